@@ -1,7 +1,10 @@
 //! What the inner parts cost, by themselves and without a process around them: the decision machine, the reading of a reply, the walk
 //! through new commits, the look for changes, the reading of a checklist, a frame of the live view. `cargo bench -p watchdog-benches`; whole processes are measured by `scripts/bench`.
 
-#![expect(clippy::disallowed_methods, reason = "the repositories to measure in are made with git itself")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the repositories to measure in are made with git itself"
+)]
 
 #[path = "../examples/bench/repository.rs"]
 mod repository;
@@ -14,8 +17,8 @@ use std::time::Duration;
 use completion_watchdog::agent::reply;
 use completion_watchdog::cli::live::FrameBench;
 use watchdog_core::checks::{
-    BoundedText, Capabilities, CheckContext, CommandRequest, CommandRun, CompletionCheck, JudgeAnswer, JudgeRequest, LineOutcome,
-    MatchedFile, PlanCheck, PushState, TouchedPaths,
+    BoundedText, Capabilities, CheckContext, CommandRequest, CommandRun, CompletionCheck,
+    JudgeAnswer, JudgeRequest, LineOutcome, MatchedFile, PlanCheck, PushState, TouchedPaths,
 };
 
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -23,7 +26,9 @@ use jiff::Timestamp;
 use repository::{Shape, make};
 use watchdog_core::config::settings::{ConfigSettings, PlanCriterion, RescueMode};
 use watchdog_core::decision::machine::{CheckMachine, MachineAction, MachineEvent, MachineSetup};
-use watchdog_facts::evidence::{ActivityFacts, Changes, Commits, ProbeOutcome, ReadFact, Reply, ReplyStatus};
+use watchdog_facts::evidence::{
+    ActivityFacts, Changes, Commits, ProbeOutcome, ReadFact, Reply, ReplyStatus,
+};
 use watchdog_facts::verdict::ProbeRecord;
 use watchdog_git::{HistoryPoint, Worktree};
 use watchdog_store::baseline::{self, BaselineRecord, BaselineRefs};
@@ -33,7 +38,10 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 /// A check whose five questions are all answered with "waiting", to its timeout.
 fn machine(bench: &mut Criterion) {
-    let setup = MachineSetup { rescue_mode: RescueMode::Plan, ..MachineSetup::of(&ConfigSettings::default()) };
+    let setup = MachineSetup {
+        rescue_mode: RescueMode::Plan,
+        ..MachineSetup::of(&ConfigSettings::default())
+    };
     bench.bench_function("machine: five questions and a timeout", |timed| {
         timed.iter(|| {
             let mut machine = CheckMachine::new(setup.clone());
@@ -54,7 +62,9 @@ fn machine(bench: &mut Criterion) {
                     MachineAction::Wait(_) => MachineEvent::WaitOver,
                     MachineAction::ReadActivity => MachineEvent::Activity(ActivityFacts::default()),
                     MachineAction::Conclude(verdict) => break verdict,
-                    other => unreachable!("nothing is uncommitted, and no checks are configured: {other:?}"),
+                    other => unreachable!(
+                        "nothing is uncommitted, and no checks are configured: {other:?}"
+                    ),
                 };
             }
         });
@@ -64,35 +74,62 @@ fn machine(bench: &mut Criterion) {
 /// An answer in prose, and the worst that 256 KiB can hold.
 fn replies(bench: &mut Criterion) {
     let prose = "I looked at everything.\n```json\n{\"status\": \"complete\", \"message\": \"all of it\"}\n```\nThat is all.";
-    for (name, text) in [("an answer in prose", prose.to_owned()), ("256 KiB of braces", "{".repeat(256 << 10))] {
-        bench.bench_function(&format!("reply: {name}"), |timed| timed.iter(|| reply::read(black_box(text.as_bytes()))));
+    for (name, text) in [
+        ("an answer in prose", prose.to_owned()),
+        ("256 KiB of braces", "{".repeat(256 << 10)),
+    ] {
+        bench.bench_function(&format!("reply: {name}"), |timed| {
+            timed.iter(|| reply::read(black_box(text.as_bytes())))
+        });
     }
 }
 
 fn git(bench: &mut Criterion) {
     let scratch = tempfile::tempdir().expect("a scratch folder");
-    let shape = Shape { name: "inner", commits: 10_000, files: 1_000, remote_branches: 0 };
+    let shape = Shape {
+        name: "inner",
+        commits: 10_000,
+        files: 1_000,
+        remote_branches: 0,
+    };
     let path = scratch.path().join(shape.name);
     make(&path, shape).expect("git makes a repository");
     let worktree = Worktree::open(&path).expect("it was just made");
     for count in [1, 1_000] {
         let base = base(&path, count).expect("it has as many commits");
-        bench.bench_function(&format!("history: {count} new of 10,000 commits"), |timed| {
-            timed.iter(|| worktree.commits_since(black_box(&base), None).expect("it can be read"));
-        });
+        bench.bench_function(
+            &format!("history: {count} new of 10,000 commits"),
+            |timed| {
+                timed.iter(|| {
+                    worktree
+                        .commits_since(black_box(&base), None)
+                        .expect("it can be read")
+                });
+            },
+        );
     }
-    bench.bench_function("changes: 1,000 files, none changed", |timed| timed.iter(|| worktree.changes().expect("they can be read")));
+    bench.bench_function("changes: 1,000 files, none changed", |timed| {
+        timed.iter(|| worktree.changes().expect("they can be read"))
+    });
 }
 
 /// The commit that lies so many before HEAD.
 fn base(repository: &Path, before: usize) -> Result<HistoryPoint> {
-    let found = std::process::Command::new("git").arg("-C").arg(repository).args(["rev-parse", &format!("HEAD~{before}")]).output()?;
-    Ok(HistoryPoint::Commit(String::from_utf8(found.stdout)?.trim().to_owned()))
+    let found = std::process::Command::new("git")
+        .arg("-C")
+        .arg(repository)
+        .args(["rev-parse", &format!("HEAD~{before}")])
+        .output()?;
+    Ok(HistoryPoint::Commit(
+        String::from_utf8(found.stdout)?.trim().to_owned(),
+    ))
 }
 
 /// A markdown checklist of a thousand boxes, one of them open.
 fn checklist(bench: &mut Criterion) {
-    let text: String = (0..1_000).map(|n| format!("- [{}] step {n}\n", if n == 500 { ' ' } else { 'x' })).collect();
+    let text: String = (0..1_000)
+        .map(|n| format!("- [{}] step {n}\n", if n == 500 { ' ' } else { 'x' }))
+        .collect();
     let check = PlanCheck::new(PlanCriterion {
         path: Some("PLAN.md".into()),
         done: vec!["done".into()],
@@ -101,7 +138,9 @@ fn checklist(bench: &mut Criterion) {
         required: true,
     });
     let outside = OneFile(text.into_bytes());
-    bench.bench_function("checklist: 1,000 boxes", |timed| timed.iter(|| check.check(&CheckContext::new(&outside))));
+    bench.bench_function("checklist: 1,000 boxes", |timed| {
+        timed.iter(|| check.check(&CheckContext::new(&outside)))
+    });
 }
 
 /// An outside with nothing in it but one file.
@@ -166,7 +205,8 @@ const ONLY: &str = "a checklist is read, and nothing else";
 /// A frame of the live view: a key that moves a page down, and the cells that differ then.
 fn frames(bench: &mut Criterion) {
     let scratch = tempfile::tempdir().expect("a scratch folder");
-    let state = StateDir::resolve(Some(scratch.path().join("state")), None, None).expect("a folder of its own");
+    let state = StateDir::resolve(Some(scratch.path().join("state")), None, None)
+        .expect("a folder of its own");
     state.ensure().expect("it can be made");
     let store = open_store(&state).expect("it opens");
     for n in 0..1_000 {
@@ -179,10 +219,13 @@ fn frames(bench: &mut Criterion) {
             worktree: format!("/nowhere/projects/worktree-{n}").into(),
             clone_id: None,
         };
-        baseline::record(store.as_ref(), &format!("w{n}"), "main", &row).expect("it can be recorded");
+        baseline::record(store.as_ref(), &format!("w{n}"), "main", &row)
+            .expect("it can be recorded");
     }
     let mut view = FrameBench::open(&state, (120, 40)).expect("it can be read");
-    bench.bench_function("live view: a frame of 1,000 worktrees", |timed| timed.iter(|| view.scroll()));
+    bench.bench_function("live view: a frame of 1,000 worktrees", |timed| {
+        timed.iter(|| view.scroll())
+    });
 }
 
 criterion_group!(benches, machine, replies, git, checklist, frames);

@@ -16,11 +16,26 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let baseline = SnapshotBuilder::new(&worktree).run()?;
         println!("session {session} begins at {}", baseline.point.as_str());
         // Where the host starts the session itself, it waits for its end before it asks.
-        #[expect(clippy::disallowed_methods, reason = "the host starts its own programs")]
-        Command::new(&program).args(&arguments).current_dir(&worktree).env("FEEDBACK", &feedback).status()?;
-        let judgement = CheckBuilder::new(&worktree).no_probe().on_progress(|line| println!("  {line}")).run()?;
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the host starts its own programs"
+        )]
+        Command::new(&program)
+            .args(&arguments)
+            .current_dir(&worktree)
+            .env("FEEDBACK", &feedback)
+            .status()?;
+        let judgement = CheckBuilder::new(&worktree)
+            .no_probe()
+            .on_progress(|line| println!("  {line}"))
+            .run()?;
         let verdict = &judgement.verdict;
-        println!("session {session}: {} ({}): {}", verdict.status().as_str(), verdict.reason.as_str(), verdict.message);
+        println!(
+            "session {session}: {} ({}): {}",
+            verdict.status().as_str(),
+            verdict.reason.as_str(),
+            verdict.message
+        );
         if judgement.exit_code() != 10 {
             return Ok(());
         }

@@ -57,6 +57,6 @@ mod report;
 pub mod cli;
 
 pub use embed::{
-    CheckBuilder, EvaluateBuilder, Judgement, RecordedBaseline, Refusal, RescueBuilder, RescueReport, SessionContext, SnapshotBuilder,
-    check, evaluate, rescue, snapshot,
+    CheckBuilder, EvaluateBuilder, Judgement, RecordedBaseline, Refusal, RescueBuilder,
+    RescueReport, SessionContext, SnapshotBuilder, check, evaluate, rescue, snapshot,
 };

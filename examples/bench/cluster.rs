@@ -32,22 +32,50 @@ pub struct BenchCluster {
 impl BenchCluster {
     pub fn start() -> Result<Self> {
         // The path of its socket must be short, and its user must come in.
-        let folder = tempfile::Builder::new().prefix("watchdog-bench-").tempdir_in("/tmp")?;
+        let folder = tempfile::Builder::new()
+            .prefix("watchdog-bench-")
+            .tempdir_in("/tmp")?;
         fs::set_permissions(folder.path(), Permissions::from_mode(0o755))?;
         let held = File::create(folder.path().join("users.lock"))?;
         flock(&held, FlockOperation::LockShared)?;
         let (psql, port, pooler) = start(folder.path())?;
-        let cluster = BenchCluster { folder, psql, port, pooler, _held: held };
-        cluster.sql("postgres", &format!("CREATE DATABASE {DATABASE} OWNER owner"))?;
-        migrate(&FleetServer::new(settings(&cluster.address("owner", port))?)?, "worker")?;
+        let cluster = BenchCluster {
+            folder,
+            psql,
+            port,
+            pooler,
+            _held: held,
+        };
+        cluster.sql(
+            "postgres",
+            &format!("CREATE DATABASE {DATABASE} OWNER owner"),
+        )?;
+        migrate(
+            &FleetServer::new(settings(&cluster.address("owner", port))?)?,
+            "worker",
+        )?;
         Ok(cluster)
     }
 
     /// Runs SQL as a superuser, and returns what it printed.
     pub fn sql(&self, database: &str, sql: &str) -> Result<String> {
         let mut command = Command::new(&self.psql);
-        command.args(["-qXAt", "-v", "ON_ERROR_STOP=1", "-U", "postgres", "-d", database, "-c", sql]);
-        let done = command.arg("-h").arg(self.folder.path().join("socket")).args(["-p", &self.port.to_string()]).output()?;
+        command.args([
+            "-qXAt",
+            "-v",
+            "ON_ERROR_STOP=1",
+            "-U",
+            "postgres",
+            "-d",
+            database,
+            "-c",
+            sql,
+        ]);
+        let done = command
+            .arg("-h")
+            .arg(self.folder.path().join("socket"))
+            .args(["-p", &self.port.to_string()])
+            .output()?;
         if !done.status.success() {
             return Err(format!("{sql}: {}", String::from_utf8_lossy(&done.stderr)).into());
         }
@@ -72,7 +100,9 @@ impl BenchCluster {
     pub fn address_of(&self, database: &str, role: &str, port: u16) -> String {
         let authority = self.authority();
         let authority = authority.display();
-        format!("postgres://{role}:secret%20of%20{role}@localhost:{port}/{database}?sslmode=verify-full&sslrootcert={authority}")
+        format!(
+            "postgres://{role}:secret%20of%20{role}@localhost:{port}/{database}?sslmode=verify-full&sslrootcert={authority}"
+        )
     }
 
     /// The port of the server itself.
@@ -87,19 +117,44 @@ impl BenchCluster {
 
     /// A worker's connection through a pooler in transaction mode; `None` where none is installed.
     pub fn pooled_server(&self) -> Result<Option<Arc<FleetServer>>> {
-        self.pooler.map(|port| connection(&self.address("worker", port))).transpose()
+        self.pooler
+            .map(|port| connection(&self.address("worker", port)))
+            .transpose()
     }
 
     /// pgbench against the fleet's database, as the worker, with the same TLS and the same settings of the session.
     pub fn pgbench(&self) -> Result<Command> {
         let programs = self.psql.canonicalize()?;
         let beside = programs.with_file_name("pgbench");
-        let program = if beside.exists() { beside } else { "pgbench".into() };
+        let program = if beside.exists() {
+            beside
+        } else {
+            "pgbench".into()
+        };
         let mut command = Command::new(program);
-        command.args(["--no-vacuum", "--protocol=extended", "-h", "localhost", "-U", "worker", "-p", &self.port.to_string()]);
-        command.env("PGPASSWORD", "secret of worker").env("PGSSLMODE", "verify-full").env("PGSSLROOTCERT", self.authority());
-        command.env("PGDATABASE", DATABASE).env("PGGSSENCMODE", "disable");
-        command.env("PGOPTIONS", "-c statement_timeout=10000 -c idle_in_transaction_session_timeout=60000").stdin(Stdio::null());
+        command.args([
+            "--no-vacuum",
+            "--protocol=extended",
+            "-h",
+            "localhost",
+            "-U",
+            "worker",
+            "-p",
+            &self.port.to_string(),
+        ]);
+        command
+            .env("PGPASSWORD", "secret of worker")
+            .env("PGSSLMODE", "verify-full")
+            .env("PGSSLROOTCERT", self.authority());
+        command
+            .env("PGDATABASE", DATABASE)
+            .env("PGGSSENCMODE", "disable");
+        command
+            .env(
+                "PGOPTIONS",
+                "-c statement_timeout=10000 -c idle_in_transaction_session_timeout=60000",
+            )
+            .stdin(Stdio::null());
         Ok(command)
     }
 
@@ -117,8 +172,12 @@ impl BenchCluster {
         let server = first.lines().next().unwrap_or_default().to_owned();
         let mut ticks = 0;
         for process in fs::read_dir("/proc")?.flatten() {
-            let Ok(stat) = fs::read_to_string(process.path().join("stat")) else { continue };
-            let Some((head, tail)) = stat.rsplit_once(") ") else { continue };
+            let Ok(stat) = fs::read_to_string(process.path().join("stat")) else {
+                continue;
+            };
+            let Some((head, tail)) = stat.rsplit_once(") ") else {
+                continue;
+            };
             let fields: Vec<&str> = tail.split(' ').collect();
             // Those that ended are counted with the first, which waited for them.
             let counted = match head.split(' ').next() == Some(&server) {
@@ -141,7 +200,9 @@ impl Drop for BenchCluster {
 }
 
 fn connection(address: &str) -> Result<Arc<FleetServer>> {
-    Ok(Arc::new(FleetServer::new(settings(address)?)?.needing_its_format()))
+    Ok(Arc::new(
+        FleetServer::new(settings(address)?)?.needing_its_format(),
+    ))
 }
 
 fn settings(address: &str) -> Result<ConnectionSettings> {
@@ -149,7 +210,11 @@ fn settings(address: &str) -> Result<ConnectionSettings> {
 }
 
 fn run(what: &str, folder: &Path) -> Result<String> {
-    let done = Command::new(SCRIPT).arg(what).arg(folder).stdin(Stdio::null()).output()?;
+    let done = Command::new(SCRIPT)
+        .arg(what)
+        .arg(folder)
+        .stdin(Stdio::null())
+        .output()?;
     if !done.status.success() {
         return Err(format!("{SCRIPT} {what}: {}", String::from_utf8_lossy(&done.stderr)).into());
     }
@@ -159,6 +224,13 @@ fn run(what: &str, folder: &Path) -> Result<String> {
 fn start(folder: &Path) -> Result<(PathBuf, u16, Option<u16>)> {
     let said = run("start", folder)?;
     let mut lines = said.lines();
-    let (psql, port) = (lines.next().ok_or("no path of psql")?, lines.next().ok_or("no port")?);
-    Ok((psql.into(), port.parse()?, lines.next().map(str::parse).transpose()?))
+    let (psql, port) = (
+        lines.next().ok_or("no path of psql")?,
+        lines.next().ok_or("no port")?,
+    );
+    Ok((
+        psql.into(),
+        port.parse()?,
+        lines.next().map(str::parse).transpose()?,
+    ))
 }

@@ -20,7 +20,11 @@ pub struct FleetBench {
 
 impl Default for FleetBench {
     fn default() -> Self {
-        FleetBench { seconds: 6, machines: 1_000, events: 1_000_000 }
+        FleetBench {
+            seconds: 6,
+            machines: 1_000,
+            events: 1_000_000,
+        }
     }
 }
 
@@ -50,14 +54,33 @@ impl FigureTable {
     /// Writes it into the page about performance, between the markers of its name.
     pub fn write_page(&self, name: &str) -> Result<()> {
         const PAGE: &str = "docs/performance.md";
-        let (begin, end) = (format!("<!-- {name}: written by scripts/bench {name} -->\n"), format!("<!-- end of {name} -->"));
+        let (begin, end) = (
+            format!("<!-- {name}: written by scripts/bench {name} -->\n"),
+            format!("<!-- end of {name} -->"),
+        );
         let page = fs::read_to_string(PAGE)?;
-        let (before, rest) = page.split_once(&begin).ok_or(format!("{PAGE} has no place for {name}"))?;
-        let (_, after) = rest.split_once(&end).ok_or(format!("{PAGE} has no end of {name}"))?;
-        let commit = std::process::Command::new("git").args(["rev-parse", "--short=10", "HEAD"]).output()?;
+        let (before, rest) = page
+            .split_once(&begin)
+            .ok_or(format!("{PAGE} has no place for {name}"))?;
+        let (_, after) = rest
+            .split_once(&end)
+            .ok_or(format!("{PAGE} has no end of {name}"))?;
+        let commit = std::process::Command::new("git")
+            .args(["rev-parse", "--short=10", "HEAD"])
+            .output()?;
         let commit = String::from_utf8_lossy(&commit.stdout).trim().to_owned();
-        let head = format!("Commit {commit}, {}, {} cores.", jiff::Zoned::now().date(), std::thread::available_parallelism()?);
-        fs::write(PAGE, format!("{before}{begin}{head}\n\n{}\n{end}{after}", self.lines.join("\n")))?;
+        let head = format!(
+            "Commit {commit}, {}, {} cores.",
+            jiff::Zoned::now().date(),
+            std::thread::available_parallelism()?
+        );
+        fs::write(
+            PAGE,
+            format!(
+                "{before}{begin}{head}\n\n{}\n{end}{after}",
+                self.lines.join("\n")
+            ),
+        )?;
         Ok(())
     }
 }
@@ -66,7 +89,10 @@ impl FigureTable {
 pub fn quantile(times: &mut [Duration], share: f64) -> Duration {
     times.sort_unstable();
     let place = (times.len() as f64 * share) as usize;
-    times.get(place.min(times.len().saturating_sub(1))).copied().unwrap_or_default()
+    times
+        .get(place.min(times.len().saturating_sub(1)))
+        .copied()
+        .unwrap_or_default()
 }
 
 pub fn millis(time: Duration) -> String {

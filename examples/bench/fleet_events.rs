@@ -23,10 +23,17 @@ const BATCH: usize = 100;
 const RATE: u32 = 5_000;
 
 /// Writes batches from several machines until told to stop, all at once or at a rate; how many events they were.
-pub fn write(cluster: &BenchCluster, writers: usize, rate: Option<u32>, stop: &AtomicBool) -> Result<u64> {
-    let stores: Vec<FleetStore> =
-        (0..writers).map(|n| Ok(FleetStore::new(cluster.server()?, &format!("machine-{n}")))).collect::<Result<_>>()?;
-    let every = rate.map(|rate| Duration::from_secs_f64((writers * BATCH) as f64 / f64::from(rate)));
+pub fn write(
+    cluster: &BenchCluster,
+    writers: usize,
+    rate: Option<u32>,
+    stop: &AtomicBool,
+) -> Result<u64> {
+    let stores: Vec<FleetStore> = (0..writers)
+        .map(|n| Ok(FleetStore::new(cluster.server()?, &format!("machine-{n}"))))
+        .collect::<Result<_>>()?;
+    let every =
+        rate.map(|rate| Duration::from_secs_f64((writers * BATCH) as f64 / f64::from(rate)));
     let written = AtomicU64::new(0);
     thread::scope(|scope| {
         let threads: Vec<_> = stores
@@ -35,22 +42,31 @@ pub fn write(cluster: &BenchCluster, writers: usize, rate: Option<u32>, stop: &A
             .map(|(number, store)| {
                 let written = &written;
                 scope.spawn(move || -> std::result::Result<(), String> {
-                    let _ = store.append(&[event()], None).map_err(|error| error.to_string())?;
-                    let mut due = Instant::now() + every.unwrap_or_default().mul_f64(number as f64 / writers as f64);
+                    let _ = store
+                        .append(&[event()], None)
+                        .map_err(|error| error.to_string())?;
+                    let mut due = Instant::now()
+                        + every
+                            .unwrap_or_default()
+                            .mul_f64(number as f64 / writers as f64);
                     while !stop.load(Ordering::Relaxed) {
                         if let Some(every) = every {
                             thread::sleep(due.saturating_duration_since(Instant::now()));
                             due += every;
                         }
                         let events: Vec<NewEvent> = (0..BATCH).map(|_| event()).collect();
-                        let _ = store.append(&events, None).map_err(|error| error.to_string())?;
+                        let _ = store
+                            .append(&events, None)
+                            .map_err(|error| error.to_string())?;
                         written.fetch_add(BATCH as u64, Ordering::Relaxed);
                     }
                     Ok(())
                 })
             })
             .collect();
-        threads.into_iter().try_for_each(|thread| thread.join().expect("no panic"))
+        threads
+            .into_iter()
+            .try_for_each(|thread| thread.join().expect("no panic"))
     })?;
     Ok(written.into_inner())
 }
@@ -65,7 +81,14 @@ fn event() -> NewEvent {
         "machine": "build-1", "attempt": 2, "probe": {"asked": false, "why": "the work tree answers"}
     });
     let worktree = "/home/ci/work/agents/be-1/application".to_owned();
-    NewEvent { id: event_id(at), at, worktree, spec: Some("add-the-parser".into()), kind: "verdict".into(), data }
+    NewEvent {
+        id: event_id(at),
+        at,
+        worktree,
+        spec: Some("add-the-parser".into()),
+        kind: "verdict".into(),
+        data,
+    }
 }
 
 pub fn measure(cluster: &BenchCluster, bench: &FleetBench, table: &mut FigureTable) -> Result<()> {
@@ -83,8 +106,10 @@ pub fn measure(cluster: &BenchCluster, bench: &FleetBench, table: &mut FigureTab
         ]);
     }
     let pooled = cluster.pooled_server()?;
-    for (how, follower, goal) in [("by notification", Some(cluster.server()?), "200 ms"), ("behind a pooler", pooled, "a look each second")]
-    {
+    for (how, follower, goal) in [
+        ("by notification", Some(cluster.server()?), "200 ms"),
+        ("behind a pooler", pooled, "a look each second"),
+    ] {
         let Some(follower) = follower else {
             println!("no pooler is installed: apt-get install pgbouncer");
             continue;
@@ -94,7 +119,13 @@ pub fn measure(cluster: &BenchCluster, bench: &FleetBench, table: &mut FigureTab
         for (name, share) in [("median", 0.5), ("p99", 0.99)] {
             let what = format!("a follower is behind, {how}, {rate} events a second: {name}");
             let goal = if name == "p99" { goal } else { "" };
-            table.row(&[what, millis(quantile(&mut lags, share)), String::new(), String::new(), goal.into()]);
+            table.row(&[
+                what,
+                millis(quantile(&mut lags, share)),
+                String::new(),
+                String::new(),
+                goal.into(),
+            ]);
         }
     }
     growth(cluster, table)?;
@@ -114,17 +145,25 @@ pub fn for_a_while<T>(time: Duration, run: impl FnOnce(&AtomicBool) -> T) -> T {
 }
 
 /// How long after they happened the events came to a follower.
-fn followed(cluster: &BenchCluster, server: &Arc<FleetServer>, time: Duration) -> Result<(u64, Vec<Duration>)> {
+fn followed(
+    cluster: &BenchCluster,
+    server: &Arc<FleetServer>,
+    time: Duration,
+) -> Result<(u64, Vec<Duration>)> {
     let begin = newest_position(server)?.unwrap_or(EventCursor::START);
     let mut follower = EventFollower::new(server, begin);
     let mut lags = Vec::new();
     let written = for_a_while(time, |stop| {
         thread::scope(|scope| {
-            let writing = scope.spawn(move || write(cluster, 10, Some(RATE), stop).map_err(|error| error.to_string()));
+            let writing = scope.spawn(move || {
+                write(cluster, 10, Some(RATE), stop).map_err(|error| error.to_string())
+            });
             while !writing.is_finished() {
                 let events = follower.next_events(1_000)?;
                 let now = Timestamp::now();
-                lags.extend(events.iter().map(|event| Duration::try_from(now.duration_since(event.event.at)).unwrap_or_default()));
+                lags.extend(events.iter().map(|event| {
+                    Duration::try_from(now.duration_since(event.event.at)).unwrap_or_default()
+                }));
                 if events.is_empty() && !writing.is_finished() {
                     follower.wait()?;
                 }
@@ -152,7 +191,13 @@ fn growth(cluster: &BenchCluster, table: &mut FigureTable) -> Result<()> {
         String::new(),
     ];
     table.row(&cells);
-    let cells = ["growth by 1,000 events a machine and day".into(), format!("{day:.2} MB"), String::new(), String::new(), String::new()];
+    let cells = [
+        "growth by 1,000 events a machine and day".into(),
+        format!("{day:.2} MB"),
+        String::new(),
+        String::new(),
+        String::new(),
+    ];
     table.row(&cells);
     Ok(())
 }
@@ -175,6 +220,12 @@ fn pruning(cluster: &BenchCluster, events: u64, table: &mut FigureTable) -> Resu
     let dropped = drop_days(&server, 90)?;
     let took = millis(begun.elapsed());
     assert_eq!(dropped.days, 1, "{dropped:?}");
-    table.row(&[format!("dropping a day of {events} events"), took, String::new(), String::new(), String::new()]);
+    table.row(&[
+        format!("dropping a day of {events} events"),
+        took,
+        String::new(),
+        String::new(),
+        String::new(),
+    ]);
     Ok(())
 }

@@ -21,13 +21,28 @@ const EVERY: Duration = Duration::from_secs(30);
 /// What is written meanwhile: some forty times what 1,000 machines write with 1,000 events a day each.
 const EVENTS_A_SECOND: u32 = 500;
 
-pub fn measure(cluster: &mut BenchCluster, bench: &FleetBench, table: &mut FigureTable) -> Result<()> {
+pub fn measure(
+    cluster: &mut BenchCluster,
+    bench: &FleetBench,
+    table: &mut FigureTable,
+) -> Result<()> {
     let files = getrlimit(Resource::Nofile);
-    setrlimit(Resource::Nofile, Rlimit { current: files.maximum, ..files })?;
+    setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: files.maximum,
+            ..files
+        },
+    )?;
     cluster.restart_with(&format!("max_connections = {}", bench.machines + 100))?;
     let cluster = &*cluster;
-    let servers: Vec<Arc<FleetServer>> = (0..bench.machines).map(|_| cluster.server()).collect::<Result<_>>()?;
-    in_threads(16, bench.machines, |n| join(&servers[n], &format!("machine-{n}"), &format!("id-{n}")).map_err(|error| error.to_string()))?;
+    let servers: Vec<Arc<FleetServer>> = (0..bench.machines)
+        .map(|_| cluster.server())
+        .collect::<Result<_>>()?;
+    in_threads(16, bench.machines, |n| {
+        join(&servers[n], &format!("machine-{n}"), &format!("id-{n}"))
+            .map_err(|error| error.to_string())
+    })?;
     let (before, begun) = (cluster.cpu_seconds()?, Instant::now());
     let times = Mutex::new(Vec::new());
     let written = for_a_while(EVERY, |stop| {
@@ -37,7 +52,8 @@ pub fn measure(cluster: &mut BenchCluster, bench: &FleetBench, table: &mut Figur
                 in_threads(32, servers.len(), |n| {
                     let due = begun + EVERY.mul_f64(n as f64 / servers.len() as f64);
                     thread::sleep(due.saturating_duration_since(Instant::now()));
-                    heartbeat(&servers[n], &format!("machine-{n}"), &format!("id-{n}")).map_err(|error| error.to_string())?;
+                    heartbeat(&servers[n], &format!("machine-{n}"), &format!("id-{n}"))
+                        .map_err(|error| error.to_string())?;
                     times.lock().expect("no panic").push(due.elapsed());
                     Ok(())
                 })
@@ -47,14 +63,33 @@ pub fn measure(cluster: &mut BenchCluster, bench: &FleetBench, table: &mut Figur
             Ok::<_, Box<dyn std::error::Error>>(written)
         })
     })?;
-    let (cpu, elapsed) = (cluster.cpu_seconds()? - before, begun.elapsed().as_secs_f64());
+    let (cpu, elapsed) = (
+        cluster.cpu_seconds()? - before,
+        begun.elapsed().as_secs_f64(),
+    );
     let mut times = times.into_inner()?;
-    let what = format!("{} machines, a heartbeat each 30 s, {:.0} events a second", bench.machines, written as f64 / elapsed);
+    let what = format!(
+        "{} machines, a heartbeat each 30 s, {:.0} events a second",
+        bench.machines,
+        written as f64 / elapsed
+    );
     let none = String::new;
     for (name, share) in [("median", 0.5), ("p99", 0.99)] {
-        table.row(&[format!("{what}: {name} of a heartbeat"), millis(quantile(&mut times, share)), none(), none(), none()]);
+        table.row(&[
+            format!("{what}: {name} of a heartbeat"),
+            millis(quantile(&mut times, share)),
+            none(),
+            none(),
+            none(),
+        ]);
     }
-    table.row(&[format!("{what}: the server's CPU"), format!("{:.1} % of a core", cpu / elapsed * 100.0), none(), none(), none()]);
+    table.row(&[
+        format!("{what}: the server's CPU"),
+        format!("{:.1} % of a core", cpu / elapsed * 100.0),
+        none(),
+        none(),
+        none(),
+    ]);
     Ok(())
 }
 
@@ -79,6 +114,8 @@ fn in_threads(
                 })
             })
             .collect();
-        workers.into_iter().try_for_each(|worker| worker.join().expect("no panic"))
+        workers
+            .into_iter()
+            .try_for_each(|worker| worker.join().expect("no panic"))
     })
 }

@@ -9,7 +9,9 @@ use super::Result;
 /// the work trees, a line each.
 pub fn look(names: &Path, roots: &Path) -> Result<()> {
     let names = fs::read_to_string(names)?;
-    fs::read_to_string(roots)?.lines().try_for_each(|root| look_at(Path::new(root), &names))
+    fs::read_to_string(roots)?
+        .lines()
+        .try_for_each(|root| look_at(Path::new(root), &names))
 }
 
 fn look_at(root: &Path, names: &str) -> Result<()> {
@@ -35,5 +37,9 @@ fn git_dir(root: &Path) -> Result<PathBuf> {
         return Ok(path);
     }
     let text = fs::read_to_string(&path)?;
-    Ok(text.strip_prefix("gitdir: ").ok_or("a linked worktree's .git names its directory")?.trim_end().into())
+    Ok(text
+        .strip_prefix("gitdir: ")
+        .ok_or("a linked worktree's .git names its directory")?
+        .trim_end()
+        .into())
 }

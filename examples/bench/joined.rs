@@ -36,37 +36,108 @@ pub fn measure(bench: &Bench) -> Result<()> {
     let silent = TcpListener::bind("127.0.0.1:0")?;
     let silent_port = silent.local_addr()?.port();
     // Accepts, and never says a word.
-    std::thread::spawn(move || silent.incoming().map_while(|way| way.ok()).collect::<Vec<_>>());
-    let alone = JoinedMachine { repo: bench.repository(Shape { name: "alone", commits: 20, files: 50, remote_branches: 0 })? };
+    std::thread::spawn(move || {
+        silent
+            .incoming()
+            .map_while(|way| way.ok())
+            .collect::<Vec<_>>()
+    });
+    let alone = JoinedMachine {
+        repo: bench.repository(Shape {
+            name: "alone",
+            commits: 20,
+            files: 50,
+            remote_branches: 0,
+        })?,
+    };
     let mut machines = vec![alone];
     for state in STATES {
-        let repo = bench.repository(Shape { name: state, commits: 20, files: 50, remote_branches: 0 })?;
+        let repo = bench.repository(Shape {
+            name: state,
+            commits: 20,
+            files: 50,
+            remote_branches: 0,
+        })?;
         join(bench, &server, &repo, state, silent_port)?;
         machines.push(JoinedMachine { repo });
     }
-    let machines: [JoinedMachine; STATES.len() + 1] = machines.try_into().map_err(|_| "one machine for each state")?;
+    let machines: [JoinedMachine; STATES.len() + 1] = machines
+        .try_into()
+        .map_err(|_| "one machine for each state")?;
     for machine in &machines {
         for (key, value) in [("user.name", "a"), ("user.email", "a@example.org")] {
             git(&machine.repo, &["config", key, value])?;
         }
-        alternate(&[bench.watchdog(&machine.repo, &["snapshot", "--spec", "bench"])], 1)?;
+        alternate(
+            &[bench.watchdog(&machine.repo, &["snapshot", "--spec", "bench"])],
+            1,
+        )?;
     }
     let single = bench.scratch.join("single.json");
     fs::write(&single, r#"{"version": 1, "rescue": {"mode": "single"}}"#)?;
     let single = single.to_string_lossy();
     let commit = "date +%N >> counter; git commit -qam 'feat: more'";
-    let work = |word: &'static str| [word, "--json", "--no-probe", "--spec", "bench", "--", "sh", "-c", commit];
+    let work = |word: &'static str| {
+        [
+            word,
+            "--json",
+            "--no-probe",
+            "--spec",
+            "bench",
+            "--",
+            "sh",
+            "-c",
+            commit,
+        ]
+    };
     let check = vec!["check", "--json", "--no-probe", "--spec", "bench"];
     let rescue = vec!["--config", &single, "rescue", "--json", "--spec", "bench"];
     let sweep = vec!["sweep", "--json", "-q", "--no-probe"];
     let commands = [
-        MeasuredCommand { name: "check", args: check, before: None, codes: &[0, 10], share: 1 },
-        MeasuredCommand { name: "rescue", args: rescue, before: Some("date +%N >> counter"), codes: &[0, 10], share: 2 },
-        MeasuredCommand { name: "sweep", args: sweep, before: None, codes: &[0, 10], share: 1 },
-        MeasuredCommand { name: "run", args: work("run").into(), before: None, codes: &[0], share: 2 },
-        MeasuredCommand { name: "loop of one iteration", args: work("loop").into(), before: None, codes: &[0], share: 2 },
+        MeasuredCommand {
+            name: "check",
+            args: check,
+            before: None,
+            codes: &[0, 10],
+            share: 1,
+        },
+        MeasuredCommand {
+            name: "rescue",
+            args: rescue,
+            before: Some("date +%N >> counter"),
+            codes: &[0, 10],
+            share: 2,
+        },
+        MeasuredCommand {
+            name: "sweep",
+            args: sweep,
+            before: None,
+            codes: &[0, 10],
+            share: 1,
+        },
+        MeasuredCommand {
+            name: "run",
+            args: work("run").into(),
+            before: None,
+            codes: &[0],
+            share: 2,
+        },
+        MeasuredCommand {
+            name: "loop of one iteration",
+            args: work("loop").into(),
+            before: None,
+            codes: &[0],
+            share: 2,
+        },
     ];
-    for MeasuredCommand { name, args, before, codes, share } in commands {
+    for MeasuredCommand {
+        name,
+        args,
+        before,
+        codes,
+        share,
+    } in commands
+    {
         let contenders: [Contender; STATES.len() + 1] = std::array::from_fn(|n| {
             let repo = &machines[n].repo;
             let mut contender = bench.watchdog(repo, &args);
@@ -86,16 +157,47 @@ fn print(what: &str, alone: Cost, joined: Cost) {
     let millis = |time: Duration| time.as_secs_f64() * 1000.0;
     let (ours, theirs) = (millis(joined.wall), millis(alone.wall));
     let cpu = joined.cpu.as_secs_f64() / alone.cpu.as_secs_f64();
-    println!("| {what} | {ours:.2} ms | in no fleet | {theirs:.2} ms | {:+.2} ms | {cpu:.2}x | |", ours - theirs);
+    println!(
+        "| {what} | {ours:.2} ms | in no fleet | {theirs:.2} ms | {:+.2} ms | {cpu:.2}x | |",
+        ours - theirs
+    );
 }
 
 /// Lets the machine of a repository join a fleet of its own, whose server then comes into this state.
-fn join(bench: &Bench, server: &BenchCluster, repo: &Path, state: &str, silent_port: u16) -> Result<()> {
+fn join(
+    bench: &Bench,
+    server: &BenchCluster,
+    repo: &Path,
+    state: &str,
+    silent_port: u16,
+) -> Result<()> {
     let database = format!("fleet_{}", state.replace('-', "_"));
-    server.sql("postgres", &format!("CREATE DATABASE {database} OWNER owner"))?;
-    let init = bench.watchdog(repo, &["fleet", "init", &server.address_of(&database, "owner", server.port()), "--worker", "worker"]);
-    let join = bench
-        .watchdog(repo, &["fleet", "join", &server.address_of(&database, "worker", server.port()), "--name", state, "--account", "team"]);
+    server.sql(
+        "postgres",
+        &format!("CREATE DATABASE {database} OWNER owner"),
+    )?;
+    let init = bench.watchdog(
+        repo,
+        &[
+            "fleet",
+            "init",
+            &server.address_of(&database, "owner", server.port()),
+            "--worker",
+            "worker",
+        ],
+    );
+    let join = bench.watchdog(
+        repo,
+        &[
+            "fleet",
+            "join",
+            &server.address_of(&database, "worker", server.port()),
+            "--name",
+            state,
+            "--account",
+            "team",
+        ],
+    );
     alternate(&[init.then(join)], 0)?;
     match state {
         "down" => lead_to(repo, server.port(), 1)?,

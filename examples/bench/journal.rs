@@ -21,9 +21,14 @@ pub fn write(state: &Path, worktree: &str, count: u64) -> Result<()> {
             .map(|n| NewEvent {
                 id: format!("bench-{n}"),
                 at: Timestamp::from_second(begun + n as i64).unwrap_or_default(),
-                worktree: if n % 1_000 == 0 { worktree.to_owned() } else { format!("{:016x}", n % 997) },
+                worktree: if n % 1_000 == 0 {
+                    worktree.to_owned()
+                } else {
+                    format!("{:016x}", n % 997)
+                },
                 spec: Some("main".into()),
-                kind: [kind::VERDICT, kind::COMMITS, kind::PROBE, kind::CHANGES][n as usize % 4].into(),
+                kind: [kind::VERDICT, kind::COMMITS, kind::PROBE, kind::CHANGES][n as usize % 4]
+                    .into(),
                 data: data.clone(),
             })
             .collect();
@@ -54,7 +59,11 @@ pub fn watch(state: &Path, at: &Path, worktrees: u64) -> Result<()> {
 /// The newest verdicts of so many worktrees, as an overview of all of them needs; how many there were.
 pub fn newest_verdicts(state: &Path, worktrees: u64) -> Result<usize> {
     let of: Vec<(String, String)> = ids(worktrees).map(|id| (id, "main".to_owned())).collect();
-    Ok(open(state)?.newest_of(&of, &[WantedKind::any(kind::VERDICT)], 8)?.iter().flatten().count())
+    Ok(open(state)?
+        .newest_of(&of, &[WantedKind::any(kind::VERDICT)], 8)?
+        .iter()
+        .flatten()
+        .count())
 }
 
 fn ids(worktrees: u64) -> impl Iterator<Item = String> {

@@ -34,15 +34,25 @@ pub fn measure(bench: &Bench) -> Result<()> {
         .collect();
     let name = format!("frame, {} worktrees", view.rows());
     print(&name, &mut frames);
-    let mut starts = (0..bench.rounds).map(|_| first_frame(bench, &many)).collect::<Result<Vec<_>>>()?;
-    print(&format!("start to the first rows, {} worktrees", bench.worktrees), &mut starts);
+    let mut starts = (0..bench.rounds)
+        .map(|_| first_frame(bench, &many))
+        .collect::<Result<Vec<_>>>()?;
+    print(
+        &format!("start to the first rows, {} worktrees", bench.worktrees),
+        &mut starts,
+    );
     Ok(())
 }
 
 fn print(what: &str, times: &mut [Duration]) {
     times.sort();
     let at = |part: f64| times[((times.len() - 1) as f64 * part) as usize];
-    println!("| {what} | median {}; p99 {}; most {} | | | | | |", millis(at(0.5)), millis(at(0.99)), millis(at(1.0)));
+    println!(
+        "| {what} | median {}; p99 {}; most {} | | | | | |",
+        millis(at(0.5)),
+        millis(at(0.99)),
+        millis(at(1.0))
+    );
 }
 
 /// The time until a row is on the screen.
@@ -50,12 +60,30 @@ fn first_frame(bench: &Bench, many: &Worktrees) -> Result<Duration> {
     let leader = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
     grantpt(&leader)?;
     unlockpt(&leader)?;
-    tcsetwinsize(&leader, Winsize { ws_row: SIZE.1, ws_col: SIZE.0, ws_xpixel: 0, ws_ypixel: 0 })?;
+    tcsetwinsize(
+        &leader,
+        Winsize {
+            ws_row: SIZE.1,
+            ws_col: SIZE.0,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        },
+    )?;
     let name = ptsname(&leader, Vec::new())?;
-    let end = File::options().read(true).write(true).open(Path::new(std::ffi::OsStr::from_bytes(name.as_bytes())))?;
+    let end = File::options()
+        .read(true)
+        .write(true)
+        .open(Path::new(std::ffi::OsStr::from_bytes(name.as_bytes())))?;
     let mut command = Command::new(&bench.watchdog);
-    command.arg("--state-dir").arg(many.state()).args(["status", "--watch"]).env("TERM", "xterm-256color");
-    command.stdin(Stdio::from(end.try_clone()?)).stdout(Stdio::from(end.try_clone()?)).stderr(Stdio::from(end));
+    command
+        .arg("--state-dir")
+        .arg(many.state())
+        .args(["status", "--watch"])
+        .env("TERM", "xterm-256color");
+    command
+        .stdin(Stdio::from(end.try_clone()?))
+        .stdout(Stdio::from(end.try_clone()?))
+        .stderr(Stdio::from(end));
     let began = Instant::now();
     let mut child = command.spawn()?;
     drop(command);

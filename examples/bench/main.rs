@@ -3,7 +3,10 @@
 //! Printed are medians of wall time, ratios of wall and of CPU time, and peak memory; there are no thresholds here, because a
 //! timing is no test. Call it by `scripts/bench`, which builds the release binary first. `docs/performance.md` holds what it says.
 
-#![expect(clippy::disallowed_methods, reason = "a benchmark starts and times processes itself")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a benchmark starts and times processes itself"
+)]
 
 mod cluster;
 mod fleet;
@@ -96,14 +99,29 @@ fn main() -> Result<()> {
     if with_fleet {
         return fleet::measure(&fleet::FleetBench { events, ..fleet });
     }
-    let watchdog = watchdog.canonicalize().map_err(|e| format!("{}: {e}; build it with: cargo build --release", watchdog.display()))?;
+    let watchdog = watchdog.canonicalize().map_err(|e| {
+        format!(
+            "{}: {e}; build it with: cargo build --release",
+            watchdog.display()
+        )
+    })?;
     let scratch = tempfile::tempdir()?;
-    let bench = Bench { watchdog, other, rounds, scratch: scratch.path().to_owned(), events, worktrees };
+    let bench = Bench {
+        watchdog,
+        other,
+        rounds,
+        scratch: scratch.path().to_owned(),
+        events,
+        worktrees,
+    };
     println!("{rounds} rounds, alternated; medians of whole processes\n");
     println!("| what | watchdog | against | | wall | CPU | peak |");
     println!("|---|---|---|---|---|---|---|");
     let by_itself = |name: &str| chosen.is_empty() && !ON_REQUEST.contains(&name);
-    for (_, row) in ROWS.iter().filter(|(name, _)| by_itself(name) || chosen.iter().any(|word| word == name)) {
+    for (_, row) in ROWS
+        .iter()
+        .filter(|(name, _)| by_itself(name) || chosen.iter().any(|word| word == name))
+    {
         row(&bench)?;
     }
     Ok(())
@@ -119,7 +137,9 @@ impl Bench {
     }
 
     fn repository(&self, shape: Shape) -> Result<PathBuf> {
-        let path = self.scratch.join(shape.name.replace(|c: char| !c.is_alphanumeric(), "-"));
+        let path = self
+            .scratch
+            .join(shape.name.replace(|c: char| !c.is_alphanumeric(), "-"));
         make(&path, shape)?;
         Ok(path)
     }
@@ -144,38 +164,103 @@ fn millis(time: Duration) -> String {
 /// A check that finds a new commit.
 fn commits(bench: &Bench) -> Result<()> {
     let shapes = [
-        Shape { name: "small: 20 commits, 50 files", commits: 20, files: 50, remote_branches: 0 },
-        Shape { name: "100,000 commits", commits: 100_000, files: 50, remote_branches: 0 },
+        Shape {
+            name: "small: 20 commits, 50 files",
+            commits: 20,
+            files: 50,
+            remote_branches: 0,
+        },
+        Shape {
+            name: "100,000 commits",
+            commits: 100_000,
+            files: 50,
+            remote_branches: 0,
+        },
     ];
     for shape in shapes {
         let repo = bench.repository(shape)?;
         let count = || Contender::git(&repo, &["rev-list", "--count", "HEAD~1..HEAD"]);
         let status = Contender::git(&repo, &["--no-optional-locks", "status", "--porcelain=v2"]);
-        let check = bench.watchdog(&repo, &["check", "--baseline", "HEAD~1", "--spec", "bench", "--no-probe", "--json"]);
+        let check = bench.watchdog(
+            &repo,
+            &[
+                "check",
+                "--baseline",
+                "HEAD~1",
+                "--spec",
+                "bench",
+                "--no-probe",
+                "--json",
+            ],
+        );
         let [check, one, both] = alternate(&[check, count(), count().then(status)], bench.rounds)?;
-        row(&format!("new commit, {}", shape.name), check, "rev-list --count", one);
+        row(
+            &format!("new commit, {}", shape.name),
+            check,
+            "rev-list --count",
+            one,
+        );
         row("", check, "rev-list --count, then status", both);
     }
-    let repo =
-        bench.repository(Shape { name: "10,000 commits, 2,000 remote branches", commits: 10_000, files: 50, remote_branches: 2_000 })?;
-    let [snapshot] = alternate(&[bench.watchdog(&repo, &["snapshot", "--spec", "bench"])], 1)?;
+    let repo = bench.repository(Shape {
+        name: "10,000 commits, 2,000 remote branches",
+        commits: 10_000,
+        files: 50,
+        remote_branches: 2_000,
+    })?;
+    let [snapshot] = alternate(
+        &[bench.watchdog(&repo, &["snapshot", "--spec", "bench"])],
+        1,
+    )?;
     fs::write(repo.join("new"), "work")?;
     git(&repo, &["add", "-A"])?;
     git(&repo, &["commit", "-q", "-m", "new"])?;
     let check = bench.watchdog(&repo, &["check", "--spec", "bench", "--no-probe", "--json"]);
-    let count = Contender::git(&repo, &["rev-list", "--count", "HEAD", "^HEAD~1", "--not", "--remotes"]);
+    let count = Contender::git(
+        &repo,
+        &[
+            "rev-list",
+            "--count",
+            "HEAD",
+            "^HEAD~1",
+            "--not",
+            "--remotes",
+        ],
+    );
     let [check, count] = alternate(&[check, count], bench.rounds)?;
-    row("new commit, 2,000 remote branches, one an orphan", check, "rev-list --count --not --remotes", count);
+    row(
+        "new commit, 2,000 remote branches, one an orphan",
+        check,
+        "rev-list --count --not --remotes",
+        count,
+    );
     let nothing = Contender::new(&repo, ["/bin/true"]);
-    let [version, nothing] = alternate(&[bench.watchdog(&repo, &["--version"]), nothing], bench.rounds)?;
-    row("`--version`: the start alone", version, "a process that does nothing", nothing);
-    row("`snapshot`, 2,000 remote branches", snapshot, "a process that does nothing", nothing);
+    let [version, nothing] = alternate(
+        &[bench.watchdog(&repo, &["--version"]), nothing],
+        bench.rounds,
+    )?;
+    row(
+        "`--version`: the start alone",
+        version,
+        "a process that does nothing",
+        nothing,
+    );
+    row(
+        "`snapshot`, 2,000 remote branches",
+        snapshot,
+        "a process that does nothing",
+        nothing,
+    );
     Ok(())
 }
 
 /// What is uncommitted, in a clean work tree.
 fn changes(bench: &Bench) -> Result<()> {
-    for (files, rounds) in [(1_000, bench.rounds), (10_000, bench.rounds / 2 + 1), (100_000, bench.rounds / 4 + 1)] {
+    for (files, rounds) in [
+        (1_000, bench.rounds),
+        (10_000, bench.rounds / 2 + 1),
+        (100_000, bench.rounds / 4 + 1),
+    ] {
         changes_of(bench, files, rounds)?;
     }
     Ok(())
@@ -188,33 +273,89 @@ fn million(bench: &Bench) -> Result<()> {
 
 fn changes_of(bench: &Bench, files: usize, rounds: usize) -> Result<()> {
     let bench_itself = std::env::current_exe()?;
-    let repo = bench.repository(Shape { name: "files", commits: 2, files, remote_branches: 0 })?;
+    let repo = bench.repository(Shape {
+        name: "files",
+        commits: 2,
+        files,
+        remote_branches: 0,
+    })?;
     let list = bench.scratch.join("list");
-    let tracked = std::process::Command::new("git").arg("-C").arg(&repo).args(["ls-files", "-z"]).output()?;
+    let tracked = std::process::Command::new("git")
+        .arg("-C")
+        .arg(&repo)
+        .args(["ls-files", "-z"])
+        .output()?;
     fs::write(&list, tracked.stdout)?;
     let root = bench.scratch.join("root");
     fs::write(&root, repo.as_os_str().as_encoded_bytes())?;
-    let look = bench.watchdog(&repo, &["check", "--baseline", "HEAD", "--spec", "bench", "--no-probe", "--json"]).ends_with(10);
+    let look = bench
+        .watchdog(
+            &repo,
+            &[
+                "check",
+                "--baseline",
+                "HEAD",
+                "--spec",
+                "bench",
+                "--no-probe",
+                "--json",
+            ],
+        )
+        .ends_with(10);
     let status = Contender::git(&repo, &["--no-optional-locks", "status", "--porcelain=v2"]);
-    let floor = Contender::new(&repo, [bench_itself.as_os_str(), "--floor".as_ref(), list.as_os_str(), root.as_os_str()]);
+    let floor = Contender::new(
+        &repo,
+        [
+            bench_itself.as_os_str(),
+            "--floor".as_ref(),
+            list.as_os_str(),
+            root.as_os_str(),
+        ],
+    );
     let [look, status, floor] = alternate(&[look, status, floor], rounds)?;
-    row(&format!("changes, {files} files"), look, "status --porcelain=v2", status);
+    row(
+        &format!("changes, {files} files"),
+        look,
+        "status --porcelain=v2",
+        status,
+    );
     row("", look, "lstat of all, readdir of all", floor);
     Ok(fs::remove_dir_all(&repo)?)
 }
 
 /// Start and small check of this build against those of another one, a static one for example.
 fn start(bench: &Bench) -> Result<()> {
-    let other = bench.other.as_ref().ok_or("the row start needs --other PATH, another build of watchdog")?;
-    let repo = bench.repository(Shape { name: "start", commits: 20, files: 50, remote_branches: 0 })?;
-    let check = ["check", "--baseline", "HEAD~1", "--spec", "bench", "--no-probe", "--json"];
+    let other = bench
+        .other
+        .as_ref()
+        .ok_or("the row start needs --other PATH, another build of watchdog")?;
+    let repo = bench.repository(Shape {
+        name: "start",
+        commits: 20,
+        files: 50,
+        remote_branches: 0,
+    })?;
+    let check = [
+        "check",
+        "--baseline",
+        "HEAD~1",
+        "--spec",
+        "bench",
+        "--no-probe",
+        "--json",
+    ];
     for args in [&["--version"][..], &check] {
         let ours = bench.watchdog(&repo, args);
         let mut theirs = bench.watchdog(&repo, args);
         theirs.argvs[0][0] = other.clone().into_os_string();
         let [ours, theirs] = alternate(&[ours, theirs], bench.rounds)?;
         row(&format!("`{}`", args[0]), ours, "the other build", theirs);
-        row(&format!("`{}` of the other build", args[0]), theirs, "this build", ours);
+        row(
+            &format!("`{}` of the other build", args[0]),
+            theirs,
+            "this build",
+            ours,
+        );
     }
     Ok(())
 }
@@ -225,30 +366,65 @@ fn reply(bench: &Bench) -> Result<()> {
         ("{", "braces"),
         ("{\"status\":\"complete\",", "objects that do not end"),
         ("```json\n{\"x\"\n", "fences"),
-        ("{\"type\":\"result\",\"result\":\"{\"}\n", "lines that look like results"),
+        (
+            "{\"type\":\"result\",\"result\":\"{\"}\n",
+            "lines that look like results",
+        ),
     ];
     for (piece, name) in pieces {
         let mut costs = Vec::new();
         for size in [16_usize, 64] {
             let file = bench.scratch.join("reply");
             fs::write(&file, piece.repeat((size << 20) / piece.len()))?;
-            let read = Contender::new(&bench.scratch, [bench.watchdog.as_os_str(), "probe".as_ref(), "--parse".as_ref(), file.as_os_str()])
-                .ends_with(16);
+            let read = Contender::new(
+                &bench.scratch,
+                [
+                    bench.watchdog.as_os_str(),
+                    "probe".as_ref(),
+                    "--parse".as_ref(),
+                    file.as_os_str(),
+                ],
+            )
+            .ends_with(16);
             let [cost] = alternate(&[read], bench.rounds / 8 + 1)?;
             costs.push(cost);
         }
-        row(&format!("reply of 64 MiB: {name}"), costs[1], "the same of 16 MiB", costs[0]);
+        row(
+            &format!("reply of 64 MiB: {name}"),
+            costs[1],
+            "the same of 16 MiB",
+            costs[0],
+        );
     }
     Ok(())
 }
 
 /// Questions to a long journal.
 fn journal_rows(bench: &Bench) -> Result<()> {
-    let repo = bench.repository(Shape { name: "journal", commits: 20, files: 50, remote_branches: 0 })?;
+    let repo = bench.repository(Shape {
+        name: "journal",
+        commits: 20,
+        files: 50,
+        remote_branches: 0,
+    })?;
     let run = |args: &[&str]| bench.watchdog(&repo, args);
-    let check = ["check", "--baseline", "HEAD~1", "--spec", "bench", "--no-probe", "--json"];
-    let questions: [&[&str]; 6] =
-        [&["breaker"], &["status"], &["report"], &["events", "--last", "50"], &["events", "--last", "50", "--all"], &check];
+    let check = [
+        "check",
+        "--baseline",
+        "HEAD~1",
+        "--spec",
+        "bench",
+        "--no-probe",
+        "--json",
+    ];
+    let questions: [&[&str]; 6] = [
+        &["breaker"],
+        &["status"],
+        &["report"],
+        &["events", "--last", "50"],
+        &["events", "--last", "50", "--all"],
+        &check,
+    ];
     let ask = || alternate(&questions.map(run), bench.rounds / 2 + 1);
     alternate(&[run(&check)], 1)?;
     let short = ask()?;
@@ -262,23 +438,48 @@ fn journal_rows(bench: &Bench) -> Result<()> {
     alternate(&[Contender::new(&bench.scratch, ["sync"])], 1)?;
     let begun = Instant::now();
     alternate(&[run(&["report"])], 1)?;
-    println!("| the first report, {} events never counted before | {} | | | | | |", bench.events, millis(begun.elapsed()));
+    println!(
+        "| the first report, {} events never counted before | {} | | | | | |",
+        bench.events,
+        millis(begun.elapsed())
+    );
     let long = ask()?;
     for ((question, short), long) in questions.iter().zip(short).zip(long) {
-        row(&format!("`{}`, {} events", question[..question.len().min(4)].join(" "), bench.events), long, "a short journal", short);
+        row(
+            &format!(
+                "`{}`, {} events",
+                question[..question.len().min(4)].join(" "),
+                bench.events
+            ),
+            long,
+            "a short journal",
+            short,
+        );
     }
     let begun = Instant::now();
     let found = journal::newest_verdicts(&state, 997)?;
-    println!("| the newest verdict of {found} worktrees, {} events | {} | | | | | |", bench.events, millis(begun.elapsed()));
+    println!(
+        "| the newest verdict of {found} worktrees, {} events | {} | | | | | |",
+        bench.events,
+        millis(begun.elapsed())
+    );
     let begun = Instant::now();
     let gone = journal::prune(&state)?;
-    println!("| pruning once: {gone} events went | {} | | | | | |", millis(begun.elapsed()));
+    println!(
+        "| pruning once: {gone} events went | {} | | | | | |",
+        millis(begun.elapsed())
+    );
     Ok(())
 }
 
 /// A stop of the agent that is let go.
 fn hooks(bench: &Bench) -> Result<()> {
-    let repo = bench.repository(Shape { name: "hooks", commits: 20, files: 50, remote_branches: 0 })?;
+    let repo = bench.repository(Shape {
+        name: "hooks",
+        commits: 20,
+        files: 50,
+        remote_branches: 0,
+    })?;
     let criteria = |name: &str, checks: &str| -> Result<String> {
         let path = bench.scratch.join(name);
         fs::write(&path, format!("{{\"checks\": [{checks}]}}"))?;
@@ -290,9 +491,25 @@ fn hooks(bench: &Bench) -> Result<()> {
     let judged = bench.watchdog(&repo, &["--config", &files, "hook", "stop"]);
     let other = bench.watchdog(&repo, &["hook", "post-tool-use"]);
     let nothing = Contender::new(&repo, ["/bin/true"]);
-    let [plain, judged, other, nothing] = alternate(&[plain, judged, other, nothing], bench.rounds)?;
-    row("`hook stop` that allows, no checks", plain, "a process that does nothing", nothing);
-    row("`hook stop` that allows, files are there", judged, "a process that does nothing", nothing);
-    row("`hook post-tool-use`, another tool", other, "a process that does nothing", nothing);
+    let [plain, judged, other, nothing] =
+        alternate(&[plain, judged, other, nothing], bench.rounds)?;
+    row(
+        "`hook stop` that allows, no checks",
+        plain,
+        "a process that does nothing",
+        nothing,
+    );
+    row(
+        "`hook stop` that allows, files are there",
+        judged,
+        "a process that does nothing",
+        nothing,
+    );
+    row(
+        "`hook post-tool-use`, another tool",
+        other,
+        "a process that does nothing",
+        nothing,
+    );
     Ok(())
 }

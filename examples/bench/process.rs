@@ -30,7 +30,12 @@ pub struct Contender {
 
 impl Contender {
     pub fn new(folder: &Path, argv: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
-        Contender { argvs: vec![argv.into_iter().map(Into::into).collect()], folder: folder.to_owned(), codes: vec![0], preparation: None }
+        Contender {
+            argvs: vec![argv.into_iter().map(Into::into).collect()],
+            folder: folder.to_owned(),
+            codes: vec![0],
+            preparation: None,
+        }
     }
 
     /// A git command in a repository.
@@ -59,10 +64,18 @@ impl Contender {
         if let Some(argv) = &self.preparation {
             measure(argv, &self.folder, &[0])?;
         }
-        let mut sum = Cost { wall: Duration::ZERO, cpu: Duration::ZERO, peak_kib: 0 };
+        let mut sum = Cost {
+            wall: Duration::ZERO,
+            cpu: Duration::ZERO,
+            peak_kib: 0,
+        };
         for argv in &self.argvs {
             let cost = measure(argv, &self.folder, &self.codes)?;
-            sum = Cost { wall: sum.wall + cost.wall, cpu: sum.cpu + cost.cpu, peak_kib: sum.peak_kib.max(cost.peak_kib) };
+            sum = Cost {
+                wall: sum.wall + cost.wall,
+                cpu: sum.cpu + cost.cpu,
+                peak_kib: sum.peak_kib.max(cost.peak_kib),
+            };
         }
         Ok(sum)
     }
@@ -98,7 +111,13 @@ fn median(times: impl Iterator<Item = Duration>) -> Duration {
 fn measure(argv: &[OsString], folder: &Path, codes: &[i32]) -> Result<Cost> {
     let begun = Instant::now();
     let mut command = Command::new(&argv[0]);
-    let child = command.args(&argv[1..]).current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+    let child = command
+        .args(&argv[1..])
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()?;
     let mut status = 0;
     // SAFETY: a zeroed rusage is a valid out-parameter, and the pid is that of a child that nobody else waits for.
     let usage = unsafe {
@@ -112,5 +131,9 @@ fn measure(argv: &[OsString], folder: &Path, codes: &[i32]) -> Result<Cost> {
         return Err(format!("{argv:?} ended with wait status {status:#x}").into());
     }
     let time = |t: libc::timeval| Duration::new(t.tv_sec as u64, t.tv_usec as u32 * 1000);
-    Ok(Cost { wall: begun.elapsed(), cpu: time(usage.ru_utime) + time(usage.ru_stime), peak_kib: usage.ru_maxrss })
+    Ok(Cost {
+        wall: begun.elapsed(),
+        cpu: time(usage.ru_utime) + time(usage.ru_stime),
+        peak_kib: usage.ru_maxrss,
+    })
 }

@@ -25,12 +25,20 @@ pub fn make(path: &Path, shape: Shape) -> Result<()> {
     let mut out = BufWriter::new(File::create(&stream)?);
     for commit in 0..shape.commits {
         let when = 1_700_000_000 + commit;
-        writeln!(out, "commit refs/heads/main\nmark :{}\ncommitter a <a@example.org> {when} +0000\ndata 2\nc\n", commit + 1)?;
+        writeln!(
+            out,
+            "commit refs/heads/main\nmark :{}\ncommitter a <a@example.org> {when} +0000\ndata 2\nc\n",
+            commit + 1
+        )?;
         if commit == 0 {
             for file in 0..shape.files {
                 let folders = (shape.files / 10).clamp(1, 40);
-                let (folder, below) = (file % folders, file / folders % (shape.files / 1600).max(1));
-                writeln!(out, "M 100644 inline d{folder}/e{below}/f{file}\ndata 6\n{file:05}\n")?;
+                let (folder, below) =
+                    (file % folders, file / folders % (shape.files / 1600).max(1));
+                writeln!(
+                    out,
+                    "M 100644 inline d{folder}/e{below}/f{file}\ndata 6\n{file:05}\n"
+                )?;
             }
         }
         writeln!(out, "M 100644 inline counter\ndata 7\n{commit:06}\n")?;
@@ -42,12 +50,21 @@ pub fn make(path: &Path, shape: Shape) -> Result<()> {
             out,
             "commit refs/remotes/origin/b{branch}\ncommitter a <a@example.org> {} +0000\ndata 2\nr\n{}\nM 100644 inline r\ndata 5\n{branch:04}\n",
             1_700_000_000 + left,
-            if orphan { String::new() } else { format!("from :{}", left + 1) }
+            if orphan {
+                String::new()
+            } else {
+                format!("from :{}", left + 1)
+            }
         )?;
     }
     out.flush()?;
     drop(out);
-    let status = Command::new("git").arg("-C").arg(path).args(["fast-import", "--quiet"]).stdin(File::open(&stream)?).status()?;
+    let status = Command::new("git")
+        .arg("-C")
+        .arg(path)
+        .args(["fast-import", "--quiet"])
+        .stdin(File::open(&stream)?)
+        .status()?;
     if !status.success() {
         return Err("git fast-import failed".into());
     }
@@ -67,6 +84,16 @@ pub fn git(path: &Path, args: &[&str]) -> Result<()> {
         ("GIT_COMMITTER_NAME", "a"),
         ("GIT_COMMITTER_EMAIL", "a@example.org"),
     ];
-    let status = Command::new("git").arg("-C").arg(path).args(args).envs(identity).stdout(Stdio::null()).status()?;
-    if status.success() { Ok(()) } else { Err(format!("git {args:?} failed").into()) }
+    let status = Command::new("git")
+        .arg("-C")
+        .arg(path)
+        .args(args)
+        .envs(identity)
+        .stdout(Stdio::null())
+        .status()?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("git {args:?} failed").into())
+    }
 }

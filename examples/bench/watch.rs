@@ -24,7 +24,11 @@ const SETTLED: Duration = Duration::from_secs(12);
 
 /// Watches so many worktrees of one repository, first in peace, then with commits.
 pub fn measure(bench: &Bench) -> Result<()> {
-    let worktrees = Worktrees::make(&bench.scratch.join("watched"), bench.worktrees, Layout::Linked)?;
+    let worktrees = Worktrees::make(
+        &bench.scratch.join("watched"),
+        bench.worktrees,
+        Layout::Linked,
+    )?;
     let begun = Instant::now();
     let mut child = Watching(
         Command::new(&bench.watchdog)
@@ -43,7 +47,10 @@ pub fn measure(bench: &Bench) -> Result<()> {
             let _ = told.send(line);
         }
     });
-    while !ready.recv_timeout(Duration::from_secs(60))?.contains("watching ") {}
+    while !ready
+        .recv_timeout(Duration::from_secs(60))?
+        .contains("watching ")
+    {}
     let start = begun.elapsed();
     let (said, verdicts) = channel();
     let stdout = BufReader::new(child.0.stdout.take().ok_or("it was piped")?);
@@ -72,8 +79,16 @@ pub fn measure(bench: &Bench) -> Result<()> {
     }
     let flood = moves(&worktrees, child.0.id())?;
     let status = fs::read_to_string(format!("/proc/{}/status", child.0.id()))?;
-    let peak: f64 =
-        status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok()).unwrap_or(f64::NAN);
+    let peak: f64 = status
+        .lines()
+        .find_map(|line| {
+            line.strip_prefix("VmHWM:")?
+                .trim()
+                .strip_suffix(" kB")?
+                .parse()
+                .ok()
+        })
+        .unwrap_or(f64::NAN);
     latencies.sort();
     let at = |part: usize| millis(latencies[(latencies.len() - 1) * part / 10]);
     let count = bench.worktrees;
@@ -84,7 +99,11 @@ pub fn measure(bench: &Bench) -> Result<()> {
         peak / 1024.0
     );
     println!("| {flood} | | | | | | |");
-    println!("| `watch` while nothing happens: {:.3} % CPU; its start | {} | | | | | |", idle * 100.0, millis(start));
+    println!(
+        "| `watch` while nothing happens: {:.3} % CPU; its start | {} | | | | | |",
+        idle * 100.0,
+        millis(start)
+    );
     Ok(())
 }
 
@@ -95,7 +114,8 @@ fn moves(worktrees: &Worktrees, pid: u32) -> Result<String> {
         let out = Command::new("git").arg("-C").arg(&at).args(args).output()?;
         Ok(String::from_utf8(out.stdout)?.trim().to_owned())
     };
-    let commits = ["to", "fro"].map(|word| read(&["commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", word]));
+    let commits =
+        ["to", "fro"].map(|word| read(&["commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", word]));
     let [to, fro] = commits;
     let (commits, branch) = ([to?, fro?], read(&["symbolic-ref", "HEAD"])?);
     let (before, begun) = (process_cpu(pid)?, Instant::now());
@@ -106,7 +126,11 @@ fn moves(worktrees: &Worktrees, pid: u32) -> Result<String> {
     // The look after the last move belongs to them.
     std::thread::sleep(Duration::from_secs(2));
     let used = process_cpu(pid)?.saturating_sub(before);
-    Ok(format!("`watch` while one branch moves {MOVES} times in {:.0} s: {:.2} s of CPU", took.as_secs_f64(), used.as_secs_f64()))
+    Ok(format!(
+        "`watch` while one branch moves {MOVES} times in {:.0} s: {:.2} s of CPU",
+        took.as_secs_f64(),
+        used.as_secs_f64()
+    ))
 }
 
 /// Ends with whoever started it.
@@ -135,7 +159,15 @@ fn cpu(pid: u32) -> Result<Duration> {
 fn process_cpu(pid: u32) -> Result<Duration> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
     // The name may hold blanks; user and system time are the 12th and 13th word behind it.
-    let words = stat.rsplit_once(')').ok_or("the name ends")?.1.split_ascii_whitespace().skip(11).take(2);
-    let ticks = words.map(str::parse::<u64>).sum::<std::result::Result<u64, _>>()?;
+    let words = stat
+        .rsplit_once(')')
+        .ok_or("the name ends")?
+        .1
+        .split_ascii_whitespace()
+        .skip(11)
+        .take(2);
+    let ticks = words
+        .map(str::parse::<u64>)
+        .sum::<std::result::Result<u64, _>>()?;
     Ok(Duration::from_millis(ticks * 10))
 }

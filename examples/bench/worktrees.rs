@@ -39,15 +39,38 @@ impl Worktrees {
     /// Makes them, below a folder that is not there yet.
     pub fn make(scratch: &Path, count: usize, layout: Layout) -> Result<Self> {
         fs::create_dir_all(scratch.join("all"))?;
-        let mut worktrees = Worktrees { scratch: scratch.to_owned(), baseline: String::new() };
+        let mut worktrees = Worktrees {
+            scratch: scratch.to_owned(),
+            baseline: String::new(),
+        };
         let repository = worktrees.repository();
-        make(&repository, Shape { name: "worktrees", commits: 2, files: FILES - 1, remote_branches: 0 })?;
+        make(
+            &repository,
+            Shape {
+                name: "worktrees",
+                commits: 2,
+                files: FILES - 1,
+                remote_branches: 0,
+            },
+        )?;
         for n in 0..count {
             let folder = worktrees.folder(n);
             match layout {
-                Layout::Linked if n > 0 && count > MADE_BY_GIT => copy_linked(&repository, &worktrees.folder(0), &folder, n)?,
+                Layout::Linked if n > 0 && count > MADE_BY_GIT => {
+                    copy_linked(&repository, &worktrees.folder(0), &folder, n)?
+                }
                 Layout::Linked => {
-                    git(&repository, &["worktree", "add", "-q", "-b", &format!("task/{n}"), folder.to_str().ok_or("a UTF-8 path")?])?;
+                    git(
+                        &repository,
+                        &[
+                            "worktree",
+                            "add",
+                            "-q",
+                            "-b",
+                            &format!("task/{n}"),
+                            folder.to_str().ok_or("a UTF-8 path")?,
+                        ],
+                    )?;
                 }
                 Layout::Separate => copy(&repository, &folder)?,
             }
@@ -61,9 +84,16 @@ impl Worktrees {
         state.ensure()?;
         let store = open_store(&state)?;
         for n in 0..count {
-            let worktree = Worktree::open(&worktrees.folder(n)).map_err(|error| error.to_string())?;
-            let recorded =
-                record(store.as_ref(), &worktree, None, UncommittedRule::Inherit, Timestamp::now()).map_err(|unreadable| unreadable.why)?;
+            let worktree =
+                Worktree::open(&worktrees.folder(n)).map_err(|error| error.to_string())?;
+            let recorded = record(
+                store.as_ref(),
+                &worktree,
+                None,
+                UncommittedRule::Inherit,
+                Timestamp::now(),
+            )
+            .map_err(|unreadable| unreadable.why)?;
             recorded.point.as_str().clone_into(&mut worktrees.baseline);
         }
         Ok(worktrees)
@@ -92,20 +122,33 @@ impl Worktrees {
 
 fn copy(from: &Path, to: &Path) -> Result<()> {
     let copied = Command::new("cp").arg("-r").args([from, to]).status()?;
-    if copied.success() { Ok(()) } else { Err("cp failed".into()) }
+    if copied.success() {
+        Ok(())
+    } else {
+        Err("cp failed".into())
+    }
 }
 
 /// Makes the `n`-th linked worktree from the first, with files, index and reflogs as git made them.
 fn copy_linked(repository: &Path, first: &Path, folder: &Path, n: usize) -> Result<()> {
     let git_dir = repository.join(".git");
-    let (from, to) = (git_dir.join("worktrees/worktree-0"), git_dir.join(format!("worktrees/worktree-{n}")));
+    let (from, to) = (
+        git_dir.join("worktrees/worktree-0"),
+        git_dir.join(format!("worktrees/worktree-{n}")),
+    );
     copy(first, folder)?;
     copy(&from, &to)?;
     fs::write(folder.join(".git"), format!("gitdir: {}\n", to.display()))?;
-    fs::write(to.join("gitdir"), format!("{}\n", folder.join(".git").display()))?;
+    fs::write(
+        to.join("gitdir"),
+        format!("{}\n", folder.join(".git").display()),
+    )?;
     fs::write(to.join("HEAD"), format!("ref: refs/heads/task/{n}\n"))?;
     for branches in ["refs/heads/task", "logs/refs/heads/task"] {
-        fs::copy(git_dir.join(branches).join("0"), git_dir.join(branches).join(n.to_string()))?;
+        fs::copy(
+            git_dir.join(branches).join("0"),
+            git_dir.join(branches).join(n.to_string()),
+        )?;
     }
     Ok(())
 }

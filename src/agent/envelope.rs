@@ -11,7 +11,9 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Vis
 use serde_json::Value;
 
 use super::session_id::{ID_MEMBERS, ID_PATTERN, named_session};
-use super::stream::{FinalResult, REPLY_MEMBERS, ReplyEvent, SessionSummary, event_kind, reply_event};
+use super::stream::{
+    FinalResult, REPLY_MEMBERS, ReplyEvent, SessionSummary, event_kind, reply_event,
+};
 
 /// Bytes of an output that are searched for an envelope: its end.
 const CAP: usize = 2 * 1024 * 1024;
@@ -53,7 +55,13 @@ impl ReplyEnvelope {
 
     /// Everything that was said about the error, on one line each.
     pub fn error_text(&self) -> String {
-        let said: Vec<&str> = self.errors.iter().map(String::as_str).chain(self.text.as_deref()).filter(|t| !t.is_empty()).collect();
+        let said: Vec<&str> = self
+            .errors
+            .iter()
+            .map(String::as_str)
+            .chain(self.text.as_deref())
+            .filter(|t| !t.is_empty())
+            .collect();
         match (said.is_empty(), &self.terminal_reason) {
             (false, _) => said.join("\n"),
             (true, Some(reason)) => reason.clone(),
@@ -66,7 +74,10 @@ impl ReplyEnvelope {
 ///
 /// Lines count as events only if the first or the last of them is one, so that an example within prose does not.
 pub fn read(bytes: &[u8]) -> Option<ReplyEnvelope> {
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii();
+    let bytes = bytes
+        .strip_prefix(b"\xef\xbb\xbf")
+        .unwrap_or(bytes)
+        .trim_ascii();
     if bytes.len() <= CAP && bytes.starts_with(b"{") {
         if let Ok(event) = serde_json::from_slice::<EnvelopeEvent>(bytes) {
             return fold([event]);
@@ -83,14 +94,28 @@ pub fn read(bytes: &[u8]) -> Option<ReplyEnvelope> {
 fn from_lines(bytes: &[u8]) -> Option<ReplyEnvelope> {
     let tail = &bytes[bytes.len().saturating_sub(CAP)..];
     // Without a line end in sight nothing in there can be a whole event.
-    let tail = if tail.len() < bytes.len() { &tail[tail.iter().position(|b| *b == b'\n')?..] } else { tail };
-    let lines = || tail.split(|b| *b == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
-    let is_event =
-        |line: &[u8]| serde_json::from_slice::<EnvelopeEvent>(line).is_ok_and(|EnvelopeEvent(event)| event_kind(&event).is_some());
+    let tail = if tail.len() < bytes.len() {
+        &tail[tail.iter().position(|b| *b == b'\n')?..]
+    } else {
+        tail
+    };
+    let lines = || {
+        tail.split(|b| *b == b'\n')
+            .map(<[u8]>::trim_ascii)
+            .filter(|line| !line.is_empty())
+    };
+    let is_event = |line: &[u8]| {
+        serde_json::from_slice::<EnvelopeEvent>(line)
+            .is_ok_and(|EnvelopeEvent(event)| event_kind(&event).is_some())
+    };
     if !is_event(lines().next()?) && !is_event(lines().next_back()?) {
         return None;
     }
-    fold(lines().filter(|line| line.starts_with(b"{")).filter_map(|line| serde_json::from_slice(line).ok()))
+    fold(
+        lines()
+            .filter(|line| line.starts_with(b"{"))
+            .filter_map(|line| serde_json::from_slice(line).ok()),
+    )
 }
 
 /// Reads the error object with which Gemini's `-o json` ends its stderr, behind warnings and a stack trace. `None` where the output does
@@ -101,10 +126,15 @@ pub(super) fn error_at_the_end(bytes: &[u8]) -> Option<ReplyEnvelope> {
         return None;
     }
     let begins = |at: usize| tail[at..].starts_with(b"{") && (at == 0 || tail[at - 1] == b'\n');
-    let start = (0..tail.len()).rev().filter(|at| begins(*at)).take(ERRORS).find_map(|at| {
-        let EnvelopeEvent(event) = serde_json::from_slice(&tail[at..]).ok()?;
-        (event_kind(&event).is_none() && event.get("error").is_some_and(Value::is_object)).then_some(at)
-    })?;
+    let start = (0..tail.len())
+        .rev()
+        .filter(|at| begins(*at))
+        .take(ERRORS)
+        .find_map(|at| {
+            let EnvelopeEvent(event) = serde_json::from_slice(&tail[at..]).ok()?;
+            (event_kind(&event).is_none() && event.get("error").is_some_and(Value::is_object))
+                .then_some(at)
+        })?;
     fold([serde_json::from_slice(&tail[start..]).ok()?])
 }
 
@@ -115,10 +145,14 @@ pub(super) fn error_at_the_end(bytes: &[u8]) -> Option<ReplyEnvelope> {
 pub fn session_id_in(bytes: &[u8]) -> Option<String> {
     static NAMED: LazyLock<Regex> = LazyLock::new(|| {
         let members = ID_MEMBERS.join("|");
-        Regex::new(&format!(r#"[{{,]\s*"(?:{members})"\s*:\s*"({ID_PATTERN})""#)).expect("the pattern is a constant")
+        Regex::new(&format!(
+            r#"[{{,]\s*"(?:{members})"\s*:\s*"({ID_PATTERN})""#
+        ))
+        .expect("the pattern is a constant")
     });
-    static RESULT: LazyLock<Regex> =
-        LazyLock::new(|| Regex::new(r#"[{,]\s*"type"\s*:\s*"result"\s*[,}]"#).expect("the pattern is a constant"));
+    static RESULT: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r#"[{,]\s*"type"\s*:\s*"result"\s*[,}]"#).expect("the pattern is a constant")
+    });
     if let Some(id) = read(bytes).and_then(|found| found.session_id) {
         return Some(id);
     }
@@ -129,7 +163,9 @@ pub fn session_id_in(bytes: &[u8]) -> Option<String> {
     if !line.ends_with(b"}") || !RESULT.is_match(line) {
         return None;
     }
-    let mut ids = NAMED.captures_iter(line).map(|found| String::from_utf8_lossy(&found[1]).into_owned());
+    let mut ids = NAMED
+        .captures_iter(line)
+        .map(|found| String::from_utf8_lossy(&found[1]).into_owned());
     let first = ids.next()?;
     ids.all(|id| id == first).then_some(first)
 }
@@ -172,7 +208,10 @@ impl<'de> Deserialize<'de> for EnvelopeEvents {
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an array of events")
             }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<EnvelopeEvents, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(
+                self,
+                mut items: A,
+            ) -> Result<EnvelopeEvents, A::Error> {
                 let mut folded = EnvelopeFold::default();
                 while let Some(event) = items.next_element::<EnvelopeEvent>()? {
                     folded.take(event);
@@ -209,21 +248,39 @@ impl EnvelopeFold {
         if let Some(id) = named_session(&event) {
             self.envelope.session_id = Some(id.to_owned());
         }
-        let Some(event) = reply_event(&event) else { return };
+        let Some(event) = reply_event(&event) else {
+            return;
+        };
         self.known = true;
         match event {
             ReplyEvent::Other => {}
             ReplyEvent::Recovered => self.recovered(),
-            ReplyEvent::Said { text, is_error, api_error_status } => {
+            ReplyEvent::Said {
+                text,
+                is_error,
+                api_error_status,
+            } => {
                 if !is_error {
                     self.recovered();
                 }
                 self.result = false;
                 let before = std::mem::take(&mut self.envelope);
-                self.envelope = ReplyEnvelope { text: Some(text), structured_output: None, is_error, api_error_status, ..before };
+                self.envelope = ReplyEnvelope {
+                    text: Some(text),
+                    structured_output: None,
+                    is_error,
+                    api_error_status,
+                    ..before
+                };
             }
-            ReplyEvent::Failed { message, api_error_status } => self.failed(message, api_error_status),
-            ReplyEvent::Aborted { message, api_error_status } => {
+            ReplyEvent::Failed {
+                message,
+                api_error_status,
+            } => self.failed(message, api_error_status),
+            ReplyEvent::Aborted {
+                message,
+                api_error_status,
+            } => {
                 self.recovered();
                 self.envelope.text = None;
                 self.failed(message, api_error_status);
@@ -247,15 +304,39 @@ impl EnvelopeFold {
 
     /// Of several results (background work makes more turns) the last one counts.
     fn finished(&mut self, result: FinalResult) {
-        let FinalResult { text, structured_output, is_error, cut_short, errors, api_error_status, terminal_reason } = result;
+        let FinalResult {
+            text,
+            structured_output,
+            is_error,
+            cut_short,
+            errors,
+            api_error_status,
+            terminal_reason,
+        } = result;
         // Two results with nothing said between them: the first one's answer is not the second's.
-        let said = self.envelope.text.take().filter(|_| !self.result && !cut_short);
+        let said = self
+            .envelope
+            .text
+            .take()
+            .filter(|_| !self.result && !cut_short);
         // Gemini says which error it was in the event before.
-        let errors = if is_error && errors.is_empty() && text.is_none() { std::mem::take(&mut self.envelope.errors) } else { errors };
+        let errors = if is_error && errors.is_empty() && text.is_none() {
+            std::mem::take(&mut self.envelope.errors)
+        } else {
+            errors
+        };
         self.result = true;
         // Without a result event, the assistant's last text is the answer.
         let (text, session_id) = (text.or(said), self.envelope.session_id.take());
-        self.envelope = ReplyEnvelope { text, structured_output, is_error, errors, api_error_status, terminal_reason, session_id };
+        self.envelope = ReplyEnvelope {
+            text,
+            structured_output,
+            is_error,
+            errors,
+            api_error_status,
+            terminal_reason,
+            session_id,
+        };
     }
 }
 
@@ -278,14 +359,32 @@ mod tests {
             (result.clone(), Some(ID)),
             (format!("{init}\n{{\"type\":\"assi"), Some(ID)),
             (format!("ssage\":\"cut\"}}\n{result}\n"), Some(ID)),
-            (format!("text that was cut\",\"x\":1,{}", &result[1..]), Some(ID)),
-            (json!({"type": "thread.started", "thread_id": ID}).to_string(), Some(ID)),
+            (
+                format!("text that was cut\",\"x\":1,{}", &result[1..]),
+                Some(ID),
+            ),
+            (
+                json!({"type": "thread.started", "thread_id": ID}).to_string(),
+                Some(ID),
+            ),
             (format!("In the log I saw:\n{init}\nbut it is old."), None),
             (format!("The last line was {init}"), None),
-            (json!({"type": "step_start", "sessionID": OPENCODE_ID, "part": {}}).to_string(), Some(OPENCODE_ID)),
-            (json!({"type": "result", "sessionId": ID, "exitCode": 0}).to_string(), Some(ID)),
-            (json!({"type": "system", "session_id": "--continue"}).to_string(), None),
-            (format!("{{\"type\":\"user\",\"x\":{{\"session_id\":\"{OTHER}\"}}}}"), None),
+            (
+                json!({"type": "step_start", "sessionID": OPENCODE_ID, "part": {}}).to_string(),
+                Some(OPENCODE_ID),
+            ),
+            (
+                json!({"type": "result", "sessionId": ID, "exitCode": 0}).to_string(),
+                Some(ID),
+            ),
+            (
+                json!({"type": "system", "session_id": "--continue"}).to_string(),
+                None,
+            ),
+            (
+                format!("{{\"type\":\"user\",\"x\":{{\"session_id\":\"{OTHER}\"}}}}"),
+                None,
+            ),
             ("plain words".into(), None),
             (String::new(), None),
         ] {
@@ -295,16 +394,38 @@ mod tests {
 
     #[test]
     fn an_error_on_the_way_is_none_once_the_turn_goes_on() {
-        let lines = |events: &[Value]| events.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
+        let lines = |events: &[Value]| {
+            events
+                .iter()
+                .map(Value::to_string)
+                .collect::<Vec<_>>()
+                .join("\n")
+        };
         let lost = json!({"type": "error", "message": "Reconnecting 1/5"});
-        let said = json!({"type": "item.completed", "item": {"type": "agent_message", "text": "hello"}});
+        let said =
+            json!({"type": "item.completed", "item": {"type": "agent_message", "text": "hello"}});
         let failed = json!({"type": "turn.failed", "error": {"message": "no more"}});
-        let found = read(lines(&[lost.clone(), said.clone(), json!({"type": "turn.completed"})]).as_bytes()).expect("an envelope");
-        assert_eq!((found.is_error, found.text.as_deref()), (false, Some("hello")));
+        let found = read(
+            lines(&[
+                lost.clone(),
+                said.clone(),
+                json!({"type": "turn.completed"}),
+            ])
+            .as_bytes(),
+        )
+        .expect("an envelope");
+        assert_eq!(
+            (found.is_error, found.text.as_deref()),
+            (false, Some("hello"))
+        );
         let found = read(lines(&[said, lost, failed]).as_bytes()).expect("an envelope");
         assert!(found.is_error && found.error_text().contains("no more"));
-        let gemini = json!({"error": {"type": "ApiError", "message": "quota", "code": 429}}).to_string();
-        assert_eq!(read(gemini.as_bytes()).and_then(|found| found.api_error_status), Some(429));
+        let gemini =
+            json!({"error": {"type": "ApiError", "message": "quota", "code": 429}}).to_string();
+        assert_eq!(
+            read(gemini.as_bytes()).and_then(|found| found.api_error_status),
+            Some(429)
+        );
     }
 
     #[test]
@@ -312,15 +433,28 @@ mod tests {
         let message = json!({"type": "assistant", "is_api_error_message": true, "api_error_status": 429, "session_id": ID,
             "message": {"content": [{"type": "text", "text": "API Error: Request rejected (429)"}]}});
         let found = read(message.to_string().as_bytes()).expect("an envelope");
-        assert_eq!((found.is_error, found.api_error_status, found.session_id.as_deref()), (true, Some(429), Some(ID)));
+        assert_eq!(
+            (
+                found.is_error,
+                found.api_error_status,
+                found.session_id.as_deref()
+            ),
+            (true, Some(429), Some(ID))
+        );
     }
 
     #[test]
     fn a_long_stream_is_read_from_its_end() {
-        let noise = json!({"type": "user", "message": {"content": "x".repeat(1000)}}).to_string() + "\n";
+        let noise =
+            json!({"type": "user", "message": {"content": "x".repeat(1000)}}).to_string() + "\n";
         let result = json!({"type": "result", "result": "end"}).to_string();
         let output = noise.repeat(2 * CAP / noise.len()) + &result;
-        assert_eq!(read(output.as_bytes()).and_then(|found| found.text).as_deref(), Some("end"));
+        assert_eq!(
+            read(output.as_bytes())
+                .and_then(|found| found.text)
+                .as_deref(),
+            Some("end")
+        );
         assert_eq!(read(&vec![b'x'; 2 * CAP]), None);
     }
 }

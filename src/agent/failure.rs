@@ -42,30 +42,45 @@ static OVERLOADED: LazyLock<Regex> = LazyLock::new(|| {
         r#"(?i)\boverloaded|serverOverloaded|\bat capacity\b|api error: (?:5\d\d|repeated 5\d\d|terminated|connection|request timed out|fetch|unable to connect|json parse)|(?:http|status|code|status code|error)"?[:= ]+5\d\d\b|\b5\d\d (?:internal server error|bad gateway|service unavailable|gateway time-?out)|last error: 5\d\d\b|internal server error|service unavailable|temporarily unavailable|experiencing high demand|bad gateway|stream disconnected|error sending request|UND_ERR_SOCKET|connection (?:error|dropped|closed|refused|reset|timed out)|\bE(?:CONNRESET|CONNREFUSED|TIMEDOUT|NOTFOUND|AI_AGAIN|PIPE)\b|socket hang up|fetch failed|network error|getaddrinfo|\brequest timed out|please (?:back ?off|retry) (?:and|later)"#,
     )
 });
-static UNKNOWN_OPTION: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"(?im)^(?:error: )?(?:unknown option|unexpected argument|unknown arguments?:)\s+['‘]?(--?[\w-]+)"));
+static UNKNOWN_OPTION: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"(?im)^(?:error: )?(?:unknown option|unexpected argument|unknown arguments?:)\s+['‘]?(--?[\w-]+)",
+    )
+});
 
 /// The option that a program says it does not know.
 pub(super) fn unknown_option(stderr: &str) -> Option<&str> {
-    UNKNOWN_OPTION.captures(stderr).and_then(|found| found.get(1)).map(|option| option.as_str())
+    UNKNOWN_OPTION
+        .captures(stderr)
+        .and_then(|found| found.get(1))
+        .map(|option| option.as_str())
 }
 
 /// The outcome of an envelope's error.
 pub(super) fn of_envelope(found: &ReplyEnvelope, now: Timestamp, local: &TimeZone) -> ProbeOutcome {
     let said = found.error_text();
     if let Some(limit) = usage_limit::in_envelope(found, now, local) {
-        return ProbeOutcome::RateLimited { why: limit.why, retry_at: limit.retry_at };
+        return ProbeOutcome::RateLimited {
+            why: limit.why,
+            retry_at: limit.retry_at,
+        };
     }
     let why = bounded(&said, WHY);
     if let Some(line) = said.lines().find(|line| NO_CREDIT.is_match(line)) {
-        return ProbeOutcome::NotLoggedIn { why: bounded(line.trim(), WHY) };
+        return ProbeOutcome::NotLoggedIn {
+            why: bounded(line.trim(), WHY),
+        };
     }
     match found.api_error_status {
         Some(401..=403) => return ProbeOutcome::NotLoggedIn { why },
         Some(408 | 500..=599) => return ProbeOutcome::Overloaded { why },
         _ => {}
     }
-    if found.terminal_reason.as_deref().is_some_and(|reason| reason.contains("structured_output")) {
+    if found
+        .terminal_reason
+        .as_deref()
+        .is_some_and(|reason| reason.contains("structured_output"))
+    {
         return ProbeOutcome::Unreadable { why };
     }
     of_text(&said, now, local).unwrap_or(ProbeOutcome::Failed { why })
@@ -76,7 +91,9 @@ pub(super) fn of_text(text: &str, now: Timestamp, local: &TimeZone) -> Option<Pr
     let line_with = |pattern: &Regex| {
         let found = pattern.find(text)?;
         let start = text[..found.start()].rfind('\n').map_or(0, |i| i + 1);
-        let end = text[found.end()..].find('\n').map_or(text.len(), |i| found.end() + i);
+        let end = text[found.end()..]
+            .find('\n')
+            .map_or(text.len(), |i| found.end() + i);
         Some(bounded(text[start..end].trim(), WHY))
     };
     if let Some(why) = line_with(&NO_CREDIT).or_else(|| line_with(&NOT_LOGGED_IN)) {
@@ -86,15 +103,24 @@ pub(super) fn of_text(text: &str, now: Timestamp, local: &TimeZone) -> Option<Pr
         return Some(ProbeOutcome::NoConversation { why });
     }
     if let Some(limit) = usage_limit::read_in(text, now, local) {
-        return Some(ProbeOutcome::RateLimited { why: limit.why, retry_at: limit.retry_at });
+        return Some(ProbeOutcome::RateLimited {
+            why: limit.why,
+            retry_at: limit.retry_at,
+        });
     }
     line_with(&OVERLOADED).map(|why| ProbeOutcome::Overloaded { why })
 }
 
 /// The outcome of prose after a good exit. Only whole answers that are such a message count, since the agent may talk about anything.
-pub(super) fn of_short_answer(text: &str, now: Timestamp, local: &TimeZone) -> Option<ProbeOutcome> {
+pub(super) fn of_short_answer(
+    text: &str,
+    now: Timestamp,
+    local: &TimeZone,
+) -> Option<ProbeOutcome> {
     const SHORT: usize = 400;
-    (text.len() <= SHORT && text.trim().lines().count() <= 3).then(|| of_text(text, now, local)).flatten()
+    (text.len() <= SHORT && text.trim().lines().count() <= 3)
+        .then(|| of_text(text, now, local))
+        .flatten()
 }
 
 #[cfg(test)]
@@ -110,46 +136,121 @@ mod tests {
     fn errors_are_told_apart_by_their_words() {
         for (text, outcome) in [
             ("Not logged in · Please run /login", Some("not_logged_in")),
-            ("Invalid API key · Fix external API key", Some("not_logged_in")),
-            ("API Error: 401 {\"type\":\"error\",\"error\":{\"type\":\"authentication_error\"}}", Some("not_logged_in")),
+            (
+                "Invalid API key · Fix external API key",
+                Some("not_logged_in"),
+            ),
+            (
+                "API Error: 401 {\"type\":\"error\",\"error\":{\"type\":\"authentication_error\"}}",
+                Some("not_logged_in"),
+            ),
             ("unexpected status 401 Unauthorized", Some("not_logged_in")),
-            ("Please set an Auth method in settings.json", Some("not_logged_in")),
-            ("No conversation found with session ID: x", Some("no_conversation")),
-            ("Error: --resume requires a valid session ID or session title when used with --print.", Some("no_conversation")),
-            ("no rollout found for conversation id x", Some("no_conversation")),
-            ("API Error: Repeated 529 Overloaded errors. The API is at capacity", Some("overloaded")),
+            (
+                "Please set an Auth method in settings.json",
+                Some("not_logged_in"),
+            ),
+            (
+                "No conversation found with session ID: x",
+                Some("no_conversation"),
+            ),
+            (
+                "Error: --resume requires a valid session ID or session title when used with --print.",
+                Some("no_conversation"),
+            ),
+            (
+                "no rollout found for conversation id x",
+                Some("no_conversation"),
+            ),
+            (
+                "API Error: Repeated 529 Overloaded errors. The API is at capacity",
+                Some("overloaded"),
+            ),
             ("API Error: 500 Internal server error.", Some("overloaded")),
-            ("Request timed out. If the API is slow to answer", Some("overloaded")),
-            ("API Error: Connection dropped (ECONNRESET).", Some("overloaded")),
-            ("API Error: JSON Parse error: Unexpected identifier", Some("overloaded")),
-            ("{\"codexErrorInfo\":\"serverOverloaded\"}", Some("overloaded")),
+            (
+                "Request timed out. If the API is slow to answer",
+                Some("overloaded"),
+            ),
+            (
+                "API Error: Connection dropped (ECONNRESET).",
+                Some("overloaded"),
+            ),
+            (
+                "API Error: JSON Parse error: Unexpected identifier",
+                Some("overloaded"),
+            ),
+            (
+                "{\"codexErrorInfo\":\"serverOverloaded\"}",
+                Some("overloaded"),
+            ),
             ("Selected model is at capacity", Some("overloaded")),
             ("provider request failed: HTTP 529", Some("overloaded")),
-            ("provider request failed with status code 503", Some("overloaded")),
+            (
+                "provider request failed with status code 503",
+                Some("overloaded"),
+            ),
             ("{\"status_code\":502}", Some("overloaded")),
             ("claude turn failed: overloaded_error", Some("overloaded")),
-            ("Server is overloaded, please try again later", Some("overloaded")),
+            (
+                "Server is overloaded, please try again later",
+                Some("overloaded"),
+            ),
             ("Please backoff and retry", Some("overloaded")),
-            ("We’re currently experiencing high demand, which may cause temporary errors.", Some("overloaded")),
-            ("stream disconnected before completion: error sending request", Some("overloaded")),
+            (
+                "We’re currently experiencing high demand, which may cause temporary errors.",
+                Some("overloaded"),
+            ),
+            (
+                "stream disconnected before completion: error sending request",
+                Some("overloaded"),
+            ),
             ("[API Error: terminated]", Some("overloaded")),
-            ("[API Error: terminated (cause: UND_ERR_SOCKET: other side closed)]", Some("overloaded")),
-            ("retried 5 times (total retry wait time: 13 seconds) Last error: 500 boom", Some("overloaded")),
+            (
+                "[API Error: terminated (cause: UND_ERR_SOCKET: other side closed)]",
+                Some("overloaded"),
+            ),
+            (
+                "retried 5 times (total retry wait time: 13 seconds) Last error: 500 boom",
+                Some("overloaded"),
+            ),
             ("The job was terminated on demand", None),
-            ("warming up\nYou've hit your limit · resets 7pm (UTC)\n", Some("rate_limited")),
+            (
+                "warming up\nYou've hit your limit · resets 7pm (UTC)\n",
+                Some("rate_limited"),
+            ),
             ("Error: HTTP 429 Too Many Requests", Some("rate_limited")),
             ("model context window is 500 tokens", None),
             ("Error: File not found", None),
-            ("unexpected status 403 Forbidden: forbidden", Some("not_logged_in")),
-            ("Missing environment variable: `OPENAI_API_KEY`.", Some("not_logged_in")),
+            (
+                "unexpected status 403 Forbidden: forbidden",
+                Some("not_logged_in"),
+            ),
+            (
+                "Missing environment variable: `OPENAI_API_KEY`.",
+                Some("not_logged_in"),
+            ),
             ("Invalid auth method selected.", Some("not_logged_in")),
-            ("No auth type is selected. Please configure one", Some("not_logged_in")),
-            ("Error: No authentication information found.", Some("not_logged_in")),
+            (
+                "No auth type is selected. Please configure one",
+                Some("not_logged_in"),
+            ),
+            (
+                "Error: No authentication information found.",
+                Some("not_logged_in"),
+            ),
             ("Invalid session identifier \"x\".", Some("no_conversation")),
-            ("No session, task, or name matched 'x'", Some("no_conversation")),
+            (
+                "No session, task, or name matched 'x'",
+                Some("no_conversation"),
+            ),
             ("No saved session found with ID x", Some("no_conversation")),
-            ("To use Codex with your ChatGPT plan, upgrade to Plus: https://x", Some("not_logged_in")),
-            ("[API Error: You have exhausted your daily quota on this model.]", Some("rate_limited")),
+            (
+                "To use Codex with your ChatGPT plan, upgrade to Plus: https://x",
+                Some("not_logged_in"),
+            ),
+            (
+                "[API Error: You have exhausted your daily quota on this model.]",
+                Some("rate_limited"),
+            ),
             ("Credit balance is too low", Some("not_logged_in")),
             ("Error: 402 Payment Required", Some("not_logged_in")),
             ("", None),
@@ -161,8 +262,14 @@ mod tests {
     #[test]
     fn an_unknown_option_is_named() {
         for (stderr, option) in [
-            ("error: unknown option '--no-session-persistence'\n", Some("--no-session-persistence")),
-            ("error: unexpected argument '--ephemeral' found", Some("--ephemeral")),
+            (
+                "error: unknown option '--no-session-persistence'\n",
+                Some("--no-session-persistence"),
+            ),
+            (
+                "error: unexpected argument '--ephemeral' found",
+                Some("--ephemeral"),
+            ),
             ("error: missing required argument", None),
         ] {
             assert_eq!(unknown_option(stderr), option);

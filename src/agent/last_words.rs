@@ -20,9 +20,21 @@ impl LastWords {
     /// Reads the end of stdout; and that of both streams where nothing was printed there, as by a program that could not begin.
     pub fn of(tail_stdout: &[u8], tail: &[u8]) -> LastWords {
         let only_stderr = tail_stdout.trim_ascii().is_empty();
-        let found = if only_stderr { envelope::error_at_the_end(tail) } else { envelope::read(tail_stdout) };
-        let text = if found.is_some() { String::new() } else { plain_text(if only_stderr { tail } else { tail_stdout }).text };
-        LastWords { found, text, only_stderr }
+        let found = if only_stderr {
+            envelope::error_at_the_end(tail)
+        } else {
+            envelope::read(tail_stdout)
+        };
+        let text = if found.is_some() {
+            String::new()
+        } else {
+            plain_text(if only_stderr { tail } else { tail_stdout }).text
+        };
+        LastWords {
+            found,
+            text,
+            only_stderr,
+        }
     }
 
     /// The same of stdout alone.

@@ -90,7 +90,10 @@ impl LocalApiValues<'_> {
 impl LocalApi {
     /// The variables of a session, filled in.
     pub fn variables(&self, values: LocalApiValues<'_>) -> BTreeMap<String, String> {
-        self.env.iter().map(|(name, value)| (name.clone(), values.fill(value))).collect()
+        self.env
+            .iter()
+            .map(|(name, value)| (name.clone(), values.fill(value)))
+            .collect()
     }
 
     /// The files to write, path and content, filled in.
@@ -99,7 +102,10 @@ impl LocalApi {
             Value::String(text) => values.fill(text),
             other => format!("{}\n", filled_in(other, values)),
         };
-        self.files.iter().map(|(path, content)| (values.fill(path), text(content))).collect()
+        self.files
+            .iter()
+            .map(|(path, content)| (values.fill(path), text(content)))
+            .collect()
     }
 }
 
@@ -117,7 +123,12 @@ fn filled_in(value: &Value, values: LocalApiValues<'_>) -> Value {
     match value {
         Value::String(text) => values.fill(text).into(),
         Value::Array(items) => items.iter().map(|item| filled_in(item, values)).collect(),
-        Value::Object(members) => Value::Object(members.iter().map(|(key, item)| (values.fill(key), filled_in(item, values))).collect()),
+        Value::Object(members) => Value::Object(
+            members
+                .iter()
+                .map(|(key, item)| (values.fill(key), filled_in(item, values)))
+                .collect(),
+        ),
         other => other.clone(),
     }
 }
@@ -136,29 +147,59 @@ mod tests {
             "shell_tool": {"name": "exec", "command": "cmd", "with": {"wait": 5}},
         }))
         .unwrap();
-        let values = LocalApiValues { url: "http://127.0.0.1:1", home: "/h" };
-        assert_eq!(block.variables(values), BTreeMap::from([("BASE".to_owned(), "http://127.0.0.1:1/v1".to_owned())]));
+        let values = LocalApiValues {
+            url: "http://127.0.0.1:1",
+            home: "/h",
+        };
+        assert_eq!(
+            block.variables(values),
+            BTreeMap::from([("BASE".to_owned(), "http://127.0.0.1:1/v1".to_owned())])
+        );
         assert_eq!(
             block.contents(values),
             [
-                ("/h/a.toml".to_owned(), "base = \"http://127.0.0.1:1\"\n".to_owned()),
-                ("/h/b.json".to_owned(), "{\"dirs\":{\"/h\":[\"http://127.0.0.1:1\",1]}}\n".to_owned()),
+                (
+                    "/h/a.toml".to_owned(),
+                    "base = \"http://127.0.0.1:1\"\n".to_owned()
+                ),
+                (
+                    "/h/b.json".to_owned(),
+                    "{\"dirs\":{\"/h\":[\"http://127.0.0.1:1\",1]}}\n".to_owned()
+                ),
             ]
         );
-        assert_eq!(block.shell_tool.input("ls"), json!({"cmd": "ls", "wait": 5}));
-        assert_eq!((block.session_args.len(), &block.refusal, block.key_variables.len()), (0, &None, 0));
+        assert_eq!(
+            block.shell_tool.input("ls"),
+            json!({"cmd": "ls", "wait": 5})
+        );
+        assert_eq!(
+            (
+                block.session_args.len(),
+                &block.refusal,
+                block.key_variables.len()
+            ),
+            (0, &None, 0)
+        );
     }
 
     #[test]
     fn a_key_that_nothing_reads_is_an_error_that_names_it() {
         let shell = json!({"name": "sh", "command": "cmd"});
         for (block, named) in [
-            (json!({"protocol": "chat", "shell_tool": shell, "envs": {}}), "envs"),
+            (
+                json!({"protocol": "chat", "shell_tool": shell, "envs": {}}),
+                "envs",
+            ),
             (json!({"protocol": "grpc", "shell_tool": shell}), "grpc"),
             (json!({"protocol": "chat"}), "shell_tool"),
-            (json!({"protocol": "chat", "shell_tool": {"name": "sh"}}), "command"),
+            (
+                json!({"protocol": "chat", "shell_tool": {"name": "sh"}}),
+                "command",
+            ),
         ] {
-            let error = serde_json::from_value::<LocalApi>(block).unwrap_err().to_string();
+            let error = serde_json::from_value::<LocalApi>(block)
+                .unwrap_err()
+                .to_string();
             assert!(error.contains(named), "{error}");
         }
     }

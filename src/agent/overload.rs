@@ -17,8 +17,16 @@ pub fn ended_in_overload(last: &LastWords, exit: ProcessExit, now: Timestamp) ->
         Some(_) => return None,
         None if exit.success() => return None,
         None => {
-            let lines: Vec<&str> = last.text.lines().filter(|line| !line.trim().is_empty()).collect();
-            failure::of_text(&lines[lines.len().saturating_sub(LAST_WORDS)..].join("\n"), now, &TimeZone::system())?
+            let lines: Vec<&str> = last
+                .text
+                .lines()
+                .filter(|line| !line.trim().is_empty())
+                .collect();
+            failure::of_text(
+                &lines[lines.len().saturating_sub(LAST_WORDS)..].join("\n"),
+                now,
+                &TimeZone::system(),
+            )?
         }
     };
     match outcome {
@@ -34,17 +42,51 @@ mod tests {
     #[test]
     fn only_a_service_without_room_is_an_overload() {
         let now = "2026-08-19T16:28:34Z".parse().expect("an instant");
-        let failed = |text: &str| ended_in_overload(&LastWords::of_stdout(text.as_bytes()), ProcessExit::Code(1), now).is_some();
+        let failed = |text: &str| {
+            ended_in_overload(
+                &LastWords::of_stdout(text.as_bytes()),
+                ProcessExit::Code(1),
+                now,
+            )
+            .is_some()
+        };
         for (text, expected) in [
-            ("API Error: Repeated 529 Overloaded errors. The API is at capacity", true),
-            (r#"{"type":"result","subtype":"success","is_error":true,"result":"API Error: 500 x","api_error_status":500}"#, true),
-            (r#"{"type":"result","subtype":"success","is_error":true,"result":"API Error: Connection dropped (ECONNRESET)."}"#, true),
-            (r#"{"type":"result","subtype":"success","is_error":true,"result":"no key","api_error_status":401}"#, false),
-            (r#"{"type":"result","subtype":"error_max_turns","is_error":true,"errors":["Reached maximum number of turns (1)"]}"#, false),
-            (r#"{"type":"result","subtype":"success","is_error":false,"result":"the service was overloaded, I retried"}"#, false),
-            (r#"{"type":"result","status":"error","error":{"type":"unknown","message":"[API Error: {\"error\":{\"code\":503}}]"}}"#, true),
-            (r#"{"type":"result","subtype":"error_during_execution","is_error":true,"error":{"message":"[API Error: 500 boom]"}}"#, true),
-            ("{\"type\":\"session.error\",\"data\":{\"message\":\"boom\",\"statusCode\":500}}\n{\"type\":\"result\",\"exitCode\":1}", true),
+            (
+                "API Error: Repeated 529 Overloaded errors. The API is at capacity",
+                true,
+            ),
+            (
+                r#"{"type":"result","subtype":"success","is_error":true,"result":"API Error: 500 x","api_error_status":500}"#,
+                true,
+            ),
+            (
+                r#"{"type":"result","subtype":"success","is_error":true,"result":"API Error: Connection dropped (ECONNRESET)."}"#,
+                true,
+            ),
+            (
+                r#"{"type":"result","subtype":"success","is_error":true,"result":"no key","api_error_status":401}"#,
+                false,
+            ),
+            (
+                r#"{"type":"result","subtype":"error_max_turns","is_error":true,"errors":["Reached maximum number of turns (1)"]}"#,
+                false,
+            ),
+            (
+                r#"{"type":"result","subtype":"success","is_error":false,"result":"the service was overloaded, I retried"}"#,
+                false,
+            ),
+            (
+                r#"{"type":"result","status":"error","error":{"type":"unknown","message":"[API Error: {\"error\":{\"code\":503}}]"}}"#,
+                true,
+            ),
+            (
+                r#"{"type":"result","subtype":"error_during_execution","is_error":true,"error":{"message":"[API Error: 500 boom]"}}"#,
+                true,
+            ),
+            (
+                "{\"type\":\"session.error\",\"data\":{\"message\":\"boom\",\"statusCode\":500}}\n{\"type\":\"result\",\"exitCode\":1}",
+                true,
+            ),
             (
                 "{\"type\":\"session.error\",\"data\":{\"message\":\"boom\",\"statusCode\":400}}\n{\"type\":\"result\",\"exitCode\":1}",
                 false,

@@ -4,7 +4,10 @@
 /// Whether one of `words`, all in lower case, stands in a text in any case, as a pattern that ignores case would find it.
 pub(super) fn contains_any(text: &str, words: &[&str]) -> bool {
     // Beside ASCII, two letters are another case of one in it.
-    let text = text.replace('ſ', "s").replace('\u{212a}', "k").to_ascii_lowercase();
+    let text = text
+        .replace('ſ', "s")
+        .replace('\u{212a}', "k")
+        .to_ascii_lowercase();
     words.iter().any(|word| text.contains(word))
 }
 
@@ -17,7 +20,8 @@ pub(super) mod tests {
 
     /// Texts that a pattern matches, in small and in capital letters and with both of the letters beside ASCII.
     pub(in crate::agent) fn forms_of(pattern: &str) -> impl Strategy<Value = String> + use<> {
-        let plain = string_regex(&pattern.replace("\\b", "").replace('$', "")).expect("a pattern that proptest can draw from");
+        let plain = string_regex(&pattern.replace("\\b", "").replace('$', ""))
+            .expect("a pattern that proptest can draw from");
         (plain, 0..3).prop_map(|(text, form)| match form {
             0 => text,
             1 => text.to_uppercase(),

@@ -21,7 +21,9 @@ use serde_json::{Map, Value};
 use super::envelope::{self, ReplyEnvelope};
 use super::failure;
 use super::preset::AgentPreset;
-use super::preset::question::{InvocationInputs, ProbeInvocation, QuestionKind, QuestionPlaces, invocation};
+use super::preset::question::{
+    InvocationInputs, ProbeInvocation, QuestionKind, QuestionPlaces, invocation,
+};
 use super::question_scratch::QuestionScratch;
 use super::reply::{self, ParsedReply};
 use super::session_id::is_session_id;
@@ -84,19 +86,28 @@ pub struct ProbeSubject {
 impl ProbeRequest<'_> {
     /// The preset that is asked; `None` where a configured program is.
     fn questioned_preset(&self) -> Option<&AgentPreset> {
-        self.preset.as_deref().ok().filter(|_| self.settings.probe.is_none())
+        self.preset
+            .as_deref()
+            .ok()
+            .filter(|_| self.settings.probe.is_none())
     }
 
     /// The session that the question names. Where it cannot go to the latest one, it goes to the one that is expected.
     fn named_session(&self) -> Option<&str> {
-        let question = self.questioned_preset().and_then(|preset| preset.question.as_ref());
+        let question = self
+            .questioned_preset()
+            .and_then(|preset| preset.question.as_ref());
         let by_guess = question.is_none_or(|question| question.latest.is_some());
-        self.session_id.filter(|id| is_session_id(id)).or(self.expected_session.as_deref().filter(|_| !by_guess))
+        self.session_id
+            .filter(|id| is_session_id(id))
+            .or(self.expected_session.as_deref().filter(|_| !by_guess))
     }
 
     /// The session that has to answer, if it is known.
     fn session(&self) -> Option<&str> {
-        self.session_id.filter(|id| is_session_id(id)).or(self.expected_session.as_deref())
+        self.session_id
+            .filter(|id| is_session_id(id))
+            .or(self.expected_session.as_deref())
     }
 }
 
@@ -119,11 +130,20 @@ pub fn ask(request: &ProbeRequest<'_>) -> ProbeOutcome {
 }
 
 /// The same with a given function that runs a program, for one that can be cancelled; also returns the answering session, and the cost.
-pub fn ask_with(request: &ProbeRequest<'_>, run: &dyn Fn(&ProgramRun) -> Result<FinishedProgram, StartError>) -> ProbeAnswer {
+pub fn ask_with(
+    request: &ProbeRequest<'_>,
+    run: &dyn Fn(&ProgramRun) -> Result<FinishedProgram, StartError>,
+) -> ProbeAnswer {
     match put(request, QuestionKind::Probe, run) {
         Ok(answered) => {
-            let (session_id, usage, session_cost_usd) = summary(request, request.probed.tokens, &answered);
-            ProbeAnswer { outcome: outcome(request, &answered, answer), session_id, usage, session_cost_usd }
+            let (session_id, usage, session_cost_usd) =
+                summary(request, request.probed.tokens, &answered);
+            ProbeAnswer {
+                outcome: outcome(request, &answered, answer),
+                session_id,
+                usage,
+                session_cost_usd,
+            }
         }
         Err(unanswered) => ProbeAnswer::unasked(*unanswered),
     }
@@ -132,7 +152,12 @@ pub fn ask_with(request: &ProbeRequest<'_>, run: &dyn Fn(&ProgramRun) -> Result<
 impl ProbeAnswer {
     /// An outcome without a probe.
     pub fn unasked(outcome: ProbeOutcome) -> Self {
-        ProbeAnswer { outcome, session_id: None, usage: ProbeUsage::default(), session_cost_usd: None }
+        ProbeAnswer {
+            outcome,
+            session_id: None,
+            usage: ProbeUsage::default(),
+            session_cost_usd: None,
+        }
     }
 }
 
@@ -143,22 +168,38 @@ fn summary(
     before: Option<SessionTokens>,
     answered: &FinishedQuestion,
 ) -> (Option<String>, ProbeUsage, Option<f64>) {
-    let output = StreamTap::of_preset(request.questioned_preset().and_then(|preset| preset.stream.as_ref()));
+    let output = StreamTap::of_preset(
+        request
+            .questioned_preset()
+            .and_then(|preset| preset.stream.as_ref()),
+    );
     output.push(&answered.finished.stdout.bytes);
     let summary = output.finish();
     let own = match summary.session_tokens {
-        Some(total) => before.map(|before| total.beyond(before)).map(|own| (Some(own.input), Some(own.output))).unwrap_or_default(),
+        Some(total) => before
+            .map(|before| total.beyond(before))
+            .map(|own| (Some(own.input), Some(own.output)))
+            .unwrap_or_default(),
         None => (summary.usage.input_tokens, summary.usage.output_tokens),
     };
     let usage = ProbeUsage {
         requests: 1,
         input_tokens: own.0,
         output_tokens: own.1,
-        cost_usd: summary.usage.cost_usd.filter(|_| !summary.cost_is_of_the_session),
+        cost_usd: summary
+            .usage
+            .cost_usd
+            .filter(|_| !summary.cost_is_of_the_session),
     };
     let named = envelope::read(&answered.finished.stdout.bytes).and_then(|found| found.session_id);
-    let session_cost = summary.session_cost_usd.filter(|_| summary.cost_is_of_the_session);
-    (named.or(summary.session_id).filter(|id| is_session_id(id)), usage, session_cost)
+    let session_cost = summary
+        .session_cost_usd
+        .filter(|_| summary.cost_is_of_the_session);
+    (
+        named.or(summary.session_id).filter(|id| is_session_id(id)),
+        usage,
+        session_cost,
+    )
 }
 
 /// Asks for a plan of commits with the same restrictions; `number` counts the attempts. Does not check the answer: it is an object with
@@ -201,27 +242,35 @@ pub fn ask_to_judge(
     run: &dyn Fn(&ProgramRun) -> Result<FinishedProgram, StartError>,
     spent: &mut ProbeUsage,
 ) -> Result<String, Box<ProbeOutcome>> {
-    let stranger_is_welcome = ProbeRequest { session_id: None, expected_session: None, ..request.clone() };
+    let stranger_is_welcome = ProbeRequest {
+        session_id: None,
+        expected_session: None,
+        ..request.clone()
+    };
     let answered = put(&stranger_is_welcome, QuestionKind::Judge, run)?;
     // One that was begun for this question has spent nothing before.
     *spent = spent.plus(summary(request, Some(SessionTokens::default()), &answered).1);
     let mut text = None;
-    let judged = outcome(&stranger_is_welcome, &answered, |found, stdout, now, local| {
-        let said = match found {
-            Some(found) => found.text.unwrap_or_default(),
-            None => plain_text(stdout).text,
-        };
-        // A word about a usage limit in the place of an answer.
-        match failure::of_short_answer(&said, now, local) {
-            _ if said.trim().is_empty() => ProbeOutcome::Empty,
-            Some(failure) => failure,
-            None => {
-                text = Some(said);
-                // Stands for "usable".
-                ProbeOutcome::Reply(Reply::bare(ReplyStatus::Complete))
+    let judged = outcome(
+        &stranger_is_welcome,
+        &answered,
+        |found, stdout, now, local| {
+            let said = match found {
+                Some(found) => found.text.unwrap_or_default(),
+                None => plain_text(stdout).text,
+            };
+            // A word about a usage limit in the place of an answer.
+            match failure::of_short_answer(&said, now, local) {
+                _ if said.trim().is_empty() => ProbeOutcome::Empty,
+                Some(failure) => failure,
+                None => {
+                    text = Some(said);
+                    // Stands for "usable".
+                    ProbeOutcome::Reply(Reply::bare(ReplyStatus::Complete))
+                }
             }
-        }
-    });
+        },
+    );
     match (judged, text) {
         (ProbeOutcome::Reply(_), Some(text)) => Ok(text),
         (ProbeOutcome::Reply(_), None) => Err(Box::new(ProbeOutcome::Empty)),
@@ -251,8 +300,12 @@ fn put(
         return Err(Box::new(ProbeOutcome::NoConversation { why }));
     }
     // The latest session is asked where it is recorded: an agent answers from a new one where there is nothing to go on with.
-    let unrecorded = question != QuestionKind::Judge && request.questioned_preset().is_some() && request.session().is_none();
-    let question_template = request.questioned_preset().and_then(|preset| preset.question.as_ref());
+    let unrecorded = question != QuestionKind::Judge
+        && request.questioned_preset().is_some()
+        && request.session().is_none();
+    let question_template = request
+        .questioned_preset()
+        .and_then(|preset| preset.question.as_ref());
     let is_known = question == QuestionKind::Judge || request.named_session().is_some();
     let scratch = match question_template.filter(|_| is_known || !unrecorded) {
         Some(template) => match QuestionScratch::prepare(template, question, request.worktree) {
@@ -262,7 +315,13 @@ fn put(
         None => None,
     };
     let transcript = request.probed.transcript.as_deref();
-    let places = QuestionPlaces { transcript, ..scratch.as_ref().map(|scratch| scratch.places(transcript)).unwrap_or_default() };
+    let places = QuestionPlaces {
+        transcript,
+        ..scratch
+            .as_ref()
+            .map(|scratch| scratch.places(transcript))
+            .unwrap_or_default()
+    };
     let built = invocation(&InvocationInputs {
         settings: request.settings,
         preset: request.questioned_preset(),
@@ -274,66 +333,114 @@ fn put(
         timeout: request.timeout,
         places,
     });
-    let title = || request.questioned_preset().map_or("the agent", |preset| &preset.title);
+    let title = || {
+        request
+            .questioned_preset()
+            .map_or("the agent", |preset| &preset.title)
+    };
     let unaskable = match &built {
-        Err(unaskable) if !unrecorded || !unaskable.is_for_want_of_a_session() => Some(unaskable.to_string()),
-        _ if unrecorded => Some(format!("no session of {} is recorded for {}", title(), request.worktree.display())),
+        Err(unaskable) if !unrecorded || !unaskable.is_for_want_of_a_session() => {
+            Some(unaskable.to_string())
+        }
+        _ if unrecorded => Some(format!(
+            "no session of {} is recorded for {}",
+            title(),
+            request.worktree.display()
+        )),
         _ => None,
     };
     let mut invocation = match (built, unaskable) {
         (Ok(invocation), None) => invocation,
         (_, why) => {
             // A missing program is the better reason: installing it is what helps.
-            let usual = request.questioned_preset().map_or_else(OsString::new, |preset| preset.program.as_str().into());
+            let usual = request
+                .questioned_preset()
+                .map_or_else(OsString::new, |preset| preset.program.as_str().into());
             let name = request.program.clone().unwrap_or(usual);
-            let version = ProgramRun { deadline: request.timeout, ..ProgramRun::new([name, "--version".into()], request.worktree) };
+            let version = ProgramRun {
+                deadline: request.timeout,
+                ..ProgramRun::new([name, "--version".into()], request.worktree)
+            };
             if let Err(error) = run(&version) {
                 return Err(Box::new(not_started(request, &error)));
             }
-            return Err(Box::new(ProbeOutcome::NoConversation { why: why.unwrap_or_default() }));
+            return Err(Box::new(ProbeOutcome::NoConversation {
+                why: why.unwrap_or_default(),
+            }));
         }
     };
     let mut spent = Duration::ZERO;
     for _ in 0..=FEWER_OPTIONS {
         let cwd = scratch.as_ref().and_then(QuestionScratch::cwd);
-        let finished = match run(&program(request, &invocation, cwd, request.timeout.saturating_sub(spent))) {
+        let finished = match run(&program(
+            request,
+            &invocation,
+            cwd,
+            request.timeout.saturating_sub(spent),
+        )) {
             Ok(finished) => finished,
             Err(error) => return Err(Box::new(not_started(request, &error))),
         };
         spent += finished.duration;
         let stderr = plain_text(&finished.stderr.bytes).text;
         let failed = !finished.exit.success() && request.settings.probe.is_none();
-        let schema = question_template.and_then(|question| question.schema.as_ref()?.first()).map(String::as_str);
-        if let Some(fewer) = schema.filter(|_| failed && refuses_a_schema(&finished, &stderr)).and_then(|option| invocation.without(option))
+        let schema = question_template
+            .and_then(|question| question.schema.as_ref()?.first())
+            .map(String::as_str);
+        if let Some(fewer) = schema
+            .filter(|_| failed && refuses_a_schema(&finished, &stderr))
+            .and_then(|option| invocation.without(option))
         {
             invocation = fewer;
             continue;
         }
         match failure::unknown_option(&stderr).filter(|_| failed) {
             None => {
-                return Ok(FinishedQuestion { finished, stderr, spent, own_home: scratch.is_some_and(|scratch| scratch.cwd().is_some()) });
+                return Ok(FinishedQuestion {
+                    finished,
+                    stderr,
+                    spent,
+                    own_home: scratch.is_some_and(|scratch| scratch.cwd().is_some()),
+                });
             }
             Some(option) => match invocation.without(option) {
                 Some(fewer) => invocation = fewer,
                 None => {
                     let name = invocation.argv()[0].to_string_lossy().into_owned();
-                    let why = format!("this version of '{name}' does not know {option}, without which a probe could do harm; update it");
+                    let why = format!(
+                        "this version of '{name}' does not know {option}, without which a probe could do harm; update it"
+                    );
                     return Err(Box::new(ProbeOutcome::Failed { why }));
                 }
             },
         }
     }
-    Err(Box::new(ProbeOutcome::Failed { why: "the agent's program knows too few of the options that a probe needs; update it".into() }))
+    Err(Box::new(ProbeOutcome::Failed {
+        why: "the agent's program knows too few of the options that a probe needs; update it"
+            .into(),
+    }))
 }
 
 /// Whether the service takes no schema of an answer, or not this one: then the question is put without it.
 fn refuses_a_schema(finished: &FinishedProgram, stderr: &str) -> bool {
-    const NAMES: [&str; 4] = ["response_format", "text.format", "json_schema", "output schema"];
+    const NAMES: [&str; 4] = [
+        "response_format",
+        "text.format",
+        "json_schema",
+        "output schema",
+    ];
     let printed = plain_text(&finished.stdout.bytes).text;
-    [printed.as_str(), stderr].into_iter().any(|text| NAMES.into_iter().any(|name| text.contains(name)))
+    [printed.as_str(), stderr]
+        .into_iter()
+        .any(|text| NAMES.into_iter().any(|name| text.contains(name)))
 }
 
-fn program(request: &ProbeRequest<'_>, invocation: &ProbeInvocation, cwd: Option<PathBuf>, deadline: Duration) -> ProgramRun {
+fn program(
+    request: &ProbeRequest<'_>,
+    invocation: &ProbeInvocation,
+    cwd: Option<PathBuf>,
+    deadline: Duration,
+) -> ProgramRun {
     ProgramRun {
         argv: invocation.argv(),
         cwd: cwd.unwrap_or_else(|| request.worktree.to_owned()),
@@ -357,7 +464,11 @@ fn not_started(request: &ProbeRequest<'_>, error: &StartError) -> ProbeOutcome {
             matches!(source.kind(), NotFound | PermissionDenied) && request.worktree.is_dir()
         }
     };
-    if not_there { ProbeOutcome::NotInstalled { why } } else { ProbeOutcome::Failed { why } }
+    if not_there {
+        ProbeOutcome::NotInstalled { why }
+    } else {
+        ProbeOutcome::Failed { why }
+    }
 }
 
 /// Judges a finished program; `read` parses the output of a successful one.
@@ -368,9 +479,11 @@ fn outcome(
 ) -> ProbeOutcome {
     match classified(request, answered, read) {
         // The user's own home may well be logged in.
-        ProbeOutcome::NotLoggedIn { why } if answered.own_home => {
-            ProbeOutcome::NoConversation { why: format!("the question was put in a home of its own, which is not logged in: {why}") }
-        }
+        ProbeOutcome::NotLoggedIn { why } if answered.own_home => ProbeOutcome::NoConversation {
+            why: format!(
+                "the question was put in a home of its own, which is not logged in: {why}"
+            ),
+        },
         outcome => outcome,
     }
 }
@@ -380,12 +493,20 @@ fn classified(
     answered: &FinishedQuestion,
     read: impl FnOnce(Option<ReplyEnvelope>, &[u8], Timestamp, &TimeZone) -> ProbeOutcome,
 ) -> ProbeOutcome {
-    let FinishedQuestion { finished, stderr, spent, .. } = answered;
+    let FinishedQuestion {
+        finished,
+        stderr,
+        spent,
+        ..
+    } = answered;
     if finished.timed_out {
         return ProbeOutcome::TimedOut;
     }
     // "In 5 minutes" counts from when it was said.
-    let now = request.now.saturating_add(SignedDuration::try_from(*spent).unwrap_or_default()).unwrap_or(request.now);
+    let now = request
+        .now
+        .saturating_add(SignedDuration::try_from(*spent).unwrap_or_default())
+        .unwrap_or(request.now);
     let local = TimeZone::system();
     let found = found_in(request, finished);
     if let Some(found) = found.as_ref().filter(|found| found.is_error) {
@@ -408,7 +529,10 @@ fn classified(
 /// What the agent says in its own structure: by the rules of its preset, or as a known program; an error may be on stderr alone.
 fn found_in(request: &ProbeRequest<'_>, finished: &FinishedProgram) -> Option<ReplyEnvelope> {
     let stdout = &finished.stdout.bytes;
-    match request.questioned_preset().and_then(|preset| preset.stream.as_ref()) {
+    match request
+        .questioned_preset()
+        .and_then(|preset| preset.stream.as_ref())
+    {
         Some(format @ StreamFormat::Rules(_)) => {
             let mut reader = StreamReader::with_format(format);
             reader.push(stdout);
@@ -428,7 +552,12 @@ pub fn read_output(stdout: &[u8], now: Timestamp) -> ProbeOutcome {
     }
 }
 
-fn answer(found: Option<ReplyEnvelope>, stdout: &[u8], now: Timestamp, local: &TimeZone) -> ProbeOutcome {
+fn answer(
+    found: Option<ReplyEnvelope>,
+    stdout: &[u8],
+    now: Timestamp,
+    local: &TimeZone,
+) -> ProbeOutcome {
     let reading = match &found {
         Some(found) => reply::from_envelope(found),
         None => reply::read(stdout),
@@ -440,7 +569,13 @@ fn answer(found: Option<ReplyEnvelope>, stdout: &[u8], now: Timestamp, local: &T
 }
 
 /// An output without an answer: a short text may still contain the cause.
-fn unusable(reading: ParsedReply, found: Option<ReplyEnvelope>, stdout: &[u8], now: Timestamp, local: &TimeZone) -> ProbeOutcome {
+fn unusable(
+    reading: ParsedReply,
+    found: Option<ReplyEnvelope>,
+    stdout: &[u8],
+    now: Timestamp,
+    local: &TimeZone,
+) -> ProbeOutcome {
     match reading {
         ParsedReply::Reply(_) | ParsedReply::Empty => ProbeOutcome::Empty,
         ParsedReply::Unreadable { why } => {
@@ -455,12 +590,16 @@ fn unusable(reading: ParsedReply, found: Option<ReplyEnvelope>, stdout: &[u8], n
 
 /// The outcome if another session answered than the expected one.
 fn stranger(request: &ProbeRequest<'_>, found: Option<&ReplyEnvelope>) -> Option<ProbeOutcome> {
-    let names_itself =
-        request.questioned_preset().and_then(|preset| preset.question.as_ref()).is_some_and(|question| question.answers_under_its_id);
+    let names_itself = request
+        .questioned_preset()
+        .and_then(|preset| preset.question.as_ref())
+        .is_some_and(|question| question.answers_under_its_id);
     let expected = request.session().filter(|_| names_itself)?;
     let answered = found?.session_id.as_deref()?;
     (answered != expected).then(|| ProbeOutcome::NoConversation {
-        why: format!("session {answered} answered, which is not {expected}: it knows nothing of the work"),
+        why: format!(
+            "session {answered} answered, which is not {expected}: it knows nothing of the work"
+        ),
     })
 }
 
@@ -475,18 +614,35 @@ fn unsuccessful(
 ) -> ProbeOutcome {
     // A shell's way to say that there is no such program, or that it may not be executed.
     if request.settings.probe.is_some() && matches!(exit, ProcessExit::Code(126 | 127)) {
-        let ProbeOutcome::Failed { why } = failed(exit, &[stderr, stdout]) else { return ProbeOutcome::Empty };
+        let ProbeOutcome::Failed { why } = failed(exit, &[stderr, stdout]) else {
+            return ProbeOutcome::Empty;
+        };
         return ProbeOutcome::NotInstalled { why };
     }
     [stderr, stdout]
         .into_iter()
-        .find_map(|text| failure::of_text(&text[text.ceil_char_boundary(text.len().saturating_sub(WHY))..], now, local))
+        .find_map(|text| {
+            failure::of_text(
+                &text[text.ceil_char_boundary(text.len().saturating_sub(WHY))..],
+                now,
+                local,
+            )
+        })
         .unwrap_or_else(|| failed(exit, &[stderr, stdout]))
 }
 
 /// A failure of no known kind, with the exit and the end of the first text that says anything.
 fn failed(exit: ProcessExit, texts: &[&str]) -> ProbeOutcome {
-    let said = texts.iter().map(|text| text.trim()).find(|text| !text.is_empty()).unwrap_or("it printed nothing");
+    let said = texts
+        .iter()
+        .map(|text| text.trim())
+        .find(|text| !text.is_empty())
+        .unwrap_or("it printed nothing");
     let tail = &said[said.ceil_char_boundary(said.len().saturating_sub(WHY - 100))..];
-    ProbeOutcome::Failed { why: bounded(&format!("the agent's program ended with {exit}: {tail}"), WHY) }
+    ProbeOutcome::Failed {
+        why: bounded(
+            &format!("the agent's program ended with {exit}: {tail}"),
+            WHY,
+        ),
+    }
 }

@@ -30,16 +30,28 @@ impl QuestionScratch {
     ///
     /// # Errors
     /// Why the question cannot be put.
-    pub fn prepare(question: &QuestionTemplate, kind: QuestionKind, worktree: &Path) -> Result<Option<Self>, String> {
+    pub fn prepare(
+        question: &QuestionTemplate,
+        kind: QuestionKind,
+        worktree: &Path,
+    ) -> Result<Option<Self>, String> {
         let schema = kind.schema().filter(|_| question.takes_schema_file());
         // A judge resumes nothing: it leaves no trace in a session that worked.
-        let home = question.own_home.as_ref().filter(|_| kind != QuestionKind::Judge);
+        let home = question
+            .own_home
+            .as_ref()
+            .filter(|_| kind != QuestionKind::Judge);
         if schema.is_none() && home.is_none() {
             return Ok(None);
         }
-        let failed = |error: std::io::Error| format!("failed to make the files of the question: {error}");
+        let failed =
+            |error: std::io::Error| format!("failed to make the files of the question: {error}");
         let folder = temporary_folder(worktree).map_err(failed)?;
-        let mut made = QuestionScratch { folder, schema_file: None, own_home: None };
+        let mut made = QuestionScratch {
+            folder,
+            schema_file: None,
+            own_home: None,
+        };
         if let Some(schema) = schema {
             let file = made.folder.path().join("schema.json");
             fs::write(&file, strict(schema)).map_err(failed)?;
@@ -48,7 +60,9 @@ impl QuestionScratch {
         if let Some(home) = home {
             let settings = settings(home)?;
             let file = made.folder.path().join("home").join(&home.settings);
-            file.parent().map_or(Ok(()), fs::create_dir_all).map_err(failed)?;
+            file.parent()
+                .map_or(Ok(()), fs::create_dir_all)
+                .map_err(failed)?;
             fs::write(&file, settings.to_string()).map_err(failed)?;
             fs::create_dir(made.folder.path().join("empty")).map_err(failed)?;
             made.own_home = Some(made.folder.path().join("home"));
@@ -58,12 +72,18 @@ impl QuestionScratch {
 
     /// The paths for the arguments of the question.
     pub fn places<'a>(&'a self, transcript: Option<&'a Path>) -> QuestionPlaces<'a> {
-        QuestionPlaces { schema_file: self.schema_file.as_deref(), own_home: self.own_home.as_deref(), transcript }
+        QuestionPlaces {
+            schema_file: self.schema_file.as_deref(),
+            own_home: self.own_home.as_deref(),
+            transcript,
+        }
     }
 
     /// Where a question in a home of its own runs: a folder with nothing in it, so that nothing of a repository is read or run.
     pub fn cwd(&self) -> Option<PathBuf> {
-        self.own_home.as_ref().map(|_| self.folder.path().join("empty"))
+        self.own_home
+            .as_ref()
+            .map(|_| self.folder.path().join("empty"))
     }
 }
 
@@ -71,14 +91,20 @@ impl QuestionScratch {
 fn settings(home: &OwnHome) -> Result<Value, String> {
     let environment = ClaudeHome::from_env();
     let variable = |name: &str| environment.variable(name);
-    let users = home.of_the_user(&variable).ok_or("no home folder is named")?;
+    let users = home
+        .of_the_user(&variable)
+        .ok_or("no home folder is named")?;
     if let Some(lacks) = home.lacks_login(&variable, &|file| users.join(file).exists()) {
-        return Err(format!("a question needs a home of its own, which would not be logged in: {lacks}"));
+        return Err(format!(
+            "a question needs a home of its own, which would not be logged in: {lacks}"
+        ));
     }
     let file = users.join(&home.settings);
     let mut bytes = Vec::new();
     let read = match fs::metadata(&file) {
-        Ok(about) if about.is_file() => fs::File::open(&file).and_then(|opened| opened.take(SETTINGS).read_to_end(&mut bytes)).is_ok(),
+        Ok(about) if about.is_file() => fs::File::open(&file)
+            .and_then(|opened| opened.take(SETTINGS).read_to_end(&mut bytes))
+            .is_ok(),
         _ => false,
     };
     home.settings_of(read.then_some(bytes.as_slice()))
@@ -87,16 +113,31 @@ fn settings(home: &OwnHome) -> Result<Value, String> {
 /// A new folder of this user alone, outside the work tree wherever temporary files lie.
 fn temporary_folder(worktree: &Path) -> std::io::Result<TempDir> {
     let root = fs::canonicalize(worktree).unwrap_or_else(|_| worktree.to_owned());
-    let usual = [std::env::temp_dir(), PathBuf::from("/tmp"), PathBuf::from("/var/tmp")];
-    let is_safe = |folder: &PathBuf| root == Path::new("/") || fs::canonicalize(folder).is_ok_and(|folder| !folder.starts_with(&root));
-    let found = usual.into_iter().find(is_safe).ok_or_else(|| std::io::Error::other("every temporary folder lies in the work tree"))?;
+    let usual = [
+        std::env::temp_dir(),
+        PathBuf::from("/tmp"),
+        PathBuf::from("/var/tmp"),
+    ];
+    let is_safe = |folder: &PathBuf| {
+        root == Path::new("/")
+            || fs::canonicalize(folder).is_ok_and(|folder| !folder.starts_with(&root))
+    };
+    let found = usual
+        .into_iter()
+        .find(is_safe)
+        .ok_or_else(|| std::io::Error::other("every temporary folder lies in the work tree"))?;
     let private = fs::Permissions::from_mode(0o700);
-    tempfile::Builder::new().prefix("watchdog-question-").permissions(private).tempdir_in(found)
+    tempfile::Builder::new()
+        .prefix("watchdog-question-")
+        .permissions(private)
+        .tempdir_in(found)
 }
 
 /// The schema as services take it that hold an answer to one: every member is required, and there are no others.
 fn strict(schema: &str) -> String {
-    let Ok(mut value) = serde_json::from_str::<Value>(schema) else { return schema.to_owned() };
+    let Ok(mut value) = serde_json::from_str::<Value>(schema) else {
+        return schema.to_owned();
+    };
     make_strict(&mut value);
     value.to_string()
 }
@@ -107,9 +148,17 @@ fn make_strict(value: &mut Value) {
             for bound in ["minimum", "minItems"] {
                 members.remove(bound);
             }
-            if let Some(names) = members.get("properties").and_then(Value::as_object).map(|properties| properties.keys().cloned().collect())
+            if let Some(names) = members
+                .get("properties")
+                .and_then(Value::as_object)
+                .map(|properties| properties.keys().cloned().collect())
             {
-                members.insert("required".into(), Value::Array(Vec::from_iter(Vec::<String>::into_iter(names).map(Value::String))));
+                members.insert(
+                    "required".into(),
+                    Value::Array(Vec::from_iter(
+                        Vec::<String>::into_iter(names).map(Value::String),
+                    )),
+                );
                 members.insert("additionalProperties".into(), Value::Bool(false));
             }
             members.values_mut().for_each(make_strict);
@@ -144,11 +193,23 @@ mod tests {
             let mut objects = 0;
             each_object(&made, &mut |object| {
                 objects += 1;
-                let names: Vec<&String> = object["properties"].as_object().expect("an object").keys().collect();
-                let required: Vec<&str> = object["required"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
+                let names: Vec<&String> = object["properties"]
+                    .as_object()
+                    .expect("an object")
+                    .keys()
+                    .collect();
+                let required: Vec<&str> = object["required"]
+                    .as_array()
+                    .expect("a list")
+                    .iter()
+                    .filter_map(Value::as_str)
+                    .collect();
                 assert_eq!(
                     (required, &object["additionalProperties"]),
-                    (names.iter().map(|name| name.as_str()).collect(), &Value::Bool(false))
+                    (
+                        names.iter().map(|name| name.as_str()).collect(),
+                        &Value::Bool(false)
+                    )
                 );
             });
             assert!(objects > 0 && !made.to_string().contains("min"), "{made}");
@@ -160,15 +221,32 @@ mod tests {
         let scratch = tempfile::tempdir().expect("a scratch folder");
         let codex = PresetCatalog::built_in_named("codex").expect("it is built in");
         let question = codex.question.as_ref().expect("it is asked");
-        let made = QuestionScratch::prepare(question, QuestionKind::Probe, scratch.path()).expect("it is made").expect("it needs a schema");
+        let made = QuestionScratch::prepare(question, QuestionKind::Probe, scratch.path())
+            .expect("it is made")
+            .expect("it needs a schema");
         let file = made.places(None).schema_file.expect("a schema").to_owned();
         let folder = file.parent().expect("a folder").to_owned();
         assert!(file.is_file() && !file.starts_with(scratch.path()));
-        assert_eq!(fs::metadata(&folder).expect("it is there").permissions().mode() & 0o777, 0o700);
+        assert_eq!(
+            fs::metadata(&folder)
+                .expect("it is there")
+                .permissions()
+                .mode()
+                & 0o777,
+            0o700
+        );
         drop(made);
         assert!(!folder.exists());
         let above = QuestionScratch::prepare(question, QuestionKind::Probe, &std::env::temp_dir());
-        assert!(above.is_err() || above.is_ok_and(|made| made.is_some_and(|made| !made.folder.path().starts_with(std::env::temp_dir()))));
-        assert!(QuestionScratch::prepare(question, QuestionKind::Judge, scratch.path()).expect("prose").is_none());
+        assert!(
+            above.is_err()
+                || above.is_ok_and(|made| made
+                    .is_some_and(|made| !made.folder.path().starts_with(std::env::temp_dir())))
+        );
+        assert!(
+            QuestionScratch::prepare(question, QuestionKind::Judge, scratch.path())
+                .expect("prose")
+                .is_none()
+        );
     }
 }

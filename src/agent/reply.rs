@@ -32,7 +32,15 @@ pub enum ParsedReply {
 }
 
 /// Keys that mark an object as a record which some other program printed.
-const MARKS_OF_A_RECORD: &[&str] = &["type", "event", "level", "logger", "jsonrpc", "conclusion", "exit_code"];
+const MARKS_OF_A_RECORD: &[&str] = &[
+    "type",
+    "event",
+    "level",
+    "logger",
+    "jsonrpc",
+    "conclusion",
+    "exit_code",
+];
 
 /// Reads the answer to a probe from an output.
 ///
@@ -47,7 +55,12 @@ pub fn read(bytes: &[u8]) -> ParsedReply {
 /// Reads the answer from an envelope that is already open.
 pub(super) fn from_envelope(found: &envelope::ReplyEnvelope) -> ParsedReply {
     if found.is_error {
-        return ParsedReply::Unreadable { why: format!("the agent reports an error: {}", bounded(&found.error_text(), 500)) };
+        return ParsedReply::Unreadable {
+            why: format!(
+                "the agent reports an error: {}",
+                bounded(&found.error_text(), 500)
+            ),
+        };
     }
     let structured = match &found.structured_output {
         Some(Value::Object(object)) => from_object(object),
@@ -59,7 +72,14 @@ pub(super) fn from_envelope(found: &envelope::ReplyEnvelope) -> ParsedReply {
                 Some(ParsedReply::Reply(other)) => two_words(&[other.status, reply.status]),
                 _ => None,
             };
-            ParsedReply::Reply(Reply { doubt: reply.doubt.clone().or(beside).or_else(|| doubt_alone(&reply)), ..reply })
+            ParsedReply::Reply(Reply {
+                doubt: reply
+                    .doubt
+                    .clone()
+                    .or(beside)
+                    .or_else(|| doubt_alone(&reply)),
+                ..reply
+            })
         }
         (Err(_), Some(text)) if !text.trim().is_empty() => in_prose(text.as_bytes()),
         (Err(why), _) if found.structured_output.is_some() => ParsedReply::Unreadable { why },
@@ -81,12 +101,19 @@ pub(super) fn object_with(
     {
         return Ok(object.clone());
     }
-    let bytes = found.map_or(stdout, |found| found.text.as_deref().unwrap_or_default().as_bytes());
+    let bytes = found.map_or(stdout, |found| {
+        found.text.as_deref().unwrap_or_default().as_bytes()
+    });
     if bytes.trim_ascii().is_empty() {
         return Err(Box::new(ParsedReply::Empty));
     }
     match last_object(&plain_text(bytes), member, |object| Ok(object.clone())) {
-        ReplyScan::Found { later_one_cut: true, .. } => Err(Box::new(ParsedReply::Unreadable { why: "the answer is cut off".into() })),
+        ReplyScan::Found {
+            later_one_cut: true,
+            ..
+        } => Err(Box::new(ParsedReply::Unreadable {
+            why: "the answer is cut off".into(),
+        })),
         ReplyScan::Found { answer, .. } => Ok(answer),
         ReplyScan::Nothing { why } => Err(Box::new(ParsedReply::Unreadable { why })),
     }
@@ -95,17 +122,29 @@ pub(super) fn object_with(
 fn in_prose(bytes: &[u8]) -> ParsedReply {
     let input = plain_text(bytes);
     // Only blanks in sight: the rest decides between nothing and nothing usable.
-    if input.text.trim().is_empty() && bytes[..bytes.len().saturating_sub(WINDOW)].trim_ascii().is_empty() {
+    if input.text.trim().is_empty()
+        && bytes[..bytes.len().saturating_sub(WINDOW)]
+            .trim_ascii()
+            .is_empty()
+    {
         return ParsedReply::Empty;
     }
     let mut seen = Vec::new();
-    let usable = |object: &Map<String, Value>| from_object(object).inspect(|reply| seen.push(reply.status));
+    let usable =
+        |object: &Map<String, Value>| from_object(object).inspect(|reply| seen.push(reply.status));
     match last_object(&input, "status", usable) {
-        ReplyScan::Found { answer, later_one_cut: true, .. } if answer.status == ReplyStatus::Complete => {
-            ParsedReply::Unreadable { why: "it says complete, and then begins another answer that is cut off".into() }
-        }
+        ReplyScan::Found {
+            answer,
+            later_one_cut: true,
+            ..
+        } if answer.status == ReplyStatus::Complete => ParsedReply::Unreadable {
+            why: "it says complete, and then begins another answer that is cut off".into(),
+        },
         ReplyScan::Found { answer, at, .. } => {
-            let doubt = answer.doubt.clone().or_else(|| doubt(&input.text, &at, &answer, &seen));
+            let doubt = answer
+                .doubt
+                .clone()
+                .or_else(|| doubt(&input.text, &at, &answer, &seen));
             ParsedReply::Reply(Reply { doubt, ..answer })
         }
         ReplyScan::Nothing { why } => ParsedReply::Unreadable { why },
@@ -117,19 +156,38 @@ fn in_prose(bytes: &[u8]) -> ParsedReply {
 /// A `complete` whose word on active agents or pending tasks is there but cannot be understood is not usable:
 /// what it says is unknown, and unknown is never "none".
 fn from_object(object: &Map<String, Value>) -> Result<Reply, String> {
-    if let Some(mark) = MARKS_OF_A_RECORD.iter().find(|mark| object.contains_key(**mark)) {
-        return Err(format!("the only object with a status is a record with a \"{mark}\", not an answer"));
+    if let Some(mark) = MARKS_OF_A_RECORD
+        .iter()
+        .find(|mark| object.contains_key(**mark))
+    {
+        return Err(format!(
+            "the only object with a status is a record with a \"{mark}\", not an answer"
+        ));
     }
     let (status, two_statuses) = match object.get("status") {
         Some(Value::String(word)) => {
-            let expected = || format!("its status is \"{}\", expected complete, waiting or working", bounded(word, 80));
+            let expected = || {
+                format!(
+                    "its status is \"{}\", expected complete, waiting or working",
+                    bounded(word, 80)
+                )
+            };
             (status(word).ok_or_else(expected)?, None)
         }
         // A duplicate key with different values, or a list as its value.
         Some(Value::Array(words)) => {
-            let words: Option<Vec<ReplyStatus>> = words.iter().map(|word| word.as_str().and_then(status)).collect();
+            let words: Option<Vec<ReplyStatus>> = words
+                .iter()
+                .map(|word| word.as_str().and_then(status))
+                .collect();
             let doubt = words.as_deref().and_then(two_words);
-            (words.and_then(|words| words.last().copied()).filter(|_| doubt.is_some()).ok_or("its status is not a word")?, doubt)
+            (
+                words
+                    .and_then(|words| words.last().copied())
+                    .filter(|_| doubt.is_some())
+                    .ok_or("its status is not a word")?,
+                doubt,
+            )
         }
         Some(_) => return Err("its status is not a word".into()),
         None => return Err("it has no status".into()),
@@ -138,7 +196,10 @@ fn from_object(object: &Map<String, Value>) -> Result<Reply, String> {
     let agents_active = fields::flag(field("agents_active"));
     let tasks_pending = fields::list(field("tasks_pending"));
     if status == ReplyStatus::Complete {
-        for (name, understood) in [("agents_active", agents_active.is_ok()), ("tasks_pending", tasks_pending.is_ok())] {
+        for (name, understood) in [
+            ("agents_active", agents_active.is_ok()),
+            ("tasks_pending", tasks_pending.is_ok()),
+        ] {
             if !understood {
                 return Err(format!("it says complete, and its {name} makes no sense"));
             }
@@ -154,7 +215,11 @@ fn from_object(object: &Map<String, Value>) -> Result<Reply, String> {
         commits_made: fields::count(field("commits_made")),
         should_continue: fields::flag(field("should_continue")).unwrap_or(None),
         next_action: fields::text(field("next_action")),
-        doubt: two_statuses.or_else(|| (status == ReplyStatus::Complete).then(|| fields::unfinished(object)).flatten()),
+        doubt: two_statuses.or_else(|| {
+            (status == ReplyStatus::Complete)
+                .then(|| fields::unfinished(object))
+                .flatten()
+        }),
     })
 }
 
@@ -210,7 +275,11 @@ mod tests {
             ("complete | waiting | working", None),
             ("", None),
         ] {
-            assert_eq!(status_in(&format!("{{\"status\": \"{word}\"}}")), status, "{word:?}");
+            assert_eq!(
+                status_in(&format!("{{\"status\": \"{word}\"}}")),
+                status,
+                "{word:?}"
+            );
         }
     }
 
@@ -221,23 +290,59 @@ mod tests {
             ("~~~json\n{\"status\": \"working\"}\n~~~\nBye.", WORKING),
             ("Status: ```json\n{\"status\": \"working\"}```", WORKING),
             ("```json {\"status\": \"working\"} ```\nmore", WORKING),
-            ("- ```json\n  {\"status\": \"waiting\"}\n  ```\n- next", WAITING),
+            (
+                "- ```json\n  {\"status\": \"waiting\"}\n  ```\n- next",
+                WAITING,
+            ),
             ("`{\"status\": \"waiting\"}`", WAITING),
             ("My status: `{\"status\": \"waiting\"}`.", WAITING),
-            ("```json\n{\"status\": \"complete\"}\n```\nNo, wait:\n```json\n{\"status\": \"waiting\"}\n```", WAITING),
+            (
+                "```json\n{\"status\": \"complete\"}\n```\nNo, wait:\n```json\n{\"status\": \"waiting\"}\n```",
+                WAITING,
+            ),
             ("\x1b[32m{\"status\":\x1b[1m \"working\"}\x1b[0m", WORKING),
             ("thinking...\r{\"status\": \"working\"}\r\n", WORKING),
-            ("{\"status\": \"working\", \"message\": \"ran\n```\nls\n```\nfine\"}", WORKING),
-            ("fn main() { call({ 1 }) }\n{\"status\": \"working\"}", WORKING),
-            ("the `if (x) {` was missing\n\n{\"status\": \"working\"}", WORKING),
-            ("see [1], [x] and [draft]: {\"status\": \"working\"}", WORKING),
+            (
+                "{\"status\": \"working\", \"message\": \"ran\n```\nls\n```\nfine\"}",
+                WORKING,
+            ),
+            (
+                "fn main() { call({ 1 }) }\n{\"status\": \"working\"}",
+                WORKING,
+            ),
+            (
+                "the `if (x) {` was missing\n\n{\"status\": \"working\"}",
+                WORKING,
+            ),
+            (
+                "see [1], [x] and [draft]: {\"status\": \"working\"}",
+                WORKING,
+            ),
             ("{\"plan\": 1}\n{\"status\": \"working\"}", WORKING),
-            ("{\"status\": \"complete|waiting|working\"}\nMine: {\"status\": \"working\"}", WORKING),
-            ("{\"status\": \"working\"}\nas asked: {\"status\": \"complete|waiting|working\"}", WORKING),
-            ("{\"status\":\"complete\",\"mess\n\nAgain:\n{\"status\":\"working\"}", WORKING),
-            ("{\"status\": \"working\"} {\"status\": \"banana\"}", WORKING),
-            ("Use ``` as a fence, then {\"status\": \"working\"}", WORKING),
-            ("a <!-- {\"status\": \"complete\"} --> b {\"status\": \"working\"}", WORKING),
+            (
+                "{\"status\": \"complete|waiting|working\"}\nMine: {\"status\": \"working\"}",
+                WORKING,
+            ),
+            (
+                "{\"status\": \"working\"}\nas asked: {\"status\": \"complete|waiting|working\"}",
+                WORKING,
+            ),
+            (
+                "{\"status\":\"complete\",\"mess\n\nAgain:\n{\"status\":\"working\"}",
+                WORKING,
+            ),
+            (
+                "{\"status\": \"working\"} {\"status\": \"banana\"}",
+                WORKING,
+            ),
+            (
+                "Use ``` as a fence, then {\"status\": \"working\"}",
+                WORKING,
+            ),
+            (
+                "a <!-- {\"status\": \"complete\"} --> b {\"status\": \"working\"}",
+                WORKING,
+            ),
         ] {
             assert_eq!(status_in(output), status, "{output}");
         }
@@ -285,7 +390,10 @@ mod tests {
     #[test]
     fn an_answer_too_deep_to_be_read_takes_the_credit_of_an_earlier_one() {
         for depth in 120..=135 {
-            let output = format!("{{\"status\": \"complete\"}}\n{}\n{{\"b\": {{\"status\": \"working\"}}\n", "[".repeat(depth));
+            let output = format!(
+                "{{\"status\": \"complete\"}}\n{}\n{{\"b\": {{\"status\": \"working\"}}\n",
+                "[".repeat(depth)
+            );
             assert_eq!(status_in(&output), None, "{depth}");
         }
     }
@@ -293,20 +401,43 @@ mod tests {
     #[test]
     fn the_window_cannot_turn_a_part_into_an_answer() {
         let padding = "x".repeat(WINDOW);
-        assert_eq!(status_in(&format!("{{\"log\": \"{padding}\", \"of\": {{\"status\": \"complete\"}}}}")), None);
-        assert_eq!(status_in(&format!("[{{\"log\": \"{padding}\"}},\n{{\"status\": \"complete\"}}]")), None);
-        assert_eq!(status_in(&format!("{padding}\n{{\"status\": \"working\"}}")), WORKING);
-        assert_eq!(status_in(&format!("```\n{padding}\n```\nso:\n```json\n{{\"status\": \"working\"}}\n```")), WORKING);
+        assert_eq!(
+            status_in(&format!(
+                "{{\"log\": \"{padding}\", \"of\": {{\"status\": \"complete\"}}}}"
+            )),
+            None
+        );
+        assert_eq!(
+            status_in(&format!(
+                "[{{\"log\": \"{padding}\"}},\n{{\"status\": \"complete\"}}]"
+            )),
+            None
+        );
+        assert_eq!(
+            status_in(&format!("{padding}\n{{\"status\": \"working\"}}")),
+            WORKING
+        );
+        assert_eq!(
+            status_in(&format!(
+                "```\n{padding}\n```\nso:\n```json\n{{\"status\": \"working\"}}\n```"
+            )),
+            WORKING
+        );
     }
 
     #[test]
     fn envelopes_of_the_known_agents_are_opened() {
         let claude = |more: Value| {
             let mut event = json!({"type": "result", "subtype": "success", "is_error": false, "session_id": "s"});
-            event.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+            event
+                .as_object_mut()
+                .expect("an object")
+                .extend(more.as_object().expect("an object").clone());
             event
         };
-        let structured = claude(json!({"result": "{\"status\":\"complete\"}", "structured_output": {"status": "waiting"}}));
+        let structured = claude(
+            json!({"result": "{\"status\":\"complete\"}", "structured_output": {"status": "waiting"}}),
+        );
         let fenced = claude(json!({"result": "```json\n{\"status\":\"working\"}\n```"}));
         let assistant = json!({"type": "assistant", "message": {"content": [{"type": "text", "text": "{\"status\":\"working\"}"}]}});
         let subagent = json!({"type": "assistant", "parent_tool_use_id": "t", "message": {"content": [{"type": "text", "text": "{\"status\":\"complete\"}"}]}});
@@ -345,14 +476,19 @@ mod tests {
         ] {
             assert_eq!(status_in(&output), status, "{output}");
         }
-        assert_eq!(read(claude(json!({"result": ""})).to_string().as_bytes()), ParsedReply::Empty);
+        assert_eq!(
+            read(claude(json!({"result": ""})).to_string().as_bytes()),
+            ParsedReply::Empty
+        );
     }
 
     #[test]
     fn every_field_is_read() {
         let output = json!({"status": "waiting", "message": "m", "agents_active": true, "agents_details": ["a1"], "tasks_completed": ["t1"],
             "tasks_pending": ["t2", "t3"], "commits_made": 2, "should_continue": false, "next_action": "wait"});
-        let ParsedReply::Reply(reply) = read(output.to_string().as_bytes()) else { panic!("not read") };
+        let ParsedReply::Reply(reply) = read(output.to_string().as_bytes()) else {
+            panic!("not read")
+        };
         let expected = Reply {
             status: ReplyStatus::Waiting,
             message: "m".into(),
@@ -401,7 +537,11 @@ mod tests {
             "{\"status\":\"banana\"}",
         ] {
             let noise = soup.repeat(length / soup.len());
-            for output in [noise.clone(), format!("{noise}{answer}"), format!("{{\"type\":\"result\",\"result\":{noise}")] {
+            for output in [
+                noise.clone(),
+                format!("{noise}{answer}"),
+                format!("{{\"type\":\"result\",\"result\":{noise}"),
+            ] {
                 assert_ne!(status_in(&output), COMPLETE, "{soup}");
             }
         }
@@ -413,8 +553,14 @@ mod tests {
             let output = soup.repeat((64 << 20) / soup.len());
             assert!(!matches!(read(&output), ParsedReply::Reply(_)));
         }
-        let nested = [b"[".repeat(5_000_000), b"\n{\"status\": \"working\"}".to_vec()].concat();
-        assert!(!matches!(read(&nested), ParsedReply::Reply(reply) if reply.status == ReplyStatus::Complete));
+        let nested = [
+            b"[".repeat(5_000_000),
+            b"\n{\"status\": \"working\"}".to_vec(),
+        ]
+        .concat();
+        assert!(
+            !matches!(read(&nested), ParsedReply::Reply(reply) if reply.status == ReplyStatus::Complete)
+        );
     }
 
     proptest! {

@@ -18,8 +18,11 @@ fn pattern(text: &str) -> Regex {
 }
 
 /// The end of a sentence or a clause.
-static ENDS: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"[.!?;](?:\s|$)|\n|,\s+(?:but|then|and (?:then )?(?:pushed|committed|created|added|wrote))\b"));
+static ENDS: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"[.!?;](?:\s|$)|\n|,\s+(?:but|then|and (?:then )?(?:pushed|committed|created|added|wrote))\b",
+    )
+});
 /// Phrases for actions that were not done here, or files that were removed.
 static NO_CLAIM: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
@@ -60,7 +63,8 @@ static COMMIT_ID: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 /// A number right behind the word is the id of a commit, too: some ids have no letter.
-static COMMIT_NUMBER: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?i)\bcommit[\s`(:#]{1,3}([0-9]{7,40})(?:$|[^0-9a-z-])"));
+static COMMIT_NUMBER: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"(?i)\bcommit[\s`(:#]{1,3}([0-9]{7,40})(?:$|[^0-9a-z-])"));
 
 /// The claims of a reply.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -84,7 +88,10 @@ pub struct ReplyClaims {
 impl ReplyClaims {
     /// The claims in the message and in the completed tasks of a reply.
     pub fn of(reply: &Reply) -> Self {
-        let mut claims = ReplyClaims { count: reply.commits_made.unwrap_or(0), ..ReplyClaims::default() };
+        let mut claims = ReplyClaims {
+            count: reply.commits_made.unwrap_or(0),
+            ..ReplyClaims::default()
+        };
         for text in std::iter::once(&reply.message).chain(&reply.tasks_completed) {
             let mut from = 0;
             for end in ENDS.find_iter(text) {
@@ -104,12 +111,20 @@ impl ReplyClaims {
         for found in COMMIT_ID.captures_iter(text) {
             let id = found[1].to_lowercase();
             // A word of the language, or a number, is none.
-            if self.ids.len() < NAMES && id.bytes().any(|b| b.is_ascii_digit()) && id.bytes().any(|b| b.is_ascii_alphabetic()) {
+            if self.ids.len() < NAMES
+                && id.bytes().any(|b| b.is_ascii_digit())
+                && id.bytes().any(|b| b.is_ascii_alphabetic())
+            {
                 self.ids.push(id);
             }
         }
         let room = NAMES - self.ids.len();
-        self.ids.extend(COMMIT_NUMBER.captures_iter(text).take(room).map(|found| found[1].to_owned()));
+        self.ids.extend(
+            COMMIT_NUMBER
+                .captures_iter(text)
+                .take(room)
+                .map(|found| found[1].to_owned()),
+        );
         let committed = COMMITTED.is_match(text);
         self.is_committed |= committed;
         self.commits |= COMMITS_MADE.is_match(text);
@@ -118,9 +133,15 @@ impl ReplyClaims {
             return;
         }
         for found in PATH.captures_iter(text) {
-            let Some(path) = found.get(1).or(found.get(2)).or(found.get(3)) else { continue };
+            let Some(path) = found.get(1).or(found.get(2)).or(found.get(3)) else {
+                continue;
+            };
             let path = path.as_str().trim_end_matches('`').trim_start_matches("./");
-            let list = if text.to_lowercase().contains("committed") { &mut self.committed } else { &mut self.made };
+            let list = if text.to_lowercase().contains("committed") {
+                &mut self.committed
+            } else {
+                &mut self.made
+            };
             if list.len() < NAMES && !path.contains("://") && !path.contains("..") {
                 list.push(path.to_owned());
             }
@@ -146,21 +167,35 @@ impl ReplyClaims {
             return Some(format!("it names the commit {id}, which git does not have"));
         }
         if let Some(path) = self.committed.iter().find(|path| !head_has(path)) {
-            return Some(format!("it says that {path} is committed, and HEAD does not have it"));
+            return Some(format!(
+                "it says that {path} is committed, and HEAD does not have it"
+            ));
         }
-        if let Some(path) = self.made.iter().find(|path| !head_has(path) && !is_on_disk(path)) {
-            return Some(format!("it names {path}, which is neither in HEAD nor in the work tree"));
+        if let Some(path) = self
+            .made
+            .iter()
+            .find(|path| !head_has(path) && !is_on_disk(path))
+        {
+            return Some(format!(
+                "it names {path}, which is neither in HEAD nor in the work tree"
+            ));
         }
         if new_commits == Some(0) && (self.commits || self.count > 0) {
-            return Some("it says that it committed, and HEAD has no commit since the baseline".to_string());
+            return Some(
+                "it says that it committed, and HEAD has no commit since the baseline".to_string(),
+            );
         }
         if new_commits == Some(0) && self.is_committed && left == Some(true) {
             return Some("it says that the work is committed; HEAD is as at the baseline, and changes are uncommitted".to_string());
         }
         if let Some(made) = new_commits.filter(|made| *made < self.count) {
-            return Some(format!("it says that it made {} commits, and git shows {made} since the baseline", self.count));
+            return Some(format!(
+                "it says that it made {} commits, and git shows {made} since the baseline",
+                self.count
+            ));
         }
-        (self.pushed && !is_pushed()).then(|| "it says that it pushed, and no remote-tracking branch has HEAD".to_string())
+        (self.pushed && !is_pushed())
+            .then(|| "it says that it pushed, and no remote-tracking branch has HEAD".to_string())
     }
 }
 
@@ -175,7 +210,10 @@ mod tests {
     }
 
     fn missing_beside(message: &str, new_commits: u64, pushed: bool, left: bool) -> Option<String> {
-        let reply = Reply { message: message.into(), ..Reply::bare(ReplyStatus::Complete) };
+        let reply = Reply {
+            message: message.into(),
+            ..Reply::bare(ReplyStatus::Complete)
+        };
         let head = |path: &str| ["a.rs", "src/b.rs"].contains(&path);
         ReplyClaims::of(&reply).missing(
             (Some(new_commits), Some(left)),
@@ -199,7 +237,10 @@ mod tests {
             ("I pushed the branch", "pushed"),
         ] {
             let why = missing(message, 1, false);
-            assert!(why.as_ref().is_some_and(|why| why.contains(word)), "{message}: {why:?}");
+            assert!(
+                why.as_ref().is_some_and(|why| why.contains(word)),
+                "{message}: {why:?}"
+            );
         }
         assert!(missing_beside("All changes are committed.", 0, false, true).is_some());
         assert!(missing("I committed everything.", 0, false).is_some());
@@ -224,17 +265,34 @@ mod tests {
         ] {
             assert_eq!(missing(message, 1, true), None, "{message}");
         }
-        assert_eq!(missing("All work is done and committed.", 0, false), None, "a session with nothing to do");
+        assert_eq!(
+            missing("All work is done and committed.", 0, false),
+            None,
+            "a session with nothing to do"
+        );
         assert_eq!(missing("Renamed x/y.rs to a.rs", 1, false), None);
     }
 
     #[test]
     fn a_count_of_commits_is_held_against_git() {
-        let reply = Reply { commits_made: Some(3), ..Reply::bare(ReplyStatus::Complete) };
+        let reply = Reply {
+            commits_made: Some(3),
+            ..Reply::bare(ReplyStatus::Complete)
+        };
         let yes = |_: &str| true;
         let claims = ReplyClaims::of(&reply);
-        assert!(claims.missing((Some(2), None), &yes, &yes, &yes, &|| true).is_some_and(|why| why.contains("3 commits")));
-        assert_eq!(claims.missing((Some(3), None), &yes, &yes, &yes, &|| true), None);
-        assert_eq!(claims.missing((None, None), &yes, &yes, &yes, &|| true), None);
+        assert!(
+            claims
+                .missing((Some(2), None), &yes, &yes, &yes, &|| true)
+                .is_some_and(|why| why.contains("3 commits"))
+        );
+        assert_eq!(
+            claims.missing((Some(3), None), &yes, &yes, &yes, &|| true),
+            None
+        );
+        assert_eq!(
+            claims.missing((None, None), &yes, &yes, &yes, &|| true),
+            None
+        );
     }
 }

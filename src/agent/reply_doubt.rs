@@ -34,8 +34,11 @@ static CONDITION: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 /// A negation in the clause that an answer is part of.
-static NEGATION: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"(?i)\b(?:not|never|cannot|instead of|rather than|no longer|wrong(?:ly)?|false(?:ly)?)\b|n['’]t\b"));
+static NEGATION: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"(?i)\b(?:not|never|cannot|instead of|rather than|no longer|wrong(?:ly)?|false(?:ly)?)\b|n['’]t\b",
+    )
+});
 /// A negation of the answer itself, also where a colon leads to it.
 static DENIED_ANSWER: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
@@ -63,8 +66,16 @@ static FRACTION: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// The reason to doubt the status of a reply at `at` in a text, if there is one. `seen` are the words of all answers there.
-pub(super) fn doubt(text: &str, at: &Range<usize>, reply: &Reply, seen: &[ReplyStatus]) -> Option<String> {
-    two_words(seen).or_else(|| template(reply)).or_else(|| around(text, at, reply.status)).or_else(|| denied(&reply.message, reply.status))
+pub(super) fn doubt(
+    text: &str,
+    at: &Range<usize>,
+    reply: &Reply,
+    seen: &[ReplyStatus],
+) -> Option<String> {
+    two_words(seen)
+        .or_else(|| template(reply))
+        .or_else(|| around(text, at, reply.status))
+        .or_else(|| denied(&reply.message, reply.status))
 }
 
 /// The same for a reply that no prose surrounds.
@@ -75,8 +86,15 @@ pub(super) fn doubt_alone(reply: &Reply) -> Option<String> {
 /// Two answers with different words.
 pub(super) fn two_words(seen: &[ReplyStatus]) -> Option<String> {
     let (first, last) = (seen.first()?, seen.last()?);
-    let other = seen.iter().find(|word| *word != last).or(Some(first).filter(|word| *word != last))?;
-    Some(format!("it says both {} and {}", other.as_str(), last.as_str()))
+    let other = seen
+        .iter()
+        .find(|word| *word != last)
+        .or(Some(first).filter(|word| *word != last))?;
+    Some(format!(
+        "it says both {} and {}",
+        other.as_str(),
+        last.as_str()
+    ))
 }
 
 /// The words of the question, sent back.
@@ -93,7 +111,9 @@ fn around(text: &str, at: &Range<usize>, status: ReplyStatus) -> Option<String> 
     let after = &text[at.end..text.floor_char_boundary((at.end + PROSE).min(text.len()))];
     let lead = lead(before);
     let rest = continuation(after);
-    let in_line = !lead.is_empty() && !lead.ends_with(':') && !before.trim_end_matches([' ', '\t', '`']).ends_with('\n');
+    let in_line = !lead.is_empty()
+        && !lead.ends_with(':')
+        && !before.trim_end_matches([' ', '\t', '`']).ends_with('\n');
     let word = status.as_str();
     for part in [lead, rest] {
         if EXAMPLE.is_match(part) {
@@ -103,7 +123,9 @@ fn around(text: &str, at: &Range<usize>, status: ReplyStatus) -> Option<String> 
             return Some(format!("it says {word} under a condition"));
         }
     }
-    if (status == ReplyStatus::Complete && DENIED_ANSWER.is_match(lead)) || (in_line && NEGATION.is_match(lead)) || NEGATION.is_match(rest)
+    if (status == ReplyStatus::Complete && DENIED_ANSWER.is_match(lead))
+        || (in_line && NEGATION.is_match(lead))
+        || NEGATION.is_match(rest)
     {
         return Some(format!("it denies that it is {word}"));
     }
@@ -130,7 +152,11 @@ fn lead(before: &str) -> &str {
 
 /// The rest of an answer's sentence behind it.
 fn continuation(after: &str) -> &str {
-    let line = after.lines().next().unwrap_or_default().trim_start_matches(['`', ' ', '\t', ',', ';', '-', '–', '—', '(']);
+    let line = after
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .trim_start_matches(['`', ' ', '\t', ',', ';', '-', '–', '—', '(']);
     if !line.starts_with(|c: char| c.is_lowercase()) {
         return "";
     }
@@ -144,10 +170,13 @@ fn denied(prose: &str, status: ReplyStatus) -> Option<String> {
         return None;
     }
     if let Some(found) = NOT_DONE.find(prose) {
-        let said = found.as_str().trim_matches(|c: char| c.is_whitespace() || c.is_ascii_punctuation());
+        let said = found
+            .as_str()
+            .trim_matches(|c: char| c.is_whitespace() || c.is_ascii_punctuation());
         return Some(format!("it says complete, and also: {said}"));
     }
-    let number = |text: Option<regex::Match<'_>>| text.and_then(|text| text.as_str().parse::<u32>().ok());
+    let number =
+        |text: Option<regex::Match<'_>>| text.and_then(|text| text.as_str().parse::<u32>().ok());
     FRACTION.captures_iter(prose).find_map(|found| {
         let done = number(found.get(1).or(found.get(3)))?;
         let of = number(found.get(2).or(found.get(4)))?;
@@ -249,7 +278,10 @@ mod tests {
     #[test]
     fn two_words_in_one_envelope_are_told() {
         let output = r#"{"type":"result","result":"{\"status\":\"complete\"}","structured_output":{"status":"waiting"}}"#;
-        assert_eq!(dispute(output).as_deref(), Some("it says both complete and waiting"));
+        assert_eq!(
+            dispute(output).as_deref(),
+            Some("it says both complete and waiting")
+        );
         let same = r#"{"type":"result","result":"{\"status\":\"waiting\"}","structured_output":{"status":"waiting"}}"#;
         assert_eq!(dispute(same), None);
     }

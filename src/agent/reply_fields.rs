@@ -28,7 +28,10 @@ pub(super) fn flag(value: &Value) -> Result<Option<bool>, FieldError> {
             "" => Ok(None),
             "true" | "yes" => Ok(Some(true)),
             "false" | "no" | "none" => Ok(Some(false)),
-            number => number.parse::<u64>().map(|n| Some(n > 0)).map_err(|_| FieldError),
+            number => number
+                .parse::<u64>()
+                .map(|n| Some(n > 0))
+                .map_err(|_| FieldError),
         },
         Value::Object(_) => Err(FieldError),
     }
@@ -46,9 +49,11 @@ pub(super) fn list(value: &Value) -> Result<Vec<String>, FieldError> {
             Ok(number) => Ok(unnamed(number)),
             Err(_) => Ok(entry(value).into_iter().collect()),
         },
-        Value::Object(members) => {
-            Ok(members.iter().map(|(name, of)| bounded(&format!("{name}: {}", plain(of)), ENTRY)).take(ENTRIES).collect())
-        }
+        Value::Object(members) => Ok(members
+            .iter()
+            .map(|(name, of)| bounded(&format!("{name}: {}", plain(of)), ENTRY))
+            .take(ENTRIES)
+            .collect()),
     }
 }
 
@@ -77,32 +82,62 @@ pub(super) fn text(value: &Value) -> Option<String> {
 pub(super) fn unfinished(object: &Map<String, Value>) -> Option<String> {
     // One level down as well, where `progress` and `counts` keep theirs.
     let inner = object.iter().filter_map(|(_, value)| value.as_object());
-    std::iter::once(object).chain(inner).find_map(unfinished_here)
+    std::iter::once(object)
+        .chain(inner)
+        .find_map(unfinished_here)
 }
 
 fn unfinished_here(object: &Map<String, Value>) -> Option<String> {
-    const LEFT: &[&str] = &["remaining", "unfinished", "incomplete", "outstanding", "open", "todo", "todos", "left", "pending"];
+    const LEFT: &[&str] = &[
+        "remaining",
+        "unfinished",
+        "incomplete",
+        "outstanding",
+        "open",
+        "todo",
+        "todos",
+        "left",
+        "pending",
+    ];
     let number = |names: &[&str]| names.iter().find_map(|name| count(object.get(*name)?));
-    if let (Some(done), Some(of)) =
-        (number(&["done", "completed", "complete", "finished", "passed"]), number(&["of", "total", "all", "planned"]))
-        && done < of
+    if let (Some(done), Some(of)) = (
+        number(&["done", "completed", "complete", "finished", "passed"]),
+        number(&["of", "total", "all", "planned"]),
+    ) && done < of
     {
-        return Some(format!("it says complete, and that {done} of {of} are done"));
+        return Some(format!(
+            "it says complete, and that {done} of {of} are done"
+        ));
     }
     object.iter().find_map(|(name, value)| {
         let plain = name.to_lowercase();
-        let of_open_work = plain != "tasks_pending" && plain.split('_').any(|part| LEFT.contains(&part));
-        if of_open_work && !value.is_object() && matches!(flag(value), Ok(Some(true))) && !matches!(value, Value::Bool(_)) {
-            return Some(format!("it says complete, and has work in {}", bounded(name, 80)));
+        let of_open_work =
+            plain != "tasks_pending" && plain.split('_').any(|part| LEFT.contains(&part));
+        if of_open_work
+            && !value.is_object()
+            && matches!(flag(value), Ok(Some(true)))
+            && !matches!(value, Value::Bool(_))
+        {
+            return Some(format!(
+                "it says complete, and has work in {}",
+                bounded(name, 80)
+            ));
         }
-        if matches!(plain.as_str(), "active_agents" | "running_agents" | "agents_running" | "background_tasks")
-            && flag(value) == Ok(Some(true))
+        if matches!(
+            plain.as_str(),
+            "active_agents" | "running_agents" | "agents_running" | "background_tasks"
+        ) && flag(value) == Ok(Some(true))
         {
             return Some("it says complete and that agents are still active".to_string());
         }
-        let share = plain.starts_with("percent") || plain.starts_with("progress") || plain == "completion";
-        (share && percent(value).is_some_and(|percent| percent < 100.0))
-            .then(|| format!("it says complete, and {} is below its goal", bounded(name, 80)))
+        let share =
+            plain.starts_with("percent") || plain.starts_with("progress") || plain == "completion";
+        (share && percent(value).is_some_and(|percent| percent < 100.0)).then(|| {
+            format!(
+                "it says complete, and {} is below its goal",
+                bounded(name, 80)
+            )
+        })
     })
 }
 
@@ -117,7 +152,9 @@ fn percent(value: &Value) -> Option<f64> {
 }
 
 fn unnamed(number: u64) -> Vec<String> {
-    (1..=number.min(ENTRIES as u64)).map(|i| format!("{i} of {number}, not named")).collect()
+    (1..=number.min(ENTRIES as u64))
+        .map(|i| format!("{i} of {number}, not named"))
+        .collect()
 }
 
 /// One entry, or none for synonyms of "none".
@@ -125,13 +162,18 @@ fn entry(item: &Value) -> Option<String> {
     let shown = match item {
         Value::Null => return None,
         Value::Object(members) => {
-            let name = ["title", "name", "task", "description", "message", "id"].iter().find_map(|key| members.get(*key)?.as_str());
+            let name = ["title", "name", "task", "description", "message", "id"]
+                .iter()
+                .find_map(|key| members.get(*key)?.as_str());
             name.map_or_else(|| item.to_string(), str::to_owned)
         }
         item => plain(item),
     };
     let shown = shown.trim();
-    let nothing = matches!(shown.to_lowercase().as_str(), "" | "none" | "n/a" | "nothing");
+    let nothing = matches!(
+        shown.to_lowercase().as_str(),
+        "" | "none" | "n/a" | "nothing"
+    );
     (!nothing).then(|| bounded(shown, ENTRY))
 }
 
@@ -210,6 +252,9 @@ mod tests {
     #[test]
     fn what_is_kept_is_bounded() {
         assert!(text(&json!("x".repeat(100_000))).is_some_and(|t| t.len() <= TEXT));
-        assert!(list(&json!(vec!["y".repeat(9000); 900])).is_ok_and(|l| l.len() == ENTRIES && l.iter().all(|e| e.len() <= ENTRY)));
+        assert!(
+            list(&json!(vec!["y".repeat(9000); 900]))
+                .is_ok_and(|l| l.len() == ENTRIES && l.iter().all(|e| e.len() <= ENTRY))
+        );
     }
 }

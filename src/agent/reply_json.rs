@@ -42,15 +42,27 @@ pub(super) enum JsonReadError {
 }
 
 /// Reads the value that starts at `at`; returns it with the position after it.
-pub(super) fn value_at(text: &str, at: usize, work: &mut ReadBudget) -> Result<(Value, usize), JsonReadError> {
-    let mut reader = JsonReader { text, bytes: text.as_bytes(), at };
+pub(super) fn value_at(
+    text: &str,
+    at: usize,
+    work: &mut ReadBudget,
+) -> Result<(Value, usize), JsonReadError> {
+    let mut reader = JsonReader {
+        text,
+        bytes: text.as_bytes(),
+        at,
+    };
     let result = reader.value(0);
     work.spend(reader.at - at + 1)?;
     Ok((result?, reader.at))
 }
 
 /// The position after the brace that closes the one at `at`, strings and nothing else minded. `None` if it never closes.
-pub(super) fn closing_brace(text: &str, at: usize, work: &mut ReadBudget) -> Result<Option<usize>, JsonReadError> {
+pub(super) fn closing_brace(
+    text: &str,
+    at: usize,
+    work: &mut ReadBudget,
+) -> Result<Option<usize>, JsonReadError> {
     let bytes = text.as_bytes();
     let (mut depth, mut quoted, mut i) = (0usize, false, at);
     while i < bytes.len() {
@@ -185,7 +197,11 @@ impl JsonReader<'_> {
 
     fn word(&mut self) -> Result<Value, JsonReadError> {
         let rest = &self.bytes[self.at..];
-        let length = rest.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').take(8).count();
+        let length = rest
+            .iter()
+            .take_while(|b| b.is_ascii_alphanumeric() || **b == b'_')
+            .take(8)
+            .count();
         let value = match &rest[..length] {
             b"true" | b"True" => Value::Bool(true),
             b"false" | b"False" => Value::Bool(false),
@@ -199,7 +215,10 @@ impl JsonReader<'_> {
 
     fn number(&mut self) -> Result<Value, JsonReadError> {
         let start = self.at;
-        while matches!(self.bytes.get(self.at), Some(b'-' | b'+' | b'.' | b'0'..=b'9' | b'e' | b'E')) {
+        while matches!(
+            self.bytes.get(self.at),
+            Some(b'-' | b'+' | b'.' | b'0'..=b'9' | b'e' | b'E')
+        ) {
             self.at += 1;
         }
         let word = &self.text[start..self.at];
@@ -250,7 +269,9 @@ impl JsonReader<'_> {
                         let back = self.at;
                         self.at += 2;
                         match self.hex4()? {
-                            low @ 0xdc00..=0xdfff => char::from_u32(0x10000 + ((first - 0xd800) << 10) + (low - 0xdc00)),
+                            low @ 0xdc00..=0xdfff => {
+                                char::from_u32(0x10000 + ((first - 0xd800) << 10) + (low - 0xdc00))
+                            }
                             _ => {
                                 self.at = back;
                                 None
@@ -271,7 +292,10 @@ impl JsonReader<'_> {
     }
 
     fn hex4(&mut self) -> Result<u32, JsonReadError> {
-        let digits = self.bytes.get(self.at..self.at + 4).ok_or(JsonReadError::Cut)?;
+        let digits = self
+            .bytes
+            .get(self.at..self.at + 4)
+            .ok_or(JsonReadError::Cut)?;
         let digits = std::str::from_utf8(digits).map_err(|_| JsonReadError::Broken)?;
         let code = u32::from_str_radix(digits, 16).map_err(|_| JsonReadError::Broken)?;
         self.at += 4;
@@ -296,12 +320,21 @@ mod tests {
             (r#"{"a":1,}"#, json!({"a": 1})),
             (r#"{"a":[1,2,],}"#, json!({"a": [1, 2]})),
             ("{\"a\":1 /* c */, // d\n\"b\":2}", json!({"a": 1, "b": 2})),
-            (r#"{"a":True,"b":False,"c":None}"#, json!({"a": true, "b": false, "c": null})),
+            (
+                r#"{"a":True,"b":False,"c":None}"#,
+                json!({"a": true, "b": false, "c": null}),
+            ),
             ("{\"a\":\"two\nlines\"}", json!({"a": "two\nlines"})),
-            (r#"{"a":"C:\dir \ud800 \u00e4 \ud83d\ude00"}"#, json!({"a": "C:\\dir \u{fffd} ä 😀"})),
+            (
+                r#"{"a":"C:\dir \ud800 \u00e4 \ud83d\ude00"}"#,
+                json!({"a": "C:\\dir \u{fffd} ä 😀"}),
+            ),
             (r#"{"a":1,"a":1}"#, json!({"a": 1})),
             (r#"{"a":1,"a":2,"a":3}"#, json!({"a": [1, 2, 3]})),
-            (r#"{"a":"//no /* comment"}"#, json!({"a": "//no /* comment"})),
+            (
+                r#"{"a":"//no /* comment"}"#,
+                json!({"a": "//no /* comment"}),
+            ),
             (r#"{"a":1e999999}"#, json!({"a": "1e999999"})),
             ("{}", json!({})),
         ] {
@@ -311,10 +344,27 @@ mod tests {
 
     #[test]
     fn guesses_are_refused() {
-        for text in ["{'a': 1}", "{a: 1}", r#"{"a" 1}"#, r#"{"a":1 "b":2}"#, "{,}", r#"{"a":yes}"#, r#"{"a":1;}"#, r#"{"a":1-2}"#] {
+        for text in [
+            "{'a': 1}",
+            "{a: 1}",
+            r#"{"a" 1}"#,
+            r#"{"a":1 "b":2}"#,
+            "{,}",
+            r#"{"a":yes}"#,
+            r#"{"a":1;}"#,
+            r#"{"a":1-2}"#,
+        ] {
             assert_eq!(read(text), Err(JsonReadError::Broken), "{text}");
         }
-        for text in ["{", r#"{"a"#, r#"{"a":"#, r#"{"a":"b"#, r#"{"a":1,"#, r#"{"a":tr"#, r#"{"a":1 /* "#] {
+        for text in [
+            "{",
+            r#"{"a"#,
+            r#"{"a":"#,
+            r#"{"a":"b"#,
+            r#"{"a":1,"#,
+            r#"{"a":tr"#,
+            r#"{"a":1 /* "#,
+        ] {
             assert_eq!(read(text), Err(JsonReadError::Cut), "{text}");
         }
     }
@@ -323,8 +373,14 @@ mod tests {
     fn depth_is_bounded() {
         let nested = |n: usize| format!("{}{}", "[".repeat(n), "]".repeat(n));
         assert!(read(&nested(DEPTH)).is_ok());
-        assert_eq!(read(&nested(DEPTH + 2)), Err(JsonReadError::TooDeep(DEPTH + 1)));
-        assert_eq!(read(&"[".repeat(5_000_000)), Err(JsonReadError::TooDeep(DEPTH + 1)));
+        assert_eq!(
+            read(&nested(DEPTH + 2)),
+            Err(JsonReadError::TooDeep(DEPTH + 1))
+        );
+        assert_eq!(
+            read(&"[".repeat(5_000_000)),
+            Err(JsonReadError::TooDeep(DEPTH + 1))
+        );
     }
 
     fn any_json() -> impl Strategy<Value = Value> {
@@ -337,7 +393,8 @@ mod tests {
         leaf.prop_recursive(4, 32, 4, |inner| {
             prop_oneof![
                 proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-                proptest::collection::btree_map(any::<String>(), inner, 0..4).prop_map(|m| Value::Object(m.into_iter().collect())),
+                proptest::collection::btree_map(any::<String>(), inner, 0..4)
+                    .prop_map(|m| Value::Object(m.into_iter().collect())),
             ]
         })
     }

@@ -27,7 +27,11 @@ use watchdog_process::plain_text::PlainText;
 /// The result of a scan.
 pub(super) enum ReplyScan<T> {
     /// The last usable object with its place in the text, and whether a later one with a status is cut off.
-    Found { answer: T, at: Range<usize>, later_one_cut: bool },
+    Found {
+        answer: T,
+        at: Range<usize>,
+        later_one_cut: bool,
+    },
     /// None is usable; the reason is for people.
     Nothing { why: String },
 }
@@ -44,8 +48,9 @@ static EVENT: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// A line of a fence, with its ticks and what follows them.
-static FENCE_LINE: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"(?m)(`{3,}|~{3,})([^\n`~{}\[\]]*)$").expect("the pattern is a constant"));
+static FENCE_LINE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?m)(`{3,}|~{3,})([^\n`~{}\[\]]*)$").expect("the pattern is a constant")
+});
 
 /// The start of a line of a log or of a shell session.
 static LOG_PREFIX: LazyLock<Regex> = LazyLock::new(|| {
@@ -56,14 +61,33 @@ static LOG_PREFIX: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// The start of an intended structure: a quoted or bare key.
-static MEANT_AS_MEMBER: LazyLock<Regex> = LazyLock::new(|| Regex::new(r#"^\{\s*(?:["'/]|\w+\s*:)"#).expect("the pattern is a constant"));
+static MEANT_AS_MEMBER: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r#"^\{\s*(?:["'/]|\w+\s*:)"#).expect("the pattern is a constant"));
 
 /// Tags of fences whose content was printed by something else.
-const LOG_TAGS: &[&str] =
-    &["log", "logs", "console", "terminal", "shell", "sh", "bash", "zsh", "shell-session", "diff", "http", "stdout", "stderr", "output"];
+const LOG_TAGS: &[&str] = &[
+    "log",
+    "logs",
+    "console",
+    "terminal",
+    "shell",
+    "sh",
+    "bash",
+    "zsh",
+    "shell-session",
+    "diff",
+    "http",
+    "stdout",
+    "stderr",
+    "output",
+];
 
 /// Looks for the last object with a member `key` that `usable` accepts. `usable` says why it refuses one.
-pub(super) fn last_object<T>(input: &PlainText, key: &str, usable: impl FnMut(&Map<String, Value>) -> Result<T, String>) -> ReplyScan<T> {
+pub(super) fn last_object<T>(
+    input: &PlainText,
+    key: &str,
+    usable: impl FnMut(&Map<String, Value>) -> Result<T, String>,
+) -> ReplyScan<T> {
     let mut scanner = ReplyScanner {
         text: &input.text,
         key,
@@ -83,10 +107,22 @@ pub(super) fn last_object<T>(input: &PlainText, key: &str, usable: impl FnMut(&M
     let spent = scanner.run() == Err(JsonReadError::Spent);
     match scanner.answer {
         // The final status may be in the rest.
-        _ if spent => ReplyScan::Nothing { why: "the output is too tangled to be read".into() },
-        Some((answer, at)) => ReplyScan::Found { answer, at, later_one_cut: scanner.later_one_cut },
-        None if scanner.later_one_cut => ReplyScan::Nothing { why: "the answer is cut off".into() },
-        None => ReplyScan::Nothing { why: scanner.why.unwrap_or_else(|| format!("there is no JSON object with a {key} in it")) },
+        _ if spent => ReplyScan::Nothing {
+            why: "the output is too tangled to be read".into(),
+        },
+        Some((answer, at)) => ReplyScan::Found {
+            answer,
+            at,
+            later_one_cut: scanner.later_one_cut,
+        },
+        None if scanner.later_one_cut => ReplyScan::Nothing {
+            why: "the answer is cut off".into(),
+        },
+        None => ReplyScan::Nothing {
+            why: scanner
+                .why
+                .unwrap_or_else(|| format!("there is no JSON object with a {key} in it")),
+        },
     }
 }
 
@@ -185,9 +221,14 @@ impl<T, F: FnMut(&Map<String, Value>) -> Result<T, String>> ReplyScanner<'_, T, 
 
     /// A brace that opens no JSON: skips its content, since an object in there is part of it.
     fn not_json(&mut self, start: usize) -> Result<(), JsonReadError> {
-        let meant = MEANT_AS_MEMBER.is_match(&self.text[start..self.text.floor_char_boundary(start + 256)]);
+        let meant =
+            MEANT_AS_MEMBER.is_match(&self.text[start..self.text.floor_char_boundary(start + 256)]);
         let plain = self.closing_brace_in_prose(start);
-        let minded = if meant { closing_brace(self.text, start, &mut self.work)? } else { None };
+        let minded = if meant {
+            closing_brace(self.text, start, &mut self.work)?
+        } else {
+            None
+        };
         match plain.max(minded) {
             Some(end) => self.at = end,
             None => {
@@ -231,18 +272,30 @@ impl<T, F: FnMut(&Map<String, Value>) -> Result<T, String>> ReplyScanner<'_, T, 
             }
             self.work.spend(whole.end())?;
             // A tag on the next mark: this one closed a fence whose opening is not in sight.
-            self.at = if line[2].trim().is_empty() { body + whole.end() } else { end };
+            self.at = if line[2].trim().is_empty() {
+                body + whole.end()
+            } else {
+                end
+            };
             return Ok(());
         }
         self.work.spend(self.text.len() - body)?;
         // It never closes. All that follows is its body, unless its opening was before the window; a status in it may be the last word.
         self.later_one_cut |= self.text[body..].contains(&format!("\"{}\"", self.key));
-        self.at = if self.window_cut && tag.is_empty() { end } else { self.text.len() };
+        self.at = if self.window_cut && tag.is_empty() {
+            end
+        } else {
+            self.text.len()
+        };
         Ok(())
     }
 
     /// The objects of a fence that holds nothing else, and the position after its end.
-    fn only_json(&mut self, body: usize, mark: &str) -> Result<Option<(Vec<Value>, usize)>, JsonReadError> {
+    fn only_json(
+        &mut self,
+        body: usize,
+        mark: &str,
+    ) -> Result<Option<(Vec<Value>, usize)>, JsonReadError> {
         let mut objects = Vec::new();
         let mut at = body;
         loop {
@@ -279,7 +332,11 @@ impl<T, F: FnMut(&Map<String, Value>) -> Result<T, String>> ReplyScanner<'_, T, 
         if self.no_more.contains(&open) {
             return;
         }
-        let close = if open == "<!--" { "-->".to_owned() } else { open.replacen('<', "</", 1) };
+        let close = if open == "<!--" {
+            "-->".to_owned()
+        } else {
+            open.replacen('<', "</", 1)
+        };
         match text[end..].find(&close) {
             Some(n) => self.at = end + n + close.len(),
             None => self.no_more.push(open),
@@ -295,7 +352,9 @@ impl<T, F: FnMut(&Map<String, Value>) -> Result<T, String>> ReplyScanner<'_, T, 
         let after = &self.text[end..];
         if self.within_unclosed {
             let previous = self.text[..line].trim_end();
-            let member = previous.ends_with(['[', ',']) || previous.ends_with("\":") || previous.ends_with("':");
+            let member = previous.ends_with(['[', ','])
+                || previous.ends_with("\":")
+                || previous.ends_with("':");
             if !before.trim().is_empty() || member {
                 // What it is a part of has no end, so it may as well be the last word.
                 self.later_one_cut = true;
@@ -303,19 +362,30 @@ impl<T, F: FnMut(&Map<String, Value>) -> Result<T, String>> ReplyScanner<'_, T, 
             }
         }
         let quoted = [("\"", "\""), ("'", "'"), ("“", "”"), ("‘", "’")];
-        if quoted.iter().any(|(open, close)| before.ends_with(open) && after.starts_with(close)) {
+        if quoted
+            .iter()
+            .any(|(open, close)| before.ends_with(open) && after.starts_with(close))
+        {
             return false;
         }
         if before.ends_with('`') && after.starts_with('`') {
             let label = before.trim_end_matches('`').trim();
-            let follows = after.trim_start_matches('`').lines().next().unwrap_or_default().trim();
-            return (label.is_empty() || label.ends_with(':')) && (follows.is_empty() || follows == ".");
+            let follows = after
+                .trim_start_matches('`')
+                .lines()
+                .next()
+                .unwrap_or_default()
+                .trim();
+            return (label.is_empty() || label.ends_with(':'))
+                && (follows.is_empty() || follows == ".");
         }
         !LOG_PREFIX.is_match(&before[..before.floor_char_boundary(80)])
     }
 
     fn consider(&mut self, value: &Value, at: Range<usize>) {
-        let Some(object) = value.as_object() else { return };
+        let Some(object) = value.as_object() else {
+            return;
+        };
         if !object.contains_key(self.key) {
             return;
         }
@@ -330,7 +400,9 @@ impl<T, F: FnMut(&Map<String, Value>) -> Result<T, String>> ReplyScanner<'_, T, 
 
     fn closing_brace_in_prose(&mut self, start: usize) -> Option<usize> {
         let braces = self.braces.get_or_insert_with(|| brace_pairs(self.text));
-        let found = braces.binary_search_by_key(&(start as u32), |(open, _)| *open).ok()?;
+        let found = braces
+            .binary_search_by_key(&(start as u32), |(open, _)| *open)
+            .ok()?;
         Some(braces[found].1 as usize)
     }
 }
@@ -354,7 +426,10 @@ fn brace_pairs(text: &str) -> Vec<(u32, u32)> {
 fn fence_parts(line: &str) -> (&str, &str) {
     let first = if line.starts_with('~') { '~' } else { '`' };
     let tag = line.trim_start_matches(first);
-    (&line[..line.len() - tag.len()], tag.split_whitespace().next().unwrap_or_default())
+    (
+        &line[..line.len() - tag.len()],
+        tag.split_whitespace().next().unwrap_or_default(),
+    )
 }
 
 /// How many bytes of blanks and ticks follow on the same line, if ticks follow.
@@ -362,5 +437,9 @@ fn ticks(rest: &str) -> usize {
     let marks = rest.trim_start_matches([' ', '\t']);
     let first = if marks.starts_with('~') { '~' } else { '`' };
     let after = marks.trim_start_matches(first);
-    if after.len() == marks.len() { 0 } else { rest.len() - after.len() }
+    if after.len() == marks.len() {
+        0
+    } else {
+        rest.len() - after.len()
+    }
 }

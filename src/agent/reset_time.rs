@@ -22,10 +22,13 @@ fn pattern(text: &str) -> Regex {
 }
 
 static EPOCH: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r#"(?i)(?:limit reached\s*\||(?:resets?|retry|available)[_ ]?(?:at|time)?"?\s*[:=]?\s*"?)(\d{10})(\d{3})?(?:\D|$)"#)
+    pattern(
+        r#"(?i)(?:limit reached\s*\||(?:resets?|retry|available)[_ ]?(?:at|time)?"?\s*[:=]?\s*"?)(\d{10})(\d{3})?(?:\D|$)"#,
+    )
 });
-static RFC_3339: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d)?)(?:\.\d+)?\s?(Z|UTC|GMT|[+-]\d\d:?\d\d)?"));
+static RFC_3339: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d)?)(?:\.\d+)?\s?(Z|UTC|GMT|[+-]\d\d:?\d\d)?")
+});
 /// Words that announce an instant or a duration.
 const CUE: &str = r"(?:resets?(?:\stime)?|try\sagain|retry|retrying|wait|available(?:\sagain)?|come\sback|renews?|until|restored)";
 static DURATION: LazyLock<Regex> = LazyLock::new(|| {
@@ -35,7 +38,9 @@ static DURATION: LazyLock<Regex> = LazyLock::new(|| {
 });
 static PART: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?i)(\d+(?:\.\d+)?)\s*(ms|[dhms])"));
 static BARE_SECONDS: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r#"(?i)\b(?:retry[-_ ]after|resets?_(?:in_seconds|after_seconds|in|after))"?\s*[:=]?\s*"?(\d+(?:\.\d+)?)(?:[^\d.\w:]|$)"#)
+    pattern(
+        r#"(?i)\b(?:retry[-_ ]after|resets?_(?:in_seconds|after_seconds|in|after))"?\s*[:=]?\s*"?(\d+(?:\.\d+)?)(?:[^\d.\w:]|$)"#,
+    )
 });
 /// A date or weekday, a clock time, and a zone, each optional, after a cue.
 static WHEN: LazyLock<Regex> = LazyLock::new(|| {
@@ -50,7 +55,10 @@ static WHEN: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Reads the instant from the text of a limit. `local` is the zone of times that name none.
 pub(super) fn reset_at(text: &str, now: Timestamp, local: &TimeZone) -> Option<Timestamp> {
-    instant(text).or_else(|| duration(text, now)).or_else(|| clock(text, now, local)).filter(|at| at.duration_since(now) <= FARTHEST)
+    instant(text)
+        .or_else(|| duration(text, now))
+        .or_else(|| clock(text, now, local))
+        .filter(|at| at.duration_since(now) <= FARTHEST)
 }
 
 fn instant(text: &str) -> Option<Timestamp> {
@@ -67,7 +75,8 @@ fn instant(text: &str) -> Option<Timestamp> {
         Some(offset) => {
             let sign = if offset.starts_with('-') { -1 } else { 1 };
             let digits: String = offset.chars().filter(char::is_ascii_digit).collect();
-            let minutes = digits[..2].parse::<i32>().ok()? * 60 + digits[2..].parse::<i32>().ok()?;
+            let minutes =
+                digits[..2].parse::<i32>().ok()? * 60 + digits[2..].parse::<i32>().ok()?;
             TimeZone::fixed(jiff::tz::Offset::from_seconds(sign * minutes * 60).ok()?)
         }
     };
@@ -97,7 +106,8 @@ fn duration(text: &str, now: Timestamp) -> Option<Timestamp> {
 }
 
 fn clock(text: &str, now: Timestamp, local: &TimeZone) -> Option<Timestamp> {
-    WHEN.captures_iter(text).find_map(|found| named_time(&found, now, local))
+    WHEN.captures_iter(text)
+        .find_map(|found| named_time(&found, now, local))
 }
 
 fn named_time(found: &Captures<'_>, now: Timestamp, local: &TimeZone) -> Option<Timestamp> {
@@ -115,10 +125,18 @@ fn named_time(found: &Captures<'_>, now: Timestamp, local: &TimeZone) -> Option<
         let date: i8 = date.as_str().parse().ok()?;
         let time = time.unwrap_or(Time::midnight());
         return match found.name("year") {
-            Some(year) => at(Date::new(year.as_str().parse().ok()?, month, date).ok()?, time),
+            Some(year) => at(
+                Date::new(year.as_str().parse().ok()?, month, date).ok()?,
+                time,
+            ),
             None => [today.year(), today.year() + 1]
                 .into_iter()
-                .find_map(|year| Date::new(year, month, date).ok().and_then(|d| at(d, time)).filter(|t| is_next(*t))),
+                .find_map(|year| {
+                    Date::new(year, month, date)
+                        .ok()
+                        .and_then(|d| at(d, time))
+                        .filter(|t| is_next(*t))
+                }),
         };
     }
     let days: Vec<Span> = match found.name("day").map(|day| day.as_str().to_lowercase()) {
@@ -127,7 +145,10 @@ fn named_time(found: &Captures<'_>, now: Timestamp, local: &TimeZone) -> Option<
         Some(day) if day == "tomorrow" => vec![1.days()],
         Some(day) => {
             let wanted = weekday_named(&day)?;
-            (0..8).filter(|n| today.saturating_add(n.days()).weekday() == wanted).map(|n| n.days()).collect()
+            (0..8)
+                .filter(|n| today.saturating_add(n.days()).weekday() == wanted)
+                .map(|n| n.days())
+                .collect()
         }
     };
     // A clock time alone must be there; a day without one begins at midnight.
@@ -136,15 +157,21 @@ fn named_time(found: &Captures<'_>, now: Timestamp, local: &TimeZone) -> Option<
         (None, Some(_)) => Time::midnight(),
         (None, None) => return None,
     };
-    days.into_iter().filter_map(|n| at(today.checked_add(n).ok()?, time)).find(|t| is_next(*t))
+    days.into_iter()
+        .filter_map(|n| at(today.checked_add(n).ok()?, time))
+        .find(|t| is_next(*t))
 }
 
 /// The clock time of a match: `Some(None)` if it names none, `None` if its digits are no time.
 fn time_of(found: &Captures<'_>) -> Option<Option<Time>> {
-    let Some(hour) = found.name("hour") else { return Some(None) };
+    let Some(hour) = found.name("hour") else {
+        return Some(None);
+    };
     let hour: i8 = hour.as_str().parse().ok()?;
     let minute = found.name("minute");
-    let half = found.name("half").map(|half| half.as_str().to_ascii_lowercase());
+    let half = found
+        .name("half")
+        .map(|half| half.as_str().to_ascii_lowercase());
     // A bare number is no time of day.
     if minute.is_none() && half.is_none() {
         return None;
@@ -174,9 +201,14 @@ fn zone_named(name: &str) -> Option<TimeZone> {
 }
 
 fn month_named(word: &str) -> Option<i8> {
-    const NAMES: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+    const NAMES: [&str; 12] = [
+        "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+    ];
     let word = word.to_lowercase();
-    NAMES.iter().position(|name| word.starts_with(name)).and_then(|i| i8::try_from(i + 1).ok())
+    NAMES
+        .iter()
+        .position(|name| word.starts_with(name))
+        .and_then(|i| i8::try_from(i + 1).ok())
 }
 
 fn weekday_named(word: &str) -> Option<Weekday> {
@@ -204,8 +236,14 @@ mod tests {
         for (text, expected) in [
             ("resets 7pm (America/Los_Angeles)", "2026-08-20T02:00:00Z"),
             ("resets 7am (America/Los_Angeles)", "2026-08-20T14:00:00Z"),
-            ("resets 9:30am (America/Los_Angeles)", "2026-08-19T16:30:00Z"),
-            ("resets 9:27am (America/Los_Angeles)", "2026-08-19T16:27:00Z"),
+            (
+                "resets 9:30am (America/Los_Angeles)",
+                "2026-08-19T16:30:00Z",
+            ),
+            (
+                "resets 9:27am (America/Los_Angeles)",
+                "2026-08-19T16:27:00Z",
+            ),
             ("resets 3am", "2026-08-20T03:00:00Z"),
             ("resets at 12am", "2026-08-20T00:00:00Z"),
             ("resets at 12:30 PM", "2026-08-20T12:30:00Z"),
@@ -216,13 +254,21 @@ mod tests {
         ] {
             check(text, NOW, "UTC", Some(expected));
         }
-        check("Try again at 9:39 PM", NOW, "America/Chicago", Some("2026-08-20T02:39:00Z"));
+        check(
+            "Try again at 9:39 PM",
+            NOW,
+            "America/Chicago",
+            Some("2026-08-20T02:39:00Z"),
+        );
     }
 
     #[test]
     fn dates_and_weekdays_are_read() {
         for (text, expected) in [
-            ("try again at Aug 20th, 2026 10:27 AM.", "2026-08-20T10:27:00Z"),
+            (
+                "try again at Aug 20th, 2026 10:27 AM.",
+                "2026-08-20T10:27:00Z",
+            ),
             ("resets Aug 25, 10:30am (UTC)", "2026-08-25T10:30:00Z"),
             ("resets Aug 25 at 10am", "2026-08-25T10:00:00Z"),
             ("resets on Sep 1", "2026-09-01T00:00:00Z"),
@@ -231,12 +277,20 @@ mod tests {
             ("resets Wed at 9:00", "2026-08-26T09:00:00Z"),
             ("resets tomorrow at 3am", "2026-08-20T03:00:00Z"),
             ("resets Friday", "2026-08-21T00:00:00Z"),
-            ("available again at 2026-08-20T10:27:00+02:00", "2026-08-20T08:27:00Z"),
+            (
+                "available again at 2026-08-20T10:27:00+02:00",
+                "2026-08-20T08:27:00Z",
+            ),
             ("until 2026-08-20 10:27 UTC", "2026-08-20T10:27:00Z"),
         ] {
             check(text, NOW, "UTC", Some(expected));
         }
-        check("resets Jan 2 at 10am", "2026-12-30T10:00:00Z", "UTC", Some("2027-01-02T10:00:00Z"));
+        check(
+            "resets Jan 2 at 10am",
+            "2026-12-30T10:00:00Z",
+            "UTC",
+            Some("2027-01-02T10:00:00Z"),
+        );
     }
 
     #[test]
@@ -245,14 +299,20 @@ mod tests {
             ("usage limit reached|1787200000", "2026-08-20T04:26:40Z"),
             (r#"{"resetAt":1787200000}"#, "2026-08-20T04:26:40Z"),
             (r#"{"resets_at": 1787200000123}"#, "2026-08-20T04:26:40Z"),
-            ("try again in 3 days 4 hours 5 minutes.", "2026-08-22T20:33:34Z"),
+            (
+                "try again in 3 days 4 hours 5 minutes.",
+                "2026-08-22T20:33:34Z",
+            ),
             ("try again in 1 hour and 30 minutes", "2026-08-19T17:58:34Z"),
             ("Please retry in 37.2s", "2026-08-19T16:29:12Z"),
             ("retry-after: 120", "2026-08-19T16:30:34Z"),
             ("retry after 45s", "2026-08-19T16:29:19Z"),
             (r#""retryDelay": "37s""#, "2026-08-19T16:29:11Z"),
             (r#""resets_in_seconds": 60"#, "2026-08-19T16:29:34Z"),
-            ("Please wait 30 seconds before retrying.", "2026-08-19T16:29:04Z"),
+            (
+                "Please wait 30 seconds before retrying.",
+                "2026-08-19T16:29:04Z",
+            ),
             ("resets in 2h 5m", "2026-08-19T18:33:34Z"),
         ] {
             check(text, NOW, "UTC", Some(expected));
@@ -281,10 +341,25 @@ mod tests {
     #[test]
     fn a_clock_change_neither_skips_nor_doubles_the_instant() {
         // 02:30 does not exist on that day; 03:30 does.
-        check("resets 2:30am (Europe/Berlin)", "2026-03-28T22:00:00Z", "UTC", Some("2026-03-29T01:30:00Z"));
+        check(
+            "resets 2:30am (Europe/Berlin)",
+            "2026-03-28T22:00:00Z",
+            "UTC",
+            Some("2026-03-29T01:30:00Z"),
+        );
         // 02:30 is there twice; the first one counts.
-        check("resets 2:30am (Europe/Berlin)", "2026-10-24T22:00:00Z", "UTC", Some("2026-10-25T00:30:00Z"));
+        check(
+            "resets 2:30am (Europe/Berlin)",
+            "2026-10-24T22:00:00Z",
+            "UTC",
+            Some("2026-10-25T00:30:00Z"),
+        );
         // A day of 25 hours lies between.
-        check("resets 9am (Europe/Berlin)", "2026-10-24T08:00:00Z", "UTC", Some("2026-10-25T08:00:00Z"));
+        check(
+            "resets 9am (Europe/Berlin)",
+            "2026-10-24T08:00:00Z",
+            "UTC",
+            Some("2026-10-25T08:00:00Z"),
+        );
     }
 }

@@ -83,13 +83,30 @@ impl SessionAgent {
     ///
     /// # Errors
     /// When the prompt is too long for an argument.
-    pub fn command(&self, prompt: &str, file: &Path, conversation: ConversationChoice<'_>) -> Result<SessionCommand, PromptTooLong> {
+    pub fn command(
+        &self,
+        prompt: &str,
+        file: &Path,
+        conversation: ConversationChoice<'_>,
+    ) -> Result<SessionCommand, PromptTooLong> {
         let read = StdinSource::Bytes(prompt.as_bytes().to_vec());
         match self {
-            SessionAgent::Program(argv) => filled_in(argv, prompt, file)
-                .map(|found| found.unwrap_or(SessionCommand { argv: argv.clone(), stdin: read, env: Vec::new() })),
-            SessionAgent::Agent { preset, program, args, .. } => {
-                let program = program.clone().unwrap_or_else(|| preset.program.as_str().into());
+            SessionAgent::Program(argv) => filled_in(argv, prompt, file).map(|found| {
+                found.unwrap_or(SessionCommand {
+                    argv: argv.clone(),
+                    stdin: read,
+                    env: Vec::new(),
+                })
+            }),
+            SessionAgent::Agent {
+                preset,
+                program,
+                args,
+                ..
+            } => {
+                let program = program
+                    .clone()
+                    .unwrap_or_else(|| preset.program.as_str().into());
                 agent_command(preset, (program, args), (prompt, file), conversation)
             }
         }
@@ -97,13 +114,23 @@ impl SessionAgent {
 
     /// The same without the prompt itself, for a person.
     pub fn shown(&self, file: &Path, conversation: ConversationChoice<'_>) -> Vec<String> {
-        let command = self.command("{prompt}", file, conversation).map(|command| command.argv).unwrap_or_default();
-        command.iter().map(|word| word.to_string_lossy().into_owned()).collect()
+        let command = self
+            .command("{prompt}", file, conversation)
+            .map(|command| command.argv)
+            .unwrap_or_default();
+        command
+            .iter()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect()
     }
 }
 
 /// A program's arguments with the prompt or its file in them; `None` where they ask for neither.
-fn filled_in(argv: &[OsString], prompt: &str, file: &Path) -> Result<Option<SessionCommand>, PromptTooLong> {
+fn filled_in(
+    argv: &[OsString],
+    prompt: &str,
+    file: &Path,
+) -> Result<Option<SessionCommand>, PromptTooLong> {
     let mut has_placeholder = false;
     let mut filled = Vec::with_capacity(argv.len());
     for word in argv {
@@ -115,15 +142,29 @@ fn filled_in(argv: &[OsString], prompt: &str, file: &Path) -> Result<Option<Sess
         let (with_prompt, with_file) = (text.contains("{prompt}"), text.contains("{prompt_file}"));
         has_placeholder |= with_prompt || with_file;
         // The file first: a prompt that speaks of `{prompt_file}` keeps its words.
-        let named = text.replace("{{prompt_file}}", "{prompt_file}").replace("{prompt_file}", &file.to_string_lossy());
+        let named = text
+            .replace("{{prompt_file}}", "{prompt_file}")
+            .replace("{prompt_file}", &file.to_string_lossy());
         let named = named.replace("{{prompt}}", "{prompt}");
-        filled.push(if with_prompt { argument(&named.replace("{prompt}", prompt))? } else { named.into() });
+        filled.push(if with_prompt {
+            argument(&named.replace("{prompt}", prompt))?
+        } else {
+            named.into()
+        });
     }
-    Ok(has_placeholder.then_some(SessionCommand { argv: filled, stdin: StdinSource::Null, env: Vec::new() }))
+    Ok(has_placeholder.then_some(SessionCommand {
+        argv: filled,
+        stdin: StdinSource::Null,
+        env: Vec::new(),
+    }))
 }
 
 fn argument(text: &str) -> Result<OsString, PromptTooLong> {
-    if text.len() <= LONGEST_ARGUMENT { Ok(text.into()) } else { Err(PromptTooLong { bytes: text.len() }) }
+    if text.len() <= LONGEST_ARGUMENT {
+        Ok(text.into())
+    } else {
+        Err(PromptTooLong { bytes: text.len() })
+    }
 }
 
 /// The command of a known agent.
@@ -144,15 +185,26 @@ fn agent_command(
     };
     let resumed = resume_args(preset, conversation);
     let mut argv = vec![program];
-    let fill = |words: &[String]| words.iter().map(|word| filled(word, &value)).collect::<Vec<_>>();
+    let fill = |words: &[String]| {
+        words
+            .iter()
+            .map(|word| filled(word, &value))
+            .collect::<Vec<_>>()
+    };
     let words = || preset.session.args.iter().flat_map(TemplateArg::words);
-    let (takes_prompt, takes_file) = (words().any(|word| word.contains("{prompt}")), words().any(|word| word.contains("{prompt_file}")));
+    let (takes_prompt, takes_file) = (
+        words().any(|word| word.contains("{prompt}")),
+        words().any(|word| word.contains("{prompt_file}")),
+    );
     if takes_prompt {
         argument(prompt)?;
     }
     for arg in &preset.session.args {
         match arg.placeholder() {
-            Some("conversation") => resumed.unwrap_or_default().iter().for_each(|arg| argv.extend(fill(arg.words()))),
+            Some("conversation") => resumed
+                .unwrap_or_default()
+                .iter()
+                .for_each(|arg| argv.extend(fill(arg.words()))),
             // The session runs unattended: without permissions it could not even write a file.
             Some("defaults") if says(args, &preset.session.defaults) => {}
             Some("defaults") => argv.extend(fill(&preset.session.defaults.args)),
@@ -160,19 +212,40 @@ fn agent_command(
             _ => argv.extend(fill(arg.words())),
         }
     }
-    let stdin = if takes_prompt || takes_file { StdinSource::Null } else { StdinSource::Bytes(prompt.as_bytes().to_vec()) };
-    let env = preset.session.env.iter().map(|(name, text)| (name.into(), text.into())).collect();
+    let stdin = if takes_prompt || takes_file {
+        StdinSource::Null
+    } else {
+        StdinSource::Bytes(prompt.as_bytes().to_vec())
+    };
+    let env = preset
+        .session
+        .env
+        .iter()
+        .map(|(name, text)| (name.into(), text.into()))
+        .collect();
     Ok(SessionCommand { argv, stdin, env })
 }
 
 /// Whether the user's arguments name permissions themselves.
 fn says(args: &[OsString], defaults: &DefaultArgs) -> bool {
-    let is = |arg: &OsStr, option: &str| arg == option || arg.to_string_lossy().starts_with(&format!("{option}="));
+    let is = |arg: &OsStr, option: &str| {
+        arg == option || arg.to_string_lossy().starts_with(&format!("{option}="))
+    };
     let has = |option: &String| match option.split_once(' ') {
         None => args.iter().any(|arg| is(arg, option)),
         Some((option, key)) => {
-            let values = args.windows(2).filter(|pair| pair[0] == option).map(|pair| pair[1].to_string_lossy());
-            let joined = args.iter().filter_map(|arg| Some(arg.to_str()?.strip_prefix(option)?.trim_start_matches('=').into()));
+            let values = args
+                .windows(2)
+                .filter(|pair| pair[0] == option)
+                .map(|pair| pair[1].to_string_lossy());
+            let joined = args.iter().filter_map(|arg| {
+                Some(
+                    arg.to_str()?
+                        .strip_prefix(option)?
+                        .trim_start_matches('=')
+                        .into(),
+                )
+            });
             values.chain(joined).any(|value| value.starts_with(key))
         }
     };
@@ -180,10 +253,17 @@ fn says(args: &[OsString], defaults: &DefaultArgs) -> bool {
 }
 
 /// What names the conversation that a session takes up; `None` where it begins a new one.
-fn resume_args<'a>(preset: &'a AgentPreset, conversation: ConversationChoice<'_>) -> Option<&'a [TemplateArg]> {
+fn resume_args<'a>(
+    preset: &'a AgentPreset,
+    conversation: ConversationChoice<'_>,
+) -> Option<&'a [TemplateArg]> {
     match (conversation, known(conversation)) {
         (ConversationChoice::Fresh, _) => None,
-        (_, Some(_)) => preset.resume.by_id.as_deref().or(preset.resume.latest.as_deref()),
+        (_, Some(_)) => preset
+            .resume
+            .by_id
+            .as_deref()
+            .or(preset.resume.latest.as_deref()),
         (_, None) => preset.resume.latest.as_deref(),
     }
 }
@@ -203,16 +283,32 @@ mod tests {
     const ID: &str = "97d38b7d-137f-44c8-a906-ac97e99b783f";
 
     fn line(worker: &SessionAgent, conversation: ConversationChoice<'_>) -> String {
-        let command = worker.command("DO IT", Path::new("/state/p.md"), conversation).expect("a short prompt");
-        let read =
-            if let StdinSource::Bytes(bytes) = command.stdin { format!(" < {}", String::from_utf8_lossy(&bytes)) } else { String::new() };
-        command.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ") + &read
+        let command = worker
+            .command("DO IT", Path::new("/state/p.md"), conversation)
+            .expect("a short prompt");
+        let read = if let StdinSource::Bytes(bytes) = command.stdin {
+            format!(" < {}", String::from_utf8_lossy(&bytes))
+        } else {
+            String::new()
+        };
+        command
+            .argv
+            .iter()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect::<Vec<_>>()
+            .join(" ")
+            + &read
     }
 
     fn agent(preset: &str, args: &[&str]) -> SessionAgent {
         let preset = PresetCatalog::built_in_named(preset).expect("it is built in");
         let name = PresetName::parse(&preset.name).expect("a good name");
-        SessionAgent::Agent { name, preset, program: None, args: args.iter().map(Into::into).collect() }
+        SessionAgent::Agent {
+            name,
+            preset,
+            program: None,
+            args: args.iter().map(Into::into).collect(),
+        }
     }
 
     fn program(argv: &[&str]) -> SessionAgent {
@@ -226,23 +322,43 @@ mod tests {
             (vec!["a", "{prompt}"], "a DO IT"),
             (vec!["a", "--say={{prompt}}!"], "a --say=DO IT!"),
             (vec!["a", "-f", "{prompt_file}"], "a -f /state/p.md"),
-            (vec!["a", "-f", "{{prompt_file}}", "{prompt}"], "a -f /state/p.md DO IT"),
+            (
+                vec!["a", "-f", "{{prompt_file}}", "{prompt}"],
+                "a -f /state/p.md DO IT",
+            ),
             (vec!["a", "{prompts}"], "a {prompts} < DO IT"),
         ] {
             assert_eq!(line(&program(&argv), ConversationChoice::Fresh), expected);
         }
-        let tricky = program(&["a", "{prompt}"]).command("{prompt_file} {prompt}", Path::new("/x"), ConversationChoice::Fresh);
-        assert_eq!(tricky.expect("a short prompt").argv[1], "{prompt_file} {prompt}");
+        let tricky = program(&["a", "{prompt}"]).command(
+            "{prompt_file} {prompt}",
+            Path::new("/x"),
+            ConversationChoice::Fresh,
+        );
+        assert_eq!(
+            tricky.expect("a short prompt").argv[1],
+            "{prompt_file} {prompt}"
+        );
     }
 
     #[test]
     fn a_prompt_that_no_argument_takes_is_refused_with_the_way_out() {
         let long = "x".repeat(200_000);
-        let fits = |worker: SessionAgent| worker.command(&long, Path::new("/p"), ConversationChoice::Fresh);
-        assert!(fits(program(&["a", "{prompt}"])).is_err_and(|error| error.to_string().contains("{prompt_file}")));
+        let fits = |worker: SessionAgent| {
+            worker.command(&long, Path::new("/p"), ConversationChoice::Fresh)
+        };
+        assert!(
+            fits(program(&["a", "{prompt}"]))
+                .is_err_and(|error| error.to_string().contains("{prompt_file}"))
+        );
         assert!(fits(agent("copilot", &[])).is_err());
-        for worker in [program(&["a"]), program(&["a", "{prompt_file}"]), agent("claude", &[]), agent("codex", &[]), agent("opencode", &[])]
-        {
+        for worker in [
+            program(&["a"]),
+            program(&["a", "{prompt_file}"]),
+            agent("claude", &[]),
+            agent("codex", &[]),
+            agent("opencode", &[]),
+        ] {
             assert!(fits(worker).is_ok());
         }
     }
@@ -250,43 +366,101 @@ mod tests {
     #[test]
     fn each_agent_is_started_by_its_own_words() {
         let fresh = [
-            ("claude", "claude -p --output-format stream-json --verbose --permission-mode acceptEdits < DO IT"),
-            ("codex", "codex exec -c sandbox_mode=\"workspace-write\" --json - < DO IT"),
-            ("gemini", "gemini --output-format stream-json --approval-mode auto_edit < DO IT"),
+            (
+                "claude",
+                "claude -p --output-format stream-json --verbose --permission-mode acceptEdits < DO IT",
+            ),
+            (
+                "codex",
+                "codex exec -c sandbox_mode=\"workspace-write\" --json - < DO IT",
+            ),
+            (
+                "gemini",
+                "gemini --output-format stream-json --approval-mode auto_edit < DO IT",
+            ),
             ("opencode", "opencode run --format json < DO IT"),
-            ("qwen", "qwen -o stream-json --approval-mode auto-edit < DO IT"),
-            ("copilot", "copilot --output-format json --allow-tool write -p DO IT"),
-            ("cursor", "cursor-agent -p --output-format stream-json DO IT"),
+            (
+                "qwen",
+                "qwen -o stream-json --approval-mode auto-edit < DO IT",
+            ),
+            (
+                "copilot",
+                "copilot --output-format json --allow-tool write -p DO IT",
+            ),
+            (
+                "cursor",
+                "cursor-agent -p --output-format stream-json DO IT",
+            ),
             ("amp", "amp -x DO IT --stream-json"),
         ];
         for (preset, expected) in fresh {
-            assert_eq!(line(&agent(preset, &[]), ConversationChoice::Fresh), expected);
+            assert_eq!(
+                line(&agent(preset, &[]), ConversationChoice::Fresh),
+                expected
+            );
         }
         assert_eq!(
             fresh.map(|(name, _)| name),
-            PresetCatalog::built_in().iter().map(|preset| preset.name.as_str()).collect::<Vec<_>>()[..]
+            PresetCatalog::built_in()
+                .iter()
+                .map(|preset| preset.name.as_str())
+                .collect::<Vec<_>>()[..]
         );
     }
 
     #[test]
     fn what_the_user_says_about_permissions_is_not_added_to() {
         for (preset, args, default, kept) in [
-            ("claude", &["--allowedTools", "Bash"][..], "acceptEdits", false),
+            (
+                "claude",
+                &["--allowedTools", "Bash"][..],
+                "acceptEdits",
+                false,
+            ),
             ("claude", &["--permission-mode=plan"], "acceptEdits", false),
             ("claude", &["--model", "opus"], "acceptEdits", true),
             ("codex", &["-s", "read-only"], "workspace-write", false),
-            ("codex", &["-c", "sandbox_mode=\"danger-full-access\""], "workspace-write", false),
-            ("codex", &["-csandbox_mode=read-only"], "workspace-write", false),
-            ("codex", &["--config=sandbox_mode=read-only"], "workspace-write", false),
-            ("codex", &["-c", "model_reasoning_effort=\"high\""], "workspace-write", true),
+            (
+                "codex",
+                &["-c", "sandbox_mode=\"danger-full-access\""],
+                "workspace-write",
+                false,
+            ),
+            (
+                "codex",
+                &["-csandbox_mode=read-only"],
+                "workspace-write",
+                false,
+            ),
+            (
+                "codex",
+                &["--config=sandbox_mode=read-only"],
+                "workspace-write",
+                false,
+            ),
+            (
+                "codex",
+                &["-c", "model_reasoning_effort=\"high\""],
+                "workspace-write",
+                true,
+            ),
             ("codex", &["--add-dir", "../other"], "workspace-write", true),
             ("gemini", &["--yolo"], "auto_edit", false),
             ("gemini", &["--skip-trust"], "auto_edit", true),
             ("qwen", &["--approval-mode", "yolo"], "auto-edit", false),
-            ("copilot", &["--allow-all-tools"], "--allow-tool write", false),
+            (
+                "copilot",
+                &["--allow-all-tools"],
+                "--allow-tool write",
+                false,
+            ),
         ] {
             let line = line(&agent(preset, args), ConversationChoice::Fresh);
-            assert_eq!((line.contains(default), line.contains(&args.join(" "))), (kept, true), "{line}");
+            assert_eq!(
+                (line.contains(default), line.contains(&args.join(" "))),
+                (kept, true),
+                "{line}"
+            );
         }
     }
 
@@ -294,24 +468,81 @@ mod tests {
     fn a_conversation_is_taken_up_by_its_id_and_only_a_real_one_is_an_id() {
         let ses = "ses_dfde5e0f2ffeKDNAhfAScDx7E4";
         for (preset, id, expected) in [
-            ("claude", Some(ID), "claude -p --output-format stream-json --verbose --resume ID --permission-mode acceptEdits X < DO IT"),
-            ("claude", None, "claude -p --output-format stream-json --verbose --continue --permission-mode acceptEdits X < DO IT"),
+            (
+                "claude",
+                Some(ID),
+                "claude -p --output-format stream-json --verbose --resume ID --permission-mode acceptEdits X < DO IT",
+            ),
+            (
+                "claude",
+                None,
+                "claude -p --output-format stream-json --verbose --continue --permission-mode acceptEdits X < DO IT",
+            ),
             // Behind `resume` codex refuses options that it takes before it.
-            ("codex", Some(ID), "codex exec -c sandbox_mode=\"workspace-write\" X resume ID --json - < DO IT"),
-            ("codex", None, "codex exec -c sandbox_mode=\"workspace-write\" X resume --last --json - < DO IT"),
-            ("gemini", Some(ID), "gemini --output-format stream-json --resume ID --approval-mode auto_edit X < DO IT"),
-            ("gemini", None, "gemini --output-format stream-json --resume latest --approval-mode auto_edit X < DO IT"),
-            ("opencode", Some(ses), "opencode run --format json --session ID X < DO IT"),
-            ("opencode", None, "opencode run --format json --continue X < DO IT"),
-            ("qwen", Some(ID), "qwen -o stream-json --resume ID --approval-mode auto-edit X < DO IT"),
-            ("qwen", None, "qwen -o stream-json --continue --approval-mode auto-edit X < DO IT"),
-            ("copilot", Some(ID), "copilot --output-format json --resume=ID --allow-tool write X -p DO IT"),
-            ("cursor", Some(ID), "cursor-agent -p --output-format stream-json --resume ID X DO IT"),
+            (
+                "codex",
+                Some(ID),
+                "codex exec -c sandbox_mode=\"workspace-write\" X resume ID --json - < DO IT",
+            ),
+            (
+                "codex",
+                None,
+                "codex exec -c sandbox_mode=\"workspace-write\" X resume --last --json - < DO IT",
+            ),
+            (
+                "gemini",
+                Some(ID),
+                "gemini --output-format stream-json --resume ID --approval-mode auto_edit X < DO IT",
+            ),
+            (
+                "gemini",
+                None,
+                "gemini --output-format stream-json --resume latest --approval-mode auto_edit X < DO IT",
+            ),
+            (
+                "opencode",
+                Some(ses),
+                "opencode run --format json --session ID X < DO IT",
+            ),
+            (
+                "opencode",
+                None,
+                "opencode run --format json --continue X < DO IT",
+            ),
+            (
+                "qwen",
+                Some(ID),
+                "qwen -o stream-json --resume ID --approval-mode auto-edit X < DO IT",
+            ),
+            (
+                "qwen",
+                None,
+                "qwen -o stream-json --continue --approval-mode auto-edit X < DO IT",
+            ),
+            (
+                "copilot",
+                Some(ID),
+                "copilot --output-format json --resume=ID --allow-tool write X -p DO IT",
+            ),
+            (
+                "cursor",
+                Some(ID),
+                "cursor-agent -p --output-format stream-json --resume ID X DO IT",
+            ),
         ] {
             let found = line(&agent(preset, &["X"]), ConversationChoice::Resumed(id));
-            assert_eq!(id.map_or(found.clone(), |id| found.replace(id, "ID")), expected);
+            assert_eq!(
+                id.map_or(found.clone(), |id| found.replace(id, "ID")),
+                expected
+            );
         }
-        let hostile = line(&agent("claude", &[]), ConversationChoice::Resumed(Some("--dangerously-skip-permissions")));
-        assert!(hostile.contains("--continue") && !hostile.contains("--dangerously"), "{hostile}");
+        let hostile = line(
+            &agent("claude", &[]),
+            ConversationChoice::Resumed(Some("--dangerously-skip-permissions")),
+        );
+        assert!(
+            hostile.contains("--continue") && !hostile.contains("--dangerously"),
+            "{hostile}"
+        );
     }
 }

@@ -6,10 +6,17 @@
 use serde_json::Value;
 
 /// The members that name the session of an event: Claude Code, Gemini and Qwen; Codex; opencode; Copilot; Antigravity.
-pub(super) const ID_MEMBERS: [&str; 5] = ["session_id", "thread_id", "sessionID", "sessionId", "conversation_id"];
+pub(super) const ID_MEMBERS: [&str; 5] = [
+    "session_id",
+    "thread_id",
+    "sessionID",
+    "sessionId",
+    "conversation_id",
+];
 
 /// The same ids as a pattern, for events that are not complete.
-pub(super) const ID_PATTERN: &str = "[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|ses_[0-9A-Za-z]{20,40}";
+pub(super) const ID_PATTERN: &str =
+    "[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|ses_[0-9A-Za-z]{20,40}";
 
 /// How many letters and digits an id of opencode has.
 const OPENCODE: std::ops::RangeInclusive<usize> = 20..=40;
@@ -17,18 +24,25 @@ const OPENCODE: std::ops::RangeInclusive<usize> = 20..=40;
 /// Whether a word is the id of a session and safe as an argument: a UUID, or `ses_` and 20 to 40 letters and digits.
 pub fn is_session_id(word: &str) -> bool {
     is_uuid(word)
-        || word.strip_prefix("ses_").is_some_and(|rest| OPENCODE.contains(&rest.len()) && rest.bytes().all(|b| b.is_ascii_alphanumeric()))
+        || word.strip_prefix("ses_").is_some_and(|rest| {
+            OPENCODE.contains(&rest.len()) && rest.bytes().all(|b| b.is_ascii_alphanumeric())
+        })
 }
 
 /// The id that an event names; words of any other form are none.
 pub(super) fn named_session(event: &Value) -> Option<&str> {
-    ID_MEMBERS.into_iter().find_map(|key| event.get(key)?.as_str()).filter(|id| is_session_id(id))
+    ID_MEMBERS
+        .into_iter()
+        .find_map(|key| event.get(key)?.as_str())
+        .filter(|id| is_session_id(id))
 }
 
 fn is_uuid(word: &str) -> bool {
     let groups: Vec<&str> = word.split('-').collect();
     groups.len() == 5
-        && groups.iter().zip([8, 4, 4, 4, 12]).all(|(group, length)| group.len() == length && group.bytes().all(|b| b.is_ascii_hexdigit()))
+        && groups.iter().zip([8, 4, 4, 4, 12]).all(|(group, length)| {
+            group.len() == length && group.bytes().all(|b| b.is_ascii_hexdigit())
+        })
 }
 
 #[cfg(test)]
@@ -46,9 +60,23 @@ mod tests {
         for id in [UUID, "019A2B3C-0000-7000-8000-0123456789AB", OPENCODE_ID] {
             assert!(is_session_id(id), "{id}");
         }
-        let (short, long) = (format!("ses_{}", "a".repeat(19)), format!("ses_{}", "a".repeat(41)));
+        let (short, long) = (
+            format!("ses_{}", "a".repeat(19)),
+            format!("ses_{}", "a".repeat(41)),
+        );
         let path = format!("ses_{}/../x", "a".repeat(20));
-        for word in ["", "--continue", "-r", "latest", "ses_", &short, &long, &path, "ses_aaaaaaaaaa aaaaaaaaaaaa", &format!("{UUID}\n")] {
+        for word in [
+            "",
+            "--continue",
+            "-r",
+            "latest",
+            "ses_",
+            &short,
+            &long,
+            &path,
+            "ses_aaaaaaaaaa aaaaaaaaaaaa",
+            &format!("{UUID}\n"),
+        ] {
             assert!(!is_session_id(word), "{word}");
         }
     }

@@ -21,12 +21,16 @@ pub struct ClaudeHome {
 impl ClaudeHome {
     /// Reads the two variables of this process.
     pub fn from_env() -> Self {
-        ClaudeHome { config_dir: std::env::var_os("CLAUDE_CONFIG_DIR"), home: std::env::var_os("HOME") }
+        ClaudeHome {
+            config_dir: std::env::var_os("CLAUDE_CONFIG_DIR"),
+            home: std::env::var_os("HOME"),
+        }
     }
 
     /// The folder of its settings and transcripts; `None` without a home.
     pub fn folder(&self) -> Option<PathBuf> {
-        let named = |value: &Option<OsString>| value.as_ref().filter(|v| !v.is_empty()).map(PathBuf::from);
+        let named =
+            |value: &Option<OsString>| value.as_ref().filter(|v| !v.is_empty()).map(PathBuf::from);
         named(&self.config_dir).or_else(|| Some(named(&self.home)?.join(".claude")))
     }
 
@@ -71,12 +75,16 @@ pub fn latest_session(worktree: &Path, home: &ClaudeHome) -> Option<TranscriptFi
 
 /// The one of some transcripts that `--continue` would take.
 pub fn latest(transcripts: Vec<TranscriptFile>) -> Option<TranscriptFile> {
-    transcripts.into_iter().max_by(|a, b| (a.modified, &a.session_id).cmp(&(b.modified, &b.session_id)))
+    transcripts
+        .into_iter()
+        .max_by(|a, b| (a.modified, &a.session_id).cmp(&(b.modified, &b.session_id)))
 }
 
 /// Every session that Claude Code recorded in this very folder, in no order.
 pub fn sessions(worktree: &Path, home: &ClaudeHome) -> Vec<TranscriptFile> {
-    home.transcripts().map(|source| source.listing(worktree, None).files).unwrap_or_default()
+    home.transcripts()
+        .map(|source| source.listing(worktree, None).files)
+        .unwrap_or_default()
 }
 
 /// The transcript of a session by its id, as it is now.
@@ -99,8 +107,12 @@ mod tests {
         fs::create_dir_all(folder).expect("a folder can be made");
         let path = folder.join(name);
         fs::write(&path, text).expect("a file can be written");
-        let file = fs::File::options().write(true).open(path).expect("the file opens");
-        file.set_modified(SystemTime::now() - Duration::from_secs(age)).expect("times can be set");
+        let file = fs::File::options()
+            .write(true)
+            .open(path)
+            .expect("the file opens");
+        file.set_modified(SystemTime::now() - Duration::from_secs(age))
+            .expect("times can be set");
     }
 
     #[test]
@@ -109,16 +121,22 @@ mod tests {
         let worktree = scratch.path().join("plain dir.x_y");
         fs::create_dir(&worktree).expect("a folder can be made");
         let config = scratch.path().join("config");
-        let home = ClaudeHome { config_dir: Some(config.clone().into()), home: None };
+        let home = ClaudeHome {
+            config_dir: Some(config.clone().into()),
+            home: None,
+        };
         assert_eq!(latest_session(&worktree, &home), None);
 
-        let folder = config.join("projects").join(slug(&fs::canonicalize(&worktree).expect("a real path")));
+        let folder = config
+            .join("projects")
+            .join(slug(&fs::canonicalize(&worktree).expect("a real path")));
         assert!(folder.to_string_lossy().ends_with("-plain-dir-x-y"));
         write(&folder, &format!("{OLD}.jsonl"), "{}\n", 60);
         write(&folder, &format!("{NEW}.jsonl"), "{}\n{}\n", 10);
         write(&folder, "notes.jsonl", "{}\n", 0);
         write(&folder, "0a0a0a0a-0000-4000-8000-000000000003.jsonl", "", 0);
-        fs::create_dir(folder.join("0a0a0a0a-0000-4000-8000-000000000004.jsonl")).expect("a folder can be made");
+        fs::create_dir(folder.join("0a0a0a0a-0000-4000-8000-000000000004.jsonl"))
+            .expect("a folder can be made");
         let latest = latest_session(&worktree, &home).expect("a session");
         assert_eq!((latest.session_id.as_str(), latest.size), (NEW, 6));
         assert_eq!(session(&worktree, &home, OLD).map(|t| t.size), Some(3));
@@ -126,12 +144,20 @@ mod tests {
 
         let link = scratch.path().join("link");
         std::os::unix::fs::symlink(&worktree, &link).expect("a link can be made");
-        assert_eq!(latest_session(&link, &home).map(|t| t.session_id).as_deref(), Some(NEW));
+        assert_eq!(
+            latest_session(&link, &home)
+                .map(|t| t.session_id)
+                .as_deref(),
+            Some(NEW)
+        );
     }
 
     #[test]
     fn home_serves_where_no_configuration_folder_is_named() {
-        let home = ClaudeHome { config_dir: Some("".into()), home: Some("/h".into()) };
+        let home = ClaudeHome {
+            config_dir: Some("".into()),
+            home: Some("/h".into()),
+        };
         assert_eq!(home.folder(), Some(PathBuf::from("/h/.claude")));
         assert_eq!(ClaudeHome::default().folder(), None);
         assert_eq!(ClaudeHome::default().transcripts(), None);

@@ -51,12 +51,18 @@ pub fn read(path: &Path, window: u64) -> io::Result<SessionSummary> {
         }
         reader.push(bytes);
     }
-    Ok(if part { reader.finish_part() } else { reader.finish() })
+    Ok(if part {
+        reader.finish_part()
+    } else {
+        reader.finish()
+    })
 }
 
 /// The last tool calls of a transcript that have no result yet.
 pub fn unanswered_calls(path: Option<&Path>) -> Vec<String> {
-    path.and_then(|path| read(path, CALLS).ok()).map(|transcript| transcript.unanswered).unwrap_or_default()
+    path.and_then(|path| read(path, CALLS).ok())
+        .map(|transcript| transcript.unanswered)
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -103,9 +109,22 @@ mod tests {
     #[test]
     fn a_short_transcript_tells_everything() {
         let told = read_text(&transcript(1000), WINDOW);
-        assert_eq!((told.usage.turns, told.usage.input_tokens, told.usage.output_tokens), (Some(2), Some(20), Some(10)));
-        assert_eq!((told.usage.cost_usd, told.session_id.as_deref()), (Some(0.2), Some(ID)));
-        assert_eq!((told.output.as_deref(), told.prompt.as_deref()), (Some("All done."), Some("go on")));
+        assert_eq!(
+            (
+                told.usage.turns,
+                told.usage.input_tokens,
+                told.usage.output_tokens
+            ),
+            (Some(2), Some(20), Some(10))
+        );
+        assert_eq!(
+            (told.usage.cost_usd, told.session_id.as_deref()),
+            (Some(0.2), Some(ID))
+        );
+        assert_eq!(
+            (told.output.as_deref(), told.prompt.as_deref()),
+            (Some("All done."), Some("go on"))
+        );
         assert_eq!(told.messages.len(), 4);
     }
 
@@ -113,17 +132,41 @@ mod tests {
     fn of_a_long_one_the_end_is_read_and_the_sums_are_those_written_down() {
         let text = transcript(200_000);
         let told = read_text(&text, 2000);
-        assert_eq!((told.usage.turns, told.usage.input_tokens, told.usage.cost_usd), (None, Some(20), Some(0.2)));
-        assert_eq!((told.output.as_deref(), told.prompt.as_deref(), told.messages.len()), (Some("All done."), Some("go on"), 2));
+        assert_eq!(
+            (
+                told.usage.turns,
+                told.usage.input_tokens,
+                told.usage.cost_usd
+            ),
+            (None, Some(20), Some(0.2))
+        );
+        assert_eq!(
+            (
+                told.output.as_deref(),
+                told.prompt.as_deref(),
+                told.messages.len()
+            ),
+            (Some("All done."), Some("go on"), 2)
+        );
         // Nothing written down in sight: unknown, not the sum of a part.
         let told = read_text(&text[..text.trim_end().rfind('\n').expect("lines")], 1000);
-        assert_eq!((told.output.as_deref(), told.usage.input_tokens, told.usage.cost_usd), (Some("All done."), None, None));
+        assert_eq!(
+            (
+                told.output.as_deref(),
+                told.usage.input_tokens,
+                told.usage.cost_usd
+            ),
+            (Some("All done."), None, None)
+        );
     }
 
     #[test]
     fn every_window_is_read_and_a_line_that_begins_with_it_counts() {
         let text = transcript(50);
-        let at = text.find("{\"isSidechain\"").or_else(|| text.find("{\"type\":\"assistant\"")).expect("an event begins there");
+        let at = text
+            .find("{\"isSidechain\"")
+            .or_else(|| text.find("{\"type\":\"assistant\""))
+            .expect("an event begins there");
         assert!(read_text(&text, (text.len() - at) as u64).messages.len() > 2);
         for window in 0..text.len() as u64 + 10 {
             read_text(&text, window);

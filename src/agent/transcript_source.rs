@@ -57,10 +57,22 @@ impl TranscriptSource {
     /// Where an agent's are; `None` where its preset does not say it, or there is no home folder.
     pub fn of(preset: &AgentPreset, home: &ClaudeHome) -> Option<Self> {
         let location = preset.transcripts.clone()?;
-        let named = location.variable.as_deref().and_then(|variable| home.variable(variable)).map(PathBuf::from);
-        let base = named.or_else(|| Some(PathBuf::from(home.variable("HOME")?).join(&location.home)))?;
-        let asks_latest = preset.question.as_ref().is_some_and(|question| question.latest.is_some());
-        Some(TranscriptSource { base, location, asks_latest })
+        let named = location
+            .variable
+            .as_deref()
+            .and_then(|variable| home.variable(variable))
+            .map(PathBuf::from);
+        let base =
+            named.or_else(|| Some(PathBuf::from(home.variable("HOME")?).join(&location.home)))?;
+        let asks_latest = preset
+            .question
+            .as_ref()
+            .is_some_and(|question| question.latest.is_some());
+        Some(TranscriptSource {
+            base,
+            location,
+            asks_latest,
+        })
     }
 
     /// Whether those of a folder lie together, so that all of them can be noted before a session begins.
@@ -71,11 +83,20 @@ impl TranscriptSource {
     /// The transcripts of a folder. Where those of all folders lie together: those that were begun at or after `since`, or without it
     /// the latest alone.
     pub fn listing(&self, worktree: &Path, since: Option<Timestamp>) -> TranscriptListing {
-        let Ok(root) = fs::canonicalize(worktree) else { return TranscriptListing::default() };
+        let Ok(root) = fs::canonicalize(worktree) else {
+            return TranscriptListing::default();
+        };
         if !self.reads_first_lines() {
             let folders = self.folders(&root);
-            let files = folders.iter().flat_map(|folder| names(folder, ENTRIES)).filter_map(|path| transcript_at(&path)).collect();
-            return TranscriptListing { files, complete: true };
+            let files = folders
+                .iter()
+                .flat_map(|folder| names(folder, ENTRIES))
+                .filter_map(|path| transcript_at(&path))
+                .collect();
+            return TranscriptListing {
+                files,
+                complete: true,
+            };
         }
         let since = since.map(|since| SystemTime::from(since.min(Timestamp::now())) - COARSE);
         let (mut candidates, mut complete) = self.candidates(&root, since);
@@ -87,8 +108,15 @@ impl TranscriptSource {
                 break;
             }
             match self.read_first_line(path, &root) {
-                FirstLine::Ours(file) if since.is_none() => return TranscriptListing { files: vec![file], complete },
-                FirstLine::Ours(file) => files.extend(Some(file).filter(|file| since <= file.begun)),
+                FirstLine::Ours(file) if since.is_none() => {
+                    return TranscriptListing {
+                        files: vec![file],
+                        complete,
+                    };
+                }
+                FirstLine::Ours(file) => {
+                    files.extend(Some(file).filter(|file| since <= file.begun))
+                }
                 FirstLine::Other => {}
                 FirstLine::Unreadable => complete = false,
             }
@@ -109,8 +137,11 @@ impl TranscriptSource {
         let root = fs::canonicalize(worktree).ok()?;
         let folders = self.folders(&root);
         if self.location.id == "name" {
-            let found = folders.iter().find_map(|folder| transcript_at(&folder.join(format!("{session_id}.jsonl"))))?;
-            return Some(found).filter(|found| self.location.cwd.is_none() || self.is_ours(&found.path, &root));
+            let found = folders
+                .iter()
+                .find_map(|folder| transcript_at(&folder.join(format!("{session_id}.jsonl"))))?;
+            return Some(found)
+                .filter(|found| self.location.cwd.is_none() || self.is_ours(&found.path, &root));
         }
         // The names of such files have at least the beginning of the id.
         let part = &session_id[..8];
@@ -120,11 +151,17 @@ impl TranscriptSource {
             left = left.saturating_sub(found.len());
             found
         });
-        let named = named.filter(|path| path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.contains(part)));
-        named.take(OPENED).find_map(|path| match self.read_first_line(&path, &root) {
-            FirstLine::Ours(file) if file.session_id == session_id => Some(file),
-            _ => None,
-        })
+        let named = named.filter(|path| {
+            path.file_name()
+                .and_then(|name| name.to_str())
+                .is_some_and(|name| name.contains(part))
+        });
+        named
+            .take(OPENED)
+            .find_map(|path| match self.read_first_line(&path, &root) {
+                FirstLine::Ours(file) if file.session_id == session_id => Some(file),
+                _ => None,
+            })
     }
 
     fn reads_first_lines(&self) -> bool {
@@ -132,11 +169,19 @@ impl TranscriptSource {
     }
 
     /// The files that can be a transcript begun since, with the time of the last change.
-    fn candidates(&self, root: &Path, since: Option<SystemTime>) -> (Vec<(SystemTime, PathBuf)>, bool) {
+    fn candidates(
+        &self,
+        root: &Path,
+        since: Option<SystemTime>,
+    ) -> (Vec<(SystemTime, PathBuf)>, bool) {
         let (mut found, mut left, mut stats) = (Vec::new(), NAMES, STATS);
         for folder in self.folders(root) {
             // A folder changes when something is created in it.
-            let unchanged = |since: SystemTime| fs::metadata(&folder).and_then(|about| about.modified()).is_ok_and(|at| at < since);
+            let unchanged = |since: SystemTime| {
+                fs::metadata(&folder)
+                    .and_then(|about| about.modified())
+                    .is_ok_and(|at| at < since)
+            };
             if since.is_some_and(unchanged) {
                 continue;
             }
@@ -149,9 +194,19 @@ impl TranscriptSource {
                     return (found, false);
                 }
                 stats -= 1;
-                let Ok(about) = fs::metadata(&path) else { continue };
-                let Some(modified) = about.modified().ok().filter(|_| about.is_file() && about.len() > 0) else { continue };
-                let old = since.is_some_and(|since| modified < since || about.created().is_ok_and(|begun| begun < since));
+                let Ok(about) = fs::metadata(&path) else {
+                    continue;
+                };
+                let Some(modified) = about
+                    .modified()
+                    .ok()
+                    .filter(|_| about.is_file() && about.len() > 0)
+                else {
+                    continue;
+                };
+                let old = since.is_some_and(|since| {
+                    modified < since || about.created().is_ok_and(|begun| begun < since)
+                });
                 if !old {
                     found.push((modified, path));
                 }
@@ -166,8 +221,12 @@ impl TranscriptSource {
 
     fn read_first_line(&self, path: &Path, root: &Path) -> FirstLine {
         let mut line = Vec::new();
-        let read = open_regular_file(path).and_then(|file| BufReader::new(file.take(FIRST_LINE)).read_until(b'\n', &mut line));
-        let Ok(first) = read.map_err(drop).and_then(|_| serde_json::from_slice::<Value>(&line).map_err(drop)) else {
+        let read = open_regular_file(path)
+            .and_then(|file| BufReader::new(file.take(FIRST_LINE)).read_until(b'\n', &mut line));
+        let Ok(first) = read
+            .map_err(drop)
+            .and_then(|_| serde_json::from_slice::<Value>(&line).map_err(drop))
+        else {
             return FirstLine::Unreadable;
         };
         let text = |pointer: &str| first.pointer(pointer).and_then(Value::as_str);
@@ -180,24 +239,52 @@ impl TranscriptSource {
             "name" => path.file_stem().and_then(|name| name.to_str()),
             pointer => text(pointer),
         };
-        let (Some(id), Ok(about)) = (id.filter(|id| is_session_id(id)), fs::metadata(path)) else { return FirstLine::Unreadable };
-        let Ok(modified) = about.modified() else { return FirstLine::Unreadable };
+        let (Some(id), Ok(about)) = (id.filter(|id| is_session_id(id)), fs::metadata(path)) else {
+            return FirstLine::Unreadable;
+        };
+        let Ok(modified) = about.modified() else {
+            return FirstLine::Unreadable;
+        };
         // A file that was copied or written anew is younger than its session.
-        let stated = self.location.begun.as_deref().and_then(text).and_then(|at| at.parse::<Timestamp>().ok()).map(SystemTime::from);
+        let stated = self
+            .location
+            .begun
+            .as_deref()
+            .and_then(text)
+            .and_then(|at| at.parse::<Timestamp>().ok())
+            .map(SystemTime::from);
         let begun = match (about.created().ok(), stated) {
             (Some(created), Some(stated)) => Some(created.min(stated)),
             (created, stated) => created.or(stated),
         };
-        FirstLine::Ours(TranscriptFile { session_id: id.to_owned(), path: path.to_owned(), modified, size: about.len(), begun })
+        FirstLine::Ours(TranscriptFile {
+            session_id: id.to_owned(),
+            path: path.to_owned(),
+            modified,
+            size: about.len(),
+            begun,
+        })
     }
 
     /// The folders of the files, the last by name first: folders of days are named so that the newest are.
     fn folders(&self, root: &Path) -> Vec<PathBuf> {
         let mut found = vec![self.base.clone()];
-        for part in self.location.folder.split('/').filter(|part| !part.is_empty()) {
+        for part in self
+            .location
+            .folder
+            .split('/')
+            .filter(|part| !part.is_empty())
+        {
             found = match part {
-                "*" => found.iter().flat_map(|folder| subfolders(folder)).take(ENTRIES).collect(),
-                _ if part.contains("{slug}") => found.iter().filter_map(|folder| slug_folder(folder, part, root)).collect(),
+                "*" => found
+                    .iter()
+                    .flat_map(|folder| subfolders(folder))
+                    .take(ENTRIES)
+                    .collect(),
+                _ if part.contains("{slug}") => found
+                    .iter()
+                    .filter_map(|folder| slug_folder(folder, part, root))
+                    .collect(),
                 name => found.iter().map(|folder| folder.join(name)).collect(),
             };
         }
@@ -218,18 +305,39 @@ enum FirstLine {
 /// Whether a session's folder is this one: by its path, or by the hash of its path, as Gemini CLI writes it.
 fn is_folder(cwd: &str, root: &Path) -> bool {
     use std::os::unix::ffi::OsStrExt as _;
-    let hash = || Sha256::digest(root.as_os_str().as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    Path::new(cwd) == root || cwd.len() == 64 && cwd == hash() || cwd.starts_with('/') && fs::canonicalize(cwd).is_ok_and(|cwd| cwd == root)
+    let hash = || {
+        Sha256::digest(root.as_os_str().as_bytes())
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect::<String>()
+    };
+    Path::new(cwd) == root
+        || cwd.len() == 64 && cwd == hash()
+        || cwd.starts_with('/') && fs::canonicalize(cwd).is_ok_and(|cwd| cwd == root)
 }
 
 /// The files of a folder that can be transcripts, of at most so many names.
 fn names(folder: &Path, most: usize) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().take(most).filter_map(Result::ok).map(|entry| entry.path());
-    entries.filter(|path| path.extension().is_some_and(|extension| extension == "jsonl")).collect()
+    let entries = fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .take(most)
+        .filter_map(Result::ok)
+        .map(|entry| entry.path());
+    entries
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "jsonl")
+        })
+        .collect()
 }
 
 fn subfolders(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().take(ENTRIES).filter_map(Result::ok);
+    let entries = fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .take(ENTRIES)
+        .filter_map(Result::ok);
     let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
     let mut found: Vec<PathBuf> = folders.map(|entry| entry.path()).collect();
     found.sort();
@@ -243,9 +351,18 @@ fn slug_folder(parent: &Path, part: &str, root: &Path) -> Option<PathBuf> {
         return Some(parent.join(name));
     }
     let beginning = &name[..SLUG];
-    let found = fs::read_dir(parent).ok()?.take(ENTRIES).filter_map(Result::ok).map(|entry| entry.path());
-    let candidates: Vec<PathBuf> =
-        found.filter(|path| path.file_name().and_then(|n| n.to_str()).is_some_and(|name| name.starts_with(beginning))).collect();
+    let found = fs::read_dir(parent)
+        .ok()?
+        .take(ENTRIES)
+        .filter_map(Result::ok)
+        .map(|entry| entry.path());
+    let candidates: Vec<PathBuf> = found
+        .filter(|path| {
+            path.file_name()
+                .and_then(|n| n.to_str())
+                .is_some_and(|name| name.starts_with(beginning))
+        })
+        .collect();
     // Two long paths with the same beginning: which is ours is not known.
     match candidates.as_slice() {
         [one] => Some(one.clone()),
@@ -256,14 +373,34 @@ fn slug_folder(parent: &Path, part: &str, root: &Path) -> Option<PathBuf> {
 /// The folder name for a path: one `-` for each UTF-16 unit that is no ASCII letter or digit, as JavaScript replaces them.
 pub(super) fn slug(path: &Path) -> String {
     let text = path.to_string_lossy();
-    text.chars().flat_map(|c| std::iter::repeat_n(if c.is_ascii_alphanumeric() { c } else { '-' }, c.len_utf16())).collect()
+    text.chars()
+        .flat_map(|c| {
+            std::iter::repeat_n(
+                if c.is_ascii_alphanumeric() { c } else { '-' },
+                c.len_utf16(),
+            )
+        })
+        .collect()
 }
 
 fn transcript_at(path: &Path) -> Option<TranscriptFile> {
-    let session_id = path.file_name()?.to_str()?.strip_suffix(".jsonl").filter(|id| is_session_id(id))?.to_owned();
-    let about = fs::metadata(path).ok().filter(|about| about.is_file() && about.len() > 0)?;
+    let session_id = path
+        .file_name()?
+        .to_str()?
+        .strip_suffix(".jsonl")
+        .filter(|id| is_session_id(id))?
+        .to_owned();
+    let about = fs::metadata(path)
+        .ok()
+        .filter(|about| about.is_file() && about.len() > 0)?;
     let (modified, begun) = (about.modified().ok()?, about.created().ok());
-    Some(TranscriptFile { session_id, path: path.to_owned(), modified, size: about.len(), begun })
+    Some(TranscriptFile {
+        session_id,
+        path: path.to_owned(),
+        modified,
+        size: about.len(),
+        begun,
+    })
 }
 
 #[cfg(test)]
@@ -295,7 +432,14 @@ mod tests {
             let preset = PresetCatalog::built_in_named(preset).expect("it is built in");
             let mut preset = AgentPreset::clone(&preset);
             preset.transcripts.as_mut().expect("it names them").variable = None;
-            TranscriptSource::of(&preset, &ClaudeHome { config_dir: None, home: Some(self.scratch.path().into()) }).expect("a home")
+            TranscriptSource::of(
+                &preset,
+                &ClaudeHome {
+                    config_dir: None,
+                    home: Some(self.scratch.path().into()),
+                },
+            )
+            .expect("a home")
         }
 
         fn write(&self, path: &str, first: &Value) {
@@ -314,7 +458,11 @@ mod tests {
     }
 
     fn ids(listing: &TranscriptListing) -> Vec<&str> {
-        let mut ids: Vec<&str> = listing.files.iter().map(|file| file.session_id.as_str()).collect();
+        let mut ids: Vec<&str> = listing
+            .files
+            .iter()
+            .map(|file| file.session_id.as_str())
+            .collect();
         ids.sort_unstable();
         ids
     }
@@ -326,24 +474,58 @@ mod tests {
     #[test]
     fn a_session_is_found_in_the_layout_of_its_agent() {
         let home = Home::new();
-        let hash: String = Sha256::digest(home.root.to_str().expect("UTF-8")).iter().map(|byte| format!("{byte:02x}")).collect();
+        let hash: String = Sha256::digest(home.root.to_str().expect("UTF-8"))
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
         let qwen = format!(".qwen/projects/{}/chats/{C}.jsonl", slug(&home.root));
         let gemini = json!({"sessionId": B, "projectHash": hash, "startTime": Timestamp::now()});
-        home.write(&format!(".codex/sessions/2026/11/23/rollout-2026-11-23T17-33-23-{A}.jsonl"), &codex(A, &home.root, Timestamp::now()));
-        home.write(".gemini/tmp/work/chats/session-2026-11-23T17-33-199082ab.jsonl", &gemini);
+        home.write(
+            &format!(".codex/sessions/2026/11/23/rollout-2026-11-23T17-33-23-{A}.jsonl"),
+            &codex(A, &home.root, Timestamp::now()),
+        );
+        home.write(
+            ".gemini/tmp/work/chats/session-2026-11-23T17-33-199082ab.jsonl",
+            &gemini,
+        );
         home.write(&qwen, &json!({"sessionId": C}));
         for (preset, id) in [("codex", A), ("gemini", B), ("qwen", C)] {
             let source = home.source(preset);
             for since in [None, Some(ago(5))] {
                 let listing = source.listing(&home.root, since);
-                assert_eq!((ids(&listing), listing.complete), (vec![id], true), "{preset} {since:?}");
+                assert_eq!(
+                    (ids(&listing), listing.complete),
+                    (vec![id], true),
+                    "{preset} {since:?}"
+                );
             }
-            assert_eq!(source.session(&home.root, id).map(|found| found.session_id).as_deref(), Some(id), "{preset}");
-            assert_eq!(source.latest(&home.root).map(|found| found.session_id).as_deref(), Some(id), "{preset}");
-            for other in [A, B, C, "../../x", "ses_dfde5e0f2ffeKDNAhfAScDx7E4"].into_iter().filter(|other| *other != id) {
+            assert_eq!(
+                source
+                    .session(&home.root, id)
+                    .map(|found| found.session_id)
+                    .as_deref(),
+                Some(id),
+                "{preset}"
+            );
+            assert_eq!(
+                source
+                    .latest(&home.root)
+                    .map(|found| found.session_id)
+                    .as_deref(),
+                Some(id),
+                "{preset}"
+            );
+            for other in [A, B, C, "../../x", "ses_dfde5e0f2ffeKDNAhfAScDx7E4"]
+                .into_iter()
+                .filter(|other| *other != id)
+            {
                 assert_eq!(source.session(&home.root, other), None, "{preset}");
             }
-            assert_eq!(source.listing(home.scratch.path(), None).files, [], "another folder's are not these, {preset}");
+            assert_eq!(
+                source.listing(home.scratch.path(), None).files,
+                [],
+                "another folder's are not these, {preset}"
+            );
         }
     }
 
@@ -351,9 +533,18 @@ mod tests {
     fn a_session_that_was_begun_before_is_none_that_was_begun_since() {
         let home = Home::new();
         let folder = ".codex/sessions/2026/11/23";
-        home.write(&format!("{folder}/rollout-1-{A}.jsonl"), &codex(A, &home.root, ago(3600)));
-        home.write(&format!("{folder}/rollout-2-{B}.jsonl"), &codex(B, &home.root, Timestamp::now()));
-        home.write(&format!("{folder}/rollout-3-{C}.jsonl"), &codex(C, home.scratch.path(), Timestamp::now()));
+        home.write(
+            &format!("{folder}/rollout-1-{A}.jsonl"),
+            &codex(A, &home.root, ago(3600)),
+        );
+        home.write(
+            &format!("{folder}/rollout-2-{B}.jsonl"),
+            &codex(B, &home.root, Timestamp::now()),
+        );
+        home.write(
+            &format!("{folder}/rollout-3-{C}.jsonl"),
+            &codex(C, home.scratch.path(), Timestamp::now()),
+        );
         let source = home.source("codex");
         let listing = source.listing(&home.root, Some(ago(60)));
         assert_eq!(
@@ -366,17 +557,30 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_may_be_another_one() {
-        for text in ["nonsense\n", "{\"payload\":{\"id\":", "{\"payload\": 1}", "[1]\n", "\u{0}"] {
+        for text in [
+            "nonsense\n",
+            "{\"payload\":{\"id\":",
+            "{\"payload\": 1}",
+            "[1]\n",
+            "\u{0}",
+        ] {
             let home = Home::new();
             let folder = ".codex/sessions/2026/11/23";
-            home.write(&format!("{folder}/rollout-1-{A}.jsonl"), &codex(A, &home.root, Timestamp::now()));
+            home.write(
+                &format!("{folder}/rollout-1-{A}.jsonl"),
+                &codex(A, &home.root, Timestamp::now()),
+            );
             home.write_text(&format!("{folder}/rollout-2.jsonl"), text);
             home.write_text(&format!("{folder}/notes.txt"), text);
             home.write_text(&format!("{folder}/rollout-3.jsonl"), "");
             let listing = home.source("codex").listing(&home.root, Some(ago(60)));
             // A first line that names another folder, or none, is no session of this one.
             let is_json = serde_json::from_str::<Value>(text.trim()).is_ok();
-            assert_eq!((ids(&listing), listing.complete), (vec![A], is_json), "{text}");
+            assert_eq!(
+                (ids(&listing), listing.complete),
+                (vec![A], is_json),
+                "{text}"
+            );
         }
     }
 
@@ -392,6 +596,10 @@ mod tests {
             );
         }
         let listing = home.source("codex").listing(&home.root, Some(ago(600)));
-        assert_eq!((listing.files.len(), listing.complete), (0, false), "whether there are others is not known");
+        assert_eq!(
+            (listing.files.len(), listing.complete),
+            (0, false),
+            "whether there are others is not known"
+        );
     }
 }

@@ -21,25 +21,39 @@ const PROGRAM_LINES: [&str; 3] = ["<command-name>", "<local-command", "<bash-"];
 
 /// Reads the state of the turn. What is unknown counts as busy.
 pub fn read_turn(path: &Path) -> SessionTurn {
-    let Some((tail, modified)) = read_tail(path) else { return SessionTurn::Busy };
+    let Some((tail, modified)) = read_tail(path) else {
+        return SessionTurn::Busy;
+    };
     turn_of(&tail, modified, SystemTime::now())
 }
 
 fn read_tail(path: &Path) -> Option<(String, SystemTime)> {
     let mut file = File::open(path).ok()?;
     let about = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
-    file.seek(SeekFrom::Start(about.len().saturating_sub(WINDOW))).ok()?;
+    file.seek(SeekFrom::Start(about.len().saturating_sub(WINDOW)))
+        .ok()?;
     let mut bytes = Vec::new();
     file.take(WINDOW).read_to_end(&mut bytes).ok()?;
-    Some((String::from_utf8_lossy(&bytes).into_owned(), about.modified().ok()?))
+    Some((
+        String::from_utf8_lossy(&bytes).into_owned(),
+        about.modified().ok()?,
+    ))
 }
 
 fn turn_of(tail: &str, modified: SystemTime, now: SystemTime) -> SessionTurn {
     for line in tail.lines().rev() {
-        let Ok(event) = serde_json::from_str::<Value>(line) else { continue };
-        let Some(ends) = ends_turn(&event) else { continue };
-        let settled = now.duration_since(modified).is_ok_and(|quiet| quiet >= SETTLED);
-        let since = text(&event, "timestamp").and_then(|at| at.parse().ok()).or_else(|| Timestamp::try_from(modified).ok());
+        let Ok(event) = serde_json::from_str::<Value>(line) else {
+            continue;
+        };
+        let Some(ends) = ends_turn(&event) else {
+            continue;
+        };
+        let settled = now
+            .duration_since(modified)
+            .is_ok_and(|quiet| quiet >= SETTLED);
+        let since = text(&event, "timestamp")
+            .and_then(|at| at.parse().ok())
+            .or_else(|| Timestamp::try_from(modified).ok());
         return match (ends, since) {
             (TurnEnd::Yes, Some(since)) => SessionTurn::Over { since },
             (TurnEnd::OnceSettled, Some(since)) if settled => SessionTurn::Over { since },
@@ -63,7 +77,9 @@ enum TurnEnd {
 fn ends_turn(event: &Value) -> Option<TurnEnd> {
     match text(event, "type")? {
         "assistant" if event["isSidechain"] != true => Some(after_message(&event["message"])),
-        "user" if event["isSidechain"] != true && event["isMeta"] != true => after_prompt(&event["message"]["content"]),
+        "user" if event["isSidechain"] != true && event["isMeta"] != true => {
+            after_prompt(&event["message"]["content"])
+        }
         "event_msg" => match text(&event["payload"], "type")? {
             "task_complete" | "turn_aborted" => Some(TurnEnd::Yes),
             "task_started" | "user_message" => Some(TurnEnd::No),
@@ -74,7 +90,9 @@ fn ends_turn(event: &Value) -> Option<TurnEnd> {
 }
 
 fn after_message(message: &Value) -> TurnEnd {
-    let calls = message["content"].as_array().is_some_and(|blocks| blocks.iter().any(|block| block["type"] == "tool_use"));
+    let calls = message["content"]
+        .as_array()
+        .is_some_and(|blocks| blocks.iter().any(|block| block["type"] == "tool_use"));
     match text(message, "stop_reason") {
         _ if calls => TurnEnd::No,
         Some("tool_use" | "pause_turn") => TurnEnd::No,
@@ -84,11 +102,18 @@ fn after_message(message: &Value) -> TurnEnd {
 }
 
 fn after_prompt(content: &Value) -> Option<TurnEnd> {
-    let first = content.as_str().or_else(|| content[0]["text"].as_str()).unwrap_or_default();
+    let first = content
+        .as_str()
+        .or_else(|| content[0]["text"].as_str())
+        .unwrap_or_default();
     if PROGRAM_LINES.iter().any(|begin| first.starts_with(begin)) {
         return None;
     }
-    Some(if first.starts_with("[Request interrupted") { TurnEnd::Yes } else { TurnEnd::No })
+    Some(if first.starts_with("[Request interrupted") {
+        TurnEnd::Yes
+    } else {
+        TurnEnd::No
+    })
 }
 
 #[cfg(test)]
@@ -104,13 +129,22 @@ mod tests {
     fn is_over(lines: &[Value], quiet: u64) -> bool {
         let modified = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
         let tail: String = lines.iter().map(|line| format!("{line}\n")).collect();
-        matches!(turn_of(&format!("{{\"cut\n{tail}"), modified, modified + Duration::from_secs(quiet)), SessionTurn::Over { .. })
+        matches!(
+            turn_of(
+                &format!("{{\"cut\n{tail}"),
+                modified,
+                modified + Duration::from_secs(quiet)
+            ),
+            SessionTurn::Over { .. }
+        )
     }
 
     #[test]
     fn a_turn_is_over_after_the_last_message_of_the_agent() {
-        let (said, call) =
-            (json!([{"type": "text", "text": "done"}]), json!([{"type": "tool_use", "id": "t", "name": "Bash", "input": {}}]));
+        let (said, call) = (
+            json!([{"type": "text", "text": "done"}]),
+            json!([{"type": "tool_use", "id": "t", "name": "Bash", "input": {}}]),
+        );
         let user = |content: Value| json!({"type": "user", "message": {"content": content}});
         let aside = json!({"type": "assistant", "isSidechain": true, "message": {"content": call, "stop_reason": "tool_use"}});
         let codex = |kind: &str| json!({"type": "event_msg", "timestamp": "2026-03-04T05:06:07Z", "payload": {"type": kind}});
@@ -118,21 +152,96 @@ mod tests {
         for (name, lines, quiet, over) in [
             ("nothing", vec![], 900, false),
             ("an end", vec![end.clone()], 0, true),
-            ("an end, then lines of the program", vec![end.clone(), json!({"type": "summary"}), aside], 0, true),
-            ("an end, then a prompt", vec![end.clone(), user(json!("go on"))], 900, false),
-            ("an end, then a command of the program", vec![end.clone(), user(json!("<command-name>/cost</command-name>"))], 0, true),
-            ("a call", vec![assistant(&call, &json!("tool_use"))], 900, false),
-            ("a result", vec![end.clone(), user(json!([{"type": "tool_result", "tool_use_id": "t"}]))], 900, false),
-            ("an interruption", vec![user(json!([{"type": "text", "text": "[Request interrupted by user]"}]))], 0, true),
-            ("a message without a reason, a moment ago", vec![assistant(&said, &Value::Null)], 59, false),
-            ("a message without a reason, a minute ago", vec![assistant(&said, &Value::Null)], 60, true),
-            ("a call without a reason", vec![assistant(&call, &Value::Null)], 900, false),
-            ("codex works", vec![codex("task_complete"), codex("task_started"), codex("token_count")], 900, false),
-            ("codex is done", vec![codex("task_started"), codex("task_complete"), codex("token_count")], 0, true),
+            (
+                "an end, then lines of the program",
+                vec![end.clone(), json!({"type": "summary"}), aside],
+                0,
+                true,
+            ),
+            (
+                "an end, then a prompt",
+                vec![end.clone(), user(json!("go on"))],
+                900,
+                false,
+            ),
+            (
+                "an end, then a command of the program",
+                vec![
+                    end.clone(),
+                    user(json!("<command-name>/cost</command-name>")),
+                ],
+                0,
+                true,
+            ),
+            (
+                "a call",
+                vec![assistant(&call, &json!("tool_use"))],
+                900,
+                false,
+            ),
+            (
+                "a result",
+                vec![
+                    end.clone(),
+                    user(json!([{"type": "tool_result", "tool_use_id": "t"}])),
+                ],
+                900,
+                false,
+            ),
+            (
+                "an interruption",
+                vec![user(
+                    json!([{"type": "text", "text": "[Request interrupted by user]"}]),
+                )],
+                0,
+                true,
+            ),
+            (
+                "a message without a reason, a moment ago",
+                vec![assistant(&said, &Value::Null)],
+                59,
+                false,
+            ),
+            (
+                "a message without a reason, a minute ago",
+                vec![assistant(&said, &Value::Null)],
+                60,
+                true,
+            ),
+            (
+                "a call without a reason",
+                vec![assistant(&call, &Value::Null)],
+                900,
+                false,
+            ),
+            (
+                "codex works",
+                vec![
+                    codex("task_complete"),
+                    codex("task_started"),
+                    codex("token_count"),
+                ],
+                900,
+                false,
+            ),
+            (
+                "codex is done",
+                vec![
+                    codex("task_started"),
+                    codex("task_complete"),
+                    codex("token_count"),
+                ],
+                0,
+                true,
+            ),
         ] {
             assert_eq!(is_over(&lines, quiet), over, "{name}");
         }
-        let SessionTurn::Over { since } = turn_of(&format!("{end}\n"), SystemTime::UNIX_EPOCH, SystemTime::UNIX_EPOCH) else {
+        let SessionTurn::Over { since } = turn_of(
+            &format!("{end}\n"),
+            SystemTime::UNIX_EPOCH,
+            SystemTime::UNIX_EPOCH,
+        ) else {
             panic!("over")
         };
         assert_eq!(since.to_string(), "2026-03-04T05:06:07Z");

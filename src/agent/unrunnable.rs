@@ -35,7 +35,13 @@ const MODEL_LIMIT: &str = r"(?:codex )?ran out of room in the model['’]s conte
 
 static CREDIT_CAUSE: CauseWords = CauseWords {
     pattern: CREDIT,
-    words: &["credit", "insufficient", "payment required", "billing_", "chatgpt plan"],
+    words: &[
+        "credit",
+        "insufficient",
+        "payment required",
+        "billing_",
+        "chatgpt plan",
+    ],
     what: "its credit is spent",
     todo: "add credit, or start it with another account",
     in_error: OnceLock::new(),
@@ -84,7 +90,8 @@ static SESSION_CAUSE: CauseWords = CauseWords {
     in_line: OnceLock::new(),
 };
 static CAUSES: [&CauseWords; 4] = [&CREDIT_CAUSE, &LOGIN_CAUSE, &FOLDER_CAUSE, &SESSION_CAUSE];
-static MODEL_LIMITED: LazyLock<Regex> = LazyLock::new(|| pattern(&format!("(?i){LEAD_IN}(?:{MODEL_LIMIT})")));
+static MODEL_LIMITED: LazyLock<Regex> =
+    LazyLock::new(|| pattern(&format!("(?i){LEAD_IN}(?:{MODEL_LIMIT})")));
 
 /// A cause, by its words: anywhere in an error, or as the beginning of a line of plain text.
 struct CauseWords {
@@ -99,15 +106,28 @@ struct CauseWords {
 
 impl CauseWords {
     fn is_in_error(&self, line: &str) -> bool {
-        contains_any(line, self.words) && self.in_error.get_or_init(|| pattern(&format!("(?i){}", self.pattern))).is_match(line)
+        contains_any(line, self.words)
+            && self
+                .in_error
+                .get_or_init(|| pattern(&format!("(?i){}", self.pattern)))
+                .is_match(line)
     }
 
     fn begins_line(&self, line: &str) -> bool {
-        contains_any(line, self.words) && self.in_line.get_or_init(|| pattern(&format!("(?i){LEAD_IN}{}", self.pattern))).is_match(line)
+        contains_any(line, self.words)
+            && self
+                .in_line
+                .get_or_init(|| pattern(&format!("(?i){LEAD_IN}{}", self.pattern)))
+                .is_match(line)
     }
 
     fn explain(&self, said: &str) -> String {
-        format!("{}: {}; {}", self.what, bounded(said.trim(), WHY), self.todo)
+        format!(
+            "{}: {}; {}",
+            self.what,
+            bounded(said.trim(), WHY),
+            self.todo
+        )
     }
 }
 
@@ -117,7 +137,12 @@ fn pattern(text: &str) -> Regex {
 
 /// Why the program cannot work, from the error by which its own structure says that the session ended, and the HTTP status in it.
 pub fn in_error(error: &str, status: Option<u64>) -> Option<String> {
-    let by_words = error.lines().find_map(|line| CAUSES.iter().find(|cause| cause.is_in_error(line)).map(|cause| cause.explain(line)));
+    let by_words = error.lines().find_map(|line| {
+        CAUSES
+            .iter()
+            .find(|cause| cause.is_in_error(line))
+            .map(|cause| cause.explain(line))
+    });
     by_words.or_else(|| match status? {
         401 | 403 => Some(LOGIN_CAUSE.explain(error)),
         402 => Some(CREDIT_CAUSE.explain(error)),
@@ -128,14 +153,32 @@ pub fn in_error(error: &str, status: Option<u64>) -> Option<String> {
 /// Why the program cannot work, from the end of an output without known events. A session that ended well is not cut short by anything.
 pub fn in_last_words(last: &LastWords, exit: ProcessExit) -> Option<String> {
     if let Some(found) = &last.found {
-        return found.is_error.then(|| in_error(&found.errors.join("\n"), found.api_error_status)).flatten();
+        return found
+            .is_error
+            .then(|| in_error(&found.errors.join("\n"), found.api_error_status))
+            .flatten();
     }
     if exit.success() {
         return None;
     }
-    let most = if last.only_stderr { STDERR_LINES } else { LAST_LINES };
-    let lines = last.text.lines().rev().map(str::trim).filter(|line| !line.is_empty()).take(most);
-    let cause = |line: &str| CAUSES.iter().find(|cause| cause.begins_line(line)).map(|cause| cause.explain(line));
+    let most = if last.only_stderr {
+        STDERR_LINES
+    } else {
+        LAST_LINES
+    };
+    let lines = last
+        .text
+        .lines()
+        .rev()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .take(most);
+    let cause = |line: &str| {
+        CAUSES
+            .iter()
+            .find(|cause| cause.begins_line(line))
+            .map(|cause| cause.explain(line))
+    };
     lines.filter(|line| line.len() <= LINE).find_map(cause)
 }
 
@@ -151,7 +194,9 @@ pub fn by_gemini_exit(code: i32) -> Option<String> {
 
 /// Whether an error is a limit of the model: of its context or its output.
 pub fn is_a_limit_of_the_model(error: &str) -> bool {
-    error.lines().any(|line| MODEL_LIMITED.is_match(line.trim()))
+    error
+        .lines()
+        .any(|line| MODEL_LIMITED.is_match(line.trim()))
 }
 
 #[cfg(test)]
@@ -179,32 +224,67 @@ mod tests {
         for (error, word) in [
             ("Credit balance is too low", "credit"),
             ("Your credit balance is too low to access the API", "credit"),
-            ("To use Codex with your ChatGPT plan, upgrade to Plus", "credit"),
+            (
+                "To use Codex with your ChatGPT plan, upgrade to Plus",
+                "credit",
+            ),
             ("unexpected status 402 Payment Required: x", "credit"),
             ("Not logged in · Please run /login", "login"),
             ("Invalid API key · Fix external API key", "login"),
             ("Failed to authenticate. API Error: 403 forbidden", "login"),
-            ("unexpected status 401 Unauthorized: Incorrect API key provided: sk-x., url: http://127.0.0.1", "login"),
+            (
+                "unexpected status 401 Unauthorized: Incorrect API key provided: sk-x., url: http://127.0.0.1",
+                "login",
+            ),
             ("unexpected status 403 Forbidden: forbidden", "login"),
             ("[API Error: 401 Incorrect API key provided]", "login"),
-            ("[API Error: {\"error\":{\"code\":401,\"message\":\"API key not valid.\",\"status\":\"UNAUTHENTICATED\"}}]", "login"),
-            ("OAuth token has expired. Please obtain a new token", "login"),
+            (
+                "[API Error: {\"error\":{\"code\":401,\"message\":\"API key not valid.\",\"status\":\"UNAUTHENTICATED\"}}]",
+                "login",
+            ),
+            (
+                "OAuth token has expired. Please obtain a new token",
+                "login",
+            ),
             ("[API Error: 403 no]", "login"),
-            ("Missing API key for OpenAI-compatible auth. Set settings.security.auth.apiKey, or set the variable.", "login"),
-            ("[API Error: {\"error\":{\"code\":403,\"message\":\"denied\",\"status\":\"PERMISSION_DENIED\"}}]", "login"),
-            ("Authentication failed with provider at http://127.0.0.1/v1 (HTTP 401).\n  Check your key.", "login"),
+            (
+                "Missing API key for OpenAI-compatible auth. Set settings.security.auth.apiKey, or set the variable.",
+                "login",
+            ),
+            (
+                "[API Error: {\"error\":{\"code\":403,\"message\":\"denied\",\"status\":\"PERMISSION_DENIED\"}}]",
+                "login",
+            ),
+            (
+                "Authentication failed with provider at http://127.0.0.1/v1 (HTTP 401).\n  Check your key.",
+                "login",
+            ),
             ("Missing environment variable: `OPENAI_API_KEY`.", "login"),
-            ("No auth type is selected. Please configure an auth type", "login"),
+            (
+                "No auth type is selected. Please configure an auth type",
+                "login",
+            ),
         ] {
             let why = in_error(error, None);
-            assert!(why.as_ref().is_some_and(|why| why.contains(&format!("its {word} is"))), "{error}: {why:?}");
+            assert!(
+                why.as_ref()
+                    .is_some_and(|why| why.contains(&format!("its {word} is"))),
+                "{error}: {why:?}"
+            );
         }
-        for (status, word) in
-            [(401, Some("its login is")), (403, Some("its login is")), (402, Some("its credit is")), (400, None), (429, None)]
-        {
+        for (status, word) in [
+            (401, Some("its login is")),
+            (403, Some("its login is")),
+            (402, Some("its credit is")),
+            (400, None),
+            (429, None),
+        ] {
             let why = in_error("Nein", Some(status));
             assert_eq!(why.is_some(), word.is_some(), "{status}");
-            assert!(word.is_none_or(|word| why.is_some_and(|why| why.contains(word))), "{status}");
+            assert!(
+                word.is_none_or(|word| why.is_some_and(|why| why.contains(word))),
+                "{status}"
+            );
         }
         for error in [
             "API Error: 400 bad thing",
@@ -223,22 +303,41 @@ mod tests {
 
     #[test]
     fn what_to_type_stands_in_the_first_200_characters() {
-        let long = format!("Failed to authenticate. {}", "The key of this account is not known here. ".repeat(9));
+        let long = format!(
+            "Failed to authenticate. {}",
+            "The key of this account is not known here. ".repeat(9)
+        );
         let why = in_error(&long, None).expect("a login");
-        assert!(why.chars().take(200).collect::<String>().contains("log in again, or set its API key"), "{why}");
+        assert!(
+            why.chars()
+                .take(200)
+                .collect::<String>()
+                .contains("log in again, or set its API key"),
+            "{why}"
+        );
     }
 
     #[test]
     fn plain_text_counts_only_as_the_last_words_of_a_session_that_failed() {
         let failed = ProcessExit::Code(1);
-        let in_last_lines = |output: &[u8], exit| in_last_words(&LastWords::of_stdout(output), exit);
-        assert!(in_last_lines(b"working\nNot logged in \xc2\xb7 Please run /login\n", failed).is_some());
+        let in_last_lines =
+            |output: &[u8], exit| in_last_words(&LastWords::of_stdout(output), exit);
+        assert!(
+            in_last_lines(
+                b"working\nNot logged in \xc2\xb7 Please run /login\n",
+                failed
+            )
+            .is_some()
+        );
         assert!(in_last_lines(b"API Error: 401 authentication_error\n\n", failed).is_some());
         assert!(in_last_lines(b"Credit balance is too low\n", failed).is_some());
         let gemini =
             b"When using Gemini API, you must specify the GEMINI_API_KEY environment variable.\nUpdate your environment and try again!\n";
         assert!(in_last_lines(gemini, failed).is_some());
-        assert_eq!(in_last_lines(b"Credit balance is too low\n", ProcessExit::Code(0)), None);
+        assert_eq!(
+            in_last_lines(b"Credit balance is too low\n", ProcessExit::Code(0)),
+            None
+        );
         for talk in [
             "The test expects that users who are not logged in see 401 Unauthorized",
             "test login::not_logged_in ... FAILED",
@@ -259,18 +358,50 @@ mod tests {
         for (stderr, exit, named) in [
             (gemini, 147, "its login is not valid"),
             (copilot, 1, "its login is not valid"),
-            ("Invalid auth method selected.\n", 41, "its login is not valid"),
-            ("Not inside a trusted directory and --skip-git-repo-check was not specified.\n", 1, "it does not trust"),
-            ("Error: no rollout found for thread id 019a2b3c-0000-7000-8000-0123456789ab\n", 1, "does not have the session"),
-            ("Invalid session identifier \"x\".\n", 42, "does not have the session"),
+            (
+                "Invalid auth method selected.\n",
+                41,
+                "its login is not valid",
+            ),
+            (
+                "Not inside a trusted directory and --skip-git-repo-check was not specified.\n",
+                1,
+                "it does not trust",
+            ),
+            (
+                "Error: no rollout found for thread id 019a2b3c-0000-7000-8000-0123456789ab\n",
+                1,
+                "does not have the session",
+            ),
+            (
+                "Invalid session identifier \"x\".\n",
+                42,
+                "does not have the session",
+            ),
             ("Error: Session not found\n", 1, "does not have the session"),
         ] {
-            let why = in_last_words(&LastWords::of(b"", stderr.as_bytes()), ProcessExit::Code(exit));
-            assert!(why.as_ref().is_some_and(|why| why.contains(named)), "{stderr}: {why:?}");
+            let why = in_last_words(
+                &LastWords::of(b"", stderr.as_bytes()),
+                ProcessExit::Code(exit),
+            );
+            assert!(
+                why.as_ref().is_some_and(|why| why.contains(named)),
+                "{stderr}: {why:?}"
+            );
         }
         let stderr = b"Error: No authentication information found.\n";
-        assert_eq!(in_last_words(&LastWords::of(b"All tests pass\n", stderr), ProcessExit::Code(1)), None, "it began");
-        assert!(by_gemini_exit(55).is_some_and(|why| why.contains("trust")) && by_gemini_exit(1).is_none());
+        assert_eq!(
+            in_last_words(
+                &LastWords::of(b"All tests pass\n", stderr),
+                ProcessExit::Code(1)
+            ),
+            None,
+            "it began"
+        );
+        assert!(
+            by_gemini_exit(55).is_some_and(|why| why.contains("trust"))
+                && by_gemini_exit(1).is_none()
+        );
     }
 
     #[test]
@@ -281,6 +412,8 @@ mod tests {
         ] {
             assert!(is_a_limit_of_the_model(error), "{error}");
         }
-        assert!(!is_a_limit_of_the_model("I think that Codex ran out of room in the model's context window"));
+        assert!(!is_a_limit_of_the_model(
+            "I think that Codex ran out of room in the model's context window"
+        ));
     }
 }

@@ -51,7 +51,17 @@ static RATE: LazyLock<Regex> = LazyLock::new(|| anchored(RATE_LIMIT));
 
 /// One of these stands in each phrase above, and in its form in JSON. To compile the patterns takes longer than all else that watchdog does at
 /// the end of a session, and nearly no session says one of these.
-const WORDS: [&str; 9] = ["limit", "quota", "allowance", "capacity", "usage", "throttl", "too many requests", "exhausted", "429"];
+const WORDS: [&str; 9] = [
+    "limit",
+    "quota",
+    "allowance",
+    "capacity",
+    "usage",
+    "throttl",
+    "too many requests",
+    "exhausted",
+    "429",
+];
 
 /// The same in JSON, as services answer.
 static JSON: LazyLock<Regex> = LazyLock::new(|| {
@@ -62,8 +72,9 @@ static JSON: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// The start of a line that is such an answer, and no prose about one.
-static JSON_LINE: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(&format!(r"(?i)^{LEAD_IN}(?:\d{{3}}\s*)?\{{")).expect("the pattern is a constant"));
+static JSON_LINE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(&format!(r"(?i)^{LEAD_IN}(?:\d{{3}}\s*)?\{{")).expect("the pattern is a constant")
+});
 
 fn anchored(matter: &str) -> Regex {
     Regex::new(&format!("(?i)^{LEAD_IN}{matter}{END}")).expect("the pattern is a constant")
@@ -99,46 +110,77 @@ pub fn ended_in_limit(last: &LastWords, exit: ProcessExit, now: Timestamp) -> Op
     ended_in_limit_in(last, exit, now, &TimeZone::system())
 }
 
-fn ended_in_limit_in(last: &LastWords, exit: ProcessExit, now: Timestamp, local: &TimeZone) -> Option<UsageLimit> {
+fn ended_in_limit_in(
+    last: &LastWords,
+    exit: ProcessExit,
+    now: Timestamp,
+    local: &TimeZone,
+) -> Option<UsageLimit> {
     if let Some(found) = &last.found {
         return in_envelope(found, now, local);
     }
     let lines = last_lines(&last.text);
     // A menu, a hint or a stack trace may follow the message; a page of prose may not.
-    let last_words = lines.len().saturating_sub(if exit.success() { 1 } else { 6 });
-    let at = (last_words..lines.len())
-        .rev()
-        .find(|i| strength(lines[*i]) >= Some(if exit.success() { LimitStrength::Plan } else { LimitStrength::Refusal }))?;
+    let last_words = lines
+        .len()
+        .saturating_sub(if exit.success() { 1 } else { 6 });
+    let at = (last_words..lines.len()).rev().find(|i| {
+        strength(lines[*i])
+            >= Some(if exit.success() {
+                LimitStrength::Plan
+            } else {
+                LimitStrength::Refusal
+            })
+    })?;
     Some(limit_at(&lines, at, now, local))
 }
 
 /// The limit that an envelope reports, if it does.
-pub(super) fn in_envelope(found: &ReplyEnvelope, now: Timestamp, local: &TimeZone) -> Option<UsageLimit> {
+pub(super) fn in_envelope(
+    found: &ReplyEnvelope,
+    now: Timestamp,
+    local: &TimeZone,
+) -> Option<UsageLimit> {
     let said = found.error_text();
     if found.is_error {
         if let Some(limit) = read_in(&said, now, local) {
             return Some(limit);
         }
-        return (found.api_error_status == Some(429))
-            .then(|| UsageLimit { why: bounded(said.trim(), LINE), retry_at: reset_at(&said, now, local) });
+        return (found.api_error_status == Some(429)).then(|| UsageLimit {
+            why: bounded(said.trim(), LINE),
+            retry_at: reset_at(&said, now, local),
+        });
     }
     // Some versions print the plan's limit as an ordinary answer. Then it is the whole answer.
-    let text = found.text.as_deref().filter(|_| found.structured_output.is_none()).unwrap_or_default();
+    let text = found
+        .text
+        .as_deref()
+        .filter(|_| found.structured_output.is_none())
+        .unwrap_or_default();
     let lines = last_lines(text);
-    (lines.len() <= 2 && strength(lines.first()?) == Some(LimitStrength::Plan)).then(|| limit_at(&lines, 0, now, local))
+    (lines.len() <= 2 && strength(lines.first()?) == Some(LimitStrength::Plan))
+        .then(|| limit_at(&lines, 0, now, local))
 }
 
 /// The last lines that say anything, in order.
 fn last_lines(text: &str) -> Vec<&str> {
-    let mut lines: Vec<&str> =
-        text.lines().rev().map(|line| line[..line.floor_char_boundary(LINE)].trim()).filter(|line| !line.is_empty()).take(LINES).collect();
+    let mut lines: Vec<&str> = text
+        .lines()
+        .rev()
+        .map(|line| line[..line.floor_char_boundary(LINE)].trim())
+        .filter(|line| !line.is_empty())
+        .take(LINES)
+        .collect();
     lines.reverse();
     lines
 }
 
 fn limit_at(lines: &[&str], at: usize, now: Timestamp, local: &TimeZone) -> UsageLimit {
     let following = lines[at..lines.len().min(at + 1 + FOLLOWING)].join("\n");
-    UsageLimit { why: bounded(undecorated(lines[at]), LINE), retry_at: reset_at(&following, now, local) }
+    UsageLimit {
+        why: bounded(undecorated(lines[at]), LINE),
+        retry_at: reset_at(&following, now, local),
+    }
 }
 
 /// Whether a line announces a limit: at its start, or at the start of one of its sentences.
@@ -150,34 +192,52 @@ fn strength(line: &str) -> Option<LimitStrength> {
     if JSON_LINE.is_match(line) && JSON.is_match(line) && serde_json_like(line) {
         return Some(LimitStrength::Refusal);
     }
-    let sentences = line.match_indices([' ']).filter(|(i, _)| line[..*i].ends_with(['.', '!', '·', '∙', '|'])).map(|(i, _)| i + 1).take(16);
+    let sentences = line
+        .match_indices([' '])
+        .filter(|(i, _)| line[..*i].ends_with(['.', '!', '·', '∙', '|']))
+        .map(|(i, _)| i + 1)
+        .take(16);
     std::iter::once(0)
         .chain(sentences)
         .filter_map(|start| {
             let sentence = &line[start..];
-            if PLAN.is_match(sentence) { Some(LimitStrength::Plan) } else { RATE.is_match(sentence).then_some(LimitStrength::Refusal) }
+            if PLAN.is_match(sentence) {
+                Some(LimitStrength::Plan)
+            } else {
+                RATE.is_match(sentence).then_some(LimitStrength::Refusal)
+            }
         })
         .max()
 }
 
 /// The text without the marks that terminals draw before a line. Not `>`, `#`, `*`, `-` or `/`: those quote, list or comment.
 fn undecorated(line: &str) -> &str {
-    line.trim_start_matches(|c: char| c.is_whitespace() || "⎿└├│╰●⏺•✻✗✘✖❌⚠\u{fe0f}▲■❯".contains(c)).trim_end()
+    line.trim_start_matches(|c: char| c.is_whitespace() || "⎿└├│╰●⏺•✻✗✘✖❌⚠\u{fe0f}▲■❯".contains(c))
+        .trim_end()
 }
 
 /// Whether the JSON in a line says it at its top or in its `error`, rather than in a text that it carries.
 fn serde_json_like(line: &str) -> bool {
-    let Some(start) = line.find('{') else { return false };
+    let Some(start) = line.find('{') else {
+        return false;
+    };
     let Ok(value) = serde_json::from_str::<Value>(&line[start..]) else {
         // Cut at the bound of a line, or followed by more: the pattern decides.
         return true;
     };
     let is_plain = |value: &Value| JSON.is_match(&value.to_string());
-    [Some(&value), value.get("error")].into_iter().flatten().any(|object| {
-        object.as_object().is_some_and(|members| {
-            members.iter().any(|(name, of)| !of.is_object() && !of.is_array() && is_plain(&serde_json::json!({ name.as_str(): of })))
+    [Some(&value), value.get("error")]
+        .into_iter()
+        .flatten()
+        .any(|object| {
+            object.as_object().is_some_and(|members| {
+                members.iter().any(|(name, of)| {
+                    !of.is_object()
+                        && !of.is_array()
+                        && is_plain(&serde_json::json!({ name.as_str(): of }))
+                })
+            })
         })
-    })
 }
 
 #[cfg(test)]
@@ -199,35 +259,89 @@ mod tests {
     #[test]
     fn limits_are_recognised_as_agents_print_them() {
         for (text, retry_at) in [
-            ("You've hit your limit · resets 7pm (America/Los_Angeles)", Some("2026-08-20T02:00:00Z")),
-            ("You’ve hit your session limit · resets 4:10pm (UTC)", Some("2026-08-20T16:10:00Z")),
-            ("Claude AI usage limit reached|1787200000", Some("2026-08-20T04:26:40Z")),
-            ("5-hour limit reached ∙ resets 3am", Some("2026-08-20T03:00:00Z")),
-            ("Opus weekly limit reached ∙ resets Aug 25, 10:30am (UTC)", Some("2026-08-25T10:30:00Z")),
-            ("Claude usage limit reached. Your limit will reset at 9pm.", Some("2026-08-19T21:00:00Z")),
-            ("You've hit your individual spend limit · run /usage-credits to raise it", None),
-            ("You're out of extra usage · resets 2am", Some("2026-08-20T02:00:00Z")),
-            ("API Error: Request rejected (429) · This request would exceed your account's rate limit. Please try again later.", None),
+            (
+                "You've hit your limit · resets 7pm (America/Los_Angeles)",
+                Some("2026-08-20T02:00:00Z"),
+            ),
+            (
+                "You’ve hit your session limit · resets 4:10pm (UTC)",
+                Some("2026-08-20T16:10:00Z"),
+            ),
+            (
+                "Claude AI usage limit reached|1787200000",
+                Some("2026-08-20T04:26:40Z"),
+            ),
+            (
+                "5-hour limit reached ∙ resets 3am",
+                Some("2026-08-20T03:00:00Z"),
+            ),
+            (
+                "Opus weekly limit reached ∙ resets Aug 25, 10:30am (UTC)",
+                Some("2026-08-25T10:30:00Z"),
+            ),
+            (
+                "Claude usage limit reached. Your limit will reset at 9pm.",
+                Some("2026-08-19T21:00:00Z"),
+            ),
+            (
+                "You've hit your individual spend limit · run /usage-credits to raise it",
+                None,
+            ),
+            (
+                "You're out of extra usage · resets 2am",
+                Some("2026-08-20T02:00:00Z"),
+            ),
+            (
+                "API Error: Request rejected (429) · This request would exceed your account's rate limit. Please try again later.",
+                None,
+            ),
             ("API Error: Rate limit reached", None),
             (
                 "You've hit your usage limit. Upgrade to Pro (https://example.com/pricing) or try again in 3 days 4 hours.",
                 Some("2026-08-22T20:28:34Z"),
             ),
-            ("ERROR: exceeded retry limit, last status: 429 Too Many Requests", None),
+            (
+                "ERROR: exceeded retry limit, last status: 429 Too Many Requests",
+                None,
+            ),
             ("Error: HTTP 429 Too Many Requests", None),
-            ("stream error: Rate limit exceeded. retry-after: 30s", Some("2026-08-19T16:29:04Z")),
-            ("API Error: 429 {\"type\":\"error\",\"error\":{\"type\":\"rate_limit_error\",\"message\":\"slow down\"}}", None),
-            ("{\"error\":{\"type\":\"usageLimitExceeded\",\"resetAt\":1787200000}}", Some("2026-08-20T04:26:40Z")),
+            (
+                "stream error: Rate limit exceeded. retry-after: 30s",
+                Some("2026-08-19T16:29:04Z"),
+            ),
+            (
+                "API Error: 429 {\"type\":\"error\",\"error\":{\"type\":\"rate_limit_error\",\"message\":\"slow down\"}}",
+                None,
+            ),
+            (
+                "{\"error\":{\"type\":\"usageLimitExceeded\",\"resetAt\":1787200000}}",
+                Some("2026-08-20T04:26:40Z"),
+            ),
             (
                 "{\"error\":{\"code\":429,\"status\":\"RESOURCE_EXHAUSTED\",\"message\":\"Please retry in 37.2s.\"}}",
                 Some("2026-08-19T16:29:12Z"),
             ),
             ("Error: Exceeded tokens per minute limit", None),
-            ("You exceeded your current quota, please check your plan and billing details.", None),
-            ("[API Error: You have exhausted your daily quota on this model.]\nPlease wait, or use another key.", None),
-            ("You have exhausted your capacity on this model. Your quota will reset after 2h.", Some("2026-08-19T18:28:34Z")),
-            ("  ⎿  You've hit your limit · resets 7pm (UTC)\n\n❯ waiting", Some("2026-08-19T19:00:00Z")),
-            ("✗ You've hit your limit\n  Try again at 9:39 PM", Some("2026-08-19T21:39:00Z")),
+            (
+                "You exceeded your current quota, please check your plan and billing details.",
+                None,
+            ),
+            (
+                "[API Error: You have exhausted your daily quota on this model.]\nPlease wait, or use another key.",
+                None,
+            ),
+            (
+                "You have exhausted your capacity on this model. Your quota will reset after 2h.",
+                Some("2026-08-19T18:28:34Z"),
+            ),
+            (
+                "  ⎿  You've hit your limit · resets 7pm (UTC)\n\n❯ waiting",
+                Some("2026-08-19T19:00:00Z"),
+            ),
+            (
+                "✗ You've hit your limit\n  Try again at 9:39 PM",
+                Some("2026-08-19T21:39:00Z"),
+            ),
         ] {
             assert_eq!(limit(text), Some(retry_at.map(str::to_owned)), "{text}");
         }
@@ -279,46 +393,123 @@ mod tests {
 
     #[test]
     fn a_session_ended_in_a_limit_only_if_that_was_its_last_word() {
-        let ended = |output: &str, exit| ended_in_limit_in(&LastWords::of_stdout(output.as_bytes()), exit, now(), &TimeZone::UTC).is_some();
+        let ended = |output: &str, exit| {
+            ended_in_limit_in(
+                &LastWords::of_stdout(output.as_bytes()),
+                exit,
+                now(),
+                &TimeZone::UTC,
+            )
+            .is_some()
+        };
         let result = |is_error: bool, status: Option<u64>, text: &str| {
             json!({"type": "result", "subtype": "success", "is_error": is_error, "api_error_status": status, "result": text}).to_string()
         };
         let gemini = |error: &str| {
             let begun = json!({"type": "init", "session_id": "97d38b7d-137f-44c8-a906-ac97e99b783f", "model": "pro"});
-            format!("{begun}\n{}", json!({"type": "result", "status": "error", "error": {"type": "unknown", "message": error}}))
+            format!(
+                "{begun}\n{}",
+                json!({"type": "result", "status": "error", "error": {"type": "unknown", "message": error}})
+            )
         };
         let copilot = |status: u64, error: &str, exit: u64| {
             let failed = json!({"type": "session.error", "data": {"errorType": "query", "message": error, "statusCode": status}});
             let said = json!({"type": "assistant.message", "data": {"content": "Done after all."}});
             let result = json!({"type": "result", "sessionId": "97d38b7d-137f-44c8-a906-ac97e99b783f", "exitCode": exit});
-            let said = if exit == 0 { format!("{said}\n") } else { String::new() };
-            format!("{}\n{failed}\n{said}{result}", json!({"type": "session.tools_updated", "data": {}}))
+            let said = if exit == 0 {
+                format!("{said}\n")
+            } else {
+                String::new()
+            };
+            format!(
+                "{}\n{failed}\n{said}{result}",
+                json!({"type": "session.tools_updated", "data": {}})
+            )
         };
         let words = "You've hit your limit · resets 7pm (UTC)";
         let (good, bad) = (ProcessExit::Code(0), ProcessExit::Code(1));
-        let prose =
-            "I read the log.\nRate limit exceeded.\nIt was from last week.\nAll tests pass now.\nThe code is committed.\nOne\nTwo\nThree";
+        let prose = "I read the log.\nRate limit exceeded.\nIt was from last week.\nAll tests pass now.\nThe code is committed.\nOne\nTwo\nThree";
         for (output, exit, expected) in [
-            (result(true, Some(429), "API Error: Request rejected (429) · slow down"), bad, true),
-            (result(true, Some(429), "something in another tongue"), bad, true),
-            (result(true, None, "Claude AI usage limit reached|1787200000"), good, true),
+            (
+                result(
+                    true,
+                    Some(429),
+                    "API Error: Request rejected (429) · slow down",
+                ),
+                bad,
+                true,
+            ),
+            (
+                result(true, Some(429), "something in another tongue"),
+                bad,
+                true,
+            ),
+            (
+                result(true, None, "Claude AI usage limit reached|1787200000"),
+                good,
+                true,
+            ),
             (result(false, None, words), good, true),
-            (result(false, None, &format!("Found in the log:\n{words}\nNothing to fix.")), good, false),
-            (result(true, Some(529), "API Error: Repeated 529 Overloaded errors."), bad, false),
-            (result(false, None, "I made the rate limit configurable."), good, false),
+            (
+                result(
+                    false,
+                    None,
+                    &format!("Found in the log:\n{words}\nNothing to fix."),
+                ),
+                good,
+                false,
+            ),
+            (
+                result(
+                    true,
+                    Some(529),
+                    "API Error: Repeated 529 Overloaded errors.",
+                ),
+                bad,
+                false,
+            ),
+            (
+                result(false, None, "I made the rate limit configurable."),
+                good,
+                false,
+            ),
             (format!("working\n{words}\n"), bad, true),
             (format!("working\n{words}\n"), good, true),
             (format!("{words}\nNow I went on and finished."), good, false),
             ("Rate limit exceeded.".into(), good, false),
             ("Rate limit exceeded.".into(), bad, true),
-            (format!("{words}\n\nWhat do you want to do?\n> 1. Stop and wait for limit to reset\n  2. Upgrade"), bad, true),
+            (
+                format!(
+                    "{words}\n\nWhat do you want to do?\n> 1. Stop and wait for limit to reset\n  2. Upgrade"
+                ),
+                bad,
+                true,
+            ),
             (prose.into(), bad, false),
-            (format!("{}\n{}", json!({"type": "thread.started"}), json!({"type": "turn.failed", "error": {"message": words}})), bad, true),
+            (
+                format!(
+                    "{}\n{}",
+                    json!({"type": "thread.started"}),
+                    json!({"type": "turn.failed", "error": {"message": words}})
+                ),
+                bad,
+                true,
+            ),
             (String::new(), bad, false),
-            (gemini("[API Error: You have exhausted your daily quota on this model.]\nPlease wait."), bad, true),
+            (
+                gemini(
+                    "[API Error: You have exhausted your daily quota on this model.]\nPlease wait.",
+                ),
+                bad,
+                true,
+            ),
             (gemini("[API Error: the model is unknown]"), bad, false),
             (copilot(429, "429 Rate limit", 1), bad, true),
-            (copilot(400, "400 the prompt talks about a 429 Rate limit", 1), bad, false),
+            (
+                copilot(400, "400 the prompt talks about a 429 Rate limit", 1),
+                bad,
+                false,
+            ),
             (copilot(429, "429 Rate limit", 0), good, false),
         ] {
             assert_eq!(ended(&output, exit), expected, "{output} {exit}");
@@ -327,7 +518,17 @@ mod tests {
 
     #[test]
     fn long_and_hostile_text_is_read_in_bounded_time() {
-        for soup in ["a. ", "error: ", "rate ", "you've hit your ", "[x] ", "{\"type\":\"", "1 day ", "resets ", "🦀"] {
+        for soup in [
+            "a. ",
+            "error: ",
+            "rate ",
+            "you've hit your ",
+            "[x] ",
+            "{\"type\":\"",
+            "1 day ",
+            "resets ",
+            "🦀",
+        ] {
             let text = soup.repeat(1_000_000 / soup.len());
             let _ = read_in(&text, now(), &TimeZone::UTC);
             let last = LastWords::of_stdout(text.replace(' ', "\n").as_bytes());

@@ -54,13 +54,22 @@ mod tests {
             (86_400 * 61, "2 months ago"),
             (86_400 * 800, "2 years ago"),
         ] {
-            assert_eq!(age(now - jiff::SignedDuration::from_secs(seconds), now), want, "{seconds}");
+            assert_eq!(
+                age(now - jiff::SignedDuration::from_secs(seconds), now),
+                want,
+                "{seconds}"
+            );
         }
     }
 
     #[test]
     fn thousands_stand_apart() {
-        for (count, want) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
+        for (count, want) in [
+            (0, "0"),
+            (999, "999"),
+            (1000, "1,000"),
+            (1_234_567, "1,234,567"),
+        ] {
             assert_eq!(grouped(count), want);
         }
     }

@@ -344,10 +344,16 @@ mod tests {
     fn variables(command: &clap::Command, found: &mut Vec<(String, String, String)>) {
         for arg in command.get_arguments().filter(|arg| !arg.is_global_set()) {
             if let (Some(variable), Some(long)) = (arg.get_env(), arg.get_long()) {
-                found.push((variable.to_string_lossy().into_owned(), long.to_owned(), command.get_name().to_owned()));
+                found.push((
+                    variable.to_string_lossy().into_owned(),
+                    long.to_owned(),
+                    command.get_name().to_owned(),
+                ));
             }
         }
-        command.get_subcommands().for_each(|command| variables(command, found));
+        command
+            .get_subcommands()
+            .for_each(|command| variables(command, found));
     }
 
     #[test]
@@ -358,7 +364,10 @@ mod tests {
         for (variable, long, command) in &found {
             let expected = format!("WATCHDOG_{}", long.to_ascii_uppercase().replace('-', "_"));
             assert_eq!(*variable, expected, "of {command}");
-            assert!(["WATCHDOG_SPEC", "WATCHDOG_AGENT_PROGRAM"].contains(&variable.as_str()), "{variable} of {command}");
+            assert!(
+                ["WATCHDOG_SPEC", "WATCHDOG_AGENT_PROGRAM"].contains(&variable.as_str()),
+                "{variable} of {command}"
+            );
         }
     }
 }

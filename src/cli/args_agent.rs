@@ -80,5 +80,7 @@ pub struct AgentTestArgs {
 }
 
 fn scene_word() -> clap::builder::PossibleValuesParser {
-    clap::builder::PossibleValuesParser::new(SCENES.map(|scene| clap::builder::PossibleValue::new(scene.name).help(scene.shows)))
+    clap::builder::PossibleValuesParser::new(
+        SCENES.map(|scene| clap::builder::PossibleValue::new(scene.name).help(scene.shows)),
+    )
 }

@@ -124,7 +124,11 @@ pub enum FleetCommand {
     #[command(after_long_help = AFTER_JOIN)]
     Join {
         /// The server, as the role that works
-        #[arg(value_name = "URL", required_unless_present = "repository", requires = "name")]
+        #[arg(
+            value_name = "URL",
+            required_unless_present = "repository",
+            requires = "name"
+        )]
         url: Option<String>,
         /// The name of this machine in the fleet
         #[arg(long, value_name = "NAME", value_parser = machine_name, requires = "url")]
@@ -197,20 +201,29 @@ fn question_cap(text: &str) -> Result<QuestionCapWord, String> {
     match text.parse::<u32>() {
         _ if text == "none" => Ok(QuestionCapWord(None)),
         Ok(most) if (1..=10_000).contains(&most) => Ok(QuestionCapWord(Some(most))),
-        _ => Err("give a number from 1 to 10000, or `none`; to ask no agent at all there is --no-probe".into()),
+        _ => Err(
+            "give a number from 1 to 10000, or `none`; to ask no agent at all there is --no-probe"
+                .into(),
+        ),
     }
 }
 
 /// A number of days, as `90d`.
 fn days(text: &str) -> Result<i32, String> {
-    let days = text.strip_suffix('d').and_then(|days| days.parse().ok()).filter(|days| *days >= LEAST_DAYS);
-    days.ok_or_else(|| format!("'{text}' is no number of days such as 90d; the last {LEAST_DAYS} days are kept"))
+    let days = text
+        .strip_suffix('d')
+        .and_then(|days| days.parse().ok())
+        .filter(|days| *days >= LEAST_DAYS);
+    days.ok_or_else(|| {
+        format!("'{text}' is no number of days such as 90d; the last {LEAST_DAYS} days are kept")
+    })
 }
 
 /// A name that reads the same in a table, a file name and a ref.
 fn machine_name(text: &str) -> Result<String, String> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    if text.is_empty() || text.len() > 63 || text.starts_with(['-', '.']) || !text.chars().all(fits) {
+    if text.is_empty() || text.len() > 63 || text.starts_with(['-', '.']) || !text.chars().all(fits)
+    {
         return Err("a name has 1 to 63 letters, digits, '-', '_' and '.', and begins with a letter, a digit or '_'".into());
     }
     Ok(text.to_owned())
@@ -236,15 +249,27 @@ mod tests {
             ("watchdog fleet init postgres://h/x", true),
             ("watchdog fleet init --print-sql", true),
             ("watchdog fleet init", false),
-            ("watchdog fleet join postgres://h/x --name build-1.example", true),
+            (
+                "watchdog fleet join postgres://h/x --name build-1.example",
+                true,
+            ),
             ("watchdog fleet join postgres://h/x", false),
             ("watchdog fleet join postgres://h/x --name a/b", false),
             ("watchdog fleet join postgres://h/x --name .a", false),
             ("watchdog fleet join postgres://h/x --name é", false),
-            ("watchdog fleet join postgres://h/x --name a --account team", true),
+            (
+                "watchdog fleet join postgres://h/x --name a --account team",
+                true,
+            ),
             ("watchdog fleet join --repository", true),
-            ("watchdog fleet join --repository example.com/team/app --remote upstream", true),
-            ("watchdog fleet join postgres://h/x --name a --repository", true),
+            (
+                "watchdog fleet join --repository example.com/team/app --remote upstream",
+                true,
+            ),
+            (
+                "watchdog fleet join postgres://h/x --name a --repository",
+                true,
+            ),
             ("watchdog fleet join --repository https://u:p@h/x", false),
             ("watchdog fleet join --name a", false),
             ("watchdog fleet join --repository --name a", false),
@@ -253,16 +278,37 @@ mod tests {
             ("watchdog fleet account team --use", true),
             ("watchdog fleet account --use", false),
             ("watchdog fleet account team --own", false),
-            ("watchdog fleet account team --clear-limit --agent claude", true),
+            (
+                "watchdog fleet account team --clear-limit --agent claude",
+                true,
+            ),
             ("watchdog fleet account --agent claude", false),
-            ("watchdog fleet account team --max-cost-usd-per-day 7.5", true),
-            ("watchdog fleet account team --max-cost-usd-per-day none", true),
-            ("watchdog fleet account team --max-cost-usd-per-day -1", false),
-            ("watchdog fleet account team --max-cost-usd-per-day inf", false),
+            (
+                "watchdog fleet account team --max-cost-usd-per-day 7.5",
+                true,
+            ),
+            (
+                "watchdog fleet account team --max-cost-usd-per-day none",
+                true,
+            ),
+            (
+                "watchdog fleet account team --max-cost-usd-per-day -1",
+                false,
+            ),
+            (
+                "watchdog fleet account team --max-cost-usd-per-day inf",
+                false,
+            ),
             ("watchdog fleet account --max-parallel-questions 4", true),
-            ("watchdog fleet account team --max-parallel-questions none", true),
+            (
+                "watchdog fleet account team --max-parallel-questions none",
+                true,
+            ),
             ("watchdog fleet account --max-parallel-questions 0", false),
-            ("watchdog fleet account --own --max-parallel-questions 2", false),
+            (
+                "watchdog fleet account --own --max-parallel-questions 2",
+                false,
+            ),
             ("watchdog fleet status --json", true),
             ("watchdog fleet sync", true),
             ("watchdog fleet prune --older-than 90d", true),
@@ -271,7 +317,11 @@ mod tests {
             ("watchdog fleet prune", false),
             ("watchdog fleet", false),
         ] {
-            assert_eq!(Cli::try_parse_from(line.split(' ')).is_ok(), valid, "{line}");
+            assert_eq!(
+                Cli::try_parse_from(line.split(' ')).is_ok(),
+                valid,
+                "{line}"
+            );
         }
     }
 }

@@ -49,7 +49,11 @@ mod tests {
             ("watchdog forget --dry-run --yes", false),
             ("watchdog forget folder", false),
         ] {
-            assert_eq!(Cli::try_parse_from(line.split(' ')).is_ok(), valid, "{line}");
+            assert_eq!(
+                Cli::try_parse_from(line.split(' ')).is_ok(),
+                valid,
+                "{line}"
+            );
         }
     }
 }

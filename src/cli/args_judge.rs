@@ -62,10 +62,14 @@ impl NumberArgs {
 
 /// The name and the number, which no check would take where it is none.
 fn criteria_number(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or_else(|| format!("'{text}' has no value; write issue=N or project=N"))?;
+    let (name, value) = text
+        .split_once('=')
+        .ok_or_else(|| format!("'{text}' has no value; write issue=N or project=N"))?;
     if !NUMBER_NAMES.contains(&name) {
         let near = nearest_hint(name, NUMBER_NAMES);
-        return Err(format!("no check lacks a number named '{name}'{near}; issue=N and project=N are what a check can lack"));
+        return Err(format!(
+            "no check lacks a number named '{name}'{near}; issue=N and project=N are what a check can lack"
+        ));
     }
     let given = (name.to_owned(), value.to_owned());
     if CriteriaNumbers::of_values(&BTreeMap::from([given.clone()])) == CriteriaNumbers::default() {

@@ -113,12 +113,18 @@ pub struct LoopArgs {
 
 /// A value for prompts, with its name.
 pub fn prompt_variable(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or_else(|| format!("'{text}' has no value; write NAME=VALUE"))?;
-    let word =
-        name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    let (name, value) = text
+        .split_once('=')
+        .ok_or_else(|| format!("'{text}' has no value; write NAME=VALUE"))?;
+    let word = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+        && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     match () {
-        () if !word => Err(format!("'{name}' cannot be a name; letters, digits and '_' are allowed, and no digit at the beginning")),
-        () if PLACEHOLDERS.contains(&name) => Err(format!("{{{{{name}}}}} is a placeholder of watchdog's own; choose another name")),
+        () if !word => Err(format!(
+            "'{name}' cannot be a name; letters, digits and '_' are allowed, and no digit at the beginning"
+        )),
+        () if PLACEHOLDERS.contains(&name) => Err(format!(
+            "{{{{{name}}}}} is a placeholder of watchdog's own; choose another name"
+        )),
         () => Ok((name.to_owned(), value.to_owned())),
     }
 }
@@ -138,8 +144,15 @@ pub fn variables_by_name(vars: &[(String, String)]) -> Result<BTreeMap<String, S
 }
 
 fn dollars(text: &str) -> Result<f64, String> {
-    let amount: f64 = text.trim_start_matches('$').parse().map_err(|_| format!("'{text}' is not an amount; write 2.50"))?;
-    if amount.is_finite() && amount > 0.0 { Ok(amount) } else { Err("an amount above 0 is needed".into()) }
+    let amount: f64 = text
+        .trim_start_matches('$')
+        .parse()
+        .map_err(|_| format!("'{text}' is not an amount; write 2.50"))?;
+    if amount.is_finite() && amount > 0.0 {
+        Ok(amount)
+    } else {
+        Err("an amount above 0 is needed".into())
+    }
 }
 
 #[cfg(test)]
@@ -159,18 +172,41 @@ mod tests {
     #[test]
     fn program_agent_or_neither_may_be_named() {
         let configured = read("watchdog loop -p text").expect("a good line");
-        assert_eq!((configured.text.as_deref(), configured.agent, configured.command.len()), (Some("text"), None, 0));
+        assert_eq!(
+            (
+                configured.text.as_deref(),
+                configured.agent,
+                configured.command.len()
+            ),
+            (Some("text"), None, 0)
+        );
         assert!(read("watchdog loop -p text --prompt p").is_err());
-        let agent = read("watchdog loop --agent claude --prompt p -- --model opus").expect("a good line");
-        assert_eq!((agent.agent, agent.command.len()), (Some("claude".to_owned()), 2));
+        let agent =
+            read("watchdog loop --agent claude --prompt p -- --model opus").expect("a good line");
+        assert_eq!(
+            (agent.agent, agent.command.len()),
+            (Some("claude".to_owned()), 2)
+        );
         let program = read("watchdog loop my-agent --max-iterations 3").expect("a good line");
-        assert_eq!((program.max_iterations, program.command.len()), (None, 3), "what follows the program is its own");
+        assert_eq!(
+            (program.max_iterations, program.command.len()),
+            (None, 3),
+            "what follows the program is its own"
+        );
     }
 
     #[test]
     fn a_variable_has_a_name_that_no_other_placeholder_has() {
-        let vars = read("watchdog loop --var issue=7 --var url=http://x/?a=b a").expect("a good line").vars;
-        assert_eq!(vars, [("issue".into(), "7".into()), ("url".into(), "http://x/?a=b".into())]);
+        let vars = read("watchdog loop --var issue=7 --var url=http://x/?a=b a")
+            .expect("a good line")
+            .vars;
+        assert_eq!(
+            vars,
+            [
+                ("issue".into(), "7".into()),
+                ("url".into(), "http://x/?a=b".into())
+            ]
+        );
         for wrong in ["issue", "1st=x", "=x", "a-b=x", "task=x", "phase=x"] {
             assert!(prompt_variable(wrong).is_err(), "{wrong}");
         }
@@ -180,8 +216,19 @@ mod tests {
     #[test]
     fn limits_are_amounts_above_nothing() {
         let read = |option: &str| read(&format!("watchdog loop {option} a"));
-        assert_eq!(read("--max-cost-usd $2.50").expect("an amount").max_cost_usd, Some(2.5));
-        for wrong in ["--max-cost-usd 0", "--max-cost-usd NaN", "--max-iterations 0", "--max-turns -1", "--deadline tomorrow"] {
+        assert_eq!(
+            read("--max-cost-usd $2.50")
+                .expect("an amount")
+                .max_cost_usd,
+            Some(2.5)
+        );
+        for wrong in [
+            "--max-cost-usd 0",
+            "--max-cost-usd NaN",
+            "--max-iterations 0",
+            "--max-turns -1",
+            "--deadline tomorrow",
+        ] {
             assert!(read(wrong).is_err(), "{wrong}");
         }
     }

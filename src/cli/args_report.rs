@@ -51,12 +51,24 @@ fn begins(text: &str) -> Result<SinceTime, String> {
             .and_then(|days| days.checked_mul(each * 86_400))
             .map(|seconds| SinceTime::Ago(Duration::from_secs(seconds)))
     };
-    let days =
-        text.strip_suffix('d').and_then(|days| of_days(days, 1)).or_else(|| text.strip_suffix('w').and_then(|weeks| of_days(weeks, 7)));
-    let day = || Some(SinceTime::At(text.parse::<jiff::civil::Date>().ok()?.to_zoned(TimeZone::UTC).ok()?.timestamp()));
+    let days = text
+        .strip_suffix('d')
+        .and_then(|days| of_days(days, 1))
+        .or_else(|| text.strip_suffix('w').and_then(|weeks| of_days(weeks, 7)));
+    let day = || {
+        Some(SinceTime::At(
+            text.parse::<jiff::civil::Date>()
+                .ok()?
+                .to_zoned(TimeZone::UTC)
+                .ok()?
+                .timestamp(),
+        ))
+    };
     days.or_else(day)
         .map_or_else(|| since(text), Ok)
-        .map_err(|_| format!("'{text}' is neither a time span nor a day; write 7d, 4w or 2026-03-04"))
+        .map_err(|_| {
+            format!("'{text}' is neither a time span nor a day; write 7d, 4w or 2026-03-04")
+        })
 }
 
 #[cfg(test)]
@@ -76,8 +88,18 @@ mod tests {
         ] {
             assert_eq!(begins(text), Ok(expected), "{text}");
         }
-        for text in ["", "yesterday", "-7d", "2026-13-04", "99999999999999999999d", "d"] {
-            assert!(begins(text).is_err_and(|why| why.contains("write 7d")), "{text}");
+        for text in [
+            "",
+            "yesterday",
+            "-7d",
+            "2026-13-04",
+            "99999999999999999999d",
+            "d",
+        ] {
+            assert!(
+                begins(text).is_err_and(|why| why.contains("write 7d")),
+                "{text}"
+            );
         }
     }
 }

@@ -59,7 +59,13 @@ pub enum RescueCommand {
         #[arg(long, value_name = "NAME", group = "target")]
         branch: Option<String>,
         /// Into this new or empty folder, as plain files
-        #[arg(long = "to", visible_alias = "into", id = "into", value_name = "DIR", group = "target")]
+        #[arg(
+            long = "to",
+            visible_alias = "into",
+            id = "into",
+            value_name = "DIR",
+            group = "target"
+        )]
         into: Option<PathBuf>,
         /// Into a new linked worktree at DIR, exact with its index
         #[arg(long = "worktree", id = "linked", value_name = "DIR", group = "target")]
@@ -86,14 +92,31 @@ mod tests {
     #[test]
     fn the_worktree_to_restore_into_is_not_the_worktree_to_act_on() {
         for (line, at, linked) in [
-            ("watchdog rescue restore ID --worktree new", None, Some("new")),
-            ("watchdog --worktree here rescue restore ID --worktree new", Some("here"), Some("new")),
+            (
+                "watchdog rescue restore ID --worktree new",
+                None,
+                Some("new"),
+            ),
+            (
+                "watchdog --worktree here rescue restore ID --worktree new",
+                Some("here"),
+                Some("new"),
+            ),
             ("watchdog -C here rescue restore ID", Some("here"), None),
-            ("watchdog rescue restore -C here ID --worktree new", Some("here"), Some("new")),
+            (
+                "watchdog rescue restore -C here ID --worktree new",
+                Some("here"),
+                Some("new"),
+            ),
         ] {
-            let cli = Cli::try_parse_from(line.split(' ')).unwrap_or_else(|error| panic!("{line}: {error}"));
+            let cli = Cli::try_parse_from(line.split(' '))
+                .unwrap_or_else(|error| panic!("{line}: {error}"));
             assert_eq!(cli.global.worktree, at.map(PathBuf::from), "{line}");
-            let Some(Command::Rescue(RescueArgs { command: Some(RescueCommand::Restore { linked: found, .. }), .. })) = cli.command else {
+            let Some(Command::Rescue(RescueArgs {
+                command: Some(RescueCommand::Restore { linked: found, .. }),
+                ..
+            })) = cli.command
+            else {
                 panic!("{line}")
             };
             assert_eq!(found, linked.map(PathBuf::from), "{line}");

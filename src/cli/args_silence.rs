@@ -46,8 +46,14 @@ mod tests {
             ("x --end-survivors --no-end-survivors", false, false),
             ("x --no-end-survivors --end-survivors", true, true),
         ] {
-            let silence = Line::try_parse_from(line.split(' ')).unwrap_or_else(|error| panic!("{line}: {error}")).silence;
-            assert_eq!((silence.end_survivors(false), silence.end_survivors(true)), (run, looped), "{line}");
+            let silence = Line::try_parse_from(line.split(' '))
+                .unwrap_or_else(|error| panic!("{line}: {error}"))
+                .silence;
+            assert_eq!(
+                (silence.end_survivors(false), silence.end_survivors(true)),
+                (run, looped),
+                "{line}"
+            );
         }
     }
 }

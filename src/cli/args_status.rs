@@ -36,7 +36,16 @@ is an object as `status --json` has it, with one worktree.
   watchdog status --watch --plain --only review,stalled";
 
 /// The words of `--only` beside the statuses.
-const WORDS: &[&str] = &["needs_person", "running", "stalled", "interrupted", "not_judged", "broken", "gone", "silent"];
+const WORDS: &[&str] = &[
+    "needs_person",
+    "running",
+    "stalled",
+    "interrupted",
+    "not_judged",
+    "broken",
+    "gone",
+    "silent",
+];
 
 /// Arguments of `watchdog status`.
 #[derive(Debug, Default, Args)]

@@ -70,6 +70,15 @@ pub struct SweepArgs {
 
 /// The words of `--only`: every status, and these.
 pub(super) fn only(more: &[&'static str]) -> PossibleValuesParser {
-    let statuses = ["complete", "incomplete", "waiting", "review", "timeout", "stopped", "failed", "error"];
+    let statuses = [
+        "complete",
+        "incomplete",
+        "waiting",
+        "review",
+        "timeout",
+        "stopped",
+        "failed",
+        "error",
+    ];
     PossibleValuesParser::new(statuses.into_iter().chain(more.iter().copied()))
 }

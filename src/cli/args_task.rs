@@ -77,7 +77,9 @@ pub enum TaskCommand {
     /// Run one task, here, until it is complete or something ends it
     Run(TaskRunArgs),
     // No doc comment: rustdoc takes `<task>` for HTML.
-    #[command(about = "Work on all tasks: each agent in a worktree of its own, on the branch watchdog/<task>")]
+    #[command(
+        about = "Work on all tasks: each agent in a worktree of its own, on the branch watchdog/<task>"
+    )]
     Work(AgentPoolArgs),
     /// Set the status of a task; a complete one becomes pending again with --reason
     Set {
@@ -171,7 +173,11 @@ pub struct AgentPoolArgs {
 fn lease(text: &str) -> Result<Duration, String> {
     let lease = duration(text)?;
     let fits = (Duration::from_secs(1)..=Duration::from_secs(86_400)).contains(&lease);
-    if fits { Ok(lease) } else { Err("a lease takes from 1s to 24h".into()) }
+    if fits {
+        Ok(lease)
+    } else {
+        Err("a lease takes from 1s to 24h".into())
+    }
 }
 
 /// Arguments of `watchdog task list`.
@@ -202,6 +208,9 @@ pub enum TaskFormat {
 fn status(word: &str) -> Result<TaskStatus, String> {
     TaskStatus::from_word(word).ok_or_else(|| {
         let known: Vec<&str> = TASK_STATUSES.iter().map(|(word, _)| *word).collect();
-        format!("unknown status '{word}'; expected one of {} (todo, doing and done are read as well)", known.join(", "))
+        format!(
+            "unknown status '{word}'; expected one of {} (todo, doing and done are read as well)",
+            known.join(", ")
+        )
     })
 }

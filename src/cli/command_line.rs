@@ -26,12 +26,17 @@ pub fn read(line: &[OsString]) -> Result<Cli, clap::Error> {
     if line.len() == 2 && (line[1] == "--version" || line[1] == "-V") {
         // Packages and scripts ask this often, and no command needs to be defined for it.
         let alone = Definition::new("watchdog").version(version::short());
-        return Err(alone.try_get_matches_from(line).expect_err("the answer to this is an error of its own kind"));
+        return Err(alone
+            .try_get_matches_from(line)
+            .expect_err("the answer to this is an error of its own kind"));
     }
     let words = leading_words(line);
     if let Some(command) = definition(&words.iter().map(String::as_str).collect::<Vec<_>>()) {
         let whole = GlobalArgs::augment_args(Definition::new("watchdog")).subcommand(command);
-        if let Ok(cli) = whole.try_get_matches_from(line).and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches)) {
+        if let Ok(cli) = whole
+            .try_get_matches_from(line)
+            .and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches))
+        {
             return Ok(cli);
         }
     }
@@ -54,7 +59,10 @@ fn suggesting_the_nearest(mut error: clap::Error) -> clap::Error {
         && let Some((nearest, _)) = nearest_word(&word, like.iter().map(String::as_str))
     {
         let nearest = vec![nearest.to_owned()];
-        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(nearest));
+        error.insert(
+            ContextKind::SuggestedSubcommand,
+            ContextValue::Strings(nearest),
+        );
     }
     error
 }
@@ -63,12 +71,21 @@ fn suggesting_the_nearest(mut error: clap::Error) -> clap::Error {
 pub fn calls_a_hook(line: &[OsString]) -> bool {
     let words = leading_words(line);
     words.first().is_some_and(|word| word == "hook")
-        && !words.get(1).is_some_and(|word| ["install", "uninstall", "help"].contains(&word.as_str()))
+        && !words
+            .get(1)
+            .is_some_and(|word| ["install", "uninstall", "help"].contains(&word.as_str()))
 }
 
 /// The first two words that are neither flags nor values of global ones: the command, and what it is to do.
 fn leading_words(line: &[OsString]) -> Vec<String> {
-    const WITH_VALUE: &[&str] = &["-C", "--worktree", "--config", "--state-dir", "--color", "--log-format"];
+    const WITH_VALUE: &[&str] = &[
+        "-C",
+        "--worktree",
+        "--config",
+        "--state-dir",
+        "--color",
+        "--log-format",
+    ];
     let mut words = line.iter().skip(1).map(|word| word.to_string_lossy());
     let mut leading = Vec::new();
     while let Some(word) = words.next() {
@@ -145,7 +162,10 @@ mod tests {
             let short = read(&words(&format!("watchdog {flag}"))).expect_err("no command");
             let long = whole(&words(&format!("watchdog {flag}"))).expect_err("no command");
             assert_eq!(short.kind(), clap::error::ErrorKind::DisplayVersion);
-            assert_eq!((short.to_string(), short.exit_code()), (long.to_string(), 0));
+            assert_eq!(
+                (short.to_string(), short.exit_code()),
+                (long.to_string(), 0)
+            );
         }
     }
 
@@ -154,28 +174,41 @@ mod tests {
         let mut all = <Cli as clap::CommandFactory>::command();
         all.build();
         let arguments = |command: &Definition| {
-            let mut ids: Vec<String> =
-                command.get_arguments().map(|arg| format!("{arg:?}")).filter(|arg| !arg.contains("\"help\"")).collect();
+            let mut ids: Vec<String> = command
+                .get_arguments()
+                .map(|arg| format!("{arg:?}"))
+                .filter(|arg| !arg.contains("\"help\""))
+                .collect();
             ids.sort();
             ids
         };
         let mut compared = 0;
         for sub in all.get_subcommands() {
-            let of_hook = sub.get_subcommands().map(|event| vec![sub.get_name(), event.get_name()]);
+            let of_hook = sub
+                .get_subcommands()
+                .map(|event| vec![sub.get_name(), event.get_name()]);
             for path in std::iter::once(vec![sub.get_name()]).chain(of_hook) {
-                let Some(alone) = definition(&path) else { continue };
-                let mut whole = GlobalArgs::augment_args(Definition::new("watchdog")).subcommand(alone);
+                let Some(alone) = definition(&path) else {
+                    continue;
+                };
+                let mut whole =
+                    GlobalArgs::augment_args(Definition::new("watchdog")).subcommand(alone);
                 whole.build();
                 let (mut mine, mut theirs) = (&whole, &all);
                 for name in &path {
-                    mine = mine.find_subcommand(name).unwrap_or_else(|| panic!("{path:?} is defined under another name"));
+                    mine = mine
+                        .find_subcommand(name)
+                        .unwrap_or_else(|| panic!("{path:?} is defined under another name"));
                     theirs = theirs.find_subcommand(name).expect("it came from there");
                 }
                 assert_eq!(arguments(mine), arguments(theirs), "{path:?}");
                 compared += 1;
             }
         }
-        assert_eq!(compared, 20, "every command that is defined alone is one of all");
+        assert_eq!(
+            compared, 20,
+            "every command that is defined alone is one of all"
+        );
     }
 
     #[test]
@@ -211,7 +244,10 @@ mod tests {
             "watchdog",
         ] {
             let line = words(line);
-            let said = |cli: Result<Cli, clap::Error>| cli.map(|cli| format!("{cli:?}")).map_err(|error| error.to_string());
+            let said = |cli: Result<Cli, clap::Error>| {
+                cli.map(|cli| format!("{cli:?}"))
+                    .map_err(|error| error.to_string())
+            };
             assert_eq!(said(read(&line)), said(whole(&line)), "{line:?}");
         }
     }

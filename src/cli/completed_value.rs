@@ -61,7 +61,10 @@ impl CompletedValue {
         let mut waiting: Option<&Arg> = None;
         let mut positionals: Vec<String> = Vec::new();
         for word in before.iter().skip(1) {
-            let (arg, value) = match waiting.take().filter(|arg| !(is_option(word) && may_stand_alone(arg))) {
+            let (arg, value) = match waiting
+                .take()
+                .filter(|arg| !(is_option(word) && may_stand_alone(arg)))
+            {
                 Some(arg) => (arg, Some(word.as_str())),
                 None if word == "--" => return None,
                 None if is_option(word) => match option(&commands, word) {
@@ -70,10 +73,15 @@ impl CompletedValue {
                 },
                 None => {
                     let last = commands.last()?;
-                    match last.find_subcommand(word).filter(|_| positionals.is_empty()) {
+                    match last
+                        .find_subcommand(word)
+                        .filter(|_| positionals.is_empty())
+                    {
                         Some(command) => commands.push(command),
                         // Behind it are the arguments of another program.
-                        None if positional(last, positionals.len())?.is_trailing_var_arg_set() => return None,
+                        None if positional(last, positionals.len())?.is_trailing_var_arg_set() => {
+                            return None;
+                        }
                         None => positionals.push(word.clone()),
                     }
                     continue;
@@ -93,27 +101,58 @@ impl CompletedValue {
             None if current.starts_with('-') => return None,
             None => positional(commands.last()?, positionals.len())?,
         };
-        let listed: Vec<(String, String)> = arg.get_possible_values().iter().filter(|value| !value.is_hide_set()).map(listed).collect();
+        let listed: Vec<(String, String)> = arg
+            .get_possible_values()
+            .iter()
+            .filter(|value| !value.is_hide_set())
+            .map(listed)
+            .collect();
         let kind = kind(&commands, arg).or((!listed.is_empty()).then_some(CandidateKind::Listed))?;
-        let value = current.strip_prefix("--").and_then(|long| long.split_once('=')).map_or(current.as_str(), |(_, value)| value);
-        let list_begins = arg.get_value_delimiter().and_then(|comma| value.rfind(comma)).map_or("", |at| &value[..=at]).to_owned();
-        Some(CompletedValue { kind, worktree, config, state_dir, before: positionals, listed, list_begins })
+        let value = current
+            .strip_prefix("--")
+            .and_then(|long| long.split_once('='))
+            .map_or(current.as_str(), |(_, value)| value);
+        let list_begins = arg
+            .get_value_delimiter()
+            .and_then(|comma| value.rfind(comma))
+            .map_or("", |at| &value[..=at])
+            .to_owned();
+        Some(CompletedValue {
+            kind,
+            worktree,
+            config,
+            state_dir,
+            before: positionals,
+            listed,
+            list_begins,
+        })
     }
 }
 
 fn listed(value: &PossibleValue) -> (String, String) {
-    (value.get_name().to_owned(), value.get_help().map(ToString::to_string).unwrap_or_default())
+    (
+        value.get_name().to_owned(),
+        value
+            .get_help()
+            .map(ToString::to_string)
+            .unwrap_or_default(),
+    )
 }
 
 /// The argument at a place. The last one may take all that follows.
 fn positional(command: &Command, at: usize) -> Option<&Arg> {
     let all: Vec<&Arg> = command.get_positionals().collect();
-    all.get(at).copied().or_else(|| all.last().copied().filter(|last| matches!(last.get_action(), ArgAction::Append)))
+    all.get(at).copied().or_else(|| {
+        all.last()
+            .copied()
+            .filter(|last| matches!(last.get_action(), ArgAction::Append))
+    })
 }
 
 /// Whether an option can be given without its value.
 fn may_stand_alone(arg: &Arg) -> bool {
-    arg.get_num_args().is_some_and(|count| count.min_values() == 0)
+    arg.get_num_args()
+        .is_some_and(|count| count.min_values() == 0)
 }
 
 fn is_option(word: &str) -> bool {
@@ -123,24 +162,43 @@ fn is_option(word: &str) -> bool {
 /// The option of a word that takes a value, and its value where the same word has it.
 fn option<'c, 'w>(commands: &[&'c Command], word: &'w str) -> Option<(&'c Arg, Option<&'w str>)> {
     let known = |fits: &dyn Fn(&Arg) -> bool| {
-        let own = commands.last().into_iter().flat_map(|command| command.get_arguments());
-        let above = commands.iter().rev().skip(1).flat_map(|command| command.get_arguments().filter(|arg| arg.is_global_set()));
+        let own = commands
+            .last()
+            .into_iter()
+            .flat_map(|command| command.get_arguments());
+        let above = commands
+            .iter()
+            .rev()
+            .skip(1)
+            .flat_map(|command| command.get_arguments().filter(|arg| arg.is_global_set()));
         own.chain(above).find(|arg| fits(arg))
     };
     if let Some(long) = word.strip_prefix("--") {
-        let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
-        let named = |arg: &Arg| arg.get_long() == Some(name) || arg.get_all_aliases().is_some_and(|all| all.contains(&name));
-        return known(&named).filter(|arg| arg.get_action().takes_values()).map(|arg| (arg, value));
+        let (name, value) = long
+            .split_once('=')
+            .map_or((long, None), |(name, value)| (name, Some(value)));
+        let named = |arg: &Arg| {
+            arg.get_long() == Some(name)
+                || arg.get_all_aliases().is_some_and(|all| all.contains(&name))
+        };
+        return known(&named)
+            .filter(|arg| arg.get_action().takes_values())
+            .map(|arg| (arg, value));
     }
     word.char_indices().skip(1).find_map(|(at, letter)| {
-        let arg = known(&|arg: &Arg| arg.get_short() == Some(letter)).filter(|arg| arg.get_action().takes_values())?;
+        let arg = known(&|arg: &Arg| arg.get_short() == Some(letter))
+            .filter(|arg| arg.get_action().takes_values())?;
         let value = &word[at + letter.len_utf8()..];
         Some((arg, (!value.is_empty()).then_some(value)))
     })
 }
 
 fn kind(commands: &[&Command], arg: &Arg) -> Option<CandidateKind> {
-    let path: Vec<&str> = commands.iter().skip(1).map(|command| command.get_name()).collect();
+    let path: Vec<&str> = commands
+        .iter()
+        .skip(1)
+        .map(|command| command.get_name())
+        .collect();
     match (path.as_slice(), arg.get_long(), arg.get_id().as_str()) {
         (["rescue", "list"], Some("spec"), _) => Some(CandidateKind::SnapshotSpec),
         (_, Some("spec"), _) => Some(CandidateKind::Spec),
@@ -163,7 +221,8 @@ mod tests {
     #[test]
     fn the_kind_of_the_word_at_the_cursor_is_known() {
         use CandidateKind::{
-            Check, HelpTopic, Listed, ManualPage, Snapshot, SnapshotSpec, Spec, SpecOrLog, SpecOrVerdict, Task, TaskStatus,
+            Check, HelpTopic, Listed, ManualPage, Snapshot, SnapshotSpec, Spec, SpecOrLog,
+            SpecOrVerdict, Task, TaskStatus,
         };
         for (line, expected) in [
             ("watchdog check --spec ", Some(Spec)),
@@ -207,24 +266,50 @@ mod tests {
             ("watchdog ", None),
         ] {
             let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-            assert_eq!(CompletedValue::at_the_end_of(&words).map(|found| found.kind), expected, "{line:?}");
+            assert_eq!(
+                CompletedValue::at_the_end_of(&words).map(|found| found.kind),
+                expected,
+                "{line:?}"
+            );
         }
     }
 
     #[test]
     fn the_worktree_and_the_configuration_of_the_line_are_read() {
-        for line in
-            ["watchdog -C a task show --config=b ", "watchdog --worktree=a --config b task show ", "watchdog task -Ca show --config b "]
-        {
+        for line in [
+            "watchdog -C a task show --config=b ",
+            "watchdog --worktree=a --config b task show ",
+            "watchdog task -Ca show --config b ",
+        ] {
             let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
             let found = CompletedValue::at_the_end_of(&words).expect("a task is named");
-            assert_eq!((found.worktree.as_deref(), found.config.as_deref()), (Some("a"), Some("b")), "{line:?}");
+            assert_eq!(
+                (found.worktree.as_deref(), found.config.as_deref()),
+                (Some("a"), Some("b")),
+                "{line:?}"
+            );
         }
         let words = ["watchdog", "events", "--kind=verdict,pro"].map(str::to_owned);
-        assert_eq!(CompletedValue::at_the_end_of(&words).map(|found| found.list_begins).as_deref(), Some("verdict,"));
+        assert_eq!(
+            CompletedValue::at_the_end_of(&words)
+                .map(|found| found.list_begins)
+                .as_deref(),
+            Some("verdict,")
+        );
         let words = ["watchdog", "help", "--color", "never", "rescue", "re"].map(str::to_owned);
-        assert_eq!(CompletedValue::at_the_end_of(&words).map(|found| found.before), Some(vec!["rescue".to_owned()]));
-        let words: Vec<String> = "watchdog rescue restore --worktree new -C a ".split(' ').map(str::to_owned).collect();
-        assert_eq!(CompletedValue::at_the_end_of(&words).and_then(|found| found.worktree).as_deref(), Some("a"));
+        assert_eq!(
+            CompletedValue::at_the_end_of(&words).map(|found| found.before),
+            Some(vec!["rescue".to_owned()])
+        );
+        let words: Vec<String> = "watchdog rescue restore --worktree new -C a "
+            .split(' ')
+            .map(str::to_owned)
+            .collect();
+        assert_eq!(
+            CompletedValue::at_the_end_of(&words)
+                .and_then(|found| found.worktree)
+                .as_deref(),
+            Some("a")
+        );
     }
 }

@@ -49,36 +49,62 @@ pub struct EventLines {
 impl EventLines {
     /// Lines for events of which these are the first.
     pub fn new<'a>(style: EventLineStyle, first: impl Iterator<Item = &'a StoredEvent>) -> Self {
-        let mut lines = EventLines { style, width: 0, day: None, last: None };
-        lines.width = first.map(|event| lines.name(event).width()).max().unwrap_or(0).clamp(4, NAME);
+        let mut lines = EventLines {
+            style,
+            width: 0,
+            day: None,
+            last: None,
+        };
+        lines.width = first
+            .map(|event| lines.name(event).width())
+            .max()
+            .unwrap_or(0)
+            .clamp(4, NAME);
         lines
     }
 
     /// Whether the folder of this event's worktree is to be looked up first.
     pub fn lacks(&self, event: &StoredEvent) -> bool {
-        self.style.worktrees.as_ref().is_some_and(|known| !known.contains_key(&event.worktree))
+        self.style
+            .worktrees
+            .as_ref()
+            .is_some_and(|known| !known.contains_key(&event.worktree))
     }
 
     /// Takes folders that became known.
     pub fn learn(&mut self, worktrees: HashMap<String, PathBuf>) {
-        self.style.worktrees.get_or_insert_default().extend(worktrees);
+        self.style
+            .worktrees
+            .get_or_insert_default()
+            .extend(worktrees);
     }
 
     /// The lines about the next event.
     pub fn next(&mut self, event: &StoredEvent) -> Vec<String> {
         let at = event.at.to_zoned(self.style.zone.clone());
         let mut lines = Vec::new();
-        if let Some(last) = self.last.filter(|last| event.at.duration_since(*last).as_secs() < -OUT_OF_ORDER) {
+        if let Some(last) = self
+            .last
+            .filter(|last| event.at.duration_since(*last).as_secs() < -OUT_OF_ORDER)
+        {
             let back = back_by(last.duration_since(event.at).as_secs());
-            lines.push(format!("  (times go back by {back}: a clock was set, or what follows was written late)"));
+            lines.push(format!(
+                "  (times go back by {back}: a clock was set, or what follows was written late)"
+            ));
         }
         self.last = Some(event.at);
         let clock = |other: Timestamp| local_time(other, &at);
         let said = escape_to_one_line(&sentence(event, &clock));
         let name = self.name(event);
-        let name = format!("{name}{}", " ".repeat(self.width.saturating_sub(name.width())));
+        let name = format!(
+            "{name}{}",
+            " ".repeat(self.width.saturating_sub(name.width()))
+        );
         let Some(room) = self.style.room else {
-            lines.push(format!("{}  {name}  {said}", at.strftime("%Y-%m-%d %H:%M:%S%:z")));
+            lines.push(format!(
+                "{}  {name}  {said}",
+                at.strftime("%Y-%m-%d %H:%M:%S%:z")
+            ));
             return lines;
         };
         if self.day.replace(at.date()) != Some(at.date()) {
@@ -94,20 +120,37 @@ impl EventLines {
 
     /// The spec, and of which worktree where several are shown.
     fn name(&self, event: &StoredEvent) -> String {
-        let spec = event.spec.as_deref().map(|spec| bounded(&escape_to_one_line(spec), 100)).unwrap_or_else(|| "-".to_owned());
+        let spec = event
+            .spec
+            .as_deref()
+            .map(|spec| bounded(&escape_to_one_line(spec), 100))
+            .unwrap_or_else(|| "-".to_owned());
         let there = |text: &str| escape_to_one_line(&bounded(text, 100));
         let known = self.style.worktrees.as_ref();
-        let folder = match known.and_then(|known| known.get(&event.worktree)).and_then(|path| path.file_name()) {
+        let folder = match known
+            .and_then(|known| known.get(&event.worktree))
+            .and_then(|path| path.file_name())
+        {
             Some(folder) => escape_to_one_line(&folder.to_string_lossy()),
-            None if self.style.of_fleet => match event.data["folder"].as_str().and_then(|folder| folder.rsplit('/').next()) {
+            None if self.style.of_fleet => match event.data["folder"]
+                .as_str()
+                .and_then(|folder| folder.rsplit('/').next())
+            {
                 Some(folder) => there(folder),
                 None => there(&event.worktree.chars().take(8).collect::<String>()),
             },
             None if known.is_none() => return spec,
             None => event.worktree.chars().take(8).collect(),
         };
-        let name = if event.spec.is_none() || spec == folder { folder } else { format!("{folder}/{spec}") };
-        match event.data["machine"].as_str().filter(|_| self.style.of_fleet) {
+        let name = if event.spec.is_none() || spec == folder {
+            folder
+        } else {
+            format!("{folder}/{spec}")
+        };
+        match event.data["machine"]
+            .as_str()
+            .filter(|_| self.style.of_fleet)
+        {
             Some(machine) => format!("{}: {name}", there(machine)),
             None => name,
         }
@@ -124,7 +167,11 @@ fn back_by(seconds: i64) -> String {
 
 /// The zone of the times: that of this machine, or UTC.
 pub fn zone(utc: bool) -> TimeZone {
-    if utc { TimeZone::UTC } else { Zoned::now().time_zone().clone() }
+    if utc {
+        TimeZone::UTC
+    } else {
+        Zoned::now().time_zone().clone()
+    }
 }
 
 #[cfg(test)]
@@ -134,7 +181,13 @@ mod tests {
     use watchdog_store::journal::event;
 
     fn style(room: Option<usize>) -> EventLineStyle {
-        EventLineStyle { zone: TimeZone::fixed(jiff::tz::offset(2)), room, whole: false, worktrees: None, of_fleet: false }
+        EventLineStyle {
+            zone: TimeZone::fixed(jiff::tz::offset(2)),
+            room,
+            whole: false,
+            worktrees: None,
+            of_fleet: false,
+        }
     }
 
     fn lines(style: EventLineStyle, events: &[StoredEvent]) -> Vec<String> {
@@ -143,14 +196,24 @@ mod tests {
     }
 
     fn degraded(at: &str, spec: Option<&str>, why: &str) -> StoredEvent {
-        event(at.parse().unwrap(), "3f0c77aa99", spec, "degraded", json!({ "why": why }))
+        event(
+            at.parse().unwrap(),
+            "3f0c77aa99",
+            spec,
+            "degraded",
+            json!({ "why": why }),
+        )
     }
 
     #[test]
     fn a_terminal_has_the_day_where_it_changes_and_times_that_go_back_are_said() {
         let events = [
             degraded("2026-03-04T21:59:00Z", Some("auth"), "one"),
-            degraded("2026-03-04T22:00:00Z", None, "a rather long sentence that has no room there"),
+            degraded(
+                "2026-03-04T22:00:00Z",
+                None,
+                "a rather long sentence that has no room there",
+            ),
             degraded("2026-03-04T20:00:00Z", Some("日本"), "three"),
             degraded("2026-03-04T19:59:30Z", Some("日本"), "four"),
         ];
@@ -170,37 +233,103 @@ mod tests {
     #[test]
     fn a_pipe_has_whole_lines_each_with_its_day_and_zone() {
         let why = "x ".repeat(200);
-        let found = lines(style(None), &[degraded("2026-03-04T21:59:00Z", Some("a\u{1b}[2J"), &why)]);
-        assert_eq!(found, [format!("2026-03-04 23:59:00+02:00  a\\x1b[2J  warning: {}", why.trim())]);
+        let found = lines(
+            style(None),
+            &[degraded("2026-03-04T21:59:00Z", Some("a\u{1b}[2J"), &why)],
+        );
+        assert_eq!(
+            found,
+            [format!(
+                "2026-03-04 23:59:00+02:00  a\\x1b[2J  warning: {}",
+                why.trim()
+            )]
+        );
     }
 
     #[test]
     fn of_several_worktrees_each_line_says_which() {
         let known = HashMap::from([("3f0c77aa99".to_owned(), PathBuf::from("/home/me/shop"))]);
-        let other = StoredEvent { worktree: "0123456789ab".into(), ..degraded("2026-03-04T21:59:00Z", None, "x") };
-        let events = [degraded("2026-03-04T21:59:00Z", Some("auth"), "x"), degraded("2026-03-04T21:59:00Z", Some("shop"), "x"), other];
-        let found = lines(EventLineStyle { worktrees: Some(known), ..style(Some(80)) }, &events);
-        assert_eq!(found[1..], ["23:59:00  shop/auth  warning: x", "23:59:00  shop       warning: x", "23:59:00  01234567   warning: x"]);
+        let other = StoredEvent {
+            worktree: "0123456789ab".into(),
+            ..degraded("2026-03-04T21:59:00Z", None, "x")
+        };
+        let events = [
+            degraded("2026-03-04T21:59:00Z", Some("auth"), "x"),
+            degraded("2026-03-04T21:59:00Z", Some("shop"), "x"),
+            other,
+        ];
+        let found = lines(
+            EventLineStyle {
+                worktrees: Some(known),
+                ..style(Some(80))
+            },
+            &events,
+        );
+        assert_eq!(
+            found[1..],
+            [
+                "23:59:00  shop/auth  warning: x",
+                "23:59:00  shop       warning: x",
+                "23:59:00  01234567   warning: x"
+            ]
+        );
     }
 
     #[test]
     fn of_several_machines_each_line_says_which_and_where_and_no_name_steers_the_terminal() {
-        let of = |data| event("2026-03-04T21:59:00Z".parse().unwrap(), "3f0c77aa99", Some("auth"), "interrupted", data);
+        let of = |data| {
+            event(
+                "2026-03-04T21:59:00Z".parse().unwrap(),
+                "3f0c77aa99",
+                Some("auth"),
+                "interrupted",
+                data,
+            )
+        };
         let events = [
             of(json!({"machine": "build-1", "folder": "/home/me/shop"})),
             of(json!({"machine": "build-2", "folder": null})),
             of(json!({"machine": "\u{1b}[2J", "folder": "/x/\u{1b}]0;y"})),
         ];
-        let found = lines(EventLineStyle { of_fleet: true, ..style(Some(80)) }, &events);
+        let found = lines(
+            EventLineStyle {
+                of_fleet: true,
+                ..style(Some(80))
+            },
+            &events,
+        );
         let said = "a signal ended watchdog";
-        let expected = ["build-1: shop/auth    ", "build-2: 3f0c77aa/auth", "\\x1b[2J: \\x1b]0;y/auth"];
-        assert_eq!(found[1..], expected.map(|name| format!("23:59:00  {name}  {said}")));
+        let expected = [
+            "build-1: shop/auth    ",
+            "build-2: 3f0c77aa/auth",
+            "\\x1b[2J: \\x1b]0;y/auth",
+        ];
+        assert_eq!(
+            found[1..],
+            expected.map(|name| format!("23:59:00  {name}  {said}"))
+        );
     }
 
     #[test]
     fn a_sentence_that_is_wanted_whole_goes_on_below() {
-        let events = [degraded("2026-03-04T21:59:00Z", Some("auth"), "a rather long sentence that goes on")];
-        let found = lines(EventLineStyle { whole: true, ..style(Some(40)) }, &events);
-        assert_eq!(found[1..], ["23:59:00  auth  warning: a rather long", "                sentence that goes on"]);
+        let events = [degraded(
+            "2026-03-04T21:59:00Z",
+            Some("auth"),
+            "a rather long sentence that goes on",
+        )];
+        let found = lines(
+            EventLineStyle {
+                whole: true,
+                ..style(Some(40))
+            },
+            &events,
+        );
+        assert_eq!(
+            found[1..],
+            [
+                "23:59:00  auth  warning: a rather long",
+                "                sentence that goes on"
+            ]
+        );
     }
 }

@@ -13,8 +13,11 @@ pub fn by_time(events: Vec<StoredEvent>) -> Vec<StoredEvent> {
     for event in events {
         let mut index = ordered.len();
         if is_within(&event) {
-            let of_same = |other: &StoredEvent| other.worktree == event.worktree && other.spec == event.spec;
-            let later = |other: &&StoredEvent| other.at > event.at && !(other.kind == kind::VERDICT && of_same(other));
+            let of_same =
+                |other: &StoredEvent| other.worktree == event.worktree && other.spec == event.spec;
+            let later = |other: &&StoredEvent| {
+                other.at > event.at && !(other.kind == kind::VERDICT && of_same(other))
+            };
             // Behind the last one that is no later, so that equal times keep their order.
             index -= ordered.iter().rev().take_while(later).count();
         }
@@ -30,8 +33,17 @@ mod tests {
     use watchdog_store::journal::event;
 
     fn at(second: i64, spec: &str, kind: &str, within: bool) -> StoredEvent {
-        let found = event(jiff::Timestamp::from_second(second).unwrap(), "w", Some(spec), kind, json!({}));
-        StoredEvent { id: if within { "v.0".into() } else { "v".into() }, ..found }
+        let found = event(
+            jiff::Timestamp::from_second(second).unwrap(),
+            "w",
+            Some(spec),
+            kind,
+            json!({}),
+        );
+        StoredEvent {
+            id: if within { "v.0".into() } else { "v".into() },
+            ..found
+        }
     }
 
     #[test]
@@ -46,7 +58,10 @@ mod tests {
             at(25, "a", "commits", true),
             at(40, "a", "verdict", false),
         ];
-        let read: Vec<(i64, String)> = by_time(written).into_iter().map(|event| (event.at.as_second(), event.kind)).collect();
+        let read: Vec<(i64, String)> = by_time(written)
+            .into_iter()
+            .map(|event| (event.at.as_second(), event.kind))
+            .collect();
         let expected = [
             (50, "verdict"),
             (10, "commits"),
@@ -57,6 +72,9 @@ mod tests {
             (30, "probe"),
             (40, "verdict"),
         ];
-        assert_eq!(read, expected.map(|(second, kind)| (second, kind.to_owned())));
+        assert_eq!(
+            read,
+            expected.map(|(second, kind)| (second, kind.to_owned()))
+        );
     }
 }

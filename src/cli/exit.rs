@@ -20,23 +20,45 @@ use super::terminal::CommandTerminal;
 /// The exit code of a command, unless its result could not be written: whoever reads nothing must not take it for success.
 pub fn ended(code: u8) -> ExitCode {
     use std::io::Write as _;
-    let Some(failure) = result_output::failure() else { return ExitCode::from(code) };
-    let hint = failure.hint.as_deref().map(|hint| format!("\n  {hint}")).unwrap_or_default();
+    let Some(failure) = result_output::failure() else {
+        return ExitCode::from(code);
+    };
+    let hint = failure
+        .hint
+        .as_deref()
+        .map(|hint| format!("\n  {hint}"))
+        .unwrap_or_default();
     let _ = writeln!(anstream::stderr(), "watchdog: {}{hint}", failure.message);
     ExitCode::from(failure.code)
 }
 
 /// Ends a command that the system had no room to finish; a judgement with a verdict, in the journal too where that can be written.
-pub fn without_room(terminal: &CommandTerminal, (around, judges): (Option<&CommandEnv>, bool), shortage: Shortage) -> ExitCode {
-    let why = format!("the system has no further {}; commits and snapshots made so far are kept", shortage.of);
-    let again = around.map_or_else(WorktreeCommands::default, CommandEnv::commands_here).watchdog("check");
+pub fn without_room(
+    terminal: &CommandTerminal,
+    (around, judges): (Option<&CommandEnv>, bool),
+    shortage: Shortage,
+) -> ExitCode {
+    let why = format!(
+        "the system has no further {}; commits and snapshots made so far are kept",
+        shortage.of
+    );
+    let again = around
+        .map_or_else(WorktreeCommands::default, CommandEnv::commands_here)
+        .watchdog("check");
     let hint = format!("{}, then type: {again}", shortage.helps);
     let failure = CommandFailure::new(Reason::StoreError, &why).hint(&hint);
-    let unreadable = UnreadableFact { kind: FaultKind::Store, why, hint: Some(hint) };
+    let unreadable = UnreadableFact {
+        kind: FaultKind::Store,
+        why,
+        hint: Some(hint),
+    };
     // What is short may be short here, too.
-    let judged = around
-        .filter(|_| judges)
-        .and_then(|command_env| catch_unwind(AssertUnwindSafe(|| judged_without_room(command_env, unreadable))).ok());
+    let judged = around.filter(|_| judges).and_then(|command_env| {
+        catch_unwind(AssertUnwindSafe(|| {
+            judged_without_room(command_env, unreadable)
+        }))
+        .ok()
+    });
     match judged {
         Some(judgement) => terminal.verdict(&judgement, false),
         None => complain(terminal, &failure),
@@ -48,13 +70,20 @@ pub fn without_room(terminal: &CommandTerminal, (around, judges): (Option<&Comma
 pub fn answer_all_the_same(why: &str) -> ExitCode {
     use std::io::Write as _;
     // A host that went away needs no answer.
-    let _ = writeln!(std::io::stdout(), "{}", hook::excuse(why).to_json(HookDialect::Claude));
+    let _ = writeln!(
+        std::io::stdout(),
+        "{}",
+        hook::excuse(why).to_json(HookDialect::Claude)
+    );
     ExitCode::SUCCESS
 }
 
 /// Says what failed, why, and what to do; with `--json` as JSON, too.
 pub fn complain(terminal: &CommandTerminal, failure: &CommandFailure) {
-    terminal.complain(&format!("watchdog: {}", escape_for_display(&failure.message)));
+    terminal.complain(&format!(
+        "watchdog: {}",
+        escape_for_display(&failure.message)
+    ));
     if let Some(hint) = &failure.hint {
         terminal.complain(&format!("  {}", escape_to_one_line(hint)));
     }

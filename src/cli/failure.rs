@@ -29,27 +29,51 @@ pub struct CommandFailure {
 impl CommandFailure {
     /// A failure that a reason of the contract names.
     pub fn new(reason: Reason, message: impl Into<String>) -> Self {
-        CommandFailure { code: reason.status().exit_code(), reason: reason.as_str(), message: message.into(), hint: None, known: None }
+        CommandFailure {
+            code: reason.status().exit_code(),
+            reason: reason.as_str(),
+            message: message.into(),
+            hint: None,
+            known: None,
+        }
     }
 
     /// Wrong usage.
     pub fn usage(message: impl Into<String>) -> Self {
-        CommandFailure { code: USAGE, reason: "usage", message: message.into(), hint: None, known: None }
+        CommandFailure {
+            code: USAGE,
+            reason: "usage",
+            message: message.into(),
+            hint: None,
+            known: None,
+        }
     }
 
     /// A bad configuration file: its own exit code, and the reason of the contract.
     pub fn configuration(message: impl Into<String>) -> Self {
-        CommandFailure { code: USAGE, reason: Reason::ConfigError.as_str(), message: message.into(), hint: None, known: None }
+        CommandFailure {
+            code: USAGE,
+            reason: Reason::ConfigError.as_str(),
+            message: message.into(),
+            hint: None,
+            known: None,
+        }
     }
 
     /// Adds what to do next.
     pub fn hint(self, hint: impl Into<String>) -> Self {
-        CommandFailure { hint: Some(hint.into()), ..self }
+        CommandFailure {
+            hint: Some(hint.into()),
+            ..self
+        }
     }
 
     /// The same with a hint that works from anywhere.
     pub fn placed(self, commands: &WorktreeCommands) -> Self {
-        CommandFailure { hint: self.hint.map(|hint| commands.name_worktree(&hint)), ..self }
+        CommandFailure {
+            hint: self.hint.map(|hint| commands.name_worktree(&hint)),
+            ..self
+        }
     }
 
     /// The object for programs.
@@ -65,10 +89,16 @@ impl CommandFailure {
 impl From<UnreadableFact> for CommandFailure {
     fn from(unreadable: UnreadableFact) -> Self {
         if unreadable.kind == FaultKind::Config {
-            return CommandFailure { hint: unreadable.hint, ..CommandFailure::configuration(unreadable.why) };
+            return CommandFailure {
+                hint: unreadable.hint,
+                ..CommandFailure::configuration(unreadable.why)
+            };
         }
         let reason = Reason::from(unreadable.kind);
-        CommandFailure { hint: unreadable.hint, ..CommandFailure::new(reason, unreadable.why) }
+        CommandFailure {
+            hint: unreadable.hint,
+            ..CommandFailure::new(reason, unreadable.why)
+        }
     }
 }
 
@@ -77,7 +107,9 @@ impl From<Refusal> for CommandFailure {
         match refusal {
             Refusal::Unreadable(unreadable) => unreadable.into(),
             Refusal::Verdict(verdict) => CommandFailure::new(verdict.reason, verdict.message),
-            Refusal::Judgement(judgement) => CommandFailure::new(judgement.verdict.reason, judgement.verdict.message),
+            Refusal::Judgement(judgement) => {
+                CommandFailure::new(judgement.verdict.reason, judgement.verdict.message)
+            }
         }
     }
 }

@@ -7,14 +7,21 @@ static HELD: Mutex<Option<Vec<String>>> = Mutex::new(None);
 
 /// From now on lines are held back.
 pub fn begin() {
-    HELD.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default();
+    HELD.lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .get_or_insert_default();
 }
 
 /// Keeps a text where it is held back, its colours left out; says whether it is.
 pub fn keep(text: &str) -> bool {
     match HELD.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
         Some(held) => {
-            held.extend(anstream::adapter::strip_str(text).to_string().lines().map(str::to_owned));
+            held.extend(
+                anstream::adapter::strip_str(text)
+                    .to_string()
+                    .lines()
+                    .map(str::to_owned),
+            );
             true
         }
         None => false,
@@ -23,10 +30,17 @@ pub fn keep(text: &str) -> bool {
 
 /// The lines that were held back so far; further ones are held back, too.
 pub fn take() -> Vec<String> {
-    HELD.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map(std::mem::take).unwrap_or_default()
+    HELD.lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .as_mut()
+        .map(std::mem::take)
+        .unwrap_or_default()
 }
 
 /// The lines that nobody took; nothing is held back any more.
 pub fn end() -> Vec<String> {
-    HELD.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default()
+    HELD.lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .take()
+        .unwrap_or_default()
 }

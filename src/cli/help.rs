@@ -17,11 +17,29 @@ use watchdog_facts::page_address;
 ///
 /// Two that belong together may share a line.
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("Judge", &["check", "snapshot", "sweep", "watch", "evaluate", "probe", "breaker"]),
+    (
+        "Judge",
+        &[
+            "check", "snapshot", "sweep", "watch", "evaluate", "probe", "breaker",
+        ],
+    ),
     ("Work", &["run", "loop", "task, fleet", "hook"]),
     ("Rescue", &["rescue"]),
     ("Look", &["status", "events, logs", "explain", "report"]),
-    ("Set up", &["demo", "init", "doctor", "trust, untrust", "forget", "agent, notify", "completions", "man, schema", "help"]),
+    (
+        "Set up",
+        &[
+            "demo",
+            "init",
+            "doctor",
+            "trust, untrust",
+            "forget",
+            "agent, notify",
+            "completions",
+            "man, schema",
+            "help",
+        ],
+    ),
 ];
 
 /// Options that only `--help` shows: each is right as it is for nearly everybody.
@@ -58,10 +76,22 @@ const RARE: &[&str] = &[
 
 /// What is said of two commands on one line.
 const TOGETHER: [(&str, &str); 5] = [
-    ("agent, notify", "Show the agents that watchdog knows, or send a test notice"),
-    ("events, logs", "Show what watchdog saw and decided, or the output of a session"),
-    ("task, fleet", "Run a queue of tasks, or let several machines share a server"),
-    ("trust, untrust", "Trust a configuration file at its current content, or no more"),
+    (
+        "agent, notify",
+        "Show the agents that watchdog knows, or send a test notice",
+    ),
+    (
+        "events, logs",
+        "Show what watchdog saw and decided, or the output of a session",
+    ),
+    (
+        "task, fleet",
+        "Run a queue of tasks, or let several machines share a server",
+    ),
+    (
+        "trust, untrust",
+        "Trust a configuration file at its current content, or no more",
+    ),
     ("man, schema", "Print the manual pages, or a JSON Schema"),
 ];
 
@@ -101,8 +131,13 @@ pub fn arranged() -> Command {
     let whole = arrange(Cli::command());
     let groups = groups(&whole);
     let head = whole.get_styles().get_usage();
-    let template = format!("{{about-with-newline}}\n{head}Usage:{head:#} {{usage}}\n\n{groups}\n{{options}}{{after-help}}");
-    whole.help_template(StyledStr::from(template)).after_help(BELOW).mut_args(|arg| arg.hide_short_help(true))
+    let template = format!(
+        "{{about-with-newline}}\n{head}Usage:{head:#} {{usage}}\n\n{groups}\n{{options}}{{after-help}}"
+    );
+    whole
+        .help_template(StyledStr::from(template))
+        .after_help(BELOW)
+        .mut_args(|arg| arg.hide_short_help(true))
 }
 
 fn arrange(command: Command) -> Command {
@@ -112,19 +147,41 @@ fn arrange(command: Command) -> Command {
 /// An option as people read it: its variable, and everything rare, in the long help alone.
 fn explained(arg: Arg) -> Arg {
     let rare = arg.is_global_set() || arg.get_long().is_some_and(|long| RARE.contains(&long));
-    let Some(variable) = arg.get_env().map(|name| name.to_string_lossy().into_owned()) else { return arg.hide_short_help(rare) };
-    let help = arg.get_long_help().or(arg.get_help()).map(ToString::to_string).unwrap_or_default();
-    arg.hide_short_help(rare).hide_env(true).long_help(format!("{help} [env: {variable}]"))
+    let Some(variable) = arg
+        .get_env()
+        .map(|name| name.to_string_lossy().into_owned())
+    else {
+        return arg.hide_short_help(rare);
+    };
+    let help = arg
+        .get_long_help()
+        .or(arg.get_help())
+        .map(ToString::to_string)
+        .unwrap_or_default();
+    arg.hide_short_help(rare)
+        .hide_env(true)
+        .long_help(format!("{help} [env: {variable}]"))
 }
 
 fn groups(whole: &Command) -> String {
-    let (head, name) = (whole.get_styles().get_header(), whole.get_styles().get_literal());
+    let (head, name) = (
+        whole.get_styles().get_header(),
+        whole.get_styles().get_literal(),
+    );
     let mut text = String::new();
     for (group, commands) in GROUPS {
         let _ = writeln!(text, "{head}{group}:{head:#}");
         for command in commands {
-            let both = TOGETHER.iter().find(|(names, _)| names == command).map(|(_, about)| (*about).to_owned());
-            let alone = || whole.find_subcommand(command).and_then(Command::get_about).map(ToString::to_string);
+            let both = TOGETHER
+                .iter()
+                .find(|(names, _)| names == command)
+                .map(|(_, about)| (*about).to_owned());
+            let alone = || {
+                whole
+                    .find_subcommand(command)
+                    .and_then(Command::get_about)
+                    .map(ToString::to_string)
+            };
             let about = both.or_else(alone).unwrap_or_default();
             let _ = writeln!(text, "  {name}{command:14}{name:#}  {about}");
         }
@@ -141,13 +198,25 @@ pub fn help(topic: &[String]) -> Result<u8, CommandFailure> {
     whole.build();
     let mut command = &mut whole;
     for (depth, word) in topic.iter().enumerate() {
-        let known: Vec<String> = command.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
+        let known: Vec<String> = command
+            .get_subcommands()
+            .map(|sub| sub.get_name().to_owned())
+            .collect();
         if !known.contains(word) {
-            let more = if depth == 0 { vec!["exit-codes".to_owned()] } else { Vec::new() };
+            let more = if depth == 0 {
+                vec!["exit-codes".to_owned()]
+            } else {
+                Vec::new()
+            };
             let near = nearest_hint(word, known.iter().chain(&more).map(String::as_str));
-            return Err(CommandFailure::usage(format!("there is no help about '{}'{near}", topic[..=depth].join(" "))));
+            return Err(CommandFailure::usage(format!(
+                "there is no help about '{}'{near}",
+                topic[..=depth].join(" ")
+            )));
         }
-        command = command.find_subcommand_mut(word).expect("it is one of them");
+        command = command
+            .find_subcommand_mut(word)
+            .expect("it is one of them");
     }
     Ok(print(&command.render_long_help().ansi().to_string()))
 }
@@ -174,7 +243,10 @@ mod tests {
 
     #[test]
     fn every_command_is_in_one_group() {
-        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, commands)| commands.iter().flat_map(|names| names.split(", "))).collect();
+        let mut grouped: Vec<&str> = GROUPS
+            .iter()
+            .flat_map(|(_, commands)| commands.iter().flat_map(|names| names.split(", ")))
+            .collect();
         grouped.sort_unstable();
         let whole = Cli::command();
         let mut all: Vec<&str> = whole.get_subcommands().map(Command::get_name).collect();
@@ -185,8 +257,18 @@ mod tests {
     #[test]
     fn every_rare_option_is_one_of_some_command() {
         let mut known = Vec::new();
-        each(&Cli::command(), &mut |command| known.extend(command.get_arguments().filter_map(Arg::get_long).map(str::to_owned)));
-        let gone: Vec<&&str> = RARE.iter().filter(|rare| !known.iter().any(|long| long == **rare)).collect();
+        each(&Cli::command(), &mut |command| {
+            known.extend(
+                command
+                    .get_arguments()
+                    .filter_map(Arg::get_long)
+                    .map(str::to_owned),
+            )
+        });
+        let gone: Vec<&&str> = RARE
+            .iter()
+            .filter(|rare| !known.iter().any(|long| long == **rare))
+            .collect();
         assert!(gone.is_empty(), "{gone:?}");
     }
 
@@ -197,7 +279,13 @@ mod tests {
         let mut long = Vec::new();
         let root = whole.clone().render_help().to_string().lines().count();
         each(&whole, &mut |command| {
-            let lines = command.clone().term_width(80).render_help().to_string().lines().count();
+            let lines = command
+                .clone()
+                .term_width(80)
+                .render_help()
+                .to_string()
+                .lines()
+                .count();
             if command.get_name() != "watchdog" && lines > 32 {
                 long.push((command.get_name().to_owned(), lines));
             }
@@ -210,19 +298,42 @@ mod tests {
         let mut whole = arranged();
         whole.build();
         let check = whole.find_subcommand_mut("check").expect("it is there");
-        let (short, long) = (check.render_help().to_string(), check.render_long_help().to_string());
-        assert!(!short.contains("--state-dir") && !short.contains("[env:"), "{short}");
-        let (own, global) = (long.find("--no-probe").expect("its own"), long.find("Global options:").expect("a heading"));
-        assert!(own < global && long.find("--state-dir").is_some_and(|at| at > global), "{long}");
-        assert!(long.contains("[env: WATCHDOG_SPEC]") && long.contains("Examples:"), "{long}");
+        let (short, long) = (
+            check.render_help().to_string(),
+            check.render_long_help().to_string(),
+        );
+        assert!(
+            !short.contains("--state-dir") && !short.contains("[env:"),
+            "{short}"
+        );
+        let (own, global) = (
+            long.find("--no-probe").expect("its own"),
+            long.find("Global options:").expect("a heading"),
+        );
+        assert!(
+            own < global && long.find("--state-dir").is_some_and(|at| at > global),
+            "{long}"
+        );
+        assert!(
+            long.contains("[env: WATCHDOG_SPEC]") && long.contains("Examples:"),
+            "{long}"
+        );
     }
 
     #[test]
     fn examples_are_lines_of_eighty_columns() {
         let mut wide = Vec::new();
         each(&Cli::command(), &mut |command| {
-            let below = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
-            wide.extend(below.lines().filter(|line| line.starts_with("  ") && line.chars().count() > 80).map(str::to_owned));
+            let below = command
+                .get_after_long_help()
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            wide.extend(
+                below
+                    .lines()
+                    .filter(|line| line.starts_with("  ") && line.chars().count() > 80)
+                    .map(str::to_owned),
+            );
         });
         assert!(wide.is_empty(), "{wide:#?}");
     }

@@ -38,7 +38,9 @@ impl LiveView {
     pub fn start(terminal: &CommandTerminal) -> Option<Self> {
         let loops = RunningLoops::default();
         let shown = Arc::clone(&loops);
-        let frame = ProgressFrame::start(terminal, move |now| all_lines(&shown.lock().unwrap_or_else(PoisonError::into_inner), now))?;
+        let frame = ProgressFrame::start(terminal, move |now| {
+            all_lines(&shown.lock().unwrap_or_else(PoisonError::into_inner), now)
+        })?;
         Some(LiveView { loops, frame })
     }
 
@@ -54,7 +56,10 @@ impl LiveView {
 
     /// The view of a loop of this name.
     pub fn of(&self, name: String) -> Arc<dyn LoopView> {
-        Arc::new(NamedLoop { name, view: self.clone() })
+        Arc::new(NamedLoop {
+            name,
+            view: self.clone(),
+        })
     }
 }
 
@@ -66,7 +71,11 @@ impl AgentPoolView for LiveView {
 
 impl LoopView for NamedLoop {
     fn show(&self, status: &LoopStatus) {
-        let mut loops = self.view.loops.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut loops = self
+            .view
+            .loops
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if status.phase == LoopPhase::Over {
             loops.remove(&self.name);
         } else {
@@ -80,14 +89,21 @@ impl LoopView for NamedLoop {
 impl Drop for NamedLoop {
     fn drop(&mut self) {
         // A loop that never came to its end works no more, either.
-        self.view.loops.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.name);
+        self.view
+            .loops
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&self.name);
     }
 }
 
 /// What is shown. Nothing in it steers a terminal.
 fn all_lines(loops: &BTreeMap<String, LoopStatus>, now: Timestamp) -> Vec<String> {
     let of = |(name, status): (&String, &LoopStatus)| match name.as_str() {
-        "" => vec![progress_line(head(status, now)), format!("  {}", doing(status, now))],
+        "" => vec![
+            progress_line(head(status, now)),
+            format!("  {}", doing(status, now)),
+        ],
         name => {
             let mut parts = vec![escape_to_one_line(name)];
             // What it does now matters more than its figures where there is little room.
@@ -105,14 +121,27 @@ fn all_lines(loops: &BTreeMap<String, LoopStatus>, now: Timestamp) -> Vec<String
 /// The spec, the iteration, the time and what was spent.
 fn head(status: &LoopStatus, now: Timestamp) -> Vec<String> {
     let live = status.tap.as_ref().map(StreamTap::view);
-    let spent = live.as_ref().map_or(status.spent, |live| status.spent.plus(SpentUsage::of(&live.usage)));
+    let spent = live.as_ref().map_or(status.spent, |live| {
+        status.spent.plus(SpentUsage::of(&live.usage))
+    });
     vec![
         escape_to_one_line(&status.spec),
         format!("iteration {}/{}", status.iteration, status.max_iterations),
         clock(elapsed(status.since, now)),
-        if spent.cost_usd > 0.0 { dollars(spent.cost_usd) } else { String::new() },
-        if spent.tokens > 0 { format!("{} tokens", thousands(spent.tokens)) } else { String::new() },
-        status.breaker.map(|(state, strikes, limit)| format!("breaker {} {strikes}/{limit}", state.as_str())).unwrap_or_default(),
+        if spent.cost_usd > 0.0 {
+            dollars(spent.cost_usd)
+        } else {
+            String::new()
+        },
+        if spent.tokens > 0 {
+            format!("{} tokens", thousands(spent.tokens))
+        } else {
+            String::new()
+        },
+        status
+            .breaker
+            .map(|(state, strikes, limit)| format!("breaker {} {strikes}/{limit}", state.as_str()))
+            .unwrap_or_default(),
     ]
 }
 
@@ -120,13 +149,25 @@ fn head(status: &LoopStatus, now: Timestamp) -> Vec<String> {
 fn doing(status: &LoopStatus, now: Timestamp) -> String {
     match status.phase {
         LoopPhase::Session { since } => {
-            let line = status.tap.as_ref().map(|tap| escape_to_one_line(&tap.view().last_line)).filter(|line| !line.is_empty());
-            format!("session {}{}", clock(elapsed(since, now)), line.map(|line| format!(": {line}")).unwrap_or_default())
+            let line = status
+                .tap
+                .as_ref()
+                .map(|tap| escape_to_one_line(&tap.view().last_line))
+                .filter(|line| !line.is_empty());
+            format!(
+                "session {}{}",
+                clock(elapsed(since, now)),
+                line.map(|line| format!(": {line}")).unwrap_or_default()
+            )
         }
         LoopPhase::Judging => "judging".to_string(),
         LoopPhase::Pause { until, why } => {
             let left = Duration::try_from(until.duration_since(now)).unwrap_or_default();
-            format!("{}: next session at {until:.0}, in {}", pause(why), clock(left))
+            format!(
+                "{}: next session at {until:.0}, in {}",
+                pause(why),
+                clock(left)
+            )
         }
         LoopPhase::Over => String::new(),
     }
@@ -159,7 +200,11 @@ mod tests {
             max_iterations: 30,
             since: Timestamp::UNIX_EPOCH,
             phase,
-            spent: SpentUsage { cost_usd: 1.234, tokens: 45_120, ..SpentUsage::default() },
+            spent: SpentUsage {
+                cost_usd: 1.234,
+                tokens: 45_120,
+                ..SpentUsage::default()
+            },
             breaker: Some((BreakerState::Closed, 1, 3)),
             tap: None,
         }
@@ -175,15 +220,31 @@ mod tests {
 
     #[test]
     fn iteration_time_cost_breaker_and_what_is_going_on_are_shown() {
-        let head = "au\\x1b[2Jth · iteration 3/30 · 12:04 · $1.23 · 45.1k tokens · breaker closed 1/3";
+        let head =
+            "au\\x1b[2Jth · iteration 3/30 · 12:04 · $1.23 · 45.1k tokens · breaker closed 1/3";
         let tap = StreamTap::default();
         tap.push(b"thinking\nreading \x1b]0;x\x07the tests\n");
-        let session = LoopStatus { tap: Some(tap), ..status(LoopPhase::Session { since: at(700) }) };
+        let session = LoopStatus {
+            tap: Some(tap),
+            ..status(LoopPhase::Session { since: at(700) })
+        };
         let shown = lines("", session);
         assert_eq!(shown[0], head);
-        assert!(shown[1].starts_with("  session 0:24: reading ") && !shown.concat().contains('\x1b'), "{shown:?}");
-        let pause = status(LoopPhase::Pause { until: at(724 + 3720), why: PauseReason::UsageLimit });
-        assert_eq!(lines("", pause), [head, "  usage limit: next session at 1970-01-01T01:14:04Z, in 1:02:00"]);
+        assert!(
+            shown[1].starts_with("  session 0:24: reading ") && !shown.concat().contains('\x1b'),
+            "{shown:?}"
+        );
+        let pause = status(LoopPhase::Pause {
+            until: at(724 + 3720),
+            why: PauseReason::UsageLimit,
+        });
+        assert_eq!(
+            lines("", pause),
+            [
+                head,
+                "  usage limit: next session at 1970-01-01T01:14:04Z, in 1:02:00"
+            ]
+        );
     }
 
     #[test]

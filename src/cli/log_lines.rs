@@ -55,16 +55,31 @@ struct LogLine<'a> {
 impl LogLines {
     /// Lines of what `filter` takes.
     pub(super) fn new(filter: Targets, format: LogFormat) -> Self {
-        let colours = format == LogFormat::Text && AutoStream::choice(&io::stderr()) != ColorChoice::Never;
-        LogLines { filter, format, colours, writer: LogWriter::default(), lost: AtomicU64::new(0) }
+        let colours =
+            format == LogFormat::Text && AutoStream::choice(&io::stderr()) != ColorChoice::Never;
+        LogLines {
+            filter,
+            format,
+            colours,
+            writer: LogWriter::default(),
+            lost: AtomicU64::new(0),
+        }
     }
 
     fn write(&self, line: &LogLine<'_>) {
         let lost = self.lost.swap(0, Ordering::Relaxed);
         let mut text = String::new();
         if lost > 0 {
-            let fields = LogFields { message: "lines of this log are lost: stderr was full".into(), values: vec![("lost", json!(lost))] };
-            text = self.text_of(&LogLine { level: Level::WARN, target: "watchdog", fields, spans: Vec::new() });
+            let fields = LogFields {
+                message: "lines of this log are lost: stderr was full".into(),
+                values: vec![("lost", json!(lost))],
+            };
+            text = self.text_of(&LogLine {
+                level: Level::WARN,
+                target: "watchdog",
+                fields,
+                spans: Vec::new(),
+            });
         }
         text.push_str(&self.text_of(line));
         if !self.writer.write(text.as_bytes()) {
@@ -83,7 +98,10 @@ impl LogLines {
 impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for LogLines {
     /// Spans are always kept: whatever is logged within one names it.
     fn enabled(&self, metadata: &Metadata<'_>, _: Context<'_, S>) -> bool {
-        metadata.is_span() || self.filter.would_enable(metadata.target(), metadata.level())
+        metadata.is_span()
+            || self
+                .filter
+                .would_enable(metadata.target(), metadata.level())
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {
@@ -108,14 +126,25 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for LogLines {
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
         let mut fields = LogFields::default();
         event.record(&mut fields);
-        let around = context.event_scope(event).into_iter().flat_map(|scope| scope.from_root());
+        let around = context
+            .event_scope(event)
+            .into_iter()
+            .flat_map(|scope| scope.from_root());
         let spans = around.map(|span| {
-            let values = span.extensions().get::<LogFields>().map(|fields| fields.values.clone());
+            let values = span
+                .extensions()
+                .get::<LogFields>()
+                .map(|fields| fields.values.clone());
             (span.name(), values.unwrap_or_default())
         });
         let spans = spans.collect();
         let metadata = event.metadata();
-        self.write(&LogLine { level: *metadata.level(), target: metadata.target(), fields, spans });
+        self.write(&LogLine {
+            level: *metadata.level(),
+            target: metadata.target(),
+            fields,
+            spans,
+        });
     }
 }
 
@@ -130,14 +159,23 @@ impl LogLine<'_> {
             _ => AnsiColor::Blue.on_default(),
         });
         let time = jiff::Zoned::now().strftime("%H:%M:%S%.3f").to_string();
-        let target = self.target.strip_prefix("watchdog::").unwrap_or(self.target);
+        let target = self
+            .target
+            .strip_prefix("watchdog::")
+            .unwrap_or(self.target);
         let message = escape_to_one_line(&self.fields.message);
-        let mut text = format!("{dim}{time}{dim:#} {level}{:<5}{level:#} {target:<8} {message}", self.level);
+        let mut text = format!(
+            "{dim}{time}{dim:#} {level}{:<5}{level:#} {target:<8} {message}",
+            self.level
+        );
         for (name, value) in &self.fields.values {
             let _ = write!(text, " {dim}{name}={dim:#}{}", word(value));
         }
         for (name, values) in &self.spans {
-            let held: Vec<String> = values.iter().map(|(name, value)| format!("{name}={}", word(value))).collect();
+            let held: Vec<String> = values
+                .iter()
+                .map(|(name, value)| format!("{name}={}", word(value)))
+                .collect();
             let _ = write!(text, " {dim}{name}{{{}}}{dim:#}", held.join(" "));
         }
         text.push('\n');
@@ -147,11 +185,18 @@ impl LogLine<'_> {
     /// One object: `timestamp`, `level`, `target`, `message`, `fields`, `span`.
     fn for_programs(&self) -> String {
         let object = |values: &[(&'static str, Value)]| -> serde_json::Map<String, Value> {
-            values.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
+            values
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), value.clone()))
+                .collect()
         };
         // An inner span says it more exactly.
         let span = self.spans.last().map(|(name, _)| {
-            let mut held: serde_json::Map<String, Value> = self.spans.iter().flat_map(|(_, values)| object(values)).collect();
+            let mut held: serde_json::Map<String, Value> = self
+                .spans
+                .iter()
+                .flat_map(|(_, values)| object(values))
+                .collect();
             held.insert("name".into(), json!(name));
             held
         });
@@ -171,8 +216,15 @@ impl LogLine<'_> {
 fn word(value: &Value) -> String {
     match value {
         Value::String(text) => {
-            let plain = !text.is_empty() && !text.chars().any(|c| c.is_whitespace() || c == '"' || c == '=');
-            let text = if plain { text.clone() } else { format!("\"{}\"", text.replace('"', "\\\"")) };
+            let plain = !text.is_empty()
+                && !text
+                    .chars()
+                    .any(|c| c.is_whitespace() || c == '"' || c == '=');
+            let text = if plain {
+                text.clone()
+            } else {
+                format!("\"{}\"", text.replace('"', "\\\""))
+            };
             escape_to_one_line(&text)
         }
         other => other.to_string(),
@@ -226,16 +278,36 @@ mod tests {
     use super::*;
 
     fn line() -> LogLine<'static> {
-        let values = vec![("status", json!("complete")), ("why", json!("two \"words\"\n\u{1b}[31m")), ("n", json!(2))];
-        let spans =
-            vec![("judgement", vec![("worktree", json!("/w")), ("spec", json!("outer"))]), ("session", vec![("spec", json!("a b"))])];
-        LogLine { level: Level::INFO, target: "watchdog::git", fields: LogFields { message: "read it".into(), values }, spans }
+        let values = vec![
+            ("status", json!("complete")),
+            ("why", json!("two \"words\"\n\u{1b}[31m")),
+            ("n", json!(2)),
+        ];
+        let spans = vec![
+            (
+                "judgement",
+                vec![("worktree", json!("/w")), ("spec", json!("outer"))],
+            ),
+            ("session", vec![("spec", json!("a b"))]),
+        ];
+        LogLine {
+            level: Level::INFO,
+            target: "watchdog::git",
+            fields: LogFields {
+                message: "read it".into(),
+                values,
+            },
+            spans,
+        }
     }
 
     #[test]
     fn a_line_for_people_is_one_line_and_steers_no_terminal() {
         let text = line().for_people(false);
-        let rest = text.split_once(' ').map(|(_, rest)| rest).unwrap_or_default();
+        let rest = text
+            .split_once(' ')
+            .map(|(_, rest)| rest)
+            .unwrap_or_default();
         let expected = concat!(
             "INFO  git      read it status=complete why=\"two \\\"words\\\"\\n\\x1b[31m\" n=2",
             " judgement{worktree=/w spec=outer} session{spec=\"a b\"}\n"
@@ -248,10 +320,21 @@ mod tests {
     fn a_line_for_programs_is_one_object() {
         let text = line().for_programs();
         let object: Value = serde_json::from_str(&text).expect("JSON");
-        assert_eq!((object["level"].as_str(), object["target"].as_str()), (Some("INFO"), Some("watchdog::git")));
-        assert_eq!(object["span"], json!({"name": "session", "worktree": "/w", "spec": "a b"}));
+        assert_eq!(
+            (object["level"].as_str(), object["target"].as_str()),
+            (Some("INFO"), Some("watchdog::git"))
+        );
+        assert_eq!(
+            object["span"],
+            json!({"name": "session", "worktree": "/w", "spec": "a b"})
+        );
         assert_eq!(object["fields"]["n"], 2);
-        assert!(object["timestamp"].as_str().is_some_and(|at| at.parse::<jiff::Timestamp>().is_ok()), "{text}");
+        assert!(
+            object["timestamp"]
+                .as_str()
+                .is_some_and(|at| at.parse::<jiff::Timestamp>().is_ok()),
+            "{text}"
+        );
         assert!(text.ends_with("}\n") && text.lines().count() == 1);
     }
 }

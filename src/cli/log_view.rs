@@ -36,7 +36,11 @@ pub struct LogView {
 impl LogView {
     /// A view with what tools returned or without it, for lines of this width.
     pub fn new(tools: bool, width: Option<usize>) -> Self {
-        LogView { tools, width: width.map(|width| width.max(NARROWEST)), ..LogView::default() }
+        LogView {
+            tools,
+            width: width.map(|width| width.max(NARROWEST)),
+            ..LogView::default()
+        }
     }
 
     /// The lines of one event.
@@ -69,7 +73,11 @@ impl LogView {
     /// The end of a text that nothing followed so far.
     pub fn unended(&mut self) -> Vec<String> {
         let rest = std::mem::take(&mut self.unended);
-        if rest.is_empty() { Vec::new() } else { vec![escape_for_display(&self.masker.mask(&rest))] }
+        if rest.is_empty() {
+            Vec::new()
+        } else {
+            vec![escape_for_display(&self.masker.mask(&rest))]
+        }
     }
 
     fn said_more(&mut self, text: &str, lines: &mut Vec<String>) {
@@ -78,7 +86,11 @@ impl LogView {
         if let Some(end) = self.unended.rfind('\n') {
             let rest = self.unended.split_off(end + 1);
             let whole = std::mem::replace(&mut self.unended, rest);
-            lines.extend(whole.lines().map(|line| escape_for_display(&self.masker.mask(line))));
+            lines.extend(
+                whole
+                    .lines()
+                    .map(|line| escape_for_display(&self.masker.mask(line))),
+            );
         }
     }
 
@@ -87,33 +99,81 @@ impl LogView {
         let warn = Style::new().fg_color(Some(AnsiColor::Yellow.into()));
         let bad = Style::new().fg_color(Some(AnsiColor::Red.into()));
         match event {
-            SessionEvent::Named { session_id } => lines.push(format!("{dim}session {}{dim:#}", one_line(session_id))),
-            SessionEvent::Message { role, text } => lines.extend(beginning(text, &format!("{}: ", one_line(role)), self.tools, dim)),
+            SessionEvent::Named { session_id } => {
+                lines.push(format!("{dim}session {}{dim:#}", one_line(session_id)))
+            }
+            SessionEvent::Message { role, text } => lines.extend(beginning(
+                text,
+                &format!("{}: ", one_line(role)),
+                self.tools,
+                dim,
+            )),
             SessionEvent::Called { tool, input } => {
                 let bold = Style::new().bold();
                 let (tool, input) = (one_line(tool), one_line(input));
-                let room = self.width.map_or(usize::MAX, |width| width.saturating_sub(tool.chars().count() + 4));
-                lines.push(format!("> {bold}{tool}{bold:#}  {}", fitting(&input, room)).trim_end().to_owned());
+                let room = self.width.map_or(usize::MAX, |width| {
+                    width.saturating_sub(tool.chars().count() + 4)
+                });
+                lines.push(
+                    format!("> {bold}{tool}{bold:#}  {}", fitting(&input, room))
+                        .trim_end()
+                        .to_owned(),
+                );
             }
-            SessionEvent::Returned { content, is_error: true, .. } => lines.extend(beginning(content, "failed: ", self.tools, bad)),
+            SessionEvent::Returned {
+                content,
+                is_error: true,
+                ..
+            } => lines.extend(beginning(content, "failed: ", self.tools, bad)),
             SessionEvent::Returned { content, .. } if self.tools => {
-                lines.extend(mask(content).lines().map(|line| format!("    {}", escape_for_display(line))));
+                lines.extend(
+                    mask(content)
+                        .lines()
+                        .map(|line| format!("    {}", escape_for_display(line))),
+                );
             }
-            SessionEvent::Returned { content, .. } => lines.push(format!("    {dim}{}{dim:#}", folded(content))),
-            SessionEvent::Refused { tool } => lines.push(format!("{warn}! the program refused {}{warn:#}", one_line(tool))),
-            SessionEvent::Retried { why } => lines.push(format!("{warn}! the service is asked again: {}{warn:#}", one_line(why))),
-            SessionEvent::TaskBegan { what } => lines.push(format!("{dim}+ in the background: {}{dim:#}", one_line(what))),
-            SessionEvent::TaskEnded { what } => lines.push(format!("{dim}- ended in the background: {}{dim:#}", one_line(what))),
-            SessionEvent::Fault { message } => lines.extend(beginning(message, "error: ", self.tools, bad)),
+            SessionEvent::Returned { content, .. } => {
+                lines.push(format!("    {dim}{}{dim:#}", folded(content)))
+            }
+            SessionEvent::Refused { tool } => lines.push(format!(
+                "{warn}! the program refused {}{warn:#}",
+                one_line(tool)
+            )),
+            SessionEvent::Retried { why } => lines.push(format!(
+                "{warn}! the service is asked again: {}{warn:#}",
+                one_line(why)
+            )),
+            SessionEvent::TaskBegan { what } => lines.push(format!(
+                "{dim}+ in the background: {}{dim:#}",
+                one_line(what)
+            )),
+            SessionEvent::TaskEnded { what } => lines.push(format!(
+                "{dim}- ended in the background: {}{dim:#}",
+                one_line(what)
+            )),
+            SessionEvent::Fault { message } => {
+                lines.extend(beginning(message, "error: ", self.tools, bad))
+            }
             SessionEvent::Ended { how, error, usage } => {
                 lines.push(format!("{dim}= {}{}{dim:#}", one_line(how), spent(usage)));
-                if let Some(error) = error.as_ref().filter(|error| mask(error).trim() != self.said.trim()) {
+                if let Some(error) = error
+                    .as_ref()
+                    .filter(|error| mask(error).trim() != self.said.trim())
+                {
                     lines.extend(beginning(error, "error: ", self.tools, bad));
                 }
             }
-            SessionEvent::Unread { what } if self.tools => lines.push(format!("{dim}({} is not shown){dim:#}", one_line(what))),
-            SessionEvent::Gap { bytes } => lines.push(format!("{dim}... {} bytes are left out here{dim:#}", grouped(*bytes))),
-            SessionEvent::Unread { .. } | SessionEvent::Said { .. } | SessionEvent::SaidPart { .. } | SessionEvent::Line { .. } => {}
+            SessionEvent::Unread { what } if self.tools => {
+                lines.push(format!("{dim}({} is not shown){dim:#}", one_line(what)))
+            }
+            SessionEvent::Gap { bytes } => lines.push(format!(
+                "{dim}... {} bytes are left out here{dim:#}",
+                grouped(*bytes)
+            )),
+            SessionEvent::Unread { .. }
+            | SessionEvent::Said { .. }
+            | SessionEvent::SaidPart { .. }
+            | SessionEvent::Line { .. } => {}
         }
     }
 }
@@ -130,14 +190,27 @@ fn beginning(text: &str, lead: &str, whole: bool, style: Style) -> Vec<String> {
     let shown = if whole { all.len() } else { SHOWN };
     let mut lines: Vec<String> = Vec::new();
     for (at, line) in all.iter().take(shown).enumerate() {
-        let lead: Cow<'_, str> = if at == 0 { lead.into() } else { " ".repeat(lead.chars().count()).into() };
-        lines.push(format!("    {style}{lead}{}{style:#}", escape_for_display(line)));
+        let lead: Cow<'_, str> = if at == 0 {
+            lead.into()
+        } else {
+            " ".repeat(lead.chars().count()).into()
+        };
+        lines.push(format!(
+            "    {style}{lead}{}{style:#}",
+            escape_for_display(line)
+        ));
     }
     if all.is_empty() {
-        lines.push(format!("    {style}{}{style:#}", lead.trim_end().trim_end_matches(':')));
+        lines.push(format!(
+            "    {style}{}{style:#}",
+            lead.trim_end().trim_end_matches(':')
+        ));
     }
     if all.len() > shown {
-        lines.push(format!("    {style}... {} more{style:#}", plural((all.len() - shown) as u64, "line")));
+        lines.push(format!(
+            "    {style}... {} more{style:#}",
+            plural((all.len() - shown) as u64, "line")
+        ));
     }
     lines
 }
@@ -145,7 +218,11 @@ fn beginning(text: &str, lead: &str, whole: bool, style: Style) -> Vec<String> {
 fn folded(content: &str) -> String {
     match content.trim_end().lines().count() {
         0 => "no output".into(),
-        lines => format!("{}, {}", plural(lines as u64, "line"), size(content.len() as u64)),
+        lines => format!(
+            "{}, {}",
+            plural(lines as u64, "line"),
+            size(content.len() as u64)
+        ),
     }
 }
 
@@ -159,7 +236,11 @@ fn spent(usage: &SessionUsage) -> String {
         tokens.map(|tokens| format!("{} tokens", grouped(tokens))),
         usage.cost_usd.map(|cost| format!("${cost:.2}")),
     ];
-    parts.into_iter().flatten().map(|part| format!(", {part}")).collect()
+    parts
+        .into_iter()
+        .flatten()
+        .map(|part| format!(", {part}"))
+        .collect()
 }
 
 /// As much of a line as has room.
@@ -183,7 +264,10 @@ mod tests {
         let mut view = LogView::new(tools, width);
         let mut lines: Vec<String> = events.iter().flat_map(|event| view.lines(event)).collect();
         lines.extend(view.unended());
-        lines.iter().map(|line| anstream::adapter::strip_str(line).to_string()).collect()
+        lines
+            .iter()
+            .map(|line| anstream::adapter::strip_str(line).to_string())
+            .collect()
     }
 
     fn said(text: &str) -> SessionEvent {
@@ -191,22 +275,39 @@ mod tests {
     }
 
     fn returned(content: &str, is_error: bool) -> SessionEvent {
-        SessionEvent::Returned { tool: None, content: content.into(), is_error }
+        SessionEvent::Returned {
+            tool: None,
+            content: content.into(),
+            is_error,
+        }
     }
 
     fn a_session() -> Vec<SessionEvent> {
         vec![
-            SessionEvent::Message { role: "user".into(), text: "1\n2\n3\n4\n5".into() },
+            SessionEvent::Message {
+                role: "user".into(),
+                text: "1\n2\n3\n4\n5".into(),
+            },
             said("Let me look."),
-            SessionEvent::Called { tool: "Bash".into(), input: "cargo test --all --no-fail-fast".into() },
+            SessionEvent::Called {
+                tool: "Bash".into(),
+                input: "cargo test --all --no-fail-fast".into(),
+            },
             returned("a\nb\n", false),
             returned("1\n2\n3\n4", true),
-            SessionEvent::Unread { what: "news".into() },
+            SessionEvent::Unread {
+                what: "news".into(),
+            },
             said("All\ndone."),
             SessionEvent::Ended {
                 how: "success".into(),
                 error: None,
-                usage: SessionUsage { turns: Some(2), input_tokens: Some(1200), cost_usd: Some(0.125), ..SessionUsage::default() },
+                usage: SessionUsage {
+                    turns: Some(2),
+                    input_tokens: Some(1200),
+                    cost_usd: Some(0.125),
+                    ..SessionUsage::default()
+                },
             },
         ]
     }
@@ -233,18 +334,41 @@ mod tests {
         ];
         assert_eq!(shown(false, None, &a_session()), expected);
         let unfolded = shown(true, Some(NARROWEST), &a_session());
-        assert!(unfolded.contains(&"    a".into()) && unfolded.contains(&"(news is not shown)".into()), "{unfolded:#?}");
-        let call = [SessionEvent::Called { tool: "Bash".into(), input: "x".repeat(100) }];
+        assert!(
+            unfolded.contains(&"    a".into()) && unfolded.contains(&"(news is not shown)".into()),
+            "{unfolded:#?}"
+        );
+        let call = [SessionEvent::Called {
+            tool: "Bash".into(),
+            input: "x".repeat(100),
+        }];
         assert_eq!(shown(false, Some(50), &call)[0].chars().count(), 50);
     }
 
     #[test]
     fn parts_of_a_text_are_one_text_and_an_error_is_told_once() {
         let part = |text: &str| SessionEvent::SaidPart { text: text.into() };
-        assert_eq!(shown(false, None, &[said("a"), part("ll "), part("done\nnex"), part("t")]), ["all done", "next"]);
-        let ended = SessionEvent::Ended { how: "api_error".into(), error: Some("No credit".into()), usage: SessionUsage::default() };
-        assert_eq!(shown(false, None, &[said("No credit"), ended.clone()]), ["No credit", "= api_error"]);
-        assert_eq!(shown(false, None, &[ended]), ["= api_error", "    error: No credit"]);
+        assert_eq!(
+            shown(
+                false,
+                None,
+                &[said("a"), part("ll "), part("done\nnex"), part("t")]
+            ),
+            ["all done", "next"]
+        );
+        let ended = SessionEvent::Ended {
+            how: "api_error".into(),
+            error: Some("No credit".into()),
+            usage: SessionUsage::default(),
+        };
+        assert_eq!(
+            shown(false, None, &[said("No credit"), ended.clone()]),
+            ["No credit", "= api_error"]
+        );
+        assert_eq!(
+            shown(false, None, &[ended]),
+            ["= api_error", "    error: No credit"]
+        );
     }
 
     #[test]
@@ -256,22 +380,41 @@ mod tests {
             said(&bad),
             said(&format!("{}{}", &bad[..bad.len() - 8], "\n")),
             SessionEvent::SaidPart { text: bad.clone() },
-            SessionEvent::Message { role: bad.clone(), text: bad.clone() },
-            SessionEvent::Called { tool: bad.clone(), input: bad.clone() },
+            SessionEvent::Message {
+                role: bad.clone(),
+                text: bad.clone(),
+            },
+            SessionEvent::Called {
+                tool: bad.clone(),
+                input: bad.clone(),
+            },
             returned(&bad, false),
             returned(&bad, true),
-            SessionEvent::Named { session_id: bad.clone() },
+            SessionEvent::Named {
+                session_id: bad.clone(),
+            },
             SessionEvent::Refused { tool: bad.clone() },
             SessionEvent::Retried { why: bad.clone() },
             SessionEvent::TaskBegan { what: bad.clone() },
             SessionEvent::TaskEnded { what: bad.clone() },
-            SessionEvent::Fault { message: bad.clone() },
-            SessionEvent::Ended { how: bad.clone(), error: Some(format!("{bad}.")), usage },
+            SessionEvent::Fault {
+                message: bad.clone(),
+            },
+            SessionEvent::Ended {
+                how: bad.clone(),
+                error: Some(format!("{bad}.")),
+                usage,
+            },
             SessionEvent::Line { text: bad.clone() },
             SessionEvent::Unread { what: bad.clone() },
         ];
         for line in shown(true, None, &events) {
-            assert!(!line.contains(&token) && !line.contains(char::is_control) && !line.contains('\u{202e}'), "{line:?}");
+            assert!(
+                !line.contains(&token)
+                    && !line.contains(char::is_control)
+                    && !line.contains('\u{202e}'),
+                "{line:?}"
+            );
         }
     }
 }

@@ -29,11 +29,19 @@ impl LogWriter {
     /// Not through the lock of [`io::stderr`]: whoever waits there for a slow reader must not make others wait for the log.
     pub(super) fn write(&self, lines: &[u8]) -> bool {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let begun = if state.within_a_line { [b"\n", lines].concat() } else { lines.to_vec() };
+        let begun = if state.within_a_line {
+            [b"\n", lines].concat()
+        } else {
+            lines.to_vec()
+        };
         let mut left = begun.as_slice();
         while !left.is_empty() {
             let patience = if state.full { Duration::ZERO } else { PATIENCE };
-            let written = if is_ready(patience) { write(io::stderr(), &left[..left.len().min(PIPE_PIECE)]) } else { Err(Errno::AGAIN) };
+            let written = if is_ready(patience) {
+                write(io::stderr(), &left[..left.len().min(PIPE_PIECE)])
+            } else {
+                Err(Errno::AGAIN)
+            };
             match written {
                 Ok(0) => return false,
                 Ok(count) => {
@@ -54,13 +62,18 @@ impl LogWriter {
 
 /// Whether stderr takes something within a time. One whose reader is gone takes nothing.
 fn is_ready(within: Duration) -> bool {
-    let Ok(timeout) = Timespec::try_from(within) else { return false };
+    let Ok(timeout) = Timespec::try_from(within) else {
+        return false;
+    };
     let stderr = io::stderr();
     let mut ends = [PollFd::new(&stderr, PollFlags::OUT)];
     loop {
         match poll(&mut ends, Some(&timeout)) {
             Err(Errno::INTR) => {}
-            ready => return ready.is_ok_and(|ready| ready > 0) && ends[0].revents().contains(PollFlags::OUT),
+            ready => {
+                return ready.is_ok_and(|ready| ready > 0)
+                    && ends[0].revents().contains(PollFlags::OUT);
+            }
         }
     }
 }

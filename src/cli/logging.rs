@@ -19,8 +19,10 @@ use super::log_lines::LogLines;
 pub const FILTER_VARIABLE: &str = "WATCHDOG_LOG";
 
 /// Every target, without the `watchdog::` that they have in common. docs/logging.md says what each is for.
-pub const TARGETS: [&str; 12] =
-    ["decision", "git", "agent", "checks", "store", "rescue", "session", "sweep", "watch", "task", "notify", "fleet"];
+pub const TARGETS: [&str; 12] = [
+    "decision", "git", "agent", "checks", "store", "rescue", "session", "sweep", "watch", "task",
+    "notify", "fleet",
+];
 
 /// The levels, for people.
 const LEVELS: &str = "off, error, warn, info, debug or trace";
@@ -30,9 +32,13 @@ const LEVELS: &str = "off, error, warn, info, debug or trace";
 /// # Errors
 /// Where the filter of the environment says nothing that can be done. Nothing is logged then.
 pub fn start_logging(global: &GlobalArgs) -> Result<(), CommandFailure> {
-    let Some(filter) = filter_of(global.verbose, std::env::var_os(FILTER_VARIABLE))? else { return Ok(()) };
+    let Some(filter) = filter_of(global.verbose, std::env::var_os(FILTER_VARIABLE))? else {
+        return Ok(());
+    };
     // Only an embedder that set its own subscriber makes this fail, and then that one is used.
-    let _ = Registry::default().with(LogLines::new(filter, global.log_format)).try_init();
+    let _ = Registry::default()
+        .with(LogLines::new(filter, global.log_format))
+        .try_init();
     Ok(())
 }
 
@@ -40,7 +46,11 @@ pub fn start_logging(global: &GlobalArgs) -> Result<(), CommandFailure> {
 fn filter_of(verbose: u8, variable: Option<OsString>) -> Result<Option<Targets>, CommandFailure> {
     let level = match (verbose, variable.filter(|filter| !filter.is_empty())) {
         (0, None) => return Ok(None),
-        (0, Some(filter)) => return read(&filter).map(Some).map_err(|why| unreadable(&filter, &why)),
+        (0, Some(filter)) => {
+            return read(&filter)
+                .map(Some)
+                .map_err(|why| unreadable(&filter, &why));
+        }
         (1, _) => Level::INFO,
         (2, _) => Level::DEBUG,
         (_, _) => Level::TRACE,
@@ -52,7 +62,11 @@ fn filter_of(verbose: u8, variable: Option<OsString>) -> Result<Option<Targets>,
 fn read(filter: &OsStr) -> Result<Targets, String> {
     let filter = filter.to_str().ok_or("it is not UTF-8")?;
     let mut targets = Targets::new();
-    for part in filter.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+    for part in filter
+        .split(',')
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+    {
         let (target, level) = match part.split_once('=') {
             Some((target, word)) => (Some(target.trim()), Some(word.trim())),
             None if level_of(part).is_some() => (None, Some(part)),
@@ -60,7 +74,9 @@ fn read(filter: &OsStr) -> Result<Targets, String> {
         };
         // A target alone means all of it.
         let level = match level {
-            Some(word) => level_of(word).ok_or_else(|| format!("'{word}' is no level; write {LEVELS}"))?,
+            Some(word) => {
+                level_of(word).ok_or_else(|| format!("'{word}' is no level; write {LEVELS}"))?
+            }
             None => LevelFilter::TRACE,
         };
         targets = match target {
@@ -73,7 +89,9 @@ fn read(filter: &OsStr) -> Result<Targets, String> {
 
 fn level_of(word: &str) -> Option<LevelFilter> {
     // Numbers are levels, too, for `tracing`; nobody would know which.
-    word.parse().ok().filter(|_| !word.is_empty() && word.chars().all(|c| c.is_ascii_alphabetic()))
+    word.parse()
+        .ok()
+        .filter(|_| !word.is_empty() && word.chars().all(|c| c.is_ascii_alphabetic()))
 }
 
 /// A target by its full name. `watchdog::git` and `git` are the same.
@@ -84,7 +102,10 @@ fn full_name(target: &str) -> Result<String, String> {
         _ if TARGETS.contains(&short) => Ok(format!("watchdog::{short}")),
         _ => {
             let near = nearest_hint(short, TARGETS.iter().copied());
-            Err(format!("'{target}' is neither a level ({LEVELS}) nor a target ({}){near}", TARGETS.join(", ")))
+            Err(format!(
+                "'{target}' is neither a level ({LEVELS}) nor a target ({}){near}",
+                TARGETS.join(", ")
+            ))
         }
     }
 }
@@ -101,22 +122,36 @@ mod tests {
     use super::*;
 
     fn logs(verbose: u8, filter: &str, target: &str, level: Level) -> bool {
-        let read = filter_of(verbose, Some(filter.into())).unwrap_or_else(|failure| panic!("{}", failure.message));
+        let read = filter_of(verbose, Some(filter.into()))
+            .unwrap_or_else(|failure| panic!("{}", failure.message));
         read.is_some_and(|targets| targets.would_enable(target, &level))
     }
 
     #[test]
     fn flags_name_levels_and_win_over_the_variable() {
-        for (verbose, level, more) in [(1, Level::INFO, Level::DEBUG), (2, Level::DEBUG, Level::TRACE)] {
-            assert!(logs(verbose, "trace", "watchdog::git", level) && !logs(verbose, "trace", "watchdog::git", more), "{verbose}");
+        for (verbose, level, more) in [
+            (1, Level::INFO, Level::DEBUG),
+            (2, Level::DEBUG, Level::TRACE),
+        ] {
+            assert!(
+                logs(verbose, "trace", "watchdog::git", level)
+                    && !logs(verbose, "trace", "watchdog::git", more),
+                "{verbose}"
+            );
         }
         for verbose in [3, 4, 255] {
             assert!(logs(verbose, "off", "watchdog::store", Level::TRACE));
-            assert!(!logs(verbose, "trace", "hyper::client", Level::ERROR), "others are not watchdog's own");
+            assert!(
+                !logs(verbose, "trace", "hyper::client", Level::ERROR),
+                "others are not watchdog's own"
+            );
         }
         assert!(filter_of(0, None).is_ok_and(|filter| filter.is_none()));
         assert!(filter_of(0, Some("".into())).is_ok_and(|filter| filter.is_none()));
-        assert!(filter_of(1, Some("nonsense".into())).is_ok(), "it is not even read");
+        assert!(
+            filter_of(1, Some("nonsense".into())).is_ok(),
+            "it is not even read"
+        );
     }
 
     #[test]
@@ -124,15 +159,29 @@ mod tests {
         for (filter, target, level, logged) in [
             ("debug", "watchdog::git", Level::DEBUG, true),
             ("DEBUG", "watchdog::git", Level::TRACE, false),
-            ("watchdog::git=trace,info", "watchdog::git", Level::TRACE, true),
-            ("watchdog::git=trace,info", "watchdog::store", Level::DEBUG, false),
+            (
+                "watchdog::git=trace,info",
+                "watchdog::git",
+                Level::TRACE,
+                true,
+            ),
+            (
+                "watchdog::git=trace,info",
+                "watchdog::store",
+                Level::DEBUG,
+                false,
+            ),
             (" git = trace , ", "watchdog::git", Level::TRACE, true),
             ("git=trace", "watchdog::decision", Level::INFO, false),
             ("store", "watchdog::store", Level::TRACE, true),
             ("watchdog", "watchdog::store", Level::TRACE, true),
             ("trace,store=off", "watchdog::store", Level::INFO, false),
         ] {
-            assert_eq!(logs(0, filter, target, level), logged, "{filter} {target} {level}");
+            assert_eq!(
+                logs(0, filter, target, level),
+                logged,
+                "{filter} {target} {level}"
+            );
         }
     }
 
@@ -150,7 +199,12 @@ mod tests {
         ] {
             let failure = filter_of(0, Some(filter.into())).expect_err(filter);
             assert!(failure.message.contains(named), "{}", failure.message);
-            assert!(failure.hint.is_some_and(|hint| hint.contains("WATCHDOG_LOG=watchdog::git=trace,info")) && failure.code == 2);
+            assert!(
+                failure
+                    .hint
+                    .is_some_and(|hint| hint.contains("WATCHDOG_LOG=watchdog::git=trace,info"))
+                    && failure.code == 2
+            );
         }
     }
 }

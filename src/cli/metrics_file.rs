@@ -29,7 +29,9 @@ pub fn write(path: &Path, text: &str) -> io::Result<()> {
 
 /// The collector reads names that end with `.prom`, and so not this one.
 fn draft_beside(path: &Path) -> io::Result<PathBuf> {
-    let name = path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::IsADirectory, "it names a folder"))?;
+    let name = path
+        .file_name()
+        .ok_or_else(|| io::Error::new(io::ErrorKind::IsADirectory, "it names a folder"))?;
     let mut draft = std::ffi::OsString::from(".");
     draft.push(name);
     draft.push(format!(".{}.draft", std::process::id()));
@@ -38,16 +40,26 @@ fn draft_beside(path: &Path) -> io::Result<PathBuf> {
 
 fn replace(path: &Path, draft: &Path, text: &str) -> io::Result<()> {
     if path.is_dir() {
-        return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder"));
+        return Err(io::Error::new(
+            io::ErrorKind::IsADirectory,
+            "it is a folder",
+        ));
     }
     // One that an earlier process with this id left behind; never one that somebody else put there to be followed.
     let _ = fs::remove_file(draft);
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(MODE).open(draft)?;
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(MODE)
+        .open(draft)?;
     file.set_permissions(Permissions::from_mode(MODE))?;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     fs::rename(draft, path)?;
-    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     File::open(folder)?.sync_all()
 }
 
@@ -63,19 +75,39 @@ mod tests {
             write(&path, text).unwrap();
             assert_eq!(fs::read_to_string(&path).unwrap(), text);
         }
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, MODE);
-        assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 1, "no draft is left");
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            MODE
+        );
+        assert_eq!(
+            fs::read_dir(scratch.path()).unwrap().count(),
+            1,
+            "no draft is left"
+        );
     }
 
     #[test]
     fn a_link_is_replaced_and_not_followed_and_a_folder_is_refused() {
         let scratch = tempfile::tempdir().unwrap();
-        let (other, path) = (scratch.path().join("other"), scratch.path().join("watchdog.prom"));
+        let (other, path) = (
+            scratch.path().join("other"),
+            scratch.path().join("watchdog.prom"),
+        );
         fs::write(&other, "mine").unwrap();
         std::os::unix::fs::symlink(&other, &path).unwrap();
         write(&path, "one\n").unwrap();
-        assert_eq!((fs::read_to_string(&other).unwrap(), fs::read_to_string(&path).unwrap()), ("mine".into(), "one\n".into()));
-        for folder in [scratch.path(), Path::new("/"), &scratch.path().join("missing/file")] {
+        assert_eq!(
+            (
+                fs::read_to_string(&other).unwrap(),
+                fs::read_to_string(&path).unwrap()
+            ),
+            ("mine".into(), "one\n".into())
+        );
+        for folder in [
+            scratch.path(),
+            Path::new("/"),
+            &scratch.path().join("missing/file"),
+        ] {
             assert!(write(folder, "one\n").is_err(), "{}", folder.display());
         }
         assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 2);

@@ -44,8 +44,14 @@ impl fmt::Display for MetricsAddress {
 
 /// Reads `9477`, `:9477` and `localhost:9477`, which are on this machine alone, or an address that is spelled out.
 pub(super) fn metrics_address(text: &str) -> Result<MetricsAddress, String> {
-    let port = text.strip_prefix("localhost:").or_else(|| text.strip_prefix(':')).unwrap_or(text);
-    let local = port.parse().ok().map(|port: u16| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
+    let port = text
+        .strip_prefix("localhost:")
+        .or_else(|| text.strip_prefix(':'))
+        .unwrap_or(text);
+    let local = port
+        .parse()
+        .ok()
+        .map(|port: u16| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
     local
         .or_else(|| text.parse().ok())
         .map(MetricsAddress)
@@ -60,15 +66,17 @@ pub fn serve(address: MetricsAddress, page: MetricsPage) -> io::Result<MetricsAd
     let listener = TcpListener::bind(address.0)?;
     let bound = listener.local_addr()?;
     let connections = Arc::new(AtomicUsize::new(0));
-    std::thread::Builder::new().name("metrics".into()).spawn(move || {
-        loop {
-            match listener.accept() {
-                Ok((stream, _)) => admit(stream, &connections, &page),
-                // Such as too many open files: there may be fewer soon.
-                Err(_) => std::thread::sleep(Duration::from_millis(100)),
+    std::thread::Builder::new()
+        .name("metrics".into())
+        .spawn(move || {
+            loop {
+                match listener.accept() {
+                    Ok((stream, _)) => admit(stream, &connections, &page),
+                    // Such as too many open files: there may be fewer soon.
+                    Err(_) => std::thread::sleep(Duration::from_millis(100)),
+                }
             }
-        }
-    })?;
+        })?;
     Ok(MetricsAddress(bound))
 }
 
@@ -86,19 +94,23 @@ fn admit(stream: TcpStream, connections: &Arc<AtomicUsize>, page: &MetricsPage) 
     let open = OpenConnection(Arc::clone(connections));
     if others >= MOST_CONNECTIONS {
         // Whatever the buffer of the socket takes; nobody is waited for here.
-        let _ = stream.set_nonblocking(true).and_then(|()| (&stream).write_all(&HttpAnswer::busy().bytes()));
+        let _ = stream
+            .set_nonblocking(true)
+            .and_then(|()| (&stream).write_all(&HttpAnswer::busy().bytes()));
         return;
     }
     let page = Arc::clone(page);
     // Without a thread the connection closes; the next scrape may have one.
-    let _ = std::thread::Builder::new().name("metrics connection".into()).spawn(move || {
-        let _open = open;
-        let deadline = Instant::now() + PATIENCE;
-        if let Some(answer) = answer_to(&stream, deadline, &page) {
-            let _ = send(&stream, &answer.bytes(), deadline);
-            let _ = drain(&stream);
-        }
-    });
+    let _ = std::thread::Builder::new()
+        .name("metrics connection".into())
+        .spawn(move || {
+            let _open = open;
+            let deadline = Instant::now() + PATIENCE;
+            if let Some(answer) = answer_to(&stream, deadline, &page) {
+                let _ = send(&stream, &answer.bytes(), deadline);
+                let _ = drain(&stream);
+            }
+        });
 }
 
 /// The answer to one request; `None` where the client went away or took too long.
@@ -106,10 +118,20 @@ fn answer_to(mut stream: &TcpStream, deadline: Instant, page: &MetricsPage) -> O
     let mut request = Vec::with_capacity(1024);
     loop {
         match parsed(&request) {
-            ParsedRequest::Whole { method, path } => return Some(HttpAnswer::to(&method, &path, page)),
-            ParsedRequest::Bad => return Some(HttpAnswer::plain("400 Bad Request", "this is no request of HTTP/1\n")),
+            ParsedRequest::Whole { method, path } => {
+                return Some(HttpAnswer::to(&method, &path, page));
+            }
+            ParsedRequest::Bad => {
+                return Some(HttpAnswer::plain(
+                    "400 Bad Request",
+                    "this is no request of HTTP/1\n",
+                ));
+            }
             ParsedRequest::Partial if request.len() >= LONGEST_REQUEST => {
-                return Some(HttpAnswer::plain("431 Request Header Fields Too Large", "the request is too long\n"));
+                return Some(HttpAnswer::plain(
+                    "431 Request Header Fields Too Large",
+                    "the request is too long\n",
+                ));
             }
             ParsedRequest::Partial => {}
         }
@@ -117,7 +139,9 @@ fn answer_to(mut stream: &TcpStream, deadline: Instant, page: &MetricsPage) -> O
         stream.set_read_timeout(Some(left(deadline)?)).ok()?;
         match stream.read(&mut part) {
             Ok(0) => return None,
-            Ok(read) => request.extend_from_slice(&part[..read.min(LONGEST_REQUEST - request.len())]),
+            Ok(read) => {
+                request.extend_from_slice(&part[..read.min(LONGEST_REQUEST - request.len())])
+            }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(_) => return None,
         }
@@ -135,9 +159,10 @@ fn parsed(bytes: &[u8]) -> ParsedRequest {
     let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
     let mut request = httparse::Request::new(&mut headers);
     match (request.parse(bytes), request.method, request.path) {
-        (Ok(httparse::Status::Complete(_)), Some(method), Some(path)) => {
-            ParsedRequest::Whole { method: method.to_owned(), path: path.to_owned() }
-        }
+        (Ok(httparse::Status::Complete(_)), Some(method), Some(path)) => ParsedRequest::Whole {
+            method: method.to_owned(),
+            path: path.to_owned(),
+        },
         (Ok(httparse::Status::Partial), ..) => ParsedRequest::Partial,
         _ => ParsedRequest::Bad,
     }
@@ -145,7 +170,9 @@ fn parsed(bytes: &[u8]) -> ParsedRequest {
 
 /// What is left until a moment; `None` where it is over.
 fn left(deadline: Instant) -> Option<Duration> {
-    deadline.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())
+    deadline
+        .checked_duration_since(Instant::now())
+        .filter(|left| !left.is_zero())
 }
 
 /// Sends all of it before the deadline, however slowly it is taken.
@@ -184,11 +211,22 @@ struct HttpAnswer {
 
 impl HttpAnswer {
     fn plain(status: &'static str, body: impl Into<String>) -> Self {
-        HttpAnswer { status, kind: "text/plain; charset=utf-8", more: "", body: body.into() }
+        HttpAnswer {
+            status,
+            kind: "text/plain; charset=utf-8",
+            more: "",
+            body: body.into(),
+        }
     }
 
     fn busy() -> Self {
-        HttpAnswer { more: "Retry-After: 1\r\n", ..Self::plain("503 Service Unavailable", "too many connections at a time\n") }
+        HttpAnswer {
+            more: "Retry-After: 1\r\n",
+            ..Self::plain(
+                "503 Service Unavailable",
+                "too many connections at a time\n",
+            )
+        }
     }
 
     fn to(method: &str, path: &str, page: &MetricsPage) -> Self {
@@ -196,16 +234,27 @@ impl HttpAnswer {
             return Self::plain("404 Not Found", "there is /metrics, and nothing else\n");
         }
         if method != "GET" {
-            return HttpAnswer { more: "Allow: GET\r\n", ..Self::plain("405 Method Not Allowed", "this page is read with GET\n") };
+            return HttpAnswer {
+                more: "Allow: GET\r\n",
+                ..Self::plain("405 Method Not Allowed", "this page is read with GET\n")
+            };
         }
         match page() {
-            Ok(body) => HttpAnswer { kind: CONTENT_TYPE, ..Self::plain("200 OK", body) },
+            Ok(body) => HttpAnswer {
+                kind: CONTENT_TYPE,
+                ..Self::plain("200 OK", body)
+            },
             Err(why) => Self::plain("500 Internal Server Error", format!("{why}\n")),
         }
     }
 
     fn bytes(&self) -> Vec<u8> {
-        let HttpAnswer { status, kind, more, body } = self;
+        let HttpAnswer {
+            status,
+            kind,
+            more,
+            body,
+        } = self;
         let length = body.len();
         format!("HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n{more}Connection: close\r\n\r\n{body}")
             .into_bytes()
@@ -230,10 +279,26 @@ mod tests {
             ("192.0.2.1:80", "192.0.2.1:80", true),
         ] {
             let read = metrics_address(text).unwrap();
-            assert_eq!((read.to_string().as_str(), read.is_public()), (address, public), "{text}");
+            assert_eq!(
+                (read.to_string().as_str(), read.is_public()),
+                (address, public),
+                "{text}"
+            );
         }
-        for text in ["", "65536", "0.0.0.0", "::", "example.org:9477", "9477/metrics", "*:9477", "localhost"] {
-            assert!(metrics_address(text).unwrap_err().contains("9477"), "{text}");
+        for text in [
+            "",
+            "65536",
+            "0.0.0.0",
+            "::",
+            "example.org:9477",
+            "9477/metrics",
+            "*:9477",
+            "localhost",
+        ] {
+            assert!(
+                metrics_address(text).unwrap_err().contains("9477"),
+                "{text}"
+            );
         }
     }
 
@@ -244,26 +309,73 @@ mod tests {
         for (method, path, page, status, body) in [
             ("GET", "/metrics", &page, "200 OK", "m 1\n"),
             ("GET", "/metrics?x=1", &page, "200 OK", "m 1\n"),
-            ("POST", "/metrics", &page, "405 Method Not Allowed", "this page is read with GET\n"),
-            ("HEAD", "/metrics", &page, "405 Method Not Allowed", "this page is read with GET\n"),
-            ("GET", "/", &page, "404 Not Found", "there is /metrics, and nothing else\n"),
-            ("GET", "/metrics/../etc", &page, "404 Not Found", "there is /metrics, and nothing else\n"),
-            ("GET", "/metrics", &broken, "500 Internal Server Error", "no records\n"),
+            (
+                "POST",
+                "/metrics",
+                &page,
+                "405 Method Not Allowed",
+                "this page is read with GET\n",
+            ),
+            (
+                "HEAD",
+                "/metrics",
+                &page,
+                "405 Method Not Allowed",
+                "this page is read with GET\n",
+            ),
+            (
+                "GET",
+                "/",
+                &page,
+                "404 Not Found",
+                "there is /metrics, and nothing else\n",
+            ),
+            (
+                "GET",
+                "/metrics/../etc",
+                &page,
+                "404 Not Found",
+                "there is /metrics, and nothing else\n",
+            ),
+            (
+                "GET",
+                "/metrics",
+                &broken,
+                "500 Internal Server Error",
+                "no records\n",
+            ),
         ] {
             let answer = HttpAnswer::to(method, path, page);
-            assert_eq!((answer.status, answer.body.as_str()), (status, body), "{method} {path}");
+            assert_eq!(
+                (answer.status, answer.body.as_str()),
+                (status, body),
+                "{method} {path}"
+            );
             let text = String::from_utf8(answer.bytes()).unwrap();
-            assert!(text.contains(&format!("Content-Length: {}\r\n", body.len())) && text.ends_with(&format!("\r\n\r\n{body}")), "{text}");
+            assert!(
+                text.contains(&format!("Content-Length: {}\r\n", body.len()))
+                    && text.ends_with(&format!("\r\n\r\n{body}")),
+                "{text}"
+            );
         }
     }
 
     #[test]
     fn a_request_is_known_when_it_is_whole() {
-        assert_eq!(parsed(b"GET /metrics HTTP/1.1\r\nHost: x\r\n"), ParsedRequest::Partial);
+        assert_eq!(
+            parsed(b"GET /metrics HTTP/1.1\r\nHost: x\r\n"),
+            ParsedRequest::Partial
+        );
         assert_eq!(parsed(b"\x16\x03\x01 tls"), ParsedRequest::Bad);
-        let whole = ParsedRequest::Whole { method: "GET".into(), path: "/metrics".into() };
+        let whole = ParsedRequest::Whole {
+            method: "GET".into(),
+            path: "/metrics".into(),
+        };
         assert_eq!(parsed(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"), whole);
         let many: String = (0..200).map(|n| format!("A{n}: x\r\n")).collect();
-        assert_eq!(parsed(format!("GET / HTTP/1.1\r\n{many}\r\n").as_bytes()), ParsedRequest::Bad);
+        assert_eq!(
+            parsed(format!("GET / HTTP/1.1\r\n{many}\r\n").as_bytes()),
+            ParsedRequest::Bad
+        );
     }
 }

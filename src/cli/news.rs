@@ -20,7 +20,10 @@ pub struct NoticeHistory {
 impl NoticeHistory {
     /// Opens the memory of earlier sweeps.
     pub fn open(state: &StateDir) -> Result<Self, StoreError> {
-        Ok(NoticeHistory { store: open_store(state)?, known: Mutex::default() })
+        Ok(NoticeHistory {
+            store: open_store(state)?,
+            known: Mutex::default(),
+        })
     }
 
     /// Takes a row, and says whether it is news. A memory that fails tells twice rather than never.
@@ -29,7 +32,10 @@ impl NoticeHistory {
         let calls = line.needs_person() || line.long_idle;
         let is_news = !self.was_shown(row, &line, calls) && calls;
         if !is_news {
-            self.known.lock().expect("mutex poisoned").insert(line.worktree);
+            self.known
+                .lock()
+                .expect("mutex poisoned")
+                .insert(line.worktree);
         }
         is_news
     }
@@ -37,12 +43,24 @@ impl NoticeHistory {
     /// Whether the same was shown of this state. Rows that call for nobody are remembered as well: a fault that comes back after them is
     /// another one.
     fn was_shown(&self, row: &SweepRow, line: &SweepTableRow, calls: bool) -> bool {
-        let Some(status) = line.status else { return true };
-        let again =
-            if matches!(status, Status::Error | Status::Failed) { NoticeRepeatRule::AfterOthers } else { NoticeRepeatRule::NewStateOnly };
+        let Some(status) = line.status else {
+            return true;
+        };
+        let again = if matches!(status, Status::Error | Status::Failed) {
+            NoticeRepeatRule::AfterOthers
+        } else {
+            NoticeRepeatRule::NewStateOnly
+        };
         if !calls {
             let what = [status.as_str(), line.reason].join(" ");
-            return notice_record::is_repeated(self.store.as_ref(), &line.worktree, NAME, None, (&what, again)).unwrap_or(true);
+            return notice_record::is_repeated(
+                self.store.as_ref(),
+                &line.worktree,
+                NAME,
+                None,
+                (&what, again),
+            )
+            .unwrap_or(true);
         }
         let verdict = row.to_json();
         let text = |key: &str| verdict[key].as_str().unwrap_or_default();
@@ -51,11 +69,21 @@ impl NoticeHistory {
         let state = (!text("head").is_empty()).then_some(state.as_str());
         let left = line.left.map_or_else(String::new, |left| left.to_string());
         let what = [status.as_str(), line.reason, &left].join(" ");
-        notice_record::is_repeated(self.store.as_ref(), &line.worktree, NAME, state, (&what, again)).unwrap_or(false)
+        notice_record::is_repeated(
+            self.store.as_ref(),
+            &line.worktree,
+            NAME,
+            state,
+            (&what, again),
+        )
+        .unwrap_or(false)
     }
 
     /// Whether a worktree's row was no news.
     pub fn is_known(&self, worktree: &str) -> bool {
-        self.known.lock().expect("mutex poisoned").contains(worktree)
+        self.known
+            .lock()
+            .expect("mutex poisoned")
+            .contains(worktree)
     }
 }

@@ -27,7 +27,10 @@ fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     if let Some(there) = &there
         && !there.is_file()
     {
-        return fs::OpenOptions::new().write(true).open(&target)?.write_all(content);
+        return fs::OpenOptions::new()
+            .write(true)
+            .open(&target)?
+            .write_all(content);
     }
     let draft = draft_of(&target)?;
     let put = || -> io::Result<()> {
@@ -48,7 +51,9 @@ fn write(path: &Path, content: &[u8]) -> io::Result<()> {
 }
 
 fn draft_of(target: &Path) -> io::Result<PathBuf> {
-    let name = target.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::IsADirectory, "it names a folder"))?;
+    let name = target
+        .file_name()
+        .ok_or_else(|| io::Error::new(io::ErrorKind::IsADirectory, "it names a folder"))?;
     let mut draft = std::ffi::OsString::from(".");
     draft.push(name);
     draft.push(format!(".{}.draft", std::process::id()));

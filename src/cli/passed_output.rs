@@ -69,7 +69,9 @@ mod tests {
             (&["\x1b[?25l", "spinning\n", "\x1b[?25h\n"], false),
         ] {
             let mut passed = PassedOutput::default();
-            pieces.iter().for_each(|piece| passed.take(piece.as_bytes()));
+            pieces
+                .iter()
+                .for_each(|piece| passed.take(piece.as_bytes()));
             assert_eq!(passed.leaves_room(), room, "{pieces:?}");
         }
     }

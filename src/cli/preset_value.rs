@@ -16,7 +16,12 @@ pub struct PresetValueParser;
 impl TypedValueParser for PresetValueParser {
     type Value = PresetName;
 
-    fn parse_ref(&self, cmd: &clap::Command, arg: Option<&clap::Arg>, value: &OsStr) -> Result<PresetName, clap::Error> {
+    fn parse_ref(
+        &self,
+        cmd: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<PresetName, clap::Error> {
         let text = value.to_string_lossy();
         PresetName::parse(&text).ok_or_else(|| {
             let option = arg.map_or_else(|| "AGENT".to_owned(), ToString::to_string);
@@ -37,8 +42,16 @@ pub struct AgentNameParser;
 impl TypedValueParser for AgentNameParser {
     type Value = String;
 
-    fn parse_ref(&self, cmd: &clap::Command, _: Option<&clap::Arg>, value: &OsStr) -> Result<String, clap::Error> {
-        value.to_str().map(str::to_owned).ok_or_else(|| clap::Error::new(ErrorKind::InvalidUtf8).with_cmd(cmd))
+    fn parse_ref(
+        &self,
+        cmd: &clap::Command,
+        _: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        value
+            .to_str()
+            .map(str::to_owned)
+            .ok_or_else(|| clap::Error::new(ErrorKind::InvalidUtf8).with_cmd(cmd))
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
@@ -48,5 +61,7 @@ impl TypedValueParser for AgentNameParser {
 
 fn built_in() -> Box<dyn Iterator<Item = PossibleValue>> {
     let known = PresetCatalog::built_in().iter();
-    Box::new(known.map(|preset| PossibleValue::new(preset.name.as_str()).help(preset.title.as_str())))
+    Box::new(
+        known.map(|preset| PossibleValue::new(preset.name.as_str()).help(preset.title.as_str())),
+    )
 }

@@ -23,8 +23,9 @@ use super::args::{Cli, Command};
 use super::args_global::{ColorWhen, GlobalArgs};
 use super::command_line::{calls_a_hook, read};
 use super::commands::{
-    agent, breaker, completions, demo, doctor, evaluate, events, explain, fleet, forget, hook, init, judging, logs, looping, manual,
-    notify_test, probe, report, rescue, schema, snapshot, status, sweep, task, trust, watch,
+    agent, breaker, completions, demo, doctor, evaluate, events, explain, fleet, forget, hook,
+    init, judging, logs, looping, manual, notify_test, probe, report, rescue, schema, snapshot,
+    status, sweep, task, trust, watch,
 };
 use super::exit::{answer_all_the_same, complain, ended, without_room};
 use super::failure::{BUG, CommandFailure, USAGE};
@@ -51,7 +52,9 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) if in_a_hook && error.use_stderr() => {
             let _ = error.print();
-            return answer_all_the_same("the command line of the hook is wrong; see what it wrote to stderr");
+            return answer_all_the_same(
+                "the command line of the hook is wrong; see what it wrote to stderr",
+            );
         }
         Err(error) => {
             // Help and version are results; a complaint about the command line goes to stderr.
@@ -69,7 +72,10 @@ pub fn main() -> ExitCode {
             complain(&terminal, &failure);
             return ExitCode::from(failure.code);
         }
-        terminal.complain(&format!("watchdog: {}", escape_for_display(&failure.message)));
+        terminal.complain(&format!(
+            "watchdog: {}",
+            escape_for_display(&failure.message)
+        ));
     }
     scarcity::watch_panics();
     let global = cli.global.clone();
@@ -106,8 +112,15 @@ pub fn main() -> ExitCode {
 }
 
 /// The failure with a hint that works from anywhere.
-fn placed(failure: CommandFailure, global: &GlobalArgs, terminal: &CommandTerminal) -> CommandFailure {
-    let around = failure.hint.as_ref().and_then(|_| command_env(global, terminal, None, NotificationWorker::default()).ok());
+fn placed(
+    failure: CommandFailure,
+    global: &GlobalArgs,
+    terminal: &CommandTerminal,
+) -> CommandFailure {
+    let around = failure
+        .hint
+        .as_ref()
+        .and_then(|_| command_env(global, terminal, None, NotificationWorker::default()).ok());
     match around {
         Some(around) => failure.placed(&around.commands_here()),
         None => failure,
@@ -116,7 +129,10 @@ fn placed(failure: CommandFailure, global: &GlobalArgs, terminal: &CommandTermin
 
 /// Whether a command comes to a verdict on the worktree that it is called in.
 fn judges_one_worktree(command: &Command) -> bool {
-    matches!(command, Command::Check(_) | Command::Run(_) | Command::Loop(_))
+    matches!(
+        command,
+        Command::Check(_) | Command::Run(_) | Command::Loop(_)
+    )
 }
 
 /// Does what the command line says; returns the exit code.
@@ -134,10 +150,16 @@ fn dispatch(cli: Cli, terminal: &CommandTerminal) -> Result<u8, CommandFailure> 
         _ => None,
     };
     // A message is read where the variable of the state directory may be unset.
-    let state = global.state_dir.as_deref().and_then(|folder| std::path::absolute(folder).ok());
-    let notifications = NotificationWorker::naming(WorktreeCommands::default().with_state_dir(state.as_deref()));
+    let state = global
+        .state_dir
+        .as_deref()
+        .and_then(|folder| std::path::absolute(folder).ok());
+    let notifications =
+        NotificationWorker::naming(WorktreeCommands::default().with_state_dir(state.as_deref()));
     let around = || command_env(global, terminal, agent.clone(), notifications.clone());
-    let Some(command) = cli.command else { return status::bare(&around()?, terminal) };
+    let Some(command) = cli.command else {
+        return status::bare(&around()?, terminal);
+    };
     let done = match command {
         Command::Snapshot(args) => snapshot::snapshot(&around()?, terminal, args),
         Command::Check(args) => judging::check(&around()?, terminal, args),
@@ -152,13 +174,27 @@ fn dispatch(cli: Cli, terminal: &CommandTerminal) -> Result<u8, CommandFailure> 
         Command::Fleet(args) => fleet::fleet(&around()?, terminal, args),
         Command::Forget(args) => forget::forget(&around()?, terminal, args),
         Command::Init(args) => init::init(&around()?, terminal, args),
-        Command::Doctor(args) => {
-            doctor::doctor(&environment_of_doctor(global, terminal, agent.clone(), notifications.clone())?, terminal, args)
+        Command::Doctor(args) => doctor::doctor(
+            &environment_of_doctor(global, terminal, agent.clone(), notifications.clone())?,
+            terminal,
+            args,
+        ),
+        Command::Evaluate(args) => {
+            evaluate::evaluate(around, global.worktree.is_some(), terminal, args)
         }
-        Command::Evaluate(args) => evaluate::evaluate(around, global.worktree.is_some(), terminal, args),
-        Command::Status(args) if args.watch => live::watch(&around()?, global.worktree.is_some(), terminal, args, run_words),
-        Command::Status(args) => status::status(&around()?, global.worktree.is_some(), terminal, args),
-        Command::Report(args) => report::report(&around()?, global.worktree.is_some(), terminal, args),
+        Command::Status(args) if args.watch => live::watch(
+            &around()?,
+            global.worktree.is_some(),
+            terminal,
+            args,
+            run_words,
+        ),
+        Command::Status(args) => {
+            status::status(&around()?, global.worktree.is_some(), terminal, args)
+        }
+        Command::Report(args) => {
+            report::report(&around()?, global.worktree.is_some(), terminal, args)
+        }
         Command::Events(args) if args.fleet => fleet::events(&around()?, terminal, args),
         Command::Events(args) => events::events(&around()?, terminal, args),
         Command::Agent(args) => agent::agent(&around()?, terminal, args),
@@ -178,16 +214,28 @@ fn dispatch(cli: Cli, terminal: &CommandTerminal) -> Result<u8, CommandFailure> 
     // The result is printed; whoever waits for our end waits a little longer, and only where somebody is to be told.
     let left = notifications.finish(DELIVERY);
     if left > 0 {
-        terminal.tell(&format!("watchdog: {} to be delivered; the next watchdog tries again", plural(left as u64, "notification")));
+        terminal.tell(&format!(
+            "watchdog: {} to be delivered; the next watchdog tries again",
+            plural(left as u64, "notification")
+        ));
     }
     done
 }
 
 /// Says which faults of the records no result of the command named: a damaged database that was put aside must not pass unnoticed.
-fn say_unread_notes(terminal: &CommandTerminal, around: &dyn Fn() -> Result<CommandEnv, CommandFailure>) {
+fn say_unread_notes(
+    terminal: &CommandTerminal,
+    around: &dyn Fn() -> Result<CommandEnv, CommandFailure>,
+) {
     for note in take_unread_notes() {
-        let detail = around().map_or(note.detail.clone(), |around| around.commands_here().name_worktree(&note.detail));
-        terminal.complain(&format!("watchdog: {} ({})", escape_to_one_line(&detail), note.code));
+        let detail = around().map_or(note.detail.clone(), |around| {
+            around.commands_here().name_worktree(&note.detail)
+        });
+        terminal.complain(&format!(
+            "watchdog: {} ({})",
+            escape_to_one_line(&detail),
+            note.code
+        ));
     }
 }
 
@@ -195,7 +243,15 @@ fn say_unread_notes(terminal: &CommandTerminal, around: &dyn Fn() -> Result<Comm
 fn run_words(line: &[OsString]) -> u8 {
     let cli = match read(line) {
         // People read what comes of it, whatever the environment says of JSON.
-        Ok(cli) => Cli { global: GlobalArgs { json: false, quiet: false, color: ColorWhen::Auto, ..cli.global }, ..cli },
+        Ok(cli) => Cli {
+            global: GlobalArgs {
+                json: false,
+                quiet: false,
+                color: ColorWhen::Auto,
+                ..cli.global
+            },
+            ..cli
+        },
         Err(error) => {
             held_back::keep(&error.to_string());
             return USAGE;
@@ -222,7 +278,13 @@ pub fn command_env(
     agent_program: Option<OsString>,
     notifications: NotificationWorker,
 ) -> Result<CommandEnv, CommandFailure> {
-    environment(state_dir(global)?, global, terminal, agent_program, notifications)
+    environment(
+        state_dir(global)?,
+        global,
+        terminal,
+        agent_program,
+        notifications,
+    )
 }
 
 /// The same for a look at what is wrong: that there is no place for the state is one of its findings.
@@ -240,13 +302,19 @@ fn environment_of_doctor(
 }
 
 fn state_dir(global: &GlobalArgs) -> Result<StateDir, StoreError> {
-    let variable = std::env::var_os("WATCHDOG_STATE_DIR").map(PathBuf::from).filter(|dir| dir.is_absolute());
+    let variable = std::env::var_os("WATCHDOG_STATE_DIR")
+        .map(PathBuf::from)
+        .filter(|dir| dir.is_absolute());
     let state = StateDir::resolve(
         global.state_dir.clone(),
         std::env::var_os("XDG_STATE_HOME").map(Into::into),
         std::env::var_os("HOME").map(Into::into),
     )?;
-    Ok(if variable.is_some() && variable == global.state_dir { state.known_to_the_environment() } else { state })
+    Ok(if variable.is_some() && variable == global.state_dir {
+        state.known_to_the_environment()
+    } else {
+        state
+    })
 }
 
 fn environment(
@@ -259,8 +327,12 @@ fn environment(
     serve_refs(&state);
     let worktree = match &global.worktree {
         Some(path) => path.clone(),
-        None => std::env::current_dir()
-            .map_err(|error| CommandFailure::new(Reason::NotARepository, format!("the current folder is gone: {error}")))?,
+        None => std::env::current_dir().map_err(|error| {
+            CommandFailure::new(
+                Reason::NotARepository,
+                format!("the current folder is gone: {error}"),
+            )
+        })?,
     };
     Ok(CommandEnv {
         worktree,

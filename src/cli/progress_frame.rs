@@ -31,14 +31,28 @@ struct FrameState {
 
 impl ProgressFrame {
     /// Begins, where stderr is a terminal that can be drawn on and somebody wants to be told things.
-    pub fn start(terminal: &CommandTerminal, lines: impl Fn(Timestamp) -> Vec<String> + Send + 'static) -> Option<Arc<Self>> {
+    pub fn start(
+        terminal: &CommandTerminal,
+        lines: impl Fn(Timestamp) -> Vec<String> + Send + 'static,
+    ) -> Option<Arc<Self>> {
         if terminal.is_quiet() || !TerminalFrame::can_be_drawn() {
             return None;
         }
-        let state = FrameState { lines: Box::new(lines), frame: TerminalFrame::default(), over: false };
-        let frame = Arc::new(ProgressFrame { terminal: *terminal, state: Mutex::new(state), ended: Condvar::new() });
+        let state = FrameState {
+            lines: Box::new(lines),
+            frame: TerminalFrame::default(),
+            over: false,
+        };
+        let frame = Arc::new(ProgressFrame {
+            terminal: *terminal,
+            state: Mutex::new(state),
+            ended: Condvar::new(),
+        });
         let drawing = Arc::clone(&frame);
-        std::thread::Builder::new().name("view".into()).spawn(move || drawing.keep_drawing()).ok()?;
+        std::thread::Builder::new()
+            .name("view".into())
+            .spawn(move || drawing.keep_drawing())
+            .ok()?;
         Some(frame)
     }
 
@@ -83,14 +97,22 @@ impl ProgressFrame {
         while !state.over {
             state.frame.erase();
             state.draw();
-            state = self.ended.wait_timeout(state, TICK).unwrap_or_else(PoisonError::into_inner).0;
+            state = self
+                .ended
+                .wait_timeout(state, TICK)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
         }
     }
 }
 
 impl FrameState {
     fn draw(&mut self) {
-        let lines = if self.over { Vec::new() } else { (self.lines)(now()) };
+        let lines = if self.over {
+            Vec::new()
+        } else {
+            (self.lines)(now())
+        };
         if !lines.is_empty() && TerminalFrame::may_be_drawn() {
             self.frame.draw(&lines);
         }

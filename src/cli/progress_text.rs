@@ -27,7 +27,11 @@ pub fn thousands(count: u64) -> String {
 
 /// The parts of a line of progress, those that say nothing left out.
 pub fn progress_line(parts: impl IntoIterator<Item = String>) -> String {
-    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ")
+    parts
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join(" · ")
 }
 
 #[cfg(test)]
@@ -36,14 +40,26 @@ mod tests {
 
     #[test]
     fn a_clock_shows_hours_only_where_there_are_some() {
-        for (seconds, shown) in [(0, "0:00"), (7, "0:07"), (723, "12:03"), (3600, "1:00:00"), (36_061, "10:01:01")] {
+        for (seconds, shown) in [
+            (0, "0:00"),
+            (7, "0:07"),
+            (723, "12:03"),
+            (3600, "1:00:00"),
+            (36_061, "10:01:01"),
+        ] {
             assert_eq!(clock(Duration::from_secs(seconds)), shown);
         }
     }
 
     #[test]
     fn figures_are_short_and_parts_that_say_nothing_are_left_out() {
-        assert_eq!([950, 45_120, 4_560_000].map(thousands), ["950", "45.1k", "4.5M"]);
-        assert_eq!(progress_line(["1:00".into(), String::new(), dollars(1.234)]), "1:00 · $1.23");
+        assert_eq!(
+            [950, 45_120, 4_560_000].map(thousands),
+            ["950", "45.1k", "4.5M"]
+        );
+        assert_eq!(
+            progress_line(["1:00".into(), String::new(), dollars(1.234)]),
+            "1:00 · $1.23"
+        );
     }
 }

@@ -26,7 +26,9 @@ pub enum UnansweredPrompt {
 impl From<InquireError> for UnansweredPrompt {
     fn from(error: InquireError) -> Self {
         match error {
-            InquireError::OperationCanceled | InquireError::OperationInterrupted => UnansweredPrompt::Stopped,
+            InquireError::OperationCanceled | InquireError::OperationInterrupted => {
+                UnansweredPrompt::Stopped
+            }
             other => UnansweredPrompt::Unusable(other),
         }
     }
@@ -43,7 +45,9 @@ impl fmt::Display for PromptLine {
 
 /// Whether there is a person who can be asked: questions are written to stderr, and answers come from stdin.
 pub fn can_ask() -> bool {
-    stdin().is_terminal() && stderr().is_terminal() && std::env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb")
+    stdin().is_terminal()
+        && stderr().is_terminal()
+        && std::env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb")
 }
 
 fn render_config<'a>() -> RenderConfig<'a> {
@@ -54,12 +58,21 @@ fn render_config<'a>() -> RenderConfig<'a> {
 }
 
 fn lines(texts: impl IntoIterator<Item = String>) -> Vec<PromptLine> {
-    texts.into_iter().map(|text| PromptLine(escape_to_one_line(&text))).collect()
+    texts
+        .into_iter()
+        .map(|text| PromptLine(escape_to_one_line(&text)))
+        .collect()
 }
 
 /// Which of these; returns their places. `chosen` are those that are chosen at first.
-pub fn choose_many(question: &str, texts: impl IntoIterator<Item = String>, chosen: &[usize]) -> Result<Vec<usize>, UnansweredPrompt> {
-    let short = |picked: &[inquire::list_option::ListOption<&PromptLine>]| format!("{} chosen", picked.len());
+pub fn choose_many(
+    question: &str,
+    texts: impl IntoIterator<Item = String>,
+    chosen: &[usize],
+) -> Result<Vec<usize>, UnansweredPrompt> {
+    let short = |picked: &[inquire::list_option::ListOption<&PromptLine>]| {
+        format!("{} chosen", picked.len())
+    };
     let picked = MultiSelect::new(question, lines(texts))
         .with_default(chosen)
         .with_page_size(PAGE)
@@ -72,7 +85,10 @@ pub fn choose_many(question: &str, texts: impl IntoIterator<Item = String>, chos
 }
 
 /// Which one of these; returns its place. The first is where it begins.
-pub fn choose_one(question: &str, texts: impl IntoIterator<Item = String>) -> Result<usize, UnansweredPrompt> {
+pub fn choose_one(
+    question: &str,
+    texts: impl IntoIterator<Item = String>,
+) -> Result<usize, UnansweredPrompt> {
     let picked = Select::new(question, lines(texts))
         .without_filtering()
         .with_help_message("↑↓ move, enter choose, Ctrl-C leaves all as it is")
@@ -84,5 +100,8 @@ pub fn choose_one(question: &str, texts: impl IntoIterator<Item = String>) -> Re
 /// Yes or no; enter alone is `usual`.
 pub fn confirm(question: &str, usual: bool) -> Result<bool, UnansweredPrompt> {
     let question = escape_to_one_line(question);
-    Ok(Confirm::new(&question).with_default(usual).with_render_config(render_config()).prompt()?)
+    Ok(Confirm::new(&question)
+        .with_default(usual)
+        .with_render_config(render_config())
+        .prompt()?)
 }

@@ -9,7 +9,10 @@ use super::result_output;
 /// # Errors
 /// Where nobody does.
 pub fn write_line(text: &str) -> io::Result<()> {
-    result_output::write(&mut anstream::stdout().lock(), format!("{text}\n").as_bytes())
+    result_output::write(
+        &mut anstream::stdout().lock(),
+        format!("{text}\n").as_bytes(),
+    )
 }
 
 /// Whether whoever read our output went away, which writing would only tell with the next line.
@@ -17,6 +20,10 @@ pub fn is_gone() -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let out = io::stdout();
     let mut fds = [PollFd::new(&out, PollFlags::empty())];
-    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-    poll(&mut fds, Some(&at_once)).is_ok() && fds[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
+    let at_once = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    poll(&mut fds, Some(&at_once)).is_ok()
+        && fds[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
 }

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 
 use super::amounts::grouped;
 use watchdog_facts::display::escape_to_one_line;
-use watchdog_store::measures::{ABORT_WINDOW, AbortCounts, CompletedSpec, MeasureSummary, Spread, measure};
+use watchdog_store::measures::{
+    ABORT_WINDOW, AbortCounts, CompletedSpec, MeasureSummary, Spread, measure,
+};
 use watchdog_store::tally::{CounterSums, word};
 
 /// Rows of a list; the others are one row.
@@ -25,7 +27,11 @@ pub struct ReportSection {
 }
 
 /// All sections. Bars have at most `room` columns.
-pub fn sections(sums: &CounterSums, completed: &[CompletedSpec], room: usize) -> Vec<ReportSection> {
+pub fn sections(
+    sums: &CounterSums,
+    completed: &[CompletedSpec],
+    room: usize,
+) -> Vec<ReportSection> {
     let found = MeasureSummary::new(sums, completed);
     vec![
         aborts(&found, room),
@@ -38,31 +44,69 @@ pub fn sections(sums: &CounterSums, completed: &[CompletedSpec], room: usize) ->
     ]
 }
 
-fn section(name: &str, figure: &str, meaning: impl Into<String>, rows: Vec<String>) -> ReportSection {
-    ReportSection { head: format!("{name}: {figure}"), meaning: meaning.into(), rows }
+fn section(
+    name: &str,
+    figure: &str,
+    meaning: impl Into<String>,
+    rows: Vec<String>,
+) -> ReportSection {
+    ReportSection {
+        head: format!("{name}: {figure}"),
+        meaning: meaning.into(),
+        rows,
+    }
 }
 
 fn aborts(found: &MeasureSummary, room: usize) -> ReportSection {
-    let AbortCounts { total, went_on, in_new_session, held } = found.aborts;
+    let AbortCounts {
+        total,
+        went_on,
+        in_new_session,
+        held,
+    } = found.aborts;
     let figure = match (total, found.aborts.false_rate()) {
         (0, _) => "none".to_owned(),
         (_, None) => format!("{}, all undecided", grouped(total)),
-        (_, Some(rate)) => format!("{} of {} decided were false ({})", grouped(went_on), grouped(went_on + held), percent(rate)),
+        (_, Some(rate)) => format!(
+            "{} of {} decided were false ({})",
+            grouped(went_on),
+            grouped(went_on + held),
+            percent(rate)
+        ),
     };
     let days = ABORT_WINDOW.as_secs() / 86_400;
-    let mut meaning = format!("An abort ends work that is not complete; it was false where work went on within {days} days");
+    let mut meaning = format!(
+        "An abort ends work that is not complete; it was false where work went on within {days} days"
+    );
     if went_on > 0 {
         meaning.push_str(&format!(" ({} in a new session)", grouped(in_new_session)));
     }
     if found.aborts.undecided() > 0 {
-        meaning.push_str(&format!("; of {} nothing is known yet", grouped(found.aborts.undecided())));
+        meaning.push_str(&format!(
+            "; of {} nothing is known yet",
+            grouped(found.aborts.undecided())
+        ));
     }
-    let counts = found.aborts_by_why.iter().map(|(why, counts)| (why.clone(), counts.total)).collect();
-    section("Aborts", &figure, meaning + ".", list(&counts, room, "other"))
+    let counts = found
+        .aborts_by_why
+        .iter()
+        .map(|(why, counts)| (why.clone(), counts.total))
+        .collect();
+    section(
+        "Aborts",
+        &figure,
+        meaning + ".",
+        list(&counts, room, "other"),
+    )
 }
 
 fn timeouts(found: &MeasureSummary) -> ReportSection {
-    let figure = of(found.timeouts, found.sessions, found.timeout_rate(), "session");
+    let figure = of(
+        found.timeouts,
+        found.sessions,
+        found.timeout_rate(),
+        "session",
+    );
     section(
         "Timeouts",
         &figure,
@@ -75,31 +119,67 @@ fn rescues(found: &MeasureSummary) -> ReportSection {
     let (tried, kept) = found.rescues;
     let figure = match tried {
         0 => "none was tried".to_owned(),
-        _ => format!("{} of {} kept everything ({})", grouped(kept), grouped(tried), share(found.rescue_rate())),
+        _ => format!(
+            "{} of {} kept everything ({})",
+            grouped(kept),
+            grouped(tried),
+            share(found.rescue_rate())
+        ),
     };
-    section("Rescues", &figure, "A rescue succeeds where it makes commits, does not fail, and nothing is lost.", vec![])
+    section(
+        "Rescues",
+        &figure,
+        "A rescue succeeds where it makes commits, does not fail, and nothing is lost.",
+        vec![],
+    )
 }
 
 fn questions(found: &MeasureSummary, sums: &CounterSums) -> ReportSection {
-    let each = |per: Option<f64>, noun: &str| per.map_or_else(|| format!("unknown per {noun}"), |per| format!("{per:.2} per {noun}"));
+    let each = |per: Option<f64>, noun: &str| {
+        per.map_or_else(
+            || format!("unknown per {noun}"),
+            |per| format!("{per:.2} per {noun}"),
+        )
+    };
     let per_session = each(found.questions_per_session(), "session");
-    let figure = format!("{}; {per_session}, {}", grouped(found.all_questions()), each(found.questions_per_iteration(), "iteration"));
+    let figure = format!(
+        "{}; {per_session}, {}",
+        grouped(found.all_questions()),
+        each(found.questions_per_iteration(), "iteration")
+    );
     let with_questions = sums.of(measure::QUESTION_VERDICTS);
-    let reported_by = |count: u64| format!("told by {} of {}", grouped(count), counted(with_questions, "judgement"));
+    let reported_by = |count: u64| {
+        format!(
+            "told by {} of {}",
+            grouped(count),
+            counted(with_questions, "judgement")
+        )
+    };
     let tokens = match sums.of(word::QUESTION_TOKENS_REPORTED) {
         0 => "tokens not told".to_owned(),
         reported => {
-            let (read, written) = (grouped(sums.of(word::QUESTION_TOKENS_IN)), grouped(sums.of(word::QUESTION_TOKENS_OUT)));
-            format!("{read} tokens in, {written} out ({})", reported_by(reported))
+            let (read, written) = (
+                grouped(sums.of(word::QUESTION_TOKENS_IN)),
+                grouped(sums.of(word::QUESTION_TOKENS_OUT)),
+            );
+            format!(
+                "{read} tokens in, {written} out ({})",
+                reported_by(reported)
+            )
         }
     };
     let cost = match sums.question_cost_usd() {
         None => "cost not told".to_owned(),
-        Some(usd) => format!("${usd:.2} ({})", reported_by(sums.of(word::QUESTION_COST_REPORTED))),
+        Some(usd) => format!(
+            "${usd:.2} ({})",
+            reported_by(sums.of(word::QUESTION_COST_REPORTED))
+        ),
     };
     let meaning = match with_questions {
         0 => "Put to agents and models: probes, plans of rescues, judges.".to_owned(),
-        _ => format!("Put to agents and models: probes, plans of rescues, judges; {tokens}, {cost}."),
+        _ => {
+            format!("Put to agents and models: probes, plans of rescues, judges; {tokens}, {cost}.")
+        }
     };
     section("Questions", &figure, meaning, vec![])
 }
@@ -120,28 +200,55 @@ fn completions(found: &MeasureSummary, listed: usize) -> ReportSection {
     let mut rows = Vec::new();
     if found.completions > 0 {
         rows.push(spread("time", found.seconds, &rough_time));
-        rows.push(spread("cost", found.cost_micros, &|micros| format!("${:.2}", micros / 1e6)));
-        rows.push(spread("sessions", found.sessions_each, &|sessions| format!("{sessions:.0}")));
+        rows.push(spread("cost", found.cost_micros, &|micros| {
+            format!("${:.2}", micros / 1e6)
+        }));
+        rows.push(spread("sessions", found.sessions_each, &|sessions| {
+            format!("{sessions:.0}")
+        }));
     }
-    let meaning = "What the sessions of a spec took since its previous completion, or since they began.";
-    section("Completed specs", &grouped(found.completions), meaning, rows)
+    let meaning =
+        "What the sessions of a spec took since its previous completion, or since they began.";
+    section(
+        "Completed specs",
+        &grouped(found.completions),
+        meaning,
+        rows,
+    )
 }
 
 fn held_back(found: &MeasureSummary, room: usize) -> ReportSection {
-    let reasons: BTreeMap<String, u64> = found.held_back().into_iter().map(|(reason, count)| (reason.to_owned(), count)).collect();
+    let reasons: BTreeMap<String, u64> = found
+        .held_back()
+        .into_iter()
+        .map(|(reason, count)| (reason.to_owned(), count))
+        .collect();
     let total: u64 = reasons.values().sum();
-    let figure = format!("{} of {} not complete", grouped(total), counted(found.sessions + found.changes, "judgement"));
+    let figure = format!(
+        "{} of {} not complete",
+        grouped(total),
+        counted(found.sessions + found.changes, "judgement")
+    );
     let mut rows = list(&reasons, room, "further reasons");
     if !found.unmet.is_empty() {
         rows.push("  checks that were not met:".to_owned());
         rows.extend(list(&found.unmet, room, "further checks"));
     }
-    section("What held completions back", &figure, "Each session counts once, by the reason of its verdict.", rows)
+    section(
+        "What held completions back",
+        &figure,
+        "Each session counts once, by the reason of its verdict.",
+        rows,
+    )
 }
 
 fn strikes(found: &MeasureSummary, room: usize) -> ReportSection {
     let not_counted: u64 = found.no_strikes.values().sum();
-    let figure = format!("{} counted, {} not", grouped(found.strikes), grouped(not_counted));
+    let figure = format!(
+        "{} counted, {} not",
+        grouped(found.strikes),
+        grouped(not_counted)
+    );
     section(
         "Strikes",
         &figure,
@@ -152,37 +259,72 @@ fn strikes(found: &MeasureSummary, room: usize) -> ReportSection {
 
 /// The largest counts with bars, then one row for all others.
 fn list(counts: &BTreeMap<String, u64>, room: usize, others: &str) -> Vec<String> {
-    let mut sorted: Vec<(&str, u64)> =
-        counts.iter().filter(|(_, count)| **count > 0).map(|(name, count)| (name.as_str(), *count)).collect();
+    let mut sorted: Vec<(&str, u64)> = counts
+        .iter()
+        .filter(|(_, count)| **count > 0)
+        .map(|(name, count)| (name.as_str(), *count))
+        .collect();
     sorted.sort_by_key(|(name, count)| (name.is_empty(), std::cmp::Reverse(*count)));
-    let named = if sorted.len() > ROWS { ROWS - 1 } else { sorted.len() };
+    let named = if sorted.len() > ROWS {
+        ROWS - 1
+    } else {
+        sorted.len()
+    };
     let rest = sorted.split_off(named);
-    let mut rows: Vec<(String, u64)> =
-        sorted.into_iter().map(|(name, count)| (if name.is_empty() { others } else { name }.to_owned(), count)).collect();
+    let mut rows: Vec<(String, u64)> = sorted
+        .into_iter()
+        .map(|(name, count)| {
+            (
+                if name.is_empty() { others } else { name }.to_owned(),
+                count,
+            )
+        })
+        .collect();
     if !rest.is_empty() {
-        rows.push((format!("{} {others}", rest.len()), rest.iter().map(|(_, count)| count).sum()));
+        rows.push((
+            format!("{} {others}", rest.len()),
+            rest.iter().map(|(_, count)| count).sum(),
+        ));
     }
     let most = rows.iter().map(|(_, count)| *count).max().unwrap_or(0);
     let row = |(name, count): (String, u64)| {
-        let line = format!("  {:<NAME$}  {:>7}  {}", escape_to_one_line(&shortened(&name)), grouped(count), bar(count, count, most, room));
+        let line = format!(
+            "  {:<NAME$}  {:>7}  {}",
+            escape_to_one_line(&shortened(&name)),
+            grouped(count),
+            bar(count, count, most, room)
+        );
         line.trim_end().to_owned()
     };
     rows.into_iter().map(row).collect()
 }
 
 fn shortened(name: &str) -> String {
-    if name.chars().count() <= NAME { name.to_owned() } else { name.chars().take(NAME - 1).chain(['…']).collect() }
+    if name.chars().count() <= NAME {
+        name.to_owned()
+    } else {
+        name.chars().take(NAME - 1).chain(['…']).collect()
+    }
 }
 
 fn of(part: u64, all: u64, rate: Option<f64>, noun: &str) -> String {
     match all {
         0 => format!("no {noun} was judged"),
-        _ => format!("{} of {} ({})", grouped(part), counted(all, noun), share(rate)),
+        _ => format!(
+            "{} of {} ({})",
+            grouped(part),
+            counted(all, noun),
+            share(rate)
+        ),
     }
 }
 
 fn counted(count: u64, noun: &str) -> String {
-    format!("{} {noun}{}", grouped(count), if count == 1 { "" } else { "s" })
+    format!(
+        "{} {noun}{}",
+        grouped(count),
+        if count == 1 { "" } else { "s" }
+    )
 }
 
 fn share(rate: Option<f64>) -> String {
@@ -216,7 +358,10 @@ pub fn bar(all: u64, done: u64, most: u64, room: usize) -> String {
     let wide = u64::try_from(room).unwrap_or(0);
     let columns = |count: u64| u128::from(count) * u128::from(wide) / u128::from(most.max(1));
     let whole = usize::try_from(columns(all)).unwrap_or(room).max(1);
-    let first = usize::try_from(columns(done)).unwrap_or(room).min(whole).max(usize::from(done == all));
+    let first = usize::try_from(columns(done))
+        .unwrap_or(room)
+        .min(whole)
+        .max(usize::from(done == all));
     format!("{}{}", "#".repeat(first), ".".repeat(whole - first))
 }
 
@@ -228,12 +373,29 @@ mod tests {
     use super::*;
 
     fn sums(counts: &[(&str, u64)]) -> CounterSums {
-        serde_json::from_value(counts.iter().map(|(word, count)| ((*word).to_owned(), json!(count))).collect()).unwrap()
+        serde_json::from_value(
+            counts
+                .iter()
+                .map(|(word, count)| ((*word).to_owned(), json!(count)))
+                .collect(),
+        )
+        .unwrap()
     }
 
     fn shown(counts: &[(&str, u64)], completed: &[CompletedSpec]) -> String {
-        let text = |section: ReportSection| [vec![section.head, format!("  {}", section.meaning)], section.rows].concat().join("\n");
-        sections(&sums(counts), completed, 20).into_iter().map(text).collect::<Vec<_>>().join("\n")
+        let text = |section: ReportSection| {
+            [
+                vec![section.head, format!("  {}", section.meaning)],
+                section.rows,
+            ]
+            .concat()
+            .join("\n")
+        };
+        sections(&sums(counts), completed, 20)
+            .into_iter()
+            .map(text)
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 
     #[test]
@@ -306,7 +468,13 @@ mod tests {
     #[test]
     fn nothing_counted_is_said_in_words() {
         let text = shown(&[], &[]);
-        for said in ["Aborts: none", "no session was judged", "none was tried", "unknown per session", "Completed specs: 0"] {
+        for said in [
+            "Aborts: none",
+            "no session was judged",
+            "none was tried",
+            "unknown per session",
+            "Completed specs: 0",
+        ] {
             assert!(text.contains(said), "{said}: {text}");
         }
         assert!(!text.contains('%') && !text.contains("NaN"), "{text}");
@@ -314,9 +482,14 @@ mod tests {
 
     #[test]
     fn a_time_is_shown_as_roughly_as_it_is_long() {
-        for (seconds, shown) in
-            [(0.0, "0 s"), (89.0, "89 s"), (90.0, "2 min"), (5_399.0, "90 min"), (11_101.0, "3 h 05 min"), (90_000.0, "25 h 00 min")]
-        {
+        for (seconds, shown) in [
+            (0.0, "0 s"),
+            (89.0, "89 s"),
+            (90.0, "2 min"),
+            (5_399.0, "90 min"),
+            (11_101.0, "3 h 05 min"),
+            (90_000.0, "25 h 00 min"),
+        ] {
             assert_eq!(rough_time(seconds), shown, "{seconds}");
         }
     }
@@ -337,7 +510,11 @@ mod tests {
             (5, 5, 10, 0, ""),
             (u64::MAX, 0, u64::MAX, 8, "........"),
         ] {
-            assert_eq!(bar(all, complete, most, room), expected, "{all} {complete} {most} {room}");
+            assert_eq!(
+                bar(all, complete, most, room),
+                expected,
+                "{all} {complete} {most} {room}"
+            );
         }
     }
 }

@@ -25,7 +25,10 @@ pub fn write(out: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
 /// Remembers a failure to write the result, unless the reader went away.
 pub fn note(error: &io::Error) {
     if error.kind() != ErrorKind::BrokenPipe {
-        FAILED.lock().expect("mutex poisoned").get_or_insert_with(|| error.to_string());
+        FAILED
+            .lock()
+            .expect("mutex poisoned")
+            .get_or_insert_with(|| error.to_string());
     }
 }
 
@@ -36,7 +39,9 @@ pub fn failure() -> Option<CommandFailure> {
         code: Status::Error.exit_code(),
         reason: "output_error",
         message: format!("failed to write the result to stdout: {why}"),
-        hint: Some("make room where stdout goes, or send it elsewhere, and run the command again".into()),
+        hint: Some(
+            "make room where stdout goes, or send it elsewhere, and run the command again".into(),
+        ),
         known: None,
     })
 }

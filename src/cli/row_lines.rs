@@ -24,8 +24,23 @@ pub fn others<'a>(terminal: &CommandTerminal, worktrees: impl ExactSizeIterator<
     if count == 0 {
         return;
     }
-    let name = |path: &Path| escape_to_one_line(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy());
+    let name = |path: &Path| {
+        escape_to_one_line(
+            &path
+                .file_name()
+                .unwrap_or(path.as_os_str())
+                .to_string_lossy(),
+        )
+    };
     let names: Vec<String> = worktrees.take(NAMED).map(name).collect();
-    let more = if count > names.len() { format!(" and {} more; -v lists them", count - names.len()) } else { String::new() };
-    terminal.gist(&format!("  the same in {} of this repository: {}{more}", plural(count as u64, "other worktree"), names.join(", ")));
+    let more = if count > names.len() {
+        format!(" and {} more; -v lists them", count - names.len())
+    } else {
+        String::new()
+    };
+    terminal.gist(&format!(
+        "  the same in {} of this repository: {}{more}",
+        plural(count as u64, "other worktree"),
+        names.join(", ")
+    ));
 }

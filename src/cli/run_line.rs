@@ -48,12 +48,22 @@ struct LineState {
 impl RunLine {
     /// Begins, where stderr is a terminal that can be drawn on, and neither a program nor the log has it.
     pub fn start(terminal: &CommandTerminal) -> Option<Self> {
-        if terminal.is_quiet() || terminal.json || LevelFilter::current() != LevelFilter::OFF || !TerminalFrame::can_be_drawn() {
+        if terminal.is_quiet()
+            || terminal.json
+            || LevelFilter::current() != LevelFilter::OFF
+            || !TerminalFrame::can_be_drawn()
+        {
             return None;
         }
-        let line = Arc::new(DrawnLine { state: Mutex::default(), ended: Condvar::new() });
+        let line = Arc::new(DrawnLine {
+            state: Mutex::default(),
+            ended: Condvar::new(),
+        });
         let drawing = Arc::clone(&line);
-        std::thread::Builder::new().name("line".into()).spawn(move || drawing.keep_drawing()).ok()?;
+        std::thread::Builder::new()
+            .name("line".into())
+            .spawn(move || drawing.keep_drawing())
+            .ok()?;
         Some(RunLine(line))
     }
 
@@ -75,7 +85,9 @@ impl RunLine {
 
     /// Has the line erased before the terminal stops us (Ctrl-Z). Must be called inside the runtime.
     pub fn vanish_when_stopped(&self) {
-        let Ok(mut stops) = signal(SignalKind::from_raw(Signal::TSTP.as_raw())) else { return };
+        let Ok(mut stops) = signal(SignalKind::from_raw(Signal::TSTP.as_raw())) else {
+            return;
+        };
         let line = Arc::clone(&self.0);
         tokio::spawn(async move {
             while stops.recv().await.is_some() {
@@ -109,7 +121,11 @@ impl DrawnLine {
         let mut state = self.state();
         while !state.over {
             state.draw(now());
-            state = self.ended.wait_timeout(state, TICK).unwrap_or_else(PoisonError::into_inner).0;
+            state = self
+                .ended
+                .wait_timeout(state, TICK)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
         }
     }
 }
@@ -139,7 +155,13 @@ impl LineState {
     }
 
     fn draw(&mut self, at: Timestamp) {
-        let Some(phase) = self.phase.as_ref().filter(|_| !self.over && self.passed.leaves_room()) else { return };
+        let Some(phase) = self
+            .phase
+            .as_ref()
+            .filter(|_| !self.over && self.passed.leaves_room())
+        else {
+            return;
+        };
         let text = line(phase, at);
         if !TerminalFrame::may_be_drawn() {
             // Whoever has the terminal now draws on it: what stands there is not ours to touch.
@@ -157,7 +179,9 @@ impl LineState {
 /// What is shown. Nothing in it steers a terminal.
 fn line(phase: &RunPhase, at: Timestamp) -> String {
     match phase {
-        RunPhase::Session { since, limit, tap } => session_line(elapsed(*since, at), *limit, &tap.view()),
+        RunPhase::Session { since, limit, tap } => {
+            session_line(elapsed(*since, at), *limit, &tap.view())
+        }
         RunPhase::Judging(since) => format!("{} · judging", clock(elapsed(*since, at))),
     }
 }
@@ -168,9 +192,15 @@ fn elapsed(since: Timestamp, at: Timestamp) -> Duration {
 
 /// The clock, the limit, the tool that works, and the last line that was said.
 fn session_line(elapsed: Duration, limit: Option<Duration>, session: &SessionView) -> String {
-    let of = limit.map(|limit| format!(" of {}", clock(limit))).unwrap_or_default();
+    let of = limit
+        .map(|limit| format!(" of {}", clock(limit)))
+        .unwrap_or_default();
     let tool = session.calls.last().map(String::as_str).unwrap_or_default();
-    progress_line([format!("{}{of}", clock(elapsed)), escape_to_one_line(tool.trim()), escape_to_one_line(session.last_line.trim())])
+    progress_line([
+        format!("{}{of}", clock(elapsed)),
+        escape_to_one_line(tool.trim()),
+        escape_to_one_line(session.last_line.trim()),
+    ])
 }
 
 #[cfg(test)]
@@ -186,11 +216,27 @@ mod tests {
         };
         let (elapsed, limit) = (Duration::from_secs(723), Some(Duration::from_secs(1800)));
         for (limit, session, shown) in [
-            (limit, said("editing src/main.rs", &[]), "12:03 of 30:00 · editing src/main.rs"),
-            (None, said("editing src/main.rs", &[]), "12:03 · editing src/main.rs"),
-            (None, said("now the tests", &["Read", "Bash"]), "12:03 · Bash · now the tests"),
+            (
+                limit,
+                said("editing src/main.rs", &[]),
+                "12:03 of 30:00 · editing src/main.rs",
+            ),
+            (
+                None,
+                said("editing src/main.rs", &[]),
+                "12:03 · editing src/main.rs",
+            ),
+            (
+                None,
+                said("now the tests", &["Read", "Bash"]),
+                "12:03 · Bash · now the tests",
+            ),
             (limit, said("  ", &[]), "12:03 of 30:00"),
-            (None, said("\x1b[2Ja\rb", &["\x07"]), "12:03 · \\x07 · \\x1b[2Ja\\rb"),
+            (
+                None,
+                said("\x1b[2Ja\rb", &["\x07"]),
+                "12:03 · \\x07 · \\x1b[2Ja\\rb",
+            ),
         ] {
             assert_eq!(session_line(elapsed, limit, &session), shown);
         }

@@ -29,9 +29,21 @@ impl<const N: usize> TableColumns<N> {
     /// A table for these rows, whose texts are fit for a terminal already.
     pub fn new(heads: [&str; N], right: &'static [usize], rows: &[[String; N]]) -> Self {
         let heads = heads.map(str::to_owned);
-        let width = |at: usize| rows.iter().chain([&heads]).map(|row| row[at].width()).max().unwrap_or(0).min(WIDEST);
+        let width = |at: usize| {
+            rows.iter()
+                .chain([&heads])
+                .map(|row| row[at].width())
+                .max()
+                .unwrap_or(0)
+                .min(WIDEST)
+        };
         let widths = std::array::from_fn(width);
-        TableColumns { heads, right, widths, room: None }
+        TableColumns {
+            heads,
+            right,
+            widths,
+            room: None,
+        }
     }
 
     /// The same table for lines of at most this width: the last column loses the middle of what is too long. `None` cuts nothing.
@@ -48,14 +60,25 @@ impl<const N: usize> TableColumns<N> {
     pub fn line(&self, row: &[String; N], first: Style) -> String {
         let mut line = String::new();
         // Cells that are wider than their columns push the last one to the right.
-        let before: usize = row.iter().zip(self.widths).take(N - 1).map(|(cell, width)| cell.width().max(width) + 2).sum();
+        let before: usize = row
+            .iter()
+            .zip(self.widths)
+            .take(N - 1)
+            .map(|(cell, width)| cell.width().max(width) + 2)
+            .sum();
         for (at, cell) in row.iter().enumerate() {
             let cell = match self.room {
-                Some(room) if at == N - 1 => &without_middle(cell, room.saturating_sub(before).max(NARROWEST)),
+                Some(room) if at == N - 1 => {
+                    &without_middle(cell, room.saturating_sub(before).max(NARROWEST))
+                }
                 _ => cell,
             };
             let pad = " ".repeat(self.widths[at].saturating_sub(cell.width()));
-            let (before, after) = if self.right.contains(&at) { (pad.as_str(), "") } else { ("", pad.as_str()) };
+            let (before, after) = if self.right.contains(&at) {
+                (pad.as_str(), "")
+            } else {
+                ("", pad.as_str())
+            };
             match at {
                 0 => line.push_str(&format!("{first}{before}{cell}{first:#}{after}")),
                 _ => line.push_str(&format!("  {before}{cell}{after}")),
@@ -75,13 +98,25 @@ pub fn terminal_width() -> Option<usize> {
 /// A path for a person: in a terminal the home folder is `~`.
 pub fn shown_path(path: &str) -> String {
     let home = std::env::var_os("HOME").filter(|home| stdout().is_terminal() && !home.is_empty());
-    escape_to_one_line(&home.and_then(|home| below_home(path, Path::new(&home))).unwrap_or_else(|| path.to_owned()))
+    escape_to_one_line(
+        &home
+            .and_then(|home| below_home(path, Path::new(&home)))
+            .unwrap_or_else(|| path.to_owned()),
+    )
 }
 
 /// A path below the home folder, with `~` for that.
 pub fn below_home(path: &str, home: &Path) -> Option<String> {
-    let rest = Path::new(path).strip_prefix(home).ok()?.display().to_string();
-    Some(if rest.is_empty() { "~".into() } else { format!("~/{rest}") })
+    let rest = Path::new(path)
+        .strip_prefix(home)
+        .ok()?
+        .display()
+        .to_string();
+    Some(if rest.is_empty() {
+        "~".into()
+    } else {
+        format!("~/{rest}")
+    })
 }
 
 /// A text of at most `room` columns: where it is longer, an ellipsis stands for its middle, since paths differ at their ends.
@@ -100,8 +135,16 @@ pub fn without_middle(text: &str, room: usize) -> String {
             })
             .collect::<Vec<char>>()
     };
-    let end: String = fitting(&mut text.chars().rev(), back).into_iter().rev().collect();
-    format!("{}…{end}", fitting(&mut text.chars(), front).into_iter().collect::<String>())
+    let end: String = fitting(&mut text.chars().rev(), back)
+        .into_iter()
+        .rev()
+        .collect();
+    format!(
+        "{}…{end}",
+        fitting(&mut text.chars(), front)
+            .into_iter()
+            .collect::<String>()
+    )
 }
 
 /// How a status is shown; dimmed where there is none.
@@ -110,7 +153,9 @@ pub fn style_of(status: Option<Status>) -> Style {
         None => return Style::new().dimmed(),
         Some(Status::Complete) => AnsiColor::Green,
         Some(Status::Incomplete | Status::Waiting) => AnsiColor::Yellow,
-        Some(Status::Review | Status::Timeout | Status::Stopped | Status::Failed | Status::Error) => AnsiColor::Red,
+        Some(
+            Status::Review | Status::Timeout | Status::Stopped | Status::Failed | Status::Error,
+        ) => AnsiColor::Red,
     };
     Style::new().bold().fg_color(Some(colour.into()))
 }
@@ -123,31 +168,59 @@ mod tests {
     fn columns_stand_below_each_other_and_numbers_to_the_right() {
         let rows = [["a", "7", "x"], ["long", "1000", ""]].map(|row| row.map(str::to_owned));
         let table = TableColumns::new(["NAME", "N", "REST"], &[1], &rows);
-        let lines: Vec<String> = rows.iter().map(|row| table.line(row, Style::new())).collect();
+        let lines: Vec<String> = rows
+            .iter()
+            .map(|row| table.line(row, Style::new()))
+            .collect();
         assert_eq!(lines, ["a        7  x", "long  1000"]);
     }
 
     #[test]
     fn characters_that_take_two_columns_are_counted_as_two() {
-        let rows = [["日本", "x"], ["e\u{301}t", "y"], ["plain", "z"]].map(|row| row.map(str::to_owned));
+        let rows =
+            [["日本", "x"], ["e\u{301}t", "y"], ["plain", "z"]].map(|row| row.map(str::to_owned));
         let table = TableColumns::new(["", ""], &[], &rows);
-        let lines: Vec<String> = rows.iter().map(|row| table.line(row, Style::new())).collect();
+        let lines: Vec<String> = rows
+            .iter()
+            .map(|row| table.line(row, Style::new()))
+            .collect();
         assert_eq!(lines, ["日本   x", "e\u{301}t     y", "plain  z"]);
     }
 
     #[test]
     fn the_last_column_loses_its_middle_where_the_terminal_has_no_room() {
-        let rows = [["complete", "/home/me/projects/shop/worktrees/checkout"], ["error", "/日本日本日本日本日本/shop"]]
-            .map(|row| row.map(str::to_owned));
+        let rows = [
+            ["complete", "/home/me/projects/shop/worktrees/checkout"],
+            ["error", "/日本日本日本日本日本/shop"],
+        ]
+        .map(|row| row.map(str::to_owned));
         let said = |room| {
             let table = TableColumns::new(["STATUS", "WORKTREE"], &[], &rows).within(room);
-            rows.iter().map(|row| table.line(row, Style::new())).collect::<Vec<_>>()
+            rows.iter()
+                .map(|row| table.line(row, Style::new()))
+                .collect::<Vec<_>>()
         };
-        assert_eq!(said(None)[0], "complete  /home/me/projects/shop/worktrees/checkout");
+        assert_eq!(
+            said(None)[0],
+            "complete  /home/me/projects/shop/worktrees/checkout"
+        );
         assert_eq!(said(Some(80)), said(None));
-        assert_eq!(said(Some(30)), ["complete  /home/me/…s/checkout", "error     /日本日本…日本/shop"]);
-        assert_eq!(said(Some(30)).iter().map(|line| line.width()).max(), Some(30));
-        assert_eq!(said(Some(3))[0].width(), 10 + NARROWEST, "something of a path is always shown");
+        assert_eq!(
+            said(Some(30)),
+            [
+                "complete  /home/me/…s/checkout",
+                "error     /日本日本…日本/shop"
+            ]
+        );
+        assert_eq!(
+            said(Some(30)).iter().map(|line| line.width()).max(),
+            Some(30)
+        );
+        assert_eq!(
+            said(Some(3))[0].width(),
+            10 + NARROWEST,
+            "something of a path is always shown"
+        );
     }
 
     #[test]

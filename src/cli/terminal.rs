@@ -39,7 +39,11 @@ impl CommandTerminal {
             ColorWhen::Always => anstream::ColorChoice::Always.write_global(),
             ColorWhen::Never => anstream::ColorChoice::Never.write_global(),
         }
-        CommandTerminal { json: global.json, quiet: global.quiet, verbose: global.verbose > 0 }
+        CommandTerminal {
+            json: global.json,
+            quiet: global.quiet,
+            verbose: global.verbose > 0,
+        }
     }
 
     /// Whether nothing but the result is wanted.
@@ -53,7 +57,10 @@ impl CommandTerminal {
             return;
         }
         // Remembered where it fails: the program ends with an error then.
-        let _ = result_output::write(&mut anstream::stdout().lock(), format!("{text}\n").as_bytes());
+        let _ = result_output::write(
+            &mut anstream::stdout().lock(),
+            format!("{text}\n").as_bytes(),
+        );
     }
 
     /// A sentence of the result on stdout, broken between words where that is a terminal.
@@ -72,7 +79,9 @@ impl CommandTerminal {
     /// The same, with the lines below the first set in by so many columns.
     pub fn hung(&self, text: &str, hang: usize) {
         let room = terminal_width();
-        text.lines().flat_map(|line| fitted(line, room, hang)).for_each(|line| self.line(&line));
+        text.lines()
+            .flat_map(|line| fitted(line, room, hang))
+            .for_each(|line| self.line(&line));
     }
 
     /// A JSON value on stdout, on one line.
@@ -81,7 +90,10 @@ impl CommandTerminal {
         if held_back::keep(&line) {
             return;
         }
-        let _ = result_output::write(&mut io::stdout().lock(), format!("{}\n", harmless(line)).as_bytes());
+        let _ = result_output::write(
+            &mut io::stdout().lock(),
+            format!("{}\n", harmless(line)).as_bytes(),
+        );
     }
 
     /// A JSON value on one line, fit for a terminal.
@@ -106,7 +118,10 @@ impl CommandTerminal {
         let terminal = *self;
         Arc::new(move |text: &str| {
             let dim = Style::new().dimmed();
-            terminal.tell(&format!("{dim}watchdog: {}{dim:#}", escape_for_display(text)));
+            terminal.tell(&format!(
+                "{dim}watchdog: {}{dim:#}",
+                escape_for_display(text)
+            ));
         })
     }
 
@@ -116,7 +131,11 @@ impl CommandTerminal {
             return self.value(&judgement.to_json());
         }
         for line in verdict_lines(judgement) {
-            if to_stderr || judgement.verdict.reason == Reason::ConfigError { self.complain(&line) } else { self.sentence(&line) }
+            if to_stderr || judgement.verdict.reason == Reason::ConfigError {
+                self.complain(&line)
+            } else {
+                self.sentence(&line)
+            }
         }
     }
 }
@@ -130,8 +149,15 @@ impl CommandTerminal {
         let verdict = &judgement.verdict;
         let bold = style_of(Some(verdict.status()));
         let time = jiff::Zoned::now().strftime("%H:%M:%S");
-        let (worktree, message) = (escape_to_one_line(&judgement.worktree), escape_to_one_line(&verdict.message));
-        format!("{time}  {bold}{:<10}{bold:#}  {worktree}  {}: {message}", verdict.status().as_str(), verdict.reason.as_str())
+        let (worktree, message) = (
+            escape_to_one_line(&judgement.worktree),
+            escape_to_one_line(&verdict.message),
+        );
+        format!(
+            "{time}  {bold}{:<10}{bold:#}  {worktree}  {}: {message}",
+            verdict.status().as_str(),
+            verdict.reason.as_str()
+        )
     }
 }
 
@@ -153,8 +179,13 @@ fn to_stderr(text: &str) {
     if held_back::keep(text) {
         return;
     }
-    let room = rustix::termios::tcgetwinsize(io::stderr()).ok().map(|size| usize::from(size.ws_col));
-    let lines: Vec<String> = text.lines().flat_map(|line| fitted(line, room, hang_of(line))).collect();
+    let room = rustix::termios::tcgetwinsize(io::stderr())
+        .ok()
+        .map(|size| usize::from(size.ws_col));
+    let lines: Vec<String> = text
+        .lines()
+        .flat_map(|line| fitted(line, room, hang_of(line)))
+        .collect();
     let text = lines.join("\n");
     let line = match AutoStream::choice(&io::stderr()) {
         ColorChoice::Never => format!("{}\n", anstream::adapter::strip_str(&text)),
@@ -193,48 +224,104 @@ fn verdict_lines(judgement: &Judgement) -> Vec<String> {
     )];
     if let Some(commits) = &verdict.commits {
         for commit in commits.listed.iter().take(10) {
-            let imported = if commit.origin == watchdog_facts::evidence::CommitOrigin::Imported { " (imported)" } else { "" };
+            let imported = if commit.origin == watchdog_facts::evidence::CommitOrigin::Imported {
+                " (imported)"
+            } else {
+                ""
+            };
             let id: String = commit.id.chars().take(10).collect();
-            lines.push(format!("  {id} {}{imported}", escape_for_display(&commit.subject)));
+            lines.push(format!(
+                "  {id} {}{imported}",
+                escape_for_display(&commit.subject)
+            ));
         }
         if commits.listed.len() > 10 {
-            lines.push(format!("  and {} more", commits.new_commits.saturating_sub(10)));
+            lines.push(format!(
+                "  and {} more",
+                commits.new_commits.saturating_sub(10)
+            ));
         }
     }
     for check in &verdict.checks {
-        lines.push(format!("  check {}: {}", escape_for_display(&check.name), check.outcome.as_str()));
+        lines.push(format!(
+            "  check {}: {}",
+            escape_for_display(&check.name),
+            check.outcome.as_str()
+        ));
     }
     // A disputed verdict names them as its reason.
     if verdict.reason != Reason::Disputed {
-        lines.extend(verdict.helpers.iter().take(10).map(|helper| format!("  not in HEAD: {}", escape_for_display(helper))));
+        lines.extend(
+            verdict
+                .helpers
+                .iter()
+                .take(10)
+                .map(|helper| format!("  not in HEAD: {}", escape_for_display(helper))),
+        );
         if verdict.helpers.len() > 10 {
-            lines.push(format!("  not in HEAD: {} more", verdict.helpers.len() - 10));
+            lines.push(format!(
+                "  not in HEAD: {} more",
+                verdict.helpers.len() - 10
+            ));
         }
     }
     for left in verdict.left_out.iter().take(10) {
-        lines.push(format!("  left out: {} ({})", escape_for_display(&left.path), left.why));
+        lines.push(format!(
+            "  left out: {} ({})",
+            escape_for_display(&left.path),
+            left.why
+        ));
     }
     if verdict.left_out.len() > 10 {
         lines.push(format!("  left out: {} more", verdict.left_out.len() - 10));
     }
     for note in &verdict.degraded {
-        lines.push(format!("  note: {} ({})", escape_for_display(&note.detail), note.code));
+        lines.push(format!(
+            "  note: {} ({})",
+            escape_for_display(&note.detail),
+            note.code
+        ));
     }
-    for survivor in judgement.survivors.iter().filter(|survivor| survivor.still_runs) {
-        lines.push(format!("  still running: {}", escape_for_display(&survivor.shown)));
+    for survivor in judgement
+        .survivors
+        .iter()
+        .filter(|survivor| survivor.still_runs)
+    {
+        lines.push(format!(
+            "  still running: {}",
+            escape_for_display(&survivor.shown)
+        ));
     }
-    if let Some(log) = judgement.log.as_ref().filter(|_| verdict.status() != Status::Complete) {
+    if let Some(log) = judgement
+        .log
+        .as_ref()
+        .filter(|_| verdict.status() != Status::Complete)
+    {
         lines.push(format!("  log: {}", escape_for_display(log)));
     }
     if let Some(feedback) = &verdict.feedback {
         lines.push("  feedback:".to_string());
-        lines.extend(feedback.lines().take(20).map(|line| format!("    {}", escape_for_display(line))));
+        lines.extend(
+            feedback
+                .lines()
+                .take(20)
+                .map(|line| format!("    {}", escape_for_display(line))),
+        );
     }
     if let Some(at) = verdict.retry_at {
         lines.push(format!("  look again at {at:.0}"));
     }
-    if let Some(breaker) = judgement.breaker.as_ref().filter(|breaker| breaker.strikes > 0) {
-        lines.push(format!("  breaker: {}, {} of {} strikes", breaker.state.as_str(), breaker.strikes, breaker.limit));
+    if let Some(breaker) = judgement
+        .breaker
+        .as_ref()
+        .filter(|breaker| breaker.strikes > 0)
+    {
+        lines.push(format!(
+            "  breaker: {}, {} of {} strikes",
+            breaker.state.as_str(),
+            breaker.strikes,
+            breaker.limit
+        ));
     }
     lines
 }

@@ -45,7 +45,11 @@ impl TerminalFrame {
     pub fn erase(&mut self) {
         let rows = rows(&self.drawn, width());
         if rows > 0 {
-            let up = if rows > 1 { format!("\x1b[{}A", rows - 1) } else { String::new() };
+            let up = if rows > 1 {
+                format!("\x1b[{}A", rows - 1)
+            } else {
+                String::new()
+            };
             let _ = write!(stderr(), "\r{up}\x1b[J");
         }
         self.drawn.clear();
@@ -53,7 +57,10 @@ impl TerminalFrame {
 
     /// Draws these lines, each cut to the width, where nothing is drawn. Nothing in them may steer a terminal.
     pub fn draw(&mut self, lines: &[String]) {
-        let lines: Vec<String> = lines.iter().map(|line| cut(line, width().saturating_sub(MARGIN))).collect();
+        let lines: Vec<String> = lines
+            .iter()
+            .map(|line| cut(line, width().saturating_sub(MARGIN)))
+            .collect();
         self.drawn = lines.iter().map(|line| line.width()).collect();
         let _ = write!(stderr(), "{}", lines.join("\r\n"));
         let _ = stderr().flush();
@@ -105,7 +112,13 @@ mod tests {
 
     #[test]
     fn lines_that_a_narrower_terminal_wrapped_take_more_rows() {
-        for (drawn, width, expected) in [(&[][..], 80, 0), (&[77], 80, 1), (&[0], 80, 1), (&[77], 40, 2), (&[77, 10], 20, 5)] {
+        for (drawn, width, expected) in [
+            (&[][..], 80, 0),
+            (&[77], 80, 1),
+            (&[0], 80, 1),
+            (&[77], 40, 2),
+            (&[77, 10], 20, 5),
+        ] {
             assert_eq!(rows(drawn, width), expected, "{drawn:?} {width}");
         }
     }

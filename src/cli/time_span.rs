@@ -38,7 +38,11 @@ mod tests {
     fn a_beginning_is_a_time_span_or_an_instant() {
         assert_eq!(since("2h"), Ok(SinceTime::Ago(Duration::from_secs(7200))));
         for text in ["2026-03-04T05:06:07Z", "2026-03-04T07:06:07+02:00"] {
-            assert_eq!(since(text), Ok(SinceTime::At("2026-03-04T05:06:07Z".parse().unwrap())), "{text}");
+            assert_eq!(
+                since(text),
+                Ok(SinceTime::At("2026-03-04T05:06:07Z".parse().unwrap())),
+                "{text}"
+            );
         }
         for text in ["", "yesterday", "-5s", "2026-03-04", "2026-13-04T05:06:07Z"] {
             assert!(since(text).is_err(), "{text}");
@@ -47,9 +51,15 @@ mod tests {
 
     #[test]
     fn time_spans_are_read_with_and_without_a_unit() {
-        for (text, millis) in
-            [("90", 90_000), ("90s", 90_000), ("1.5", 1500), ("5m", 300_000), ("1h30m", 5_400_000), ("0", 0), ("250ms", 250)]
-        {
+        for (text, millis) in [
+            ("90", 90_000),
+            ("90s", 90_000),
+            ("1.5", 1500),
+            ("5m", 300_000),
+            ("1h30m", 5_400_000),
+            ("0", 0),
+            ("250ms", 250),
+        ] {
             assert_eq!(duration(text), Ok(Duration::from_millis(millis)), "{text}");
         }
         for text in ["", "-5", "soon", "-5s", "1e400", "NaN"] {

@@ -9,7 +9,10 @@ use watchdog_store::STORE_FORMAT;
 pub fn short() -> &'static str {
     static TEXT: LazyLock<String> = LazyLock::new(|| {
         let commit = option_env!("WATCHDOG_COMMIT").unwrap_or("commit unknown");
-        format!("{} ({commit}, store format {STORE_FORMAT})", env!("CARGO_PKG_VERSION"))
+        format!(
+            "{} ({commit}, store format {STORE_FORMAT})",
+            env!("CARGO_PKG_VERSION")
+        )
     });
     TEXT.as_str()
 }

@@ -26,12 +26,22 @@ struct PageState {
 }
 
 /// The page of a watch that begins now.
-pub fn watch_page(command_env: &CommandEnv, store: Arc<dyn LocalStore>, figures: Arc<WatchFigures>) -> MetricsPage {
-    let (state, home, began) = (command_env.state.clone(), command_env.claude_home.clone(), now());
+pub fn watch_page(
+    command_env: &CommandEnv,
+    store: Arc<dyn LocalStore>,
+    figures: Arc<WatchFigures>,
+) -> MetricsPage {
+    let (state, home, began) = (
+        command_env.state.clone(),
+        command_env.claude_home.clone(),
+        now(),
+    );
     let kept = Mutex::new(PageState::default());
     Arc::new(move || {
         // Whoever waits here has the page that another one just had made.
-        let mut kept = kept.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut kept = kept
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some((_, text)) = kept.last.as_ref().filter(|(at, _)| at.elapsed() < FRESH) {
             return Ok(text.clone());
         }
@@ -55,18 +65,45 @@ fn of_watch(counts: &WatchCounts, began: Timestamp) -> Vec<MetricSeries> {
     let counter = |name, help, amount| MetricSeries::counter(name, help).with(&[], count(amount));
     let gauge = |name, help, amount| MetricSeries::gauge(name, help).with(&[], count(amount));
     vec![
-        MetricSeries::gauge("watchdog_watch_start_timestamp_seconds", "When this watch began, in seconds since 1970.")
-            .with(&[], seconds(began)),
-        counter("watchdog_watch_scans_total", "Looks at single worktrees that this watch began.", counts.scans),
-        counter("watchdog_watch_judgements_total", "Judgements that this watch printed.", counts.judgements),
+        MetricSeries::gauge(
+            "watchdog_watch_start_timestamp_seconds",
+            "When this watch began, in seconds since 1970.",
+        )
+        .with(&[], seconds(began)),
+        counter(
+            "watchdog_watch_scans_total",
+            "Looks at single worktrees that this watch began.",
+            counts.scans,
+        ),
+        counter(
+            "watchdog_watch_judgements_total",
+            "Judgements that this watch printed.",
+            counts.judgements,
+        ),
         counter(
             "watchdog_watch_full_scans_total",
             "How often every worktree was looked at again: after dropped events, a suspend or a stop, and every five minutes.",
             counts.full_scans,
         ),
-        gauge("watchdog_watch_queue_length", "Worktrees that wait for a look.", counts.due),
-        gauge("watchdog_watch_scans_under_way", "Looks that are under way.", counts.under_way),
-        gauge("watchdog_watch_worktrees", "Worktrees that this watch watches.", counts.worktrees),
-        gauge("watchdog_watch_folders", "Folders that the system watches for this watch.", counts.folders),
+        gauge(
+            "watchdog_watch_queue_length",
+            "Worktrees that wait for a look.",
+            counts.due,
+        ),
+        gauge(
+            "watchdog_watch_scans_under_way",
+            "Looks that are under way.",
+            counts.under_way,
+        ),
+        gauge(
+            "watchdog_watch_worktrees",
+            "Worktrees that this watch watches.",
+            counts.worktrees,
+        ),
+        gauge(
+            "watchdog_watch_folders",
+            "Folders that the system watches for this watch.",
+            counts.folders,
+        ),
     ]
 }

@@ -21,7 +21,11 @@ pub fn wrapped(line: &str, room: usize, hang: usize) -> Vec<String> {
         let gap = usize::from(!is_empty);
         // What stands behind a command would be pasted with it.
         if !is_empty && (ends || columns(&current) + gap + columns(piece) > room) {
-            lines.push(std::mem::replace(&mut current, below.clone()).trim_end().to_owned());
+            lines.push(
+                std::mem::replace(&mut current, below.clone())
+                    .trim_end()
+                    .to_owned(),
+            );
             is_empty = true;
         }
         if !is_empty {
@@ -47,9 +51,15 @@ pub fn without_end(text: &str, room: usize) -> String {
             Some(c)
         })
         .collect();
-    let whole_words = fitting.rsplit_once(' ').map_or("", |(words, _)| words.trim_end());
+    let whole_words = fitting
+        .rsplit_once(' ')
+        .map_or("", |(words, _)| words.trim_end());
     // One long word, such as a path, says more in part than nothing does.
-    let kept = if whole_words.width() * 2 > room { whole_words } else { &fitting };
+    let kept = if whole_words.width() * 2 > room {
+        whole_words
+    } else {
+        &fitting
+    };
     format!("{}…", kept.trim_end_matches([' ', ',', ';', ':']))
 }
 
@@ -60,12 +70,23 @@ fn columns(text: &str) -> usize {
 
 /// The words between single blanks, and whether each is a command: all words of one are one piece, with what stands at it.
 fn pieces(text: &str) -> Vec<(&str, bool)> {
-    let commands: Vec<_> = commands_in(text).into_iter().map(|at| at.start..at.start + text[at].trim_end().len()).collect();
-    let blanks = text.match_indices(' ').map(|(at, _)| at).filter(|at| !commands.iter().any(|command| command.contains(at)));
+    let commands: Vec<_> = commands_in(text)
+        .into_iter()
+        .map(|at| at.start..at.start + text[at].trim_end().len())
+        .collect();
+    let blanks = text
+        .match_indices(' ')
+        .map(|(at, _)| at)
+        .filter(|at| !commands.iter().any(|command| command.contains(at)));
     let mut begin = 0;
     let pieces = blanks.chain([text.len()]).map(|end| {
         let piece = std::mem::replace(&mut begin, end + 1)..end;
-        (&text[piece.clone()], commands.iter().any(|command| piece.contains(&command.start)))
+        (
+            &text[piece.clone()],
+            commands
+                .iter()
+                .any(|command| piece.contains(&command.start)),
+        )
     });
     pieces.collect()
 }
@@ -95,8 +116,16 @@ mod tests {
             ("one two three four", 9, &["one two", "  three", "  four"]),
             ("  set in already", 10, &["  set in", "  already"]),
             ("日本 日本 日本", 9, &["日本 日本", "  日本"]),
-            ("a-word-that-is-too-long to break", 12, &["a-word-that-is-too-long", "  to break"]),
-            ("\x1b[1mreview\x1b[0m (x)", 10, &["\x1b[1mreview\x1b[0m (x)"]),
+            (
+                "a-word-that-is-too-long to break",
+                12,
+                &["a-word-that-is-too-long", "  to break"],
+            ),
+            (
+                "\x1b[1mreview\x1b[0m (x)",
+                10,
+                &["\x1b[1mreview\x1b[0m (x)"],
+            ),
         ] {
             assert_eq!(wrapped(line, room, 2), shown, "{line:?}");
         }
@@ -107,7 +136,12 @@ mod tests {
         let line = "the breaker is open; close it now with: watchdog -C '/a b' breaker --spec x reset; or wait";
         assert_eq!(
             wrapped(line, 30, 2),
-            ["the breaker is open; close it", "  now with:", "  watchdog -C '/a b' breaker --spec x reset;", "  or wait"]
+            [
+                "the breaker is open; close it",
+                "  now with:",
+                "  watchdog -C '/a b' breaker --spec x reset;",
+                "  or wait"
+            ]
         );
     }
 }

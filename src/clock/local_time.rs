@@ -7,7 +7,11 @@ use jiff::{Timestamp, Zoned};
 /// The time of day, and the date where it is not today's.
 pub fn local_time(at: Timestamp, now: &Zoned) -> String {
     let at = at.to_zoned(now.time_zone().clone());
-    if at.date() == now.date() { at.strftime("%H:%M").to_string() } else { at.strftime("%Y-%m-%d %H:%M").to_string() }
+    if at.date() == now.date() {
+        at.strftime("%H:%M").to_string()
+    } else {
+        at.strftime("%Y-%m-%d %H:%M").to_string()
+    }
 }
 
 /// A day as a heading: `Wednesday, 2026-03-04`.
@@ -22,7 +26,10 @@ mod tests {
     #[test]
     fn the_date_stands_only_where_it_is_another_day_in_that_zone() {
         let zone = jiff::tz::TimeZone::fixed(jiff::tz::offset(2));
-        let now = "2026-03-04T05:06:07Z".parse::<Timestamp>().unwrap().to_zoned(zone);
+        let now = "2026-03-04T05:06:07Z"
+            .parse::<Timestamp>()
+            .unwrap()
+            .to_zoned(zone);
         for (at, said) in [
             ("2026-03-04T12:30:00Z", "14:30"),
             ("2026-03-03T22:00:00Z", "00:00"),

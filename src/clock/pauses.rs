@@ -34,10 +34,16 @@ mod tests {
     #[test]
     fn pauses_grow_and_never_exceed_the_bound() {
         let long = Duration::from_secs(3600);
-        assert!(pause(1, long) >= Duration::from_millis(800) && pause(1, long) <= Duration::from_millis(1200));
+        assert!(
+            pause(1, long) >= Duration::from_millis(800)
+                && pause(1, long) <= Duration::from_millis(1200)
+        );
         assert!(pause(5, long) > pause(1, long));
         assert!(pause(u32::MAX, long) <= Duration::from_secs(360));
-        assert_eq!(pause(4, Duration::from_millis(10)), Duration::from_millis(10));
+        assert_eq!(
+            pause(4, Duration::from_millis(10)),
+            Duration::from_millis(10)
+        );
         assert_eq!(pause(3, Duration::ZERO), Duration::ZERO);
     }
 }

@@ -34,9 +34,15 @@ pub fn since(at: Timestamp) -> Duration {
 fn read_clocks() -> (Timestamp, SignedDuration) {
     // A year is more than anything adds to the hour.
     let last = Timestamp::MAX - (366 * 24).hours();
-    let wall = Timestamp::try_from(SystemTime::now()).unwrap_or(last).min(last);
-    let steady = SignedDuration::try_from(watchdog_system::time_since_boot()).unwrap_or(SignedDuration::MAX);
-    SETTINGS.lock().unwrap_or_else(PoisonError::into_inner).note(wall, steady);
+    let wall = Timestamp::try_from(SystemTime::now())
+        .unwrap_or(last)
+        .min(last);
+    let steady =
+        SignedDuration::try_from(watchdog_system::time_since_boot()).unwrap_or(SignedDuration::MAX);
+    SETTINGS
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .note(wall, steady);
     (wall, steady)
 }
 
@@ -46,7 +52,11 @@ struct ClockSettings(Vec<(SignedDuration, SignedDuration)>);
 impl ClockSettings {
     fn note(&mut self, wall: Timestamp, steady: SignedDuration) {
         let offset = wall.as_duration().saturating_sub(steady);
-        if self.0.last().is_none_or(|(_, last)| offset.saturating_sub(*last).abs() > JUMP) {
+        if self
+            .0
+            .last()
+            .is_none_or(|(_, last)| offset.saturating_sub(*last).abs() > JUMP)
+        {
             if self.0.len() == REMEMBERED {
                 self.0.remove(0);
             }
@@ -62,10 +72,18 @@ impl ClockSettings {
         let shows = |seen: SignedDuration, end: SignedDuration, offset| {
             (seen.saturating_sub(JUMP)..=end.saturating_add(JUMP)).contains(&by(offset))
         };
-        let within = self.0.iter().zip(ends).filter(|((seen, offset), end)| shows(*seen, *end, *offset)).last();
+        let within = self
+            .0
+            .iter()
+            .zip(ends)
+            .filter(|((seen, offset), end)| shows(*seen, *end, *offset))
+            .last();
         // An hour that the clock never showed is before all settings, or still to come.
         let latest = self.0.last().filter(|(seen, offset)| by(*offset) >= *seen);
-        let setting = within.map(|(setting, _)| setting).or(latest).or(self.0.first());
+        let setting = within
+            .map(|(setting, _)| setting)
+            .or(latest)
+            .or(self.0.first());
         setting.map_or(SignedDuration::ZERO, |(_, offset)| by(*offset))
     }
 }
@@ -80,12 +98,29 @@ mod tests {
         let wall = |second: i64| Timestamp::from_second(second).unwrap();
         // Boot at 1,000 of the wall clock, which is put forward by an hour at 100 s and back by ten minutes at 200 s.
         let mut settings = ClockSettings(Vec::new());
-        for (second, steady) in [(1_010, 10), (1_050, 50), (4_700, 100), (4_750, 150), (4_200, 200), (4_250, 250)] {
+        for (second, steady) in [
+            (1_010, 10),
+            (1_050, 50),
+            (4_700, 100),
+            (4_750, 150),
+            (4_200, 200),
+            (4_250, 250),
+        ] {
             settings.note(wall(second), seconds(steady));
         }
         assert_eq!(settings.0.len(), 3);
-        for (at, steady) in [(1_010, 10), (1_099, 99), (4_700, 100), (4_250, 250), (900, -100)] {
-            assert_eq!(settings.steady_time(wall(at), seconds(250)), seconds(steady), "{at}");
+        for (at, steady) in [
+            (1_010, 10),
+            (1_099, 99),
+            (4_700, 100),
+            (4_250, 250),
+            (900, -100),
+        ] {
+            assert_eq!(
+                settings.steady_time(wall(at), seconds(250)),
+                seconds(steady),
+                "{at}"
+            );
         }
     }
 
@@ -93,12 +128,18 @@ mod tests {
     fn a_slow_clock_is_followed() {
         let mut settings = ClockSettings(Vec::new());
         for hour in 0..10_000 {
-            settings.note(Timestamp::from_second(hour * 3_601).unwrap(), SignedDuration::from_secs(hour * 3_600));
+            settings.note(
+                Timestamp::from_second(hour * 3_601).unwrap(),
+                SignedDuration::from_secs(hour * 3_600),
+            );
         }
         assert!(settings.0.len() <= REMEMBERED);
         let last = Timestamp::from_second(9_999 * 3_601).unwrap();
         assert!(
-            (settings.steady_time(last, SignedDuration::from_secs(9_999 * 3_600)) - SignedDuration::from_secs(9_999 * 3_600)).abs() <= JUMP
+            (settings.steady_time(last, SignedDuration::from_secs(9_999 * 3_600))
+                - SignedDuration::from_secs(9_999 * 3_600))
+            .abs()
+                <= JUMP
         );
     }
 
@@ -107,7 +148,14 @@ mod tests {
         let at = now();
         std::thread::sleep(Duration::from_millis(20));
         let age = since(at);
-        assert!(age >= Duration::from_millis(20) && age < Duration::from_secs(20), "{age:?}");
-        assert_eq!(since(at + SignedDuration::from_hours(1)), Duration::ZERO, "what is to come");
+        assert!(
+            age >= Duration::from_millis(20) && age < Duration::from_secs(20),
+            "{age:?}"
+        );
+        assert_eq!(
+            since(at + SignedDuration::from_hours(1)),
+            Duration::ZERO,
+            "what is to come"
+        );
     }
 }

@@ -9,14 +9,27 @@ use crate::agent::preset::definition::AgentPreset;
 
 /// The names of the built-in presets that can be tried.
 pub fn known_agents() -> Vec<&'static str> {
-    PresetCatalog::built_in().iter().filter(|preset| preset.local_api.is_some()).map(|preset| preset.name.as_str()).collect()
+    PresetCatalog::built_in()
+        .iter()
+        .filter(|preset| preset.local_api.is_some())
+        .map(|preset| preset.name.as_str())
+        .collect()
 }
 
 /// The agent of a preset; `None` where it does not say how it can be tried.
 pub fn scene_agent(preset: Arc<AgentPreset>) -> Option<SceneAgent> {
     let local_api = preset.local_api.clone()?;
-    let capabilities: BTreeSet<&'static str> = preset.capabilities.iter().map(|capability| capability.as_str()).collect();
-    Some(SceneAgent { preset, command: Vec::new(), local_api, capabilities })
+    let capabilities: BTreeSet<&'static str> = preset
+        .capabilities
+        .iter()
+        .map(|capability| capability.as_str())
+        .collect();
+    Some(SceneAgent {
+        preset,
+        command: Vec::new(),
+        local_api,
+        capabilities,
+    })
 }
 
 #[cfg(test)]
@@ -26,14 +39,42 @@ mod tests {
 
     #[test]
     fn every_agent_that_was_run_can_be_tried_and_keeps_its_files_in_the_scratch_home() {
-        assert_eq!(known_agents(), ["claude", "codex", "gemini", "opencode", "qwen", "copilot"]);
-        for preset in PresetCatalog::built_in().iter().filter(|preset| preset.local_api.is_some()) {
+        assert_eq!(
+            known_agents(),
+            ["claude", "codex", "gemini", "opencode", "qwen", "copilot"]
+        );
+        for preset in PresetCatalog::built_in()
+            .iter()
+            .filter(|preset| preset.local_api.is_some())
+        {
             let agent = scene_agent(Arc::clone(preset)).unwrap();
-            let values = LocalApiValues { url: "http://127.0.0.1:1", home: "/scratch/home" };
-            assert!(agent.local_api.contents(values).iter().all(|(path, _)| path.starts_with("/scratch/home/")), "{}", preset.name);
+            let values = LocalApiValues {
+                url: "http://127.0.0.1:1",
+                home: "/scratch/home",
+            };
+            assert!(
+                agent
+                    .local_api
+                    .contents(values)
+                    .iter()
+                    .all(|(path, _)| path.starts_with("/scratch/home/")),
+                "{}",
+                preset.name
+            );
             let told: Vec<String> = agent.local_api.variables(values).into_values().collect();
-            let files: Vec<String> = agent.local_api.contents(values).into_iter().map(|(_, text)| text).collect();
-            assert!(told.iter().chain(&files).any(|text| text.contains("http://127.0.0.1:1")), "{}", preset.name);
+            let files: Vec<String> = agent
+                .local_api
+                .contents(values)
+                .into_iter()
+                .map(|(_, text)| text)
+                .collect();
+            assert!(
+                told.iter()
+                    .chain(&files)
+                    .any(|text| text.contains("http://127.0.0.1:1")),
+                "{}",
+                preset.name
+            );
         }
     }
 }

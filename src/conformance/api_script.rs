@@ -52,7 +52,15 @@ pub enum ApiFault {
 impl ScriptRule {
     /// The rule that gives this reply once.
     pub fn new(reply: ScriptedReply) -> Self {
-        ScriptRule { newest: None, newest_lacks: None, history: None, tools: false, left: Some(1), reply, delay: Duration::ZERO }
+        ScriptRule {
+            newest: None,
+            newest_lacks: None,
+            history: None,
+            tools: false,
+            left: Some(1),
+            reply,
+            delay: Duration::ZERO,
+        }
     }
 
     /// Only where the newest input has this text.
@@ -93,9 +101,18 @@ impl ScriptRule {
 
     fn applies(&self, request: &ModelRequest) -> bool {
         self.left != Some(0)
-            && self.newest.as_ref().is_none_or(|text| request.newest.contains(text))
-            && self.newest_lacks.as_ref().is_none_or(|text| !request.newest.contains(text))
-            && self.history.as_ref().is_none_or(|text| request.body.contains(text))
+            && self
+                .newest
+                .as_ref()
+                .is_none_or(|text| request.newest.contains(text))
+            && self
+                .newest_lacks
+                .as_ref()
+                .is_none_or(|text| !request.newest.contains(text))
+            && self
+                .history
+                .as_ref()
+                .is_none_or(|text| request.body.contains(text))
             && (!self.tools || !request.tools.is_empty())
     }
 }
@@ -127,7 +144,11 @@ mod tests {
     use serde_json::json;
 
     fn asked(text: &str) -> ModelRequest {
-        ModelRequest::read("/v1/chat/completions", &json!({"messages": [{"role": "user", "content": text}]})).unwrap()
+        ModelRequest::read(
+            "/v1/chat/completions",
+            &json!({"messages": [{"role": "user", "content": text}]}),
+        )
+        .unwrap()
     }
 
     #[test]
@@ -135,7 +156,10 @@ mod tests {
         let text = |text: &str| ScriptedReply::Text(text.into());
         let mut script = ApiScript::new([
             ScriptRule::new(text("once")).when("work"),
-            ScriptRule::new(text("others")).when("work").unless("probe").always(),
+            ScriptRule::new(text("others"))
+                .when("work")
+                .unless("probe")
+                .always(),
             ScriptRule::new(text("probed")).when("probe").always(),
         ]);
         let mut say = |asked_for: &str| script.take(&asked(asked_for)).reply;

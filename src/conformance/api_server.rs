@@ -53,20 +53,31 @@ impl ScriptedApi {
     pub fn start(script: ApiScript, shell_tool: ShellTool) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
-        let talk = Mutex::new(ScriptedTalk { script, ..ScriptedTalk::default() });
-        let shared = Arc::new(ServerState { shell_tool, talk, stopping: Condvar::new() });
+        let talk = Mutex::new(ScriptedTalk {
+            script,
+            ..ScriptedTalk::default()
+        });
+        let shared = Arc::new(ServerState {
+            shell_tool,
+            talk,
+            stopping: Condvar::new(),
+        });
         let state = Arc::clone(&shared);
-        std::thread::Builder::new().name("model api".into()).spawn(move || {
-            for stream in listener.incoming() {
-                if state.lock().stopped {
-                    return;
+        std::thread::Builder::new()
+            .name("model api".into())
+            .spawn(move || {
+                for stream in listener.incoming() {
+                    if state.lock().stopped {
+                        return;
+                    }
+                    let Ok(stream) = stream else { continue };
+                    let state = Arc::clone(&state);
+                    // Without a thread the connection closes, and the agent tries again.
+                    let _ = std::thread::Builder::new()
+                        .name("model api connection".into())
+                        .spawn(move || state.serve(stream));
                 }
-                let Ok(stream) = stream else { continue };
-                let state = Arc::clone(&state);
-                // Without a thread the connection closes, and the agent tries again.
-                let _ = std::thread::Builder::new().name("model api connection".into()).spawn(move || state.serve(stream));
-            }
-        })?;
+            })?;
         Ok(ScriptedApi { shared, address })
     }
 
@@ -102,7 +113,9 @@ impl ServerState {
         let mut out = stream;
         while let Some(raw) = read_request(&mut reader)? {
             let body: Value = serde_json::from_slice(&raw.body).unwrap_or(Value::Null);
-            let request = (raw.method == "POST").then(|| ModelRequest::read(&raw.path, &body)).flatten();
+            let request = (raw.method == "POST")
+                .then(|| ModelRequest::read(&raw.path, &body))
+                .flatten();
             let reply = match request {
                 Some(request) => self.answer(request)?,
                 None => other_reply(&raw.method, &raw.path, raw.body.len()),
@@ -123,15 +136,26 @@ impl ServerState {
             (rule, talk.requests.len())
         };
         self.hold(rule.delay)?;
-        let inputs = ReplyInputs { request: &request, shell_tool: &self.shell_tool, number, now: Timestamp::now().as_second() };
+        let inputs = ReplyInputs {
+            request: &request,
+            shell_tool: &self.shell_tool,
+            number,
+            now: Timestamp::now().as_second(),
+        };
         Ok(http_reply(&rule.reply, inputs))
     }
 
     /// Holds a reply back, but not beyond the life of the server.
     fn hold(&self, time: Duration) -> io::Result<()> {
-        let waited = self.stopping.wait_timeout_while(self.lock(), time, |talk| !talk.stopped);
+        let waited = self
+            .stopping
+            .wait_timeout_while(self.lock(), time, |talk| !talk.stopped);
         let (talk, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        if talk.stopped { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
+        if talk.stopped {
+            Err(io::ErrorKind::Interrupted.into())
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -147,7 +171,12 @@ fn read_request(reader: &mut impl BufRead) -> io::Result<Option<RawRequest>> {
     let mut head = Vec::new();
     loop {
         let before = head.len();
-        if reader.by_ref().take(LONGEST_HEAD as u64).read_until(b'\n', &mut head)? == 0 {
+        if reader
+            .by_ref()
+            .take(LONGEST_HEAD as u64)
+            .read_until(b'\n', &mut head)?
+            == 0
+        {
             return Ok(None);
         }
         if head.len() > LONGEST_HEAD {
@@ -163,21 +192,39 @@ fn read_request(reader: &mut impl BufRead) -> io::Result<Option<RawRequest>> {
         return Err(bad("no request of HTTP/1"));
     }
     let header = |name: &str| {
-        let found = parsed.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name));
-        found.map(|header| String::from_utf8_lossy(header.value).trim().to_ascii_lowercase())
+        let found = parsed
+            .headers
+            .iter()
+            .find(|header| header.name.eq_ignore_ascii_case(name));
+        found.map(|header| {
+            String::from_utf8_lossy(header.value)
+                .trim()
+                .to_ascii_lowercase()
+        })
     };
     let body = if header("transfer-encoding").is_some_and(|coding| coding == "chunked") {
         chunked_body(reader)?
     } else {
-        let length = header("content-length").map_or(Ok(0), |length| length.parse().map_err(|_| bad("a length that is no number")))?;
+        let length = header("content-length").map_or(Ok(0), |length| {
+            length
+                .parse()
+                .map_err(|_| bad("a length that is no number"))
+        })?;
         exactly(reader, length)?
     };
-    Ok(Some(RawRequest { method: parsed.method.unwrap_or_default().to_owned(), path: parsed.path.unwrap_or_default().to_owned(), body }))
+    Ok(Some(RawRequest {
+        method: parsed.method.unwrap_or_default().to_owned(),
+        path: parsed.path.unwrap_or_default().to_owned(),
+        body,
+    }))
 }
 
 fn exactly(reader: &mut impl BufRead, length: usize) -> io::Result<Vec<u8>> {
     if length > LONGEST_BODY {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "a body that is too long"));
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "a body that is too long",
+        ));
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
@@ -188,12 +235,22 @@ fn chunked_body(reader: &mut impl BufRead) -> io::Result<Vec<u8>> {
     let mut body = Vec::new();
     loop {
         let mut line = String::new();
-        reader.by_ref().take(LONGEST_HEAD as u64).read_line(&mut line)?;
+        reader
+            .by_ref()
+            .take(LONGEST_HEAD as u64)
+            .read_line(&mut line)?;
         let size = line.trim().split(';').next().unwrap_or_default();
-        let size = usize::from_str_radix(size, 16).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "a chunk without a size"))?;
-        body.extend(exactly(reader, size.min(LONGEST_BODY.saturating_sub(body.len()).saturating_add(1)))?);
+        let size = usize::from_str_radix(size, 16)
+            .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "a chunk without a size"))?;
+        body.extend(exactly(
+            reader,
+            size.min(LONGEST_BODY.saturating_sub(body.len()).saturating_add(1)),
+        )?);
         let mut end = String::new();
-        reader.by_ref().take(LONGEST_HEAD as u64).read_line(&mut end)?;
+        reader
+            .by_ref()
+            .take(LONGEST_HEAD as u64)
+            .read_line(&mut end)?;
         if size == 0 {
             return Ok(body);
         }
@@ -207,7 +264,10 @@ fn send(out: &mut TcpStream, reply: &HttpReply, head_only: bool) -> io::Result<(
     }
     match &reply.body {
         HttpBody::Json(body) => {
-            head.push_str(&format!("content-type: application/json\r\ncontent-length: {}\r\n\r\n", body.len()));
+            head.push_str(&format!(
+                "content-type: application/json\r\ncontent-length: {}\r\n\r\n",
+                body.len()
+            ));
             out.write_all(head.as_bytes())?;
             if !head_only {
                 out.write_all(body.as_bytes())?;
@@ -243,11 +303,20 @@ mod tests {
 
     #[test]
     fn requests_of_either_framing_are_answered_and_remembered() {
-        let shell_tool = ShellTool { name: "sh".into(), command: "cmd".into(), with: serde_json::Map::new() };
-        let rules = [ScriptRule::new(ScriptedReply::Text("hello".into())).when("greet").always()];
+        let shell_tool = ShellTool {
+            name: "sh".into(),
+            command: "cmd".into(),
+            with: serde_json::Map::new(),
+        };
+        let rules = [ScriptRule::new(ScriptedReply::Text("hello".into()))
+            .when("greet")
+            .always()];
         let api = ScriptedApi::start(ApiScript::new(rules), shell_tool).unwrap();
         let body = r#"{"model":"m","messages":[{"role":"user","content":"greet"}]}"#;
-        let whole = format!("POST /v1/messages HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        let whole = format!(
+            "POST /v1/messages HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
         let (first, second) = body.split_at(10);
         let chunked = format!(
             "POST /v1/chat/completions HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n{:x}\r\n{first}\r\n{:x}\r\n{second}\r\n0\r\n\r\n",
@@ -256,10 +325,19 @@ mod tests {
         );
         for request in [whole, chunked] {
             let answer = exchange(&api, &request);
-            assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("hello"), "{answer}");
+            assert!(
+                answer.starts_with("HTTP/1.1 200") && answer.contains("hello"),
+                "{answer}"
+            );
         }
         assert!(exchange(&api, "GET /nothing HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404"));
         assert_eq!(exchange(&api, "this is no request\r\n\r\n"), "");
-        assert_eq!(api.requests().iter().map(|request| request.newest.as_str()).collect::<Vec<_>>(), ["greet", "greet"]);
+        assert_eq!(
+            api.requests()
+                .iter()
+                .map(|request| request.newest.as_str())
+                .collect::<Vec<_>>(),
+            ["greet", "greet"]
+        );
     }
 }

@@ -11,7 +11,11 @@ pub fn answer(answer: &ModelAnswer) -> (Value, Vec<StreamedEvent>) {
         "prompt_tokens": INPUT_TOKENS, "completion_tokens": OUTPUT_TOKENS, "total_tokens": INPUT_TOKENS + OUTPUT_TOKENS,
         "prompt_tokens_details": {"cached_tokens": 0},
     });
-    let finish = if answer.call.is_some() { "tool_calls" } else { "stop" };
+    let finish = if answer.call.is_some() {
+        "tool_calls"
+    } else {
+        "stop"
+    };
     let call = answer.call.as_ref().map(|call| {
         json!({
             "id": format!("call_{}", answer.number), "type": "function",
@@ -52,17 +56,33 @@ pub fn answer(answer: &ModelAnswer) -> (Value, Vec<StreamedEvent>) {
 /// A fault.
 pub fn fault(fault: ApiFault) -> HttpReply {
     let error = |status: u16, code: &str, kind: &str, text: &str| {
-        HttpReply::json(status, &json!({"error": {"message": text, "type": kind, "param": null, "code": code}}))
+        HttpReply::json(
+            status,
+            &json!({"error": {"message": text, "type": kind, "param": null, "code": code}}),
+        )
     };
     match fault {
         ApiFault::UsageLimit(left) => {
-            let text = "You exceeded your current quota, please check your plan and billing details.";
+            let text =
+                "You exceeded your current quota, please check your plan and billing details.";
             let mut reply = error(429, "insufficient_quota", "insufficient_quota", text);
-            reply.headers.extend(left.map(|left| ("retry-after", left.as_secs().to_string())));
+            reply
+                .headers
+                .extend(left.map(|left| ("retry-after", left.as_secs().to_string())));
             reply
         }
-        ApiFault::Overloaded => error(503, "server_is_overloaded", "server_error", "The server is overloaded. Please try again later."),
-        ApiFault::NotLoggedIn => error(401, "invalid_api_key", "invalid_request_error", "Incorrect API key provided."),
+        ApiFault::Overloaded => error(
+            503,
+            "server_is_overloaded",
+            "server_error",
+            "The server is overloaded. Please try again later.",
+        ),
+        ApiFault::NotLoggedIn => error(
+            401,
+            "invalid_api_key",
+            "invalid_request_error",
+            "Incorrect API key provided.",
+        ),
     }
 }
 

@@ -7,8 +7,17 @@ use super::http_reply::{HttpReply, INPUT_TOKENS, ModelAnswer, OUTPUT_TOKENS, Str
 
 /// The whole answer, and the events of which it comes as a stream.
 pub fn answer(answer: &ModelAnswer) -> (Value, Vec<StreamedEvent>) {
-    let mut parts: Vec<Value> = answer.text.iter().map(|text| json!({"text": text})).collect();
-    parts.extend(answer.call.iter().map(|call| json!({"functionCall": {"name": call.name, "args": call.input}})));
+    let mut parts: Vec<Value> = answer
+        .text
+        .iter()
+        .map(|text| json!({"text": text}))
+        .collect();
+    parts.extend(
+        answer
+            .call
+            .iter()
+            .map(|call| json!({"functionCall": {"name": call.name, "args": call.input}})),
+    );
     let part_of = |parts: &[Value], last: bool| {
         let mut part = json!({
             "candidates": [{"content": {"role": "model", "parts": parts}, "index": 0}],
@@ -24,14 +33,19 @@ pub fn answer(answer: &ModelAnswer) -> (Value, Vec<StreamedEvent>) {
         part
     };
     let last = parts.len().saturating_sub(1);
-    let events = (0..parts.len()).map(|at| StreamedEvent::plain(part_of(&parts[at..=at], at == last))).collect();
+    let events = (0..parts.len())
+        .map(|at| StreamedEvent::plain(part_of(&parts[at..=at], at == last)))
+        .collect();
     (part_of(&parts, true), events)
 }
 
 /// A fault.
 pub fn fault(fault: ApiFault) -> HttpReply {
     let error = |code: u16, status: &str, message: &str, details: Value| {
-        HttpReply::json(code, &json!({"error": {"code": code, "message": message, "status": status, "details": details}}))
+        HttpReply::json(
+            code,
+            &json!({"error": {"code": code, "message": message, "status": status, "details": details}}),
+        )
     };
     match fault {
         ApiFault::UsageLimit(left) => {
@@ -42,10 +56,25 @@ pub fn fault(fault: ApiFault) -> HttpReply {
             let retry =
                 left.map(|left| json!({"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": format!("{}s", left.as_secs())}));
             let details: Vec<Value> = std::iter::once(quota).chain(retry).collect();
-            error(429, "RESOURCE_EXHAUSTED", "You exceeded your current quota.", details.into())
+            error(
+                429,
+                "RESOURCE_EXHAUSTED",
+                "You exceeded your current quota.",
+                details.into(),
+            )
         }
-        ApiFault::Overloaded => error(503, "UNAVAILABLE", "The model is overloaded. Please try again later.", json!([])),
-        ApiFault::NotLoggedIn => error(401, "UNAUTHENTICATED", "API key not valid. Please pass a valid API key.", json!([])),
+        ApiFault::Overloaded => error(
+            503,
+            "UNAVAILABLE",
+            "The model is overloaded. Please try again later.",
+            json!([]),
+        ),
+        ApiFault::NotLoggedIn => error(
+            401,
+            "UNAUTHENTICATED",
+            "API key not valid. Please pass a valid API key.",
+            json!([]),
+        ),
     }
 }
 

@@ -63,17 +63,27 @@ pub struct StreamedEvent {
 impl StreamedEvent {
     /// An event with a name, which its data has as `type`.
     pub fn typed(data: &Value) -> Self {
-        StreamedEvent { name: data["type"].as_str().map(str::to_owned), data: data.to_string() }
+        StreamedEvent {
+            name: data["type"].as_str().map(str::to_owned),
+            data: data.to_string(),
+        }
     }
 
     /// An event without a name.
     pub fn plain(data: impl ToString) -> Self {
-        StreamedEvent { name: None, data: data.to_string() }
+        StreamedEvent {
+            name: None,
+            data: data.to_string(),
+        }
     }
 
     /// Its bytes.
     pub fn text(&self) -> String {
-        let name = self.name.as_ref().map(|name| format!("event: {name}\n")).unwrap_or_default();
+        let name = self
+            .name
+            .as_ref()
+            .map(|name| format!("event: {name}\n"))
+            .unwrap_or_default();
         format!("{name}data: {}\n\n", self.data)
     }
 }
@@ -81,6 +91,10 @@ impl StreamedEvent {
 impl HttpReply {
     /// A document with this status.
     pub fn json(status: u16, body: &Value) -> Self {
-        HttpReply { status, headers: Vec::new(), body: HttpBody::Json(body.to_string()) }
+        HttpReply {
+            status,
+            headers: Vec::new(),
+            body: HttpBody::Json(body.to_string()),
+        }
     }
 }

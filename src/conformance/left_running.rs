@@ -18,12 +18,22 @@ pub struct LeftProcess {
 /// The processes that run and have this mark. Where the system shows no environments (macOS), none is found.
 pub fn left_running(mark: &str) -> Vec<LeftProcess> {
     let marked = watchdog_system::with_variable(MARK_VARIABLE, mark).into_iter();
-    marked.filter_map(|NamedProcess { pid, name }| Some(LeftProcess { pid: i32::try_from(pid).ok()?, command: name })).collect()
+    marked
+        .filter_map(|NamedProcess { pid, name }| {
+            Some(LeftProcess {
+                pid: i32::try_from(pid).ok()?,
+                command: name,
+            })
+        })
+        .collect()
 }
 
 /// Sends a signal to all of them.
 pub fn signal_all(processes: &[LeftProcess], signal: Signal) {
-    for pid in processes.iter().filter_map(|process| Pid::from_raw(process.pid)) {
+    for pid in processes
+        .iter()
+        .filter_map(|process| Pid::from_raw(process.pid))
+    {
         // It may have ended meanwhile.
         let _ = kill_process(pid, signal);
     }

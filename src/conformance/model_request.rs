@@ -27,8 +27,14 @@ impl ModelRequest {
         let protocol = protocol_of(path)?;
         let plain = plain_path(path);
         let (model, streams) = match protocol {
-            ApiProtocol::Gemini => (gemini_model(plain).to_owned(), plain.ends_with(":streamGenerateContent")),
-            _ => (body["model"].as_str().unwrap_or_default().to_owned(), body["stream"] == true),
+            ApiProtocol::Gemini => (
+                gemini_model(plain).to_owned(),
+                plain.ends_with(":streamGenerateContent"),
+            ),
+            _ => (
+                body["model"].as_str().unwrap_or_default().to_owned(),
+                body["stream"] == true,
+            ),
         };
         Some(ModelRequest {
             protocol,
@@ -42,12 +48,18 @@ impl ModelRequest {
 
     /// The tool by which an agent takes an answer that follows a schema, where one is offered.
     pub fn answer_tool(&self) -> Option<&str> {
-        self.tools.iter().map(String::as_str).find(|tool| ["StructuredOutput", "structured_output"].contains(tool))
+        self.tools
+            .iter()
+            .map(String::as_str)
+            .find(|tool| ["StructuredOutput", "structured_output"].contains(tool))
     }
 }
 
 fn plain_path(path: &str) -> &str {
-    path.split('?').next().unwrap_or_default().trim_end_matches('/')
+    path.split('?')
+        .next()
+        .unwrap_or_default()
+        .trim_end_matches('/')
 }
 
 /// The protocol of a path, whatever stands before it.
@@ -65,7 +77,10 @@ fn protocol_of(path: &str) -> Option<ApiProtocol> {
 }
 
 fn gemini_model(path: &str) -> &str {
-    path.rsplit('/').next().and_then(|last| last.split(':').next()).unwrap_or_default()
+    path.rsplit('/')
+        .next()
+        .and_then(|last| last.split(':').next())
+        .unwrap_or_default()
 }
 
 fn newest_input(protocol: ApiProtocol, body: &Value) -> String {
@@ -78,12 +93,26 @@ fn newest_input(protocol: ApiProtocol, body: &Value) -> String {
         return text.to_owned();
     }
     let of_the_model = |item: &Value| {
-        item["role"].as_str().is_some_and(|role| ["assistant", "model"].contains(&role))
-            || item["type"].as_str().is_some_and(|kind| ["function_call", "custom_tool_call", "reasoning"].contains(&kind))
+        item["role"]
+            .as_str()
+            .is_some_and(|role| ["assistant", "model"].contains(&role))
+            || item["type"].as_str().is_some_and(|kind| {
+                ["function_call", "custom_tool_call", "reasoning"].contains(&kind)
+            })
     };
-    let instructs = |item: &Value| item["role"].as_str().is_some_and(|role| ["system", "developer"].contains(&role));
+    let instructs = |item: &Value| {
+        item["role"]
+            .as_str()
+            .is_some_and(|role| ["system", "developer"].contains(&role))
+    };
     let mut found = Vec::new();
-    for item in items.as_array().into_iter().flatten().rev().take_while(|item| !of_the_model(item)) {
+    for item in items
+        .as_array()
+        .into_iter()
+        .flatten()
+        .rev()
+        .take_while(|item| !of_the_model(item))
+    {
         if !instructs(item) {
             found.push(texts(item).join("\n"));
         }
@@ -101,7 +130,11 @@ fn texts(value: &Value) -> Vec<String> {
             if let Some(result) = members.get("functionResponse") {
                 return vec![result["response"].to_string()];
             }
-            ["text", "content", "output", "parts"].iter().filter_map(|key| members.get(*key)).flat_map(texts).collect()
+            ["text", "content", "output", "parts"]
+                .iter()
+                .filter_map(|key| members.get(*key))
+                .flat_map(texts)
+                .collect()
         }
         _ => Vec::new(),
     }
@@ -113,13 +146,22 @@ fn offered_tools(protocol: ApiProtocol, body: &Value) -> Vec<String> {
             ApiProtocol::Chat => &tool["function"]["name"],
             _ => &tool["name"],
         };
-        found.as_str().or_else(|| tool["type"].as_str()).map(str::to_owned)
+        found
+            .as_str()
+            .or_else(|| tool["type"].as_str())
+            .map(str::to_owned)
     };
     let tools = body["tools"].as_array().into_iter().flatten();
     match protocol {
-        ApiProtocol::Gemini => {
-            tools.flat_map(|tool| tool["functionDeclarations"].as_array().into_iter().flatten()).filter_map(name).collect()
-        }
+        ApiProtocol::Gemini => tools
+            .flat_map(|tool| {
+                tool["functionDeclarations"]
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+            })
+            .filter_map(name)
+            .collect(),
         _ => tools.filter_map(name).collect(),
     }
 }
@@ -172,10 +214,26 @@ mod tests {
             ),
         ] {
             let read = ModelRequest::read(path, &body).unwrap();
-            assert_eq!((read.protocol, read.model.as_str(), read.newest.as_str()), (protocol, "m", newest), "{path}");
-            assert_eq!((read.tools.iter().map(String::as_str).collect::<Vec<_>>(), read.streams), (tools, streams), "{path}");
+            assert_eq!(
+                (read.protocol, read.model.as_str(), read.newest.as_str()),
+                (protocol, "m", newest),
+                "{path}"
+            );
+            assert_eq!(
+                (
+                    read.tools.iter().map(String::as_str).collect::<Vec<_>>(),
+                    read.streams
+                ),
+                (tools, streams),
+                "{path}"
+            );
         }
-        for path in ["/", "/v1/models", "/v1beta/models/m:countTokens", "/v1/messages/count_tokens"] {
+        for path in [
+            "/",
+            "/v1/models",
+            "/v1beta/models/m:countTokens",
+            "/v1/messages/count_tokens",
+        ] {
             assert_eq!(ModelRequest::read(path, &json!({})), None, "{path}");
         }
     }

@@ -28,11 +28,18 @@ pub fn answer(answer: &ModelAnswer) -> (Value, Vec<StreamedEvent>) {
             event["content_index"] = 0.into();
             event
         };
-        events.push(json!({"type": "response.output_item.added", "output_index": 0, "item": begun}));
+        events
+            .push(json!({"type": "response.output_item.added", "output_index": 0, "item": begun}));
         events.push(within(json!({"type": "response.content_part.added", "part": {"type": "output_text", "text": "", "annotations": []}})));
-        events.push(within(json!({"type": "response.output_text.delta", "delta": text})));
-        events.push(within(json!({"type": "response.output_text.done", "text": text})));
-        events.push(within(json!({"type": "response.content_part.done", "part": item["content"][0]})));
+        events.push(within(
+            json!({"type": "response.output_text.delta", "delta": text}),
+        ));
+        events.push(within(
+            json!({"type": "response.output_text.done", "text": text}),
+        ));
+        events.push(within(
+            json!({"type": "response.content_part.done", "part": item["content"][0]}),
+        ));
         events.push(json!({"type": "response.output_item.done", "output_index": 0, "item": item}));
         output.push(item);
     }
@@ -73,15 +80,23 @@ pub fn fault(fault: ApiFault, now: i64) -> HttpReply {
             error(429, limit)
         }
         ApiFault::UsageLimit(None) => {
-            let text = "You exceeded your current quota, please check your plan and billing details.";
-            error(429, json!({"type": "insufficient_quota", "code": "insufficient_quota", "message": text}))
+            let text =
+                "You exceeded your current quota, please check your plan and billing details.";
+            error(
+                429,
+                json!({"type": "insufficient_quota", "code": "insufficient_quota", "message": text}),
+            )
         }
         ApiFault::Overloaded => {
             let text = "The server is overloaded. Please try again later.";
-            error(503, json!({"type": "server_error", "code": "server_is_overloaded", "message": text}))
+            error(
+                503,
+                json!({"type": "server_error", "code": "server_is_overloaded", "message": text}),
+            )
         }
-        ApiFault::NotLoggedIn => {
-            error(401, json!({"type": "invalid_request_error", "code": "invalid_api_key", "message": "Incorrect API key provided."}))
-        }
+        ApiFault::NotLoggedIn => error(
+            401,
+            json!({"type": "invalid_request_error", "code": "invalid_api_key", "message": "Incorrect API key provided."}),
+        ),
     }
 }

@@ -89,7 +89,9 @@ pub struct SceneFacts {
 impl SceneFacts {
     /// The JSON of a step; null where it printed none.
     pub fn json(&self, step: usize) -> &Value {
-        self.commands.get(step).map_or(&Value::Null, |command| &command.json)
+        self.commands
+            .get(step)
+            .map_or(&Value::Null, |command| &command.json)
     }
 
     /// The verdict of a step, as `status/reason`.
@@ -103,7 +105,12 @@ impl SceneFacts {
 
     /// The requests of a step that have this text anywhere.
     pub fn requests_with(&self, step: usize, text: &str) -> Vec<&ModelRequest> {
-        self.requests.get(step).into_iter().flatten().filter(|request| request.body.contains(text)).collect()
+        self.requests
+            .get(step)
+            .into_iter()
+            .flatten()
+            .filter(|request| request.body.contains(text))
+            .collect()
     }
 }
 
@@ -127,7 +134,10 @@ impl SceneFindings {
     /// Something must hold.
     pub fn that(&mut self, holds: bool, expected: impl Display, seen: impl Display) {
         if !holds {
-            self.faults.push(SceneFault { expected: expected.to_string(), seen: seen.to_string() });
+            self.faults.push(SceneFault {
+                expected: expected.to_string(),
+                seen: seen.to_string(),
+            });
         }
     }
 
@@ -135,18 +145,34 @@ impl SceneFindings {
     pub fn verdict(&mut self, facts: &SceneFacts, step: usize, expected: &[&str]) {
         let seen = facts.verdict(step);
         let message = facts.json(step)["message"].as_str().unwrap_or_default();
-        self.that(expected.contains(&seen.as_str()), format!("the verdict {}", expected.join(" or ")), format!("{seen}: {message}"));
+        self.that(
+            expected.contains(&seen.as_str()),
+            format!("the verdict {}", expected.join(" or ")),
+            format!("{seen}: {message}"),
+        );
     }
 
     /// A verdict must not say that the work is complete.
     pub fn not_complete(&mut self, facts: &SceneFacts, step: usize) {
         let seen = facts.verdict(step);
-        self.that(seen != "no verdict" && !seen.starts_with("complete/"), "a verdict that is not complete", seen);
+        self.that(
+            seen != "no verdict" && !seen.starts_with("complete/"),
+            "a verdict that is not complete",
+            seen,
+        );
     }
 
     /// No process of the scene may run any more.
     pub fn nothing_left(&mut self, facts: &SceneFacts) {
-        let left: Vec<String> = facts.left.iter().map(|process| format!("{} ({})", process.command, process.pid)).collect();
-        self.that(left.is_empty(), "no process of the session left", left.join(", "));
+        let left: Vec<String> = facts
+            .left
+            .iter()
+            .map(|process| format!("{} ({})", process.command, process.pid))
+            .collect();
+        self.that(
+            left.is_empty(),
+            "no process of the session left",
+            left.join(", "),
+        );
     }
 }

@@ -28,7 +28,10 @@ pub struct SceneAgent {
 impl SceneAgent {
     /// Whether watchdog asks it about a session at all.
     pub fn is_probed(&self) -> bool {
-        self.preset.question.as_ref().is_some_and(|question| question.by_id.is_some())
+        self.preset
+            .question
+            .as_ref()
+            .is_some_and(|question| question.by_id.is_some())
     }
 
     /// The command of a session, as `watchdog loop --agent NAME -- ARGS` would start it.
@@ -36,9 +39,17 @@ impl SceneAgent {
     /// # Errors
     /// Where the preset has no such session.
     pub fn session(&self, args: &[String], prompt_file: &Path) -> Result<SessionCommand, String> {
-        let name = PresetName::parse(&self.preset.name).ok_or_else(|| format!("{} is no name of a preset", self.preset.name))?;
+        let name = PresetName::parse(&self.preset.name)
+            .ok_or_else(|| format!("{} is no name of a preset", self.preset.name))?;
         let preset = Arc::clone(&self.preset);
-        let agent = SessionAgent::Agent { name, preset, program: None, args: args.iter().map(Into::into).collect() };
-        agent.command(TASK, prompt_file, ConversationChoice::Fresh).map_err(|error| error.to_string())
+        let agent = SessionAgent::Agent {
+            name,
+            preset,
+            program: None,
+            args: args.iter().map(Into::into).collect(),
+        };
+        agent
+            .command(TASK, prompt_file, ConversationChoice::Fresh)
+            .map_err(|error| error.to_string())
     }
 }

@@ -64,12 +64,28 @@ impl SceneStage {
     ///
     /// # Errors
     /// Where a file, a process or a port cannot be had.
-    pub fn set(agent: &SceneAgent, script: ApiScript, keep: bool, cancel: CancelFlag) -> io::Result<Self> {
+    pub fn set(
+        agent: &SceneAgent,
+        script: ApiScript,
+        keep: bool,
+        cancel: CancelFlag,
+    ) -> io::Result<Self> {
         let api = ScriptedApi::start(script, agent.local_api.shell_tool.clone())?;
         let watchdog = std::env::current_exe()?;
         let folder = new_folder()?;
-        let mark = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let mut stage = SceneStage { folder, mark, env: BTreeMap::new(), watchdog, keep, cancel, api };
+        let mark = folder
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default();
+        let mut stage = SceneStage {
+            folder,
+            mark,
+            env: BTreeMap::new(),
+            watchdog,
+            keep,
+            cancel,
+            api,
+        };
         for name in ["home", "tmp", "bin", "repository"] {
             fs::create_dir(stage.folder.join(name))?;
         }
@@ -97,11 +113,14 @@ impl SceneStage {
     /// Nothing of the caller's environment but its search path, language and time zone: no key of theirs may be spent here.
     fn environment(&self, agent: &SceneAgent) -> BTreeMap<OsString, Option<OsString>> {
         let kept = |name: &OsString| ["LANG", "TZ", "TERM"].iter().any(|kept| name == kept);
-        let mut env: BTreeMap<OsString, Option<OsString>> =
-            std::env::vars_os().filter(|(name, _)| !kept(name)).map(|(name, _)| (name, None)).collect();
+        let mut env: BTreeMap<OsString, Option<OsString>> = std::env::vars_os()
+            .filter(|(name, _)| !kept(name))
+            .map(|(name, _)| (name, None))
+            .collect();
         let home = self.home();
         let inherited = std::env::var_os("PATH").unwrap_or_default();
-        let folders = std::iter::once(self.folder.join("bin")).chain(std::env::split_paths(&inherited));
+        let folders =
+            std::iter::once(self.folder.join("bin")).chain(std::env::split_paths(&inherited));
         let path = std::env::join_paths(folders).unwrap_or(inherited.clone());
         for (name, value) in [
             ("PATH", path),
@@ -114,8 +133,15 @@ impl SceneStage {
             env.insert(name.into(), Some(value));
         }
         let (url, home) = (self.api.url(), home.to_string_lossy().into_owned());
-        let variables = agent.local_api.variables(LocalApiValues { url: &url, home: &home });
-        env.extend(variables.into_iter().map(|(name, value)| (name.into(), Some(value.into()))));
+        let variables = agent.local_api.variables(LocalApiValues {
+            url: &url,
+            home: &home,
+        });
+        env.extend(
+            variables
+                .into_iter()
+                .map(|(name, value)| (name.into(), Some(value.into()))),
+        );
         env
     }
 
@@ -126,7 +152,10 @@ impl SceneStage {
             [program] => symlink(program, link),
             words => {
                 let quoted: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-                fs::write(&link, format!("#!/bin/sh\nexec {} \"$@\"\n", quoted.join(" ")))?;
+                fs::write(
+                    &link,
+                    format!("#!/bin/sh\nexec {} \"$@\"\n", quoted.join(" ")),
+                )?;
                 fs::set_permissions(&link, fs::Permissions::from_mode(0o755))
             }
         }
@@ -137,11 +166,17 @@ impl SceneStage {
         let git = "[user]\n\tname = Scene\n\temail = scene@example.org\n[init]\n\tdefaultBranch = main\n[commit]\n\tgpgSign = false\n\
                    [maintenance]\n\tauto = false\n[gc]\n\tauto = 0\n";
         let mut files = vec![(format!("{home}/.gitconfig"), git.to_owned())];
-        files.extend(agent.local_api.contents(LocalApiValues { url: &url, home: &home }));
+        files.extend(agent.local_api.contents(LocalApiValues {
+            url: &url,
+            home: &home,
+        }));
         for (path, content) in files {
             let path = Path::new(&path);
             if !path.starts_with(&self.folder) {
-                return Err(io::Error::other(format!("local_api.files names {}, which is not below {{home}}", path.display())));
+                return Err(io::Error::other(format!(
+                    "local_api.files names {}, which is not below {{home}}",
+                    path.display()
+                )));
             }
             fs::create_dir_all(path.parent().unwrap_or(&self.folder))?;
             fs::write(path, content)?;
@@ -161,7 +196,11 @@ impl SceneStage {
         ] {
             let made = self.git(&args)?;
             if made.code != Some(0) {
-                return Err(io::Error::other(format!("git {} failed: {}", args.join(" "), made.output.trim())));
+                return Err(io::Error::other(format!(
+                    "git {} failed: {}",
+                    args.join(" "),
+                    made.output.trim()
+                )));
             }
         }
         Ok(())
@@ -182,7 +221,10 @@ impl SceneStage {
     /// # Errors
     /// Where it cannot be started.
     pub fn git(&self, args: &[&str]) -> io::Result<SceneCommand> {
-        let argv = std::iter::once("git").chain(args.iter().copied()).map(OsString::from).collect();
+        let argv = std::iter::once("git")
+            .chain(args.iter().copied())
+            .map(OsString::from)
+            .collect();
         self.run(argv, StdinSource::Null, &BTreeMap::new(), None)
     }
 
@@ -198,7 +240,12 @@ impl SceneStage {
         signal: Option<SceneSignal>,
     ) -> io::Result<SceneCommand> {
         let state = self.folder.join("state");
-        let head = [self.watchdog.clone().into_os_string(), "--json".into(), "--state-dir".into(), state.into()];
+        let head = [
+            self.watchdog.clone().into_os_string(),
+            "--json".into(),
+            "--state-dir".into(),
+            state.into(),
+        ];
         self.run(head.into_iter().chain(args).collect(), stdin, env, signal)
     }
 
@@ -211,9 +258,18 @@ impl SceneStage {
     ) -> io::Result<SceneCommand> {
         let mut launch = SessionLaunch::new(argv, self.repository());
         launch.env = self.env.clone();
-        launch.env.extend(env.iter().map(|(name, value)| (name.into(), value.as_ref().map(Into::into))));
-        (launch.stdin, launch.mirror, launch.child_wait, launch.keep_tail) = (stdin, MirrorTarget::Off, Duration::ZERO, 1 << 20);
-        let session = SessionProcess::start(&launch).map_err(|error| io::Error::other(error.to_string()))?;
+        launch.env.extend(
+            env.iter()
+                .map(|(name, value)| (name.into(), value.as_ref().map(Into::into))),
+        );
+        (
+            launch.stdin,
+            launch.mirror,
+            launch.child_wait,
+            launch.keep_tail,
+        ) = (stdin, MirrorTarget::Off, Duration::ZERO, 1 << 20);
+        let session =
+            SessionProcess::start(&launch).map_err(|error| io::Error::other(error.to_string()))?;
         if let Some(signal) = signal {
             self.send(signal, session.pid());
         }
@@ -224,7 +280,11 @@ impl SceneStage {
             _ => None,
         };
         let json = serde_json::from_slice(&outcome.tail_stdout).unwrap_or(Value::Null);
-        Ok(SceneCommand { code, json, output: String::from_utf8_lossy(&outcome.tail).into_owned() })
+        Ok(SceneCommand {
+            code,
+            json,
+            output: String::from_utf8_lossy(&outcome.tail).into_owned(),
+        })
     }
 
     /// Waits until the session is where the signal is meant for it, and sends it. Without that moment none is sent, and the scene says so.
@@ -281,15 +341,24 @@ impl SceneStage {
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
                 let path = entry.path();
-                let Ok(about) = entry.metadata() else { continue };
+                let Ok(about) = entry.metadata() else {
+                    continue;
+                };
                 if about.is_dir() {
                     folders.push(path);
-                } else if path.extension().is_some_and(|extension| extension == "jsonl") && about.len() < LARGEST_TRANSCRIPT {
+                } else if path
+                    .extension()
+                    .is_some_and(|extension| extension == "jsonl")
+                    && about.len() < LARGEST_TRANSCRIPT
+                {
                     let bytes = fs::read(&path).unwrap_or_default();
                     if String::from_utf8_lossy(&bytes).contains(text) {
                         let mut hasher = DefaultHasher::new();
                         bytes.hash(&mut hasher);
-                        found.insert(path.strip_prefix(&self.folder).unwrap_or(&path).to_owned(), hasher.finish());
+                        found.insert(
+                            path.strip_prefix(&self.folder).unwrap_or(&path).to_owned(),
+                            hasher.finish(),
+                        );
                     }
                 }
             }

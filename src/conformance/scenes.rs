@@ -24,7 +24,13 @@ const GO_ON: &str = "Go on from where you are";
 pub const FIRST_WORDS: &str = "I think about it first.";
 
 /// A session without anything special.
-const PLAIN: SessionStep = SessionStep { options: &[], lacking_options: &[], refused: false, without_key: false, signal: None };
+const PLAIN: SessionStep = SessionStep {
+    options: &[],
+    lacking_options: &[],
+    refused: false,
+    without_key: false,
+    signal: None,
+};
 const SESSION: SceneStep = SceneStep::Session(PLAIN);
 /// A session of which every request fails. An agent that reports it in the end has time for its retries; one that never does is ended.
 const FAILING: SceneStep = SceneStep::Session(SessionStep {
@@ -60,7 +66,11 @@ pub const SCENES: [ConformanceScene; 16] = [
         shows: "a session whose tools are refused is for a person, with the option that allows them",
         script: refused,
         config: "{}",
-        steps: &[SceneStep::Session(SessionStep { options: &["--timeout", "60s"], refused: true, ..PLAIN })],
+        steps: &[SceneStep::Session(SessionStep {
+            options: &["--timeout", "60s"],
+            refused: true,
+            ..PLAIN
+        })],
         needs: Some("reports_refusals"),
         judge: judges::refused,
         lacks: judges::refused_untold,
@@ -100,7 +110,11 @@ pub const SCENES: [ConformanceScene; 16] = [
         shows: "an agent without a login fails, and a person is told",
         script: || vec![ScriptRule::new(ScriptedReply::Fault(ApiFault::NotLoggedIn)).always()],
         config: "{}",
-        steps: &[SceneStep::Session(SessionStep { options: &["--timeout", "60s", "--grace", "2s"], without_key: true, ..PLAIN })],
+        steps: &[SceneStep::Session(SessionStep {
+            options: &["--timeout", "60s", "--grace", "2s"],
+            without_key: true,
+            ..PLAIN
+        })],
         needs: None,
         judge: judges::login,
         lacks: judges::nothing,
@@ -108,9 +122,18 @@ pub const SCENES: [ConformanceScene; 16] = [
     ConformanceScene {
         name: "hang",
         shows: "a session that hears nothing more is ended with all that it started",
-        script: || vec![ScriptRule::new(ScriptedReply::Text("late".into())).after(Duration::from_secs(300)).always()],
+        script: || {
+            vec![
+                ScriptRule::new(ScriptedReply::Text("late".into()))
+                    .after(Duration::from_secs(300))
+                    .always(),
+            ]
+        },
         config: "{}",
-        steps: &[SceneStep::Session(SessionStep { options: &["--timeout", "40s", "--grace", "2s"], ..PLAIN })],
+        steps: &[SceneStep::Session(SessionStep {
+            options: &["--timeout", "40s", "--grace", "2s"],
+            ..PLAIN
+        })],
         needs: None,
         judge: judges::hang,
         lacks: judges::nothing,
@@ -120,7 +143,10 @@ pub const SCENES: [ConformanceScene; 16] = [
         shows: "a process that outlives the session is named, and nothing is complete before it ends",
         script: || works("(setsid sleep 100 >/dev/null 2>&1 </dev/null &) ; echo started"),
         config: "{}",
-        steps: &[SceneStep::Session(SessionStep { options: &["--child-wait", "1s", "--no-probe"], ..PLAIN })],
+        steps: &[SceneStep::Session(SessionStep {
+            options: &["--child-wait", "1s", "--no-probe"],
+            ..PLAIN
+        })],
         needs: None,
         judge: judges::background,
         lacks: judges::nothing,
@@ -130,7 +156,11 @@ pub const SCENES: [ConformanceScene; 16] = [
         shows: "watchdog that is told to end takes the whole session with it, and keeps its work",
         script: hangs_in_a_tool,
         config: "{}",
-        steps: &[SceneStep::Session(SessionStep { options: &["--grace", "3s"], signal: Some(SceneSignal::Watchdog(BEGUN)), ..PLAIN })],
+        steps: &[SceneStep::Session(SessionStep {
+            options: &["--grace", "3s"],
+            signal: Some(SceneSignal::Watchdog(BEGUN)),
+            ..PLAIN
+        })],
         needs: None,
         judge: judges::term,
         lacks: judges::nothing,
@@ -164,7 +194,10 @@ pub const SCENES: [ConformanceScene; 16] = [
         shows: "a conversation goes on by its id, without the questions between",
         script: resumed,
         config: "{}",
-        steps: &[SceneStep::Loop(LoopStep { options: &["--continue", "--max-iterations", "2"], unasked_options: &["--no-probe"] })],
+        steps: &[SceneStep::Loop(LoopStep {
+            options: &["--continue", "--max-iterations", "2"],
+            unasked_options: &["--no-probe"],
+        })],
         needs: Some("resumes_by_id"),
         judge: judges::resume,
         lacks: judges::nothing,
@@ -184,7 +217,10 @@ pub const SCENES: [ConformanceScene; 16] = [
         shows: "a loop goes on until its check is met",
         script: one_by_one,
         config: r#"{"checks": [{"type": "command", "name": "two", "run": ["test", "-e", "two.txt"]}]}"#,
-        steps: &[SceneStep::Loop(LoopStep { options: &["--max-iterations", "3"], unasked_options: &[] })],
+        steps: &[SceneStep::Loop(LoopStep {
+            options: &["--max-iterations", "3"],
+            unasked_options: &[],
+        })],
         needs: None,
         judge: judges::looped,
         lacks: judges::nothing,
@@ -194,7 +230,10 @@ pub const SCENES: [ConformanceScene; 16] = [
         shows: "the tokens of a session are those that its API counted",
         script: commits,
         config: "{}",
-        steps: &[SceneStep::Loop(LoopStep { options: &["--max-iterations", "1"], unasked_options: &[] })],
+        steps: &[SceneStep::Loop(LoopStep {
+            options: &["--max-iterations", "1"],
+            unasked_options: &[],
+        })],
         needs: Some("reports_usage"),
         judge: judges::usage,
         lacks: judges::usage_untold,
@@ -207,7 +246,11 @@ fn text(text: &str) -> ScriptedReply {
 
 /// The first request of the session runs a command line; then it stops.
 fn works(line: &str) -> Vec<ScriptRule> {
-    vec![ScriptRule::new(ScriptedReply::Command(line.into())).when(TASK).with_tools()]
+    vec![
+        ScriptRule::new(ScriptedReply::Command(line.into()))
+            .when(TASK)
+            .with_tools(),
+    ]
 }
 
 fn commits() -> Vec<ScriptRule> {
@@ -223,7 +266,9 @@ fn reports(status: &str) -> ScriptRule {
         "status": status, "message": "scripted", "agents_active": false, "agents_details": [], "tasks_completed": [],
         "tasks_pending": [], "commits_made": 0, "should_continue": true, "next_action": "none",
     });
-    ScriptRule::new(ScriptedReply::Answer(reply)).in_history(PROBE).always()
+    ScriptRule::new(ScriptedReply::Answer(reply))
+        .in_history(PROBE)
+        .always()
 }
 
 fn forgets() -> Vec<ScriptRule> {
@@ -248,14 +293,17 @@ fn limited(reset: Option<Duration>) -> Vec<ScriptRule> {
 /// The model uses its tools although it was told not to: nothing may come of it.
 fn questioned() -> Vec<ScriptRule> {
     let mut rules = commits();
-    rules.push(ScriptRule::new(ScriptedReply::Command("echo trace > trace.txt".into())).when(PROBE));
+    rules
+        .push(ScriptRule::new(ScriptedReply::Command("echo trace > trace.txt".into())).when(PROBE));
     rules.push(reports("complete"));
     rules
 }
 
 /// Says something first and commits when it is asked again; between the two it is asked for its state.
 fn resumed() -> Vec<ScriptRule> {
-    let commit = ScriptedReply::Command("echo work > f.txt && git add -A && git commit -qm 'work: f' && echo committed".into());
+    let commit = ScriptedReply::Command(
+        "echo work > f.txt && git add -A && git commit -qm 'work: f' && echo committed".into(),
+    );
     vec![
         reports("working"),
         ScriptRule::new(text(FIRST_WORDS)).when(TASK).with_tools(),
@@ -265,10 +313,16 @@ fn resumed() -> Vec<ScriptRule> {
 }
 
 fn one_by_one() -> Vec<ScriptRule> {
-    let makes = |name: &str| ScriptedReply::Command(format!("echo x > {name}.txt && git add {name}.txt && git commit -qm 'work: {name}'"));
+    let makes = |name: &str| {
+        ScriptedReply::Command(format!(
+            "echo x > {name}.txt && git add {name}.txt && git commit -qm 'work: {name}'"
+        ))
+    };
     vec![
         ScriptRule::new(makes("one")).when(TASK).with_tools(),
-        ScriptRule::new(text("One is done.")).unless(TASK).with_tools(),
+        ScriptRule::new(text("One is done."))
+            .unless(TASK)
+            .with_tools(),
         ScriptRule::new(makes("two")).when(TASK).with_tools(),
     ]
 }
@@ -280,7 +334,12 @@ fn planned() -> Vec<ScriptRule> {
         {"subject": "feat: add a", "body": "", "files": ["a.txt"], "tasks": []},
         {"subject": "feat: add b", "body": "", "files": ["b.txt"], "tasks": []},
     ]});
-    rules.insert(0, ScriptRule::new(ScriptedReply::Answer(plan)).when(PLAN).always());
+    rules.insert(
+        0,
+        ScriptRule::new(ScriptedReply::Answer(plan))
+            .when(PLAN)
+            .always(),
+    );
     rules
 }
 
@@ -291,9 +350,22 @@ mod tests {
     #[test]
     fn each_scene_has_a_name_of_its_own_and_a_configuration_that_is_an_object() {
         for (at, one) in SCENES.iter().enumerate() {
-            assert!(SCENES[..at].iter().all(|other| other.name != one.name), "{}", one.name);
-            assert!(serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(one.config).is_ok(), "{}", one.name);
-            assert!(!(one.script)().is_empty() && !one.steps.is_empty(), "{}", one.name);
+            assert!(
+                SCENES[..at].iter().all(|other| other.name != one.name),
+                "{}",
+                one.name
+            );
+            assert!(
+                serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(one.config)
+                    .is_ok(),
+                "{}",
+                one.name
+            );
+            assert!(
+                !(one.script)().is_empty() && !one.steps.is_empty(),
+                "{}",
+                one.name
+            );
         }
     }
 }

@@ -125,7 +125,10 @@ pub struct CheckBuilder {
 impl CheckBuilder {
     /// Of this worktree: any path in it.
     pub fn new(worktree: impl AsRef<Path>) -> Self {
-        CheckBuilder { call: CallOptions::new(worktree.as_ref().into()), request: CheckRequest::default() }
+        CheckBuilder {
+            call: CallOptions::new(worktree.as_ref().into()),
+            request: CheckRequest::default(),
+        }
     }
 
     common_settings!();
@@ -178,7 +181,9 @@ impl CheckBuilder {
     /// See [`check`].
     pub fn run(self) -> Result<Judgement, Refusal> {
         let CheckBuilder { call, request } = self;
-        call.block_on(async |command_env, signals| try_check(command_env, request, signals, now()).await)
+        call.block_on(async |command_env, signals| {
+            try_check(command_env, request, signals, now()).await
+        })
     }
 }
 
@@ -192,7 +197,11 @@ pub struct EvaluateBuilder {
 impl EvaluateBuilder {
     /// Of this worktree, about this session.
     pub fn new(worktree: impl AsRef<Path>, context: SessionContext) -> Self {
-        EvaluateBuilder { call: CallOptions::new(worktree.as_ref().into()), context, overrides: Overrides::default() }
+        EvaluateBuilder {
+            call: CallOptions::new(worktree.as_ref().into()),
+            context,
+            overrides: Overrides::default(),
+        }
     }
 
     common_settings!();
@@ -214,8 +223,14 @@ impl EvaluateBuilder {
     /// # Errors
     /// See [`evaluate`].
     pub fn run(self) -> Result<Judgement, Refusal> {
-        let EvaluateBuilder { call, context, overrides } = self;
-        call.block_on(async |command_env, signals| try_evaluate(command_env, context, overrides, signals, now()).await)
+        let EvaluateBuilder {
+            call,
+            context,
+            overrides,
+        } = self;
+        call.block_on(async |command_env, signals| {
+            try_evaluate(command_env, context, overrides, signals, now()).await
+        })
     }
 }
 
@@ -228,7 +243,10 @@ pub struct SnapshotBuilder {
 impl SnapshotBuilder {
     /// Of this worktree.
     pub fn new(worktree: impl AsRef<Path>) -> Self {
-        SnapshotBuilder { call: CallOptions::new(worktree.as_ref().into()), options: BaselineOptions::default() }
+        SnapshotBuilder {
+            call: CallOptions::new(worktree.as_ref().into()),
+            options: BaselineOptions::default(),
+        }
     }
 
     common_settings!();
@@ -265,7 +283,10 @@ pub struct RescueBuilder {
 impl RescueBuilder {
     /// Of this worktree.
     pub fn new(worktree: impl AsRef<Path>) -> Self {
-        RescueBuilder { call: CallOptions::new(worktree.as_ref().into()), options: RescueOptions::default() }
+        RescueBuilder {
+            call: CallOptions::new(worktree.as_ref().into()),
+            options: RescueOptions::default(),
+        }
     }
 
     common_settings!();
@@ -290,9 +311,13 @@ impl RescueBuilder {
         let command_env = self.call.command_env()?;
         let open = OpenWorktree::open(&command_env)?;
         let never = CancelFlag::new();
-        let ask = |planner: &PlannerAgent<'_>, prompt: &str, attempt: u32| planner.ask(prompt, attempt, &never);
+        let ask = |planner: &PlannerAgent<'_>, prompt: &str, attempt: u32| {
+            planner.ask(prompt, attempt, &never)
+        };
         let (report, notes) = rescue_now(&command_env, &open, &self.options, &ask)?;
-        notes.iter().for_each(|note| command_env.tell(&format!("{} ({})", note.detail, note.code)));
+        notes
+            .iter()
+            .for_each(|note| command_env.tell(&format!("{} ({})", note.detail, note.code)));
         Ok(report)
     }
 }

@@ -32,14 +32,27 @@ pub(super) struct CallOptions {
 
 impl CallOptions {
     pub(super) fn new(worktree: PathBuf) -> Self {
-        CallOptions { worktree, config: None, state_dir: None, agent_program: None, narrate: Arc::new(|_| {}) }
+        CallOptions {
+            worktree,
+            config: None,
+            state_dir: None,
+            agent_program: None,
+            narrate: Arc::new(|_| {}),
+        }
     }
 
     /// The same as for the command line, from the same environment.
     pub(super) fn command_env(&self) -> Result<CommandEnv, Refusal> {
         let variable = |name: &str| std::env::var_os(name);
-        let flag = self.state_dir.clone().or_else(|| variable("WATCHDOG_STATE_DIR").map(Into::into));
-        let state = StateDir::resolve(flag, variable("XDG_STATE_HOME").map(Into::into), variable("HOME").map(Into::into))?;
+        let flag = self
+            .state_dir
+            .clone()
+            .or_else(|| variable("WATCHDOG_STATE_DIR").map(Into::into));
+        let state = StateDir::resolve(
+            flag,
+            variable("XDG_STATE_HOME").map(Into::into),
+            variable("HOME").map(Into::into),
+        )?;
         serve_refs(&state);
         Ok(CommandEnv {
             worktree: self.worktree.clone(),
@@ -61,13 +74,19 @@ impl CallOptions {
     }
 
     /// Runs something to its end, deaf to signals: those are the host's.
-    pub(super) fn block_on<T>(&self, work: impl AsyncFnOnce(&CommandEnv, &mut SignalState) -> Result<T, Refusal>) -> Result<T, Refusal> {
+    pub(super) fn block_on<T>(
+        &self,
+        work: impl AsyncFnOnce(&CommandEnv, &mut SignalState) -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
         let command_env = self.command_env()?;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| UnreadableFact {
-            kind: FaultKind::Store,
-            why: format!("failed to start the event loop: {error}"),
-            hint: None,
-        })?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| UnreadableFact {
+                kind: FaultKind::Store,
+                why: format!("failed to start the event loop: {error}"),
+                hint: None,
+            })?;
         let done = runtime.block_on(async { work(&command_env, &mut SignalState::none()).await });
         // A thread that still reads output which a survivor holds open must not keep us.
         runtime.shutdown_timeout(Duration::from_millis(100));

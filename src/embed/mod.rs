@@ -27,7 +27,10 @@
 mod builders;
 mod call;
 
-pub use builders::{CheckBuilder, EvaluateBuilder, RescueBuilder, SnapshotBuilder, check, evaluate, rescue, snapshot};
+pub use builders::{
+    CheckBuilder, EvaluateBuilder, RescueBuilder, SnapshotBuilder, check, evaluate, rescue,
+    snapshot,
+};
 
 pub use crate::judge::refusal::Refusal;
 pub use crate::modes::rescue_now::RescueReport;

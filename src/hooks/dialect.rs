@@ -31,8 +31,14 @@ const QWEN_SECONDS: u64 = 1000;
 
 impl HookDialect {
     /// All of them.
-    pub const ALL: [HookDialect; 6] =
-        [HookDialect::Claude, HookDialect::Codex, HookDialect::Gemini, HookDialect::Qwen, HookDialect::Copilot, HookDialect::Opencode];
+    pub const ALL: [HookDialect; 6] = [
+        HookDialect::Claude,
+        HookDialect::Codex,
+        HookDialect::Gemini,
+        HookDialect::Qwen,
+        HookDialect::Copilot,
+        HookDialect::Opencode,
+    ];
 
     /// Its name on the command line, which is also that of its preset.
     pub fn as_str(self) -> &'static str {
@@ -137,21 +143,31 @@ impl HookDialect {
 
     /// The file of a person's own, given the environment; `None` without a home. An empty variable counts as absent.
     pub fn user_file(self, variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-        let named = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let folder = |name: &str, usual: &str| named(name).or_else(|| Some(named("HOME")?.join(usual)));
+        let named = |name: &str| {
+            variable(name)
+                .filter(|value| !value.is_empty())
+                .map(PathBuf::from)
+        };
+        let folder =
+            |name: &str, usual: &str| named(name).or_else(|| Some(named("HOME")?.join(usual)));
         Some(match self {
             HookDialect::Claude => folder("CLAUDE_CONFIG_DIR", ".claude")?.join("settings.json"),
             HookDialect::Codex => folder("CODEX_HOME", ".codex")?.join("hooks.json"),
             HookDialect::Gemini => folder("GEMINI_CLI_HOME", "")?.join(".gemini/settings.json"),
             HookDialect::Qwen => folder("QWEN_HOME", ".qwen")?.join("settings.json"),
             HookDialect::Copilot => folder("COPILOT_HOME", ".copilot")?.join("settings.json"),
-            HookDialect::Opencode => folder("XDG_CONFIG_HOME", ".config")?.join("opencode/plugin/watchdog.js"),
+            HookDialect::Opencode => {
+                folder("XDG_CONFIG_HOME", ".config")?.join("opencode/plugin/watchdog.js")
+            }
         })
     }
 
     /// The files of a person's own, of every agent, given the environment.
     pub fn user_files(variable: impl Fn(&str) -> Option<OsString>) -> Vec<(HookDialect, PathBuf)> {
-        HookDialect::ALL.into_iter().filter_map(|dialect| Some((dialect, dialect.user_file(&variable)?))).collect()
+        HookDialect::ALL
+            .into_iter()
+            .filter_map(|dialect| Some((dialect, dialect.user_file(&variable)?)))
+            .collect()
     }
 
     /// The variable with which it tells its hooks the folder that the session was started in.
@@ -186,18 +202,18 @@ impl HookDialect {
                 "Codex runs them in a project that you trust, once you trusted them: start codex there and choose /hooks (or run it with \
                  --trust --dangerously-bypass-hook-trust)",
             ),
-            (HookDialect::Gemini, true) => {
-                Some("Gemini CLI runs them in folders that you trust: /permissions trust, or GEMINI_CLI_TRUST_WORKSPACE=true")
-            }
-            (HookDialect::Qwen, true) => {
-                Some("Qwen Code runs them in every folder, or in those that you trust where its folder trust is on")
-            }
+            (HookDialect::Gemini, true) => Some(
+                "Gemini CLI runs them in folders that you trust: /permissions trust, or GEMINI_CLI_TRUST_WORKSPACE=true",
+            ),
+            (HookDialect::Qwen, true) => Some(
+                "Qwen Code runs them in every folder, or in those that you trust where its folder trust is on",
+            ),
             (HookDialect::Copilot, true) => Some(
                 "Copilot CLI runs them in folders that you trust (--trust-folder), as it does those of .claude/settings.json: have one of both",
             ),
-            (HookDialect::Opencode, _) => {
-                Some("opencode goes on by them in its own view and under serve; opencode run ends first: there `watchdog loop` holds it")
-            }
+            (HookDialect::Opencode, _) => Some(
+                "opencode goes on by them in its own view and under serve; opencode run ends first: there `watchdog loop` holds it",
+            ),
             _ => None,
         }
     }
@@ -205,14 +221,21 @@ impl HookDialect {
     /// Whether this call of the agent has nobody to talk to, from its words. One whose input is no terminal never has.
     pub fn is_headless(self, words: &[String], stdin_is_terminal: bool) -> bool {
         let has = |wanted: &[&str]| {
-            words
-                .iter()
-                .skip(1)
-                .any(|word| wanted.iter().any(|one| word == one || word.strip_prefix(one).is_some_and(|rest| rest.starts_with('='))))
+            words.iter().skip(1).any(|word| {
+                wanted.iter().any(|one| {
+                    word == one
+                        || word
+                            .strip_prefix(one)
+                            .is_some_and(|rest| rest.starts_with('='))
+                })
+            })
         };
         !stdin_is_terminal
             || match self {
-                HookDialect::Claude | HookDialect::Gemini | HookDialect::Qwen | HookDialect::Copilot => has(&["-p", "--print", "--prompt"]),
+                HookDialect::Claude
+                | HookDialect::Gemini
+                | HookDialect::Qwen
+                | HookDialect::Copilot => has(&["-p", "--print", "--prompt"]),
                 HookDialect::Codex => has(&["exec", "e", "review"]),
                 HookDialect::Opencode => has(&["run", "serve", "web"]),
             }
@@ -229,7 +252,12 @@ mod tests {
             assert_eq!(HookDialect::from_name(dialect.as_str()), Ok(dialect));
         }
         let refused = HookDialect::from_name("amp").expect_err("it has no hooks that we know");
-        assert!(refused.contains("'amp'") && refused.contains("qwen, copilot") && refused.contains("watchdog loop"), "{refused}");
+        assert!(
+            refused.contains("'amp'")
+                && refused.contains("qwen, copilot")
+                && refused.contains("watchdog loop"),
+            "{refused}"
+        );
     }
 
     #[test]
@@ -246,7 +274,11 @@ mod tests {
             (HookDialect::Copilot, stop, 600, 600),
         ] {
             let patience = Duration::from_secs(seconds);
-            assert_eq!(dialect.timeout(event, patience), written, "{dialect:?} {seconds}");
+            assert_eq!(
+                dialect.timeout(event, patience),
+                written,
+                "{dialect:?} {seconds}"
+            );
             if event == stop {
                 assert_eq!(dialect.patience(written), patience, "{dialect:?} {seconds}");
             }
@@ -256,8 +288,16 @@ mod tests {
     #[test]
     fn each_agents_own_variable_says_where_a_persons_hooks_are() {
         let home = |name: &str| (name == "HOME").then(|| OsString::from("/h"));
-        let usual: Vec<String> =
-            HookDialect::ALL.iter().map(|dialect| dialect.user_file(home).expect("there is a home").display().to_string()).collect();
+        let usual: Vec<String> = HookDialect::ALL
+            .iter()
+            .map(|dialect| {
+                dialect
+                    .user_file(home)
+                    .expect("there is a home")
+                    .display()
+                    .to_string()
+            })
+            .collect();
         assert_eq!(
             usual,
             [
@@ -272,14 +312,28 @@ mod tests {
         for (dialect, variable, file) in [
             (HookDialect::Claude, "CLAUDE_CONFIG_DIR", "/x/settings.json"),
             (HookDialect::Codex, "CODEX_HOME", "/x/hooks.json"),
-            (HookDialect::Gemini, "GEMINI_CLI_HOME", "/x/.gemini/settings.json"),
+            (
+                HookDialect::Gemini,
+                "GEMINI_CLI_HOME",
+                "/x/.gemini/settings.json",
+            ),
             (HookDialect::Qwen, "QWEN_HOME", "/x/settings.json"),
             (HookDialect::Copilot, "COPILOT_HOME", "/x/settings.json"),
-            (HookDialect::Opencode, "XDG_CONFIG_HOME", "/x/opencode/plugin/watchdog.js"),
+            (
+                HookDialect::Opencode,
+                "XDG_CONFIG_HOME",
+                "/x/opencode/plugin/watchdog.js",
+            ),
         ] {
-            let set = |value: &'static str| dialect.user_file(move |name| (name == variable).then(|| OsString::from(value)));
+            let set = |value: &'static str| {
+                dialect.user_file(move |name| (name == variable).then(|| OsString::from(value)))
+            };
             assert_eq!(set("/x"), Some(PathBuf::from(file)), "{dialect:?}");
-            assert_eq!(set(""), None, "{dialect:?}: an empty variable names no folder, and there is no home");
+            assert_eq!(
+                set(""),
+                None,
+                "{dialect:?}: an empty variable names no folder, and there is no home"
+            );
         }
     }
 
@@ -291,7 +345,11 @@ mod tests {
             (HookDialect::Codex, "codex --model execution", false),
             (HookDialect::Gemini, "node gemini.js -p hello", true),
             (HookDialect::Gemini, "node gemini.js --prompt=hello", true),
-            (HookDialect::Gemini, "node gemini.js --prompt-interactive hello", false),
+            (
+                HookDialect::Gemini,
+                "node gemini.js --prompt-interactive hello",
+                false,
+            ),
             (HookDialect::Qwen, "node cli.js", false),
             (HookDialect::Copilot, "copilot -p hello", true),
             (HookDialect::Opencode, "opencode", false),
@@ -299,7 +357,10 @@ mod tests {
         ] {
             let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
             assert_eq!(dialect.is_headless(&words, true), headless, "{line}");
-            assert!(dialect.is_headless(&words, false), "{line}, with input from a program");
+            assert!(
+                dialect.is_headless(&words, false),
+                "{line}, with input from a program"
+            );
         }
     }
 }

@@ -51,27 +51,65 @@ impl HookEntries {
 
     /// None at all, for `uninstall`.
     pub fn none(dialect: HookDialect) -> Self {
-        HookEntries { dialect, entries: Vec::new() }
+        HookEntries {
+            dialect,
+            entries: Vec::new(),
+        }
     }
 
     /// The default entries. `program` is a shell word, `patience` the host's timeout for a judgement.
-    pub fn usual(dialect: HookDialect, program: &str, patience: Duration, holds: HeldAgents) -> Self {
+    pub fn usual(
+        dialect: HookDialect,
+        program: &str,
+        patience: Duration,
+        holds: HeldAgents,
+    ) -> Self {
         let entry = |event, matcher, more: &str, patience| {
             let command = format!("{}{more}", command_line(program, dialect, event));
             let timeout = dialect.timeout(event, patience);
-            dialect.event_name(event).map(|name| HookEntry { event, name, matcher, command, timeout })
+            dialect.event_name(event).map(|name| HookEntry {
+                event,
+                name,
+                matcher,
+                command,
+                timeout,
+            })
         };
-        let judging =
-            |event, matcher, more: &str| entry(event, matcher, &format!("{more} --within {}s", own_deadline(patience).as_secs()), patience);
-        let all = if holds.all_sessions { " --all-sessions" } else { "" };
+        let judging = |event, matcher, more: &str| {
+            entry(
+                event,
+                matcher,
+                &format!("{more} --within {}s", own_deadline(patience).as_secs()),
+                patience,
+            )
+        };
+        let all = if holds.all_sessions {
+            " --all-sessions"
+        } else {
+            ""
+        };
         let wanted = [
             entry(HookEvent::SessionStart, None, "", START),
-            judging(HookEvent::PreToolUse, Some("StructuredOutput"), "").filter(|_| dialect.gates_output()),
+            judging(HookEvent::PreToolUse, Some("StructuredOutput"), "")
+                .filter(|_| dialect.gates_output()),
             judging(HookEvent::Stop, None, all),
-            judging(HookEvent::SubagentStop, None, &format!(" --hold{all}")).filter(|_| holds.subagents && dialect.holds_subagents()),
-            entry(HookEvent::SessionEnd, None, if dialect == HookDialect::Claude { "" } else { OWN_END }, END),
+            judging(HookEvent::SubagentStop, None, &format!(" --hold{all}"))
+                .filter(|_| holds.subagents && dialect.holds_subagents()),
+            entry(
+                HookEvent::SessionEnd,
+                None,
+                if dialect == HookDialect::Claude {
+                    ""
+                } else {
+                    OWN_END
+                },
+                END,
+            ),
         ];
-        HookEntries { dialect, entries: wanted.into_iter().flatten().collect() }
+        HookEntries {
+            dialect,
+            entries: wanted.into_iter().flatten().collect(),
+        }
     }
 
     /// Whether none is wanted.
@@ -81,7 +119,10 @@ impl HookEntries {
 
     /// The command of an event.
     pub(super) fn command(&self, event: HookEvent) -> Option<&str> {
-        self.entries.iter().find(|entry| entry.event == event).map(|entry| entry.command.as_str())
+        self.entries
+            .iter()
+            .find(|entry| entry.event == event)
+            .map(|entry| entry.command.as_str())
     }
 }
 
@@ -92,7 +133,11 @@ fn own_deadline(patience: Duration) -> Duration {
 
 /// The command line of an event's hook.
 fn command_line(program: &str, dialect: HookDialect, event: HookEvent) -> String {
-    let agent = if dialect == HookDialect::Claude { String::new() } else { format!(" --agent {}", dialect.as_str()) };
+    let agent = if dialect == HookDialect::Claude {
+        String::new()
+    } else {
+        format!(" --agent {}", dialect.as_str())
+    };
     format!("{program} hook {}{agent}", event.command())
 }
 
@@ -101,9 +146,14 @@ pub(super) fn own(command: &str, program: &str) -> Option<HookEvent> {
     let words = words(command)?;
     let first = words.first()?;
     let named = first.rsplit('/').next() == Some("watchdog") || words_eq(program, first);
-    let at = words.iter().position(|word| word == "hook").filter(|_| named)?;
+    let at = words
+        .iter()
+        .position(|word| word == "hook")
+        .filter(|_| named)?;
     let event = words.get(at + 1)?;
-    HookEvent::ALL.into_iter().find(|known| known.command() == event)
+    HookEvent::ALL
+        .into_iter()
+        .find(|known| known.command() == event)
 }
 
 /// A command line of ours, in parts.
@@ -126,7 +176,11 @@ pub(super) fn own_call(command: &str) -> Option<OwnCall> {
         ["--hold", "--all-sessions", "--within", "--agent"].contains(&word.as_str()) || value
     };
     let is_plain = at == 1 && options.iter().enumerate().all(known);
-    Some(OwnCall { program: words.into_iter().next()?, options, is_plain })
+    Some(OwnCall {
+        program: words.into_iter().next()?,
+        options,
+        is_plain,
+    })
 }
 
 fn words_eq(program: &str, first: &str) -> bool {
@@ -150,7 +204,9 @@ fn words(line: &str) -> Option<Vec<String>> {
                 word.get_or_insert_default();
                 quote = Some(c);
             }
-            (None, ';' | '|' | '&' | '<' | '>' | '(' | ')' | '\n' | '#' | '*' | '?') => return None,
+            (None, ';' | '|' | '&' | '<' | '>' | '(' | ')' | '\n' | '#' | '*' | '?') => {
+                return None;
+            }
             (None, c) if c.is_whitespace() => words.extend(word.take()),
             (None, c) => word.get_or_insert_default().push(c),
         }
@@ -170,9 +226,18 @@ mod tests {
     fn our_own_entries_are_known_wherever_the_program_lies() {
         for (command, event) in [
             ("watchdog hook stop", Some(HookEvent::Stop)),
-            ("/usr/local/bin/watchdog hook subagent-stop --hold --within 590s", Some(HookEvent::SubagentStop)),
-            ("'/home/a b/watchdog' hook session-end", Some(HookEvent::SessionEnd)),
-            ("\"/x/watchdog\" --state-dir /s hook pre-tool-use", Some(HookEvent::PreToolUse)),
+            (
+                "/usr/local/bin/watchdog hook subagent-stop --hold --within 590s",
+                Some(HookEvent::SubagentStop),
+            ),
+            (
+                "'/home/a b/watchdog' hook session-end",
+                Some(HookEvent::SessionEnd),
+            ),
+            (
+                "\"/x/watchdog\" --state-dir /s hook pre-tool-use",
+                Some(HookEvent::PreToolUse),
+            ),
             (r"/my\ dir/watchdog hook stop", Some(HookEvent::Stop)),
             ("watchdog hook", None),
             ("watchdog hook dance", None),
@@ -194,13 +259,33 @@ mod tests {
 
     #[test]
     fn what_is_written_is_known_again() {
-        for program in ["watchdog", "/a/watchdog", "/a b/it's/watchdog", "/o$dd/`x`/watchdog", "/tmp/\u{fc}n/watchdog"] {
+        for program in [
+            "watchdog",
+            "/a/watchdog",
+            "/a b/it's/watchdog",
+            "/o$dd/`x`/watchdog",
+            "/tmp/\u{fc}n/watchdog",
+        ] {
             let word = shell_word(program);
             for dialect in HookDialect::ALL {
-                let holds = HeldAgents { subagents: true, all_sessions: true };
-                for entry in HookEntries::usual(dialect, &word, Duration::from_secs(600), holds).entries {
-                    assert_eq!(own(&entry.command, &word), Some(entry.event), "{}", entry.command);
-                    assert!(own_call(&entry.command).is_some_and(|call| call.is_plain), "{}", entry.command);
+                let holds = HeldAgents {
+                    subagents: true,
+                    all_sessions: true,
+                };
+                for entry in
+                    HookEntries::usual(dialect, &word, Duration::from_secs(600), holds).entries
+                {
+                    assert_eq!(
+                        own(&entry.command, &word),
+                        Some(entry.event),
+                        "{}",
+                        entry.command
+                    );
+                    assert!(
+                        own_call(&entry.command).is_some_and(|call| call.is_plain),
+                        "{}",
+                        entry.command
+                    );
                 }
             }
         }
@@ -209,7 +294,10 @@ mod tests {
     #[test]
     fn our_own_deadline_ends_before_the_hosts_patience() {
         for (patience, deadline) in [(600, 590), (60, 50), (15, 7), (2, 1)] {
-            assert_eq!(own_deadline(Duration::from_secs(patience)).as_secs(), deadline);
+            assert_eq!(
+                own_deadline(Duration::from_secs(patience)).as_secs(),
+                deadline
+            );
         }
     }
 

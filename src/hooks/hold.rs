@@ -115,24 +115,43 @@ const NO_WORDS: &str = "Tasks are incomplete";
 /// Decides.
 pub fn decide(holding: HoldPoint, facts: &StopFacts, held: HoldStreak) -> HookDecision {
     match facts {
-        StopFacts::Nothing => {
-            HookDecision { reply: free(holding, None), reason: None, message: String::new(), counted: HoldCountChange::Same }
-        }
-        StopFacts::Failed { why } => decision(None, format!("could not judge, so the agent was not held: {why}")),
-        StopFacts::NoCriteria => {
-            decision(Some(Reason::NoCriteria), "no criteria are configured; a person must decide whether the work is done")
-        }
+        StopFacts::Nothing => HookDecision {
+            reply: free(holding, None),
+            reason: None,
+            message: String::new(),
+            counted: HoldCountChange::Same,
+        },
+        StopFacts::Failed { why } => decision(
+            None,
+            format!("could not judge, so the agent was not held: {why}"),
+        ),
+        StopFacts::NoCriteria => decision(
+            Some(Reason::NoCriteria),
+            "no criteria are configured; a person must decide whether the work is done",
+        ),
         StopFacts::Untrusted { allow_with } => decision(
             Some(Reason::Untrusted),
-            format!("completion.json is not trusted, so its checks did not run; read it, then allow it with: {allow_with}"),
+            format!(
+                "completion.json is not trusted, so its checks did not run; read it, then allow it with: {allow_with}"
+            ),
         ),
-        StopFacts::Limit(stop) => decision(Some(stop.reason), format!("{}; the work was not judged, and the agent may stop", stop.why)),
-        StopFacts::Background { tasks } => decision(Some(Reason::BackgroundWork), background(tasks)),
+        StopFacts::Limit(stop) => decision(
+            Some(stop.reason),
+            format!(
+                "{}; the work was not judged, and the agent may stop",
+                stop.why
+            ),
+        ),
+        StopFacts::Background { tasks } => {
+            decision(Some(Reason::BackgroundWork), background(tasks))
+        }
         StopFacts::CriteriaChanged { guarded } => HookDecision {
             counted: HoldCountChange::Over,
             ..decision(
                 Some(Reason::CriteriaChanged),
-                format!("guarded files changed since the anchor: {guarded}; a person must look at them"),
+                format!(
+                    "guarded files changed since the anchor: {guarded}; a person must look at them"
+                ),
             )
         },
         StopFacts::TooWeak { evidence, required } => HookDecision {
@@ -160,7 +179,10 @@ pub fn decide(holding: HoldPoint, facts: &StopFacts, held: HoldStreak) -> HookDe
                 Reason::VerifyTimeout => "a check did not end in time",
                 _ => "a check ran without a result",
             };
-            decision(Some(*reason), format!("{what}, so the agent was not held: {}", words(feedback)))
+            decision(
+                Some(*reason),
+                format!("{what}, so the agent was not held: {}", words(feedback)),
+            )
         }
     }
 }
@@ -183,41 +205,73 @@ fn unmet(holding: HoldPoint, feedback: &str, held: HoldStreak) -> HookDecision {
                 feedback.trim_end_matches('.'),
                 if feedback.contains('\n') { "\n" } else { ". " }
             );
-            HookDecision { counted: HoldCountChange::Same, ..hold(HookAction::Advise { context: advice }) }
+            HookDecision {
+                counted: HoldCountChange::Same,
+                ..hold(HookAction::Advise { context: advice })
+            }
         }
         (HoldPoint::Stop | HoldPoint::Output, None) => decision(
             Some(Reason::StoreError),
-            format!("the agent was not held, because the hold counter could not be read or saved; {message}"),
+            format!(
+                "the agent was not held, because the hold counter could not be read or saved; {message}"
+            ),
         ),
-        (HoldPoint::Stop | HoldPoint::Output, Some(_)) if held.most == 0 => {
-            decision(Some(Reason::ChecksUnmet), format!("{message}; limits.max_stop_blocks is 0, so the agent was not held"))
-        }
+        (HoldPoint::Stop | HoldPoint::Output, Some(_)) if held.most == 0 => decision(
+            Some(Reason::ChecksUnmet),
+            format!("{message}; limits.max_stop_blocks is 0, so the agent was not held"),
+        ),
         (HoldPoint::Stop | HoldPoint::Output, Some(times)) if times >= held.most => decision(
             Some(Reason::BudgetExhausted),
-            format!("the agent was held {} in a row and is let go; the work is not complete: {feedback}", plural(times.into(), "time")),
+            format!(
+                "the agent was held {} in a row and is let go; the work is not complete: {feedback}",
+                plural(times.into(), "time")
+            ),
         ),
-        (HoldPoint::Stop, Some(_)) => hold(HookAction::Block { reason: feedback.to_owned() }),
-        (HoldPoint::Output, Some(_)) => hold(HookAction::Deny { reason: feedback.to_owned() }),
+        (HoldPoint::Stop, Some(_)) => hold(HookAction::Block {
+            reason: feedback.to_owned(),
+        }),
+        (HoldPoint::Output, Some(_)) => hold(HookAction::Deny {
+            reason: feedback.to_owned(),
+        }),
     }
 }
 
 /// Releases the agent without proof of completion, and tells the user.
 fn decision(reason: Option<Reason>, message: impl Into<String>) -> HookDecision {
     let message = message.into();
-    let status = reason.map(|reason| format!("{} ({}): ", reason.status().as_str(), reason.as_str())).unwrap_or_default();
-    HookDecision { reply: HookReply::tell(format!("watchdog: {status}{message}")), reason, message, counted: HoldCountChange::Same }
+    let status = reason
+        .map(|reason| format!("{} ({}): ", reason.status().as_str(), reason.as_str()))
+        .unwrap_or_default();
+    HookDecision {
+        reply: HookReply::tell(format!("watchdog: {status}{message}")),
+        reason,
+        message,
+        counted: HoldCountChange::Same,
+    }
 }
 
 /// An answer that lets the agent go because nothing is missing.
 fn free(holding: HoldPoint, message: Option<String>) -> HookReply {
-    let act = if holding == (HoldPoint::OutputTaken { finish: true }) { HookAction::Finish } else { HookAction::Nothing };
+    let act = if holding == (HoldPoint::OutputTaken { finish: true }) {
+        HookAction::Finish
+    } else {
+        HookAction::Nothing
+    };
     HookReply { act, message }
 }
 
 fn background(tasks: &[String]) -> String {
     let shown: Vec<&str> = tasks.iter().take(3).map(String::as_str).collect();
-    let more = if tasks.len() > shown.len() { ", ..." } else { "" };
-    let verb = if tasks.len() == 1 { "still runs" } else { "still run" };
+    let more = if tasks.len() > shown.len() {
+        ", ..."
+    } else {
+        ""
+    };
+    let verb = if tasks.len() == 1 {
+        "still runs"
+    } else {
+        "still run"
+    };
     format!(
         "{} {verb} in the background ({}{more}); the checks are judged when the agent stops again",
         plural(tasks.len() as u64, "task"),
@@ -227,7 +281,11 @@ fn background(tasks: &[String]) -> String {
 
 fn words(feedback: &str) -> &str {
     let feedback = feedback.trim();
-    if feedback.is_empty() { NO_WORDS } else { feedback }
+    if feedback.is_empty() {
+        NO_WORDS
+    } else {
+        feedback
+    }
 }
 
 #[cfg(test)]

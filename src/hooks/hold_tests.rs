@@ -14,28 +14,54 @@ fn judged(outcome: CheckOutcome, feedback: &str) -> StopFacts {
 }
 
 /// The machine's verdict for these results of checks.
-fn judged_with(outcome: CheckOutcome, feedback: &str, evidence: Evidence, require_evidence: Evidence) -> StopFacts {
-    let setup = MachineSetup { has_checks: true, require_evidence, ..MachineSetup::of(&ConfigSettings::default()) };
-    let judge =
-        || ChecksResult { outcome, evidence, feedback: feedback.into(), results: Vec::new(), all_passed_before: false, notes: Vec::new() };
+fn judged_with(
+    outcome: CheckOutcome,
+    feedback: &str,
+    evidence: Evidence,
+    require_evidence: Evidence,
+) -> StopFacts {
+    let setup = MachineSetup {
+        has_checks: true,
+        require_evidence,
+        ..MachineSetup::of(&ConfigSettings::default())
+    };
+    let judge = || ChecksResult {
+        outcome,
+        evidence,
+        feedback: feedback.into(),
+        results: Vec::new(),
+        all_passed_before: false,
+        notes: Vec::new(),
+    };
     judge_criteria(setup, judge, || Ok(CriteriaChanged::default())).0
 }
 
 fn held(times: u32) -> HoldStreak {
-    HoldStreak { times: Some(times), most: 7 }
+    HoldStreak {
+        times: Some(times),
+        most: 7,
+    }
 }
 
 fn answer(holding: HoldPoint, facts: &StopFacts, held: HoldStreak) -> Value {
-    decide(holding, facts, held).reply.to_json(HookDialect::Claude)
+    decide(holding, facts, held)
+        .reply
+        .to_json(HookDialect::Claude)
 }
 
 #[test]
 fn checks_that_are_not_met_hold_the_agent_with_what_is_missing() {
     let facts = judged(CheckOutcome::Unmet, "write the tests");
-    assert_eq!(answer(HoldPoint::Stop, &facts, held(0)), json!({"decision": "block", "reason": "write the tests"}));
+    assert_eq!(
+        answer(HoldPoint::Stop, &facts, held(0)),
+        json!({"decision": "block", "reason": "write the tests"})
+    );
     let denied = answer(HoldPoint::Output, &facts, held(0));
     assert_eq!(denied["hookSpecificOutput"]["permissionDecision"], "deny");
-    assert_eq!(denied["hookSpecificOutput"]["permissionDecisionReason"], "write the tests");
+    assert_eq!(
+        denied["hookSpecificOutput"]["permissionDecisionReason"],
+        "write the tests"
+    );
     let told = answer(HoldPoint::OutputTaken { finish: true }, &facts, held(0));
     assert_eq!(
         told["hookSpecificOutput"]["additionalContext"],
@@ -47,7 +73,14 @@ fn checks_that_are_not_met_hold_the_agent_with_what_is_missing() {
 #[test]
 fn an_agent_is_never_held_without_a_word() {
     for feedback in ["", "  \n"] {
-        assert_eq!(answer(HoldPoint::Stop, &judged(CheckOutcome::Unmet, feedback), held(0))["reason"], "Tasks are incomplete");
+        assert_eq!(
+            answer(
+                HoldPoint::Stop,
+                &judged(CheckOutcome::Unmet, feedback),
+                held(0)
+            )["reason"],
+            "Tasks are incomplete"
+        );
     }
 }
 
@@ -56,18 +89,40 @@ fn a_pass_needs_no_words() {
     let facts = judged(CheckOutcome::Pass, "");
     assert_eq!(answer(HoldPoint::Stop, &facts, held(3)), json!({}));
     assert_eq!(answer(HoldPoint::Output, &facts, held(3)), json!({}));
-    assert_eq!(answer(HoldPoint::OutputTaken { finish: true }, &facts, held(3)), json!({"continue": false}));
-    assert_eq!(answer(HoldPoint::OutputTaken { finish: false }, &facts, held(3)), json!({}));
-    assert_eq!(decide(HoldPoint::Stop, &facts, held(3)).counted, HoldCountChange::Over);
-    assert_eq!(answer(HoldPoint::Stop, &StopFacts::Nothing, held(0)), json!({}));
-    assert_eq!(answer(HoldPoint::OutputTaken { finish: true }, &StopFacts::Nothing, held(0)), json!({"continue": false}));
+    assert_eq!(
+        answer(HoldPoint::OutputTaken { finish: true }, &facts, held(3)),
+        json!({"continue": false})
+    );
+    assert_eq!(
+        answer(HoldPoint::OutputTaken { finish: false }, &facts, held(3)),
+        json!({})
+    );
+    assert_eq!(
+        decide(HoldPoint::Stop, &facts, held(3)).counted,
+        HoldCountChange::Over
+    );
+    assert_eq!(
+        answer(HoldPoint::Stop, &StopFacts::Nothing, held(0)),
+        json!({})
+    );
+    assert_eq!(
+        answer(
+            HoldPoint::OutputTaken { finish: true },
+            &StopFacts::Nothing,
+            held(0)
+        ),
+        json!({"continue": false})
+    );
 }
 
 #[test]
 fn the_cap_lets_the_agent_go_and_calls_it_stopped_never_complete() {
     for holding in [HoldPoint::Stop, HoldPoint::Output] {
         let facts = judged(CheckOutcome::Unmet, "write the tests");
-        assert_eq!(decide(holding, &facts, held(6)).counted, HoldCountChange::OneMore);
+        assert_eq!(
+            decide(holding, &facts, held(6)).counted,
+            HoldCountChange::OneMore
+        );
         let decision = decide(holding, &facts, held(7));
         assert_eq!(decision.reason, Some(Reason::BudgetExhausted));
         assert_eq!(decision.counted, HoldCountChange::Same);
@@ -76,7 +131,14 @@ fn the_cap_lets_the_agent_go_and_calls_it_stopped_never_complete() {
             json!({"systemMessage": "watchdog: stopped (budget_exhausted): the agent was held 7 times in a row and is let go; \
                    the work is not complete: write the tests"})
         );
-        let never = decide(holding, &facts, HoldStreak { times: Some(0), most: 0 });
+        let never = decide(
+            holding,
+            &facts,
+            HoldStreak {
+                times: Some(0),
+                most: 0,
+            },
+        );
         assert!(never.message.contains("max_stop_blocks is 0"), "{never:?}");
         assert_eq!(never.reason, Some(Reason::ChecksUnmet));
     }
@@ -84,46 +146,101 @@ fn the_cap_lets_the_agent_go_and_calls_it_stopped_never_complete() {
 
 #[test]
 fn a_count_that_could_not_be_read_holds_nobody() {
-    let decision = decide(HoldPoint::Stop, &judged(CheckOutcome::Unmet, "x"), HoldStreak { times: None, most: 7 });
+    let decision = decide(
+        HoldPoint::Stop,
+        &judged(CheckOutcome::Unmet, "x"),
+        HoldStreak {
+            times: None,
+            most: 7,
+        },
+    );
     assert_eq!(decision.reply.act, HookAction::Nothing);
     assert!(decision.reply.message.is_some_and(|told| told.contains("error (store_error)") && told.contains("not met: x")));
 }
 
 #[test]
 fn whoever_is_let_go_with_the_work_not_shown_is_told_so() {
-    let limit = StopFacts::Limit(StopReason { reason: Reason::DeadlineExceeded, why: "the deadline has passed".into() });
+    let limit = StopFacts::Limit(StopReason {
+        reason: Reason::DeadlineExceeded,
+        why: "the deadline has passed".into(),
+    });
     for (facts, start) in [
-        (StopFacts::Failed { why: "git is broken".into() }, "watchdog: could not judge, so the agent was not held: git is broken"),
-        (StopFacts::Untrusted { allow_with: "watchdog trust".into() }, "watchdog: review (untrusted): completion.json is not trusted"),
-        (limit, "watchdog: stopped (deadline_exceeded): the deadline has passed; the work was not judged"),
+        (
+            StopFacts::Failed {
+                why: "git is broken".into(),
+            },
+            "watchdog: could not judge, so the agent was not held: git is broken",
+        ),
+        (
+            StopFacts::Untrusted {
+                allow_with: "watchdog trust".into(),
+            },
+            "watchdog: review (untrusted): completion.json is not trusted",
+        ),
+        (
+            limit,
+            "watchdog: stopped (deadline_exceeded): the deadline has passed; the work was not judged",
+        ),
         (StopFacts::NoCriteria, "watchdog: review (no_criteria): "),
         (
-            StopFacts::Background { tasks: vec!["a".into(), "b".into(), "c".into(), "d".into()] },
+            StopFacts::Background {
+                tasks: vec!["a".into(), "b".into(), "c".into(), "d".into()],
+            },
             "watchdog: waiting (background_work): 4 tasks still run in the background (a, b, c, ...)",
         ),
         (
             judged(CheckOutcome::Waiting, "CI runs"),
             "watchdog: waiting (background_work): a check waits, so the agent was not held: CI runs",
         ),
-        (judged(CheckOutcome::Unrunnable, "no npm"), "watchdog: failed (verify_unrunnable): a check could not run"),
-        (judged(CheckOutcome::Failed, "odd"), "watchdog: review (verify_failed): a check ran without a result"),
-        (judged(CheckOutcome::TimedOut, "late"), "watchdog: review (verify_timeout): a check did not end in time"),
+        (
+            judged(CheckOutcome::Unrunnable, "no npm"),
+            "watchdog: failed (verify_unrunnable): a check could not run",
+        ),
+        (
+            judged(CheckOutcome::Failed, "odd"),
+            "watchdog: review (verify_failed): a check ran without a result",
+        ),
+        (
+            judged(CheckOutcome::TimedOut, "late"),
+            "watchdog: review (verify_timeout): a check did not end in time",
+        ),
     ] {
-        for holding in [HoldPoint::Stop, HoldPoint::Output, HoldPoint::OutputTaken { finish: true }] {
+        for holding in [
+            HoldPoint::Stop,
+            HoldPoint::Output,
+            HoldPoint::OutputTaken { finish: true },
+        ] {
             let answer = answer(holding, &facts, held(0));
             let object = answer.as_object().expect("an object");
             assert_eq!(object.len(), 1, "{facts:?}: {answer}");
-            assert!(answer["systemMessage"].as_str().is_some_and(|told| told.starts_with(start)), "{facts:?}: {answer}");
+            assert!(
+                answer["systemMessage"]
+                    .as_str()
+                    .is_some_and(|told| told.starts_with(start)),
+                "{facts:?}: {answer}"
+            );
         }
     }
 }
 
 #[test]
 fn evidence_that_is_too_weak_is_for_a_person() {
-    let facts = judged_with(CheckOutcome::Pass, "", Evidence::Claimed, Evidence::Verified);
+    let facts = judged_with(
+        CheckOutcome::Pass,
+        "",
+        Evidence::Claimed,
+        Evidence::Verified,
+    );
     let decision = decide(HoldPoint::Stop, &facts, held(2));
-    assert_eq!((decision.reason, decision.counted), (Some(Reason::Disputed), HoldCountChange::Over));
-    assert!(decision.message.contains("'claimed'") && decision.message.contains("'verified'"), "{}", decision.message);
+    assert_eq!(
+        (decision.reason, decision.counted),
+        (Some(Reason::Disputed), HoldCountChange::Over)
+    );
+    assert!(
+        decision.message.contains("'claimed'") && decision.message.contains("'verified'"),
+        "{}",
+        decision.message
+    );
 }
 
 fn grounds() -> impl Strategy<Value = StopFacts> {
@@ -133,9 +250,13 @@ fn grounds() -> impl Strategy<Value = StopFacts> {
         Just(StopFacts::Nothing),
         Just(StopFacts::NoCriteria),
         word.prop_map(|allow_with| StopFacts::Untrusted { allow_with }),
-        word.prop_map(|why| StopFacts::Limit(StopReason { reason: Reason::BudgetExhausted, why })),
+        word.prop_map(|why| StopFacts::Limit(StopReason {
+            reason: Reason::BudgetExhausted,
+            why
+        })),
         prop::collection::vec(word, 1..5).prop_map(|tasks| StopFacts::Background { tasks }),
-        (prop::sample::select(CheckOutcome::ALL.to_vec()), word).prop_map(|(outcome, feedback)| judged(outcome, &feedback)),
+        (prop::sample::select(CheckOutcome::ALL.to_vec()), word)
+            .prop_map(|(outcome, feedback)| judged(outcome, &feedback)),
     ]
 }
 
@@ -159,11 +280,20 @@ proptest! {
 
 #[test]
 fn changed_guards_are_told_and_hold_nobody() {
-    let facts = StopFacts::CriteriaChanged { guarded: "tests/a.rs".into() };
-    for holding in [HoldPoint::Stop, HoldPoint::Output, HoldPoint::OutputTaken { finish: true }] {
+    let facts = StopFacts::CriteriaChanged {
+        guarded: "tests/a.rs".into(),
+    };
+    for holding in [
+        HoldPoint::Stop,
+        HoldPoint::Output,
+        HoldPoint::OutputTaken { finish: true },
+    ] {
         let decision = decide(holding, &facts, held(3));
         let told = "watchdog: review (criteria_changed): guarded files changed since the anchor: tests/a.rs; a person must look at them";
-        assert_eq!(decision.reply.to_json(HookDialect::Claude), json!({"systemMessage": told}));
+        assert_eq!(
+            decision.reply.to_json(HookDialect::Claude),
+            json!({"systemMessage": told})
+        );
         assert_eq!(decision.counted, HoldCountChange::Over);
     }
 }

@@ -132,7 +132,11 @@ impl HookInput {
     pub fn read(dialect: HookDialect, from: impl Read) -> Result<Self, InputError> {
         let mut bytes = Vec::new();
         from.take(MOST + 1).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 > MOST { Err(InputError::TooLarge) } else { Self::parse(dialect, &bytes) }
+        if bytes.len() as u64 > MOST {
+            Err(InputError::TooLarge)
+        } else {
+            Self::parse(dialect, &bytes)
+        }
     }
 
     /// Reads the object, in the words of an agent.
@@ -145,10 +149,21 @@ impl HookInput {
             return Ok(HookInput::default());
         }
         let value: Value = serde_json::from_slice(bytes).map_err(InputError::NoJson)?;
-        let Value::Object(fields) = value else { return Err(InputError::NoObject) };
-        let text = |name: &str| fields.get(name).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned);
-        let event = text("hook_event_name")
-            .and_then(|name| HookEvent::ALL.into_iter().find(|event| dialect.event_name(*event) == Some(name.as_str())));
+        let Value::Object(fields) = value else {
+            return Err(InputError::NoObject);
+        };
+        let text = |name: &str| {
+            fields
+                .get(name)
+                .and_then(Value::as_str)
+                .filter(|text| !text.is_empty())
+                .map(str::to_owned)
+        };
+        let event = text("hook_event_name").and_then(|name| {
+            HookEvent::ALL
+                .into_iter()
+                .find(|event| dialect.event_name(*event) == Some(name.as_str()))
+        });
         let (turn, words) = match dialect {
             HookDialect::Codex => (text("turn_id"), text("last_assistant_message")),
             // All that the agent said in this turn.
@@ -161,15 +176,28 @@ impl HookInput {
             transcript_path: text("transcript_path").map(Into::into),
             cwd: text("cwd").map(Into::into),
             prompt_id: turn,
-            stop_hook_active: fields.get("stop_hook_active").and_then(Value::as_bool).unwrap_or(false),
+            stop_hook_active: fields
+                .get("stop_hook_active")
+                .and_then(Value::as_bool)
+                .unwrap_or(false),
             stop_reason: text("stop_reason").or_else(|| text("stopReason")),
             last_message: words,
-            background_tasks: fields.get("background_tasks").and_then(Value::as_array).cloned().unwrap_or_default(),
+            background_tasks: fields
+                .get("background_tasks")
+                .and_then(Value::as_array)
+                .cloned()
+                .unwrap_or_default(),
             tool_name: text("tool_name"),
             tool_input: fields.get("tool_input").cloned(),
             tool_use_id: text("tool_use_id"),
             // Copilot says so, also where it runs the hooks of Claude Code's settings.
-            source: text("source").map(|source| if source == "new" { "startup".into() } else { source }),
+            source: text("source").map(|source| {
+                if source == "new" {
+                    "startup".into()
+                } else {
+                    source
+                }
+            }),
             reason: text("reason"),
             agent_id: text("agent_id"),
             agent_transcript_path: text("agent_transcript_path").map(Into::into),
@@ -180,7 +208,9 @@ impl HookInput {
     /// The structured output that a call of the tool gives. A lone `output` is an envelope around it.
     pub fn structured_output(&self) -> Option<Value> {
         match self.tool_input.as_ref()? {
-            Value::Object(fields) if fields.len() == 1 && fields.contains_key("output") => fields.get("output").cloned(),
+            Value::Object(fields) if fields.len() == 1 && fields.contains_key("output") => {
+                fields.get("output").cloned()
+            }
             whole => Some(whole.clone()),
         }
     }
@@ -207,12 +237,22 @@ mod tests {
             &json!({"session_id": "s", "transcript_path": "/t.jsonl", "cwd": "/w", "hook_event_name": "Stop", "prompt_id": "p",
             "stop_hook_active": true, "last_assistant_message": "done", "background_tasks": [{"id": "1"}], "session_crons": [], "novel": 1}),
         );
-        assert_eq!((input.event, input.stop_hook_active), (Some(HookEvent::Stop), true));
         assert_eq!(
-            (input.session_id.as_deref(), input.prompt_id.as_deref(), input.last_message.as_deref()),
+            (input.event, input.stop_hook_active),
+            (Some(HookEvent::Stop), true)
+        );
+        assert_eq!(
+            (
+                input.session_id.as_deref(),
+                input.prompt_id.as_deref(),
+                input.last_message.as_deref()
+            ),
             (Some("s"), Some("p"), Some("done"))
         );
-        assert_eq!((input.cwd, input.transcript_path), (Some("/w".into()), Some("/t.jsonl".into())));
+        assert_eq!(
+            (input.cwd, input.transcript_path),
+            (Some("/w".into()), Some("/t.jsonl".into()))
+        );
         assert_eq!(input.fields["novel"], 1);
     }
 
@@ -220,37 +260,74 @@ mod tests {
     fn each_agent_is_read_in_its_own_words() {
         let stop = |dialect: HookDialect, value: Value| {
             let input = HookInput::parse(dialect, value.to_string().as_bytes()).expect("an object");
-            assert_eq!((input.event, input.session_id.as_deref()), (Some(HookEvent::Stop), Some("s")), "{dialect:?}");
+            assert_eq!(
+                (input.event, input.session_id.as_deref()),
+                (Some(HookEvent::Stop), Some("s")),
+                "{dialect:?}"
+            );
             (input.prompt_id, input.last_message, input.stop_hook_active)
         };
         let say = |text: &str| Some(text.to_owned());
         let common = |event: &str, more: Value| {
             let mut value = json!({"session_id": "s", "cwd": "/w", "hook_event_name": event, "stop_hook_active": true});
-            value.as_object_mut().expect("it is one").extend(more.as_object().expect("it is one").clone());
+            value
+                .as_object_mut()
+                .expect("it is one")
+                .extend(more.as_object().expect("it is one").clone());
             value
         };
         for (dialect, value, turn, words) in [
-            (HookDialect::Claude, common("Stop", json!({"prompt_id": "p", "last_assistant_message": "done"})), say("p"), say("done")),
+            (
+                HookDialect::Claude,
+                common(
+                    "Stop",
+                    json!({"prompt_id": "p", "last_assistant_message": "done"}),
+                ),
+                say("p"),
+                say("done"),
+            ),
             (
                 HookDialect::Codex,
-                common("Stop", json!({"turn_id": "t", "last_assistant_message": "done", "permission_mode": "default", "model": "m"})),
+                common(
+                    "Stop",
+                    json!({"turn_id": "t", "last_assistant_message": "done", "permission_mode": "default", "model": "m"}),
+                ),
                 say("t"),
                 say("done"),
             ),
             (
                 HookDialect::Gemini,
-                common("AfterAgent", json!({"prompt": "do", "prompt_response": "first\nsecond", "timestamp": "2026-11-23T14:07:17.907Z"})),
+                common(
+                    "AfterAgent",
+                    json!({"prompt": "do", "prompt_response": "first\nsecond", "timestamp": "2026-11-23T14:07:17.907Z"}),
+                ),
                 None,
                 say("first\nsecond"),
             ),
             (
                 HookDialect::Qwen,
-                common("Stop", json!({"prompt_id": "s########0", "last_assistant_message": "done", "crons": [], "background_tasks": []})),
+                common(
+                    "Stop",
+                    json!({"prompt_id": "s########0", "last_assistant_message": "done", "crons": [], "background_tasks": []}),
+                ),
                 say("s########0"),
                 say("done"),
             ),
-            (HookDialect::Copilot, common("Stop", json!({"stop_reason": "end_turn", "transcript_path": "/t"})), None, None),
-            (HookDialect::Opencode, common("Stop", json!({"last_assistant_message": "done"})), None, say("done")),
+            (
+                HookDialect::Copilot,
+                common(
+                    "Stop",
+                    json!({"stop_reason": "end_turn", "transcript_path": "/t"}),
+                ),
+                None,
+                None,
+            ),
+            (
+                HookDialect::Opencode,
+                common("Stop", json!({"last_assistant_message": "done"})),
+                None,
+                say("done"),
+            ),
         ] {
             assert_eq!(stop(dialect, value), (turn, words, true), "{dialect:?}");
         }
@@ -260,49 +337,89 @@ mod tests {
     fn a_session_that_copilot_calls_new_starts_up() {
         for dialect in [HookDialect::Copilot, HookDialect::Claude] {
             let started = |source: &str| {
-                let value = json!({"hook_event_name": "SessionStart", "source": source}).to_string();
-                HookInput::parse(dialect, value.as_bytes()).expect("an object").source
+                let value =
+                    json!({"hook_event_name": "SessionStart", "source": source}).to_string();
+                HookInput::parse(dialect, value.as_bytes())
+                    .expect("an object")
+                    .source
             };
-            assert_eq!((started("new").as_deref(), started("resume").as_deref()), (Some("startup"), Some("resume")));
+            assert_eq!(
+                (started("new").as_deref(), started("resume").as_deref()),
+                (Some("startup"), Some("resume"))
+            );
         }
     }
 
     #[test]
     fn what_has_another_type_was_not_told() {
-        let input =
-            read(&json!({"session_id": 7, "cwd": null, "stop_hook_active": "yes", "background_tasks": "none", "hook_event_name": "Later"}));
-        let nothing = HookInput { fields: input.fields.clone(), tool_input: None, ..HookInput::default() };
+        let input = read(
+            &json!({"session_id": 7, "cwd": null, "stop_hook_active": "yes", "background_tasks": "none", "hook_event_name": "Later"}),
+        );
+        let nothing = HookInput {
+            fields: input.fields.clone(),
+            tool_input: None,
+            ..HookInput::default()
+        };
         assert_eq!(input, nothing);
     }
 
     #[test]
     fn nonsense_is_told_and_nothing_at_all_is_an_empty_object() {
-        for text in ["{", "[1]", "7", "null", "\"text\"", "\u{feff}{}", "{}{}", "\u{0}"] {
-            assert!(HookInput::parse(HookDialect::Claude, text.as_bytes()).is_err(), "{text:?}");
+        for text in [
+            "{",
+            "[1]",
+            "7",
+            "null",
+            "\"text\"",
+            "\u{feff}{}",
+            "{}{}",
+            "\u{0}",
+        ] {
+            assert!(
+                HookInput::parse(HookDialect::Claude, text.as_bytes()).is_err(),
+                "{text:?}"
+            );
         }
         assert!(HookInput::parse(HookDialect::Claude, &[0xff, 0xfe]).is_err());
-        assert_eq!(HookInput::parse(HookDialect::Claude, b" \n").expect("nothing was told"), HookInput::default());
+        assert_eq!(
+            HookInput::parse(HookDialect::Claude, b" \n").expect("nothing was told"),
+            HookInput::default()
+        );
         let endless = std::io::repeat(b' ');
-        assert!(matches!(HookInput::read(HookDialect::Claude, endless), Err(InputError::TooLarge)));
+        assert!(matches!(
+            HookInput::read(HookDialect::Claude, endless),
+            Err(InputError::TooLarge)
+        ));
     }
 
     #[test]
     fn structured_output_is_the_tools_input_without_its_envelope() {
         for (input, output) in [
             (json!({"status": "done"}), Some(json!({"status": "done"}))),
-            (json!({"output": {"key": "value"}}), Some(json!({"key": "value"}))),
-            (json!({"output": 1, "more": 2}), Some(json!({"output": 1, "more": 2}))),
+            (
+                json!({"output": {"key": "value"}}),
+                Some(json!({"key": "value"})),
+            ),
+            (
+                json!({"output": 1, "more": 2}),
+                Some(json!({"output": 1, "more": 2})),
+            ),
             (json!({}), Some(json!({}))),
         ] {
-            assert_eq!(read(&json!({"tool_input": input})).structured_output(), output);
+            assert_eq!(
+                read(&json!({"tool_input": input})).structured_output(),
+                output
+            );
         }
         assert_eq!(read(&json!({})).structured_output(), None);
     }
 
     #[test]
     fn a_sub_agent_that_ends_does_not_wait_for_itself() {
-        let input = read(&json!({"agent_id": "a", "background_tasks": [{"id": "a", "status": "running", "description": "me"},
-            {"id": "b", "status": "running", "description": "another"}]}));
+        let input = read(
+            &json!({"agent_id": "a", "background_tasks": [{"id": "a", "status": "running", "description": "me"},
+            {"id": "b", "status": "running", "description": "another"}]}),
+        );
         assert_eq!(input.running_tasks(), ["another"]);
     }
 
@@ -313,6 +430,9 @@ mod tests {
             {"id": "b", "type": "shell", "status": "running", "description": " ", "command": "npm run build"},
             {"id": "c", "type": "subagent", "status": "some new word", "agent_type": "general"},
             {"id": "d", "status": "completed"}, {"id": "e", "status": "Killed"}, {"id": "f"}, null, 7]}));
-        assert_eq!(input.running_tasks(), ["the tests", "npm run build", "general", "f", "a task"]);
+        assert_eq!(
+            input.running_tasks(),
+            ["the tests", "npm run build", "general", "f", "a task"]
+        );
     }
 }

@@ -37,7 +37,13 @@ mod tests {
         "]]
         .assert_eq(&unified(before, after, "s.json"));
         assert_eq!(unified(before, before, "s.json"), "");
-        assert_eq!(unified("", "a\n", "s"), "--- s\n+++ s\n@@ -0,0 +1,1 @@\n+a\n");
-        assert_eq!(unified("a\n", "", "s"), "--- s\n+++ s\n@@ -1,1 +0,0 @@\n-a\n");
+        assert_eq!(
+            unified("", "a\n", "s"),
+            "--- s\n+++ s\n@@ -0,0 +1,1 @@\n+a\n"
+        );
+        assert_eq!(
+            unified("a\n", "", "s"),
+            "--- s\n+++ s\n@@ -1,1 +0,0 @@\n-a\n"
+        );
     }
 }

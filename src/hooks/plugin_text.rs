@@ -15,7 +15,11 @@ const MARK: &str = "// Written by `watchdog hook install --agent opencode`,";
 const BODY: &str = include_str!("opencode_plugin.js");
 
 /// The commands by their names in the file.
-const COMMANDS: [(&str, HookEvent); 3] = [("START", HookEvent::SessionStart), ("STOP", HookEvent::Stop), ("END", HookEvent::SessionEnd)];
+const COMMANDS: [(&str, HookEvent); 3] = [
+    ("START", HookEvent::SessionStart),
+    ("STOP", HookEvent::Stop),
+    ("END", HookEvent::SessionEnd),
+];
 const PATIENCE: &str = "PATIENCE";
 
 /// The text of the plugin with the wanted commands in it; empty where none is wanted and the file is ours.
@@ -30,16 +34,26 @@ pub(super) fn edit(text: &str, wanted: &HookEntries) -> Result<SettingsEdit, Edi
         (false, true) => written(wanted),
         (false, false) => return Err(EditError::Foreign),
     };
-    Ok(SettingsEdit { text: new, is_emptied: false, others: Vec::new() })
+    Ok(SettingsEdit {
+        text: new,
+        is_emptied: false,
+        others: Vec::new(),
+    })
 }
 
 fn written(wanted: &HookEntries) -> String {
-    let mut text = format!("{MARK} which updates it; `watchdog hook uninstall` removes it.\n// Changes made here are lost.\n");
+    let mut text = format!(
+        "{MARK} which updates it; `watchdog hook uninstall` removes it.\n// Changes made here are lost.\n"
+    );
     for (name, event) in COMMANDS {
         let command = wanted.command(event).unwrap_or("true");
         text.push_str(&format!("const {name} = {};\n", Value::from(command)));
     }
-    let patience = wanted.entries.iter().find(|entry| entry.event == HookEvent::Stop).map_or(0, |entry| entry.timeout);
+    let patience = wanted
+        .entries
+        .iter()
+        .find(|entry| entry.event == HookEvent::Stop)
+        .map_or(0, |entry| entry.timeout);
     text.push_str(&format!("const {PATIENCE} = {patience};\n"));
     text.push_str(BODY);
     text
@@ -49,15 +63,23 @@ fn written(wanted: &HookEntries) -> String {
 pub(super) fn installed(text: &str) -> Option<InstalledHooks> {
     let lines = text.strip_prefix(MARK)?.lines().skip(1);
     let constant = |name: &str| {
-        let value =
-            lines.clone().find_map(|line| line.strip_prefix("const ")?.strip_prefix(name)?.strip_prefix(" = ")?.strip_suffix(';'))?;
+        let value = lines.clone().find_map(|line| {
+            line.strip_prefix("const ")?
+                .strip_prefix(name)?
+                .strip_prefix(" = ")?
+                .strip_suffix(';')
+        })?;
         serde_json::from_str::<Value>(value).ok()
     };
-    let calls = COMMANDS.iter().filter_map(|(name, _)| own_call(constant(name)?.as_str()?));
+    let calls = COMMANDS
+        .iter()
+        .filter_map(|(name, _)| own_call(constant(name)?.as_str()?));
     let mut found = InstalledHooks {
         programs: BTreeSet::new(),
         holds: HeldAgents::default(),
-        patience: constant(PATIENCE).and_then(|value| value.as_u64()).map_or(HookEntries::USUAL_PATIENCE, Duration::from_secs),
+        patience: constant(PATIENCE)
+            .and_then(|value| value.as_u64())
+            .map_or(HookEntries::USUAL_PATIENCE, Duration::from_secs),
         by_hand: false,
     };
     for call in calls {
@@ -73,28 +95,62 @@ mod tests {
     use crate::hooks::HookDialect;
 
     fn usual(program: &str) -> HookEntries {
-        let holds = HeldAgents { subagents: false, all_sessions: true };
-        HookEntries::usual(HookDialect::Opencode, program, Duration::from_secs(60), holds)
+        let holds = HeldAgents {
+            subagents: false,
+            all_sessions: true,
+        };
+        HookEntries::usual(
+            HookDialect::Opencode,
+            program,
+            Duration::from_secs(60),
+            holds,
+        )
     }
 
     #[test]
     fn the_plugin_is_written_read_back_and_taken_out() {
-        let text = edit("", &usual("'/a b/watchdog'")).expect("a new file").text;
+        let text = edit("", &usual("'/a b/watchdog'"))
+            .expect("a new file")
+            .text;
         assert!(text.contains(r#"const STOP = "'/a b/watchdog' hook stop --agent opencode --all-sessions --within 50s";"#), "{text}");
-        assert_eq!(edit(&text, &usual("'/a b/watchdog'")).expect("ours").text, text, "a second time changes nothing");
+        assert_eq!(
+            edit(&text, &usual("'/a b/watchdog'")).expect("ours").text,
+            text,
+            "a second time changes nothing"
+        );
         let found = installed(&text).expect("ours");
         assert_eq!(found.programs, BTreeSet::from(["/a b/watchdog".to_owned()]));
-        assert_eq!((found.holds.all_sessions, found.patience), (true, Duration::from_secs(60)));
-        assert_eq!(edit(&text, &HookEntries::none(HookDialect::Opencode)).expect("ours").text, "");
+        assert_eq!(
+            (found.holds.all_sessions, found.patience),
+            (true, Duration::from_secs(60))
+        );
+        assert_eq!(
+            edit(&text, &HookEntries::none(HookDialect::Opencode))
+                .expect("ours")
+                .text,
+            ""
+        );
         let old = format!("{MARK} and more.\nconst STOP = \"watchdog hook stop\";\n");
-        assert_eq!(edit(&old, &usual("w")).expect("an old one of ours").text, edit("", &usual("w")).expect("a new file").text);
+        assert_eq!(
+            edit(&old, &usual("w")).expect("an old one of ours").text,
+            edit("", &usual("w")).expect("a new file").text
+        );
     }
 
     #[test]
     fn a_plugin_of_somebody_else_is_left_alone() {
-        for theirs in ["export const Mine = async () => ({});\n", "// hello\n", "\u{feff}// Written by"] {
+        for theirs in [
+            "export const Mine = async () => ({});\n",
+            "// hello\n",
+            "\u{feff}// Written by",
+        ] {
             assert!(edit(theirs, &usual("watchdog")).is_err(), "{theirs}");
-            assert_eq!(edit(theirs, &HookEntries::none(HookDialect::Opencode)).expect("nothing to do").text, theirs);
+            assert_eq!(
+                edit(theirs, &HookEntries::none(HookDialect::Opencode))
+                    .expect("nothing to do")
+                    .text,
+                theirs
+            );
             assert_eq!(installed(theirs), None);
         }
     }

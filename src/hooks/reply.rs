@@ -45,29 +45,39 @@ pub struct HookReply {
 impl HookReply {
     /// An answer that changes nothing and says nothing.
     pub fn quiet() -> Self {
-        HookReply { act: HookAction::Nothing, message: None }
+        HookReply {
+            act: HookAction::Nothing,
+            message: None,
+        }
     }
 
     /// An answer that changes nothing, with a message to the user.
     pub fn tell(message: impl Into<String>) -> Self {
-        HookReply { act: HookAction::Nothing, message: Some(message.into()) }
+        HookReply {
+            act: HookAction::Nothing,
+            message: Some(message.into()),
+        }
     }
 
     /// The object for the host. `{}` where there is nothing to say.
     pub fn to_json(&self, dialect: HookDialect) -> Value {
         let mut object = match &self.act {
             HookAction::Nothing => Map::new(),
-            HookAction::Block { reason } if dialect == HookDialect::Gemini => fields(json!({"decision": "deny", "reason": reason})),
+            HookAction::Block { reason } if dialect == HookDialect::Gemini => {
+                fields(json!({"decision": "deny", "reason": reason}))
+            }
             HookAction::Block { reason } => fields(json!({"decision": "block", "reason": reason})),
             HookAction::Deny { reason } => fields(json!({"hookSpecificOutput": {
                 "hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": reason}})),
-            HookAction::Advise { context } => {
-                fields(json!({"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": context}}))
+            HookAction::Advise { context } => fields(
+                json!({"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": context}}),
+            ),
+            HookAction::Begin { context } if dialect == HookDialect::Copilot => {
+                fields(json!({"additionalContext": context}))
             }
-            HookAction::Begin { context } if dialect == HookDialect::Copilot => fields(json!({"additionalContext": context})),
-            HookAction::Begin { context } => {
-                fields(json!({"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": context}}))
-            }
+            HookAction::Begin { context } => fields(
+                json!({"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": context}}),
+            ),
             HookAction::Finish => fields(json!({"continue": false})),
         };
         if let Some(message) = &self.message {
@@ -93,7 +103,10 @@ mod tests {
         let say = str::to_owned;
         for (act, form) in [
             (HookAction::Nothing, json!({})),
-            (HookAction::Block { reason: say("F") }, json!({"decision": "block", "reason": "F"})),
+            (
+                HookAction::Block { reason: say("F") },
+                json!({"decision": "block", "reason": "F"}),
+            ),
             (
                 HookAction::Deny { reason: say("F") },
                 json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": "F"}}),
@@ -108,28 +121,53 @@ mod tests {
             ),
             (HookAction::Finish, json!({"continue": false})),
         ] {
-            assert_eq!(HookReply { act, message: None }.to_json(HookDialect::Claude), form);
+            assert_eq!(
+                HookReply { act, message: None }.to_json(HookDialect::Claude),
+                form
+            );
         }
-        assert_eq!(HookReply::quiet().to_json(HookDialect::Claude).to_string(), "{}");
+        assert_eq!(
+            HookReply::quiet().to_json(HookDialect::Claude).to_string(),
+            "{}"
+        );
         for dialect in HookDialect::ALL {
-            assert_eq!(HookReply::tell("hear").to_json(dialect), json!({"systemMessage": "hear"}));
+            assert_eq!(
+                HookReply::tell("hear").to_json(dialect),
+                json!({"systemMessage": "hear"})
+            );
         }
     }
 
     #[test]
     fn each_agent_is_held_and_told_in_its_own_words() {
-        let block = HookReply { act: HookAction::Block { reason: "F".into() }, message: None };
-        let begin = HookReply { act: HookAction::Begin { context: "F".into() }, message: None };
+        let block = HookReply {
+            act: HookAction::Block { reason: "F".into() },
+            message: None,
+        };
+        let begin = HookReply {
+            act: HookAction::Begin {
+                context: "F".into(),
+            },
+            message: None,
+        };
         let nested = json!({"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "F"}});
         for (dialect, decision, told) in [
             (HookDialect::Claude, "block", nested.clone()),
             (HookDialect::Codex, "block", nested.clone()),
             (HookDialect::Gemini, "deny", nested.clone()),
             (HookDialect::Qwen, "block", nested.clone()),
-            (HookDialect::Copilot, "block", json!({"additionalContext": "F"})),
+            (
+                HookDialect::Copilot,
+                "block",
+                json!({"additionalContext": "F"}),
+            ),
             (HookDialect::Opencode, "block", nested.clone()),
         ] {
-            assert_eq!(block.to_json(dialect), json!({"decision": decision, "reason": "F"}), "{dialect:?}");
+            assert_eq!(
+                block.to_json(dialect),
+                json!({"decision": decision, "reason": "F"}),
+                "{dialect:?}"
+            );
             assert_eq!(begin.to_json(dialect), told, "{dialect:?}");
         }
     }

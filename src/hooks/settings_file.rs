@@ -60,23 +60,40 @@ impl SettingsFile {
     /// # Errors
     /// When it is there and cannot be read as a text of reasonable size.
     pub fn read(path: &Path) -> Result<Self, SettingsFileError> {
-        let failed = |source| SettingsFileError::Io { what: "read", path: path.to_owned(), source };
+        let failed = |source| SettingsFileError::Io {
+            what: "read",
+            path: path.to_owned(),
+            source,
+        };
         let real = match path.canonicalize() {
             Ok(real) => real,
-            Err(error) if error.kind() == io::ErrorKind::NotFound && fs::symlink_metadata(path).is_err() => {
-                return Ok(SettingsFile { path: path.to_owned(), text: None, is_linked: false });
+            Err(error)
+                if error.kind() == io::ErrorKind::NotFound
+                    && fs::symlink_metadata(path).is_err() =>
+            {
+                return Ok(SettingsFile {
+                    path: path.to_owned(),
+                    text: None,
+                    is_linked: false,
+                });
             }
             Err(error) => return Err(failed(error)),
         };
         let mut bytes = Vec::new();
-        open_regular_file(&real).and_then(|file| file.take(MOST + 1).read_to_end(&mut bytes)).map_err(failed)?;
+        open_regular_file(&real)
+            .and_then(|file| file.take(MOST + 1).read_to_end(&mut bytes))
+            .map_err(failed)?;
         if bytes.len() as u64 > MOST {
             return Err(SettingsFileError::TooLarge { path: real });
         }
         match String::from_utf8(bytes) {
             Ok(text) => {
                 let is_linked = fs::symlink_metadata(path).is_ok_and(|about| about.is_symlink());
-                Ok(SettingsFile { path: real, text: Some(text), is_linked })
+                Ok(SettingsFile {
+                    path: real,
+                    text: Some(text),
+                    is_linked,
+                })
             }
             Err(_) => Err(SettingsFileError::NotText { path: real }),
         }
@@ -84,7 +101,11 @@ impl SettingsFile {
 
     /// The text to put in its place after an edit: none where only an empty object is left. A file that a link leads to stays.
     pub fn text_after<'e>(&self, edited: &'e SettingsEdit) -> &'e str {
-        if edited.is_emptied && !self.is_linked { "" } else { &edited.text }
+        if edited.is_emptied && !self.is_linked {
+            ""
+        } else {
+            &edited.text
+        }
     }
 
     /// Puts another text in its place, with the same rights, at once or not at all. An empty text in place of one removes the file.
@@ -92,19 +113,32 @@ impl SettingsFile {
     /// # Errors
     /// When the system refuses, or the file has changed since it was read.
     pub fn replace(&self, text: &str) -> Result<(), SettingsFileError> {
-        let failed = |what| move |source| SettingsFileError::Io { what, path: self.path.clone(), source };
+        let failed = |what| {
+            move |source| SettingsFileError::Io {
+                what,
+                path: self.path.clone(),
+                source,
+            }
+        };
         if text.is_empty() && self.text.is_some() {
             return if Self::read(&self.path)?.text == self.text {
                 fs::remove_file(&self.path).map_err(failed("remove"))
             } else {
-                Err(SettingsFileError::Changed { path: self.path.clone() })
+                Err(SettingsFileError::Changed {
+                    path: self.path.clone(),
+                })
             };
         }
         let folder = self.path.parent().unwrap_or(Path::new("/"));
         fs::create_dir_all(folder).map_err(failed("make the folder of"))?;
-        let draft = self.path.with_extension(format!("watchdog-{}", std::process::id()));
+        let draft = self
+            .path
+            .with_extension(format!("watchdog-{}", std::process::id()));
         let write = || -> io::Result<()> {
-            let mut file = fs::OpenOptions::new().write(true).create_new(true).open(&draft)?;
+            let mut file = fs::OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .open(&draft)?;
             if let Ok(there) = fs::metadata(&self.path) {
                 file.set_permissions(there.permissions())?;
             }
@@ -114,7 +148,9 @@ impl SettingsFile {
         let written = write().map_err(failed("write")).and_then(|()| {
             // Between this look and the rename lies a moment that no file system closes.
             if Self::read(&self.path)?.text != self.text {
-                return Err(SettingsFileError::Changed { path: self.path.clone() });
+                return Err(SettingsFileError::Changed {
+                    path: self.path.clone(),
+                });
             }
             fs::rename(&draft, &self.path).map_err(failed("replace"))
         });
@@ -140,11 +176,21 @@ mod tests {
         fs::set_permissions(&real, fs::Permissions::from_mode(0o600)).unwrap();
         let link = folder.path().join("settings.json");
         symlink(&real, &link).unwrap();
-        SettingsFile::read(&link).unwrap().replace("{\"a\": 1}").unwrap();
+        SettingsFile::read(&link)
+            .unwrap()
+            .replace("{\"a\": 1}")
+            .unwrap();
         assert_eq!(fs::read_to_string(&real).unwrap(), "{\"a\": 1}");
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-        assert_eq!(fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o600);
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "no draft is left");
+        assert_eq!(
+            fs::metadata(&real).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+        assert_eq!(
+            fs::read_dir(folder.path()).unwrap().count(),
+            2,
+            "no draft is left"
+        );
     }
 
     #[test]
@@ -154,7 +200,10 @@ mod tests {
         fs::write(&path, "ours").unwrap();
         let file = SettingsFile::read(&path).unwrap();
         fs::write(&path, "theirs").unwrap();
-        assert!(matches!(file.replace(""), Err(SettingsFileError::Changed { .. })));
+        assert!(matches!(
+            file.replace(""),
+            Err(SettingsFileError::Changed { .. })
+        ));
         SettingsFile::read(&path).unwrap().replace("").unwrap();
         assert!(!path.exists());
     }
@@ -175,9 +224,16 @@ mod tests {
         let path = folder.path().join("settings.json");
         let missing = SettingsFile::read(&path).unwrap();
         fs::write(&path, "{\"theirs\": 1}").unwrap();
-        assert!(matches!(missing.replace("{}"), Err(SettingsFileError::Changed { .. })));
+        assert!(matches!(
+            missing.replace("{}"),
+            Err(SettingsFileError::Changed { .. })
+        ));
         assert_eq!(fs::read_to_string(&path).unwrap(), "{\"theirs\": 1}");
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no draft is left");
+        assert_eq!(
+            fs::read_dir(folder.path()).unwrap().count(),
+            1,
+            "no draft is left"
+        );
     }
 
     #[test]
@@ -185,12 +241,21 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("settings.json");
         fs::write(&path, [0xff, 0xfe]).unwrap();
-        assert!(matches!(SettingsFile::read(&path), Err(SettingsFileError::NotText { .. })));
+        assert!(matches!(
+            SettingsFile::read(&path),
+            Err(SettingsFileError::NotText { .. })
+        ));
         fs::write(&path, vec![b' '; 5 * 1024 * 1024]).unwrap();
-        assert!(matches!(SettingsFile::read(&path), Err(SettingsFileError::TooLarge { .. })));
+        assert!(matches!(
+            SettingsFile::read(&path),
+            Err(SettingsFileError::TooLarge { .. })
+        ));
         fs::remove_file(&path).unwrap();
         symlink("nowhere", &path).unwrap();
-        assert!(matches!(SettingsFile::read(&path), Err(SettingsFileError::Io { .. })));
+        assert!(matches!(
+            SettingsFile::read(&path),
+            Err(SettingsFileError::Io { .. })
+        ));
         assert!(SettingsFile::read(folder.path()).is_err());
     }
 }

@@ -51,22 +51,40 @@ pub enum EditError {
 }
 
 /// Comments are kept, as some editors allow them here; everything else that is no JSON is refused.
-const DIALECT: ParseOptions = ParseOptions { allow_comments: true, ..STRICT_JSON };
+const DIALECT: ParseOptions = ParseOptions {
+    allow_comments: true,
+    ..STRICT_JSON
+};
 
 /// The text with exactly the wanted entries of ours in it. `program` is what our own entries may call beside `watchdog`.
 ///
 /// # Errors
 /// When the text is no settings file that the host could read.
-pub(super) fn edit(text: &str, wanted: &HookEntries, program: &str) -> Result<SettingsEdit, EditError> {
-    let (mark, text) = if text.starts_with('\u{feff}') { text.split_at('\u{feff}'.len_utf8()) } else { ("", text) };
+pub(super) fn edit(
+    text: &str,
+    wanted: &HookEntries,
+    program: &str,
+) -> Result<SettingsEdit, EditError> {
+    let (mark, text) = if text.starts_with('\u{feff}') {
+        text.split_at('\u{feff}'.len_utf8())
+    } else {
+        ("", text)
+    };
     let empty = text.trim().is_empty();
     if empty && wanted.entries.is_empty() {
-        return Ok(SettingsEdit { text: format!("{mark}{text}"), is_emptied: false, others: Vec::new() });
+        return Ok(SettingsEdit {
+            text: format!("{mark}{text}"),
+            is_emptied: false,
+            others: Vec::new(),
+        });
     }
     let source = if empty { "{\n}\n" } else { text };
-    let root = CstRootNode::parse(source, &DIALECT).map_err(|error| EditError::Broken(error.to_string()))?;
+    let root = CstRootNode::parse(source, &DIALECT)
+        .map_err(|error| EditError::Broken(error.to_string()))?;
     let top = match root.value() {
-        Some(value) => value.as_object().ok_or_else(|| shape("the file", &value, "an object"))?,
+        Some(value) => value
+            .as_object()
+            .ok_or_else(|| shape("the file", &value, "an object"))?,
         None => return Err(EditError::Broken("it holds comments only".into())),
     };
     let mut others = Vec::new();
@@ -82,36 +100,66 @@ pub(super) fn edit(text: &str, wanted: &HookEntries, program: &str) -> Result<Se
     }
     let missing: Vec<&HookEntry> = match &hooks {
         None => wanted.entries.iter().collect(),
-        Some(hooks) => wanted.entries.iter().filter(|entry| !is_there(hooks, entry, program)).collect(),
+        Some(hooks) => wanted
+            .entries
+            .iter()
+            .filter(|entry| !is_there(hooks, entry, program))
+            .collect(),
     };
     if !missing.is_empty() {
-        let hooks = hooks.clone().unwrap_or_else(|| top.object_value_or_set("hooks"));
+        let hooks = hooks
+            .clone()
+            .unwrap_or_else(|| top.object_value_or_set("hooks"));
         for entry in missing {
             hooks.array_value_or_set(entry.name).append(group(entry));
         }
-    } else if let Some(hooks) = hooks.filter(|hooks| hooks.properties().is_empty() && wanted.entries.is_empty())
+    } else if let Some(hooks) =
+        hooks.filter(|hooks| hooks.properties().is_empty() && wanted.entries.is_empty())
         && own_entries(wanted.dialect, text, program) > 0
     {
-        hooks.parent().and_then(|parent| parent.as_object_prop()).into_iter().for_each(CstObjectProp::remove);
+        hooks
+            .parent()
+            .and_then(|parent| parent.as_object_prop())
+            .into_iter()
+            .for_each(CstObjectProp::remove);
     }
     let edited = format!("{mark}{root}");
     let is_bare = edited.split_whitespace().collect::<String>() == "{}";
-    let is_emptied = is_bare && wanted.entries.is_empty() && own_entries(wanted.dialect, text, program) > 0;
-    Ok(SettingsEdit { text: edited, is_emptied, others })
+    let is_emptied =
+        is_bare && wanted.entries.is_empty() && own_entries(wanted.dialect, text, program) > 0;
+    Ok(SettingsEdit {
+        text: edited,
+        is_emptied,
+        others,
+    })
 }
 
 /// The events of an agent, with its names for them.
 fn events_of(dialect: HookDialect) -> impl Iterator<Item = (HookEvent, &'static str)> {
-    HookEvent::ALL.into_iter().filter_map(move |event| Some((event, dialect.event_name(event)?)))
+    HookEvent::ALL
+        .into_iter()
+        .filter_map(move |event| Some((event, dialect.event_name(event)?)))
 }
 
 /// How many entries of ours a text holds; none where it is no settings file.
 pub(super) fn own_entries(dialect: HookDialect, text: &str, program: &str) -> u64 {
-    let Ok(root) = CstRootNode::parse(text.trim_start_matches('\u{feff}'), &DIALECT) else { return 0 };
-    let Some(hooks) = root.object_value().and_then(|top| top.object_value("hooks")) else { return 0 };
+    let Ok(root) = CstRootNode::parse(text.trim_start_matches('\u{feff}'), &DIALECT) else {
+        return 0;
+    };
+    let Some(hooks) = root
+        .object_value()
+        .and_then(|top| top.object_value("hooks"))
+    else {
+        return 0;
+    };
     let own_of = |(event, name): (HookEvent, &str)| {
         let groups = hooks.array_value(name);
-        groups.map_or(0, |groups| commands(&groups).iter().filter(|found| own(&found.command, program) == Some(event)).count() as u64)
+        groups.map_or(0, |groups| {
+            commands(&groups)
+                .iter()
+                .filter(|found| own(&found.command, program) == Some(event))
+                .count() as u64
+        })
     };
     events_of(dialect).map(own_of).sum()
 }
@@ -133,17 +181,33 @@ pub struct InstalledHooks {
 pub(super) fn installed(dialect: HookDialect, text: &str, program: &str) -> Option<InstalledHooks> {
     let root = CstRootNode::parse(text.trim_start_matches('\u{feff}'), &DIALECT).ok()?;
     let hooks = root.object_value()?.object_value("hooks")?;
-    let mut found =
-        InstalledHooks { programs: BTreeSet::new(), holds: HeldAgents::default(), patience: HookEntries::USUAL_PATIENCE, by_hand: false };
+    let mut found = InstalledHooks {
+        programs: BTreeSet::new(),
+        holds: HeldAgents::default(),
+        patience: HookEntries::USUAL_PATIENCE,
+        by_hand: false,
+    };
     for (event, name) in events_of(dialect) {
         let groups = hooks.array_value(name);
-        for hook in groups.iter().flat_map(commands).filter(|hook| own(&hook.command, program) == Some(event)) {
-            let Some(call) = own_call(&hook.command) else { continue };
-            found.holds.subagents |= event == HookEvent::SubagentStop && call.options.iter().any(|option| option == "--hold");
-            found.holds.all_sessions |= call.options.iter().any(|option| option == "--all-sessions");
+        for hook in groups
+            .iter()
+            .flat_map(commands)
+            .filter(|hook| own(&hook.command, program) == Some(event))
+        {
+            let Some(call) = own_call(&hook.command) else {
+                continue;
+            };
+            found.holds.subagents |= event == HookEvent::SubagentStop
+                && call.options.iter().any(|option| option == "--hold");
+            found.holds.all_sessions |=
+                call.options.iter().any(|option| option == "--all-sessions");
             found.by_hand |= !call.is_plain;
             found.programs.insert(call.program);
-            let timeout = hook.entry.get("timeout").and_then(|property| property.value()).and_then(|value| value.to_string().parse().ok());
+            let timeout = hook
+                .entry
+                .get("timeout")
+                .and_then(|property| property.value())
+                .and_then(|value| value.to_string().parse().ok());
             if let Some(timeout) = timeout.filter(|_| event == HookEvent::Stop) {
                 found.patience = dialect.patience(timeout);
             }
@@ -164,10 +228,17 @@ struct FoundHook {
 fn commands(groups: &CstArray) -> Vec<FoundHook> {
     let mut found = Vec::new();
     for group in groups.elements().iter().filter_map(CstNode::as_object) {
-        let Some(list) = group.array_value("hooks") else { continue };
+        let Some(list) = group.array_value("hooks") else {
+            continue;
+        };
         for entry in list.elements().iter().filter_map(CstNode::as_object) {
             if let Some(command) = text_of(&entry, "command") {
-                found.push(FoundHook { group: group.clone(), list: list.clone(), entry, command });
+                found.push(FoundHook {
+                    group: group.clone(),
+                    list: list.clone(),
+                    entry,
+                    command,
+                });
             }
         }
     }
@@ -183,9 +254,15 @@ fn settle(
     others: &mut Vec<String>,
 ) -> Result<(), EditError> {
     let path = format!("hooks.{name}");
-    let Some(property) = only(hooks, name, &path)? else { return Ok(()) };
-    let value = property.value().ok_or_else(|| EditError::Broken(format!("`{path}` has no value")))?;
-    let groups = value.as_array().ok_or_else(|| shape(&path, &value, "a list"))?;
+    let Some(property) = only(hooks, name, &path)? else {
+        return Ok(());
+    };
+    let value = property
+        .value()
+        .ok_or_else(|| EditError::Broken(format!("`{path}` has no value")))?;
+    let groups = value
+        .as_array()
+        .ok_or_else(|| shape(&path, &value, "a list"))?;
     let mut kept = false;
     let mut removed = false;
     for found in commands(&groups) {
@@ -217,7 +294,11 @@ fn settle(
 
 fn is_there(hooks: &CstObject, entry: &HookEntry, program: &str) -> bool {
     let groups = hooks.array_value(entry.name);
-    groups.is_some_and(|groups| commands(&groups).iter().any(|found| own(&found.command, program) == Some(entry.event)))
+    groups.is_some_and(|groups| {
+        commands(&groups)
+            .iter()
+            .any(|found| own(&found.command, program) == Some(entry.event))
+    })
 }
 
 /// Changes what differs, and nothing else.
@@ -228,9 +309,16 @@ fn update(entry: &CstObject, wanted: &HookEntry) {
     if text_of(entry, "type").as_deref() != Some("command") {
         set(entry, "type", "command".into());
     }
-    let timeout = entry.get("timeout").and_then(|property| property.value()).map(|value| value.to_string());
+    let timeout = entry
+        .get("timeout")
+        .and_then(|property| property.value())
+        .map(|value| value.to_string());
     if timeout.as_deref() != Some(wanted.timeout.to_string().as_str()) {
-        set(entry, "timeout", CstInputValue::Number(wanted.timeout.to_string()));
+        set(
+            entry,
+            "timeout",
+            CstInputValue::Number(wanted.timeout.to_string()),
+        );
     }
 }
 
@@ -243,7 +331,12 @@ fn set(object: &CstObject, name: &str, value: CstInputValue) {
 
 fn group(entry: &HookEntry) -> CstInputValue {
     let object = |fields: Vec<(&str, CstInputValue)>| {
-        CstInputValue::Object(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+        CstInputValue::Object(
+            fields
+                .into_iter()
+                .map(|(name, value)| (name.to_owned(), value))
+                .collect(),
+        )
     };
     let hook = object(vec![
         ("type", "command".into()),
@@ -263,12 +356,20 @@ fn matcher(group: &CstObject) -> Option<String> {
 }
 
 fn text_of(object: &CstObject, name: &str) -> Option<String> {
-    object.get(name)?.value()?.as_string_lit()?.decoded_value().ok()
+    object
+        .get(name)?
+        .value()?
+        .as_string_lit()?
+        .decoded_value()
+        .ok()
 }
 
 /// The property of this name, if it is there once.
 fn only(object: &CstObject, name: &str, path: &str) -> Result<Option<CstObjectProp>, EditError> {
-    let mut found = object.properties().into_iter().filter(|property| property.decoded_name().as_deref() == Some(name));
+    let mut found = object
+        .properties()
+        .into_iter()
+        .filter(|property| property.decoded_name().as_deref() == Some(name));
     match (found.next(), found.next()) {
         (found, None) => Ok(found),
         (_, Some(_)) => Err(EditError::Twice { path: path.into() }),
@@ -276,8 +377,12 @@ fn only(object: &CstObject, name: &str, path: &str) -> Result<Option<CstObjectPr
 }
 
 fn object(property: &CstObjectProp, path: &str) -> Result<CstObject, EditError> {
-    let value = property.value().ok_or_else(|| EditError::Broken(format!("`{path}` has no value")))?;
-    value.as_object().ok_or_else(|| shape(path, &value, "an object"))
+    let value = property
+        .value()
+        .ok_or_else(|| EditError::Broken(format!("`{path}` has no value")))?;
+    value
+        .as_object()
+        .ok_or_else(|| shape(path, &value, "an object"))
 }
 
 fn shape(path: &str, value: &CstNode, expected: &'static str) -> EditError {
@@ -292,7 +397,11 @@ fn shape(path: &str, value: &CstNode, expected: &'static str) -> EditError {
     } else {
         "another value"
     };
-    EditError::Shape { path: path.into(), found, expected }
+    EditError::Shape {
+        path: path.into(),
+        found,
+        expected,
+    }
 }
 
 #[cfg(test)]

@@ -11,15 +11,24 @@ use crate::hooks::HeldAgents;
 use super::*;
 
 fn usual() -> HookEntries {
-    HookEntries::usual(HookDialect::Claude, "watchdog", Duration::from_secs(600), HeldAgents::default())
+    HookEntries::usual(
+        HookDialect::Claude,
+        "watchdog",
+        Duration::from_secs(600),
+        HeldAgents::default(),
+    )
 }
 
 fn install(text: &str) -> String {
-    edit(text, &usual(), "watchdog").unwrap_or_else(|error| panic!("{text}: {error}")).text
+    edit(text, &usual(), "watchdog")
+        .unwrap_or_else(|error| panic!("{text}: {error}"))
+        .text
 }
 
 fn uninstall(text: &str) -> String {
-    edit(text, &HookEntries::none(HookDialect::Claude), "watchdog").unwrap_or_else(|error| panic!("{text}: {error}")).text
+    edit(text, &HookEntries::none(HookDialect::Claude), "watchdog")
+        .unwrap_or_else(|error| panic!("{text}: {error}"))
+        .text
 }
 
 /// A file of a person who has opinions about formatting.
@@ -89,7 +98,10 @@ fn a_new_file_holds_our_entries_alone() {
 fn what_else_is_there_stays_as_it_is() {
     let text = install(THEIRS);
     for line in THEIRS.lines().filter(|line| !line.contains("Notification")) {
-        assert!(text.contains(line.trim_end_matches(',')), "{line} is gone:\n{text}");
+        assert!(
+            text.contains(line.trim_end_matches(',')),
+            "{line} is gone:\n{text}"
+        );
     }
     let value: Value = serde_json::from_str(&text).expect("still JSON");
     assert_eq!(value["hooks"]["Stop"].as_array().map(Vec::len), Some(2));
@@ -109,16 +121,29 @@ fn old_entries_of_ours_are_brought_up_to_date_in_place() {
         value["hooks"]["Stop"][0]["hooks"],
         json!([{"type": "command", "command": "watchdog hook stop --within 590s", "note": 1, "timeout": 600}, {"type": "command", "command": "mine"}])
     );
-    assert_eq!(value["hooks"].get("SubagentStop"), None, "sub-agents were not asked for");
-    assert_eq!(value["hooks"]["PreToolUse"].as_array().map(Vec::len), Some(1));
-    assert_eq!(value["hooks"]["PreToolUse"][0]["matcher"], "StructuredOutput");
+    assert_eq!(
+        value["hooks"].get("SubagentStop"),
+        None,
+        "sub-agents were not asked for"
+    );
+    assert_eq!(
+        value["hooks"]["PreToolUse"].as_array().map(Vec::len),
+        Some(1)
+    );
+    assert_eq!(
+        value["hooks"]["PreToolUse"][0]["matcher"],
+        "StructuredOutput"
+    );
 }
 
 #[test]
 fn entries_that_call_us_in_their_own_way_are_named_and_left_alone() {
     let own_way = r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "X=1 watchdog hook stop || true"}]}]}}"#;
     let edited = edit(own_way, &HookEntries::none(HookDialect::Claude), "watchdog").expect("JSON");
-    assert_eq!((edited.text.as_str(), edited.others), (own_way, vec!["X=1 watchdog hook stop || true".to_owned()]));
+    assert_eq!(
+        (edited.text.as_str(), edited.others),
+        (own_way, vec!["X=1 watchdog hook stop || true".to_owned()])
+    );
 }
 
 #[test]
@@ -134,11 +159,18 @@ fn out_again_leaves_what_was_there() {
         THEIRS,
     ] {
         assert_eq!(uninstall(text), text, "nothing of ours was in it");
-        let value = |text: &str| jsonc_parser::cst::CstRootNode::parse(&uninstall(&install(text)), &DIALECT).expect("JSON").to_string();
+        let value = |text: &str| {
+            jsonc_parser::cst::CstRootNode::parse(&uninstall(&install(text)), &DIALECT)
+                .expect("JSON")
+                .to_string()
+        };
         let squeezed = |text: &str| text.split_whitespace().collect::<String>();
         let (after, before) = (squeezed(&value(text)), squeezed(text));
-        let without =
-            before.replace(",\"hooks\":{}", "").replace("\"hooks\":{}", "").replace("\"Stop\":[],", "").replace("\"Stop\":[]", "");
+        let without = before
+            .replace(",\"hooks\":{}", "")
+            .replace("\"hooks\":{}", "")
+            .replace("\"Stop\":[],", "")
+            .replace("\"Stop\":[]", "");
         let without = without.replace("\"hooks\":{}", "");
         assert!(after == before || after == without, "{text}: {after}");
     }
@@ -157,9 +189,15 @@ fn a_file_that_the_host_could_not_read_is_refused() {
         ("7", "another value"),
         ("{\"hooks\": []}", "`hooks` is a list, not an object"),
         ("{\"hooks\": null}", "`hooks` is null, not an object"),
-        ("{\"hooks\": {\"Stop\": {}}}", "`hooks.Stop` is an object, not a list"),
+        (
+            "{\"hooks\": {\"Stop\": {}}}",
+            "`hooks.Stop` is an object, not a list",
+        ),
         ("{\"hooks\": {}, \"hooks\": {}}", "`hooks` is there twice"),
-        ("{\"hooks\": {\"Stop\": [], \"Stop\": []}}", "`hooks.Stop` is there twice"),
+        (
+            "{\"hooks\": {\"Stop\": [], \"Stop\": []}}",
+            "`hooks.Stop` is there twice",
+        ),
     ] {
         for wanted in [usual(), HookEntries::none(HookDialect::Claude)] {
             let error = edit(text, &wanted, "watchdog").expect_err(text).to_string();
@@ -188,27 +226,51 @@ fn settings() -> impl Strategy<Value = Value> {
             prop::collection::btree_map("[a-c]{1,2}", inner, 0..4).prop_map(|map| json!(map)),
         ]
     });
-    let command = prop::sample::select(vec!["say done", "watchdog hook stop", "/x/watchdog hook session-end --within 1s", "watchdog run"]);
-    let group = (prop::option::of("[A-Z]{1,3}"), prop::collection::vec(command, 0..3)).prop_map(|(matcher, commands)| {
-        let hooks: Vec<Value> = commands.iter().map(|command| json!({"type": "command", "command": command})).collect();
-        matcher.map_or_else(|| json!({"hooks": hooks}), |matcher| json!({"matcher": matcher, "hooks": hooks}))
-    });
+    let command = prop::sample::select(vec![
+        "say done",
+        "watchdog hook stop",
+        "/x/watchdog hook session-end --within 1s",
+        "watchdog run",
+    ]);
+    let group = (
+        prop::option::of("[A-Z]{1,3}"),
+        prop::collection::vec(command, 0..3),
+    )
+        .prop_map(|(matcher, commands)| {
+            let hooks: Vec<Value> = commands
+                .iter()
+                .map(|command| json!({"type": "command", "command": command}))
+                .collect();
+            matcher.map_or_else(
+                || json!({"hooks": hooks}),
+                |matcher| json!({"matcher": matcher, "hooks": hooks}),
+            )
+        });
     let event = prop::sample::select(vec!["Stop", "SessionEnd", "PreToolUse", "Notification"]);
     let hooks = prop::collection::btree_map(event, prop::collection::vec(group, 0..3), 0..4);
-    (prop::collection::btree_map("[d-f]{1,2}", tree, 0..4), prop::option::of(hooks)).prop_map(|(rest, hooks)| {
-        let mut value = json!(rest);
-        if let Some(hooks) = hooks {
-            value["hooks"] = json!(hooks);
-        }
-        value
-    })
+    (
+        prop::collection::btree_map("[d-f]{1,2}", tree, 0..4),
+        prop::option::of(hooks),
+    )
+        .prop_map(|(rest, hooks)| {
+            let mut value = json!(rest);
+            if let Some(hooks) = hooks {
+                value["hooks"] = json!(hooks);
+            }
+            value
+        })
 }
 
 /// All commands of a file, by event, that are not ours.
 fn foreign(value: &Value) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for (event, groups) in value["hooks"].as_object().into_iter().flatten() {
-        for hook in groups.as_array().into_iter().flatten().flat_map(|group| group["hooks"].as_array().into_iter().flatten()) {
+        for hook in groups
+            .as_array()
+            .into_iter()
+            .flatten()
+            .flat_map(|group| group["hooks"].as_array().into_iter().flatten())
+        {
             let command = hook["command"].as_str().unwrap_or_default();
             if own(command, "watchdog").is_none_or(|own| own.as_str() != event) {
                 found.push((event.clone(), command.to_owned()));

@@ -3,7 +3,8 @@
 
 use watchdog_core::config::settings::OnNoCriteria;
 use watchdog_core::decision::machine::{
-    CheckMachine, ChecksResult, ConfigTrust, DriveOutcome, JudgementScope, MachineAction, MachineDriver, MachineEvent, MachineSetup, drive,
+    CheckMachine, ChecksResult, ConfigTrust, DriveOutcome, JudgementScope, MachineAction,
+    MachineDriver, MachineEvent, MachineSetup, drive,
 };
 use watchdog_facts::evidence::{CheckResult, CriteriaChanged, ReadFact};
 use watchdog_facts::verdict::{Evidence, Reason, Status, Verdict};
@@ -27,12 +28,15 @@ struct CriteriaDriver<J, C> {
     grounds: VerdictInputs,
 }
 
-impl<J: FnMut() -> ChecksResult, C: FnMut() -> ReadFact<CriteriaChanged>> MachineDriver for CriteriaDriver<J, C> {
+impl<J: FnMut() -> ChecksResult, C: FnMut() -> ReadFact<CriteriaChanged>> MachineDriver
+    for CriteriaDriver<J, C>
+{
     fn perform(&mut self, action: &MachineAction, _machine: &CheckMachine) -> Option<MachineEvent> {
         match action {
             MachineAction::JudgeChecks => {
                 let judged = (self.judge)();
-                (self.grounds.evidence, self.grounds.feedback) = (judged.evidence, judged.feedback.clone());
+                (self.grounds.evidence, self.grounds.feedback) =
+                    (judged.evidence, judged.feedback.clone());
                 Some(MachineEvent::Checks(judged))
             }
             MachineAction::ReadCriteria => {
@@ -58,34 +62,70 @@ pub fn judge_criteria(
         feedback: String::new(),
         changed: Ok(CriteriaChanged::default()),
     };
-    let mut machine =
-        CheckMachine::new(MachineSetup { scope: JudgementScope::Criteria { baseline_known: false }, checks_run_programs: false, ..setup });
-    let mut driver = CriteriaDriver { judge, changed, grounds };
+    let mut machine = CheckMachine::new(MachineSetup {
+        scope: JudgementScope::Criteria {
+            baseline_known: false,
+        },
+        checks_run_programs: false,
+        ..setup
+    });
+    let mut driver = CriteriaDriver {
+        judge,
+        changed,
+        grounds,
+    };
     match drive(&mut machine, MachineEvent::Start, &mut driver) {
         DriveOutcome::Ended(verdict) => (stop_facts(&verdict, driver.grounds), verdict.checks),
         // For criteria alone the machine requests nothing else. If it does, the agent is released.
-        DriveOutcome::Held(action) => (StopFacts::Failed { why: format!("nobody can answer {action:?} in a hook") }, Vec::new()),
+        DriveOutcome::Held(action) => (
+            StopFacts::Failed {
+                why: format!("nobody can answer {action:?} in a hook"),
+            },
+            Vec::new(),
+        ),
     }
 }
 
 /// The meaning of the machine's verdict for a stop.
 fn stop_facts(verdict: &Verdict, grounds: VerdictInputs) -> StopFacts {
-    let VerdictInputs { trust, on_no_criteria, required, evidence, feedback, changed } = grounds;
+    let VerdictInputs {
+        trust,
+        on_no_criteria,
+        required,
+        evidence,
+        feedback,
+        changed,
+    } = grounds;
     match (verdict.reason, trust, changed) {
-        (Reason::Untrusted, ConfigTrust::Untrusted { allow_with }, _) => StopFacts::Untrusted { allow_with },
+        (Reason::Untrusted, ConfigTrust::Untrusted { allow_with }, _) => {
+            StopFacts::Untrusted { allow_with }
+        }
         (Reason::ChecksPassed, _, _) => StopFacts::Passed,
         (Reason::ChecksUnmet, _, _) => StopFacts::Unmet { feedback },
         (Reason::Disputed, _, _) => StopFacts::TooWeak { evidence, required },
-        (Reason::CriteriaChanged, _, Ok(changed)) => StopFacts::CriteriaChanged { guarded: changed.guarded_words() },
+        (Reason::CriteriaChanged, _, Ok(changed)) => StopFacts::CriteriaChanged {
+            guarded: changed.guarded_words(),
+        },
         // There the machine leaves the decision to a person, and only notes changed guarded files. A stop without a judgement gets that
         // note.
         (Reason::NoCriteria, _, Ok(changed)) if changed.guarded_total > 0 => {
-            StopFacts::CriteriaChanged { guarded: changed.guarded_words() }
+            StopFacts::CriteriaChanged {
+                guarded: changed.guarded_words(),
+            }
         }
-        (Reason::NoCriteria, _, Ok(_)) if on_no_criteria == OnNoCriteria::Review => StopFacts::NoCriteria,
+        (Reason::NoCriteria, _, Ok(_)) if on_no_criteria == OnNoCriteria::Review => {
+            StopFacts::NoCriteria
+        }
         (Reason::NoCriteria, _, Ok(_)) => StopFacts::Nothing,
-        (reason, _, Err(unreadable)) if reason == Reason::NoCriteria || verdict.status() == Status::Error => {
-            StopFacts::Failed { why: format!("whether guarded files changed cannot be told: {}", unreadable.why) }
+        (reason, _, Err(unreadable))
+            if reason == Reason::NoCriteria || verdict.status() == Status::Error =>
+        {
+            StopFacts::Failed {
+                why: format!(
+                    "whether guarded files changed cannot be told: {}",
+                    unreadable.why
+                ),
+            }
         }
         (reason, _, _) => StopFacts::Undecided { reason, feedback },
     }
@@ -99,15 +139,27 @@ mod tests {
     use watchdog_facts::evidence::{CheckOutcome, FaultKind, UnreadableFact};
 
     fn unreadable() -> ReadFact<CriteriaChanged> {
-        Err(UnreadableFact { kind: FaultKind::Git, why: "no baseline".into(), hint: None })
+        Err(UnreadableFact {
+            kind: FaultKind::Git,
+            why: "no baseline".into(),
+            hint: None,
+        })
     }
 
     fn guarded() -> ReadFact<CriteriaChanged> {
-        Ok(CriteriaChanged { guarded: vec!["tests/a.rs".into()], guarded_total: 1, named: Vec::new() })
+        Ok(CriteriaChanged {
+            guarded: vec!["tests/a.rs".into()],
+            guarded_total: 1,
+            named: Vec::new(),
+        })
     }
 
     /// The result for a stop with such guarded files; without an outcome, no criteria are configured.
-    fn facts(outcome: Option<CheckOutcome>, on_no_criteria: OnNoCriteria, changed: ReadFact<CriteriaChanged>) -> StopFacts {
+    fn facts(
+        outcome: Option<CheckOutcome>,
+        on_no_criteria: OnNoCriteria,
+        changed: ReadFact<CriteriaChanged>,
+    ) -> StopFacts {
         let setup = MachineSetup {
             has_checks: outcome.is_some(),
             criteria_files: CriteriaFilesRole::Guarded,
@@ -128,10 +180,19 @@ mod tests {
     #[test]
     fn the_machines_verdict_on_the_criteria_says_what_a_stop_stands_on() {
         let as_they_were = || Ok(CriteriaChanged::default());
-        let undecided = |reason| StopFacts::Undecided { reason, feedback: "f".into() };
-        let unmet = || StopFacts::Unmet { feedback: "f".into() };
-        let changed = || StopFacts::CriteriaChanged { guarded: "tests/a.rs".into() };
-        let unknown = || StopFacts::Failed { why: "whether guarded files changed cannot be told: no baseline".into() };
+        let undecided = |reason| StopFacts::Undecided {
+            reason,
+            feedback: "f".into(),
+        };
+        let unmet = || StopFacts::Unmet {
+            feedback: "f".into(),
+        };
+        let changed = || StopFacts::CriteriaChanged {
+            guarded: "tests/a.rs".into(),
+        };
+        let unknown = || StopFacts::Failed {
+            why: "whether guarded files changed cannot be told: no baseline".into(),
+        };
         for (outcome, when_same, when_changed, when_unknown) in [
             (CheckOutcome::Pass, StopFacts::Passed, changed(), unknown()),
             (CheckOutcome::Unmet, unmet(), unmet(), unmet()),
@@ -147,32 +208,77 @@ mod tests {
                 undecided(Reason::VerifyUnrunnable),
                 undecided(Reason::VerifyUnrunnable),
             ),
-            (CheckOutcome::Failed, undecided(Reason::VerifyFailed), undecided(Reason::VerifyFailed), undecided(Reason::VerifyFailed)),
-            (CheckOutcome::TimedOut, undecided(Reason::VerifyTimeout), undecided(Reason::VerifyTimeout), undecided(Reason::VerifyTimeout)),
+            (
+                CheckOutcome::Failed,
+                undecided(Reason::VerifyFailed),
+                undecided(Reason::VerifyFailed),
+                undecided(Reason::VerifyFailed),
+            ),
+            (
+                CheckOutcome::TimedOut,
+                undecided(Reason::VerifyTimeout),
+                undecided(Reason::VerifyTimeout),
+                undecided(Reason::VerifyTimeout),
+            ),
         ] {
             for on_no_criteria in [OnNoCriteria::Git, OnNoCriteria::Review] {
-                assert_eq!(facts(Some(outcome), on_no_criteria, as_they_were()), when_same);
-                assert_eq!(facts(Some(outcome), on_no_criteria, guarded()), when_changed);
-                assert_eq!(facts(Some(outcome), on_no_criteria, unreadable()), when_unknown);
+                assert_eq!(
+                    facts(Some(outcome), on_no_criteria, as_they_were()),
+                    when_same
+                );
+                assert_eq!(
+                    facts(Some(outcome), on_no_criteria, guarded()),
+                    when_changed
+                );
+                assert_eq!(
+                    facts(Some(outcome), on_no_criteria, unreadable()),
+                    when_unknown
+                );
             }
         }
     }
 
     #[test]
     fn without_criteria_nobody_is_held_and_changed_guards_are_told() {
-        let changed = StopFacts::CriteriaChanged { guarded: "tests/a.rs".into() };
-        for (on_no_criteria, otherwise) in [(OnNoCriteria::Git, StopFacts::Nothing), (OnNoCriteria::Review, StopFacts::NoCriteria)] {
-            assert_eq!(facts(None, on_no_criteria, Ok(CriteriaChanged::default())), otherwise);
+        let changed = StopFacts::CriteriaChanged {
+            guarded: "tests/a.rs".into(),
+        };
+        for (on_no_criteria, otherwise) in [
+            (OnNoCriteria::Git, StopFacts::Nothing),
+            (OnNoCriteria::Review, StopFacts::NoCriteria),
+        ] {
+            assert_eq!(
+                facts(None, on_no_criteria, Ok(CriteriaChanged::default())),
+                otherwise
+            );
             assert_eq!(facts(None, on_no_criteria, guarded()), changed);
-            assert!(matches!(facts(None, on_no_criteria, unreadable()), StopFacts::Failed { .. }));
+            assert!(matches!(
+                facts(None, on_no_criteria, unreadable()),
+                StopFacts::Failed { .. }
+            ));
         }
     }
 
     #[test]
     fn a_file_that_is_not_trusted_is_not_judged() {
-        let trust = ConfigTrust::Untrusted { allow_with: "watchdog trust".into() };
-        let setup = MachineSetup { has_checks: true, trust, ..MachineSetup::of(&ConfigSettings::default()) };
-        let (found, _) = judge_criteria(setup, || unreachable!("its checks do not run"), || unreachable!("nothing is guarded"));
-        assert_eq!(found, StopFacts::Untrusted { allow_with: "watchdog trust".into() });
+        let trust = ConfigTrust::Untrusted {
+            allow_with: "watchdog trust".into(),
+        };
+        let setup = MachineSetup {
+            has_checks: true,
+            trust,
+            ..MachineSetup::of(&ConfigSettings::default())
+        };
+        let (found, _) = judge_criteria(
+            setup,
+            || unreachable!("its checks do not run"),
+            || unreachable!("nothing is guarded"),
+        );
+        assert_eq!(
+            found,
+            StopFacts::Untrusted {
+                allow_with: "watchdog trust".into()
+            }
+        );
     }
 }

@@ -10,15 +10,27 @@ use super::executor::ActionExecutor;
 
 impl ActionExecutor {
     pub(super) fn activity(&self) -> ActivityFacts {
-        let now_changed = self.worktree(Worktree::changes).ok().map(|changes| changes.fingerprint);
+        let now_changed = self
+            .worktree(Worktree::changes)
+            .ok()
+            .map(|changes| changes.fingerprint);
         let first = self.seen().fingerprint;
         let worktree = match (first, now_changed) {
             (Some(first), Some(now)) => Some(first != now),
             (_, _) => None,
         };
-        let processes = (!self.survivors.is_empty()).then(|| self.survivors.iter().any(SurvivingProcess::still_runs));
-        let transcript = self.seen().transcript.clone().map(|before| self.latest_transcript() != Some(before));
-        ActivityFacts { worktree, processes, transcript }
+        let processes = (!self.survivors.is_empty())
+            .then(|| self.survivors.iter().any(SurvivingProcess::still_runs));
+        let transcript = self
+            .seen()
+            .transcript
+            .clone()
+            .map(|before| self.latest_transcript() != Some(before));
+        ActivityFacts {
+            worktree,
+            processes,
+            transcript,
+        }
     }
 
     pub(super) fn remember_transcript(&self) {
@@ -44,6 +56,8 @@ impl ActionExecutor {
 
     /// The transcripts that tell whether the session works: those of this folder, or where all lie together the latest.
     pub(super) fn transcript_files(&self) -> Vec<TranscriptFile> {
-        self.transcripts().map(|source| source.listing(&self.root, None).files).unwrap_or_default()
+        self.transcripts()
+            .map(|source| source.listing(&self.root, None).files)
+            .unwrap_or_default()
     }
 }

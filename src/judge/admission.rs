@@ -42,9 +42,20 @@ pub struct PreparedJudgement {
 
 impl PreparedJudgement {
     /// An input with a journal of its own, which also puts notifications into the outbox.
-    pub fn new(command_env: &CommandEnv, input: JudgementInput, store: Arc<dyn LocalStore>, begun: Timestamp) -> Self {
+    pub fn new(
+        command_env: &CommandEnv,
+        input: JudgementInput,
+        store: Arc<dyn LocalStore>,
+        begun: Timestamp,
+    ) -> Self {
         let journal = CommandJournal::of(&input, command_env, &store);
-        PreparedJudgement { command_env: command_env.clone(), input, store, journal, begun }
+        PreparedJudgement {
+            command_env: command_env.clone(),
+            input,
+            store,
+            journal,
+            begun,
+        }
     }
 
     /// Asks the breaker whether work may begin.
@@ -54,7 +65,10 @@ impl PreparedJudgement {
 
     /// Notes that the breaker is open: git is read all the same, and the agent is not asked.
     pub fn note_open_breaker(&mut self) -> Result<(), Refusal> {
-        self.input.open_breaker = self.input.admit(self.store.as_ref()).map_err(|unreadable| self.unreadable(unreadable))?;
+        self.input.open_breaker = self
+            .input
+            .admit(self.store.as_ref())
+            .map_err(|unreadable| self.unreadable(unreadable))?;
         Ok(())
     }
 
@@ -71,7 +85,8 @@ impl PreparedJudgement {
     pub fn refuse(&self, verdict: Verdict) -> Refusal {
         let mut judgement = about(&self.command_env, Some(&self.input), verdict, self.begun);
         judgement.breaker = self.input.breaker(self.store.as_ref());
-        self.journal.write(kind::VERDICT, judgement.to_event_data(None));
+        self.journal
+            .write(kind::VERDICT, judgement.to_event_data(None));
         Refusal::Judgement(Box::new(judgement))
     }
 
@@ -82,7 +97,12 @@ impl PreparedJudgement {
 
     /// Refuses with this verdict, without a record in the journal.
     pub fn instead(&self, verdict: Verdict) -> Refusal {
-        Refusal::Judgement(Box::new(about(&self.command_env, Some(&self.input), verdict, self.begun)))
+        Refusal::Judgement(Box::new(about(
+            &self.command_env,
+            Some(&self.input),
+            verdict,
+            self.begun,
+        )))
     }
 }
 
@@ -95,7 +115,9 @@ impl JudgementInput {
         let mut changed = recorded.clone();
         let mut admission = changed.admit(at, settings);
         if changed != recorded {
-            admission = breaker::update(store, &self.worktree_id, &self.spec, |breaker| breaker.admit(at, settings))?;
+            admission = breaker::update(store, &self.worktree_id, &self.spec, |breaker| {
+                breaker.admit(at, settings)
+            })?;
         }
         Ok(refusal_of(admission, &self.commands, &self.spec))
     }
@@ -107,7 +129,12 @@ impl JudgementInput {
     }
 
     /// Records the outcome with the breaker, without an event where nothing changes, and returns its state.
-    pub fn feed_breaker(&self, store: &dyn LocalStore, verdict: &Verdict, journal: &CommandJournal) -> Result<BreakerView, UnreadableFact> {
+    pub fn feed_breaker(
+        &self,
+        store: &dyn LocalStore,
+        verdict: &Verdict,
+        journal: &CommandJournal,
+    ) -> Result<BreakerView, UnreadableFact> {
         let outcome = BreakerInput::of(verdict);
         let at = now();
         let settings = &self.settings.breaker;
@@ -116,7 +143,9 @@ impl JudgementInput {
         after.record(at, settings, outcome.clone());
         let view = after.state(at, settings);
         if after != before {
-            breaker::update(store, &self.worktree_id, &self.spec, |breaker| breaker.record(at, settings, outcome.clone()))?;
+            breaker::update(store, &self.worktree_id, &self.spec, |breaker| {
+                breaker.record(at, settings, outcome.clone())
+            })?;
             journal.note(kind::BREAKER, breaker_json(&view));
         }
         Ok(view)
@@ -124,8 +153,21 @@ impl JudgementInput {
 }
 
 /// The verdict to give where the breaker lets no work begin.
-fn refusal_of(admission: BreakerAdmission, commands: &WorktreeCommands, spec: &str) -> Option<Verdict> {
-    let BreakerAdmission::Refused { until, since, why, strikes, trial_under_way } = admission else { return None };
+fn refusal_of(
+    admission: BreakerAdmission,
+    commands: &WorktreeCommands,
+    spec: &str,
+) -> Option<Verdict> {
+    let BreakerAdmission::Refused {
+        until,
+        since,
+        why,
+        strikes,
+        trial_under_way,
+    } = admission
+    else {
+        return None;
+    };
     let message = if trial_under_way {
         format!("the breaker is half-open since {since:.0} and its one trial is under way")
     } else {
@@ -135,11 +177,19 @@ fn refusal_of(admission: BreakerAdmission, commands: &WorktreeCommands, spec: &s
              or close it now with: {reset}"
         )
     };
-    Some(Verdict { retry_at: Some(until), ..Verdict::new(Reason::BreakerOpen, message) })
+    Some(Verdict {
+        retry_at: Some(until),
+        ..Verdict::new(Reason::BreakerOpen, message)
+    })
 }
 
 /// Refuses a session under an open breaker. Call it before anything is recorded: the refusal changes the journal alone.
-pub fn refuse_open_breaker(command_env: &CommandEnv, open: &OpenWorktree, spec: &str, begun: Timestamp) -> Result<(), Refusal> {
+pub fn refuse_open_breaker(
+    command_env: &CommandEnv,
+    open: &OpenWorktree,
+    spec: &str,
+    begun: Timestamp,
+) -> Result<(), Refusal> {
     let breaker = breaker::of(open.store.as_ref(), &open.worktree_id, spec)?;
     if matches!(breaker, Breaker::Closed { .. }) {
         return Ok(());
@@ -158,17 +208,30 @@ pub fn refuse_while_open(
 ) -> Result<(), Refusal> {
     let at = now();
     let view = breaker.state(at, &settings.breaker);
-    let Some(verdict) = refusal_of(breaker.admit(at, &settings.breaker), &open.commands, spec) else { return Ok(()) };
+    let Some(verdict) = refusal_of(breaker.admit(at, &settings.breaker), &open.commands, spec)
+    else {
+        return Ok(());
+    };
     let recorded = baseline::of(open.store.as_ref(), &open.worktree_id, spec)?;
     let judgement = Judgement {
         worktree: open.root().display().to_string(),
         spec: Some(spec.to_owned()),
         branch: open.worktree.branch(),
-        baseline: recorded.map(|record| record.commit.unwrap_or_else(|| HistoryPoint::Unborn.as_str().to_owned())),
+        baseline: recorded.map(|record| {
+            record
+                .commit
+                .unwrap_or_else(|| HistoryPoint::Unborn.as_str().to_owned())
+        }),
         breaker: Some(view),
         ..about(command_env, None, verdict, begun)
     };
-    let journal = CommandJournal::telling((&open.worktree_id, spec), open.root(), &settings.notify, command_env, &open.store);
+    let journal = CommandJournal::telling(
+        (&open.worktree_id, spec),
+        open.root(),
+        &settings.notify,
+        command_env,
+        &open.store,
+    );
     journal.write(kind::VERDICT, judgement.to_event_data(None));
     Err(Refusal::Judgement(Box::new(judgement)))
 }
@@ -176,8 +239,12 @@ pub fn refuse_while_open(
 /// Refuses to start a session in the middle of a rebase or a merge, unless the session is to finish it. Call it before anything is
 /// recorded.
 pub fn refuse_half_done(worktree: &Worktree, overrides: &Overrides) -> Result<(), Refusal> {
-    let operation = worktree.operation()?.filter(|_| overrides.uncommitted != UncommittedRule::Adopt);
-    let Some(operation) = operation else { return Ok(()) };
+    let operation = worktree
+        .operation()?
+        .filter(|_| overrides.uncommitted != UncommittedRule::Adopt);
+    let Some(operation) = operation else {
+        return Ok(());
+    };
     let message = format!(
         "a {} was in progress before the session, which was not started; finish or abort it, or hand it to the agent with --adopt",
         operation.as_str()

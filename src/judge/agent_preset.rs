@@ -57,13 +57,21 @@ impl CommandEnv {
     ///
     /// # Errors
     /// Where there is none that counts.
-    pub fn find_preset(&self, root: &Path, name: &PresetName) -> Result<FoundPreset, MissingPreset> {
+    pub fn find_preset(
+        &self,
+        root: &Path,
+        name: &PresetName,
+    ) -> Result<FoundPreset, MissingPreset> {
         if name.is_path() {
             return self.preset_of_file(root, name.as_str());
         }
         match self.presets.of_word(name.as_str()) {
             Ok(Some(preset)) => {
-                let file = if name.is_built_in() { None } else { self.presets.file_of(name.as_str()) };
+                let file = if name.is_built_in() {
+                    None
+                } else {
+                    self.presets.file_of(name.as_str())
+                };
                 Ok(FoundPreset { preset, file })
             }
             Ok(None) => Err(self.unknown_preset(name)),
@@ -76,29 +84,50 @@ impl CommandEnv {
     ///
     /// # Errors
     /// Each of them, at its place in the file.
-    pub fn check_presets(&self, parsed: &ParsedConfig, root: &Path, origin: &Path) -> Result<(), ConfigError> {
+    pub fn check_presets(
+        &self,
+        parsed: &ParsedConfig,
+        root: &Path,
+        origin: &Path,
+    ) -> Result<(), ConfigError> {
         parsed.check_presets(origin, |named| match self.find_preset(root, &named.name) {
-            Err(wrong @ (MissingPreset::Wrong(_) | MissingPreset::Unknown { .. })) => Some(wrong.to_string()),
+            Err(wrong @ (MissingPreset::Wrong(_) | MissingPreset::Unknown { .. })) => {
+                Some(wrong.to_string())
+            }
             Err(MissingPreset::Untrusted { .. }) | Ok(_) => None,
         })
     }
 
     /// A warning for each preset of a configuration whose file is not trusted.
-    pub fn untrusted_presets(&self, parsed: &ParsedConfig, root: &Path) -> impl Iterator<Item = String> {
-        parsed.presets.iter().filter_map(move |named| match self.find_preset(root, &named.name) {
-            Err(untrusted @ MissingPreset::Untrusted { .. }) => Some(untrusted.to_string()),
-            _ => None,
-        })
+    pub fn untrusted_presets(
+        &self,
+        parsed: &ParsedConfig,
+        root: &Path,
+    ) -> impl Iterator<Item = String> {
+        parsed
+            .presets
+            .iter()
+            .filter_map(move |named| match self.find_preset(root, &named.name) {
+                Err(untrusted @ MissingPreset::Untrusted { .. }) => Some(untrusted.to_string()),
+                _ => None,
+            })
     }
 
     /// The same without where it is from, and with the reason as a text.
     pub fn agent_preset(&self, root: &Path, name: &PresetName) -> Result<Arc<AgentPreset>, String> {
-        self.find_preset(root, name).map(|found| found.preset).map_err(|missing| missing.to_string())
+        self.find_preset(root, name)
+            .map(|found| found.preset)
+            .map_err(|missing| missing.to_string())
     }
 
     /// How the output of a recorded session is read: the `stream` block of the agent that ran it, or of the preset that it was read as.
     /// `None` where neither is known, or its file does not count any more: then the built-in readers must do.
-    pub fn stream_of_session(&self, root: &Path, agent: Option<&str>, read_as: Option<&str>) -> Option<StreamFormat> {
+    pub fn stream_of_session(
+        &self,
+        root: &Path,
+        agent: Option<&str>,
+        read_as: Option<&str>,
+    ) -> Option<StreamFormat> {
         let name = PresetName::parse(agent.or(read_as)?)?;
         self.find_preset(root, &name).ok()?.preset.stream.clone()
     }
@@ -114,16 +143,31 @@ impl CommandEnv {
     ///
     /// # Errors
     /// Where they cannot be written down.
-    pub fn note_conversations(&self, open: &OpenWorktree, recorded: &RecordedBaseline) -> Result<(), StoreError> {
+    pub fn note_conversations(
+        &self,
+        open: &OpenWorktree,
+        recorded: &RecordedBaseline,
+    ) -> Result<(), StoreError> {
         let sources = self.transcript_sources();
-        note_conversations(open.store.as_ref(), (&open.worktree_id, &recorded.spec), (open.root(), &sources), recorded.at)
+        note_conversations(
+            open.store.as_ref(),
+            (&open.worktree_id, &recorded.spec),
+            (open.root(), &sources),
+            recorded.at,
+        )
     }
 
     /// Where every known agent keeps its transcripts.
     pub fn transcript_sources(&self) -> Vec<TranscriptSource> {
-        let own = self.presets.own_words().into_iter().filter_map(|word| self.presets.of_word(&word).ok().flatten());
+        let own = self
+            .presets
+            .own_words()
+            .into_iter()
+            .filter_map(|word| self.presets.of_word(&word).ok().flatten());
         let presets = PresetCatalog::built_in().iter().cloned().chain(own);
-        presets.filter_map(|preset| TranscriptSource::of(&preset, &self.claude_home)).collect()
+        presets
+            .filter_map(|preset| TranscriptSource::of(&preset, &self.claude_home))
+            .collect()
     }
 
     /// The preset of an agent that is about to be started in the worktree of this command. One that was never run says so.
@@ -131,29 +175,57 @@ impl CommandEnv {
     /// # Errors
     /// Where there is none that counts.
     pub fn preset_to_start(&self, name: &PresetName) -> Result<Arc<AgentPreset>, MissingPreset> {
-        let root = Worktree::open(&self.worktree).map_or_else(|_| self.worktree.clone(), |worktree| worktree.root().to_owned());
+        let root = Worktree::open(&self.worktree).map_or_else(
+            |_| self.worktree.clone(),
+            |worktree| worktree.root().to_owned(),
+        );
         let found = self.find_preset(&root, name)?.preset;
         if found.tested.is_none() {
-            self.tell(&format!("the preset of {} is untested: it follows documentation", found.title));
+            self.tell(&format!(
+                "the preset of {} is untested: it follows documentation",
+                found.title
+            ));
         }
         Ok(found)
     }
 
     fn unknown_preset(&self, name: &PresetName) -> MissingPreset {
-        let own = self.presets.folder().map(|folder| format!("; your own are the files of {}", folder.display())).unwrap_or_default();
-        MissingPreset::Unknown { name: name.as_str().to_owned(), known: self.presets.words(), own }
+        let own = self
+            .presets
+            .folder()
+            .map(|folder| format!("; your own are the files of {}", folder.display()))
+            .unwrap_or_default();
+        MissingPreset::Unknown {
+            name: name.as_str().to_owned(),
+            known: self.presets.words(),
+            own,
+        }
     }
 
     fn preset_of_file(&self, root: &Path, path: &str) -> Result<FoundPreset, MissingPreset> {
         let wrong = |why: String| MissingPreset::Wrong(format!("{path}: {why}"));
         // Relative to the file that names it.
-        let base = self.config.as_deref().and_then(Path::parent).map_or_else(|| root.to_owned(), |folder| root.join(folder));
-        let real = |path: &Path| path.canonicalize().map_err(|error| wrong(format!("failed to find it: {error}")));
+        let base = self
+            .config
+            .as_deref()
+            .and_then(Path::parent)
+            .map_or_else(|| root.to_owned(), |folder| root.join(folder));
+        let real = |path: &Path| {
+            path.canonicalize()
+                .map_err(|error| wrong(format!("failed to find it: {error}")))
+        };
         let (base, root, file) = (real(&base)?, real(root)?, real(&base.join(path))?);
-        let bytes = read_preset_file(&file).map_err(|problem| MissingPreset::Wrong(problem.to_string()))?;
-        let Some(bytes) = bytes else { return Err(wrong("it is gone".into())) };
-        let own_folder = self.presets.folder().and_then(|folder| folder.canonicalize().ok());
-        let is_own = own_folder.is_some_and(|folder| file.starts_with(folder)) || self.config.is_some() && file.starts_with(&base);
+        let bytes =
+            read_preset_file(&file).map_err(|problem| MissingPreset::Wrong(problem.to_string()))?;
+        let Some(bytes) = bytes else {
+            return Err(wrong("it is gone".into()));
+        };
+        let own_folder = self
+            .presets
+            .folder()
+            .and_then(|folder| folder.canonicalize().ok());
+        let is_own = own_folder.is_some_and(|folder| file.starts_with(folder))
+            || self.config.is_some() && file.starts_with(&base);
         if !is_own {
             let Ok(relative) = file.strip_prefix(&root) else {
                 return Err(wrong("a preset file lies in the worktree, beside the file that --config names, or in your own folder".into()));
@@ -161,8 +233,12 @@ impl CommandEnv {
             self.allowed(&root, relative, &bytes)?;
         }
         // Only what is trusted is read further.
-        let preset = AgentPreset::read(&bytes, &file).map_err(|problem| MissingPreset::Wrong(problem.to_string()))?;
-        Ok(FoundPreset { preset: Arc::new(preset), file: Some(file) })
+        let preset = AgentPreset::read(&bytes, &file)
+            .map_err(|problem| MissingPreset::Wrong(problem.to_string()))?;
+        Ok(FoundPreset {
+            preset: Arc::new(preset),
+            file: Some(file),
+        })
     }
 
     fn allowed(&self, root: &Path, relative: &Path, bytes: &[u8]) -> Result<(), MissingPreset> {
@@ -173,7 +249,10 @@ impl CommandEnv {
         match TrustStore::new(&self.state).is_trusted(&hash, self.trusted.as_deref()) {
             Ok(true) => Ok(()),
             Ok(false) => {
-                let allow_with = self.commands(root).watchdog(&format!("trust {}", watchdog_facts::shell_line::shell_path(relative)));
+                let allow_with = self.commands(root).watchdog(&format!(
+                    "trust {}",
+                    watchdog_facts::shell_line::shell_path(relative)
+                ));
                 Err(MissingPreset::Untrusted { path, allow_with })
             }
             Err(error) => Err(wrong(error.to_string())),
@@ -183,6 +262,8 @@ impl CommandEnv {
 
 /// The preset of a word, for who has no command: built in, or the user's own.
 pub fn preset_of_word(name: &PresetName) -> Result<Arc<AgentPreset>, String> {
-    let found = PresetCatalog::from_env().of_word(name.as_str()).map_err(|problem| problem.to_string())?;
+    let found = PresetCatalog::from_env()
+        .of_word(name.as_str())
+        .map_err(|problem| problem.to_string())?;
     found.ok_or_else(|| format!("{name} is no agent that is known here"))
 }

@@ -14,7 +14,9 @@ use watchdog_core::decision::commit_gate::RescueCaller;
 use watchdog_core::decision::machine::EarlierRounds;
 use watchdog_core::decision::standing_answer::{JudgementTrigger, is_last_word, stands_until};
 use watchdog_facts::display::plural;
-use watchdog_facts::evidence::{Changes, Commits, Degradation, ProbeOutcome, Reply, ReplyStatus, WarningCode};
+use watchdog_facts::evidence::{
+    Changes, Commits, Degradation, ProbeOutcome, Reply, ReplyStatus, WarningCode,
+};
 use watchdog_facts::verdict::{ProbeRecord, ProbeUsage, Reason, Verdict};
 use watchdog_git::{HistoryPoint, RemoteState};
 use watchdog_process::CancelFlag;
@@ -26,7 +28,10 @@ use super::probe_history::JudgementProbes;
 use super::question_slot::{QuestionSlot, SlotRequest};
 use super::session_agent::SightedAgent;
 use super::session_cost::cost_beyond_the_last_end;
-use super::shared_account::{QuestionRefusal, agent_of_question, held, hold_for_question, in_words, limit_met, question_ended};
+use super::shared_account::{
+    QuestionRefusal, agent_of_question, held, hold_for_question, in_words, limit_met,
+    question_ended,
+};
 use crate::clock::{now, since};
 use crate::wire::verdict_json::JudgedSession;
 
@@ -48,18 +53,27 @@ impl ActionExecutor {
         if ran_a_session || overrides.no_probe || self.input.recorded_at.is_none() {
             return Ok(self);
         }
-        let Some(mut last) = answer::of(store, &self.input.worktree_id, &self.input.spec)? else { return Ok(self) };
+        let Some(mut last) = answer::of(store, &self.input.worktree_id, &self.input.spec)? else {
+            return Ok(self);
+        };
         let now = now();
         if last.at > now {
             // The clock was set back: the answer counts as given now, and its pause ends.
             (last.at, last.since) = (now, last.since.min(now));
             answer::record(store, &self.input.worktree_id, &self.input.spec, &last)?;
         }
-        let judged = if overrides.once { JudgementTrigger::Again } else { JudgementTrigger::Typed };
+        let judged = if overrides.once {
+            JudgementTrigger::Again
+        } else {
+            JudgementTrigger::Typed
+        };
         if stands_until(&last.outcome, last.at, last.pauses, judged, now).is_none() {
             return Ok(self);
         }
-        if self.state(&(None, None)).is_none_or(|state| state != last.state) {
+        if self
+            .state(&(None, None))
+            .is_none_or(|state| state != last.state)
+        {
             return Ok(self);
         }
         if last.last_word || !overrides.once {
@@ -69,7 +83,10 @@ impl ActionExecutor {
             let replied = matches!(last.outcome, ProbeOutcome::Reply(_));
             (earlier.answered, earlier.alive) = (u32::from(replied), u32::from(replied));
         }
-        if [Reason::NothingToDo, Reason::RepeatedNothingToDo].iter().any(|reason| reason.as_str() == last.reason) {
+        if [Reason::NothingToDo, Reason::RepeatedNothingToDo]
+            .iter()
+            .any(|reason| reason.as_str() == last.reason)
+        {
             earlier.nothing_to_do_streak = earlier.nothing_to_do_streak.saturating_sub(1);
         }
         self.asking.standing = Some(last);
@@ -84,7 +101,9 @@ impl ActionExecutor {
     /// Whether the session ran no known agent, and none is configured: neither its command, its processes, its output nor a hook named
     /// one, and no conversation of this folder grew during it.
     pub fn knows_no_agent(&self) -> bool {
-        let configured = self.input.names_agent || self.agent.probe.is_some() || self.command_env.agent_program.is_some();
+        let configured = self.input.names_agent
+            || self.agent.probe.is_some()
+            || self.command_env.agent_program.is_some();
         if configured || self.ran != SightedAgent::default() {
             return false;
         }
@@ -108,14 +127,32 @@ impl ActionExecutor {
     pub fn session(&self) -> Option<JudgedSession> {
         let sent = self.sent_probe();
         let whom = sent.whom.as_ref()?;
-        let answered = sent.last.as_ref().and_then(|(_, record)| record.session_id.clone());
-        let id = whom.resume.clone().or(answered).or_else(|| whom.expected.clone());
-        Some(JudgedSession { id, agent: self.ran.agent.clone(), known_by: whom.known_by.as_str(), idle_seconds: None, ended: None })
+        let answered = sent
+            .last
+            .as_ref()
+            .and_then(|(_, record)| record.session_id.clone());
+        let id = whom
+            .resume
+            .clone()
+            .or(answered)
+            .or_else(|| whom.expected.clone());
+        Some(JudgedSession {
+            id,
+            agent: self.ran.agent.clone(),
+            known_by: whom.known_by.as_str(),
+            idle_seconds: None,
+            ended: None,
+        })
     }
 
     /// The session to probe. Found once and then cached, except for the latest conversation, which may grow.
     pub(super) fn whom(&self) -> ProbeTarget {
-        if let Some(whom) = self.sent_probe().whom.clone().filter(|whom| whom.known_by != SessionIdSource::Latest) {
+        if let Some(whom) = self
+            .sent_probe()
+            .whom
+            .clone()
+            .filter(|whom| whom.known_by != SessionIdSource::Latest)
+        {
             return whom;
         }
         let source = self.transcripts().filter(|_| self.agent.probe.is_none());
@@ -127,12 +164,20 @@ impl ActionExecutor {
                 self.session_id.as_deref(),
                 self.input.record_at,
             ),
-            None => Ok(ProbeTarget { resume: self.session_id.clone(), expected: None, known_by: SessionIdSource::Latest, has_grown: None }),
+            None => Ok(ProbeTarget {
+                resume: self.session_id.clone(),
+                expected: None,
+                known_by: SessionIdSource::Latest,
+                has_grown: None,
+            }),
         };
         // Without readable records only the latest conversation is known; the writing functions report the error.
         let whom = found.unwrap_or_else(|_| ProbeTarget {
             resume: self.session_id.clone(),
-            expected: source.filter(|source| source.asks_latest).and_then(|source| source.latest(&self.root)).map(|found| found.session_id),
+            expected: source
+                .filter(|source| source.asks_latest)
+                .and_then(|source| source.latest(&self.root))
+                .map(|found| found.session_id),
             known_by: SessionIdSource::Latest,
             has_grown: None,
         });
@@ -164,17 +209,33 @@ impl ActionExecutor {
         cancel: &CancelFlag,
     ) -> ProbeRecord {
         if let Some(settled) = self.sent_probe().settled.clone() {
-            return ProbeRecord { usage: ProbeUsage::default(), ..settled };
+            return ProbeRecord {
+                usage: ProbeUsage::default(),
+                ..settled
+            };
         }
         let state = self.state(facts);
-        if let Some(standing) = self.asking.standing.as_ref().filter(|standing| state.as_ref() == Some(&standing.state)) {
+        if let Some(standing) = self
+            .asking
+            .standing
+            .as_ref()
+            .filter(|standing| state.as_ref() == Some(&standing.state))
+        {
             return self.stand_by(standing);
         }
         let recipient = agent_of_question(&self.agent);
-        if let Some(limit) = self.store.as_ref().and_then(|store| held(store.as_ref(), recipient.as_deref())) {
+        if let Some(limit) = self
+            .store
+            .as_ref()
+            .and_then(|store| held(store.as_ref(), recipient.as_deref()))
+        {
             return self.withheld(in_words(&limit), Some(limit.until));
         }
-        let share = match self.store.as_ref().map_or(Ok(None), |store| hold_for_question(store.as_ref())) {
+        let share = match self
+            .store
+            .as_ref()
+            .map_or(Ok(None), |store| hold_for_question(store.as_ref()))
+        {
             Ok(share) => share,
             Err(QuestionRefusal { why, retry_at }) => return self.withheld(why, retry_at),
         };
@@ -189,15 +250,27 @@ impl ActionExecutor {
         };
         let (at, whom) = (now(), self.whom());
         let settings = &self.input.settings;
-        let to = whom.resume.as_deref().map(|id| format!(", session {id}")).unwrap_or_default();
-        self.command_env.tell(&format!("no new commit; asking the agent ({number} of {}{to})", settings.completion_check.max_probes));
+        let to = whom
+            .resume
+            .as_deref()
+            .map(|id| format!(", session {id}"))
+            .unwrap_or_default();
+        self.command_env.tell(&format!(
+            "no new commit; asking the agent ({number} of {}{to})",
+            settings.completion_check.max_probes
+        ));
         // The prompt includes git's facts, so that the agent answers about the same state.
         self.journal().flush();
         self.remember_transcript();
-        let git_facts = QuestionFacts { commits: facts.0.as_ref(), changes: facts.1.as_ref() };
+        let git_facts = QuestionFacts {
+            commits: facts.0.as_ref(),
+            changes: facts.1.as_ref(),
+        };
         let request = ProbeRequest {
             settings: &self.agent,
-            preset: self.command_env.agent_preset(&self.root, &self.agent.preset),
+            preset: self
+                .command_env
+                .agent_preset(&self.root, &self.agent.preset),
             program: self.program(),
             worktree: &self.root,
             session_id: whom.resume.as_deref(),
@@ -214,19 +287,48 @@ impl ActionExecutor {
             limit_met(store.as_ref(), recipient.as_deref(), *retry_at);
         }
         self.note_answered(matches!(outcome, ProbeOutcome::Reply(_)));
-        let beyond =
-            |(whole, id): (f64, &String)| cost_beyond_the_last_end(self.store.as_ref()?.as_ref(), &self.input.worktree_id, id, whole);
-        let cost_usd = answer.usage.cost_usd.or_else(|| answer.session_cost_usd.zip(answer.session_id.as_ref()).and_then(beyond));
+        let beyond = |(whole, id): (f64, &String)| {
+            cost_beyond_the_last_end(
+                self.store.as_ref()?.as_ref(),
+                &self.input.worktree_id,
+                id,
+                whole,
+            )
+        };
+        let cost_usd = answer.usage.cost_usd.or_else(|| {
+            answer
+                .session_cost_usd
+                .zip(answer.session_id.as_ref())
+                .and_then(beyond)
+        });
         if let Some(store) = &self.store {
             question_ended(store.as_ref(), share.as_ref(), cost_usd);
         }
-        let usage = ProbeUsage { cost_usd, ..answer.usage };
-        let record =
-            ProbeRecord { at, duration: since(at), outcome, disputed: None, session_id: answer.session_id, usage, withheld: false };
+        let usage = ProbeUsage {
+            cost_usd,
+            ..answer.usage
+        };
+        let record = ProbeRecord {
+            at,
+            duration: since(at),
+            outcome,
+            disputed: None,
+            session_id: answer.session_id,
+            usage,
+            withheld: false,
+        };
         if let (ProbeOutcome::Reply(reply), Some(store)) = (&record.outcome, &self.store) {
             // One that cannot be recorded is found out again.
-            let _ = whom.pin(store.as_ref(), &self.input.worktree_id, &self.input.spec, record.session_id.as_deref());
-            if reply.status == ReplyStatus::Complete && reply.doubt.is_some() && reply.doubt == self.unproven() {
+            let _ = whom.pin(
+                store.as_ref(),
+                &self.input.worktree_id,
+                &self.input.spec,
+                record.session_id.as_deref(),
+            );
+            if reply.status == ReplyStatus::Complete
+                && reply.doubt.is_some()
+                && reply.doubt == self.unproven()
+            {
                 self.sent_probe().settled = Some(record.clone());
             }
         }
@@ -239,27 +341,49 @@ impl ActionExecutor {
 
     /// Waits for a slot as long as a question may take: the one that is under way has ended then.
     fn take_slot(&self, cancel: &CancelFlag) -> Result<Option<QuestionSlot>, QuestionRefusal> {
-        let Some(store) = &self.store else { return Ok(None) };
+        let Some(store) = &self.store else {
+            return Ok(None);
+        };
         let timeout = self.input.settings.completion_check.probe_timeout;
-        let request = SlotRequest { timeout, patience: timeout, cancel };
-        self.command_env.slot_source().take(store, request, &|text| self.command_env.tell(text))
+        let request = SlotRequest {
+            timeout,
+            patience: timeout,
+            cancel,
+        };
+        self.command_env
+            .slot_source()
+            .take(store, request, &|text| self.command_env.tell(text))
     }
 
     /// What is known of the session that is asked.
     pub(super) fn probed_session(&self, whom: &ProbeTarget) -> ProbeSubject {
         let id = whom.resume.as_deref().or(whom.expected.as_deref());
-        self.command_env.probed_session(self.store.as_deref(), &self.input.worktree_id, (&self.root, &self.agent), id)
+        self.command_env.probed_session(
+            self.store.as_deref(),
+            &self.input.worktree_id,
+            (&self.root, &self.agent),
+            id,
+        )
     }
 
     /// A limit that another machine of the account met, or a budget, leaves the question unasked. Nothing is kept of it, so that it is asked
     /// as soon as that is over.
     fn withheld(&self, why: String, retry_at: Option<Timestamp>) -> ProbeRecord {
-        self.command_env.tell(&format!("the agent is not asked: {why}"));
+        self.command_env
+            .tell(&format!("the agent is not asked: {why}"));
         self.note_answered(false);
         self.ask_nobody();
         let outcome = ProbeOutcome::RateLimited { why, retry_at };
         let (duration, usage) = (Duration::ZERO, ProbeUsage::default());
-        ProbeRecord { at: now(), duration, outcome, disputed: None, session_id: None, usage, withheld: true }
+        ProbeRecord {
+            at: now(),
+            duration,
+            outcome,
+            disputed: None,
+            session_id: None,
+            usage,
+            withheld: true,
+        }
     }
 
     fn stand_by(&self, standing: &StandingAnswer) -> ProbeRecord {
@@ -285,10 +409,18 @@ impl ActionExecutor {
     }
 
     /// An answer with the doubt that git or the transcript casts on it.
-    fn weighed(&self, outcome: ProbeOutcome, facts: &(Option<Commits>, Option<Changes>)) -> ProbeOutcome {
+    fn weighed(
+        &self,
+        outcome: ProbeOutcome,
+        facts: &(Option<Commits>, Option<Changes>),
+    ) -> ProbeOutcome {
         match outcome {
-            ProbeOutcome::Reply(reply) if reply.status == ReplyStatus::Complete && reply.doubt.is_none() => {
-                let doubt = self.unproven().or_else(|| self.missing_in_git(&reply, facts));
+            ProbeOutcome::Reply(reply)
+                if reply.status == ReplyStatus::Complete && reply.doubt.is_none() =>
+            {
+                let doubt = self
+                    .unproven()
+                    .or_else(|| self.missing_in_git(&reply, facts));
                 ProbeOutcome::Reply(Reply { doubt, ..reply })
             }
             other => other,
@@ -300,30 +432,46 @@ impl ActionExecutor {
     fn unproven(&self) -> Option<String> {
         let whom = self.whom();
         whom.proves_nothing().or_else(|| {
-            let doubt = self.ran.doubt(self.input.names_agent.then_some(&self.input.settings.agent))?;
+            let doubt = self
+                .ran
+                .doubt(self.input.names_agent.then_some(&self.input.settings.agent))?;
             let work = (self.input.worktree_id.as_str(), self.input.spec.as_str());
-            let has_grown = self
-                .store
-                .as_ref()
-                .zip(self.transcripts())
-                .is_some_and(|(store, source)| whom.has_grown_here(store.as_ref(), work, (self.root.as_path(), &source)));
+            let has_grown =
+                self.store
+                    .as_ref()
+                    .zip(self.transcripts())
+                    .is_some_and(|(store, source)| {
+                        whom.has_grown_here(store.as_ref(), work, (self.root.as_path(), &source))
+                    });
             (!has_grown).then_some(doubt)
         })
     }
 
     /// The names in a reply that git does not have. An unreadable fact raises no dispute.
-    fn missing_in_git(&self, reply: &Reply, (commits, changes): &(Option<Commits>, Option<Changes>)) -> Option<String> {
+    fn missing_in_git(
+        &self,
+        reply: &Reply,
+        (commits, changes): &(Option<Commits>, Option<Changes>),
+    ) -> Option<String> {
         let claims = ReplyClaims::of(reply);
         if claims.is_empty() {
             return None;
         }
         self.worktree(|worktree| {
             claims.missing(
-                (commits.as_ref().map(|commits| commits.new_commits), changes.as_ref().map(Changes::any)),
+                (
+                    commits.as_ref().map(|commits| commits.new_commits),
+                    changes.as_ref().map(Changes::any),
+                ),
                 &|id| worktree.resolve(id).is_ok(),
                 &|path| worktree.head_has(path).unwrap_or(true),
                 &|path| std::fs::symlink_metadata(self.root.join(path)).is_ok(),
-                &|| !matches!(worktree.pushed(), Ok(RemoteState::NoRemote | RemoteState::No { .. })),
+                &|| {
+                    !matches!(
+                        worktree.pushed(),
+                        Ok(RemoteState::NoRemote | RemoteState::No { .. })
+                    )
+                },
             )
         })
     }
@@ -339,33 +487,79 @@ impl ActionExecutor {
         };
         let work = match &facts.1 {
             Some(changes) => changes.fingerprint,
-            None => self.worktree(watchdog_git::Worktree::changes).ok()?.fingerprint,
+            None => {
+                self.worktree(watchdog_git::Worktree::changes)
+                    .ok()?
+                    .fingerprint
+            }
         };
         let whom = self.whom();
         let session = whom.resume.or(whom.expected);
-        let transcript = session.as_deref().and_then(|id| self.transcripts()?.session(&self.root, id));
+        let transcript = session
+            .as_deref()
+            .and_then(|id| self.transcripts()?.session(&self.root, id));
         let transcript = transcript.map(|transcript| (transcript.size, transcript.modified));
         let settings = &self.input.settings;
-        let criteria = (&settings.mode, &settings.checks, &settings.guards, &self.agent, &settings.rescue.mode, &settings.require_evidence);
-        let more = (&settings.on_no_criteria, &self.input.trust, &self.input.baseline, self.input.recorded_at, &self.program());
+        let criteria = (
+            &settings.mode,
+            &settings.checks,
+            &settings.guards,
+            &self.agent,
+            &settings.rescue.mode,
+            &settings.require_evidence,
+        );
+        let more = (
+            &settings.on_no_criteria,
+            &self.input.trust,
+            &self.input.baseline,
+            self.input.recorded_at,
+            &self.program(),
+        );
         let text = format!("{head:?} {work} {transcript:?} {session:?} {criteria:?} {more:?}");
-        Some(Sha256::digest(text.as_bytes())[..16].iter().map(|byte| format!("{byte:02x}")).collect())
+        Some(
+            Sha256::digest(text.as_bytes())[..16]
+                .iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect(),
+        )
     }
 
     /// Adds a reused or new answer to the verdict and the records. Returns whether the verdict is the same as before, so that
     /// no count includes it twice.
-    pub fn settle_answer(&self, store: &dyn LocalStore, verdict: &mut Verdict) -> Result<bool, StoreError> {
+    pub fn settle_answer(
+        &self,
+        store: &dyn LocalStore,
+        verdict: &mut Verdict,
+    ) -> Result<bool, StoreError> {
         let own_probe = self.agent.probe.is_some();
         if !verdict.probes.is_empty() && !own_probe || self.ran.agent.is_some() {
-            let preset = self.command_env.agent_preset(&self.root, &self.agent.preset);
+            let preset = self
+                .command_env
+                .agent_preset(&self.root, &self.agent.preset);
             let basis = VerdictBasis::of(verdict);
             // A program of the user's own was asked in its place; one that no record names ran no session that is known.
-            let basis = if self.ran.agent.is_some() { basis } else { VerdictBasis { probed: basis.probed, ..VerdictBasis::default() } };
-            let basis = VerdictBasis { probed: basis.probed && !own_probe, ..basis };
+            let basis = if self.ran.agent.is_some() {
+                basis
+            } else {
+                VerdictBasis {
+                    probed: basis.probed,
+                    ..VerdictBasis::default()
+                }
+            };
+            let basis = VerdictBasis {
+                probed: basis.probed && !own_probe,
+                ..basis
+            };
             let lacks = preset.ok().and_then(|preset| basis.weakened_by(&preset));
-            verdict.degraded.extend(lacks.map(|detail| Degradation { code: WarningCode::AgentLacks, detail }));
+            verdict.degraded.extend(lacks.map(|detail| Degradation {
+                code: WarningCode::AgentLacks,
+                detail,
+            }));
         }
-        verdict.probe_usage = verdict.probes.iter().fold(self.spent_beside(), |sum, record| sum.plus(record.usage));
+        verdict.probe_usage = verdict
+            .probes
+            .iter()
+            .fold(self.spent_beside(), |sum, record| sum.plus(record.usage));
         let (worktree, spec) = (&self.input.worktree_id, &self.input.spec);
         let (last, stood) = {
             let sent = self.sent_probe();
@@ -380,10 +574,19 @@ impl ActionExecutor {
         }
         if let Some((state, record)) = last {
             // A rescue of this judgement is no change that needs another probe.
-            let state = if verdict.rescue_commits > 0 { self.state(&(None, None)).unwrap_or(state) } else { state };
-            let before = answer::of(store, worktree, spec).ok().flatten().filter(|before| before.state == state);
+            let state = if verdict.rescue_commits > 0 {
+                self.state(&(None, None)).unwrap_or(state)
+            } else {
+                state
+            };
+            let before = answer::of(store, worktree, spec)
+                .ok()
+                .flatten()
+                .filter(|before| before.state == state);
             let answer = StandingAnswer {
-                since: before.as_ref().map_or(record.at, |before| before.since.min(record.at)),
+                since: before
+                    .as_ref()
+                    .map_or(record.at, |before| before.since.min(record.at)),
                 pauses: before.map_or(0, |before| before.pauses.saturating_add(1)),
                 state,
                 at: record.at,
@@ -395,12 +598,18 @@ impl ActionExecutor {
             answer::record(store, worktree, spec, &answer)?;
             return Ok(false);
         }
-        let Some(standing) = self.asking.standing.as_ref().filter(|_| stood) else { return Ok(false) };
+        let Some(standing) = self.asking.standing.as_ref().filter(|_| stood) else {
+            return Ok(false);
+        };
         // A round that reuses an answer counts nothing again.
         (verdict.strike, verdict.not_a_strike_because) = (false, Some("unchanged"));
         if standing.reason != verdict.reason.as_str() {
             // The rounds of `--once` ended: report that once.
-            let ended = StandingAnswer { reason: verdict.reason.as_str().to_owned(), last_word: is_last_word(verdict), ..standing.clone() };
+            let ended = StandingAnswer {
+                reason: verdict.reason.as_str().to_owned(),
+                last_word: is_last_word(verdict),
+                ..standing.clone()
+            };
             answer::record(store, worktree, spec, &ended)?;
             return Ok(false);
         }
@@ -409,9 +618,20 @@ impl ActionExecutor {
             // The rounds before it are over; this one is all there is.
             verdict.probes_used = u32::try_from(verdict.probes.len()).unwrap_or(u32::MAX);
         }
-        let next = stands_until(&standing.outcome, standing.at, standing.pauses, JudgementTrigger::Again, now());
-        let next = next.map(|at| format!(", and the agent is asked again at {at:.0}")).unwrap_or_default();
-        verdict.message.push_str(&format!("; nothing changed since {:.0}{next}", standing.since));
+        let next = stands_until(
+            &standing.outcome,
+            standing.at,
+            standing.pauses,
+            JudgementTrigger::Again,
+            now(),
+        );
+        let next = next
+            .map(|at| format!(", and the agent is asked again at {at:.0}"))
+            .unwrap_or_default();
+        verdict.message.push_str(&format!(
+            "; nothing changed since {:.0}{next}",
+            standing.since
+        ));
         Ok(standing.last_word)
     }
 }

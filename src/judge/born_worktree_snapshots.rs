@@ -32,7 +32,8 @@ pub fn snapshot_helpers(
     let helpers = match worktree.helper_worktrees(evidence) {
         Ok(helpers) => helpers,
         Err(error) => {
-            kept.failed.push(format!("cannot look for helpers of the session: {error}"));
+            kept.failed
+                .push(format!("cannot look for helpers of the session: {error}"));
             return kept;
         }
     };
@@ -44,13 +45,22 @@ pub fn snapshot_helpers(
             if !changes.any() || !is_due(&helper.root, changes.fingerprint) {
                 return Ok(None);
             }
-            there.take_snapshot_with_private(&SnapshotRequest { spec: &spec, ..*request }, &private_rule(settings))
+            there.take_snapshot_with_private(
+                &SnapshotRequest {
+                    spec: &spec,
+                    ..*request
+                },
+                &private_rule(settings),
+            )
         };
         match keep() {
             Ok(taken) => kept.taken.extend(taken.filter(|snapshot| !snapshot.reused)),
             // It may have been removed a moment ago.
             Err(_) if is_absent(&helper.root) => {}
-            Err(error) => kept.failed.push(format!("the worktree {} of a helper could not be kept: {error}", helper.root.display())),
+            Err(error) => kept.failed.push(format!(
+                "the worktree {} of a helper could not be kept: {error}",
+                helper.root.display()
+            )),
         }
     }
     kept

@@ -64,7 +64,9 @@ impl CommandEnv {
     /// Commands to type about the worktree of this command, before it is opened.
     pub fn commands_here(&self) -> WorktreeCommands {
         // Without a current folder the path stays as it is.
-        self.commands(&std::path::absolute(&self.worktree).unwrap_or_else(|_| self.worktree.clone()))
+        self.commands(
+            &std::path::absolute(&self.worktree).unwrap_or_else(|_| self.worktree.clone()),
+        )
     }
 
     /// Shows one line of progress.

@@ -49,7 +49,12 @@ pub struct EffectiveConfig {
 impl EffectiveConfig {
     /// Whether the file in force was trusted before this session: then it must not vanish.
     pub fn pins_file(&self) -> bool {
-        self.own && self.trust == ConfigTrust::Settled && self.anchor.as_ref().is_some_and(|anchor| anchor.file.is_some())
+        self.own
+            && self.trust == ConfigTrust::Settled
+            && self
+                .anchor
+                .as_ref()
+                .is_some_and(|anchor| anchor.file.is_some())
     }
 }
 
@@ -65,7 +70,10 @@ pub fn effective(
 }
 
 /// The configuration of a worktree from its files alone, for commands that only check whether it is right.
-pub fn config_without_anchor(command_env: &CommandEnv, worktree: &Worktree) -> Result<EffectiveConfig, UnreadableFact> {
+pub fn config_without_anchor(
+    command_env: &CommandEnv,
+    worktree: &Worktree,
+) -> Result<EffectiveConfig, UnreadableFact> {
     settled(command_env, worktree, None, None)
 }
 
@@ -78,14 +86,35 @@ fn settled(
     let path = worktree.root().join(FILE);
     let commands = command_env.commands(worktree.root());
     if let Some(named) = &command_env.config {
-        let bytes = read_named(named, worktree.root()).map_err(|error| unreadable(named, &error))?;
+        let bytes =
+            read_named(named, worktree.root()).map_err(|error| unreadable(named, &error))?;
         let mut effective = trusted((command_env, worktree.root()), &bytes, named)?;
         let compared = anchor.as_ref().map(point_of).or_else(|| baseline.cloned());
-        let whose = if anchor.is_some() { "the anchor's" } else { "the baseline's" };
-        effective.notes.extend(named_one_changed(worktree, compared.as_ref().map(|point| (point, whose)), named, &bytes));
+        let whose = if anchor.is_some() {
+            "the anchor's"
+        } else {
+            "the baseline's"
+        };
+        effective.notes.extend(named_one_changed(
+            worktree,
+            compared.as_ref().map(|point| (point, whose)),
+            named,
+            &bytes,
+        ));
         // Kept for later judgements that name no file. One that cannot be read is no concern of this one.
-        let file = in_force((worktree, &commands), None, baseline, read_if_there(&path).unwrap_or_default()).unwrap_or_default();
-        return Ok(EffectiveConfig { anchor, file: file.map(|found| found.text()), own: false, ..effective });
+        let file = in_force(
+            (worktree, &commands),
+            None,
+            baseline,
+            read_if_there(&path).unwrap_or_default(),
+        )
+        .unwrap_or_default();
+        return Ok(EffectiveConfig {
+            anchor,
+            file: file.map(|found| found.text()),
+            own: false,
+            ..effective
+        });
     }
     let in_worktree = read_if_there(&path)?;
     let hash = |bytes: &[u8]| fingerprint(&worktree.repository_id(), Path::new(FILE), bytes);
@@ -94,13 +123,26 @@ fn settled(
     let named_now = |bytes: &[u8]| {
         let listed = command_env.trusted.as_deref().unwrap_or_default();
         let hash = hash(bytes);
-        listed.split(',').any(|one| one.trim().eq_ignore_ascii_case(&hash))
+        listed
+            .split(',')
+            .any(|one| one.trim().eq_ignore_ascii_case(&hash))
     };
     let allowed = |bytes: &[u8]| store.is_trusted(&hash(bytes), command_env.trusted.as_deref());
-    let as_it_is = |bytes: &Vec<u8>| Some(EffectiveConfigFile { bytes: bytes.clone(), rev: None, note: None });
+    let as_it_is = |bytes: &Vec<u8>| {
+        Some(EffectiveConfigFile {
+            bytes: bytes.clone(),
+            rev: None,
+            note: None,
+        })
+    };
     let mut found = match &in_worktree {
         Some(bytes) if named_now(bytes) => as_it_is(bytes),
-        _ => in_force((worktree, &commands), anchor.as_ref(), baseline, in_worktree.clone())?,
+        _ => in_force(
+            (worktree, &commands),
+            anchor.as_ref(),
+            baseline,
+            in_worktree.clone(),
+        )?,
     };
     // An untrusted copy does not displace a trusted one.
     if let (Some(pinned), Some(bytes)) = (&found, &in_worktree)
@@ -123,14 +165,25 @@ fn settled(
             sets_rescue_mode: false,
         });
     };
-    let mut notes: Vec<Degradation> =
-        found.note.iter().map(|detail| Degradation { code: WarningCode::CriteriaChanged, detail: detail.clone() }).collect();
+    let mut notes: Vec<Degradation> = found
+        .note
+        .iter()
+        .map(|detail| Degradation {
+            code: WarningCode::CriteriaChanged,
+            detail: detail.clone(),
+        })
+        .collect();
     let file = Some(found.text());
     // Parses an untrusted file, too: that reports a mistake at once, and runs nothing.
     let effective = trusted((command_env, worktree.root()), &found.bytes, &path)?;
     if allowed(&found.bytes)? {
         notes.extend(effective.notes);
-        return Ok(EffectiveConfig { notes, anchor, file, ..effective });
+        return Ok(EffectiveConfig {
+            notes,
+            anchor,
+            file,
+            ..effective
+        });
     }
     let allow_with = match found.rev {
         None => commands.watchdog("trust"),
@@ -141,7 +194,9 @@ fn settled(
     };
     notes.push(Degradation {
         code: WarningCode::Untrusted,
-        detail: format!("{FILE} is not trusted and not used; read it, then allow it with: {allow_with}"),
+        detail: format!(
+            "{FILE} is not trusted and not used; read it, then allow it with: {allow_with}"
+        ),
     });
     Ok(EffectiveConfig {
         settings: ConfigSettings::default(),
@@ -181,35 +236,83 @@ fn in_force(
         Some(HistoryPoint::Commit(commit)) => Some(commit.clone()),
         Some(HistoryPoint::Unborn) | None => None,
     };
-    let committed = || commit.as_deref().map_or(Ok(None), |commit| worktree.blob_at(commit, FILE));
-    let whose = if anchor.is_some() { "the one that was accepted" } else { "the baseline's" };
+    let committed = || {
+        commit
+            .as_deref()
+            .map_or(Ok(None), |commit| worktree.blob_at(commit, FILE))
+    };
+    let whose = if anchor.is_some() {
+        "the one that was accepted"
+    } else {
+        "the baseline's"
+    };
     let pinned = match anchor {
         Some(anchor) => anchor.file.clone().map(String::into_bytes),
         None => committed()?,
     };
     let Some(pinned) = pinned else {
-        return Ok(in_worktree.map(|bytes| EffectiveConfigFile { bytes, rev: None, note: None }));
+        return Ok(in_worktree.map(|bytes| EffectiveConfigFile {
+            bytes,
+            rev: None,
+            note: None,
+        }));
     };
     if in_worktree.as_ref() == Some(&pinned) {
-        return Ok(Some(EffectiveConfigFile { bytes: pinned, rev: None, note: None }));
+        return Ok(Some(EffectiveConfigFile {
+            bytes: pinned,
+            rev: None,
+            note: None,
+        }));
     }
     let note = match in_worktree {
-        Some(_) => format!("{FILE} differs from {whose}, which governs; accept the new one with: {}", commands.watchdog("trust")),
-        None => format!("{FILE} was removed; {whose} governs; accept that it is gone with: {}", commands.watchdog("untrust")),
+        Some(_) => format!(
+            "{FILE} differs from {whose}, which governs; accept the new one with: {}",
+            commands.watchdog("trust")
+        ),
+        None => format!(
+            "{FILE} was removed; {whose} governs; accept that it is gone with: {}",
+            commands.watchdog("untrust")
+        ),
     };
     // A commit that is gone, or cannot be read, only costs the hint.
-    let rev = commit.filter(|commit| worktree.blob_at(commit, FILE).is_ok_and(|found| found.as_ref() == Some(&pinned)));
-    Ok(Some(EffectiveConfigFile { bytes: pinned, rev: Some(rev), note: Some(note) }))
+    let rev = commit.filter(|commit| {
+        worktree
+            .blob_at(commit, FILE)
+            .is_ok_and(|found| found.as_ref() == Some(&pinned))
+    });
+    Ok(Some(EffectiveConfigFile {
+        bytes: pinned,
+        rev: Some(rev),
+        note: Some(note),
+    }))
 }
 
 /// A warning about a file that the user named, and that lies where the session could change it.
-fn named_one_changed(worktree: &Worktree, compared: Option<(&HistoryPoint, &str)>, path: &Path, bytes: &[u8]) -> Option<Degradation> {
-    let inside = path.canonicalize().ok()?.strip_prefix(worktree.root()).ok()?.to_str()?.to_owned();
-    let Some((HistoryPoint::Commit(commit), whose)) = compared else { return None };
+fn named_one_changed(
+    worktree: &Worktree,
+    compared: Option<(&HistoryPoint, &str)>,
+    path: &Path,
+    bytes: &[u8],
+) -> Option<Degradation> {
+    let inside = path
+        .canonicalize()
+        .ok()?
+        .strip_prefix(worktree.root())
+        .ok()?
+        .to_str()?
+        .to_owned();
+    let Some((HistoryPoint::Commit(commit), whose)) = compared else {
+        return None;
+    };
     // If that commit has no such file, or is unreadable, there is nothing to compare.
     let before = worktree.blob_at(commit, &inside).ok().flatten()?;
-    let detail = format!("{inside} differs from {whose}, and counts all the same, because --config names it");
-    (before != bytes).then_some(Degradation { code: WarningCode::CriteriaChanged, detail })
+    let detail = format!(
+        "{inside} differs from {whose}, and counts all the same, because --config names it"
+    );
+    (before != bytes).then_some(Degradation {
+        code: WarningCode::CriteriaChanged,
+        detail,
+    })
 }
 
 /// Whether a file names an agent.
@@ -227,10 +330,15 @@ fn lacks_project_number(bytes: &[u8], checks: &[CheckSpec]) -> bool {
 }
 
 fn sets_rescue_mode(bytes: &[u8]) -> bool {
-    serde_json::from_slice::<serde_json::Value>(bytes).is_ok_and(|value| value["rescue"]["mode"].is_string())
+    serde_json::from_slice::<serde_json::Value>(bytes)
+        .is_ok_and(|value| value["rescue"]["mode"].is_string())
 }
 
-fn trusted((command_env, root): (&CommandEnv, &Path), bytes: &[u8], origin: &Path) -> Result<EffectiveConfig, UnreadableFact> {
+fn trusted(
+    (command_env, root): (&CommandEnv, &Path),
+    bytes: &[u8],
+    origin: &Path,
+) -> Result<EffectiveConfig, UnreadableFact> {
     let mut parsed = parse_bytes(bytes, origin).map_err(|error| bad(&error))?;
     command_env.numbers.fill(&mut parsed.settings.checks);
     if lacks_project_number(bytes, &parsed.settings.checks) {
@@ -240,9 +348,26 @@ fn trusted((command_env, root): (&CommandEnv, &Path), bytes: &[u8], origin: &Pat
         );
         return Err(unusable(why));
     }
-    command_env.check_presets(&parsed, root, origin).map_err(|error| bad(&error))?;
-    let mut notes: Vec<_> = parsed.notes.iter().cloned().map(|detail| Degradation { code: WarningCode::Configuration, detail }).collect();
-    notes.extend(command_env.untrusted_presets(&parsed, root).map(|detail| Degradation { code: WarningCode::Untrusted, detail }));
+    command_env
+        .check_presets(&parsed, root, origin)
+        .map_err(|error| bad(&error))?;
+    let mut notes: Vec<_> = parsed
+        .notes
+        .iter()
+        .cloned()
+        .map(|detail| Degradation {
+            code: WarningCode::Configuration,
+            detail,
+        })
+        .collect();
+    notes.extend(
+        command_env
+            .untrusted_presets(&parsed, root)
+            .map(|detail| Degradation {
+                code: WarningCode::Untrusted,
+                detail,
+            }),
+    );
     Ok(EffectiveConfig {
         settings: parsed.settings,
         trust: ConfigTrust::Settled,
@@ -264,7 +389,13 @@ fn unusable(why: String) -> UnreadableFact {
     UnreadableFact {
         kind: FaultKind::Config,
         why,
-        hint: Some(concat!("see `man completion.json`, or ", page_address!("configuration.md")).into()),
+        hint: Some(
+            concat!(
+                "see `man completion.json`, or ",
+                page_address!("configuration.md")
+            )
+            .into(),
+        ),
     }
 }
 
@@ -277,8 +408,14 @@ pub fn read_named(path: &Path, root: &Path) -> io::Result<Vec<u8>> {
         return read_regular_file(path, MAX_BYTES);
     }
     let mut bytes = Vec::new();
-    std::fs::File::open(path)?.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX_BYTES { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(bytes) }
+    std::fs::File::open(path)?
+        .take(MAX_BYTES + 1)
+        .read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_BYTES {
+        Err(io::ErrorKind::FileTooLarge.into())
+    } else {
+        Ok(bytes)
+    }
 }
 
 fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, UnreadableFact> {
@@ -290,5 +427,9 @@ fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, UnreadableFact> {
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> UnreadableFact {
-    UnreadableFact { kind: FaultKind::Config, why: format!("failed to read {}: {error}", path.display()), hint: None }
+    UnreadableFact {
+        kind: FaultKind::Config,
+        why: format!("failed to read {}: {error}", path.display()),
+        hint: None,
+    }
 }

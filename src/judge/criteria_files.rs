@@ -5,7 +5,9 @@ use std::path::Path;
 
 use crate::session::anchor::{DifferingFiles, point_of};
 use watchdog_core::checks::{CriteriaFileNames, GateFile, GateFilePart, gate_files, words};
-use watchdog_core::config::settings::{CheckKind, CheckSpec, CommandLine, ConfigSettings, RescueMode};
+use watchdog_core::config::settings::{
+    CheckKind, CheckSpec, CommandLine, ConfigSettings, RescueMode,
+};
 use watchdog_core::decision::machine::CriteriaFilesRole;
 use watchdog_facts::evidence::{CriteriaChanged, FaultKind, ReadFact, UnreadableFact};
 use watchdog_facts::patterns::{path_glob, path_globs};
@@ -27,7 +29,9 @@ const MOST_DIFFERING: usize = 20_000;
 pub fn kind(input: &JudgementInput) -> CriteriaFilesRole {
     if !input.settings.guards.is_empty() || input.pins_file {
         CriteriaFilesRole::Guarded
-    } else if input.criteria_point() == HistoryPoint::unknown() || CriteriaFileNames::of(&input.settings).is_empty() {
+    } else if input.criteria_point() == HistoryPoint::unknown()
+        || CriteriaFileNames::of(&input.settings).is_empty()
+    {
         CriteriaFilesRole::None
     } else {
         CriteriaFilesRole::Named
@@ -42,28 +46,45 @@ pub fn changed(input: &JudgementInput) -> ReadFact<CriteriaChanged> {
         return Err(UnreadableFact {
             kind: FaultKind::Git,
             why: "no baseline is recorded to compare guarded files with".into(),
-            hint: Some(format!("record one before the session with: {}", input.commands.watchdog("snapshot"))),
+            hint: Some(format!(
+                "record one before the session with: {}",
+                input.commands.watchdog("snapshot")
+            )),
         });
     }
     let guards = path_globs(&settings.guards).map_err(wrong)?;
     let CriteriaFileNames { lists, words } = CriteriaFileNames::of(settings);
     let worktree = input.worktree.lock().expect("mutex poisoned");
     let root = worktree.root().to_owned();
-    let mut named: BTreeSet<String> = lists.into_iter().filter_map(|path| inside(&root, path)).collect();
+    let mut named: BTreeSet<String> = lists
+        .into_iter()
+        .filter_map(|path| inside(&root, path))
+        .collect();
     named.extend(at_point(&point, &worktree, words)?);
     let mut changed = CriteriaChanged::default();
     if !guards.is_empty() || !named.is_empty() {
         let wanted = GuardedPaths::new(&settings.guards, named).map_err(wrong)?;
         let touched = worktree.changed_files(&point, differing_then(input), &wanted)?;
-        (changed.guarded, changed.named) = touched.into_iter().partition(|path| guards.is_match(path));
+        (changed.guarded, changed.named) =
+            touched.into_iter().partition(|path| guards.is_match(path));
     }
     let mut gates: Vec<GateFile> = Vec::new();
-    settings.checks.iter().for_each(|check| add_gates(check, &mut gates));
-    changed.named.extend(changed_gates(input, &worktree, &point, &gates)?.into_iter().filter(|path| !guards.is_match(path)));
+    settings
+        .checks
+        .iter()
+        .for_each(|check| add_gates(check, &mut gates));
+    changed.named.extend(
+        changed_gates(input, &worktree, &point, &gates)?
+            .into_iter()
+            .filter(|path| !guards.is_match(path)),
+    );
     changed.named.sort();
     changed.named.dedup();
     // Deleting a trusted file does not withdraw its criteria.
-    if input.pins_file && root.join(FILE).symlink_metadata().is_err() && !changed.guarded.iter().any(|path| path == FILE) {
+    if input.pins_file
+        && root.join(FILE).symlink_metadata().is_err()
+        && !changed.guarded.iter().any(|path| path == FILE)
+    {
         changed.guarded.insert(0, FILE.to_owned());
     }
     changed.guarded_total = changed.guarded.len();
@@ -73,21 +94,39 @@ pub fn changed(input: &JudgementInput) -> ReadFact<CriteriaChanged> {
 
 /// The guarded, protected and named files of a worktree that differ from a commit already. Their present content is later not taken for a
 /// change.
-pub fn differing(worktree: &Worktree, settings: &ConfigSettings, point: &HistoryPoint) -> ReadFact<DifferingFiles> {
+pub fn differing(
+    worktree: &Worktree,
+    settings: &ConfigSettings,
+    point: &HistoryPoint,
+) -> ReadFact<DifferingFiles> {
     let root = worktree.root().to_owned();
     let CriteriaFileNames { lists, words } = CriteriaFileNames::of(settings);
-    let mut named: BTreeSet<String> = lists.into_iter().filter_map(|path| inside(&root, path)).collect();
+    let mut named: BTreeSet<String> = lists
+        .into_iter()
+        .filter_map(|path| inside(&root, path))
+        .collect();
     named.extend(at_point(point, worktree, words)?);
-    named.extend(rescue_words(settings).into_iter().filter_map(|word| inside(&root, word)));
+    named.extend(
+        rescue_words(settings)
+            .into_iter()
+            .filter_map(|word| inside(&root, word)),
+    );
     let mut globs = settings.guards.clone();
-    settings.checks.iter().for_each(|check| add_protected(check, &mut globs));
+    settings
+        .checks
+        .iter()
+        .for_each(|check| add_protected(check, &mut globs));
     let mut gates = Vec::new();
-    settings.checks.iter().for_each(|check| add_gates(check, &mut gates));
+    settings
+        .checks
+        .iter()
+        .for_each(|check| add_gates(check, &mut gates));
     globs.extend(gates.into_iter().map(|gate| gate.glob));
     if globs.is_empty() && named.is_empty() {
         return Ok(DifferingFiles::new());
     }
-    let mut found = worktree.differing_files(point, &GuardedPaths::new(&globs, named).map_err(wrong)?)?;
+    let mut found =
+        worktree.differing_files(point, &GuardedPaths::new(&globs, named).map_err(wrong)?)?;
     // A person would not leave so many: they stay unrecorded, so that all of them count as changed.
     if found.len() > MOST_DIFFERING {
         found.clear();
@@ -99,7 +138,9 @@ pub fn differing(worktree: &Worktree, settings: &ConfigSettings, point: &History
 fn rescue_words(settings: &ConfigSettings) -> Vec<String> {
     let rescue = &settings.rescue;
     match (&rescue.command, rescue.default_script()) {
-        (Some(argv), _) if rescue.mode == RescueMode::Command => words(&CommandLine::Argv(argv.clone()), None),
+        (Some(argv), _) if rescue.mode == RescueMode::Command => {
+            words(&CommandLine::Argv(argv.clone()), None)
+        }
         (_, script) => script.into_iter().map(str::to_owned).collect(),
     }
 }
@@ -117,9 +158,15 @@ pub fn refused_rescue_script(
         return Ok(None);
     }
     let commands = WorktreeCommands::at(worktree.root());
-    let accept = commands.watchdog(&format!("snapshot --spec {} --accept-criteria", shell_word(spec)));
+    let accept = commands.watchdog(&format!(
+        "snapshot --spec {} --accept-criteria",
+        shell_word(spec)
+    ));
     let none = DifferingFiles::new();
-    let (point, differing) = match (anchor, baseline.filter(|point| **point != HistoryPoint::unknown())) {
+    let (point, differing) = match (
+        anchor,
+        baseline.filter(|point| **point != HistoryPoint::unknown()),
+    ) {
         (Some(anchor), _) => (point_of(anchor), &anchor.differing),
         (None, Some(baseline)) => (baseline.clone(), &none),
         (None, None) => {
@@ -129,12 +176,27 @@ pub fn refused_rescue_script(
                      rescue.command, or read the script and accept it with: {accept}"
                 )
             };
-            return Ok(settings.rescue.default_script().filter(|script| worktree.root().join(script).exists()).map(refused));
+            return Ok(settings
+                .rescue
+                .default_script()
+                .filter(|script| worktree.root().join(script).exists())
+                .map(refused));
         }
     };
-    let named = words.into_iter().filter_map(|word| inside(worktree.root(), word)).collect();
-    let changed = worktree.changed_files(&point, differing, &GuardedPaths::new(&[], named).map_err(wrong)?)?;
-    let since = if anchor.is_some() { "anchor" } else { "baseline" };
+    let named = words
+        .into_iter()
+        .filter_map(|word| inside(worktree.root(), word))
+        .collect();
+    let changed = worktree.changed_files(
+        &point,
+        differing,
+        &GuardedPaths::new(&[], named).map_err(wrong)?,
+    )?;
+    let since = if anchor.is_some() {
+        "anchor"
+    } else {
+        "baseline"
+    };
     Ok(changed.into_iter().next().map(|script| {
         format!(
             "the rescue command runs {script}, which changed since the {since}, and was not run; read it, then accept it with: {accept}"
@@ -144,8 +206,13 @@ pub fn refused_rescue_script(
 
 fn add_protected(check: &CheckSpec, globs: &mut Vec<String>) {
     match check {
-        CheckSpec::Group { checks, .. } => checks.iter().for_each(|check| add_protected(check, globs)),
-        CheckSpec::Single { criterion: CheckKind::Git(git), .. } => globs.extend(git.protected.iter().cloned()),
+        CheckSpec::Group { checks, .. } => {
+            checks.iter().for_each(|check| add_protected(check, globs))
+        }
+        CheckSpec::Single {
+            criterion: CheckKind::Git(git),
+            ..
+        } => globs.extend(git.protected.iter().cloned()),
         CheckSpec::Single { .. } => {}
     }
 }
@@ -153,7 +220,10 @@ fn add_protected(check: &CheckSpec, globs: &mut Vec<String>) {
 /// The files that differed from the anchor's commit when it became the anchor.
 fn differing_then(input: &JudgementInput) -> &DifferingFiles {
     static NONE: DifferingFiles = DifferingFiles::new();
-    input.anchor.as_ref().map_or(&NONE, |anchor| &anchor.differing)
+    input
+        .anchor
+        .as_ref()
+        .map_or(&NONE, |anchor| &anchor.differing)
 }
 
 /// The files of some globs that changed since the anchor.
@@ -165,7 +235,11 @@ pub fn changed_globs(input: &JudgementInput, globs: &[String]) -> ReadFact<Vec<S
 
 /// The changed files behind a command line since the anchor: those that it names, and those of well-known runners.
 /// Quiet where there is none.
-pub fn changed_scripts(input: &JudgementInput, line: &CommandLine, cwd: Option<&str>) -> ReadFact<Vec<String>> {
+pub fn changed_scripts(
+    input: &JudgementInput,
+    line: &CommandLine,
+    cwd: Option<&str>,
+) -> ReadFact<Vec<String>> {
     let point = input.criteria_point();
     if point == HistoryPoint::unknown() {
         return Ok(Vec::new());
@@ -174,7 +248,11 @@ pub fn changed_scripts(input: &JudgementInput, line: &CommandLine, cwd: Option<&
     let mut changed = changed_gates(input, &worktree, &point, &gate_files(line, cwd))?;
     let named = at_point(&point, &worktree, words(line, cwd))?;
     if !named.is_empty() {
-        changed.extend(worktree.changed_files(&point, differing_then(input), &GuardedPaths::new(&[], named).map_err(wrong)?)?);
+        changed.extend(worktree.changed_files(
+            &point,
+            differing_then(input),
+            &GuardedPaths::new(&[], named).map_err(wrong)?,
+        )?);
     }
     Ok(changed)
 }
@@ -187,24 +265,39 @@ fn add_gates(check: &CheckSpec, gates: &mut Vec<GateFile>) {
                 CheckKind::Command(command) => command.cwd.as_deref(),
                 _ => None,
             };
-            gates.extend(criterion.run().into_iter().flat_map(|line| gate_files(line, cwd)));
+            gates.extend(
+                criterion
+                    .run()
+                    .into_iter()
+                    .flat_map(|line| gate_files(line, cwd)),
+            );
         }
     }
 }
 
 /// The gate files with a change in their relevant part.
-fn changed_gates(input: &JudgementInput, worktree: &Worktree, point: &HistoryPoint, gates: &[GateFile]) -> ReadFact<Vec<String>> {
+fn changed_gates(
+    input: &JudgementInput,
+    worktree: &Worktree,
+    point: &HistoryPoint,
+    gates: &[GateFile],
+) -> ReadFact<Vec<String>> {
     if gates.is_empty() {
         return Ok(Vec::new());
     }
     let globs: Vec<String> = gates.iter().map(|gate| gate.glob.clone()).collect();
-    let mut changed = worktree.changed_files(point, differing_then(input), &GuardedPaths::new(&globs, BTreeSet::new()).map_err(wrong)?)?;
-    let is_of = |gate: &GateFile, path: &str| path_glob(&gate.glob).is_ok_and(|glob| glob.compile_matcher().is_match(path));
+    let mut changed = worktree.changed_files(
+        point,
+        differing_then(input),
+        &GuardedPaths::new(&globs, BTreeSet::new()).map_err(wrong)?,
+    )?;
+    let is_of = |gate: &GateFile, path: &str| {
+        path_glob(&gate.glob).is_ok_and(|glob| glob.compile_matcher().is_match(path))
+    };
     changed.retain(|path| {
-        gates
-            .iter()
-            .filter(|gate| is_of(gate, path))
-            .any(|gate| gate.part == GateFilePart::Whole || part_changed(worktree, point, path, gate.part))
+        gates.iter().filter(|gate| is_of(gate, path)).any(|gate| {
+            gate.part == GateFilePart::Whole || part_changed(worktree, point, path, gate.part)
+        })
     });
     Ok(changed)
 }
@@ -215,19 +308,36 @@ fn part_changed(worktree: &Worktree, point: &HistoryPoint, path: &str, part: Gat
         HistoryPoint::Commit(commit) => worktree.blob_at(commit, path).ok().flatten(),
         HistoryPoint::Unborn => None,
     };
-    let Some(before) = at(point).and_then(|bytes| part.of(&bytes)) else { return true };
-    let now = [worktree.head().ok().and_then(|head| at(&head)), read_regular_file(&worktree.root().join(path), MOST_BYTES).ok()];
-    now.iter().any(|bytes| bytes.as_deref().and_then(|bytes| part.of(bytes)).as_ref() != Some(&before))
+    let Some(before) = at(point).and_then(|bytes| part.of(&bytes)) else {
+        return true;
+    };
+    let now = [
+        worktree.head().ok().and_then(|head| at(&head)),
+        read_regular_file(&worktree.root().join(path), MOST_BYTES).ok(),
+    ];
+    now.iter()
+        .any(|bytes| bytes.as_deref().and_then(|bytes| part.of(bytes)).as_ref() != Some(&before))
 }
 
 fn wrong((pattern, error): (String, globset::Error)) -> UnreadableFact {
-    UnreadableFact { kind: FaultKind::Config, why: format!("`{pattern}` in guards is not a valid glob: {error}"), hint: None }
+    UnreadableFact {
+        kind: FaultKind::Config,
+        why: format!("`{pattern}` in guards is not a valid glob: {error}"),
+        hint: None,
+    }
 }
 
 /// The files of a commit that words of a command line name, links on the way included.
-fn at_point(point: &HistoryPoint, worktree: &Worktree, words: Vec<String>) -> ReadFact<BTreeSet<String>> {
+fn at_point(
+    point: &HistoryPoint,
+    worktree: &Worktree,
+    words: Vec<String>,
+) -> ReadFact<BTreeSet<String>> {
     let root = worktree.root();
-    let paths: Vec<String> = words.into_iter().filter_map(|word| inside(root, word)).collect();
+    let paths: Vec<String> = words
+        .into_iter()
+        .filter_map(|word| inside(root, word))
+        .collect();
     Ok(worktree.files_named(point, &paths)?)
 }
 
@@ -236,5 +346,9 @@ fn inside(root: &Path, path: String) -> Option<String> {
     if !path.starts_with('/') {
         return Some(path);
     }
-    Path::new(&path).strip_prefix(root).ok().map(|path| path.to_string_lossy().into_owned()).filter(|path| !path.is_empty())
+    Path::new(&path)
+        .strip_prefix(root)
+        .ok()
+        .map(|path| path.to_string_lossy().into_owned())
+        .filter(|path| !path.is_empty())
 }

@@ -9,7 +9,10 @@ use crate::clock::now;
 
 impl JudgementInput {
     /// The rounds of earlier calls with the same baseline, and the fingerprint of the work at the first of them.
-    pub fn earlier(&self, store: &dyn watchdog_store::LocalStore) -> Result<(EarlierRounds, Option<u64>), UnreadableFact> {
+    pub fn earlier(
+        &self,
+        store: &dyn watchdog_store::LocalStore,
+    ) -> Result<(EarlierRounds, Option<u64>), UnreadableFact> {
         let Some(progress) = progress::of(store, &self.worktree_id, &self.spec)? else {
             return Ok((EarlierRounds::default(), None));
         };
@@ -23,8 +26,12 @@ impl JudgementInput {
         if !self.overrides.once || progress.baseline != self.baseline_commit() {
             return Ok((streak, None));
         }
-        let rounds =
-            EarlierRounds { rounds_used: progress.rounds_used, answered: progress.rounds_answered, alive: progress.rounds_alive, ..streak };
+        let rounds = EarlierRounds {
+            rounds_used: progress.rounds_used,
+            answered: progress.rounds_answered,
+            alive: progress.rounds_alive,
+            ..streak
+        };
         Ok((rounds, progress.fingerprint))
     }
 
@@ -36,29 +43,52 @@ impl JudgementInput {
         fingerprint: Option<u64>,
     ) -> Result<(), UnreadableFact> {
         let baseline = self.baseline_commit();
-        let fingerprint = if left.rounds_used > 0 { fingerprint } else { None };
+        let fingerprint = if left.rounds_used > 0 {
+            fingerprint
+        } else {
+            None
+        };
         let found = progress::of(store, &self.worktree_id, &self.spec)?;
         let unchanged = match &found {
             None => left == EarlierRounds::default(),
             Some(progress) => {
                 progress.baseline == baseline
-                    && (progress.rounds_used, progress.rounds_answered, progress.rounds_alive, progress.nothing_to_do_streak)
-                        == (left.rounds_used, left.answered, left.alive, left.nothing_to_do_streak)
+                    && (
+                        progress.rounds_used,
+                        progress.rounds_answered,
+                        progress.rounds_alive,
+                        progress.nothing_to_do_streak,
+                    ) == (
+                        left.rounds_used,
+                        left.answered,
+                        left.alive,
+                        left.nothing_to_do_streak,
+                    )
                     && (progress.fruitless, progress.unmet) == (left.fruitless, left.unmet)
             }
         };
         if unchanged {
             return Ok(());
         }
-        progress::update(store, &self.worktree_id, &self.spec, baseline.as_deref(), now(), |progress| {
-            progress.rounds_used = left.rounds_used;
-            progress.rounds_answered = left.answered;
-            progress.rounds_alive = left.alive;
-            progress.nothing_to_do_streak = left.nothing_to_do_streak;
-            progress.fruitless = left.fruitless;
-            progress.unmet = left.unmet;
-            progress.fingerprint = progress.fingerprint.filter(|_| left.rounds_used > 0).or(fingerprint);
-        })
+        progress::update(
+            store,
+            &self.worktree_id,
+            &self.spec,
+            baseline.as_deref(),
+            now(),
+            |progress| {
+                progress.rounds_used = left.rounds_used;
+                progress.rounds_answered = left.answered;
+                progress.rounds_alive = left.alive;
+                progress.nothing_to_do_streak = left.nothing_to_do_streak;
+                progress.fruitless = left.fruitless;
+                progress.unmet = left.unmet;
+                progress.fingerprint = progress
+                    .fingerprint
+                    .filter(|_| left.rounds_used > 0)
+                    .or(fingerprint);
+            },
+        )
         .map_err(UnreadableFact::from)
     }
 }

@@ -16,11 +16,14 @@ use crate::watch::{FolderWatch, GitDirs};
 use crate::wire::judgement_events::helper_snapshot_data;
 use watchdog_core::checks::{self, CheckContext, GroupOutcome};
 use watchdog_core::config::settings::{AgentSettings, CheckKind, CheckSpec, RescueMode};
-use watchdog_core::decision::machine::{ChecksResult, EarlierRounds, MachineAction, MachineEvent, SurvivorFacts};
+use watchdog_core::decision::machine::{
+    ChecksResult, EarlierRounds, MachineAction, MachineEvent, SurvivorFacts,
+};
 use watchdog_facts::context::SessionContext;
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{
-    Changes, CheckOutcome, CheckResult, Commits, Degradation, FaultKind, ReadFact, RescueOutcome, UnreadableFact, WarningCode,
+    Changes, CheckOutcome, CheckResult, Commits, Degradation, FaultKind, ReadFact, RescueOutcome,
+    UnreadableFact, WarningCode,
 };
 use watchdog_facts::verdict::Evidence;
 use watchdog_git::{HistoryPoint, Snapshot, SnapshotRequest, StatFingerprints, Worktree};
@@ -102,13 +105,24 @@ pub(super) struct InitialFacts {
 
 impl ActionExecutor {
     /// An executor for this input. `fingerprint` is that of the work when an earlier call first read it.
-    pub fn new(input: Arc<JudgementInput>, command_env: CommandEnv, journal: Arc<CommandJournal>, fingerprint: Option<u64>) -> Self {
+    pub fn new(
+        input: Arc<JudgementInput>,
+        command_env: CommandEnv,
+        journal: Arc<CommandJournal>,
+        fingerprint: Option<u64>,
+    ) -> Self {
         let (git_dirs, root) = {
             let worktree = input.worktree.lock().expect("mutex poisoned");
-            let dirs = GitDirs { git_dir: worktree.git_dir().to_owned(), common_dir: worktree.common_dir().to_owned() };
+            let dirs = GitDirs {
+                git_dir: worktree.git_dir().to_owned(),
+                common_dir: worktree.common_dir().to_owned(),
+            };
             (dirs, worktree.root().to_owned())
         };
-        let seen = InitialFacts { fingerprint, ..InitialFacts::default() };
+        let seen = InitialFacts {
+            fingerprint,
+            ..InitialFacts::default()
+        };
         let line_checkers = command_env.line_checkers.clone().unwrap_or_default();
         ActionExecutor {
             agent: input.settings.agent.clone(),
@@ -135,8 +149,16 @@ impl ActionExecutor {
     }
 
     /// Adds what watchdog read from the output of a session that it ran.
-    pub fn with_session(self, session_id: Option<String>, survivors: Vec<SurvivingProcess>) -> Self {
-        ActionExecutor { session_id, survivors, ..self }
+    pub fn with_session(
+        self,
+        session_id: Option<String>,
+        survivors: Vec<SurvivingProcess>,
+    ) -> Self {
+        ActionExecutor {
+            session_id,
+            survivors,
+            ..self
+        }
     }
 
     /// Adds whom to ask, and the agent that ran the session.
@@ -146,12 +168,19 @@ impl ActionExecutor {
 
     /// Adds the context of the session, and whether a limit ended it: then watchdog sends no probe.
     pub fn with_context(self, context: SessionContext, over_limit: bool) -> Self {
-        ActionExecutor { context, over_limit, ..self }
+        ActionExecutor {
+            context,
+            over_limit,
+            ..self
+        }
     }
 
     /// Keeps fingerprints of the files behind a reading of uncommitted work, if they are wanted.
     pub fn keeping_fingerprints(self, keeps_fingerprints: bool) -> Self {
-        ActionExecutor { keeps_fingerprints, ..self }
+        ActionExecutor {
+            keeps_fingerprints,
+            ..self
+        }
     }
 
     /// Adds the gate that its rescues pass.
@@ -161,12 +190,18 @@ impl ActionExecutor {
 
     /// Adds the records of which commands passed before.
     pub fn with_store(self, store: Arc<dyn LocalStore>) -> Self {
-        ActionExecutor { store: Some(store), ..self }
+        ActionExecutor {
+            store: Some(store),
+            ..self
+        }
     }
 
     /// The file of the program to ask, where the command line names it: it is that of one agent, and not of another that ran the session.
     pub(super) fn program(&self) -> Option<OsString> {
-        self.command_env.agent_program.clone().filter(|_| !self.input.overrides.other_agent)
+        self.command_env
+            .agent_program
+            .clone()
+            .filter(|_| !self.input.overrides.other_agent)
     }
 
     /// The journal for the facts that it reads.
@@ -186,7 +221,9 @@ impl ActionExecutor {
 
     /// Whether a rescue would ask the agent for a plan.
     pub fn would_ask_for_a_plan(&self) -> bool {
-        self.input.settings.rescue.mode == RescueMode::Plan && !self.input.overrides.no_rescue && self.may_ask_for_a_plan()
+        self.input.settings.rescue.mode == RescueMode::Plan
+            && !self.input.overrides.no_rescue
+            && self.may_ask_for_a_plan()
     }
 
     /// The fingerprint of the work when it was first read.
@@ -212,7 +249,10 @@ impl ActionExecutor {
                 [one] => format!("{one} still runs: "),
                 [one, rest @ ..] => format!("{one} and {} more still run: ", rest.len()),
             };
-            self.command_env.tell(&format!("{runs}looking again in {} s, or as soon as a commit lands", length.as_secs_f64().ceil()));
+            self.command_env.tell(&format!(
+                "{runs}looking again in {} s, or as soon as a commit lands",
+                length.as_secs_f64().ceil()
+            ));
         }
     }
 
@@ -220,37 +260,62 @@ impl ActionExecutor {
     pub fn watch(&self, moved: impl Fn() + Send + 'static) -> Option<FolderWatch> {
         self.git_dirs
             .watch(moved)
-            .map_err(|error| self.command_env.tell(&format!("cannot watch for commits, will wait the full interval: {error}")))
+            .map_err(|error| {
+                self.command_env.tell(&format!(
+                    "cannot watch for commits, will wait the full interval: {error}"
+                ))
+            })
             .ok()
     }
 
     /// Whether HEAD names another commit than when commits were last read.
     pub fn head_moved(&self) -> bool {
-        let Ok(head) = self.worktree(|worktree| worktree.head()) else { return false };
+        let Ok(head) = self.worktree(|worktree| worktree.head()) else {
+            return false;
+        };
         self.seen().head.as_ref().is_some_and(|seen| *seen != head)
     }
 
     /// Carries out one action.
-    pub fn perform(&self, action: &MachineAction, facts: &(Option<Commits>, Option<Changes>), cancel: &CancelFlag) -> MachineEvent {
+    pub fn perform(
+        &self,
+        action: &MachineAction,
+        facts: &(Option<Commits>, Option<Changes>),
+        cancel: &CancelFlag,
+    ) -> MachineEvent {
         let begun = Instant::now();
         let event = self.perform_action(action, facts, cancel);
         machine_log::performed(action, begun.elapsed());
         event
     }
 
-    fn perform_action(&self, action: &MachineAction, facts: &(Option<Commits>, Option<Changes>), cancel: &CancelFlag) -> MachineEvent {
+    fn perform_action(
+        &self,
+        action: &MachineAction,
+        facts: &(Option<Commits>, Option<Changes>),
+        cancel: &CancelFlag,
+    ) -> MachineEvent {
         match action {
             MachineAction::ReadCommits => MachineEvent::Commits(self.commits()),
             MachineAction::ReadChanges => MachineEvent::Changes(self.changes()),
-            MachineAction::TakeSnapshot => MachineEvent::Snapshot(self.snapshot("before anything that could disturb it")),
-            MachineAction::JudgeChecks => MachineEvent::Checks(self.judge_checks(cancel)),
-            MachineAction::Ask { number, contradiction } => {
-                MachineEvent::Probe(self.put_question((*number, contradiction.as_deref()), facts, cancel))
+            MachineAction::TakeSnapshot => {
+                MachineEvent::Snapshot(self.snapshot("before anything that could disturb it"))
             }
+            MachineAction::JudgeChecks => MachineEvent::Checks(self.judge_checks(cancel)),
+            MachineAction::Ask {
+                number,
+                contradiction,
+            } => MachineEvent::Probe(self.put_question(
+                (*number, contradiction.as_deref()),
+                facts,
+                cancel,
+            )),
             MachineAction::Rescue => MachineEvent::Rescue(self.rescue(cancel)),
             MachineAction::ReadSurvivors => MachineEvent::Survivors(self.left_running()),
             MachineAction::ReadActivity => MachineEvent::Activity(self.activity()),
-            MachineAction::ReadCriteria => MachineEvent::Criteria(criteria_files::changed(&self.input)),
+            MachineAction::ReadCriteria => {
+                MachineEvent::Criteria(criteria_files::changed(&self.input))
+            }
             MachineAction::Wait(_) => MachineEvent::WaitOver,
             MachineAction::Conclude(_) => MachineEvent::Start,
         }
@@ -266,13 +331,25 @@ impl ActionExecutor {
 
     /// Opens a repository of its own where a sweep shares one among worktrees: the shared one must only be read.
     fn own_worktree(&self) -> ReadFact<()> {
-        Ok(self.input.worktree.lock().expect("mutex poisoned").to_owned_repo()?)
+        Ok(self
+            .input
+            .worktree
+            .lock()
+            .expect("mutex poisoned")
+            .to_owned_repo()?)
     }
 
     fn commits(&self) -> ReadFact<Commits> {
-        let mut commits = self.worktree(|worktree| worktree.session_commits(&self.input.baseline, &self.input.evidence))?;
+        let mut commits = self.worktree(|worktree| {
+            worktree.session_commits(&self.input.baseline, &self.input.evidence)
+        })?;
         (commits.operation, commits.conflicts) = self.worktree(|worktree| worktree.half_done())?;
-        self.seen().head = Some(commits.head.clone().map_or(HistoryPoint::Unborn, HistoryPoint::Commit));
+        self.seen().head = Some(
+            commits
+                .head
+                .clone()
+                .map_or(HistoryPoint::Unborn, HistoryPoint::Commit),
+        );
         Ok(commits)
     }
 
@@ -280,7 +357,9 @@ impl ActionExecutor {
         let DividedUncommitted { mut changes, fingerprints, others } = self.worktree(
             |worktree| if self.keeps_fingerprints { session_work::read_traced } else { session_work::read }(worktree, &self.input.work),
         )?;
-        changes.degraded.extend(self.worktree(|worktree| undone::note(worktree, &self.input.baseline, &changes)));
+        changes.degraded.extend(
+            self.worktree(|worktree| undone::note(worktree, &self.input.baseline, &changes)),
+        );
         let mut seen = self.seen();
         seen.fingerprint.get_or_insert(changes.fingerprint);
         seen.stat_fingerprints = fingerprints;
@@ -291,12 +370,25 @@ impl ActionExecutor {
     pub(super) fn snapshot(&self, why: &str) -> ReadFact<Option<String>> {
         self.own_worktree()?;
         let max_new_bytes = self.input.settings.rescue.max_snapshot_bytes;
-        let request = SnapshotRequest { spec: &self.input.spec, at: now(), why, max_new_bytes };
-        let taken =
-            self.worktree(|worktree| worktree.take_snapshot_with_private(&request, &rescue::private_rule(&self.input.settings.rescue)))?;
+        let request = SnapshotRequest {
+            spec: &self.input.spec,
+            at: now(),
+            why,
+            max_new_bytes,
+        };
+        let taken = self.worktree(|worktree| {
+            worktree.take_snapshot_with_private(
+                &request,
+                &rescue::private_rule(&self.input.settings.rescue),
+            )
+        })?;
         let name = taken.as_ref().map(|snapshot| snapshot.name.clone());
         if let Some(snapshot) = taken.as_ref().filter(|snapshot| !snapshot.reused) {
-            self.command_env.tell(&format!("kept {} in {}", plural(snapshot.files, "changed file"), snapshot.name));
+            self.command_env.tell(&format!(
+                "kept {} in {}",
+                plural(snapshot.files, "changed file"),
+                snapshot.name
+            ));
         }
         // What was not kept must not meet a program that may destroy it, or not without a word where nobody may read it.
         let exposed = taken.as_ref().filter(|_| self.runs_programs());
@@ -312,27 +404,54 @@ impl ActionExecutor {
     }
 
     fn runs_programs(&self) -> bool {
-        self.input.setup(EarlierRounds::default(), None, false).checks_run_programs
+        self.input
+            .setup(EarlierRounds::default(), None, false)
+            .checks_run_programs
     }
 
     /// Takes snapshots of what helpers of the session have uncommitted in other worktrees. Where that fails, watchdog warns and judges all
     /// the same.
     pub(super) fn snapshot_helpers(&self, why: &str) {
         let max_new_bytes = self.input.settings.rescue.max_snapshot_bytes;
-        let request = SnapshotRequest { spec: &self.input.spec, at: now(), why, max_new_bytes };
+        let request = SnapshotRequest {
+            spec: &self.input.spec,
+            at: now(),
+            why,
+            max_new_bytes,
+        };
         let settings = &self.input.settings.rescue;
-        let kept = self.worktree(|worktree| snapshot_helpers(worktree, &self.input.evidence, &request, settings, |_, _| true));
+        let kept = self.worktree(|worktree| {
+            snapshot_helpers(
+                worktree,
+                &self.input.evidence,
+                &request,
+                settings,
+                |_, _| true,
+            )
+        });
         for snapshot in &kept.taken {
-            self.journal.note(kind::SNAPSHOT, helper_snapshot_data(&snapshot.name, &snapshot.commit));
-            self.command_env.tell(&format!("kept {} of a helper in {}", plural(snapshot.files, "changed file"), snapshot.name));
+            self.journal.note(
+                kind::SNAPSHOT,
+                helper_snapshot_data(&snapshot.name, &snapshot.commit),
+            );
+            self.command_env.tell(&format!(
+                "kept {} of a helper in {}",
+                plural(snapshot.files, "changed file"),
+                snapshot.name
+            ));
         }
-        kept.failed.iter().for_each(|why| self.command_env.tell(why));
+        kept.failed
+            .iter()
+            .for_each(|why| self.command_env.tell(why));
     }
 
     fn judge_checks(&self, cancel: &CancelFlag) -> ChecksResult {
         let mut capabilities = SystemCapabilities::new(&self.input, &self.root, cancel)
             .with_agent_program(self.command_env.agent_program.clone())
-            .with_agent_preset(self.command_env.agent_preset(&self.root, &self.input.settings.agent.preset))
+            .with_agent_preset(
+                self.command_env
+                    .agent_preset(&self.root, &self.input.settings.agent.preset),
+            )
             .with_line_checkers(self.line_checkers.clone())
             .with_slots(self.command_env.slot_source())
             .with_scratch(self.command_env.state.scratch());
@@ -340,14 +459,20 @@ impl ActionExecutor {
             capabilities = capabilities.with_earlier_passes(Arc::clone(store));
         }
         let session = self.context_here();
-        let context =
-            CheckContext::new(&capabilities).with_session(&session).asking_every(self.input.overrides.every).side_by_side(at_once());
+        let context = CheckContext::new(&capabilities)
+            .with_session(&session)
+            .asking_every(self.input.overrides.every)
+            .side_by_side(at_once());
         let outcome = checks::evaluate(&self.input.settings, &context);
         self.forget_sighting();
         self.spend_beside(capabilities.spent());
         let beside = self.inherited_beside(&outcome);
         let mut notes = outcome.notes;
-        let evidence = if beside.is_some() { outcome.evidence.min(Evidence::Committed) } else { outcome.evidence };
+        let evidence = if beside.is_some() {
+            outcome.evidence.min(Evidence::Committed)
+        } else {
+            outcome.evidence
+        };
         notes.extend(beside);
         ChecksResult {
             outcome: outcome.outcome,
@@ -362,16 +487,28 @@ impl ActionExecutor {
     /// The warning about a check that passes in the worktree beside uncommitted files that are not the session's, because they are older or
     /// changed after its end: the pass may depend on them.
     fn inherited_beside(&self, outcome: &GroupOutcome) -> Option<Degradation> {
-        let of_files = |kind: &str| ["command", "files", "custom", "feature_list", "plan"].contains(&kind);
-        let passed = |result: &CheckResult| result.outcome == CheckOutcome::Pass && result.tree.is_none() && of_files(&result.kind);
+        let of_files =
+            |kind: &str| ["command", "files", "custom", "feature_list", "plan"].contains(&kind);
+        let passed = |result: &CheckResult| {
+            result.outcome == CheckOutcome::Pass && result.tree.is_none() && of_files(&result.kind)
+        };
         let none = self.input.work.inherited.is_empty() && self.input.work.end.is_none();
         if outcome.outcome != CheckOutcome::Pass || none || !outcome.results.iter().any(passed) {
             return None;
         }
-        let changes = self.worktree(|worktree| session_work::read(worktree, &self.input.work)).ok()?.changes;
+        let changes = self
+            .worktree(|worktree| session_work::read(worktree, &self.input.work))
+            .ok()?
+            .changes;
         let found = changes.inherited + changes.since_end;
-        let detail = format!("the checks passed beside {} that the session did not make and no commit has", plural(found, "file"));
-        (found > 0).then_some(Degradation { code: WarningCode::JudgedWithUncommitted, detail })
+        let detail = format!(
+            "the checks passed beside {} that the session did not make and no commit has",
+            plural(found, "file")
+        );
+        (found > 0).then_some(Degradation {
+            code: WarningCode::JudgedWithUncommitted,
+            detail,
+        })
     }
 
     /// The context for a program that judges, with the worktree and the baseline: it has no other way to know them.
@@ -388,8 +525,12 @@ impl ActionExecutor {
         let mut context = self.context.clone();
         context.worktree = Some(self.root.display().to_string());
         context.spec = Some(self.input.spec.clone());
-        context.baseline = Some(self.input.baseline.as_str().to_owned()).filter(|_| self.input.baseline != HistoryPoint::unknown());
-        context.head = self.worktree(|worktree| worktree.head()).ok().map(|head| head.as_str().to_owned());
+        context.baseline = Some(self.input.baseline.as_str().to_owned())
+            .filter(|_| self.input.baseline != HistoryPoint::unknown());
+        context.head = self
+            .worktree(|worktree| worktree.head())
+            .ok()
+            .map(|head| head.as_str().to_owned());
         Cow::Owned(context)
     }
 
@@ -403,21 +544,46 @@ impl ActionExecutor {
             return Ok(RescueOutcome::default());
         }
         if let Some(held) = self.hold_rescue(cancel)? {
-            return Ok(RescueOutcome { held_back: Some(held), ..RescueOutcome::default() });
+            return Ok(RescueOutcome {
+                held_back: Some(held),
+                ..RescueOutcome::default()
+            });
         }
-        let Some(snapshot) = self.last_snapshot() else { return Ok(RescueOutcome::default()) };
+        let Some(snapshot) = self.last_snapshot() else {
+            return Ok(RescueOutcome::default());
+        };
         self.own_worktree()?;
         let others = self.seen().others.clone();
-        let (settings, anchor, origin) = (&self.input.settings, self.input.anchor.as_ref(), &self.input.origin.0);
-        let refused =
-            self.worktree(|worktree| criteria_files::refused_rescue_script(worktree, settings, (anchor, Some(origin)), &self.input.spec))?;
+        let (settings, anchor, origin) = (
+            &self.input.settings,
+            self.input.anchor.as_ref(),
+            &self.input.origin.0,
+        );
+        let refused = self.worktree(|worktree| {
+            criteria_files::refused_rescue_script(
+                worktree,
+                settings,
+                (anchor, Some(origin)),
+                &self.input.spec,
+            )
+        })?;
         if let Some(failed) = refused {
-            return Ok(RescueOutcome { failed: Some(failed), ..RescueOutcome::default() });
+            return Ok(RescueOutcome {
+                failed: Some(failed),
+                ..RescueOutcome::default()
+            });
         }
         self.command_env.tell("rescuing uncommitted work");
-        let request =
-            rescue::RescueRequest { settings: &self.input.settings.rescue, spec: &self.input.spec, snapshot: &snapshot, others: &others };
-        let share = self.store.as_ref().and_then(|store| hold_for_question(store.as_ref()).ok().flatten());
+        let request = rescue::RescueRequest {
+            settings: &self.input.settings.rescue,
+            spec: &self.input.spec,
+            snapshot: &snapshot,
+            others: &others,
+        };
+        let share = self
+            .store
+            .as_ref()
+            .and_then(|store| hold_for_question(store.as_ref()).ok().flatten());
         let whom = self.whom();
         let planner = PlannerAgent {
             command_env: &self.command_env,
@@ -433,7 +599,11 @@ impl ActionExecutor {
             spent: Mutex::default(),
         };
         let ask = |prompt: &str, attempt: u32| planner.ask(prompt, attempt, cancel);
-        let ask: Option<rescue::PlanSource<'_>> = if self.may_ask_for_a_plan() { Some(&ask) } else { None };
+        let ask: Option<rescue::PlanSource<'_>> = if self.may_ask_for_a_plan() {
+            Some(&ask)
+        } else {
+            None
+        };
         let rescued = self.worktree(|worktree| {
             let mut outcome = rescue::rescue_asking(worktree, &request, ask)?;
             if let Some(store) = &self.store {
@@ -446,7 +616,11 @@ impl ActionExecutor {
             question_ended(store.as_ref(), share.as_ref(), spent.cost_usd);
         }
         self.spend_beside(spent);
-        rescued.map_err(|error: watchdog_git::Error| UnreadableFact { kind: FaultKind::Git, why: error.to_string(), hint: None })
+        rescued.map_err(|error: watchdog_git::Error| UnreadableFact {
+            kind: FaultKind::Git,
+            why: error.to_string(),
+            hint: None,
+        })
     }
 
     pub(super) fn note_answered(&self, answered: bool) {
@@ -455,16 +629,24 @@ impl ActionExecutor {
 
     /// Not with `--no-probe`, and not from an agent that has just failed to answer.
     fn may_ask_for_a_plan(&self) -> bool {
-        let nobody =
-            self.silent.load(Ordering::Relaxed) || self.input.overrides.no_probe || self.input.settings.completion_check.max_probes == 0;
-        let is_held = || self.store.as_ref().is_some_and(|store| is_held(store.as_ref(), &self.agent));
+        let nobody = self.silent.load(Ordering::Relaxed)
+            || self.input.overrides.no_probe
+            || self.input.settings.completion_check.max_probes == 0;
+        let is_held = || {
+            self.store
+                .as_ref()
+                .is_some_and(|store| is_held(store.as_ref(), &self.agent))
+        };
         !nobody && !self.over_limit && self.seen().answered != Some(false) && !is_held()
     }
 
     fn left_running(&self) -> SurvivorFacts {
         match &self.store {
             Some(store) => survivors::find(&self.input, store.as_ref(), now()),
-            None => SurvivorFacts { session_over: self.input.overrides.session_over, ..SurvivorFacts::default() },
+            None => SurvivorFacts {
+                session_over: self.input.overrides.session_over,
+                ..SurvivorFacts::default()
+            },
         }
     }
 }
@@ -472,5 +654,7 @@ impl ActionExecutor {
 /// How many expensive checks run at a time: as many as there are processors, but at least two, since many of them only wait, and at most
 /// eight.
 pub fn at_once() -> usize {
-    std::thread::available_parallelism().map_or(2, NonZero::get).clamp(2, 8)
+    std::thread::available_parallelism()
+        .map_or(2, NonZero::get)
+        .clamp(2, 8)
 }

@@ -24,7 +24,12 @@ const SESSION_LOGS: &str = "session logs";
 /// refs of baselines that are gone, and logs of sessions that are older than 30 days, in every worktree.
 ///
 /// Returns what went wrong, for a person: nothing depends on it, and the next day tries again.
-pub fn expire(worktree: &Worktree, store: &dyn LocalStore, logs: &Path, keep_days: u32) -> Result<(), String> {
+pub fn expire(
+    worktree: &Worktree,
+    store: &dyn LocalStore,
+    logs: &Path,
+    keep_days: u32,
+) -> Result<(), String> {
     let at = now();
     if !expiry::due(store, &worktree.repository_id(), at).map_err(|error| error.to_string())? {
         return Ok(());
@@ -32,7 +37,9 @@ pub fn expire(worktree: &Worktree, store: &dyn LocalStore, logs: &Path, keep_day
     // Each runs, even if another fails.
     let forgotten = forget_refs(store, at);
     let dropped = drop_logs(store, logs, at);
-    drop_snapshots(worktree, store, keep_days, at).and(forgotten).and(dropped)
+    drop_snapshots(worktree, store, keep_days, at)
+        .and(forgotten)
+        .and(dropped)
 }
 
 /// The logs of all worktrees: those of removed ones would stay for ever.
@@ -41,10 +48,19 @@ fn drop_logs(store: &dyn LocalStore, logs: &Path, at: Timestamp) -> Result<(), S
         return Ok(());
     }
     let sessions = session::everywhere(store).map_err(|error| error.to_string())?;
-    let runs =
-        |record: &session::SessionRecord| record.ended_at.is_none() && record.pid.is_some_and(|pid| still_runs(pid, record.started_at));
-    let sessions = sessions.into_iter().filter_map(|(_, _, record)| record.ok());
-    let running: HashSet<PathBuf> = sessions.filter(runs).filter_map(|record| record.log).collect();
+    let runs = |record: &session::SessionRecord| {
+        record.ended_at.is_none()
+            && record
+                .pid
+                .is_some_and(|pid| still_runs(pid, record.started_at))
+    };
+    let sessions = sessions
+        .into_iter()
+        .filter_map(|(_, _, record)| record.ok());
+    let running: HashSet<PathBuf> = sessions
+        .filter(runs)
+        .filter_map(|record| record.log)
+        .collect();
     let removed = expire_logs(logs, at, &running);
     if removed > 0 {
         tracing::debug!(target: "watchdog::session", count = removed, "removed logs of sessions that are older than 30 days");
@@ -60,14 +76,34 @@ fn forget_refs(store: &dyn LocalStore, at: Timestamp) -> Result<(), String> {
     Ok(())
 }
 
-fn drop_snapshots(worktree: &Worktree, store: &dyn LocalStore, keep_days: u32, at: Timestamp) -> Result<(), String> {
-    let before = at.checked_sub(jiff::SignedDuration::from_hours(24 * i64::from(keep_days))).map_err(|error| error.to_string())?;
-    worktree.expire_judged(before).map_err(|error| error.to_string())?;
-    let dropped = worktree.expire_snapshots(before).map_err(|error| error.to_string())?;
+fn drop_snapshots(
+    worktree: &Worktree,
+    store: &dyn LocalStore,
+    keep_days: u32,
+    at: Timestamp,
+) -> Result<(), String> {
+    let before = at
+        .checked_sub(jiff::SignedDuration::from_hours(24 * i64::from(keep_days)))
+        .map_err(|error| error.to_string())?;
+    worktree
+        .expire_judged(before)
+        .map_err(|error| error.to_string())?;
+    let dropped = worktree
+        .expire_snapshots(before)
+        .map_err(|error| error.to_string())?;
     if dropped.is_empty() {
         return Ok(());
     }
-    let noted = event(at, &worktree.worktree_id(), None, kind::EXPIRED, expired_data(&dropped, keep_days));
+    let noted = event(
+        at,
+        &worktree.worktree_id(),
+        None,
+        kind::EXPIRED,
+        expired_data(&dropped, keep_days),
+    );
     // Nothing guards this append, so it cannot be fenced.
-    store.append(&[noted], None).map(drop).map_err(|error| error.to_string())
+    store
+        .append(&[noted], None)
+        .map(drop)
+        .map_err(|error| error.to_string())
 }

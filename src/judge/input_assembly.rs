@@ -16,12 +16,20 @@ use super::origins::origin_evidence;
 
 impl JudgementInput {
     /// Joins the parts.
-    pub fn new(open: OpenWorktree, recorded: RecordedBaseline, known: bool, effective: EffectiveConfig, overrides: Overrides) -> Self {
+    pub fn new(
+        open: OpenWorktree,
+        recorded: RecordedBaseline,
+        known: bool,
+        effective: EffectiveConfig,
+        overrides: Overrides,
+    ) -> Self {
         let pins_file = effective.pins_file();
         let mut settings = effective.settings;
         let completion = &mut settings.completion_check;
         completion.max_probes = overrides.max_probes.unwrap_or(completion.max_probes);
-        completion.probe_interval = overrides.probe_interval.unwrap_or(completion.probe_interval);
+        completion.probe_interval = overrides
+            .probe_interval
+            .unwrap_or(completion.probe_interval);
         completion.probe_timeout = overrides.probe_timeout.unwrap_or(completion.probe_timeout);
         let mut notes: Vec<_> = open.notes.into_iter().collect();
         notes.extend(open.worktree.served_note());
@@ -33,7 +41,8 @@ impl JudgementInput {
             inherited: recorded.work.inherited.clone(),
             left_behind: recorded.left_behind,
         };
-        let evidence = origin_evidence(&open.store, &open.worktree, known.as_ref()).with_content(content);
+        let evidence =
+            origin_evidence(&open.store, &open.worktree, known.as_ref()).with_content(content);
         JudgementInput {
             evidence,
             origin: (recorded.point.clone(), known.clone()),
@@ -62,7 +71,12 @@ impl JudgementInput {
     }
 
     /// The machine's setup before the first fact.
-    pub fn setup(&self, earlier: EarlierRounds, session: Option<SessionEnd>, read_leftovers: bool) -> MachineSetup {
+    pub fn setup(
+        &self,
+        earlier: EarlierRounds,
+        session: Option<SessionEnd>,
+        read_leftovers: bool,
+    ) -> MachineSetup {
         MachineSetup {
             no_rescue: self.overrides.no_rescue,
             no_probe: self.overrides.no_probe,

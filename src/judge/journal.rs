@@ -18,7 +18,9 @@ use super::judgement_input::JudgementInput;
 use crate::clock::now;
 use crate::notify::delivery::NotificationWorker;
 use crate::notify::rules::NotificationRules;
-use crate::wire::judgement_events::{interrupted_data, probe_row, read_data, rescue_row, snapshot_data};
+use crate::wire::judgement_events::{
+    interrupted_data, probe_row, read_data, rescue_row, snapshot_data,
+};
 
 /// How many events of several judgements are written in one transaction, and the longest time that one waits for it.
 const TOGETHER: usize = 256;
@@ -33,7 +35,10 @@ pub struct JournalBatcher {
 impl JournalBatcher {
     /// An empty one.
     pub fn new(store: Arc<dyn LocalStore>) -> Self {
-        JournalBatcher { store, waiting: Mutex::new((Vec::new(), Instant::now())) }
+        JournalBatcher {
+            store,
+            waiting: Mutex::new((Vec::new(), Instant::now())),
+        }
     }
 
     fn add(&self, events: Vec<NewEvent>) -> Result<(), StoreError> {
@@ -51,7 +56,11 @@ impl JournalBatcher {
     /// Writes what still waits.
     pub fn finish(&self) -> Result<(), StoreError> {
         let due = std::mem::take(&mut self.waiting.lock().expect("mutex poisoned").0);
-        if due.is_empty() { Ok(()) } else { self.store.append(&due, None).map(drop) }
+        if due.is_empty() {
+            Ok(())
+        } else {
+            self.store.append(&due, None).map(drop)
+        }
     }
 }
 
@@ -91,9 +100,24 @@ impl CommandJournal {
     }
 
     /// The journal of a judgement, which also puts notifications into the outbox and wakes the worker for undelivered ones.
-    pub fn of(input: &JudgementInput, command_env: &CommandEnv, store: &Arc<dyn LocalStore>) -> Arc<Self> {
-        let root = input.worktree.lock().expect("mutex poisoned").root().to_owned();
-        CommandJournal::telling((&input.worktree_id, &input.spec), &root, &input.settings.notify, command_env, store)
+    pub fn of(
+        input: &JudgementInput,
+        command_env: &CommandEnv,
+        store: &Arc<dyn LocalStore>,
+    ) -> Arc<Self> {
+        let root = input
+            .worktree
+            .lock()
+            .expect("mutex poisoned")
+            .root()
+            .to_owned();
+        CommandJournal::telling(
+            (&input.worktree_id, &input.spec),
+            &root,
+            &input.settings.notify,
+            command_env,
+            store,
+        )
     }
 
     /// The same for a worktree and spec without a judgement yet.
@@ -145,7 +169,10 @@ impl CommandJournal {
     fn add(&self, kind: &str, data: Value, is_written: bool) -> String {
         let event = event(now(), &self.worktree_id, Some(&self.spec), kind, data);
         let id = event.id.clone();
-        self.waiting.lock().expect("mutex poisoned").push(NoticedEvent { event, is_written });
+        self.waiting
+            .lock()
+            .expect("mutex poisoned")
+            .push(NoticedEvent { event, is_written });
         id
     }
 
@@ -162,8 +189,10 @@ impl CommandJournal {
         if events.is_empty() {
             return;
         }
-        let (events, is_written): (Vec<NewEvent>, Vec<bool>) =
-            events.into_iter().map(|noticed| (noticed.event, noticed.is_written)).unzip();
+        let (events, is_written): (Vec<NewEvent>, Vec<bool>) = events
+            .into_iter()
+            .map(|noticed| (noticed.event, noticed.is_written))
+            .unzip();
         // First the outbox, so that a kill before the journal is written loses no notification.
         if let Some((notices, notifications)) = &self.notifier {
             match notices.offer(self.store.as_ref(), &events, notifications.held_for()) {
@@ -172,7 +201,10 @@ impl CommandJournal {
             }
         }
         let mut is_written = is_written.into_iter();
-        let events: Vec<NewEvent> = events.into_iter().filter(|_| is_written.next() == Some(true)).collect();
+        let events: Vec<NewEvent> = events
+            .into_iter()
+            .filter(|_| is_written.next() == Some(true))
+            .collect();
         if events.is_empty() {
             return;
         }
@@ -187,7 +219,10 @@ impl CommandJournal {
     }
 
     fn faulty(&self, error: &StoreError) {
-        self.fault.lock().expect("mutex poisoned").get_or_insert(error.to_string());
+        self.fault
+            .lock()
+            .expect("mutex poisoned")
+            .get_or_insert(error.to_string());
     }
 
     /// Why something could not be written, if anything could not.
@@ -210,7 +245,9 @@ pub fn observed(journal: &CommandJournal, event: &MachineEvent) -> Option<String
             None
         }
         event => {
-            read_data(event).into_iter().for_each(|(kind, data)| journal.tell(kind, data));
+            read_data(event)
+                .into_iter()
+                .for_each(|(kind, data)| journal.tell(kind, data));
             None
         }
     }

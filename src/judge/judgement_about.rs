@@ -23,13 +23,21 @@ fn masked(mut verdict: Verdict) -> Verdict {
     };
     mask_text(&mut verdict.message);
     verdict.feedback.iter_mut().for_each(mask_text);
-    verdict.degraded.iter_mut().for_each(|note| mask_text(&mut note.detail));
+    verdict
+        .degraded
+        .iter_mut()
+        .for_each(|note| mask_text(&mut note.detail));
     verdict.helpers.iter_mut().for_each(mask_text);
     verdict
 }
 
 /// A verdict with its metadata.
-pub fn about(command_env: &CommandEnv, input: Option<&JudgementInput>, verdict: Verdict, begun: Timestamp) -> Judgement {
+pub fn about(
+    command_env: &CommandEnv,
+    input: Option<&JudgementInput>,
+    verdict: Verdict,
+    begun: Timestamp,
+) -> Judgement {
     let verdict = masked(verdict);
     machine_log::concluded(&verdict, since(begun));
     let (worktree, branch) = match input {

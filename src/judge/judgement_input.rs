@@ -108,23 +108,37 @@ pub struct JudgementInput {
 impl JudgementInput {
     /// The commit that guarded, named and protected files are compared with.
     pub fn criteria_point(&self) -> HistoryPoint {
-        self.anchor.as_ref().map_or_else(|| self.origin.0.clone(), point_of)
+        self.anchor
+            .as_ref()
+            .map_or_else(|| self.origin.0.clone(), point_of)
     }
 
     /// The same input as a part of work that began earlier.
     pub fn begun_at(self, point: HistoryPoint, refs: KnownRefs) -> Self {
-        JudgementInput { origin: (point, Some(refs)), ..self }
+        JudgementInput {
+            origin: (point, Some(refs)),
+            ..self
+        }
     }
 
     /// Whose the files are that were uncommitted before the session, for the first line of `run`.
     pub fn whose_work(&self) -> String {
         match (self.work.inherited.len() as u64, self.overrides.uncommitted) {
-            (_, UncommittedRule::Adopt) => "what is uncommitted now counts as the session's work".to_string(),
-            (0, UncommittedRule::Inherit) => "nothing is uncommitted before the session".to_string(),
+            (_, UncommittedRule::Adopt) => {
+                "what is uncommitted now counts as the session's work".to_string()
+            }
+            (0, UncommittedRule::Inherit) => {
+                "nothing is uncommitted before the session".to_string()
+            }
             (n, UncommittedRule::Inherit) => {
                 let large = Some(self.inherited_bytes()).filter(|bytes| *bytes >= LARGE);
-                let large = large.map(|bytes| format!(" ({})", size(bytes))).unwrap_or_default();
-                format!("{}{large} uncommitted before the session: kept, and not its work (--adopt makes it so)", plural(n, "file"))
+                let large = large
+                    .map(|bytes| format!(" ({})", size(bytes)))
+                    .unwrap_or_default();
+                format!(
+                    "{}{large} uncommitted before the session: kept, and not its work (--adopt makes it so)",
+                    plural(n, "file")
+                )
             }
         }
     }
@@ -132,8 +146,16 @@ impl JudgementInput {
     /// The size of the inherited files as they are on disk.
     fn inherited_bytes(&self) -> u64 {
         let worktree = self.worktree.lock().expect("mutex poisoned");
-        let path = |text: &String| worktree.root().join(OsStr::from_bytes(&unescape_path(text)));
-        self.work.inherited.keys().filter_map(|text| Some(path(text).symlink_metadata().ok()?.len())).sum()
+        let path = |text: &String| {
+            worktree
+                .root()
+                .join(OsStr::from_bytes(&unescape_path(text)))
+        };
+        self.work
+            .inherited
+            .keys()
+            .filter_map(|text| Some(path(text).symlink_metadata().ok()?.len()))
+            .sum()
     }
 
     /// The commit where the session began; `None` before the first one.

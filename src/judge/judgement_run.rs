@@ -93,8 +93,18 @@ pub struct JudgementRun {
 impl JudgementRun {
     /// Sets up the machine before the first fact. In a sweep it reads leftovers beside commits, as it does where watchdog ran the
     /// session itself, and keeps fingerprints of the files.
-    pub fn begin(prepared: PreparedJudgement, session: ObservedSession, in_sweep: bool) -> Result<(Self, MachineSetup), Box<Judgement>> {
-        let PreparedJudgement { command_env, input, store, journal, begun } = prepared;
+    pub fn begin(
+        prepared: PreparedJudgement,
+        session: ObservedSession,
+        in_sweep: bool,
+    ) -> Result<(Self, MachineSetup), Box<Judgement>> {
+        let PreparedJudgement {
+            command_env,
+            input,
+            store,
+            journal,
+            begun,
+        } = prepared;
         let span = machine_log::judgement_span(&input);
         let _within = span.clone().entered();
         machine_log::begun(&input);
@@ -102,36 +112,76 @@ impl JudgementRun {
         let (earlier, fingerprint) = match input.earlier(store.as_ref()) {
             Ok(earlier) => earlier,
             Err(unreadable) => {
-                return Err(Box::new(about(&command_env, Some(&input), Verdict::unreadable(unreadable.placed(&input.commands)), begun)));
+                return Err(Box::new(about(
+                    &command_env,
+                    Some(&input),
+                    Verdict::unreadable(unreadable.placed(&input.commands)),
+                    begun,
+                )));
             }
         };
         let over_limit = matches!(session.end, Some(SessionEnd::OverLimit { .. }));
-        let seen = SightedAgent { agent: session.agent, source: session.agent_source };
+        let seen = SightedAgent {
+            agent: session.agent,
+            source: session.agent_source,
+        };
         let ran = if seen == SightedAgent::default() {
-            SightedAgent::recorded(store.as_ref(), &input.worktree_id, &input.spec, input.record_at)
+            SightedAgent::recorded(
+                store.as_ref(),
+                &input.worktree_id,
+                &input.spec,
+                input.record_at,
+            )
         } else {
             seen
         };
         let agent = settings_for(&input.settings.agent, ran.agent.as_deref());
-        let context = load_session_context(&input, store.as_ref(), &command_env, (session.context, &agent));
-        let exit = session.exit.or_else(|| recorded_exit(store.as_ref(), &input));
+        let context = load_session_context(
+            &input,
+            store.as_ref(),
+            &command_env,
+            (session.context, &agent),
+        );
+        let exit = session
+            .exit
+            .or_else(|| recorded_exit(store.as_ref(), &input));
         let mut input = input;
         if session.uncommitted_at_end.is_some() {
             input.work.end = session.uncommitted_at_end;
         }
         let input = Arc::new(input);
-        let executor = ActionExecutor::new(Arc::clone(&input), command_env.clone(), Arc::clone(&journal), fingerprint)
-            .with_session(session.session_id, session.survivors.clone())
-            .asking(agent, ran)
-            .with_context(context.clone(), over_limit)
-            .keeping_fingerprints(in_sweep)
-            .with_store(Arc::clone(&store));
+        let executor = ActionExecutor::new(
+            Arc::clone(&input),
+            command_env.clone(),
+            Arc::clone(&journal),
+            fingerprint,
+        )
+        .with_session(session.session_id, session.survivors.clone())
+        .asking(agent, ran)
+        .with_context(context.clone(), over_limit)
+        .keeping_fingerprints(in_sweep)
+        .with_store(Arc::clone(&store));
         let mut earlier_for_machine = earlier;
-        let executor = match executor.stand_by_the_last_answer(store.as_ref(), ran_a_session, &mut earlier_for_machine) {
+        let executor = match executor.stand_by_the_last_answer(
+            store.as_ref(),
+            ran_a_session,
+            &mut earlier_for_machine,
+        ) {
             Ok(executor) => executor,
-            Err(error) => return Err(Box::new(about(&command_env, Some(&input), Verdict::unreadable(error.into()), begun))),
+            Err(error) => {
+                return Err(Box::new(about(
+                    &command_env,
+                    Some(&input),
+                    Verdict::unreadable(error.into()),
+                    begun,
+                )));
+            }
         };
-        if let Some(refusal) = input.open_breaker.clone().filter(|_| executor.is_as_judged(store.as_ref())) {
+        if let Some(refusal) = input
+            .open_breaker
+            .clone()
+            .filter(|_| executor.is_as_judged(store.as_ref()))
+        {
             let verdict = executor.read_beside(refusal);
             let mut judgement = about(&command_env, Some(&input), verdict, begun);
             judgement.breaker = input.breaker(store.as_ref());
@@ -139,7 +189,9 @@ impl JudgementRun {
             return Err(Box::new(judgement));
         }
         let (halt, unread_sensors) = read_halt(&input, &executor, &context);
-        let end = halt.map(|stop| SessionEnd::OverLimit { stop }).or(session.end);
+        let end = halt
+            .map(|stop| SessionEnd::OverLimit { stop })
+            .or(session.end);
         let mut setup = input.setup(earlier_for_machine, end, ran_a_session || in_sweep);
         setup.notes.extend(session.notes);
         setup.notes.extend(unread_sensors);
@@ -147,15 +199,28 @@ impl JudgementRun {
         let ended = ran_a_session || left.session_over || left.released.is_some();
         (setup.survivors, setup.session_over) = (left.holding, left.session_over);
         setup.notes.extend(left.released);
-        let (executor, life) = match life::settle(executor, store.as_ref(), &command_env, (ran_a_session, ended)) {
+        let (executor, life) = match life::settle(
+            executor,
+            store.as_ref(),
+            &command_env,
+            (ran_a_session, ended),
+        ) {
             Ok(settled) => settled,
             Err(unreadable) => {
-                return Err(Box::new(about(&command_env, Some(&input), Verdict::unreadable(unreadable.placed(&input.commands)), begun)));
+                return Err(Box::new(about(
+                    &command_env,
+                    Some(&input),
+                    Verdict::unreadable(unreadable.placed(&input.commands)),
+                    begun,
+                )));
             }
         };
         setup.life = life.life;
         // A look that saw the work move spends no round.
-        setup.completion.max_probes = setup.completion.max_probes.saturating_add(u32::from(executor.gate.has_moved));
+        setup.completion.max_probes = setup
+            .completion
+            .max_probes
+            .saturating_add(u32::from(executor.gate.has_moved));
         setup.unasked = match input.open_breaker {
             Some(_) => Some(UnaskedCause::BreakerOpen),
             None if input.overrides.from_inside => None,
@@ -203,60 +268,132 @@ impl JudgementRun {
         }
         let mut verdict = settle_clone(&self.input, settle_beside(&self.input, verdict));
         verdict = note_late_commits(&self.input, self.store.as_ref(), verdict);
-        if let Some(refused) = verdict.degraded.iter().find(|note| note.code == WarningCode::ToolsRefused) {
+        if let Some(refused) = verdict
+            .degraded
+            .iter()
+            .find(|note| note.code == WarningCode::ToolsRefused)
+        {
             verdict.message = format!("{}; {}", verdict.message, refused.detail);
         }
-        if let Err(unreadable) = settle_anchor::after_verdict(&self.input, self.store.as_ref(), &verdict, &self.command_env.inside) {
-            verdict.degraded.push(Degradation { code: WarningCode::AnchorUnmoved, detail: unreadable.why });
+        if let Err(unreadable) = settle_anchor::after_verdict(
+            &self.input,
+            self.store.as_ref(),
+            &verdict,
+            &self.command_env.inside,
+        ) {
+            verdict.degraded.push(Degradation {
+                code: WarningCode::AnchorUnmoved,
+                detail: unreadable.why,
+            });
         }
         if verdict.status() == Status::Complete
-            && let Err(error) = before::work_is_complete(self.store.as_ref(), &self.input.worktree_id, &self.input.spec)
+            && let Err(error) = before::work_is_complete(
+                self.store.as_ref(),
+                &self.input.worktree_id,
+                &self.input.spec,
+            )
         {
-            verdict.degraded.push(Degradation { code: WarningCode::StoreUnwritable, detail: error.to_string() });
+            verdict.degraded.push(Degradation {
+                code: WarningCode::StoreUnwritable,
+                detail: error.to_string(),
+            });
         }
-        if let Some(clause) = self.exit.and_then(SessionExit::clause).filter(|clause| !verdict.message.contains(clause.as_str())) {
+        if let Some(clause) = self
+            .exit
+            .and_then(SessionExit::clause)
+            .filter(|clause| !verdict.message.contains(clause.as_str()))
+        {
             verdict.message = format!("{}; {clause}", verdict.message);
         }
-        let stands = self.executor.settle_answer(self.store.as_ref(), &mut verdict).unwrap_or_else(|error| {
-            verdict.degraded.push(Degradation { code: WarningCode::StoreUnwritable, detail: error.to_string() });
-            false
-        });
+        let stands = self
+            .executor
+            .settle_answer(self.store.as_ref(), &mut verdict)
+            .unwrap_or_else(|error| {
+                verdict.degraded.push(Degradation {
+                    code: WarningCode::StoreUnwritable,
+                    detail: error.to_string(),
+                });
+                false
+            });
         let rounds_after = match stands {
             true => self.earlier,
             false if self.executor.gate.has_moved => rounds::after_movement(self.earlier, &verdict),
             false => rounds::after(self.earlier, &verdict),
         };
-        let recorded = (self.input.leave(self.store.as_ref(), rounds_after, self.executor.fingerprint()))
-            .and_then(|()| Ok(self.executor.record_state(self.store.as_ref(), &verdict)?))
-            .and_then(|()| self.input.feed_breaker(self.store.as_ref(), &verdict, &self.journal));
+        let recorded = (self.input.leave(
+            self.store.as_ref(),
+            rounds_after,
+            self.executor.fingerprint(),
+        ))
+        .and_then(|()| Ok(self.executor.record_state(self.store.as_ref(), &verdict)?))
+        .and_then(|()| {
+            self.input
+                .feed_breaker(self.store.as_ref(), &verdict, &self.journal)
+        });
         let recorded = recorded.and_then(|breaker| {
-            self.executor.record_judged_state(self.store.as_ref(), &breaker, &verdict)?;
+            self.executor
+                .record_judged_state(self.store.as_ref(), &breaker, &verdict)?;
             Ok(breaker)
         });
         if verdict.status() == Status::Complete {
             self.completed(&verdict);
         }
         let breaker = recorded.map_err(|unreadable| {
-            verdict.degraded.push(Degradation { code: WarningCode::StoreUnwritable, detail: unreadable.why });
+            verdict.degraded.push(Degradation {
+                code: WarningCode::StoreUnwritable,
+                detail: unreadable.why,
+            });
         });
-        let survivors: Vec<_> = self.survivors.iter().map(|survivor| (survivor, survivor.still_runs())).collect();
+        let survivors: Vec<_> = self
+            .survivors
+            .iter()
+            .map(|survivor| (survivor, survivor.still_runs()))
+            .collect();
         // What ran at the session's end may have ended while it was waited for.
-        if let Some(at) = verdict.degraded.iter().position(|note| note.code == WarningCode::ProcessesLeft) {
-            let left = survivors::processes_left(survivors.iter().filter(|(_, still_runs)| *still_runs).count());
+        if let Some(at) = verdict
+            .degraded
+            .iter()
+            .position(|note| note.code == WarningCode::ProcessesLeft)
+        {
+            let left = survivors::processes_left(
+                survivors
+                    .iter()
+                    .filter(|(_, still_runs)| *still_runs)
+                    .count(),
+            );
             verdict.degraded.splice(at..=at, left);
         }
         let mut judgement = about(&self.command_env, Some(&self.input), verdict, self.begun);
-        judgement.breaker = breaker.ok().or_else(|| self.input.breaker(self.store.as_ref()));
+        judgement.breaker = breaker
+            .ok()
+            .or_else(|| self.input.breaker(self.store.as_ref()));
         judgement.log = self.log.as_ref().map(|path| path.display().to_string());
-        judgement.session = self.session_of(&judgement.verdict).or_else(|| self.exit.map(|_| JudgedSession::unknown()));
-        judgement.session.iter_mut().for_each(|session| session.ended = self.exit);
-        let outlived = |(survivor, still_runs): (&SurvivingProcess, bool)| OutlivedProcess { shown: survivor.to_string(), still_runs };
+        judgement.session = self
+            .session_of(&judgement.verdict)
+            .or_else(|| self.exit.map(|_| JudgedSession::unknown()));
+        judgement
+            .session
+            .iter_mut()
+            .for_each(|session| session.ended = self.exit);
+        let outlived = |(survivor, still_runs): (&SurvivingProcess, bool)| OutlivedProcess {
+            shown: survivor.to_string(),
+            still_runs,
+        };
         judgement.survivors = survivors.into_iter().map(outlived).collect();
         judgement.refused = self.refused.clone();
-        let recorded = self.executor.recorder().finish(concluded, &judgement.verdict);
-        self.journal.write(kind::VERDICT, judgement.to_event_data(recorded.as_ref().map(|facts| (&facts.record, &facts.rows))));
+        let recorded = self
+            .executor
+            .recorder()
+            .finish(concluded, &judgement.verdict);
+        self.journal.write(
+            kind::VERDICT,
+            judgement.to_event_data(recorded.as_ref().map(|facts| (&facts.record, &facts.rows))),
+        );
         if let Some(why) = self.journal.fault() {
-            judgement.verdict.degraded.push(Degradation { code: WarningCode::JournalUnwritable, detail: why });
+            judgement.verdict.degraded.push(Degradation {
+                code: WarningCode::JournalUnwritable,
+                detail: why,
+            });
         }
         judgement
     }
@@ -265,7 +402,11 @@ impl JudgementRun {
 /// How the process of the last session since the baseline ended, where watchdog ran it.
 fn recorded_exit(store: &dyn LocalStore, input: &JudgementInput) -> Option<SessionExit> {
     let at = input.record_at?;
-    session::of(store, &input.worktree_id, &input.spec).ok().flatten().filter(|session| at <= session.started_at)?.exit
+    session::of(store, &input.worktree_id, &input.spec)
+        .ok()
+        .flatten()
+        .filter(|session| at <= session.started_at)?
+        .exit
 }
 
 impl JudgementRun {
@@ -279,33 +420,57 @@ impl JudgementRun {
 
     /// The session that a verdict is about.
     fn session_of(&self, verdict: &Verdict) -> Option<JudgedSession> {
-        let alive = self.live_session.clone().filter(|_| verdict.reason == Reason::SessionActive);
+        let alive = self
+            .live_session
+            .clone()
+            .filter(|_| verdict.reason == Reason::SessionActive);
         alive.or_else(|| self.executor.session())
     }
 
     /// Records that later changes belong to no session until a new baseline. If that fails, the next judgement only counts more of them as
     /// work.
     fn completed(&self, verdict: &Verdict) {
-        let Some(recorded_at) = self.input.recorded_at else { return };
+        let Some(recorded_at) = self.input.recorded_at else {
+            return;
+        };
         let left = match self.executor.has_read_changes() {
             true if was_clean_a_moment_ago(verdict) => Some(ContentIds::new()),
             true => self.worktree_uncommitted(),
             false => None,
         };
-        let _ = uncommitted::completed(self.store.as_ref(), &self.input.worktree_id, &self.input.spec, recorded_at, left.as_ref());
+        let _ = uncommitted::completed(
+            self.store.as_ref(),
+            &self.input.worktree_id,
+            &self.input.spec,
+            recorded_at,
+            left.as_ref(),
+        );
     }
 
     fn worktree_uncommitted(&self) -> Option<ContentIds> {
-        Some(self.input.worktree.lock().expect("mutex poisoned").uncommitted_contents().ok()?.1)
+        Some(
+            self.input
+                .worktree
+                .lock()
+                .expect("mutex poisoned")
+                .uncommitted_contents()
+                .ok()?
+                .1,
+        )
     }
 }
 
 /// Whether nothing was uncommitted when the facts of this verdict were read, and nothing ran since: no check, question or rescue that could
 /// have left a file. What changes after the reading was not judged, and is no work of the session.
 fn was_clean_a_moment_ago(verdict: &Verdict) -> bool {
-    let clean =
-        verdict.changes.as_ref().is_some_and(|changes| !changes.any() && changes.operation.is_none() && changes.degraded.is_empty());
-    clean && verdict.degraded.is_empty() && verdict.checks.is_empty() && verdict.probes.is_empty() && verdict.rescue_commits == 0
+    let clean = verdict.changes.as_ref().is_some_and(|changes| {
+        !changes.any() && changes.operation.is_none() && changes.degraded.is_empty()
+    });
+    clean
+        && verdict.degraded.is_empty()
+        && verdict.checks.is_empty()
+        && verdict.probes.is_empty()
+        && verdict.rescue_commits == 0
 }
 
 impl PreparedJudgement {
@@ -322,13 +487,20 @@ impl PreparedJudgement {
             Ok(begun) => begun,
             Err(judgement) => return *judgement,
         };
-        let verdict = judgement_run.span.in_scope(|| drive_to_the_end(setup, &judgement_run.executor, signals));
+        let verdict = judgement_run
+            .span
+            .in_scope(|| drive_to_the_end(setup, &judgement_run.executor, signals));
         let judgement = judgement_run.settle(verdict);
         if tidy_is_due(judgement.duration, now()) && tidy(store.as_ref(), now(), 1).is_err() {
             command_env.tell("old events could not be removed from the journal");
         }
         let worktree = judgement_run.input.worktree.lock().expect("mutex poisoned");
-        if let Err(why) = expire(&worktree, store.as_ref(), &command_env.state.logs(), judgement_run.input.settings.rescue.keep_days) {
+        if let Err(why) = expire(
+            &worktree,
+            store.as_ref(),
+            &command_env.state.logs(),
+            judgement_run.input.settings.rescue.keep_days,
+        ) {
             command_env.tell(&format!("old snapshots could not be dropped: {why}"));
         }
         drop(worktree);
@@ -344,7 +516,10 @@ mod tests {
     #[test]
     fn a_worktree_counts_as_clean_only_where_its_reading_says_so_and_nothing_ran_since() {
         let verdict = |change: fn(&mut Verdict)| {
-            let mut verdict = Verdict { changes: Some(Changes::default()), ..Verdict::new(Reason::NewCommits, "") };
+            let mut verdict = Verdict {
+                changes: Some(Changes::default()),
+                ..Verdict::new(Reason::NewCommits, "")
+            };
             change(&mut verdict);
             was_clean_a_moment_ago(&verdict)
         };
@@ -352,17 +527,34 @@ mod tests {
         type Spoil = fn(&mut Verdict);
         let others: [(&str, Spoil); 6] = [
             ("changes were not read", |verdict| verdict.changes = None),
-            ("a file is left", |verdict| verdict.changes = Some(Changes { untracked: 1, ..Changes::default() })),
+            ("a file is left", |verdict| {
+                verdict.changes = Some(Changes {
+                    untracked: 1,
+                    ..Changes::default()
+                })
+            }),
             ("a merge is half done", |verdict| {
                 let operation = Some(watchdog_facts::evidence::GitOperation::Merge);
-                verdict.changes = Some(Changes { operation, ..Changes::default() });
+                verdict.changes = Some(Changes {
+                    operation,
+                    ..Changes::default()
+                });
             }),
             ("the reading has blind spots", |verdict| {
-                let degraded = vec![Degradation { code: WarningCode::UnreadablePath, detail: String::new() }];
-                verdict.changes = Some(Changes { degraded, ..Changes::default() });
+                let degraded = vec![Degradation {
+                    code: WarningCode::UnreadablePath,
+                    detail: String::new(),
+                }];
+                verdict.changes = Some(Changes {
+                    degraded,
+                    ..Changes::default()
+                });
             }),
             ("something is weaker than it should be", |verdict| {
-                verdict.degraded.push(Degradation { code: WarningCode::ProcessesLeft, detail: String::new() });
+                verdict.degraded.push(Degradation {
+                    code: WarningCode::ProcessesLeft,
+                    detail: String::new(),
+                });
             }),
             ("a rescue committed", |verdict| verdict.rescue_commits = 1),
         ];

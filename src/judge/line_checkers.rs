@@ -31,17 +31,30 @@ impl LineCheckers {
     ) -> LineOutcome {
         let slot = {
             let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-            running.entry((argv.clone(), folder.clone())).or_default().clone()
+            running
+                .entry((argv.clone(), folder.clone()))
+                .or_default()
+                .clone()
         };
         let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
         let mut program = match slot.take() {
             Some(program) => program,
             None => match LineProgram::start(&argv, folder, env) {
                 Ok(program) => program,
-                Err(StartError::NotRunnable { program, why }) => return LineOutcome::Unrunnable { why: format!("{program}: {why}") },
-                Err(error @ StartError::Shortage { .. }) => return LineOutcome::Failed { why: error.to_string() },
+                Err(StartError::NotRunnable { program, why }) => {
+                    return LineOutcome::Unrunnable {
+                        why: format!("{program}: {why}"),
+                    };
+                }
+                Err(error @ StartError::Shortage { .. }) => {
+                    return LineOutcome::Failed {
+                        why: error.to_string(),
+                    };
+                }
                 Err(error @ StartError::System { .. }) => {
-                    return LineOutcome::Unrunnable { why: error.to_string() };
+                    return LineOutcome::Unrunnable {
+                        why: error.to_string(),
+                    };
                 }
             },
         };
@@ -59,13 +72,24 @@ impl LineCheckers {
                 LineOutcome::Line(line)
             }
             LineAnswer::TimedOut | LineAnswer::Cancelled => LineOutcome::TimedOut,
-            LineAnswer::TooLong => LineOutcome::Failed { why: "it answered with a line that is too long to be an answer".into() },
+            LineAnswer::TooLong => LineOutcome::Failed {
+                why: "it answered with a line that is too long to be an answer".into(),
+            },
             LineAnswer::Ended { exit, stderr } => {
-                let how = exit.map_or_else(|| "it ended".to_owned(), |exit| format!("it ended with {exit}"));
-                let said = stderr.lines().last().map(|last| format!(": {}", bounded(last, 500))).unwrap_or_default();
+                let how = exit.map_or_else(
+                    || "it ended".to_owned(),
+                    |exit| format!("it ended with {exit}"),
+                );
+                let said = stderr
+                    .lines()
+                    .last()
+                    .map(|last| format!(": {}", bounded(last, 500)))
+                    .unwrap_or_default();
                 let why = format!("{how} instead of answering{said}");
                 match exit {
-                    Some(watchdog_facts::evidence::ProcessExit::Code(126 | 127)) => LineOutcome::Unrunnable { why },
+                    Some(watchdog_facts::evidence::ProcessExit::Code(126 | 127)) => {
+                        LineOutcome::Unrunnable { why }
+                    }
                     _ => LineOutcome::Failed { why },
                 }
             }

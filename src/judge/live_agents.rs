@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::agent::preset::PresetCatalog;
-use crate::agent::recognition::{AgentInside, ProcessOfAgent, agents_inside, known_agents, processes_of_agents};
+use crate::agent::recognition::{
+    AgentInside, ProcessOfAgent, agents_inside, known_agents, processes_of_agents,
+};
 use watchdog_process::{ProcessAncestry, read_working_processes};
 use watchdog_system::read_regular_file;
 
@@ -33,8 +35,13 @@ impl SharedAgents {
         let reading = match &*last {
             Some(reading) if reading.read_at.elapsed() <= SHARED_FOR => Arc::clone(reading),
             _ => {
-                let processes = processes_of_agents(&read_working_processes(), &known_agents(presets));
-                let reading = Arc::new(AgentReading { read_at: Instant::now(), processes, ancestry: ProcessAncestry::of_this_process() });
+                let processes =
+                    processes_of_agents(&read_working_processes(), &known_agents(presets));
+                let reading = Arc::new(AgentReading {
+                    read_at: Instant::now(),
+                    processes,
+                    ancestry: ProcessAncestry::of_this_process(),
+                });
                 *last = Some(Arc::clone(&reading));
                 reading
             }
@@ -44,7 +51,11 @@ impl SharedAgents {
             return Vec::new();
         }
         let root = std::fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
-        agents_inside(&reading.processes, &|pid| reading.ancestry.is_above(pid), &|folder| works_in(&root, folder))
+        agents_inside(
+            &reading.processes,
+            &|pid| reading.ancestry.is_above(pid),
+            &|folder| works_in(&root, folder),
+        )
     }
 
     /// Has the next call read anew.
@@ -61,7 +72,11 @@ fn works_in(root: &Path, folder: &Path) -> bool {
         let is_own_link = |text: Vec<u8>| !String::from_utf8_lossy(&text).contains("/modules/");
         dot.is_dir() || read_regular_file(&dot, LONGEST_LINK).is_ok_and(is_own_link)
     };
-    folder.starts_with(root) && !folder.ancestors().take_while(|above| *above != root).any(is_other_work_tree)
+    folder.starts_with(root)
+        && !folder
+            .ancestors()
+            .take_while(|above| *above != root)
+            .any(is_other_work_tree)
 }
 
 #[cfg(test)]
@@ -83,6 +98,8 @@ mod tests {
         write("lib/.git", "gitdir: ../.git/modules/lib\n");
         let works = |folder: &str| works_in(scratch.path(), &scratch.path().join(folder));
         assert!(works("") && works("src") && works("lib"));
-        assert!(!works("trees/b") && !works("trees/b/src") && !works_in(scratch.path(), Path::new("/")));
+        assert!(
+            !works("trees/b") && !works("trees/b/src") && !works_in(scratch.path(), Path::new("/"))
+        );
     }
 }

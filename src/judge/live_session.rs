@@ -8,7 +8,9 @@ use jiff::Timestamp;
 use crate::agent::transcript::{self, ClaudeHome};
 use crate::agent::transcript_read::unanswered_calls;
 use crate::watch::last_change;
-use watchdog_core::decision::silence::{LivenessSignals, PersonWait, SilenceVerdict, USUAL_LIMIT, may_wait_for_person, silence};
+use watchdog_core::decision::silence::{
+    LivenessSignals, PersonWait, SilenceVerdict, USUAL_LIMIT, may_wait_for_person, silence,
+};
 use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_process::session_meter::{ProcessSample, processes_below};
 use watchdog_process::still_runs;
@@ -57,9 +59,19 @@ impl SessionActivity {
 impl SessionLiveness {
     /// The same for a verdict.
     pub fn to_session(self, record: &SessionRecord) -> JudgedSession {
-        let known_by = if record.log.is_some() { "output" } else { "hook" };
+        let known_by = if record.log.is_some() {
+            "output"
+        } else {
+            "hook"
+        };
         let idle_seconds = self.idle.map(|idle| idle.as_secs());
-        JudgedSession { id: record.session_id.clone(), agent: record.agent.clone(), known_by, idle_seconds, ended: None }
+        JudgedSession {
+            id: record.session_id.clone(),
+            agent: record.agent.clone(),
+            known_by,
+            idle_seconds,
+            ended: None,
+        }
     }
 
     /// A clause about it for a sentence; may be empty.
@@ -67,7 +79,9 @@ impl SessionLiveness {
         let minutes = self.idle.unwrap_or_default().as_secs() / 60;
         match self.doing {
             SessionActivity::Running => String::new(),
-            SessionActivity::Waiting => format!("; it waits for a permission or a person, silent for {minutes} min"),
+            SessionActivity::Waiting => {
+                format!("; it waits for a permission or a person, silent for {minutes} min")
+            }
             SessionActivity::Stalled => format!("; it has stalled: silent for {minutes} min"),
         }
     }
@@ -94,16 +108,27 @@ impl RunningSession {
         spec: Option<&str>,
     ) -> Result<Option<Self>, StoreError> {
         let newest = match spec {
-            Some(spec) => session::of(store, worktree_id, spec)?.map(|record| (spec.to_owned(), record)),
+            Some(spec) => {
+                session::of(store, worktree_id, spec)?.map(|record| (spec.to_owned(), record))
+            }
             None => session::latest(store, worktree_id)?,
         };
-        let running =
-            newest.filter(|(_, record)| record.ended_at.is_none() && record.pid.is_some_and(|pid| still_runs(pid, record.started_at)));
+        let running = newest.filter(|(_, record)| {
+            record.ended_at.is_none()
+                && record
+                    .pid
+                    .is_some_and(|pid| still_runs(pid, record.started_at))
+        });
         Ok(running.map(|(spec, record)| Self::of_record(around, root, spec, record)))
     }
 
     /// A session that is known to live.
-    pub fn of_record(around: &CommandEnv, root: &Path, spec: String, record: SessionRecord) -> Self {
+    pub fn of_record(
+        around: &CommandEnv,
+        root: &Path,
+        spec: String,
+        record: SessionRecord,
+    ) -> Self {
         let live = live_session(&record, root, &around.state, &around.claude_home);
         RunningSession { spec, record, live }
     }
@@ -111,13 +136,23 @@ impl RunningSession {
     /// A sentence about it.
     pub fn in_words(&self) -> String {
         let RunningSession { spec, record, live } = self;
-        let process = record.pid.map(|pid| format!(" (process {pid})")).unwrap_or_default();
-        format!("a session of '{spec}' runs in this worktree since {:.0}{process}{}", record.started_at, live.in_words())
+        let process = record
+            .pid
+            .map(|pid| format!(" (process {pid})"))
+            .unwrap_or_default();
+        format!(
+            "a session of '{spec}' runs in this worktree since {:.0}{process}{}",
+            record.started_at,
+            live.in_words()
+        )
     }
 
     /// The verdict to give instead of starting another session of the same spec: its baseline would replace that of this one.
     pub fn not_beside_it(&self) -> Verdict {
-        let message = format!("{}; wait for its end, or give the new one a name of its own with --spec", self.in_words());
+        let message = format!(
+            "{}; wait for its end, or give the new one a name of its own with --spec",
+            self.in_words()
+        );
         Verdict::new(Reason::SessionActive, message)
     }
 
@@ -128,27 +163,47 @@ impl RunningSession {
 }
 
 /// Looks at a session that runs in the work tree `root`.
-pub fn live_session(record: &SessionRecord, root: &Path, state: &StateDir, home: &ClaudeHome) -> SessionLiveness {
-    let since = |at: Timestamp| Duration::try_from(at.duration_since(record.started_at)).unwrap_or_default();
+pub fn live_session(
+    record: &SessionRecord,
+    root: &Path,
+    state: &StateDir,
+    home: &ClaudeHome,
+) -> SessionLiveness {
+    let since = |at: Timestamp| {
+        Duration::try_from(at.duration_since(record.started_at)).unwrap_or_default()
+    };
     let at = since(now());
     let limit = record.idle_limit.unwrap_or(USUAL_LIMIT);
     let output = record.log.as_deref().and_then(last_output).map(since);
     let found = match &record.session_id {
         Some(id) => transcript::session(root, home, id),
-        None => transcript::latest_session(root, home)
-            .filter(|found| Timestamp::try_from(found.modified).is_ok_and(|at| record.started_at <= at)),
+        None => transcript::latest_session(root, home).filter(|found| {
+            Timestamp::try_from(found.modified).is_ok_and(|at| record.started_at <= at)
+        }),
     };
-    let written = found.as_ref().and_then(|found| Timestamp::try_from(found.modified).ok()).map(since);
+    let written = found
+        .as_ref()
+        .and_then(|found| Timestamp::try_from(found.modified).ok())
+        .map(since);
     // Without output or transcript its activity is unknown: that proves no stall.
     if output.is_none() && written.is_none() {
-        return SessionLiveness { doing: SessionActivity::Running, idle: None };
+        return SessionLiveness {
+            doing: SessionActivity::Running,
+            idle: None,
+        };
     }
-    let mut signals = LivenessSignals { output: output.unwrap_or_default(), transcript: written, ..LivenessSignals::default() };
+    let mut signals = LivenessSignals {
+        output: output.unwrap_or_default(),
+        transcript: written,
+        ..LivenessSignals::default()
+    };
     let mut judged = silence(at, Some(limit), &signals);
     if !matches!(judged, SilenceVerdict::Alive { .. }) {
         let except = [state.root().to_owned()];
         let changed = git_dir_of(root).and_then(|git_dir| last_change(root, &git_dir, &except));
-        signals.files = changed.and_then(|found| Timestamp::try_from(found.at).ok()).map(since);
+        signals.files = changed
+            .and_then(|found| Timestamp::try_from(found.at).ok())
+            .map(since);
         judged = silence(at, Some(limit), &signals);
     }
     if !matches!(judged, SilenceVerdict::Alive { .. }) {
@@ -157,7 +212,9 @@ pub fn live_session(record: &SessionRecord, root: &Path, state: &StateDir, home:
             signals.processor = Some(at);
         }
         let quiet = at.saturating_sub(signals.last());
-        let runs = last.and_then(|sample| sample.youngest).is_some_and(|youngest| youngest < quiet);
+        let runs = last
+            .and_then(|sample| sample.youngest)
+            .is_some_and(|youngest| youngest < quiet);
         let calls = unanswered_calls(found.as_ref().map(|found| found.path.as_path()));
         if calls.iter().any(|tool| may_wait_for_person(tool, runs)) {
             // Whether a person can answer is unknown here, so that no stall is reported.
@@ -166,17 +223,26 @@ pub fn live_session(record: &SessionRecord, root: &Path, state: &StateDir, home:
         judged = silence(at, Some(limit), &signals);
     }
     match judged {
-        SilenceVerdict::Alive { quiet } | SilenceVerdict::Finished { quiet } => {
-            SessionLiveness { doing: SessionActivity::Running, idle: Some(quiet) }
-        }
-        SilenceVerdict::Waiting { quiet } => SessionLiveness { doing: SessionActivity::Waiting, idle: Some(quiet) },
-        SilenceVerdict::Fallen { quiet } => SessionLiveness { doing: SessionActivity::Stalled, idle: Some(quiet) },
+        SilenceVerdict::Alive { quiet } | SilenceVerdict::Finished { quiet } => SessionLiveness {
+            doing: SessionActivity::Running,
+            idle: Some(quiet),
+        },
+        SilenceVerdict::Waiting { quiet } => SessionLiveness {
+            doing: SessionActivity::Waiting,
+            idle: Some(quiet),
+        },
+        SilenceVerdict::Fallen { quiet } => SessionLiveness {
+            doing: SessionActivity::Stalled,
+            idle: Some(quiet),
+        },
     }
 }
 
 /// Whether its processes use a hundredth of a core, and their state after the measurement. A process that cannot be read counts as active.
 fn works(pid: Option<u32>) -> (bool, Option<ProcessSample>) {
-    let Some(before) = pid.and_then(processes_below) else { return (true, None) };
+    let Some(before) = pid.and_then(processes_below) else {
+        return (true, None);
+    };
     std::thread::sleep(STRETCH);
     let after = pid.and_then(processes_below);
     let used = after.map(|after| after.used.saturating_sub(before.used));
@@ -187,8 +253,15 @@ fn works(pid: Option<u32>) -> (bool, Option<ProcessSample>) {
 fn last_output(log: &Path) -> Option<Timestamp> {
     let name = log.file_name()?;
     let parts = std::fs::read_dir(log.parent()?).ok()?.flatten();
-    let parts = parts.filter(|entry| entry.file_name().as_encoded_bytes().starts_with(name.as_encoded_bytes()));
-    parts.filter_map(|entry| Timestamp::try_from(entry.metadata().ok()?.modified().ok()?).ok()).max()
+    let parts = parts.filter(|entry| {
+        entry
+            .file_name()
+            .as_encoded_bytes()
+            .starts_with(name.as_encoded_bytes())
+    });
+    parts
+        .filter_map(|entry| Timestamp::try_from(entry.metadata().ok()?.modified().ok()?).ok())
+        .max()
 }
 
 /// The git directory of a work tree, as its `.git` says; none where there is none.
@@ -216,7 +289,8 @@ mod tests {
         /// A session that began three hours ago and has said nothing for two; it runs and does nothing.
         fn new() -> (Self, SessionRecord) {
             let scratch = tempfile::tempdir().expect("a scratch folder");
-            std::fs::create_dir_all(scratch.path().join("tree/.git")).expect("a folder can be made");
+            std::fs::create_dir_all(scratch.path().join("tree/.git"))
+                .expect("a folder can be made");
             let mut spec = watchdog_process::SessionLaunch::new(["sleep", "1000"], scratch.path());
             spec.stdin = watchdog_process::StdinSource::Null;
             let child = watchdog_process::SessionProcess::start(&spec).expect("it starts");
@@ -242,14 +316,21 @@ mod tests {
         }
 
         fn sample(&self, record: &SessionRecord) -> SessionLiveness {
-            let state = StateDir::resolve(Some(self.scratch.path().join("state")), None, None).expect("a state folder");
-            let home = ClaudeHome { config_dir: Some(self.scratch.path().join("claude").into()), home: None };
+            let state = StateDir::resolve(Some(self.scratch.path().join("state")), None, None)
+                .expect("a state folder");
+            let home = ClaudeHome {
+                config_dir: Some(self.scratch.path().join("claude").into()),
+                home: None,
+            };
             live_session(record, &self.scratch.path().join("tree"), &state, &home)
         }
 
         fn transcript(&self, text: &str) -> PathBuf {
-            let root = std::fs::canonicalize(self.scratch.path().join("tree")).expect("a real path");
-            let slug = root.to_string_lossy().replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+            let root =
+                std::fs::canonicalize(self.scratch.path().join("tree")).expect("a real path");
+            let slug = root
+                .to_string_lossy()
+                .replace(|c: char| !c.is_ascii_alphanumeric(), "-");
             let folder = self.scratch.path().join("claude/projects").join(slug);
             std::fs::create_dir_all(&folder).expect("a folder can be made");
             let path = folder.join(format!("{ID}.jsonl"));
@@ -259,9 +340,17 @@ mod tests {
     }
 
     fn age(path: &Path, seconds: u64) {
-        let file = std::fs::File::options().write(true).open(path).expect("the file opens");
-        file.set_modified(std::time::UNIX_EPOCH + Duration::from_secs(u64::try_from(now().as_second()).expect("after 1970") - seconds))
-            .expect("times can be set");
+        let file = std::fs::File::options()
+            .write(true)
+            .open(path)
+            .expect("the file opens");
+        file.set_modified(
+            std::time::UNIX_EPOCH
+                + Duration::from_secs(
+                    u64::try_from(now().as_second()).expect("after 1970") - seconds,
+                ),
+        )
+        .expect("times can be set");
     }
 
     #[test]
@@ -270,14 +359,21 @@ mod tests {
         // The times of the files themselves cannot be set back: they are from a moment ago.
         let live = scene.sample(&record);
         assert_eq!(live.doing, SessionActivity::Running);
-        assert!(live.idle.is_some_and(|idle| idle < Duration::from_secs(1800)), "{live:?}");
+        assert!(
+            live.idle
+                .is_some_and(|idle| idle < Duration::from_secs(1800)),
+            "{live:?}"
+        );
         drop(scene.child);
     }
 
     #[test]
     fn a_silent_session_has_stalled_unless_a_call_waits_for_a_person() {
         let (scene, record) = Scene::new();
-        let record = SessionRecord { idle_limit: Some(Duration::ZERO), ..record };
+        let record = SessionRecord {
+            idle_limit: Some(Duration::ZERO),
+            ..record
+        };
         assert_eq!(scene.sample(&record).doing, SessionActivity::Stalled);
         let call = serde_json::json!({"type": "assistant", "sessionId": ID, "message": {"id": "m", "role": "assistant", "model": "m",
             "content": [{"type": "tool_use", "id": "t", "name": "Edit", "input": {}}]}});
@@ -289,8 +385,18 @@ mod tests {
     #[test]
     fn what_neither_log_nor_transcript_tells_of_proves_no_stall() {
         let (scene, record) = Scene::new();
-        let record = SessionRecord { log: None, idle_limit: Some(Duration::ZERO), ..record };
-        assert_eq!(scene.sample(&record), SessionLiveness { doing: SessionActivity::Running, idle: None });
+        let record = SessionRecord {
+            log: None,
+            idle_limit: Some(Duration::ZERO),
+            ..record
+        };
+        assert_eq!(
+            scene.sample(&record),
+            SessionLiveness {
+                doing: SessionActivity::Running,
+                idle: None
+            }
+        );
         drop(scene.child);
     }
 }

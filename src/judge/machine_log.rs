@@ -6,7 +6,9 @@ use std::time::Duration;
 use tracing::Span;
 use tracing::field::Empty;
 
-use watchdog_core::decision::machine::{CheckMachine, ConfigTrust, MachineAction, MachineEvent, ProbePause};
+use watchdog_core::decision::machine::{
+    CheckMachine, ConfigTrust, MachineAction, MachineEvent, ProbePause,
+};
 use watchdog_facts::display::log_millis;
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_facts::verdict::Verdict;
@@ -25,7 +27,16 @@ pub fn step(machine: &mut CheckMachine, event: MachineEvent) -> MachineAction {
 pub fn judgement_span(input: &JudgementInput) -> Span {
     let span = tracing::info_span!(target: "watchdog::decision", "judgement", worktree = Empty, spec = Empty);
     if !span.is_disabled() {
-        span.record("worktree", input.worktree.lock().expect("mutex poisoned").root().display().to_string());
+        span.record(
+            "worktree",
+            input
+                .worktree
+                .lock()
+                .expect("mutex poisoned")
+                .root()
+                .display()
+                .to_string(),
+        );
         span.record("spec", input.spec.as_str());
     }
     span
@@ -79,7 +90,10 @@ fn decided(action: &MachineAction) {
         _ => None,
     };
     let (status, reason) = match action {
-        MachineAction::Conclude(verdict) => (Some(verdict.status().as_str()), Some(verdict.reason.as_str())),
+        MachineAction::Conclude(verdict) => (
+            Some(verdict.status().as_str()),
+            Some(verdict.reason.as_str()),
+        ),
         _ => (None, None),
     };
     tracing::info!(
@@ -100,7 +114,11 @@ pub fn performed(action: &MachineAction, duration: Duration) {
 
 /// Logs a verdict with its metadata.
 pub fn concluded(verdict: &Verdict, duration: Duration) {
-    let degraded: Vec<&str> = verdict.degraded.iter().map(|note| note.code.as_str()).collect();
+    let degraded: Vec<&str> = verdict
+        .degraded
+        .iter()
+        .map(|note| note.code.as_str())
+        .collect();
     tracing::info!(
         target: "watchdog::decision",
         status = verdict.status().as_str(),
@@ -118,7 +136,9 @@ pub fn concluded(verdict: &Verdict, duration: Duration) {
 fn fact(event: &MachineEvent) {
     match event {
         MachineEvent::Start | MachineEvent::WaitOver => {}
-        MachineEvent::Interrupt => tracing::info!(target: "watchdog::decision", "a signal interrupts the judgement"),
+        MachineEvent::Interrupt => {
+            tracing::info!(target: "watchdog::decision", "a signal interrupts the judgement")
+        }
         MachineEvent::Commits(Ok(commits)) => tracing::debug!(
             target: "watchdog::git",
             head = commits.head.as_deref().unwrap_or("unborn"),
@@ -199,8 +219,12 @@ fn fact(event: &MachineEvent) {
             named = changed.named.len(),
             "compared the files of the criteria"
         ),
-        MachineEvent::Commits(Err(fact)) | MachineEvent::Changes(Err(fact)) => unreadable(fact, "git"),
-        MachineEvent::Snapshot(Err(fact)) | MachineEvent::Rescue(Err(fact)) => unreadable(fact, "rescue"),
+        MachineEvent::Commits(Err(fact)) | MachineEvent::Changes(Err(fact)) => {
+            unreadable(fact, "git")
+        }
+        MachineEvent::Snapshot(Err(fact)) | MachineEvent::Rescue(Err(fact)) => {
+            unreadable(fact, "rescue")
+        }
         MachineEvent::Criteria(Err(fact)) => unreadable(fact, "criteria"),
     }
 }

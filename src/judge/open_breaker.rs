@@ -20,28 +20,54 @@ impl ActionExecutor {
             return false;
         }
         // A record that cannot be read costs one more judgement.
-        let judged = progress::of(store, &self.input.worktree_id, &self.input.spec).ok().flatten().and_then(|found| found.judged_state);
+        let judged = progress::of(store, &self.input.worktree_id, &self.input.spec)
+            .ok()
+            .flatten()
+            .and_then(|found| found.judged_state);
         judged.is_some() && judged == self.state(&(None, None))
     }
 
     /// Whether a typed command finds work of the session that it may commit.
     fn may_rescue_now(&self) -> bool {
         let (overrides, mode) = (&self.input.overrides, self.input.settings.rescue.mode);
-        let commits = !overrides.once && !overrides.no_rescue && !matches!(mode, RescueMode::Snapshot | RescueMode::Off);
-        let read = || self.perform(&MachineAction::ReadChanges, &(None, None), &CancelFlag::default());
+        let commits = !overrides.once
+            && !overrides.no_rescue
+            && !matches!(mode, RescueMode::Snapshot | RescueMode::Off);
+        let read = || {
+            self.perform(
+                &MachineAction::ReadChanges,
+                &(None, None),
+                &CancelFlag::default(),
+            )
+        };
         commits && matches!(read(), MachineEvent::Changes(Ok(changes)) if changes.work_left())
     }
 
     /// Records the state that was judged, as long as the breaker is open. Work that could not be rescued yet is judged again.
-    pub(super) fn record_judged_state(&self, store: &dyn LocalStore, breaker: &BreakerView, verdict: &Verdict) -> Result<(), StoreError> {
-        let is_held =
-            verdict.reason == Reason::SessionActive || verdict.degraded.iter().any(|note| note.code == WarningCode::RescueHeldBack);
+    pub(super) fn record_judged_state(
+        &self,
+        store: &dyn LocalStore,
+        breaker: &BreakerView,
+        verdict: &Verdict,
+    ) -> Result<(), StoreError> {
+        let is_held = verdict.reason == Reason::SessionActive
+            || verdict
+                .degraded
+                .iter()
+                .any(|note| note.code == WarningCode::RescueHeldBack);
         if breaker.state != BreakerState::Open || is_held {
             return Ok(());
         }
         let (state, baseline) = (self.state(&(None, None)), self.input.baseline_commit());
         let (worktree, spec) = (&self.input.worktree_id, &self.input.spec);
-        progress::update(store, worktree, spec, baseline.as_deref(), now(), |progress| progress.judged_state.clone_from(&state))
+        progress::update(
+            store,
+            worktree,
+            spec,
+            baseline.as_deref(),
+            now(),
+            |progress| progress.judged_state.clone_from(&state),
+        )
     }
 
     /// The verdict that the breaker is open, with the commits and the changes.
@@ -50,12 +76,20 @@ impl ActionExecutor {
         let read = |action| self.perform(&action, &(None, None), &cancel);
         let commits = match read(MachineAction::ReadCommits) {
             MachineEvent::Commits(Ok(commits)) => commits,
-            MachineEvent::Commits(Err(unreadable)) => return Verdict::unreadable(unreadable.placed(&self.input.commands)),
+            MachineEvent::Commits(Err(unreadable)) => {
+                return Verdict::unreadable(unreadable.placed(&self.input.commands));
+            }
             _ => return refusal,
         };
         match read(MachineAction::ReadChanges) {
-            MachineEvent::Changes(Ok(changes)) => Verdict { commits: Some(commits), changes: Some(changes), ..refusal },
-            MachineEvent::Changes(Err(unreadable)) => Verdict::unreadable(unreadable.placed(&self.input.commands)),
+            MachineEvent::Changes(Ok(changes)) => Verdict {
+                commits: Some(commits),
+                changes: Some(changes),
+                ..refusal
+            },
+            MachineEvent::Changes(Err(unreadable)) => {
+                Verdict::unreadable(unreadable.placed(&self.input.commands))
+            }
             _ => refusal,
         }
     }
@@ -64,7 +98,10 @@ impl ActionExecutor {
 /// Says that the breaker is open where the judgement found nothing new; keeps every other verdict.
 pub(super) fn name_open_breaker(refusal: Option<&Verdict>, verdict: Verdict) -> Verdict {
     let nothing_new = verdict.rescue_commits == 0
-        && verdict.commits.as_ref().is_some_and(|commits| commits.new_commits == 0)
+        && verdict
+            .commits
+            .as_ref()
+            .is_some_and(|commits| commits.new_commits == 0)
         && !verdict.changes.as_ref().is_some_and(Changes::work_left);
     match refusal {
         Some(refusal) if verdict.reason == Reason::Unfinished && nothing_new => Verdict {
@@ -88,16 +125,56 @@ mod tests {
     #[test]
     fn open_breaker_is_named_only_without_anything_new() {
         let refusal = Verdict::new(Reason::BreakerOpen, "open");
-        let commits = |new_commits| Some(Commits { new_commits, ..Commits::default() });
-        let bare = Verdict { commits: commits(0), changes: Some(Changes::default()), ..Verdict::new(Reason::Unfinished, "m") };
+        let commits = |new_commits| {
+            Some(Commits {
+                new_commits,
+                ..Commits::default()
+            })
+        };
+        let bare = Verdict {
+            commits: commits(0),
+            changes: Some(Changes::default()),
+            ..Verdict::new(Reason::Unfinished, "m")
+        };
         for (verdict, expected) in [
             (bare.clone(), Reason::BreakerOpen),
-            (Verdict { commits: commits(1), ..bare.clone() }, Reason::Unfinished),
-            (Verdict { rescue_commits: 1, ..bare.clone() }, Reason::Unfinished),
-            (Verdict { changes: Some(Changes { work: 1, ..Changes::default() }), ..bare.clone() }, Reason::Unfinished),
-            (Verdict { reason: Reason::ChecksUnmet, ..bare.clone() }, Reason::ChecksUnmet),
+            (
+                Verdict {
+                    commits: commits(1),
+                    ..bare.clone()
+                },
+                Reason::Unfinished,
+            ),
+            (
+                Verdict {
+                    rescue_commits: 1,
+                    ..bare.clone()
+                },
+                Reason::Unfinished,
+            ),
+            (
+                Verdict {
+                    changes: Some(Changes {
+                        work: 1,
+                        ..Changes::default()
+                    }),
+                    ..bare.clone()
+                },
+                Reason::Unfinished,
+            ),
+            (
+                Verdict {
+                    reason: Reason::ChecksUnmet,
+                    ..bare.clone()
+                },
+                Reason::ChecksUnmet,
+            ),
         ] {
-            assert_eq!(name_open_breaker(Some(&refusal), verdict.clone()).reason, expected, "{verdict:?}");
+            assert_eq!(
+                name_open_breaker(Some(&refusal), verdict.clone()).reason,
+                expected,
+                "{verdict:?}"
+            );
             assert_eq!(name_open_breaker(None, verdict.clone()), verdict);
         }
     }

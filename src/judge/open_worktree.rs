@@ -9,7 +9,9 @@ use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_git::Worktree;
 use watchdog_store::lock::{LockAttempt, LockHolder, WorktreeLock};
-use watchdog_store::{LocalStore, StateDir, StoreError, StoreNotes, open_store, open_store_to_read};
+use watchdog_store::{
+    LocalStore, StateDir, StoreError, StoreNotes, open_store, open_store_to_read,
+};
 
 use super::command_env::CommandEnv;
 use super::refusal::Refusal;
@@ -63,7 +65,13 @@ impl OpenWorktree {
         let store = open(&command_env.state)?;
         let notes = store.notes();
         let commands = command_env.commands(worktree.root());
-        Ok(OpenWorktree { worktree_id: worktree.worktree_id(), worktree, store, notes, commands })
+        Ok(OpenWorktree {
+            worktree_id: worktree.worktree_id(),
+            worktree,
+            store,
+            notes,
+            commands,
+        })
     }
 
     /// The top folder.
@@ -72,7 +80,12 @@ impl OpenWorktree {
     }
 
     /// Takes the worktree's lock; refuses while another process holds it.
-    pub fn lock(&self, command_env: &CommandEnv, command: &str, session_active: bool) -> Result<WorktreeLock, Refusal> {
+    pub fn lock(
+        &self,
+        command_env: &CommandEnv,
+        command: &str,
+        session_active: bool,
+    ) -> Result<WorktreeLock, Refusal> {
         match self.try_lock(command_env, command, session_active)? {
             WorktreeLockOutcome::Ours(lock) => Ok(lock),
             WorktreeLockOutcome::Taken(verdict) => Err(Refusal::Verdict(verdict)),
@@ -80,17 +93,32 @@ impl OpenWorktree {
     }
 
     /// Takes the worktree's lock, or names its holder.
-    fn try_lock(&self, command_env: &CommandEnv, command: &str, session_active: bool) -> Result<WorktreeLockOutcome, UnreadableFact> {
+    fn try_lock(
+        &self,
+        command_env: &CommandEnv,
+        command: &str,
+        session_active: bool,
+    ) -> Result<WorktreeLockOutcome, UnreadableFact> {
         let begun = Instant::now();
         loop {
-            let holder = LockHolder { pid: std::process::id(), command: command.into(), since: now(), session_active, spec: None };
+            let holder = LockHolder {
+                pid: std::process::id(),
+                command: command.into(),
+                since: now(),
+                session_active,
+                spec: None,
+            };
             match WorktreeLock::try_acquire(&command_env.state, &self.worktree_id, holder)? {
                 LockAttempt::Held(lock) => return Ok(WorktreeLockOutcome::Ours(lock)),
                 // A watch that judges a commit is done in some milliseconds, and must not keep away who comes right after it.
-                LockAttempt::Busy(Some(holder)) if holder.command == WATCH && begun.elapsed() < PATIENCE_WITH_WATCH => {
+                LockAttempt::Busy(Some(holder))
+                    if holder.command == WATCH && begun.elapsed() < PATIENCE_WITH_WATCH =>
+                {
                     std::thread::sleep(Duration::from_millis(10));
                 }
-                LockAttempt::Busy(holder) => return Ok(WorktreeLockOutcome::Taken(Box::new(taken(holder)))),
+                LockAttempt::Busy(holder) => {
+                    return Ok(WorktreeLockOutcome::Taken(Box::new(taken(holder))));
+                }
             }
         }
     }
@@ -101,11 +129,17 @@ pub fn taken(holder: Option<LockHolder>) -> Verdict {
     match holder {
         Some(holder) if holder.session_active => Verdict::new(
             Reason::SessionActive,
-            format!("a session runs in this worktree since {:.0}, under '{}' (process {})", holder.since, holder.command, holder.pid),
+            format!(
+                "a session runs in this worktree since {:.0}, under '{}' (process {})",
+                holder.since, holder.command, holder.pid
+            ),
         ),
         Some(holder) => Verdict::new(
             Reason::Locked,
-            format!("'{}' (process {}) works on this worktree since {:.0}", holder.command, holder.pid, holder.since),
+            format!(
+                "'{}' (process {}) works on this worktree since {:.0}",
+                holder.command, holder.pid, holder.since
+            ),
         ),
         None => Verdict::new(Reason::Locked, "another watchdog works on this worktree"),
     }

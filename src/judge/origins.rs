@@ -5,10 +5,14 @@ use std::sync::Arc;
 
 use watchdog_core::decision::beside_claim::dispute_beside;
 use watchdog_facts::display::{escape_to_one_line, plural};
-use watchdog_facts::evidence::{Changes, Commit, CommitOrigin, Degradation, RescueOutcome, WarningCode};
+use watchdog_facts::evidence::{
+    Changes, Commit, CommitOrigin, Degradation, RescueOutcome, WarningCode,
+};
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::{Evidence, Reason, Status, Verdict};
-use watchdog_git::{KnownRefs, OriginEvidence, RescuedCommit, UnmergedWork, UnsettledSubmodule, Worktree};
+use watchdog_git::{
+    KnownRefs, OriginEvidence, RescuedCommit, UnmergedWork, UnsettledSubmodule, Worktree,
+};
 use watchdog_store::rescued::RescuedRecord;
 use watchdog_store::{LocalStore, baseline, rescued, session};
 
@@ -16,29 +20,72 @@ use super::judgement_input::JudgementInput;
 use crate::clock::now;
 
 /// All that watchdog recorded about where the commits of a worktree come from.
-pub fn origin_evidence(store: &Arc<dyn LocalStore>, worktree: &Worktree, refs: Option<&KnownRefs>) -> OriginEvidence {
+pub fn origin_evidence(
+    store: &Arc<dyn LocalStore>,
+    worktree: &Worktree,
+    refs: Option<&KnownRefs>,
+) -> OriginEvidence {
     let (repository, of_rescues) = (worktree.repository_id(), Arc::clone(store));
     let of_baselines = Arc::clone(store);
-    let evidence = OriginEvidence::from(refs)
-        .with_recorded_worktrees(move || baseline::worktrees(of_baselines.as_ref()).map_err(|error| error.to_string()));
+    let evidence = OriginEvidence::from(refs).with_recorded_worktrees(move || {
+        baseline::worktrees(of_baselines.as_ref()).map_err(|error| error.to_string())
+    });
     evidence.with_rescued(move || {
-        let commits = rescued::of_repository(of_rescues.as_ref(), &repository).map_err(|error| error.to_string())?;
-        Ok(commits.into_iter().map(|RescuedRecord { id, patch, authored }| RescuedCommit { id, patch, authored }).collect())
+        let commits = rescued::of_repository(of_rescues.as_ref(), &repository)
+            .map_err(|error| error.to_string())?;
+        Ok(commits
+            .into_iter()
+            .map(
+                |RescuedRecord {
+                     id,
+                     patch,
+                     authored,
+                 }| RescuedCommit {
+                    id,
+                    patch,
+                    authored,
+                },
+            )
+            .collect())
     })
 }
 
 /// Records which commits a rescue made, so that they never count as the session's own. Where that fails, the outcome warns of it.
 pub fn remember_rescued(store: &dyn LocalStore, worktree: &Worktree, outcome: &mut RescueOutcome) {
-    let described = worktree.describe_rescued(&outcome.made).map_err(|error| error.to_string());
+    let described = worktree
+        .describe_rescued(&outcome.made)
+        .map_err(|error| error.to_string());
     let kept = described.and_then(|commits| {
-        let records: Vec<_> =
-            commits.into_iter().map(|RescuedCommit { id, patch, authored }| RescuedRecord { id, patch, authored }).collect();
-        rescued::remember(store, &worktree.repository_id(), &worktree.worktree_id(), &records).map_err(|error| error.to_string())
+        let records: Vec<_> = commits
+            .into_iter()
+            .map(
+                |RescuedCommit {
+                     id,
+                     patch,
+                     authored,
+                 }| RescuedRecord {
+                    id,
+                    patch,
+                    authored,
+                },
+            )
+            .collect();
+        rescued::remember(
+            store,
+            &worktree.repository_id(),
+            &worktree.worktree_id(),
+            &records,
+        )
+        .map_err(|error| error.to_string())
     });
     if let Err(why) = kept {
-        let detail =
-            format!("cannot record which commits the rescue made: {why}; without their trailers they will count as the session's own");
-        outcome.warnings.push(Degradation { code: WarningCode::RescueUnrecorded, detail });
+        let detail = format!(
+            "cannot record which commits the rescue made: {why}; without their trailers they will count as the session's own"
+        );
+        outcome.warnings.push(Degradation {
+            code: WarningCode::RescueUnrecorded,
+            detail,
+        });
     }
 }
 
@@ -50,19 +97,33 @@ pub fn settle_beside(input: &JudgementInput, mut verdict: Verdict) -> Verdict {
     if verdict.status() == Status::Complete {
         match worktree.unmerged_work(&input.evidence) {
             Ok(found) => helpers = found.iter().map(helper_words).collect(),
-            Err(error) => verdict.degraded.push(Degradation { code: WarningCode::HelpersUnread, detail: error.to_string() }),
+            Err(error) => verdict.degraded.push(Degradation {
+                code: WarningCode::HelpersUnread,
+                detail: error.to_string(),
+            }),
         }
     }
     // The rest after a rescue is not read again.
     let after_rescue = verdict.changes.is_none() && verdict.reason == Reason::Rescued;
     if after_rescue || verdict.changes.as_ref().is_some_and(Changes::any) {
-        let is_change = |path: &String| verdict.changes.as_ref().is_none_or(|changes| changes.paths.contains(path));
+        let is_change = |path: &String| {
+            verdict
+                .changes
+                .as_ref()
+                .is_none_or(|changes| changes.paths.contains(path))
+        };
         match worktree.unsettled_submodules() {
             Ok(found) => {
-                submodules =
-                    found.iter().filter(|found| is_change(&found.path)).map(|found| submodule_words(worktree.root(), found)).collect()
+                submodules = found
+                    .iter()
+                    .filter(|found| is_change(&found.path))
+                    .map(|found| submodule_words(worktree.root(), found))
+                    .collect()
             }
-            Err(error) => verdict.degraded.push(Degradation { code: WarningCode::SubmodulesUnread, detail: error.to_string() }),
+            Err(error) => verdict.degraded.push(Degradation {
+                code: WarningCode::SubmodulesUnread,
+                detail: error.to_string(),
+            }),
         }
     }
     dispute_beside(verdict, helpers, &submodules)
@@ -71,7 +132,11 @@ pub fn settle_beside(input: &JudgementInput, mut verdict: Verdict) -> Verdict {
 /// Takes the credit from a verdict about another clone than the baseline's: what is in it was not seen to be made since then.
 pub fn settle_clone(input: &JudgementInput, mut verdict: Verdict) -> Verdict {
     let worktree = input.worktree.lock().expect("mutex poisoned");
-    let is_recorded = || Ok::<_, watchdog_git::Error>(input.clone_id == worktree.clone_id()? && worktree.has_its_folder());
+    let is_recorded = || {
+        Ok::<_, watchdog_git::Error>(
+            input.clone_id == worktree.clone_id()? && worktree.has_its_folder(),
+        )
+    };
     if input.clone_id.is_none() || is_recorded().unwrap_or(false) {
         return verdict;
     }
@@ -79,30 +144,61 @@ pub fn settle_clone(input: &JudgementInput, mut verdict: Verdict) -> Verdict {
     if verdict.status() == Status::Complete {
         verdict.reason = Reason::Disputed;
         verdict.evidence = Evidence::None;
-        verdict.message =
-            format!("{detail}, and what is in it completes nothing; begin anew with: {}", input.commands.watchdog("snapshot"));
+        verdict.message = format!(
+            "{detail}, and what is in it completes nothing; begin anew with: {}",
+            input.commands.watchdog("snapshot")
+        );
         verdict.not_a_strike_because = Some(Reason::Disputed.status().as_str());
     }
-    verdict.degraded.push(Degradation { code: WarningCode::AnotherClone, detail: detail.into() });
+    verdict.degraded.push(Degradation {
+        code: WarningCode::AnotherClone,
+        detail: detail.into(),
+    });
     verdict
 }
 
 /// Notes commits that are younger than the recorded end of the session: a person's, or those of a process that left it unseen.
-pub fn note_late_commits(input: &JudgementInput, store: &dyn LocalStore, mut verdict: Verdict) -> Verdict {
-    let (Some(baseline_at), Some(commits)) = (input.record_at, &verdict.commits) else { return verdict };
-    let session = session::of(store, &input.worktree_id, &input.spec).ok().flatten();
-    let ended = session.filter(|session| baseline_at <= session.started_at && session.survivors.is_empty());
-    let Some(ended_at) = ended.and_then(|session| session.ended_at) else { return verdict };
+pub fn note_late_commits(
+    input: &JudgementInput,
+    store: &dyn LocalStore,
+    mut verdict: Verdict,
+) -> Verdict {
+    let (Some(baseline_at), Some(commits)) = (input.record_at, &verdict.commits) else {
+        return verdict;
+    };
+    let session = session::of(store, &input.worktree_id, &input.spec)
+        .ok()
+        .flatten();
+    let ended =
+        session.filter(|session| baseline_at <= session.started_at && session.survivors.is_empty());
+    let Some(ended_at) = ended.and_then(|session| session.ended_at) else {
+        return verdict;
+    };
     let worktree = input.worktree.lock().expect("mutex poisoned");
     // git knows whole seconds.
-    let is_late = |commit: &&Commit| worktree.committed_at(&commit.id).is_ok_and(|at| at > ended_at.as_second() + 1);
-    let late = commits.listed.iter().filter(|commit| commit.origin == CommitOrigin::MadeHere).filter(is_late).count();
+    let is_late = |commit: &&Commit| {
+        worktree
+            .committed_at(&commit.id)
+            .is_ok_and(|at| at > ended_at.as_second() + 1)
+    };
+    let late = commits
+        .listed
+        .iter()
+        .filter(|commit| commit.origin == CommitOrigin::MadeHere)
+        .filter(is_late)
+        .count();
     if late > 0 {
-        let detail = format!("{} made after the session ended at {ended_at:.0}", plural(late as u64, "commit"));
+        let detail = format!(
+            "{} made after the session ended at {ended_at:.0}",
+            plural(late as u64, "commit")
+        );
         if verdict.status() == Status::Complete {
             verdict.message = format!("{}; {detail}", verdict.message);
         }
-        verdict.degraded.push(Degradation { code: WarningCode::CommittedSinceEnd, detail });
+        verdict.degraded.push(Degradation {
+            code: WarningCode::CommittedSinceEnd,
+            detail,
+        });
     }
     verdict
 }
@@ -125,22 +221,39 @@ fn submodule_words(root: &Path, found: &UnsettledSubmodule) -> String {
 }
 
 fn helper_words(helper: &UnmergedWork) -> String {
-    let what = if helper.has_worktree { "worktree" } else { "branch" };
+    let what = if helper.has_worktree {
+        "worktree"
+    } else {
+        "branch"
+    };
     let name = escape_to_one_line(&helper.name);
     if let Some(why) = &helper.unreadable {
         return format!("{what} {name}: cannot look at it: {why}");
     }
     let held = [
         (helper.commits, plural(helper.commits, "unmerged commit")),
-        (helper.uncommitted, plural(helper.uncommitted, "uncommitted change")),
+        (
+            helper.uncommitted,
+            plural(helper.uncommitted, "uncommitted change"),
+        ),
     ];
-    let held: Vec<String> = held.into_iter().filter(|(count, _)| *count > 0).map(|(_, words)| words).collect();
+    let held: Vec<String> = held
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(_, words)| words)
+        .collect();
     format!("{what} {name}: {}", held.join(", "))
 }
 
 /// Keeps the judged head in a ref, where the session made anything and the repository is writable. Nothing depends on it.
 pub fn keep_judged_head(input: &JudgementInput, verdict: &Verdict) {
-    let Some(commits) = verdict.commits.as_ref().filter(|commits| commits.new_commits > 0) else { return };
+    let Some(commits) = verdict
+        .commits
+        .as_ref()
+        .filter(|commits| commits.new_commits > 0)
+    else {
+        return;
+    };
     let Some(head) = &commits.head else { return };
     let worktree = input.worktree.lock().expect("mutex poisoned");
     // A repository that only others may write is judged all the same.

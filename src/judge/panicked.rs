@@ -17,12 +17,22 @@ use crate::wire::verdict_json::Judgement;
 
 /// The verdict on a worktree whose judgement panicked with this payload.
 pub fn verdict_of_panic(panic: &(dyn Any + Send)) -> Verdict {
-    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    let text = panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied());
     if let Some(shortage) = text.and_then(shortage_in) {
         let why = format!("the system has no further {}", shortage.of);
-        return Verdict::unreadable(UnreadableFact { kind: FaultKind::Store, why, hint: Some(shortage.helps.into()) });
+        return Verdict::unreadable(UnreadableFact {
+            kind: FaultKind::Store,
+            why,
+            hint: Some(shortage.helps.into()),
+        });
     }
-    let why = format!("watchdog itself failed here, which is a bug: {}", text.unwrap_or("it left no message"));
+    let why = format!(
+        "watchdog itself failed here, which is a bug: {}",
+        text.unwrap_or("it left no message")
+    );
     Verdict::new(Reason::GitError, why)
 }
 
@@ -35,7 +45,9 @@ pub fn judged_without_room(around: &CommandEnv, why: UnreadableFact) -> Judgemen
         judgement.worktree = open.root().display().to_string();
         judgement.branch = open.worktree.branch();
         let found = recorded(&open.store, &open.worktree_id, None)?;
-        let spec = found.as_ref().map_or_else(|| open.worktree.default_spec(), |found| found.spec.clone());
+        let spec = found
+            .as_ref()
+            .map_or_else(|| open.worktree.default_spec(), |found| found.spec.clone());
         judgement.baseline = found.map(|found| found.point.as_str().to_owned());
         judgement.spec = Some(spec.clone());
         let journal = CommandJournal::new(open.store, &open.worktree_id, &spec);
@@ -43,7 +55,10 @@ pub fn judged_without_room(around: &CommandEnv, why: UnreadableFact) -> Judgemen
         Ok(journal.fault())
     });
     if let Some(why) = written.unwrap_or_else(|unreadable| Some(unreadable.why)) {
-        judgement.verdict.degraded.push(Degradation { code: WarningCode::JournalUnwritable, detail: why });
+        judgement.verdict.degraded.push(Degradation {
+            code: WarningCode::JournalUnwritable,
+            detail: why,
+        });
     }
     judgement
 }
@@ -55,9 +70,15 @@ mod tests {
     #[test]
     fn a_panic_for_want_of_room_is_no_bug() {
         let of = |text: &str| verdict_of_panic(&text.to_owned());
-        let short = of("failed to spawn thread: Os { code: 11, kind: WouldBlock, message: \"Resource temporarily unavailable\" }");
+        let short = of(
+            "failed to spawn thread: Os { code: 11, kind: WouldBlock, message: \"Resource temporarily unavailable\" }",
+        );
         assert_eq!(short.reason, Reason::StoreError);
-        assert!(short.message.contains("thread or process") && short.message.contains("ulimit -u"), "{}", short.message);
+        assert!(
+            short.message.contains("thread or process") && short.message.contains("ulimit -u"),
+            "{}",
+            short.message
+        );
         assert_eq!(of("index out of bounds").reason, Reason::GitError);
     }
 }

@@ -51,17 +51,30 @@ impl PlannerAgent<'_> {
     ///
     /// # Errors
     /// Why there is no plan in the answer, and whether asking again may help.
-    pub fn ask(&self, prompt: &str, attempt: u32, cancel: &CancelFlag) -> Result<Map<String, Value>, PlanError> {
+    pub fn ask(
+        &self,
+        prompt: &str,
+        attempt: u32,
+        cancel: &CancelFlag,
+    ) -> Result<Map<String, Value>, PlanError> {
         if cancel.is_cancelled() {
             return Err(PlanError::Interrupted);
         }
         let timeout = self.timeout.saturating_sub(since(self.begun));
         if timeout.is_zero() {
-            return Err(PlanError::Unavailable { why: "no time was left to ask again".into() });
+            return Err(PlanError::Unavailable {
+                why: "no time was left to ask again".into(),
+            });
         }
         // A rescue does not wait: without a slot the work is committed without a plan.
-        let request = SlotRequest { timeout, patience: Duration::ZERO, cancel };
-        let slot = self.store.as_ref().map_or(Ok(None), |store| self.command_env.slot_source().take(store, request, &|_| ()));
+        let request = SlotRequest {
+            timeout,
+            patience: Duration::ZERO,
+            cancel,
+        };
+        let slot = self.store.as_ref().map_or(Ok(None), |store| {
+            self.command_env.slot_source().take(store, request, &|_| ())
+        });
         let _slot = slot.map_err(|refused| PlanError::Unavailable { why: refused.why })?;
         self.command_env.tell(match attempt {
             1 => "asking the agent how to divide the work into commits",
@@ -81,7 +94,11 @@ impl PlannerAgent<'_> {
             now: now(),
         };
         let mut spent = self.spent.lock().expect("mutex poisoned");
-        let outcome = ask_for_plan(&request, &|program| program.run_cancellable(cancel), &mut spent);
+        let outcome = ask_for_plan(
+            &request,
+            &|program| program.run_cancellable(cancel),
+            &mut spent,
+        );
         drop(spent);
         if cancel.is_cancelled() {
             return Err(PlanError::Interrupted);
@@ -94,7 +111,9 @@ impl PlannerAgent<'_> {
 fn refused(outcome: &ProbeOutcome, own_program: bool) -> PlanError {
     let why = outcome.failure();
     match outcome {
-        ProbeOutcome::Unreadable { .. } | ProbeOutcome::Empty if !own_program => PlanError::Unusable { why },
+        ProbeOutcome::Unreadable { .. } | ProbeOutcome::Empty if !own_program => {
+            PlanError::Unusable { why }
+        }
         ProbeOutcome::Unreadable { .. }
         | ProbeOutcome::Empty
         | ProbeOutcome::Reply(_)

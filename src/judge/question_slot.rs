@@ -68,16 +68,25 @@ impl SlotSource {
         request: SlotRequest<'_>,
         tell: &dyn Fn(&str),
     ) -> Result<Option<QuestionSlot>, QuestionRefusal> {
-        let unreadable =
-            |error: StoreError| QuestionRefusal { why: format!("the cap of parallel questions cannot be read: {error}"), retry_at: None };
+        let unreadable = |error: StoreError| QuestionRefusal {
+            why: format!("the cap of parallel questions cannot be read: {error}"),
+            retry_at: None,
+        };
         let (question, begun, lasts) = (event_id(now()), Instant::now(), request.timeout + MARGIN);
         let mut server = None;
         let mut is_announced = false;
         loop {
-            let Some((scope, _)) = question_cap::in_force(store.as_ref()).map_err(unreadable)? else { return Ok(None) };
-            let cap = match question_cap::take(store.as_ref(), scope, &question, lasts, now()).map_err(unreadable)? {
+            let Some((scope, _)) = question_cap::in_force(store.as_ref()).map_err(unreadable)?
+            else {
+                return Ok(None);
+            };
+            let cap = match question_cap::take(store.as_ref(), scope, &question, lasts, now())
+                .map_err(unreadable)?
+            {
                 SlotOutcome::NoCap => return Ok(None),
-                SlotOutcome::Taken { .. } => return Ok(Some(self.slot(store, scope, "", &question, None))),
+                SlotOutcome::Taken { .. } => {
+                    return Ok(Some(self.slot(store, scope, "", &question, None)));
+                }
                 SlotOutcome::Full(cap) => cap,
             };
             if scope == CapScope::Shared {
@@ -86,7 +95,13 @@ impl SlotSource {
                     Ok(ServerSlot::Given) => {
                         // What is not written down holds nobody here, and the slot is given back all the same.
                         let _ = question_cap::given(store.as_ref(), &question, lasts, begun);
-                        return Ok(Some(self.slot(store, scope, &cap.account, &question, server)));
+                        return Ok(Some(self.slot(
+                            store,
+                            scope,
+                            &cap.account,
+                            &question,
+                            server,
+                        )));
                     }
                     Ok(ServerSlot::NoCap) => return Ok(None),
                     Ok(ServerSlot::Full) => {}
@@ -99,7 +114,14 @@ impl SlotSource {
             if !std::mem::replace(&mut is_announced, true) {
                 tell(&format!("waiting to ask: {}", full(&cap)));
             }
-            wait(if scope == CapScope::Own { POLL } else { SERVER_POLL }, request.cancel);
+            wait(
+                if scope == CapScope::Own {
+                    POLL
+                } else {
+                    SERVER_POLL
+                },
+                request.cancel,
+            );
         }
     }
 
@@ -112,7 +134,14 @@ impl SlotSource {
         server: Option<Box<dyn SlotServer>>,
     ) -> QuestionSlot {
         let (account, question) = (account.to_owned(), question.to_owned());
-        QuestionSlot { source: self.clone(), store: Arc::clone(store), scope, account, question, server }
+        QuestionSlot {
+            source: self.clone(),
+            store: Arc::clone(store),
+            scope,
+            account,
+            question,
+            server,
+        }
     }
 
     fn ask_server(
@@ -130,7 +159,9 @@ impl SlotSource {
     }
 
     fn server(&self, account: &str) -> Result<Box<dyn SlotServer>, String> {
-        let connect = self.connect.ok_or("this watchdog was built without the fleet")?;
+        let connect = self
+            .connect
+            .ok_or("this watchdog was built without the fleet")?;
         connect(&self.state, account)
     }
 }
@@ -138,9 +169,16 @@ impl SlotSource {
 impl Drop for QuestionSlot {
     fn drop(&mut self) {
         // What is not written down, or does not arrive, ends by itself.
-        let Ok(Some(slot)) = question_cap::give_back(self.store.as_ref(), self.scope, &self.question, now()) else { return };
+        let Ok(Some(slot)) =
+            question_cap::give_back(self.store.as_ref(), self.scope, &self.question, now())
+        else {
+            return;
+        };
         if self.scope == CapScope::Shared
-            && let Some(server) = self.server.take().or_else(|| self.source.server(&self.account).ok())
+            && let Some(server) = self
+                .server
+                .take()
+                .or_else(|| self.source.server(&self.account).ok())
         {
             server.give_back(&slot);
         }
@@ -148,13 +186,18 @@ impl Drop for QuestionSlot {
 }
 
 fn refused(why: String) -> QuestionRefusal {
-    QuestionRefusal { why, retry_at: now().checked_add(RETRY).ok() }
+    QuestionRefusal {
+        why,
+        retry_at: now().checked_add(RETRY).ok(),
+    }
 }
 
 fn full(cap: &QuestionCap) -> String {
     let most = plural(cap.most.unwrap_or(0).into(), "question");
     match cap.account.as_str() {
-        "" => format!("this machine puts at most {most} to agents at a time, and as many are under way (watchdog fleet account)"),
+        "" => format!(
+            "this machine puts at most {most} to agents at a time, and as many are under way (watchdog fleet account)"
+        ),
         account => format!(
             "the machines of the account '{account}' put at most {most} to agents at a time, and every slot is taken (watchdog fleet account)"
         ),
@@ -183,6 +226,9 @@ fn wait(length: Duration, cancel: &CancelFlag) {
 impl CommandEnv {
     /// Where slots for questions come from.
     pub fn slot_source(&self) -> SlotSource {
-        SlotSource { state: self.state.clone(), connect: self.connect_slots }
+        SlotSource {
+            state: self.state.clone(),
+            connect: self.connect_slots,
+        }
     }
 }

@@ -30,7 +30,11 @@ pub struct JudgementRecorder {
 impl JudgementRecorder {
     /// Has recorded nothing yet.
     pub fn new() -> Self {
-        JudgementRecorder { begun: Instant::now(), recorded: Mutex::default(), written: Mutex::default() }
+        JudgementRecorder {
+            begun: Instant::now(),
+            recorded: Mutex::default(),
+            written: Mutex::default(),
+        }
     }
 
     /// The event which the machine gets next is a row of its own in the journal.
@@ -43,10 +47,14 @@ impl JudgementRecorder {
         let row = self.written.lock().expect("mutex poisoned").take();
         let mut recorded = self.recorded.lock().expect("mutex poisoned");
         if event == MachineEvent::Start {
-            *recorded = Some(RecordedFacts { record: JudgementRecord::new(machine.setup().clone()), rows: BTreeMap::new() });
+            *recorded = Some(RecordedFacts {
+                record: JudgementRecord::new(machine.setup().clone()),
+                rows: BTreeMap::new(),
+            });
         } else if let Some(recorded) = recorded.as_mut() {
             let after = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-            row.into_iter().for_each(|id| drop(recorded.rows.insert(recorded.record.steps.len(), id)));
+            row.into_iter()
+                .for_each(|id| drop(recorded.rows.insert(recorded.record.steps.len(), id)));
             recorded.record.add(after, event.clone());
         }
         drop(recorded);

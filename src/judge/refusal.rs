@@ -36,9 +36,12 @@ impl Refusal {
     pub fn into_judgement(self, command_env: &CommandEnv, begun: Timestamp) -> Judgement {
         match self {
             Refusal::Judgement(judgement) => *judgement,
-            Refusal::Unreadable(unreadable) => {
-                about(command_env, None, Verdict::unreadable(unreadable.placed(&command_env.commands_here())), begun)
-            }
+            Refusal::Unreadable(unreadable) => about(
+                command_env,
+                None,
+                Verdict::unreadable(unreadable.placed(&command_env.commands_here())),
+                begun,
+            ),
             Refusal::Verdict(verdict) => about(command_env, None, *verdict, begun),
         }
     }
@@ -48,8 +51,15 @@ impl std::fmt::Display for Refusal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Refusal::Unreadable(unreadable) => write!(f, "{unreadable}"),
-            Refusal::Verdict(verdict) => write!(f, "{}: {}", verdict.reason.as_str(), verdict.message),
-            Refusal::Judgement(judgement) => write!(f, "{}: {}", judgement.verdict.reason.as_str(), judgement.verdict.message),
+            Refusal::Verdict(verdict) => {
+                write!(f, "{}: {}", verdict.reason.as_str(), verdict.message)
+            }
+            Refusal::Judgement(judgement) => write!(
+                f,
+                "{}: {}",
+                judgement.verdict.reason.as_str(),
+                judgement.verdict.message
+            ),
         }
     }
 }

@@ -12,7 +12,9 @@ use super::rescue_sightings::{GateSightings, RescueGate};
 use super::session_life::WorktreeLife;
 use crate::clock::now;
 use watchdog_core::config::settings::RescueMode;
-use watchdog_core::decision::commit_gate::{BETWEEN_LOOKS, CommitFacts, CommitHold, RescueCaller, may_commit};
+use watchdog_core::decision::commit_gate::{
+    BETWEEN_LOOKS, CommitFacts, CommitHold, RescueCaller, may_commit,
+};
 use watchdog_core::decision::session_life::{ClockReading, RecordedState, still_for};
 use watchdog_facts::evidence::{HeldRescue, ReadFact, UnreadableFact};
 use watchdog_facts::verdict::{Reason, Status, Verdict};
@@ -66,7 +68,11 @@ impl GatedWorktree<'_> {
         snapshot: &mut dyn FnMut() -> ReadFact<String>,
         still: &dyn Fn() -> ReadFact<Duration>,
     ) -> ReadFact<Option<HeldRescue>> {
-        let RescueFacts { gate, first: (seen_at, first_mark), says_complete } = facts;
+        let RescueFacts {
+            gate,
+            first: (seen_at, first_mark),
+            says_complete,
+        } = facts;
         let known_hold = self.alive(gate)?;
         if let Some(hold) = known_hold {
             return Ok(Some(self.held(&hold)));
@@ -87,7 +93,11 @@ impl GatedWorktree<'_> {
             quiet: self.quiet,
             between_looks: seen_at.elapsed(),
             looks_equal,
-            still_for: if needs_stillness { still()? } else { Duration::ZERO },
+            still_for: if needs_stillness {
+                still()?
+            } else {
+                Duration::ZERO
+            },
             says_complete,
             sets_mode: self.sets_mode,
         };
@@ -104,11 +114,20 @@ impl GatedWorktree<'_> {
 
     fn read_life(&self) -> Result<WorktreeLife, UnreadableFact> {
         self.command_env.agents.refresh();
-        Ok(WorktreeLife::read(self.command_env, self.store, (self.worktree_id, self.root), self.quiet)?)
+        Ok(WorktreeLife::read(
+            self.command_env,
+            self.store,
+            (self.worktree_id, self.root),
+            self.quiet,
+        )?)
     }
 
     /// Waits for a git that works; returns the age of the lock that stays, if any is young.
-    fn wait_for_lock(&self, cancel: &CancelFlag, youngest_lock: &dyn Fn() -> Option<(std::path::PathBuf, Duration)>) -> Option<Duration> {
+    fn wait_for_lock(
+        &self,
+        cancel: &CancelFlag,
+        youngest_lock: &dyn Fn() -> Option<(std::path::PathBuf, Duration)>,
+    ) -> Option<Duration> {
         let until = Instant::now() + self.timeout;
         let mut is_said = false;
         loop {
@@ -117,15 +136,23 @@ impl GatedWorktree<'_> {
                 return Some(age);
             }
             if !std::mem::replace(&mut is_said, true) {
-                self.command_env.tell(&format!("waiting for git to finish with {}", path.display()));
+                self.command_env.tell(&format!(
+                    "waiting for git to finish with {}",
+                    path.display()
+                ));
             }
             std::thread::sleep(TICK);
         }
     }
 
     fn held(&self, hold: &CommitHold) -> HeldRescue {
-        let retry_at = hold.retry_after(self.quiet).and_then(|after| now().checked_add(after).ok());
-        HeldRescue { why: hold.in_words(self.quiet), retry_at }
+        let retry_at = hold
+            .retry_after(self.quiet)
+            .and_then(|after| now().checked_add(after).ok());
+        HeldRescue {
+            why: hold.in_words(self.quiet),
+            retry_at,
+        }
     }
 }
 
@@ -133,7 +160,10 @@ impl GatedWorktree<'_> {
 ///
 /// # Errors
 /// When the index cannot be read.
-pub fn work_mark(worktree: &Worktree, snapshot: Option<&Snapshot>) -> Result<String, watchdog_git::Error> {
+pub fn work_mark(
+    worktree: &Worktree,
+    snapshot: Option<&Snapshot>,
+) -> Result<String, watchdog_git::Error> {
     let tree = snapshot.map_or("", |snapshot| snapshot.tree.as_str());
     Ok(format!("{tree} {}", worktree.index_state()?))
 }
@@ -174,7 +204,9 @@ impl ActionExecutor {
 
     /// Decides whether the rescue may commit now; `Some` holds why not.
     pub(super) fn hold_rescue(&self, cancel: &CancelFlag) -> ReadFact<Option<HeldRescue>> {
-        let Some(store) = &self.store else { return Ok(None) };
+        let Some(store) = &self.store else {
+            return Ok(None);
+        };
         let settings = &self.input.settings.rescue;
         let gated = GatedWorktree {
             command_env: &self.command_env,
@@ -198,11 +230,29 @@ impl ActionExecutor {
             None => (Instant::now(), snapshot()?),
         };
         let still = || {
-            let (state, changed) = (self.work_state(&self.mark_of_snapshot()?), self.newest_change());
-            Ok(still_for(&read_clocks(), &state, self.gate.recorded.as_ref(), changed))
+            let (state, changed) = (
+                self.work_state(&self.mark_of_snapshot()?),
+                self.newest_change(),
+            );
+            Ok(still_for(
+                &read_clocks(),
+                &state,
+                self.gate.recorded.as_ref(),
+                changed,
+            ))
         };
-        let facts = RescueFacts { gate: &self.gate, first, says_complete };
-        gated.hold_rescue(facts, cancel, &|| self.worktree(Worktree::youngest_lock), &mut snapshot, &still)
+        let facts = RescueFacts {
+            gate: &self.gate,
+            first,
+            says_complete,
+        };
+        gated.hold_rescue(
+            facts,
+            cancel,
+            &|| self.worktree(Worktree::youngest_lock),
+            &mut snapshot,
+            &still,
+        )
     }
 
     /// The mark of the work in the last snapshot.
@@ -219,7 +269,11 @@ impl ActionExecutor {
     fn read_state(&self) -> ReadFact<String> {
         if self.input.settings.rescue.mode == RescueMode::Off {
             let changes = self.worktree(Worktree::changes)?;
-            return Ok(self.work_state(&format!("{:016x} {}", changes.fingerprint, self.worktree(Worktree::index_state)?)));
+            return Ok(self.work_state(&format!(
+                "{:016x} {}",
+                changes.fingerprint,
+                self.worktree(Worktree::index_state)?
+            )));
         }
         self.snapshot("before the work is compared with an earlier look")?;
         Ok(self.work_state(&self.mark_of_snapshot()?))
@@ -227,38 +281,84 @@ impl ActionExecutor {
 
     /// The state of the work with the agent's transcripts.
     fn work_state(&self, mark: &str) -> String {
-        let mut files: Vec<_> = self.transcript_files().iter().map(|file| (file.session_id.clone(), file.size, file.modified)).collect();
+        let mut files: Vec<_> = self
+            .transcript_files()
+            .iter()
+            .map(|file| (file.session_id.clone(), file.size, file.modified))
+            .collect();
         files.sort();
         let text = format!("{mark} {files:?}");
-        Sha256::digest(text.as_bytes())[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+        Sha256::digest(text.as_bytes())[..16]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect()
     }
 
     /// The newest change of everything that the state is made of; `None` where it cannot be read.
     fn newest_change(&self) -> Option<Timestamp> {
         let (_, paths) = self.worktree(Worktree::changes_with_paths).ok()?;
-        let written = self.transcript_files().into_iter().map(|file| file.modified);
-        let newest = self.worktree(|worktree| worktree.newest_change(&paths)).into_iter().chain(written).max()?;
+        let written = self
+            .transcript_files()
+            .into_iter()
+            .map(|file| file.modified);
+        let newest = self
+            .worktree(|worktree| worktree.newest_change(&paths))
+            .into_iter()
+            .chain(written)
+            .max()?;
         Timestamp::try_from(newest).ok()
     }
 
     /// Records the state of work whose session may still live, for the next look; forgets it once the work is complete.
-    pub fn record_state(&self, store: &dyn LocalStore, verdict: &Verdict) -> Result<(), StoreError> {
+    pub fn record_state(
+        &self,
+        store: &dyn LocalStore,
+        verdict: &Verdict,
+    ) -> Result<(), StoreError> {
         let (worktree, spec) = (&self.input.worktree_id, &self.input.spec);
-        let Some(baseline_at) = self.input.recorded_at else { return Ok(()) };
-        if self.gate.caller != RescueCaller::Recurring || self.gate.ended || self.input.overrides.no_probe {
+        let Some(baseline_at) = self.input.recorded_at else {
+            return Ok(());
+        };
+        if self.gate.caller != RescueCaller::Recurring
+            || self.gate.ended
+            || self.input.overrides.no_probe
+        {
             return Ok(());
         }
         if verdict.status() == Status::Complete {
-            return if self.gate.recorded.is_some() { still_work::forget(store, worktree, spec) } else { Ok(()) };
+            return if self.gate.recorded.is_some() {
+                still_work::forget(store, worktree, spec)
+            } else {
+                Ok(())
+            };
         }
-        let was_judged = self.has_read_changes() && verdict.status() != Status::Error && verdict.reason != Reason::Interrupted;
+        let was_judged = self.has_read_changes()
+            && verdict.status() != Status::Error
+            && verdict.reason != Reason::Interrupted;
         // One that cannot be read is a first look again.
-        let Some(state) = was_judged.then(|| self.read_state().ok()).flatten() else { return Ok(()) };
+        let Some(state) = was_judged.then(|| self.read_state().ok()).flatten() else {
+            return Ok(());
+        };
         let recorded = match &self.gate.recorded {
             Some(recorded) if recorded.state == state && !recorded.moved => return Ok(()),
-            Some(recorded) if recorded.state == state => RecordedState { moved: self.gate.has_moved, ..recorded.clone() },
-            _ => RecordedState { state, seen: read_clocks(), moved: self.gate.has_moved },
+            Some(recorded) if recorded.state == state => RecordedState {
+                moved: self.gate.has_moved,
+                ..recorded.clone()
+            },
+            _ => RecordedState {
+                state,
+                seen: read_clocks(),
+                moved: self.gate.has_moved,
+            },
         };
-        still_work::record(store, worktree, spec, &StillWork { baseline_at, recorded })
+        still_work::record(
+            store,
+            worktree,
+            spec,
+            &StillWork {
+                baseline_at,
+                recorded,
+            },
+        )
     }
 }

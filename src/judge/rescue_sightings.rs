@@ -23,7 +23,13 @@ pub struct RescueGate {
 
 impl Default for RescueGate {
     fn default() -> Self {
-        RescueGate { caller: RescueCaller::Typed, ended: false, from_inside: false, recorded: None, has_moved: false }
+        RescueGate {
+            caller: RescueCaller::Typed,
+            ended: false,
+            from_inside: false,
+            recorded: None,
+            has_moved: false,
+        }
     }
 }
 

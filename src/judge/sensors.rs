@@ -11,7 +11,11 @@ use super::executor::ActionExecutor;
 use super::judgement_input::JudgementInput;
 
 /// Why the work has to halt, and the sensors that gave no answer. Uncommitted work is in a snapshot before their programs run.
-pub fn read_halt(input: &JudgementInput, executor: &ActionExecutor, session: &SessionContext) -> (Option<StopReason>, Vec<Degradation>) {
+pub fn read_halt(
+    input: &JudgementInput,
+    executor: &ActionExecutor,
+    session: &SessionContext,
+) -> (Option<StopReason>, Vec<Degradation>) {
     let limits = &input.settings.limits;
     if limits.sensors.is_empty() {
         return (None, Vec::new());
@@ -20,9 +24,24 @@ pub fn read_halt(input: &JudgementInput, executor: &ActionExecutor, session: &Se
         && !input.overrides.no_rescue
         && let Err(unread) = executor.snapshot("before the sensors")
     {
-        return (None, vec![Degradation { code: WarningCode::SnapshotFailed, detail: format!("no sensor was run: {}", unread.why) }]);
+        return (
+            None,
+            vec![Degradation {
+                code: WarningCode::SnapshotFailed,
+                detail: format!("no sensor was run: {}", unread.why),
+            }],
+        );
     }
-    let root = input.worktree.lock().expect("mutex poisoned").root().to_owned();
+    let root = input
+        .worktree
+        .lock()
+        .expect("mutex poisoned")
+        .root()
+        .to_owned();
     let never = CancelFlag::new();
-    read_sensors(limits, &SystemCapabilities::new(input, &root, &never), session)
+    read_sensors(
+        limits,
+        &SystemCapabilities::new(input, &root, &never),
+        session,
+    )
 }

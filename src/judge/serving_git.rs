@@ -28,7 +28,10 @@ struct GitProcessRunner;
 
 impl GitRunner for GitProcessRunner {
     fn run(&self, folder: &Path, args: &[&str], stdin: &[u8]) -> Result<GitProcessOutput, String> {
-        let mut env: BTreeMap<OsString, Option<OsString>> = foreign_git_variables().into_iter().map(|name| (name, None)).collect();
+        let mut env: BTreeMap<OsString, Option<OsString>> = foreign_git_variables()
+            .into_iter()
+            .map(|name| (name, None))
+            .collect();
         for (name, value) in [
             ("GIT_TERMINAL_PROMPT", "0"),
             ("GIT_NO_REPLACE_OBJECTS", "1"),
@@ -42,7 +45,11 @@ impl GitRunner for GitProcessRunner {
             env.insert(name.into(), Some(value.into()));
         }
         let program = ProgramRun {
-            argv: [OsStr::new("git")].into_iter().chain(args.iter().map(OsStr::new)).map(OsString::from).collect(),
+            argv: [OsStr::new("git")]
+                .into_iter()
+                .chain(args.iter().map(OsStr::new))
+                .map(OsString::from)
+                .collect(),
             cwd: folder.to_owned(),
             env,
             stdin: stdin.to_vec(),
@@ -62,6 +69,10 @@ impl GitRunner for GitProcessRunner {
             ProcessExit::Code(code) => Some(code),
             ProcessExit::Signal(_) => None,
         };
-        Ok(GitProcessOutput { code, stdout: finished.stdout.bytes, stderr: String::from_utf8_lossy(&finished.stderr.bytes).into_owned() })
+        Ok(GitProcessOutput {
+            code,
+            stdout: finished.stdout.bytes,
+            stderr: String::from_utf8_lossy(&finished.stderr.bytes).into_owned(),
+        })
     }
 }

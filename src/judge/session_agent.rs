@@ -14,7 +14,12 @@ use crate::agent::probe::ProbeSubject;
 
 /// The recorded agent of the last session of a spec, by the name or path of its preset. `None` where that is unknown, and where the
 /// session began before the baseline: then it was about other work. Records that cannot be read are reported by the functions that write.
-pub fn session_agent(store: &dyn LocalStore, worktree_id: &str, spec: &str, baseline_at: Option<Timestamp>) -> Option<String> {
+pub fn session_agent(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+    spec: &str,
+    baseline_at: Option<Timestamp>,
+) -> Option<String> {
     let at = baseline_at?;
     session::of(store, worktree_id, spec).ok()??.agent_since(at)
 }
@@ -30,18 +35,38 @@ pub struct SightedAgent {
 
 impl SightedAgent {
     /// The recorded one, by the rules of [`session_agent`].
-    pub fn recorded(store: &dyn LocalStore, worktree_id: &str, spec: &str, baseline_at: Option<Timestamp>) -> Self {
-        let record = baseline_at.and_then(|at| session::of(store, worktree_id, spec).ok()?.filter(|record| at <= record.started_at));
-        record.map_or_else(SightedAgent::default, |record| SightedAgent { agent: record.agent, source: record.agent_source })
+    pub fn recorded(
+        store: &dyn LocalStore,
+        worktree_id: &str,
+        spec: &str,
+        baseline_at: Option<Timestamp>,
+    ) -> Self {
+        let record = baseline_at.and_then(|at| {
+            session::of(store, worktree_id, spec)
+                .ok()?
+                .filter(|record| at <= record.started_at)
+        });
+        record.map_or_else(SightedAgent::default, |record| SightedAgent {
+            agent: record.agent,
+            source: record.agent_source,
+        })
     }
 
     /// Why its word proves nothing; `None` where a person named this agent, in the session's command line or as the `configured` one.
     pub fn doubt(&self, configured: Option<&AgentSettings>) -> Option<String> {
         let doubt = self.source?.doubt()?;
         let is_named = configured.is_some_and(|settings| {
-            settings.probe.is_some() || self.agent.as_deref().is_none_or(|agent| agent == settings.preset.as_str())
+            settings.probe.is_some()
+                || self
+                    .agent
+                    .as_deref()
+                    .is_none_or(|agent| agent == settings.preset.as_str())
         });
-        (!is_named).then(|| format!("{doubt}; name it with agent.preset in completion.json, or start it by its own name"))
+        (!is_named).then(|| {
+            format!(
+                "{doubt}; name it with agent.preset in completion.json, or start it by its own name"
+            )
+        })
     }
 }
 
@@ -55,8 +80,13 @@ impl CommandEnv {
         (root, agent): (&Path, &AgentSettings),
         id: Option<&str>,
     ) -> ProbeSubject {
-        let Some(id) = id else { return ProbeSubject::default() };
-        let transcript = self.transcripts_of(root, agent).and_then(|source| source.session(root, id)).map(|found| found.path);
+        let Some(id) = id else {
+            return ProbeSubject::default();
+        };
+        let transcript = self
+            .transcripts_of(root, agent)
+            .and_then(|source| source.session(root, id))
+            .map(|found| found.path);
         let tokens = store.and_then(|store| earlier_tokens(store, worktree_id).remove(id));
         ProbeSubject { transcript, tokens }
     }
@@ -73,9 +103,20 @@ mod tests {
 
     #[test]
     fn the_agent_that_ran_the_session_is_asked_and_a_configured_program_answers_for_each() {
-        let claude = AgentSettings { preset: PresetName::CLAUDE, model: Some("sonnet".into()), probe: None };
-        let codex = AgentSettings { preset: PresetName::CODEX, model: Some("o".into()), probe: None };
-        let own = AgentSettings { probe: Some(vec!["ask".into()]), ..claude.clone() };
+        let claude = AgentSettings {
+            preset: PresetName::CLAUDE,
+            model: Some("sonnet".into()),
+            probe: None,
+        };
+        let codex = AgentSettings {
+            preset: PresetName::CODEX,
+            model: Some("o".into()),
+            probe: None,
+        };
+        let own = AgentSettings {
+            probe: Some(vec!["ask".into()]),
+            ..claude.clone()
+        };
         for (configured, ran, preset, model) in [
             (&claude, None, "claude", Some("sonnet")),
             (&claude, Some("claude"), "claude", Some("sonnet")),
@@ -87,30 +128,66 @@ mod tests {
             (&own, Some("codex"), "claude", Some("sonnet")),
         ] {
             let asked = settings_for(configured, ran);
-            assert_eq!((asked.preset.as_str(), asked.model.as_deref()), (preset, model), "{configured:?} {ran:?}");
+            assert_eq!(
+                (asked.preset.as_str(), asked.model.as_deref()),
+                (preset, model),
+                "{configured:?} {ran:?}"
+            );
             assert_eq!(asked.probe, configured.probe);
         }
     }
 
     #[test]
     fn the_word_of_an_agent_that_no_person_named_is_doubted() {
-        let configured = |preset: PresetName| AgentSettings { preset, model: None, probe: None };
-        let own = AgentSettings { probe: Some(vec!["ask".into()]), ..configured(PresetName::CLAUDE) };
-        let (claude, codex) = (configured(PresetName::CLAUDE), configured(PresetName::CODEX));
+        let configured = |preset: PresetName| AgentSettings {
+            preset,
+            model: None,
+            probe: None,
+        };
+        let own = AgentSettings {
+            probe: Some(vec!["ask".into()]),
+            ..configured(PresetName::CLAUDE)
+        };
+        let (claude, codex) = (
+            configured(PresetName::CLAUDE),
+            configured(PresetName::CODEX),
+        );
         for (agent, source, settings, doubted) in [
             (Some("codex"), Some(AgentSource::Named), None, false),
             (Some("codex"), None, None, false),
             (None, None, None, false),
             (Some("codex"), Some(AgentSource::Processes), None, true),
-            (Some("codex"), Some(AgentSource::Processes), Some(&claude), true),
-            (Some("codex"), Some(AgentSource::Processes), Some(&codex), false),
-            (Some("codex"), Some(AgentSource::Output), Some(&codex), false),
+            (
+                Some("codex"),
+                Some(AgentSource::Processes),
+                Some(&claude),
+                true,
+            ),
+            (
+                Some("codex"),
+                Some(AgentSource::Processes),
+                Some(&codex),
+                false,
+            ),
+            (
+                Some("codex"),
+                Some(AgentSource::Output),
+                Some(&codex),
+                false,
+            ),
             (Some("codex"), Some(AgentSource::Output), Some(&own), false),
             (None, Some(AgentSource::Output), None, true),
             (None, Some(AgentSource::Output), Some(&claude), false),
         ] {
-            let sighted = SightedAgent { agent: agent.map(str::to_owned), source };
-            assert_eq!(sighted.doubt(settings).is_some(), doubted, "{sighted:?} {settings:?}");
+            let sighted = SightedAgent {
+                agent: agent.map(str::to_owned),
+                source,
+            };
+            assert_eq!(
+                sighted.doubt(settings).is_some(),
+                doubted,
+                "{sighted:?} {settings:?}"
+            );
         }
     }
 }

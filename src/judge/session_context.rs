@@ -17,7 +17,12 @@ use super::judgement_input::JudgementInput;
 
 /// Summarizes the transcript of a session of Claude Code: the session with this id, or the latest in this folder, unless that one was last
 /// written before `since`. `None` where there is no such transcript, or it cannot be read.
-pub fn session_summary(root: &Path, home: &ClaudeHome, session_id: Option<&str>, since: Option<Timestamp>) -> Option<SessionSummary> {
+pub fn session_summary(
+    root: &Path,
+    home: &ClaudeHome,
+    session_id: Option<&str>,
+    since: Option<Timestamp>,
+) -> Option<SessionSummary> {
     let found = match session_id {
         Some(id) => transcript::session(root, home, id)?,
         None => {
@@ -48,24 +53,46 @@ pub(super) fn load_session_context(
         context = joined(context, summary.context());
     }
     context.spec.get_or_insert_with(|| input.spec.clone());
-    context.baseline.get_or_insert_with(|| input.baseline.as_str().to_owned());
+    context
+        .baseline
+        .get_or_insert_with(|| input.baseline.as_str().to_owned());
     context
 }
 
-fn by_transcript(input: &JudgementInput, store: &dyn LocalStore, home: &ClaudeHome) -> Option<SessionSummary> {
-    let root = input.worktree.lock().expect("mutex poisoned").root().to_owned();
-    let recorded = session::of(store, &input.worktree_id, &input.spec).ok().flatten();
+fn by_transcript(
+    input: &JudgementInput,
+    store: &dyn LocalStore,
+    home: &ClaudeHome,
+) -> Option<SessionSummary> {
+    let root = input
+        .worktree
+        .lock()
+        .expect("mutex poisoned")
+        .root()
+        .to_owned();
+    let recorded = session::of(store, &input.worktree_id, &input.spec)
+        .ok()
+        .flatten();
     // One that began before the baseline is about other work.
-    let recorded = recorded.filter(|session| input.recorded_at.is_none_or(|at| at <= session.started_at));
+    let recorded =
+        recorded.filter(|session| input.recorded_at.is_none_or(|at| at <= session.started_at));
     match recorded.and_then(|session| session.session_id) {
         Some(id) => session_summary(&root, home, Some(&id), None),
         // Without a baseline's time the transcript of this work is unknown.
         None => {
             let at = input.recorded_at?;
-            let whom =
-                ProbeTarget::of(store, (&input.worktree_id, &input.spec), (&root, home.transcripts().as_ref()), None, Some(at)).ok()?;
+            let whom = ProbeTarget::of(
+                store,
+                (&input.worktree_id, &input.spec),
+                (&root, home.transcripts().as_ref()),
+                None,
+                Some(at),
+            )
+            .ok()?;
             let grown = whom.has_grown != Some(false);
-            whom.expected.filter(|_| grown).and_then(|id| session_summary(&root, home, Some(&id), None))
+            whom.expected
+                .filter(|_| grown)
+                .and_then(|id| session_summary(&root, home, Some(&id), None))
         }
     }
 }
@@ -102,44 +129,78 @@ mod tests {
     #[test]
     fn the_latest_transcript_counts_only_if_it_was_written_since() {
         let scratch = tempfile::tempdir().expect("a scratch folder");
-        let root = fs::canonicalize(scratch.path()).expect("it exists").join("work");
+        let root = fs::canonicalize(scratch.path())
+            .expect("it exists")
+            .join("work");
         fs::create_dir(&root).expect("a folder can be made");
-        let slug: String = root.to_str().expect("UTF-8").chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+        let slug: String = root
+            .to_str()
+            .expect("UTF-8")
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+            .collect();
         let folder = scratch.path().join("claude/projects").join(slug);
         fs::create_dir_all(&folder).expect("a folder can be made");
         let path = folder.join(format!("{ID}.jsonl"));
-        let line =
-            r#"{"type":"assistant","sessionId":"S","message":{"id":"m","model":"m","content":[{"type":"text","text":"All done."}]}}"#;
+        let line = r#"{"type":"assistant","sessionId":"S","message":{"id":"m","model":"m","content":[{"type":"text","text":"All done."}]}}"#;
         fs::write(&path, line.replace('S', ID)).expect("a file can be written");
-        let home = ClaudeHome { config_dir: Some(scratch.path().join("claude").into()), home: None };
+        let home = ClaudeHome {
+            config_dir: Some(scratch.path().join("claude").into()),
+            home: None,
+        };
         let output = |id: Option<&str>, since: Option<SystemTime>| {
-            session_summary(&root, &home, id, since.map(|since| Timestamp::try_from(since).expect("an instant")))
-                .and_then(|context| context.output)
+            session_summary(
+                &root,
+                &home,
+                id,
+                since.map(|since| Timestamp::try_from(since).expect("an instant")),
+            )
+            .and_then(|context| context.output)
         };
         let now = SystemTime::now();
         let (before, after) = (now - Duration::from_secs(60), now + Duration::from_secs(60));
         assert_eq!(output(None, None).as_deref(), Some("All done."));
         assert_eq!(output(None, Some(before)).as_deref(), Some("All done."));
         assert_eq!(output(None, Some(after)), None);
-        assert_eq!(output(Some(ID), Some(after)).as_deref(), Some("All done."), "its id says that it is the one");
-        assert_eq!(output(Some("0a0a0a0a-0000-4000-8000-000000000002"), None), None);
+        assert_eq!(
+            output(Some(ID), Some(after)).as_deref(),
+            Some("All done."),
+            "its id says that it is the one"
+        );
+        assert_eq!(
+            output(Some("0a0a0a0a-0000-4000-8000-000000000002"), None),
+            None
+        );
     }
 
     #[test]
     fn what_was_seen_is_not_overwritten_by_the_transcript() {
         let seen = SessionContext {
             output: Some("the end".into()),
-            usage: SessionUsage { wall_seconds: Some(3.0), ..SessionUsage::default() },
+            usage: SessionUsage {
+                wall_seconds: Some(3.0),
+                ..SessionUsage::default()
+            },
             ..SessionContext::default()
         };
         let transcript = SessionContext {
             output: Some("other".into()),
             prompt: Some("do it".into()),
-            usage: SessionUsage { turns: Some(2), wall_seconds: Some(9.0), ..SessionUsage::default() },
+            usage: SessionUsage {
+                turns: Some(2),
+                wall_seconds: Some(9.0),
+                ..SessionUsage::default()
+            },
             ..SessionContext::default()
         };
         let joined = joined(seen, transcript);
-        assert_eq!((joined.output.as_deref(), joined.prompt.as_deref()), (Some("the end"), Some("do it")));
-        assert_eq!((joined.usage.turns, joined.usage.wall_seconds), (Some(2), Some(3.0)));
+        assert_eq!(
+            (joined.output.as_deref(), joined.prompt.as_deref()),
+            (Some("the end"), Some("do it"))
+        );
+        assert_eq!(
+            (joined.usage.turns, joined.usage.wall_seconds),
+            (Some(2), Some(3.0))
+        );
     }
 }

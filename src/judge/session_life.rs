@@ -43,7 +43,10 @@ pub struct WorktreeLife {
 
 /// A session that lives.
 enum LivingSession {
-    Recorded { spec: String, record: Box<SessionRecord> },
+    Recorded {
+        spec: String,
+        record: Box<SessionRecord>,
+    },
     Agent(AgentInside),
 }
 
@@ -65,9 +68,18 @@ impl WorktreeLife {
                 continue;
             }
             // A hook may name a shell or a test runner, which is no session itself.
-            from_inside |= record.log.is_some() && record.pid.is_some_and(|pid| ProcessAncestry::of_this_process().is_inside(pid, true));
+            from_inside |= record.log.is_some()
+                && record
+                    .pid
+                    .is_some_and(|pid| ProcessAncestry::of_this_process().is_inside(pid, true));
             let turn = turn_of_record(command_env, root, &record);
-            living.push((LivingSession::Recorded { spec, record: Box::new(record) }, turn));
+            living.push((
+                LivingSession::Recorded {
+                    spec,
+                    record: Box::new(record),
+                },
+                turn,
+            ));
         }
         let is_recorded = |pid: u32, living: &[(LivingSession, SessionTurn)]| {
             living.iter().any(|(session, _)| matches!(session, LivingSession::Recorded { record, .. } if record.pid == Some(pid)))
@@ -80,13 +92,26 @@ impl WorktreeLife {
             }
         }
         let turns: Vec<SessionTurn> = living.iter().map(|(_, turn)| *turn).collect();
-        let Some(at) = deciding_turn(&turns) else { return Ok(WorktreeLife { from_inside, ..WorktreeLife::default() }) };
+        let Some(at) = deciding_turn(&turns) else {
+            return Ok(WorktreeLife {
+                from_inside,
+                ..WorktreeLife::default()
+            });
+        };
         let (session, turn) = living.swap_remove(at);
-        Ok(WorktreeLife { from_inside, ..describe(command_env, root, session, turn) })
+        Ok(WorktreeLife {
+            from_inside,
+            ..describe(command_env, root, session, turn)
+        })
     }
 }
 
-fn describe(command_env: &CommandEnv, root: &Path, session: LivingSession, turn: SessionTurn) -> WorktreeLife {
+fn describe(
+    command_env: &CommandEnv,
+    root: &Path,
+    session: LivingSession,
+    turn: SessionTurn,
+) -> WorktreeLife {
     let (name, busy, mut judged) = match session {
         LivingSession::Recorded { spec, record } => {
             let name = match record.pid {
@@ -98,24 +123,49 @@ fn describe(command_env: &CommandEnv, root: &Path, session: LivingSession, turn:
         }
         LivingSession::Agent(AgentInside { agent, pid, .. }) => {
             let name = format!("{agent} (process {pid})");
-            let judged = JudgedSession { id: None, agent: Some(agent), known_by: "process", idle_seconds: None, ended: None };
-            (name.clone(), format!("{name} works in this worktree"), judged)
+            let judged = JudgedSession {
+                id: None,
+                agent: Some(agent),
+                known_by: "process",
+                idle_seconds: None,
+                ended: None,
+            };
+            (
+                name.clone(),
+                format!("{name} works in this worktree"),
+                judged,
+            )
         }
     };
     let life = match turn {
         SessionTurn::Busy => SessionLife::Busy { words: busy },
         SessionTurn::Over { since: ended } => {
             judged.idle_seconds = Some(since(ended).as_secs());
-            SessionLife::Idle { words: format!("{name} is idle since {}", time_of_day(ended)) }
+            SessionLife::Idle {
+                words: format!("{name} is idle since {}", time_of_day(ended)),
+            }
         }
     };
-    WorktreeLife { life, alive: Some(LiveSession { name, turn }), session: Some(judged), from_inside: false }
+    WorktreeLife {
+        life,
+        alive: Some(LiveSession { name, turn }),
+        session: Some(judged),
+        from_inside: false,
+    }
 }
 
 /// The hour and minute here, with the day where that is another one.
 fn time_of_day(at: Timestamp) -> String {
-    let (at, today) = (at.to_zoned(TimeZone::system()), now().to_zoned(TimeZone::system()));
-    at.strftime(if at.date() == today.date() { "%H:%M" } else { "%Y-%m-%d %H:%M" }).to_string()
+    let (at, today) = (
+        at.to_zoned(TimeZone::system()),
+        now().to_zoned(TimeZone::system()),
+    );
+    at.strftime(if at.date() == today.date() {
+        "%H:%M"
+    } else {
+        "%Y-%m-%d %H:%M"
+    })
+    .to_string()
 }
 
 fn lives(command_env: &CommandEnv, root: &Path, record: &SessionRecord, quiet: Duration) -> bool {
@@ -125,7 +175,9 @@ fn lives(command_env: &CommandEnv, root: &Path, record: &SessionRecord, quiet: D
         None if record.session_id.is_none() => false,
         None => {
             let transcript = transcript_of_record(command_env, root, record);
-            let written = transcript.and_then(|found| Timestamp::try_from(found.modified).ok()).unwrap_or(record.started_at);
+            let written = transcript
+                .and_then(|found| Timestamp::try_from(found.modified).ok())
+                .unwrap_or(record.started_at);
             since(written) < quiet
         }
     }
@@ -133,13 +185,22 @@ fn lives(command_env: &CommandEnv, root: &Path, record: &SessionRecord, quiet: D
 
 /// A session that watchdog runs has its output for that; of any other the transcript tells.
 fn turn_of_record(command_env: &CommandEnv, root: &Path, record: &SessionRecord) -> SessionTurn {
-    let transcript = if record.log.is_none() { transcript_of_record(command_env, root, record) } else { None };
+    let transcript = if record.log.is_none() {
+        transcript_of_record(command_env, root, record)
+    } else {
+        None
+    };
     transcript.map_or(SessionTurn::Busy, |transcript| read_turn(&transcript.path))
 }
 
-fn transcript_of_record(command_env: &CommandEnv, root: &Path, record: &SessionRecord) -> Option<TranscriptFile> {
+fn transcript_of_record(
+    command_env: &CommandEnv,
+    root: &Path,
+    record: &SessionRecord,
+) -> Option<TranscriptFile> {
     let source = transcripts(command_env, root, record.agent.as_deref().unwrap_or(CLAUDE))?;
-    let begun_before = |found: &TranscriptFile| found.modified < SystemTime::from(record.started_at);
+    let begun_before =
+        |found: &TranscriptFile| found.modified < SystemTime::from(record.started_at);
     match &record.session_id {
         Some(id) => source.session(root, id),
         None => source.latest(root).filter(|found| !begun_before(found)),
@@ -148,11 +209,16 @@ fn transcript_of_record(command_env: &CommandEnv, root: &Path, record: &SessionR
 
 fn turn_of_agent(command_env: &CommandEnv, agent: &AgentInside) -> SessionTurn {
     let source = transcripts(command_env, &agent.folder, &agent.agent);
-    source.and_then(|source| source.latest(&agent.folder)).map_or(SessionTurn::Busy, |transcript| read_turn(&transcript.path))
+    source
+        .and_then(|source| source.latest(&agent.folder))
+        .map_or(SessionTurn::Busy, |transcript| read_turn(&transcript.path))
 }
 
 fn transcripts(command_env: &CommandEnv, root: &Path, agent: &str) -> Option<TranscriptSource> {
-    let preset = command_env.find_preset(root, &PresetName::parse(agent)?).ok()?.preset;
+    let preset = command_env
+        .find_preset(root, &PresetName::parse(agent)?)
+        .ok()?
+        .preset;
     TranscriptSource::of(&preset, &command_env.claude_home)
 }
 
@@ -176,22 +242,43 @@ pub fn settle(
     let from_inside = input.overrides.from_inside;
     let may_move = caller == RescueCaller::Recurring && !ended && !input.overrides.no_probe;
     let recorded = match input.recorded_at.filter(|_| may_move) {
-        Some(baseline_at) => still_work::since(store, &input.worktree_id, &input.spec, baseline_at)?,
+        Some(baseline_at) => {
+            still_work::since(store, &input.worktree_id, &input.spec, baseline_at)?
+        }
         None => None,
     };
-    let gate = RescueGate { caller, ended, from_inside, recorded, has_moved: false };
+    let gate = RescueGate {
+        caller,
+        ended,
+        from_inside,
+        recorded,
+        has_moved: false,
+    };
     if ran_a_session || from_inside {
         return Ok((executor.with_gate(gate), WorktreeLife::default()));
     }
-    let mut life = WorktreeLife::read(command_env, store, (&input.worktree_id, &executor.root), input.settings.rescue.quiet)?;
+    let mut life = WorktreeLife::read(
+        command_env,
+        store,
+        (&input.worktree_id, &executor.root),
+        input.settings.rescue.quiet,
+    )?;
     let has_moved = match (&life.life, &gate.recorded) {
         (SessionLife::Absent, Some(recorded)) => executor.has_moved_since(recorded)?,
         _ => false,
     };
     // The first movement leads to a question, which spends no round. What moves on is waited for.
-    if let Some(recorded) = gate.recorded.as_ref().filter(|recorded| has_moved && recorded.moved) {
-        life.life =
-            SessionLife::Moved { words: format!("the work changes from look to look, last since {}", time_of_day(recorded.seen.wall)) };
+    if let Some(recorded) = gate
+        .recorded
+        .as_ref()
+        .filter(|recorded| has_moved && recorded.moved)
+    {
+        life.life = SessionLife::Moved {
+            words: format!(
+                "the work changes from look to look, last since {}",
+                time_of_day(recorded.seen.wall)
+            ),
+        };
     }
     Ok((executor.with_gate(RescueGate { has_moved, ..gate }), life))
 }

@@ -25,12 +25,23 @@ pub fn read(worktree: &Worktree, record: &SessionEdgeFiles) -> Result<DividedUnc
 }
 
 /// The same with fingerprints, for whoever keeps the verdict for later.
-pub fn read_traced(worktree: &Worktree, record: &SessionEdgeFiles) -> Result<DividedUncommitted, Error> {
+pub fn read_traced(
+    worktree: &Worktree,
+    record: &SessionEdgeFiles,
+) -> Result<DividedUncommitted, Error> {
     let (changes, fingerprints, paths) = worktree.changes_traced()?;
-    Ok(DividedUncommitted { fingerprints, ..divided(worktree, record, changes, paths) })
+    Ok(DividedUncommitted {
+        fingerprints,
+        ..divided(worktree, record, changes, paths)
+    })
 }
 
-fn divided(worktree: &Worktree, record: &SessionEdgeFiles, mut changes: Changes, paths: Vec<String>) -> DividedUncommitted {
+fn divided(
+    worktree: &Worktree,
+    record: &SessionEdgeFiles,
+    mut changes: Changes,
+    paths: Vec<String>,
+) -> DividedUncommitted {
     let mut others = BTreeSet::new();
     let mut seen = BTreeMap::new();
     changes.work = 0;
@@ -53,12 +64,22 @@ fn divided(worktree: &Worktree, record: &SessionEdgeFiles, mut changes: Changes,
         }
         seen.insert(path, whose);
     }
-    changes.degraded.extend(overwritten(worktree, record, &seen));
-    DividedUncommitted { changes, fingerprints: None, others }
+    changes
+        .degraded
+        .extend(overwritten(worktree, record, &seen));
+    DividedUncommitted {
+        changes,
+        fingerprints: None,
+        others,
+    }
 }
 
 /// Names inherited files that the session changed or removed. An inherited file that is neither uncommitted nor gone was committed.
-fn overwritten(worktree: &Worktree, record: &SessionEdgeFiles, seen: &BTreeMap<String, UncommittedOrigin>) -> Option<Degradation> {
+fn overwritten(
+    worktree: &Worktree,
+    record: &SessionEdgeFiles,
+    seen: &BTreeMap<String, UncommittedOrigin>,
+) -> Option<Degradation> {
     let gone: Vec<&str> = record
         .inherited
         .keys()
@@ -69,7 +90,11 @@ fn overwritten(worktree: &Worktree, record: &SessionEdgeFiles, seen: &BTreeMap<S
         .map(String::as_str)
         .collect();
     let first = gone.first()?;
-    let more = if gone.len() > 1 { format!(" and {} more", gone.len() - 1) } else { String::new() };
+    let more = if gone.len() > 1 {
+        format!(" and {} more", gone.len() - 1)
+    } else {
+        String::new()
+    };
     let commands = WorktreeCommands::at(worktree.root());
     let detail = format!(
         "the session changed or deleted '{first}'{more}, which was uncommitted before it began; see what is \
@@ -77,5 +102,8 @@ fn overwritten(worktree: &Worktree, record: &SessionEdgeFiles, seen: &BTreeMap<S
         commands.watchdog("rescue list"),
         commands.watchdog("rescue restore ID --to FOLDER")
     );
-    Some(Degradation { code: WarningCode::InheritedOverwritten, detail })
+    Some(Degradation {
+        code: WarningCode::InheritedOverwritten,
+        detail,
+    })
 }

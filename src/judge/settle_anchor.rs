@@ -25,11 +25,18 @@ use watchdog_system::read_regular_file;
 
 /// Called before criteria are read. Commits that were fetched since the last session ended may have changed them, and then the
 /// anchor follows. While a process of that session still runs, it stays.
-pub fn between_sessions(open: &OpenWorktree, spec: Option<&str>, at: Timestamp) -> Result<(), UnreadableFact> {
+pub fn between_sessions(
+    open: &OpenWorktree,
+    spec: Option<&str>,
+    at: Timestamp,
+) -> Result<(), UnreadableFact> {
     let store = open.store.as_ref();
     let left = |session: SessionRecord| {
         let seen = session.ended_at.unwrap_or(session.started_at);
-        session.survivors.iter().any(|(pid, _)| still_runs(*pid, seen))
+        session
+            .survivors
+            .iter()
+            .any(|(pid, _)| still_runs(*pid, seen))
     };
     if session::latest(store, &open.worktree_id)?.is_some_and(|(_, session)| left(session)) {
         return Ok(());
@@ -43,25 +50,56 @@ pub fn session_begins(
     recorded: &RecordedBaseline,
     effective: EffectiveConfig,
 ) -> Result<EffectiveConfig, UnreadableFact> {
-    let mut criteria = AnchorParts { file: effective.file.clone(), commit: recorded.point.clone(), differing: Default::default() };
+    let mut criteria = AnchorParts {
+        file: effective.file.clone(),
+        commit: recorded.point.clone(),
+        differing: Default::default(),
+    };
     match effective.anchor {
         // Only a person's word adds a file to an anchor that has none.
         Some(_) if effective.trust != ConfigTrust::Settled => criteria.file = None,
         Some(_) => {}
-        None => criteria.differing = criteria_files::differing(&open.worktree, &effective.settings, &recorded.point)?,
+        None => {
+            criteria.differing =
+                criteria_files::differing(&open.worktree, &effective.settings, &recorded.point)?
+        }
     }
-    anchor::begin(open.store.as_ref(), &open.worktree, &recorded.spec, recorded.at, &criteria)?;
+    anchor::begin(
+        open.store.as_ref(),
+        &open.worktree,
+        &recorded.spec,
+        recorded.at,
+        &criteria,
+    )?;
     let anchor = records::of(open.store.as_ref(), &open.worktree_id, &recorded.spec)?;
-    Ok(EffectiveConfig { anchor, ..effective })
+    Ok(EffectiveConfig {
+        anchor,
+        ..effective
+    })
 }
 
 /// Called when a session has ended. Where that cannot be recorded, the anchor only stays where it is.
-pub fn session_ended(store: &dyn LocalStore, worktree: &Worktree, spec: &str) -> Option<Degradation> {
+pub fn session_ended(
+    store: &dyn LocalStore,
+    worktree: &Worktree,
+    spec: &str,
+) -> Option<Degradation> {
     // In another clone than it began in, its end says nothing of what came before.
-    let ended =
-        is_same_clone(store, worktree, spec).and_then(|is_same| if is_same { anchor::ended(store, worktree, spec) } else { Ok(()) });
+    let ended = is_same_clone(store, worktree, spec).and_then(|is_same| {
+        if is_same {
+            anchor::ended(store, worktree, spec)
+        } else {
+            Ok(())
+        }
+    });
     let error = ended.err()?;
-    Some(Degradation { code: WarningCode::StoreUnwritable, detail: format!("the end of the session could not be recorded: {}", error.why) })
+    Some(Degradation {
+        code: WarningCode::StoreUnwritable,
+        detail: format!(
+            "the end of the session could not be recorded: {}",
+            error.why
+        ),
+    })
 }
 
 /// Called after a complete verdict by the anchor's own criteria: the next work is compared with HEAD as it is now.
@@ -71,22 +109,34 @@ pub fn after_verdict(
     verdict: &Verdict,
     inside: &SharedInside,
 ) -> Result<(), UnreadableFact> {
-    if verdict.status() != Status::Complete || !input.by_own_criteria || input.trust != ConfigTrust::Settled {
+    if verdict.status() != Status::Complete
+        || !input.by_own_criteria
+        || input.trust != ConfigTrust::Settled
+    {
         return Ok(());
     }
     // A session must not end its own judgement.
     if inside.of(store)? {
         return Ok(());
     }
-    let Some(commits) = &verdict.commits else { return Ok(()) };
-    let commit = commits.head.clone().map_or(HistoryPoint::Unborn, HistoryPoint::Commit);
+    let Some(commits) = &verdict.commits else {
+        return Ok(());
+    };
+    let commit = commits
+        .head
+        .clone()
+        .map_or(HistoryPoint::Unborn, HistoryPoint::Commit);
     let worktree = input.worktree.lock().expect("mutex poisoned");
     // Later changes were not judged.
     if worktree.head()? != commit {
         return Ok(());
     }
     let differing = criteria_files::differing(&worktree, &input.settings, &commit)?;
-    let criteria = AnchorParts { file: input.governing_file.clone(), commit, differing };
+    let criteria = AnchorParts {
+        file: input.governing_file.clone(),
+        commit,
+        differing,
+    };
     anchor::completed(store, &worktree, &input.spec, now(), criteria)
 }
 
@@ -94,11 +144,25 @@ pub fn after_verdict(
 ///
 /// # Errors
 /// Where the worktree's file cannot be read, does not parse, or cannot be recorded.
-pub fn accept_criteria(command_env: &CommandEnv, open: &OpenWorktree, recorded: &RecordedBaseline) -> Result<(), UnreadableFact> {
+pub fn accept_criteria(
+    command_env: &CommandEnv,
+    open: &OpenWorktree,
+    recorded: &RecordedBaseline,
+) -> Result<(), UnreadableFact> {
     let found = config_without_anchor(command_env, &open.worktree)?;
     let differing = criteria_files::differing(&open.worktree, &found.settings, &recorded.point)?;
-    let criteria = AnchorParts { file: found.file, commit: recorded.point.clone(), differing };
-    anchor::replace(open.store.as_ref(), &open.worktree, &recorded.spec, recorded.at, &criteria)
+    let criteria = AnchorParts {
+        file: found.file,
+        commit: recorded.point.clone(),
+        differing,
+    };
+    anchor::replace(
+        open.store.as_ref(),
+        &open.worktree,
+        &recorded.spec,
+        recorded.at,
+        &criteria,
+    )
 }
 
 /// Called when a person trusted a file in force with these bytes: anchors follow in every worktree of the repository that holds them, and
@@ -106,7 +170,11 @@ pub fn accept_criteria(command_env: &CommandEnv, open: &OpenWorktree, recorded: 
 ///
 /// # Errors
 /// Where an anchor cannot be read or written.
-pub fn criteria_trusted(store: &dyn LocalStore, worktree: &Worktree, trusted: Option<&[u8]>) -> Result<(), UnreadableFact> {
+pub fn criteria_trusted(
+    store: &dyn LocalStore,
+    worktree: &Worktree,
+    trusted: Option<&[u8]>,
+) -> Result<(), UnreadableFact> {
     let at = now();
     let own = worktree.worktree_id();
     let there = |root: &Path| read_regular_file(&root.join(FILE), MAX_BYTES).ok();

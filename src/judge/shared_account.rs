@@ -38,7 +38,10 @@ pub fn held(store: &dyn LocalStore, agent: Option<&str>) -> Option<AccountLimit>
 
 /// Whether a limit of another machine, or a budget without a share left, keeps this agent from being asked.
 pub fn is_held(store: &dyn LocalStore, agent: &AgentSettings) -> bool {
-    let is_spent = || account_share::of(store).is_ok_and(|share| share.is_some_and(|share| share.free_usd(now()) < LEAST_SHARE));
+    let is_spent = || {
+        account_share::of(store)
+            .is_ok_and(|share| share.is_some_and(|share| share.free_usd(now()) < LEAST_SHARE))
+    };
     held(store, agent_of_question(agent).as_deref()).is_some() || is_spent()
 }
 
@@ -67,14 +70,27 @@ pub struct QuestionRefusal {
 /// # Errors
 /// Why it may not be asked.
 pub fn hold_for_question(store: &dyn LocalStore) -> Result<Option<HeldShare>, QuestionRefusal> {
-    let unreadable = |error: StoreError| QuestionRefusal { why: format!("the account's budget cannot be read: {error}"), retry_at: None };
-    let Some(share) = account_share::of(store).map_err(unreadable)? else { return Ok(None) };
+    let unreadable = |error: StoreError| QuestionRefusal {
+        why: format!("the account's budget cannot be read: {error}"),
+        retry_at: None,
+    };
+    let Some(share) = account_share::of(store).map_err(unreadable)? else {
+        return Ok(None);
+    };
     let held = account_share::hold(store, share.most_usd * QUESTION, now()).map_err(unreadable)?;
     if held.as_ref().is_some_and(|held| held.usd < LEAST_SHARE) {
-        let gone = share.unreached.map(|why| format!(" (the fleet's server is gone: {why})")).unwrap_or_default();
-        let why =
-            format!("this machine has no share left of the budget of the account '{}'{gone}; see: watchdog fleet account", share.account);
-        return Err(QuestionRefusal { why, retry_at: share.ends_at.filter(|end| now() < *end) });
+        let gone = share
+            .unreached
+            .map(|why| format!(" (the fleet's server is gone: {why})"))
+            .unwrap_or_default();
+        let why = format!(
+            "this machine has no share left of the budget of the account '{}'{gone}; see: watchdog fleet account",
+            share.account
+        );
+        return Err(QuestionRefusal {
+            why,
+            retry_at: share.ends_at.filter(|end| now() < *end),
+        });
     }
     Ok(held)
 }
@@ -90,7 +106,11 @@ pub fn question_ended(store: &dyn LocalStore, held: Option<&HeldShare>, cost_usd
 
 /// What a person is told of such a limit.
 pub fn in_words(limit: &AccountLimit) -> String {
-    let AccountLimit { agent, until, machine } = limit;
+    let AccountLimit {
+        agent,
+        until,
+        machine,
+    } = limit;
     format!(
         "{agent} met its limit on {machine}, which shares the account, and is held until {until:.0} (watchdog fleet account --clear-limit)"
     )

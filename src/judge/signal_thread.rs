@@ -18,7 +18,10 @@ const WITHOUT_THE_PIPE: Duration = Duration::from_millis(100);
 ///
 /// # Errors
 /// Where a handler, a descriptor or a thread cannot be had.
-pub fn listen_to(signals: &[i32], mut on_signal: impl FnMut(i32) + Send + 'static) -> io::Result<()> {
+pub fn listen_to(
+    signals: &[i32],
+    mut on_signal: impl FnMut(i32) + Send + 'static,
+) -> io::Result<()> {
     let (mut woken, wakes) = UnixStream::pair()?;
     woken.set_nonblocking(true)?;
     let mut came = Vec::new();
@@ -51,7 +54,9 @@ fn wait_for(woken: &mut UnixStream) -> io::Result<()> {
     };
     match woken.read(&mut [0; 64]) {
         Ok(1..) => Ok(()),
-        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(()),
+        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+            Ok(())
+        }
         Ok(_) => Err(ErrorKind::UnexpectedEof.into()),
         Err(error) => Err(error),
     }

@@ -50,7 +50,10 @@ impl SignalState {
             });
             if enough {
                 // A third signal asks for the prompt rather than a verdict.
-                #[expect(clippy::disallowed_methods, reason = "the sessions are killed already; nothing is left to drop")]
+                #[expect(
+                    clippy::disallowed_methods,
+                    reason = "the sessions are killed already; nothing is left to drop"
+                )]
                 std::process::exit(128 + signal);
             }
         })?;
@@ -62,7 +65,10 @@ impl SignalState {
         let (sender, urgency) = watch::channel(SignalUrgency::None);
         // The sender must outlive the receivers, or waiting for a change would end at once.
         std::mem::forget(sender);
-        SignalState { urgency, last: Arc::new(AtomicI32::new(0)) }
+        SignalState {
+            urgency,
+            last: Arc::new(AtomicI32::new(0)),
+        }
     }
 
     /// The same signals, and one more reason to end: `other`, once it completes. Must be called inside the runtime.
@@ -87,7 +93,10 @@ impl SignalState {
                 sender.send_modify(|urgency| *urgency = least.max(*urgency));
             }
         });
-        SignalState { urgency, last: Arc::clone(&self.last) }
+        SignalState {
+            urgency,
+            last: Arc::clone(&self.last),
+        }
     }
 
     /// The most urgent signal so far.
@@ -102,7 +111,12 @@ impl SignalState {
 
     /// Waits for a signal of at least this urgency.
     pub async fn reached(&mut self, at_least: SignalUrgency) {
-        if self.urgency.wait_for(|urgency| *urgency >= at_least).await.is_err() {
+        if self
+            .urgency
+            .wait_for(|urgency| *urgency >= at_least)
+            .await
+            .is_err()
+        {
             std::future::pending::<()>().await;
         }
     }
@@ -117,7 +131,12 @@ impl SignalState {
     }
 
     /// Waits for `work`, and cancels it once signals ask for an end at least this urgently.
-    pub async fn cancelling<T>(&mut self, at_least: SignalUrgency, cancel: &CancelFlag, work: impl Future<Output = T>) -> T {
+    pub async fn cancelling<T>(
+        &mut self,
+        at_least: SignalUrgency,
+        cancel: &CancelFlag,
+        work: impl Future<Output = T>,
+    ) -> T {
         let mut work = pin!(work);
         tokio::select! {
             done = &mut work => done,
@@ -136,28 +155,45 @@ mod tests {
     #[tokio::test]
     async fn a_first_signal_cancels_and_a_second_one_takes_the_grace_period_away() {
         let (sender, urgency) = watch::channel(SignalUrgency::None);
-        let mut signals = SignalState { urgency, last: Arc::default() };
+        let mut signals = SignalState {
+            urgency,
+            last: Arc::default(),
+        };
         let cancel = CancelFlag::new();
         let mut escalation = Box::pin(signals.escalate(&cancel));
-        for (urgency, cancelled, urgent) in
-            [(SignalUrgency::None, false, false), (SignalUrgency::Interrupted, true, false), (SignalUrgency::Hurry, true, true)]
-        {
+        for (urgency, cancelled, urgent) in [
+            (SignalUrgency::None, false, false),
+            (SignalUrgency::Interrupted, true, false),
+            (SignalUrgency::Hurry, true, true),
+        ] {
             sender.send_replace(urgency);
             tokio::select! {
                 biased;
                 never = &mut escalation => match never {},
                 () = tokio::task::yield_now() => {}
             }
-            assert_eq!((cancel.is_cancelled(), cancel.is_urgent()), (cancelled, urgent), "{urgency:?}");
+            assert_eq!(
+                (cancel.is_cancelled(), cancel.is_urgent()),
+                (cancelled, urgent),
+                "{urgency:?}"
+            );
         }
     }
 
     #[tokio::test]
     async fn work_that_is_cancelled_is_waited_for() {
         let (sender, urgency) = watch::channel(SignalUrgency::None);
-        let mut signals = SignalState { urgency, last: Arc::default() };
+        let mut signals = SignalState {
+            urgency,
+            last: Arc::default(),
+        };
         let cancel = CancelFlag::new();
-        assert_eq!(signals.cancelling(SignalUrgency::Interrupted, &cancel, async { 1 }).await, 1);
+        assert_eq!(
+            signals
+                .cancelling(SignalUrgency::Interrupted, &cancel, async { 1 })
+                .await,
+            1
+        );
         assert!(!cancel.is_cancelled());
         sender.send_replace(SignalUrgency::Interrupted);
         let raised = cancel.clone();
@@ -167,6 +203,11 @@ mod tests {
             }
             2
         };
-        assert_eq!(signals.cancelling(SignalUrgency::Interrupted, &cancel, work).await, 2);
+        assert_eq!(
+            signals
+                .cancelling(SignalUrgency::Interrupted, &cancel, work)
+                .await,
+            2
+        );
     }
 }

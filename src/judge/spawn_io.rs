@@ -5,7 +5,9 @@ use std::future::Future;
 use tokio::task::{JoinError, spawn_blocking};
 
 /// Begins `work` at once; the future waits for its end.
-pub fn spawn_io<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> impl Future<Output = T> {
+pub fn spawn_io<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> impl Future<Output = T> {
     let running = spawn_blocking(work);
     async { or_panic(running.await) }
 }

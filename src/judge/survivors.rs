@@ -18,20 +18,46 @@ use super::judgement_input::JudgementInput;
 
 /// Finds the processes that the session left running. Records since when they are idle, for the next call.
 pub fn find(input: &JudgementInput, store: &dyn LocalStore, at: Timestamp) -> SurvivorFacts {
-    let unknown = SurvivorFacts { session_over: input.overrides.session_over, ..SurvivorFacts::default() };
-    let Some(recorded_at) = input.record_at else { return unknown };
+    let unknown = SurvivorFacts {
+        session_over: input.overrides.session_over,
+        ..SurvivorFacts::default()
+    };
+    let Some(recorded_at) = input.record_at else {
+        return unknown;
+    };
     // One that cannot be read proves nothing.
-    let recorded = session::of(store, &input.worktree_id, &input.spec).ok().flatten();
-    let Some(record) = recorded.filter(|session| session.started_at >= recorded_at) else { return unknown };
-    let gone = record.pid.is_some_and(|pid| !still_runs(pid, record.started_at));
+    let recorded = session::of(store, &input.worktree_id, &input.spec)
+        .ok()
+        .flatten();
+    let Some(record) = recorded.filter(|session| session.started_at >= recorded_at) else {
+        return unknown;
+    };
+    let gone = record
+        .pid
+        .is_some_and(|pid| !still_runs(pid, record.started_at));
     let ended = input.overrides.session_over || record.ended_at.is_some() || gone;
     let seen_until = record.ended_at.unwrap_or(record.started_at);
-    let running: Vec<(u32, String)> = record.survivors.iter().filter(|(pid, _)| still_runs(*pid, seen_until)).cloned().collect();
-    let named: Vec<String> = running.iter().map(|(pid, name)| format!("{name} (process {pid})")).collect();
+    let running: Vec<(u32, String)> = record
+        .survivors
+        .iter()
+        .filter(|(pid, _)| still_runs(*pid, seen_until))
+        .cloned()
+        .collect();
+    let named: Vec<String> = running
+        .iter()
+        .map(|(pid, name)| format!("{name} (process {pid})"))
+        .collect();
     if running.is_empty() {
-        return SurvivorFacts { session_over: ended, ..SurvivorFacts::default() };
+        return SurvivorFacts {
+            session_over: ended,
+            ..SurvivorFacts::default()
+        };
     }
-    let sample = ActivitySample { at, used: used(&running), written: written(input) };
+    let sample = ActivitySample {
+        at,
+        used: used(&running),
+        written: written(input),
+    };
     let quiet = after_sample(record.quiet, sample);
     // If the sample is not saved, the next one only starts the count again.
     if record.quiet != Some(quiet) {
@@ -42,11 +68,29 @@ pub fn find(input: &JudgementInput, store: &dyn LocalStore, at: Timestamp) -> Su
             }
         });
     }
-    if holds(record.ended_at.unwrap_or(at), input.settings.limits.background, quiet, at) {
-        return SurvivorFacts { holding: named, session_over: false, released: None };
+    if holds(
+        record.ended_at.unwrap_or(at),
+        input.settings.limits.background,
+        quiet,
+        at,
+    ) {
+        return SurvivorFacts {
+            holding: named,
+            session_over: false,
+            released: None,
+        };
     }
-    let detail = format!("the session left this running, and it no longer holds the verdict: {}", named.join(", "));
-    SurvivorFacts { released: Some(Degradation { code: WarningCode::Survivors, detail }), ..SurvivorFacts::default() }
+    let detail = format!(
+        "the session left this running, and it no longer holds the verdict: {}",
+        named.join(", ")
+    );
+    SurvivorFacts {
+        released: Some(Degradation {
+            code: WarningCode::Survivors,
+            detail,
+        }),
+        ..SurvivorFacts::default()
+    }
 }
 
 /// The warning about so many processes of a session that still run; `None` where none does.
@@ -56,12 +100,18 @@ pub fn processes_left(count: usize) -> Option<Degradation> {
         1 => "1 process of the session still runs".to_owned(),
         count => format!("{count} processes of the session still run"),
     };
-    Some(Degradation { code: WarningCode::ProcessesLeft, detail })
+    Some(Degradation {
+        code: WarningCode::ProcessesLeft,
+        detail,
+    })
 }
 
 /// Processor time of all of them; `None` where one cannot be read.
 fn used(running: &[(u32, String)]) -> Option<Duration> {
-    running.iter().map(|(pid, _)| processes_below(*pid).map(|sample| sample.used)).sum()
+    running
+        .iter()
+        .map(|(pid, _)| processes_below(*pid).map(|sample| sample.used))
+        .sum()
 }
 
 fn written(input: &JudgementInput) -> Option<Timestamp> {

@@ -8,7 +8,8 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
 use watchdog_core::decision::machine::{
-    CheckMachine, DriveOutcome, MachineAction, MachineDriver, MachineEvent, MachineSetup, ProbePause, drive,
+    CheckMachine, DriveOutcome, MachineAction, MachineDriver, MachineEvent, MachineSetup,
+    ProbePause, drive,
 };
 use watchdog_facts::verdict::Verdict;
 use watchdog_process::CancelFlag;
@@ -22,9 +23,18 @@ use crate::clock::pauses;
 const SETTLE: Duration = Duration::from_millis(40);
 
 /// Drives a machine to its verdict. Blocks; to be called in a thread of [`super::spawn_io`].
-pub fn drive_to_the_end(setup: MachineSetup, executor: &ActionExecutor, signals: &SignalState) -> Verdict {
+pub fn drive_to_the_end(
+    setup: MachineSetup,
+    executor: &ActionExecutor,
+    signals: &SignalState,
+) -> Verdict {
     let mut machine = CheckMachine::new(setup);
-    let mut driver = WaitingDriver { executor, signals: signals.clone(), interrupted: false, event_loop: Handle::current() };
+    let mut driver = WaitingDriver {
+        executor,
+        signals: signals.clone(),
+        interrupted: false,
+        event_loop: Handle::current(),
+    };
     match drive(&mut machine, MachineEvent::Start, &mut driver) {
         DriveOutcome::Ended(verdict) => *verdict,
         DriveOutcome::Held(action) => unreachable!("{action:?} is carried out like every action"),
@@ -48,7 +58,9 @@ impl MachineDriver for WaitingDriver<'_> {
     /// A rescue that the signal itself kept from committing: that is no finding.
     fn counts_before_interrupt(&self, event: &MachineEvent) -> bool {
         match event {
-            MachineEvent::Rescue(Ok(outcome)) => outcome.commits > 0 || !outcome.lost.is_empty() || outcome.fallback_branch.is_some(),
+            MachineEvent::Rescue(Ok(outcome)) => {
+                outcome.commits > 0 || !outcome.lost.is_empty() || outcome.fallback_branch.is_some()
+            }
             _ => true,
         }
     }
@@ -65,7 +77,9 @@ impl MachineDriver for WaitingDriver<'_> {
             }
             action => self.perform_now(action, machine),
         };
-        self.executor.recorder().written(journal::observed(self.executor.journal(), &event));
+        self.executor
+            .recorder()
+            .written(journal::observed(self.executor.journal(), &event));
         Some(event)
     }
 }
@@ -73,7 +87,11 @@ impl MachineDriver for WaitingDriver<'_> {
 impl WaitingDriver<'_> {
     /// The urgency that interrupts an action or a pause: the next signal.
     fn cut_short_by(&self) -> SignalUrgency {
-        if self.interrupted { SignalUrgency::Hurry } else { SignalUrgency::Interrupted }
+        if self.interrupted {
+            SignalUrgency::Hurry
+        } else {
+            SignalUrgency::Interrupted
+        }
     }
 
     /// Carries out one action. A signal ends programs that only look or ask, and the question for a rescue plan. Reading, snapshots and
@@ -81,13 +99,18 @@ impl WaitingDriver<'_> {
     fn perform_now(&self, action: &MachineAction, machine: &CheckMachine) -> MachineEvent {
         let cancel = CancelFlag::new();
         let listening = self.event_loop.spawn({
-            let (mut signals, cancel, at_least) = (self.signals.clone(), cancel.clone(), self.cut_short_by());
+            let (mut signals, cancel, at_least) =
+                (self.signals.clone(), cancel.clone(), self.cut_short_by());
             async move {
                 signals.reached(at_least).await;
                 cancel.cancel();
             }
         });
-        let event = self.executor.perform(action, &(machine.commits().cloned(), machine.changes().cloned()), &cancel);
+        let event = self.executor.perform(
+            action,
+            &(machine.commits().cloned(), machine.changes().cloned()),
+            &cancel,
+        );
         listening.abort();
         event
     }

@@ -50,9 +50,15 @@ pub struct CheckRequest {
 }
 
 /// Judges what happened since the baseline.
-pub async fn check(command_env: &CommandEnv, request: CheckRequest, signals: &SignalState) -> Judgement {
+pub async fn check(
+    command_env: &CommandEnv,
+    request: CheckRequest,
+    signals: &SignalState,
+) -> Judgement {
     let begun = now();
-    try_check(command_env, request, signals, begun).await.unwrap_or_else(|refusal| refusal.into_judgement(command_env, begun))
+    try_check(command_env, request, signals, begun)
+        .await
+        .unwrap_or_else(|refusal| refusal.into_judgement(command_env, begun))
 }
 
 /// The same; `Err` says why nothing was judged.
@@ -67,15 +73,26 @@ pub async fn try_check(
 }
 
 /// The steps of a check: open, lock, wait, then those of [`judge_worktree`].
-fn check_here(command_env: &CommandEnv, mut request: CheckRequest, signals: &SignalState, begun: Timestamp) -> Result<Judgement, Refusal> {
+fn check_here(
+    command_env: &CommandEnv,
+    mut request: CheckRequest,
+    signals: &SignalState,
+    begun: Timestamp,
+) -> Result<Judgement, Refusal> {
     let open = OpenWorktree::open(command_env)?;
     if is_from_inside(command_env, &open)? {
-        request.overrides = Overrides { from_inside: true, no_probe: true, no_rescue: true, ..request.overrides };
+        request.overrides = Overrides {
+            from_inside: true,
+            no_probe: true,
+            no_rescue: true,
+            ..request.overrides
+        };
         // Its own session holds the lock, and would be waited for without end.
         return as_judgement(judge_worktree(command_env, open, &request, signals, begun));
     }
-    let mut lock =
-        open.lock(command_env, "watchdog check", false).map_err(|refusal| with_its_session(command_env, &open, refusal, begun))?;
+    let mut lock = open
+        .lock(command_env, "watchdog check", false)
+        .map_err(|refusal| with_its_session(command_env, &open, refusal, begun))?;
     wait_for_process(command_env, &mut request, &mut lock, signals)?;
     let stalled = stalled_session(command_env, &open);
     let mut judgement = as_judgement(judge_worktree(command_env, open, &request, signals, begun))?;
@@ -101,44 +118,108 @@ pub fn judge_worktree(
     begun: Timestamp,
 ) -> Result<Judgement, Refusal> {
     let store = Arc::clone(&open.store);
-    let mut prepared = PreparedJudgement::new(command_env, judgement_input(command_env, open, request)?, store, begun);
+    let mut prepared = PreparedJudgement::new(
+        command_env,
+        judgement_input(command_env, open, request)?,
+        store,
+        begun,
+    );
     if !request.overrides.from_inside {
         prepared.note_open_breaker()?;
     }
     // What is recorded rests on more than the processes of a moment.
     let input = &prepared.input;
-    let recorded = session_agent(prepared.store.as_ref(), &input.worktree_id, &input.spec, input.record_at);
-    let SightedAgent { agent, source } = if recorded.is_none() { request.sighted.clone() } else { SightedAgent::default() };
-    Ok(prepared.judge_here(ObservedSession { agent, agent_source: source, ..ObservedSession::default() }, signals))
+    let recorded = session_agent(
+        prepared.store.as_ref(),
+        &input.worktree_id,
+        &input.spec,
+        input.record_at,
+    );
+    let SightedAgent { agent, source } = if recorded.is_none() {
+        request.sighted.clone()
+    } else {
+        SightedAgent::default()
+    };
+    Ok(prepared.judge_here(
+        ObservedSession {
+            agent,
+            agent_source: source,
+            ..ObservedSession::default()
+        },
+        signals,
+    ))
 }
 
 /// Whether a session of this worktree calls, so that no record may move.
 fn is_from_inside(command_env: &CommandEnv, open: &OpenWorktree) -> Result<bool, Refusal> {
-    let life = WorktreeLife::read(command_env, open.store.as_ref(), (&open.worktree_id, open.root()), Duration::ZERO)?;
+    let life = WorktreeLife::read(
+        command_env,
+        open.store.as_ref(),
+        (&open.worktree_id, open.root()),
+        Duration::ZERO,
+    )?;
     Ok(life.from_inside)
 }
 
 /// A recorded session, such as a hook's, without a lock on its worktree: the judgement of its work should mention that it has stalled.
 fn stalled_session(command_env: &CommandEnv, open: &OpenWorktree) -> Option<Degradation> {
-    let running = RunningSession::of(command_env, open.store.as_ref(), (&open.worktree_id, open.root()), None).ok()??;
-    (running.live.doing == SessionActivity::Stalled).then(|| Degradation { code: WarningCode::SessionStalled, detail: running.in_words() })
+    let running = RunningSession::of(
+        command_env,
+        open.store.as_ref(),
+        (&open.worktree_id, open.root()),
+        None,
+    )
+    .ok()??;
+    (running.live.doing == SessionActivity::Stalled).then(|| Degradation {
+        code: WarningCode::SessionStalled,
+        detail: running.in_words(),
+    })
 }
 
 /// Adds to a verdict that a live session caused how that session is doing.
-fn with_its_session(command_env: &CommandEnv, open: &OpenWorktree, refusal: Refusal, begun: Timestamp) -> Refusal {
-    let Refusal::Verdict(verdict) = refusal else { return refusal };
+fn with_its_session(
+    command_env: &CommandEnv,
+    open: &OpenWorktree,
+    refusal: Refusal,
+    begun: Timestamp,
+) -> Refusal {
+    let Refusal::Verdict(verdict) = refusal else {
+        return refusal;
+    };
     if verdict.reason != Reason::SessionActive {
         return Refusal::Verdict(verdict);
     }
-    let running = RunningSession::of(command_env, open.store.as_ref(), (&open.worktree_id, open.root()), None);
+    let running = RunningSession::of(
+        command_env,
+        open.store.as_ref(),
+        (&open.worktree_id, open.root()),
+        None,
+    );
     // Where that cannot be read, who holds the worktree is known all the same.
-    let Some(running) = running.ok().flatten() else { return Refusal::Verdict(verdict) };
+    let Some(running) = running.ok().flatten() else {
+        return Refusal::Verdict(verdict);
+    };
     let message = format!("{}{}", verdict.message, running.live.in_words());
-    let judgement = about(command_env, None, Verdict { message, ..*verdict }, begun);
-    Refusal::Judgement(Box::new(Judgement { session: Some(running.to_session()), ..judgement }))
+    let judgement = about(
+        command_env,
+        None,
+        Verdict {
+            message,
+            ..*verdict
+        },
+        begun,
+    );
+    Refusal::Judgement(Box::new(Judgement {
+        session: Some(running.to_session()),
+        ..judgement
+    }))
 }
 
-fn judgement_input(command_env: &CommandEnv, open: OpenWorktree, request: &CheckRequest) -> Result<JudgementInput, UnreadableFact> {
+fn judgement_input(
+    command_env: &CommandEnv,
+    open: OpenWorktree,
+    request: &CheckRequest,
+) -> Result<JudgementInput, UnreadableFact> {
     refuse_other_clone(open.store.as_ref(), &open.worktree, &open.commands)?;
     let found = recorded(&open.store, &open.worktree_id, request.spec.as_deref())?;
     let (recorded, known) = match &request.baseline {
@@ -147,50 +228,103 @@ fn judgement_input(command_env: &CommandEnv, open: OpenWorktree, request: &Check
             // The recorded refs belong to this judgement only where they were recorded with this very commit.
             match found {
                 Some(found) if found.point == point => (found, true),
-                found => (replaced(found, point, request.spec.as_deref(), &open), false),
+                found => (
+                    replaced(found, point, request.spec.as_deref(), &open),
+                    false,
+                ),
             }
         }
-        None => (found.ok_or_else(|| nothing_recorded(&open, request.spec.as_deref()))?, true),
+        None => (
+            found.ok_or_else(|| nothing_recorded(&open, request.spec.as_deref()))?,
+            true,
+        ),
     };
     if !request.overrides.from_inside {
         settle_anchor::between_sessions(&open, Some(&recorded.spec), now())?;
     }
-    let effective = effective(command_env, &open, Some(&recorded.spec), Some(&recorded.point))?;
-    Ok(JudgementInput::new(open, recorded, known, effective, request.overrides.clone()))
+    let effective = effective(
+        command_env,
+        &open,
+        Some(&recorded.spec),
+        Some(&recorded.point),
+    )?;
+    Ok(JudgementInput::new(
+        open,
+        recorded,
+        known,
+        effective,
+        request.overrides.clone(),
+    ))
 }
 
 /// The baseline at a commit that the command line names. What was uncommitted when the session began stays as it was recorded.
-fn replaced(found: Option<RecordedBaseline>, point: HistoryPoint, spec: Option<&str>, open: &OpenWorktree) -> RecordedBaseline {
+fn replaced(
+    found: Option<RecordedBaseline>,
+    point: HistoryPoint,
+    spec: Option<&str>,
+    open: &OpenWorktree,
+) -> RecordedBaseline {
     let no_record = || {
-        let detail = "no baseline is recorded here, so everything uncommitted counts as the session's work".to_string();
-        vec![Degradation { code: WarningCode::NoRecord, detail }]
+        let detail =
+            "no baseline is recorded here, so everything uncommitted counts as the session's work"
+                .to_string();
+        vec![Degradation {
+            code: WarningCode::NoRecord,
+            detail,
+        }]
     };
     match found {
-        Some(found) => RecordedBaseline { point, refs: Vec::new().into(), at: now(), ..found },
+        Some(found) => RecordedBaseline {
+            point,
+            refs: Vec::new().into(),
+            at: now(),
+            ..found
+        },
         None => {
             let spec = spec.map_or_else(|| open.worktree.default_spec(), str::to_owned);
-            RecordedBaseline { notes: no_record(), ..RecordedBaseline::made_up(spec, point, now()) }
+            RecordedBaseline {
+                notes: no_record(),
+                ..RecordedBaseline::made_up(spec, point, now())
+            }
         }
     }
 }
 
 fn nothing_recorded(open: &OpenWorktree, spec: Option<&str>) -> UnreadableFact {
     let commands = &open.commands;
-    let record = commands.watchdog(&spec.map_or_else(|| "snapshot".to_owned(), |spec| format!("snapshot --spec {}", shell_word(spec))));
-    let of = spec.map(|spec| format!(" for the spec '{spec}'")).unwrap_or_default();
+    let record = commands.watchdog(&spec.map_or_else(
+        || "snapshot".to_owned(),
+        |spec| format!("snapshot --spec {}", shell_word(spec)),
+    ));
+    let of = spec
+        .map(|spec| format!(" for the spec '{spec}'"))
+        .unwrap_or_default();
     // A new one would leave what the session committed out of the count.
-    let is_meant = |kept: &KeptBaseline| kept.worktree_id == open.worktree_id && spec.is_none_or(|spec| spec == kept.spec);
-    if open.worktree.kept_baselines().is_ok_and(|kept| kept.iter().any(is_meant)) {
+    let is_meant = |kept: &KeptBaseline| {
+        kept.worktree_id == open.worktree_id && spec.is_none_or(|spec| spec == kept.spec)
+    };
+    if open
+        .worktree
+        .kept_baselines()
+        .is_ok_and(|kept| kept.iter().any(is_meant))
+    {
         return UnreadableFact {
             kind: FaultKind::NoBaseline,
-            why: format!("no baseline is recorded{of} in this worktree, and git has one: the records were lost or are elsewhere"),
-            hint: Some(format!("bring it back with: {}", commands.watchdog("doctor --rebuild"))),
+            why: format!(
+                "no baseline is recorded{of} in this worktree, and git has one: the records were lost or are elsewhere"
+            ),
+            hint: Some(format!(
+                "bring it back with: {}",
+                commands.watchdog("doctor --rebuild")
+            )),
         };
     }
     UnreadableFact {
         kind: FaultKind::NoBaseline,
         why: format!("no baseline is recorded{of} in this worktree"),
-        hint: Some(format!("name a revision with --baseline REV, or record one before the session with: {record}")),
+        hint: Some(format!(
+            "name a revision with --baseline REV, or record one before the session with: {record}"
+        )),
     }
 }
 
@@ -201,21 +335,29 @@ fn wait_for_process(
     lock: &mut WorktreeLock,
     signals: &SignalState,
 ) -> Result<(), Refusal> {
-    let Some(pid) = request.pid else { return Ok(()) };
+    let Some(pid) = request.pid else {
+        return Ok(());
+    };
     let marked = lock.set_session_active(true);
     command_env.tell(&format!("waiting for process {pid} to end"));
     let mut recognition = SessionRecognition::of_command(command_env, None, &[]);
     recognition.watch(CommandLineReader::below(pid), command_env);
     match Handle::current().block_on(pid_wait::end_of(pid, None, &mut signals.clone())) {
         Ok(PidWaitOutcome::Ended) => {}
-        Ok(PidWaitOutcome::NotRunning) => command_env.tell(&format!("process {pid} is not running (any more)")),
+        Ok(PidWaitOutcome::NotRunning) => {
+            command_env.tell(&format!("process {pid} is not running (any more)"))
+        }
         Ok(PidWaitOutcome::Cancelled | PidWaitOutcome::TimedOut) => {
-            let message = format!("interrupted while waiting for process {pid}; nothing was judged");
+            let message =
+                format!("interrupted while waiting for process {pid}; nothing was judged");
             return Err(Verdict::new(Reason::Interrupted, message).into());
         }
         Err(error) => return Err(Verdict::new(Reason::ProbeError, error.to_string()).into()),
     }
-    if marked.and_then(|()| lock.set_session_active(false)).is_err() {
+    if marked
+        .and_then(|()| lock.set_session_active(false))
+        .is_err()
+    {
         command_env.tell("could not update the lock file");
     }
     request.sighted = recognition.finish(OutputDialect::None, false);

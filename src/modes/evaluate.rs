@@ -34,9 +34,16 @@ use crate::judge::waiting_driver::drive_to_the_end;
 use crate::wire::verdict_json::Judgement;
 
 /// Judges the configured checks against the given context.
-pub async fn evaluate(command_env: &CommandEnv, context: SessionContext, overrides: Overrides, signals: &SignalState) -> Judgement {
+pub async fn evaluate(
+    command_env: &CommandEnv,
+    context: SessionContext,
+    overrides: Overrides,
+    signals: &SignalState,
+) -> Judgement {
     let begun = now();
-    try_evaluate(command_env, context, overrides, signals, begun).await.unwrap_or_else(|refusal| refusal.into_judgement(command_env, begun))
+    try_evaluate(command_env, context, overrides, signals, begun)
+        .await
+        .unwrap_or_else(|refusal| refusal.into_judgement(command_env, begun))
 }
 
 /// The same; `Err` says why nothing was judged.
@@ -59,13 +66,28 @@ fn evaluate_here(
     begun: Timestamp,
 ) -> Result<Judgement, Refusal> {
     let (input, store, baseline_known) = open_input(command_env, &context, overrides, begun)?;
-    let journal = Arc::new(CommandJournal::new(Arc::clone(&store), &input.worktree_id, &input.spec));
+    let journal = Arc::new(CommandJournal::new(
+        Arc::clone(&store),
+        &input.worktree_id,
+        &input.spec,
+    ));
     let input = Arc::new(input);
     let span = machine_log::judgement_span(&input);
     span.in_scope(|| machine_log::begun(&input));
-    let executor = ActionExecutor::new(Arc::clone(&input), command_env.clone(), Arc::clone(&journal), None)
-        .with_context(SessionContext { from_host: true, ..context.clone() }, false)
-        .with_store(Arc::clone(&store));
+    let executor = ActionExecutor::new(
+        Arc::clone(&input),
+        command_env.clone(),
+        Arc::clone(&journal),
+        None,
+    )
+    .with_context(
+        SessionContext {
+            from_host: true,
+            ..context.clone()
+        },
+        false,
+    )
+    .with_store(Arc::clone(&store));
     let (halt, unread_sensors) = read_halt(&input, &executor, &context);
     let (verdict, recorded) = match without_checks(&input.settings.limits, &context, halt, begun) {
         Some(verdict) => (verdict, None),
@@ -74,7 +96,9 @@ fn evaluate_here(
             let mut setup = input.setup(EarlierRounds::default(), None, false);
             setup.scope = JudgementScope::Criteria { baseline_known };
             setup.notes.extend(unread_sensors);
-            setup.notes.extend(unknown(&limits, &SpentUsage::of(&context.usage)));
+            setup
+                .notes
+                .extend(unknown(&limits, &SpentUsage::of(&context.usage)));
             let iteration = context.iteration;
             let verdict = span.in_scope(|| drive_to_the_end(setup, &executor, signals));
             let concluded = verdict.reason;
@@ -88,9 +112,15 @@ fn evaluate_here(
         judgement.baseline = None;
     }
     judgement.breaker = input.breaker(store.as_ref());
-    journal.write(kind::VERDICT, judgement.to_event_data(recorded.as_ref().map(|facts| (&facts.record, &facts.rows))));
+    journal.write(
+        kind::VERDICT,
+        judgement.to_event_data(recorded.as_ref().map(|facts| (&facts.record, &facts.rows))),
+    );
     if let Some(why) = journal.fault() {
-        judgement.verdict.degraded.push(Degradation { code: WarningCode::JournalUnwritable, detail: why });
+        judgement.verdict.degraded.push(Degradation {
+            code: WarningCode::JournalUnwritable,
+            detail: why,
+        });
     }
     Ok(judgement)
 }
@@ -104,8 +134,15 @@ fn open_input(
     let open = OpenWorktree::open(command_env)?;
     let store = Arc::clone(&open.store);
     let found = recorded(&store, &open.worktree_id, context.spec.as_deref())?;
-    let named = context.baseline.as_deref().map(|rev| resolve(&open.worktree, rev)).transpose()?;
-    let spec = context.spec.clone().or_else(|| found.as_ref().map(|found| found.spec.clone()));
+    let named = context
+        .baseline
+        .as_deref()
+        .map(|rev| resolve(&open.worktree, rev))
+        .transpose()?;
+    let spec = context
+        .spec
+        .clone()
+        .or_else(|| found.as_ref().map(|found| found.spec.clone()));
     let spec = spec.unwrap_or_else(|| open.worktree.default_spec());
     let made_up = |point| RecordedBaseline::made_up(spec.clone(), point, begun);
     // The recorded refs belong to this judgement only where they were recorded with this very commit.
@@ -115,17 +152,41 @@ fn open_input(
         (None, Some(found)) => (found, true, true),
         (None, None) => (made_up(HistoryPoint::unknown()), false, false),
     };
-    let effective = effective(command_env, &open, Some(&recorded.spec), baseline_known.then_some(&recorded.point))?;
-    Ok((JudgementInput::new(open, recorded, refs_known, effective, overrides), store, baseline_known))
+    let effective = effective(
+        command_env,
+        &open,
+        Some(&recorded.spec),
+        baseline_known.then_some(&recorded.point),
+    )?;
+    Ok((
+        JudgementInput::new(open, recorded, refs_known, effective, overrides),
+        store,
+        baseline_known,
+    ))
 }
 
 fn resolve(worktree: &Worktree, rev: &str) -> Result<HistoryPoint, UnreadableFact> {
-    if rev == "unborn" { Ok(HistoryPoint::Unborn) } else { Ok(worktree.resolve(rev)?) }
+    if rev == "unborn" {
+        Ok(HistoryPoint::Unborn)
+    } else {
+        Ok(worktree.resolve(rev)?)
+    }
 }
 
 /// The verdict that needs no check: limits first, then what still runs, then the agent's own word.
-fn without_checks(limits: &Limits, context: &SessionContext, halt: Option<StopReason>, at: Timestamp) -> Option<Verdict> {
-    let next = course(limits, &SpentUsage::of(&context.usage), at, halt, context.claims_done);
+fn without_checks(
+    limits: &Limits,
+    context: &SessionContext,
+    halt: Option<StopReason>,
+    at: Timestamp,
+) -> Option<Verdict> {
+    let next = course(
+        limits,
+        &SpentUsage::of(&context.usage),
+        at,
+        halt,
+        context.claims_done,
+    );
     if let LoopDecision::Stop(stop) = next {
         return Some(Verdict::new(stop.reason, stop.why));
     }
@@ -133,11 +194,18 @@ fn without_checks(limits: &Limits, context: &SessionContext, halt: Option<StopRe
     if !running.is_empty() {
         let count = plural(running.len() as u64, "background task");
         let verb = if running.len() == 1 { "runs" } else { "run" };
-        return Some(Verdict::new(Reason::BackgroundWork, format!("{count} still {verb}: {}", running.join(", "))));
+        return Some(Verdict::new(
+            Reason::BackgroundWork,
+            format!("{count} still {verb}: {}", running.join(", ")),
+        ));
     }
     if next == LoopDecision::GoOn {
-        let feedback = "You said that the work is not done. Go on, and say so when it is.".to_string();
-        return Some(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::Unfinished, "the agent says that it is not done") });
+        let feedback =
+            "You said that the work is not done. Go on, and say so when it is.".to_string();
+        return Some(Verdict {
+            feedback: Some(feedback),
+            ..Verdict::new(Reason::Unfinished, "the agent says that it is not done")
+        });
     }
     None
 }
@@ -148,6 +216,15 @@ fn capped(limits: &Limits, iteration: Option<u64>, verdict: Verdict) -> Verdict 
     if verdict.status() != Status::Incomplete || iteration.is_none_or(|iteration| iteration < cap) {
         return verdict;
     }
-    let message = format!("the cap of {} is reached without completion; {}", plural(cap, "iteration"), verdict.message);
-    Verdict { reason: Reason::MaxIterations, message, not_a_strike_because: Some(Reason::MaxIterations.status().as_str()), ..verdict }
+    let message = format!(
+        "the cap of {} is reached without completion; {}",
+        plural(cap, "iteration"),
+        verdict.message
+    );
+    Verdict {
+        reason: Reason::MaxIterations,
+        message,
+        not_a_strike_because: Some(Reason::MaxIterations.status().as_str()),
+        ..verdict
+    }
 }

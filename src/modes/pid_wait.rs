@@ -11,11 +11,17 @@ use crate::judge::spawn_io::spawn_io;
 ///
 /// # Errors
 /// When the process table cannot be read.
-pub async fn end_of(pid: u32, timeout: Option<Duration>, signals: &mut SignalState) -> Result<PidWaitOutcome, WaitPidError> {
+pub async fn end_of(
+    pid: u32,
+    timeout: Option<Duration>,
+    signals: &mut SignalState,
+) -> Result<PidWaitOutcome, WaitPidError> {
     let cancel = CancelFlag::new();
     let waiting = {
         let cancel = cancel.clone();
         spawn_io(move || wait_for_pid(pid, &cancel, timeout))
     };
-    signals.cancelling(SignalUrgency::Interrupted, &cancel, waiting).await
+    signals
+        .cancelling(SignalUrgency::Interrupted, &cancel, waiting)
+        .await
 }

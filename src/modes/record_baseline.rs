@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use super::run::first_failure::{cheap_checks, record_outcomes};
-use crate::session::{AnewBy, RecordedBaseline, UncommittedRule, begin_anew, record, spec_of_new_session};
+use crate::session::{
+    AnewBy, RecordedBaseline, UncommittedRule, begin_anew, record, spec_of_new_session,
+};
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_process::CancelFlag;
 use watchdog_store::journal::{event, kind};
@@ -38,13 +40,28 @@ pub fn record_baseline(
     options: &BaselineOptions,
 ) -> Result<(RecordedBaseline, Option<UnreadableFact>), Refusal> {
     let at = now();
-    let anew = begin_anew(open.store.as_ref(), &open.worktree, AnewBy::Person, &open.commands)?;
+    let anew = begin_anew(
+        open.store.as_ref(),
+        &open.worktree,
+        AnewBy::Person,
+        &open.commands,
+    )?;
     let spec = spec_of_new_session(open.store.as_ref(), &open.worktree, options.spec.as_deref())?;
     between_sessions(open, Some(&spec), at)?;
     let head = open.worktree.head()?;
     let effective = effective(command_env, open, Some(&spec), Some(&head));
-    let uncommitted = if options.adopt { UncommittedRule::Adopt } else { UncommittedRule::Inherit };
-    let mut recorded = record(open.store.as_ref(), &open.worktree, Some(&spec), uncommitted, at)?;
+    let uncommitted = if options.adopt {
+        UncommittedRule::Adopt
+    } else {
+        UncommittedRule::Inherit
+    };
+    let mut recorded = record(
+        open.store.as_ref(),
+        &open.worktree,
+        Some(&spec),
+        uncommitted,
+        at,
+    )?;
     recorded.notes.extend(anew);
     let mut unread = None;
     if options.accept_criteria {
@@ -63,18 +80,38 @@ pub fn record_baseline(
         }
     }
     command_env.note_conversations(open, &recorded)?;
-    let noted = event(recorded.at, &open.worktree_id, Some(&recorded.spec), kind::BASELINE, baseline_data(&recorded.point));
+    let noted = event(
+        recorded.at,
+        &open.worktree_id,
+        Some(&recorded.spec),
+        kind::BASELINE,
+        baseline_data(&recorded.point),
+    );
     // Nothing guards this append, so it cannot be fenced.
     let _done = open.store.append(&[noted], None)?;
     Ok((recorded, unread))
 }
 
 /// Judges the checks of files and git alone, which records how each ends before the work.
-fn record_cheap_outcomes(command_env: &CommandEnv, recorded: &RecordedBaseline) -> Result<(), UnreadableFact> {
+fn record_cheap_outcomes(
+    command_env: &CommandEnv,
+    recorded: &RecordedBaseline,
+) -> Result<(), UnreadableFact> {
     let open = OpenWorktree::open(command_env)?;
-    let effective = effective(command_env, &open, Some(&recorded.spec), Some(&recorded.point))?;
+    let effective = effective(
+        command_env,
+        &open,
+        Some(&recorded.spec),
+        Some(&recorded.point),
+    )?;
     let store = Arc::clone(&open.store);
-    let input = JudgementInput::new(open, recorded.clone(), true, effective, Overrides::default());
+    let input = JudgementInput::new(
+        open,
+        recorded.clone(),
+        true,
+        effective,
+        Overrides::default(),
+    );
     let checks = cheap_checks(&input, store.as_ref());
     record_outcomes(&input, &store, checks, &CancelFlag::new());
     Ok(())

@@ -55,7 +55,8 @@ pub struct RescueOptions {
 }
 
 /// How to ask the agent for a plan of the commits, and how to cancel that: only the caller knows of signals.
-pub type CommitPlanSource<'a> = &'a dyn Fn(&PlannerAgent<'_>, &str, u32) -> Result<Map<String, Value>, PlanError>;
+pub type CommitPlanSource<'a> =
+    &'a dyn Fn(&PlannerAgent<'_>, &str, u32) -> Result<Map<String, Value>, PlanError>;
 
 /// Rescues the uncommitted files. Returns warnings for a person as well.
 ///
@@ -69,23 +70,55 @@ pub fn rescue_now(
 ) -> Result<(RescueReport, Vec<Degradation>), Refusal> {
     let _lock = open.lock(command_env, "watchdog rescue", false)?;
     let latest = recorded(&open.store, &open.worktree_id, options.spec.as_deref())?;
-    let spec = options.spec.clone().or(latest.as_ref().map(|latest| latest.spec.clone())).unwrap_or_else(|| open.worktree.default_spec());
-    let found = effective(command_env, open, None, latest.as_ref().map(|latest| &latest.point))?;
-    let EffectiveConfig { settings, mut notes, anchor, sets_rescue_mode, .. } = found;
+    let spec = options
+        .spec
+        .clone()
+        .or(latest.as_ref().map(|latest| latest.spec.clone()))
+        .unwrap_or_else(|| open.worktree.default_spec());
+    let found = effective(
+        command_env,
+        open,
+        None,
+        latest.as_ref().map(|latest| &latest.point),
+    )?;
+    let EffectiveConfig {
+        settings,
+        mut notes,
+        anchor,
+        sets_rescue_mode,
+        ..
+    } = found;
     let recorded_points = (anchor.as_ref(), latest.as_ref().map(|latest| &latest.point));
     let refused = refused_rescue_script(&open.worktree, &settings, recorded_points, &spec)?;
-    let rescued = rescue_uncommitted(command_env, open, (&spec, &settings, sets_rescue_mode), options.dry_run, refused, ask);
+    let rescued = rescue_uncommitted(
+        command_env,
+        open,
+        (&spec, &settings, sets_rescue_mode),
+        options.dry_run,
+        refused,
+        ask,
+    );
     if !options.dry_run {
-        if let Err(why) = expire(&open.worktree, open.store.as_ref(), &command_env.state.logs(), settings.rescue.keep_days) {
-            notes
-                .push(Degradation { code: WarningCode::SnapshotsNotDropped, detail: format!("old snapshots could not be dropped: {why}") });
+        if let Err(why) = expire(
+            &open.worktree,
+            open.store.as_ref(),
+            &command_env.state.logs(),
+            settings.rescue.keep_days,
+        ) {
+            notes.push(Degradation {
+                code: WarningCode::SnapshotsNotDropped,
+                detail: format!("old snapshots could not be dropped: {why}"),
+            });
         }
         if let Ok(RescueReport::Rescued { snapshot, outcome }) = &rescued {
             let data = manual_rescue_data(&snapshot.name, outcome);
             let noted = event(now(), &open.worktree_id, Some(&spec), kind::RESCUE, data);
             if open.store.append(&[noted], None).is_err() {
                 let detail = "the rescue could not be written into the journal".to_owned();
-                notes.push(Degradation { code: WarningCode::JournalUnwritable, detail });
+                notes.push(Degradation {
+                    code: WarningCode::JournalUnwritable,
+                    detail,
+                });
             }
         }
     }
@@ -104,21 +137,58 @@ fn rescue_uncommitted(
         return Ok(RescueReport::Nothing);
     }
     if dry_run {
-        return Ok(RescueReport::Preview(rescue::preview(&open.worktree, &settings.rescue)?));
+        return Ok(RescueReport::Preview(rescue::preview(
+            &open.worktree,
+            &settings.rescue,
+        )?));
     }
     let max_new_bytes = settings.rescue.max_snapshot_bytes;
-    let request = SnapshotRequest { spec, at: now(), why: "asked for by watchdog rescue", max_new_bytes };
-    let take = || open.worktree.take_snapshot_with_private(&request, &rescue::private_rule(&settings.rescue));
-    let Some(mut snapshot) = take()? else { return Ok(RescueReport::Nothing) };
-    let commits = !matches!(settings.rescue.mode, RescueMode::Snapshot | RescueMode::Off);
-    let hold = if commits { hold_rescue(command_env, open, (settings, sets_mode), &mut snapshot, &take)? } else { None };
-    let outcome = match settings.rescue.mode {
-        _ if hold.is_some() => RescueOutcome { held_back: hold, ..RescueOutcome::default() },
-        RescueMode::Snapshot | RescueMode::Off => RescueOutcome { left_out: snapshot.left_out.clone(), ..RescueOutcome::default() },
-        _ if refused.is_some() => RescueOutcome { failed: refused, ..RescueOutcome::default() },
-        RescueMode::Plan | RescueMode::Single | RescueMode::Command => commit(command_env, open, settings, spec, &snapshot, ask)?,
+    let request = SnapshotRequest {
+        spec,
+        at: now(),
+        why: "asked for by watchdog rescue",
+        max_new_bytes,
     };
-    Ok(RescueReport::Rescued { snapshot: Box::new(snapshot), outcome: Box::new(outcome) })
+    let take = || {
+        open.worktree
+            .take_snapshot_with_private(&request, &rescue::private_rule(&settings.rescue))
+    };
+    let Some(mut snapshot) = take()? else {
+        return Ok(RescueReport::Nothing);
+    };
+    let commits = !matches!(settings.rescue.mode, RescueMode::Snapshot | RescueMode::Off);
+    let hold = if commits {
+        hold_rescue(
+            command_env,
+            open,
+            (settings, sets_mode),
+            &mut snapshot,
+            &take,
+        )?
+    } else {
+        None
+    };
+    let outcome = match settings.rescue.mode {
+        _ if hold.is_some() => RescueOutcome {
+            held_back: hold,
+            ..RescueOutcome::default()
+        },
+        RescueMode::Snapshot | RescueMode::Off => RescueOutcome {
+            left_out: snapshot.left_out.clone(),
+            ..RescueOutcome::default()
+        },
+        _ if refused.is_some() => RescueOutcome {
+            failed: refused,
+            ..RescueOutcome::default()
+        },
+        RescueMode::Plan | RescueMode::Single | RescueMode::Command => {
+            commit(command_env, open, settings, spec, &snapshot, ask)?
+        }
+    };
+    Ok(RescueReport::Rescued {
+        snapshot: Box::new(snapshot),
+        outcome: Box::new(outcome),
+    })
 }
 
 /// Decides whether the rescue may commit now; `Some` holds why not. The newest snapshot takes the place of the first.
@@ -130,8 +200,16 @@ fn hold_rescue(
     take: &dyn Fn() -> Result<Option<Snapshot>, watchdog_git::Error>,
 ) -> Result<Option<HeldRescue>, Refusal> {
     let (id, root) = (open.worktree_id.as_str(), open.root());
-    let life = WorktreeLife::read(command_env, open.store.as_ref(), (id, root), settings.rescue.quiet)?;
-    let gate = RescueGate { from_inside: life.from_inside, ..RescueGate::default() };
+    let life = WorktreeLife::read(
+        command_env,
+        open.store.as_ref(),
+        (id, root),
+        settings.rescue.quiet,
+    )?;
+    let gate = RescueGate {
+        from_inside: life.from_inside,
+        ..RescueGate::default()
+    };
     let gated = GatedWorktree {
         command_env,
         store: open.store.as_ref(),
@@ -142,7 +220,11 @@ fn hold_rescue(
         sets_mode,
     };
     let first = (Instant::now(), work_mark(&open.worktree, Some(snapshot))?);
-    let facts = RescueFacts { gate: &gate, first, says_complete: false };
+    let facts = RescueFacts {
+        gate: &gate,
+        first,
+        says_complete: false,
+    };
     let mut again = || {
         let newest = take()?;
         let mark = work_mark(&open.worktree, newest.as_ref())?;
@@ -151,7 +233,13 @@ fn hold_rescue(
         }
         Ok(mark)
     };
-    Ok(gated.hold_rescue(facts, &CancelFlag::new(), &|| open.worktree.youngest_lock(), &mut again, &|| Ok(Duration::ZERO))?)
+    Ok(gated.hold_rescue(
+        facts,
+        &CancelFlag::new(),
+        &|| open.worktree.youngest_lock(),
+        &mut again,
+        &|| Ok(Duration::ZERO),
+    )?)
 }
 
 /// Commits by mode; `plan` asks the agent for a plan.
@@ -164,12 +252,24 @@ fn commit(
     ask: CommitPlanSource<'_>,
 ) -> Result<RescueOutcome, Refusal> {
     let session = sessions::of(open.store.as_ref(), &open.worktree_id, spec)?;
-    let agent = settings_for(&settings.agent, session.as_ref().and_then(|session| session.agent.as_deref()));
+    let agent = settings_for(
+        &settings.agent,
+        session
+            .as_ref()
+            .and_then(|session| session.agent.as_deref()),
+    );
     let session = session.and_then(|session| session.session_id);
     let source = command_env.transcripts_of(open.root(), &agent);
-    let latest = source.filter(|source| source.asks_latest).and_then(|source| source.latest(open.root())).map(|found| found.session_id);
-    let (store, probed_id) = (Some(open.store.as_ref()), session.as_deref().or(latest.as_deref()));
-    let probed = command_env.probed_session(store, &open.worktree_id, (open.root(), &agent), probed_id);
+    let latest = source
+        .filter(|source| source.asks_latest)
+        .and_then(|source| source.latest(open.root()))
+        .map(|found| found.session_id);
+    let (store, probed_id) = (
+        Some(open.store.as_ref()),
+        session.as_deref().or(latest.as_deref()),
+    );
+    let probed =
+        command_env.probed_session(store, &open.worktree_id, (open.root(), &agent), probed_id);
     let planner = PlannerAgent {
         command_env,
         agent: &agent,
@@ -184,7 +284,12 @@ fn commit(
         spent: std::sync::Mutex::default(),
     };
     let ask = |prompt: &str, attempt: u32| ask(&planner, prompt, attempt);
-    let request = rescue::RescueRequest { settings: &settings.rescue, spec, snapshot, others: &rescue::NO_OTHERS };
+    let request = rescue::RescueRequest {
+        settings: &settings.rescue,
+        spec,
+        snapshot,
+        others: &rescue::NO_OTHERS,
+    };
     let mut outcome = rescue::rescue_asking(&open.worktree, &request, Some(&ask))?;
     remember_rescued(open.store.as_ref(), &open.worktree, &mut outcome);
     Ok(outcome)

@@ -88,7 +88,10 @@ impl Drop for GatheredNotices {
 impl NotificationWorker {
     /// A worker whose messages tell a person to type these commands, which name the records.
     pub fn naming(commands: WorktreeCommands) -> Self {
-        NotificationWorker(Arc::new(WorkerShared { commands, ..WorkerShared::default() }))
+        NotificationWorker(Arc::new(WorkerShared {
+            commands,
+            ..WorkerShared::default()
+        }))
     }
 
     /// The commands that messages tell a person to type.
@@ -128,10 +131,12 @@ impl NotificationWorker {
         if state.store.is_none() {
             state.store = Some(Arc::clone(store));
             let shared = Arc::clone(&self.0);
-            let begun = std::thread::Builder::new().name("notifications".into()).spawn({
-                let store = Arc::clone(store);
-                move || shared.work(store.as_ref())
-            });
+            let begun = std::thread::Builder::new()
+                .name("notifications".into())
+                .spawn({
+                    let store = Arc::clone(store);
+                    move || shared.work(store.as_ref())
+                });
             // Without a thread the outbox waits for the next command.
             state.ended = begun.is_err();
         }
@@ -143,7 +148,9 @@ impl NotificationWorker {
     pub fn finish(&self, bound: Duration) -> usize {
         let deadline = Instant::now() + bound;
         let mut state = self.state();
-        let Some(store) = state.store.clone() else { return 0 };
+        let Some(store) = state.store.clone() else {
+            return 0;
+        };
         state.closing = true;
         self.0.changed.notify_all();
         while !state.ended {
@@ -151,7 +158,12 @@ impl NotificationWorker {
             if left.is_zero() {
                 break;
             }
-            state = self.0.changed.wait_timeout(state, left).expect("mutex poisoned").0;
+            state = self
+                .0
+                .changed
+                .wait_timeout(state, left)
+                .expect("mutex poisoned")
+                .0;
         }
         let telling = std::mem::take(&mut state.telling);
         drop(state);
@@ -185,9 +197,16 @@ impl WorkerShared {
                 return;
             }
             while !state.woken && !state.closing {
-                state = match next.map(|at| Duration::try_from(at.duration_since(now())).unwrap_or_default()) {
+                state = match next
+                    .map(|at| Duration::try_from(at.duration_since(now())).unwrap_or_default())
+                {
                     Some(pause) if pause.is_zero() => break,
-                    Some(pause) => self.changed.wait_timeout(state, pause).expect("mutex poisoned").0,
+                    Some(pause) => {
+                        self.changed
+                            .wait_timeout(state, pause)
+                            .expect("mutex poisoned")
+                            .0
+                    }
                     None => self.changed.wait(state).expect("mutex poisoned"),
                 };
             }
@@ -195,7 +214,11 @@ impl WorkerShared {
     }
 
     /// Delivers each notice that is due, once; returns when the next one is.
-    fn round(&self, store: &dyn LocalStore, gathering: bool) -> Result<Option<Timestamp>, StoreError> {
+    fn round(
+        &self,
+        store: &dyn LocalStore,
+        gathering: bool,
+    ) -> Result<Option<Timestamp>, StoreError> {
         let mut next: Option<Timestamp> = None;
         let mut later = |then: Timestamp| next = Some(next.map_or(then, |next| next.min(then)));
         // An unreachable target is not tried again in the same round: other targets shall not wait for it, and its notices stay in order.
@@ -209,13 +232,20 @@ impl WorkerShared {
                 continue;
             }
             if !due || unreachable.contains(&waiting.to) {
-                later(if due { at + Duration::from_secs(1) } else { waiting.not_before.max(at + Duration::from_secs(1)) });
+                later(if due {
+                    at + Duration::from_secs(1)
+                } else {
+                    waiting.not_before.max(at + Duration::from_secs(1))
+                });
                 continue;
             }
             let mut together = vec![(key, waiting)];
             if waiting.to.is_for_people() {
                 let joins = |(other, notice): &&(RowKey, OutboxNotice)| {
-                    other != key && !handled.contains(other) && notice.to == waiting.to && is_due(notice, at, gathering)
+                    other != key
+                        && !handled.contains(other)
+                        && notice.to == waiting.to
+                        && is_due(notice, at, gathering)
                 };
                 together.extend(all.iter().filter(joins).map(|(key, notice)| (key, notice)));
             }
@@ -246,13 +276,23 @@ impl WorkerShared {
     }
 
     fn tell(&self, taken: &[(Lease, OutboxNotice)]) -> Result<(), SendError> {
-        let Some((_, first)) = taken.first() else { return Ok(()) };
-        let runs_on = matches!(first.to, NotifyTarget::Command(_) | NotifyTarget::Desktop | NotifyTarget::Mail(_));
+        let Some((_, first)) = taken.first() else {
+            return Ok(());
+        };
+        let runs_on = matches!(
+            first.to,
+            NotifyTarget::Command(_) | NotifyTarget::Desktop | NotifyTarget::Mail(_)
+        );
         if runs_on {
-            self.state.lock().expect("mutex poisoned").telling = taken.iter().map(|(lease, _)| lease.key.clone()).collect();
+            self.state.lock().expect("mutex poisoned").telling =
+                taken.iter().map(|(lease, _)| lease.key.clone()).collect();
         }
         let events: Vec<_> = taken.iter().map(|(_, notice)| &notice.event).collect();
-        let timeout = taken.iter().map(|(_, notice)| notice.timeout).max().unwrap_or_default();
+        let timeout = taken
+            .iter()
+            .map(|(_, notice)| notice.timeout)
+            .max()
+            .unwrap_or_default();
         let delivered = send(&first.to, &events, &self.commands, timeout);
         self.state.lock().expect("mutex poisoned").telling.clear();
         delivered
@@ -269,14 +309,24 @@ fn is_due(notice: &OutboxNotice, at: Timestamp, gathering: bool) -> bool {
     if is_ours(id) {
         return !gathering;
     }
-    let written = notice.event["at"].as_str().and_then(|at| at.parse().ok()).unwrap_or(at);
+    let written = notice.event["at"]
+        .as_str()
+        .and_then(|at| at.parse().ok())
+        .unwrap_or(at);
     reached || process_of(id).is_some_and(|pid| !still_runs(pid, written))
 }
 
 /// Takes the right to deliver these; those that somebody else delivers are left out.
-fn take(store: &dyn LocalStore, together: &[(&RowKey, &OutboxNotice)]) -> Result<Vec<(Lease, OutboxNotice)>, StoreError> {
+fn take(
+    store: &dyn LocalStore,
+    together: &[(&RowKey, &OutboxNotice)],
+) -> Result<Vec<(Lease, OutboxNotice)>, StoreError> {
     let holder = format!("notification worker of process {}", std::process::id());
-    let longest = together.iter().map(|(_, notice)| notice.timeout).max().unwrap_or_default();
+    let longest = together
+        .iter()
+        .map(|(_, notice)| notice.timeout)
+        .max()
+        .unwrap_or_default();
     let mut taken = Vec::new();
     for (key, _) in together {
         taken.extend(outbox::take(store, key, &holder, longest + SLACK)?);
@@ -297,8 +347,13 @@ fn settle(
     // What failed together is tried again together.
     let again_at = now() + pauses::pause(most.max().unwrap_or(1), LONGEST_PAUSE);
     let why = delivered.err().map(|error| error.why);
-    let (again, over): (Vec<_>, Vec<_>) = taken.into_iter().partition(|(_, notice)| why.is_some() && notice.attempts <= notice.retries);
-    let noted: Vec<NewEvent> = over.iter().map(|(_, notice)| note_of(notice, why.as_deref())).collect();
+    let (again, over): (Vec<_>, Vec<_>) = taken
+        .into_iter()
+        .partition(|(_, notice)| why.is_some() && notice.attempts <= notice.retries);
+    let noted: Vec<NewEvent> = over
+        .iter()
+        .map(|(_, notice)| note_of(notice, why.as_deref()))
+        .collect();
     if !noted.is_empty() {
         // The notice counts, not the note about it.
         let _ = store.append(&noted, None);
@@ -321,7 +376,13 @@ fn settle(
 fn note_of(notice: &OutboxNotice, why: Option<&str>) -> NewEvent {
     let data = delivery_data(&notice.event, notice.attempts, why, &recipient(&notice.to));
     let worktree = notice.event["worktree"].as_str().unwrap_or_default();
-    event(now(), worktree, notice.event["spec"].as_str(), kind::NOTIFY, data)
+    event(
+        now(),
+        worktree,
+        notice.event["spec"].as_str(),
+        kind::NOTIFY,
+        data,
+    )
 }
 
 #[cfg(test)]
@@ -335,7 +396,14 @@ mod tests {
         let at = now();
         let not_before = if held { at + HELD } else { at };
         let event = json!({"id": id, "at": at.to_string()});
-        OutboxNotice { event, to, timeout: Duration::from_secs(1), retries: 5, attempts, not_before }
+        OutboxNotice {
+            event,
+            to,
+            timeout: Duration::from_secs(1),
+            retries: 5,
+            attempts,
+            not_before,
+        }
     }
 
     #[test]
@@ -353,10 +421,21 @@ mod tests {
             ("another's that was killed", &dead, true, 0, true, true),
             ("a pause after a failure", &dead, true, 1, false, false),
         ] {
-            assert_eq!(is_due(&notice(NotifyTarget::Desktop, id, held, attempts), later, gathering), due, "{what}");
+            assert_eq!(
+                is_due(
+                    &notice(NotifyTarget::Desktop, id, held, attempts),
+                    later,
+                    gathering
+                ),
+                due,
+                "{what}"
+            );
         }
         let program = NotifyTarget::Command(vec!["x".into()]);
-        assert!(is_due(&notice(program, &ours, false, 0), later, true), "a program is told at once");
+        assert!(
+            is_due(&notice(program, &ours, false, 0), later, true),
+            "a program is told at once"
+        );
         let mut wrong_clock = notice(NotifyTarget::Desktop, &alive, true, 3);
         wrong_clock.not_before = later + SignedDuration::from_hours(2);
         assert!(is_due(&wrong_clock, later, false));

@@ -20,24 +20,59 @@ const TITLE: usize = 200;
 /// Where no desktop is reached, or `notify-send` is not there or refuses.
 pub fn show_on_desktop(message: &NoticeMessage, timeout: Duration) -> Result<(), SendError> {
     let Some(session) = desktop_session() else {
-        return Err(SendError::new("no desktop session is there: no session bus (DBUS_SESSION_BUS_ADDRESS) and no DISPLAY")
-            .hint("log in to a desktop of this user, or use `mail` or a service"));
+        return Err(SendError::new(
+            "no desktop session is there: no session bus (DBUS_SESSION_BUS_ADDRESS) and no DISPLAY",
+        )
+        .hint("log in to a desktop of this user, or use `mail` or a service"));
     };
-    let env: BTreeMap<OsString, Option<OsString>> = session.into_iter().map(|(name, value)| (name.into(), Some(value))).collect();
-    let urgency = if message.needs_person { "critical" } else { "normal" };
+    let env: BTreeMap<OsString, Option<OsString>> = session
+        .into_iter()
+        .map(|(name, value)| (name.into(), Some(value)))
+        .collect();
+    let urgency = if message.needs_person {
+        "critical"
+    } else {
+        "normal"
+    };
     let room = TEXT.saturating_sub(message.command.len()).max(TEXT / 2);
-    let text = markup(&format!("{}\n\n{}", bounded(&message.text, room), message.command));
+    let text = markup(&format!(
+        "{}\n\n{}",
+        bounded(&message.text, room),
+        message.command
+    ));
     let title = bounded(&message.title, TITLE);
     // After `--` nothing is an option.
-    let argv = ["notify-send", "--app-name=watchdog", &format!("--urgency={urgency}"), "--", &title, &text].map(OsString::from).to_vec();
-    run_notified(NotifiedProgram { argv, stdin: Vec::new(), timeout, cwd: "/".into(), env }).map_err(|error| {
-        if error.not_runnable { error.hint("install libnotify (libnotify-bin), or name a program with `command`") } else { error }
+    let argv = [
+        "notify-send",
+        "--app-name=watchdog",
+        &format!("--urgency={urgency}"),
+        "--",
+        &title,
+        &text,
+    ]
+    .map(OsString::from)
+    .to_vec();
+    run_notified(NotifiedProgram {
+        argv,
+        stdin: Vec::new(),
+        timeout,
+        cwd: "/".into(),
+        env,
+    })
+    .map_err(|error| {
+        if error.not_runnable {
+            error.hint("install libnotify (libnotify-bin), or name a program with `command`")
+        } else {
+            error
+        }
     })
 }
 
 /// The text as the markup that a bubble reads.
 fn markup(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
 }
 
 #[cfg(test)]

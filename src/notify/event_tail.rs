@@ -38,7 +38,13 @@ impl EventTail {
             let moved = Arc::clone(&moved);
             move || moved.notify_one()
         });
-        EventTail { store, cursor, moved, watching: watching.ok(), stirred: false }
+        EventTail {
+            store,
+            cursor,
+            moved,
+            watching: watching.ok(),
+            stirred: false,
+        }
     }
 
     /// The events since the last call, at most one batch, read in a thread of its own; may be empty.
@@ -48,14 +54,20 @@ impl EventTail {
     pub async fn read(&mut self) -> Result<Vec<StoredEvent>, StoreError> {
         let (store, cursor) = (Arc::clone(&self.store), self.cursor);
         let reading = tokio::task::spawn_blocking(move || store.read(cursor, BATCH));
-        let (events, cursor) = reading.await.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()))?;
+        let (events, cursor) = reading
+            .await
+            .unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()))?;
         self.cursor = cursor;
         Ok(events)
     }
 
     /// Waits until another reading may find events. Safe to cancel.
     pub async fn changed(&mut self) {
-        let pause = if self.watching.is_some() { PAUSES.0 } else { PAUSES.1 };
+        let pause = if self.watching.is_some() {
+            PAUSES.0
+        } else {
+            PAUSES.1
+        };
         if !self.stirred {
             tokio::select! {
                 () = tokio::time::sleep(pause) => return,

@@ -32,16 +32,23 @@ pub fn post(post: &WebhookPost<'_>) -> Result<(), PostError> {
         .user_agent(concat!("watchdog/", env!("CARGO_PKG_VERSION")))
         .tls_config(tls)
         .build();
-    let mut request = Agent::new_with_config(config).post(post.url).content_type(post.content_type);
+    let mut request = Agent::new_with_config(config)
+        .post(post.url)
+        .content_type(post.content_type);
     for (name, value) in post.headers {
         request = request.header(*name, *value);
     }
     let mut answer = request.send(post.body).map_err(|error| {
         PostError::Unreachable(match error {
-            ureq::Error::Timeout(_) => format!("no answer came within {} s", post.timeout.as_secs()),
+            ureq::Error::Timeout(_) => {
+                format!("no answer came within {} s", post.timeout.as_secs())
+            }
             error => {
                 let why = error.to_string();
-                format!("no answer came: {}", without_address(why.strip_prefix("io: ").unwrap_or(&why), post.url))
+                format!(
+                    "no answer came: {}",
+                    without_address(why.strip_prefix("io: ").unwrap_or(&why), post.url)
+                )
             }
         })
     })?;
@@ -50,10 +57,21 @@ pub fn post(post: &WebhookPost<'_>) -> Result<(), PostError> {
         code => {
             let mut bytes = Vec::new();
             // What cannot be read is not told; the status says enough.
-            let _ = answer.body_mut().as_reader().take(ANSWER).read_to_end(&mut bytes);
+            let _ = answer
+                .body_mut()
+                .as_reader()
+                .take(ANSWER)
+                .read_to_end(&mut bytes);
             let text = without_address(&mask(&String::from_utf8_lossy(&bytes)), post.url);
-            let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-            Err(PostError::Refused { code, said: escape_to_one_line(&bounded(line, SHOWN)) })
+            let line = text
+                .lines()
+                .map(str::trim)
+                .find(|line| !line.is_empty())
+                .unwrap_or_default();
+            Err(PostError::Refused {
+                code,
+                said: escape_to_one_line(&bounded(line, SHOWN)),
+            })
         }
     }
 }
@@ -62,11 +80,21 @@ pub fn post(post: &WebhookPost<'_>) -> Result<(), PostError> {
 fn without_address(text: &str, url: &str) -> String {
     const LEFT_OUT: &str = "…";
     let after_scheme = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let (host, path) = after_scheme.split_at(after_scheme.find(['/', '?', '#']).unwrap_or(after_scheme.len()));
+    let (host, path) = after_scheme.split_at(
+        after_scheme
+            .find(['/', '?', '#'])
+            .unwrap_or(after_scheme.len()),
+    );
     let user = host.rsplit_once('@').map_or("", |(user, _)| user);
-    let parts = path.split(['/', '?', '#', '&', '=']).filter(|part| part.len() >= 6);
+    let parts = path
+        .split(['/', '?', '#', '&', '='])
+        .filter(|part| part.len() >= 6);
     let mut text = text.to_owned();
-    for secret in [url, after_scheme, path, user].into_iter().chain(parts).filter(|secret| secret.len() > 2) {
+    for secret in [url, after_scheme, path, user]
+        .into_iter()
+        .chain(parts)
+        .filter(|secret| secret.len() > 2)
+    {
         text = text.replace(secret, LEFT_OUT);
     }
     text
@@ -85,8 +113,16 @@ mod tests {
             "user me:pw is unknown, and bot123456:SECRET, and 4242424242".into(),
         ] {
             let told = without_address(&text, url);
-            assert!(!["SECRET", "pw", "4242424242"].iter().any(|secret| told.contains(secret)), "{told}");
+            assert!(
+                !["SECRET", "pw", "4242424242"]
+                    .iter()
+                    .any(|secret| told.contains(secret)),
+                "{told}"
+            );
         }
-        assert_eq!(without_address("failed to connect to api.telegram.org", url), "failed to connect to api.telegram.org");
+        assert_eq!(
+            without_address("failed to connect to api.telegram.org", url),
+            "failed to connect to api.telegram.org"
+        );
     }
 }

@@ -12,17 +12,32 @@ use super::notified_program::{NotifiedProgram, run_notified};
 use super::send_error::SendError;
 
 /// Where it is on systems that do not have it in `PATH` of a user, or of cron.
-const USUAL: [&str; 3] = ["/usr/sbin/sendmail", "/usr/lib/sendmail", "/usr/local/sbin/sendmail"];
+const USUAL: [&str; 3] = [
+    "/usr/sbin/sendmail",
+    "/usr/lib/sendmail",
+    "/usr/local/sbin/sendmail",
+];
 
 /// Hands a message to the system's mail server.
 ///
 /// # Errors
 /// Where there is none, or it refuses.
-pub fn send_mail(to: &[String], message: &NoticeMessage, id: &str, timeout: Duration) -> Result<(), SendError> {
+pub fn send_mail(
+    to: &[String],
+    message: &NoticeMessage,
+    id: &str,
+    timeout: Duration,
+) -> Result<(), SendError> {
     let text = mail_text(to, message, id, &Zoned::now());
     let mail = |program: &str| {
         let argv = [program, "-t", "-i"].map(OsString::from).to_vec();
-        run_notified(NotifiedProgram { argv, stdin: text.clone().into_bytes(), timeout, cwd: "/".into(), env: Default::default() })
+        run_notified(NotifiedProgram {
+            argv,
+            stdin: text.clone().into_bytes(),
+            timeout,
+            cwd: "/".into(),
+            env: Default::default(),
+        })
     };
     let usual = USUAL.iter().copied().find(|path| Path::new(path).is_file());
     match mail("sendmail") {
@@ -38,7 +53,10 @@ pub fn send_mail(to: &[String], message: &NoticeMessage, id: &str, timeout: Dura
 /// The whole mail. The server adds the sender, whom it alone knows.
 fn mail_text(to: &[String], message: &NoticeMessage, id: &str, at: &Zoned) -> String {
     let date = jiff::fmt::rfc2822::to_string(at).unwrap_or_default();
-    let id: String = id.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
+    let id: String = id
+        .chars()
+        .filter(|c| c.is_ascii_alphanumeric() || *c == '-')
+        .collect();
     let host: String = watchdog_system::host_name()
         .unwrap_or_default()
         .trim()
@@ -87,7 +105,11 @@ fn quoted(c: char, is_first: bool, is_last: bool) -> String {
     let at_risk = (c == ' ' && is_last) || (is_first && (c == '.' || c == 'F'));
     match c {
         ' '..='~' if c != '=' && !at_risk => c.to_string(),
-        c => c.encode_utf8(&mut [0; 4]).bytes().map(|b| format!("={b:02X}")).collect(),
+        c => c
+            .encode_utf8(&mut [0; 4])
+            .bytes()
+            .map(|b| format!("={b:02X}"))
+            .collect(),
     }
 }
 
@@ -121,10 +143,21 @@ mod tests {
         let at = Zoned::new(jiff::Timestamp::UNIX_EPOCH, jiff::tz::TimeZone::UTC);
         let mail = mail_text(&["a@b".into(), "c@d".into()], &message, "00-1\n2", &at);
         let (head, body) = mail.split_once("\n\n").unwrap();
-        assert!(head.starts_with("To: a@b,\n c@d\nSubject: =?UTF-8?Q?watchdog:_=C3=A9=5CnBcc:_x=40y_in_w"), "{head}");
-        assert!(head.contains("\nDate: Thu, 1 Jan 1970 00:00:00 +0000\nMessage-ID: <00-12@"), "{head}");
+        assert!(
+            head.starts_with(
+                "To: a@b,\n c@d\nSubject: =?UTF-8?Q?watchdog:_=C3=A9=5CnBcc:_x=40y_in_w"
+            ),
+            "{head}"
+        );
+        assert!(
+            head.contains("\nDate: Thu, 1 Jan 1970 00:00:00 +0000\nMessage-ID: <00-12@"),
+            "{head}"
+        );
         assert!(!head.lines().any(|line| line.starts_with("Bcc")), "{head}");
-        assert!(read(body).starts_with("From a\\n.\nin /w\n\nwatchdog "), "{body}");
+        assert!(
+            read(body).starts_with("From a\\n.\nin /w\n\nwatchdog "),
+            "{body}"
+        );
     }
 
     proptest! {

@@ -40,21 +40,43 @@ pub struct NoticeMessage {
 impl NoticeMessage {
     /// The message about events of which there is at least one. `commands` name the records that they are about.
     pub fn about(events: &[&Value], commands: &WorktreeCommands) -> Self {
-        let mut entries: Vec<EventSummary<'_>> = events.iter().map(|event| EventSummary::of(event, commands)).collect();
+        let mut entries: Vec<EventSummary<'_>> = events
+            .iter()
+            .map(|event| EventSummary::of(event, commands))
+            .collect();
         // Those that need a person come first, the gravest of them at the top; the order of events else stays.
         entries.sort_by_key(|entry| std::cmp::Reverse(entry.severity));
-        let Some(first) = entries.first() else { return NoticeMessage::about(&[&Value::Null], commands) };
+        let Some(first) = entries.first() else {
+            return NoticeMessage::about(&[&Value::Null], commands);
+        };
         let places: BTreeSet<_> = entries.iter().map(|entry| entry.path).collect();
-        let works: BTreeSet<_> = entries.iter().map(|entry| (entry.path, &entry.subject)).collect();
+        let works: BTreeSet<_> = entries
+            .iter()
+            .map(|entry| (entry.path, &entry.subject))
+            .collect();
         let (title, text, command) = match (entries.len(), works.len()) {
-            (1, _) => (first.title(), first.lines().join("\n"), first.command.clone()),
+            (1, _) => (
+                first.title(),
+                first.lines().join("\n"),
+                first.command.clone(),
+            ),
             (_, 1) => (first.title(), listed(&entries), first.command.clone()),
             _ => {
-                let title = format!("watchdog: {}: {}", plural(places.len() as u64, "worktree"), counts(&entries));
+                let title = format!(
+                    "watchdog: {}: {}",
+                    plural(places.len() as u64, "worktree"),
+                    counts(&entries)
+                );
                 (title, listed(&entries), everything(commands))
             }
         };
-        NoticeMessage { title, text, command, needs_person: first.needs_person(), fields: first.fields() }
+        NoticeMessage {
+            title,
+            text,
+            command,
+            needs_person: first.needs_person(),
+            fields: first.fields(),
+        }
     }
 
     /// The value of a placeholder.
@@ -94,13 +116,33 @@ impl<'a> EventSummary<'a> {
         let path = text(event, "path");
         let spec = text(event, "spec");
         let short = |name: &str| bounded(&escape_to_one_line(name), NAME);
-        let folder = short(&Path::new(path).file_name().unwrap_or_default().to_string_lossy());
-        let spec = if spec.is_empty() { folder.clone() } else { short(spec) };
-        let subject = if folder.is_empty() || spec == folder { spec.clone() } else { format!("{spec} in {folder}") };
+        let folder = short(
+            &Path::new(path)
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy(),
+        );
+        let spec = if spec.is_empty() {
+            folder.clone()
+        } else {
+            short(spec)
+        };
+        let subject = if folder.is_empty() || spec == folder {
+            spec.clone()
+        } else {
+            format!("{spec} in {folder}")
+        };
         let words = |text: &str| escape_to_one_line(&bounded(&text.replace('_', " "), 60));
         let (status, reason) = (text(data, "status"), text(data, "reason"));
         let (state, word) = match kind {
-            kind::VERDICT => (format!("{} ({})", words(status), escape_to_one_line(&bounded(reason, 60))), words(status)),
+            kind::VERDICT => (
+                format!(
+                    "{} ({})",
+                    words(status),
+                    escape_to_one_line(&bounded(reason, 60))
+                ),
+                words(status),
+            ),
             kind::BREAKER => {
                 let state = format!("breaker {}", words(text(data, "state")));
                 (state.clone(), state)
@@ -109,7 +151,17 @@ impl<'a> EventSummary<'a> {
         };
         let sentence = escape_to_one_line(&bounded(sentence(kind, data).trim(), SENTENCE));
         let command = next_command(event, commands);
-        EventSummary { event, path, spec, subject, state, word, sentence, command, severity: severity(kind, data) }
+        EventSummary {
+            event,
+            path,
+            spec,
+            subject,
+            state,
+            word,
+            sentence,
+            command,
+            severity: severity(kind, data),
+        }
     }
 
     fn needs_person(&self) -> bool {
@@ -126,13 +178,19 @@ impl<'a> EventSummary<'a> {
         let mut lines = Vec::new();
         lines.extend(Some(self.sentence.clone()).filter(|sentence| !sentence.is_empty()));
         lines.extend(feedback_line(data).map(|line| format!("feedback: {line}")));
-        let changes: u64 = ["staged", "unstaged", "untracked", "conflicted"].iter().filter_map(|of| data["changes"][*of].as_u64()).sum();
+        let changes: u64 = ["staged", "unstaged", "untracked", "conflicted"]
+            .iter()
+            .filter_map(|of| data["changes"][*of].as_u64())
+            .sum();
         if changes > 0 {
             lines.push(format!("{} uncommitted", plural(changes, "change")));
         }
         let retry_at = text(data, "retry_at");
         if !retry_at.is_empty() {
-            lines.push(format!("look again at {}", escape_to_one_line(&bounded(retry_at, 40))));
+            lines.push(format!(
+                "look again at {}",
+                escape_to_one_line(&bounded(retry_at, 40))
+            ));
         }
         if !self.path.is_empty() {
             lines.push(format!("in {}", escape_to_one_line(self.path)));
@@ -156,7 +214,12 @@ impl<'a> EventSummary<'a> {
             ("worktree", escape_to_one_line(self.path)),
             ("status", plain(data, "status")),
             ("reason", plain(data, "reason")),
-            ("feedback", feedback_line(data).or_else(|| feedback_lines(data).next().map(shown_line)).unwrap_or_default()),
+            (
+                "feedback",
+                feedback_line(data)
+                    .or_else(|| feedback_lines(data).next().map(shown_line))
+                    .unwrap_or_default(),
+            ),
             ("kind", plain(self.event, "kind")),
             ("id", plain(self.event, "id")),
         ])
@@ -170,11 +233,16 @@ fn text<'a>(of: &'a Value, key: &str) -> &'a str {
 /// The first line of the feedback that says something that the message does not.
 fn feedback_line(data: &Value) -> Option<String> {
     let said = text(data, "message");
-    feedback_lines(data).find(|line| !said.contains(line)).map(shown_line)
+    feedback_lines(data)
+        .find(|line| !said.contains(line))
+        .map(shown_line)
 }
 
 fn feedback_lines(data: &Value) -> impl Iterator<Item = &str> {
-    text(data, "feedback").lines().map(str::trim).filter(|line| !line.is_empty())
+    text(data, "feedback")
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
 }
 
 fn shown_line(line: &str) -> String {
@@ -190,18 +258,34 @@ fn sentence(kind: &str, data: &Value) -> String {
             (None, _) => String::new(),
         };
         let until = text(data, "open_until");
-        let next_try = if until.is_empty() { String::new() } else { format!("; one trial is let through at {until}") };
+        let next_try = if until.is_empty() {
+            String::new()
+        } else {
+            format!("; one trial is let through at {until}")
+        };
         let why = text(data, "why");
-        let last = if why.is_empty() { String::new() } else { format!("; last strike: {why}") };
+        let last = if why.is_empty() {
+            String::new()
+        } else {
+            format!("; last strike: {why}")
+        };
         return format!("{strikes}{next_try}{last}");
     }
-    let said = ["message", "why", "failed"].iter().map(|key| text(data, key)).find(|said| !said.is_empty());
-    said.or(Some(text(data, "reason")).filter(|_| kind != kind::VERDICT)).unwrap_or_default().to_owned()
+    let said = ["message", "why", "failed"]
+        .iter()
+        .map(|key| text(data, key))
+        .find(|said| !said.is_empty());
+    said.or(Some(text(data, "reason")).filter(|_| kind != kind::VERDICT))
+        .unwrap_or_default()
+        .to_owned()
 }
 
 /// How much an event needs a person: the exit code of its status.
 fn severity(kind: &str, data: &Value) -> u8 {
-    let reason = Reason::ALL.iter().find(|reason| reason.as_str() == text(data, "reason")).map(|reason| reason.status());
+    let reason = Reason::ALL
+        .iter()
+        .find(|reason| reason.as_str() == text(data, "reason"))
+        .map(|reason| reason.status());
     let status = match kind {
         kind::VERDICT | kind::ITERATION => reason,
         kind::BREAKER if text(data, "state") == "open" => Some(Status::Stopped),
@@ -216,7 +300,11 @@ fn severity(kind: &str, data: &Value) -> u8 {
 
 /// The lines of a digest: those that need a person first.
 fn listed(entries: &[EventSummary<'_>]) -> String {
-    let mut lines: Vec<String> = entries.iter().take(NAMED).map(EventSummary::digest_line).collect();
+    let mut lines: Vec<String> = entries
+        .iter()
+        .take(NAMED)
+        .map(EventSummary::digest_line)
+        .collect();
     if entries.len() > NAMED {
         lines.push(format!("and {} more", entries.len() - NAMED));
     }
@@ -232,7 +320,11 @@ fn counts(entries: &[EventSummary<'_>]) -> String {
             None => counted.push((&entry.word, 1)),
         }
     }
-    let all = counted.iter().map(|(word, count)| format!("{count} {word}")).collect::<Vec<_>>().join(", ");
+    let all = counted
+        .iter()
+        .map(|(word, count)| format!("{count} {word}"))
+        .collect::<Vec<_>>()
+        .join(", ");
     bounded(&all, DIGEST_LINE)
 }
 

@@ -19,20 +19,37 @@ pub fn next_command(event: &Value, commands: &WorktreeCommands) -> String {
     let word = |of: &Value, key: &str| of[key].as_str().unwrap_or_default().to_owned();
     let (path, spec, data) = (word(event, "path"), word(event, "spec"), &event["data"]);
     // A line feed or an invisible character in a name would not survive the way to a terminal.
-    if !Path::new(&path).is_absolute() || [&path, &spec].iter().any(|name| name.chars().any(|c| is_hostile(c) || c == '\n' || c == '\t')) {
+    if !Path::new(&path).is_absolute()
+        || [&path, &spec].iter().any(|name| {
+            name.chars()
+                .any(|c| is_hostile(c) || c == '\n' || c == '\t')
+        })
+    {
         return everything(commands);
     }
     let commands = commands.clone().with_worktree(Path::new(&path));
     let here = |what: &str| commands.watchdog(what);
-    let of_spec = |what: &str| if spec.is_empty() { here(what) } else { here(&format!("{what} --spec {}", shell_word(&spec))) };
+    let of_spec = |what: &str| {
+        if spec.is_empty() {
+            here(what)
+        } else {
+            here(&format!("{what} --spec {}", shell_word(&spec)))
+        }
+    };
     let task = word(data, "task");
     match word(event, "kind").as_str() {
-        kind::VERDICT => NextStep::after_verdict(data).line(&commands, &spec, "status").unwrap_or_else(|| everything(&commands)),
+        kind::VERDICT => NextStep::after_verdict(data)
+            .line(&commands, &spec, "status")
+            .unwrap_or_else(|| everything(&commands)),
         kind::BREAKER if word(data, "state") == "open" => of_spec("breaker reset"),
         kind::BREAKER => of_spec("breaker"),
-        kind::RESCUE | kind::SNAPSHOT | kind::RESTORE | kind::DROPPED | kind::EXPIRED => here("rescue list"),
+        kind::RESCUE | kind::SNAPSHOT | kind::RESTORE | kind::DROPPED | kind::EXPIRED => {
+            here("rescue list")
+        }
         kind::DEGRADED => here("doctor"),
-        _ if !task.is_empty() && !task.chars().any(is_hostile) => here(&format!("task show {}", shell_word(&task))),
+        _ if !task.is_empty() && !task.chars().any(is_hostile) => {
+            here(&format!("task show {}", shell_word(&task)))
+        }
         _ => here("status"),
     }
 }

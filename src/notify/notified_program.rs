@@ -44,17 +44,31 @@ pub fn run_notified(call: NotifiedProgram) -> Result<(), SendError> {
     };
     let finished = program.run().map_err(|error| {
         let not_runnable = matches!(error, StartError::NotRunnable { .. });
-        SendError { not_runnable, ..SendError::new(error.to_string()) }
+        SendError {
+            not_runnable,
+            ..SendError::new(error.to_string())
+        }
     })?;
     if finished.timed_out {
-        return Err(SendError::new(format!("it still ran after {} s", call.timeout.as_secs())));
+        return Err(SendError::new(format!(
+            "it still ran after {} s",
+            call.timeout.as_secs()
+        )));
     }
     match finished.exit {
         ProcessExit::Code(0) => Ok(()),
         exit => {
-            let said = String::from_utf8_lossy(&finished.stderr.bytes).lines().next().unwrap_or_default().to_owned();
+            let said = String::from_utf8_lossy(&finished.stderr.bytes)
+                .lines()
+                .next()
+                .unwrap_or_default()
+                .to_owned();
             let said = escape_to_one_line(&bounded(&mask(&said), COMPLAINT));
-            Err(SendError::new(if said.is_empty() { format!("it ended with {exit}") } else { format!("it ended with {exit}: {said}") }))
+            Err(SendError::new(if said.is_empty() {
+                format!("it ended with {exit}")
+            } else {
+                format!("it ended with {exit}: {said}")
+            }))
         }
     }
 }

@@ -38,7 +38,12 @@ const PLAIN: &str = "text/plain; charset=utf-8";
 
 /// The request that brings a message to an address.
 pub fn message_post(url: &str, form: &MessageForm, message: &NoticeMessage) -> MessagePost {
-    let post = |body: String, content_type| MessagePost { url: url.to_owned(), body, content_type, headers: Vec::new() };
+    let post = |body: String, content_type| MessagePost {
+        url: url.to_owned(),
+        body,
+        content_type,
+        headers: Vec::new(),
+    };
     match form {
         MessageForm::Ready(ReadyForm::Slack) => {
             let text = laid_out(message, &escaped(&message.command, slack), SLACK, slack);
@@ -46,24 +51,49 @@ pub fn message_post(url: &str, form: &MessageForm, message: &NoticeMessage) -> M
             post(json!({"text": text, "mrkdwn": false}).to_string(), JSON)
         }
         MessageForm::Ready(ReadyForm::Discord) => {
-            let text = laid_out(message, &discord_command(&message.command), DISCORD, discord);
+            let text = laid_out(
+                message,
+                &discord_command(&message.command),
+                DISCORD,
+                discord,
+            );
             // No name in it calls anybody, and no address in it is fetched for a preview.
-            post(json!({"content": text, "allowed_mentions": {"parse": []}, "flags": 4}).to_string(), JSON)
+            post(
+                json!({"content": text, "allowed_mentions": {"parse": []}, "flags": 4}).to_string(),
+                JSON,
+            )
         }
         MessageForm::Ready(ReadyForm::Telegram) => {
             let text = laid_out(message, &message.command, TELEGRAM, plain);
             let (url, chat) = telegram_chat(url);
             let body = json!({"chat_id": chat, "text": text, "link_preview_options": {"is_disabled": true}});
-            MessagePost { url, ..post(body.to_string(), JSON) }
+            MessagePost {
+                url,
+                ..post(body.to_string(), JSON)
+            }
         }
         MessageForm::Ready(ReadyForm::Ntfy) => {
-            let (priority, tag) = if message.needs_person { ("high", "warning") } else { ("default", "dog") };
+            let (priority, tag) = if message.needs_person {
+                ("high", "warning")
+            } else {
+                ("default", "dog")
+            };
             let title = within(&message.title, TITLE, &UTF16, plain);
-            let headers = vec![("title", header_words(&title).join(" ")), ("priority", priority.into()), ("tags", tag.into())];
+            let headers = vec![
+                ("title", header_words(&title).join(" ")),
+                ("priority", priority.into()),
+                ("tags", tag.into()),
+            ];
             let body = below_title(message, &message.command, NTFY, &BYTES, plain);
-            MessagePost { headers, ..post(body, PLAIN) }
+            MessagePost {
+                headers,
+                ..post(body, PLAIN)
+            }
         }
-        MessageForm::Own(own) => post(filled(own, message), if own.is_json() { JSON } else { PLAIN }),
+        MessageForm::Own(own) => post(
+            filled(own, message),
+            if own.is_json() { JSON } else { PLAIN },
+        ),
     }
 }
 
@@ -104,7 +134,11 @@ fn discord(c: char, into: &mut String) {
 
 /// A command in a block of code, from which it can be copied as it is.
 fn discord_command(command: &str) -> String {
-    if command.contains('`') { escaped(command, discord) } else { format!("```\n{command}\n```") }
+    if command.contains('`') {
+        escaped(command, discord)
+    } else {
+        format!("```\n{command}\n```")
+    }
 }
 
 fn escaped(text: &str, escape: EscapeOf) -> String {
@@ -115,11 +149,20 @@ fn escaped(text: &str, escape: EscapeOf) -> String {
 fn laid_out(message: &NoticeMessage, command: &str, most: usize, escape: EscapeOf) -> String {
     let title = within(&message.title, TITLE, &UTF16, escape);
     let left = most.saturating_sub(counted(&title, &UTF16) + 1);
-    format!("{title}\n{}", below_title(message, command, left, &UTF16, escape))
+    format!(
+        "{title}\n{}",
+        below_title(message, command, left, &UTF16, escape)
+    )
 }
 
 /// Text and command; the command whole, or not at all.
-fn below_title(message: &NoticeMessage, command: &str, most: usize, count: &CountOf, escape: EscapeOf) -> String {
+fn below_title(
+    message: &NoticeMessage,
+    command: &str,
+    most: usize,
+    count: &CountOf,
+    escape: EscapeOf,
+) -> String {
     let room = counted(command, count) + 2;
     if room > most / 2 {
         return within(&message.text, most, count, escape);
@@ -161,9 +204,20 @@ fn telegram_chat(url: &str) -> (String, String) {
     let url = url.split('#').next().unwrap_or_default();
     let (path, query) = url.split_once('?').unwrap_or((url, ""));
     let is_chat = |pair: &&str| pair.starts_with("chat_id=");
-    let chat = query.split('&').find(is_chat).and_then(|pair| pair.split_once('=')).map_or("", |(_, chat)| chat);
-    let rest: Vec<&str> = query.split('&').filter(|pair| !pair.is_empty() && !is_chat(pair)).collect();
-    let rest = if rest.is_empty() { String::new() } else { format!("?{}", rest.join("&")) };
+    let chat = query
+        .split('&')
+        .find(is_chat)
+        .and_then(|pair| pair.split_once('='))
+        .map_or("", |(_, chat)| chat);
+    let rest: Vec<&str> = query
+        .split('&')
+        .filter(|pair| !pair.is_empty() && !is_chat(pair))
+        .collect();
+    let rest = if rest.is_empty() {
+        String::new()
+    } else {
+        format!("?{}", rest.join("&"))
+    };
     (format!("{path}{rest}"), percent_decoded(chat))
 }
 
@@ -171,7 +225,10 @@ fn percent_decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, tail @ ..] = rest {
-        let hex = tail.get(..2).filter(|_| *first == b'%').and_then(|hex| std::str::from_utf8(hex).ok());
+        let hex = tail
+            .get(..2)
+            .filter(|_| *first == b'%')
+            .and_then(|hex| std::str::from_utf8(hex).ok());
         match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
             Some(byte) => {
                 bytes.push(byte);

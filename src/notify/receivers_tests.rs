@@ -7,14 +7,19 @@ use super::*;
 use watchdog_facts::shell_line::WorktreeCommands;
 
 fn event(message: &str, feedback: &str) -> Value {
-    let data = json!({"status": "review", "reason": "disputed", "message": message, "feedback": feedback});
+    let data =
+        json!({"status": "review", "reason": "disputed", "message": message, "feedback": feedback});
     json!({"id": "0-1", "kind": "verdict", "spec": "fix-auth", "path": "/home/me/a_b", "data": data})
 }
 
 fn posted(form: &str, message: &str, feedback: &str) -> MessagePost {
     let form = MessageForm::parse(form).unwrap();
     let url = "https://h/bot1:S/sendMessage?chat_id=%40me&silent=1";
-    message_post(url, &form, &NoticeMessage::about(&[&event(message, feedback)], &WorktreeCommands::default()))
+    message_post(
+        url,
+        &form,
+        &NoticeMessage::about(&[&event(message, feedback)], &WorktreeCommands::default()),
+    )
 }
 
 fn body(post: &MessagePost) -> Value {
@@ -27,37 +32,88 @@ fn each_service_gets_its_own_form() {
     let slack = posted("slack", message, feedback);
     let text = "watchdog: fix-auth in a_b: review (disputed)\n&lt;!channel&gt; a &amp; b *c*\nfeedback: @everyone {title}\nin /home/me/a_b\n\n\
                 watchdog -C /home/me/a_b status";
-    assert_eq!((body(&slack), slack.content_type), (json!({"text": text, "mrkdwn": false}), "application/json"));
+    assert_eq!(
+        (body(&slack), slack.content_type),
+        (json!({"text": text, "mrkdwn": false}), "application/json")
+    );
 
     let discord = body(&posted("discord", message, feedback));
     assert_eq!(discord["allowed_mentions"], json!({"parse": []}));
     let content = discord["content"].as_str().unwrap();
-    assert!(content.contains("\\<!channel\\> a & b \\*c\\*\nfeedback\\: \\@everyone {title}"), "{content}");
-    assert!(content.ends_with("\n```\nwatchdog -C /home/me/a_b status\n```"), "{content}");
+    assert!(
+        content.contains("\\<!channel\\> a & b \\*c\\*\nfeedback\\: \\@everyone {title}"),
+        "{content}"
+    );
+    assert!(
+        content.ends_with("\n```\nwatchdog -C /home/me/a_b status\n```"),
+        "{content}"
+    );
     assert_eq!(discord_command("a `b`"), "a \\`b\\`");
 
     let telegram = posted("telegram", message, feedback);
-    assert_eq!((body(&telegram)["chat_id"].as_str(), telegram.url.as_str()), (Some("@me"), "https://h/bot1:S/sendMessage?silent=1"));
-    assert!(body(&telegram)["text"].as_str().unwrap().contains("<!channel> a & b *c*\nfeedback: @everyone {title}"));
+    assert_eq!(
+        (body(&telegram)["chat_id"].as_str(), telegram.url.as_str()),
+        (Some("@me"), "https://h/bot1:S/sendMessage?silent=1")
+    );
+    assert!(
+        body(&telegram)["text"]
+            .as_str()
+            .unwrap()
+            .contains("<!channel> a & b *c*\nfeedback: @everyone {title}")
+    );
     assert!(body(&telegram).get("parse_mode").is_none());
 
     let ntfy = posted("ntfy", message, feedback);
-    let heads: Vec<_> = ntfy.headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
-    assert_eq!(heads, ["title: watchdog: fix-auth in a_b: review (disputed)", "priority: high", "tags: warning"]);
-    assert!(ntfy.body.starts_with("<!channel> a & b *c*\nfeedback: @everyone {title}\n") && ntfy.content_type.starts_with("text/plain"));
+    let heads: Vec<_> = ntfy
+        .headers
+        .iter()
+        .map(|(name, value)| format!("{name}: {value}"))
+        .collect();
+    assert_eq!(
+        heads,
+        [
+            "title: watchdog: fix-auth in a_b: review (disputed)",
+            "priority: high",
+            "tags: warning"
+        ]
+    );
+    assert!(
+        ntfy.body
+            .starts_with("<!channel> a & b *c*\nfeedback: @everyone {title}\n")
+            && ntfy.content_type.starts_with("text/plain")
+    );
 }
 
 #[test]
 fn an_own_text_is_filled_once_and_json_stays_json() {
-    let text = posted("{spec}|{status}|{reason}|{worktree}|{feedback}|{id}|{kind}|{command}", "m", "a \"b\" {title}");
-    assert_eq!(text.body, "fix-auth|review|disputed|/home/me/a_b|a \"b\" {title}|0-1|verdict|watchdog -C /home/me/a_b status");
+    let text = posted(
+        "{spec}|{status}|{reason}|{worktree}|{feedback}|{id}|{kind}|{command}",
+        "m",
+        "a \"b\" {title}",
+    );
+    assert_eq!(
+        text.body,
+        "fix-auth|review|disputed|/home/me/a_b|a \"b\" {title}|0-1|verdict|watchdog -C /home/me/a_b status"
+    );
     assert_eq!(text.content_type, "text/plain; charset=utf-8");
-    let json = posted(r#"{"summary": "{title}", "body": "{text}"}"#, "say \"x\"\\", "");
+    let json = posted(
+        r#"{"summary": "{title}", "body": "{text}"}"#,
+        "say \"x\"\\",
+        "",
+    );
     assert_eq!(
         (json.content_type, body(&json)["summary"].as_str()),
-        ("application/json", Some("watchdog: fix-auth in a_b: review (disputed)"))
+        (
+            "application/json",
+            Some("watchdog: fix-auth in a_b: review (disputed)")
+        )
     );
-    assert!(body(&json)["body"].as_str().unwrap().starts_with("say \"x\"\\\n"));
+    assert!(
+        body(&json)["body"]
+            .as_str()
+            .unwrap()
+            .starts_with("say \"x\"\\\n")
+    );
 }
 
 #[test]
@@ -70,8 +126,16 @@ fn a_cut_keeps_escapes_and_characters_whole() {
 
 #[test]
 fn a_character_in_a_chat_may_be_written_in_percent() {
-    for (query, chat) in [("chat_id=-100", "-100"), ("a=b&chat_id=%40x", "@x"), ("chat_id=%4", "%4"), ("chat_id=%zz", "%zz")] {
-        assert_eq!(telegram_chat(&format!("http://h/sendMessage?{query}")).1, chat);
+    for (query, chat) in [
+        ("chat_id=-100", "-100"),
+        ("a=b&chat_id=%40x", "@x"),
+        ("chat_id=%4", "%4"),
+        ("chat_id=%zz", "%zz"),
+    ] {
+        assert_eq!(
+            telegram_chat(&format!("http://h/sendMessage?{query}")).1,
+            chat
+        );
     }
 }
 

@@ -36,7 +36,10 @@ pub struct NotificationRules {
 impl NotificationRules {
     /// The rules of a configuration that is trusted, for the worktree at `root`.
     pub fn new(rules: Vec<NotifyRule>, root: &Path) -> Self {
-        NotificationRules { rules, path: root.display().to_string() }
+        NotificationRules {
+            rules,
+            path: root.display().to_string(),
+        }
     }
 
     /// Whether there is no rule.
@@ -48,22 +51,46 @@ impl NotificationRules {
     ///
     /// # Errors
     /// Where the store refuses, or the outbox is full.
-    pub fn offer(&self, store: &dyn LocalStore, events: &[NewEvent], held: Option<SignedDuration>) -> Result<OfferedNotices, StoreError> {
+    pub fn offer(
+        &self,
+        store: &dyn LocalStore,
+        events: &[NewEvent],
+        held: Option<SignedDuration>,
+    ) -> Result<OfferedNotices, StoreError> {
         let mut offered = OfferedNotices::default();
         for event in events {
             if self.is_empty() {
                 continue;
             }
             let repeated = is_repeated(store, event, notice_record::would_repeat)?;
-            for (n, rule) in self.rules.iter().enumerate().filter(|(_, rule)| !repeated && answers_to(event, &rule.on)) {
+            for (n, rule) in self
+                .rules
+                .iter()
+                .enumerate()
+                .filter(|(_, rule)| !repeated && answers_to(event, &rule.on))
+            {
                 let (to, timeout, retries) = (rule.to.clone(), rule.timeout, rule.retries);
                 let held = held.filter(|_| to.is_for_people());
                 let not_before = held.map_or(event.at, |held| event.at + held);
-                let notice = OutboxNotice { event: notice_json(event, &self.path), to, timeout, retries, attempts: 0, not_before };
+                let notice = OutboxNotice {
+                    event: notice_json(event, &self.path),
+                    to,
+                    timeout,
+                    retries,
+                    attempts: 0,
+                    not_before,
+                };
                 if !outbox::put(store, &event.id, n, &notice)? {
-                    return Err(StoreError::TooMany { what: "notifications", count: outbox::FULL });
+                    return Err(StoreError::TooMany {
+                        what: "notifications",
+                        count: outbox::FULL,
+                    });
                 }
-                *(if held.is_some() { &mut offered.held } else { &mut offered.at_once }) += 1;
+                *(if held.is_some() {
+                    &mut offered.held
+                } else {
+                    &mut offered.at_once
+                }) += 1;
             }
             // Every event updates the record of repeats, because the next one is compared with it. Recorded before its notice is in the
             // outbox, it would be lost where this process is killed in between.
@@ -74,29 +101,56 @@ impl NotificationRules {
 }
 
 /// Compares a message with the record of those that were sent: the worktree, the spec, its state, the message.
-type CompareNotice = fn(&dyn LocalStore, &str, &str, Option<&str>, (&str, NoticeRepeatRule)) -> Result<bool, StoreError>;
+type CompareNotice = fn(
+    &dyn LocalStore,
+    &str,
+    &str,
+    Option<&str>,
+    (&str, NoticeRepeatRule),
+) -> Result<bool, StoreError>;
 
 /// Whether an event repeats the last one of its spec about the same state: the same verdict on the same commits and changes, or the end of
 /// a task whose verdict was sent already. A new session, or a new task, is never a repeat. `compare` looks at the record, or updates it.
-fn is_repeated(store: &dyn LocalStore, event: &NewEvent, compare: CompareNotice) -> Result<bool, StoreError> {
+fn is_repeated(
+    store: &dyn LocalStore,
+    event: &NewEvent,
+    compare: CompareNotice,
+) -> Result<bool, StoreError> {
     let spec = event.spec.as_deref().unwrap_or_default();
-    let text = |key: &str| event.data.get(key).and_then(Value::as_str).unwrap_or_default();
+    let text = |key: &str| {
+        event
+            .data
+            .get(key)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
     match event.kind.as_str() {
         kind::VERDICT => {
             // A probe that was repeated after a pause is about the same state. An unreadable answer counts as none.
-            let answered = answer::of(store, &event.worktree, spec).ok().flatten().map(|answer| answer.state).unwrap_or_default();
+            let answered = answer::of(store, &event.worktree, spec)
+                .ok()
+                .flatten()
+                .map(|answer| answer.state)
+                .unwrap_or_default();
             let state = [text("baseline"), text("head"), &answered].join(" ");
             // Without a known HEAD nothing shows that it moved.
             let state = (!text("head").is_empty()).then_some(state.as_str());
-            let again =
-                if matches!(text("status"), "error" | "failed") { NoticeRepeatRule::AfterOthers } else { NoticeRepeatRule::NewStateOnly };
+            let again = if matches!(text("status"), "error" | "failed") {
+                NoticeRepeatRule::AfterOthers
+            } else {
+                NoticeRepeatRule::NewStateOnly
+            };
             let what = [text("status"), text("reason")].join(" ");
             compare(store, &event.worktree, spec, state, (&what, again))
         }
         // Opened again about the same state, it is no news.
-        kind::BREAKER if text("state") == "open" => {
-            compare(store, &event.worktree, spec, None, ("breaker open", NoticeRepeatRule::NewStateOnly))
-        }
+        kind::BREAKER if text("state") == "open" => compare(
+            store,
+            &event.worktree,
+            spec,
+            None,
+            ("breaker open", NoticeRepeatRule::NewStateOnly),
+        ),
         kind::COMPLETE | kind::REVIEW | kind::FAILED => {
             let before = notice_record::last(store, &event.worktree, spec)?;
             Ok(before.split(' ').next() == Some(event.kind.as_str()))
@@ -125,7 +179,10 @@ mod tests {
         state.ensure().unwrap();
         let store = open_store(&state).unwrap();
         let on = on.iter().map(|word| (*word).to_owned()).collect();
-        let rule = NotifyRule { on, ..NotifyRule::new(NotifyTarget::Command(vec!["x".into()])) };
+        let rule = NotifyRule {
+            on,
+            ..NotifyRule::new(NotifyTarget::Command(vec!["x".into()]))
+        };
         let notices = NotificationRules::new(vec![rule], Path::new("/w"));
         for (kind, data) in script {
             let event = event(Timestamp::UNIX_EPOCH, "w", Some("s"), kind, data.clone());
@@ -133,18 +190,40 @@ mod tests {
             assert!(offered.at_once <= 1 && offered.held == 0);
         }
         let waiting = outbox::waiting(store.as_ref()).unwrap();
-        assert!(waiting.iter().all(|(_, notice)| notice.event["path"] == "/w"));
-        waiting.iter().map(|(_, notice)| notice.event["data"]["reason"].as_str().unwrap_or("-").to_owned()).collect()
+        assert!(
+            waiting
+                .iter()
+                .all(|(_, notice)| notice.event["path"] == "/w")
+        );
+        waiting
+            .iter()
+            .map(|(_, notice)| {
+                notice.event["data"]["reason"]
+                    .as_str()
+                    .unwrap_or("-")
+                    .to_owned()
+            })
+            .collect()
     }
 
     fn verdict(status: &str, reason: &str, head: &str) -> (&'static str, Value) {
-        ("verdict", json!({"status": status, "reason": reason, "head": head}))
+        (
+            "verdict",
+            json!({"status": status, "reason": reason, "head": head}),
+        )
     }
 
     #[test]
     fn only_what_was_asked_for_is_told() {
-        let script = [verdict("review", "untrusted", "1"), verdict("complete", "rescued", "1"), ("probe", json!({"reason": "a probe"}))];
-        assert_eq!(offered(&script, &["review", "rescued"]), ["untrusted", "rescued"]);
+        let script = [
+            verdict("review", "untrusted", "1"),
+            verdict("complete", "rescued", "1"),
+            ("probe", json!({"reason": "a probe"})),
+        ];
+        assert_eq!(
+            offered(&script, &["review", "rescued"]),
+            ["untrusted", "rescued"]
+        );
         assert_eq!(offered(&script, &["probe"]), ["a probe"]);
         assert_eq!(offered(&script, &["failed"]), [""; 0]);
     }
@@ -152,29 +231,68 @@ mod tests {
     #[test]
     fn the_same_verdict_is_told_once_until_something_changes() {
         let same = verdict("review", "untrusted", "1");
-        let twice = [same.clone(), same.clone(), verdict("review", "untrusted", "2"), verdict("complete", "rescued", "2"), same.clone()];
+        let twice = [
+            same.clone(),
+            same.clone(),
+            verdict("review", "untrusted", "2"),
+            verdict("complete", "rescued", "2"),
+            same.clone(),
+        ];
         assert_eq!(offered(&twice, &["review"]), ["untrusted"; 3]);
         let sessions = [same.clone(), ("session_started", json!({})), same.clone()];
-        assert_eq!(offered(&sessions, &["review"]), ["untrusted"; 2], "each session is told about");
+        assert_eq!(
+            offered(&sessions, &["review"]),
+            ["untrusted"; 2],
+            "each session is told about"
+        );
     }
 
     #[test]
     fn what_comes_and_goes_in_the_same_state_is_told_once_but_for_faults() {
         let head = |status, reason| verdict(status, reason, "1");
-        let (working, timeout, error) = (head("incomplete", "working"), head("timeout", "max_probes"), head("error", "git_error"));
-        let refused = ("verdict", json!({"status": "stopped", "reason": "breaker_open", "head": null}));
+        let (working, timeout, error) = (
+            head("incomplete", "working"),
+            head("timeout", "max_probes"),
+            head("error", "git_error"),
+        );
+        let refused = (
+            "verdict",
+            json!({"status": "stopped", "reason": "breaker_open", "head": null}),
+        );
         let opens = ("breaker", json!({"state": "open", "reason": "opens"}));
-        let week = [&working, &timeout, &opens, &refused, &timeout, &working, &timeout, &opens, &refused].map(Clone::clone);
-        assert_eq!(offered(&week, &["timeout", "stopped", "breaker_open"]), ["max_probes", "opens", "breaker_open"]);
+        let week = [
+            &working, &timeout, &opens, &refused, &timeout, &working, &timeout, &opens, &refused,
+        ]
+        .map(Clone::clone);
+        assert_eq!(
+            offered(&week, &["timeout", "stopped", "breaker_open"]),
+            ["max_probes", "opens", "breaker_open"]
+        );
         let faults = [&error, &error, &working, &error].map(Clone::clone);
-        assert_eq!(offered(&faults, &["error"]), ["git_error"; 2], "a fault that comes back is another one");
+        assert_eq!(
+            offered(&faults, &["error"]),
+            ["git_error"; 2],
+            "a fault that comes back is another one"
+        );
     }
 
     #[test]
     fn the_end_of_a_task_repeats_what_its_verdict_said() {
         let end = ("complete", json!({"reason": "the task"}));
-        assert_eq!(offered(&[verdict("complete", "new_commits", "1"), end.clone()], &["complete"]), ["new_commits"]);
-        assert_eq!(offered(&[verdict("waiting", "locked", "1"), end.clone()], &["complete"]), ["the task"]);
+        assert_eq!(
+            offered(
+                &[verdict("complete", "new_commits", "1"), end.clone()],
+                &["complete"]
+            ),
+            ["new_commits"]
+        );
+        assert_eq!(
+            offered(
+                &[verdict("waiting", "locked", "1"), end.clone()],
+                &["complete"]
+            ),
+            ["the task"]
+        );
         assert_eq!(offered(&[end], &["complete"]), ["the task"]);
     }
 }

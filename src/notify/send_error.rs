@@ -15,11 +15,18 @@ pub struct SendError {
 impl SendError {
     /// A failure that nothing is known to help against.
     pub fn new(why: impl Into<String>) -> Self {
-        SendError { why: why.into(), hint: None, not_runnable: false }
+        SendError {
+            why: why.into(),
+            hint: None,
+            not_runnable: false,
+        }
     }
 
     /// Adds what to do next.
     pub fn hint(self, hint: &'static str) -> Self {
-        SendError { hint: Some(hint), ..self }
+        SendError {
+            hint: Some(hint),
+            ..self
+        }
     }
 }

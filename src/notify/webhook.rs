@@ -4,7 +4,10 @@ use std::time::Duration;
 
 /// The request to send.
 #[derive(Debug, Clone)]
-#[cfg_attr(not(feature = "webhooks"), expect(dead_code, reason = "a build without webhooks sends nothing"))]
+#[cfg_attr(
+    not(feature = "webhooks"),
+    expect(dead_code, reason = "a build without webhooks sends nothing")
+)]
 pub struct WebhookPost<'a> {
     /// Where to; `http://` or `https://`.
     pub url: &'a str,
@@ -20,7 +23,10 @@ pub struct WebhookPost<'a> {
 
 /// Why a notice did not arrive.
 #[derive(Debug, thiserror::Error)]
-#[cfg_attr(not(feature = "webhooks"), expect(dead_code, reason = "a build without webhooks gets no answer"))]
+#[cfg_attr(
+    not(feature = "webhooks"),
+    expect(dead_code, reason = "a build without webhooks gets no answer")
+)]
 pub enum PostError {
     /// The server answered, and did not accept it.
     #[error("the answer was HTTP {code}{}{said}", if said.is_empty() { "" } else { ": " })]
@@ -44,5 +50,7 @@ pub use super::https_post::post;
 /// Always: this build has no network.
 #[cfg(not(feature = "webhooks"))]
 pub fn post(_: &WebhookPost<'_>) -> Result<(), PostError> {
-    Err(PostError::Unreachable("this watchdog was built without webhooks: build it with --features webhooks".into()))
+    Err(PostError::Unreachable(
+        "this watchdog was built without webhooks: build it with --features webhooks".into(),
+    ))
 }

@@ -40,13 +40,24 @@ pub enum AttentionRank {
 impl AttentionRank {
     /// Of a row.
     pub fn of(row: &StatusRow) -> Self {
-        let asks = |verdict: &LastVerdict| verdict.status.is_none_or(|status| status.exit_code() >= Status::Review.exit_code());
-        let judged = row.verdict.as_ref().filter(|verdict| verdict.since_baseline);
+        let asks = |verdict: &LastVerdict| {
+            verdict
+                .status
+                .is_none_or(|status| status.exit_code() >= Status::Review.exit_code())
+        };
+        let judged = row
+            .verdict
+            .as_ref()
+            .filter(|verdict| verdict.since_baseline);
         let idle = !row.runs();
         match judged.and_then(|verdict| verdict.status) {
             _ if row.gone => AttentionRank::Gone,
             _ if row.stalled() || row.silent().is_some() => AttentionRank::Person,
-            _ if idle && (judged.is_some_and(asks) || row.breaker.state == BreakerState::Open || row.broken.is_some()) => {
+            _ if idle
+                && (judged.is_some_and(asks)
+                    || row.breaker.state == BreakerState::Open
+                    || row.broken.is_some()) =>
+            {
                 AttentionRank::Person
             }
             _ if idle && row.loop_interrupted() => AttentionRank::Resume,
@@ -86,7 +97,9 @@ pub fn attention(row: &StatusRow, commands: &WorktreeCommands, now: &Zoned) -> A
         AttentionRank::Person => person(row, now),
         AttentionRank::Resume => {
             let iteration = row.looped.as_ref().map_or(0, |looped| looped.iteration());
-            let why = format!("loop interrupted at iteration {iteration}; run the same `watchdog loop` again there to resume");
+            let why = format!(
+                "loop interrupted at iteration {iteration}; run the same `watchdog loop` again there to resume"
+            );
             (why, Some(NextStep::Inspect))
         }
         AttentionRank::Running => running(row),
@@ -95,39 +108,83 @@ pub fn attention(row: &StatusRow, commands: &WorktreeCommands, now: &Zoned) -> A
             let at = local_time(row.baseline_at, now);
             let why = match row.judgement_known {
                 true => format!("not judged since its baseline was recorded at {at}"),
-                false => format!("the journal has no judgement and does not reach back to its baseline, which was recorded at {at}"),
+                false => format!(
+                    "the journal has no judgement and does not reach back to its baseline, which was recorded at {at}"
+                ),
             };
             (why, Some(NextStep::OfSpec("check")))
         }
-        AttentionRank::Complete => (message(row.verdict.as_ref()), row.verdict.as_ref().map(LastVerdict::next_step)),
-        AttentionRank::Gone => ("its folder is gone, or was moved; what was recorded of it is kept".to_owned(), None),
+        AttentionRank::Complete => (
+            message(row.verdict.as_ref()),
+            row.verdict.as_ref().map(LastVerdict::next_step),
+        ),
+        AttentionRank::Gone => (
+            "its folder is gone, or was moved; what was recorded of it is kept".to_owned(),
+            None,
+        ),
     };
     // The records of another machine are found by its own environment.
-    let commands = if row.machine.is_some() { WorktreeCommands::default() } else { commands.clone() }.with_worktree(row.folder());
-    let on = row.machine.as_ref().map(|machine| format!("on {}: ", escape_to_one_line(&machine.name))).unwrap_or_default();
-    let command = step.and_then(|step| step.line(&commands, &row.spec, INSPECT)).map(|line| format!("{on}{line}"));
-    Attention { rank, why: escape_to_one_line(&bounded(&why, SENTENCE)), command }
+    let commands = if row.machine.is_some() {
+        WorktreeCommands::default()
+    } else {
+        commands.clone()
+    }
+    .with_worktree(row.folder());
+    let on = row
+        .machine
+        .as_ref()
+        .map(|machine| format!("on {}: ", escape_to_one_line(&machine.name)))
+        .unwrap_or_default();
+    let command = step
+        .and_then(|step| step.line(&commands, &row.spec, INSPECT))
+        .map(|line| format!("{on}{line}"));
+    Attention {
+        rank,
+        why: escape_to_one_line(&bounded(&why, SENTENCE)),
+        command,
+    }
 }
 
 /// What is wrong, the cause of all else first: no verdict is worth reading where git fails.
 fn person(row: &StatusRow, now: &Zoned) -> (String, Option<NextStep>) {
     if row.stalled() {
-        let minutes = row.live.and_then(|live| live.idle).unwrap_or_default().as_secs() / 60;
-        return (format!("its session has stalled: silent for {minutes} min"), Some(session_output(row)));
+        let minutes = row
+            .live
+            .and_then(|live| live.idle)
+            .unwrap_or_default()
+            .as_secs()
+            / 60;
+        return (
+            format!("its session has stalled: silent for {minutes} min"),
+            Some(session_output(row)),
+        );
     }
     if let (Some(silent), Some(machine)) = (row.silent(), &row.machine) {
-        let why = format!("its machine '{}' has been silent for {} min, and this ran there", machine.name, silent.as_secs() / 60);
+        let why = format!(
+            "its machine '{}' has been silent for {} min, and this ran there",
+            machine.name,
+            silent.as_secs() / 60
+        );
         return (why, Some(NextStep::Inspect));
     }
     if let Some(why) = &row.broken {
-        return (format!("git cannot use it: {why}"), Some(NextStep::Watchdog("doctor")));
+        return (
+            format!("git cannot use it: {why}"),
+            Some(NextStep::Watchdog("doctor")),
+        );
     }
     if row.breaker.state == BreakerState::Open {
-        return (breaker(&row.breaker, now), Some(NextStep::OfSpec("breaker reset")));
+        return (
+            breaker(&row.breaker, now),
+            Some(NextStep::OfSpec("breaker reset")),
+        );
     }
     let verdict = row.verdict.as_ref();
     if verdict.is_some_and(|verdict| verdict.status.is_none()) {
-        return ("its last verdict cannot be read by this version".into(), Some(NextStep::OfSpec("check")));
+        return (
+            "its last verdict cannot be read by this version".into(),
+            Some(NextStep::OfSpec("check")),
+        );
     }
     (message(verdict), verdict.map(LastVerdict::next_step))
 }
@@ -135,7 +192,11 @@ fn person(row: &StatusRow, now: &Zoned) -> (String, Option<NextStep>) {
 /// The sentence of a verdict, shorter where its reason says it all: what a check saw beside a missing trust is for later.
 pub fn why<'a>(reason: &str, message: &'a str) -> &'a str {
     const UNTRUSTED: &str = "completion.json is not trusted and not used; read it, then type:";
-    if reason == Reason::Untrusted.as_str() && message.contains("completion.json") { UNTRUSTED } else { message }
+    if reason == Reason::Untrusted.as_str() && message.contains("completion.json") {
+        UNTRUSTED
+    } else {
+        message
+    }
 }
 
 /// The breaker, with the way it opened and when it lets a trial through.
@@ -144,13 +205,23 @@ pub fn breaker(breaker: &RecordedBreaker, now: &Zoned) -> String {
         Some(limit) => format!("{} of {limit} strikes", breaker.strikes),
         None => plural(breaker.strikes.into(), "strike"),
     };
-    let mut line = format!("breaker {}: {strikes}", breaker.state.as_str().replace('_', "-"));
+    let mut line = format!(
+        "breaker {}: {strikes}",
+        breaker.state.as_str().replace('_', "-")
+    );
     match (breaker.state, breaker.open_until) {
-        (BreakerState::Open, Some(until)) => line.push_str(&format!("; one trial is let through at {}", local_time(until, now))),
+        (BreakerState::Open, Some(until)) => line.push_str(&format!(
+            "; one trial is let through at {}",
+            local_time(until, now)
+        )),
         (BreakerState::HalfOpen, _) => line.push_str("; one trial is let through"),
         _ => {}
     }
-    if let Some(why) = breaker.why.as_deref().filter(|_| breaker.state == BreakerState::Open) {
+    if let Some(why) = breaker
+        .why
+        .as_deref()
+        .filter(|_| breaker.state == BreakerState::Open)
+    {
         line.push_str(&format!("; last strike: {why}"));
     }
     line
@@ -158,15 +229,24 @@ pub fn breaker(breaker: &RecordedBreaker, now: &Zoned) -> String {
 
 /// What the session says, where it has a log.
 fn session_output(row: &StatusRow) -> NextStep {
-    match row.session.as_ref().and_then(|session| session.log.as_ref()) {
+    match row
+        .session
+        .as_ref()
+        .and_then(|session| session.log.as_ref())
+    {
         Some(_) => NextStep::Watchdog("logs"),
         None => NextStep::Inspect,
     }
 }
 
 fn running(row: &StatusRow) -> (String, Option<NextStep>) {
-    let waits = row.live.filter(|live| live.doing == SessionActivity::Waiting);
-    let judged = row.verdict.as_ref().filter(|verdict| verdict.since_baseline && verdict.is_by_hook());
+    let waits = row
+        .live
+        .filter(|live| live.doing == SessionActivity::Waiting);
+    let judged = row
+        .verdict
+        .as_ref()
+        .filter(|verdict| verdict.since_baseline && verdict.is_by_hook());
     let why = match waits {
         Some(live) => {
             let minutes = live.idle.unwrap_or_default().as_secs() / 60;
@@ -179,20 +259,37 @@ fn running(row: &StatusRow) -> (String, Option<NextStep>) {
 
 /// A verdict that the next session or a time will change.
 fn next(row: &StatusRow, now: &Zoned) -> (String, Option<NextStep>) {
-    let Some(verdict) = row.verdict.as_ref() else { return (String::new(), None) };
+    let Some(verdict) = row.verdict.as_ref() else {
+        return (String::new(), None);
+    };
     let step = match verdict.next_step() {
         // Whatever was waited for may have come.
         NextStep::Inspect => NextStep::OfSpec("check"),
         step => step,
     };
     match verdict.retry_at() {
-        Some(at) if now.timestamp() < at => (format!("{}; look again at {}", message(Some(verdict)), local_time(at, now)), None),
+        Some(at) if now.timestamp() < at => (
+            format!(
+                "{}; look again at {}",
+                message(Some(verdict)),
+                local_time(at, now)
+            ),
+            None,
+        ),
         _ => (message(Some(verdict)), Some(step)),
     }
 }
 
 fn message(verdict: Option<&LastVerdict>) -> String {
-    verdict.map(|verdict| why(verdict.text("reason").unwrap_or_default(), &verdict.sentence()).to_owned()).unwrap_or_default()
+    verdict
+        .map(|verdict| {
+            why(
+                verdict.text("reason").unwrap_or_default(),
+                &verdict.sentence(),
+            )
+            .to_owned()
+        })
+        .unwrap_or_default()
 }
 
 #[cfg(test)]

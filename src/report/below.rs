@@ -12,7 +12,9 @@ impl PathFilter {
     pub fn new(folder: &Path, paths: &[PathBuf]) -> Self {
         let resolved = |path: &PathBuf| {
             let path = folder.join(path);
-            path.canonicalize().or_else(|_| std::path::absolute(&path)).unwrap_or(path)
+            path.canonicalize()
+                .or_else(|_| std::path::absolute(&path))
+                .unwrap_or(path)
         };
         PathFilter(paths.iter().map(resolved).collect())
     }
@@ -49,7 +51,12 @@ mod tests {
 
     #[test]
     fn a_path_means_what_is_at_or_below_it_or_else_what_it_is_in_and_no_path_means_everything() {
-        let all = ["/nowhere/a", "/nowhere/a/b", "/nowhere/ab", "/nowhere/at/all"];
+        let all = [
+            "/nowhere/a",
+            "/nowhere/a/b",
+            "/nowhere/ab",
+            "/nowhere/at/all",
+        ];
         for (paths, meant) in [
             (&[][..], &all[..]),
             (&["/nowhere/a"], &all[..2]),
@@ -61,7 +68,10 @@ mod tests {
             (&["/nowhere/a/src", "/nowhere/ab"], &all[2..3]),
             (&["/x"], &[]),
         ] {
-            let below = PathFilter::new(Path::new("/nowhere/at"), &paths.iter().map(PathBuf::from).collect::<Vec<_>>());
+            let below = PathFilter::new(
+                Path::new("/nowhere/at"),
+                &paths.iter().map(PathBuf::from).collect::<Vec<_>>(),
+            );
             let mut left = all.to_vec();
             below.choose(&mut left, |path| Path::new(path));
             assert_eq!(left, meant, "{paths:?}");

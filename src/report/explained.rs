@@ -37,25 +37,43 @@ pub struct ExplainedFacts {
 }
 
 /// Verdicts that are given before any fact is read.
-const WITHOUT_FACTS: [Reason; 5] =
-    [Reason::BreakerOpen, Reason::SessionActive, Reason::Locked, Reason::Dependencies, Reason::DeadlineExceeded];
+const WITHOUT_FACTS: [Reason; 5] = [
+    Reason::BreakerOpen,
+    Reason::SessionActive,
+    Reason::Locked,
+    Reason::Dependencies,
+    Reason::DeadlineExceeded,
+];
 
 /// Explains the verdict of an event.
 ///
 /// # Errors
 /// Where the journal cannot be read.
-pub fn explained(store: &dyn LocalStore, event: StoredEvent) -> Result<ExplainedVerdict, StoreError> {
+pub fn explained(
+    store: &dyn LocalStore,
+    event: StoredEvent,
+) -> Result<ExplainedVerdict, StoreError> {
     let (facts, sessions) = (facts_of(&event), sessions_before(store, &event)?);
-    Ok(ExplainedVerdict { event, sessions, facts })
+    Ok(ExplainedVerdict {
+        event,
+        sessions,
+        facts,
+    })
 }
 
 /// The sessions that the verdict is about, oldest first.
-fn sessions_before(store: &dyn LocalStore, event: &StoredEvent) -> Result<Vec<WorkedSession>, StoreError> {
+fn sessions_before(
+    store: &dyn LocalStore,
+    event: &StoredEvent,
+) -> Result<Vec<WorkedSession>, StoreError> {
     let mut history = WorkHistory::default();
     let mut end = store.cursor_at(event.at)?;
     for _ in 0..BATCHES {
         let (events, before) = store.read_back(end, Some(&event.worktree), BATCH)?;
-        let goes_on = events.iter().rev().all(|earlier| history.take(earlier, event.spec.as_deref()));
+        let goes_on = events
+            .iter()
+            .rev()
+            .all(|earlier| history.take(earlier, event.spec.as_deref()));
         if !goes_on || events.is_empty() || before == EventCursor::START {
             break;
         }
@@ -78,6 +96,13 @@ fn facts_of(event: &StoredEvent) -> Result<ExplainedFacts, String> {
     };
     let record = form::read(record)?;
     let explanation = explain(&record);
-    let ends_alike = explanation.end.verdict().is_some_and(|verdict| verdict.reason.as_str() == reason);
-    Ok(ExplainedFacts { changes: what_if(&record), ends_alike, explanation })
+    let ends_alike = explanation
+        .end
+        .verdict()
+        .is_some_and(|verdict| verdict.reason.as_str() == reason);
+    Ok(ExplainedFacts {
+        changes: what_if(&record),
+        ends_alike,
+        explanation,
+    })
 }

@@ -35,18 +35,28 @@ pub fn report(
     let mut notes = period.notes;
     let is_meant = |id: &str| meant.as_ref().is_none_or(|meant| meant.contains_key(id));
     let first = period.begins.map_or(today, |begins| begins.max(from));
-    let (mut total, mut total_measured, mut completed) = (CounterSums::default(), CounterSums::default(), Vec::new());
-    let (mut by_worktree, mut by_spec) = (BTreeMap::<String, (CounterSums, CounterSums)>::new(), BTreeMap::<_, CounterSums>::new());
+    let (mut total, mut total_measured, mut completed) =
+        (CounterSums::default(), CounterSums::default(), Vec::new());
+    let (mut by_worktree, mut by_spec) = (
+        BTreeMap::<String, (CounterSums, CounterSums)>::new(),
+        BTreeMap::<_, CounterSums>::new(),
+    );
     let (mut days, mut crowded) = (BTreeMap::new(), Vec::new());
     for (date, day) in period.days {
         if day.works.len() >= WORKTREES {
             crowded.push(date);
         }
         if day.incomplete {
-            notes.push(format!("the figures of {date} are incomplete, as their row could not be read"));
+            notes.push(format!(
+                "the figures of {date} are incomplete, as their row could not be read"
+            ));
         }
         let measured = measured_since.is_some_and(|since| since <= date);
-        let mut sums = if meant.is_none() { day.all } else { CounterSums::default() };
+        let mut sums = if meant.is_none() {
+            day.all
+        } else {
+            CounterSums::default()
+        };
         for (id, specs) in day.works.into_iter().filter(|(id, _)| is_meant(id)) {
             let (all, all_measured) = by_worktree.entry(id.clone()).or_default();
             for (spec, own) in specs {
@@ -63,14 +73,36 @@ pub fn report(
         total.merge(&sums);
         if measured {
             total_measured.merge(&sums);
-            completed.extend(day.completed.into_iter().filter(|spec| is_meant(&spec.worktree)));
+            completed.extend(
+                day.completed
+                    .into_iter()
+                    .filter(|spec| is_meant(&spec.worktree)),
+            );
         }
-        days.insert(date, DayTotals { date, sums, measured, incomplete: day.incomplete });
+        days.insert(
+            date,
+            DayTotals {
+                date,
+                sums,
+                measured,
+                incomplete: day.incomplete,
+            },
+        );
     }
     if let (Some(first), Some(last)) = (crowded.first(), crowded.last()) {
-        let on = if first == last { format!("on {first}") } else { format!("on {} days from {first} to {last}", crowded.len()) };
-        let others = if meant.is_some() { "; what later ones of these did is not in it" } else { "" };
-        notes.push(format!("{on} only the first {WORKTREES} worktrees have figures of their own{others}"));
+        let on = if first == last {
+            format!("on {first}")
+        } else {
+            format!("on {} days from {first} to {last}", crowded.len())
+        };
+        let others = if meant.is_some() {
+            "; what later ones of these did is not in it"
+        } else {
+            ""
+        };
+        notes.push(format!(
+            "{on} only the first {WORKTREES} worktrees have figures of their own{others}"
+        ));
     }
     let nothing = |date| DayTotals {
         date,
@@ -78,19 +110,43 @@ pub fn report(
         measured: measured_since.is_some_and(|since| since <= date),
         incomplete: false,
     };
-    for date in first.series(jiff::Span::new().days(1)).take_while(|date| *date <= today) {
+    for date in first
+        .series(jiff::Span::new().days(1))
+        .take_while(|date| *date <= today)
+    {
         days.entry(date).or_insert_with(|| nothing(date));
     }
     let path_of = |id: &str| path_of(store, meant.as_ref(), id);
     let (worktrees_total, specs_total) = (by_worktree.len(), by_spec.len());
-    let mut worktrees: Vec<WorktreeFigures> =
-        (by_worktree.into_iter()).map(|(id, (sums, measured))| WorktreeFigures { machine: None, id, path: None, sums, measured }).collect();
+    let mut worktrees: Vec<WorktreeFigures> = (by_worktree.into_iter())
+        .map(|(id, (sums, measured))| WorktreeFigures {
+            machine: None,
+            id,
+            path: None,
+            sums,
+            measured,
+        })
+        .collect();
     worktrees.sort_by_key(|own| Reverse((own.sums.of(word::STARTED), own.sums.verdicts())));
     worktrees.truncate(MOST_WORKTREES);
-    worktrees.iter_mut().for_each(|own| own.path = path_of(&own.id));
-    let mut specs: Vec<SpecFigures> =
-        by_spec.into_iter().map(|((id, spec), measured)| SpecFigures { machine: None, id, path: None, spec, measured }).collect();
-    let judged = |sums: &CounterSums| sums.below(measure::JUDGED).map(|(_, count)| count).sum::<u64>();
+    worktrees
+        .iter_mut()
+        .for_each(|own| own.path = path_of(&own.id));
+    let mut specs: Vec<SpecFigures> = by_spec
+        .into_iter()
+        .map(|((id, spec), measured)| SpecFigures {
+            machine: None,
+            id,
+            path: None,
+            spec,
+            measured,
+        })
+        .collect();
+    let judged = |sums: &CounterSums| {
+        sums.below(measure::JUDGED)
+            .map(|(_, count)| count)
+            .sum::<u64>()
+    };
     specs.sort_by_key(|own| Reverse((judged(&own.measured), own.measured.of(word::STARTED))));
     specs.truncate(MOST_SPECS);
     specs.iter_mut().for_each(|own| own.path = path_of(&own.id));
@@ -114,22 +170,46 @@ pub fn report(
 
 /// Names the machine of each row of figures that are of a fleet.
 pub fn name_machines(found: &mut FiguresReport) {
-    found.worktrees.iter_mut().for_each(|own| own.machine = Some(machine_of(&own.id).to_owned()));
-    found.specs.iter_mut().for_each(|own| own.machine = Some(machine_of(&own.id).to_owned()));
+    found
+        .worktrees
+        .iter_mut()
+        .for_each(|own| own.machine = Some(machine_of(&own.id).to_owned()));
+    found
+        .specs
+        .iter_mut()
+        .for_each(|own| own.machine = Some(machine_of(&own.id).to_owned()));
 }
 
 /// The first day of a period with measures: the one after the last that an older version counted.
-pub(super) fn first_measured(period: &figures::PeriodFigures, from: Date, today: Date) -> Option<Date> {
+pub(super) fn first_measured(
+    period: &figures::PeriodFigures,
+    from: Date,
+    today: Date,
+) -> Option<Date> {
     let first = period.begins?.max(from);
-    let last_unmeasured = period.days.iter().filter(|(_, day)| !day.measured && !day.incomplete).map(|(date, _)| *date).next_back();
-    last_unmeasured.map_or(Some(first), |day| day.tomorrow().ok()).filter(|day| *day <= today)
+    let last_unmeasured = period
+        .days
+        .iter()
+        .filter(|(_, day)| !day.measured && !day.incomplete)
+        .map(|(date, _)| *date)
+        .next_back();
+    last_unmeasured
+        .map_or(Some(first), |day| day.tomorrow().ok())
+        .filter(|day| *day <= today)
 }
 
 /// The folder of a worktree. A name that cannot be read costs its name alone.
-fn path_of(store: &dyn LocalStore, meant: Option<&HashMap<String, PathBuf>>, id: &str) -> Option<PathBuf> {
+fn path_of(
+    store: &dyn LocalStore,
+    meant: Option<&HashMap<String, PathBuf>>,
+    id: &str,
+) -> Option<PathBuf> {
     match meant {
         Some(meant) => meant.get(id).cloned(),
-        None => baseline::latest(store, id).ok().flatten().map(|(_, found)| found.worktree),
+        None => baseline::latest(store, id)
+            .ok()
+            .flatten()
+            .map(|(_, found)| found.worktree),
     }
 }
 
@@ -139,11 +219,16 @@ pub(super) fn paths_of(
     meant: Option<&HashMap<String, PathBuf>>,
     ids: BTreeSet<String>,
 ) -> BTreeMap<String, String> {
-    ids.into_iter().filter_map(|id| path_of(store, meant, &id).map(|path| (id, path.display().to_string()))).collect()
+    ids.into_iter()
+        .filter_map(|id| path_of(store, meant, &id).map(|path| (id, path.display().to_string())))
+        .collect()
 }
 
 /// The selected worktrees, with their folders; `None` = all.
-pub(super) fn selected(store: &dyn LocalStore, below: &PathFilter) -> Result<Option<HashMap<String, PathBuf>>, StoreError> {
+pub(super) fn selected(
+    store: &dyn LocalStore,
+    below: &PathFilter,
+) -> Result<Option<HashMap<String, PathBuf>>, StoreError> {
     if below.is_all() {
         return Ok(None);
     }
@@ -155,7 +240,10 @@ pub(super) fn selected(store: &dyn LocalStore, below: &PathFilter) -> Result<Opt
             latest.insert(id, row);
         }
     }
-    let mut found: Vec<(String, PathBuf)> = latest.into_iter().map(|(id, row)| (id, row.worktree)).collect();
+    let mut found: Vec<(String, PathBuf)> = latest
+        .into_iter()
+        .map(|(id, row)| (id, row.worktree))
+        .collect();
     below.choose(&mut found, |(_, worktree)| worktree);
     Ok(Some(found.into_iter().collect()))
 }

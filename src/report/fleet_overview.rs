@@ -54,8 +54,16 @@ impl RowMachine {
     pub(super) fn of(id: &str, worktree: &Path, looped: Option<&LoopRecord>) -> Self {
         let name = machine_of(id).to_owned();
         let text = worktree.to_string_lossy();
-        let folder = text.strip_prefix(&format!("{name}:")).unwrap_or(&text).to_owned();
-        RowMachine { name, folder: folder.into(), loops: looped.is_some_and(|looped| looped.under_way.is_none()), silent: None }
+        let folder = text
+            .strip_prefix(&format!("{name}:"))
+            .unwrap_or(&text)
+            .to_owned();
+        RowMachine {
+            name,
+            folder: folder.into(),
+            loops: looped.is_some_and(|looped| looped.under_way.is_none()),
+            silent: None,
+        }
     }
 }
 
@@ -76,7 +84,13 @@ impl StatusOverview {
         specs: ShownSpecs,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        let mut others = gather(store, RecordsOf::Others(&overview), &PathFilter::default(), specs, now)?;
+        let mut others = gather(
+            store,
+            RecordsOf::Others(&overview),
+            &PathFilter::default(),
+            specs,
+            now,
+        )?;
         overview.find_the_silent(&mut others.rows);
         self.rows.append(&mut others.rows);
         self.notes.append(&mut others.notes);
@@ -89,12 +103,17 @@ impl StatusOverview {
 impl StatusRow {
     /// For how long its machine has said nothing although this runs there.
     pub fn silent(&self) -> Option<Duration> {
-        self.machine.as_ref().filter(|_| self.runs()).and_then(|machine| machine.silent)
+        self.machine
+            .as_ref()
+            .filter(|_| self.runs())
+            .and_then(|machine| machine.silent)
     }
 
     /// Its top folder, on the machine that it is on.
     pub fn folder(&self) -> &Path {
-        self.machine.as_ref().map_or(&self.worktree, |machine| &machine.folder)
+        self.machine
+            .as_ref()
+            .map_or(&self.worktree, |machine| &machine.folder)
     }
 }
 
@@ -103,7 +122,9 @@ impl FleetOverview {
     /// looked after any more.
     pub(super) fn shows(&self, id: &str) -> bool {
         let machine = machine_of(id);
-        machine != self.this && self.has(machine) && self.machines.iter().any(|known| known.name == machine)
+        machine != self.this
+            && self.has(machine)
+            && self.machines.iter().any(|known| known.name == machine)
     }
 
     /// Whether a machine is meant.
@@ -114,15 +135,26 @@ impl FleetOverview {
     /// Finds the machines that were at work and were not heard of since, and says so in their rows.
     pub(super) fn find_the_silent(&mut self, rows: &mut [StatusRow]) {
         for machine in &self.machines {
-            let is_on_it = |row: &StatusRow| row.machine.as_ref().is_some_and(|on| on.name == machine.name);
+            let is_on_it = |row: &StatusRow| {
+                row.machine
+                    .as_ref()
+                    .is_some_and(|on| on.name == machine.name)
+            };
             let mut at_work = rows.iter().filter(|row| is_on_it(row) && row.runs());
-            let bound = if at_work.clone().any(StatusRow::loops) { SILENT_LOOP } else { SILENT_SESSION };
+            let bound = if at_work.clone().any(StatusRow::loops) {
+                SILENT_LOOP
+            } else {
+                SILENT_SESSION
+            };
             let silent = Duration::from_secs(machine.silent_seconds);
             if silent <= bound || at_work.next().is_none() {
                 continue;
             }
             self.silent.push(machine.name.clone());
-            rows.iter_mut().filter(|row| is_on_it(row)).filter_map(|row| row.machine.as_mut()).for_each(|on| on.silent = Some(silent));
+            rows.iter_mut()
+                .filter(|row| is_on_it(row))
+                .filter_map(|row| row.machine.as_mut())
+                .for_each(|on| on.silent = Some(silent));
         }
     }
 

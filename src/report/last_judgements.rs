@@ -25,12 +25,22 @@ pub(super) struct JudgedWork {
 }
 
 /// The last judgements on these works. The order of events decides, even if the clock was set back in between.
-pub(super) fn last_judgements(store: &dyn LocalStore, of: &[WorkKey]) -> Result<HashMap<WorkKey, JudgedWork>, StoreError> {
-    const JUDGED: [WantedKind<'_>; 2] = [WantedKind::any(kind::VERDICT), WantedKind::with_text(kind::HOOK, "status")];
-    const JUDGED_OR_BEGUN: [WantedKind<'_>; 3] = [JUDGED[0], JUDGED[1], WantedKind::any(kind::BASELINE)];
+pub(super) fn last_judgements(
+    store: &dyn LocalStore,
+    of: &[WorkKey],
+) -> Result<HashMap<WorkKey, JudgedWork>, StoreError> {
+    const JUDGED: [WantedKind<'_>; 2] = [
+        WantedKind::any(kind::VERDICT),
+        WantedKind::with_text(kind::HOOK, "status"),
+    ];
+    const JUDGED_OR_BEGUN: [WantedKind<'_>; 3] =
+        [JUDGED[0], JUDGED[1], WantedKind::any(kind::BASELINE)];
     let mut found: HashMap<WorkKey, JudgedWork> = HashMap::with_capacity(of.len());
     let mut begun_anew = Vec::new();
-    for (work, event) in of.iter().zip(store.newest_of(of, &JUDGED_OR_BEGUN, HISTORY)?) {
+    for (work, event) in of
+        .iter()
+        .zip(store.newest_of(of, &JUDGED_OR_BEGUN, HISTORY)?)
+    {
         let Some(event) = event else { continue };
         let judged = found.entry(work.clone()).or_default();
         judged.known = true;
@@ -40,14 +50,25 @@ pub(super) fn last_judgements(store: &dyn LocalStore, of: &[WorkKey]) -> Result<
             judged.last = Some(LastVerdict::new(event, true));
         }
     }
-    for (work, event) in begun_anew.iter().zip(store.newest_of(&begun_anew, &JUDGED, HISTORY)?) {
+    for (work, event) in begun_anew
+        .iter()
+        .zip(store.newest_of(&begun_anew, &JUDGED, HISTORY)?)
+    {
         if let (Some(event), Some(judged)) = (event, found.get_mut(work)) {
             judged.last = Some(LastVerdict::new(event, false));
         }
     }
-    let is_by_hook = |work: &&WorkKey| found.get(*work).and_then(|judged| judged.last.as_ref()).is_some_and(LastVerdict::is_by_hook);
+    let is_by_hook = |work: &&WorkKey| {
+        found
+            .get(*work)
+            .and_then(|judged| judged.last.as_ref())
+            .is_some_and(LastVerdict::is_by_hook)
+    };
     let by_hook: Vec<WorkKey> = of.iter().filter(is_by_hook).cloned().collect();
-    for (work, event) in by_hook.iter().zip(store.newest_of(&by_hook, &JUDGED[..1], HISTORY)?) {
+    for (work, event) in by_hook
+        .iter()
+        .zip(store.newest_of(&by_hook, &JUDGED[..1], HISTORY)?)
+    {
         if let (Some(event), Some(judged)) = (event, found.get_mut(work)) {
             judged.verdict = Some(LastVerdict::new(event, false));
         }

@@ -20,9 +20,23 @@ fn at(second: i64) -> Timestamp {
 }
 
 fn row() -> StatusRow {
-    let breaker = RecordedBreaker { state: BreakerState::Open, strikes: 3, limit: None, open_until: None, since: None, why: None };
+    let breaker = RecordedBreaker {
+        state: BreakerState::Open,
+        strikes: 3,
+        limit: None,
+        open_until: None,
+        since: None,
+        why: None,
+    };
     let data = json!({"status": "timeout", "reason": "max_probes", "message": "m"});
-    let verdict = StoredEvent { id: "e".into(), at: at(100), worktree: "w".into(), spec: None, kind: "verdict".into(), data };
+    let verdict = StoredEvent {
+        id: "e".into(),
+        at: at(100),
+        worktree: "w".into(),
+        spec: None,
+        kind: "verdict".into(),
+        data,
+    };
     StatusRow {
         worktree: PathBuf::from("/a \"b\""),
         spec: "s".into(),
@@ -45,7 +59,16 @@ fn row() -> StatusRow {
 }
 
 fn text(rows: Vec<StatusRow>, sums: &CounterSums) -> String {
-    metrics_text(&metrics(&StatusOverview { rows, notes: vec!["damaged".into()], fleet: None }, sums, 1, at(200)))
+    metrics_text(&metrics(
+        &StatusOverview {
+            rows,
+            notes: vec!["damaged".into()],
+            fleet: None,
+        },
+        sums,
+        1,
+        at(200),
+    ))
 }
 
 #[test]
@@ -67,19 +90,52 @@ fn what_is_known_of_a_row_is_there_and_what_is_not_has_no_sample() {
     ] {
         assert!(said.lines().any(|known| known == line), "{line}\n{said}");
     }
-    for unknown in ["watchdog_session_", "watchdog_tokens_total", "watchdog_cost_dollars_total"] {
+    for unknown in [
+        "watchdog_session_",
+        "watchdog_tokens_total",
+        "watchdog_cost_dollars_total",
+    ] {
         assert!(!said.contains(unknown), "{unknown} is unknown\n{said}");
     }
-    let session = SessionRecord { pid: Some(7), ..SessionRecord::began(at(150)) };
-    let idle = |idle| Some(SessionLiveness { doing: SessionActivity::Running, idle });
+    let session = SessionRecord {
+        pid: Some(7),
+        ..SessionRecord::began(at(150))
+    };
+    let idle = |idle| {
+        Some(SessionLiveness {
+            doing: SessionActivity::Running,
+            idle,
+        })
+    };
     let silent = text(
-        vec![StatusRow { session: Some(session.clone()), live: idle(Some(Duration::from_millis(1500))), ..row() }],
+        vec![StatusRow {
+            session: Some(session.clone()),
+            live: idle(Some(Duration::from_millis(1500))),
+            ..row()
+        }],
         &CounterSums::default(),
     );
-    assert!(silent.contains(&format!("watchdog_session_idle_seconds{of}}} 1.5")), "{silent}");
-    assert!(silent.contains(&format!("watchdog_needs_person{of}}} 0")), "{silent}");
-    let unknown = text(vec![StatusRow { session: Some(session), live: idle(None), ..row() }], &CounterSums::default());
-    assert!(unknown.contains("watchdog_session_live") && !unknown.contains("watchdog_session_idle_seconds"), "{unknown}");
+    assert!(
+        silent.contains(&format!("watchdog_session_idle_seconds{of}}} 1.5")),
+        "{silent}"
+    );
+    assert!(
+        silent.contains(&format!("watchdog_needs_person{of}}} 0")),
+        "{silent}"
+    );
+    let unknown = text(
+        vec![StatusRow {
+            session: Some(session),
+            live: idle(None),
+            ..row()
+        }],
+        &CounterSums::default(),
+    );
+    assert!(
+        unknown.contains("watchdog_session_live")
+            && !unknown.contains("watchdog_session_idle_seconds"),
+        "{unknown}"
+    );
 }
 
 #[test]
@@ -87,9 +143,26 @@ fn a_row_that_is_gone_or_was_judged_before_its_baseline_has_no_status_of_old() {
     let mut earlier = row();
     earlier.verdict.as_mut().expect("it has one").since_baseline = false;
     earlier.breaker.state = BreakerState::Closed;
-    let said = text(vec![earlier, StatusRow { gone: true, spec: "t".into(), ..row() }], &CounterSums::default());
-    assert!(said.contains(r#"spec="s",status="not_judged",reason=""} 1"#), "{said}");
-    assert!(said.contains(r#"spec="t",status="gone",reason="max_probes"} 1"#) && !said.contains(r#"status="timeout",reason"#), "{said}");
+    let said = text(
+        vec![
+            earlier,
+            StatusRow {
+                gone: true,
+                spec: "t".into(),
+                ..row()
+            },
+        ],
+        &CounterSums::default(),
+    );
+    assert!(
+        said.contains(r#"spec="s",status="not_judged",reason=""} 1"#),
+        "{said}"
+    );
+    assert!(
+        said.contains(r#"spec="t",status="gone",reason="max_probes"} 1"#)
+            && !said.contains(r#"status="timeout",reason"#),
+        "{said}"
+    );
 }
 
 #[test]
@@ -100,22 +173,46 @@ fn sums_of_all_days_are_the_same_whether_settled_days_are_read_once_or_again() {
     let store = open_store(&state).unwrap();
     let refs = BaselineRefs::Here(Vec::new());
     let left_behind = Vec::new();
-    let record = BaselineRecord { commit: None, branch: None, refs, left_behind, at: at(1), worktree: "/w".into(), clone_id: None };
+    let record = BaselineRecord {
+        commit: None,
+        branch: None,
+        refs,
+        left_behind,
+        at: at(1),
+        worktree: "/w".into(),
+        clone_id: None,
+    };
     baseline::record(store.as_ref(), "w", "s", &record).unwrap();
     let day = 86_400;
     let judge = |second| {
         let data = json!({"status": "review", "reason": "untrusted"});
-        let _done = store.append(&[event(at(second), "w", Some("s"), "verdict", data)], None).unwrap();
+        let _done = store
+            .append(&[event(at(second), "w", Some("s"), "verdict", data)], None)
+            .unwrap();
     };
     let verdicts = |history: &mut CounterHistory, second| {
-        history.sums(store.as_ref(), &PathFilter::default(), at(second), || {}).unwrap().0.verdicts()
+        history
+            .sums(store.as_ref(), &PathFilter::default(), at(second), || {})
+            .unwrap()
+            .0
+            .verdicts()
     };
     judge(10 * day);
     judge(12 * day);
     let mut history = CounterHistory::default();
     assert_eq!(verdicts(&mut history, 13 * day), 2);
     judge(12 * day + 5);
-    assert_eq!(verdicts(&mut history, 13 * day), 3, "yesterday is read again");
+    assert_eq!(
+        verdicts(&mut history, 13 * day),
+        3,
+        "yesterday is read again"
+    );
     judge(20 * day);
-    assert_eq!((verdicts(&mut history, 20 * day), verdicts(&mut CounterHistory::default(), 20 * day)), (4, 4));
+    assert_eq!(
+        (
+            verdicts(&mut history, 20 * day),
+            verdicts(&mut CounterHistory::default(), 20 * day)
+        ),
+        (4, 4)
+    );
 }

@@ -83,7 +83,11 @@ impl OlderSpecs {
     }
 
     fn count(&mut self, row: &StatusRow) {
-        match row.verdict.as_ref().filter(|verdict| verdict.since_baseline) {
+        match row
+            .verdict
+            .as_ref()
+            .filter(|verdict| verdict.since_baseline)
+        {
             Some(verdict) if verdict.status == Some(Status::Complete) => self.complete += 1,
             Some(_) => self.unfinished += 1,
             None => self.not_judged += 1,
@@ -153,11 +157,17 @@ impl RecordedBreaker {
         let (state, since, why) = match &breaker {
             Breaker::Closed { why, .. } => (BreakerState::Closed, None, why.clone()),
             // As `watchdog breaker` shows it: once the cooldown is over.
-            Breaker::Open { since, why, .. } if until.is_some_and(|until| *since < until && until <= now) => {
+            Breaker::Open { since, why, .. }
+                if until.is_some_and(|until| *since < until && until <= now) =>
+            {
                 (BreakerState::HalfOpen, Some(*since), Some(why.clone()))
             }
-            Breaker::Open { since, why, .. } => (BreakerState::Open, Some(*since), Some(why.clone())),
-            Breaker::HalfOpen { since, why, .. } => (BreakerState::HalfOpen, Some(*since), Some(why.clone())),
+            Breaker::Open { since, why, .. } => {
+                (BreakerState::Open, Some(*since), Some(why.clone()))
+            }
+            Breaker::HalfOpen { since, why, .. } => {
+                (BreakerState::HalfOpen, Some(*since), Some(why.clone()))
+            }
         };
         RecordedBreaker {
             state,
@@ -170,8 +180,22 @@ impl RecordedBreaker {
     }
 
     fn as_fields(&self) -> BreakerFields<'_> {
-        let RecordedBreaker { state, strikes, limit, open_until, since, why } = self;
-        BreakerFields { state: *state, strikes: *strikes, limit: *limit, open_until: *open_until, since: *since, why: why.as_deref() }
+        let RecordedBreaker {
+            state,
+            strikes,
+            limit,
+            open_until,
+            since,
+            why,
+        } = self;
+        BreakerFields {
+            state: *state,
+            strikes: *strikes,
+            limit: *limit,
+            open_until: *open_until,
+            since: *since,
+            why: why.as_deref(),
+        }
     }
 
     /// Closed, and without a strike.
@@ -183,28 +207,41 @@ impl RecordedBreaker {
 impl StatusRow {
     /// Whether something works on it now.
     pub fn runs(&self) -> bool {
-        self.session.is_some() || self.holder.is_some() || self.machine.as_ref().is_some_and(|machine| machine.loops)
+        self.session.is_some()
+            || self.holder.is_some()
+            || self.machine.as_ref().is_some_and(|machine| machine.loops)
     }
 
     /// Whether its session has been silent for longer than it may.
     pub fn stalled(&self) -> bool {
-        self.live.is_some_and(|live| live.doing == SessionActivity::Stalled)
+        self.live
+            .is_some_and(|live| live.doing == SessionActivity::Stalled)
     }
 
     /// Whether its loop runs now; a loop that is neither over nor running was interrupted.
     pub fn loops(&self) -> bool {
-        let held = self.holder.as_ref().is_some_and(|holder| holder.command == LOOP);
-        self.looped.is_some() && (held || self.machine.as_ref().is_some_and(|machine| machine.loops))
+        let held = self
+            .holder
+            .as_ref()
+            .is_some_and(|holder| holder.command == LOOP);
+        self.looped.is_some()
+            && (held || self.machine.as_ref().is_some_and(|machine| machine.loops))
     }
 
     /// Whether its work was judged since the baseline was recorded.
     pub fn is_judged(&self) -> bool {
-        self.verdict.as_ref().is_some_and(|verdict| verdict.since_baseline)
+        self.verdict
+            .as_ref()
+            .is_some_and(|verdict| verdict.since_baseline)
     }
 
     /// Whether its loop was interrupted within an iteration.
     pub fn loop_interrupted(&self) -> bool {
-        !self.loops() && self.looped.as_ref().is_some_and(|looped| looped.under_way.is_some())
+        !self.loops()
+            && self
+                .looped
+                .as_ref()
+                .is_some_and(|looped| looped.under_way.is_some())
     }
 
     /// Whether a person must look: its session has stalled, or nothing runs, and the verdict asks for one, the breaker is open or git cannot
@@ -216,7 +253,11 @@ impl StatusRow {
     /// The words that it is chosen by: its verdict's status, `needs_person`, `running`, `stalled`, `interrupted`, `not_judged`, `broken`,
     /// `gone`.
     pub fn words(&self) -> Vec<&'static str> {
-        let status = self.verdict.as_ref().and_then(|verdict| verdict.status).map(Status::as_str);
+        let status = self
+            .verdict
+            .as_ref()
+            .and_then(|verdict| verdict.status)
+            .map(Status::as_str);
         let flags = [
             (self.needs_person(), "needs_person"),
             (self.runs(), "running"),
@@ -227,11 +268,22 @@ impl StatusRow {
             (self.gone, "gone"),
             (self.silent().is_some(), "silent"),
         ];
-        status.into_iter().chain(flags.into_iter().filter_map(|(holds, word)| holds.then_some(word))).collect()
+        status
+            .into_iter()
+            .chain(
+                flags
+                    .into_iter()
+                    .filter_map(|(holds, word)| holds.then_some(word)),
+            )
+            .collect()
     }
 
     fn to_json(&self, fleet: Option<&FleetOverview>) -> Value {
-        let machine = fleet.map(|fleet| self.machine.as_ref().map_or(fleet.this.as_str(), |machine| machine.name.as_str()));
+        let machine = fleet.map(|fleet| {
+            self.machine
+                .as_ref()
+                .map_or(fleet.this.as_str(), |machine| machine.name.as_str())
+        });
         worktree_status_json(&WorktreeStatus {
             machine: machine.map(|name| (name, self.silent())),
             worktree: self.folder(),
@@ -253,15 +305,26 @@ impl StatusRow {
             holder: self.holder.as_ref(),
             breaker: self.breaker.as_fields(),
             is_newest: self.is_newest,
-            older_specs: [("complete", self.older.complete), ("not_judged", self.older.not_judged), ("unfinished", self.older.unfinished)],
+            older_specs: [
+                ("complete", self.older.complete),
+                ("not_judged", self.older.not_judged),
+                ("unfinished", self.older.unfinished),
+            ],
             judgement_known: self.judgement_known,
         })
     }
 
     /// By rank; among rows of the same rank whatever happened last comes first.
     pub(super) fn order(&self) -> (AttentionRank, Reverse<Timestamp>, PathBuf) {
-        let last = self.verdict.as_ref().map_or(self.baseline_at, |verdict| verdict.at.max(self.baseline_at));
-        (AttentionRank::of(self), Reverse(last), self.worktree.clone())
+        let last = self
+            .verdict
+            .as_ref()
+            .map_or(self.baseline_at, |verdict| verdict.at.max(self.baseline_at));
+        (
+            AttentionRank::of(self),
+            Reverse(last),
+            self.worktree.clone(),
+        )
     }
 }
 
@@ -270,7 +333,11 @@ impl StatusOverview {
     pub fn to_json(&self, shown: impl Fn(&StatusRow) -> bool) -> Value {
         let fleet = self.fleet.as_ref();
         status_json(
-            self.rows.iter().filter(|row| shown(row)).map(|row| row.to_json(fleet)).collect(),
+            self.rows
+                .iter()
+                .filter(|row| shown(row))
+                .map(|row| row.to_json(fleet))
+                .collect(),
             &self.notes,
             fleet.map(FleetOverview::as_fields),
         )
@@ -285,10 +352,18 @@ impl StatusOverview {
             .filter(|(_, row)| !row.gone && row.machine.is_none() && row.session.is_some())
             .map(|(at, _)| at)
             .collect();
-        let (next, found) = (AtomicUsize::new(0), running.iter().map(|_| OnceLock::new()).collect::<Vec<OnceLock<SessionLiveness>>>());
+        let (next, found) = (
+            AtomicUsize::new(0),
+            running
+                .iter()
+                .map(|_| OnceLock::new())
+                .collect::<Vec<OnceLock<SessionLiveness>>>(),
+        );
         let rows = &self.rows;
         let measure = || {
-            while let Some((at, cell)) = Some(next.fetch_add(1, Relaxed)).and_then(|job| running.get(job).zip(found.get(job))) {
+            while let Some((at, cell)) = Some(next.fetch_add(1, Relaxed))
+                .and_then(|job| running.get(job).zip(found.get(job)))
+            {
                 if let Some(session) = &rows[*at].session {
                     let _first = cell.set(live_session(session, &rows[*at].worktree, state, home));
                 }
@@ -312,7 +387,12 @@ impl StatusOverview {
 ///
 /// # Errors
 /// When the store cannot be read. An unreadable row is a note.
-pub fn overview(store: &dyn LocalStore, state: &StateDir, below: &PathFilter, now: Timestamp) -> Result<StatusOverview, StoreError> {
+pub fn overview(
+    store: &dyn LocalStore,
+    state: &StateDir,
+    below: &PathFilter,
+    now: Timestamp,
+) -> Result<StatusOverview, StoreError> {
     overview_of(store, state, below, ShownSpecs::Live, now)
 }
 
@@ -348,7 +428,9 @@ pub(super) fn gather(
     let mut judged = last_judgements(store, &of)?;
     let mut sessions = by_work(session::everywhere(store)?, &mut notes);
     sessions.retain(|_, row| match records {
-        RecordsOf::Here(_) => row.ended_at.is_none() && row.pid.is_some_and(|pid| still_runs(pid, row.started_at)),
+        RecordsOf::Here(_) => {
+            row.ended_at.is_none() && row.pid.is_some_and(|pid| still_runs(pid, row.started_at))
+        }
         RecordsOf::Others(_) => row.ended_at.is_none(),
     });
     let mut loops = by_work(looped::everywhere(store)?, &mut notes);
@@ -360,23 +442,42 @@ pub(super) fn gather(
             RecordsOf::Here(state) => {
                 let gone = is_gone(&worktree);
                 let broken = if gone { None } else { why_broken(&worktree) };
-                (gone, broken, named_holder(state, &found.id).filter(|holder| still_runs(holder.pid, holder.since)))
+                (
+                    gone,
+                    broken,
+                    named_holder(state, &found.id)
+                        .filter(|holder| still_runs(holder.pid, holder.since)),
+                )
             }
             RecordsOf::Others(_) => (false, None, None),
         };
-        let holder_spec = holder.as_ref().and_then(|holder| holder.spec.clone()).filter(|spec| found.has(spec));
+        let holder_spec = holder
+            .as_ref()
+            .and_then(|holder| holder.spec.clone())
+            .filter(|spec| found.has(spec));
         let mut older = OlderSpecs::default();
         // The newest comes last, and takes what belongs to none of the others.
         for (is_newest, (spec, record)) in found.specs_newest_last() {
             let work = (found.id.clone(), spec);
             let judged = judged.remove(&work).unwrap_or_default();
-            let breaker =
-                RecordedBreaker::new(breakers.remove(&work).unwrap_or_default(), judged.verdict.as_ref().or(judged.last.as_ref()), now);
-            let session = sessions.remove(&work).or_else(|| if is_newest { newest_session(&mut sessions, &work.0) } else { None });
+            let breaker = RecordedBreaker::new(
+                breakers.remove(&work).unwrap_or_default(),
+                judged.verdict.as_ref().or(judged.last.as_ref()),
+                now,
+            );
+            let session = sessions.remove(&work).or_else(|| {
+                if is_newest {
+                    newest_session(&mut sessions, &work.0)
+                } else {
+                    None
+                }
+            });
             let looped = loops.remove(&work).filter(|looped| looped.over.is_none());
             let is_remote = matches!(records, RecordsOf::Others(_));
             let machine = is_remote.then(|| RowMachine::of(&work.0, &worktree, looped.as_ref()));
-            let is_held = holder_spec.as_ref().map_or(is_newest, |spec| *spec == work.1);
+            let is_held = holder_spec
+                .as_ref()
+                .map_or(is_newest, |spec| *spec == work.1);
             let mut row = StatusRow {
                 worktree: worktree.clone(),
                 is_newest,
@@ -408,7 +509,11 @@ pub(super) fn gather(
         }
     }
     rows.sort_by_cached_key(StatusRow::order);
-    Ok(StatusOverview { rows, notes, fleet: None })
+    Ok(StatusOverview {
+        rows,
+        notes,
+        fleet: None,
+    })
 }
 
 /// The baselines of one worktree, by spec.
@@ -425,7 +530,9 @@ impl WorktreeBaselines {
     }
 
     fn keys(&self) -> impl Iterator<Item = WorkKey> {
-        self.specs.iter().map(|(spec, _)| (self.id.clone(), spec.clone()))
+        self.specs
+            .iter()
+            .map(|(spec, _)| (self.id.clone(), spec.clone()))
     }
 
     fn has(&self, spec: &str) -> bool {
@@ -433,12 +540,24 @@ impl WorktreeBaselines {
     }
 
     fn specs_newest_last(&self) -> impl Iterator<Item = (bool, (String, BaselineRecord))> {
-        let others = self.specs.iter().enumerate().filter(|(at, _)| *at != self.newest).map(|(_, found)| (false, found.clone()));
-        others.chain(self.specs.get(self.newest).map(|found| (true, found.clone())))
+        let others = self
+            .specs
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| *at != self.newest)
+            .map(|(_, found)| (false, found.clone()));
+        others.chain(
+            self.specs
+                .get(self.newest)
+                .map(|found| (true, found.clone())),
+        )
     }
 }
 
-fn by_worktree(rows: RowsByWorktree<BaselineRecord>, notes: &mut Vec<String>) -> Vec<WorktreeBaselines> {
+fn by_worktree(
+    rows: RowsByWorktree<BaselineRecord>,
+    notes: &mut Vec<String>,
+) -> Vec<WorktreeBaselines> {
     let mut worktrees: Vec<WorktreeBaselines> = Vec::new();
     for (id, spec, row) in rows {
         // In the order of their keys: those of a worktree come one after the other.
@@ -450,16 +569,25 @@ fn by_worktree(rows: RowsByWorktree<BaselineRecord>, notes: &mut Vec<String>) ->
                 }
                 last.specs.push((spec, row));
             }
-            (Ok(row), _) => worktrees.push(WorktreeBaselines { id, specs: vec![(spec, row)], newest: 0 }),
+            (Ok(row), _) => worktrees.push(WorktreeBaselines {
+                id,
+                specs: vec![(spec, row)],
+                newest: 0,
+            }),
         }
     }
     worktrees
 }
 
 /// Takes the session of a worktree that began last.
-fn newest_session(sessions: &mut HashMap<WorkKey, SessionRecord>, id: &str) -> Option<SessionRecord> {
+fn newest_session(
+    sessions: &mut HashMap<WorkKey, SessionRecord>,
+    id: &str,
+) -> Option<SessionRecord> {
     let of_it = sessions.iter().filter(|((worktree, _), _)| worktree == id);
-    let newest = of_it.max_by_key(|(_, row)| row.started_at).map(|(work, _)| work.clone())?;
+    let newest = of_it
+        .max_by_key(|(_, row)| row.started_at)
+        .map(|(work, _)| work.clone())?;
     sessions.remove(&newest)
 }
 
@@ -476,7 +604,9 @@ fn by_work<R>(rows: RowsByWorktree<R>, notes: &mut Vec<String>) -> HashMap<WorkK
 
 /// Whether a path no longer exists. An unreadable one may still exist.
 fn is_gone(worktree: &Path) -> bool {
-    worktree.metadata().is_err_and(|error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory))
+    worktree
+        .metadata()
+        .is_err_and(|error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory))
 }
 
 #[cfg(test)]

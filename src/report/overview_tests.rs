@@ -26,7 +26,11 @@ impl Ground {
         let state = StateDir::resolve(Some(scratch.path().join("state")), None, None).unwrap();
         state.ensure().unwrap();
         let store = open_store(&state).unwrap();
-        Ground { scratch, state, store }
+        Ground {
+            scratch,
+            state,
+            store,
+        }
     }
 
     /// A baseline, in a folder of the worktree's name that is there.
@@ -49,7 +53,10 @@ impl Ground {
     }
 
     fn happens(&self, id: &str, spec: &str, kind: &str, second: i64, data: Value) {
-        let _done = self.store.append(&[event(at(second), id, Some(spec), kind, data)], None).unwrap();
+        let _done = self
+            .store
+            .append(&[event(at(second), id, Some(spec), kind, data)], None)
+            .unwrap();
     }
 
     fn judge(&self, id: &str, spec: &str, reason: Reason, second: i64) {
@@ -58,7 +65,13 @@ impl Ground {
     }
 
     fn look(&self) -> StatusOverview {
-        overview(self.store.as_ref(), &self.state, &PathFilter::default(), at(10_000)).unwrap()
+        overview(
+            self.store.as_ref(),
+            &self.state,
+            &PathFilter::default(),
+            at(10_000),
+        )
+        .unwrap()
     }
 
     fn only(&self) -> StatusRow {
@@ -73,7 +86,11 @@ fn at(second: i64) -> Timestamp {
 }
 
 fn name(row: &StatusRow) -> String {
-    row.worktree.file_name().unwrap().to_string_lossy().into_owned()
+    row.worktree
+        .file_name()
+        .unwrap()
+        .to_string_lossy()
+        .into_owned()
 }
 
 #[test]
@@ -112,8 +129,23 @@ fn what_needs_a_person_comes_first_and_what_is_gone_comes_last() {
     session::record(ground.store.as_ref(), "running", "s", &own).unwrap();
     let found = ground.look();
     let names: Vec<String> = found.rows.iter().map(name).collect();
-    assert_eq!(names, ["error", "review", "running", "incomplete", "waiting", "unjudged", "complete", "gone"]);
-    assert_eq!(found.rows.iter().filter(|row| row.needs_person()).count(), 2);
+    assert_eq!(
+        names,
+        [
+            "error",
+            "review",
+            "running",
+            "incomplete",
+            "waiting",
+            "unjudged",
+            "complete",
+            "gone"
+        ]
+    );
+    assert_eq!(
+        found.rows.iter().filter(|row| row.needs_person()).count(),
+        2
+    );
     assert_eq!(found.rows[2].words(), ["failed", "running"]);
     assert_eq!(found.rows[7].words(), ["failed", "gone"]);
     assert!(found.notes.is_empty());
@@ -129,8 +161,14 @@ fn a_verdict_from_before_the_baseline_is_about_earlier_work_whatever_the_clock_s
     // The clock was set back before the next session began.
     ground.watch("w", "s", 50);
     let row = ground.only();
-    assert_eq!(row.verdict.as_ref().map(|verdict| verdict.since_baseline), Some(false));
-    assert_eq!((row.words(), row.needs_person()), (vec!["review", "not_judged"], false));
+    assert_eq!(
+        row.verdict.as_ref().map(|verdict| verdict.since_baseline),
+        Some(false)
+    );
+    assert_eq!(
+        (row.words(), row.needs_person()),
+        (vec!["review", "not_judged"], false)
+    );
     ground.judge("w", "s", Reason::NewCommits, 60);
     assert_eq!(ground.only().words(), ["complete"]);
 }
@@ -138,32 +176,85 @@ fn a_verdict_from_before_the_baseline_is_about_earlier_work_whatever_the_clock_s
 #[test]
 fn each_spec_that_goes_on_has_a_row_and_the_others_are_counted_in_that_of_the_newest() {
     let ground = Ground::new();
-    for (second, spec, reason) in [(10, "done", Some(Reason::NewCommits)), (20, "left", None), (30, "unmet", Some(Reason::ChecksUnmet))] {
+    for (second, spec, reason) in [
+        (10, "done", Some(Reason::NewCommits)),
+        (20, "left", None),
+        (30, "unmet", Some(Reason::ChecksUnmet)),
+    ] {
         ground.watch("w", spec, second);
         if let Some(reason) = reason {
             ground.judge("w", spec, reason, second + 1);
         }
     }
     ground.watch("w", "runs", 35);
-    let session = SessionRecord { pid: Some(std::process::id()), ..SessionRecord::began(Timestamp::now()) };
+    let session = SessionRecord {
+        pid: Some(std::process::id()),
+        ..SessionRecord::began(Timestamp::now())
+    };
     session::record(ground.store.as_ref(), "w", "runs", &session).unwrap();
     ground.watch("w", "new", 40);
     let found = ground.look();
     let specs: Vec<&str> = found.rows.iter().map(|row| row.spec.as_str()).collect();
     assert_eq!(specs, ["runs", "unmet", "new"]);
-    let newest = found.rows.iter().find(|row| row.is_newest).expect("there is one");
-    assert_eq!((newest.spec.as_str(), newest.verdict.is_some(), newest.runs()), ("new", false, false), "nobody judged the new work");
-    assert_eq!(newest.older, OlderSpecs { complete: 1, not_judged: 1, unfinished: 0 });
-    let all = overview_of(ground.store.as_ref(), &ground.state, &PathFilter::default(), ShownSpecs::All, at(10_000)).unwrap();
-    assert_eq!((all.rows.len(), all.rows.iter().map(|row| row.older.total()).sum::<u64>()), (5, 0));
+    let newest = found
+        .rows
+        .iter()
+        .find(|row| row.is_newest)
+        .expect("there is one");
+    assert_eq!(
+        (
+            newest.spec.as_str(),
+            newest.verdict.is_some(),
+            newest.runs()
+        ),
+        ("new", false, false),
+        "nobody judged the new work"
+    );
+    assert_eq!(
+        newest.older,
+        OlderSpecs {
+            complete: 1,
+            not_judged: 1,
+            unfinished: 0
+        }
+    );
+    let all = overview_of(
+        ground.store.as_ref(),
+        &ground.state,
+        &PathFilter::default(),
+        ShownSpecs::All,
+        at(10_000),
+    )
+    .unwrap();
+    assert_eq!(
+        (
+            all.rows.len(),
+            all.rows.iter().map(|row| row.older.total()).sum::<u64>()
+        ),
+        (5, 0)
+    );
 
     std::fs::remove_dir_all(ground.scratch.path().join("w/.git/objects")).unwrap();
     let broken = ground.look();
-    assert_eq!(broken.rows.len(), 3, "a broken worktree makes no work live that is over");
+    assert_eq!(
+        broken.rows.len(),
+        3,
+        "a broken worktree makes no work live that is over"
+    );
     assert!(broken.rows.iter().all(|row| row.broken.is_some()));
     std::fs::remove_dir_all(ground.scratch.path().join("w")).unwrap();
     let gone = ground.look();
-    assert_eq!((gone.rows.len(), gone.rows[0].older), (1, OlderSpecs { complete: 1, not_judged: 2, unfinished: 1 }));
+    assert_eq!(
+        (gone.rows.len(), gone.rows[0].older),
+        (
+            1,
+            OlderSpecs {
+                complete: 1,
+                not_judged: 2,
+                unfinished: 1
+            }
+        )
+    );
 }
 
 #[test]
@@ -180,19 +271,36 @@ fn what_a_hook_judged_counts_and_a_hook_that_decided_nothing_does_not() {
     ground.judge("w", "s", Reason::MaxProbes, 30);
     hook(40, "held", Some(Reason::ChecksUnmet));
     let row = ground.only();
-    assert_eq!((row.words(), row.breaker.limit), (vec!["incomplete"], Some(3)), "the limit is that of the last verdict");
+    assert_eq!(
+        (row.words(), row.breaker.limit),
+        (vec!["incomplete"], Some(3)),
+        "the limit is that of the last verdict"
+    );
     let json = ground.look().to_json(|_| true)["worktrees"][0].clone();
-    assert_eq!((&json["judged_by"], &json["hook_answer"], &json["complete"]), (&json!("hook"), &json!("held"), &json!(false)));
+    assert_eq!(
+        (&json["judged_by"], &json["hook_answer"], &json["complete"]),
+        (&json!("hook"), &json!("held"), &json!(false))
+    );
     hook(50, "let_go", Some(Reason::ChecksPassed));
     let json = ground.look().to_json(|_| true)["worktrees"][0].clone();
-    assert_eq!((&json["hook_answer"], &json["complete"], &json["judged_since_baseline"]), (&json!("let_go"), &json!(true), &json!(true)));
+    assert_eq!(
+        (
+            &json["hook_answer"],
+            &json["complete"],
+            &json["judged_since_baseline"]
+        ),
+        (&json!("let_go"), &json!(true), &json!(true))
+    );
 }
 
 #[test]
 fn what_the_journal_does_not_reach_is_not_known_and_not_never() {
     let ground = Ground::new();
     ground.watch("w", "s", 10);
-    assert!(ground.only().judgement_known, "its baseline is in the journal, and no judgement since");
+    assert!(
+        ground.only().judgement_known,
+        "its baseline is in the journal, and no judgement since"
+    );
     let record = BaselineRecord {
         left_behind: Vec::new(),
         commit: None,
@@ -204,13 +312,24 @@ fn what_the_journal_does_not_reach_is_not_known_and_not_never() {
     };
     baseline::record(ground.store.as_ref(), "old", "s", &record).unwrap();
     let found = ground.look();
-    let old = found.rows.iter().find(|row| name(row) == "old").expect("it has a row");
+    let old = found
+        .rows
+        .iter()
+        .find(|row| name(row) == "old")
+        .expect("it has a row");
     assert_eq!((old.judgement_known, old.verdict.is_some()), (false, false));
     for n in 0..1_500 {
         ground.happens("w", "s", kind::SNAPSHOT, 40 + n, json!({}));
     }
     ground.judge("elsewhere", "s", Reason::NewCommits, 2_000);
-    assert!(ground.look().rows.iter().any(|row| name(row) == "w" && row.judgement_known), "behind 1,500 newer events");
+    assert!(
+        ground
+            .look()
+            .rows
+            .iter()
+            .any(|row| name(row) == "w" && row.judgement_known),
+        "behind 1,500 newer events"
+    );
 }
 
 #[test]
@@ -228,27 +347,57 @@ fn a_verdict_is_found_behind_the_snapshots_of_a_long_session() {
 fn only_what_lives_is_told_as_running_and_a_killed_loop_as_cut_short() {
     let ground = Ground::new();
     ground.watch("w", "s", 10);
-    let ended = SessionRecord { pid: Some(u32::MAX), ..SessionRecord::began(at(10)) };
+    let ended = SessionRecord {
+        pid: Some(u32::MAX),
+        ..SessionRecord::began(at(10))
+    };
     session::record(ground.store.as_ref(), "w", "s", &ended).unwrap();
     let looped = LoopRecord {
-        standing: LoopStanding { finished: 2, ..LoopStanding::default() },
+        standing: LoopStanding {
+            finished: 2,
+            ..LoopStanding::default()
+        },
         at_most: Some(9),
         under_way: Some((3, at(12))),
         ..LoopRecord::begun(journal::event_id(at(10)), at(10))
     };
     looped::record(ground.store.as_ref(), "w", "s", &looped).unwrap();
     let row = ground.only();
-    assert_eq!((row.runs(), row.loops(), row.looped.is_some()), (false, false, true));
+    assert_eq!(
+        (row.runs(), row.loops(), row.looped.is_some()),
+        (false, false, true)
+    );
 
-    let holder = LockHolder { pid: std::process::id(), command: LOOP.into(), since: Timestamp::now(), session_active: true, spec: None };
-    let LockAttempt::Held(lock) = WorktreeLock::try_acquire(&ground.state, "w", holder).unwrap() else { panic!("nobody has it") };
+    let holder = LockHolder {
+        pid: std::process::id(),
+        command: LOOP.into(),
+        since: Timestamp::now(),
+        session_active: true,
+        spec: None,
+    };
+    let LockAttempt::Held(lock) = WorktreeLock::try_acquire(&ground.state, "w", holder).unwrap()
+    else {
+        panic!("nobody has it")
+    };
     let found = ground.look();
     assert_eq!((found.rows[0].runs(), found.rows[0].loops()), (true, true));
-    assert_eq!(found.to_json(|_| true)["worktrees"][0]["loop"]["iteration"], 3);
+    assert_eq!(
+        found.to_json(|_| true)["worktrees"][0]["loop"]["iteration"],
+        3
+    );
     drop(lock);
     assert!(!ground.only().runs());
 
-    looped::record(ground.store.as_ref(), "w", "s", &LoopRecord { over: Some(Reason::ChecksPassed), ..looped }).unwrap();
+    looped::record(
+        ground.store.as_ref(),
+        "w",
+        "s",
+        &LoopRecord {
+            over: Some(Reason::ChecksPassed),
+            ..looped
+        },
+    )
+    .unwrap();
     assert!(ground.only().looped.is_none());
 }
 
@@ -259,16 +408,39 @@ fn an_open_breaker_needs_a_person_until_its_cooldown_is_over() {
     let settings = ConfigSettings::default().breaker;
     for second in [100, 200, 300] {
         breaker::update(ground.store.as_ref(), "w", "s", |b| {
-            b.record(at(second), &settings, BreakerInput::Strike { why: "stalled".into() })
+            b.record(
+                at(second),
+                &settings,
+                BreakerInput::Strike {
+                    why: "stalled".into(),
+                },
+            )
         })
         .unwrap();
     }
-    let until = |seconds: u64| at(300).checked_add(Duration::from_secs(seconds)).unwrap().to_string();
-    for (told, state, person) in [(until(1800), "half_open", false), (until(99_999), "open", true), ("nonsense".into(), "open", true)] {
+    let until = |seconds: u64| {
+        at(300)
+            .checked_add(Duration::from_secs(seconds))
+            .unwrap()
+            .to_string()
+    };
+    for (told, state, person) in [
+        (until(1800), "half_open", false),
+        (until(99_999), "open", true),
+        ("nonsense".into(), "open", true),
+    ] {
         let verdict = json!({"status": "waiting", "reason": "locked", "breaker": {"limit": 3, "open_until": told}});
         ground.happens("w", "s", kind::VERDICT, 400, verdict);
         let row = ground.only();
-        assert_eq!((row.breaker.state.as_str(), row.needs_person(), row.breaker.limit), (state, person, Some(3)), "{told}");
+        assert_eq!(
+            (
+                row.breaker.state.as_str(),
+                row.needs_person(),
+                row.breaker.limit
+            ),
+            (state, person, Some(3)),
+            "{told}"
+        );
     }
 }
 
@@ -278,14 +450,34 @@ fn damaged_rows_and_verdicts_are_told_and_hide_nothing_else() {
     ground.watch("a", "s", 10);
     ground.happens("a", "s", kind::VERDICT, 20, json!({"status": 7}));
     ground.watch("b", "s", 10);
-    for (row_kind, id) in [("baseline", "c"), ("session", "b"), ("loop", "b"), ("breaker", "b")] {
-        ground.store.keep_hints(&[(RowKey::new(row_kind, &[id, "s"]), b"{\"v\":1,".to_vec())]).unwrap();
+    for (row_kind, id) in [
+        ("baseline", "c"),
+        ("session", "b"),
+        ("loop", "b"),
+        ("breaker", "b"),
+    ] {
+        ground
+            .store
+            .keep_hints(&[(RowKey::new(row_kind, &[id, "s"]), b"{\"v\":1,".to_vec())])
+            .unwrap();
     }
-    ground.store.keep_hints(&[(RowKey::new("baseline", &["d", "s"]), b"{\"v\":99}".to_vec())]).unwrap();
+    ground
+        .store
+        .keep_hints(&[(RowKey::new("baseline", &["d", "s"]), b"{\"v\":99}".to_vec())])
+        .unwrap();
     let found = ground.look();
     assert_eq!(found.rows.iter().map(name).collect::<Vec<_>>(), ["a", "b"]);
     assert_eq!(found.notes.len(), 5, "{:?}", found.notes);
-    assert!(found.rows[0].needs_person(), "a verdict that cannot be read is none to pass over");
+    assert!(
+        found.rows[0].needs_person(),
+        "a verdict that cannot be read is none to pass over"
+    );
     let json = found.to_json(|_| true);
-    assert_eq!((&json["worktrees"][0]["complete"], &json["worktrees"][0]["status"]), (&json!(false), &Value::Null));
+    assert_eq!(
+        (
+            &json["worktrees"][0]["complete"],
+            &json["worktrees"][0]["status"]
+        ),
+        (&json!(false), &Value::Null)
+    );
 }

@@ -17,9 +17,19 @@ use watchdog_store::{LocalStore, StoreError, figures};
 const MOST_WORKS: usize = 2_000;
 
 const PAGE: &str = include_str!("page/page.html");
-const STYLE: &str = concat!(include_str!("page/uPlot-1.6.32.min.css"), "\n", include_str!("page/page.css"));
+const STYLE: &str = concat!(
+    include_str!("page/uPlot-1.6.32.min.css"),
+    "\n",
+    include_str!("page/page.css")
+);
 const CHARTS: &str = include_str!("page/uPlot-1.6.32.iife.min.js");
-const SCRIPT: &str = concat!(include_str!("page/decode.js"), "\n", include_str!("page/measures.js"), "\n", include_str!("page/page.js"));
+const SCRIPT: &str = concat!(
+    include_str!("page/decode.js"),
+    "\n",
+    include_str!("page/measures.js"),
+    "\n",
+    include_str!("page/page.js")
+);
 
 /// Gathers the figures since a day, spec by spec. `tell` is called where that may take a while.
 ///
@@ -43,9 +53,15 @@ pub fn page_figures(
     }
     let (mut days, mut completed) = (BTreeMap::new(), Vec::new());
     // What an older version counted has no measures, and shares of a part would be wrong.
-    for (date, day) in period.days.into_iter().filter(|(date, _)| measured_since.is_some_and(|since| since <= *date)) {
+    for (date, day) in period
+        .days
+        .into_iter()
+        .filter(|(date, _)| measured_since.is_some_and(|since| since <= *date))
+    {
         if day.incomplete {
-            notes.push(format!("the figures of {date} are incomplete, as their row could not be read"));
+            notes.push(format!(
+                "the figures of {date} are incomplete, as their row could not be read"
+            ));
         }
         let is_meant = |id: &str| meant.as_ref().is_none_or(|meant| meant.contains_key(id));
         let mut works: BTreeMap<WorkName, CounterSums> = BTreeMap::new();
@@ -61,29 +77,62 @@ pub fn page_figures(
         if meant.is_none() && !rest.is_empty() {
             works.insert(WorkName::default(), rest);
         }
-        completed.extend(day.completed.into_iter().filter(|spec| is_meant(&spec.worktree)).map(|spec| (date, spec)));
+        completed.extend(
+            day.completed
+                .into_iter()
+                .filter(|spec| is_meant(&spec.worktree))
+                .map(|spec| (date, spec)),
+        );
         days.insert(date, works);
     }
     if gather_small_ones(&mut days) {
-        notes.push(format!("only the {MOST_WORKS} specs with the most judgements are told apart"));
+        notes.push(format!(
+            "only the {MOST_WORKS} specs with the most judgements are told apart"
+        ));
     }
-    let ids = days.values().flat_map(BTreeMap::keys).map(|(id, _)| id.clone()).filter(|id| !id.is_empty()).collect();
+    let ids = days
+        .values()
+        .flat_map(BTreeMap::keys)
+        .map(|(id, _)| id.clone())
+        .filter(|id| !id.is_empty())
+        .collect();
     let paths = paths_of(store, meant.as_ref(), ids);
-    Ok(PageFigures { from: first, to: today, measured_since, made, days, completed, paths, notes })
+    Ok(PageFigures {
+        from: first,
+        to: today,
+        measured_since,
+        made,
+        days,
+        completed,
+        paths,
+        notes,
+    })
 }
 
 /// Joins the specs with the fewest judgements where there are too many.
 fn gather_small_ones(days: &mut BTreeMap<Date, BTreeMap<WorkName, CounterSums>>) -> bool {
     let mut judged: BTreeMap<&WorkName, u64> = BTreeMap::new();
     for (work, sums) in days.values().flatten() {
-        *judged.entry(work).or_default() += sums.below(measure::JUDGED).map(|(_, count)| count).sum::<u64>();
+        *judged.entry(work).or_default() += sums
+            .below(measure::JUDGED)
+            .map(|(_, count)| count)
+            .sum::<u64>();
     }
-    let mut order: Vec<(u64, WorkName)> = judged.into_iter().map(|(work, count)| (count, work.clone())).collect();
+    let mut order: Vec<(u64, WorkName)> = judged
+        .into_iter()
+        .map(|(work, count)| (count, work.clone()))
+        .collect();
     order.sort_by(|one, other| other.cmp(one));
-    let small: std::collections::HashSet<WorkName> = order.into_iter().skip(MOST_WORKS).map(|(_, work)| work).collect();
+    let small: std::collections::HashSet<WorkName> = order
+        .into_iter()
+        .skip(MOST_WORKS)
+        .map(|(_, work)| work)
+        .collect();
     for day in days.values_mut() {
-        let gone: Vec<(WorkName, CounterSums)> = day.extract_if(.., |work, _| small.contains(work)).collect();
-        gone.iter().for_each(|(_, sums)| day.entry(WorkName::default()).or_default().merge(sums));
+        let gone: Vec<(WorkName, CounterSums)> =
+            day.extract_if(.., |work, _| small.contains(work)).collect();
+        gone.iter()
+            .for_each(|(_, sums)| day.entry(WorkName::default()).or_default().merge(sums));
     }
     !small.is_empty()
 }
@@ -91,7 +140,12 @@ fn gather_small_ones(days: &mut BTreeMap<Date, BTreeMap<WorkName, CounterSums>>)
 /// The page with these figures.
 pub fn page(found: &PageFigures) -> String {
     // Within a script element only `<` can end or open anything; the line separators are for readers that take the text for a script.
-    let data = found.to_json().to_string().replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029");
+    let data = found
+        .to_json()
+        .to_string()
+        .replace('<', "\\u003c")
+        .replace('\u{2028}', "\\u2028")
+        .replace('\u{2029}', "\\u2029");
     let fingerprint = |text: &str| format!("'sha256-{}'", base64(&Sha256::digest(text.as_bytes())));
     let policy = format!(
         "default-src 'none'; script-src {} {}; style-src {}; base-uri 'none'; form-action 'none'",
@@ -99,11 +153,20 @@ pub fn page(found: &PageFigures) -> String {
         fingerprint(SCRIPT),
         fingerprint(STYLE)
     );
-    let parts = [("{policy}", policy.as_str()), ("{style}", STYLE), ("{data}", &data), ("{charts}", CHARTS), ("{script}", SCRIPT)];
-    let mut page = String::with_capacity(PAGE.len() + STYLE.len() + CHARTS.len() + SCRIPT.len() + data.len());
+    let parts = [
+        ("{policy}", policy.as_str()),
+        ("{style}", STYLE),
+        ("{data}", &data),
+        ("{charts}", CHARTS),
+        ("{script}", SCRIPT),
+    ];
+    let mut page =
+        String::with_capacity(PAGE.len() + STYLE.len() + CHARTS.len() + SCRIPT.len() + data.len());
     let mut rest = PAGE;
     for (mark, part) in parts {
-        let (before, after) = rest.split_once(mark).expect("the page has each mark once, in this order");
+        let (before, after) = rest
+            .split_once(mark)
+            .expect("the page has each mark once, in this order");
         page.push_str(before);
         page.push_str(part);
         rest = after;

@@ -27,7 +27,10 @@ impl FaultKey {
     /// Of a worktree that cannot be read. `None` where its `.git` names no repository: nothing says that it shares the fault with others.
     pub fn of(worktree: &Path, why: &str) -> Option<Self> {
         let (git_dir, repository) = named_git_dirs(worktree)?;
-        Some(FaultKey { why: without_names(why, worktree, &git_dir), repository })
+        Some(FaultKey {
+            why: without_names(why, worktree, &git_dir),
+            repository,
+        })
     }
 }
 
@@ -41,7 +44,10 @@ pub fn grouped<R>(rows: &[R], key: impl Fn(&R) -> Option<FaultKey>) -> Vec<Fault
             Some(group) => groups[*group].others.push(at),
             None => {
                 known.extend(key.map(|key| (key, groups.len())));
-                groups.push(FaultGroup { first: at, others: Vec::new() });
+                groups.push(FaultGroup {
+                    first: at,
+                    others: Vec::new(),
+                });
             }
         }
     }
@@ -49,7 +55,11 @@ pub fn grouped<R>(rows: &[R], key: impl Fn(&R) -> Option<FaultKey>) -> Vec<Fault
 }
 
 fn without_names(why: &str, worktree: &Path, git_dir: &Path) -> String {
-    [git_dir, worktree].iter().fold(why.to_owned(), |why, name| why.replace(&name.display().to_string(), "…"))
+    [git_dir, worktree]
+        .iter()
+        .fold(why.to_owned(), |why, name| {
+            why.replace(&name.display().to_string(), "…")
+        })
 }
 
 #[cfg(test)]
@@ -57,23 +67,63 @@ mod tests {
     use super::*;
 
     fn key(repository: &str, why: &str) -> Option<FaultKey> {
-        Some(FaultKey { repository: repository.into(), why: why.into() })
+        Some(FaultKey {
+            repository: repository.into(),
+            why: why.into(),
+        })
     }
 
     #[test]
     fn one_fault_of_one_repository_is_one_group_and_what_is_known_of_none_stands_alone() {
-        let rows = [key("/r", "gone"), None, key("/r", "gone"), key("/s", "gone"), key("/r", "torn"), key("/r", "gone"), None];
+        let rows = [
+            key("/r", "gone"),
+            None,
+            key("/r", "gone"),
+            key("/s", "gone"),
+            key("/r", "torn"),
+            key("/r", "gone"),
+            None,
+        ];
         let groups = grouped(&rows, Clone::clone);
-        let alone = |first| FaultGroup { first, others: Vec::new() };
-        assert_eq!(groups, [FaultGroup { first: 0, others: vec![2, 5] }, alone(1), alone(3), alone(4), alone(6)]);
+        let alone = |first| FaultGroup {
+            first,
+            others: Vec::new(),
+        };
+        assert_eq!(
+            groups,
+            [
+                FaultGroup {
+                    first: 0,
+                    others: vec![2, 5]
+                },
+                alone(1),
+                alone(3),
+                alone(4),
+                alone(6)
+            ]
+        );
     }
 
     #[test]
     fn the_names_of_a_worktree_are_no_difference() {
         let of = |name: &str| {
-            let (worktree, git_dir) = (PathBuf::from(format!("/all/{name}")), PathBuf::from(format!("/r/.git/worktrees/{name}")));
-            without_names(&format!("{}/HEAD of {}: no such file", git_dir.display(), worktree.display()), &worktree, &git_dir)
+            let (worktree, git_dir) = (
+                PathBuf::from(format!("/all/{name}")),
+                PathBuf::from(format!("/r/.git/worktrees/{name}")),
+            );
+            without_names(
+                &format!(
+                    "{}/HEAD of {}: no such file",
+                    git_dir.display(),
+                    worktree.display()
+                ),
+                &worktree,
+                &git_dir,
+            )
         };
-        assert_eq!((of("a"), of("a")), (of("b"), "…/HEAD of …: no such file".to_owned()));
+        assert_eq!(
+            (of("a"), of("a")),
+            (of("b"), "…/HEAD of …: no such file".to_owned())
+        );
     }
 }

@@ -54,31 +54,54 @@ pub enum VerdictChoice {
 ///
 /// # Errors
 /// Where the journal cannot be read.
-pub fn choose(store: &dyn LocalStore, scope: &JournalScope, named: Option<&str>) -> Result<VerdictChoice, StoreError> {
+pub fn choose(
+    store: &dyn LocalStore,
+    scope: &JournalScope,
+    named: Option<&str>,
+) -> Result<VerdictChoice, StoreError> {
     let named = named.filter(|name| *name != "last");
     let Some(name) = named else {
-        return Ok(newest(store, scope, |_| true)?.map_or(VerdictChoice::Missing, |event| VerdictChoice::Found(Box::new(event))));
+        return Ok(
+            newest(store, scope, |_| true)?.map_or(VerdictChoice::Missing, |event| {
+                VerdictChoice::Found(Box::new(event))
+            }),
+        );
     };
     if let Some(event) = newest(store, scope, |event| event.spec.as_deref() == Some(name))? {
         return Ok(VerdictChoice::Found(Box::new(event)));
     }
     // What was only read has the id of its verdict with a number.
     let id = name.split('.').next().unwrap_or(name);
-    if id.len() < PREFIX { Ok(VerdictChoice::Missing) } else { by_event(store, id) }
+    if id.len() < PREFIX {
+        Ok(VerdictChoice::Missing)
+    } else {
+        by_event(store, id)
+    }
 }
 
-fn each_back(store: &dyn LocalStore, worktree: Option<&str>, mut wanted: impl FnMut(StoredEvent) -> bool) -> Result<(), StoreError> {
+fn each_back(
+    store: &dyn LocalStore,
+    worktree: Option<&str>,
+    mut wanted: impl FnMut(StoredEvent) -> bool,
+) -> Result<(), StoreError> {
     let mut end = store.cursor_at(Timestamp::MAX)?;
     loop {
         let (events, before) = store.read_back(end, worktree, BATCH)?;
-        if events.is_empty() || events.into_iter().rev().any(&mut wanted) || before == EventCursor::START {
+        if events.is_empty()
+            || events.into_iter().rev().any(&mut wanted)
+            || before == EventCursor::START
+        {
             return Ok(());
         }
         end = before;
     }
 }
 
-fn newest(store: &dyn LocalStore, scope: &JournalScope, fits: impl Fn(&StoredEvent) -> bool) -> Result<Option<StoredEvent>, StoreError> {
+fn newest(
+    store: &dyn LocalStore,
+    scope: &JournalScope,
+    fits: impl Fn(&StoredEvent) -> bool,
+) -> Result<Option<StoredEvent>, StoreError> {
     let mut found = None;
     each_back(store, scope.id(), |event| {
         let wanted = event.kind == kind::VERDICT && scope.has(&event) && fits(&event);

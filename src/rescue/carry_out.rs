@@ -24,9 +24,16 @@ pub fn rescue(worktree: &Worktree, request: &RescueRequest<'_>) -> Result<Rescue
 ///
 /// # Errors
 /// As [`rescue`].
-pub fn rescue_asking(worktree: &Worktree, request: &RescueRequest<'_>, ask: Option<PlanSource<'_>>) -> Result<RescueOutcome, Error> {
+pub fn rescue_asking(
+    worktree: &Worktree,
+    request: &RescueRequest<'_>,
+    ask: Option<PlanSource<'_>>,
+) -> Result<RescueOutcome, Error> {
     let before = worktree.commit_state()?;
-    let mut outcome = RescueOutcome { left_out: request.snapshot.left_out.clone(), ..RescueOutcome::default() };
+    let mut outcome = RescueOutcome {
+        left_out: request.snapshot.left_out.clone(),
+        ..RescueOutcome::default()
+    };
     let mut committed = own_commits::CommittedWork::default();
     match request.settings.mode {
         RescueMode::Off | RescueMode::Snapshot => {}
@@ -37,16 +44,27 @@ pub fn rescue_asking(worktree: &Worktree, request: &RescueRequest<'_>, ask: Opti
         }
         RescueMode::Plan | RescueMode::Single => {
             let mut attempts = 0;
-            outcome.warnings.extend(index_mending::mend_earlier(worktree, request)?);
-            retry::commit(worktree, request, &mut outcome, |request, state, outcome| {
-                attempts += 1;
-                // The rest after an interference is not worth a second plan.
-                let ask = ask.filter(|_| attempts == 1);
-                committed.add(own_commits::make(worktree, request, ask, state, outcome)?);
-                Ok(())
-            })?;
+            outcome
+                .warnings
+                .extend(index_mending::mend_earlier(worktree, request)?);
+            retry::commit(
+                worktree,
+                request,
+                &mut outcome,
+                |request, state, outcome| {
+                    attempts += 1;
+                    // The rest after an interference is not worth a second plan.
+                    let ask = ask.filter(|_| attempts == 1);
+                    committed.add(own_commits::make(worktree, request, ask, state, outcome)?);
+                    Ok(())
+                },
+            )?;
             if let Some(why) = index_mending::mend(worktree, request, &committed.made)? {
-                outcome.failed = Some(outcome.failed.map_or_else(|| why.clone(), |first| format!("{first}\n{why}")));
+                outcome.failed = Some(
+                    outcome
+                        .failed
+                        .map_or_else(|| why.clone(), |first| format!("{first}\n{why}")),
+                );
             }
         }
     }
@@ -54,9 +72,17 @@ pub fn rescue_asking(worktree: &Worktree, request: &RescueRequest<'_>, ask: Opti
     if head != before.head {
         let gained = worktree.commits_gained(before.head.as_deref())?;
         outcome.commits = gained.len() as u64;
-        outcome.made = if request.settings.mode == RescueMode::Command { gained } else { committed.made.clone() };
+        outcome.made = if request.settings.mode == RescueMode::Command {
+            gained
+        } else {
+            committed.made.clone()
+        };
     }
-    if request.settings.mode == RescueMode::Command && outcome.commits == 0 && outcome.failed.is_none() && outcome.warnings.is_empty() {
+    if request.settings.mode == RescueMode::Command
+        && outcome.commits == 0
+        && outcome.failed.is_none()
+        && outcome.warnings.is_empty()
+    {
         outcome.failed = Some(match head == before.head {
             true => "the rescue command ended well, but made no commit".into(),
             false => "the rescue command moved HEAD without a new commit".into(),
@@ -80,9 +106,16 @@ mod tests {
             work.settings.mode = mode;
             work.write("tracked", "two\n");
             let mut snapshot = work.snapshot();
-            snapshot.left_out = vec![LeftOut { path: "socket".into(), why: LeftOutReason::Unreadable }];
+            snapshot.left_out = vec![LeftOut {
+                path: "socket".into(),
+                why: LeftOutReason::Unreadable,
+            }];
             let outcome = rescue(&work.open(), &work.request(&snapshot)).unwrap();
-            assert_eq!((outcome.left_out, outcome.failed), (snapshot.left_out.clone(), None), "{mode:?}");
+            assert_eq!(
+                (outcome.left_out, outcome.failed),
+                (snapshot.left_out.clone(), None),
+                "{mode:?}"
+            );
         }
     }
 }

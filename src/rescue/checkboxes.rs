@@ -35,11 +35,29 @@ pub(super) fn find(root: &Path, spec: &str) -> Option<TaskList> {
     for name in [spec, last] {
         if !name.is_empty() && !name.split('/').any(|part| matches!(part, "" | "." | "..")) {
             offsets.extend(
-                ["specs", "spec", ".kiro/specs", "openspec/changes", "docs/specs"].map(|folder| format!("{folder}/{name}/tasks.md")),
+                [
+                    "specs",
+                    "spec",
+                    ".kiro/specs",
+                    "openspec/changes",
+                    "docs/specs",
+                ]
+                .map(|folder| format!("{folder}/{name}/tasks.md")),
             );
         }
     }
-    offsets.extend(["tasks.md", "TASKS.md", "Tasks.md", "TODO.md", "todo.md", "docs/tasks.md", "docs/TASKS.md"].map(str::to_owned));
+    offsets.extend(
+        [
+            "tasks.md",
+            "TASKS.md",
+            "Tasks.md",
+            "TODO.md",
+            "todo.md",
+            "docs/tasks.md",
+            "docs/TASKS.md",
+        ]
+        .map(str::to_owned),
+    );
     offsets.into_iter().find_map(|path| {
         let tasks = open_tasks(&read(root, &path)?);
         (!tasks.is_empty()).then_some(TaskList { path, tasks })
@@ -50,13 +68,18 @@ fn plain_file(root: &Path, path: &str) -> Option<PathBuf> {
     let whole = root.join(path);
     let meta = fs::symlink_metadata(&whole).ok()?;
     // A link on the way could lead out of the worktree.
-    let inside = fs::canonicalize(&whole).is_ok_and(|real| fs::canonicalize(root).is_ok_and(|root| real == root.join(path)));
+    let inside = fs::canonicalize(&whole)
+        .is_ok_and(|real| fs::canonicalize(root).is_ok_and(|root| real == root.join(path)));
     (meta.is_file() && meta.len() <= LONGEST && inside).then_some(whole)
 }
 
 fn read(root: &Path, path: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
-    open_regular_file(&plain_file(root, path)?).ok()?.take(LONGEST).read_to_end(&mut bytes).ok()?;
+    open_regular_file(&plain_file(root, path)?)
+        .ok()?
+        .take(LONGEST)
+        .read_to_end(&mut bytes)
+        .ok()?;
     Some(bytes)
 }
 
@@ -73,12 +96,23 @@ pub(super) fn check_off(
 ) -> Result<CheckboxResult, Error> {
     let not = |why: &str| {
         let detail = format!("the tasks that the plan fulfils are not ticked in {path}: {why}");
-        Ok(CheckboxResult { commit: None, note: Some(Degradation { code: WarningCode::TasksNotTicked, detail }) })
+        Ok(CheckboxResult {
+            commit: None,
+            note: Some(Degradation {
+                code: WarningCode::TasksNotTicked,
+                detail,
+            }),
+        })
     };
     let root = worktree.root();
-    let (Some(before), Some(whole)) = (read(root, path), plain_file(root, path)) else { return not("it is no readable file any more") };
+    let (Some(before), Some(whole)) = (read(root, path), plain_file(root, path)) else {
+        return not("it is no readable file any more");
+    };
     let head = worktree.head_commit()?;
-    let committed = head.map(|head| worktree.blob_at(&head, path)).transpose()?.flatten();
+    let committed = head
+        .map(|head| worktree.blob_at(&head, path))
+        .transpose()?
+        .flatten();
     if committed.as_ref() != Some(&before) {
         return not("it is not committed as it is");
     }
@@ -93,21 +127,37 @@ pub(super) fn check_off(
         }
     }
     // In place, byte by byte: another program that has the file open keeps it, and no other byte is touched.
-    let written = OpenOptions::new().read(true).write(true).open(&whole).and_then(|file| set(&file, &offsets, b' ', b'x'));
+    let written = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(&whole)
+        .and_then(|file| set(&file, &offsets, b' ', b'x'));
     if let Err(error) = written {
         return not(&error.to_string());
     }
     let group = CheckboxCommit::new(path, request, texts);
     let made = commit(worktree, &group.group(), deadline)?;
     match made {
-        CommitAttempt::Commit { commit, .. } => Ok(CheckboxResult { commit: Some(commit), note: None }),
-        CommitAttempt::CommitWithComplaint { commit, .. } => Ok(CheckboxResult { commit: Some(commit), note: None }),
+        CommitAttempt::Commit { commit, .. } => Ok(CheckboxResult {
+            commit: Some(commit),
+            note: None,
+        }),
+        CommitAttempt::CommitWithComplaint { commit, .. } => Ok(CheckboxResult {
+            commit: Some(commit),
+            note: None,
+        }),
         CommitAttempt::Nothing => not("git sees no change in it"),
         CommitAttempt::Refused(why) | CommitAttempt::NotTried(why) => {
-            let undone = OpenOptions::new().read(true).write(true).open(&whole).and_then(|file| set(&file, &offsets, b'x', b' '));
+            let undone = OpenOptions::new()
+                .read(true)
+                .write(true)
+                .open(&whole)
+                .and_then(|file| set(&file, &offsets, b'x', b' '));
             match undone {
                 Ok(()) => not(&why),
-                Err(error) => not(&format!("{why}; and they stay ticked in the work tree: {error}")),
+                Err(error) => not(&format!(
+                    "{why}; and they stay ticked in the work tree: {error}"
+                )),
             }
         }
     }
@@ -144,8 +194,16 @@ struct CheckboxCommit {
 
 impl CheckboxCommit {
     fn new(path: &str, request: &RescueRequest<'_>, texts: &[String]) -> Self {
-        let count = if texts.len() == 1 { "1 task".to_owned() } else { format!("{} tasks", texts.len()) };
-        let done: Vec<String> = texts.iter().take(NAMED).map(|text| format!("- {text}")).collect();
+        let count = if texts.len() == 1 {
+            "1 task".to_owned()
+        } else {
+            format!("{} tasks", texts.len())
+        };
+        let done: Vec<String> = texts
+            .iter()
+            .take(NAMED)
+            .map(|text| format!("- {text}"))
+            .collect();
         let path = SnapshotPath {
             path: path.into(),
             text: path.into(),
@@ -156,11 +214,21 @@ impl CheckboxCommit {
             secret: false,
             nested: false,
         };
-        CheckboxCommit { path, message: planned(request, &format!("docs(tasks): tick {count} that this work fulfils"), &done.join("\n")) }
+        CheckboxCommit {
+            path,
+            message: planned(
+                request,
+                &format!("docs(tasks): tick {count} that this work fulfils"),
+                &done.join("\n"),
+            ),
+        }
     }
 
     fn group(&self) -> CommitGroup<'_> {
-        CommitGroup { message: self.message.clone(), paths: vec![&self.path] }
+        CommitGroup {
+            message: self.message.clone(),
+            paths: vec![&self.path],
+        }
     }
 }
 

@@ -28,8 +28,17 @@ pub(super) struct CommitChoice<'p> {
 ///
 /// # Errors
 /// When contents cannot be read.
-pub(super) fn choose<'p>(worktree: &Worktree, request: &RescueRequest<'_>, paths: &'p [SnapshotPath]) -> Result<CommitChoice<'p>, Error> {
-    choose_by(worktree, request.settings, (paths, request.others), &|path| worktree.versions(request.snapshot, path, LIMIT))
+pub(super) fn choose<'p>(
+    worktree: &Worktree,
+    request: &RescueRequest<'_>,
+    paths: &'p [SnapshotPath],
+) -> Result<CommitChoice<'p>, Error> {
+    choose_by(
+        worktree,
+        request.settings,
+        (paths, request.others),
+        &|path| worktree.versions(request.snapshot, path, LIMIT),
+    )
 }
 
 /// The same for paths of the work tree as it is now, without a snapshot.
@@ -41,7 +50,9 @@ pub(super) fn choose_on_disk<'p>(
     settings: &RescueSettings,
     paths: &'p [SnapshotPath],
 ) -> Result<CommitChoice<'p>, Error> {
-    choose_by(worktree, settings, (paths, &NO_OTHERS), &|path| worktree.versions_on_disk(path, LIMIT))
+    choose_by(worktree, settings, (paths, &NO_OTHERS), &|path| {
+        worktree.versions_on_disk(path, LIMIT)
+    })
 }
 
 fn choose_by<'p>(
@@ -52,20 +63,44 @@ fn choose_by<'p>(
 ) -> Result<CommitChoice<'p>, Error> {
     let selection = select(paths, others, settings);
     let max = settings.max_files;
-    let refused = selection.too_many.map(|many| format!("{many} files are to be committed, more than rescue.max_files ({max}) allows"));
-    let mut choice = CommitChoice { left_out: selection.left_out, refused, ..CommitChoice::default() };
+    let refused = selection.too_many.map(|many| {
+        format!("{many} files are to be committed, more than rescue.max_files ({max}) allows")
+    });
+    let mut choice = CommitChoice {
+        left_out: selection.left_out,
+        refused,
+        ..CommitChoice::default()
+    };
     for path in selection.commit {
         match secret_in(path, versions)? {
             None if path.secret => {
-                choice.left_out.push(LeftOut { path: path.text.clone(), why: LeftOutReason::Secret });
-                let detail = format!("{} was not committed: it repeats a file that is left out as a secret by its name", path.text);
-                choice.warnings.push(Degradation { code: WarningCode::SecretContent, detail });
+                choice.left_out.push(LeftOut {
+                    path: path.text.clone(),
+                    why: LeftOutReason::Secret,
+                });
+                let detail = format!(
+                    "{} was not committed: it repeats a file that is left out as a secret by its name",
+                    path.text
+                );
+                choice.warnings.push(Degradation {
+                    code: WarningCode::SecretContent,
+                    detail,
+                });
             }
             None => choice.commit.push(path),
             Some(rule) => {
-                choice.left_out.push(LeftOut { path: path.text.clone(), why: LeftOutReason::Secret });
-                let detail = format!("{} was not committed: something new in it looks like a secret (rule {rule})", path.text);
-                choice.warnings.push(Degradation { code: WarningCode::SecretContent, detail });
+                choice.left_out.push(LeftOut {
+                    path: path.text.clone(),
+                    why: LeftOutReason::Secret,
+                });
+                let detail = format!(
+                    "{} was not committed: something new in it looks like a secret (rule {rule})",
+                    path.text
+                );
+                choice.warnings.push(Degradation {
+                    code: WarningCode::SecretContent,
+                    detail,
+                });
             }
         }
     }
@@ -74,10 +109,15 @@ fn choose_by<'p>(
     Ok(choice)
 }
 
-fn secret_in(path: &SnapshotPath, versions: &dyn Fn(&[u8]) -> Result<FileBeforeAfter, Error>) -> Result<Option<&'static str>, Error> {
+fn secret_in(
+    path: &SnapshotPath,
+    versions: &dyn Fn(&[u8]) -> Result<FileBeforeAfter, Error>,
+) -> Result<Option<&'static str>, Error> {
     if path.kind != SnapshotPathKind::File {
         return Ok(None);
     }
     let versions = versions(&path.path)?;
-    Ok(versions.after.and_then(|after| secrets::secret_in(&path.text, versions.before.as_deref(), &after)))
+    Ok(versions
+        .after
+        .and_then(|after| secrets::secret_in(&path.text, versions.before.as_deref(), &after)))
 }

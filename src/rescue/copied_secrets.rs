@@ -9,18 +9,37 @@ const SHORTEST_VALUE: usize = 8;
 /// Longer words of small letters are no setting such as `development`.
 const LONGEST_WORD: usize = 12;
 /// How packed data begins: gzip, bzip2, xz, zstd, 7z and rar.
-const PACKED: [&[u8]; 6] = [b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"7z\xbc\xaf", b"Rar!"];
+const PACKED: [&[u8]; 6] = [
+    b"\x1f\x8b",
+    b"BZh",
+    b"\xfd7zXZ",
+    b"\x28\xb5\x2f\xfd",
+    b"7z\xbc\xaf",
+    b"Rar!",
+];
 /// How an entry of a zip archive begins, and where in it the name is.
 const ZIP_ENTRY: &[u8] = b"PK\x03\x04";
 const ZIP_NAME: usize = 30;
 
 /// Whether a file is a copy of a secret, has every telling line of one, or is an archive with one in it. `is_new` says whether no commit has the
 /// file: a packed archive beside a secret, which cannot be looked into, is then taken for one that has it.
-pub(super) fn repeats_secret(path: &str, content: &[u8], is_new: impl Fn() -> bool, secrets: &[SecretFile]) -> bool {
+pub(super) fn repeats_secret(
+    path: &str,
+    content: &[u8],
+    is_new: impl Fn() -> bool,
+    secrets: &[SecretFile],
+) -> bool {
     let folder = |path: &str| path.rfind('/').map_or(0, |slash| slash + 1);
-    let is_beside = |secret: &SecretFile| secret.path[..folder(&secret.path)] == path[..folder(path)];
-    let is_packed = PACKED.iter().any(|start| content.starts_with(start)) && secrets.iter().any(is_beside) && is_new();
-    is_packed || names_secret_entry(content) || secrets.iter().any(|secret| holds_every_line(content, &secret.content))
+    let is_beside =
+        |secret: &SecretFile| secret.path[..folder(&secret.path)] == path[..folder(path)];
+    let is_packed = PACKED.iter().any(|start| content.starts_with(start))
+        && secrets.iter().any(is_beside)
+        && is_new();
+    is_packed
+        || names_secret_entry(content)
+        || secrets
+            .iter()
+            .any(|secret| holds_every_line(content, &secret.content))
 }
 
 /// Whether an archive has an entry with the name of a secret: zip names its entries in plain text.
@@ -31,9 +50,13 @@ fn names_secret_entry(content: &[u8]) -> bool {
     let entries = memchr::memmem::find_iter(content, ZIP_ENTRY);
     let names = entries.filter_map(|at| {
         let length = content.get(at + 26..at + 28)?;
-        content.get(at + ZIP_NAME..at + ZIP_NAME + usize::from(u16::from_le_bytes([length[0], length[1]])))
+        content.get(
+            at + ZIP_NAME..at + ZIP_NAME + usize::from(u16::from_le_bytes([length[0], length[1]])),
+        )
     });
-    names.into_iter().any(|name| looks_secret(&String::from_utf8_lossy(name)))
+    names
+        .into_iter()
+        .any(|name| looks_secret(&String::from_utf8_lossy(name)))
 }
 
 /// Whether a text equals a secret, or has all of its telling lines.
@@ -44,7 +67,10 @@ fn holds_every_line(content: &[u8], secret: &[u8]) -> bool {
     }
     // One line tells most files apart; a secret may be a dump of a database, and each file is compared with it.
     let mut telling = lines(secret).filter(|line| is_telling(line)).peekable();
-    if telling.peek().is_none_or(|first| memchr::memmem::find(content, first).is_none()) {
+    if telling
+        .peek()
+        .is_none_or(|first| memchr::memmem::find(content, first).is_none())
+    {
         return false;
     }
     let there: std::collections::BTreeSet<&[u8]> = lines(content).collect();
@@ -53,14 +79,24 @@ fn holds_every_line(content: &[u8], secret: &[u8]) -> bool {
 
 /// The lines of a text, trimmed; a tar archive pads its entries with zeros.
 fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
-    text.split(|byte| matches!(byte, b'\n' | b'\r' | 0)).map(<[u8]>::trim_ascii)
+    text.split(|byte| matches!(byte, b'\n' | b'\r' | 0))
+        .map(<[u8]>::trim_ascii)
 }
 
 /// Whether a line has a value that no other file has by chance.
 fn is_telling(line: &[u8]) -> bool {
-    let is_comment = [&b"#"[..], b"//", b";", b"--"].iter().any(|start| line.starts_with(start)) && !line.starts_with(b"-----");
-    let value = line.iter().position(|byte| matches!(byte, b'=' | b':')).map_or(line, |at| line[at + 1..].trim_ascii());
-    let value = value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\"")).unwrap_or(value);
+    let is_comment = [&b"#"[..], b"//", b";", b"--"]
+        .iter()
+        .any(|start| line.starts_with(start))
+        && !line.starts_with(b"-----");
+    let value = line
+        .iter()
+        .position(|byte| matches!(byte, b'=' | b':'))
+        .map_or(line, |at| line[at + 1..].trim_ascii());
+    let value = value
+        .strip_prefix(b"\"")
+        .and_then(|value| value.strip_suffix(b"\""))
+        .unwrap_or(value);
     let is_word = value.len() <= LONGEST_WORD && value.iter().all(u8::is_ascii_lowercase);
     !is_comment && value.len() >= SHORTEST_VALUE && !is_word
 }
@@ -70,7 +106,10 @@ mod tests {
     use super::*;
 
     fn secret(path: &str, content: &str) -> SecretFile {
-        SecretFile { path: path.into(), content: content.into() }
+        SecretFile {
+            path: path.into(),
+            content: content.into(),
+        }
     }
 
     #[test]
@@ -78,23 +117,61 @@ mod tests {
         let text = "# of this machine\nNODE_ENV=development\nDB_PASSWORD=h0rse-staple\nexport API=\"s0me.where\"\nPORT=1\n";
         let secrets = [secret(".env", text)];
         let tar = format!(".env\0\0\0ustar\0{text}\0\0\0");
-        let zip =
-            |name: &str| [&b"PK\x03\x04"[..], &[0; 22], &[u8::try_from(name.len()).unwrap(), 0, 0, 0], name.as_bytes(), b"x"].concat();
+        let zip = |name: &str| {
+            [
+                &b"PK\x03\x04"[..],
+                &[0; 22],
+                &[u8::try_from(name.len()).unwrap(), 0, 0, 0],
+                name.as_bytes(),
+                b"x",
+            ]
+            .concat()
+        };
         for (path, content, is_new, repeats) in [
             ("config.txt", text.as_bytes().to_vec(), true, true),
-            ("config.txt", text.replace('\n', "\r\n").into_bytes(), true, true),
-            ("notes.md", format!("My settings:\n\n```\n{text}```\n").into_bytes(), true, true),
+            (
+                "config.txt",
+                text.replace('\n', "\r\n").into_bytes(),
+                true,
+                true,
+            ),
+            (
+                "notes.md",
+                format!("My settings:\n\n```\n{text}```\n").into_bytes(),
+                true,
+                true,
+            ),
             ("backup.tar", tar.into_bytes(), true, true),
             ("backup.zip", zip(".env"), true, true),
             ("backup.tgz", b"\x1f\x8b\x08packed".to_vec(), true, true),
-            ("README.md", b"Set NODE_ENV=development and DB_PASSWORD.\nNODE_ENV=development\nPORT=1\n".to_vec(), true, false),
-            ("half.txt", b"DB_PASSWORD=h0rse-staple\n".to_vec(), true, false),
-            ("fixtures/case.tgz", b"\x1f\x8b\x08packed".to_vec(), true, false),
+            (
+                "README.md",
+                b"Set NODE_ENV=development and DB_PASSWORD.\nNODE_ENV=development\nPORT=1\n"
+                    .to_vec(),
+                true,
+                false,
+            ),
+            (
+                "half.txt",
+                b"DB_PASSWORD=h0rse-staple\n".to_vec(),
+                true,
+                false,
+            ),
+            (
+                "fixtures/case.tgz",
+                b"\x1f\x8b\x08packed".to_vec(),
+                true,
+                false,
+            ),
             ("known.tgz", b"\x1f\x8b\x08packed".to_vec(), false, false),
             ("fonts.zip", zip("fonts/a.ttf"), true, false),
             ("empty.txt", Vec::new(), true, false),
         ] {
-            assert_eq!(repeats_secret(path, &content, || is_new, &secrets), repeats, "{path}");
+            assert_eq!(
+                repeats_secret(path, &content, || is_new, &secrets),
+                repeats,
+                "{path}"
+            );
         }
     }
 
@@ -102,7 +179,15 @@ mod tests {
     fn trivial_secret_is_repeated_by_equal_content_only() {
         let secrets = [secret("a/.env", "A=b\n"), secret("b/.env", "\n")];
         assert!(repeats_secret("x", b"A=b", || true, &secrets));
-        assert!(!repeats_secret("x", b"first\nA=b\nC=d\n", || true, &secrets));
-        assert!(!repeats_secret("x", b"\n", || true, &secrets), "an empty secret says nothing");
+        assert!(!repeats_secret(
+            "x",
+            b"first\nA=b\nC=d\n",
+            || true,
+            &secrets
+        ));
+        assert!(
+            !repeats_secret("x", b"\n", || true, &secrets),
+            "an empty secret says nothing"
+        );
     }
 }

@@ -75,9 +75,15 @@ pub(super) fn commit(
         .map(|(path, _)| path.text.clone())
         .collect();
     let index = PrivateIndex::new(worktree.git_dir());
-    let plumbing = BranchPlumbing { worktree, index: &index.0 };
+    let plumbing = BranchPlumbing {
+        worktree,
+        index: &index.0,
+    };
     let moved = plumbing.advance(request, groups, &kept, &branch, head.as_deref());
-    Ok(moved.map(|()| FallbackBranch { branch: branch.name, as_they_were }))
+    Ok(moved.map(|()| FallbackBranch {
+        branch: branch.name,
+        as_they_were,
+    }))
 }
 
 /// The tree, hexadecimal, that HEAD would have with these paths committed as git adds them now, filters included.
@@ -87,10 +93,29 @@ pub(super) fn commit(
 pub(super) fn staged_tree(worktree: &Worktree, paths: &[&[u8]]) -> Result<String, String> {
     let head = worktree.head_commit().map_err(|error| error.to_string())?;
     let index = PrivateIndex::new(worktree.git_dir());
-    let plumbing = BranchPlumbing { worktree, index: &index.0 };
-    plumbing.git(&["read-tree", head.as_deref().unwrap_or("--empty")], Vec::new())?;
-    let names = paths.iter().flat_map(|path| path.iter().copied().chain([0])).collect();
-    plumbing.git(&["update-index", "--add", "--remove", "--replace", "-z", "--stdin"], names)?;
+    let plumbing = BranchPlumbing {
+        worktree,
+        index: &index.0,
+    };
+    plumbing.git(
+        &["read-tree", head.as_deref().unwrap_or("--empty")],
+        Vec::new(),
+    )?;
+    let names = paths
+        .iter()
+        .flat_map(|path| path.iter().copied().chain([0]))
+        .collect();
+    plumbing.git(
+        &[
+            "update-index",
+            "--add",
+            "--remove",
+            "--replace",
+            "-z",
+            "--stdin",
+        ],
+        names,
+    )?;
     plumbing.git(&["write-tree"], Vec::new())
 }
 
@@ -101,10 +126,25 @@ struct BranchPlumbing<'a> {
 
 impl BranchPlumbing<'_> {
     fn git(&self, args: &[&str], stdin: Vec<u8>) -> Result<String, String> {
-        let quiet = ["-c", "core.hooksPath=/dev/null", "-c", "core.sparseCheckout=false", "-c", "core.splitIndex=false"];
+        let quiet = [
+            "-c",
+            "core.hooksPath=/dev/null",
+            "-c",
+            "core.sparseCheckout=false",
+            "-c",
+            "core.splitIndex=false",
+        ];
         let args_all = [&quiet[..], args].concat();
-        let mut program = git(self.worktree.root(), &args_all, &[], self.worktree.has_identity(), DEADLINE);
-        program.env.insert("GIT_INDEX_FILE".into(), Some(self.index.into()));
+        let mut program = git(
+            self.worktree.root(),
+            &args_all,
+            &[],
+            self.worktree.has_identity(),
+            DEADLINE,
+        );
+        program
+            .env
+            .insert("GIT_INDEX_FILE".into(), Some(self.index.into()));
         program.stdin = stdin;
         let finished = program.run().map_err(|error| error.to_string())?;
         if finished.timed_out || !finished.exit.success() {
@@ -113,9 +153,13 @@ impl BranchPlumbing<'_> {
             } else {
                 format!("ended with {}", finished.exit)
             };
-            return Err(format!("git {} {how}\n{}", args[0], tail(&finished)).trim_end().to_owned());
+            return Err(format!("git {} {how}\n{}", args[0], tail(&finished))
+                .trim_end()
+                .to_owned());
         }
-        Ok(String::from_utf8_lossy(&finished.stdout.bytes).trim().to_owned())
+        Ok(String::from_utf8_lossy(&finished.stdout.bytes)
+            .trim()
+            .to_owned())
     }
 
     fn advance(
@@ -144,30 +188,69 @@ impl BranchPlumbing<'_> {
             for parent in &parents {
                 args.extend(["-p", parent.as_str()]);
             }
-            let commit = self.git(&args, with_snapshot(&group.message, request.snapshot).into_bytes())?;
+            let commit = self.git(
+                &args,
+                with_snapshot(&group.message, request.snapshot).into_bytes(),
+            )?;
             parents = vec![commit.clone()];
             made = Some(commit);
             last = tree;
         }
         let there = branch.holds_head && branch.tree.as_deref() == Some(&last);
         let Some(commit) = made.filter(|_| !there) else {
-            return if branch.tip.is_some() && there { Ok(()) } else { Err("nothing of it differs from HEAD any more".into()) };
+            return if branch.tip.is_some() && there {
+                Ok(())
+            } else {
+                Err("nothing of it differs from HEAD any more".into())
+            };
         };
         let name = format!("refs/heads/{}", branch.name);
         // Only from where it was seen, and created only where it was not there.
         let old = branch.tip.as_deref().unwrap_or_default();
-        self.git(&["update-ref", "--create-reflog", "-m", "watchdog: rescue", &name, &commit, old], Vec::new()).map(drop)
+        self.git(
+            &[
+                "update-ref",
+                "--create-reflog",
+                "-m",
+                "watchdog: rescue",
+                &name,
+                &commit,
+                old,
+            ],
+            Vec::new(),
+        )
+        .map(drop)
     }
 
     /// Puts the group's files into the private index: as git itself would add them if the work tree still has them,
     /// byte for byte from the snapshot if it has not, or if a filter fails. `digits` of an object's name.
-    fn take(&self, group: &CommitGroup<'_>, kept: &[EntryToCommit], digits: usize) -> Result<(), String> {
+    fn take(
+        &self,
+        group: &CommitGroup<'_>,
+        kept: &[EntryToCommit],
+        digits: usize,
+    ) -> Result<(), String> {
         let names = group.names();
         let both = || names.iter().zip(kept);
-        let from_disk: Vec<u8> = both().filter(|(_, kept)| kept.untouched).flat_map(|(path, _)| path.iter().copied().chain([0])).collect();
+        let from_disk: Vec<u8> = both()
+            .filter(|(_, kept)| kept.untouched)
+            .flat_map(|(path, _)| path.iter().copied().chain([0]))
+            .collect();
         let mut refused = false;
         if !from_disk.is_empty() {
-            refused = self.git(&["update-index", "--add", "--remove", "--replace", "-z", "--stdin"], from_disk).is_err();
+            refused = self
+                .git(
+                    &[
+                        "update-index",
+                        "--add",
+                        "--remove",
+                        "--replace",
+                        "-z",
+                        "--stdin",
+                    ],
+                    from_disk,
+                )
+                .is_err();
         }
         let mut lines = Vec::new();
         for (path, kept) in both().filter(|(_, kept)| refused || !kept.untouched) {
@@ -175,11 +258,20 @@ impl BranchPlumbing<'_> {
                 Some((mode, id)) => format!("{mode} {id} 0\t"),
                 None => format!("0 {}\t", "0".repeat(digits)),
             };
-            lines.extend(line.into_bytes().into_iter().chain(path.iter().copied()).chain([0]));
+            lines.extend(
+                line.into_bytes()
+                    .into_iter()
+                    .chain(path.iter().copied())
+                    .chain([0]),
+            );
         }
         if lines.is_empty() {
             return Ok(());
         }
-        self.git(&["update-index", "--add", "--replace", "-z", "--index-info"], lines).map(drop)
+        self.git(
+            &["update-index", "--add", "--replace", "-z", "--index-info"],
+            lines,
+        )
+        .map(drop)
     }
 }

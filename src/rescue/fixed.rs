@@ -25,7 +25,9 @@ pub(super) fn by_hooks(
             continue;
         }
         let versions = worktree.versions_on_disk(&path.path, LIMIT)?;
-        let Some(after) = versions.after.filter(|_| kept.content.is_some()) else { return Ok(false) };
+        let Some(after) = versions.after.filter(|_| kept.content.is_some()) else {
+            return Ok(false);
+        };
         if secret_shapes::added(versions.before.as_deref(), &after).is_some() {
             return Ok(false);
         }
@@ -53,14 +55,23 @@ mod tests {
             work.write("tracked", "two\n");
             let snapshot = work.snapshot();
             let paths = work.paths(&snapshot);
-            let group = CommitGroup { message: "fix: x".into(), paths: paths.iter().collect() };
+            let group = CommitGroup {
+                message: "fix: x".into(),
+                paths: paths.iter().collect(),
+            };
             match on_disk {
                 Some(text) => work.write("tracked", text),
                 None => std::fs::remove_file(work.root().join("tracked")).unwrap(),
             }
-            let before = changed_before.then(|| "tracked".to_owned()).into_iter().collect();
+            let before = changed_before
+                .then(|| "tracked".to_owned())
+                .into_iter()
+                .collect();
             let found = by_hooks(&work.open(), &work.request(&snapshot), &group, &before).unwrap();
-            assert_eq!(found, fixes, "{on_disk:?}, changed before: {changed_before}");
+            assert_eq!(
+                found, fixes,
+                "{on_disk:?}, changed before: {changed_before}"
+            );
         }
     }
 }

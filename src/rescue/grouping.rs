@@ -48,9 +48,19 @@ const ATTEMPTS: u32 = 2;
 const LONGEST: usize = 100 << 10;
 
 /// One commit of everything.
-pub(super) fn one<'p>(request: &RescueRequest<'_>, chosen: Vec<&'p SnapshotPath>) -> CommitGrouping<'p> {
+pub(super) fn one<'p>(
+    request: &RescueRequest<'_>,
+    chosen: Vec<&'p SnapshotPath>,
+) -> CommitGrouping<'p> {
     let message = message::single(request, &chosen);
-    CommitGrouping { groups: vec![CommitGroup { message, paths: chosen }], fulfilled: None, note: None }
+    CommitGrouping {
+        groups: vec![CommitGroup {
+            message,
+            paths: chosen,
+        }],
+        fulfilled: None,
+        note: None,
+    }
 }
 
 /// The commits that the agent plans; one of everything where there is no usable plan. `None`: a person asked for an end.
@@ -69,7 +79,13 @@ pub(super) fn planned<'p>(
         Err(PlanError::Interrupted) => Ok(None),
         Err(PlanError::Unusable { why } | PlanError::Unavailable { why }) => {
             let detail = format!("one commit of everything instead of a plan: {why}");
-            Ok(Some(CommitGrouping { note: Some(Degradation { code: WarningCode::PlanFallback, detail }), ..one(request, chosen) }))
+            Ok(Some(CommitGrouping {
+                note: Some(Degradation {
+                    code: WarningCode::PlanFallback,
+                    detail,
+                }),
+                ..one(request, chosen)
+            }))
         }
     }
 }
@@ -83,11 +99,23 @@ fn plan(
 ) -> Result<Result<Vec<PlannedCommit>, PlanError>, Error> {
     let diff = plan_diff::diff(worktree, request.snapshot, chosen, request.settings.timeout)?;
     let names: Vec<&str> = chosen.iter().map(|path| path.text.as_str()).collect();
-    let files: Vec<(&str, &str)> = chosen.iter().map(|path| (path.text.as_str(), change(path))).collect();
-    let masked: Vec<String> = list.iter().flat_map(|list| &list.tasks).map(|task| mask(&task.text).into_owned()).collect();
+    let files: Vec<(&str, &str)> = chosen
+        .iter()
+        .map(|path| (path.text.as_str(), change(path)))
+        .collect();
+    let masked: Vec<String> = list
+        .iter()
+        .flat_map(|list| &list.tasks)
+        .map(|task| mask(&task.text).into_owned())
+        .collect();
     let tasks: Vec<&str> = masked.iter().map(String::as_str).collect();
-    let facts =
-        CommitPlanFacts { spec: request.spec, files: &files, diff: &diff, task_file: list.map(|list| list.path.as_str()), tasks: &tasks };
+    let facts = CommitPlanFacts {
+        spec: request.spec,
+        files: &files,
+        diff: &diff,
+        task_file: list.map(|list| list.path.as_str()),
+        tasks: &tasks,
+    };
     let open = list.map(|list| list.tasks.as_slice()).unwrap_or_default();
     let mut fault = None;
     for attempt in 1..=ATTEMPTS {
@@ -96,7 +124,12 @@ fn plan(
             prompt = plan_prompt(&CommitPlanFacts { diff: "", ..facts }, fault.as_deref());
         }
         if prompt.len() > LONGEST {
-            return Ok(Err(PlanError::Unavailable { why: format!("the names of {} files are too long for one question", files.len()) }));
+            return Ok(Err(PlanError::Unavailable {
+                why: format!(
+                    "the names of {} files are too long for one question",
+                    files.len()
+                ),
+            }));
         }
         match ask(&prompt, attempt) {
             Ok(answer) => match plan::check(&answer, &names, open) {
@@ -107,7 +140,9 @@ fn plan(
             Err(other) => return Ok(Err(other)),
         }
     }
-    Ok(Err(PlanError::Unusable { why: fault.unwrap_or_default() }))
+    Ok(Err(PlanError::Unusable {
+        why: fault.unwrap_or_default(),
+    }))
 }
 
 fn change(path: &SnapshotPath) -> &'static str {
@@ -125,17 +160,31 @@ fn from_plan<'p>(
     plan: Vec<PlannedCommit>,
     list: Option<TaskList>,
 ) -> CommitGrouping<'p> {
-    let fulfilled: Vec<usize> = plan.iter().flat_map(|commit| commit.tasks.iter().copied()).collect();
+    let fulfilled: Vec<usize> = plan
+        .iter()
+        .flat_map(|commit| commit.tasks.iter().copied())
+        .collect();
     let fulfilled = list.filter(|_| !fulfilled.is_empty()).map(|list| {
-        let texts = fulfilled.iter().filter_map(|at| Some(list.tasks.get(*at)?.text.clone())).collect();
+        let texts = fulfilled
+            .iter()
+            .filter_map(|at| Some(list.tasks.get(*at)?.text.clone()))
+            .collect();
         (list.path, texts)
     });
     let groups = plan
         .into_iter()
         .map(|commit| CommitGroup {
             message: message::planned(request, &commit.subject, &commit.body),
-            paths: commit.files.iter().filter_map(|at| chosen.get(*at).copied()).collect(),
+            paths: commit
+                .files
+                .iter()
+                .filter_map(|at| chosen.get(*at).copied())
+                .collect(),
         })
         .collect();
-    CommitGrouping { groups, fulfilled, note: None }
+    CommitGrouping {
+        groups,
+        fulfilled,
+        note: None,
+    }
 }

@@ -30,25 +30,47 @@ pub(super) enum RestoreFolderState {
 ///
 /// # Errors
 /// The obstacle, for a person.
-pub(super) fn left_at(worktree: &Worktree, folder: &Path, id: &str) -> Result<RestoreFolderState, String> {
-    let Some(found) = registered(worktree, folder) else { return Ok(RestoreFolderState::Nothing) };
+pub(super) fn left_at(
+    worktree: &Worktree,
+    folder: &Path,
+    id: &str,
+) -> Result<RestoreFolderState, String> {
+    let Some(found) = registered(worktree, folder) else {
+        return Ok(RestoreFolderState::Nothing);
+    };
     if let Some(of) = read(&found.git_dir.join(MARK)) {
         let end = || {
-            let restore = format!("rescue restore {} --worktree {}", shell_word(of.trim()), shell_path(folder));
+            let restore = format!(
+                "rescue restore {} --worktree {}",
+                shell_word(of.trim()),
+                shell_path(folder)
+            );
             WorktreeCommands::at(worktree.root()).watchdog(&restore)
         };
         return match of.trim() == id {
             true => Ok(RestoreFolderState::Begun),
-            false => Err(format!("a restore of {} was cut short there; name another folder, or end it with: {}", of.trim(), end())),
+            false => Err(format!(
+                "a restore of {} was cut short there; name another folder, or end it with: {}",
+                of.trim(),
+                end()
+            )),
         };
     }
     let lock = found.git_dir.join("locked");
     if read(&lock).is_none_or(|reason| reason.trim() != MAKING) {
         return Ok(RestoreFolderState::Nothing);
     }
-    let age = lock.symlink_metadata().and_then(|found| found.modified()).ok().and_then(|at| at.elapsed().ok()).unwrap_or_default();
+    let age = lock
+        .symlink_metadata()
+        .and_then(|found| found.modified())
+        .ok()
+        .and_then(|at| at.elapsed().ok())
+        .unwrap_or_default();
     if age < KILLED {
-        return Err(format!("git is making a worktree there, or was killed a moment ago; try again in {} s", KILLED.as_secs()));
+        return Err(format!(
+            "git is making a worktree there, or was killed a moment ago; try again in {} s",
+            KILLED.as_secs()
+        ));
     }
     clear(worktree, &found, folder)?;
     Ok(RestoreFolderState::Nothing)
@@ -57,18 +79,31 @@ pub(super) fn left_at(worktree: &Worktree, folder: &Path, id: &str) -> Result<Re
 /// The worktree of this repository that is, or was to be, at `folder`.
 fn registered(worktree: &Worktree, folder: &Path) -> Option<FoundWorktree> {
     let real = |path: &Path| -> Option<PathBuf> {
-        fs::canonicalize(path).ok().or_else(|| Some(fs::canonicalize(path.parent()?).ok()?.join(path.file_name()?)))
+        fs::canonicalize(path).ok().or_else(|| {
+            Some(
+                fs::canonicalize(path.parent()?)
+                    .ok()?
+                    .join(path.file_name()?),
+            )
+        })
     };
     let folder = real(folder)?;
     let admin = worktree.common_dir().join("worktrees");
     worktrees_of(worktree.common_dir())
         .into_iter()
-        .find(|found| found.git_dir.parent() == Some(&admin) && real(&found.root).as_ref() == Some(&folder))
+        .find(|found| {
+            found.git_dir.parent() == Some(&admin) && real(&found.root).as_ref() == Some(&folder)
+        })
 }
 
 /// Removes what git wrote before it was killed: its own folder, and the `.git` file where nothing else is beside it.
 fn clear(worktree: &Worktree, found: &FoundWorktree, folder: &Path) -> Result<(), String> {
-    let failed = |path: &Path, error: std::io::Error| format!("failed to clear {}, which a killed git left: {error}", path.display());
+    let failed = |path: &Path, error: std::io::Error| {
+        format!(
+            "failed to clear {}, which a killed git left: {error}",
+            path.display()
+        )
+    };
     let entries = match fs::read_dir(folder).and_then(Iterator::collect::<Result<Vec<_>, _>>) {
         Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
         // There may be files in it.
@@ -78,7 +113,10 @@ fn clear(worktree: &Worktree, found: &FoundWorktree, folder: &Path) -> Result<()
         return Err("a git that was killed left it half made, and there are files in it: name another folder".into());
     }
     let dot_git = folder.join(".git");
-    if dot_git.symlink_metadata().is_ok_and(|found| found.is_file()) {
+    if dot_git
+        .symlink_metadata()
+        .is_ok_and(|found| found.is_file())
+    {
         fs::remove_file(&dot_git).map_err(|error| failed(&dot_git, error))?;
     }
     debug_assert!(found.git_dir.starts_with(worktree.common_dir()));
@@ -87,7 +125,11 @@ fn clear(worktree: &Worktree, found: &FoundWorktree, folder: &Path) -> Result<()
 
 fn read(path: &Path) -> Option<String> {
     let mut text = String::new();
-    open_regular_file(path).ok()?.take(4096).read_to_string(&mut text).ok()?;
+    open_regular_file(path)
+        .ok()?
+        .take(4096)
+        .read_to_string(&mut text)
+        .ok()?;
     Some(text)
 }
 
@@ -103,14 +145,26 @@ impl RestoreInProgress {
     pub fn begin(git_dir: &Path, id: &str) -> Result<Self, String> {
         let path = git_dir.join(MARK);
         let failed = |error: std::io::Error| format!("failed to write {}: {error}", path.display());
-        let mut file = File::options().create(true).write(true).truncate(false).open(&path).map_err(failed)?;
+        let mut file = File::options()
+            .create(true)
+            .write(true)
+            .truncate(false)
+            .open(&path)
+            .map_err(failed)?;
         match file.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err("another watchdog is bringing a snapshot back there".into()),
+            Err(TryLockError::WouldBlock) => {
+                return Err("another watchdog is bringing a snapshot back there".into());
+            }
             Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
-        file.set_len(0).and_then(|()| file.write_all(id.as_bytes())).map_err(failed)?;
-        Ok(RestoreInProgress { path, _locked: file })
+        file.set_len(0)
+            .and_then(|()| file.write_all(id.as_bytes()))
+            .map_err(failed)?;
+        Ok(RestoreInProgress {
+            path,
+            _locked: file,
+        })
     }
 
     /// Everything is there.
@@ -128,7 +182,14 @@ mod tests {
     /// A linked worktree whose git was killed long ago, and git's own folder of it.
     fn half_made(work: &ScratchWork) -> (PathBuf, PathBuf) {
         let folder = work.beside("linked");
-        work.git(&["worktree", "add", "-q", "--detach", "--no-checkout", folder.to_str().expect("UTF-8")]);
+        work.git(&[
+            "worktree",
+            "add",
+            "-q",
+            "--detach",
+            "--no-checkout",
+            folder.to_str().expect("UTF-8"),
+        ]);
         let admin = work.root().join(".git/worktrees/linked");
         fs::write(admin.join("locked"), MAKING).unwrap();
         make_old(&admin.join("locked"));
@@ -139,22 +200,37 @@ mod tests {
     fn remains_are_cleared_where_nothing_of_a_person_can_be_in_them() {
         let work = ScratchWork::new();
         let (folder, admin) = half_made(&work);
-        assert_eq!(left_at(&work.open(), &folder, "auth/1-0"), Ok(RestoreFolderState::Nothing));
-        assert!(!admin.exists() && !folder.join(".git").exists(), "only git's own file was there");
+        assert_eq!(
+            left_at(&work.open(), &folder, "auth/1-0"),
+            Ok(RestoreFolderState::Nothing)
+        );
+        assert!(
+            !admin.exists() && !folder.join(".git").exists(),
+            "only git's own file was there"
+        );
 
         let (folder, admin) = half_made(&work);
         fs::remove_dir_all(&folder).unwrap();
-        assert_eq!(left_at(&work.open(), &folder, "auth/1-0"), Ok(RestoreFolderState::Nothing));
+        assert_eq!(
+            left_at(&work.open(), &folder, "auth/1-0"),
+            Ok(RestoreFolderState::Nothing)
+        );
         assert!(!admin.exists(), "the folder was not even made");
 
         let (folder, admin) = half_made(&work);
         fs::write(folder.join("mine"), "mine").unwrap();
         let why = left_at(&work.open(), &folder, "auth/1-0").unwrap_err();
-        assert!(why.contains("there are files in it") && admin.exists() && folder.join("mine").exists(), "{why}");
+        assert!(
+            why.contains("there are files in it") && admin.exists() && folder.join("mine").exists(),
+            "{why}"
+        );
 
         fs::remove_dir_all(&folder).unwrap();
         fs::write(&folder, "mine").unwrap();
         let why = left_at(&work.open(), &folder, "auth/1-0").unwrap_err();
-        assert!(why.contains("failed to clear") && admin.exists() && folder.is_file(), "{why}");
+        assert!(
+            why.contains("failed to clear") && admin.exists() && folder.is_file(),
+            "{why}"
+        );
     }
 }

@@ -25,7 +25,9 @@ pub(super) fn wait(lock: &Path, root: &Path, deadline: Instant) -> Result<(), St
     let mut pause = FIRST;
     let mut unowned: Option<(u64, SystemTime)> = None;
     loop {
-        let Some((inode, since)) = inode_and_time(lock)? else { return Ok(()) };
+        let Some((inode, since)) = inode_and_time(lock)? else {
+            return Ok(());
+        };
         let holder = holder(lock, root);
         match &holder {
             Some(_) => unowned = None,
@@ -53,7 +55,10 @@ pub(super) fn wait(lock: &Path, root: &Path, deadline: Instant) -> Result<(), St
 /// The lock's identity and when it was made; `None` where there is none.
 fn inode_and_time(lock: &Path) -> Result<Option<(u64, SystemTime)>, String> {
     match lock.symlink_metadata() {
-        Ok(found) => Ok(Some((found.ino(), found.modified().unwrap_or(SystemTime::UNIX_EPOCH)))),
+        Ok(found) => Ok(Some((
+            found.ino(),
+            found.modified().unwrap_or(SystemTime::UNIX_EPOCH),
+        ))),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(format!("failed to look at {}: {error}", lock.display())),
     }
@@ -83,7 +88,8 @@ pub fn lock_owner(lock: &Path, root: &Path) -> Option<String> {
 }
 
 fn when(since: SystemTime) -> String {
-    Timestamp::try_from(since).map_or_else(|_| "an unknown time".to_owned(), |at| format!("{at:.0}"))
+    Timestamp::try_from(since)
+        .map_or_else(|_| "an unknown time".to_owned(), |at| format!("{at:.0}"))
 }
 
 fn held(lock: &Path, since: SystemTime, holder: Option<NamedProcess>, waited: Duration) -> String {
@@ -92,12 +98,21 @@ fn held(lock: &Path, since: SystemTime, holder: Option<NamedProcess>, waited: Du
         None => "a process that cannot be seen".to_owned(),
     };
     let seconds = waited.as_secs_f64().round();
-    format!("{} is held by {by} since {}, and was waited for {seconds} s ({})", name_of(lock), when(since), lock.display())
+    format!(
+        "{} is held by {by} since {}, and was waited for {seconds} s ({})",
+        name_of(lock),
+        when(since),
+        lock.display()
+    )
 }
 
 fn stale(lock: &Path, since: SystemTime) -> String {
     let name = name_of(lock);
-    format!("stale lock {name} since {}; its owner is gone. If no git process is running, remove {}", when(since), lock.display())
+    format!(
+        "stale lock {name} since {}; its owner is gone. If no git process is running, remove {}",
+        when(since),
+        lock.display()
+    )
 }
 
 /// The name alone comes first, as messages are cut where they are long.
@@ -123,7 +138,14 @@ mod tests {
 
     #[test]
     fn no_lock_is_no_wait() {
-        assert_eq!(wait(Path::new("/nowhere/index.lock"), Path::new("/nowhere"), soon(0)), Ok(()));
+        assert_eq!(
+            wait(
+                Path::new("/nowhere/index.lock"),
+                Path::new("/nowhere"),
+                soon(0)
+            ),
+            Ok(())
+        );
     }
 
     #[test]
@@ -131,8 +153,15 @@ mod tests {
         let (folder, lock) = aged(Duration::from_secs(86_400));
         let _open = std::fs::File::open(&lock).unwrap();
         let why = wait(&lock, folder.path(), soon(100)).unwrap_err();
-        let owner = if shows_owners() { format!("(process {})", std::process::id()) } else { "a process that cannot be seen".to_owned() };
-        assert!(why.contains(&owner) && why.contains("waited for 0 s"), "{why}");
+        let owner = if shows_owners() {
+            format!("(process {})", std::process::id())
+        } else {
+            "a process that cannot be seen".to_owned()
+        };
+        assert!(
+            why.contains(&owner) && why.contains("waited for 0 s"),
+            "{why}"
+        );
         assert!(lock.exists());
     }
 
@@ -140,9 +169,18 @@ mod tests {
     fn an_old_lock_that_nobody_has_is_left_behind_and_left_alone() {
         let (folder, lock) = aged(Duration::from_secs(86_400));
         let begun = Instant::now();
-        let why = wait(&lock, folder.path(), soon(if shows_owners() { 60_000 } else { 100 })).unwrap_err();
+        let why = wait(
+            &lock,
+            folder.path(),
+            soon(if shows_owners() { 60_000 } else { 100 }),
+        )
+        .unwrap_err();
         match shows_owners() {
-            true => assert!(why.contains("its owner is gone") && why.contains(&format!("remove {}", lock.display())), "{why}"),
+            true => assert!(
+                why.contains("its owner is gone")
+                    && why.contains(&format!("remove {}", lock.display())),
+                "{why}"
+            ),
             false => assert!(why.contains("a process that cannot be seen"), "{why}"),
         }
         assert!(lock.exists() && begun.elapsed() < Duration::from_secs(5));
@@ -159,17 +197,26 @@ mod tests {
     fn a_lock_that_cannot_be_looked_at_is_not_taken_for_none() {
         let (folder, file) = aged(Duration::ZERO);
         let why = wait(&file.join("index.lock"), folder.path(), soon(0)).unwrap_err();
-        assert!(why.starts_with("failed to look at ") && why.contains("index.lock"), "{why}");
+        assert!(
+            why.starts_with("failed to look at ") && why.contains("index.lock"),
+            "{why}"
+        );
     }
 
     #[test]
     fn a_lock_is_told_with_the_time_of_it() {
         let (folder, lock) = aged(Duration::ZERO);
         let file = std::fs::File::options().write(true).open(&lock).unwrap();
-        file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(86_400)).unwrap();
+        file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(86_400))
+            .unwrap();
         let held = wait(&lock, folder.path(), soon(0)).unwrap_err();
         drop(file);
-        let stale = wait(&lock, folder.path(), soon(if shows_owners() { 60_000 } else { 100 })).unwrap_err();
+        let stale = wait(
+            &lock,
+            folder.path(),
+            soon(if shows_owners() { 60_000 } else { 100 }),
+        )
+        .unwrap_err();
         for why in [held, stale] {
             assert!(why.contains(" since 1970-01-02T00:00:00Z"), "{why}");
         }
@@ -177,21 +224,36 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    #[expect(clippy::disallowed_methods, reason = "the test plays a git that runs a hook")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the test plays a git that runs a hook"
+    )]
     fn a_git_at_work_in_the_folder_owns_a_lock_that_nobody_has_open() {
         use std::os::unix::fs::PermissionsExt;
         let (folder, lock) = aged(Duration::ZERO);
         let programs = tempfile::tempdir().unwrap();
-        for (name, owns) in [("git", true), ("git-commit", true), ("gitk", false), ("sh", false)] {
+        for (name, owns) in [
+            ("git", true),
+            ("git-commit", true),
+            ("gitk", false),
+            ("sh", false),
+        ] {
             let program = programs.path().join(name);
             std::fs::write(&program, "#!/bin/sh\nread end\n").unwrap();
             std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
             let mut command = std::process::Command::new(&program);
-            let mut running = command.current_dir(folder.path()).stdin(std::process::Stdio::piped()).spawn().unwrap();
+            let mut running = command
+                .current_dir(folder.path())
+                .stdin(std::process::Stdio::piped())
+                .spawn()
+                .unwrap();
             let owner = lock_owner(&lock, folder.path().canonicalize().unwrap().as_path());
             // Without its input it ends.
             running.wait().unwrap();
-            assert_eq!(owner, (owns && shows_owners()).then(|| format!("{name} (process {})", running.id())));
+            assert_eq!(
+                owner,
+                (owns && shows_owners()).then(|| format!("{name} (process {})", running.id()))
+            );
         }
     }
 
@@ -199,10 +261,14 @@ mod tests {
     fn git_names_the_lock() {
         let said = "git add ended with exit code 128\nfatal: Unable to create '/a b/.git/index.lock': File exists.\n\nAnother git process";
         assert_eq!(named_in(said), Some("/a b/.git/index.lock".into()));
-        let head = "fatal: cannot lock ref 'HEAD': Unable to create '/r/.git/HEAD.lock': File exists.";
+        let head =
+            "fatal: cannot lock ref 'HEAD': Unable to create '/r/.git/HEAD.lock': File exists.";
         assert_eq!(named_in(head), Some("/r/.git/HEAD.lock".into()));
-        for other in ["fatal: Unable to create '/r/.git/index.lock': Permission denied", "lint: no", "Unable to create '/r/x': File exists"]
-        {
+        for other in [
+            "fatal: Unable to create '/r/.git/index.lock': Permission denied",
+            "lint: no",
+            "Unable to create '/r/x': File exists",
+        ] {
             assert_eq!(named_in(other), None, "{other}");
         }
     }

@@ -19,11 +19,21 @@ const NAMED: usize = 3;
 ///
 /// # Errors
 /// When git's data cannot be read.
-pub(super) fn mend(worktree: &Worktree, request: &RescueRequest<'_>, made: &[String]) -> Result<Option<String>, Error> {
+pub(super) fn mend(
+    worktree: &Worktree,
+    request: &RescueRequest<'_>,
+    made: &[String],
+) -> Result<Option<String>, Error> {
     let behind = worktree.index_behind(made, Some(&request.snapshot.commit))?;
     match behind.is_empty() {
         true => Ok(None),
-        false => replace(worktree, request, made, Some(&request.snapshot.commit), &behind),
+        false => replace(
+            worktree,
+            request,
+            made,
+            Some(&request.snapshot.commit),
+            &behind,
+        ),
     }
 }
 
@@ -32,17 +42,26 @@ pub(super) fn mend(worktree: &Worktree, request: &RescueRequest<'_>, made: &[Str
 ///
 /// # Errors
 /// When git's data cannot be read.
-pub(super) fn mend_earlier(worktree: &Worktree, request: &RescueRequest<'_>) -> Result<Option<Degradation>, Error> {
+pub(super) fn mend_earlier(
+    worktree: &Worktree,
+    request: &RescueRequest<'_>,
+) -> Result<Option<Degradation>, Error> {
     let (made, snapshot) = worktree.rescue_commits_at_head()?;
     let behind = worktree.index_behind(&made, snapshot.as_deref())?;
     if behind.is_empty() || !worktree.is_on_disk_as_committed(&behind)? {
         return Ok(None);
     }
     let detail = match replace(worktree, request, &made, snapshot.as_deref(), &behind)? {
-        None => format!("an earlier rescue was cut short: the index is at its commits now ({})", named(&behind)),
+        None => format!(
+            "an earlier rescue was cut short: the index is at its commits now ({})",
+            named(&behind)
+        ),
         Some(why) => why,
     };
-    Ok(Some(Degradation { code: WarningCode::IndexMended, detail }))
+    Ok(Some(Degradation {
+        code: WarningCode::IndexMended,
+        detail,
+    }))
 }
 
 fn replace(
@@ -56,9 +75,21 @@ fn replace(
     let lock = worktree.git_dir().join("index.lock");
     let mut why = index_lock::wait(&lock, worktree.root(), begun + request.settings.timeout).err();
     if why.is_none() {
-        let args = ["reset", "--quiet", "--pathspec-from-file=-", "--pathspec-file-nul"];
+        let args = [
+            "reset",
+            "--quiet",
+            "--pathspec-from-file=-",
+            "--pathspec-file-nul",
+        ];
         let paths: Vec<&[u8]> = behind.iter().map(Vec::as_slice).collect();
-        let done = git(worktree.root(), &args, &paths, worktree.has_identity(), left(request, begun)).run();
+        let done = git(
+            worktree.root(),
+            &args,
+            &paths,
+            worktree.has_identity(),
+            left(request, begun),
+        )
+        .run();
         why = match done {
             Err(error) => Some(error.to_string()),
             // `git reset` of old ends with 1 where files differ from the index.
@@ -80,7 +111,12 @@ fn replace(
 }
 
 fn named(paths: &[Vec<u8>]) -> String {
-    let first = paths.iter().take(NAMED).map(|path| watchdog_git::escape_path(path)).collect::<Vec<_>>().join(", ");
+    let first = paths
+        .iter()
+        .take(NAMED)
+        .map(|path| watchdog_git::escape_path(path))
+        .collect::<Vec<_>>()
+        .join(", ");
     match paths.len().saturating_sub(NAMED) {
         0 => first,
         more => format!("{first} and {} more", plural(more as u64, "path")),
@@ -104,24 +140,42 @@ mod tests {
         }
         let snapshot = work.snapshot();
         let commit = work.commit_without_index(&snapshot);
-        assert_ne!(work.git(&["diff", "--cached", "--name-only"]), "", "the next plain commit would take the work back");
+        assert_ne!(
+            work.git(&["diff", "--cached", "--name-only"]),
+            "",
+            "the next plain commit would take the work back"
+        );
         (work, snapshot, commit)
     }
 
     #[test]
     fn an_index_behind_the_commits_of_a_rescue_is_brought_to_them() {
         let (work, snapshot, commit) = cut_short();
-        assert_eq!(mend(&work.open(), &work.request(&snapshot), &[commit]).unwrap(), None);
+        assert_eq!(
+            mend(&work.open(), &work.request(&snapshot), &[commit]).unwrap(),
+            None
+        );
         assert_eq!(work.git(&["status", "--porcelain"]), "");
-        assert_eq!(mend_earlier(&work.open(), &work.request(&snapshot)).unwrap(), None, "it is there already");
+        assert_eq!(
+            mend_earlier(&work.open(), &work.request(&snapshot)).unwrap(),
+            None,
+            "it is there already"
+        );
     }
 
     #[test]
     fn what_an_earlier_rescue_left_behind_is_mended_and_told_with_the_first_paths() {
         let (work, snapshot, _) = cut_short();
-        let told = mend_earlier(&work.open(), &work.request(&snapshot)).unwrap().expect("it was cut short");
+        let told = mend_earlier(&work.open(), &work.request(&snapshot))
+            .unwrap()
+            .expect("it was cut short");
         assert_eq!(told.code, WarningCode::IndexMended);
-        assert!(told.detail.contains("the index is at its commits now (a, b, c and 1 path more)"), "{}", told.detail);
+        assert!(
+            told.detail
+                .contains("the index is at its commits now (a, b, c and 1 path more)"),
+            "{}",
+            told.detail
+        );
         assert_eq!(work.git(&["status", "--porcelain"]), "");
     }
 
@@ -131,9 +185,21 @@ mod tests {
         work.settings.timeout = Duration::from_millis(600);
         let lock = work.root().join(".git/index.lock");
         let held = fs::File::create(&lock).unwrap();
-        let why = mend(&work.open(), &work.request(&snapshot), std::slice::from_ref(&commit)).unwrap().expect("the lock is held");
-        assert!(why.contains("(a, b, c and 1 path more)") && why.contains(" reset"), "{why}");
-        assert!(why.contains("index.lock is held by") && !why.contains("waited for 0 s"), "{why}");
+        let why = mend(
+            &work.open(),
+            &work.request(&snapshot),
+            std::slice::from_ref(&commit),
+        )
+        .unwrap()
+        .expect("the lock is held");
+        assert!(
+            why.contains("(a, b, c and 1 path more)") && why.contains(" reset"),
+            "{why}"
+        );
+        assert!(
+            why.contains("index.lock is held by") && !why.contains("waited for 0 s"),
+            "{why}"
+        );
         drop(held);
         fs::remove_file(&lock).unwrap();
 
@@ -142,7 +208,9 @@ mod tests {
         let config = work.root().join(".git/config");
         let before = fs::read_to_string(&config).unwrap();
         fs::write(&config, format!("{before}[core]\n\tcompression = 99\n")).unwrap();
-        let why = mend(&worktree, &work.request(&snapshot), &[commit]).unwrap().expect("git refuses its configuration");
+        let why = mend(&worktree, &work.request(&snapshot), &[commit])
+            .unwrap()
+            .expect("git refuses its configuration");
         assert!(why.contains("compression level 99"), "{why}");
     }
 }

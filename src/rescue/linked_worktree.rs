@@ -47,23 +47,57 @@ pub enum RestoreIntoError {
 ///
 /// # Errors
 /// See [`RestoreIntoError`].
-pub fn restore_into_worktree(worktree: &Worktree, id: &str, folder: &Path) -> Result<RestoreResult, RestoreIntoError> {
+pub fn restore_into_worktree(
+    worktree: &Worktree,
+    id: &str,
+    folder: &Path,
+) -> Result<RestoreResult, RestoreIntoError> {
     let info = worktree.snapshot_info(id)?;
     let Some(base) = info.base else {
-        let mut restored = worktree.restore(&info.id, RestoreTarget::Directory(folder.to_owned()))?;
-        restored.note.get_or_insert("a plain folder, as the snapshot is from before the first commit".into());
+        let mut restored =
+            worktree.restore(&info.id, RestoreTarget::Directory(folder.to_owned()))?;
+        restored.note.get_or_insert(
+            "a plain folder, as the snapshot is from before the first commit".into(),
+        );
         return Ok(restored);
     };
-    let not_made = |why: String| RestoreIntoError::NotMade { path: folder.to_owned(), why };
-    let unfilled = |source| {
-        let remove = WorktreeCommands::at(worktree.root()).git(&format!("worktree remove --force {}", shell_path(folder)));
-        RestoreIntoError::Unfilled { path: folder.to_owned(), remove, source }
+    let not_made = |why: String| RestoreIntoError::NotMade {
+        path: folder.to_owned(),
+        why,
     };
-    let text = folder.to_str().ok_or_else(|| not_made("its name is not UTF-8; name another, or restore with --to".into()))?;
-    if half_made::left_at(worktree, folder, &info.id).map_err(not_made)? == RestoreFolderState::Nothing {
-        let args = ["-c", "core.hooksPath=/dev/null", "worktree", "add", "--quiet", "--detach", "--no-checkout", "--", text, &base];
-        let overrides = worktree.without_local_programs().map_err(|error| not_made(error.to_string()))?;
-        let made = git(worktree.root(), &args, &[], true, DEADLINE).configured(&overrides).run();
+    let unfilled = |source| {
+        let remove = WorktreeCommands::at(worktree.root())
+            .git(&format!("worktree remove --force {}", shell_path(folder)));
+        RestoreIntoError::Unfilled {
+            path: folder.to_owned(),
+            remove,
+            source,
+        }
+    };
+    let text = folder.to_str().ok_or_else(|| {
+        not_made("its name is not UTF-8; name another, or restore with --to".into())
+    })?;
+    if half_made::left_at(worktree, folder, &info.id).map_err(not_made)?
+        == RestoreFolderState::Nothing
+    {
+        let args = [
+            "-c",
+            "core.hooksPath=/dev/null",
+            "worktree",
+            "add",
+            "--quiet",
+            "--detach",
+            "--no-checkout",
+            "--",
+            text,
+            &base,
+        ];
+        let overrides = worktree
+            .without_local_programs()
+            .map_err(|error| not_made(error.to_string()))?;
+        let made = git(worktree.root(), &args, &[], true, DEADLINE)
+            .configured(&overrides)
+            .run();
         let finished = made.map_err(|error| not_made(error.to_string()))?;
         if !finished.exit.success() {
             return Err(not_made(tail(&finished)));
@@ -71,7 +105,9 @@ pub fn restore_into_worktree(worktree: &Worktree, id: &str, folder: &Path) -> Re
     }
     let made = Worktree::open(folder).map_err(|error: Error| unfilled(error.into()))?;
     let under_way = RestoreInProgress::begin(made.git_dir(), &info.id).map_err(not_made)?;
-    let restored = made.restore(&info.id, RestoreTarget::Fresh).map_err(unfilled)?;
+    let restored = made
+        .restore(&info.id, RestoreTarget::Fresh)
+        .map_err(unfilled)?;
     under_way.end();
     Ok(restored)
 }

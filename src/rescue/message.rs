@@ -10,17 +10,40 @@ const SCOPE: usize = 40;
 
 /// The message of a single commit of all files: a conventional subject, a summary, and the trailers.
 pub(super) fn single(request: &RescueRequest<'_>, paths: &[&SnapshotPath]) -> String {
-    let scope: String = request.spec.chars().map(|c| if c.is_alphanumeric() || "._/-".contains(c) { c } else { '-' }).take(SCOPE).collect();
+    let scope: String = request
+        .spec
+        .chars()
+        .map(|c| {
+            if c.is_alphanumeric() || "._/-".contains(c) {
+                c
+            } else {
+                '-'
+            }
+        })
+        .take(SCOPE)
+        .collect();
     let scope = scope.trim_matches('-');
-    let subject = if scope.is_empty() { "chore".to_owned() } else { format!("chore({scope})") };
-    let mut out = format!("{subject}: rescue uncommitted work\n\nLeft uncommitted by a session, and committed as it was found:\n\n");
+    let subject = if scope.is_empty() {
+        "chore".to_owned()
+    } else {
+        format!("chore({scope})")
+    };
+    let mut out = format!(
+        "{subject}: rescue uncommitted work\n\nLeft uncommitted by a session, and committed as it was found:\n\n"
+    );
     for path in paths.iter().take(LISTED) {
         let did = match path.kind {
             SnapshotPathKind::Deleted => "deleted ",
             SnapshotPathKind::File | SnapshotPathKind::Submodule => "",
         };
         // A name with a line break must not become a line of its own, let alone a trailer.
-        out.push_str(&format!("- {did}{}\n", path.text.chars().map(|c| if c.is_control() { '?' } else { c }).collect::<String>()));
+        out.push_str(&format!(
+            "- {did}{}\n",
+            path.text
+                .chars()
+                .map(|c| if c.is_control() { '?' } else { c })
+                .collect::<String>()
+        ));
     }
     if paths.len() > LISTED {
         out.push_str(&format!("- and {} more\n", paths.len() - LISTED));
@@ -30,13 +53,21 @@ pub(super) fn single(request: &RescueRequest<'_>, paths: &[&SnapshotPath]) -> St
 
 /// The message of a commit that an agent planned.
 pub(super) fn planned(request: &RescueRequest<'_>, subject: &str, body: &str) -> String {
-    let body = if body.is_empty() { String::new() } else { format!("\n{body}\n") };
+    let body = if body.is_empty() {
+        String::new()
+    } else {
+        format!("\n{body}\n")
+    };
     format!("{subject}\n{body}{}", trailers(request))
 }
 
 /// The configured trailers, after an empty line; nothing where none are.
 fn trailers(request: &RescueRequest<'_>) -> String {
-    let line = |text: &str| text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>();
+    let line = |text: &str| {
+        text.chars()
+            .map(|c| if c.is_control() { ' ' } else { c })
+            .collect::<String>()
+    };
     let filled = |trailer: &String| {
         // One pass, so that a spec named "{snapshot}" stays unchanged.
         let mut out = String::new();
@@ -58,7 +89,11 @@ fn trailers(request: &RescueRequest<'_>) -> String {
         line(&(out + rest)) + "\n"
     };
     let all: String = request.settings.trailers.iter().map(filled).collect();
-    if all.is_empty() { all } else { format!("\n{all}") }
+    if all.is_empty() {
+        all
+    } else {
+        format!("\n{all}")
+    }
 }
 
 /// The same message, with the snapshot named in it despite the configured trailers: it identifies the branch.
@@ -112,7 +147,12 @@ mod tests {
             nested: false,
         };
         let (snapshot, settings) = (snapshot(), ConfigSettings::default().rescue);
-        let request = |spec| RescueRequest { settings: &settings, spec, snapshot: &snapshot, others: &super::super::NO_OTHERS };
+        let request = |spec| RescueRequest {
+            settings: &settings,
+            spec,
+            snapshot: &snapshot,
+            others: &super::super::NO_OTHERS,
+        };
         let message = single(&request("spec/a b\n"), &[&path]);
         assert_eq!(
             message,
@@ -120,10 +160,24 @@ mod tests {
              - deleted a?Signed-off-by: x\n\nWatchdog-Spec: spec/a b \nWatchdog-Snapshot: refs/watchdog/rescue/a/1-0\n"
         );
         assert!(single(&request("!!"), &[]).starts_with("chore: rescue"));
-        for (files, more) in [(LISTED, None), (LISTED + 1, Some("- and 1 more")), (LISTED + 20, Some("- and 20 more"))] {
+        for (files, more) in [
+            (LISTED, None),
+            (LISTED + 1, Some("- and 1 more")),
+            (LISTED + 20, Some("- and 20 more")),
+        ] {
             let message = single(&request("auth"), &vec![&path; files]);
-            assert_eq!(message.lines().filter(|line| line.starts_with("- deleted ")).count(), LISTED);
-            assert_eq!(message.lines().find(|line| line.starts_with("- and ")), more, "{files}");
+            assert_eq!(
+                message
+                    .lines()
+                    .filter(|line| line.starts_with("- deleted "))
+                    .count(),
+                LISTED
+            );
+            assert_eq!(
+                message.lines().find(|line| line.starts_with("- and ")),
+                more,
+                "{files}"
+            );
         }
     }
 
@@ -133,21 +187,33 @@ mod tests {
         let mut settings = ConfigSettings::default().rescue;
         let planned = |settings: &RescueSettings, body| {
             super::planned(
-                &RescueRequest { settings, spec: "{snapshot}", snapshot: &snapshot, others: &super::super::NO_OTHERS },
+                &RescueRequest {
+                    settings,
+                    spec: "{snapshot}",
+                    snapshot: &snapshot,
+                    others: &super::super::NO_OTHERS,
+                },
                 "fix: x",
                 body,
             )
         };
-        let defaults = "\nWatchdog-Spec: {snapshot}\nWatchdog-Snapshot: refs/watchdog/rescue/a/1-0\n";
+        let defaults =
+            "\nWatchdog-Spec: {snapshot}\nWatchdog-Snapshot: refs/watchdog/rescue/a/1-0\n";
         assert_eq!(planned(&settings, ""), format!("fix: x\n{defaults}"));
-        assert_eq!(planned(&settings, "Because.\n\nA: b"), format!("fix: x\n\nBecause.\n\nA: b\n{defaults}"));
+        assert_eq!(
+            planned(&settings, "Because.\n\nA: b"),
+            format!("fix: x\n\nBecause.\n\nA: b\n{defaults}")
+        );
         settings.trailers = vec!["Refs: {spec}/{x}".into()];
         assert_eq!(planned(&settings, ""), "fix: x\n\nRefs: {snapshot}/{x}\n");
         settings.trailers.clear();
         let bare = planned(&settings, "");
         assert_eq!(bare, "fix: x\n");
         let named = with_snapshot(&bare, &snapshot);
-        assert_eq!(named, "fix: x\n\nWatchdog-Snapshot: refs/watchdog/rescue/a/1-0\n");
+        assert_eq!(
+            named,
+            "fix: x\n\nWatchdog-Snapshot: refs/watchdog/rescue/a/1-0\n"
+        );
         assert_eq!(with_snapshot(&named, &snapshot), named);
     }
 }

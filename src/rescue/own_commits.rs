@@ -71,11 +71,25 @@ pub(super) fn make(
     let (refused, rest) = match protected {
         Some(why) => (Some(why), grouping.groups.as_slice()),
         None => {
-            committed.changed_before = worktree.missing_from(request.snapshot)?.into_iter().collect();
+            committed.changed_before = worktree
+                .missing_from(request.snapshot)?
+                .into_iter()
+                .collect();
             let begun = Instant::now();
-            let done = one_by_one(worktree, request, state, &grouping.groups, begun, &mut committed, outcome)?;
-            if let (None, true, Some((list, texts))) = (&done.0, done.1.is_empty(), &grouping.fulfilled) {
-                let ticked = checkboxes::check_off(worktree, request, list, texts, left(request, begun))?;
+            let done = one_by_one(
+                worktree,
+                request,
+                state,
+                &grouping.groups,
+                begun,
+                &mut committed,
+                outcome,
+            )?;
+            if let (None, true, Some((list, texts))) =
+                (&done.0, done.1.is_empty(), &grouping.fulfilled)
+            {
+                let ticked =
+                    checkboxes::check_off(worktree, request, list, texts, left(request, begun))?;
                 committed.made.extend(ticked.commit);
                 outcome.warnings.extend(ticked.note);
             }
@@ -90,7 +104,11 @@ pub(super) fn make(
                 outcome.fallback_branch = Some(there.branch);
                 outcome.failed = Some(why);
             }
-            Err(also) => outcome.failed = Some(format!("{why}\nand it could not be committed to a branch of its own: {also}")),
+            Err(also) => {
+                outcome.failed = Some(format!(
+                    "{why}\nand it could not be committed to a branch of its own: {also}"
+                ))
+            }
         }
     }
     Ok(committed)
@@ -98,7 +116,11 @@ pub(super) fn make(
 
 /// The time that commits still have; never none, so that a late one can end properly.
 pub(super) fn left(request: &RescueRequest<'_>, begun: Instant) -> Duration {
-    request.settings.timeout.saturating_sub(begun.elapsed()).max(Duration::from_secs(1))
+    request
+        .settings
+        .timeout
+        .saturating_sub(begun.elapsed())
+        .max(Duration::from_secs(1))
 }
 
 /// Groups the files. Asks the agent only if its answer can matter: not about one file, not for a branch that
@@ -111,7 +133,9 @@ fn group<'p>(
     chosen: Vec<&'p SnapshotPath>,
 ) -> Result<Option<CommitGrouping<'p>>, Error> {
     match ask {
-        Some(ask) if request.settings.mode == RescueMode::Plan && chosen.len() > 1 && !protected => {
+        Some(ask)
+            if request.settings.mode == RescueMode::Plan && chosen.len() > 1 && !protected =>
+        {
             let branch = worktree.rescue_branch(request.spec)?;
             if branch.holds_head && message::names(&branch.message, request.snapshot) {
                 return Ok(Some(grouping::one(request, chosen)));
@@ -142,29 +166,51 @@ fn one_by_one<'g, 'p>(
         }
         let mut made = commit(worktree, group, left(request, begun))?;
         // Hooks that put files right and refuse once, the pre-commit way, take the same files the second time.
-        if matches!(made, CommitAttempt::Refused(_)) && fixed::by_hooks(worktree, request, group, &committed.changed_before)? {
+        if matches!(made, CommitAttempt::Refused(_))
+            && fixed::by_hooks(worktree, request, group, &committed.changed_before)?
+        {
             made = commit(worktree, group, left(request, begun))?;
         }
         match made {
             CommitAttempt::Commit { commit, added } => {
                 committed.made.push(commit);
                 let added: Vec<String> = added.iter().map(|path| escape_path(path)).collect();
-                let leaked: BTreeSet<&str> =
-                    outcome.left_out.iter().map(|left| left.path.as_str()).filter(|path| added.iter().any(|a| a == path)).collect();
+                let leaked: BTreeSet<&str> = outcome
+                    .left_out
+                    .iter()
+                    .map(|left| left.path.as_str())
+                    .filter(|path| added.iter().any(|a| a == path))
+                    .collect();
                 if !leaked.is_empty() {
                     let named = leaked.into_iter().collect::<Vec<_>>().join(", ");
-                    let detail = format!("the repository's own hooks put into a commit what rescue leaves out: {named}");
-                    outcome.warnings.push(Degradation { code: WarningCode::HooksAddedFiles, detail });
+                    let detail = format!(
+                        "the repository's own hooks put into a commit what rescue leaves out: {named}"
+                    );
+                    outcome.warnings.push(Degradation {
+                        code: WarningCode::HooksAddedFiles,
+                        detail,
+                    });
                 }
-                committed.paths.extend(group.paths.iter().map(|path| (path.text.clone(), path.path.clone())));
+                committed.paths.extend(
+                    group
+                        .paths
+                        .iter()
+                        .map(|path| (path.text.clone(), path.path.clone())),
+                );
             }
             CommitAttempt::CommitWithComplaint { commit, why } => {
                 committed.made.push(commit);
-                committed.paths.extend(group.paths.iter().map(|path| (path.text.clone(), path.path.clone())));
+                committed.paths.extend(
+                    group
+                        .paths
+                        .iter()
+                        .map(|path| (path.text.clone(), path.path.clone())),
+                );
                 // The commit exists; a later step checks whether the index followed.
-                outcome
-                    .warnings
-                    .push(Degradation { code: WarningCode::CommitComplaint, detail: format!("a commit was made, and then {why}") });
+                outcome.warnings.push(Degradation {
+                    code: WarningCode::CommitComplaint,
+                    detail: format!("a commit was made, and then {why}"),
+                });
             }
             CommitAttempt::Nothing => {}
             CommitAttempt::NotTried(why) => {
@@ -198,10 +244,24 @@ pub(super) fn accounted_for(
         true => Vec::new(),
         false => worktree.rewritten_by(&committed.made, request.snapshot, &candidates)?,
     };
-    let rewritten: BTreeSet<&str> =
-        committed.paths.iter().filter(|(_, path)| rewritten.contains(&path.as_slice())).map(|(text, _)| text.as_str()).collect();
-    note(outcome, WarningCode::ChangedByHooks, &rewritten, "changed by the repository's hooks while committed", request);
-    let as_they_were: BTreeSet<&str> = lost.iter().filter(|path| committed.as_they_were.contains(*path)).map(String::as_str).collect();
+    let rewritten: BTreeSet<&str> = committed
+        .paths
+        .iter()
+        .filter(|(_, path)| rewritten.contains(&path.as_slice()))
+        .map(|(text, _)| text.as_str())
+        .collect();
+    note(
+        outcome,
+        WarningCode::ChangedByHooks,
+        &rewritten,
+        "changed by the repository's hooks while committed",
+        request,
+    );
+    let as_they_were: BTreeSet<&str> = lost
+        .iter()
+        .filter(|path| committed.as_they_were.contains(*path))
+        .map(String::as_str)
+        .collect();
     note(
         outcome,
         WarningCode::ChangedMeanwhile,
@@ -209,17 +269,32 @@ pub(super) fn accounted_for(
         "changed in the work tree meanwhile, and committed to the other branch as they were",
         request,
     );
-    let lost = lost.iter().filter(|path| !rewritten.contains(path.as_str()) && !as_they_were.contains(path.as_str()));
+    let lost = lost
+        .iter()
+        .filter(|path| !rewritten.contains(path.as_str()) && !as_they_were.contains(path.as_str()));
     Ok(lost.cloned().collect())
 }
 
-fn note(outcome: &mut RescueOutcome, code: WarningCode, paths: &BTreeSet<&str>, what: &str, request: &RescueRequest<'_>) {
+fn note(
+    outcome: &mut RescueOutcome,
+    code: WarningCode,
+    paths: &BTreeSet<&str>,
+    what: &str,
+    request: &RescueRequest<'_>,
+) {
     if paths.is_empty() {
         return;
     }
     let named = paths.iter().take(3).copied().collect::<Vec<_>>().join(", ");
-    let more = if paths.len() > 3 { format!(" and {} more", paths.len() - 3) } else { String::new() };
-    let detail = format!("{what}: {named}{more}; as they were before, they are kept in {}", request.snapshot.name);
+    let more = if paths.len() > 3 {
+        format!(" and {} more", paths.len() - 3)
+    } else {
+        String::new()
+    };
+    let detail = format!(
+        "{what}: {named}{more}; as they were before, they are kept in {}",
+        request.snapshot.name
+    );
     outcome.warnings.push(Degradation { code, detail });
 }
 
@@ -233,26 +308,53 @@ mod tests {
 
     #[test]
     fn the_agent_is_asked_again_unless_a_branch_already_holds_this_very_work() {
-        for (names_snapshot, holds_head, is_asked) in [(true, true, false), (false, true, true), (true, false, true)] {
+        for (names_snapshot, holds_head, is_asked) in [
+            (true, true, false),
+            (false, true, true),
+            (true, false, true),
+        ] {
             let mut work = ScratchWork::new();
             work.settings.mode = RescueMode::Plan;
             work.write("tracked", "two\n");
             work.write("new", "n\n");
             let snapshot = work.snapshot();
             let named = format!("Watchdog-Snapshot: {}", snapshot.name);
-            let message = if names_snapshot { named.as_str() } else { "Watchdog-Snapshot: refs/watchdog/rescue/auth/another" };
+            let message = if names_snapshot {
+                named.as_str()
+            } else {
+                "Watchdog-Snapshot: refs/watchdog/rescue/auth/another"
+            };
             let parent: &[&str] = if holds_head { &["-p", "HEAD"] } else { &[] };
-            let commit = work.git(&[&["commit-tree", "HEAD^{tree}", "-m", "fix: x", "-m", message], parent].concat());
+            let commit = work.git(
+                &[
+                    &["commit-tree", "HEAD^{tree}", "-m", "fix: x", "-m", message],
+                    parent,
+                ]
+                .concat(),
+            );
             work.git(&["branch", "watchdog/rescue/auth", &commit]);
             let paths = work.paths(&snapshot);
             let asked = Cell::new(false);
             let ask = |_: &str, _| {
                 asked.set(true);
-                Err(PlanError::Unavailable { why: "a test".into() })
+                Err(PlanError::Unavailable {
+                    why: "a test".into(),
+                })
             };
-            let grouping = group(&work.open(), &work.request(&snapshot), Some(&ask), false, paths.iter().collect()).unwrap();
+            let grouping = group(
+                &work.open(),
+                &work.request(&snapshot),
+                Some(&ask),
+                false,
+                paths.iter().collect(),
+            )
+            .unwrap();
             assert_eq!(grouping.expect("nobody asked for an end").groups.len(), 1);
-            assert_eq!(asked.get(), is_asked, "names the snapshot: {names_snapshot}, holds HEAD: {holds_head}");
+            assert_eq!(
+                asked.get(),
+                is_asked,
+                "names the snapshot: {names_snapshot}, holds HEAD: {holds_head}"
+            );
         }
     }
 }

@@ -28,20 +28,30 @@ const SUBJECT: usize = 100;
 /// The longest body, in characters.
 const BODY: usize = 4000;
 
-static CONVENTIONAL: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"^[a-z][a-z0-9-]{1,19}(?:\([^()\s][^()]{0,49}\))?!?: \S.*$").expect("the pattern is a constant"));
+static CONVENTIONAL: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^[a-z][a-z0-9-]{1,19}(?:\([^()\s][^()]{0,49}\))?!?: \S.*$")
+        .expect("the pattern is a constant")
+});
 
 /// Reads an answer as a plan for exactly these files.
 ///
 /// # Errors
 /// The defect of the answer, for its author.
-pub fn check(answer: &Map<String, Value>, files: &[&str], tasks: &[UncheckedBox]) -> Result<Vec<PlannedCommit>, String> {
+pub fn check(
+    answer: &Map<String, Value>,
+    files: &[&str],
+    tasks: &[UncheckedBox],
+) -> Result<Vec<PlannedCommit>, String> {
     let commits = match answer.get("commits") {
         Some(Value::Array(commits)) if !commits.is_empty() => commits,
         Some(Value::Array(_)) => return Err("commits is empty".into()),
         _ => return Err("commits is not a list".into()),
     };
-    let places: BTreeMap<&str, usize> = files.iter().enumerate().map(|(at, file)| (*file, at)).collect();
+    let places: BTreeMap<&str, usize> = files
+        .iter()
+        .enumerate()
+        .map(|(at, file)| (*file, at))
+        .collect();
     if places.len() < files.len() {
         return Err("two files have the same name as text".into());
     }
@@ -50,17 +60,32 @@ pub fn check(answer: &Map<String, Value>, files: &[&str], tasks: &[UncheckedBox]
     let mut plan = Vec::new();
     for (n, commit) in commits.iter().enumerate() {
         let nth = n + 1;
-        let Value::Object(commit) = commit else { return Err(format!("commit {nth} is not an object")) };
-        let subject = subject(commit.get("subject")).map_err(|why| format!("the subject of commit {nth} {why}"))?;
-        let body = body(commit.get("body")).map_err(|why| format!("the body of commit {nth} {why}"))?;
+        let Value::Object(commit) = commit else {
+            return Err(format!("commit {nth} is not an object"));
+        };
+        let subject = subject(commit.get("subject"))
+            .map_err(|why| format!("the subject of commit {nth} {why}"))?;
+        let body =
+            body(commit.get("body")).map_err(|why| format!("the body of commit {nth} {why}"))?;
         let mut chosen = Vec::new();
-        for name in texts(commit.get("files")).map_err(|why| format!("files of commit {nth} {why}"))? {
-            let name = name.strip_prefix("./").filter(|_| !places.contains_key(name)).unwrap_or(name);
+        for name in
+            texts(commit.get("files")).map_err(|why| format!("files of commit {nth} {why}"))?
+        {
+            let name = name
+                .strip_prefix("./")
+                .filter(|_| !places.contains_key(name))
+                .unwrap_or(name);
             let Some(&at) = places.get(name) else {
-                return Err(format!("commit {nth} names \"{}\", which is not one of the changed files", shown(name)));
+                return Err(format!(
+                    "commit {nth} names \"{}\", which is not one of the changed files",
+                    shown(name)
+                ));
             };
             if let Some(earlier) = taken.insert(at, nth) {
-                return Err(format!("\"{}\" is in commit {earlier} and again in commit {nth}", shown(name)));
+                return Err(format!(
+                    "\"{}\" is in commit {earlier} and again in commit {nth}",
+                    shown(name)
+                ));
             }
             chosen.push(at);
         }
@@ -68,22 +93,41 @@ pub fn check(answer: &Map<String, Value>, files: &[&str], tasks: &[UncheckedBox]
             return Err(format!("commit {nth} has no files"));
         }
         let mut fulfils = Vec::new();
-        for name in texts(commit.get("tasks")).map_err(|why| format!("tasks of commit {nth} {why}"))? {
+        for name in
+            texts(commit.get("tasks")).map_err(|why| format!("tasks of commit {nth} {why}"))?
+        {
             let Some(at) = named(tasks, name) else {
-                return Err(format!("commit {nth} names the task \"{}\", which is not one of the open ones", shown(name)));
+                return Err(format!(
+                    "commit {nth} names the task \"{}\", which is not one of the open ones",
+                    shown(name)
+                ));
             };
             if ticked.insert(at) {
                 fulfils.push(at);
             }
         }
         chosen.sort_unstable();
-        plan.push(PlannedCommit { subject, body, files: chosen, tasks: fulfils });
+        plan.push(PlannedCommit {
+            subject,
+            body,
+            files: chosen,
+            tasks: fulfils,
+        });
     }
-    let missing: Vec<&str> = files.iter().enumerate().filter(|(at, _)| !taken.contains_key(at)).map(|(_, file)| *file).collect();
+    let missing: Vec<&str> = files
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| !taken.contains_key(at))
+        .map(|(_, file)| *file)
+        .collect();
     match missing.as_slice() {
         [] => Ok(plan),
         [one] => Err(format!("\"{}\" is in no commit", shown(one))),
-        [first, rest @ ..] => Err(format!("\"{}\" and {} more files are in no commit", shown(first), rest.len())),
+        [first, rest @ ..] => Err(format!(
+            "\"{}\" and {} more files are in no commit",
+            shown(first),
+            rest.len()
+        )),
     }
 }
 
@@ -97,7 +141,9 @@ fn shown(name: &str) -> String {
 }
 
 fn subject(value: Option<&Value>) -> Result<String, String> {
-    let Some(Value::String(subject)) = value else { return Err("is missing".into()) };
+    let Some(Value::String(subject)) = value else {
+        return Err("is missing".into());
+    };
     let subject = subject.trim();
     if subject.chars().any(char::is_control) {
         return Err("is more than one line".into());
@@ -106,7 +152,10 @@ fn subject(value: Option<&Value>) -> Result<String, String> {
         return Err(format!("has more than {SUBJECT} characters"));
     }
     if !CONVENTIONAL.is_match(subject) {
-        return Err(format!("is not of the form type(scope): text: \"{}\"", shown(subject)));
+        return Err(format!(
+            "is not of the form type(scope): text: \"{}\"",
+            shown(subject)
+        ));
     }
     no_secret(subject)?;
     Ok(subject.to_owned())
@@ -122,11 +171,18 @@ fn body(value: Option<&Value>) -> Result<String, String> {
     if body.chars().count() > BODY {
         return Err(format!("has more than {BODY} characters"));
     }
-    if body.chars().any(|c| c.is_control() && c != '\n' && c != '\t') {
+    if body
+        .chars()
+        .any(|c| c.is_control() && c != '\n' && c != '\t')
+    {
         return Err("has control characters in it".into());
     }
     // Only watchdog may write the trailers that it vouches for.
-    if body.lines().any(|line| line.trim_start().get(..9).is_some_and(|start| start.eq_ignore_ascii_case("watchdog-"))) {
+    if body.lines().any(|line| {
+        line.trim_start()
+            .get(..9)
+            .is_some_and(|start| start.eq_ignore_ascii_case("watchdog-"))
+    }) {
         return Err("has a line that begins with Watchdog-".into());
     }
     no_secret(body)?;
@@ -144,7 +200,10 @@ fn no_secret(text: &str) -> Result<(), String> {
 fn texts(value: Option<&Value>) -> Result<Vec<&str>, &'static str> {
     match value {
         None | Some(Value::Null) => Ok(Vec::new()),
-        Some(Value::Array(items)) => items.iter().map(|item| item.as_str().ok_or("are not all texts")).collect(),
+        Some(Value::Array(items)) => items
+            .iter()
+            .map(|item| item.as_str().ok_or("are not all texts"))
+            .collect(),
         Some(_) => Err("are not a list"),
     }
 }
@@ -159,7 +218,14 @@ mod tests {
     const FILES: [&str; 3] = ["src/a.rs", "b", "odd \n\"name\""];
 
     fn tasks() -> Vec<UncheckedBox> {
-        ["write a", "write b"].iter().enumerate().map(|(at, text)| UncheckedBox { text: (*text).into(), at }).collect()
+        ["write a", "write b"]
+            .iter()
+            .enumerate()
+            .map(|(at, text)| UncheckedBox {
+                text: (*text).into(),
+                at,
+            })
+            .collect()
     }
 
     fn checked(answer: Value) -> Result<Vec<PlannedCommit>, String> {
@@ -178,8 +244,18 @@ mod tests {
         assert_eq!(
             plan,
             Ok(vec![
-                PlannedCommit { subject: "feat(a)!: add a".into(), body: "Because.\n\nMore.".into(), files: vec![0, 2], tasks: vec![0] },
-                PlannedCommit { subject: "fix: b".into(), body: String::new(), files: vec![1], tasks: vec![1] },
+                PlannedCommit {
+                    subject: "feat(a)!: add a".into(),
+                    body: "Because.\n\nMore.".into(),
+                    files: vec![0, 2],
+                    tasks: vec![0]
+                },
+                PlannedCommit {
+                    subject: "fix: b".into(),
+                    body: String::new(),
+                    files: vec![1],
+                    tasks: vec![1]
+                },
             ])
         );
     }
@@ -198,27 +274,72 @@ mod tests {
             (json!({"commits": {}}), "commits is not a list"),
             (json!({"commits": []}), "commits is empty"),
             (json!({"commits": ["x"]}), "commit 1 is not an object"),
-            (json!({"commits": [{"files": FILES}]}), "the subject of commit 1 is missing"),
-            (all("add things"), "the subject of commit 1 is not of the form type(scope): text: \"add things\""),
+            (
+                json!({"commits": [{"files": FILES}]}),
+                "the subject of commit 1 is missing",
+            ),
+            (
+                all("add things"),
+                "the subject of commit 1 is not of the form type(scope): text: \"add things\"",
+            ),
             (all("feat:x"), "is not of the form"),
             (all("feat(): x"), "is not of the form"),
             (all("Feat: x"), "is not of the form"),
             (all("feat: "), "is not of the form"),
-            (all("fix: a\nb"), "the subject of commit 1 is more than one line"),
-            (all(&format!("fix: {}", "x".repeat(96))), "the subject of commit 1 has more than 100 characters"),
-            (all(&token), "the subject of commit 1 holds what looks like a secret (github-token)"),
+            (
+                all("fix: a\nb"),
+                "the subject of commit 1 is more than one line",
+            ),
+            (
+                all(&format!("fix: {}", "x".repeat(96))),
+                "the subject of commit 1 has more than 100 characters",
+            ),
+            (
+                all(&token),
+                "the subject of commit 1 holds what looks like a secret (github-token)",
+            ),
             (with("body", json!(3)), "the body of commit 1 is not a text"),
-            (with("body", json!("a\u{1b}[0m")), "the body of commit 1 has control characters in it"),
-            (with("body", json!("x\n\nwatchdog-snapshot: y")), "the body of commit 1 has a line that begins with Watchdog-"),
-            (with("files", json!("b")), "files of commit 1 are not a list"),
-            (with("files", json!([1])), "files of commit 1 are not all texts"),
+            (
+                with("body", json!("a\u{1b}[0m")),
+                "the body of commit 1 has control characters in it",
+            ),
+            (
+                with("body", json!("x\n\nwatchdog-snapshot: y")),
+                "the body of commit 1 has a line that begins with Watchdog-",
+            ),
+            (
+                with("files", json!("b")),
+                "files of commit 1 are not a list",
+            ),
+            (
+                with("files", json!([1])),
+                "files of commit 1 are not all texts",
+            ),
             (with("files", json!([])), "commit 1 has no files"),
-            (with("tasks", json!(["T3"])), "commit 1 names the task \"T3\", which is not one of the open ones"),
-            (json!({"commits": [commit("fix: x", &["c"])]}), "commit 1 names \"c\", which is not one of the changed files"),
-            (json!({"commits": [commit("fix: x", &["b"])]}), "\"src/a.rs\" and 1 more files are in no commit"),
-            (json!({"commits": [commit("fix: x", &FILES[1..])]}), "\"src/a.rs\" is in no commit"),
-            (json!({"commits": [commit("fix: x", &FILES), commit("fix: y", &["b"])]}), "\"b\" is in commit 1 and again in commit 2"),
-            (json!({"commits": [commit("fix: x", &["b", "b"])]}), "\"b\" is in commit 1 and again in commit 1"),
+            (
+                with("tasks", json!(["T3"])),
+                "commit 1 names the task \"T3\", which is not one of the open ones",
+            ),
+            (
+                json!({"commits": [commit("fix: x", &["c"])]}),
+                "commit 1 names \"c\", which is not one of the changed files",
+            ),
+            (
+                json!({"commits": [commit("fix: x", &["b"])]}),
+                "\"src/a.rs\" and 1 more files are in no commit",
+            ),
+            (
+                json!({"commits": [commit("fix: x", &FILES[1..])]}),
+                "\"src/a.rs\" is in no commit",
+            ),
+            (
+                json!({"commits": [commit("fix: x", &FILES), commit("fix: y", &["b"])]}),
+                "\"b\" is in commit 1 and again in commit 2",
+            ),
+            (
+                json!({"commits": [commit("fix: x", &["b", "b"])]}),
+                "\"b\" is in commit 1 and again in commit 1",
+            ),
         ] {
             let found = checked(answer.clone()).expect_err("it must be refused");
             assert!(found.contains(fault), "{answer}\n{found}");
@@ -234,7 +355,13 @@ mod tests {
 
     #[test]
     fn a_body_of_the_longest_length_is_taken() {
-        for (characters, fault) in [(BODY, None), (BODY + 1, Some("the body of commit 1 has more than 4000 characters"))] {
+        for (characters, fault) in [
+            (BODY, None),
+            (
+                BODY + 1,
+                Some("the body of commit 1 has more than 4000 characters"),
+            ),
+        ] {
             let answer = json!({"commits": [{"subject": "fix: x", "body": "ä".repeat(characters), "files": FILES}]});
             assert_eq!(checked(answer).err().as_deref(), fault, "{characters}");
         }

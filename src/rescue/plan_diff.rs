@@ -24,18 +24,40 @@ const HEAD: &str = "diff --git ";
 ///
 /// # Errors
 /// When the snapshot's own commits cannot be read.
-pub(super) fn diff(worktree: &Worktree, snapshot: &Snapshot, paths: &[&SnapshotPath], deadline: Duration) -> Result<String, Error> {
+pub(super) fn diff(
+    worktree: &Worktree,
+    snapshot: &Snapshot,
+    paths: &[&SnapshotPath],
+    deadline: Duration,
+) -> Result<String, Error> {
     let before = worktree.tree_before(snapshot)?;
     // Compares objects, never files: runs no program that attributes or configuration name.
-    let fixed = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--find-renames", "--unified=2", "--submodule=short"];
-    let mut program = git(worktree.root(), &[&fixed[..], &[&before, &snapshot.tree, "--"]].concat(), &[], true, deadline);
-    program.argv.extend(fitting(paths, NAMES).map(|name| OsStr::from_bytes(name).to_owned()));
+    let fixed = [
+        "diff",
+        "--no-ext-diff",
+        "--no-textconv",
+        "--no-color",
+        "--find-renames",
+        "--unified=2",
+        "--submodule=short",
+    ];
+    let mut program = git(
+        worktree.root(),
+        &[&fixed[..], &[&before, &snapshot.tree, "--"]].concat(),
+        &[],
+        true,
+        deadline,
+    );
+    program
+        .argv
+        .extend(fitting(paths, NAMES).map(|name| OsStr::from_bytes(name).to_owned()));
     program.keep = KEEP;
     match program.run() {
         // In an output without its middle the start of a secret may be missing.
-        Ok(finished) if finished.exit.success() && finished.stdout.dropped == 0 => {
-            Ok(shortened(&mask(&String::from_utf8_lossy(&finished.stdout.bytes)), ALL))
-        }
+        Ok(finished) if finished.exit.success() && finished.stdout.dropped == 0 => Ok(shortened(
+            &mask(&String::from_utf8_lossy(&finished.stdout.bytes)),
+            ALL,
+        )),
         Ok(_) | Err(_) => Ok(String::new()),
     }
 }
@@ -50,8 +72,12 @@ fn fitting<'p>(paths: &[&'p SnapshotPath], mut room: usize) -> impl Iterator<Ite
 
 /// Cuts a diff to about `all` bytes, file by file, so that each is seen.
 fn shortened(diff: &str, all: usize) -> String {
-    let starts: Vec<usize> =
-        diff.match_indices(HEAD).map(|(at, _)| at).filter(|at| *at == 0 || diff.as_bytes()[at - 1] == b'\n').chain([diff.len()]).collect();
+    let starts: Vec<usize> = diff
+        .match_indices(HEAD)
+        .map(|(at, _)| at)
+        .filter(|at| *at == 0 || diff.as_bytes()[at - 1] == b'\n')
+        .chain([diff.len()])
+        .collect();
     let mut out = String::new();
     let (mut room, mut files) = (all, starts.len() - 1);
     for part in starts.windows(2) {
@@ -61,7 +87,13 @@ fn shortened(diff: &str, all: usize) -> String {
         if out.len() > all {
             break;
         }
-        let end = if file.len() <= share { file.len() } else { file[..file.floor_char_boundary(share)].rfind('\n').map_or(0, |at| at + 1) };
+        let end = if file.len() <= share {
+            file.len()
+        } else {
+            file[..file.floor_char_boundary(share)]
+                .rfind('\n')
+                .map_or(0, |at| at + 1)
+        };
         out.push_str(&file[..end]);
         if end < file.len() {
             out.push_str(&format!("... {} more lines\n", file[end..].lines().count()));
@@ -77,7 +109,12 @@ mod tests {
 
     #[test]
     fn each_file_of_a_long_diff_is_seen() {
-        let file = |name: &str, lines: usize| format!("{HEAD}a/{name} b/{name}\n{}", "+a line of text\n".repeat(lines));
+        let file = |name: &str, lines: usize| {
+            format!(
+                "{HEAD}a/{name} b/{name}\n{}",
+                "+a line of text\n".repeat(lines)
+            )
+        };
         let diff = file("small", 2) + &file("large", 5000) + &file("last", 3);
         let short = shortened(&diff, 4000);
         assert!(short.len() < 5000, "{}", short.len());
@@ -91,8 +128,15 @@ mod tests {
     #[test]
     fn a_file_gets_the_room_that_is_left_and_its_rest_is_counted() {
         let whole = format!("{HEAD}a/x b/x\n{}", "+a line of text\n".repeat(100));
-        assert_eq!(shortened(&whole, whole.len()), whole, "the only file gets all of it");
-        assert_eq!(shortened(&whole, whole.len() - 1).lines().last(), Some("... 1 more lines"));
+        assert_eq!(
+            shortened(&whole, whole.len()),
+            whole,
+            "the only file gets all of it"
+        );
+        assert_eq!(
+            shortened(&whole, whole.len() - 1).lines().last(),
+            Some("... 1 more lines")
+        );
         let first = format!("{HEAD}{}\n", "a".repeat(LEAST - HEAD.len() - 1));
         let both = format!("{first}{HEAD}a/y b/y\n");
         assert_eq!(shortened(&both, first.len()), both, "the least is for each");
@@ -119,7 +163,9 @@ mod tests {
 
     #[test]
     fn very_many_files_do_not_make_it_long() {
-        let diff: String = (0..2000).map(|n| format!("{HEAD}a/{n} b/{n}\n{}", "+ä\n".repeat(400))).collect();
+        let diff: String = (0..2000)
+            .map(|n| format!("{HEAD}a/{n} b/{n}\n{}", "+ä\n".repeat(400)))
+            .collect();
         assert!(shortened(&diff, 4000).len() < 4000 + 2 * LEAST);
     }
 }

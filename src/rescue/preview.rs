@@ -26,15 +26,22 @@ pub fn preview(worktree: &Worktree, settings: &RescueSettings) -> Result<RescueP
     let uncommitted = worktree.uncommitted()?;
     let choice = choose_on_disk(worktree, settings, &uncommitted.paths)?;
     let refused = match settings.mode {
-        RescueMode::Snapshot | RescueMode::Off => Some("the rescue mode asks for no commit".to_string()),
+        RescueMode::Snapshot | RescueMode::Off => {
+            Some("the rescue mode asks for no commit".to_string())
+        }
         RescueMode::Command => Some("the rescue command decides".to_string()),
         RescueMode::Plan | RescueMode::Single => {
             let state = worktree.commit_state()?;
-            let protected = protection(&state, settings).map(|why| format!("{why}, so that they would go to a branch of their own"));
+            let protected = protection(&state, settings)
+                .map(|why| format!("{why}, so that they would go to a branch of their own"));
             obstacle(&state).or(choice.refused).or(protected)
         }
     };
     let mut left_out = uncommitted.left_out;
     left_out.extend(choice.left_out);
-    Ok(RescuePreview { chosen: choice.commit.iter().map(|path| path.text.clone()).collect(), left_out, refused })
+    Ok(RescuePreview {
+        chosen: choice.commit.iter().map(|path| path.text.clone()).collect(),
+        left_out,
+        refused,
+    })
 }

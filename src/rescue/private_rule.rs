@@ -9,12 +9,17 @@ use watchdog_git::SnapshotCandidate;
 
 /// The rule for [`watchdog_git::Worktree::take_snapshot_with_private`]: possible secrets by name or by new content, copies of
 /// secrets, and files larger than `max_bytes`. Everything that is never committed for one of these reasons belongs here, too.
-pub fn private_rule(settings: &RescueSettings) -> impl Fn(&SnapshotCandidate<'_>) -> Option<&'static str> + use<> {
+pub fn private_rule(
+    settings: &RescueSettings,
+) -> impl Fn(&SnapshotCandidate<'_>) -> Option<&'static str> + use<> {
     let max_bytes = settings.max_bytes;
     move |candidate| {
         if candidate.ignored {
-            let is_work = candidate.newly_ignored && candidate.bytes <= LIMIT && is_hand_made(candidate.path);
-            return worth_keeping(candidate.path, candidate.bytes).then_some("ignored").or_else(|| is_work.then_some("newly_ignored"));
+            let is_work =
+                candidate.newly_ignored && candidate.bytes <= LIMIT && is_hand_made(candidate.path);
+            return worth_keeping(candidate.path, candidate.bytes)
+                .then_some("ignored")
+                .or_else(|| is_work.then_some("newly_ignored"));
         }
         if looks_secret(candidate.path) {
             Some("secret")
@@ -22,9 +27,14 @@ pub fn private_rule(settings: &RescueSettings) -> impl Fn(&SnapshotCandidate<'_>
             Some("too_large")
         } else if candidate.bytes <= LIMIT
             && let Some(content) = (candidate.content)()
-            && (repeats_secret(candidate.path, &content, || (candidate.committed)().is_none(), candidate.secrets)
-                || secret_in(candidate.path, None, &content).is_some()
-                    && secret_in(candidate.path, (candidate.committed)().as_deref(), &content).is_some())
+            && (repeats_secret(
+                candidate.path,
+                &content,
+                || (candidate.committed)().is_none(),
+                candidate.secrets,
+            ) || secret_in(candidate.path, None, &content).is_some()
+                && secret_in(candidate.path, (candidate.committed)().as_deref(), &content)
+                    .is_some())
         {
             Some("secret")
         } else {
@@ -36,12 +46,28 @@ pub fn private_rule(settings: &RescueSettings) -> impl Fn(&SnapshotCandidate<'_>
 /// Larger ignored files are not kept: files that a person wrote by hand are small.
 const SMALL: u64 = 64 << 10;
 /// Names of ignored files that hold a machine's own settings, made by hand and hard to make again.
-const SETTINGS: [&str; 6] =
-    [".envrc", "local.properties", "local.settings.json", "settings.local.json", "docker-compose.override.yml", "compose.override.yml"];
+const SETTINGS: [&str; 6] = [
+    ".envrc",
+    "local.properties",
+    "local.settings.json",
+    "settings.local.json",
+    "docker-compose.override.yml",
+    "compose.override.yml",
+];
 /// Parts of such names, with a dot on each side, where they end like data.
 const LOCAL: [&str; 3] = ["local", "secret", "private"];
 /// The extensions of such data.
-const DATA: [&str; 9] = ["json", "yml", "yaml", "toml", "ini", "cfg", "conf", "properties", "tfvars"];
+const DATA: [&str; 9] = [
+    "json",
+    "yml",
+    "yaml",
+    "toml",
+    "ini",
+    "cfg",
+    "conf",
+    "properties",
+    "tfvars",
+];
 
 /// Whether an ignored file is a small secret or setting (`.env` and the like) that cannot be created again, and not
 /// a tool's file in a generated folder.
@@ -51,7 +77,9 @@ fn worth_keeping(path: &str, bytes: u64) -> bool {
     let mut parts = name.rsplit('.');
     let data = parts.next().is_some_and(|ending| DATA.contains(&ending));
     let local = data && (name.ends_with(".tfvars") || parts.any(|part| LOCAL.contains(&part)));
-    bytes <= SMALL && !in_generated_folder(path) && (name.starts_with(".env") || SETTINGS.contains(&name) || local || looks_secret(path))
+    bytes <= SMALL
+        && !in_generated_folder(path)
+        && (name.starts_with(".env") || SETTINGS.contains(&name) || local || looks_secret(path))
 }
 
 #[cfg(test)]

@@ -11,14 +11,27 @@ use watchdog_facts::evidence::RescueOutcome;
 use watchdog_git::{CommitReadiness, Error, Snapshot, SnapshotRequest, Worktree};
 
 /// git's messages after another commit landed meanwhile and included the paths.
-const OVERTAKEN: [&str; 4] = ["cannot lock ref", "nothing to commit", "nothing added to commit", "did not match any file"];
+const OVERTAKEN: [&str; 4] = [
+    "cannot lock ref",
+    "nothing to commit",
+    "nothing added to commit",
+    "did not match any file",
+];
 /// How often it is tried in all.
 const ATTEMPTS: usize = 5;
 
 /// Waits for the index's lock, at most for the time of the whole rescue. `false`, and why in `outcome`, where it stays.
-pub(super) fn index_is_free(worktree: &Worktree, request: &RescueRequest<'_>, outcome: &mut RescueOutcome) -> bool {
+pub(super) fn index_is_free(
+    worktree: &Worktree,
+    request: &RescueRequest<'_>,
+    outcome: &mut RescueOutcome,
+) -> bool {
     let lock = worktree.git_dir().join("index.lock");
-    match wait(&lock, worktree.root(), Instant::now() + request.settings.timeout) {
+    match wait(
+        &lock,
+        worktree.root(),
+        Instant::now() + request.settings.timeout,
+    ) {
         Ok(()) => true,
         Err(why) => {
             outcome.failed = Some(why);
@@ -36,7 +49,11 @@ pub(super) fn commit(
     worktree: &Worktree,
     request: &RescueRequest<'_>,
     outcome: &mut RescueOutcome,
-    mut commit: impl FnMut(&RescueRequest<'_>, &CommitReadiness, &mut RescueOutcome) -> Result<(), Error>,
+    mut commit: impl FnMut(
+        &RescueRequest<'_>,
+        &CommitReadiness,
+        &mut RescueOutcome,
+    ) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let deadline = Instant::now() + request.settings.timeout;
     let index_lock = worktree.git_dir().join("index.lock");
@@ -50,8 +67,17 @@ pub(super) fn commit(
         }
         let snapshot = newer.as_ref().unwrap_or(request.snapshot);
         let state = worktree.commit_state()?;
-        commit(&RescueRequest { snapshot, ..*request }, &state, outcome)?;
-        let Some(why) = &outcome.failed else { return Ok(()) };
+        commit(
+            &RescueRequest {
+                snapshot,
+                ..*request
+            },
+            &state,
+            outcome,
+        )?;
+        let Some(why) = &outcome.failed else {
+            return Ok(());
+        };
         if attempt == ATTEMPTS || Instant::now() >= deadline {
             return Ok(());
         }
@@ -62,8 +88,12 @@ pub(super) fn commit(
             }
         } else if state.head != snapshot.parent || OVERTAKEN.iter().any(|text| why.contains(text)) {
             let max_new_bytes = request.settings.max_snapshot_bytes;
-            let again =
-                SnapshotRequest { spec: request.spec, at: Timestamp::now(), why: "a commit appeared during the rescue", max_new_bytes };
+            let again = SnapshotRequest {
+                spec: request.spec,
+                at: Timestamp::now(),
+                why: "a commit appeared during the rescue",
+                max_new_bytes,
+            };
             match worktree.take_snapshot_with_private(&again, &private_rule(request.settings))? {
                 None => {
                     outcome.failed = None;

@@ -55,7 +55,9 @@ const ENDINGS: [&str; 15] = [
 /// Beginnings of names of private keys.
 const KEYS: [&str; 4] = ["id_rsa", "id_ed25519", "id_ecdsa", "id_dsa"];
 /// Endings of `credentials…` and `service-account…` files that hold data and not source.
-const DATA: [&str; 9] = ["json", "yml", "yaml", "toml", "ini", "cfg", "csv", "txt", "xml"];
+const DATA: [&str; 9] = [
+    "json", "yml", "yaml", "toml", "ini", "cfg", "csv", "txt", "xml",
+];
 /// Whole paths below a home folder.
 const TAILS: [&str; 10] = [
     ".aws/credentials",
@@ -71,7 +73,9 @@ const TAILS: [&str; 10] = [
 ];
 
 /// Endings that editors and people give to a copy.
-const COPIES: [&str; 10] = ["~", ".bak", ".backup", ".old", ".orig", ".save", ".swp", ".swo", ".tmp", ".copy"];
+const COPIES: [&str; 10] = [
+    "~", ".bak", ".backup", ".old", ".orig", ".save", ".swp", ".swo", ".tmp", ".copy",
+];
 
 /// Whether a path names a file that usually holds a secret, or a copy of one.
 pub fn looks_secret(path: &str) -> bool {
@@ -82,7 +86,9 @@ pub fn looks_secret(path: &str) -> bool {
     }
     let original = original_of(name);
     // An editor's swap file has the name behind a dot of its own.
-    let swapped = original.strip_prefix('.').filter(|_| name.ends_with(".swp") || name.ends_with(".swo"));
+    let swapped = original
+        .strip_prefix('.')
+        .filter(|_| name.ends_with(".swp") || name.ends_with(".swo"));
     [Some(original).filter(|original| *original != name), swapped]
         .into_iter()
         .flatten()
@@ -91,8 +97,15 @@ pub fn looks_secret(path: &str) -> bool {
 
 /// The name that a copy is one of: `.env~`, `.env.bak`, `#.env#`. Any number of endings.
 fn original_of(name: &str) -> &str {
-    let mut name = name.strip_prefix('#').and_then(|name| name.strip_suffix('#')).unwrap_or(name);
-    while let Some(shorter) = COPIES.iter().find_map(|copy| name.strip_suffix(copy)).filter(|shorter| !shorter.is_empty()) {
+    let mut name = name
+        .strip_prefix('#')
+        .and_then(|name| name.strip_suffix('#'))
+        .unwrap_or(name);
+    while let Some(shorter) = COPIES
+        .iter()
+        .find_map(|copy| name.strip_suffix(copy))
+        .filter(|shorter| !shorter.is_empty())
+    {
         name = shorter;
     }
     name
@@ -107,56 +120,96 @@ fn is_secret(path: &str, name: &str) -> bool {
         },
     };
     is_env_file(name)
-        || holds_data("secrets") && !name["secrets".len()..].starts_with(|c: char| c.is_ascii_alphanumeric())
+        || holds_data("secrets")
+            && !name["secrets".len()..].starts_with(|c: char| c.is_ascii_alphanumeric())
         || NAMES.contains(&name)
         || ENDINGS.iter().any(|ending| name.ends_with(ending))
         || KEYS.iter().any(|key| name.starts_with(key)) && !name.ends_with(".pub")
         || holds_data("credentials")
         || holds_data("service-account")
         || holds_data("service_account")
-        || TAILS.iter().any(|tail| path == *tail || path.ends_with(&format!("/{tail}")))
+        || TAILS
+            .iter()
+            .any(|tail| path == *tail || path.ends_with(&format!("/{tail}")))
 }
 
 /// The rule that finds a secret in a file that a commit has as `before`: by its content, or by content where its name asks for a second look.
 pub(super) fn secret_in(path: &str, before: Option<&[u8]>, after: &[u8]) -> Option<&'static str> {
     let by_shape = secret_shapes::added(before, after);
     by_shape.or_else(|| {
-        (has_password_property(path, after) && !before.is_some_and(|before| has_password_property(path, before)))
-            .then_some("password-property")
+        (has_password_property(path, after)
+            && !before.is_some_and(|before| has_password_property(path, before)))
+        .then_some("password-property")
     })
 }
 
 /// Whether the settings of a build name a password: most of such files hold none, and are work.
 fn has_password_property(path: &str, content: &[u8]) -> bool {
-    if !path.rsplit('/').next().is_some_and(|name| name.eq_ignore_ascii_case("gradle.properties")) {
+    if !path
+        .rsplit('/')
+        .next()
+        .is_some_and(|name| name.eq_ignore_ascii_case("gradle.properties"))
+    {
         return false;
     }
-    String::from_utf8_lossy(content).lines().filter_map(|line| line.split_once(['=', ':'])).any(|(key, value)| {
-        let (key, value) = (key.trim().to_ascii_lowercase(), value.trim());
-        let names_secret =
-            ["password", "passwd", "secret", "token", "apikey", "api_key", "accesskey"].iter().any(|word| key.contains(word));
-        names_secret && !key.starts_with(['#', '!']) && value.len() >= 4 && !value.starts_with(['$', '@', '<', '%'])
-    })
+    String::from_utf8_lossy(content)
+        .lines()
+        .filter_map(|line| line.split_once(['=', ':']))
+        .any(|(key, value)| {
+            let (key, value) = (key.trim().to_ascii_lowercase(), value.trim());
+            let names_secret = [
+                "password",
+                "passwd",
+                "secret",
+                "token",
+                "apikey",
+                "api_key",
+                "accesskey",
+            ]
+            .iter()
+            .any(|word| key.contains(word));
+            names_secret
+                && !key.starts_with(['#', '!'])
+                && value.len() >= 4
+                && !value.starts_with(['$', '@', '<', '%'])
+        })
 }
 
 /// `.env`, `.env.local` and `prod.env`, but not `.env.example` and `example.env`.
 pub(super) fn is_env_file(name: &str) -> bool {
     match name.strip_prefix(".env") {
         Some("") => true,
-        Some(rest) => rest.starts_with(['.', '-', '_']) && !SHARED_ENV.iter().any(|shared| rest.ends_with(shared)),
-        None => name.strip_suffix(".env").is_some_and(|stem| !stem.is_empty() && !SHARED_ENV.iter().any(|shared| stem.ends_with(shared))),
+        Some(rest) => {
+            rest.starts_with(['.', '-', '_'])
+                && !SHARED_ENV.iter().any(|shared| rest.ends_with(shared))
+        }
+        None => name.strip_suffix(".env").is_some_and(|stem| {
+            !stem.is_empty() && !SHARED_ENV.iter().any(|shared| stem.ends_with(shared))
+        }),
     }
 }
 
 /// Folders whose name alone proves nothing, with what lies in them when a tool made them.
 const BULK_IF: [(&str, &[&str]); 3] = [
-    ("target", &["CACHEDIR.TAG", ".rustc_info.json", "debug/", "release/", "classes/", "maven-status/"]),
+    (
+        "target",
+        &[
+            "CACHEDIR.TAG",
+            ".rustc_info.json",
+            "debug/",
+            "release/",
+            "classes/",
+            "maven-status/",
+        ],
+    ),
     ("venv", &["pyvenv.cfg"]),
     ("env", &["pyvenv.cfg"]),
 ];
 
 /// Folders that tools fetch or generate, for files that git ignores: no further evidence is needed.
-const MADE: [&str; 8] = ["target", "venv", "env", "vendor", "dist", "build", "out", ".git"];
+const MADE: [&str; 8] = [
+    "target", "venv", "env", "vendor", "dist", "build", "out", ".git",
+];
 
 /// Whether an ignored file lies in a folder that a tool filled.
 pub(super) fn in_generated_folder(path: &str) -> bool {
@@ -171,7 +224,9 @@ pub(super) fn bulk_folder(path: &str, exists: impl Fn(&str) -> bool) -> Option<&
     let mut start = 0;
     while let Some(length) = path[start..].find('/') {
         let (name, folder) = (&path[start..start + length], &path[..start + length]);
-        let marked = BULK_IF.iter().any(|(bulk, marks)| *bulk == name && marks.iter().any(|mark| exists(&format!("{folder}/{mark}"))));
+        let marked = BULK_IF.iter().any(|(bulk, marks)| {
+            *bulk == name && marks.iter().any(|mark| exists(&format!("{folder}/{mark}")))
+        });
         if BULK_FOLDERS.contains(&name) || marked {
             return Some(folder);
         }
@@ -276,25 +331,64 @@ mod tests {
     #[test]
     fn build_settings_with_a_password_are_secret() {
         for (path, text, is_secret) in [
-            ("gradle.properties", "signing.keyId=1\nossrhPassword=h0rse-staple\n", true),
-            ("app/gradle.properties", "sonatypeToken : h0rse-staple\n", true),
-            ("gradle.properties", "org.gradle.jvmargs=-Xmx2g\nversion=1.2.3\n", false),
-            ("gradle.properties", "# ossrhPassword=h0rse-staple\nossrhPassword=$PASSWORD\n", false),
+            (
+                "gradle.properties",
+                "signing.keyId=1\nossrhPassword=h0rse-staple\n",
+                true,
+            ),
+            (
+                "app/gradle.properties",
+                "sonatypeToken : h0rse-staple\n",
+                true,
+            ),
+            (
+                "gradle.properties",
+                "org.gradle.jvmargs=-Xmx2g\nversion=1.2.3\n",
+                false,
+            ),
+            (
+                "gradle.properties",
+                "# ossrhPassword=h0rse-staple\nossrhPassword=$PASSWORD\n",
+                false,
+            ),
             ("messages.properties", "password=Enter a password\n", false),
         ] {
-            assert_eq!(secret_in(path, None, text.as_bytes()).is_some(), is_secret, "{path}: {text}");
-            assert_eq!(secret_in(path, Some(text.as_bytes()), text.as_bytes()), None, "it was committed before: {text}");
+            assert_eq!(
+                secret_in(path, None, text.as_bytes()).is_some(),
+                is_secret,
+                "{path}: {text}"
+            );
+            assert_eq!(
+                secret_in(path, Some(text.as_bytes()), text.as_bytes()),
+                None,
+                "it was committed before: {text}"
+            );
         }
     }
 
     #[test]
     fn folders_of_tools_are_told_from_folders_of_people() {
-        let all = ["target/debug/x", "src/target/main.c", "web/node_modules/left-pad/index.js", "venv/pyvenv.cfg"];
-        let exists = |wanted: &str| all.iter().any(|p| *p == wanted || wanted.ends_with('/') && p.starts_with(wanted));
+        let all = [
+            "target/debug/x",
+            "src/target/main.c",
+            "web/node_modules/left-pad/index.js",
+            "venv/pyvenv.cfg",
+        ];
+        let exists = |wanted: &str| {
+            all.iter()
+                .any(|p| *p == wanted || wanted.ends_with('/') && p.starts_with(wanted))
+        };
         assert_eq!(bulk_folder("target/debug/x", exists), Some("target"));
         assert_eq!(bulk_folder("src/target/main.c", exists), None);
-        assert_eq!(bulk_folder("web/node_modules/left-pad/index.js", exists), Some("web/node_modules"));
+        assert_eq!(
+            bulk_folder("web/node_modules/left-pad/index.js", exists),
+            Some("web/node_modules")
+        );
         assert_eq!(bulk_folder("venv/lib/x.py", exists), Some("venv"));
-        assert_eq!(bulk_folder("node_modules", exists), None, "a file of that name is no folder");
+        assert_eq!(
+            bulk_folder("node_modules", exists),
+            None,
+            "a file of that name is no folder"
+        );
     }
 }

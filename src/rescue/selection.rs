@@ -21,29 +21,46 @@ pub(super) struct CommitSelection<'p> {
 }
 
 /// Sorts `paths` by the rules of `settings`. Those in `others` are never committed.
-pub(super) fn select<'p>(paths: &'p [SnapshotPath], others: &BTreeSet<String>, settings: &RescueSettings) -> CommitSelection<'p> {
+pub(super) fn select<'p>(
+    paths: &'p [SnapshotPath],
+    others: &BTreeSet<String>,
+    settings: &RescueSettings,
+) -> CommitSelection<'p> {
     let exclude = PathPatterns::new(&settings.exclude);
-    let untracked: BTreeSet<&str> = paths.iter().filter(|p| p.untracked).map(|p| p.text.as_str()).collect();
+    let untracked: BTreeSet<&str> = paths
+        .iter()
+        .filter(|p| p.untracked)
+        .map(|p| p.text.as_str())
+        .collect();
     let exists = |wanted: &str| match wanted.ends_with('/') {
-        true => untracked.range(wanted..).next().is_some_and(|p| p.starts_with(wanted)),
+        true => untracked
+            .range(wanted..)
+            .next()
+            .is_some_and(|p| p.starts_with(wanted)),
         false => untracked.contains(wanted),
     };
-    let judged = paths.iter().filter(|path| !others.contains(&path.text)).map(|path| {
-        let deleted = path.kind == SnapshotPathKind::Deleted;
-        let why = if path.nested {
-            Some(LeftOutReason::NestedRepository)
-        } else if !deleted && looks_secret(&path.text) {
-            // Tested before the user's own patterns: the danger of a file is the more useful reason.
-            Some(LeftOutReason::Secret)
-        } else if path.hidden || exclude.matches(&path.text) || (path.untracked && !deleted && bulk_folder(&path.text, exists).is_some()) {
-            Some(LeftOutReason::Excluded)
-        } else if path.bytes > settings.max_bytes {
-            Some(LeftOutReason::TooLarge)
-        } else {
-            None
-        };
-        (path, why)
-    });
+    let judged = paths
+        .iter()
+        .filter(|path| !others.contains(&path.text))
+        .map(|path| {
+            let deleted = path.kind == SnapshotPathKind::Deleted;
+            let why = if path.nested {
+                Some(LeftOutReason::NestedRepository)
+            } else if !deleted && looks_secret(&path.text) {
+                // Tested before the user's own patterns: the danger of a file is the more useful reason.
+                Some(LeftOutReason::Secret)
+            } else if path.hidden
+                || exclude.matches(&path.text)
+                || (path.untracked && !deleted && bulk_folder(&path.text, exists).is_some())
+            {
+                Some(LeftOutReason::Excluded)
+            } else if path.bytes > settings.max_bytes {
+                Some(LeftOutReason::TooLarge)
+            } else {
+                None
+            };
+            (path, why)
+        });
     let (mut commit, mut left) = (Vec::new(), Vec::new());
     for (path, why) in judged {
         match why {
@@ -53,10 +70,18 @@ pub(super) fn select<'p>(paths: &'p [SnapshotPath], others: &BTreeSet<String>, s
     }
     // To git, a path also names everything below it: a file that became a folder must not bring along excluded files.
     let not_ours = paths.iter().filter(|path| others.contains(&path.text));
-    let stays: BTreeSet<&[u8]> = left.iter().map(|(path, _)| *path).chain(not_ours).map(|path| path.path.as_slice()).collect();
+    let stays: BTreeSet<&[u8]> = left
+        .iter()
+        .map(|(path, _)| *path)
+        .chain(not_ours)
+        .map(|path| path.path.as_slice())
+        .collect();
     commit.retain(|path| {
         let below = [path.path.as_slice(), b"/"].concat();
-        let clash = stays.range(below.as_slice()..).next().is_some_and(|p| p.starts_with(&below));
+        let clash = stays
+            .range(below.as_slice()..)
+            .next()
+            .is_some_and(|p| p.starts_with(&below));
         if clash {
             left.push((path, LeftOutReason::Excluded));
         }
@@ -68,7 +93,17 @@ pub(super) fn select<'p>(paths: &'p [SnapshotPath], others: &BTreeSet<String>, s
         left.extend(commit.drain(..).map(|path| (path, LeftOutReason::TooMany)));
     }
     left.sort_by(|(a, _), (b, _)| a.path.cmp(&b.path));
-    CommitSelection { commit, left_out: left.into_iter().map(|(path, why)| LeftOut { path: path.text.clone(), why }).collect(), too_many }
+    CommitSelection {
+        commit,
+        left_out: left
+            .into_iter()
+            .map(|(path, why)| LeftOut {
+                path: path.text.clone(),
+                why,
+            })
+            .collect(),
+        too_many,
+    }
 }
 
 /// Names or globs of the user. A pattern without a slash matches a name at any depth.
@@ -99,7 +134,11 @@ impl PathPatterns {
             }
         }
         let build = |set: GlobSetBuilder| set.build().unwrap_or_else(|_| GlobSet::empty());
-        PathPatterns { names: build(names), paths: build(paths), env: patterns.iter().any(|p| p == ".env") }
+        PathPatterns {
+            names: build(names),
+            paths: build(paths),
+            env: patterns.iter().any(|p| p == ".env"),
+        }
     }
 
     pub fn matches(&self, path: &str) -> bool {
@@ -134,10 +173,17 @@ mod tests {
         }
     }
 
-    fn left(paths: &[SnapshotPath], change: impl FnOnce(&mut RescueSettings)) -> Vec<(String, &'static str)> {
+    fn left(
+        paths: &[SnapshotPath],
+        change: impl FnOnce(&mut RescueSettings),
+    ) -> Vec<(String, &'static str)> {
         let mut settings = ConfigSettings::default().rescue;
         change(&mut settings);
-        select(paths, &BTreeSet::new(), &settings).left_out.into_iter().map(|l| (l.path, l.why.as_str())).collect()
+        select(paths, &BTreeSet::new(), &settings)
+            .left_out
+            .into_iter()
+            .map(|l| (l.path, l.why.as_str()))
+            .collect()
     }
 
     #[test]
@@ -164,13 +210,20 @@ mod tests {
             ("node_modules/x/index.js", "excluded"),
         ];
         assert_eq!(left(&paths, |_| {}), want.map(|(p, w)| (p.to_owned(), w)));
-        assert_eq!(select(&paths, &BTreeSet::new(), &ConfigSettings::default().rescue).commit, [&paths[6]]);
+        assert_eq!(
+            select(&paths, &BTreeSet::new(), &ConfigSettings::default().rescue).commit,
+            [&paths[6]]
+        );
     }
 
     #[test]
     fn a_file_of_the_largest_size_allowed_is_committed() {
         for (bytes, want) in [(10, vec![]), (9, vec![("a".to_owned(), "too_large")])] {
-            assert_eq!(left(&[path("a")], |settings| settings.max_bytes = bytes), want, "{bytes}");
+            assert_eq!(
+                left(&[path("a")], |settings| settings.max_bytes = bytes),
+                want,
+                "{bytes}"
+            );
         }
     }
 
@@ -178,9 +231,19 @@ mod tests {
     fn more_files_than_allowed_means_none() {
         let paths = [path("a"), path("b"), path("c")];
         assert_eq!(left(&paths, |s| s.max_files = 3), []);
-        let settings = RescueSettings { max_files: 2, ..ConfigSettings::default().rescue };
+        let settings = RescueSettings {
+            max_files: 2,
+            ..ConfigSettings::default().rescue
+        };
         let selection = select(&paths, &BTreeSet::new(), &settings);
-        assert_eq!((selection.commit.len(), selection.left_out.len(), selection.too_many), (0, 3, Some(3)));
+        assert_eq!(
+            (
+                selection.commit.len(),
+                selection.left_out.len(),
+                selection.too_many
+            ),
+            (0, 3, Some(3))
+        );
     }
 
     #[test]
@@ -200,10 +263,22 @@ mod tests {
             ("[", "[", true),
             ("*.log", "log", false),
         ] {
-            assert_eq!(PathPatterns::new(&[pattern.into()]).matches(path), want, "{pattern} {path}");
+            assert_eq!(
+                PathPatterns::new(&[pattern.into()]).matches(path),
+                want,
+                "{pattern} {path}"
+            );
         }
-        for (pattern, branch, want) in [("main", "main", true), ("release/*", "release/1.0", true), ("main", "maintenance", false)] {
-            assert_eq!(PathPatterns::matches_branch(&[pattern.into()], branch), want, "{pattern} {branch}");
+        for (pattern, branch, want) in [
+            ("main", "main", true),
+            ("release/*", "release/1.0", true),
+            ("main", "maintenance", false),
+        ] {
+            assert_eq!(
+                PathPatterns::matches_branch(&[pattern.into()], branch),
+                want,
+                "{pattern} {branch}"
+            );
         }
     }
 

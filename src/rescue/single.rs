@@ -51,11 +51,21 @@ pub(super) enum CommitAttempt {
 /// The obstacle to any commit, for a person.
 pub(super) fn obstacle(state: &CommitReadiness) -> Option<String> {
     if let Some(operation) = state.operation {
-        let article = if operation.as_str().starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
-        return Some(format!("{article} {} is in progress: finish or abort it first", operation.as_str()));
+        let article = if operation.as_str().starts_with(['a', 'e', 'i', 'o', 'u']) {
+            "an"
+        } else {
+            "a"
+        };
+        return Some(format!(
+            "{article} {} is in progress: finish or abort it first",
+            operation.as_str()
+        ));
     }
     if state.conflicted > 0 {
-        return Some(format!("{} paths are in conflict: resolve them first", state.conflicted));
+        return Some(format!(
+            "{} paths are in conflict: resolve them first",
+            state.conflicted
+        ));
     }
     if state.branch.is_none() {
         return Some("HEAD is detached: a commit there would belong to no branch".into());
@@ -65,63 +75,120 @@ pub(super) fn obstacle(state: &CommitReadiness) -> Option<String> {
 
 /// The obstacle to a commit on this branch.
 pub(super) fn protection(state: &CommitReadiness, settings: &RescueSettings) -> Option<String> {
-    let branch = state.branch.as_deref().filter(|branch| PathPatterns::matches_branch(&settings.protect, branch))?;
-    Some(format!("the branch '{branch}' is protected by rescue.protect"))
+    let branch = state
+        .branch
+        .as_deref()
+        .filter(|branch| PathPatterns::matches_branch(&settings.protect, branch))?;
+    Some(format!(
+        "the branch '{branch}' is protected by rescue.protect"
+    ))
 }
 
 /// Commits exactly the group's files within `deadline`. Unless a commit is made, the index is left as it was.
 ///
 /// # Errors
 /// When git's data cannot be read.
-pub(super) fn commit(worktree: &Worktree, group: &CommitGroup<'_>, deadline: Duration) -> Result<CommitAttempt, Error> {
+pub(super) fn commit(
+    worktree: &Worktree,
+    group: &CommitGroup<'_>,
+    deadline: Duration,
+) -> Result<CommitAttempt, Error> {
     let before = worktree.head_commit()?;
     let saved = worktree.save_index()?;
     let begun = std::time::Instant::now();
     let run = |args: &[&str], paths: &[&[u8]]| {
-        let left = deadline.saturating_sub(begun.elapsed()).max(Duration::from_secs(1));
-        let finished = git(worktree.root(), args, paths, worktree.has_identity(), left).run().map_err(|error| error.to_string())?;
+        let left = deadline
+            .saturating_sub(begun.elapsed())
+            .max(Duration::from_secs(1));
+        let finished = git(worktree.root(), args, paths, worktree.has_identity(), left)
+            .run()
+            .map_err(|error| error.to_string())?;
         let last_lines = tail(&finished);
         if finished.timed_out {
-            return Err(format!("git {} did not end within {} s\n{last_lines}", args[0], deadline.as_secs_f64().ceil()));
+            return Err(format!(
+                "git {} did not end within {} s\n{last_lines}",
+                args[0],
+                deadline.as_secs_f64().ceil()
+            ));
         }
         match finished.exit.success() {
             true => Ok(()),
-            false => Err(format!("git {} ended with {}\n{last_lines}", args[0], finished.exit)),
+            false => Err(format!(
+                "git {} ended with {}\n{last_lines}",
+                args[0], finished.exit
+            )),
         }
     };
     let untracked = |p: &&&SnapshotPath| p.untracked && p.kind != SnapshotPathKind::Deleted;
-    let new: Vec<&[u8]> = group.paths.iter().filter(untracked).map(|p| p.path.as_slice()).collect();
+    let new: Vec<&[u8]> = group
+        .paths
+        .iter()
+        .filter(untracked)
+        .map(|p| p.path.as_slice())
+        .collect();
     let all = group.names();
     let from_stdin = ["--pathspec-from-file=-", "--pathspec-file-nul"];
     let mut announcing = Ok(());
     if !new.is_empty() {
-        let announce = |more: &[&str]| run(&[&["add", "--intent-to-add", "--force"][..], more, &from_stdin].concat(), &new);
+        let announce = |more: &[&str]| {
+            run(
+                &[
+                    &["add", "--intent-to-add", "--force"][..],
+                    more,
+                    &from_stdin,
+                ]
+                .concat(),
+                &new,
+            )
+        };
         // Since 2.34 `add` refuses paths outside of a sparse checkout without it; an older git does not know it, and ends with its usage.
-        announcing = announce(&["--sparse"]).or_else(|why| if why.contains("exit code 129") { announce(&[]) } else { Err(why) });
+        announcing = announce(&["--sparse"]).or_else(|why| {
+            if why.contains("exit code 129") {
+                announce(&[])
+            } else {
+                Err(why)
+            }
+        });
     }
     let announced = worktree.save_index()?;
     let why = match announcing {
         Err(why) => CommitAttempt::NotTried(why),
         Ok(()) => {
-            let args = ["commit", "--quiet", "--only", "--cleanup=whitespace", "-m", &group.message];
+            let args = [
+                "commit",
+                "--quiet",
+                "--only",
+                "--cleanup=whitespace",
+                "-m",
+                &group.message,
+            ];
             match run(&[&args[..], &from_stdin].concat(), &all) {
                 Ok(()) => {
-                    let Some(commit) = worktree.head_commit()? else { return Ok(CommitAttempt::Nothing) };
+                    let Some(commit) = worktree.head_commit()? else {
+                        return Ok(CommitAttempt::Nothing);
+                    };
                     let added = settle(worktree, &all, run)?;
                     return Ok(CommitAttempt::Commit { commit, added });
                 }
                 Err(why) => match what_stopped(&why) {
                     // A hook may have used the same words.
-                    CommitAttempt::Nothing if !is_clean(worktree, group)? => CommitAttempt::Refused(why.trim_end().to_owned()),
+                    CommitAttempt::Nothing if !is_clean(worktree, group)? => {
+                        CommitAttempt::Refused(why.trim_end().to_owned())
+                    }
                     made => made,
                 },
             }
         }
     };
     // A commit stays valid, even if a hook after it failed.
-    if let Some(commit) = worktree.head_commit()?.filter(|head| Some(head) != before.as_ref()) {
+    if let Some(commit) = worktree
+        .head_commit()?
+        .filter(|head| Some(head) != before.as_ref())
+    {
         return Ok(match why {
-            CommitAttempt::Refused(why) | CommitAttempt::NotTried(why) => CommitAttempt::CommitWithComplaint { commit, why },
+            CommitAttempt::Refused(why) | CommitAttempt::NotTried(why) => {
+                CommitAttempt::CommitWithComplaint { commit, why }
+            }
             other => other,
         });
     }
@@ -133,16 +200,29 @@ pub(super) fn commit(worktree: &Worktree, group: &CommitGroup<'_>, deadline: Dur
 fn is_clean(worktree: &Worktree, group: &CommitGroup<'_>) -> Result<bool, Error> {
     let changes = worktree.changes()?;
     let whole = changes.paths.len() < watchdog_facts::evidence::Changes::LISTED;
-    Ok(whole && !group.paths.iter().any(|path| changes.paths.contains(&path.text)))
+    Ok(whole
+        && !group
+            .paths
+            .iter()
+            .any(|path| changes.paths.contains(&path.text)))
 }
 
 /// Distinguishes git's own errors before hooks ran from refusals by them.
 fn what_stopped(why: &str) -> CommitAttempt {
     let says = |words: &[&str]| words.iter().any(|word| why.contains(word));
     let why = why.trim_end().to_owned();
-    if says(&["nothing to commit", "nothing added to commit", "no changes added to commit"]) {
+    if says(&[
+        "nothing to commit",
+        "nothing added to commit",
+        "no changes added to commit",
+    ]) {
         CommitAttempt::Nothing
-    } else if says(&["index.lock': File exists", "did not match any file(s) known to git", "cannot lock ref", "No space left on device"]) {
+    } else if says(&[
+        "index.lock': File exists",
+        "did not match any file(s) known to git",
+        "cannot lock ref",
+        "No space left on device",
+    ]) {
         CommitAttempt::NotTried(why)
     } else {
         CommitAttempt::Refused(why)
@@ -151,28 +231,56 @@ fn what_stopped(why: &str) -> CommitAttempt {
 
 /// Updates the index to the commit. A hook that adds files does so in the index that git prepared for the
 /// commit; without this the user's own index would still have the files from before the hook. Returns the paths that a hook added.
-fn settle(worktree: &Worktree, committed: &[&[u8]], run: impl Fn(&[&str], &[&[u8]]) -> Result<(), String>) -> Result<Vec<Vec<u8>>, Error> {
+fn settle(
+    worktree: &Worktree,
+    committed: &[&[u8]],
+    run: impl Fn(&[&str], &[&[u8]]) -> Result<(), String>,
+) -> Result<Vec<Vec<u8>>, Error> {
     let after = worktree.after_commit(committed)?;
     let behind: Vec<&[u8]> = after.behind.iter().map(Vec::as_slice).collect();
     if !behind.is_empty() {
         // A later step checks the paths that git cannot settle.
-        run(&["reset", "--quiet", "--pathspec-from-file=-", "--pathspec-file-nul"], &behind).ok();
+        run(
+            &[
+                "reset",
+                "--quiet",
+                "--pathspec-from-file=-",
+                "--pathspec-file-nul",
+            ],
+            &behind,
+        )
+        .ok();
     }
     Ok(after.added)
 }
 
 /// Drops deleted files that a folder replaced: git commits their deletion along with the folder's files, and fails
 /// when the command names them. If nothing in the folder is committed, the deletion is left out.
-pub(super) fn without_replaced<'p>(paths: Vec<&'p SnapshotPath>, root: &Path, left_out: &mut Vec<LeftOut>) -> Vec<&'p SnapshotPath> {
+pub(super) fn without_replaced<'p>(
+    paths: Vec<&'p SnapshotPath>,
+    root: &Path,
+    left_out: &mut Vec<LeftOut>,
+) -> Vec<&'p SnapshotPath> {
     let all: BTreeSet<&[u8]> = paths.iter().map(|path| path.path.as_slice()).collect();
     let stays = |path: &&SnapshotPath| {
-        if path.kind != SnapshotPathKind::Deleted || !root.join(OsStr::from_bytes(&path.path)).symlink_metadata().is_ok_and(|m| m.is_dir())
+        if path.kind != SnapshotPathKind::Deleted
+            || !root
+                .join(OsStr::from_bytes(&path.path))
+                .symlink_metadata()
+                .is_ok_and(|m| m.is_dir())
         {
             return true;
         }
         let below = [path.path.as_slice(), b"/"].concat();
-        if !all.range(below.as_slice()..).next().is_some_and(|p| p.starts_with(&below)) {
-            left_out.push(LeftOut { path: path.text.clone(), why: LeftOutReason::Excluded });
+        if !all
+            .range(below.as_slice()..)
+            .next()
+            .is_some_and(|p| p.starts_with(&below))
+        {
+            left_out.push(LeftOut {
+                path: path.text.clone(),
+                why: LeftOutReason::Excluded,
+            });
         }
         false
     };
@@ -193,7 +301,16 @@ fn undo(
         return Ok(());
     }
     // Another process wrote the index meanwhile: only our own names are reset, and an entry that git cannot reset does no harm.
-    run(&["reset", "--quiet", "--pathspec-from-file=-", "--pathspec-file-nul"], new).ok();
+    run(
+        &[
+            "reset",
+            "--quiet",
+            "--pathspec-from-file=-",
+            "--pathspec-file-nul",
+        ],
+        new,
+    )
+    .ok();
     Ok(())
 }
 
@@ -205,25 +322,74 @@ mod tests {
 
     #[test]
     fn obstacles_are_told_the_strongest_first() {
-        let free = CommitReadiness { head: None, branch: Some("main".into()), operation: None, conflicted: 0 };
+        let free = CommitReadiness {
+            head: None,
+            branch: Some("main".into()),
+            operation: None,
+            conflicted: 0,
+        };
         assert_eq!(obstacle(&free), None);
-        let rebase = CommitReadiness { operation: Some(GitOperation::Rebase), branch: None, conflicted: 1, ..free.clone() };
-        assert_eq!(obstacle(&rebase).unwrap(), "a rebase is in progress: finish or abort it first");
-        assert!(obstacle(&CommitReadiness { conflicted: 2, ..free.clone() }).unwrap().starts_with("2 paths are in conflict"));
-        assert!(obstacle(&CommitReadiness { branch: None, ..free.clone() }).unwrap().starts_with("HEAD is detached"));
-        let settings = RescueSettings { protect: vec!["release/*".into()], ..ConfigSettings::default().rescue };
+        let rebase = CommitReadiness {
+            operation: Some(GitOperation::Rebase),
+            branch: None,
+            conflicted: 1,
+            ..free.clone()
+        };
+        assert_eq!(
+            obstacle(&rebase).unwrap(),
+            "a rebase is in progress: finish or abort it first"
+        );
+        assert!(
+            obstacle(&CommitReadiness {
+                conflicted: 2,
+                ..free.clone()
+            })
+            .unwrap()
+            .starts_with("2 paths are in conflict")
+        );
+        assert!(
+            obstacle(&CommitReadiness {
+                branch: None,
+                ..free.clone()
+            })
+            .unwrap()
+            .starts_with("HEAD is detached")
+        );
+        let settings = RescueSettings {
+            protect: vec!["release/*".into()],
+            ..ConfigSettings::default().rescue
+        };
         assert_eq!(protection(&free, &settings), None);
-        assert!(protection(&CommitReadiness { branch: Some("release/1".into()), ..free }, &settings).unwrap().contains("protected"));
+        assert!(
+            protection(
+                &CommitReadiness {
+                    branch: Some("release/1".into()),
+                    ..free
+                },
+                &settings
+            )
+            .unwrap()
+            .contains("protected")
+        );
     }
 
     #[test]
     fn a_refusal_is_told_from_what_kept_git_from_trying() {
         for (last_lines, want) in [
-            ("git commit ended with exit code 1\nOn branch main\nnothing to commit, working tree clean", "nothing"),
-            ("git commit ended with exit code 128\nfatal: Unable to create '/x/.git/index.lock': File exists.", "not tried"),
+            (
+                "git commit ended with exit code 1\nOn branch main\nnothing to commit, working tree clean",
+                "nothing",
+            ),
+            (
+                "git commit ended with exit code 128\nfatal: Unable to create '/x/.git/index.lock': File exists.",
+                "not tried",
+            ),
             ("git commit ended with exit code 1\nlint: no", "refused"),
             ("git commit did not end within 3 s", "refused"),
-            ("git commit ended with exit code 128\nerror: gpg failed to sign the data", "refused"),
+            (
+                "git commit ended with exit code 128\nerror: gpg failed to sign the data",
+                "refused",
+            ),
         ] {
             let found = match what_stopped(last_lines) {
                 CommitAttempt::Nothing => "nothing",

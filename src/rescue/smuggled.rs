@@ -29,18 +29,32 @@ pub(super) fn without<'p>(
     }
     let names: Vec<&[u8]> = chosen.iter().map(|path| path.path.as_slice()).collect();
     // A filter that fails keeps the commit from being made as well.
-    let Ok(tree) = fallback_branch::staged_tree(worktree, &names) else { return Ok(chosen) };
+    let Ok(tree) = fallback_branch::staged_tree(worktree, &names) else {
+        return Ok(chosen);
+    };
     let secrets = worktree.private_contents(request.snapshot, LIMIT)?;
     let mut bad = Vec::new();
     for content in worktree.staged_contents(&tree, request.snapshot, LIMIT)? {
         if let Some(rule) = rule(&content, &secrets) {
-            let detail = format!("{} was not committed: a filter of the repository puts a secret into it (rule {rule})", content.path);
-            outcome.warnings.push(Degradation { code: WarningCode::SecretContent, detail });
-            outcome.left_out.push(LeftOut { path: content.path.clone(), why: LeftOutReason::Secret });
+            let detail = format!(
+                "{} was not committed: a filter of the repository puts a secret into it (rule {rule})",
+                content.path
+            );
+            outcome.warnings.push(Degradation {
+                code: WarningCode::SecretContent,
+                detail,
+            });
+            outcome.left_out.push(LeftOut {
+                path: content.path.clone(),
+                why: LeftOutReason::Secret,
+            });
             bad.push(content.path);
         }
     }
-    Ok(chosen.into_iter().filter(|path| !bad.contains(&path.text)).collect())
+    Ok(chosen
+        .into_iter()
+        .filter(|path| !bad.contains(&path.text))
+        .collect())
 }
 
 /// Looks through commits that were made, as hooks have their say only then. A secret in one is a failure: the commit must not
@@ -55,15 +69,21 @@ pub(super) fn found_in(
     outcome: &mut RescueOutcome,
 ) -> Result<(), Error> {
     let mut secrets = None;
-    let left_out: BTreeSet<String> =
-        outcome.left_out.iter().filter(|left| left.why == LeftOutReason::Secret).map(|left| left.path.clone()).collect();
+    let left_out: BTreeSet<String> = outcome
+        .left_out
+        .iter()
+        .filter(|left| left.why == LeftOutReason::Secret)
+        .map(|left| left.path.clone())
+        .collect();
     for commit in made {
         for content in worktree.committed_contents(commit, request.snapshot, LIMIT, &left_out)? {
             if secrets.is_none() {
                 secrets = Some(worktree.private_contents(request.snapshot, LIMIT)?);
             }
             let named = left_out.contains(&content.path).then_some("left-out-file");
-            if let Some(rule) = named.or_else(|| rule(&content, secrets.as_deref().unwrap_or_default())) {
+            if let Some(rule) =
+                named.or_else(|| rule(&content, secrets.as_deref().unwrap_or_default()))
+            {
                 let short: String = commit.chars().take(12).collect();
                 let why = format!(
                     "a hook or filter of the repository put a secret into {} in the commit {short} (rule {rule}): do not push it; \
@@ -71,7 +91,12 @@ pub(super) fn found_in(
                     content.path,
                     WorktreeCommands::at(worktree.root()).git(&format!("reset --soft {short}~1"))
                 );
-                outcome.failed = Some(outcome.failed.take().map_or_else(|| why.clone(), |first| format!("{first}\n{why}")));
+                outcome.failed = Some(
+                    outcome
+                        .failed
+                        .take()
+                        .map_or_else(|| why.clone(), |first| format!("{first}\n{why}")),
+                );
             }
         }
     }
@@ -86,27 +111,46 @@ fn rule(content: &CommitMismatch, secrets: &[Vec<u8>]) -> Option<&'static str> {
     }
     let by_shape = secret_in(&content.path, content.before.as_deref(), &content.after)
         .filter(|_| secret_in(&content.path, content.kept.as_deref(), &content.after).is_some());
-    let old: BTreeSet<&[u8]> = known.iter().flatten().flat_map(|text| lines(text)).collect();
-    let new: Vec<&[u8]> = lines(&content.after).filter(|line| !old.contains(line)).collect();
+    let old: BTreeSet<&[u8]> = known
+        .iter()
+        .flatten()
+        .flat_map(|text| lines(text))
+        .collect();
+    let new: Vec<&[u8]> = lines(&content.after)
+        .filter(|line| !old.contains(line))
+        .collect();
     let left_out = || {
         let mut telling = secrets.iter().flat_map(|secret| telling(secret));
-        telling.any(|text| new.iter().any(|line| holds(line, text)) && !old.iter().any(|line| holds(line, text)))
+        telling.any(|text| {
+            new.iter().any(|line| holds(line, text)) && !old.iter().any(|line| holds(line, text))
+        })
     };
     by_shape.or_else(|| left_out().then_some("left-out-file"))
 }
 
 /// The lines of a secret, and the values in them, that are long enough to be known again.
 fn telling(secret: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let parts = lines(secret).filter(|line| !line.starts_with(b"#")).flat_map(|line| {
-        let value = line.iter().position(|byte| matches!(byte, b'=' | b':')).map(|at| line[at + 1..].trim_ascii());
-        let bare = value.map(|value| value.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\"")).unwrap_or(value));
-        [Some(line), bare].into_iter().flatten()
-    });
+    let parts = lines(secret)
+        .filter(|line| !line.starts_with(b"#"))
+        .flat_map(|line| {
+            let value = line
+                .iter()
+                .position(|byte| matches!(byte, b'=' | b':'))
+                .map(|at| line[at + 1..].trim_ascii());
+            let bare = value.map(|value| {
+                value
+                    .strip_prefix(b"\"")
+                    .and_then(|rest| rest.strip_suffix(b"\""))
+                    .unwrap_or(value)
+            });
+            [Some(line), bare].into_iter().flatten()
+        });
     parts.filter(|text| text.len() >= TELLING)
 }
 
 fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
-    text.split(|byte| matches!(byte, b'\n' | b'\r')).map(<[u8]>::trim_ascii)
+    text.split(|byte| matches!(byte, b'\n' | b'\r'))
+        .map(<[u8]>::trim_ascii)
 }
 
 fn holds(line: &[u8], text: &[u8]) -> bool {
@@ -119,7 +163,8 @@ mod tests {
 
     #[test]
     fn lines_and_values_of_a_left_out_file_are_known_again() {
-        let secrets = [b"# a comment that is long\nDB_PASSWORD=\"correct horse\"\nPORT=1\n".to_vec()];
+        let secrets =
+            [b"# a comment that is long\nDB_PASSWORD=\"correct horse\"\nPORT=1\n".to_vec()];
         let content = |kept: &str, after: &str| CommitMismatch {
             path: "notes.txt".into(),
             before: None,
@@ -128,7 +173,10 @@ mod tests {
         };
         for (after, want) in [
             ("DB_PASSWORD=\"correct horse\"\n", Some("left-out-file")),
-            ("notes\nit is correct horse, they say\n", Some("left-out-file")),
+            (
+                "notes\nit is correct horse, they say\n",
+                Some("left-out-file"),
+            ),
             ("a comment that is long\n", None),
             ("PORT=1\n", None),
             ("notes\n", None),
@@ -136,8 +184,17 @@ mod tests {
             assert_eq!(rule(&content("notes\n", after), &secrets), want, "{after}");
         }
         // The file on disk was judged before.
-        assert_eq!(rule(&content("correct horse\n", "CORRECT\ncorrect horse\n"), &secrets), None);
-        let named = CommitMismatch { path: ".env".into(), ..content("", "x") };
+        assert_eq!(
+            rule(
+                &content("correct horse\n", "CORRECT\ncorrect horse\n"),
+                &secrets
+            ),
+            None
+        );
+        let named = CommitMismatch {
+            path: ".env".into(),
+            ..content("", "x")
+        };
         assert_eq!(rule(&named, &[]), Some("name"));
     }
 }

@@ -17,9 +17,11 @@ pub struct UncheckedBox {
 pub(super) const LISTED: usize = 200;
 
 static BOX: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?m-u)^[ \t]*(?:>[ \t]*)*(?:[-*+]|[0-9]{1,9}[.)])[ \t]+\[( )\][ \t]+([^\r\n]+)").expect("the pattern is a constant")
+    Regex::new(r"(?m-u)^[ \t]*(?:>[ \t]*)*(?:[-*+]|[0-9]{1,9}[.)])[ \t]+\[( )\][ \t]+([^\r\n]+)")
+        .expect("the pattern is a constant")
 });
-static FENCE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(?m-u)^[ \t]*(```+|~~~+)").expect("the pattern is a constant"));
+static FENCE: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"(?m-u)^[ \t]*(```+|~~~+)").expect("the pattern is a constant"));
 
 /// The open boxes of a list in Markdown, in order. A box in a code fence is an example.
 pub fn open_tasks(list: &[u8]) -> Vec<UncheckedBox> {
@@ -28,7 +30,10 @@ pub fn open_tasks(list: &[u8]) -> Vec<UncheckedBox> {
         let (mark, text) = (found.get(1)?, found.get(2)?);
         let fenced = fences.partition_point(|fence| *fence < mark.start()) % 2 == 1;
         let text = String::from_utf8_lossy(text.as_bytes()).trim().to_owned();
-        (!fenced && !text.is_empty()).then_some(UncheckedBox { text, at: mark.start() })
+        (!fenced && !text.is_empty()).then_some(UncheckedBox {
+            text,
+            at: mark.start(),
+        })
     });
     boxes.take(LISTED).collect()
 }
@@ -39,7 +44,10 @@ pub(super) fn named(tasks: &[UncheckedBox], name: &str) -> Option<usize> {
     if let Some(number) = name.strip_prefix('T').and_then(|n| n.parse::<usize>().ok()) {
         return number.checked_sub(1).filter(|at| *at < tasks.len());
     }
-    let mut same = tasks.iter().enumerate().filter(|(_, task)| task.text == name);
+    let mut same = tasks
+        .iter()
+        .enumerate()
+        .filter(|(_, task)| task.text == name);
     let found = same.next()?.0;
     same.next().is_none().then_some(found)
 }
@@ -53,9 +61,25 @@ mod tests {
 
     #[test]
     fn open_boxes_are_found_and_nothing_else() {
-        let found: Vec<String> = open_tasks(LIST.as_bytes()).into_iter().map(|task| task.text).collect();
-        assert_eq!(found, ["2 login **form**", "2.1 nested", "numbered", "quoted", "same", "same"]);
-        assert_eq!(open_tasks(b"\xff\xfe- [ ] x\n- [ ] \xff\n")[0].text, "\u{fffd}");
+        let found: Vec<String> = open_tasks(LIST.as_bytes())
+            .into_iter()
+            .map(|task| task.text)
+            .collect();
+        assert_eq!(
+            found,
+            [
+                "2 login **form**",
+                "2.1 nested",
+                "numbered",
+                "quoted",
+                "same",
+                "same"
+            ]
+        );
+        assert_eq!(
+            open_tasks(b"\xff\xfe- [ ] x\n- [ ] \xff\n")[0].text,
+            "\u{fffd}"
+        );
     }
 
     #[test]

@@ -20,33 +20,58 @@ const DEFAULT: &str = RescueSettings::DEFAULT_SCRIPT;
 pub(super) fn run(worktree: &Worktree, request: &RescueRequest<'_>, outcome: &mut RescueOutcome) {
     let root = worktree.root();
     let missing = |what: String, outcome: &mut RescueOutcome| {
-        let detail = format!("{what}; the work stays uncommitted, and is kept in {}", request.snapshot.name);
-        outcome.warnings.push(Degradation { code: WarningCode::RescueCommandMissing, detail });
+        let detail = format!(
+            "{what}; the work stays uncommitted, and is kept in {}",
+            request.snapshot.name
+        );
+        outcome.warnings.push(Degradation {
+            code: WarningCode::RescueCommandMissing,
+            detail,
+        });
         outcome.failed = Some(what);
     };
     let Some(argv) = argv(root, request) else {
-        return missing(format!("no rescue.command is configured and the worktree has no {DEFAULT}"), outcome);
+        return missing(
+            format!("no rescue.command is configured and the worktree has no {DEFAULT}"),
+            outcome,
+        );
     };
     let shown = argv[0].to_string_lossy().into_owned();
-    let variables = [("WATCHDOG_SPEC", OsStr::new(request.spec)), ("WATCHDOG_SNAPSHOT", OsStr::new(&request.snapshot.name))];
+    let variables = [
+        ("WATCHDOG_SPEC", OsStr::new(request.spec)),
+        ("WATCHDOG_SNAPSHOT", OsStr::new(&request.snapshot.name)),
+    ];
     match users(root, argv, &variables, request.settings.timeout).run() {
         Err(StartError::NotRunnable { program, why }) => {
-            missing(format!("the rescue command '{program}' cannot be run: {why}"), outcome);
+            missing(
+                format!("the rescue command '{program}' cannot be run: {why}"),
+                outcome,
+            );
         }
         Err(error) => outcome.failed = Some(error.to_string()),
         Ok(finished) if finished.timed_out => {
             let seconds = request.settings.timeout.as_secs();
-            outcome.failed = Some(with_tail(format!("'{shown}' did not end within {seconds} s"), &tail(&finished)));
+            outcome.failed = Some(with_tail(
+                format!("'{shown}' did not end within {seconds} s"),
+                &tail(&finished),
+            ));
         }
         Ok(finished) if !finished.exit.success() => {
-            outcome.failed = Some(with_tail(format!("'{shown}' ended with {}", finished.exit), &tail(&finished)));
+            outcome.failed = Some(with_tail(
+                format!("'{shown}' ended with {}", finished.exit),
+                &tail(&finished),
+            ));
         }
         Ok(_) => {}
     }
 }
 
 fn with_tail(what: String, tail: &str) -> String {
-    if tail.is_empty() { what } else { format!("{what}\n{tail}") }
+    if tail.is_empty() {
+        what
+    } else {
+        format!("{what}\n{tail}")
+    }
 }
 
 /// The configured command, or the worktree's own script with the spec's name.
@@ -54,12 +79,23 @@ fn argv(root: &Path, request: &RescueRequest<'_>) -> Option<Vec<OsString>> {
     match request.settings.command.as_deref() {
         Some([program, rest @ ..]) => {
             // A path is relative to the worktree, whatever watchdog's own working directory.
-            let program = if program.contains('/') { root.join(program).into_os_string() } else { program.into() };
-            Some([program].into_iter().chain(rest.iter().map(OsString::from)).collect())
+            let program = if program.contains('/') {
+                root.join(program).into_os_string()
+            } else {
+                program.into()
+            };
+            Some(
+                [program]
+                    .into_iter()
+                    .chain(rest.iter().map(OsString::from))
+                    .collect(),
+            )
         }
         Some([]) | None => {
             let script = root.join(DEFAULT);
-            script.is_file().then(|| vec![script.into_os_string(), request.spec.into()])
+            script
+                .is_file()
+                .then(|| vec![script.into_os_string(), request.spec.into()])
         }
     }
 }
@@ -81,20 +117,61 @@ mod tests {
             work.settings.timeout = timeout;
             let mut outcome = RescueOutcome::default();
             super::run(&work.open(), &work.request(&snapshot), &mut outcome);
-            (outcome.failed, outcome.warnings.iter().map(|warning| warning.code).collect::<Vec<_>>())
+            (
+                outcome.failed,
+                outcome
+                    .warnings
+                    .iter()
+                    .map(|warning| warning.code)
+                    .collect::<Vec<_>>(),
+            )
         };
         let patient = Duration::from_secs(30);
         for (command, timeout, fault, codes) in [
             (&["sh", "-c", "true"][..], patient, None, vec![]),
-            (&["sh", "-c", "echo no >&2; exit 3"], patient, Some("'sh' ended with exit code 3\nno"), vec![]),
-            (&["sleep", "600"], Duration::from_millis(50), Some("'sleep' did not end within 0 s"), vec![]),
-            (&["./nowhere"], patient, Some("cannot be run: there is no such file"), vec![WarningCode::RescueCommandMissing]),
-            (&["./tracked"], patient, Some("cannot be run: it may not be executed"), vec![WarningCode::RescueCommandMissing]),
-            (&[], patient, Some("no rescue.command is configured"), vec![WarningCode::RescueCommandMissing]),
+            (
+                &["sh", "-c", "echo no >&2; exit 3"],
+                patient,
+                Some("'sh' ended with exit code 3\nno"),
+                vec![],
+            ),
+            (
+                &["sleep", "600"],
+                Duration::from_millis(50),
+                Some("'sleep' did not end within 0 s"),
+                vec![],
+            ),
+            (
+                &["./nowhere"],
+                patient,
+                Some("cannot be run: there is no such file"),
+                vec![WarningCode::RescueCommandMissing],
+            ),
+            (
+                &["./tracked"],
+                patient,
+                Some("cannot be run: it may not be executed"),
+                vec![WarningCode::RescueCommandMissing],
+            ),
+            (
+                &[],
+                patient,
+                Some("no rescue.command is configured"),
+                vec![WarningCode::RescueCommandMissing],
+            ),
         ] {
             let (failed, found) = run(command, timeout);
-            assert_eq!((failed.is_some(), &found), (fault.is_some(), &codes), "{command:?} {failed:?}");
-            assert!(failed.unwrap_or_default().contains(fault.unwrap_or_default()), "{command:?}");
+            assert_eq!(
+                (failed.is_some(), &found),
+                (fault.is_some(), &codes),
+                "{command:?} {failed:?}"
+            );
+            assert!(
+                failed
+                    .unwrap_or_default()
+                    .contains(fault.unwrap_or_default()),
+                "{command:?}"
+            );
         }
     }
 }

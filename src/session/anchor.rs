@@ -29,7 +29,10 @@ pub struct AnchorParts {
 
 /// The commit of an anchor.
 pub fn point_of(anchor: &CriteriaAnchor) -> HistoryPoint {
-    anchor.commit.clone().map_or(HistoryPoint::Unborn, HistoryPoint::Commit)
+    anchor
+        .commit
+        .clone()
+        .map_or(HistoryPoint::Unborn, HistoryPoint::Commit)
 }
 
 fn commit_of(point: &HistoryPoint) -> Option<String> {
@@ -52,7 +55,11 @@ pub fn begin(
     match anchor::effective(store, &id, Some(spec))? {
         Some(found) => {
             let file = found.file.clone().or_else(|| criteria.file.clone());
-            let begun = CriteriaAnchor { file, end: None, ..found };
+            let begun = CriteriaAnchor {
+                file,
+                end: None,
+                ..found
+            };
             if anchor::of(store, &id, spec)?.as_ref() != Some(&begun) {
                 anchor::record(store, &id, spec, &begun)?;
             }
@@ -72,7 +79,13 @@ pub fn replace(
 ) -> Result<(), UnreadableFact> {
     let commit = commit_of(&criteria.commit);
     keep_commit(worktree, spec, commit.as_deref());
-    let anchor = CriteriaAnchor { file: criteria.file.clone(), commit, differing: criteria.differing.clone(), at: now, end: None };
+    let anchor = CriteriaAnchor {
+        file: criteria.file.clone(),
+        commit,
+        differing: criteria.differing.clone(),
+        at: now,
+        end: None,
+    };
     anchor::record(store, &worktree.worktree_id(), spec, &anchor)?;
     Ok(())
 }
@@ -89,14 +102,27 @@ pub fn completed(
     let found = anchor::effective(store, &worktree.worktree_id(), Some(spec))?;
     let Some(found) = found else { return Ok(()) };
     let file = found.file.clone().or(criteria.file);
-    if found.commit == commit_of(&criteria.commit) && found.file == file && found.differing == criteria.differing {
+    if found.commit == commit_of(&criteria.commit)
+        && found.file == file
+        && found.differing == criteria.differing
+    {
         return Ok(());
     }
     // A power cut must not take away the first pin of a file.
     let is_commit_alone = found.file == file;
-    let moved = CriteriaAnchor { file, commit: commit_of(&criteria.commit), differing: criteria.differing, at: now, end: found.end };
+    let moved = CriteriaAnchor {
+        file,
+        commit: commit_of(&criteria.commit),
+        differing: criteria.differing,
+        at: now,
+        end: found.end,
+    };
     keep_commit(worktree, spec, moved.commit.as_deref());
-    let record = if is_commit_alone { anchor::move_commit } else { anchor::record };
+    let record = if is_commit_alone {
+        anchor::move_commit
+    } else {
+        anchor::record
+    };
     Ok(record(store, &worktree.worktree_id(), spec, &moved)?)
 }
 
@@ -108,22 +134,43 @@ fn keep_commit(worktree: &Worktree, spec: &str, commit: Option<&str>) {
 }
 
 /// Marks the end of a session: later movements of HEAD are not its own.
-pub fn ended(store: &dyn LocalStore, worktree: &Worktree, spec: &str) -> Result<(), UnreadableFact> {
+pub fn ended(
+    store: &dyn LocalStore,
+    worktree: &Worktree,
+    spec: &str,
+) -> Result<(), UnreadableFact> {
     let remotes = worktree.remote_tips(MOST_REFS)?;
     let head = commit_of(&worktree.head()?);
     let end = remotes.map(|remotes| RefsAtSessionEnd { head, remotes });
-    Ok(update(store, &worktree.worktree_id(), spec, |anchor| anchor.end.clone_from(&end))?)
+    Ok(update(store, &worktree.worktree_id(), spec, |anchor| {
+        anchor.end.clone_from(&end)
+    })?)
 }
 
 /// Between two sessions, moves the anchor with HEAD to commits that a fast-forward or a rebase brought from a remote.
 /// `file` is the name of the governing file: if the anchor's commit had it, the anchor takes its new content.
-pub fn follow(store: &dyn LocalStore, worktree: &Worktree, spec: Option<&str>, file: &str, now: Timestamp) -> Result<(), UnreadableFact> {
+pub fn follow(
+    store: &dyn LocalStore,
+    worktree: &Worktree,
+    spec: Option<&str>,
+    file: &str,
+    now: Timestamp,
+) -> Result<(), UnreadableFact> {
     let id = worktree.worktree_id();
-    let Some((own, found)) = with_spec(store, &id, spec)? else { return Ok(()) };
+    let Some((own, found)) = with_spec(store, &id, spec)? else {
+        return Ok(());
+    };
     let Some(end) = &found.end else { return Ok(()) };
-    let head_then = end.head.clone().map_or(HistoryPoint::Unborn, HistoryPoint::Commit);
-    let Some(to) = worktree.fetched_since(&point_of(&found), &head_then, &end.remotes)? else { return Ok(()) };
-    let HistoryPoint::Commit(commit) = &to else { return Ok(()) };
+    let head_then = end
+        .head
+        .clone()
+        .map_or(HistoryPoint::Unborn, HistoryPoint::Commit);
+    let Some(to) = worktree.fetched_since(&point_of(&found), &head_then, &end.remotes)? else {
+        return Ok(());
+    };
+    let HistoryPoint::Commit(commit) = &to else {
+        return Ok(());
+    };
     let committed = |commit: &str| worktree.blob_at(commit, file);
     let was = found.commit.as_deref().map_or(Ok(None), committed)?;
     let file = if was.as_deref() == found.file.as_ref().map(String::as_bytes) {
@@ -136,31 +183,64 @@ pub fn follow(store: &dyn LocalStore, worktree: &Worktree, spec: Option<&str>, f
         found.file.clone()
     };
     keep_commit(worktree, &own, Some(commit));
-    let moved = CriteriaAnchor { file, commit: Some(commit.clone()), differing: found.differing.clone(), at: now, end: found.end.clone() };
+    let moved = CriteriaAnchor {
+        file,
+        commit: Some(commit.clone()),
+        differing: found.differing.clone(),
+        at: now,
+        end: found.end.clone(),
+    };
     Ok(anchor::record(store, &id, &own, &moved)?)
 }
 
 /// A person trusted or revoked a governing file: every anchor of a worktree has `file` from now on.
-pub fn move_file(store: &dyn LocalStore, worktree_id: &str, file: Option<&str>, now: Timestamp) -> Result<(), StoreError> {
+pub fn move_file(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+    file: Option<&str>,
+    now: Timestamp,
+) -> Result<(), StoreError> {
     for (spec, found) in anchor::of_worktree(store, worktree_id)? {
         if found.file.as_deref() != file {
-            anchor::record(store, worktree_id, &spec, &CriteriaAnchor { file: file.map(str::to_owned), at: now, ..found })?;
+            anchor::record(
+                store,
+                worktree_id,
+                &spec,
+                &CriteriaAnchor {
+                    file: file.map(str::to_owned),
+                    at: now,
+                    ..found
+                },
+            )?;
         }
     }
     Ok(())
 }
 
-fn with_spec(store: &dyn LocalStore, id: &str, spec: Option<&str>) -> Result<Option<(String, CriteriaAnchor)>, StoreError> {
+fn with_spec(
+    store: &dyn LocalStore,
+    id: &str,
+    spec: Option<&str>,
+) -> Result<Option<(String, CriteriaAnchor)>, StoreError> {
     if let Some(spec) = spec
         && let Some(found) = anchor::of(store, id, spec)?
     {
         return Ok(Some((spec.to_owned(), found)));
     }
-    Ok(anchor::of_worktree(store, id)?.into_iter().max_by_key(|(_, anchor)| anchor.at))
+    Ok(anchor::of_worktree(store, id)?
+        .into_iter()
+        .max_by_key(|(_, anchor)| anchor.at))
 }
 
-fn update(store: &dyn LocalStore, id: &str, spec: &str, change: impl Fn(&mut CriteriaAnchor)) -> Result<(), StoreError> {
-    let Some(mut found) = anchor::of(store, id, spec)? else { return Ok(()) };
+fn update(
+    store: &dyn LocalStore,
+    id: &str,
+    spec: &str,
+    change: impl Fn(&mut CriteriaAnchor),
+) -> Result<(), StoreError> {
+    let Some(mut found) = anchor::of(store, id, spec)? else {
+        return Ok(());
+    };
     change(&mut found);
     anchor::record(store, id, spec, &found)
 }

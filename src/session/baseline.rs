@@ -39,7 +39,17 @@ impl RecordedBaseline {
     /// A baseline without a record: the state when the session began is unknown.
     pub fn made_up(spec: String, point: HistoryPoint, at: Timestamp) -> Self {
         let (work, left_behind) = (SessionEdgeFiles::default(), Vec::new());
-        RecordedBaseline { spec, point, refs: Vec::new().into(), left_behind, at, record_at: None, work, clone_id: None, notes: Vec::new() }
+        RecordedBaseline {
+            spec,
+            point,
+            refs: Vec::new().into(),
+            left_behind,
+            at,
+            record_at: None,
+            work,
+            clone_id: None,
+            notes: Vec::new(),
+        }
     }
 }
 
@@ -55,7 +65,11 @@ pub enum UncommittedRule {
 
 /// The spec of a new session: the named one; else that of the worktree's recorded baseline until its work is complete, even after a
 /// switch of branches; else the branch's name.
-pub fn spec_of_new_session(store: &dyn LocalStore, worktree: &Worktree, named: Option<&str>) -> Result<String, UnreadableFact> {
+pub fn spec_of_new_session(
+    store: &dyn LocalStore,
+    worktree: &Worktree,
+    named: Option<&str>,
+) -> Result<String, UnreadableFact> {
     if let Some(named) = named {
         return Ok(named.to_owned());
     }
@@ -86,7 +100,10 @@ pub fn record(
             // The ref keeps the commit from garbage collection. Without it the baseline still holds, so a failure to write it
             // is a warning and no refusal.
             if let Err(error) = worktree.keep_baseline(&spec, commit) {
-                notes.push(Degradation { code: WarningCode::BaselineRefUnwritten, detail: error.to_string() });
+                notes.push(Degradation {
+                    code: WarningCode::BaselineRefUnwritten,
+                    detail: error.to_string(),
+                });
             }
             Some(commit.clone())
         }
@@ -110,10 +127,23 @@ pub fn record(
     if let Some(commit) = record.commit.as_ref().filter(|_| notes.is_empty())
         && let Err(error) = worktree.keep_ignore_rules(commit, paths.iter().map(String::as_str))
     {
-        notes.push(Degradation { code: WarningCode::BaselineRefUnwritten, detail: error.to_string() });
+        notes.push(Degradation {
+            code: WarningCode::BaselineRefUnwritten,
+            detail: error.to_string(),
+        });
     }
     baseline::record(store, &worktree.worktree_id(), &spec, &record)?;
-    Ok(RecordedBaseline { spec, point, refs: tips.into(), left_behind, at: now, record_at: Some(now), work, clone_id, notes })
+    Ok(RecordedBaseline {
+        spec,
+        point,
+        refs: tips.into(),
+        left_behind,
+        at: now,
+        record_at: Some(now),
+        work,
+        clone_id,
+        notes,
+    })
 }
 
 /// Records the uncommitted files as inherited, except those that an earlier session of the spec left since its last complete. Returns the
@@ -137,26 +167,49 @@ fn record_uncommitted(
                 Some(earlier) if earlier.work.end.is_some() => earlier.work.left_by_session(),
                 // It has no recorded end, as after a crash: later changes count as its work.
                 Some(earlier) => match session::of(store, &worktree_id, spec)? {
-                    Some(session) if session.started_at >= earlier.baseline_at => inherited(ids.clone(), &earlier.work.inherited),
+                    Some(session) if session.started_at >= earlier.baseline_at => {
+                        inherited(ids.clone(), &earlier.work.inherited)
+                    }
                     _ => ContentIds::new(),
                 },
             };
             inherited(ids, &left)
         }
     };
-    let work = SessionEdgeFiles { inherited, end: None };
-    uncommitted::record(store, &worktree_id, spec, &UncommittedRecord { baseline_at: now, work: work.clone(), completed: false })?;
+    let work = SessionEdgeFiles {
+        inherited,
+        end: None,
+    };
+    uncommitted::record(
+        store,
+        &worktree_id,
+        spec,
+        &UncommittedRecord {
+            baseline_at: now,
+            work: work.clone(),
+            completed: false,
+        },
+    )?;
     Ok((work, paths))
 }
 
 /// The record of uncommitted work with a baseline, and the files that watchdog itself wrote into the worktree.
-fn work_recorded(store: &dyn LocalStore, worktree_id: &str, spec: &str, at: Timestamp) -> Result<SessionEdgeFiles, UnreadableFact> {
+fn work_recorded(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+    spec: &str,
+    at: Timestamp,
+) -> Result<SessionEdgeFiles, UnreadableFact> {
     let found = uncommitted::of(store, worktree_id, spec)?.filter(|found| found.baseline_at == at);
     Ok(found.map(|found| found.work).unwrap_or_default())
 }
 
 /// The recorded baseline of a spec; without one named, the latest of the worktree.
-pub fn recorded(store: &Arc<dyn LocalStore>, worktree_id: &str, spec: Option<&str>) -> Result<Option<RecordedBaseline>, UnreadableFact> {
+pub fn recorded(
+    store: &Arc<dyn LocalStore>,
+    worktree_id: &str,
+    spec: Option<&str>,
+) -> Result<Option<RecordedBaseline>, UnreadableFact> {
     recorded_sharing(store, worktree_id, spec, &RecentRefs::default())
 }
 
@@ -171,17 +224,23 @@ pub fn recorded_sharing(
     recent: &RecentRefs,
 ) -> Result<Option<RecordedBaseline>, UnreadableFact> {
     let found = match spec {
-        Some(spec) => baseline::of(store.as_ref(), worktree_id, spec)?.map(|record| (spec.to_owned(), record)),
+        Some(spec) => {
+            baseline::of(store.as_ref(), worktree_id, spec)?.map(|record| (spec.to_owned(), record))
+        }
         None => baseline::latest(store.as_ref(), worktree_id)?,
     };
-    let Some((spec, record)) = found else { return Ok(None) };
+    let Some((spec, record)) = found else {
+        return Ok(None);
+    };
     let mut work = work_recorded(store.as_ref(), worktree_id, &spec, record.at)?;
     for (path, id) in uncommitted::written(store.as_ref(), worktree_id)? {
         work.inherited.entry(path).or_insert(id);
     }
     Ok(Some(RecordedBaseline {
         spec,
-        point: record.commit.map_or(HistoryPoint::Unborn, HistoryPoint::Commit),
+        point: record
+            .commit
+            .map_or(HistoryPoint::Unborn, HistoryPoint::Commit),
         refs: recent.known(store, record.refs),
         left_behind: record.left_behind,
         at: record.at,
@@ -213,7 +272,10 @@ impl RecentRefs {
             return known.clone();
         }
         let (store, kept) = (Arc::clone(store), BaselineRefs::Kept(name.clone()));
-        let known = KnownRefs::later(move || refs::of(store.as_ref(), &kept).map_err(|error| error.to_string())).sharing(&self.unclaimed);
+        let known = KnownRefs::later(move || {
+            refs::of(store.as_ref(), &kept).map_err(|error| error.to_string())
+        })
+        .sharing(&self.unclaimed);
         recent.truncate(Self::MOST - 1);
         recent.push_front((name, known.clone()));
         known
@@ -227,23 +289,42 @@ mod tests {
     #[test]
     fn refs_of_one_name_are_shared_those_of_another_are_not_and_the_oldest_are_forgotten() {
         let folder = tempfile::tempdir().expect("a scratch folder");
-        let state = watchdog_store::StateDir::resolve(Some(folder.path().join("state")), None, None).expect("an absolute path");
+        let state =
+            watchdog_store::StateDir::resolve(Some(folder.path().join("state")), None, None)
+                .expect("an absolute path");
         state.ensure().expect("a new folder");
-        let store: Arc<dyn LocalStore> = watchdog_store::open_store(&state).expect("an empty store");
-        let tips = |word: &str| (0..100).map(|n| (format!("refs/heads/{word}/{n}"), "1".repeat(40))).collect::<Vec<_>>();
-        let kept = |word: &str| refs::keep(store.as_ref(), tips(word), Timestamp::UNIX_EPOCH).expect("a row");
+        let store: Arc<dyn LocalStore> =
+            watchdog_store::open_store(&state).expect("an empty store");
+        let tips = |word: &str| {
+            (0..100)
+                .map(|n| (format!("refs/heads/{word}/{n}"), "1".repeat(40)))
+                .collect::<Vec<_>>()
+        };
+        let kept = |word: &str| {
+            refs::keep(store.as_ref(), tips(word), Timestamp::UNIX_EPOCH).expect("a row")
+        };
         let recent = RecentRefs::default();
         let first = |known: &KnownRefs| known.tips().expect("they are there")[0].0.clone();
         let a = recent.known(&store, kept("a"));
         assert_eq!(first(&a), "refs/heads/a/0");
         for word in ["b", "a", "c", "b"] {
-            assert_eq!(first(&recent.known(&store, kept(word))), format!("refs/heads/{word}/0"));
+            assert_eq!(
+                first(&recent.known(&store, kept(word))),
+                format!("refs/heads/{word}/0")
+            );
         }
-        assert_eq!(recent.kept.lock().expect("no holder panics").len(), 3, "each is kept once");
+        assert_eq!(
+            recent.kept.lock().expect("no holder panics").len(),
+            3,
+            "each is kept once"
+        );
         for n in 0..2 * RecentRefs::MOST {
             recent.known(&store, kept(&format!("n{n}")));
         }
-        assert_eq!(recent.kept.lock().expect("no holder panics").len(), RecentRefs::MOST);
+        assert_eq!(
+            recent.kept.lock().expect("no holder panics").len(),
+            RecentRefs::MOST
+        );
         // A short list stays with its baseline, and has no name.
         let here = recent.known(&store, BaselineRefs::Here(tips("here")));
         assert_eq!(first(&here), "refs/heads/here/0");

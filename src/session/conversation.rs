@@ -66,9 +66,18 @@ impl ProbeTarget {
         reported_id: Option<&str>,
         baseline_at: Option<Timestamp>,
     ) -> Result<Self, StoreError> {
-        let by_id = |id: String, known_by| ProbeTarget { resume: Some(id.clone()), expected: Some(id), known_by, has_grown: None };
+        let by_id = |id: String, known_by| ProbeTarget {
+            resume: Some(id.clone()),
+            expected: Some(id),
+            known_by,
+            has_grown: None,
+        };
         let by_hook = |id: &str| {
-            Ok::<_, StoreError>(if hook_session::of(store, id, None)?.is_some() { SessionIdSource::Hook } else { SessionIdSource::Output })
+            Ok::<_, StoreError>(if hook_session::of(store, id, None)?.is_some() {
+                SessionIdSource::Hook
+            } else {
+                SessionIdSource::Output
+            })
         };
         if let Some(id) = reported_id {
             return Ok(by_id(id.to_owned(), by_hook(id)?));
@@ -76,19 +85,43 @@ impl ProbeTarget {
         let (mut since_baseline, mut record) = (None, None);
         if let Some(at) = baseline_at {
             // One that began before the baseline is about other work.
-            since_baseline = session::of(store, worktree_id, spec)?.filter(|session| at <= session.started_at);
-            if let Some(id) = since_baseline.as_ref().and_then(|session| session.session_id.clone()) {
+            since_baseline =
+                session::of(store, worktree_id, spec)?.filter(|session| at <= session.started_at);
+            if let Some(id) = since_baseline
+                .as_ref()
+                .and_then(|session| session.session_id.clone())
+            {
                 let known_by = by_hook(&id)?;
                 return Ok(by_id(id, known_by));
             }
-            record = conversation::of(store, worktree_id, spec)?.filter(|record| record.baseline_at == at);
+            record = conversation::of(store, worktree_id, spec)?
+                .filter(|record| record.baseline_at == at);
         }
-        let listed = source.map(|source| source.listing(root, baseline_at)).unwrap_or_default();
-        if let Some(SpecConversations { pinned: Some((id, how)), before, .. }) = &record {
-            let known_by = if how == SessionIdSource::Transcript.as_str() { SessionIdSource::Transcript } else { SessionIdSource::Latest };
-            let now = listed.files.iter().find(|transcript| transcript.session_id == *id);
-            let has_grown = now.and_then(|transcript| grown(before, transcript)).filter(|_| known_by == SessionIdSource::Latest);
-            return Ok(ProbeTarget { has_grown, ..by_id(id.clone(), known_by) });
+        let listed = source
+            .map(|source| source.listing(root, baseline_at))
+            .unwrap_or_default();
+        if let Some(SpecConversations {
+            pinned: Some((id, how)),
+            before,
+            ..
+        }) = &record
+        {
+            let known_by = if how == SessionIdSource::Transcript.as_str() {
+                SessionIdSource::Transcript
+            } else {
+                SessionIdSource::Latest
+            };
+            let now = listed
+                .files
+                .iter()
+                .find(|transcript| transcript.session_id == *id);
+            let has_grown = now
+                .and_then(|transcript| grown(before, transcript))
+                .filter(|_| known_by == SessionIdSource::Latest);
+            return Ok(ProbeTarget {
+                has_grown,
+                ..by_id(id.clone(), known_by)
+            });
         }
         if let Some(found) = &record
             && let Some(one) = the_one_begun(found, &listed, since_baseline.as_ref())
@@ -100,23 +133,54 @@ impl ProbeTarget {
         // One that can be asked by its id alone is not asked by guess, but by hand the latest is the one that was meant.
         let by_guess = source.is_none_or(|source| source.asks_latest) || baseline_at.is_none();
         let latest = transcript::latest(listed.files).filter(|_| by_guess);
-        let has_grown = record.as_ref().zip(latest.as_ref()).and_then(|(record, latest)| grown(&record.before, latest));
-        Ok(ProbeTarget { resume: None, expected: latest.map(|latest| latest.session_id), known_by: SessionIdSource::Latest, has_grown })
+        let has_grown = record
+            .as_ref()
+            .zip(latest.as_ref())
+            .and_then(|(record, latest)| grown(&record.before, latest));
+        Ok(ProbeTarget {
+            resume: None,
+            expected: latest.map(|latest| latest.session_id),
+            known_by: SessionIdSource::Latest,
+            has_grown,
+        })
     }
 
     /// Records the session that answers probes about this spec, if its id was unknown. `answered` is the id in its output.
-    pub fn pin(&self, store: &dyn LocalStore, worktree_id: &str, spec: &str, answered: Option<&str>) -> Result<(), StoreError> {
-        if matches!(self.known_by, SessionIdSource::Output | SessionIdSource::Hook) {
+    pub fn pin(
+        &self,
+        store: &dyn LocalStore,
+        worktree_id: &str,
+        spec: &str,
+        answered: Option<&str>,
+    ) -> Result<(), StoreError> {
+        if matches!(
+            self.known_by,
+            SessionIdSource::Output | SessionIdSource::Hook
+        ) {
             return Ok(());
         }
         // A fork of a session answers under an id of its own.
-        let Some(id) = self.resume.as_deref().or(answered).or(self.expected.as_deref()) else { return Ok(()) };
-        let Some(found) = conversation::of(store, worktree_id, spec)? else { return Ok(()) };
+        let Some(id) = self
+            .resume
+            .as_deref()
+            .or(answered)
+            .or(self.expected.as_deref())
+        else {
+            return Ok(());
+        };
+        let Some(found) = conversation::of(store, worktree_id, spec)? else {
+            return Ok(());
+        };
         let pinned = Some((id.to_owned(), self.known_by.as_str().to_owned()));
         if found.pinned == pinned {
             return Ok(());
         }
-        conversation::record(store, worktree_id, spec, &SpecConversations { pinned, ..found })
+        conversation::record(
+            store,
+            worktree_id,
+            spec,
+            &SpecConversations { pinned, ..found },
+        )
     }
 
     /// Whether this conversation has a transcript of this folder that has grown since the baseline.
@@ -127,12 +191,18 @@ impl ProbeTarget {
         (root, source): (&Path, &TranscriptSource),
     ) -> bool {
         let recorded = conversation::of(store, worktree_id, spec).ok().flatten();
-        let transcript = self.expected.as_deref().and_then(|id| source.session(root, id));
-        recorded.zip(transcript).is_some_and(|(record, transcript)| {
-            // Of those that were not noted, one that was begun since has grown.
-            let noted = source.is_by_folder() || begun_since(record.baseline_at, &transcript) == Some(true);
-            noted && grown(&record.before, &transcript) == Some(true)
-        })
+        let transcript = self
+            .expected
+            .as_deref()
+            .and_then(|id| source.session(root, id));
+        recorded
+            .zip(transcript)
+            .is_some_and(|(record, transcript)| {
+                // Of those that were not noted, one that was begun since has grown.
+                let noted = source.is_by_folder()
+                    || begun_since(record.baseline_at, &transcript) == Some(true);
+                noted && grown(&record.before, &transcript) == Some(true)
+            })
     }
 
     /// Why a `complete` of this conversation proves nothing, if it does not.
@@ -152,10 +222,21 @@ pub fn note_conversations(
     baseline_at: Timestamp,
 ) -> Result<(), StoreError> {
     let by_folder = sources.iter().filter(|source| source.is_by_folder());
-    let seen = by_folder.flat_map(|source| source.listing(root, None).files).map(|seen| (seen.session_id, seen.size));
+    let seen = by_folder
+        .flat_map(|source| source.listing(root, None).files)
+        .map(|seen| (seen.session_id, seen.size));
     let mut before: Vec<(String, u64)> = seen.collect();
     before.sort();
-    conversation::record(store, worktree_id, spec, &SpecConversations { baseline_at, before, pinned: None })
+    conversation::record(
+        store,
+        worktree_id,
+        spec,
+        &SpecConversations {
+            baseline_at,
+            before,
+            pinned: None,
+        },
+    )
 }
 
 /// Whether a session was recorded since a baseline, or a transcript of the folder was begun or has grown since then. What is unknown counts
@@ -169,10 +250,14 @@ pub fn has_conversation_since(
     (root, sources): (&Path, &[TranscriptSource]),
     baseline_at: Timestamp,
 ) -> Result<bool, StoreError> {
-    if session::of(store, worktree_id, spec)?.is_some_and(|session| baseline_at <= session.started_at) {
+    if session::of(store, worktree_id, spec)?
+        .is_some_and(|session| baseline_at <= session.started_at)
+    {
         return Ok(true);
     }
-    let Some(record) = conversation::of(store, worktree_id, spec)?.filter(|record| record.baseline_at == baseline_at) else {
+    let Some(record) = conversation::of(store, worktree_id, spec)?
+        .filter(|record| record.baseline_at == baseline_at)
+    else {
         return Ok(true);
     };
     Ok(sources.iter().any(|source| {
@@ -186,7 +271,10 @@ pub fn has_conversation_since(
 }
 
 fn grown(before: &[(String, u64)], transcript: &TranscriptFile) -> Option<bool> {
-    let size = before.iter().find(|(id, _)| *id == transcript.session_id).map(|(_, size)| *size);
+    let size = before
+        .iter()
+        .find(|(id, _)| *id == transcript.session_id)
+        .map(|(_, size)| *size);
     Some(size.is_none_or(|size| size < transcript.size))
 }
 
@@ -199,12 +287,25 @@ fn begun_since(baseline_at: Timestamp, transcript: &TranscriptFile) -> Option<bo
 
 /// The one transcript that was begun after the baseline, and not after the session's end where that is known. None where another one may
 /// have been.
-fn the_one_begun(record: &SpecConversations, listed: &TranscriptListing, session: Option<&SessionRecord>) -> Option<String> {
-    let end = session.and_then(|session| session.ended_at).map(|end| SystemTime::from(end) + LATE);
+fn the_one_begun(
+    record: &SpecConversations,
+    listed: &TranscriptListing,
+    session: Option<&SessionRecord>,
+) -> Option<String> {
+    let end = session
+        .and_then(|session| session.ended_at)
+        .map(|end| SystemTime::from(end) + LATE);
     let in_time = |transcript: &&TranscriptFile| {
-        end.zip(transcript.begun).is_none_or(|(end, begun)| begun <= end) && begun_since(record.baseline_at, transcript) != Some(false)
+        end.zip(transcript.begun)
+            .is_none_or(|(end, begun)| begun <= end)
+            && begun_since(record.baseline_at, transcript) != Some(false)
     };
-    let is_new = |transcript: &&TranscriptFile| !record.before.iter().any(|(id, _)| *id == transcript.session_id);
+    let is_new = |transcript: &&TranscriptFile| {
+        !record
+            .before
+            .iter()
+            .any(|(id, _)| *id == transcript.session_id)
+    };
     let mut begun = listed.files.iter().filter(is_new).filter(in_time);
     let one = begun.next().filter(|_| listed.complete)?;
     begun.next().is_none().then(|| one.session_id.clone())
@@ -232,11 +333,19 @@ mod tests {
         fn new() -> Self {
             let scratch = tempfile::tempdir().expect("a scratch folder");
             fs::create_dir(scratch.path().join("work")).expect("a folder");
-            let state = StateDir::resolve(Some(scratch.path().join("state")), None, None).expect("a state folder");
+            let state = StateDir::resolve(Some(scratch.path().join("state")), None, None)
+                .expect("a state folder");
             state.ensure().expect("it can be made");
             let store = open_store(&state).expect("a store");
-            let home = ClaudeHome { config_dir: Some(scratch.path().join("claude").into()), home: None };
-            Ground { scratch, store, home }
+            let home = ClaudeHome {
+                config_dir: Some(scratch.path().join("claude").into()),
+                home: None,
+            };
+            Ground {
+                scratch,
+                store,
+                home,
+            }
         }
 
         fn root(&self) -> std::path::PathBuf {
@@ -245,18 +354,36 @@ mod tests {
 
         fn write(&self, id: &str, text: &str) {
             let root = self.root();
-            let slug: String = root.to_str().expect("UTF-8").chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+            let slug: String = root
+                .to_str()
+                .expect("UTF-8")
+                .chars()
+                .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+                .collect();
             let folder = self.scratch.path().join("claude/projects").join(slug);
             fs::create_dir_all(&folder).expect("a folder");
             fs::write(folder.join(format!("{id}.jsonl")), text).expect("a file");
         }
 
         fn note(&self, at: Timestamp) {
-            note_conversations(self.store.as_ref(), ("w", "s"), (&self.root(), &[self.source()]), at).expect("a row");
+            note_conversations(
+                self.store.as_ref(),
+                ("w", "s"),
+                (&self.root(), &[self.source()]),
+                at,
+            )
+            .expect("a row");
         }
 
         fn whom(&self, at: Option<Timestamp>) -> ProbeTarget {
-            ProbeTarget::of(self.store.as_ref(), ("w", "s"), (&self.root(), Some(&self.source())), None, at).expect("rows")
+            ProbeTarget::of(
+                self.store.as_ref(),
+                ("w", "s"),
+                (&self.root(), Some(&self.source())),
+                None,
+                at,
+            )
+            .expect("rows")
         }
 
         fn source(&self) -> TranscriptSource {
@@ -272,16 +399,32 @@ mod tests {
     fn the_recorded_session_is_asked_and_not_the_newest_conversation() {
         let ground = Ground::new();
         ground.note(at(100));
-        let record = SessionRecord { session_id: Some(A.into()), started_at: at(100), ended_at: Some(at(200)), ..SessionRecord::default() };
+        let record = SessionRecord {
+            session_id: Some(A.into()),
+            started_at: at(100),
+            ended_at: Some(at(200)),
+            ..SessionRecord::default()
+        };
         session::record(ground.store.as_ref(), "w", "s", &record).expect("a row");
         ground.write(A, "{}\n");
         ground.write(B, "{}\n{}\n");
         let whom = ground.whom(Some(at(100)));
-        assert_eq!((whom.resume.as_deref(), whom.known_by), (Some(A), SessionIdSource::Output));
+        assert_eq!(
+            (whom.resume.as_deref(), whom.known_by),
+            (Some(A), SessionIdSource::Output)
+        );
         let by_hand = ground.whom(None);
-        assert_eq!((by_hand.resume, by_hand.known_by), (None, SessionIdSource::Latest), "without a record the latest is meant");
+        assert_eq!(
+            (by_hand.resume, by_hand.known_by),
+            (None, SessionIdSource::Latest),
+            "without a record the latest is meant"
+        );
         let later = ground.whom(Some(at(150)));
-        assert_ne!(later.known_by, SessionIdSource::Output, "a session that began before the baseline is about other work");
+        assert_ne!(
+            later.known_by,
+            SessionIdSource::Output,
+            "a session that began before the baseline is about other work"
+        );
     }
 
     #[test]
@@ -291,9 +434,16 @@ mod tests {
         ground.note(at(100));
         ground.write(B, "{}\n");
         let whom = ground.whom(Some(at(100)));
-        assert_eq!((whom.resume.as_deref(), whom.known_by), (Some(B), SessionIdSource::Transcript));
+        assert_eq!(
+            (whom.resume.as_deref(), whom.known_by),
+            (Some(B), SessionIdSource::Transcript)
+        );
         ground.write(C, "{}\n{}\n");
-        assert_eq!(ground.whom(Some(at(100))).resume.as_deref(), Some(B), "it stays the one, whoever comes later");
+        assert_eq!(
+            ground.whom(Some(at(100))).resume.as_deref(),
+            Some(B),
+            "it stays the one, whoever comes later"
+        );
     }
 
     #[test]
@@ -302,16 +452,35 @@ mod tests {
         ground.write(A, "{}\n");
         ground.note(at(100));
         let whom = ground.whom(Some(at(100)));
-        assert_eq!((whom.resume.as_deref(), whom.expected.as_deref(), whom.known_by), (None, Some(A), SessionIdSource::Latest));
-        assert!(whom.proves_nothing().expect("a reason").contains("has not grown"));
-        whom.pin(ground.store.as_ref(), "w", "s", Some(A)).expect("a row");
+        assert_eq!(
+            (
+                whom.resume.as_deref(),
+                whom.expected.as_deref(),
+                whom.known_by
+            ),
+            (None, Some(A), SessionIdSource::Latest)
+        );
+        assert!(
+            whom.proves_nothing()
+                .expect("a reason")
+                .contains("has not grown")
+        );
+        whom.pin(ground.store.as_ref(), "w", "s", Some(A))
+            .expect("a row");
         ground.write(B, "{}\n");
         let again = ground.whom(Some(at(100)));
-        assert_eq!((again.resume.as_deref(), again.known_by, again.has_grown), (Some(A), SessionIdSource::Latest, Some(false)));
+        assert_eq!(
+            (again.resume.as_deref(), again.known_by, again.has_grown),
+            (Some(A), SessionIdSource::Latest, Some(false))
+        );
         ground.write(A, "{}\n{}\n");
         assert_eq!(ground.whom(Some(at(100))).proves_nothing(), None);
         ground.note(at(300));
-        assert_eq!(ground.whom(Some(at(300))).resume, None, "a new baseline begins anew");
+        assert_eq!(
+            ground.whom(Some(at(300))).resume,
+            None,
+            "a new baseline begins anew"
+        );
     }
 
     #[test]
@@ -320,8 +489,15 @@ mod tests {
         ground.write(A, "{}\n");
         ground.note(at(100));
         let sources = [ground.source()];
-        let since =
-            |second| has_conversation_since(ground.store.as_ref(), ("w", "s"), (&ground.root(), &sources), at(second)).expect("rows");
+        let since = |second| {
+            has_conversation_since(
+                ground.store.as_ref(),
+                ("w", "s"),
+                (&ground.root(), &sources),
+                at(second),
+            )
+            .expect("rows")
+        };
         assert!(!since(100), "none has grown");
         assert!(since(200), "of another baseline nothing is known");
         ground.write(A, "{}\n{}\n");
@@ -337,7 +513,8 @@ mod tests {
         ground.note(at(100));
         ground.write(A, "{}\n");
         let whom = ground.whom(Some(at(100)));
-        whom.pin(ground.store.as_ref(), "w", "s", Some(C)).expect("a row");
+        whom.pin(ground.store.as_ref(), "w", "s", Some(C))
+            .expect("a row");
         assert_eq!(ground.whom(Some(at(100))).resume.as_deref(), Some(A));
     }
 }

@@ -26,9 +26,21 @@ pub struct EndedSession<'a> {
 
 impl<'a> EndedSession<'a> {
     /// Reads the end of the output. `advice` is what allows tools to this agent, and `now` is when it ended.
-    pub fn new(outcome: &'a SessionOutcome, summary: &'a SessionSummary, advice: Option<&'a RefusalAdvice>, now: Timestamp) -> Self {
+    pub fn new(
+        outcome: &'a SessionOutcome,
+        summary: &'a SessionSummary,
+        advice: Option<&'a RefusalAdvice>,
+        now: Timestamp,
+    ) -> Self {
         let last = LastWords::of(&outcome.tail_stdout, &outcome.tail);
-        EndedSession { outcome, summary, advice, last, exit: outcome.exit.unwrap_or(ProcessExit::Signal(9)), now }
+        EndedSession {
+            outcome,
+            summary,
+            advice,
+            last,
+            exit: outcome.exit.unwrap_or(ProcessExit::Signal(9)),
+            now,
+        }
     }
 
     /// The same session as if its process had ended with this exit.
@@ -44,21 +56,36 @@ impl<'a> EndedSession<'a> {
 
     /// The warnings about the end: refused tools first, then what cut the session short.
     pub fn notes(&self) -> Vec<Degradation> {
-        self.refused_tools().into_iter().chain(self.cut_short()).collect()
+        self.refused_tools()
+            .into_iter()
+            .chain(self.cut_short())
+            .collect()
     }
 
     /// How it ended. A usage limit counts only if it is the last message of the session.
     pub fn end(&self) -> SessionEnd {
         if self.outcome.timed_out {
-            return SessionEnd::TimedOut { after: self.outcome.duration };
+            return SessionEnd::TimedOut {
+                after: self.outcome.duration,
+            };
         }
         let exit = self.exit;
         if let Some(limit) = ended_in_limit(&self.last, exit, self.now) {
-            return SessionEnd::RateLimited { why: limit.why, retry_at: limit.retry_at.or(self.summary.limit_ends) };
+            return SessionEnd::RateLimited {
+                why: limit.why,
+                retry_at: limit.retry_at.or(self.summary.limit_ends),
+            };
         }
         // What no word of a known program says, the service's status does.
-        if let (true, Some(429), Some(error)) = (self.summary.structured, self.summary.error_status, &self.summary.error) {
-            return SessionEnd::RateLimited { why: error.clone(), retry_at: self.summary.limit_ends };
+        if let (true, Some(429), Some(error)) = (
+            self.summary.structured,
+            self.summary.error_status,
+            &self.summary.error,
+        ) {
+            return SessionEnd::RateLimited {
+                why: error.clone(),
+                retry_at: self.summary.limit_ends,
+            };
         }
         if let Some(why) = self.cannot_work() {
             return SessionEnd::Unrunnable { why };
@@ -66,13 +93,29 @@ impl<'a> EndedSession<'a> {
         let tasks = &self.summary.background_tasks;
         if !self.outcome.survivors.is_empty() && !tasks.is_empty() {
             // The agent should report background work that died with the session.
-            let named = tasks.iter().filter_map(|task| task.get("description")?.as_str());
-            let what = named.filter(|name| !name.is_empty()).take(3).collect::<Vec<_>>().join(", ");
+            let named = tasks
+                .iter()
+                .filter_map(|task| task.get("description")?.as_str());
+            let what = named
+                .filter(|name| !name.is_empty())
+                .take(3)
+                .collect::<Vec<_>>()
+                .join(", ");
             let count = plural(tasks.len() as u64, "background task");
-            return SessionEnd::LeftWork { exit, what: if what.is_empty() { count } else { format!("{count} ({what})") } };
+            return SessionEnd::LeftWork {
+                exit,
+                what: if what.is_empty() {
+                    count
+                } else {
+                    format!("{count} ({what})")
+                },
+            };
         }
         match self.cut_short() {
-            Some(note) => SessionEnd::CutShort { exit, why: note.detail },
+            Some(note) => SessionEnd::CutShort {
+                exit,
+                why: note.detail,
+            },
             None => SessionEnd::Ended { exit },
         }
     }
@@ -88,14 +131,18 @@ impl<'a> EndedSession<'a> {
         };
         // Gemini has exit codes of its own for what keeps it from beginning at all.
         by_words.or_else(|| match (summary.dialect, self.exit) {
-            (Some(StreamDialect::Gemini), ProcessExit::Code(code)) if !summary.structured => unrunnable::by_gemini_exit(code),
+            (Some(StreamDialect::Gemini), ProcessExit::Code(code)) if !summary.structured => {
+                unrunnable::by_gemini_exit(code)
+            }
             _ => None,
         })
     }
 
     /// The warning about what ended the session before its work was done.
     fn cut_short(&self) -> Option<Degradation> {
-        self.no_room().or_else(|| self.limit_of_its_own()).or_else(|| self.unconfirmed())
+        self.no_room()
+            .or_else(|| self.limit_of_its_own())
+            .or_else(|| self.unconfirmed())
     }
 
     /// The warning that the service had no room for the session: the agent is not at fault.
@@ -105,13 +152,17 @@ impl<'a> EndedSession<'a> {
             _ => None,
         };
         let why = ended_in_overload(&self.last, self.exit, self.now).or_else(by_status)?;
-        Some(Degradation { code: WarningCode::Overloaded, detail: format!("the service had no room for the session: {why}") })
+        Some(Degradation {
+            code: WarningCode::Overloaded,
+            detail: format!("the service had no room for the session: {why}"),
+        })
     }
 
     /// The warning about a limit of the agent's own program or model that ended the session: the work is not at its end.
     fn limit_of_its_own(&self) -> Option<Degradation> {
         let (ended, error) = (self.summary.ended.as_deref(), self.summary.error.as_deref());
-        let by_word = ended.is_some_and(|ended| ended.starts_with("error_max") || ended == "length");
+        let by_word =
+            ended.is_some_and(|ended| ended.starts_with("error_max") || ended == "length");
         if !by_word && !error.is_some_and(unrunnable::is_a_limit_of_the_model) {
             return None;
         }
@@ -129,31 +180,51 @@ impl<'a> EndedSession<'a> {
             return None;
         }
         let detail = match (&summary.error, summary.ended.is_some()) {
-            (Some(error), true) => format!("the agent's program reported an error, though its exit code is 0: {error}"),
+            (Some(error), true) => {
+                format!("the agent's program reported an error, though its exit code is 0: {error}")
+            }
             (error, false) if summary.expects_end => {
-                let last = error.as_deref().map(|error| format!(" ({error})")).unwrap_or_default();
-                format!("the agent's program ended without its last event, as one that is stopped does{last}")
+                let last = error
+                    .as_deref()
+                    .map(|error| format!(" ({error})"))
+                    .unwrap_or_default();
+                format!(
+                    "the agent's program ended without its last event, as one that is stopped does{last}"
+                )
             }
             _ => return None,
         };
-        Some(Degradation { code: WarningCode::EndUnconfirmed, detail })
+        Some(Degradation {
+            code: WarningCode::EndUnconfirmed,
+            detail,
+        })
     }
 
     /// The tools that the agent was refused, and the option that allows them.
     pub fn refusals(&self) -> ToolRefusals {
         let tools = self.summary.refused_tools.clone();
-        ToolRefusals { allow_with: self.advice.and_then(|advice| advice.option_for(&tools)), tools }
+        ToolRefusals {
+            allow_with: self.advice.and_then(|advice| advice.option_for(&tools)),
+            tools,
+        }
     }
 
     /// The warning about tools that the agent was refused, with the option that allows them.
     fn refused_tools(&self) -> Option<Degradation> {
         let refused = self.refusals();
-        let named: Vec<&str> = refused.tools.iter().map(|refused| refused.tool.as_str()).collect();
+        let named: Vec<&str> = refused
+            .tools
+            .iter()
+            .map(|refused| refused.tool.as_str())
+            .collect();
         let detail = match refused.allow_with {
             Some(option) => format!("the agent was refused tools; allow them with {option}"),
             None if named.is_empty() => return None,
             None => format!("the agent was refused tools: {}", named.join(", ")),
         };
-        Some(Degradation { code: WarningCode::ToolsRefused, detail })
+        Some(Degradation {
+            code: WarningCode::ToolsRefused,
+            detail,
+        })
     }
 }

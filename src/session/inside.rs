@@ -40,8 +40,15 @@ impl SharedInside {
 /// # Errors
 /// Where the records cannot be read.
 pub fn session_lives(store: &dyn LocalStore, worktree_id: &str) -> Result<bool, StoreError> {
-    let lives = |session: &SessionRecord| session.ended_at.is_none() && session.pid.is_some_and(|pid| still_runs(pid, session.started_at));
-    Ok(session::of_worktree(store, worktree_id)?.iter().any(|(_, session)| lives(session)))
+    let lives = |session: &SessionRecord| {
+        session.ended_at.is_none()
+            && session
+                .pid
+                .is_some_and(|pid| still_runs(pid, session.started_at))
+    };
+    Ok(session::of_worktree(store, worktree_id)?
+        .iter()
+        .any(|(_, session)| lives(session)))
 }
 
 /// The spec of a recorded session that still runs and that this process is a part of; `None` where it is a part of none.
@@ -57,7 +64,9 @@ pub fn inside(store: &dyn LocalStore) -> Result<Option<String>, StoreError> {
 /// # Errors
 /// Where the records cannot be read.
 pub fn inside_of(store: &dyn LocalStore) -> Result<Option<(String, String)>, StoreError> {
-    running_session_where(store, |ancestry, pid, session| ancestry.is_inside(pid, session.log.is_some()))
+    running_session_where(store, |ancestry, pid, session| {
+        ancestry.is_inside(pid, session.log.is_some())
+    })
 }
 
 /// The spec of a recorded session that still runs, where this process is a part of it or may have left it, as a daemon does.
@@ -81,7 +90,8 @@ fn running_session_where(
     for (worktree_id, spec, session) in session::everywhere(store)? {
         // An unreadable record proves nothing, and is no reason to refuse a person.
         let Ok(session) = session else { continue };
-        let is_picked = |pid| picks(&ancestry, pid, &session) && still_runs(pid, session.started_at);
+        let is_picked =
+            |pid| picks(&ancestry, pid, &session) && still_runs(pid, session.started_at);
         if session.ended_at.is_none() && session.pid.is_some_and(is_picked) {
             return Ok(Some((worktree_id, spec)));
         }

@@ -40,10 +40,19 @@ pub struct SessionLog {
 /// If that fails, writing the log will fail and report the cause.
 pub fn log_path(logs: &Path, worktree_id: &str, started: Timestamp) -> PathBuf {
     let folder = logs.join(worktree_id);
-    if DirBuilder::new().recursive(true).mode(0o700).create(&folder).is_ok() {
+    if DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&folder)
+        .is_ok()
+    {
         let mut bytes = 0_u64;
         // Logs that cannot be listed are not removed.
-        for (at, log) in logs_of(logs, worktree_id).unwrap_or_default().into_iter().enumerate() {
+        for (at, log) in logs_of(logs, worktree_id)
+            .unwrap_or_default()
+            .into_iter()
+            .enumerate()
+        {
             bytes = bytes.saturating_add(log.size);
             let is_old = log.began.is_some_and(|began| began < days_before(started));
             if is_old || (at + 1 >= KEPT && bytes > KEPT_BYTES) {
@@ -73,10 +82,20 @@ pub fn logs_of(logs: &Path, worktree_id: &str) -> io::Result<Vec<SessionLog>> {
 
 fn session_log(path: &Path) -> Option<SessionLog> {
     let id = path.file_name()?.to_str()?.strip_suffix(".log")?.to_owned();
-    let about = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file)?;
-    let began = jiff::civil::DateTime::strptime("%Y%m%dT%H%M%S%.fZ", &id).ok().and_then(|at| at.to_zoned(jiff::tz::TimeZone::UTC).ok());
-    let parts = [1, 2].map(|part| fs::symlink_metadata(part_of(path, part)).map_or(0, |about| about.len()));
-    Some(SessionLog { began: began.map(|at| at.timestamp()), size: about.len() + parts[0] + parts[1], path: path.to_owned(), id })
+    let about = fs::symlink_metadata(path)
+        .ok()
+        .filter(fs::Metadata::is_file)?;
+    let began = jiff::civil::DateTime::strptime("%Y%m%dT%H%M%S%.fZ", &id)
+        .ok()
+        .and_then(|at| at.to_zoned(jiff::tz::TimeZone::UTC).ok());
+    let parts =
+        [1, 2].map(|part| fs::symlink_metadata(part_of(path, part)).map_or(0, |about| about.len()));
+    Some(SessionLog {
+        began: began.map(|at| at.timestamp()),
+        size: about.len() + parts[0] + parts[1],
+        path: path.to_owned(),
+        id,
+    })
 }
 
 /// A part of a log, beside it while its session runs.
@@ -107,9 +126,15 @@ pub fn open_log(logs: &Path, path: &Path) -> io::Result<File> {
 /// Opens a regular file for reading, and no link; never waits for the writer of a pipe.
 pub(super) fn open_regular(path: &Path) -> io::Result<File> {
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-    let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)?;
     if !file.metadata()?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "it is not a regular file",
+        ));
     }
     Ok(file)
 }
@@ -127,12 +152,26 @@ pub fn expire_logs(logs: &Path, at: Timestamp, running: &HashSet<PathBuf>) -> us
         if !folder.file_type().is_ok_and(|kind| kind.is_dir()) {
             continue;
         }
-        for entry in fs::read_dir(folder.path()).into_iter().flatten().flatten().take(left) {
+        for entry in fs::read_dir(folder.path())
+            .into_iter()
+            .flatten()
+            .flatten()
+            .take(left)
+        {
             left -= 1;
             let path = entry.path();
-            let written = entry.metadata().ok().filter(fs::Metadata::is_file).and_then(|about| about.modified().ok());
-            let is_old = written.and_then(|at| Timestamp::try_from(at).ok()).is_some_and(|at| at < before);
-            if is_old && !running.iter().any(|log| is_of(&path, log)) && fs::remove_file(&path).is_ok() {
+            let written = entry
+                .metadata()
+                .ok()
+                .filter(fs::Metadata::is_file)
+                .and_then(|about| about.modified().ok());
+            let is_old = written
+                .and_then(|at| Timestamp::try_from(at).ok())
+                .is_some_and(|at| at < before);
+            if is_old
+                && !running.iter().any(|log| is_of(&path, log))
+                && fs::remove_file(&path).is_ok()
+            {
                 removed += 1;
             }
         }
@@ -156,7 +195,8 @@ fn remove(log: &Path) {
 }
 
 fn days_before(at: Timestamp) -> Timestamp {
-    at.checked_sub(SignedDuration::from_hours(24 * KEPT_DAYS)).unwrap_or(Timestamp::MIN)
+    at.checked_sub(SignedDuration::from_hours(24 * KEPT_DAYS))
+        .unwrap_or(Timestamp::MIN)
 }
 
 #[cfg(test)]
@@ -179,22 +219,38 @@ mod tests {
     fn a_new_log_lets_those_go_that_are_older_than_thirty_days() {
         let scratch = tempfile::tempdir().expect("a scratch folder");
         let logs = scratch.path();
-        for name in ["20260201T000000.000Z.log", "20260220T000000.000Z.log", "20260201T000000.000Z.log.1", "notes"] {
+        for name in [
+            "20260201T000000.000Z.log",
+            "20260220T000000.000Z.log",
+            "20260201T000000.000Z.log.1",
+            "notes",
+        ] {
             write(&logs.join("w").join(name), "x");
         }
         let path = log_path(logs, "w", at("2026-03-04T05:06:07.123Z"));
         assert_eq!(path, logs.join("w/20260304T050607.123Z.log"));
         let remaining_logs: Vec<SessionLog> = logs_of(logs, "w").unwrap();
-        assert_eq!(remaining_logs.iter().map(|log| (log.id.as_str(), log.size)).collect::<Vec<_>>(), [("20260220T000000.000Z", 1)]);
+        assert_eq!(
+            remaining_logs
+                .iter()
+                .map(|log| (log.id.as_str(), log.size))
+                .collect::<Vec<_>>(),
+            [("20260220T000000.000Z", 1)]
+        );
         assert_eq!(remaining_logs[0].began, Some(at("2026-02-20T00:00:00Z")));
-        assert!(logs.join("w/notes").exists() && !logs.join("w/20260201T000000.000Z.log.1").exists());
+        assert!(
+            logs.join("w/notes").exists() && !logs.join("w/20260201T000000.000Z.log.1").exists()
+        );
     }
 
     #[test]
     fn the_folder_of_logs_is_its_owners_alone() {
         let scratch = tempfile::tempdir().expect("a scratch folder");
         let log = log_path(scratch.path(), "0123", Timestamp::UNIX_EPOCH);
-        let mode = fs::metadata(log.parent().expect("a folder")).expect("it is there").permissions().mode();
+        let mode = fs::metadata(log.parent().expect("a folder"))
+            .expect("it is there")
+            .permissions()
+            .mode();
         assert_eq!(mode & 0o777, 0o700);
     }
 
@@ -206,10 +262,18 @@ mod tests {
             let path = logs.join("w").join(format!("20260304T0501{n}.000Z.log"));
             write(&path, "");
             // Holes take no room.
-            File::options().write(true).open(&path).and_then(|file| file.set_len(60 << 20)).expect("it grows");
+            File::options()
+                .write(true)
+                .open(&path)
+                .and_then(|file| file.set_len(60 << 20))
+                .expect("it grows");
         }
         log_path(logs, "w", at("2026-03-04T05:06:07Z"));
-        assert_eq!(logs_of(logs, "w").unwrap().len(), KEPT - 1, "with the new one they are as many as are kept");
+        assert_eq!(
+            logs_of(logs, "w").unwrap().len(),
+            KEPT - 1,
+            "with the new one they are as many as are kept"
+        );
     }
 
     #[test]
@@ -217,15 +281,29 @@ mod tests {
         let scratch = tempfile::tempdir().expect("a scratch folder");
         let logs = scratch.path();
         let old = SystemTime::now() - Duration::from_secs(31 * 86_400);
-        for name in ["gone/a.log", "gone/a.log.1", "w/b.log", "w/b.log.2", "w/c.log"] {
+        for name in [
+            "gone/a.log",
+            "gone/a.log.1",
+            "w/b.log",
+            "w/b.log.2",
+            "w/c.log",
+        ] {
             write(&logs.join(name), "x");
-            File::options().write(true).open(logs.join(name)).and_then(|file| file.set_modified(old)).expect("times can be set");
+            File::options()
+                .write(true)
+                .open(logs.join(name))
+                .and_then(|file| file.set_modified(old))
+                .expect("times can be set");
         }
         write(&logs.join("w/new.log"), "x");
         let running = HashSet::from([logs.join("w/b.log")]);
         assert_eq!(expire_logs(logs, Timestamp::now(), &running), 3);
         assert!(!logs.join("gone").exists() && !logs.join("w/c.log").exists());
-        assert!(["w/b.log", "w/b.log.2", "w/new.log"].iter().all(|name| logs.join(name).exists()));
+        assert!(
+            ["w/b.log", "w/b.log.2", "w/new.log"]
+                .iter()
+                .all(|name| logs.join(name).exists())
+        );
     }
 
     #[test]
@@ -234,15 +312,39 @@ mod tests {
         let logs = scratch.path().join("logs");
         write(&logs.join("w/a.log"), "x");
         write(&scratch.path().join("secret/s"), "s");
-        std::os::unix::fs::symlink(scratch.path().join("secret/s"), logs.join("w/link.log")).expect("a link can be made");
-        std::os::unix::fs::symlink(scratch.path().join("secret"), logs.join("x")).expect("a link can be made");
-        rustix::fs::mknodat(rustix::fs::CWD, logs.join("w/pipe.log"), rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0)
-            .expect("a pipe");
+        std::os::unix::fs::symlink(scratch.path().join("secret/s"), logs.join("w/link.log"))
+            .expect("a link can be made");
+        std::os::unix::fs::symlink(scratch.path().join("secret"), logs.join("x"))
+            .expect("a link can be made");
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            logs.join("w/pipe.log"),
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RUSR,
+            0,
+        )
+        .expect("a pipe");
         assert!(open_log(&logs, &logs.join("w/a.log")).is_ok());
-        for other in ["w/link.log", "x/s", "w/pipe.log", "../secret/s", "w/../../secret/s", "w"] {
+        for other in [
+            "w/link.log",
+            "x/s",
+            "w/pipe.log",
+            "../secret/s",
+            "w/../../secret/s",
+            "w",
+        ] {
             let error = open_log(&logs, &logs.join(other)).expect_err(other);
-            assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{other}: {error}");
+            assert_eq!(
+                error.kind(),
+                io::ErrorKind::InvalidInput,
+                "{other}: {error}"
+            );
         }
-        assert_eq!(open_log(&logs, &logs.join("w/none.log")).expect_err("none").kind(), io::ErrorKind::NotFound);
+        assert_eq!(
+            open_log(&logs, &logs.join("w/none.log"))
+                .expect_err("none")
+                .kind(),
+            io::ErrorKind::NotFound
+        );
     }
 }

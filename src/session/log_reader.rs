@@ -101,7 +101,9 @@ impl LogReader {
             return Ok(());
         }
         // What is still open and what is still there, as after a kill, are read by `read`; only then this has an effect.
-        let (Some(end), Some(_)) = (self.head_end, &self.part) else { return Ok(()) };
+        let (Some(end), Some(_)) = (self.head_end, &self.part) else {
+            return Ok(());
+        };
         let whole = self.head.metadata()?.len();
         if whole <= end {
             return Ok(());
@@ -110,8 +112,13 @@ impl LogReader {
         self.head.seek(SeekFrom::Start(end))?;
         let count = self.head.read(&mut note)?;
         let text = String::from_utf8_lossy(&note[..count]);
-        let dropped = text.strip_prefix(NOTE.0).and_then(|rest| rest.split_once(NOTE.1)).and_then(|(bytes, _)| bytes.parse::<u64>().ok());
-        let note_length = dropped.map_or(0, |bytes| (NOTE.0.len() + NOTE.1.len() + bytes.to_string().len()) as u64);
+        let dropped = text
+            .strip_prefix(NOTE.0)
+            .and_then(|rest| rest.split_once(NOTE.1))
+            .and_then(|(bytes, _)| bytes.parse::<u64>().ok());
+        let note_length = dropped.map_or(0, |bytes| {
+            (NOTE.0.len() + NOTE.1.len() + bytes.to_string().len()) as u64
+        });
         let from = end + note_length + self.parts_read.saturating_sub(dropped.unwrap_or(0));
         self.head.seek(SeekFrom::Start(from.min(whole)))?;
         (self.over, self.part, self.next) = (true, None, None);
@@ -133,7 +140,9 @@ impl LogReader {
         // Behind its end stands what the parts hold as well.
         let end = self.head_end.filter(|_| !self.over);
         let room = end.map_or(u64::MAX, |end| end.saturating_sub(self.head_read));
-        let room = usize::try_from(room).unwrap_or(usize::MAX).min(buffer.len());
+        let room = usize::try_from(room)
+            .unwrap_or(usize::MAX)
+            .min(buffer.len());
         let count = read(&mut self.head, &mut buffer[..room])?;
         self.head_read += count as u64;
         Ok(count)
@@ -151,14 +160,26 @@ impl LogReader {
             let file = open_regular(&part_of(&self.path, number)).ok()?;
             let about = file.metadata().ok()?;
             let is_it = |part: &OpenPart| part.inode == about.ino();
-            let new = !self.read[usize::from(number - 1)].as_ref().is_some_and(is_it) && !self.part.as_ref().is_some_and(is_it);
-            new.then(|| OpenPart { number, file, inode: about.ino(), modified: about.modified().ok() })
+            let new = !self.read[usize::from(number - 1)]
+                .as_ref()
+                .is_some_and(is_it)
+                && !self.part.as_ref().is_some_and(is_it);
+            new.then(|| OpenPart {
+                number,
+                file,
+                inode: about.ino(),
+                modified: about.modified().ok(),
+            })
         };
         self.next = match &self.part {
             Some(part) => open(3 - part.number),
             // Beyond two parts, that which is being written is the younger one.
             None => match (open(1), open(2)) {
-                (Some(one), Some(two)) => Some(if two.modified < one.modified { two } else { one }),
+                (Some(one), Some(two)) => Some(if two.modified < one.modified {
+                    two
+                } else {
+                    one
+                }),
                 (one, two) => one.or(two),
             },
         };
@@ -187,8 +208,16 @@ mod tests {
             let scratch = tempfile::tempdir().expect("a scratch folder");
             fs::create_dir_all(scratch.path().join("logs/w")).expect("a folder can be made");
             let file = File::create(scratch.path().join("logs/w/a.log")).expect("a log");
-            let reader = LogReader::open(&scratch.path().join("logs"), &scratch.path().join("logs/w/a.log")).expect("it opens");
-            Log { scratch, reader, file }
+            let reader = LogReader::open(
+                &scratch.path().join("logs"),
+                &scratch.path().join("logs/w/a.log"),
+            )
+            .expect("it opens");
+            Log {
+                scratch,
+                reader,
+                file,
+            }
         }
 
         fn path(&self, number: u8) -> PathBuf {
@@ -196,13 +225,18 @@ mod tests {
         }
 
         fn write(&mut self, text: &str) {
-            self.file.write_all(text.as_bytes()).expect("it can be written");
+            self.file
+                .write_all(text.as_bytes())
+                .expect("it can be written");
         }
 
         /// Fills the beginning, so that the parts follow.
         fn fill(&mut self) {
-            let rest = usize::try_from(LOG_HEAD - self.file.metadata().expect("it is there").len()).expect("it fits");
-            self.file.write_all(&vec![b'.'; rest]).expect("it can be written");
+            let rest = usize::try_from(LOG_HEAD - self.file.metadata().expect("it is there").len())
+                .expect("it fits");
+            self.file
+                .write_all(&vec![b'.'; rest])
+                .expect("it can be written");
         }
 
         fn turn(&mut self, number: u8) {
@@ -211,12 +245,18 @@ mod tests {
         }
 
         fn join(&mut self, dropped: u64, parts: &[u8]) {
-            let mut whole = File::options().append(true).open(self.scratch.path().join("logs/w/a.log")).expect("the log");
+            let mut whole = File::options()
+                .append(true)
+                .open(self.scratch.path().join("logs/w/a.log"))
+                .expect("the log");
             if dropped > 0 {
-                write!(whole, "\n[watchdog: {dropped} bytes are left out here]\n").expect("it can be written");
+                write!(whole, "\n[watchdog: {dropped} bytes are left out here]\n")
+                    .expect("it can be written");
             }
             for number in parts {
-                whole.write_all(&fs::read(self.path(*number)).expect("the part")).expect("it can be written");
+                whole
+                    .write_all(&fs::read(self.path(*number)).expect("the part"))
+                    .expect("it can be written");
                 fs::remove_file(self.path(*number)).expect("it is removed");
             }
         }
@@ -226,7 +266,11 @@ mod tests {
             let mut buffer = [0; 4096];
             loop {
                 match self.reader.read(&mut buffer).expect("it can be read") {
-                    0 => return String::from_utf8_lossy(&all).trim_start_matches('.').to_owned(),
+                    0 => {
+                        return String::from_utf8_lossy(&all)
+                            .trim_start_matches('.')
+                            .to_owned();
+                    }
                     count => all.extend_from_slice(&buffer[..count]),
                 }
             }
@@ -276,7 +320,10 @@ mod tests {
         log.write("tail");
         log.join(0, &[1]);
         let all = log.rest();
-        assert!(all.starts_with("head ") && all.ends_with(".tail"), "no part was ever open");
+        assert!(
+            all.starts_with("head ") && all.ends_with(".tail"),
+            "no part was ever open"
+        );
     }
 
     #[test]

@@ -10,10 +10,15 @@ mod log_files;
 mod log_reader;
 mod other_clone;
 
-pub use baseline::{RecentRefs, RecordedBaseline, UncommittedRule, record, recorded, recorded_sharing, spec_of_new_session};
+pub use baseline::{
+    RecentRefs, RecordedBaseline, UncommittedRule, record, recorded, recorded_sharing,
+    spec_of_new_session,
+};
 pub use conversation::{ProbeTarget, SessionIdSource, has_conversation_since, note_conversations};
 pub use end::EndedSession;
 pub use inside::{SharedInside, inside, inside_of, inside_or_left, session_lives};
 pub use log_files::{SessionLog, expire_logs, log_path, logs_of, open_log};
 pub use log_reader::LogReader;
-pub use other_clone::{AnewBy, begin_anew, is_another_clone, is_same_clone, refuse_other_clone, refuse_replaced_clone};
+pub use other_clone::{
+    AnewBy, begin_anew, is_another_clone, is_same_clone, refuse_other_clone, refuse_replaced_clone,
+};

@@ -25,17 +25,29 @@ pub enum AnewBy {
 ///
 /// # Errors
 /// Where the records, the id or HEAD cannot be read.
-pub fn is_another_clone(store: &dyn LocalStore, worktree: &Worktree) -> Result<bool, UnreadableFact> {
+pub fn is_another_clone(
+    store: &dyn LocalStore,
+    worktree: &Worktree,
+) -> Result<bool, UnreadableFact> {
     let worktree_id = worktree.worktree_id();
     let baselines = baseline::of_worktree(store, &worktree_id)?;
-    let recorded_id = baselines.iter().max_by_key(|(_, baseline)| baseline.at).and_then(|(_, baseline)| baseline.clone_id.clone());
+    let recorded_id = baselines
+        .iter()
+        .max_by_key(|(_, baseline)| baseline.at)
+        .and_then(|(_, baseline)| baseline.clone_id.clone());
     let present_id = worktree.clone_id()?;
     if present_id.is_some() && present_id == recorded_id {
         return Ok(false);
     }
     let anchors = anchor::of_worktree(store, &worktree_id)?;
-    let commits = baselines.iter().filter_map(|(_, baseline)| baseline.commit.as_deref());
-    for commit in commits.chain(anchors.iter().filter_map(|(_, anchor)| anchor.commit.as_deref())) {
+    let commits = baselines
+        .iter()
+        .filter_map(|(_, baseline)| baseline.commit.as_deref());
+    for commit in commits.chain(
+        anchors
+            .iter()
+            .filter_map(|(_, anchor)| anchor.commit.as_deref()),
+    ) {
         if worktree.lacks_commit(commit)? {
             return Ok(true);
         }
@@ -47,8 +59,13 @@ pub fn is_another_clone(store: &dyn LocalStore, worktree: &Worktree) -> Result<b
 ///
 /// # Errors
 /// Where the records or the id cannot be read.
-pub fn is_same_clone(store: &dyn LocalStore, worktree: &Worktree, spec: &str) -> Result<bool, UnreadableFact> {
-    let recorded_id = baseline::of(store, &worktree.worktree_id(), spec)?.and_then(|baseline| baseline.clone_id);
+pub fn is_same_clone(
+    store: &dyn LocalStore,
+    worktree: &Worktree,
+    spec: &str,
+) -> Result<bool, UnreadableFact> {
+    let recorded_id =
+        baseline::of(store, &worktree.worktree_id(), spec)?.and_then(|baseline| baseline.clone_id);
     Ok(recorded_id.is_none() || (recorded_id == worktree.clone_id()? && worktree.has_its_folder()))
 }
 
@@ -56,9 +73,16 @@ pub fn is_same_clone(store: &dyn LocalStore, worktree: &Worktree, spec: &str) ->
 ///
 /// # Errors
 /// Where that is so, or cannot be read.
-pub fn refuse_other_clone(store: &dyn LocalStore, worktree: &Worktree, commands: &WorktreeCommands) -> Result<(), UnreadableFact> {
+pub fn refuse_other_clone(
+    store: &dyn LocalStore,
+    worktree: &Worktree,
+    commands: &WorktreeCommands,
+) -> Result<(), UnreadableFact> {
     if is_another_clone(store, worktree)? {
-        return Err(anew_by_person("the recorded baseline is of another clone that was at this place", commands));
+        return Err(anew_by_person(
+            "the recorded baseline is of another clone that was at this place",
+            commands,
+        ));
     }
     Ok(())
 }
@@ -75,13 +99,23 @@ pub fn refuse_replaced_clone(
 ) -> Result<(), UnreadableFact> {
     match is_same_clone(store, worktree, spec)? {
         true => Ok(()),
-        false => Err(anew_by_person("another clone is at this place since the last session began", commands)),
+        false => Err(anew_by_person(
+            "another clone is at this place since the last session began",
+            commands,
+        )),
     }
 }
 
 fn anew_by_person(why: &str, commands: &WorktreeCommands) -> UnreadableFact {
-    let hint = format!("read what is there, then record a baseline in it with: {}", commands.watchdog("snapshot"));
-    UnreadableFact { kind: FaultKind::NoBaseline, why: why.to_owned(), hint: Some(hint) }
+    let hint = format!(
+        "read what is there, then record a baseline in it with: {}",
+        commands.watchdog("snapshot")
+    );
+    UnreadableFact {
+        kind: FaultKind::NoBaseline,
+        why: why.to_owned(),
+        hint: Some(hint),
+    }
 }
 
 /// Drops the records of a clone that is gone from this place, and returns a warning that says so; `None` where the clone is the recorded
@@ -100,36 +134,63 @@ pub fn begin_anew(
         return Ok(None);
     }
     let worktree_id = worktree.worktree_id();
-    let lost = |why: String| Err(UnreadableFact { kind: FaultKind::Git, why, hint: None });
+    let lost = |why: String| {
+        Err(UnreadableFact {
+            kind: FaultKind::Git,
+            why,
+            hint: None,
+        })
+    };
     for (id, spec, record) in session::everywhere(store)? {
         let Ok(record) = record else { continue };
-        if id == worktree_id && record.ended_at.is_none() && record.pid.is_some_and(|pid| still_runs(pid, record.started_at)) {
-            return lost(format!("another clone is at this place while the session of '{spec}' runs"));
+        if id == worktree_id
+            && record.ended_at.is_none()
+            && record
+                .pid
+                .is_some_and(|pid| still_runs(pid, record.started_at))
+        {
+            return lost(format!(
+                "another clone is at this place while the session of '{spec}' runs"
+            ));
         }
     }
     if let Some(spec) = inside(store)? {
-        return lost(format!("another clone is at this place, and the session of '{spec}' may not begin anew in it"));
+        return lost(format!(
+            "another clone is at this place, and the session of '{spec}' may not begin anew in it"
+        ));
     }
     if by == AnewBy::Command
         && let Some(spec) = session_without_seen_end(store, &worktree_id)?
     {
-        let why = format!("another clone is at this place, and the session of '{spec}' was not seen to end before");
+        let why = format!(
+            "another clone is at this place, and the session of '{spec}' was not seen to end before"
+        );
         return Err(anew_by_person(&why, commands));
     }
     left_rows::remove(store, &left_rows::rows_of_worktree(store, &worktree_id)?)?;
     let detail = "another clone is at this place than the recorded one: its baseline and criteria are dropped, and work begins anew";
-    Ok(Some(Degradation { code: WarningCode::AnotherClone, detail: detail.into() }))
+    Ok(Some(Degradation {
+        code: WarningCode::AnotherClone,
+        detail: detail.into(),
+    }))
 }
 
 /// The spec of a session since the baseline whose end was not seen in its own clone, or that left processes behind.
-fn session_without_seen_end(store: &dyn LocalStore, worktree_id: &str) -> Result<Option<String>, UnreadableFact> {
+fn session_without_seen_end(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+) -> Result<Option<String>, UnreadableFact> {
     for (id, spec, record) in session::everywhere(store)? {
         if id != worktree_id {
             continue;
         }
-        let Ok(record) = record else { return Ok(Some(spec)) };
-        let is_since_baseline = baseline::of(store, worktree_id, &spec)?.is_some_and(|baseline| baseline.at <= record.started_at);
-        let has_seen_end = anchor::of(store, worktree_id, &spec)?.is_some_and(|anchor| anchor.end.is_some());
+        let Ok(record) = record else {
+            return Ok(Some(spec));
+        };
+        let is_since_baseline = baseline::of(store, worktree_id, &spec)?
+            .is_some_and(|baseline| baseline.at <= record.started_at);
+        let has_seen_end =
+            anchor::of(store, worktree_id, &spec)?.is_some_and(|anchor| anchor.end.is_some());
         if is_since_baseline && (!has_seen_end || !record.survivors.is_empty()) {
             return Ok(Some(spec));
         }

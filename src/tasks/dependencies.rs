@@ -48,18 +48,30 @@ pub struct DependencyGraph {
 impl DependencyGraph {
     /// Of two tasks with the same id the last counts; callers have told them apart before.
     pub fn new(tasks: impl IntoIterator<Item = DependencyNode>) -> Self {
-        DependencyGraph { tasks: tasks.into_iter().map(|link| (link.id, (link.status, link.depends_on))).collect() }
+        DependencyGraph {
+            tasks: tasks
+                .into_iter()
+                .map(|link| (link.id, (link.status, link.depends_on)))
+                .collect(),
+        }
     }
 
     /// The unmet dependencies of a task, in the order of its file. Empty for an unknown task.
     pub fn blockers(&self, id: &str) -> Vec<BlockedBy> {
-        let wanted = self.tasks.get(id).map(|(_, wanted)| wanted.as_slice()).unwrap_or_default();
+        let wanted = self
+            .tasks
+            .get(id)
+            .map(|(_, wanted)| wanted.as_slice())
+            .unwrap_or_default();
         wanted
             .iter()
             .filter_map(|id| match self.tasks.get(id) {
                 None => Some(BlockedBy::Missing(id.clone())),
                 Some((TaskStatus::Complete, _)) => None,
-                Some((status, _)) => Some(BlockedBy::Unmet { id: id.clone(), status: *status }),
+                Some((status, _)) => Some(BlockedBy::Unmet {
+                    id: id.clone(),
+                    status: *status,
+                }),
             })
             .collect()
     }
@@ -80,7 +92,12 @@ impl DependencyGraph {
     }
 
     /// A walk in depth from `start` without recursion: files may name each other a thousand deep.
-    fn walk<'a>(&'a self, start: &'a str, finished: &mut BTreeSet<&'a str>, found: &mut BTreeSet<Vec<String>>) {
+    fn walk<'a>(
+        &'a self,
+        start: &'a str,
+        finished: &mut BTreeSet<&'a str>,
+        found: &mut BTreeSet<Vec<String>>,
+    ) {
         if finished.contains(start) {
             return;
         }
@@ -98,9 +115,16 @@ impl DependencyGraph {
                 }
                 Some(wanted) => {
                     if let Some(from) = on_path.get(wanted.as_str()) {
-                        found.insert(rotated(path[*from..].iter().map(|(id, _)| (*id).to_owned()).collect()));
-                    } else if let Some((known, _)) =
-                        self.tasks.get_key_value(wanted).filter(|(known, _)| !finished.contains(known.as_str()))
+                        found.insert(rotated(
+                            path[*from..]
+                                .iter()
+                                .map(|(id, _)| (*id).to_owned())
+                                .collect(),
+                        ));
+                    } else if let Some((known, _)) = self
+                        .tasks
+                        .get_key_value(wanted)
+                        .filter(|(known, _)| !finished.contains(known.as_str()))
                     {
                         on_path.insert(known, path.len());
                         path.push((known, 0));
@@ -112,7 +136,11 @@ impl DependencyGraph {
 }
 
 fn rotated(mut circle: Vec<String>) -> Vec<String> {
-    let smallest = circle.iter().enumerate().min_by(|a, b| a.1.cmp(b.1)).map_or(0, |(at, _)| at);
+    let smallest = circle
+        .iter()
+        .enumerate()
+        .min_by(|a, b| a.1.cmp(b.1))
+        .map_or(0, |(at, _)| at);
     circle.rotate_left(smallest);
     circle
 }
@@ -134,8 +162,17 @@ mod tests {
     #[test]
     fn what_is_missing_or_unfinished_keeps_a_task_back() {
         use TaskStatus::{Complete, Pending, Review};
-        let found = links(&[("A", Complete, &[]), ("B", Review, &[]), ("C", Pending, &["A", "B", "NOPE"]), ("D", Pending, &["A"])]);
-        let blockers: Vec<String> = found.blockers("C").iter().map(ToString::to_string).collect();
+        let found = links(&[
+            ("A", Complete, &[]),
+            ("B", Review, &[]),
+            ("C", Pending, &["A", "B", "NOPE"]),
+            ("D", Pending, &["A"]),
+        ]);
+        let blockers: Vec<String> = found
+            .blockers("C")
+            .iter()
+            .map(ToString::to_string)
+            .collect();
         assert_eq!(blockers, ["B (review)", "NOPE (not found)"]);
         assert!(found.met("A") && found.met("D") && !found.met("C"));
     }
@@ -152,20 +189,37 @@ mod tests {
         ] {
             let link = |text: &str| {
                 let (id, wanted) = text.split_once(':').unwrap_or((text, ""));
-                let depends_on = wanted.split(',').filter(|id| !id.is_empty()).map(Into::into).collect();
-                DependencyNode { id: id.into(), status: TaskStatus::Pending, depends_on }
+                let depends_on = wanted
+                    .split(',')
+                    .filter(|id| !id.is_empty())
+                    .map(Into::into)
+                    .collect();
+                DependencyNode {
+                    id: id.into(),
+                    status: TaskStatus::Pending,
+                    depends_on,
+                }
             };
-            let found: Vec<String> =
-                DependencyGraph::new(tasks.split(' ').map(link)).cycles().iter().map(|circle| circle.join(" ")).collect();
+            let found: Vec<String> = DependencyGraph::new(tasks.split(' ').map(link))
+                .cycles()
+                .iter()
+                .map(|circle| circle.join(" "))
+                .collect();
             assert_eq!(found, expected, "{tasks}");
         }
     }
 
     #[test]
     fn a_chain_of_many_thousands_is_walked_without_recursion() {
-        let task =
-            |n: u32| DependencyNode { id: format!("{n}"), status: TaskStatus::Pending, depends_on: vec![format!("{}", (n + 1) % 50_000)] };
-        assert_eq!(DependencyGraph::new((0..50_000).map(task)).cycles().len(), 1);
+        let task = |n: u32| DependencyNode {
+            id: format!("{n}"),
+            status: TaskStatus::Pending,
+            depends_on: vec![format!("{}", (n + 1) % 50_000)],
+        };
+        assert_eq!(
+            DependencyGraph::new((0..50_000).map(task)).cycles().len(),
+            1
+        );
     }
 
     proptest! {

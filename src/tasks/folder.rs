@@ -52,11 +52,21 @@ pub struct TaskFolder {
 /// The folder of tasks of a work tree: `configured`, from its root; without that folder, and where it is the usual one, that of another
 /// program.
 fn locate(root: &Path, configured: &str) -> Option<PathBuf> {
-    let names: &[&str] = if configured == OWN { &[OWN, OTHER] } else { &[configured] };
+    let names: &[&str] = if configured == OWN {
+        &[OWN, OTHER]
+    } else {
+        &[configured]
+    };
     // One that the system does not show is there: to read it says why it cannot be read.
     let is_folder = |path: &PathBuf| {
-        let is_absent = |error: io::Error| matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
-        path.metadata().map_or_else(|error| !is_absent(error), |about| about.is_dir())
+        let is_absent = |error: io::Error| {
+            matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+            )
+        };
+        path.metadata()
+            .map_or_else(|error| !is_absent(error), |about| about.is_dir())
     };
     names.iter().map(|name| root.join(name)).find(is_folder)
 }
@@ -67,27 +77,52 @@ fn locate(root: &Path, configured: &str) -> Option<PathBuf> {
 /// Where the folder itself cannot be read, or leads out of the work tree.
 pub fn read(root: &Path, configured: &str) -> io::Result<TaskFolder> {
     let root_of = Some(root.to_owned());
-    let Some(path) = locate(root, configured) else { return Ok(TaskFolder { root: root_of, ..TaskFolder::default() }) };
+    let Some(path) = locate(root, configured) else {
+        return Ok(TaskFolder {
+            root: root_of,
+            ..TaskFolder::default()
+        });
+    };
     let mut inside = InsideOf::new(root)?;
     if !inside.holds(&path)? {
         return Err(leads_out());
     }
     let files = task_files(&path)?;
-    let mut folder = TaskFolder { root: root_of, path: Some(path.clone()), ..TaskFolder::default() };
+    let mut folder = TaskFolder {
+        root: root_of,
+        path: Some(path.clone()),
+        ..TaskFolder::default()
+    };
     for (n, file) in files.into_iter().enumerate() {
         let relative = file.strip_prefix(root).unwrap_or(&file).to_owned();
         if n >= MOST {
-            folder.problems.push(bad(&relative, format!("more than {MOST} tasks; this file and what follows is not read")));
+            folder.problems.push(bad(
+                &relative,
+                format!("more than {MOST} tasks; this file and what follows is not read"),
+            ));
             break;
         }
-        match inside.holds_file(&file).and_then(|inside| if inside { slurp(&file) } else { Err(leads_out()) }) {
+        match inside.holds_file(&file).and_then(|inside| {
+            if inside {
+                slurp(&file)
+            } else {
+                Err(leads_out())
+            }
+        }) {
             // Words about the folder, not a task.
             Ok(bytes) if !has_front_matter(&bytes) && is_readme(&file) => {}
             Ok(bytes) => match parse_task(&bytes, &relative) {
-                Ok(task) => folder.tasks.push(LoadedTask { path: file, relative, bytes, task }),
+                Ok(task) => folder.tasks.push(LoadedTask {
+                    path: file,
+                    relative,
+                    bytes,
+                    task,
+                }),
                 Err(error) => folder.problems.push(InvalidTaskFile(error)),
             },
-            Err(error) => folder.problems.push(bad(&relative, format!("failed to read the file: {error}"))),
+            Err(error) => folder
+                .problems
+                .push(bad(&relative, format!("failed to read the file: {error}"))),
         }
     }
     leave_out_twins(&mut folder);
@@ -106,7 +141,10 @@ struct InsideOf {
 
 impl InsideOf {
     fn new(root: &Path) -> io::Result<Self> {
-        Ok(InsideOf { root: root.canonicalize()?, folders: HashMap::new() })
+        Ok(InsideOf {
+            root: root.canonicalize()?,
+            folders: HashMap::new(),
+        })
     }
 
     fn holds(&self, path: &Path) -> io::Result<bool> {
@@ -115,7 +153,9 @@ impl InsideOf {
 
     /// The same of a file. What is no link is where its folder is.
     fn holds_file(&mut self, file: &Path) -> io::Result<bool> {
-        let Some(folder) = file.parent().filter(|_| !file.is_symlink()) else { return self.holds(file) };
+        let Some(folder) = file.parent().filter(|_| !file.is_symlink()) else {
+            return self.holds(file);
+        };
         if let Some(inside) = self.folders.get(folder) {
             return Ok(*inside);
         }
@@ -128,15 +168,23 @@ impl InsideOf {
 /// The markdown files of a folder, and those of each folder in it that a README.md makes a project of another program, sorted.
 fn task_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let entries: Vec<fs::DirEntry> = fs::read_dir(folder)?.collect::<io::Result<_>>()?;
-    let is_markdown = |file: &PathBuf| file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("md"));
+    let is_markdown = |file: &PathBuf| {
+        file.extension()
+            .is_some_and(|extension| extension.eq_ignore_ascii_case("md"))
+    };
     let mut files = Vec::new();
     for entry in entries {
         let path = entry.path();
         if entry.file_type()?.is_dir() && !is_markdown(&path) {
-            let inner = fs::read_dir(&path)
-                .and_then(|entries| entries.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<Vec<_>>>());
+            let inner = fs::read_dir(&path).and_then(|entries| {
+                entries
+                    .map(|entry| entry.map(|entry| entry.path()))
+                    .collect::<io::Result<Vec<_>>>()
+            });
             match inner {
-                Ok(inner) if inner.iter().any(|file| is_readme(file)) => files.extend(inner.into_iter().filter(is_markdown)),
+                Ok(inner) if inner.iter().any(|file| is_readme(file)) => {
+                    files.extend(inner.into_iter().filter(is_markdown))
+                }
                 Ok(_) => {}
                 // A folder that cannot be read is named like a file that cannot be.
                 Err(_) => files.push(path),
@@ -150,7 +198,8 @@ fn task_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 fn is_readme(file: &Path) -> bool {
-    file.file_name().is_some_and(|name| name.eq_ignore_ascii_case("readme.md"))
+    file.file_name()
+        .is_some_and(|name| name.eq_ignore_ascii_case("readme.md"))
 }
 
 /// Reads one task's file.
@@ -159,30 +208,59 @@ fn is_readme(file: &Path) -> bool {
 /// Where it cannot be read, with the bytes' own faults left to [`parse_task`].
 fn slurp(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    open_regular_file(path)?.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    open_regular_file(path)?
+        .take(MAX_BYTES as u64 + 1)
+        .read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
 fn bad(relative: &Path, message: String) -> InvalidTaskFile {
-    let problem = ConfigProblem { line: 1, column: 1, key: String::new(), message };
-    InvalidTaskFile(ConfigError { origin: relative.to_owned(), problems: vec![problem], more: 0 })
+    let problem = ConfigProblem {
+        line: 1,
+        column: 1,
+        key: String::new(),
+        message,
+    };
+    InvalidTaskFile(ConfigError {
+        origin: relative.to_owned(),
+        problems: vec![problem],
+        more: 0,
+    })
 }
 
 /// Two files with one id: neither is used, as the right one is unknown. File systems and branches do not always distinguish case.
 fn leave_out_twins(folder: &mut TaskFolder) {
     let mut files: HashMap<String, Vec<PathBuf>> = HashMap::new();
     for loaded in &folder.tasks {
-        files.entry(loaded.task.id.to_ascii_lowercase()).or_default().push(loaded.relative.clone());
+        files
+            .entry(loaded.task.id.to_ascii_lowercase())
+            .or_default()
+            .push(loaded.relative.clone());
     }
     files.retain(|_, files| files.len() > 1);
-    folder.tasks.retain(|loaded| !files.contains_key(&loaded.task.id.to_ascii_lowercase()));
+    folder
+        .tasks
+        .retain(|loaded| !files.contains_key(&loaded.task.id.to_ascii_lowercase()));
     let mut twins: Vec<_> = files.into_iter().collect();
     twins.sort();
     for (id, files) in twins {
-        let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+        let names: Vec<String> = files
+            .iter()
+            .map(|file| file.display().to_string())
+            .collect();
         for file in &files {
-            let mut problem = bad(file, format!("the id {id} is in {}; none of them is taken", names.join(" and ")));
-            problem.0.problems.iter_mut().for_each(|problem| problem.key = "id".into());
+            let mut problem = bad(
+                file,
+                format!(
+                    "the id {id} is in {}; none of them is taken",
+                    names.join(" and ")
+                ),
+            );
+            problem
+                .0
+                .problems
+                .iter_mut()
+                .for_each(|problem| problem.key = "id".into());
             folder.problems.push(problem);
         }
     }
@@ -209,7 +287,11 @@ mod tests {
     }
 
     fn ids(folder: &TaskFolder) -> Vec<&str> {
-        folder.tasks.iter().map(|loaded| loaded.task.id.as_str()).collect()
+        folder
+            .tasks
+            .iter()
+            .map(|loaded| loaded.task.id.as_str())
+            .collect()
     }
 
     #[test]
@@ -226,40 +308,83 @@ mod tests {
         assert_eq!(ids(&folder), ["good"]);
         let problems: Vec<String> = folder.problems.iter().map(ToString::to_string).collect();
         assert_eq!(problems.len(), 2, "{problems:?}");
-        assert!(problems[0].starts_with(".watchdog/tasks/broken.md:2:1: title: missing"), "{problems:?}");
-        assert!(problems[0].contains(".watchdog/tasks/broken.md:3:1: titel: unknown key, did you mean `title`?"), "{problems:?}");
-        assert!(problems[1].contains("none.md:1:1: no front matter"), "{problems:?}");
+        assert!(
+            problems[0].starts_with(".watchdog/tasks/broken.md:2:1: title: missing"),
+            "{problems:?}"
+        );
+        assert!(
+            problems[0].contains(
+                ".watchdog/tasks/broken.md:3:1: titel: unknown key, did you mean `title`?"
+            ),
+            "{problems:?}"
+        );
+        assert!(
+            problems[1].contains("none.md:1:1: no front matter"),
+            "{problems:?}"
+        );
     }
 
     #[test]
     fn of_two_files_with_one_id_neither_is_taken() {
-        let scene = scene(&[(".tanuki/tasks/a.md", &task("T1")), (".tanuki/tasks/b.md", &task("t1")), (".tanuki/tasks/c.md", &task("T2"))]);
+        let scene = scene(&[
+            (".tanuki/tasks/a.md", &task("T1")),
+            (".tanuki/tasks/b.md", &task("t1")),
+            (".tanuki/tasks/c.md", &task("T2")),
+        ]);
         let folder = read(scene.path(), OWN).expect("it is there");
         assert_eq!((ids(&folder), folder.problems.len()), (vec!["T2"], 2));
-        assert!(folder.problems[0].to_string().contains("a.md:1:1: id: the id t1 is in .tanuki/tasks/a.md and .tanuki/tasks/b.md"));
+        assert!(
+            folder.problems[0].to_string().contains(
+                "a.md:1:1: id: the id t1 is in .tanuki/tasks/a.md and .tanuki/tasks/b.md"
+            )
+        );
     }
 
     #[test]
     fn the_configured_folder_stands_alone_and_ours_goes_before_the_other_programs() {
-        let scene = scene(&[(".tanuki/tasks/a.md", &task("a")), (".watchdog/tasks/b.md", &task("b")), ("todo/c.md", &task("c"))]);
+        let scene = scene(&[
+            (".tanuki/tasks/a.md", &task("a")),
+            (".watchdog/tasks/b.md", &task("b")),
+            ("todo/c.md", &task("c")),
+        ]);
         assert_eq!(ids(&read(scene.path(), OWN).expect("there")), ["b"]);
         assert_eq!(ids(&read(scene.path(), "todo").expect("there")), ["c"]);
-        assert_eq!(ids(&read(scene.path(), "nowhere").expect("no error")), [""; 0]);
+        assert_eq!(
+            ids(&read(scene.path(), "nowhere").expect("no error")),
+            [""; 0]
+        );
         assert_eq!(ids(&read(scene.path(), OTHER).expect("there")), ["a"]);
     }
 
     #[test]
     fn what_leads_out_of_the_work_tree_or_is_no_file_is_not_read() {
-        let scene = scene(&[("outside/x.md", &task("x")), ("work/.watchdog/tasks/good.md", &task("good"))]);
+        let scene = scene(&[
+            ("outside/x.md", &task("x")),
+            ("work/.watchdog/tasks/good.md", &task("good")),
+        ]);
         let work = scene.path().join("work");
-        symlink(scene.path().join("outside/x.md"), work.join(".watchdog/tasks/x.md")).expect("a link");
+        symlink(
+            scene.path().join("outside/x.md"),
+            work.join(".watchdog/tasks/x.md"),
+        )
+        .expect("a link");
         symlink(scene.path().join("outside"), work.join("todo")).expect("a link");
         fs::create_dir(work.join("elsewhere")).expect("a folder");
         fs::write(work.join("elsewhere/in.md"), task("in")).expect("a file");
         symlink("../../elsewhere/in.md", work.join(".watchdog/tasks/in.md")).expect("a link");
         fs::create_dir(work.join(".watchdog/tasks/dir.md")).expect("a folder");
         let folder = read(&work, OWN).expect("it is there");
-        assert_eq!((ids(&folder), folder.problems.len()), (vec!["good", "in"], 2), "{:?}", folder.problems);
-        assert!(read(&work, "todo").expect_err("it leads out").to_string().contains("out of the work tree"));
+        assert_eq!(
+            (ids(&folder), folder.problems.len()),
+            (vec!["good", "in"], 2),
+            "{:?}",
+            folder.problems
+        );
+        assert!(
+            read(&work, "todo")
+                .expect_err("it leads out")
+                .to_string()
+                .contains("out of the work tree")
+        );
     }
 }

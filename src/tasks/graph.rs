@@ -28,15 +28,27 @@ fn colour(status: TaskStatus) -> &'static str {
 /// As Graphviz reads it: `watchdog task list --format dot | dot -Tsvg`. An arrow leads from what comes first to what waits for it.
 pub fn dot(nodes: &[TaskGraphNode]) -> String {
     // Titles are untrusted text: a quote or a backslash would end the label.
-    let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"").replace(char::is_control, " ");
-    let mut text = String::from("digraph tasks {\n  rankdir=LR;\n  node [shape=box, style=filled];\n");
+    let quoted = |text: &str| {
+        text.replace('\\', "\\\\")
+            .replace('"', "\\\"")
+            .replace(char::is_control, " ")
+    };
+    let mut text =
+        String::from("digraph tasks {\n  rankdir=LR;\n  node [shape=box, style=filled];\n");
     for node in nodes {
         let (id, title) = (quoted(&node.link.id), quoted(&node.title));
         let (status, fill) = (node.link.status.as_str(), colour(node.link.status));
-        let _ = writeln!(text, "  \"{id}\" [label=\"{id}\\n{title}\\n{status}\", fillcolor=\"{fill}\"];");
+        let _ = writeln!(
+            text,
+            "  \"{id}\" [label=\"{id}\\n{title}\\n{status}\", fillcolor=\"{fill}\"];"
+        );
     }
     for missing in missing(nodes) {
-        let _ = writeln!(text, "  \"{0}\" [label=\"{0}\\nnot found\", style=dashed];", quoted(missing));
+        let _ = writeln!(
+            text,
+            "  \"{0}\" [label=\"{0}\\nnot found\", style=dashed];",
+            quoted(missing)
+        );
     }
     for (before, after) in edges(nodes) {
         let _ = writeln!(text, "  \"{}\" -> \"{}\";", quoted(before), quoted(after));
@@ -66,12 +78,31 @@ pub fn mermaid(nodes: &[TaskGraphNode]) -> String {
     let missing = missing(nodes);
     let name = |id: &str| match number(id) {
         Some(n) => format!("t{n}"),
-        None => format!("m{}", missing.iter().position(|missing| *missing == id).unwrap_or_default()),
+        None => format!(
+            "m{}",
+            missing
+                .iter()
+                .position(|missing| *missing == id)
+                .unwrap_or_default()
+        ),
     };
     for node in nodes {
-        let (id, title, status) = (quoted(&node.link.id), quoted(&node.title), node.link.status.as_str());
-        let _ = writeln!(text, "  {}[\"{id}: {title}<br/>{status}\"]", name(&node.link.id));
-        let _ = writeln!(text, "  style {} fill:{}", name(&node.link.id), colour(node.link.status));
+        let (id, title, status) = (
+            quoted(&node.link.id),
+            quoted(&node.title),
+            node.link.status.as_str(),
+        );
+        let _ = writeln!(
+            text,
+            "  {}[\"{id}: {title}<br/>{status}\"]",
+            name(&node.link.id)
+        );
+        let _ = writeln!(
+            text,
+            "  style {} fill:{}",
+            name(&node.link.id),
+            colour(node.link.status)
+        );
     }
     for id in &missing {
         let _ = writeln!(text, "  {}[\"{}<br/>not found\"]", name(id), quoted(id));
@@ -83,11 +114,19 @@ pub fn mermaid(nodes: &[TaskGraphNode]) -> String {
 }
 
 fn edges(nodes: &[TaskGraphNode]) -> impl Iterator<Item = (&str, &str)> {
-    nodes.iter().flat_map(|node| node.link.depends_on.iter().map(move |before| (before.as_str(), node.link.id.as_str())))
+    nodes.iter().flat_map(|node| {
+        node.link
+            .depends_on
+            .iter()
+            .map(move |before| (before.as_str(), node.link.id.as_str()))
+    })
 }
 
 fn missing(nodes: &[TaskGraphNode]) -> Vec<&str> {
-    let mut missing: Vec<&str> = edges(nodes).map(|(before, _)| before).filter(|id| nodes.iter().all(|node| node.link.id != *id)).collect();
+    let mut missing: Vec<&str> = edges(nodes)
+        .map(|(before, _)| before)
+        .filter(|id| nodes.iter().all(|node| node.link.id != *id))
+        .collect();
     missing.sort_unstable();
     missing.dedup();
     missing
@@ -101,10 +140,22 @@ mod tests {
 
     fn nodes() -> Vec<TaskGraphNode> {
         let node = |id: &str, title: &str, status, wanted: &[&str]| TaskGraphNode {
-            link: DependencyNode { id: id.into(), status, depends_on: wanted.iter().map(ToString::to_string).collect() },
+            link: DependencyNode {
+                id: id.into(),
+                status,
+                depends_on: wanted.iter().map(ToString::to_string).collect(),
+            },
             title: title.into(),
         };
-        vec![node("T1", "The \"schema\"\nand [more]", TaskStatus::Complete, &[]), node("T2", "Login", TaskStatus::Blocked, &["T1", "NOPE"])]
+        vec![
+            node(
+                "T1",
+                "The \"schema\"\nand [more]",
+                TaskStatus::Complete,
+                &[],
+            ),
+            node("T2", "Login", TaskStatus::Blocked, &["T1", "NOPE"]),
+        ]
     }
 
     #[test]

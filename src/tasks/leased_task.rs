@@ -51,19 +51,31 @@ impl LeasedTask {
     ///
     /// # Errors
     /// [`TaskBoardError::Lost`] where another agent has taken the task since; nothing is written then.
-    pub fn step(&self, to: TaskStatus, now: Timestamp, change: impl Fn(&mut TaskRecord)) -> Result<TaskTransition, TaskBoardError> {
+    pub fn step(
+        &self,
+        to: TaskStatus,
+        now: Timestamp,
+        change: impl Fn(&mut TaskRecord),
+    ) -> Result<TaskTransition, TaskBoardError> {
         let illegal = Cell::new(None);
         let done = self.written(&|before| {
             let is_done = before.status == to && before.fence == Some(self.lease.fence);
             illegal.set(step(before.status, to).err().filter(|_| !is_done));
             (!is_done && illegal.get().is_none()).then(|| {
-                let mut after = TaskRecord { status: to, changed_at: now, ..before.clone() };
+                let mut after = TaskRecord {
+                    status: to,
+                    changed_at: now,
+                    ..before.clone()
+                };
                 change(&mut after);
                 after
             })
         })?;
         match illegal.get() {
-            Some(step) => Err(TaskBoardError::Illegal { id: self.lease.id.clone(), step }),
+            Some(step) => Err(TaskBoardError::Illegal {
+                id: self.lease.id.clone(),
+                step,
+            }),
             None => Ok(done),
         }
     }
@@ -72,20 +84,51 @@ impl LeasedTask {
     ///
     /// # Errors
     /// [`TaskBoardError::Lost`] as there.
-    pub fn amend(&self, now: Timestamp, change: impl Fn(&mut TaskRecord)) -> Result<TaskTransition, TaskBoardError> {
+    pub fn amend(
+        &self,
+        now: Timestamp,
+        change: impl Fn(&mut TaskRecord),
+    ) -> Result<TaskTransition, TaskBoardError> {
         let done = self.written(&|before| {
-            let mut after = TaskRecord { changed_at: now, ..before.clone() };
+            let mut after = TaskRecord {
+                changed_at: now,
+                ..before.clone()
+            };
             change(&mut after);
             Some(after)
         })?;
-        Ok(TaskTransition { reason: None, message: None, ..done })
+        Ok(TaskTransition {
+            reason: None,
+            message: None,
+            ..done
+        })
     }
 
-    fn written(&self, change: &dyn Fn(&TaskRecord) -> Option<TaskRecord>) -> Result<TaskTransition, TaskBoardError> {
-        let done = self.store.step(&self.lease, &|found| found.and_then(change))?;
-        let TaskWrite { from, record, .. } = done.ok_or_else(|| TaskBoardError::Lost { id: self.lease.id.clone() })?;
-        let TaskRecord { status, agent, reason, message, .. } = record;
-        Ok(TaskTransition { id: self.lease.id.clone(), from, to: status, agent, reason, message })
+    fn written(
+        &self,
+        change: &dyn Fn(&TaskRecord) -> Option<TaskRecord>,
+    ) -> Result<TaskTransition, TaskBoardError> {
+        let done = self
+            .store
+            .step(&self.lease, &|found| found.and_then(change))?;
+        let TaskWrite { from, record, .. } = done.ok_or_else(|| TaskBoardError::Lost {
+            id: self.lease.id.clone(),
+        })?;
+        let TaskRecord {
+            status,
+            agent,
+            reason,
+            message,
+            ..
+        } = record;
+        Ok(TaskTransition {
+            id: self.lease.id.clone(),
+            from,
+            to: status,
+            agent,
+            reason,
+            message,
+        })
     }
 
     /// Gives the lease back. What the record says stays.

@@ -31,15 +31,19 @@ pub fn takes(agent: Option<&str>, task: Option<&str>) -> bool {
 /// The tasks that may begin now, the next one first.
 pub fn ready(tasks: &[QueuedTask]) -> Vec<&QueuedTask> {
     let dependencies = DependencyGraph::new(tasks.iter().map(|task| task.link.clone()));
-    let mut ready: Vec<&QueuedTask> =
-        tasks.iter().filter(|task| task.link.status == TaskStatus::Pending && dependencies.met(&task.link.id)).collect();
+    let mut ready: Vec<&QueuedTask> = tasks
+        .iter()
+        .filter(|task| task.link.status == TaskStatus::Pending && dependencies.met(&task.link.id))
+        .collect();
     ready.sort_by(|a, b| (a.priority, a.since, &a.link.id).cmp(&(b.priority, b.since, &b.link.id)));
     ready
 }
 
 /// The task that an agent of this role takes next.
 pub fn next<'q>(tasks: &'q [QueuedTask], role: Option<&str>) -> Option<&'q QueuedTask> {
-    ready(tasks).into_iter().find(|task| takes(role, task.role.as_deref()))
+    ready(tasks)
+        .into_iter()
+        .find(|task| takes(role, task.role.as_deref()))
 }
 
 /// The status of a task by its dependencies alone: blocked while one is unmet, and pending again when all are
@@ -58,9 +62,19 @@ mod tests {
 
     use super::*;
 
-    fn task(id: &str, priority: TaskPriority, role: Option<&str>, status: TaskStatus, wanted: &[&str]) -> QueuedTask {
+    fn task(
+        id: &str,
+        priority: TaskPriority,
+        role: Option<&str>,
+        status: TaskStatus,
+        wanted: &[&str],
+    ) -> QueuedTask {
         QueuedTask {
-            link: DependencyNode { id: id.into(), status, depends_on: wanted.iter().map(ToString::to_string).collect() },
+            link: DependencyNode {
+                id: id.into(),
+                status,
+                depends_on: wanted.iter().map(ToString::to_string).collect(),
+            },
             priority,
             role: role.map(Into::into),
             since: Timestamp::UNIX_EPOCH,
@@ -68,15 +82,24 @@ mod tests {
     }
 
     fn ids(tasks: &[QueuedTask]) -> Vec<&str> {
-        ready(tasks).into_iter().map(|task| task.link.id.as_str()).collect()
+        ready(tasks)
+            .into_iter()
+            .map(|task| task.link.id.as_str())
+            .collect()
     }
 
     #[test]
     fn the_most_urgent_comes_first_then_the_oldest_then_the_smallest_id() {
         use TaskPriority::{Critical, High, Low, Medium};
-        let mut tasks: Vec<QueuedTask> = [("l", Low), ("c", Critical), ("m2", Medium), ("m1", Medium), ("h", High)]
-            .map(|(id, priority)| task(id, priority, None, TaskStatus::Pending, &[]))
-            .into();
+        let mut tasks: Vec<QueuedTask> = [
+            ("l", Low),
+            ("c", Critical),
+            ("m2", Medium),
+            ("m1", Medium),
+            ("h", High),
+        ]
+        .map(|(id, priority)| task(id, priority, None, TaskStatus::Pending, &[]))
+        .into();
         assert_eq!(ids(&tasks), ["c", "h", "m1", "m2", "l"]);
         tasks[3].since = Timestamp::from_second(60).expect("a time");
         assert_eq!(ids(&tasks), ["c", "h", "m2", "m1", "l"]);
@@ -116,10 +139,25 @@ mod tests {
             assert_eq!(takes(agent, wanted), expected, "{agent:?} {wanted:?}");
         }
         let tasks = [
-            task("z", TaskPriority::Critical, Some("frontend"), TaskStatus::Pending, &[]),
-            task("y", TaskPriority::Low, Some("backend"), TaskStatus::Pending, &[]),
+            task(
+                "z",
+                TaskPriority::Critical,
+                Some("frontend"),
+                TaskStatus::Pending,
+                &[],
+            ),
+            task(
+                "y",
+                TaskPriority::Low,
+                Some("backend"),
+                TaskStatus::Pending,
+                &[],
+            ),
         ];
-        assert_eq!(next(&tasks, Some("backend")).map(|task| task.link.id.as_str()), Some("y"));
+        assert_eq!(
+            next(&tasks, Some("backend")).map(|task| task.link.id.as_str()),
+            Some("y")
+        );
         assert_eq!(next(&tasks, Some("ops")), None);
     }
 
@@ -135,7 +173,11 @@ mod tests {
             (Review, false, false, Review),
             (Complete, false, false, Complete),
         ] {
-            assert_eq!(settled(status, by_hand, met), expected, "{status:?} {by_hand} {met}");
+            assert_eq!(
+                settled(status, by_hand, met),
+                expected,
+                "{status:?} {by_hand} {met}"
+            );
         }
     }
 

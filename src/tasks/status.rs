@@ -29,7 +29,13 @@ pub struct IllegalTransition {
 fn allowed(from: TaskStatus) -> String {
     match next_of(from) {
         [] => "a person reopens it with a reason".to_owned(),
-        next => format!("it may become {}", next.iter().map(|status| status.as_str()).collect::<Vec<_>>().join(", ")),
+        next => format!(
+            "it may become {}",
+            next.iter()
+                .map(|status| status.as_str())
+                .collect::<Vec<_>>()
+                .join(", ")
+        ),
     }
 }
 
@@ -38,16 +44,28 @@ fn allowed(from: TaskStatus) -> String {
 /// # Errors
 /// The step, with what would be allowed instead.
 pub fn step(from: TaskStatus, to: TaskStatus) -> Result<(), IllegalTransition> {
-    if next_of(from).contains(&to) { Ok(()) } else { Err(IllegalTransition { from, to }) }
+    if next_of(from).contains(&to) {
+        Ok(())
+    } else {
+        Err(IllegalTransition { from, to })
+    }
 }
 
 /// Whether a person may take a step: those that are allowed to all, and with a reason a complete task becomes pending again.
 ///
 /// # Errors
 /// The step, with what would be allowed instead.
-pub fn step_by_person(from: TaskStatus, to: TaskStatus, why: Option<&str>) -> Result<(), IllegalTransition> {
+pub fn step_by_person(
+    from: TaskStatus,
+    to: TaskStatus,
+    why: Option<&str>,
+) -> Result<(), IllegalTransition> {
     let reopens = from == TaskStatus::Complete && to == TaskStatus::Pending;
-    if reopens && why.is_some_and(|why| !why.trim().is_empty()) { Ok(()) } else { step(from, to) }
+    if reopens && why.is_some_and(|why| !why.trim().is_empty()) {
+        Ok(())
+    } else {
+        step(from, to)
+    }
 }
 
 #[cfg(test)]
@@ -75,7 +93,11 @@ mod tests {
         ];
         for (from_word, from) in TASK_STATUSES {
             for (to_word, to) in TASK_STATUSES {
-                assert_eq!(step(*from, *to).is_ok(), legal.contains(&(*from_word, *to_word)), "{from_word} to {to_word}");
+                assert_eq!(
+                    step(*from, *to).is_ok(),
+                    legal.contains(&(*from_word, *to_word)),
+                    "{from_word} to {to_word}"
+                );
             }
         }
     }
@@ -93,19 +115,32 @@ mod tests {
 
     #[test]
     fn complete_alone_is_the_end_and_every_refusal_says_what_would_do() {
-        let ends: Vec<&str> = TASK_STATUSES.iter().filter(|(_, status)| next_of(*status).is_empty()).map(|(word, _)| *word).collect();
+        let ends: Vec<&str> = TASK_STATUSES
+            .iter()
+            .filter(|(_, status)| next_of(*status).is_empty())
+            .map(|(word, _)| *word)
+            .collect();
         assert_eq!(ends, ["complete"]);
         let refused = step(TaskStatus::Review, TaskStatus::Pending).expect_err("a person decides");
-        assert_eq!(refused.to_string(), "a task that is review cannot become pending; it may become complete, in_progress, failed");
+        assert_eq!(
+            refused.to_string(),
+            "a task that is review cannot become pending; it may become complete, in_progress, failed"
+        );
         let ended = step(TaskStatus::Complete, TaskStatus::Pending).expect_err("it is the end");
-        assert_eq!(ended.to_string(), "a task that is complete cannot become pending; a person reopens it with a reason");
+        assert_eq!(
+            ended.to_string(),
+            "a task that is complete cannot become pending; a person reopens it with a reason"
+        );
     }
 
     #[test]
     fn words_of_no_status_are_none() {
         assert_eq!(TaskStatus::from_word("unknown"), None);
         for (word, status) in TASK_STATUSES {
-            assert_eq!((TaskStatus::from_word(word), status.as_str()), (Some(*status), *word));
+            assert_eq!(
+                (TaskStatus::from_word(word), status.as_str()),
+                (Some(*status), *word)
+            );
         }
     }
 }

@@ -30,8 +30,15 @@ impl fmt::Display for TaskSource {
         match self {
             TaskSource::Here => write!(f, "the queue of this machine"),
             #[cfg(feature = "fleet")]
-            TaskSource::Fleet { server, machine, repository } => {
-                write!(f, "the queue of {repository} in the fleet on {server}, as '{machine}'")
+            TaskSource::Fleet {
+                server,
+                machine,
+                repository,
+            } => {
+                write!(
+                    f,
+                    "the queue of {repository} in the fleet on {server}, as '{machine}'"
+                )
             }
         }
     }

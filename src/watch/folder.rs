@@ -8,7 +8,10 @@ use super::watching::{FolderWatch, WatchDepth, WatchError};
 ///
 /// # Errors
 /// Where the system refuses; the caller can poll then.
-pub fn watch_folder(folder: &Path, moved: impl Fn() + Send + 'static) -> Result<FolderWatch, WatchError> {
+pub fn watch_folder(
+    folder: &Path,
+    moved: impl Fn() + Send + 'static,
+) -> Result<FolderWatch, WatchError> {
     let mut watching = FolderWatch::start(move |_| moved())?;
     watching.add(folder, WatchDepth::Folder)?;
     Ok(watching)

@@ -50,7 +50,10 @@ impl GitDirs {
 
     /// The worktree's own: HEAD and index, and the tables of reftable.
     pub fn own(&self) -> Vec<(PathBuf, WatchDepth)> {
-        vec![(self.git_dir.clone(), WatchDepth::Folder), (self.git_dir.join("reftable"), WatchDepth::Folder)]
+        vec![
+            (self.git_dir.clone(), WatchDepth::Folder),
+            (self.git_dir.join("reftable"), WatchDepth::Folder),
+        ]
     }
 
     /// The repository's: packed refs, branches that others move, the tables of reftable, and which worktrees there are.
@@ -68,7 +71,10 @@ impl GitDirs {
         let (version, head) = short(&self.git_dir.join("HEAD"))?;
         let mut mark = DefaultHasher::new();
         (version, &head).hash(&mut mark);
-        let branch = head.strip_prefix(b"ref:").map(|name| name.trim_ascii().to_owned()).unwrap_or_default();
+        let branch = head
+            .strip_prefix(b"ref:")
+            .map(|name| name.trim_ascii().to_owned())
+            .unwrap_or_default();
         if !branch.is_empty() {
             let loose = short(&self.common_dir.join(std::ffi::OsStr::from_bytes(&branch)));
             // Only where there is no loose ref does the packed one count.
@@ -77,10 +83,16 @@ impl GitDirs {
             }
             loose.hash(&mut mark);
         }
-        for tables in [self.git_dir.join("reftable/tables.list"), self.common_dir.join("reftable/tables.list")] {
+        for tables in [
+            self.git_dir.join("reftable/tables.list"),
+            self.common_dir.join("reftable/tables.list"),
+        ] {
             stamp(&tables, &mut mark);
         }
-        Some(HeadFingerprint { branch, mark: mark.finish() })
+        Some(HeadFingerprint {
+            branch,
+            mark: mark.finish(),
+        })
     }
 
     /// Whether git is at work here right now: the index follows the branch, and a scan in between would see half of it.
@@ -95,11 +107,18 @@ type FileVersion = (u64, u64, i64, i64);
 /// A file's version, and what is in it. The version is read first: a file that was replaced in between has another one the next time.
 fn short(path: &Path) -> Option<(FileVersion, Vec<u8>)> {
     let meta = fs::metadata(path).ok()?;
-    if !meta.is_file() || meta.len() > LONGEST { None } else { Some((version(&meta), fs::read(path).ok()?)) }
+    if !meta.is_file() || meta.len() > LONGEST {
+        None
+    } else {
+        Some((version(&meta), fs::read(path).ok()?))
+    }
 }
 
 fn stamp(path: &Path, mark: &mut DefaultHasher) {
-    fs::metadata(path).ok().map(|meta| version(&meta)).hash(mark);
+    fs::metadata(path)
+        .ok()
+        .map(|meta| version(&meta))
+        .hash(mark);
 }
 
 fn version(meta: &fs::Metadata) -> FileVersion {

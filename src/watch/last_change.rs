@@ -36,7 +36,9 @@ pub fn last_change(root: &Path, git_dir: &Path, except: &[PathBuf]) -> Option<La
             if entry.file_name().is_some_and(|name| name == ".git") || except.contains(&entry) {
                 continue;
             }
-            let Ok(about) = fs::symlink_metadata(&entry) else { continue };
+            let Ok(about) = fs::symlink_metadata(&entry) else {
+                continue;
+            };
             take(&entry, &about);
             if about.is_dir() {
                 open.push(entry);
@@ -44,7 +46,9 @@ pub fn last_change(root: &Path, git_dir: &Path, except: &[PathBuf]) -> Option<La
         }
     }
     for entry in sorted(git_dir) {
-        let Ok(about) = fs::symlink_metadata(&entry) else { continue };
+        let Ok(about) = fs::symlink_metadata(&entry) else {
+            continue;
+        };
         let name = entry.file_name().unwrap_or_default();
         if about.is_file() {
             take(&entry, &about);
@@ -59,12 +63,20 @@ pub fn last_change(root: &Path, git_dir: &Path, except: &[PathBuf]) -> Option<La
             }
         }
     }
-    Some(LastChange { at: SystemTime::UNIX_EPOCH + newest, mark: hasher.finish() })
+    Some(LastChange {
+        at: SystemTime::UNIX_EPOCH + newest,
+        mark: hasher.finish(),
+    })
 }
 
 /// The entries of a folder in one order, so that a mark is the same where nothing changed; none where it cannot be read.
 fn sorted(folder: &Path) -> Vec<PathBuf> {
-    let mut entries: Vec<PathBuf> = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    let mut entries: Vec<PathBuf> = fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .collect();
     entries.sort_unstable();
     entries
 }
@@ -79,18 +91,35 @@ mod tests {
         let root = scratch.path().join("tree");
         let git = root.join(".git");
         let state = root.join("state");
-        for folder in ["deep/er", ".git/objects/aa", ".git/refs/watchdog", ".git/logs/refs", "state"] {
+        for folder in [
+            "deep/er",
+            ".git/objects/aa",
+            ".git/refs/watchdog",
+            ".git/logs/refs",
+            "state",
+        ] {
             fs::create_dir_all(root.join(folder)).expect("a folder can be made");
         }
         let except = [state];
         let look = || last_change(&root, &git, &except).expect("it can be read");
         let write = |name: &str| fs::write(root.join(name), name).expect("a file can be written");
         let mut last = look();
-        for quiet in [".git/objects/aa/b", ".git/refs/watchdog/x", ".git/logs/refs/x", "state/db"] {
+        for quiet in [
+            ".git/objects/aa/b",
+            ".git/refs/watchdog/x",
+            ".git/logs/refs/x",
+            "state/db",
+        ] {
             write(quiet);
             assert_eq!(look(), last, "{quiet}");
         }
-        for change in ["a", "deep/er/b", ".git/index", ".git/HEAD", ".git/logs/HEAD"] {
+        for change in [
+            "a",
+            "deep/er/b",
+            ".git/index",
+            ".git/HEAD",
+            ".git/logs/HEAD",
+        ] {
             write(change);
             let now = look();
             assert!(now.mark != last.mark && now.at >= last.at, "{change}");

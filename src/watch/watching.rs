@@ -15,7 +15,9 @@ const AFTER_AN_ERROR: Duration = Duration::from_secs(1);
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
     /// The system's limit is reached.
-    #[error("the system's limit of watched folders is reached (raise fs.inotify.max_user_watches or max_user_instances)")]
+    #[error(
+        "the system's limit of watched folders is reached (raise fs.inotify.max_user_watches or max_user_instances)"
+    )]
     Limit,
     /// Anything else.
     #[error("failed to watch {path}: {why}")]
@@ -57,18 +59,21 @@ impl FolderWatch {
     /// # Errors
     /// Where the system refuses.
     pub fn start(on_row: impl Fn(FsMovement) + Send + 'static) -> Result<Self, WatchError> {
-        let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| match event {
-            // Opening and reading files moves nothing: watchdog's own scans would wake it without end.
-            Ok(event) if matches!(event.kind, EventKind::Access(_)) => {}
-            Ok(event) if !event.need_rescan() && !event.paths.is_empty() => on_row(FsMovement::At(event.paths)),
-            // An overflow or an error may hide a commit, so both mean "look again".
-            Ok(_) => on_row(FsMovement::Anywhere),
-            Err(_) => {
-                on_row(FsMovement::Anywhere);
-                sleep(AFTER_AN_ERROR);
-            }
-        })
-        .map_err(|error| explain(Path::new("anything"), error))?;
+        let watcher =
+            notify::recommended_watcher(move |event: notify::Result<notify::Event>| match event {
+                // Opening and reading files moves nothing: watchdog's own scans would wake it without end.
+                Ok(event) if matches!(event.kind, EventKind::Access(_)) => {}
+                Ok(event) if !event.need_rescan() && !event.paths.is_empty() => {
+                    on_row(FsMovement::At(event.paths))
+                }
+                // An overflow or an error may hide a commit, so both mean "look again".
+                Ok(_) => on_row(FsMovement::Anywhere),
+                Err(_) => {
+                    on_row(FsMovement::Anywhere);
+                    sleep(AFTER_AN_ERROR);
+                }
+            })
+            .map_err(|error| explain(Path::new("anything"), error))?;
         Ok(FolderWatch { watcher })
     }
 
@@ -77,8 +82,14 @@ impl FolderWatch {
     /// # Errors
     /// Where the folder is not there, or the system refuses; those that were added before stay watched.
     pub fn add(&mut self, folder: &Path, depth: WatchDepth) -> Result<(), WatchError> {
-        let mode = if depth == WatchDepth::Tree { RecursiveMode::Recursive } else { RecursiveMode::NonRecursive };
-        self.watcher.watch(folder, mode).map_err(|error| explain(folder, error))
+        let mode = if depth == WatchDepth::Tree {
+            RecursiveMode::Recursive
+        } else {
+            RecursiveMode::NonRecursive
+        };
+        self.watcher
+            .watch(folder, mode)
+            .map_err(|error| explain(folder, error))
     }
 
     /// Watches a folder no longer. One that was not watched, or is gone, is none already.
@@ -92,6 +103,9 @@ fn explain(path: &Path, error: notify::Error) -> WatchError {
         notify::ErrorKind::MaxFilesWatch => WatchError::Limit,
         // inotify_init says EMFILE when max_user_instances is reached.
         notify::ErrorKind::Io(ref io) if io.raw_os_error() == Some(24) => WatchError::Limit,
-        _ => WatchError::Watch { path: path.to_owned(), why: error.to_string() },
+        _ => WatchError::Watch {
+            path: path.to_owned(),
+            why: error.to_string(),
+        },
     }
 }

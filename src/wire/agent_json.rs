@@ -51,14 +51,26 @@ pub fn agent_json(agent: &ListedAgent<'_>, more: &ShownAgent<'_>) -> Value {
     shown["resumed"] = json!(more.resumed);
     shown["question"] = json!(more.question);
     let inputs = more.repository.iter();
-    shown["repository"] = inputs.map(|(path, does, off)| json!({"path": path, "does": does, "off_in_question": off})).collect();
-    shown["refusals"] = more.refusals.map_or(Value::Null, |(option, allows)| json!({"option": option, "allows": allows}));
-    shown["login"] = more.login.map_or(Value::Null, |(command, variables)| json!({"command": command, "variables": variables}));
+    shown["repository"] = inputs
+        .map(|(path, does, off)| json!({"path": path, "does": does, "off_in_question": off}))
+        .collect();
+    shown["refusals"] = more.refusals.map_or(
+        Value::Null,
+        |(option, allows)| json!({"option": option, "allows": allows}),
+    );
+    shown["login"] = more.login.map_or(
+        Value::Null,
+        |(command, variables)| json!({"command": command, "variables": variables}),
+    );
     shown
 }
 
 fn listed(agent: &ListedAgent<'_>) -> Value {
-    let capabilities: Map<String, Value> = agent.capabilities.iter().map(|(word, has)| ((*word).to_owned(), json!(has))).collect();
+    let capabilities: Map<String, Value> = agent
+        .capabilities
+        .iter()
+        .map(|(word, has)| ((*word).to_owned(), json!(has)))
+        .collect();
     json!({
         "name": agent.name,
         "title": agent.title,

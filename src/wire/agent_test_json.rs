@@ -23,7 +23,12 @@ pub struct TestedScene {
 
 /// All scenes that were played.
 pub fn agent_test_json(agent: &str, program: &str, scenes: &[TestedScene]) -> Value {
-    let count = |outcome: &str| scenes.iter().filter(|scene| scene.outcome == outcome).count();
+    let count = |outcome: &str| {
+        scenes
+            .iter()
+            .filter(|scene| scene.outcome == outcome)
+            .count()
+    };
     let rows = scenes.iter().map(|scene| {
         let faults: Vec<Value> = scene.faults.iter().map(|(expected, seen)| json!({"expected": expected, "seen": seen})).collect();
         json!({

@@ -47,11 +47,25 @@ pub fn findings_json<'a>(
     agents: impl Iterator<Item = FoundAgentJson<'a>>,
 ) -> Value {
     let one = |found: FindingJson<'_>| {
-        let FindingJson { what, ok, state, detail, mend, fixed } = found;
+        let FindingJson {
+            what,
+            ok,
+            state,
+            detail,
+            mend,
+            fixed,
+        } = found;
         json!({"what": what, "ok": ok, "state": state, "detail": detail, "mend": mend, "fixed": fixed})
     };
     let agent = |found: FoundAgentJson<'_>| {
-        let FoundAgentJson { name, title, program, version, login, is_preset } = found;
+        let FoundAgentJson {
+            name,
+            title,
+            program,
+            version,
+            login,
+            is_preset,
+        } = found;
         json!({
             "name": name, "title": title, "program": program.display().to_string(), "version": version, "login": login, "asked": is_preset,
         })

@@ -17,19 +17,28 @@ const NAMED: usize = 3;
 
 /// The sentence about an event, as it was written: whoever shows it escapes it. `clock` says an instant as the reader's clock has it.
 pub fn sentence(event: &StoredEvent, clock: &dyn Fn(Timestamp) -> String) -> String {
-    let of = EventFacts { data: &event.data, clock };
+    let of = EventFacts {
+        data: &event.data,
+        clock,
+    };
     let said = match event.kind.as_str() {
         kind::BASELINE => of.baseline(),
         kind::SESSION_STARTED => of.session_started(),
         kind::SESSION_ENDED => of.session_ended(),
         kind::COMMITS => of.commits(),
         kind::CHANGES => of.changes(),
-        kind::SNAPSHOT => of.name("ref").map(|id| format!("uncommitted work is kept in snapshot {id}")),
+        kind::SNAPSHOT => of
+            .name("ref")
+            .map(|id| format!("uncommitted work is kept in snapshot {id}")),
         kind::PROBE => of.probe(),
         kind::CHECK => of.check(),
         kind::RESCUE => of.rescue(),
-        kind::RESTORE => of.name("snapshot").map(|id| format!("snapshot {id} was brought back")),
-        kind::DROPPED => of.name("ref").map(|id| format!("a person dropped snapshot {id}")),
+        kind::RESTORE => of
+            .name("snapshot")
+            .map(|id| format!("snapshot {id} was brought back")),
+        kind::DROPPED => of
+            .name("ref")
+            .map(|id| format!("a person dropped snapshot {id}")),
         kind::EXPIRED => of.expired(),
         kind::VERDICT => verdict(event),
         kind::BREAKER => of.breaker(),
@@ -42,17 +51,32 @@ pub fn sentence(event: &StoredEvent, clock: &dyn Fn(Timestamp) -> String) -> Str
         kind::LIMIT => of.limit(),
         kind::NOTIFY => of.delivery(),
         kind::HOOK => of.hook(),
-        kind::ASSIGNED | kind::STARTED | kind::COMPLETE | kind::REVIEW | kind::FAILED | kind::BLOCKED | kind::PENDING => {
-            of.task_or_loop(&event.kind)
-        }
+        kind::ASSIGNED
+        | kind::STARTED
+        | kind::COMPLETE
+        | kind::REVIEW
+        | kind::FAILED
+        | kind::BLOCKED
+        | kind::PENDING => of.task_or_loop(&event.kind),
         _ => None,
     };
-    said.unwrap_or_else(|| format!("{}: {}", event.kind.replace('_', " "), bounded(&event.data.to_string(), TEXT)))
+    said.unwrap_or_else(|| {
+        format!(
+            "{}: {}",
+            event.kind.replace('_', " "),
+            bounded(&event.data.to_string(), TEXT)
+        )
+    })
 }
 
 fn verdict(event: &StoredEvent) -> Option<String> {
     let verdict = LastVerdict::new(event.clone(), true);
-    Some(format!("{} ({}): {}", verdict.text("status")?, verdict.text("reason")?, bounded(&verdict.sentence(), TEXT)))
+    Some(format!(
+        "{} ({}): {}",
+        verdict.text("status")?,
+        verdict.text("reason")?,
+        bounded(&verdict.sentence(), TEXT)
+    ))
 }
 
 /// The data of an event.
@@ -80,7 +104,8 @@ impl EventFacts<'_> {
 
     /// The last part of the name of a ref: the id of a snapshot.
     fn name(&self, key: &str) -> Option<String> {
-        self.text(key).map(|name| name.rsplit('/').next().unwrap_or_default().to_owned())
+        self.text(key)
+            .map(|name| name.rsplit('/').next().unwrap_or_default().to_owned())
     }
 
     /// The first figures of a commit's name.
@@ -96,39 +121,71 @@ impl EventFacts<'_> {
     }
 
     fn session_started(&self) -> Option<String> {
-        let pid = self.number("pid").map(|pid| format!(" (process {pid})")).unwrap_or_default();
+        let pid = self
+            .number("pid")
+            .map(|pid| format!(" (process {pid})"))
+            .unwrap_or_default();
         if self.data["by"] == "hook" {
-            let inner = if self.is("inner") { ", inside of another one" } else { "" };
+            let inner = if self.is("inner") {
+                ", inside of another one"
+            } else {
+                ""
+            };
             return Some(format!("a session started{inner}{pid}, as its hook says"));
         }
         let Some(argv) = self.data["argv"].as_array() else {
             // A command line does not leave its machine.
-            let agent = self.text("agent").map(|agent| format!(": {agent}")).unwrap_or_default();
+            let agent = self
+                .text("agent")
+                .map(|agent| format!(": {agent}"))
+                .unwrap_or_default();
             return Some(format!("a session started{pid}{agent}"));
         };
-        let words = argv.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ");
+        let words = argv
+            .iter()
+            .filter_map(Value::as_str)
+            .collect::<Vec<_>>()
+            .join(" ");
         Some(format!("a session started{pid}: {}", bounded(&words, TEXT)))
     }
 
     fn session_ended(&self) -> Option<String> {
         let end = self.text("end");
         if self.data["by"] == "hook" {
-            let inner = if self.is("inner") { ", inside of another one" } else { "" };
+            let inner = if self.is("inner") {
+                ", inside of another one"
+            } else {
+                ""
+            };
             let end = end.map(|end| format!(": {end}")).unwrap_or_default();
             return Some(format!("a session ended{inner}, as its hook says{end}"));
         }
         let usage = &self.data["usage"];
         let figures = [
-            usage["wall_seconds"].as_f64().map(|seconds| format!("after {}", length(seconds))),
+            usage["wall_seconds"]
+                .as_f64()
+                .map(|seconds| format!("after {}", length(seconds))),
             usage["turns"].as_u64().map(|turns| plural(turns, "turn")),
-            match (usage["input_tokens"].as_u64(), usage["output_tokens"].as_u64()) {
+            match (
+                usage["input_tokens"].as_u64(),
+                usage["output_tokens"].as_u64(),
+            ) {
                 (None, None) => None,
-                (input, output) => Some(format!("{} tokens", input.unwrap_or(0) + output.unwrap_or(0))),
+                (input, output) => Some(format!(
+                    "{} tokens",
+                    input.unwrap_or(0) + output.unwrap_or(0)
+                )),
             },
             usage["cost_usd"].as_f64().map(|cost| format!("${cost:.2}")),
-            self.number("survivors").filter(|count| *count > 0).map(|count| format!("{count} of its processes still running")),
+            self.number("survivors")
+                .filter(|count| *count > 0)
+                .map(|count| format!("{count} of its processes still running")),
         ];
-        let figures: String = figures.into_iter().flatten().map(|figure| format!(", {figure}")).collect();
+        let figures: String = figures
+            .into_iter()
+            .flatten()
+            .map(|figure| format!(", {figure}"))
+            .collect();
         Some(format!("the session ended: {}{figures}", end?))
     }
 
@@ -142,35 +199,66 @@ impl EventFacts<'_> {
             Some(1..) => ", only with content that was there before",
             _ => "",
         };
-        let made = made_here.map(|made| format!(", {made} made here")).unwrap_or_default();
+        let made = made_here
+            .map(|made| format!(", {made} made here"))
+            .unwrap_or_default();
         Some(format!("{}{made}{net}", plural(new, "new commit")))
     }
 
     fn changes(&self) -> Option<String> {
         let kinds = ["staged", "unstaged", "untracked", "conflicted"];
-        let counts: Vec<(u64, &str)> = kinds.iter().filter_map(|kind| Some((self.number(kind)?, *kind))).collect();
+        let counts: Vec<(u64, &str)> = kinds
+            .iter()
+            .filter_map(|kind| Some((self.number(kind)?, *kind)))
+            .collect();
         let total: u64 = counts.iter().map(|(count, _)| count).sum();
-        let parts: Vec<String> = counts.iter().filter(|(count, _)| *count > 0).map(|(count, kind)| format!("{count} {kind}")).collect();
+        let parts: Vec<String> = counts
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, kind)| format!("{count} {kind}"))
+            .collect();
         match (counts.is_empty(), total) {
             (true, _) => None,
             (_, 0) => Some("nothing is uncommitted".to_owned()),
-            (_, total) => Some(format!("{}: {}", plural(total, "uncommitted change"), parts.join(", "))),
+            (_, total) => Some(format!(
+                "{}: {}",
+                plural(total, "uncommitted change"),
+                parts.join(", ")
+            )),
         }
     }
 
     fn probe(&self) -> Option<String> {
         let reply = &self.data["reply"];
-        let disputed = self.text("disputed").map(|why| format!("; disputed: {why}")).unwrap_or_default();
+        let disputed = self
+            .text("disputed")
+            .map(|why| format!("; disputed: {why}"))
+            .unwrap_or_default();
         if let Some(status) = text_in(reply, "status") {
-            let message = text_in(reply, "message").map(|message| format!(": {message}")).unwrap_or_default();
-            return Some(format!("the agent was asked, and answered {status}{message}{disputed}"));
+            let message = text_in(reply, "message")
+                .map(|message| format!(": {message}"))
+                .unwrap_or_default();
+            return Some(format!(
+                "the agent was asked, and answered {status}{message}{disputed}"
+            ));
         }
-        let why = self.text("why").map(|why| format!(": {why}")).unwrap_or_default();
-        let again = self.at("retry_at").map(|at| format!("; again at {at}")).unwrap_or_default();
+        let why = self
+            .text("why")
+            .map(|why| format!(": {why}"))
+            .unwrap_or_default();
+        let again = self
+            .at("retry_at")
+            .map(|at| format!("; again at {at}"))
+            .unwrap_or_default();
         if self.data["outcome"] == "reply" && reply.is_null() {
-            return Some("the agent was asked, and answered; what it said stays on its machine".to_owned());
+            return Some(
+                "the agent was asked, and answered; what it said stays on its machine".to_owned(),
+            );
         }
-        Some(format!("the agent was asked, without an answer: {}{why}{again}", self.words("outcome")?))
+        Some(format!(
+            "the agent was asked, without an answer: {}{why}{again}",
+            self.words("outcome")?
+        ))
     }
 
     fn check(&self) -> Option<String> {
@@ -195,7 +283,9 @@ impl EventFacts<'_> {
         };
         let mut said = match (self.text("failed"), commits) {
             (Some(why), _) => format!("the rescue failed: {why}"),
-            (None, _) if self.is("failed") => "the rescue failed; why stays on its machine".to_owned(),
+            (None, _) if self.is("failed") => {
+                "the rescue failed; why stays on its machine".to_owned()
+            }
             (None, 0) => "the rescue had nothing to commit".to_owned(),
             (None, count) => format!("the rescue made {}", plural(count, "commit")),
         };
@@ -203,7 +293,10 @@ impl EventFacts<'_> {
             said.push_str(&format!(", on branch {branch}"));
         }
         if lost > 0 {
-            said.push_str(&format!("; {} could not be proved to be safe", plural(lost as u64, "path")));
+            said.push_str(&format!(
+                "; {} could not be proved to be safe",
+                plural(lost as u64, "path")
+            ));
         }
         if left_out > 0 {
             said.push_str(&format!("; {} left out", plural(left_out as u64, "path")));
@@ -212,9 +305,16 @@ impl EventFacts<'_> {
     }
 
     fn expired(&self) -> Option<String> {
-        let age = self.number("older_than_days").map(|days| format!(" older than {}", plural(days, "day"))).unwrap_or_default();
+        let age = self
+            .number("older_than_days")
+            .map(|days| format!(" older than {}", plural(days, "day")))
+            .unwrap_or_default();
         let count = self.number("count")?;
-        Some(format!("{}{age} {} deleted", plural(count, "snapshot"), if count == 1 { "was" } else { "were" }))
+        Some(format!(
+            "{}{age} {} deleted",
+            plural(count, "snapshot"),
+            if count == 1 { "was" } else { "were" }
+        ))
     }
 
     fn breaker(&self) -> Option<String> {
@@ -223,18 +323,40 @@ impl EventFacts<'_> {
             (Some(strikes), None) => format!(": {}", plural(strikes, "strike")),
             (None, _) => String::new(),
         };
-        let until = self.at("open_until").map(|at| format!("; one trial is let through at {at}")).unwrap_or_default();
-        let why = self.text("why").map(|why| format!("; {why}")).unwrap_or_default();
-        Some(format!("the breaker is {}{strikes}{until}{why}", self.text("state")?.replace('_', "-")))
+        let until = self
+            .at("open_until")
+            .map(|at| format!("; one trial is let through at {at}"))
+            .unwrap_or_default();
+        let why = self
+            .text("why")
+            .map(|why| format!("; {why}"))
+            .unwrap_or_default();
+        Some(format!(
+            "the breaker is {}{strikes}{until}{why}",
+            self.text("state")?.replace('_', "-")
+        ))
     }
 
     fn person_deed(&self) -> Option<String> {
         if let Some(spec) = self.text("from_session") {
-            let outcome = if self.is("refused") { "was refused" } else { "was allowed" };
-            return Some(format!("{} from inside of the session of '{spec}' {outcome}", self.text("command")?));
+            let outcome = if self.is("refused") {
+                "was refused"
+            } else {
+                "was allowed"
+            };
+            return Some(format!(
+                "{} from inside of the session of '{spec}' {outcome}",
+                self.text("command")?
+            ));
         }
-        if let Some(spec) = self.text("spec").filter(|_| self.data["accepted"].is_string()) {
-            return Some(format!("a person accepted the criteria of {} for '{spec}'", self.commit("accepted")?));
+        if let Some(spec) = self
+            .text("spec")
+            .filter(|_| self.data["accepted"].is_string())
+        {
+            return Some(format!(
+                "a person accepted the criteria of {} for '{spec}'",
+                self.commit("accepted")?
+            ));
         }
         let path = self.text("path")?;
         Some(match self.data["revoked"].is_u64() {
@@ -244,42 +366,90 @@ impl EventFacts<'_> {
     }
 
     fn criteria_changed(&self) -> Option<String> {
-        if let (None, Some(total)) = (self.data.get("guarded"), self.number("guarded_total").filter(|total| *total > 0)) {
-            return Some(format!("{} that say what done means changed since the anchor", plural(total, "file")));
+        if let (None, Some(total)) = (
+            self.data.get("guarded"),
+            self.number("guarded_total").filter(|total| *total > 0),
+        ) {
+            return Some(format!(
+                "{} that say what done means changed since the anchor",
+                plural(total, "file")
+            ));
         }
-        let list = |key: &str| -> Vec<&str> { self.data[key].as_array().into_iter().flatten().filter_map(Value::as_str).collect() };
+        let list = |key: &str| -> Vec<&str> {
+            self.data[key]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str)
+                .collect()
+        };
         let mut names = list("guarded");
         names.extend(list("named"));
         let more = names.len().saturating_sub(NAMED);
-        let mut said = names.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+        let mut said = names
+            .iter()
+            .take(NAMED)
+            .copied()
+            .collect::<Vec<_>>()
+            .join(", ");
         if more > 0 {
             said.push_str(&format!(" and {more} more"));
         }
-        (!names.is_empty()).then(|| format!("files that say what done means changed since the anchor: {said}"))
+        (!names.is_empty())
+            .then(|| format!("files that say what done means changed since the anchor: {said}"))
     }
 
     fn iteration(&self) -> Option<String> {
-        let length = self.data["duration_ms"].as_f64().map(|millis| format!(" after {}", length(millis / 1e3)));
-        let message = self.text("message").map(|message| format!(": {message}")).unwrap_or_default();
+        let length = self.data["duration_ms"]
+            .as_f64()
+            .map(|millis| format!(" after {}", length(millis / 1e3)));
+        let message = self
+            .text("message")
+            .map(|message| format!(": {message}"))
+            .unwrap_or_default();
         let (status, reason) = (self.text("status")?, self.text("reason")?);
-        Some(format!("iteration {} ended{}: {status} ({reason}){message}", self.number("iteration")?, length.unwrap_or_default()))
+        Some(format!(
+            "iteration {} ended{}: {status} ({reason}){message}",
+            self.number("iteration")?,
+            length.unwrap_or_default()
+        ))
     }
 
     fn agent_changed(&self) -> Option<String> {
-        let until = self.at("until").map(|until| format!(", until {until}")).unwrap_or_default();
-        Some(format!("{} takes over from {} ({}){until}", self.text("to")?, self.text("from")?, self.words("why")?))
+        let until = self
+            .at("until")
+            .map(|until| format!(", until {until}"))
+            .unwrap_or_default();
+        Some(format!(
+            "{} takes over from {} ({}){until}",
+            self.text("to")?,
+            self.text("from")?,
+            self.words("why")?
+        ))
     }
 
     fn limit(&self) -> Option<String> {
         if let Some(pause) = self.words("pause") {
-            return Some(format!("the loop pauses until {} ({pause})", self.at("until")?));
+            return Some(format!(
+                "the loop pauses until {} ({pause})",
+                self.at("until")?
+            ));
         }
         if self.data["loop"].is_string() {
             return self.loop_ended("a limit");
         }
-        let why = self.text("why").map(|why| format!(": {why}")).unwrap_or_default();
-        let again = self.at("retry_at").map(|at| format!("; again at {at}")).unwrap_or_default();
-        Some(format!("a limit was met, {}{why}{again}", self.words("reason")?))
+        let why = self
+            .text("why")
+            .map(|why| format!(": {why}"))
+            .unwrap_or_default();
+        let again = self
+            .at("retry_at")
+            .map(|at| format!("; again at {at}"))
+            .unwrap_or_default();
+        Some(format!(
+            "a limit was met, {}{why}{again}",
+            self.words("reason")?
+        ))
     }
 
     fn delivery(&self) -> Option<String> {
@@ -287,14 +457,22 @@ impl EventFacts<'_> {
         if self.is("delivered") {
             return Some(format!("{to} was told of the event '{of}'"));
         }
-        let attempts = self.number("attempts").map(|count| format!(" after {}", plural(count, "attempt"))).unwrap_or_default();
-        Some(format!("{to} could not be told of the event '{of}'{attempts}: {}", self.text("why")?))
+        let attempts = self
+            .number("attempts")
+            .map(|count| format!(" after {}", plural(count, "attempt")))
+            .unwrap_or_default();
+        Some(format!(
+            "{to} could not be told of the event '{of}'{attempts}: {}",
+            self.text("why")?
+        ))
     }
 
     fn hook(&self) -> Option<String> {
         let event = self.text("event")?;
         let message = self.text("message").filter(|message| !message.is_empty());
-        let message = message.map(|message| format!(": {}", message.trim_start_matches("watchdog: "))).unwrap_or_default();
+        let message = message
+            .map(|message| format!(": {}", message.trim_start_matches("watchdog: ")))
+            .unwrap_or_default();
         let times = match (self.number("held"), self.number("most")) {
             (Some(held), Some(most)) => format!(" (held {held} times before, at most {most})"),
             _ => String::new(),
@@ -310,13 +488,19 @@ impl EventFacts<'_> {
             return match event {
                 kind::STARTED if self.is("resumed") => Some("the loop was resumed".to_owned()),
                 kind::STARTED => {
-                    let most = self.number("max_iterations").map(|most| format!(", at most {}", plural(most, "iteration")));
-                    self.text("loop").map(|_| format!("a loop started{}", most.unwrap_or_default()))
+                    let most = self
+                        .number("max_iterations")
+                        .map(|most| format!(", at most {}", plural(most, "iteration")));
+                    self.text("loop")
+                        .map(|_| format!("a loop started{}", most.unwrap_or_default()))
                 }
                 _ => self.loop_ended(event),
             };
         };
-        let reason = self.text("reason").map(|reason| format!(": {reason}")).unwrap_or_default();
+        let reason = self
+            .text("reason")
+            .map(|reason| format!(": {reason}"))
+            .unwrap_or_default();
         let agent = self.text("agent");
         Some(match (event, agent) {
             (kind::ASSIGNED, Some(agent)) => format!("task {task} was given to {agent}{reason}"),
@@ -331,9 +515,18 @@ impl EventFacts<'_> {
     }
 
     fn loop_ended(&self, by: &str) -> Option<String> {
-        let count = self.number("iterations").map(|count| format!(" after {}", plural(count, "iteration"))).unwrap_or_default();
-        let message = self.text("message").map(|message| format!(": {message}")).unwrap_or_default();
-        Some(format!("the loop ended{count} with {by} ({}){message}", self.text("reason")?))
+        let count = self
+            .number("iterations")
+            .map(|count| format!(" after {}", plural(count, "iteration")))
+            .unwrap_or_default();
+        let message = self
+            .text("message")
+            .map(|message| format!(": {message}"))
+            .unwrap_or_default();
+        Some(format!(
+            "the loop ended{count} with {by} ({}){message}",
+            self.text("reason")?
+        ))
     }
 
     fn words(&self, key: &str) -> Option<String> {
@@ -351,7 +544,10 @@ fn length(seconds: f64) -> String {
 }
 
 fn text_in(of: &Value, key: &str) -> Option<String> {
-    of[key].as_str().map(|text| bounded(text.trim(), TEXT)).filter(|text| !text.is_empty())
+    of[key]
+        .as_str()
+        .map(|text| bounded(text.trim(), TEXT))
+        .filter(|text| !text.is_empty())
 }
 
 #[cfg(test)]

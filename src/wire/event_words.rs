@@ -19,13 +19,20 @@ pub fn words_of(event: &StoredEvent) -> Vec<&str> {
 
 /// Whether one of these words selects an event; no words select every event.
 pub fn answers_to(event: &StoredEvent, wanted: &[String]) -> bool {
-    wanted.is_empty() || words_of(event).iter().any(|word| wanted.iter().any(|wanted| wanted == word))
+    wanted.is_empty()
+        || words_of(event)
+            .iter()
+            .any(|word| wanted.iter().any(|wanted| wanted == word))
 }
 
 /// Every word that selects some event: the kinds, and the statuses and reasons of verdicts.
 pub fn event_words() -> Vec<&'static str> {
     // There are no notifications about notifications, nor about answers that the user of the agent saw; but the journal has them.
-    notification_words().iter().copied().chain([kind::HOOK, kind::NOTIFY]).collect()
+    notification_words()
+        .iter()
+        .copied()
+        .chain([kind::HOOK, kind::NOTIFY])
+        .collect()
 }
 
 #[cfg(test)]
@@ -39,21 +46,46 @@ mod tests {
     #[test]
     fn a_verdict_answers_to_its_status_and_reason_and_a_breaker_to_its_opening() {
         for (kind, data, expected) in [
-            ("verdict", json!({"status": "review", "reason": "untrusted"}), vec!["verdict", "review", "untrusted"]),
+            (
+                "verdict",
+                json!({"status": "review", "reason": "untrusted"}),
+                vec!["verdict", "review", "untrusted"],
+            ),
             ("verdict", json!({"status": 7}), vec!["verdict"]),
-            ("breaker", json!({"state": "open"}), vec!["breaker", "breaker_open"]),
+            (
+                "breaker",
+                json!({"state": "open"}),
+                vec!["breaker", "breaker_open"],
+            ),
             ("breaker", json!({"state": "closed"}), vec!["breaker"]),
             ("probe", json!({"status": "complete"}), vec!["probe"]),
-            ("of a later version", json!(null), vec!["of a later version"]),
+            (
+                "of a later version",
+                json!(null),
+                vec!["of a later version"],
+            ),
         ] {
-            assert_eq!(words_of(&event(Timestamp::UNIX_EPOCH, "w", None, kind, data)), expected);
+            assert_eq!(
+                words_of(&event(Timestamp::UNIX_EPOCH, "w", None, kind, data)),
+                expected
+            );
         }
     }
 
     #[test]
     fn no_word_chooses_everything_and_one_is_enough() {
-        let failed = event(Timestamp::UNIX_EPOCH, "w", None, "verdict", json!({"status": "failed", "reason": "halted"}));
-        for (wanted, answer) in [(&[][..], true), (&["review", "halted"][..], true), (&["review"][..], false)] {
+        let failed = event(
+            Timestamp::UNIX_EPOCH,
+            "w",
+            None,
+            "verdict",
+            json!({"status": "failed", "reason": "halted"}),
+        );
+        for (wanted, answer) in [
+            (&[][..], true),
+            (&["review", "halted"][..], true),
+            (&["review"][..], false),
+        ] {
             let wanted: Vec<String> = wanted.iter().map(|word| (*word).to_owned()).collect();
             assert_eq!(answers_to(&failed, &wanted), answer, "{wanted:?}");
         }

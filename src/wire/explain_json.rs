@@ -25,12 +25,23 @@ pub struct ExplainedFields<'a> {
 }
 
 /// An explained verdict; without its facts, why there are none.
-pub fn explain_json(event: &StoredEvent, sessions: &[WorkedSession], facts: Result<ExplainedFields<'_>, &str>) -> Value {
+pub fn explain_json(
+    event: &StoredEvent,
+    sessions: &[WorkedSession],
+    facts: Result<ExplainedFields<'_>, &str>,
+) -> Value {
     let mut verdict = event.data.clone();
     if let Some(verdict) = verdict.as_object_mut() {
         verdict.remove(RECORD);
     }
-    let steps = facts.map(|facts| facts.explanation.steps.iter().map(step_json).collect::<Vec<_>>());
+    let steps = facts.map(|facts| {
+        facts
+            .explanation
+            .steps
+            .iter()
+            .map(step_json)
+            .collect::<Vec<_>>()
+    });
     let changes = facts.map(|facts| facts.changes.iter().map(change_json).collect::<Vec<_>>());
     json!({
         "schema": 1,

@@ -87,20 +87,39 @@ impl FiguresReport {
     /// The object for programs. See `docs/report.md`.
     pub fn to_json(&self) -> Value {
         let measures = |sums: &CounterSums, completed: &dyn Fn(&CompletedSpec) -> bool| {
-            self.measured_since.map(|_| measures_json(sums, &self.completed.iter().filter(|spec| completed(spec)).collect::<Vec<_>>()))
+            self.measured_since.map(|_| {
+                measures_json(
+                    sums,
+                    &self
+                        .completed
+                        .iter()
+                        .filter(|spec| completed(spec))
+                        .collect::<Vec<_>>(),
+                )
+            })
         };
         let day = |day: &DayTotals| {
-            let more = [("day", json!(day.date.to_string())), ("measured", json!(day.measured)), ("incomplete", json!(day.incomplete))];
+            let more = [
+                ("day", json!(day.date.to_string())),
+                ("measured", json!(day.measured)),
+                ("incomplete", json!(day.incomplete)),
+            ];
             with(figures_json(&day.sums), more)
         };
         let shown = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
         let worktree = |own: &WorktreeFigures| {
             let measures = measures(&own.measured, &|spec| spec.worktree == own.id);
-            let more = [("worktree", json!(shown(&own.path))), ("id", json!(own.id)), ("measures", json!(measures))];
+            let more = [
+                ("worktree", json!(shown(&own.path))),
+                ("id", json!(own.id)),
+                ("measures", json!(measures)),
+            ];
             of_machine(with(figures_json(&own.sums), more), own.machine.as_deref())
         };
         let spec = |own: &SpecFigures| {
-            let measures = measures(&own.measured, &|spec| spec.worktree == own.id && spec.spec == own.spec);
+            let measures = measures(&own.measured, &|spec| {
+                spec.worktree == own.id && spec.spec == own.spec
+            });
             let name = Some(&own.spec).filter(|name| !name.is_empty());
             let row = json!({"worktree": shown(&own.path), "id": own.id, "spec": name, "measures": measures});
             of_machine(row, own.machine.as_deref())
@@ -111,8 +130,14 @@ impl FiguresReport {
                 ("schema", json!(1)),
                 ("from", json!(self.from.to_string())),
                 ("to", json!(self.to.to_string())),
-                ("figures_since", json!(self.begins.map(|day| day.to_string()))),
-                ("measures_since", json!(self.measured_since.map(|day| day.to_string()))),
+                (
+                    "figures_since",
+                    json!(self.begins.map(|day| day.to_string())),
+                ),
+                (
+                    "measures_since",
+                    json!(self.measured_since.map(|day| day.to_string())),
+                ),
                 ("measures", json!(measures(&self.measured, &|_| true))),
                 ("days", self.days.iter().map(day).collect()),
                 ("worktrees", self.worktrees.iter().map(worktree).collect()),
@@ -143,11 +168,19 @@ fn with<const N: usize>(mut object: Value, more: [(&str, Value); N]) -> Value {
 /// Figures of whatever they are about. What no session told is null, not zero.
 fn figures_json(sums: &CounterSums) -> Value {
     let of = |word| sums.of(word);
-    let counted = |beginning| sums.below(beginning).map(|(word, count)| (word.to_owned(), json!(count))).collect::<Map<_, _>>();
+    let counted = |beginning| {
+        sums.below(beginning)
+            .map(|(word, count)| (word.to_owned(), json!(count)))
+            .collect::<Map<_, _>>()
+    };
     let total = |beginning: &str| sums.below(beginning).map(|(_, count)| count).sum::<u64>();
     let reported = |word, by| (of(by) > 0).then(|| of(word));
     let ended = of(word::ENDED);
-    let statuses: Map<_, _> = sums.verdicts_by_status().into_iter().map(|(status, count)| (status.to_owned(), json!(count))).collect();
+    let statuses: Map<_, _> = sums
+        .verdicts_by_status()
+        .into_iter()
+        .map(|(status, count)| (status.to_owned(), json!(count)))
+        .collect();
     json!({
         "sessions": {"started": of(word::STARTED), "ended": ended},
         "iterations": of(word::ITERATIONS),
@@ -168,7 +201,14 @@ fn figures_json(sums: &CounterSums) -> Value {
 
 /// The sessions of one agent; null stands for agents that are not known.
 fn agent_json(of: &AgentFigures) -> Value {
-    let AgentFigures { agent, sessions, tokens, tokens_reported_by, cost_usd, cost_reported_by } = of;
+    let AgentFigures {
+        agent,
+        sessions,
+        tokens,
+        tokens_reported_by,
+        cost_usd,
+        cost_reported_by,
+    } = of;
     json!({
         "agent": Some(agent).filter(|agent| !agent.is_empty()),
         "sessions": sessions,

@@ -19,15 +19,41 @@ pub struct CopyOrigin<'a> {
 }
 
 /// The members of a loop's or a task's step.
-const STEP: &[&str] = &["task", "from", "to", "agent", "reason", "message", "iterations", "max_iterations", "resumed", "loop"];
+const STEP: &[&str] = &[
+    "task",
+    "from",
+    "to",
+    "agent",
+    "reason",
+    "message",
+    "iterations",
+    "max_iterations",
+    "resumed",
+    "loop",
+];
 
 /// The members that leave, by kind. A kind that is missing is not copied: what was only read, what names private parts of a snapshot, and what
 /// other people were told.
 const SHARED: &[(&str, &[&str])] = &[
     (kind::BASELINE, &["baseline"]),
     (kind::SESSION_STARTED, &["agent", "by", "inner"]),
-    (kind::SESSION_ENDED, &["end", "agent", "by", "inner", "survivors", "usage", "ended", "retries"]),
-    (kind::PROBE, &["at", "duration_ms", "outcome", "retry_at", "usage"]),
+    (
+        kind::SESSION_ENDED,
+        &[
+            "end",
+            "agent",
+            "by",
+            "inner",
+            "survivors",
+            "usage",
+            "ended",
+            "retries",
+        ],
+    ),
+    (
+        kind::PROBE,
+        &["at", "duration_ms", "outcome", "retry_at", "usage"],
+    ),
     (kind::RESCUE, &["commits", "branch"]),
     (
         kind::VERDICT,
@@ -51,20 +77,57 @@ const SHARED: &[(&str, &[&str])] = &[
             "not_a_strike_because",
         ],
     ),
-    (kind::BREAKER, &["state", "strikes", "limit", "open_until", "since"]),
+    (
+        kind::BREAKER,
+        &["state", "strikes", "limit", "open_until", "since"],
+    ),
     (kind::INTERRUPTED, &[]),
     (kind::CRITERIA_CHANGED, &["guarded_total"]),
     (kind::ASSIGNED, STEP),
     (kind::STARTED, STEP),
-    (kind::ITERATION, &["iteration", "status", "reason", "message", "commits", "duration_ms", "agent"]),
+    (
+        kind::ITERATION,
+        &[
+            "iteration",
+            "status",
+            "reason",
+            "message",
+            "commits",
+            "duration_ms",
+            "agent",
+        ],
+    ),
     (kind::AGENT_CHANGED, &["from", "to", "why", "until"]),
     (kind::COMPLETE, STEP),
     (kind::REVIEW, STEP),
     (kind::FAILED, STEP),
     (kind::BLOCKED, STEP),
     (kind::PENDING, STEP),
-    (kind::LIMIT, &["reason", "why", "retry_at", "pause", "until", "loop", "message", "iterations"]),
-    (kind::HOOK, &["event", "answer", "status", "reason", "stop_reason", "held", "most"]),
+    (
+        kind::LIMIT,
+        &[
+            "reason",
+            "why",
+            "retry_at",
+            "pause",
+            "until",
+            "loop",
+            "message",
+            "iterations",
+        ],
+    ),
+    (
+        kind::HOOK,
+        &[
+            "event",
+            "answer",
+            "status",
+            "reason",
+            "stop_reason",
+            "held",
+            "most",
+        ],
+    ),
 ];
 
 /// The members of each check of a verdict that leave: its feedback may hold what its program printed.
@@ -79,12 +142,27 @@ pub fn fleet_copy(event: &StoredEvent, origin: CopyOrigin<'_>) -> Option<NewEven
     let mut data = only(&event.data, members);
     if event.kind == kind::VERDICT {
         let checks = event.data["checks"].as_array().into_iter().flatten();
-        data.insert("checks".into(), checks.map(|check| Value::Object(only(check, OF_CHECK))).collect());
+        data.insert(
+            "checks".into(),
+            checks
+                .map(|check| Value::Object(only(check, OF_CHECK)))
+                .collect(),
+        );
     }
     if event.kind == kind::RESCUE {
         // Why it failed may name paths; that it did is no secret, and must not look like a success.
-        data.insert("failed".into(), if event.data["failed"].is_null() { Value::Null } else { json!(true) });
-        for (name, paths) in COUNTED.iter().filter_map(|name| Some((*name, event.data[*name].as_array()?))) {
+        data.insert(
+            "failed".into(),
+            if event.data["failed"].is_null() {
+                Value::Null
+            } else {
+                json!(true)
+            },
+        );
+        for (name, paths) in COUNTED
+            .iter()
+            .filter_map(|name| Some((*name, event.data[*name].as_array()?)))
+        {
             data.insert(name.into(), vec![Value::Null; paths.len()].into());
         }
     }
@@ -92,7 +170,10 @@ pub fn fleet_copy(event: &StoredEvent, origin: CopyOrigin<'_>) -> Option<NewEven
     data.insert("folder".into(), json!(origin.folder));
     let mut data = Value::Object(data);
     mask_value(&mut data);
-    Some(NewEvent { data, ..event.clone() })
+    Some(NewEvent {
+        data,
+        ..event.clone()
+    })
 }
 
 /// Whether events of this kind leave their machine.
@@ -111,7 +192,10 @@ pub fn of_machine(mut event: StoredEvent, machine: &str) -> StoredEvent {
 
 /// These members alone.
 fn only(data: &Value, members: &[&str]) -> Map<String, Value> {
-    members.iter().filter_map(|member| Some(((*member).to_owned(), data.get(member)?.clone()))).collect()
+    members
+        .iter()
+        .filter_map(|member| Some(((*member).to_owned(), data.get(member)?.clone())))
+        .collect()
 }
 
 #[cfg(test)]
@@ -120,7 +204,10 @@ mod tests {
     use jiff::Timestamp;
     use watchdog_store::event_kinds::ALL;
 
-    const HERE: CopyOrigin<'_> = CopyOrigin { machine: "builder", folder: Some("/work/project") };
+    const HERE: CopyOrigin<'_> = CopyOrigin {
+        machine: "builder",
+        folder: Some("/work/project"),
+    };
 
     fn happened(kind: &str, data: Value) -> StoredEvent {
         watchdog_store::journal::event(Timestamp::UNIX_EPOCH, "wt", Some("auth"), kind, data)
@@ -130,24 +217,51 @@ mod tests {
     fn no_output_no_diff_and_no_command_line_leaves_this_machine() {
         let private = json!("only here");
         for kind in ALL {
-            let names =
-                ["feedback", "argv", "log", "why", "paths", "changes", "commits_listed", "record", "reply", "failed", "lost", "left_out"];
+            let names = [
+                "feedback",
+                "argv",
+                "log",
+                "why",
+                "paths",
+                "changes",
+                "commits_listed",
+                "record",
+                "reply",
+                "failed",
+                "lost",
+                "left_out",
+            ];
             let mut data = Map::new();
-            names.iter().for_each(|name| drop(data.insert((*name).to_owned(), private.clone())));
-            data.insert("checks".into(), json!([{"name": "tests", "outcome": "fail", "feedback": "only here"}]));
+            names
+                .iter()
+                .for_each(|name| drop(data.insert((*name).to_owned(), private.clone())));
+            data.insert(
+                "checks".into(),
+                json!([{"name": "tests", "outcome": "fail", "feedback": "only here"}]),
+            );
             let copied = fleet_copy(&happened(kind, Value::Object(data)), HERE);
-            let text = copied.map(|copied| copied.data.to_string()).unwrap_or_default();
+            let text = copied
+                .map(|copied| copied.data.to_string())
+                .unwrap_or_default();
             // Why a limit was met, or another agent took over, is told in words of ours.
-            assert!([kind::LIMIT, kind::AGENT_CHANGED].contains(kind) || !text.contains("only here"), "{kind}: {text}");
+            assert!(
+                [kind::LIMIT, kind::AGENT_CHANGED].contains(kind) || !text.contains("only here"),
+                "{kind}: {text}"
+            );
         }
     }
 
     #[test]
     fn a_copy_says_where_it_happened_and_keeps_its_id() {
-        let event =
-            happened(kind::VERDICT, json!({"status": "review", "reason": "untrusted", "checks": [{"name": "tests", "outcome": "fail"}]}));
+        let event = happened(
+            kind::VERDICT,
+            json!({"status": "review", "reason": "untrusted", "checks": [{"name": "tests", "outcome": "fail"}]}),
+        );
         let copied = fleet_copy(&event, HERE).expect("verdicts are shared");
-        assert_eq!((&copied.id, copied.at, &copied.worktree, &copied.spec), (&event.id, event.at, &event.worktree, &event.spec));
+        assert_eq!(
+            (&copied.id, copied.at, &copied.worktree, &copied.spec),
+            (&event.id, event.at, &event.worktree, &event.spec)
+        );
         let expected = json!({
             "status": "review", "reason": "untrusted", "checks": [{"name": "tests", "outcome": "fail"}],
             "machine": "builder", "folder": "/work/project",
@@ -166,23 +280,56 @@ mod tests {
 
     #[test]
     fn a_rescue_that_failed_is_told_without_the_paths_that_it_was_about() {
-        let rescued = |data| fleet_copy(&happened(kind::RESCUE, data), HERE).expect("rescues are shared").data;
-        let failed = rescued(json!({"commits": 0, "failed": "cannot read src/secret.rs", "lost": ["src/secret.rs"], "left_out": []}));
-        assert_eq!((&failed["failed"], &failed["lost"], &failed["left_out"]), (&json!(true), &json!([null]), &json!([])));
-        assert_eq!(rescued(json!({"commits": 1, "failed": null}))["failed"], Value::Null);
+        let rescued = |data| {
+            fleet_copy(&happened(kind::RESCUE, data), HERE)
+                .expect("rescues are shared")
+                .data
+        };
+        let failed = rescued(
+            json!({"commits": 0, "failed": "cannot read src/secret.rs", "lost": ["src/secret.rs"], "left_out": []}),
+        );
+        assert_eq!(
+            (&failed["failed"], &failed["lost"], &failed["left_out"]),
+            (&json!(true), &json!([null]), &json!([]))
+        );
+        assert_eq!(
+            rescued(json!({"commits": 1, "failed": null}))["failed"],
+            Value::Null
+        );
     }
 
     #[test]
     fn an_event_is_of_the_machine_that_the_server_has_it_from() {
-        let event = happened(kind::VERDICT, json!({"machine": "another", "status": "review"}));
-        assert_eq!(of_machine(event, "builder").data, json!({"machine": "builder", "status": "review"}));
-        assert_eq!(of_machine(happened("of tomorrow", json!([1])), "builder").data, json!({"machine": "builder", "data": [1]}));
+        let event = happened(
+            kind::VERDICT,
+            json!({"machine": "another", "status": "review"}),
+        );
+        assert_eq!(
+            of_machine(event, "builder").data,
+            json!({"machine": "builder", "status": "review"})
+        );
+        assert_eq!(
+            of_machine(happened("of tomorrow", json!([1])), "builder").data,
+            json!({"machine": "builder", "data": [1]})
+        );
     }
 
     #[test]
     fn what_was_only_read_and_what_names_private_parts_stays() {
-        for kind in [kind::SNAPSHOT, kind::COMMITS, kind::CHANGES, kind::CHECK, kind::NOTIFY, kind::TRUST, "of tomorrow"] {
-            assert_eq!(fleet_copy(&happened(kind, json!({"ref": "x"})), HERE), None, "{kind}");
+        for kind in [
+            kind::SNAPSHOT,
+            kind::COMMITS,
+            kind::CHANGES,
+            kind::CHECK,
+            kind::NOTIFY,
+            kind::TRUST,
+            "of tomorrow",
+        ] {
+            assert_eq!(
+                fleet_copy(&happened(kind, json!({"ref": "x"})), HERE),
+                None,
+                "{kind}"
+            );
         }
     }
 }

@@ -22,8 +22,14 @@ pub struct FleetSettingFields {
 
 /// The text of the file.
 pub fn fleet_setting_text(setting: &FleetSettingFields) -> String {
-    let FleetSettingFields { name, machine_id, address, account } = setting;
-    let mut text = json!({"v": SETTING_VERSION, "name": name, "machine_id": machine_id, "address": address});
+    let FleetSettingFields {
+        name,
+        machine_id,
+        address,
+        account,
+    } = setting;
+    let mut text =
+        json!({"v": SETTING_VERSION, "name": name, "machine_id": machine_id, "address": address});
     if let Some(account) = account {
         text["account"] = json!(account);
     }
@@ -38,7 +44,12 @@ pub fn read_fleet_setting(text: &str) -> Result<FleetSettingFields, String> {
     let value = versioned(text)?;
     let field = |name: &str| text_field(&value, name);
     let account = value["account"].as_str().map(str::to_owned);
-    Ok(FleetSettingFields { name: field("name")?, machine_id: field("machine_id")?, address: field("address")?, account })
+    Ok(FleetSettingFields {
+        name: field("name")?,
+        machine_id: field("machine_id")?,
+        address: field("address")?,
+        account,
+    })
 }
 
 /// A repository of this machine that its fleet shares, as it is kept.
@@ -56,8 +67,16 @@ pub struct SharedRepositoryFields {
 
 /// The text of the file that lists shared repositories.
 pub fn shared_repositories_text(shared: &[SharedRepositoryFields]) -> String {
-    let one = |SharedRepositoryFields { local, id, remote, url }: &SharedRepositoryFields| json!({"local": local, "id": id, "remote": remote, "url": url});
-    format!("{:#}\n", json!({"v": SETTING_VERSION, "repositories": shared.iter().map(one).collect::<Vec<_>>()}))
+    let one = |SharedRepositoryFields {
+                   local,
+                   id,
+                   remote,
+                   url,
+               }: &SharedRepositoryFields| json!({"local": local, "id": id, "remote": remote, "url": url});
+    format!(
+        "{:#}\n",
+        json!({"v": SETTING_VERSION, "repositories": shared.iter().map(one).collect::<Vec<_>>()})
+    )
 }
 
 /// The repositories of such a text.
@@ -66,41 +85,70 @@ pub fn shared_repositories_text(shared: &[SharedRepositoryFields]) -> String {
 /// Says why it cannot be read, without repeating what it holds.
 pub fn read_shared_repositories(text: &str) -> Result<Vec<SharedRepositoryFields>, String> {
     let value = versioned(text)?;
-    let listed = value["repositories"].as_array().ok_or("it has no list 'repositories'")?;
+    let listed = value["repositories"]
+        .as_array()
+        .ok_or("it has no list 'repositories'")?;
     let one = |value: &Value| {
         let field = |name: &str| text_field(value, name);
-        Ok(SharedRepositoryFields { local: field("local")?, id: field("id")?, remote: field("remote")?, url: field("url")? })
+        Ok(SharedRepositoryFields {
+            local: field("local")?,
+            id: field("id")?,
+            remote: field("remote")?,
+            url: field("url")?,
+        })
     };
     listed.iter().map(one).collect()
 }
 
 fn versioned(text: &str) -> Result<Value, String> {
-    let value: Value = serde_json::from_str(text).map_err(|error| format!("it is no JSON (line {})", error.line()))?;
+    let value: Value = serde_json::from_str(text)
+        .map_err(|error| format!("it is no JSON (line {})", error.line()))?;
     match value["v"].as_u64() {
         Some(SETTING_VERSION) => Ok(value),
-        Some(newer) if newer > SETTING_VERSION => Err(format!("it has format {newer}, and this watchdog knows {SETTING_VERSION}")),
+        Some(newer) if newer > SETTING_VERSION => Err(format!(
+            "it has format {newer}, and this watchdog knows {SETTING_VERSION}"
+        )),
         _ => Err("it names no format".into()),
     }
 }
 
 fn text_field(value: &Value, name: &str) -> Result<String, String> {
-    value[name].as_str().map(str::to_owned).ok_or_else(|| format!("it has no text '{name}'"))
+    value[name]
+        .as_str()
+        .map(str::to_owned)
+        .ok_or_else(|| format!("it has no text '{name}'"))
 }
 
 /// `watchdog fleet init --json`.
-pub fn fleet_made_json(server: &str, database: &str, from: Option<i32>, format: i32, worker: Option<&str>) -> Value {
+pub fn fleet_made_json(
+    server: &str,
+    database: &str,
+    from: Option<i32>,
+    format: i32,
+    worker: Option<&str>,
+) -> Value {
     json!({"schema": 1, "server": server, "database": database, "from": from, "format": format, "worker": worker})
 }
 
 /// `watchdog fleet leave --json`. `slots_left` = slots for questions that the server keeps for this machine until they end.
-pub fn fleet_left_json(machine: &str, server: &str, server_knows: bool, slots_left: usize) -> Value {
+pub fn fleet_left_json(
+    machine: &str,
+    server: &str,
+    server_knows: bool,
+    slots_left: usize,
+) -> Value {
     let mut left = fleet_joined_json((false, None), machine, server, server_knows);
     left["slots_left"] = json!(slots_left);
     left
 }
 
 /// `watchdog fleet join --json`.
-pub fn fleet_joined_json((joined, account): (bool, Option<&str>), machine: &str, server: &str, server_knows: bool) -> Value {
+pub fn fleet_joined_json(
+    (joined, account): (bool, Option<&str>),
+    machine: &str,
+    server: &str,
+    server_knows: bool,
+) -> Value {
     json!({"schema": 1, "joined": joined, "machine": machine, "account": account, "server": server, "server_knows": server_knows})
 }
 
@@ -110,7 +158,13 @@ pub fn no_fleet_json() -> Value {
 }
 
 /// `watchdog fleet sync --json`. `busy` = another process of this machine copies at the moment.
-pub fn fleet_synced_json(machine: &str, server: &str, copied: u64, missed: u64, busy: bool) -> Value {
+pub fn fleet_synced_json(
+    machine: &str,
+    server: &str,
+    copied: u64,
+    missed: u64,
+    busy: bool,
+) -> Value {
     json!({"schema": 1, "joined": true, "machine": machine, "server": server, "copied": copied, "missed": missed, "busy": busy})
 }
 
@@ -187,7 +241,10 @@ pub struct FleetServerJson<'a> {
 }
 
 /// `watchdog fleet status --json`. What only the server knows is `null` where it could not be asked.
-pub fn fleet_status_json<'a, M>(here: &FleetHereJson<'_>, found: Option<(&FleetServerJson<'_>, M)>) -> Value
+pub fn fleet_status_json<'a, M>(
+    here: &FleetHereJson<'_>,
+    found: Option<(&FleetServerJson<'_>, M)>,
+) -> Value
 where
     M: Iterator<Item = FleetMachineJson<'a>>,
 {
@@ -217,7 +274,9 @@ where
         "removed": null,
         "machines": null,
     });
-    let Some((found, machines)) = found else { return status };
+    let Some((found, machines)) = found else {
+        return status;
+    };
     status["version"] = json!(found.version);
     status["format"] = json!(found.format);
     status["tls"] = json!(found.is_encrypted);
@@ -225,9 +284,9 @@ where
     status["read_only"] = json!(found.is_read_only);
     status["clock_ahead_ms"] = json!(found.clock_ahead_ms);
     status["missing_rights"] = json!(found.missing_rights);
-    status["events"] = json!(
-        found.events.map(|(days, oldest, bytes)| { json!({"days": days, "oldest": oldest.map(|day| day.to_string()), "bytes": bytes}) })
-    );
+    status["events"] = json!(found.events.map(|(days, oldest, bytes)| {
+        json!({"days": days, "oldest": oldest.map(|day| day.to_string()), "bytes": bytes})
+    }));
     status["removed"] = json!(found.is_removed);
     let one = |machine: FleetMachineJson<'_>| {
         json!({
@@ -252,12 +311,18 @@ pub fn with_account(mut status: Value, standing: Value) -> Value {
 
 /// What `watchdog fleet join --json` says of the repository: the id under which it is shared, and the remote. `None` = it is not.
 pub fn with_shared_repository(mut joined: Value, shared: Option<(&str, &str)>) -> Value {
-    joined["repository"] = shared.map_or(Value::Null, |(id, remote)| json!({"id": id, "remote": remote}));
+    joined["repository"] = shared.map_or(
+        Value::Null,
+        |(id, remote)| json!({"id": id, "remote": remote}),
+    );
     joined
 }
 
 /// What `watchdog fleet status --json` says of shared repositories: id, remote, and its address without credentials of each.
-pub fn with_shared_repositories<'a>(mut status: Value, shared: impl Iterator<Item = (&'a str, &'a str, String)>) -> Value {
+pub fn with_shared_repositories<'a>(
+    mut status: Value,
+    shared: impl Iterator<Item = (&'a str, &'a str, String)>,
+) -> Value {
     let one = |(id, remote, address): (&str, &str, String)| json!({"id": id, "remote": remote, "address": address});
     status["repositories"] = shared.map(one).collect();
     status
@@ -275,7 +340,10 @@ mod tests {
             address: "postgres://u:hush@h/x".into(),
             account: account.map(str::to_owned),
         };
-        assert_eq!(read_fleet_setting(&fleet_setting_text(&setting(Some("team")))), Ok(setting(Some("team"))));
+        assert_eq!(
+            read_fleet_setting(&fleet_setting_text(&setting(Some("team")))),
+            Ok(setting(Some("team")))
+        );
         let text = fleet_setting_text(&setting(None));
         assert_eq!(read_fleet_setting(&text), Ok(setting(None)));
         for (text, why) in [

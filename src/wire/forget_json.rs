@@ -44,9 +44,11 @@ pub struct LeftEntry<'a> {
 
 /// `watchdog forget --json`.
 pub fn leftovers_json(list: &LeftoverList<'_>) -> Value {
-    let worktree =
-        |left: &LeftWorktree<'_>| json!({"id": left.id, "worktree": left.root.map(|root| root.display().to_string()), "gone": left.gone});
-    let kept = list.kept.iter().map(|(kind, count)| json!({"kind": kind, "count": count}));
+    let worktree = |left: &LeftWorktree<'_>| json!({"id": left.id, "worktree": left.root.map(|root| root.display().to_string()), "gone": left.gone});
+    let kept = list
+        .kept
+        .iter()
+        .map(|(kind, count)| json!({"kind": kind, "count": count}));
     json!({
         "schema": 1,
         "removed": list.removed,
@@ -61,7 +63,10 @@ pub fn leftovers_json(list: &LeftoverList<'_>) -> Value {
 fn entry_json(entry: &LeftEntry<'_>) -> Value {
     let mut value = json!({"kind": entry.kind, "count": entry.count, "bytes": entry.bytes});
     if let Some(records) = entry.by_kind {
-        value["by_kind"] = records.iter().map(|(kind, count)| ((*kind).to_owned(), json!(count))).collect();
+        value["by_kind"] = records
+            .iter()
+            .map(|(kind, count)| ((*kind).to_owned(), json!(count)))
+            .collect();
     }
     value
 }

@@ -5,7 +5,12 @@ use serde_json::{Value, json};
 use watchdog_facts::verdict::Reason;
 
 /// A session that begins or goes on, as its hook says. `inner` = inside of another one that watchdog knows.
-pub fn hook_session_started_data(pid: Option<u32>, session_id: Option<&str>, source: Option<&str>, inner: bool) -> Value {
+pub fn hook_session_started_data(
+    pid: Option<u32>,
+    session_id: Option<&str>,
+    source: Option<&str>,
+    inner: bool,
+) -> Value {
     json!({"pid": pid, "session_id": session_id, "source": source, "by": "hook", "inner": inner})
 }
 

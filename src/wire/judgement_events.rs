@@ -57,7 +57,10 @@ pub fn helper_snapshot_data(name: &str, commit: &str) -> Value {
 
 /// Old snapshots that were deleted, and the age from which they are.
 pub fn expired_data(dropped: &[SnapshotSummary], older_than_days: u32) -> Value {
-    let named = dropped.iter().take(NAMED).map(|info| json!({"ref": info.name, "commit": info.commit}));
+    let named = dropped
+        .iter()
+        .take(NAMED)
+        .map(|info| json!({"ref": info.name, "commit": info.commit}));
     json!({"count": dropped.len(), "older_than_days": older_than_days, "snapshots": named.collect::<Vec<_>>()})
 }
 
@@ -99,18 +102,28 @@ pub fn read_data(event: &MachineEvent) -> Vec<(&'static str, Value)> {
         | MachineEvent::Changes(Err(unreadable))
         | MachineEvent::Snapshot(Err(unreadable))
         | MachineEvent::Criteria(Err(unreadable))
-        | MachineEvent::Rescue(Err(unreadable)) => vec![(kind::DEGRADED, degraded_data(&unreadable.why))],
+        | MachineEvent::Rescue(Err(unreadable)) => {
+            vec![(kind::DEGRADED, degraded_data(&unreadable.why))]
+        }
         MachineEvent::Criteria(Ok(changed)) if changed.guarded_total + changed.named.len() > 0 => {
             vec![(kind::CRITERIA_CHANGED, criteria_changed_data(changed))]
         }
-        MachineEvent::Checks(judged) => judged.results.iter().map(|check| (kind::CHECK, check_data(check))).collect(),
+        MachineEvent::Checks(judged) => judged
+            .results
+            .iter()
+            .map(|check| (kind::CHECK, check_data(check)))
+            .collect(),
         _ => Vec::new(),
     }
 }
 
 /// An event, and before it those that its row holds.
 pub fn with_those_within(event: StoredEvent) -> Vec<StoredEvent> {
-    let mut events = if event.kind == kind::VERDICT { events_within(&event) } else { Vec::new() };
+    let mut events = if event.kind == kind::VERDICT {
+        events_within(&event)
+    } else {
+        Vec::new()
+    };
     events.push(event);
     events
 }
@@ -122,17 +135,27 @@ pub fn is_within(event: &StoredEvent) -> bool {
 
 /// The events that the row of a verdict holds: what was only read, at the time of each. Their ids are that of the verdict with a number.
 pub fn events_within(verdict: &StoredEvent) -> Vec<StoredEvent> {
-    let Ok(record) = form::read(&verdict.data[RECORD]) else { return Vec::new() };
+    let Ok(record) = form::read(&verdict.data[RECORD]) else {
+        return Vec::new();
+    };
     // A verdict's own duration counts its session, too.
-    let took = record.steps.last().map_or(0, |step| i64::try_from(step.after_ms).unwrap_or(0));
-    let begun = verdict.at.checked_sub(SignedDuration::from_millis(took)).unwrap_or(verdict.at);
+    let took = record
+        .steps
+        .last()
+        .map_or(0, |step| i64::try_from(step.after_ms).unwrap_or(0));
+    let begun = verdict
+        .at
+        .checked_sub(SignedDuration::from_millis(took))
+        .unwrap_or(verdict.at);
     let mut found = Vec::new();
     for step in &record.steps {
         let after = SignedDuration::from_millis(i64::try_from(step.after_ms).unwrap_or(i64::MAX));
         for (kind, data) in step.event.iter().flat_map(read_data) {
             found.push(StoredEvent {
                 id: format!("{}{WITHIN}{}", verdict.id, found.len()),
-                at: begun.checked_add(after).map_or(verdict.at, |at| at.min(verdict.at)),
+                at: begun
+                    .checked_add(after)
+                    .map_or(verdict.at, |at| at.min(verdict.at)),
                 kind: kind.to_owned(),
                 data,
                 ..verdict.clone()

@@ -25,8 +25,17 @@ impl LastVerdict {
     /// Reads the event of a verdict, or of a hook that judged.
     pub fn new(event: StoredEvent, since_baseline: bool) -> Self {
         let word = event.data["status"].as_str();
-        let status = Reason::ALL.iter().map(|reason| reason.status()).find(|status| Some(status.as_str()) == word);
-        LastVerdict { at: event.at, status, since_baseline, by_hook: event.kind == kind::HOOK, object: event.data }
+        let status = Reason::ALL
+            .iter()
+            .map(|reason| reason.status())
+            .find(|status| Some(status.as_str()) == word);
+        LastVerdict {
+            at: event.at,
+            status,
+            since_baseline,
+            by_hook: event.kind == kind::HOOK,
+            object: event.data,
+        }
     }
 
     /// A text of the verdict's object.
@@ -58,8 +67,14 @@ impl LastVerdict {
     pub fn sentence(&self) -> String {
         let message = self.text("message").unwrap_or_default().trim();
         match self.hook_answer() {
-            Some("held") => format!("its hook held the agent: {}", message.trim_start_matches("watchdog: ")),
-            Some(_) => format!("its hook let the agent go: {}", message.trim_start_matches("watchdog: ")),
+            Some("held") => format!(
+                "its hook held the agent: {}",
+                message.trim_start_matches("watchdog: ")
+            ),
+            Some(_) => format!(
+                "its hook let the agent go: {}",
+                message.trim_start_matches("watchdog: ")
+            ),
             None => message.to_owned(),
         }
     }
@@ -72,7 +87,10 @@ impl LastVerdict {
     /// Why, where this version knows the word.
     pub fn reason(&self) -> Option<Reason> {
         let word = self.text("reason")?;
-        Reason::ALL.iter().copied().find(|reason| reason.as_str() == word)
+        Reason::ALL
+            .iter()
+            .copied()
+            .find(|reason| reason.as_str() == word)
     }
 
     /// What a person does next.

@@ -11,10 +11,20 @@ pub fn log_event_json(event: &SessionEvent) -> Value {
     let mut object = match event {
         SessionEvent::Named { session_id } => json!({"event": "session", "session_id": session_id}),
         SessionEvent::Said { text } => json!({"event": "text", "text": text, "continues": false}),
-        SessionEvent::SaidPart { text } => json!({"event": "text", "text": text, "continues": true}),
-        SessionEvent::Message { role, text } => json!({"event": "message", "role": role, "text": text}),
-        SessionEvent::Called { tool, input } => json!({"event": "tool_call", "tool": tool, "input": input}),
-        SessionEvent::Returned { tool, content, is_error } => {
+        SessionEvent::SaidPart { text } => {
+            json!({"event": "text", "text": text, "continues": true})
+        }
+        SessionEvent::Message { role, text } => {
+            json!({"event": "message", "role": role, "text": text})
+        }
+        SessionEvent::Called { tool, input } => {
+            json!({"event": "tool_call", "tool": tool, "input": input})
+        }
+        SessionEvent::Returned {
+            tool,
+            content,
+            is_error,
+        } => {
             json!({"event": "tool_result", "tool": tool, "content": content, "is_error": is_error})
         }
         SessionEvent::Refused { tool } => json!({"event": "tool_refused", "tool": tool}),
@@ -60,7 +70,14 @@ pub struct ListedLog {
 /// The logs of a worktree.
 pub fn logs_json(worktree: &str, logs: &[ListedLog]) -> Value {
     let of = |listed: &ListedLog| {
-        let ListedLog { id, spec, began, size, end, path } = listed;
+        let ListedLog {
+            id,
+            spec,
+            began,
+            size,
+            end,
+            path,
+        } = listed;
         json!({"id": id, "spec": spec, "began_at": began.map(|at| at.to_string()), "size": size, "end": end, "path": path})
     };
     json!({"schema": 1, "worktree": worktree, "logs": logs.iter().map(of).collect::<Vec<_>>()})

@@ -29,7 +29,12 @@ pub fn record_json(record: &IterationRecord) -> Value {
 }
 
 /// The beginning of a loop, as an event has it.
-pub fn loop_started_data(id: &str, resumed: bool, max_iterations: u32, first_baseline: &HistoryPoint) -> Value {
+pub fn loop_started_data(
+    id: &str,
+    resumed: bool,
+    max_iterations: u32,
+    first_baseline: &HistoryPoint,
+) -> Value {
     json!({"loop": id, "resumed": resumed, "max_iterations": max_iterations, "first_baseline": first_baseline.as_str()})
 }
 
@@ -51,7 +56,17 @@ pub fn loop_ended_data(id: &str, reason: Reason, message: &str, iterations: u32)
 
 /// A loop, as in `loop` of a verdict.
 pub fn loop_json(looped: &EndedLoop) -> Value {
-    let EndedLoop { id, begun_at, history, spent, agents, first_baseline, resumed, over, .. } = looped;
+    let EndedLoop {
+        id,
+        begun_at,
+        history,
+        spent,
+        agents,
+        first_baseline,
+        resumed,
+        over,
+        ..
+    } = looped;
     json!({
         "id": id,
         "begun_at": begun_at.to_string(),
@@ -65,7 +80,13 @@ pub fn loop_json(looped: &EndedLoop) -> Value {
 }
 
 fn spent_json(spent: &SpentUsage) -> Value {
-    let SpentUsage { turns, tokens, cost_usd, wall_seconds, untold } = *spent;
+    let SpentUsage {
+        turns,
+        tokens,
+        cost_usd,
+        wall_seconds,
+        untold,
+    } = *spent;
     json!({
         // A sum without any report is unknown, not zero.
         "turns": (turns > 0 || !untold.turns).then_some(turns),

@@ -3,7 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use watchdog_facts::verdict::Reason;
-use watchdog_store::measures::{ABORT_WINDOW, AbortCounts, CompletedSpec, MeasureSummary, Spread, measure};
+use watchdog_store::measures::{
+    ABORT_WINDOW, AbortCounts, CompletedSpec, MeasureSummary, Spread, measure,
+};
 use watchdog_store::tally::{CounterSums, word};
 
 /// The object of `measures`.
@@ -53,7 +55,10 @@ pub fn measures_json(sums: &CounterSums, completed: &[&CompletedSpec]) -> Value 
 fn by_status<'a>(reasons: impl IntoIterator<Item = (&'a String, &'a u64)>) -> Map<String, Value> {
     let mut counts = Map::new();
     for (word, count) in reasons {
-        let status = Reason::ALL.iter().find(|reason| reason.as_str() == word).map_or("other", |reason| reason.status().as_str());
+        let status = Reason::ALL
+            .iter()
+            .find(|reason| reason.as_str() == word)
+            .map_or("other", |reason| reason.status().as_str());
         let sum = counts.get(status).and_then(Value::as_u64).unwrap_or(0) + count;
         counts.insert(status.to_owned(), json!(sum));
     }
@@ -67,7 +72,12 @@ fn aborts_json(found: &MeasureSummary) -> Value {
     };
     let mut object = counts(&found.aborts);
     object["window_days"] = json!(ABORT_WINDOW.as_secs() / 86_400);
-    object["by_why"] = found.aborts_by_why.iter().map(|(why, of)| (why.clone(), counts(of))).collect::<Map<_, _>>().into();
+    object["by_why"] = found
+        .aborts_by_why
+        .iter()
+        .map(|(why, of)| (why.clone(), counts(of)))
+        .collect::<Map<_, _>>()
+        .into();
     object
 }
 

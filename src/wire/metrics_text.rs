@@ -40,17 +40,30 @@ pub struct MetricSample {
 impl MetricSeries {
     /// A gauge without samples.
     pub fn gauge(name: &'static str, help: &'static str) -> Self {
-        MetricSeries { name, help, kind: MetricKind::Gauge, samples: Vec::new() }
+        MetricSeries {
+            name,
+            help,
+            kind: MetricKind::Gauge,
+            samples: Vec::new(),
+        }
     }
 
     /// A counter without samples.
     pub fn counter(name: &'static str, help: &'static str) -> Self {
-        MetricSeries { name, help, kind: MetricKind::Counter, samples: Vec::new() }
+        MetricSeries {
+            name,
+            help,
+            kind: MetricKind::Counter,
+            samples: Vec::new(),
+        }
     }
 
     /// Adds a sample.
     pub fn add(&mut self, labels: &[(&'static str, &str)], value: f64) {
-        let labels = labels.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+        let labels = labels
+            .iter()
+            .map(|(name, value)| (*name, (*value).to_owned()))
+            .collect();
         self.samples.push(MetricSample { labels, value });
     }
 
@@ -70,12 +83,18 @@ pub fn metrics_text(series: &[MetricSeries]) -> String {
             MetricKind::Counter => "counter",
         };
         let help = metric.help.replace('\\', "\\\\").replace('\n', "\\n");
-        writeln!(text, "# HELP {} {help}\n# TYPE {} {kind}", metric.name, metric.name).expect("a text takes everything");
+        writeln!(
+            text,
+            "# HELP {} {help}\n# TYPE {} {kind}",
+            metric.name, metric.name
+        )
+        .expect("a text takes everything");
         for sample in &metric.samples {
             text.push_str(metric.name);
             for (at, (name, value)) in sample.labels.iter().enumerate() {
                 let opening = if at == 0 { '{' } else { ',' };
-                write!(text, "{opening}{name}=\"{}\"", escaped(value)).expect("a text takes everything");
+                write!(text, "{opening}{name}=\"{}\"", escaped(value))
+                    .expect("a text takes everything");
             }
             let closing = if sample.labels.is_empty() { "" } else { "}" };
             writeln!(text, "{closing} {}", sample.value).expect("a text takes everything");
@@ -87,7 +106,10 @@ pub fn metrics_text(series: &[MetricSeries]) -> String {
 /// The value of a label: the format itself escapes three characters; what could steer a terminal that shows the file is escaped as well.
 fn escaped(value: &str) -> String {
     let shown = watchdog_facts::display::escape_for_display(value);
-    shown.replace('\\', "\\\\").replace('\n', "\\n").replace('"', "\\\"")
+    shown
+        .replace('\\', "\\\\")
+        .replace('\n', "\\n")
+        .replace('"', "\\\"")
 }
 
 #[cfg(test)]
@@ -100,7 +122,8 @@ mod tests {
         worktrees.add(&[], 3.0);
         worktrees.add(&[("worktree", "/a \"b\"\\c\nd"), ("spec", "日本")], 0.25);
         let nothing = MetricSeries::counter("watchdog_nothing_total", "Nothing.");
-        let sum = MetricSeries::counter("watchdog_tokens_total", "Tokens.").with(&[("direction", "input")], 1_700_000_000_123.0);
+        let sum = MetricSeries::counter("watchdog_tokens_total", "Tokens.")
+            .with(&[("direction", "input")], 1_700_000_000_123.0);
         let text = "# HELP watchdog_worktrees How many.\\nBy \\\\ status.\n# TYPE watchdog_worktrees gauge\nwatchdog_worktrees 3\n\
                     watchdog_worktrees{worktree=\"/a \\\"b\\\"\\\\c\\nd\",spec=\"日本\"} 0.25\n\
                     # HELP watchdog_tokens_total Tokens.\n# TYPE watchdog_tokens_total counter\n\

@@ -23,7 +23,11 @@ impl NextStep {
     /// After a verdict with this data. A reason that this version does not know leads to a look.
     pub fn after_verdict(data: &Value) -> Self {
         let word = data["reason"].as_str().unwrap_or_default();
-        match Reason::ALL.iter().copied().find(|reason| reason.as_str() == word) {
+        match Reason::ALL
+            .iter()
+            .copied()
+            .find(|reason| reason.as_str() == word)
+        {
             Some(reason) => of_reason(reason, data),
             None => NextStep::Inspect,
         }
@@ -32,28 +36,47 @@ impl NextStep {
     /// The line to type; `inspect` is the command that shows what is recorded. None where the spec has a character that no terminal
     /// could carry.
     pub fn line(&self, commands: &WorktreeCommands, spec: &str, inspect: &str) -> Option<String> {
-        if spec.chars().any(|c| is_hostile(c) || c == '\n' || c == '\t') {
+        if spec
+            .chars()
+            .any(|c| is_hostile(c) || c == '\n' || c == '\t')
+        {
             return None;
         }
         Some(match self {
             NextStep::Inspect => commands.watchdog(inspect),
             NextStep::Watchdog(what) => commands.watchdog(what),
             NextStep::OfSpec(what) if spec.is_empty() => commands.watchdog(what),
-            NextStep::OfSpec(what) => commands.watchdog(&format!("{what} --spec {}", shell_word(spec))),
+            NextStep::OfSpec(what) => {
+                commands.watchdog(&format!("{what} --spec {}", shell_word(spec)))
+            }
             NextStep::Git(what) => commands.git(what),
         })
     }
 }
 
 fn of_reason(reason: Reason, data: &Value) -> NextStep {
-    let left: u64 = ["staged", "unstaged", "untracked", "conflicted"].iter().filter_map(|of| data["changes"][*of].as_u64()).sum();
-    let rescue_or = |other| if left > 0 { NextStep::OfSpec("rescue") } else { other };
+    let left: u64 = ["staged", "unstaged", "untracked", "conflicted"]
+        .iter()
+        .filter_map(|of| data["changes"][*of].as_u64())
+        .sum();
+    let rescue_or = |other| {
+        if left > 0 {
+            NextStep::OfSpec("rescue")
+        } else {
+            other
+        }
+    };
     match reason {
         Reason::NewCommits | Reason::Rescued | Reason::NothingToDo | Reason::ChecksPassed => {
             new_commits(data).map_or(NextStep::Inspect, NextStep::Git)
         }
-        Reason::Unfinished | Reason::Working | Reason::MaxProbes => rescue_or(NextStep::OfSpec("check")),
-        Reason::ChecksUnmet | Reason::VerifyTimeout | Reason::VerifyFailed | Reason::Interrupted => NextStep::OfSpec("check"),
+        Reason::Unfinished | Reason::Working | Reason::MaxProbes => {
+            rescue_or(NextStep::OfSpec("check"))
+        }
+        Reason::ChecksUnmet
+        | Reason::VerifyTimeout
+        | Reason::VerifyFailed
+        | Reason::Interrupted => NextStep::OfSpec("check"),
         Reason::NoBaseline => NextStep::OfSpec("snapshot"),
         Reason::OperationInProgress => NextStep::Git("status".into()),
         Reason::SessionTimeout | Reason::SessionIdle => rescue_or(NextStep::Inspect),
@@ -90,10 +113,12 @@ fn of_reason(reason: Reason, data: &Value) -> NextStep {
 fn new_commits(data: &Value) -> Option<String> {
     let hex = |key: &str| {
         let name = data[key].as_str()?;
-        (name.len() >= 40 && name.bytes().all(|b| b.is_ascii_hexdigit())).then(|| name[..12].to_owned())
+        (name.len() >= 40 && name.bytes().all(|b| b.is_ascii_hexdigit()))
+            .then(|| name[..12].to_owned())
     };
     let head = hex("head")?;
-    let range = hex("baseline").map_or_else(|| head.clone(), |baseline| format!("{baseline}..{head}"));
+    let range =
+        hex("baseline").map_or_else(|| head.clone(), |baseline| format!("{baseline}..{head}"));
     (hex("baseline").as_ref() != Some(&head)).then(|| format!("log --stat {range}"))
 }
 
@@ -112,7 +137,11 @@ mod tests {
             ("session_idle", 0, NextStep::Inspect),
             ("of a later version", 3, NextStep::Inspect),
         ] {
-            assert_eq!(NextStep::after_verdict(&json!({"reason": reason, "changes": {"untracked": left}})), step, "{reason}");
+            assert_eq!(
+                NextStep::after_verdict(&json!({"reason": reason, "changes": {"untracked": left}})),
+                step,
+                "{reason}"
+            );
         }
     }
 

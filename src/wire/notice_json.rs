@@ -37,7 +37,9 @@ pub fn delivery_data(notice: &Value, attempts: u32, why: Option<&str>, to: &str)
 pub fn test_notice(on: Option<&str>) -> (&str, Value) {
     let mut data = json!({"message": "this is a test notice, sent by `watchdog notify test`; nothing happened", "test": true});
     let Some(word) = on else { return (TEST, data) };
-    let verdict = Reason::ALL.iter().find(|reason| word == reason.as_str() || word == reason.status().as_str() || word == kind::VERDICT);
+    let verdict = Reason::ALL.iter().find(|reason| {
+        word == reason.as_str() || word == reason.status().as_str() || word == kind::VERDICT
+    });
     let Some(reason) = verdict else {
         if word == kind::BREAKER {
             data["state"] = json!("open");
@@ -69,7 +71,10 @@ pub struct TestedReceiver {
 
 /// The outcome of a test, for `watchdog notify test --json`.
 pub fn tested_json(tested: &[TestedReceiver]) -> Value {
-    let failed = tested.iter().filter(|receiver| receiver.why.is_some()).count();
+    let failed = tested
+        .iter()
+        .filter(|receiver| receiver.why.is_some())
+        .count();
     let receivers = tested.iter().map(|receiver| {
         json!({
             "to": receiver.to,

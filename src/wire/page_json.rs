@@ -79,16 +79,24 @@ impl PageFigures {
         let number: BTreeMap<&WorkName, u64> = works.iter().copied().zip(0..).collect();
         let works_json: Vec<[u64; 2]> = (works.iter())
             .map(|(worktree, spec)| {
-                let path = self
-                    .paths
-                    .get(worktree)
-                    .map_or_else(|| if worktree.is_empty() { String::new() } else { format!("({worktree})") }, Clone::clone);
+                let path = self.paths.get(worktree).map_or_else(
+                    || {
+                        if worktree.is_empty() {
+                            String::new()
+                        } else {
+                            format!("({worktree})")
+                        }
+                    },
+                    Clone::clone,
+                );
                 [names.number(&path), names.number(spec)]
             })
             .collect();
         let (cells, words) = self.cells(&number);
-        let statuses: Map<String, Value> =
-            Reason::ALL.iter().map(|reason| (reason.as_str().to_owned(), json!(reason.status().as_str()))).collect();
+        let statuses: Map<String, Value> = Reason::ALL
+            .iter()
+            .map(|reason| (reason.as_str().to_owned(), json!(reason.status().as_str())))
+            .collect();
         json!({
             "version": 1,
             "made": format!("{:.0}", self.made),
@@ -121,8 +129,15 @@ impl PageFigures {
                 steps.push(at - last);
                 last = at;
                 for (word, count) in sums.below("") {
-                    if WORDS.contains(&word) || BEGINNINGS.iter().any(|beginning| word.starts_with(beginning)) {
-                        columns.entry(word).or_default().add(cell, count, is_money(word));
+                    if WORDS.contains(&word)
+                        || BEGINNINGS
+                            .iter()
+                            .any(|beginning| word.starts_with(beginning))
+                    {
+                        columns
+                            .entry(word)
+                            .or_default()
+                            .add(cell, count, is_money(word));
                     }
                 }
                 cell += 1;
@@ -146,12 +161,27 @@ impl PageFigures {
         let mut columns: [Vec<u64>; 6] = Default::default();
         let mut last = self.from;
         for (date, spec) in &self.completed {
-            let Some(work) = number.get(&(spec.worktree.clone(), spec.spec.clone())) else { continue };
+            let Some(work) = number.get(&(spec.worktree.clone(), spec.spec.clone())) else {
+                continue;
+            };
             // One more than what is known, so that zero is unknown.
-            let [seconds, cents] = [spec.seconds, spec.cost_micros.map(|micros| (micros + CENT / 2) / CENT)]
-                .map(|known| known.map_or(0, |known| known.saturating_add(1)));
-            let row = [days_between(last, *date), *work, spec.sessions, seconds, cents, spec.questions];
-            columns.iter_mut().zip(row).for_each(|(column, value)| column.push(value));
+            let [seconds, cents] = [
+                spec.seconds,
+                spec.cost_micros.map(|micros| (micros + CENT / 2) / CENT),
+            ]
+            .map(|known| known.map_or(0, |known| known.saturating_add(1)));
+            let row = [
+                days_between(last, *date),
+                *work,
+                spec.sessions,
+                seconds,
+                cents,
+                spec.questions,
+            ];
+            columns
+                .iter_mut()
+                .zip(row)
+                .for_each(|(column, value)| column.push(value));
             last = *date;
         }
         let mut bits = BitColumns::default();
@@ -163,7 +193,10 @@ impl PageFigures {
 
 /// Whether a word counts millionths of a US dollar, of all agents or of one.
 fn is_money(word: &str) -> bool {
-    let of_agent = word.strip_prefix(word::AGENT).and_then(|rest| rest.split_once('/')).map(|(counter, _)| counter);
+    let of_agent = word
+        .strip_prefix(word::AGENT)
+        .and_then(|rest| rest.split_once('/'))
+        .map(|(counter, _)| counter);
     MONEY.contains(&of_agent.unwrap_or(word))
 }
 
@@ -212,7 +245,10 @@ impl BitColumns {
             if self.taken == 0 {
                 self.bytes.push(0);
             }
-            let last = self.bytes.last_mut().expect("one was just pushed, or has room");
+            let last = self
+                .bytes
+                .last_mut()
+                .expect("one was just pushed, or has room");
             *last |= ((value >> at & 1) as u8) << (7 - self.taken);
             self.taken = (self.taken + 1) % 8;
         }
@@ -224,7 +260,11 @@ impl BitColumns {
     }
 
     fn column(&mut self, numbers: &[u64]) {
-        let mean = numbers.iter().map(|number| u128::from(*number)).sum::<u128>() / numbers.len().max(1) as u128;
+        let mean = numbers
+            .iter()
+            .map(|number| u128::from(*number))
+            .sum::<u128>()
+            / numbers.len().max(1) as u128;
         let parameter = mean.checked_ilog2().unwrap_or(0).min(40);
         self.bits(parameter.into(), 6);
         for number in numbers {
@@ -276,10 +316,17 @@ pub fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {
-        let group = chunk.iter().fold(0u32, |group, byte| group << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
+        let group = chunk
+            .iter()
+            .fold(0u32, |group, byte| group << 8 | u32::from(*byte))
+            << (8 * (3 - chunk.len()));
         for digit in 0..4 {
             let index = group >> (18 - 6 * digit) & 63;
-            text.push(if digit > chunk.len() { '=' } else { char::from(DIGITS[index as usize]) });
+            text.push(if digit > chunk.len() {
+                '='
+            } else {
+                char::from(DIGITS[index as usize])
+            });
         }
     }
     text
@@ -291,8 +338,14 @@ mod tests {
 
     #[test]
     fn base64_is_that_of_the_standard() {
-        for (plain, text) in [("", ""), ("w", "dw=="), ("wa", "d2E="), ("was", "d2Fz"), ("wash", "d2FzaA=="), ("\u{ff}\u{fe}", "w7/Dvg==")]
-        {
+        for (plain, text) in [
+            ("", ""),
+            ("w", "dw=="),
+            ("wa", "d2E="),
+            ("was", "d2Fz"),
+            ("wash", "d2FzaA=="),
+            ("\u{ff}\u{fe}", "w7/Dvg=="),
+        ] {
             assert_eq!(base64(plain.as_bytes()), text);
         }
     }
@@ -308,7 +361,10 @@ mod tests {
         assert_eq!(bytes(&[0, 0, 1, 2]), [0b0000_0000, 0b1011_0000]);
         assert_eq!(bytes(&[0; 800]).len(), 101);
         let odd = [&[0; 99][..], &[1 << 50]].concat();
-        assert!(bytes(&odd).len() < 1_000, "one large number does not blow up the others");
+        assert!(
+            bytes(&odd).len() < 1_000,
+            "one large number does not blow up the others"
+        );
     }
 
     #[test]

@@ -16,7 +16,12 @@ pub struct ProbedSession<'a> {
 }
 
 /// `watchdog probe --json`. Without a session where the answer was read from a file.
-pub fn probe_answer_json(outcome: &ProbeOutcome, disputed: Option<&str>, session: Option<ProbedSession<'_>>, usage: &ProbeUsage) -> Value {
+pub fn probe_answer_json(
+    outcome: &ProbeOutcome,
+    disputed: Option<&str>,
+    session: Option<ProbedSession<'_>>,
+    usage: &ProbeUsage,
+) -> Value {
     json!({
         "schema": 1,
         "outcome": outcome.as_str(),

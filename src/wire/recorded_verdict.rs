@@ -51,12 +51,25 @@ impl RecordedVerdict {
                 .iter()
                 .map(|it| ["id", "subject", "origin"].map(|key| text(it, key)))
                 .collect(),
-            changes: changes.is_object().then(|| ["staged", "unstaged", "untracked", "conflicted"].map(|key| changes[key].as_u64())),
-            paths: list(&changes["paths"]).unwrap_or_default().iter().filter_map(|path| path.as_str().map(str::to_owned)).collect(),
-            checks: list(&data["checks"])
-                .map(|all| all.iter().map(|it| ["name", "outcome", "feedback"].map(|key| text(it, key))).collect()),
+            changes: changes.is_object().then(|| {
+                ["staged", "unstaged", "untracked", "conflicted"].map(|key| changes[key].as_u64())
+            }),
+            paths: list(&changes["paths"])
+                .unwrap_or_default()
+                .iter()
+                .filter_map(|path| path.as_str().map(str::to_owned))
+                .collect(),
+            checks: list(&data["checks"]).map(|all| {
+                all.iter()
+                    .map(|it| ["name", "outcome", "feedback"].map(|key| text(it, key)))
+                    .collect()
+            }),
             probes: list(&data["probes"]).map(|all| all.iter().map(probe).collect()),
-            notes: list(&data["notes"]).unwrap_or_default().iter().map(|it| ["detail", "code"].map(|key| text(it, key))).collect(),
+            notes: list(&data["notes"])
+                .unwrap_or_default()
+                .iter()
+                .map(|it| ["detail", "code"].map(|key| text(it, key)))
+                .collect(),
             strike: data["strike"].as_bool(),
         }
     }
@@ -67,8 +80,14 @@ fn text(value: &Value, key: &str) -> String {
 }
 
 fn probe(probe: &Value) -> [String; 3] {
-    let said = [text(&probe["reply"], "message"), text(probe, "why")].into_iter().find(|said| !said.is_empty());
-    [text(probe, "outcome"), text(&probe["reply"], "status"), said.unwrap_or_default()]
+    let said = [text(&probe["reply"], "message"), text(probe, "why")]
+        .into_iter()
+        .find(|said| !said.is_empty());
+    [
+        text(probe, "outcome"),
+        text(&probe["reply"], "status"),
+        said.unwrap_or_default(),
+    ]
 }
 
 #[cfg(test)]
@@ -80,14 +99,30 @@ mod tests {
     #[test]
     fn what_an_event_does_not_hold_is_not_zero() {
         let found = RecordedVerdict::read(&json!({"status": "error"}));
-        assert_eq!((found.new_commits, found.changes, found.checks), (None, None, None));
+        assert_eq!(
+            (found.new_commits, found.changes, found.checks),
+            (None, None, None)
+        );
         let found = RecordedVerdict::read(&json!({
             "new_commits": 0, "changes": {"staged": 1, "paths": ["a"]}, "checks": [{"name": "t", "outcome": "unmet", "feedback": "no"}],
             "probes": [{"outcome": "reply", "reply": {"status": "working", "message": "on it"}}, {"outcome": "timed_out", "why": "60 s"}],
         }));
-        assert_eq!((found.new_commits, found.changes, found.paths), (Some(0), Some([Some(1), None, None, None]), vec!["a".to_owned()]));
-        assert_eq!(found.checks, Some(vec![["t", "unmet", "no"].map(str::to_owned)]));
+        assert_eq!(
+            (found.new_commits, found.changes, found.paths),
+            (
+                Some(0),
+                Some([Some(1), None, None, None]),
+                vec!["a".to_owned()]
+            )
+        );
+        assert_eq!(
+            found.checks,
+            Some(vec![["t", "unmet", "no"].map(str::to_owned)])
+        );
         let probes = [["reply", "working", "on it"], ["timed_out", "", "60 s"]];
-        assert_eq!(found.probes, Some(probes.map(|probe| probe.map(str::to_owned)).to_vec()));
+        assert_eq!(
+            found.probes,
+            Some(probes.map(|probe| probe.map(str::to_owned)).to_vec())
+        );
     }
 }

@@ -24,7 +24,11 @@ pub fn nothing_rescued_json() -> Value {
 }
 
 /// `watchdog rescue --dry-run --json`: what would be committed, what would stay out, and why nothing would be committed.
-pub fn rescue_preview_json(chosen: &[String], left_out: &[LeftOut], refused: Option<&str>) -> Value {
+pub fn rescue_preview_json(
+    chosen: &[String],
+    left_out: &[LeftOut],
+    refused: Option<&str>,
+) -> Value {
     json!({
         "schema": 1,
         "dry_run": true,

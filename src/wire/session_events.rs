@@ -34,7 +34,13 @@ pub struct SeenSessionEnd<'a> {
 
 /// The end of a session that watchdog ran. A figure that is `null` is unknown.
 pub fn session_ended_data(seen: &SeenSessionEnd<'_>) -> Value {
-    let SessionUsage { turns, input_tokens, output_tokens, cost_usd, wall_seconds } = seen.usage;
+    let SessionUsage {
+        turns,
+        input_tokens,
+        output_tokens,
+        cost_usd,
+        wall_seconds,
+    } = seen.usage;
     json!({
         "end": end_word(seen.end),
         "session_id": seen.session_id,
@@ -68,16 +74,21 @@ pub fn ran_by(data: &Value) -> Option<String> {
 /// Tokens of the whole session, read and written, by the event of its end; `None` where its program counts each run on its own.
 pub fn session_tokens_of(data: &Value) -> Option<(u64, u64)> {
     let usage = &data["usage"];
-    Some((usage["session_input_tokens"].as_u64()?, usage["session_output_tokens"].as_u64()?))
+    Some((
+        usage["session_input_tokens"].as_u64()?,
+        usage["session_output_tokens"].as_u64()?,
+    ))
 }
 
 /// The limit that ended a session; `None` where none did.
 pub fn session_limit_data(end: Option<&SessionEnd>) -> Option<Value> {
     match end? {
-        SessionEnd::OverLimit { stop } => Some(json!({"reason": stop.reason.as_str(), "why": stop.why, "retry_at": null})),
-        SessionEnd::RateLimited { why, retry_at } => {
-            Some(json!({"reason": "rate_limited", "why": why, "retry_at": retry_at.map(|at| at.to_string())}))
+        SessionEnd::OverLimit { stop } => {
+            Some(json!({"reason": stop.reason.as_str(), "why": stop.why, "retry_at": null}))
         }
+        SessionEnd::RateLimited { why, retry_at } => Some(
+            json!({"reason": "rate_limited", "why": why, "retry_at": retry_at.map(|at| at.to_string())}),
+        ),
         _ => None,
     }
 }
@@ -92,6 +103,8 @@ pub fn end_word(end: Option<&SessionEnd>) -> String {
         Some(SessionEnd::OverLimit { stop }) => stop.reason.as_str().into(),
         Some(SessionEnd::LeftWork { exit, .. }) => exit.to_string(),
         Some(SessionEnd::Unrunnable { .. }) => "agent unrunnable".into(),
-        Some(SessionEnd::NotStarted { .. } | SessionEnd::NotKept { .. }) | None => "not started".into(),
+        Some(SessionEnd::NotStarted { .. } | SessionEnd::NotKept { .. }) | None => {
+            "not started".into()
+        }
     }
 }

@@ -23,10 +23,13 @@ pub struct InitReport<'a> {
 
 /// `watchdog init --json`.
 pub fn init_json(report: &InitReport<'_>) -> Value {
-    let tried = report.tried.iter().map(|(name, outcome, feedback, millis)| {
-        let feedback = (!feedback.is_empty()).then_some(feedback);
-        json!({"name": name, "outcome": outcome, "feedback": feedback, "duration_ms": millis})
-    });
+    let tried = report
+        .tried
+        .iter()
+        .map(|(name, outcome, feedback, millis)| {
+            let feedback = (!feedback.is_empty()).then_some(feedback);
+            json!({"name": name, "outcome": outcome, "feedback": feedback, "duration_ms": millis})
+        });
     json!({
         "schema": 1,
         "written": report.written,

@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 
 use watchdog_facts::evidence::LeftOut;
-use watchdog_git::{FileDiff, RestoreResult, SnapshotDiff, SnapshotPathKind, SnapshotSizes, SnapshotSummary};
+use watchdog_git::{
+    FileDiff, RestoreResult, SnapshotDiff, SnapshotPathKind, SnapshotSizes, SnapshotSummary,
+};
 
 use super::verdict_json::left_out_json;
 
@@ -12,7 +14,8 @@ pub(super) const LISTED: usize = 1000;
 
 /// `watchdog rescue list --json`, with sizes where they were measured.
 pub fn snapshots_json(snapshots: &[SnapshotSummary], sizes: Option<&SnapshotSizes>) -> Value {
-    let mut value = json!({"schema": 1, "snapshots": snapshots.iter().map(summary_json).collect::<Vec<_>>()});
+    let mut value =
+        json!({"schema": 1, "snapshots": snapshots.iter().map(summary_json).collect::<Vec<_>>()});
     if let Some(sizes) = sizes {
         value["bytes"] = json!(sizes.total);
         for (at, bytes) in sizes.alone.iter().enumerate() {
@@ -45,7 +48,12 @@ pub fn shown_snapshot_json(diff: &SnapshotDiff, stat: bool) -> Value {
     value["schema"] = json!(1);
     value["paths"] = diff.files.iter().map(file_json).collect();
     if !stat {
-        value["patch"] = diff.files.iter().filter_map(|file| file.patch.as_deref()).collect::<String>().into();
+        value["patch"] = diff
+            .files
+            .iter()
+            .filter_map(|file| file.patch.as_deref())
+            .collect::<String>()
+            .into();
         value["patch_cut"] = json!(diff.cut);
     }
     value

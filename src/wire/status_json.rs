@@ -17,7 +17,15 @@ use super::breaker_json::{BreakerFields, breaker_fields_json};
 use super::last_verdict::LastVerdict;
 
 /// What is taken from the last verdict as it is.
-const OF_THE_VERDICT: [&str; 7] = ["reason", "complete", "evidence", "message", "retry_at", "head", "new_commits"];
+const OF_THE_VERDICT: [&str; 7] = [
+    "reason",
+    "complete",
+    "evidence",
+    "message",
+    "retry_at",
+    "head",
+    "new_commits",
+];
 
 /// A worktree with a baseline, as its row shows it.
 pub struct WorktreeStatus<'a> {
@@ -70,7 +78,11 @@ pub struct StatusSession<'a> {
 }
 
 /// One object with these rows.
-pub fn status_json(rows: Vec<Value>, notes: &[String], fleet: Option<FleetOverviewJson<'_>>) -> Value {
+pub fn status_json(
+    rows: Vec<Value>,
+    notes: &[String],
+    fleet: Option<FleetOverviewJson<'_>>,
+) -> Value {
     let mut object = json!({"schema": 1, "worktrees": rows, "notes": notes});
     if let Some(fleet) = fleet {
         object["fleet"] = json!({
@@ -155,7 +167,8 @@ pub fn worktree_status_json(row: &WorktreeStatus<'_>) -> Value {
         object[key] = verdict.map_or(Value::Null, |verdict| verdict.field(key));
     }
     // Nothing that was not judged is complete, and a verdict on earlier work says nothing of this one.
-    let hook_completed = verdict.is_some_and(|verdict| verdict.is_by_hook() && verdict.status == Some(Status::Complete));
+    let hook_completed = verdict
+        .is_some_and(|verdict| verdict.is_by_hook() && verdict.status == Some(Status::Complete));
     object["complete"] = json!((object["complete"] == true || hook_completed) && is_judged);
     object
 }

@@ -84,9 +84,17 @@ pub struct EarlierVerdict<'a> {
 pub fn earlier_verdict(verdict: &Value) -> EarlierVerdict<'_> {
     let word = verdict["reason"].as_str().unwrap_or_default();
     let changes = &verdict["changes"];
-    let total = || ["staged", "unstaged", "untracked", "conflicted"].iter().filter_map(|kind| changes[*kind].as_u64()).sum();
+    let total = || {
+        ["staged", "unstaged", "untracked", "conflicted"]
+            .iter()
+            .filter_map(|kind| changes[*kind].as_u64())
+            .sum()
+    };
     EarlierVerdict {
-        reason: Reason::ALL.iter().copied().find(|reason| reason.as_str() == word),
+        reason: Reason::ALL
+            .iter()
+            .copied()
+            .find(|reason| reason.as_str() == word),
         spec: verdict["spec"].as_str(),
         commits: verdict["made_here"].as_u64(),
         left: changes.is_object().then(total),

@@ -74,11 +74,24 @@ pub struct ListedTasks<'a> {
 
 /// `watchdog task list --json`.
 pub fn task_list_json(list: &ListedTasks<'_>) -> Value {
-    let count = |status| list.statuses.iter().filter(|found| **found == status).count();
+    let count = |status| {
+        list.statuses
+            .iter()
+            .filter(|found| **found == status)
+            .count()
+    };
     let mut summary = Map::new();
     summary.insert("total".into(), list.statuses.len().into());
-    summary.extend(TASK_STATUSES.iter().map(|(word, status)| ((*word).to_owned(), count(*status).into())));
-    let problems: Vec<Value> = list.problems.iter().flat_map(|error| problems_json(error)).collect();
+    summary.extend(
+        TASK_STATUSES
+            .iter()
+            .map(|(word, status)| ((*word).to_owned(), count(*status).into())),
+    );
+    let problems: Vec<Value> = list
+        .problems
+        .iter()
+        .flat_map(|error| problems_json(error))
+        .collect();
     json!({"schema": 1, "tasks": list.tasks, "summary": summary, "cycles": list.cycles, "problems": problems})
 }
 

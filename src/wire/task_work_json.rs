@@ -55,9 +55,14 @@ pub struct PlannedAgent<'a> {
 }
 
 /// `watchdog task work --dry-run --json`: the agents, and the tasks that are ready, each with those who would take it.
-pub fn pool_plan_json<'a>(agents: impl Iterator<Item = PlannedAgent<'a>>, ready: &[(String, Vec<&str>)]) -> Value {
+pub fn pool_plan_json<'a>(
+    agents: impl Iterator<Item = PlannedAgent<'a>>,
+    ready: &[(String, Vec<&str>)],
+) -> Value {
     let agents = agents.map(|agent| json!({"name": agent.name, "role": agent.role, "worktree": agent.worktree.display().to_string()}));
-    let ready = ready.iter().map(|(id, who)| json!({"task": id, "agents": who}));
+    let ready = ready
+        .iter()
+        .map(|(id, who)| json!({"task": id, "agents": who}));
     json!({"schema": 1, "dry_run": true, "agents": agents.collect::<Vec<_>>(), "ready": ready.collect::<Vec<_>>()})
 }
 

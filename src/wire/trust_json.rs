@@ -73,10 +73,18 @@ pub enum PersonDeed<'a> {
 /// Such a deed, with the command that did it, as an event has it.
 pub fn person_deed_data(command: &str, deed: &PersonDeed<'_>) -> Value {
     let mut data = match deed {
-        PersonDeed::FromSession { spec, refused } => json!({"from_session": spec, "refused": refused}),
-        PersonDeed::Trusted { path, hash } => json!({"path": path.display().to_string(), "hash": hash}),
-        PersonDeed::Revoked { path, revoked } => json!({"path": path.display().to_string(), "revoked": revoked}),
-        PersonDeed::Accepted { baseline, spec } => json!({"accepted": baseline.as_str(), "spec": spec}),
+        PersonDeed::FromSession { spec, refused } => {
+            json!({"from_session": spec, "refused": refused})
+        }
+        PersonDeed::Trusted { path, hash } => {
+            json!({"path": path.display().to_string(), "hash": hash})
+        }
+        PersonDeed::Revoked { path, revoked } => {
+            json!({"path": path.display().to_string(), "revoked": revoked})
+        }
+        PersonDeed::Accepted { baseline, spec } => {
+            json!({"accepted": baseline.as_str(), "spec": spec})
+        }
     };
     data["command"] = json!(command);
     data

@@ -16,7 +16,9 @@ use watchdog_facts::secret_members::mask_value;
 use watchdog_facts::session_exit::SessionExit;
 use watchdog_facts::verdict::{Reason, Status, Verdict};
 use watchdog_store::verdict_parts::{changes_json, check_json, commits_json};
-pub use watchdog_store::verdict_parts::{left_out_json, millis, note_json, probe_json, reply_json, reply_of, retry_at_of, usage_json};
+pub use watchdog_store::verdict_parts::{
+    left_out_json, millis, note_json, probe_json, reply_json, reply_of, retry_at_of, usage_json,
+};
 use watchdog_store::verdict_row::{RECORD, ROWS};
 
 use super::breaker_json::breaker_json;
@@ -78,7 +80,13 @@ pub struct JudgedSession {
 impl JudgedSession {
     /// A session that no id and no agent is known of.
     pub fn unknown() -> Self {
-        JudgedSession { id: None, agent: None, known_by: "latest", idle_seconds: None, ended: None }
+        JudgedSession {
+            id: None,
+            agent: None,
+            known_by: "latest",
+            idle_seconds: None,
+            ended: None,
+        }
     }
 }
 
@@ -171,17 +179,33 @@ impl Judgement {
 
     /// The `data` of its event: long lists and texts are bounded, with their totals, and the facts are in `record`. The steps that are
     /// rows of their own come with the ids of those.
-    pub fn to_event_data(&self, recorded: Option<(&JudgementRecord, &BTreeMap<usize, String>)>) -> Value {
-        let bounded = Judgement { verdict: bound_verdict(&self.verdict), ..self.clone() };
+    pub fn to_event_data(
+        &self,
+        recorded: Option<(&JudgementRecord, &BTreeMap<usize, String>)>,
+    ) -> Value {
+        let bounded = Judgement {
+            verdict: bound_verdict(&self.verdict),
+            ..self.clone()
+        };
         let mut object = bounded.to_json();
         let totals = [
-            ("/changes", "paths", self.verdict.changes.as_ref().map_or(0, |changes| changes.paths.len())),
+            (
+                "/changes",
+                "paths",
+                self.verdict
+                    .changes
+                    .as_ref()
+                    .map_or(0, |changes| changes.paths.len()),
+            ),
             ("/rescue", "left_out", self.verdict.left_out.len()),
             ("", "checks", self.verdict.checks.len()),
         ];
         for (holder, list, total) in totals {
             if let Some(Value::Object(holder)) = object.pointer_mut(holder)
-                && holder.get(list).and_then(Value::as_array).is_some_and(|kept| kept.len() < total)
+                && holder
+                    .get(list)
+                    .and_then(Value::as_array)
+                    .is_some_and(|kept| kept.len() < total)
             {
                 holder.insert(format!("{list}_total"), json!(total));
             }
@@ -189,7 +213,10 @@ impl Judgement {
         if let Some((record, rows)) = recorded {
             object[RECORD] = form::write(record);
             if !rows.is_empty() {
-                object[ROWS] = rows.iter().map(|(step, id)| (step.to_string(), json!(id))).collect();
+                object[ROWS] = rows
+                    .iter()
+                    .map(|(step, id)| (step.to_string(), json!(id)))
+                    .collect();
             }
         }
         object
@@ -245,12 +272,23 @@ const KEYS: [&str; 43] = [
 
 /// A value as text on one line: a verdict has its keys in the order of the contract, and further ones behind them.
 pub fn to_line(value: &Value) -> String {
-    let Some(object) = value.as_object().filter(|object| object.contains_key("reason") && object.contains_key("evidence")) else {
+    let Some(object) = value
+        .as_object()
+        .filter(|object| object.contains_key("reason") && object.contains_key("evidence"))
+    else {
         return value.to_string();
     };
-    let ours = KEYS.iter().filter_map(|key| Some((*key, object.get(*key)?)));
-    let further = object.iter().map(|(key, member)| (key.as_str(), member)).filter(|(key, _)| !KEYS.contains(key));
-    let members: Vec<String> = ours.chain(further).map(|(key, member)| format!("{}:{member}", json!(key))).collect();
+    let ours = KEYS
+        .iter()
+        .filter_map(|key| Some((*key, object.get(*key)?)));
+    let further = object
+        .iter()
+        .map(|(key, member)| (key.as_str(), member))
+        .filter(|(key, _)| !KEYS.contains(key));
+    let members: Vec<String> = ours
+        .chain(further)
+        .map(|(key, member)| format!("{}:{member}", json!(key)))
+        .collect();
     format!("{{{}}}", members.join(","))
 }
 
@@ -291,7 +329,10 @@ mod tests {
     fn keys_of_a_verdict_stand_in_the_contracts_order() {
         let verdict = json!({"reason": "working", "a": 1, "evidence": "none", "message": "m \" {", "status": "incomplete", "schema": 1});
         let line = to_line(&verdict);
-        assert_eq!(line, r#"{"schema":1,"status":"incomplete","reason":"working","evidence":"none","message":"m \" {","a":1}"#);
+        assert_eq!(
+            line,
+            r#"{"schema":1,"status":"incomplete","reason":"working","evidence":"none","message":"m \" {","a":1}"#
+        );
         assert_eq!(serde_json::from_str::<Value>(&line).expect("JSON"), verdict);
         assert_eq!(to_line(&json!({"b": 1, "a": 2})), r#"{"a":2,"b":1}"#);
     }

@@ -62,14 +62,22 @@ impl WorkHistory {
             // It stands before the session of the one that took over.
             kind::AGENT_CHANGED => {
                 let change = text("from").zip(text("to")).zip(text("why"));
-                if let (Some(session), Some(((from, to), why))) = (self.sessions.last_mut(), change) {
-                    session.change = Some(RecordedChange { from, to, why, until: text("until") });
+                if let (Some(session), Some(((from, to), why))) = (self.sessions.last_mut(), change)
+                {
+                    session.change = Some(RecordedChange {
+                        from,
+                        to,
+                        why,
+                        until: text("until"),
+                    });
                 }
             }
             kind::ITERATION => self.of_loop = true,
             kind::VERDICT => self.over = !std::mem::take(&mut self.of_loop),
             // A loop that was resumed has more before it.
-            kind::STARTED => self.over = event.data["loop"].is_string() && event.data["resumed"] != true,
+            kind::STARTED => {
+                self.over = event.data["loop"].is_string() && event.data["resumed"] != true
+            }
             _ => {}
         }
         !self.over
@@ -97,19 +105,44 @@ pub fn worked_session_json(session: &WorkedSession) -> Value {
 /// The session in a line for people.
 pub fn worked_session_line(session: &WorkedSession) -> String {
     let change = session.change.as_ref().map_or_else(String::new, |change| {
-        let until = change.until.as_ref().map(|until| format!(", until {until}")).unwrap_or_default();
-        format!("{} took over from {} ({}{until}): ", change.to, change.from, change.why.replace('_', " "))
+        let until = change
+            .until
+            .as_ref()
+            .map(|until| format!(", until {until}"))
+            .unwrap_or_default();
+        format!(
+            "{} took over from {} ({}{until}): ",
+            change.to,
+            change.from,
+            change.why.replace('_', " ")
+        )
     });
-    let agent = session.agent.as_deref().unwrap_or("an agent that is not known");
-    let cost = session.cost_usd.map(|cost| format!(", {cost:.2} USD")).unwrap_or_default();
-    format!("{change}session of {agent}, ended {:.0} ({}){cost}", session.ended_at, session.end)
+    let agent = session
+        .agent
+        .as_deref()
+        .unwrap_or("an agent that is not known");
+    let cost = session
+        .cost_usd
+        .map(|cost| format!(", {cost:.2} USD"))
+        .unwrap_or_default();
+    format!(
+        "{change}session of {agent}, ended {:.0} ({}){cost}",
+        session.ended_at, session.end
+    )
 }
 
 /// Whom the questions of a verdict went to, in a line for people; `None` where nobody was asked.
 pub fn questions_line(verdict: &Value) -> Option<String> {
     let count = verdict["probes"].as_array().map_or(0, Vec::len);
-    let times = if count == 1 { "once".to_owned() } else { format!("{count} times") };
-    let about = verdict["session"]["agent"].as_str().map(|agent| format!(" about the session of {agent}")).unwrap_or_default();
+    let times = if count == 1 {
+        "once".to_owned()
+    } else {
+        format!("{count} times")
+    };
+    let about = verdict["session"]["agent"]
+        .as_str()
+        .map(|agent| format!(" about the session of {agent}"))
+        .unwrap_or_default();
     (count > 0).then(|| format!("asked {times}{about}"))
 }
 
@@ -130,30 +163,56 @@ mod tests {
 
     fn agents(newest_first: &[StoredEvent]) -> Vec<Option<String>> {
         let mut history = WorkHistory::default();
-        let _ = newest_first.iter().all(|event| history.take(event, Some("s")));
-        history.finish().into_iter().map(|session| session.agent).collect()
+        let _ = newest_first
+            .iter()
+            .all(|event| history.take(event, Some("s")));
+        history
+            .finish()
+            .into_iter()
+            .map(|session| session.agent)
+            .collect()
     }
 
     #[test]
     fn the_sessions_of_a_loop_belong_together_and_those_of_single_runs_do_not() {
-        let ended = |at, agent: &str| event(at, kind::SESSION_ENDED, json!({"agent": agent, "end": "exit 0"}));
+        let ended = |at, agent: &str| {
+            event(
+                at,
+                kind::SESSION_ENDED,
+                json!({"agent": agent, "end": "exit 0"}),
+            )
+        };
         let plain = |at, kind: &str| event(at, kind, json!({}));
         let looped = [
             ended(9, "codex"),
-            event(8, kind::AGENT_CHANGED, json!({"from": "a", "to": "b", "why": "budget", "until": null})),
+            event(
+                8,
+                kind::AGENT_CHANGED,
+                json!({"from": "a", "to": "b", "why": "budget", "until": null}),
+            ),
             plain(7, kind::ITERATION),
             plain(6, kind::VERDICT),
             ended(5, "claude"),
             event(4, kind::STARTED, json!({"loop": "l", "resumed": false})),
             ended(3, "gemini"),
         ];
-        assert_eq!(agents(&looped), [Some("claude".to_owned()), Some("codex".to_owned())]);
-        let runs = [ended(9, "codex"), plain(6, kind::VERDICT), ended(5, "claude")];
+        assert_eq!(
+            agents(&looped),
+            [Some("claude".to_owned()), Some("codex".to_owned())]
+        );
+        let runs = [
+            ended(9, "codex"),
+            plain(6, kind::VERDICT),
+            ended(5, "claude"),
+        ];
         assert_eq!(agents(&runs), [Some("codex".to_owned())]);
         let mut history = WorkHistory::default();
         let _ = looped.iter().all(|event| history.take(event, Some("s")));
         let sessions = history.finish();
-        assert_eq!(worked_session_line(&sessions[1]), "b took over from a (budget): session of codex, ended 1970-01-01T00:00:09Z (exit 0)");
+        assert_eq!(
+            worked_session_line(&sessions[1]),
+            "b took over from a (budget): session of codex, ended 1970-01-01T00:00:09Z (exit 0)"
+        );
         assert_eq!(worked_session_json(&sessions[0])["took_over"], Value::Null);
     }
 }

@@ -23,7 +23,10 @@
 //! | `{"exit": 3}` | ends |
 //! | `{"hang": true}` | never goes on |
 
-#![expect(clippy::disallowed_methods, reason = "a test program: it is the outside world")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a test program: it is the outside world"
+)]
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
@@ -44,16 +47,24 @@ fn main() {
             start(&["--steps", &args[2]]);
             return;
         }
-        Some(path) => fs::read_to_string(path).unwrap_or_else(|e| fail(&format!("cannot read the script {path}: {e}"))),
+        Some(path) => fs::read_to_string(path)
+            .unwrap_or_else(|e| fail(&format!("cannot read the script {path}: {e}"))),
         None => fail("which script?"),
     };
-    let steps: Value = serde_json::from_str(&script).unwrap_or_else(|e| fail(&format!("the script is no JSON: {e}")));
+    let steps: Value = serde_json::from_str(&script)
+        .unwrap_or_else(|e| fail(&format!("the script is no JSON: {e}")));
     play(&steps);
 }
 
 fn play(steps: &Value) {
-    for step in steps.as_array().unwrap_or_else(|| fail("a script is an array of steps")) {
-        let (name, what) = step.as_object().and_then(|step| step.iter().next()).unwrap_or_else(|| fail("a step is an object"));
+    for step in steps
+        .as_array()
+        .unwrap_or_else(|| fail("a script is an array of steps"))
+    {
+        let (name, what) = step
+            .as_object()
+            .and_then(|step| step.iter().next())
+            .unwrap_or_else(|| fail("a step is an object"));
         take(name, what);
     }
 }
@@ -78,7 +89,12 @@ fn take(name: &str, what: &Value) {
             let _ = io::stdout().flush();
         }
         "complain" => eprint!("{}", text(what)),
-        "flood" => flood(text(&what["text"]), what["bytes"].as_u64().unwrap_or_else(|| fail("flood: how many bytes?"))),
+        "flood" => flood(
+            text(&what["text"]),
+            what["bytes"]
+                .as_u64()
+                .unwrap_or_else(|| fail("flood: how many bytes?")),
+        ),
         "wait_for" => {
             while !Path::new(text(what)).exists() {
                 std::thread::sleep(Duration::from_millis(5));
@@ -92,7 +108,8 @@ fn take(name: &str, what: &Value) {
         }
         "keep_env" => {
             let value = std::env::var(text(&what["name"])).unwrap_or_default();
-            fs::write(text(&what["path"]), value).unwrap_or_else(|e| fail(&format!("keep_env: {e}")));
+            fs::write(text(&what["path"]), value)
+                .unwrap_or_else(|e| fail(&format!("keep_env: {e}")));
         }
         "child" => start(&["--steps", &what.to_string()]),
         "daemon" => {
@@ -102,7 +119,11 @@ fn take(name: &str, what: &Value) {
         "ignore" => ignore(text(what)),
         "probe" => play_by_number("WATCHDOG_PROBE", what),
         "iteration" => play_by_number("WATCHDOG_ITERATION", what),
-        "exit" => exit(what.as_i64().and_then(|code| i32::try_from(code).ok()).unwrap_or_else(|| fail("exit: which code?"))),
+        "exit" => exit(
+            what.as_i64()
+                .and_then(|code| i32::try_from(code).ok())
+                .unwrap_or_else(|| fail("exit: which code?")),
+        ),
         "hang" => loop {
             std::thread::park();
         },
@@ -112,8 +133,13 @@ fn take(name: &str, what: &Value) {
 
 /// Plays the script whose number a variable holds, from 1; the last one for all later numbers.
 fn play_by_number(variable: &str, scripts: &Value) {
-    let number: usize = std::env::var(variable).ok().and_then(|n| n.parse().ok()).unwrap_or_else(|| fail(&format!("{variable}?")));
-    let all = scripts.as_array().unwrap_or_else(|| fail("an array of scripts"));
+    let number: usize = std::env::var(variable)
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or_else(|| fail(&format!("{variable}?")));
+    let all = scripts
+        .as_array()
+        .unwrap_or_else(|| fail("an array of scripts"));
     play(&all[number.saturating_sub(1).min(all.len() - 1)]);
 }
 
@@ -142,14 +168,21 @@ fn ignore(signal: &str) {
         "HUP" => SignalKind::hangup(),
         other => fail(&format!("cannot ignore {other}")),
     };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap_or_else(|e| fail(&format!("runtime: {e}")));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap_or_else(|e| fail(&format!("runtime: {e}")));
     let _inside = runtime.enter();
     // The handler, once there, stays for the life of the process; nobody listens to what it catches.
     let _listener = listen(kind).unwrap_or_else(|e| fail(&format!("ignore: {e}")));
 }
 
 fn git(args: &[&str]) {
-    let status = Command::new("git").args(args).stdin(Stdio::null()).status().unwrap_or_else(|e| fail(&format!("git: {e}")));
+    let status = Command::new("git")
+        .args(args)
+        .stdin(Stdio::null())
+        .status()
+        .unwrap_or_else(|e| fail(&format!("git: {e}")));
     if !status.success() {
         fail(&format!("git {args:?} failed"));
     }
@@ -170,15 +203,23 @@ fn start(args: &[&str]) {
 
 fn append(path: &str, bytes: &[u8]) {
     let file = OpenOptions::new().append(true).create(true).open(path);
-    file.and_then(|mut file| file.write_all(bytes)).unwrap_or_else(|e| fail(&format!("append to {path}: {e}")));
+    file.and_then(|mut file| file.write_all(bytes))
+        .unwrap_or_else(|e| fail(&format!("append to {path}: {e}")));
 }
 
 fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_else(|| fail(&format!("not a text: {value}")))
+    value
+        .as_str()
+        .unwrap_or_else(|| fail(&format!("not a text: {value}")))
 }
 
 fn texts(value: &Value) -> Vec<&str> {
-    value.as_array().unwrap_or_else(|| fail("not an array")).iter().map(text).collect()
+    value
+        .as_array()
+        .unwrap_or_else(|| fail("not an array"))
+        .iter()
+        .map(text)
+        .collect()
 }
 
 fn fail(why: &str) -> ! {

@@ -20,25 +20,44 @@ fn run_idle_codex(more: &Value) -> CommandOutput {
         ];
         events.map(|event| format!("{event}\n")).concat()
     };
-    let (asked, worked) = (said(r#"{"status": "working"}"#), said("I could do nothing."));
+    let (asked, worked) = (
+        said(r#"{"status": "working"}"#),
+        said("I could do nothing."),
+    );
     let text = format!(
         "#!/bin/sh\nif [ -n \"$WATCHDOG_QUESTION\" ]; then cat > /dev/null; cat <<'END'\n{asked}END\nexit 0; fi\ncat <<'END'\n{worked}END\n"
     );
     let path = env.write("programs/codex", text);
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a script can be made a program");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755))
+        .expect("a script can be made a program");
     env.install("codex", &path);
     let mut config = json!({
         "version": 1, "completion_check": {"max_probes": 1, "probe_interval_seconds": 0, "probe_timeout_seconds": 30},
     });
-    config.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
-    let config = env.write("config/completion.json", config.to_string()).to_string_lossy().into_owned();
-    repo.watchdog_command(&["run", "--json", "--config", &config, "--", "codex", "exec", "--json", "do it"]).run()
+    config
+        .as_object_mut()
+        .expect("an object")
+        .extend(more.as_object().expect("an object").clone());
+    let config = env
+        .write("config/completion.json", config.to_string())
+        .to_string_lossy()
+        .into_owned();
+    repo.watchdog_command(&[
+        "run", "--json", "--config", &config, "--", "codex", "exec", "--json", "do it",
+    ])
+    .run()
 }
 
 fn notes(out: &CommandOutput, code: &str) -> Vec<String> {
     let json = out.json();
-    let noted = json["notes"].as_array().into_iter().flatten().filter(|note| note["code"] == code);
-    noted.map(|note| note["detail"].as_str().unwrap_or_default().to_owned()).collect()
+    let noted = json["notes"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter(|note| note["code"] == code);
+    noted
+        .map(|note| note["detail"].as_str().unwrap_or_default().to_owned())
+        .collect()
 }
 
 #[test]
@@ -46,14 +65,31 @@ fn a_session_that_left_nothing_may_have_been_refused_its_tools_where_its_agent_w
     let out = run_idle_codex(&json!({}));
     assert_eq!(out.json()["status"], "incomplete", "{out}");
     let lacks = notes(&out, "agent_lacks");
-    assert!(lacks.len() == 1 && lacks[0].contains("Codex CLI") && lacks[0].contains("may have been refused"), "{lacks:?}\n{out}");
+    assert!(
+        lacks.len() == 1
+            && lacks[0].contains("Codex CLI")
+            && lacks[0].contains("may have been refused"),
+        "{lacks:?}\n{out}"
+    );
 }
 
 #[test]
 fn a_limit_that_its_agent_cannot_be_held_to_is_told_at_the_start_and_in_the_verdict() {
     let out = run_idle_codex(&json!({"limits": {"max_cost_usd": 1}}));
-    assert!(out.stderr.contains("Codex CLI does not report what max_cost_usd limits"), "{out}");
-    assert!(notes(&out, "budget_unknown").iter().any(|detail| detail.contains("max_cost_usd")), "{out}");
+    assert!(
+        out.stderr
+            .contains("Codex CLI does not report what max_cost_usd limits"),
+        "{out}"
+    );
+    assert!(
+        notes(&out, "budget_unknown")
+            .iter()
+            .any(|detail| detail.contains("max_cost_usd")),
+        "{out}"
+    );
     let other = run_idle_codex(&json!({"limits": {"max_total_tokens": 1_000_000}}));
-    assert!(!other.stderr.contains("does not report") && notes(&other, "budget_unknown").is_empty(), "{other}");
+    assert!(
+        !other.stderr.contains("does not report") && notes(&other, "budget_unknown").is_empty(),
+        "{other}"
+    );
 }

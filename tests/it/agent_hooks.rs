@@ -10,20 +10,37 @@ use crate::support::{Repo, TestEnv};
 /// Each agent with the file of a project, the one of a person from the home folder, and its name for a stop.
 const AGENTS: [(&str, &str, &str, &str); 4] = [
     ("codex", ".codex/hooks.json", ".codex/hooks.json", "Stop"),
-    ("gemini", ".gemini/settings.json", ".gemini/settings.json", "AfterAgent"),
+    (
+        "gemini",
+        ".gemini/settings.json",
+        ".gemini/settings.json",
+        "AfterAgent",
+    ),
     ("qwen", ".qwen/settings.json", ".qwen/settings.json", "Stop"),
-    ("copilot", ".github/copilot/settings.json", ".copilot/settings.json", "Stop"),
+    (
+        "copilot",
+        ".github/copilot/settings.json",
+        ".copilot/settings.json",
+        "Stop",
+    ),
 ];
 
 #[track_caller]
 fn hook(repo: &Repo<'_>, event: &str, agent: &str, input: &Value) -> Value {
     let args = ["hook", event, "--agent", agent, "--within", "60s"];
-    repo.watchdog_command(&args).stdin(input.to_string()).run().expect(0).json()
+    repo.watchdog_command(&args)
+        .stdin(input.to_string())
+        .run()
+        .expect(0)
+        .json()
 }
 
 fn trusted(env: &TestEnv) -> Repo<'_> {
     let repo = env.repo();
-    repo.write("completion.json", json!({"checks": [{"type": "files", "paths": ["done.txt"]}]}).to_string());
+    repo.write(
+        "completion.json",
+        json!({"checks": [{"type": "files", "paths": ["done.txt"]}]}).to_string(),
+    );
     repo.commit_all("chore: criteria");
     repo.watchdog(&["trust"]).expect(0);
     repo
@@ -44,20 +61,54 @@ fn each_agent_is_told_held_and_let_go_in_its_own_words() {
         let start = json!({"session_id": "s", "hook_event_name": "SessionStart", "source": source, "cwd": repo.path()});
         let told = hook(&repo, "session-start", agent, &start);
         let nested = &told["hookSpecificOutput"]["additionalContext"];
-        let context = if agent == "copilot" { &told["additionalContext"] } else { nested };
-        assert!(context.as_str().is_some_and(|text| text.contains("done.txt")), "{agent}: {told}");
+        let context = if agent == "copilot" {
+            &told["additionalContext"]
+        } else {
+            nested
+        };
+        assert!(
+            context
+                .as_str()
+                .is_some_and(|text| text.contains("done.txt")),
+            "{agent}: {told}"
+        );
         let stop = |active: bool| json!({"session_id": "s", "hook_event_name": event, "stop_hook_active": active, "cwd": repo.path()});
         let held = hook(&repo, "stop", agent, &stop(false));
         assert_eq!(held["decision"], word, "{agent}: {held}");
-        assert!(held["reason"].as_str().is_some_and(|reason| reason.contains("done.txt")), "{agent}: {held}");
+        assert!(
+            held["reason"]
+                .as_str()
+                .is_some_and(|reason| reason.contains("done.txt")),
+            "{agent}: {held}"
+        );
         repo.write("done.txt", "x");
-        assert_eq!(hook(&repo, "stop", agent, &stop(true)), json!({}), "{agent}");
+        assert_eq!(
+            hook(&repo, "stop", agent, &stop(true)),
+            json!({}),
+            "{agent}"
+        );
         let end = json!({"session_id": "s", "hook_event_name": "SessionEnd", "reason": "other", "cwd": repo.path()});
-        assert_eq!(hook(&repo, "session-end", agent, &end), json!({}), "{agent}");
-        let ended = repo.watchdog(&["events", "--kind", "session_ended", "--json"]).expect(0);
-        assert!(ended.stdout.contains("\"session_id\":\"s\""), "{agent}: {ended}");
-        let baseline = repo.watchdog(&["check", "--no-probe", "--no-rescue", "--json"]).json()["baseline"].clone();
-        assert_eq!(baseline, began.as_str(), "{agent}: '{source}' is a session that starts");
+        assert_eq!(
+            hook(&repo, "session-end", agent, &end),
+            json!({}),
+            "{agent}"
+        );
+        let ended = repo
+            .watchdog(&["events", "--kind", "session_ended", "--json"])
+            .expect(0);
+        assert!(
+            ended.stdout.contains("\"session_id\":\"s\""),
+            "{agent}: {ended}"
+        );
+        let baseline = repo
+            .watchdog(&["check", "--no-probe", "--no-rescue", "--json"])
+            .json()["baseline"]
+            .clone();
+        assert_eq!(
+            baseline,
+            began.as_str(),
+            "{agent}: '{source}' is a session that starts"
+        );
     }
 }
 
@@ -77,7 +128,12 @@ fn no_agent_is_held_more_often_than_it_obeys() {
             let input = json!({"session_id": "s", "turn_id": "t", "stop_hook_active": times > 0});
             let answer = hook(&repo, "stop", agent, &input);
             if answer.get("decision").is_none() {
-                assert!(answer["systemMessage"].as_str().is_some_and(|told| told.contains("not complete")), "{agent}: {answer}");
+                assert!(
+                    answer["systemMessage"]
+                        .as_str()
+                        .is_some_and(|told| told.contains("not complete")),
+                    "{agent}: {answer}"
+                );
                 break;
             }
             times += 1;
@@ -90,12 +146,28 @@ fn no_agent_is_held_more_often_than_it_obeys() {
 fn an_unknown_agent_is_sent_to_the_loop_and_held_by_nobody() {
     let env = TestEnv::new();
     let repo = trusted(&env);
-    let refused = repo.watchdog(&["hook", "install", "--agent", "amp"]).expect(2);
-    assert!(refused.stderr.contains("no hooks of 'amp' are known") && refused.stderr.contains("watchdog loop"), "{refused}");
+    let refused = repo
+        .watchdog(&["hook", "install", "--agent", "amp"])
+        .expect(2);
+    assert!(
+        refused.stderr.contains("no hooks of 'amp' are known")
+            && refused.stderr.contains("watchdog loop"),
+        "{refused}"
+    );
     let answer = hook(&repo, "stop", "amp", &json!({"session_id": "s"}));
-    assert!(answer["systemMessage"].as_str().is_some_and(|told| told.contains("was not held")), "{answer}");
-    let refused = repo.watchdog(&["hook", "install", "--agent", "codex", "--subagents"]).expect(2);
-    assert!(refused.stderr.contains("Codex's sub-agents cannot be held"), "{refused}");
+    assert!(
+        answer["systemMessage"]
+            .as_str()
+            .is_some_and(|told| told.contains("was not held")),
+        "{answer}"
+    );
+    let refused = repo
+        .watchdog(&["hook", "install", "--agent", "codex", "--subagents"])
+        .expect(2);
+    assert!(
+        refused.stderr.contains("Codex's sub-agents cannot be held"),
+        "{refused}"
+    );
 }
 
 #[test]
@@ -104,24 +176,58 @@ fn the_hooks_of_each_agent_go_into_its_own_file_and_out_of_it_again() {
         let env = TestEnv::new();
         let repo = env.repo();
         let theirs = "// mine\n{\n  /* of mine */\n  \"novel\": {\"a\": [1, 2]},\n  \"hooks\": {\n    \"Notification\": []\n  }\n}\n";
-        for (place, args) in [(repo.path().join(project), &[][..]), (env.home().join(user), &["--user"][..])] {
-            fs::create_dir_all(place.parent().expect("it has a folder")).expect("the scratch folder takes folders");
+        for (place, args) in [
+            (repo.path().join(project), &[][..]),
+            (env.home().join(user), &["--user"][..]),
+        ] {
+            fs::create_dir_all(place.parent().expect("it has a folder"))
+                .expect("the scratch folder takes folders");
             fs::write(&place, theirs).expect("the scratch folder takes files");
-            let call = |what: &str, more: &[&str]| repo.watchdog(&[&["hook", what, "--agent", agent], args, more].concat());
+            let call = |what: &str, more: &[&str]| {
+                repo.watchdog(&[&["hook", what, "--agent", agent], args, more].concat())
+            };
             let shown = call("install", &["--dry-run"]).expect(0);
-            assert!(shown.stdout.contains(&format!("+    \"{stop}\": [")), "{agent}: {shown}");
-            assert_eq!(fs::read_to_string(&place).expect("it is there"), theirs, "{agent}: a dry run changes nothing");
+            assert!(
+                shown.stdout.contains(&format!("+    \"{stop}\": [")),
+                "{agent}: {shown}"
+            );
+            assert_eq!(
+                fs::read_to_string(&place).expect("it is there"),
+                theirs,
+                "{agent}: a dry run changes nothing"
+            );
             call("install", &[]).expect(0);
             let installed = fs::read_to_string(&place).expect("it is there");
-            assert!(installed.starts_with("// mine\n{\n  /* of mine */\n  \"novel\": {\"a\": [1, 2]},\n"), "{agent}: {installed}");
-            assert!(installed.contains(&format!("hook stop --agent {agent} --within 590s")), "{agent}: {installed}");
-            assert!(!installed.contains("StructuredOutput"), "{agent}: that is a tool of Claude Code's\n{installed}");
+            assert!(
+                installed
+                    .starts_with("// mine\n{\n  /* of mine */\n  \"novel\": {\"a\": [1, 2]},\n"),
+                "{agent}: {installed}"
+            );
+            assert!(
+                installed.contains(&format!("hook stop --agent {agent} --within 590s")),
+                "{agent}: {installed}"
+            );
+            assert!(
+                !installed.contains("StructuredOutput"),
+                "{agent}: that is a tool of Claude Code's\n{installed}"
+            );
             let again = call("install", &["--json"]).expect(0).json();
-            assert_eq!((&again["changed"], &again["agent"]), (&json!(false), &json!(agent)), "{agent}: {again}");
+            assert_eq!(
+                (&again["changed"], &again["agent"]),
+                (&json!(false), &json!(agent)),
+                "{agent}: {again}"
+            );
             call("uninstall", &[]).expect(0);
-            assert_eq!(fs::read_to_string(&place).expect("it is there"), theirs, "{agent}: nothing of ours is left, and all of theirs");
+            assert_eq!(
+                fs::read_to_string(&place).expect("it is there"),
+                theirs,
+                "{agent}: nothing of ours is left, and all of theirs"
+            );
         }
-        let other = repo.watchdog(&["hook", "uninstall", "--agent", agent, "--json"]).expect(0).json();
+        let other = repo
+            .watchdog(&["hook", "uninstall", "--agent", agent, "--json"])
+            .expect(0)
+            .json();
         assert_eq!(other["changed"], false, "{agent}: {other}");
     }
 }
@@ -132,21 +238,47 @@ fn a_file_of_hooks_that_is_broken_linked_or_closed_keeps_what_it_has() {
         let env = TestEnv::new();
         let repo = env.repo();
         let place = repo.path().join(project);
-        fs::create_dir_all(place.parent().expect("it has a folder")).expect("the scratch folder takes folders");
+        fs::create_dir_all(place.parent().expect("it has a folder"))
+            .expect("the scratch folder takes folders");
         for broken in ["{\"hooks\": {},}", "{\"hooks\": []}", "["] {
             fs::write(&place, broken).expect("the scratch folder takes files");
-            let refused = repo.watchdog(&["hook", "install", "--agent", agent]).expect(2);
-            assert!(refused.stderr.contains("was not changed"), "{agent} {broken}: {refused}");
-            assert_eq!(fs::read_to_string(&place).expect("it is there"), broken, "{agent}");
+            let refused = repo
+                .watchdog(&["hook", "install", "--agent", agent])
+                .expect(2);
+            assert!(
+                refused.stderr.contains("was not changed"),
+                "{agent} {broken}: {refused}"
+            );
+            assert_eq!(
+                fs::read_to_string(&place).expect("it is there"),
+                broken,
+                "{agent}"
+            );
         }
         fs::remove_file(&place).expect("it is there");
         let dotfile = env.write("dotfiles/agent.json", "{}\n");
         symlink(&dotfile, &place).expect("the scratch folder takes links");
-        repo.watchdog(&["hook", "install", "--agent", agent]).expect(0);
-        assert!(fs::symlink_metadata(&place).expect("it is there").is_symlink(), "{agent}: the link stays");
-        assert!(fs::read_to_string(&dotfile).expect("it is there").contains(stop), "{agent}: what it leads to has them");
-        repo.watchdog(&["hook", "uninstall", "--agent", agent]).expect(0);
-        assert_eq!(fs::read_to_string(&dotfile).expect("it is there"), "{}\n", "{agent}");
+        repo.watchdog(&["hook", "install", "--agent", agent])
+            .expect(0);
+        assert!(
+            fs::symlink_metadata(&place)
+                .expect("it is there")
+                .is_symlink(),
+            "{agent}: the link stays"
+        );
+        assert!(
+            fs::read_to_string(&dotfile)
+                .expect("it is there")
+                .contains(stop),
+            "{agent}: what it leads to has them"
+        );
+        repo.watchdog(&["hook", "uninstall", "--agent", agent])
+            .expect(0);
+        assert_eq!(
+            fs::read_to_string(&dotfile).expect("it is there"),
+            "{}\n",
+            "{agent}"
+        );
     }
 }
 
@@ -155,21 +287,54 @@ fn the_plugin_of_opencode_is_one_file_that_comes_and_goes() {
     let env = TestEnv::new();
     let repo = env.repo();
     let place = repo.path().join(".opencode/plugin/watchdog.js");
-    let shown = repo.watchdog(&["hook", "install", "--agent", "opencode", "--dry-run"]).expect(0);
-    assert!(shown.stdout.contains("+export const Watchdog") && !place.exists(), "{shown}");
-    let installed = repo.watchdog(&["hook", "install", "--agent", "opencode"]).expect(0);
-    assert!(installed.stdout.contains("opencode run ends first: there `watchdog loop` holds it"), "{installed}");
-    assert!(fs::read_to_string(&place).expect("it is there").contains("hook stop --agent opencode --within 590s"));
-    let again = repo.watchdog(&["hook", "install", "--agent", "opencode"]).expect(0);
+    let shown = repo
+        .watchdog(&["hook", "install", "--agent", "opencode", "--dry-run"])
+        .expect(0);
+    assert!(
+        shown.stdout.contains("+export const Watchdog") && !place.exists(),
+        "{shown}"
+    );
+    let installed = repo
+        .watchdog(&["hook", "install", "--agent", "opencode"])
+        .expect(0);
+    assert!(
+        installed
+            .stdout
+            .contains("opencode run ends first: there `watchdog loop` holds it"),
+        "{installed}"
+    );
+    assert!(
+        fs::read_to_string(&place)
+            .expect("it is there")
+            .contains("hook stop --agent opencode --within 590s")
+    );
+    let again = repo
+        .watchdog(&["hook", "install", "--agent", "opencode"])
+        .expect(0);
     assert!(again.stdout.contains("nothing to change"), "{again}");
-    let removed = repo.watchdog(&["hook", "uninstall", "--agent", "opencode"]).expect(0);
-    assert!(removed.stdout.contains("removed ") && !place.exists(), "{removed}");
+    let removed = repo
+        .watchdog(&["hook", "uninstall", "--agent", "opencode"])
+        .expect(0);
+    assert!(
+        removed.stdout.contains("removed ") && !place.exists(),
+        "{removed}"
+    );
 
-    fs::write(&place, "export const Mine = async () => ({});\n").expect("the folder is still there");
-    let refused = repo.watchdog(&["hook", "install", "--agent", "opencode"]).expect(2);
-    assert!(refused.stderr.contains("watchdog did not write it"), "{refused}");
-    repo.watchdog(&["hook", "uninstall", "--agent", "opencode"]).expect(0);
-    assert_eq!(fs::read_to_string(&place).expect("it stays"), "export const Mine = async () => ({});\n");
+    fs::write(&place, "export const Mine = async () => ({});\n")
+        .expect("the folder is still there");
+    let refused = repo
+        .watchdog(&["hook", "install", "--agent", "opencode"])
+        .expect(2);
+    assert!(
+        refused.stderr.contains("watchdog did not write it"),
+        "{refused}"
+    );
+    repo.watchdog(&["hook", "uninstall", "--agent", "opencode"])
+        .expect(0);
+    assert_eq!(
+        fs::read_to_string(&place).expect("it stays"),
+        "export const Mine = async () => ({});\n"
+    );
 }
 
 #[test]
@@ -183,10 +348,20 @@ fn what_an_agent_wants_besides_is_told_where_its_hooks_are_written() {
         ("qwen", &[][..], "folder trust"),
         ("copilot", &[][..], "--trust-folder"),
     ] {
-        let out = repo.watchdog(&[&["hook", "install", "--agent", agent], args].concat()).expect(0);
+        let out = repo
+            .watchdog(&[&["hook", "install", "--agent", agent], args].concat())
+            .expect(0);
         assert!(out.stdout.contains(told), "{agent}: {out}");
-        let again = repo.watchdog(&[&["hook", "install", "--agent", agent, "--json"], args].concat()).expect(0).json();
-        assert!(again["needs"].as_str().is_some_and(|needs| needs.contains(told)), "{agent}: {again}");
+        let again = repo
+            .watchdog(&[&["hook", "install", "--agent", agent, "--json"], args].concat())
+            .expect(0)
+            .json();
+        assert!(
+            again["needs"]
+                .as_str()
+                .is_some_and(|needs| needs.contains(told)),
+            "{agent}: {again}"
+        );
     }
 }
 
@@ -194,22 +369,39 @@ fn what_an_agent_wants_besides_is_told_where_its_hooks_are_written() {
 fn doctor_finds_and_mends_the_hooks_of_every_agent() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let agents = AGENTS.map(|(agent, project, ..)| (agent, project)).into_iter().chain([("opencode", ".opencode/plugin/watchdog.js")]);
+    let agents = AGENTS
+        .map(|(agent, project, ..)| (agent, project))
+        .into_iter()
+        .chain([("opencode", ".opencode/plugin/watchdog.js")]);
     for (agent, project) in agents {
-        repo.watchdog(&["hook", "install", "--agent", agent]).expect(0);
+        repo.watchdog(&["hook", "install", "--agent", agent])
+            .expect(0);
         let place = repo.path().join(project);
         let found = repo.watchdog(&["doctor", "--json"]).json().to_string();
-        assert!(found.contains(&format!("in {}", place.display())), "{agent}: {found}");
+        assert!(
+            found.contains(&format!("in {}", place.display())),
+            "{agent}: {found}"
+        );
         let installed = fs::read_to_string(&place).expect("it is there");
-        fs::write(&place, installed.replace("/watchdog ", "/gone/watchdog ").replace("\"watchdog ", "\"/gone/watchdog "))
-            .expect("it is ours");
+        fs::write(
+            &place,
+            installed
+                .replace("/watchdog ", "/gone/watchdog ")
+                .replace("\"watchdog ", "\"/gone/watchdog "),
+        )
+        .expect("it is ours");
         let found = repo.watchdog(&["doctor", "--json"]).json().to_string();
         assert!(
-            found.contains("/gone/watchdog, which is not there") && found.contains(&format!("hook install --agent {agent}")),
+            found.contains("/gone/watchdog, which is not there")
+                && found.contains(&format!("hook install --agent {agent}")),
             "{agent}: {found}"
         );
         repo.watchdog(&["doctor", "--fix"]);
-        assert_eq!(fs::read_to_string(&place).expect("it is there"), installed, "{agent}");
+        assert_eq!(
+            fs::read_to_string(&place).expect("it is there"),
+            installed,
+            "{agent}"
+        );
     }
 }
 
@@ -219,26 +411,43 @@ fn forgetting_a_worktree_takes_the_hooks_of_every_agent_out() {
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
     for agent in ["claude", "codex", "gemini", "qwen", "copilot", "opencode"] {
-        repo.watchdog(&["hook", "install", "--agent", agent]).expect(0);
+        repo.watchdog(&["hook", "install", "--agent", agent])
+            .expect(0);
     }
     repo.watchdog(&["forget", "--yes"]).expect(0);
     for (_, project, ..) in AGENTS {
-        assert!(!repo.path().join(project).exists(), "{project}: nothing else was in it");
+        assert!(
+            !repo.path().join(project).exists(),
+            "{project}: nothing else was in it"
+        );
     }
     assert!(!repo.path().join(".opencode/plugin/watchdog.js").exists());
 }
 
 #[test]
 fn a_place_that_nobody_can_write_is_told_and_stays() {
-    for (agent, folder) in
-        [("codex", ".codex"), ("gemini", ".gemini"), ("qwen", ".qwen"), ("copilot", ".github"), ("opencode", ".opencode")]
-    {
+    for (agent, folder) in [
+        ("codex", ".codex"),
+        ("gemini", ".gemini"),
+        ("qwen", ".qwen"),
+        ("copilot", ".github"),
+        ("opencode", ".opencode"),
+    ] {
         let env = TestEnv::new();
         let repo = env.repo();
         // As closed as another user's folder, also for root.
         repo.write(folder, "a file where the folder would be");
-        let refused = repo.watchdog(&["hook", "install", "--agent", agent]).expect(2);
-        assert!(refused.stderr.contains(folder) && refused.stderr.contains("nothing was written"), "{agent}: {refused}");
-        assert_eq!(fs::read_to_string(repo.path().join(folder)).expect("it is there"), "a file where the folder would be", "{agent}");
+        let refused = repo
+            .watchdog(&["hook", "install", "--agent", agent])
+            .expect(2);
+        assert!(
+            refused.stderr.contains(folder) && refused.stderr.contains("nothing was written"),
+            "{agent}: {refused}"
+        );
+        assert_eq!(
+            fs::read_to_string(repo.path().join(folder)).expect("it is there"),
+            "a file where the folder would be",
+            "{agent}"
+        );
     }
 }

@@ -41,10 +41,22 @@ fn criteria_that_one_session_removes_govern_the_next() {
     let repo = repo(&env, "removed");
     never_complete("removes the criteria", &run(&repo, REMOVE));
     let out = run(&repo, JUNK).expect(10);
-    assert_eq!(out.verdict(), "incomplete/checks_unmet", "the criteria hold");
-    assert!(out.stdout.contains("criteria_changed") && out.stdout.contains("completion.json was removed"), "{out}");
+    assert_eq!(
+        out.verdict(),
+        "incomplete/checks_unmet",
+        "the criteria hold"
+    );
+    assert!(
+        out.stdout.contains("criteria_changed")
+            && out.stdout.contains("completion.json was removed"),
+        "{out}"
+    );
     // Even where the work is done, a person must say that there are no criteria any more.
-    let out = run(&repo, "touch login.txt; git add login.txt; git commit -qm login").expect(12);
+    let out = run(
+        &repo,
+        "touch login.txt; git add login.txt; git commit -qm login",
+    )
+    .expect(12);
     assert_eq!(out.verdict(), "review/criteria_changed", "{out}");
     repo.watchdog(&["untrust"]).expect(0);
     assert_eq!(run(&repo, JUNK).expect(0).verdict(), "complete/new_commits");
@@ -57,13 +69,27 @@ fn criteria_that_one_session_weakens_govern_the_next() {
     let weaker = json!({"checks": [{"type": "always"}]}).to_string();
     let script = format!("echo '{weaker}' > completion.json; git commit -qam weaker");
     let out = run(&repo, &script).expect(10);
-    assert!(out.stdout.contains("\"criteria_changed\"") && out.stdout.contains("completion.json differs"), "run says so itself: {out}");
-    assert_eq!(run(&repo, JUNK).expect(10).verdict(), "incomplete/checks_unmet");
+    assert!(
+        out.stdout.contains("\"criteria_changed\"")
+            && out.stdout.contains("completion.json differs"),
+        "run says so itself: {out}"
+    );
+    assert_eq!(
+        run(&repo, JUNK).expect(10).verdict(),
+        "incomplete/checks_unmet"
+    );
     // A spec with another name in the same worktree is judged by them as well.
     repo.git(&["checkout", "-q", "-b", "elsewhere"]);
-    assert_eq!(run(&repo, JUNK).expect(10).verdict(), "incomplete/checks_unmet");
+    assert_eq!(
+        run(&repo, JUNK).expect(10).verdict(),
+        "incomplete/checks_unmet"
+    );
     repo.watchdog(&["trust"]).expect(0);
-    assert_eq!(run(&repo, JUNK).expect(0).verdict(), "complete/checks_passed", "a person allowed the weaker ones");
+    assert_eq!(
+        run(&repo, JUNK).expect(0).verdict(),
+        "complete/checks_passed",
+        "a person allowed the weaker ones"
+    );
 }
 
 #[test]
@@ -71,15 +97,26 @@ fn a_guarded_test_that_one_session_weakens_is_told_in_the_next_until_a_person_ac
     let env = TestEnv::new();
     let repo = repo(&env, "guards");
     let broken = "echo 'test -f other.txt' > tests/login.test; git commit -qam weaker";
-    assert_eq!(run(&repo, broken).expect(10).verdict(), "incomplete/checks_unmet");
-    let out = run(&repo, "touch other.txt; git add other.txt; git commit -qm other").expect(12);
+    assert_eq!(
+        run(&repo, broken).expect(10).verdict(),
+        "incomplete/checks_unmet"
+    );
+    let out = run(
+        &repo,
+        "touch other.txt; git add other.txt; git commit -qm other",
+    )
+    .expect(12);
     assert_eq!(out.verdict(), "review/criteria_changed", "{out}");
     assert!(out.stdout.contains("tests/login.test"), "{out}");
     repo.watchdog(&["snapshot"]).expect(0);
     repo.write("more.txt", "x");
     repo.commit_all("more");
     let check = || repo.watchdog(&["check", "--json", "--no-probe"]);
-    assert_eq!(check().expect(12).verdict(), "review/criteria_changed", "a new baseline moves no anchor");
+    assert_eq!(
+        check().expect(12).verdict(),
+        "review/criteria_changed",
+        "a new baseline moves no anchor"
+    );
     repo.watchdog(&["snapshot", "--accept-criteria"]).expect(0);
     repo.write("most.txt", "x");
     repo.commit_all("most");
@@ -91,9 +128,11 @@ fn hooks_hold_a_later_session_by_the_criteria_of_the_first() {
     let env = TestEnv::new();
     let repo = repo(&env, "hooked");
     let hook = |event: &str, name: &str, session: &str| {
-        let input =
-            json!({"hook_event_name": name, "session_id": session, "cwd": repo.path(), "stop_hook_active": false, "source": "startup"});
-        repo.watchdog_command(&["hook", event, "--within", "60s"]).stdin(input.to_string()).run().expect(0)
+        let input = json!({"hook_event_name": name, "session_id": session, "cwd": repo.path(), "stop_hook_active": false, "source": "startup"});
+        repo.watchdog_command(&["hook", event, "--within", "60s"])
+            .stdin(input.to_string())
+            .run()
+            .expect(0)
     };
     let _begun = hook("session-start", "SessionStart", "one");
     repo.git(&["rm", "-q", "completion.json"]);
@@ -111,27 +150,58 @@ fn hooks_hold_a_later_session_by_the_criteria_of_the_first() {
 fn a_complete_moves_the_anchor_and_what_upstream_changed_between_sessions_moves_it_too() {
     let env = TestEnv::new();
     let repo = repo(&env, "upstream");
-    let upstream = env.root().join("upstream.git").to_string_lossy().into_owned();
+    let upstream = env
+        .root()
+        .join("upstream.git")
+        .to_string_lossy()
+        .into_owned();
     repo.git(&["clone", "-q", "--bare", ".", &upstream]);
     repo.git(&["remote", "add", "origin", &upstream]);
     repo.git(&["fetch", "-q", "origin"]);
     repo.git(&["branch", "-q", "--set-upstream-to", "origin/main"]);
-    assert_eq!(run(&repo, "touch login.txt; git add login.txt; git commit -qm login").expect(0).verdict(), "complete/checks_passed");
+    assert_eq!(
+        run(
+            &repo,
+            "touch login.txt; git add login.txt; git commit -qm login"
+        )
+        .expect(0)
+        .verdict(),
+        "complete/checks_passed"
+    );
     // A person's own change of a guarded file, between two pieces of work that are complete.
     let other = Repo::new(&env, env.root().join("other"));
     repo.git(&["clone", "-q", &upstream, &other.path().to_string_lossy()]);
-    other.write("tests/login.test", "test -f login.txt && test -f logout.txt\n");
+    other.write(
+        "tests/login.test",
+        "test -f login.txt && test -f logout.txt\n",
+    );
     other.commit_all("a better test");
     other.git(&["push", "-q", "origin", "main"]);
-    assert_eq!(run(&repo, "echo x > half.txt; git add half.txt; git commit -qm half").expect(0).verdict(), "complete/checks_passed");
+    assert_eq!(
+        run(
+            &repo,
+            "echo x > half.txt; git add half.txt; git commit -qm half"
+        )
+        .expect(0)
+        .verdict(),
+        "complete/checks_passed"
+    );
     repo.git(&["pull", "-q", "--rebase"]);
-    let out = run(&repo, "touch logout.txt; git add logout.txt; git commit -qm logout").expect(0);
+    let out = run(
+        &repo,
+        "touch logout.txt; git add logout.txt; git commit -qm logout",
+    )
+    .expect(0);
     assert_eq!(out.verdict(), "complete/checks_passed", "{out}");
     assert_eq!(out.json()["degraded"], json!([]), "{out}");
     // The same pull inside of a session is no excuse.
     other.write("tests/login.test", "true\n");
     other.commit_all("whoever pushed this");
     other.git(&["push", "-q", "origin", "main"]);
-    let out = run(&repo, "git pull -q --rebase; echo y > more.txt; git add more.txt; git commit -qm more").expect(12);
+    let out = run(
+        &repo,
+        "git pull -q --rebase; echo y > more.txt; git add more.txt; git commit -qm more",
+    )
+    .expect(12);
     assert_eq!(out.verdict(), "review/criteria_changed", "{out}");
 }

@@ -15,7 +15,9 @@ fn store(env: &TestEnv) -> std::sync::Arc<dyn LocalStore> {
 
 fn anchor_of(env: &TestEnv, repo: &Repo<'_>, spec: &str) -> CriteriaAnchor {
     let id = Worktree::open(repo.path()).unwrap().worktree_id();
-    anchor::of(store(env).as_ref(), &id, spec).unwrap().expect("it has an anchor")
+    anchor::of(store(env).as_ref(), &id, spec)
+        .unwrap()
+        .expect("it has an anchor")
 }
 
 fn criteria(wanted: &str) -> String {
@@ -56,12 +58,25 @@ fn trust_moves_the_anchor_in_every_worktree_that_holds_these_bytes_and_in_no_oth
     }
     let file = |repo: &Repo<'_>, spec: &str| anchor_of(&env, repo, spec).file.unwrap_or_default();
     main.watchdog(&["trust"]).expect(0);
-    assert_eq!((file(&main, "main"), file(&same, "same")), (new.clone(), new.clone()));
-    assert_eq!((file(&other, "other"), file(&stranger, "main")), (old.clone(), old), "other bytes, and another repository");
+    assert_eq!(
+        (file(&main, "main"), file(&same, "same")),
+        (new.clone(), new.clone())
+    );
+    assert_eq!(
+        (file(&other, "other"), file(&stranger, "main")),
+        (old.clone(), old),
+        "other bytes, and another repository"
+    );
     // What that means: the new criteria judge where a person's word reached, the old ones elsewhere.
     let work = "echo new > new.txt; git add new.txt; git commit -qm new";
-    assert_eq!(run(&same, work).expect(0).verdict(), "complete/checks_passed");
-    assert_eq!(run(&stranger, work).expect(10).verdict(), "incomplete/checks_unmet");
+    assert_eq!(
+        run(&same, work).expect(0).verdict(),
+        "complete/checks_passed"
+    );
+    assert_eq!(
+        run(&stranger, work).expect(10).verdict(),
+        "incomplete/checks_unmet"
+    );
     assert!(!run(&same, "true").stdout.contains("criteria_changed"));
     // Taken back in one worktree, it is taken back there.
     main.watchdog(&["untrust"]).expect(0);
@@ -77,7 +92,10 @@ fn a_complete_that_the_session_itself_reached_moves_no_anchor() {
     let first = repo.commit_all("the criteria");
     repo.watchdog(&["trust"]).expect(0);
     repo.watchdog(&["snapshot"]).expect(0);
-    assert_eq!(anchor_of(&env, &repo, "main").commit.as_deref(), Some(first.as_str()));
+    assert_eq!(
+        anchor_of(&env, &repo, "main").commit.as_deref(),
+        Some(first.as_str())
+    );
     // A session that only hooks tell of, so that nothing keeps it from calling watchdog itself.
     let (go, out) = (env.root().join("go"), env.root().join("out"));
     let script = "while [ ! -e \"$GO\" ]; do sleep 0.02; done; echo login > login.txt; git add login.txt; git commit -qm login; \
@@ -92,15 +110,29 @@ fn a_complete_that_the_session_itself_reached_moves_no_anchor() {
         .env("WATCHDOG", env!("CARGO_BIN_EXE_watchdog"));
     let agent = agent.spawn();
     let id = Worktree::open(repo.path()).unwrap().worktree_id();
-    let record = SessionRecord { pid: Some(agent.pid()), ..SessionRecord::began(jiff::Timestamp::now()) };
+    let record = SessionRecord {
+        pid: Some(agent.pid()),
+        ..SessionRecord::began(jiff::Timestamp::now())
+    };
     session::record(store(&env).as_ref(), &id, "main", &record).unwrap();
     std::fs::write(go, "").unwrap();
-    wait_until("the session judged itself", SOON, || out.with_extension("code").exists());
+    wait_until("the session judged itself", SOON, || {
+        out.with_extension("code").exists()
+    });
     let _ended = agent.wait().expect(0);
     let said = std::fs::read_to_string(out.with_extension("json")).unwrap();
     assert!(said.contains("\"reason\":\"checks_passed\""), "{said}");
-    assert_eq!(anchor_of(&env, &repo, "main").commit.as_deref(), Some(first.as_str()), "its own word moves nothing");
+    assert_eq!(
+        anchor_of(&env, &repo, "main").commit.as_deref(),
+        Some(first.as_str()),
+        "its own word moves nothing"
+    );
     // From outside, the very same verdict does.
-    assert_eq!(repo.watchdog(&["check", "--json", "--no-probe"]).expect(0).verdict(), "complete/checks_passed");
+    assert_eq!(
+        repo.watchdog(&["check", "--json", "--no-probe"])
+            .expect(0)
+            .verdict(),
+        "complete/checks_passed"
+    );
     assert_eq!(anchor_of(&env, &repo, "main").commit, Some(repo.head()));
 }

@@ -48,9 +48,13 @@ fails() {{ echo '{{"type":"thread.started","thread_id":"{CODEX_ID}"}}'; echo '{{
 
 pub fn program(env: &TestEnv, name: &str, words: &str, sessions: &str) {
     let root = env.root().to_string_lossy().into_owned();
-    let text = format!("#!/bin/sh\nname={name}\n{words}\n{}\n{sessions}\n", COMMON.replace("@ROOT@", &root));
+    let text = format!(
+        "#!/bin/sh\nname={name}\n{words}\n{}\n{sessions}\n",
+        COMMON.replace("@ROOT@", &root)
+    );
     let path = env.write(&format!("programs/{name}"), text);
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a script can be made a program");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755))
+        .expect("a script can be made a program");
     env.install(name, &path);
 }
 
@@ -60,8 +64,13 @@ pub fn config(env: &TestEnv, more: Value) -> String {
         "version": 1, "limits": {"cooldown_seconds": 0}, "rescue": {"mode": "single"},
         "completion_check": {"max_probes": 1, "probe_interval_seconds": 0, "probe_timeout_seconds": 30},
     });
-    config.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
-    env.write("config/completion.json", config.to_string()).to_string_lossy().into_owned()
+    config
+        .as_object_mut()
+        .expect("an object")
+        .extend(more.as_object().expect("an object").clone());
+    env.write("config/completion.json", config.to_string())
+        .to_string_lossy()
+        .into_owned()
 }
 
 pub fn needs(file: &str) -> Value {
@@ -70,12 +79,29 @@ pub fn needs(file: &str) -> Value {
 
 pub fn looped(env: &TestEnv, repo: &Repo<'_>, config: &str, options: &[&str]) -> CommandOutput {
     let task = env.write("PROMPT.md", "Build the thing.");
-    let args = [&["loop", "--json", "--config", config, "--prompt", task.to_str().expect("UTF-8")], options].concat();
-    repo.watchdog_command(&args).timeout(Duration::from_secs(120)).run()
+    let args = [
+        &[
+            "loop",
+            "--json",
+            "--config",
+            config,
+            "--prompt",
+            task.to_str().expect("UTF-8"),
+        ],
+        options,
+    ]
+    .concat();
+    repo.watchdog_command(&args)
+        .timeout(Duration::from_secs(120))
+        .run()
 }
 
 pub fn calls(env: &TestEnv) -> Vec<String> {
-    fs::read_to_string(env.root().join("calls")).unwrap_or_default().lines().map(str::to_owned).collect()
+    fs::read_to_string(env.root().join("calls"))
+        .unwrap_or_default()
+        .lines()
+        .map(str::to_owned)
+        .collect()
 }
 
 pub fn prompt(env: &TestEnv, name: &str, number: u32) -> String {
@@ -83,8 +109,13 @@ pub fn prompt(env: &TestEnv, name: &str, number: u32) -> String {
 }
 
 pub fn changes_of_agents(repo: &Repo<'_>) -> Vec<Value> {
-    let out = repo.watchdog(&["events", "--json", "-n", "500", "--kind", "agent_changed"]).expect(0);
-    out.stdout.lines().map(|line| serde_json::from_str::<Value>(line).expect("one object a line")["data"].clone()).collect()
+    let out = repo
+        .watchdog(&["events", "--json", "-n", "500", "--kind", "agent_changed"])
+        .expect(0);
+    out.stdout
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("one object a line")["data"].clone())
+        .collect()
 }
 
 #[test]
@@ -94,21 +125,45 @@ fn the_agent_that_ran_the_session_is_asked_now_and_later_and_a_configured_progra
     codex(&env, "answer done");
     claude(&env, "answer 'I know nothing of it'");
     let config = config(&env, json!({}));
-    let out = looped(&env, &repo, &config, &["--agent", "codex", "--max-iterations", "1"]);
-    let asked = |calls: &[String]| calls.iter().filter(|call| call.contains(" question ")).cloned().collect::<Vec<_>>();
+    let out = looped(
+        &env,
+        &repo,
+        &config,
+        &["--agent", "codex", "--max-iterations", "1"],
+    );
+    let asked = |calls: &[String]| {
+        calls
+            .iter()
+            .filter(|call| call.contains(" question "))
+            .cloned()
+            .collect::<Vec<_>>()
+    };
     let first = asked(&calls(&env));
-    assert!(!first.is_empty() && first.iter().all(|call| call.starts_with("codex ")), "{first:?}\n{out}");
+    assert!(
+        !first.is_empty() && first.iter().all(|call| call.starts_with("codex ")),
+        "{first:?}\n{out}"
+    );
     assert_eq!(out.json()["session"]["agent"], "codex", "{out}");
     assert_eq!(out.json()["session"]["id"], CODEX_ID, "{out}");
     repo.write("late.txt", "late");
     let later = repo.watchdog(&["check", "--json", "--config", &config]);
     let second = asked(&calls(&env));
-    assert!(second.len() > first.len() && second.iter().all(|call| call.starts_with("codex ")), "{second:?}\n{later}");
+    assert!(
+        second.len() > first.len() && second.iter().all(|call| call.starts_with("codex ")),
+        "{second:?}\n{later}"
+    );
     assert_eq!(later.json()["session"]["agent"], "codex", "{later}");
-    let own = self::config(&env, json!({"agent": {"probe": ["sh", "-c", "cat > /dev/null; echo '{\"status\": \"working\"}'"]}}));
+    let own = self::config(
+        &env,
+        json!({"agent": {"probe": ["sh", "-c", "cat > /dev/null; echo '{\"status\": \"working\"}'"]}}),
+    );
     repo.write("later.txt", "later");
     let by_program = repo.watchdog(&["check", "--json", "--config", &own]);
-    assert_eq!(asked(&calls(&env)).len(), second.len(), "the program answers for every agent: {by_program}");
+    assert_eq!(
+        asked(&calls(&env)).len(),
+        second.len(),
+        "the program answers for every agent: {by_program}"
+    );
 }
 
 #[test]
@@ -116,44 +171,140 @@ fn at_a_limit_the_next_agent_takes_over_with_what_is_done_and_the_first_comes_ba
     let env = TestEnv::new();
     let repo = env.repo();
     let reset = Timestamp::now().as_second() + 8;
-    claude(&env, &format!("if [ $n = 1 ]; then commit a.txt; echo half > half.txt; limit {reset}; fi\ncommit ok.txt; answer done"));
+    claude(
+        &env,
+        &format!(
+            "if [ $n = 1 ]; then commit a.txt; echo half > half.txt; limit {reset}; fi\ncommit ok.txt; answer done"
+        ),
+    );
     // watchdog waits five seconds longer than the reset.
-    codex(&env, &format!("commit b$n.txt; while [ $(date +%s) -lt {} ]; do sleep 0.2; done; answer 'not yet'", reset + 6));
+    codex(
+        &env,
+        &format!(
+            "commit b$n.txt; while [ $(date +%s) -lt {} ]; do sleep 0.2; done; answer 'not yet'",
+            reset + 6
+        ),
+    );
     let config = config(&env, needs("ok.txt"));
     let options = ["--agent", "claude", "--fallback", "codex"];
-    let plan = looped(&env, &repo, &config, &[&options[..], &["--dry-run"]].concat()).expect(0).json();
-    assert_eq!((&plan["agent"], &plan["agents"]), (&json!("claude"), &json!(["claude", "codex"])), "{plan}");
+    let plan = looped(
+        &env,
+        &repo,
+        &config,
+        &[&options[..], &["--dry-run"]].concat(),
+    )
+    .expect(0)
+    .json();
+    assert_eq!(
+        (&plan["agent"], &plan["agents"]),
+        (&json!("claude"), &json!(["claude", "codex"])),
+        "{plan}"
+    );
     let out = looped(&env, &repo, &config, &options).expect(0);
     let json = out.json();
-    assert_eq!((out.verdict().as_str(), &json["iterations"]), ("complete/checks_passed", &json!(2)), "{out}");
-    assert_eq!(calls(&env), ["claude session 1", "codex session 1", "claude session 2"], "{out}");
+    assert_eq!(
+        (out.verdict().as_str(), &json["iterations"]),
+        ("complete/checks_passed", &json!(2)),
+        "{out}"
+    );
+    assert_eq!(
+        calls(&env),
+        ["claude session 1", "codex session 1", "claude session 2"],
+        "{out}"
+    );
     let told = prompt(&env, "codex", 1);
-    for part in
-        ["You take over from another agent, claude: it met a usage limit.", "feat: a.txt", "- half.txt", "The task:\n\nBuild the thing."]
-    {
+    for part in [
+        "You take over from another agent, claude: it met a usage limit.",
+        "feat: a.txt",
+        "- half.txt",
+        "The task:\n\nBuild the thing.",
+    ] {
         assert!(told.contains(part), "{part:?} is missing in\n{told}");
     }
-    assert!(!prompt(&env, "claude", 1).contains("take over"), "nobody was before it");
+    assert!(
+        !prompt(&env, "claude", 1).contains("take over"),
+        "nobody was before it"
+    );
     let back = prompt(&env, "claude", 2);
-    assert!(back.contains("You take over from another agent, codex: you are available again.") && back.contains("feat: b1.txt"), "{back}");
+    assert!(
+        back.contains("You take over from another agent, codex: you are available again.")
+            && back.contains("feat: b1.txt"),
+        "{back}"
+    );
     let changed = changes_of_agents(&repo);
     assert_eq!(changed.len(), 2, "{changed:?}");
-    assert_eq!((&changed[0]["from"], &changed[0]["to"], &changed[0]["why"]), (&json!("claude"), &json!("codex"), &json!("usage_limit")));
+    assert_eq!(
+        (&changed[0]["from"], &changed[0]["to"], &changed[0]["why"]),
+        (&json!("claude"), &json!("codex"), &json!("usage_limit"))
+    );
     assert!(changed[0]["until"].is_string(), "{changed:?}");
-    assert_eq!((&changed[1]["to"], &changed[1]["why"], &changed[1]["until"]), (&json!("claude"), &json!("reset"), &Value::Null));
+    assert_eq!(
+        (&changed[1]["to"], &changed[1]["why"], &changed[1]["until"]),
+        (&json!("claude"), &json!("reset"), &Value::Null)
+    );
     let agents = &json["loop"]["agents"];
-    assert_eq!((&agents[0]["name"], &agents[0]["sessions"], &agents[0]["spent"]["cost_usd"]), (&json!("claude"), &json!(2), &json!(0.25)));
-    assert_eq!((&agents[1]["name"], &agents[1]["sessions"], &agents[1]["spent"]["tokens"]), (&json!("codex"), &json!(1), &json!(360)));
-    let who: Vec<&Value> = json["loop"]["history"].as_array().expect("a list").iter().map(|one| &one["agent"]).collect();
+    assert_eq!(
+        (
+            &agents[0]["name"],
+            &agents[0]["sessions"],
+            &agents[0]["spent"]["cost_usd"]
+        ),
+        (&json!("claude"), &json!(2), &json!(0.25))
+    );
+    assert_eq!(
+        (
+            &agents[1]["name"],
+            &agents[1]["sessions"],
+            &agents[1]["spent"]["tokens"]
+        ),
+        (&json!("codex"), &json!(1), &json!(360))
+    );
+    let who: Vec<&Value> = json["loop"]["history"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|one| &one["agent"])
+        .collect();
     assert_eq!(who, ["codex", "claude"], "{out}");
-    assert!(out.stderr.contains("claude met a usage limit; codex takes over until "), "{out}");
+    assert!(
+        out.stderr
+            .contains("claude met a usage limit; codex takes over until "),
+        "{out}"
+    );
     let report = repo.watchdog(&["report", "--json"]).expect(0).json();
-    let of = |place: usize| (&report["agents"][place]["agent"], &report["agents"][place]["sessions"]);
-    assert_eq!((of(0), of(1)), ((&json!("claude"), &json!(2)), (&json!("codex"), &json!(1))), "{report}");
-    let spent = (&report["agents"][0]["cost"], &report["agents"][1]["tokens"]["input"], &report["agents"][1]["cost"]["usd"]);
-    assert_eq!(spent, (&json!({"usd": 0.25, "told_by": 1, "of": 2}), &json!(300), &Value::Null), "{report}");
+    let of = |place: usize| {
+        (
+            &report["agents"][place]["agent"],
+            &report["agents"][place]["sessions"],
+        )
+    };
+    assert_eq!(
+        (of(0), of(1)),
+        ((&json!("claude"), &json!(2)), (&json!("codex"), &json!(1))),
+        "{report}"
+    );
+    let spent = (
+        &report["agents"][0]["cost"],
+        &report["agents"][1]["tokens"]["input"],
+        &report["agents"][1]["cost"]["usd"],
+    );
+    assert_eq!(
+        spent,
+        (
+            &json!({"usd": 0.25, "told_by": 1, "of": 2}),
+            &json!(300),
+            &Value::Null
+        ),
+        "{report}"
+    );
     let text = repo.watchdog(&["report"]).expect(0).stdout;
-    assert!(text.contains("AGENT") && text.lines().any(|line| line.contains("$0.25") && line.ends_with("claude")), "{text}");
+    assert!(
+        text.contains("AGENT")
+            && text
+                .lines()
+                .any(|line| line.contains("$0.25") && line.ends_with("claude")),
+        "{text}"
+    );
     let explained = repo.watchdog(&["explain"]).expect(0).stdout;
     for part in [
         "Who worked\n  session of claude, ended ",
@@ -161,10 +312,20 @@ fn at_a_limit_the_next_agent_takes_over_with_what_is_done_and_the_first_comes_ba
         "\n  claude took over from codex (reset): session of claude, ended ",
         ", 0.25 USD\n",
     ] {
-        assert!(explained.contains(part), "{part:?} is missing in\n{explained}");
+        assert!(
+            explained.contains(part),
+            "{part:?} is missing in\n{explained}"
+        );
     }
     let sessions = repo.watchdog(&["explain", "--json"]).expect(0).json()["sessions"].clone();
-    assert_eq!((sessions.as_array().map(Vec::len), &sessions[1]["took_over"]["why"]), (Some(3), &json!("usage_limit")), "{sessions}");
+    assert_eq!(
+        (
+            sessions.as_array().map(Vec::len),
+            &sessions[1]["took_over"]["why"]
+        ),
+        (Some(3), &json!("usage_limit")),
+        "{sessions}"
+    );
     env.assert_nothing_left();
 }
 
@@ -173,21 +334,59 @@ fn the_live_view_names_the_agent_of_a_session_and_who_took_over_for_whom() {
     let env = TestEnv::new();
     let repo = env.repo();
     let (up, go) = (env.root().join("up"), env.root().join("go"));
-    claude(&env, &format!("limit {}", Timestamp::now().as_second() + 7200));
-    let waits = format!("touch {}; while [ ! -e {} ]; do sleep 0.05; done", up.display(), go.display());
+    claude(
+        &env,
+        &format!("limit {}", Timestamp::now().as_second() + 7200),
+    );
+    let waits = format!(
+        "touch {}; while [ ! -e {} ]; do sleep 0.05; done",
+        up.display(),
+        go.display()
+    );
     codex(&env, &format!("{waits}; commit ok.txt; answer done"));
     let task = env.write("PROMPT.md", "Build the thing.");
     let config = config(&env, needs("ok.txt"));
-    let args = ["loop", "--config", &config, "--prompt", task.to_str().expect("UTF-8"), "--agent", "claude", "--fallback", "codex"];
-    let running = repo.watchdog_command(&args).timeout(Duration::from_secs(120)).spawn();
+    let args = [
+        "loop",
+        "--config",
+        &config,
+        "--prompt",
+        task.to_str().expect("UTF-8"),
+        "--agent",
+        "claude",
+        "--fallback",
+        "codex",
+    ];
+    let running = repo
+        .watchdog_command(&args)
+        .timeout(Duration::from_secs(120))
+        .spawn();
     wait_until("codex works", Duration::from_secs(60), || up.exists());
-    let mut live = env.watchdog_command(&env.root(), &["status", "--watch"]).at_terminal_of(140, "xterm-256color");
-    let has = |words: &str| full_screen(&live.shown(), (140, 40)).unwrap_or_default().iter().any(|line| line.contains(words));
+    let mut live = env
+        .watchdog_command(&env.root(), &["status", "--watch"])
+        .at_terminal_of(140, "xterm-256color");
+    let has = |words: &str| {
+        full_screen(&live.shown(), (140, 40))
+            .unwrap_or_default()
+            .iter()
+            .any(|line| line.contains(words))
+    };
     let said = "session of codex; codex takes over from claude (usage limit), until ";
-    wait_until("the view names the agents", Duration::from_secs(60), || has(said));
+    wait_until("the view names the agents", Duration::from_secs(60), || {
+        has(said)
+    });
     live.press(&["\r"]);
-    let has = |words: &str| full_screen(&live.shown(), (140, 40)).unwrap_or_default().iter().any(|line| line.contains(words));
-    wait_until("the head of the detail names it", Duration::from_secs(60), || has(" of codex"));
+    let has = |words: &str| {
+        full_screen(&live.shown(), (140, 40))
+            .unwrap_or_default()
+            .iter()
+            .any(|line| line.contains(words))
+    };
+    wait_until(
+        "the head of the detail names it",
+        Duration::from_secs(60),
+        || has(" of codex"),
+    );
     live.press(&["q"]);
     fs::write(&go, "").expect("it can be written");
     running.wait().expect(0);
@@ -197,17 +396,52 @@ fn the_live_view_names_the_agent_of_a_session_and_who_took_over_for_whom() {
 fn two_limits_end_in_the_earlier_reset_and_a_loop_that_goes_on_asks_neither_again() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let (first, second) = (Timestamp::now().as_second() + 7200, Timestamp::now().as_second() + 3600);
+    let (first, second) = (
+        Timestamp::now().as_second() + 7200,
+        Timestamp::now().as_second() + 3600,
+    );
     claude(&env, &format!("limit {first}"));
-    program(&env, "other", "answer() { echo \"$1\"; }", &format!("echo 'Claude AI usage limit reached|{second}'; exit 1"));
+    program(
+        &env,
+        "other",
+        "answer() { echo \"$1\"; }",
+        &format!("echo 'Claude AI usage limit reached|{second}'; exit 1"),
+    );
     let more = json!({"agents": [{"name": "main", "preset": "claude", "fallback": ["spare"]}, {"name": "spare", "command": ["other"]}]});
     let config = config(&env, more);
-    let out = looped(&env, &repo, &config, &["--agent", "main", "--max-wait", "30m"]).expect(11);
-    assert_eq!((out.verdict().as_str(), &out.json()["loop"]["over"]), ("waiting/rate_limited", &json!(false)), "{out}");
-    let retry_at: Timestamp = out.json()["retry_at"].as_str().expect("an instant").parse().expect("an instant");
-    assert!((0..=10).contains(&(retry_at.as_second() - second)), "{retry_at} is not the earlier reset: {out}");
-    assert_eq!(calls(&env), ["claude session 1", "other session 1"], "{out}");
-    let again = looped(&env, &repo, &config, &["--agent", "main", "--max-wait", "30m"]).expect(11);
+    let out = looped(
+        &env,
+        &repo,
+        &config,
+        &["--agent", "main", "--max-wait", "30m"],
+    )
+    .expect(11);
+    assert_eq!(
+        (out.verdict().as_str(), &out.json()["loop"]["over"]),
+        ("waiting/rate_limited", &json!(false)),
+        "{out}"
+    );
+    let retry_at: Timestamp = out.json()["retry_at"]
+        .as_str()
+        .expect("an instant")
+        .parse()
+        .expect("an instant");
+    assert!(
+        (0..=10).contains(&(retry_at.as_second() - second)),
+        "{retry_at} is not the earlier reset: {out}"
+    );
+    assert_eq!(
+        calls(&env),
+        ["claude session 1", "other session 1"],
+        "{out}"
+    );
+    let again = looped(
+        &env,
+        &repo,
+        &config,
+        &["--agent", "main", "--max-wait", "30m"],
+    )
+    .expect(11);
     assert_eq!(calls(&env).len(), 2, "{again}");
     assert_eq!(again.json()["retry_at"], out.json()["retry_at"], "{again}");
 }
@@ -217,49 +451,111 @@ fn a_killed_loop_goes_on_with_the_agent_that_took_over() {
     let env = TestEnv::new();
     let repo = env.repo();
     let up = env.root().join("up");
-    claude(&env, &format!("limit {}", Timestamp::now().as_second() + 7200));
-    codex(&env, &format!("if [ $n = 1 ]; then commit a.txt; touch {}; exec sleep 600; fi\ncommit ok.txt; answer done", up.display()));
+    claude(
+        &env,
+        &format!("limit {}", Timestamp::now().as_second() + 7200),
+    );
+    codex(
+        &env,
+        &format!(
+            "if [ $n = 1 ]; then commit a.txt; touch {}; exec sleep 600; fi\ncommit ok.txt; answer done",
+            up.display()
+        ),
+    );
     let config = config(&env, needs("ok.txt"));
     let task = env.write("PROMPT.md", "Build the thing.");
-    let args =
-        ["loop", "--json", "--config", &config, "--prompt", task.to_str().expect("UTF-8"), "--agent", "claude", "--fallback", "codex"];
+    let args = [
+        "loop",
+        "--json",
+        "--config",
+        &config,
+        "--prompt",
+        task.to_str().expect("UTF-8"),
+        "--agent",
+        "claude",
+        "--fallback",
+        "codex",
+    ];
     kill_in_its_session(&env, &repo, &args, &up);
     let out = repo.watchdog(&args).expect(0);
-    assert_eq!(calls(&env), ["claude session 1", "codex session 1", "codex session 2"], "{out}");
+    assert_eq!(
+        calls(&env),
+        ["claude session 1", "codex session 1", "codex session 2"],
+        "{out}"
+    );
     assert_eq!(out.verdict(), "complete/checks_passed");
-    assert!(!prompt(&env, "codex", 2).contains("take over"), "it had the session before: {}", prompt(&env, "codex", 2));
+    assert!(
+        !prompt(&env, "codex", 2).contains("take over"),
+        "it had the session before: {}",
+        prompt(&env, "codex", 2)
+    );
 }
 
 #[test]
 fn a_service_without_room_is_left_for_the_next_agent_once_the_pauses_are_spent() {
     let env = TestEnv::new();
     let repo = env.repo();
-    codex(&env, "fails 'Selected model is at capacity. Please try a different model.'");
+    codex(
+        &env,
+        "fails 'Selected model is at capacity. Please try a different model.'",
+    );
     claude(&env, "commit ok.txt; answer done");
-    let options = ["--agent", "codex", "--fallback", "claude", "--max-wait", "1s"];
+    let options = [
+        "--agent",
+        "codex",
+        "--fallback",
+        "claude",
+        "--max-wait",
+        "1s",
+    ];
     let out = looped(&env, &repo, &config(&env, needs("ok.txt")), &options).expect(0);
     let calls = calls(&env);
-    assert!(calls.len() > 2 && calls.last().is_some_and(|call| call == "claude session 1"), "a pause comes first: {calls:?}\n{out}");
+    assert!(
+        calls.len() > 2 && calls.last().is_some_and(|call| call == "claude session 1"),
+        "a pause comes first: {calls:?}\n{out}"
+    );
     assert_eq!(changes_of_agents(&repo)[0]["why"], "overload");
-    assert!(prompt(&env, "claude", 1).contains("codex: its service has no room."), "{}", prompt(&env, "claude", 1));
+    assert!(
+        prompt(&env, "claude", 1).contains("codex: its service has no room."),
+        "{}",
+        prompt(&env, "claude", 1)
+    );
 }
 
 #[test]
 fn a_program_that_is_missing_is_no_limit_and_is_heard_of() {
     let env = TestEnv::new();
     let repo = env.repo();
-    claude(&env, &format!("limit {}", Timestamp::now().as_second() + 7200));
+    claude(
+        &env,
+        &format!("limit {}", Timestamp::now().as_second() + 7200),
+    );
     codex(&env, "commit ok.txt; answer done");
     let more = json!({"agents": [
         {"name": "main", "preset": "claude", "fallback": ["gone", "codex"]},
         {"name": "gone", "command": ["no-such-agent-anywhere"]}, {"name": "codex", "preset": "codex"}]});
     let out = looped(&env, &repo, &config(&env, more), &["--agent", "main"]).expect(15);
     assert_eq!(out.verdict(), "failed/agent_unrunnable", "{out}");
-    assert!(out.json()["message"].as_str().is_some_and(|message| message.contains("no-such-agent-anywhere")), "{out}");
-    assert_eq!(calls(&env), ["claude session 1"], "the one after it is not silently taken: {out}");
+    assert!(
+        out.json()["message"]
+            .as_str()
+            .is_some_and(|message| message.contains("no-such-agent-anywhere")),
+        "{out}"
+    );
+    assert_eq!(
+        calls(&env),
+        ["claude session 1"],
+        "the one after it is not silently taken: {out}"
+    );
     let warned = out.stderr.find("gone, which is to take over at a limit, cannot be started: there is no program no-such-agent-anywhere");
-    assert!(warned.is_some() && warned < out.stderr.find("iteration 1 of"), "it is said before the first session: {out}");
-    assert!(!out.stderr.contains("codex, which is to take over"), "its program is there: {out}");
+    assert!(
+        warned.is_some() && warned < out.stderr.find("iteration 1 of"),
+        "it is said before the first session: {out}"
+    );
+    assert!(
+        !out.stderr.contains("codex, which is to take over"),
+        "its program is there: {out}"
+    );
 }
 
 #[test]
@@ -271,11 +567,20 @@ fn a_fallback_whose_preset_cannot_be_read_begins_nothing_and_the_doctor_names_it
     let agents = json!([
         {"name": "main", "preset": "claude", "fallback": ["odd", "gone"]},
         {"name": "odd", "preset": "agents/odd.json"}, {"name": "gone", "command": ["no-such-agent-anywhere"]}]);
-    repo.write("completion.json", json!({"version": 1, "agents": agents}).to_string());
+    repo.write(
+        "completion.json",
+        json!({"version": 1, "agents": agents}).to_string(),
+    );
     repo.commit_all("agents");
     repo.watchdog(&["trust"]).expect(0);
     let task = env.write("PROMPT.md", "Build the thing.");
-    let out = repo.watchdog(&["loop", "--agent", "main", "--prompt", task.to_str().expect("UTF-8")]);
+    let out = repo.watchdog(&[
+        "loop",
+        "--agent",
+        "main",
+        "--prompt",
+        task.to_str().expect("UTF-8"),
+    ]);
     assert!(out.code != Some(0) && calls(&env).is_empty(), "{out}");
     let found = repo.watchdog(&["doctor", "--json"]).json()["findings"].to_string();
     assert!(found.contains("gone, which agents[].fallback names, cannot take over: there is no program no-such-agent-anywhere"), "{found}");
@@ -287,8 +592,18 @@ fn a_loop_says_which_agent_the_command_line_of_its_program_names() {
     let env = TestEnv::new();
     let repo = env.repo();
     codex(&env, "commit ok.txt; answer done");
-    let out = looped(&env, &repo, &config(&env, needs("ok.txt")), &["--", "codex", "exec", "--json"]).expect(0);
-    assert!(out.stderr.contains("session of Codex CLI, as its command line says"), "{out}");
+    let out = looped(
+        &env,
+        &repo,
+        &config(&env, needs("ok.txt")),
+        &["--", "codex", "exec", "--json"],
+    )
+    .expect(0);
+    assert!(
+        out.stderr
+            .contains("session of Codex CLI, as its command line says"),
+        "{out}"
+    );
 }
 
 #[test]
@@ -299,11 +614,22 @@ fn an_agent_that_cannot_take_up_a_conversation_gets_the_whole_task_again_and_the
     let says = format!(
         r#"answer() {{ echo '{{"type":"result","subtype":"success","is_error":false,"result":"'"$1"'","session_id":"{CLAUDE_ID}"}}'; }}"#
     );
-    program(&env, "amp", &says, &format!("echo \"$*\" > {}.$n; [ $n = 2 ] && commit ok.txt; answer 'not yet'", argv.display()));
+    program(
+        &env,
+        "amp",
+        &says,
+        &format!(
+            "echo \"$*\" > {}.$n; [ $n = 2 ] && commit ok.txt; answer 'not yet'",
+            argv.display()
+        ),
+    );
     let options = ["--agent", "amp", "--continue", "--no-progress", "0"];
     let out = looped(&env, &repo, &config(&env, needs("ok.txt")), &options).expect(0);
     let second = fs::read_to_string(format!("{}.2", argv.display())).expect("a second session");
-    assert!(second.contains("Build the thing."), "it knows nothing of the first one: {second}\n{out}");
+    assert!(
+        second.contains("Build the thing."),
+        "it knows nothing of the first one: {second}\n{out}"
+    );
     assert!(out.stderr.contains("iteration 2 begins a new conversation despite --continue: amp cannot take up the last one"), "{out}");
     assert!(!out.stderr.contains("iteration 1 begins a new"), "{out}");
 }
@@ -312,13 +638,33 @@ fn an_agent_that_cannot_take_up_a_conversation_gets_the_whole_task_again_and_the
 fn nobody_takes_over_who_is_not_named() {
     let env = TestEnv::new();
     let repo = env.repo();
-    claude(&env, &format!("limit {}", Timestamp::now().as_second() + 7200));
+    claude(
+        &env,
+        &format!("limit {}", Timestamp::now().as_second() + 7200),
+    );
     codex(&env, "commit ok.txt; answer done");
     let config = config(&env, json!({}));
-    looped(&env, &repo, &config, &["--agent", "claude", "--max-wait", "1m"]).expect(11);
+    looped(
+        &env,
+        &repo,
+        &config,
+        &["--agent", "claude", "--max-wait", "1m"],
+    )
+    .expect(11);
     assert_eq!(calls(&env), ["claude session 1"]);
-    let unknown = looped(&env, &repo, &config, &["--agent", "claude", "--fallback", "codx"]).expect(2);
-    assert!(unknown.json()["message"].as_str().is_some_and(|message| message.contains("did you mean `codex`?")), "{unknown}");
+    let unknown = looped(
+        &env,
+        &repo,
+        &config,
+        &["--agent", "claude", "--fallback", "codx"],
+    )
+    .expect(2);
+    assert!(
+        unknown.json()["message"]
+            .as_str()
+            .is_some_and(|message| message.contains("did you mean `codex`?")),
+        "{unknown}"
+    );
     assert_eq!(calls(&env).len(), 1, "nothing was started: {unknown}");
 }
 
@@ -327,34 +673,85 @@ fn the_conversation_of_another_agent_is_never_taken_up() {
     let env = TestEnv::new();
     let repo = env.repo();
     let reset = Timestamp::now().as_second() + 7200;
-    codex(&env, &format!("echo \"$*\" >> {}; [ $n = 3 ] && commit ok.txt; answer 'not yet'", env.root().join("argv").display()));
-    claude(&env, &format!("[ $n = 1 ] && {{ commit a.txt; answer 'not yet'; exit 0; }}\nlimit {reset}"));
-    let options = ["--agent", "claude", "--fallback", "codex", "--continue", "--no-progress", "0"];
+    codex(
+        &env,
+        &format!(
+            "echo \"$*\" >> {}; [ $n = 3 ] && commit ok.txt; answer 'not yet'",
+            env.root().join("argv").display()
+        ),
+    );
+    claude(
+        &env,
+        &format!("[ $n = 1 ] && {{ commit a.txt; answer 'not yet'; exit 0; }}\nlimit {reset}"),
+    );
+    let options = [
+        "--agent",
+        "claude",
+        "--fallback",
+        "codex",
+        "--continue",
+        "--no-progress",
+        "0",
+    ];
     let out = looped(&env, &repo, &config(&env, needs("ok.txt")), &options).expect(0);
     let argv = fs::read_to_string(env.root().join("argv")).expect("codex was started");
     let lines: Vec<&str> = argv.lines().collect();
     assert!(!argv.contains(CLAUDE_ID), "{argv}\n{out}");
     assert!(!lines[0].contains("resume"), "it begins anew: {argv}");
-    assert!(lines[1].contains(&format!("resume {CODEX_ID}")), "and goes on in its own conversation: {argv}");
+    assert!(
+        lines[1].contains(&format!("resume {CODEX_ID}")),
+        "and goes on in its own conversation: {argv}"
+    );
 }
 
 #[test]
 fn a_task_goes_to_the_next_agent_at_a_limit() {
     let env = TestEnv::new();
     let repo = env.repo();
-    claude(&env, &format!("limit {}", Timestamp::now().as_second() + 7200));
+    claude(
+        &env,
+        &format!("limit {}", Timestamp::now().as_second() + 7200),
+    );
     codex(&env, "commit one.txt; answer done");
-    repo.write(".watchdog/tasks/T1.md", "---\nid: T1\ntitle: About T1\n---\n\nDo T1.\n");
+    repo.write(
+        ".watchdog/tasks/T1.md",
+        "---\nid: T1\ntitle: About T1\n---\n\nDo T1.\n",
+    );
     repo.commit_all("a task");
     let more = json!({
         "agents": [{"name": "main", "preset": "claude", "fallback": ["spare"]}, {"name": "spare", "preset": "codex"}],
         "completion_check": {"max_probes": 0},
     });
     let config = config(&env, more);
-    let args = ["task", "run", "T1", "--as", "main", "--json", "--no-probe", "--config", &config];
-    let out = repo.watchdog_command(&args).timeout(Duration::from_secs(120)).run().expect(0);
-    assert_eq!((out.verdict().as_str(), &out.json()["task"]["agent"]), ("complete/new_commits", &json!("main")), "{out}");
-    assert_eq!(calls(&env), ["claude session 1", "codex session 1"], "{out}");
+    let args = [
+        "task",
+        "run",
+        "T1",
+        "--as",
+        "main",
+        "--json",
+        "--no-probe",
+        "--config",
+        &config,
+    ];
+    let out = repo
+        .watchdog_command(&args)
+        .timeout(Duration::from_secs(120))
+        .run()
+        .expect(0);
+    assert_eq!(
+        (out.verdict().as_str(), &out.json()["task"]["agent"]),
+        ("complete/new_commits", &json!("main")),
+        "{out}"
+    );
+    assert_eq!(
+        calls(&env),
+        ["claude session 1", "codex session 1"],
+        "{out}"
+    );
     let told = prompt(&env, "codex", 1);
-    assert!(told.contains("from another agent, main: it met a usage limit.") && told.contains("Do T1."), "{told}");
+    assert!(
+        told.contains("from another agent, main: it met a usage limit.") && told.contains("Do T1."),
+        "{told}"
+    );
 }

@@ -22,12 +22,18 @@ struct Packing {
 
 impl Packing {
     fn of(repo: &Arc<ScratchRepo>) -> Self {
-        let (stop, rounds) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+        let (stop, rounds) = (
+            Arc::new(AtomicBool::new(false)),
+            Arc::new(AtomicU64::new(0)),
+        );
         let thread = {
             let (repo, stop, rounds) = (Arc::clone(repo), Arc::clone(&stop), Arc::clone(&rounds));
             std::thread::spawn(move || {
                 while !stop.load(Ordering::Relaxed) {
-                    for line in repo.git(["for-each-ref", "--format=%(objectname) %(refname)"]).lines() {
+                    for line in repo
+                        .git(["for-each-ref", "--format=%(objectname) %(refname)"])
+                        .lines()
+                    {
                         let (id, name) = line.split_once(' ').expect("two fields");
                         loosen(&repo.path(".git"), name, id);
                     }
@@ -35,13 +41,22 @@ impl Packing {
                     // Another git may hold a lock for a moment.
                     repo.try_git_in(repo.root(), ["pack-refs", "--all"]);
                     if round % 8 == 0 {
-                        repo.try_git_in(repo.root(), ["-c", "gc.pruneExpire=never", "repack", "-q", "-a", "-d"]);
+                        repo.try_git_in(
+                            repo.root(),
+                            ["-c", "gc.pruneExpire=never", "repack", "-q", "-a", "-d"],
+                        );
                     }
                 }
             })
         };
-        let packing = Packing { stop, rounds, thread: Some(thread) };
-        wait_until("refs are packed", Duration::from_secs(30), || packing.rounds.load(Ordering::Relaxed) > 1);
+        let packing = Packing {
+            stop,
+            rounds,
+            thread: Some(thread),
+        };
+        wait_until("refs are packed", Duration::from_secs(30), || {
+            packing.rounds.load(Ordering::Relaxed) > 1
+        });
         packing
     }
 }
@@ -89,7 +104,13 @@ fn refs_that_are_packed_meanwhile_are_all_seen() {
         let worktree = Worktree::open(repo.root()).unwrap();
         assert_eq!(worktree.snapshots(None).unwrap().len(), 8);
         let tips = worktree.ref_tips().unwrap();
-        assert_eq!(tips.iter().filter(|(name, _)| name.starts_with("refs/heads/")).count(), 31, "{tips:?}");
+        assert_eq!(
+            tips.iter()
+                .filter(|(name, _)| name.starts_with("refs/heads/"))
+                .count(),
+            31,
+            "{tips:?}"
+        );
         assert!(worktree.head_commit().unwrap().is_some());
     }
     drop(packing);
@@ -108,7 +129,12 @@ fn facts_are_read_beside_a_git_that_packs() {
         assert_eq!(worktree.commits_since(&start, None).unwrap().new_commits, 1);
         assert_eq!(worktree.changes().unwrap().unstaged, 1);
         assert_eq!(worktree.resolve("b7").unwrap(), start);
-        assert!(worktree.expire_snapshots(Timestamp::UNIX_EPOCH).unwrap().is_empty());
+        assert!(
+            worktree
+                .expire_snapshots(Timestamp::UNIX_EPOCH)
+                .unwrap()
+                .is_empty()
+        );
     }
     drop(packing);
 }
@@ -122,7 +148,10 @@ fn snapshots_are_taken_and_found_beside_a_git_that_packs() {
         let snapshot = repo.snapshot();
         assert!(!snapshot.reused);
         let worktree = Worktree::open(repo.root()).unwrap();
-        assert_eq!(worktree.snapshot_info(&snapshot.name).unwrap().at, instant());
+        assert_eq!(
+            worktree.snapshot_info(&snapshot.name).unwrap().at,
+            instant()
+        );
         assert!(worktree.missing_from(&snapshot).unwrap().is_empty());
     }
     drop(packing);

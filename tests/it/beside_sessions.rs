@@ -24,10 +24,21 @@ impl<'env> Beside<'env> {
     fn new(env: &'env TestEnv, more: Value) -> Self {
         let questions = env.root().join("questions");
         fs::write(&questions, "").unwrap();
-        let steps = [Step::append(questions.to_str().unwrap(), "x"), Step::print_json(&json!({"status": "complete", "message": "done"}))];
-        let config = env.config_asking(&steps, more).to_string_lossy().into_owned();
+        let steps = [
+            Step::append(questions.to_str().unwrap(), "x"),
+            Step::print_json(&json!({"status": "complete", "message": "done"})),
+        ];
+        let config = env
+            .config_asking(&steps, more)
+            .to_string_lossy()
+            .into_owned();
         env.install("claude", Path::new(env!("CARGO_BIN_EXE_fake-agent")));
-        Beside { env, repo: env.repo(), config, questions }
+        Beside {
+            env,
+            repo: env.repo(),
+            config,
+            questions,
+        }
     }
 
     fn questions(&self) -> usize {
@@ -35,7 +46,8 @@ impl<'env> Beside<'env> {
     }
 
     fn watchdog(&self, line: &[&str]) -> CommandOutput {
-        self.repo.watchdog(&[&["--config", &self.config], line].concat())
+        self.repo
+            .watchdog(&[&["--config", &self.config], line].concat())
     }
 
     fn sweep(&self) -> Value {
@@ -45,19 +57,39 @@ impl<'env> Beside<'env> {
     /// A program that runs in the worktree until the test ends it.
     fn start(&self, program: &str, steps: &[Step]) -> Running {
         let [_, script] = self.env.fake_agent(program, steps);
-        self.env.command(program, self.repo.path()).args([script]).spawn()
+        self.env
+            .command(program, self.repo.path())
+            .args([script])
+            .spawn()
     }
 
     fn hook(&self, event: &str, pid: u32) {
         let input = json!({"session_id": SESSION, "source": "startup", "cwd": self.repo.path()});
-        let command = self.repo.watchdog_command(&["hook", event, "--within", "60s"]).env("CLAUDE_PID", pid.to_string());
-        command.env("CLAUDE_CODE_SESSION_ID", SESSION).stdin(input.to_string()).run().expect(0);
+        let command = self
+            .repo
+            .watchdog_command(&["hook", event, "--within", "60s"])
+            .env("CLAUDE_PID", pid.to_string());
+        command
+            .env("CLAUDE_CODE_SESSION_ID", SESSION)
+            .stdin(input.to_string())
+            .run()
+            .expect(0);
     }
 
     /// The transcript of Claude Code's session, which ends with this line.
     fn transcript(&self, last: &Value) {
-        let slug: String = self.repo.path().to_str().unwrap().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-        self.env.write(&format!("home/.claude/projects/{slug}/{SESSION}.jsonl"), format!("{last}\n"));
+        let slug: String = self
+            .repo
+            .path()
+            .to_str()
+            .unwrap()
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+            .collect();
+        self.env.write(
+            &format!("home/.claude/projects/{slug}/{SESSION}.jsonl"),
+            format!("{last}\n"),
+        );
     }
 
     fn rescues(&self, baseline: &str) -> usize {
@@ -72,7 +104,10 @@ fn quiet(seconds: u64) -> Value {
 #[test]
 fn cron_commits_nothing_beneath_an_agent_by_hand() {
     let env = TestEnv::new();
-    let work = Beside::new(&env, json!({"rescue": {"quiet_seconds": 15, "mode": "single"}, "completion_check": {"max_probes": 5}}));
+    let work = Beside::new(
+        &env,
+        json!({"rescue": {"quiet_seconds": 15, "mode": "single"}, "completion_check": {"max_probes": 5}}),
+    );
     work.repo.watchdog(&["snapshot"]).expect(0);
     let baseline = work.repo.head();
     let agent = work.start("claude", &[Step::hang()]);
@@ -80,29 +115,61 @@ fn cron_commits_nothing_beneath_an_agent_by_hand() {
         work.repo.write("draft.txt", number.to_string());
         let row = work.sweep();
         assert_eq!(word(&row), "waiting/session_active", "{row}");
-        assert!(row["message"].as_str().unwrap().contains("claude (process"), "{row}");
+        assert!(
+            row["message"].as_str().unwrap().contains("claude (process"),
+            "{row}"
+        );
         assert_eq!((work.questions(), work.rescues(&baseline)), (0, 0));
     }
     drop(agent);
     work.repo.write("draft.txt", "its last words");
     // The end of a session that no hook reported is unknown: its complete counts, and the commit waits until the work stood still.
     let row = work.sweep();
-    assert_eq!((word(&row), work.questions()), ("waiting/session_active".into(), 1), "{row}");
-    assert!(row["retry_at"].is_string() && row["message"].as_str().unwrap().contains("not committed yet"), "{row}");
+    assert_eq!(
+        (word(&row), work.questions()),
+        ("waiting/session_active".into(), 1),
+        "{row}"
+    );
+    assert!(
+        row["retry_at"].is_string()
+            && row["message"]
+                .as_str()
+                .unwrap()
+                .contains("not committed yet"),
+        "{row}"
+    );
     assert_eq!(work.rescues(&baseline), 0);
     work.repo.write("draft.txt", "somebody goes on");
     let row = work.sweep();
-    assert_eq!((word(&row), work.questions()), ("waiting/session_active".into(), 2), "another state is another question: {row}");
+    assert_eq!(
+        (word(&row), work.questions()),
+        ("waiting/session_active".into(), 2),
+        "another state is another question: {row}"
+    );
     work.repo.write("draft.txt", "and on");
     let row = work.sweep();
-    assert_eq!((word(&row), work.questions()), ("waiting/session_active".into(), 2), "work that moves on asks nobody: {row}");
-    assert!(row["message"].as_str().unwrap().contains("the work changes from look to look"), "{row}");
+    assert_eq!(
+        (word(&row), work.questions()),
+        ("waiting/session_active".into(), 2),
+        "work that moves on asks nobody: {row}"
+    );
+    assert!(
+        row["message"]
+            .as_str()
+            .unwrap()
+            .contains("the work changes from look to look"),
+        "{row}"
+    );
     let mut last = Value::Null;
     wait_until("the work stood still", SOON, || {
         last = work.sweep();
         word(&last) != "waiting/session_active"
     });
-    assert_eq!((word(&last), work.rescues(&baseline)), ("complete/rescued".into(), 1), "{last}");
+    assert_eq!(
+        (word(&last), work.rescues(&baseline)),
+        ("complete/rescued".into(), 1),
+        "{last}"
+    );
 }
 
 #[test]
@@ -113,19 +180,36 @@ fn a_check_beside_a_hooked_session_waits() {
     let agent = env.command("sleep", &env.root()).args(["600"]).spawn();
     work.hook("session-start", agent.pid());
     work.repo.write("draft.txt", "half");
-    for line in [&["check", "--json", "-q"][..], &["check", "--once", "--json", "-q"], &["check", "--no-probe", "--json", "-q"]] {
+    for line in [
+        &["check", "--json", "-q"][..],
+        &["check", "--once", "--json", "-q"],
+        &["check", "--no-probe", "--json", "-q"],
+    ] {
         let out = work.watchdog(line).expect(11);
         assert_eq!(out.verdict(), "waiting/session_active", "{out}");
-        assert!(out.json()["message"].as_str().unwrap().contains(&format!("process {}", agent.pid())), "{out}");
+        assert!(
+            out.json()["message"]
+                .as_str()
+                .unwrap()
+                .contains(&format!("process {}", agent.pid())),
+            "{out}"
+        );
     }
     assert_eq!(word(&work.sweep()), "waiting/session_active");
     let out = work.watchdog(&["rescue", "--json"]).expect(11);
-    assert!(out.json()["held_back"].is_string() && out.json()["snapshot"].is_string(), "{out}");
+    assert!(
+        out.json()["held_back"].is_string() && out.json()["snapshot"].is_string(),
+        "{out}"
+    );
     assert_eq!((work.questions(), work.rescues(&baseline)), (0, 0));
     let pid = agent.pid();
     drop(agent);
     let out = work.watchdog(&["check", "--json", "-q"]).expect(0);
-    assert_eq!((out.verdict().as_str(), work.rescues(&baseline)), ("complete/rescued", 1), "process {pid} is gone: {out}");
+    assert_eq!(
+        (out.verdict().as_str(), work.rescues(&baseline)),
+        ("complete/rescued", 1),
+        "process {pid} is gone: {out}"
+    );
 }
 
 #[test]
@@ -137,21 +221,44 @@ fn an_idle_session_is_judged_by_its_commits() {
     let end = |timestamp: &str| json!({"type": "assistant", "timestamp": timestamp, "message": {"content": [], "stop_reason": "end_turn"}});
     work.transcript(&end("2026-03-04T05:06:07Z"));
     work.repo.write("draft.txt", "half");
-    for line in [&["check", "--json", "-q"][..], &["check", "--once", "--json", "-q"]] {
+    for line in [
+        &["check", "--json", "-q"][..],
+        &["check", "--once", "--json", "-q"],
+    ] {
         let out = work.watchdog(line).expect(11);
         assert_eq!(out.verdict(), "waiting/session_active", "{out}");
         let message = out.json()["message"].as_str().unwrap().to_owned();
-        assert!(message.contains("is idle since 2026-03-04 05:06, 1 file not committed"), "{out}");
+        assert!(
+            message.contains("is idle since 2026-03-04 05:06, 1 file not committed"),
+            "{out}"
+        );
     }
-    let news = ["sweep", "-q", "--news", "--only", "review,timeout,stopped,failed,error"];
+    let news = [
+        "sweep",
+        "-q",
+        "--news",
+        "--only",
+        "review,timeout,stopped,failed,error",
+    ];
     let shown = work.watchdog(&news).expect(0).stdout;
-    assert!(shown.contains("session_active") && shown.contains("1 file not committed"), "{shown}");
-    assert_eq!(work.watchdog(&news).expect(0).stdout, "", "once for the same state");
+    assert!(
+        shown.contains("session_active") && shown.contains("1 file not committed"),
+        "{shown}"
+    );
+    assert_eq!(
+        work.watchdog(&news).expect(0).stdout,
+        "",
+        "once for the same state"
+    );
     assert_eq!(work.questions(), 0);
     work.repo.commit_all("feat: draft");
     assert_eq!(word(&work.sweep()), "complete/new_commits");
     work.transcript(&json!({"type": "user", "message": {"content": "go on"}}));
-    assert_eq!(word(&work.sweep()), "waiting/session_active", "it works again");
+    assert_eq!(
+        word(&work.sweep()),
+        "waiting/session_active",
+        "it works again"
+    );
     drop(agent);
 }
 
@@ -162,17 +269,46 @@ fn a_check_in_its_own_script_judges() {
     let work = Beside::new(&env, quiet(600));
     let baseline = work.repo.head();
     let check = format!("$WATCHDOG --config {} check --json -q", work.config);
-    let script =
-        format!("echo 1 > a; {check} > ../first.json; echo $? > ../first; git add a; git commit -qm 'feat: a'; {check} > ../second.json");
-    let run = ["run", "--no-probe", "--json", "-q", "--", "sh", "-c", &script];
+    let script = format!(
+        "echo 1 > a; {check} > ../first.json; echo $? > ../first; git add a; git commit -qm 'feat: a'; {check} > ../second.json"
+    );
+    let run = [
+        "run",
+        "--no-probe",
+        "--json",
+        "-q",
+        "--",
+        "sh",
+        "-c",
+        &script,
+    ];
     let out = work.watchdog(&run).expect(0);
     let read = |name: &str| fs::read_to_string(env.root().join(name)).unwrap();
     let verdict = |name: &str| serde_json::from_str::<Value>(&read(name)).unwrap();
-    assert_eq!((read("first").trim(), &verdict("first.json")["reason"]), ("10", &json!("unfinished")), "{out}");
-    assert_eq!((&verdict("second.json")["reason"], work.questions()), (&json!("new_commits"), 0));
-    assert_eq!(work.repo.subjects_since(&baseline), ["feat: a"], "from inside nothing is rescued");
-    let events = work.repo.watchdog(&["events", "--kind", "verdict", "--json"]).expect(0).stdout;
-    assert_eq!(events.lines().count(), 1, "only the verdict of run is recorded: {events}");
+    assert_eq!(
+        (read("first").trim(), &verdict("first.json")["reason"]),
+        ("10", &json!("unfinished")),
+        "{out}"
+    );
+    assert_eq!(
+        (&verdict("second.json")["reason"], work.questions()),
+        (&json!("new_commits"), 0)
+    );
+    assert_eq!(
+        work.repo.subjects_since(&baseline),
+        ["feat: a"],
+        "from inside nothing is rescued"
+    );
+    let events = work
+        .repo
+        .watchdog(&["events", "--kind", "verdict", "--json"])
+        .expect(0)
+        .stdout;
+    assert_eq!(
+        events.lines().count(),
+        1,
+        "only the verdict of run is recorded: {events}"
+    );
 }
 
 #[test]
@@ -183,10 +319,17 @@ fn a_shell_or_server_inside_is_not_alive() {
     work.repo.watchdog(&["snapshot"]).expect(0);
     let baseline = work.repo.head();
     let editor = work.start("vim", &[Step::hang()]);
-    let server = env.command("sh", work.repo.path()).args(["-c", "sleep 600; claude"]).spawn();
+    let server = env
+        .command("sh", work.repo.path())
+        .args(["-c", "sleep 600; claude"])
+        .spawn();
     work.repo.write("draft.txt", "whole");
     let out = work.watchdog(&["check", "--json", "-q"]).expect(0);
-    assert_eq!((out.verdict().as_str(), work.rescues(&baseline)), ("complete/rescued", 1), "{out}");
+    assert_eq!(
+        (out.verdict().as_str(), work.rescues(&baseline)),
+        ("complete/rescued", 1),
+        "{out}"
+    );
     drop((editor, server));
 }
 
@@ -197,11 +340,29 @@ fn run_holds_its_rescue_beside_another_agent() {
     let baseline = work.repo.head();
     let agent = work.start("claude", &[Step::hang()]);
     let session = env.fake_agent("session", &[Step::write("a.txt", "1")]);
-    let line = ["run", "--json", "-q", "--", session[0].as_str(), session[1].as_str()];
+    let line = [
+        "run",
+        "--json",
+        "-q",
+        "--",
+        session[0].as_str(),
+        session[1].as_str(),
+    ];
     let out = work.watchdog(&line).expect(11);
-    assert_eq!((out.verdict().as_str(), work.rescues(&baseline)), ("waiting/session_active", 0), "{out}");
-    assert!(out.stdout.contains("rescue_held_back") && out.json()["rescue"]["snapshot"].is_string(), "{out}");
+    assert_eq!(
+        (out.verdict().as_str(), work.rescues(&baseline)),
+        ("waiting/session_active", 0),
+        "{out}"
+    );
+    assert!(
+        out.stdout.contains("rescue_held_back") && out.json()["rescue"]["snapshot"].is_string(),
+        "{out}"
+    );
     drop(agent);
     let out = work.watchdog(&["check", "--json", "-q"]).expect(0);
-    assert_eq!((out.verdict().as_str(), work.rescues(&baseline)), ("complete/rescued", 1), "{out}");
+    assert_eq!(
+        (out.verdict().as_str(), work.rescues(&baseline)),
+        ("complete/rescued", 1),
+        "{out}"
+    );
 }

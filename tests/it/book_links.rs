@@ -10,7 +10,9 @@ use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use crate::source_files::sources;
 
 /// The languages of fences: `sh` runs as it stands (`typed_blocks` types it), `text` is shown only.
-const LANGUAGES: [&str; 8] = ["sh", "text", "json", "markdown", "rust", "ini", "yaml", "toml"];
+const LANGUAGES: [&str; 8] = [
+    "sh", "text", "json", "markdown", "rust", "ini", "yaml", "toml",
+];
 
 fn top() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -27,8 +29,13 @@ struct MarkdownPage {
 
 /// As GitHub and mdBook make an anchor of a heading.
 fn anchor(heading: &str) -> String {
-    let kept = heading.trim().chars().filter(|c| c.is_alphanumeric() || "-_ ".contains(*c));
-    kept.map(|c| if c == ' ' { '-' } else { c }).collect::<String>().to_lowercase()
+    let kept = heading
+        .trim()
+        .chars()
+        .filter(|c| c.is_alphanumeric() || "-_ ".contains(*c));
+    kept.map(|c| if c == ' ' { '-' } else { c })
+        .collect::<String>()
+        .to_lowercase()
 }
 
 fn read(path: &Path) -> MarkdownPage {
@@ -53,8 +60,12 @@ fn read(path: &Path) -> MarkdownPage {
                     heading.push_str(&words);
                 }
             }
-            Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => page.links.push(dest_url.into_string()),
-            Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(language))) => page.languages.push(language.into_string()),
+            Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
+                page.links.push(dest_url.into_string())
+            }
+            Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(language))) => {
+                page.languages.push(language.into_string())
+            }
             _ => {}
         }
     }
@@ -65,19 +76,31 @@ fn read(path: &Path) -> MarkdownPage {
 fn pages() -> BTreeMap<PathBuf, MarkdownPage> {
     let mut found = BTreeMap::new();
     let mut open = vec![top().join("docs")];
-    let mut files: Vec<PathBuf> =
-        ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"].iter().map(|name| top().join(name)).collect();
+    let mut files: Vec<PathBuf> = [
+        "README.md",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "SECURITY.md",
+    ]
+    .iter()
+    .map(|name| top().join(name))
+    .collect();
     while let Some(folder) = open.pop() {
         for entry in fs::read_dir(&folder).expect("a folder of pages").flatten() {
             match entry.path() {
                 path if path.is_dir() => open.push(path),
-                path if path.extension().is_some_and(|extension| extension == "md") => files.push(path),
+                path if path.extension().is_some_and(|extension| extension == "md") => {
+                    files.push(path)
+                }
                 _ => {}
             }
         }
     }
     for file in files {
-        found.insert(file.strip_prefix(top()).expect("below the top").to_owned(), read(&file));
+        found.insert(
+            file.strip_prefix(top()).expect("below the top").to_owned(),
+            read(&file),
+        );
     }
     found
 }
@@ -100,15 +123,30 @@ fn every_link_leads_to_a_file_that_is_there_and_to_a_heading_of_it() {
     let pages = pages();
     let (mut faults, mut count) = (Vec::new(), 0);
     for (name, page) in &pages {
-        let local = page.links.iter().filter(|link| !link.contains("://") && !link.starts_with("mailto:"));
+        let local = page
+            .links
+            .iter()
+            .filter(|link| !link.contains("://") && !link.starts_with("mailto:"));
         for link in local {
             count += 1;
             let (target, fragment) = link.split_once('#').unwrap_or((link, ""));
-            let path = if target.is_empty() { Some(name.clone()) } else { resolved(name, target) };
+            let path = if target.is_empty() {
+                Some(name.clone())
+            } else {
+                resolved(name, target)
+            };
             match path.filter(|path| top().join(path).exists()) {
                 None => faults.push(format!("{}: {link}: there is no such file", name.display())),
-                Some(path) if !fragment.is_empty() && !pages.get(&path).is_some_and(|page| page.anchors.contains(fragment)) => {
-                    faults.push(format!("{}: {link}: there is no such heading", name.display()));
+                Some(path)
+                    if !fragment.is_empty()
+                        && !pages
+                            .get(&path)
+                            .is_some_and(|page| page.anchors.contains(fragment)) =>
+                {
+                    faults.push(format!(
+                        "{}: {link}: there is no such heading",
+                        name.display()
+                    ));
                 }
                 Some(_) => {}
             }
@@ -122,9 +160,17 @@ fn every_link_leads_to_a_file_that_is_there_and_to_a_heading_of_it() {
 fn the_summary_of_the_book_names_every_page_once() {
     let pages = pages();
     let summary = Path::new("docs/SUMMARY.md");
-    let mut named: Vec<PathBuf> = pages[summary].links.iter().filter_map(|link| resolved(summary, link)).collect();
+    let mut named: Vec<PathBuf> = pages[summary]
+        .links
+        .iter()
+        .filter_map(|link| resolved(summary, link))
+        .collect();
     named.sort();
-    let wanted: Vec<PathBuf> = pages.keys().filter(|name| name.starts_with("docs") && *name != summary).cloned().collect();
+    let wanted: Vec<PathBuf> = pages
+        .keys()
+        .filter(|name| name.starts_with("docs") && *name != summary)
+        .cloned()
+        .collect();
     assert_eq!(named, wanted);
 }
 
@@ -132,11 +178,20 @@ fn the_summary_of_the_book_names_every_page_once() {
 fn every_fence_says_what_it_holds() {
     let mut faults = Vec::new();
     for (name, page) in pages() {
-        let odd = page.languages.iter().filter(|language| !LANGUAGES.contains(&language.as_str()));
+        let odd = page
+            .languages
+            .iter()
+            .filter(|language| !LANGUAGES.contains(&language.as_str()));
         faults.extend(odd.map(|language| format!("{}: a fence of '{language}'", name.display())));
-        let typed = name.starts_with("docs/recipes") || ["README.md", "docs/tutorial.md"].iter().any(|page| name == Path::new(page));
+        let typed = name.starts_with("docs/recipes")
+            || ["README.md", "docs/tutorial.md"]
+                .iter()
+                .any(|page| name == Path::new(page));
         if !typed && page.languages.iter().any(|language| language == "sh") {
-            faults.push(format!("{}: a fence of 'sh' that no test types; mark it as 'text'", name.display()));
+            faults.push(format!(
+                "{}: a fence of 'sh' that no test types; mark it as 'text'",
+                name.display()
+            ));
         }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
@@ -147,11 +202,26 @@ fn every_message_that_the_page_about_trouble_explains_is_one_of_the_program() {
     // A message may be continued on the next line of the source.
     let files = sources(&["src", "crates"]);
     let shipped: String = files.iter().map(|source| source.text.as_str()).collect();
-    let said = regex::Regex::new(r"\\\n\s*").expect("a fixed pattern").replace_all(&shipped, "");
+    let said = regex::Regex::new(r"\\\n\s*")
+        .expect("a fixed pattern")
+        .replace_all(&shipped, "");
     let page = fs::read_to_string(top().join("docs/troubleshooting.md")).expect("a page");
-    let messages: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("### `")?.strip_suffix('`')).collect();
-    assert!(messages.len() > 40, "the messages are found: {}", messages.len());
-    let pieces = messages.iter().flat_map(|message| message.split('…')).map(|piece| piece.trim_matches([' ', '\'']));
+    let messages: Vec<&str> = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("### `")?.strip_suffix('`'))
+        .collect();
+    assert!(
+        messages.len() > 40,
+        "the messages are found: {}",
+        messages.len()
+    );
+    let pieces = messages
+        .iter()
+        .flat_map(|message| message.split('…'))
+        .map(|piece| piece.trim_matches([' ', '\'']));
     let missing: Vec<&str> = pieces.filter(|piece| !said.contains(piece)).collect();
-    assert!(missing.is_empty(), "docs/troubleshooting.md explains what no message says: {missing:#?}");
+    assert!(
+        missing.is_empty(),
+        "docs/troubleshooting.md explains what no message says: {missing:#?}"
+    );
 }

@@ -19,7 +19,14 @@ fn repo<'env>(env: &'env TestEnv, name: &str) -> Repo<'env> {
 }
 
 fn run(repo: &Repo<'_>, more: &[&str], script: &str) -> CommandOutput {
-    repo.watchdog(&[&["run", "--json", "--no-probe", "--no-rescue"], more, &["--", "sh", "-c", script]].concat())
+    repo.watchdog(
+        &[
+            &["run", "--json", "--no-probe", "--no-rescue"],
+            more,
+            &["--", "sh", "-c", script],
+        ]
+        .concat(),
+    )
 }
 
 fn spec_and_branch(out: &CommandOutput) -> (Value, Value) {
@@ -32,23 +39,63 @@ const DONE: &str = "touch done.txt; git add done.txt; git commit -qm done";
 #[test]
 fn a_spec_that_nobody_named_stays_that_of_the_baseline_until_it_is_complete_whoever_switches() {
     let env = TestEnv::new();
-    for (name, agent, person) in [("agent", "git switch -qc other; ", None), ("person", "", Some(["switch", "-q", "-c", "other"]))] {
+    for (name, agent, person) in [
+        ("agent", "git switch -qc other; ", None),
+        ("person", "", Some(["switch", "-q", "-c", "other"])),
+    ] {
         let repo = repo(&env, name);
-        let first = run(&repo, &[], &format!("{agent}{HALF}; echo draft > draft.txt")).expect(10);
-        assert_eq!((first.verdict().as_str(), &first.json()["spec"]), ("incomplete/checks_unmet", &json!("main")), "{first}");
-        assert_eq!((&first.json()["made_here"], &first.json()["imported_commits"]), (&json!(1), &json!(0)), "{first}");
+        let first = run(
+            &repo,
+            &[],
+            &format!("{agent}{HALF}; echo draft > draft.txt"),
+        )
+        .expect(10);
+        assert_eq!(
+            (first.verdict().as_str(), &first.json()["spec"]),
+            ("incomplete/checks_unmet", &json!("main")),
+            "{first}"
+        );
+        assert_eq!(
+            (
+                &first.json()["made_here"],
+                &first.json()["imported_commits"]
+            ),
+            (&json!(1), &json!(0)),
+            "{first}"
+        );
         if let Some(switch) = person {
             repo.git(&switch);
         }
         // A look in between, and the next session, are about the same work; what the first session left is its own.
-        let look = repo.watchdog(&["check", "--json", "--no-probe", "--no-rescue"]).expect(10);
-        assert_eq!(spec_and_branch(&look), (json!("main"), json!("other")), "{look}");
-        assert_eq!((&look.json()["made_here"], &look.json()["baseline"]), (&json!(1), &first.json()["baseline"]), "{look}");
+        let look = repo
+            .watchdog(&["check", "--json", "--no-probe", "--no-rescue"])
+            .expect(10);
+        assert_eq!(
+            spec_and_branch(&look),
+            (json!("main"), json!("other")),
+            "{look}"
+        );
+        assert_eq!(
+            (&look.json()["made_here"], &look.json()["baseline"]),
+            (&json!(1), &first.json()["baseline"]),
+            "{look}"
+        );
         let second = run(&repo, &[], DONE).expect(0);
-        assert_eq!((second.verdict().as_str(), spec_and_branch(&second)), ("complete/checks_passed", (json!("main"), json!("other"))));
-        assert_eq!((&second.json()["inherited"], &second.json()["made_here"]), (&json!(0), &json!(1)), "{second}");
+        assert_eq!(
+            (second.verdict().as_str(), spec_and_branch(&second)),
+            ("complete/checks_passed", (json!("main"), json!("other")))
+        );
+        assert_eq!(
+            (&second.json()["inherited"], &second.json()["made_here"]),
+            (&json!(0), &json!(1)),
+            "{second}"
+        );
         let next = run(&repo, &[], "true").expect(10);
-        assert_eq!(next.json()["spec"], "other", "what begins after a complete has the name of its branch: {next}");
+        assert_eq!(
+            next.json()["spec"],
+            "other",
+            "what begins after a complete has the name of its branch: {next}"
+        );
     }
 }
 
@@ -61,8 +108,17 @@ fn a_spec_that_begins_on_another_branch_takes_the_anchor_of_the_worktree() {
     let weaker = json!({"checks": [{"type": "always"}]}).to_string();
     let out =
         run(&repo, &[], &format!("git rm -q done.txt; echo '{weaker}' > completion.json; git add -A; git commit -qm weaker")).expect(10);
-    assert_eq!((out.verdict().as_str(), &out.json()["spec"]), ("incomplete/checks_unmet", &json!("other")), "{out}");
-    assert!(out.json()["degraded"].to_string().contains("criteria_changed"), "{out}");
+    assert_eq!(
+        (out.verdict().as_str(), &out.json()["spec"]),
+        ("incomplete/checks_unmet", &json!("other")),
+        "{out}"
+    );
+    assert!(
+        out.json()["degraded"]
+            .to_string()
+            .contains("criteria_changed"),
+        "{out}"
+    );
 }
 
 #[test]
@@ -74,10 +130,32 @@ fn commits_of_the_branch_that_is_switched_to_are_not_made_here() {
     repo.commit_all("feat: theirs");
     repo.git(&["switch", "-q", "main"]);
     let by_agent = run(&repo, &[], "git switch -q older").expect(10);
-    assert_eq!((&by_agent.json()["made_here"], &by_agent.json()["imported_commits"]), (&json!(0), &json!(1)), "{by_agent}");
-    let and_works = run(&repo, &[], "git switch -q main; git merge -q --ff-only older; touch done.txt; git add -A; git commit -qm done");
-    assert_eq!((and_works.verdict().as_str(), &and_works.json()["made_here"]), ("complete/checks_passed", &json!(1)), "{and_works}");
-    assert_eq!((&and_works.json()["imported_commits"], &and_works.json()["new_commits"]), (&json!(0), &json!(1)), "{and_works}");
+    assert_eq!(
+        (
+            &by_agent.json()["made_here"],
+            &by_agent.json()["imported_commits"]
+        ),
+        (&json!(0), &json!(1)),
+        "{by_agent}"
+    );
+    let and_works = run(
+        &repo,
+        &[],
+        "git switch -q main; git merge -q --ff-only older; touch done.txt; git add -A; git commit -qm done",
+    );
+    assert_eq!(
+        (and_works.verdict().as_str(), &and_works.json()["made_here"]),
+        ("complete/checks_passed", &json!(1)),
+        "{and_works}"
+    );
+    assert_eq!(
+        (
+            &and_works.json()["imported_commits"],
+            &and_works.json()["new_commits"]
+        ),
+        (&json!(0), &json!(1)),
+        "{and_works}"
+    );
 }
 
 #[test]
@@ -86,9 +164,31 @@ fn two_specs_that_are_named_have_baselines_of_their_own_on_every_branch() {
     let repo = repo(&env, "named");
     let first = run(&repo, &["--spec", "auth"], HALF).expect(10);
     repo.git(&["switch", "-q", "-c", "other"]);
-    let between = run(&repo, &["--spec", "docs"], "echo d > d.txt; git add d.txt; git commit -qm docs").expect(10);
+    let between = run(
+        &repo,
+        &["--spec", "docs"],
+        "echo d > d.txt; git add d.txt; git commit -qm docs",
+    )
+    .expect(10);
     assert_eq!(between.json()["made_here"], json!(1), "{between}");
-    let of = |spec: &str| repo.watchdog(&["check", "--json", "--no-probe", "--no-rescue", "--spec", spec]).expect(10).json();
-    assert_eq!((&of("auth")["baseline"], &of("auth")["made_here"]), (&first.json()["baseline"], &json!(2)));
-    assert_eq!((&of("docs")["baseline"], &of("docs")["made_here"]), (&between.json()["baseline"], &json!(1)));
+    let of = |spec: &str| {
+        repo.watchdog(&[
+            "check",
+            "--json",
+            "--no-probe",
+            "--no-rescue",
+            "--spec",
+            spec,
+        ])
+        .expect(10)
+        .json()
+    };
+    assert_eq!(
+        (&of("auth")["baseline"], &of("auth")["made_here"]),
+        (&first.json()["baseline"], &json!(2))
+    );
+    assert_eq!(
+        (&of("docs")["baseline"], &of("docs")["made_here"]),
+        (&between.json()["baseline"], &json!(1))
+    );
 }

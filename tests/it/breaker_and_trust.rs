@@ -14,23 +14,53 @@ fn after_its_cooldown_the_breaker_lets_one_trial_through_and_a_complete_closes_i
     let repo = env.repo();
     let stalled = [Step::print("{\"status\": \"working\"}")];
     let settings = json!({"breaker": {"limit": 2, "cooldown_seconds": 2}, "completion_check": {"max_probes": 1}});
-    let config = env.config_asking(&stalled, settings).to_string_lossy().into_owned();
+    let config = env
+        .config_asking(&stalled, settings)
+        .to_string_lossy()
+        .into_owned();
     let baseline = repo.head();
-    let check = || repo.watchdog(&["check", "--json", "--baseline", &baseline, "--config", &config]);
+    let check = || {
+        repo.watchdog(&[
+            "check",
+            "--json",
+            "--baseline",
+            &baseline,
+            "--config",
+            &config,
+        ])
+    };
     assert_eq!(check().expect(13).json()["breaker"]["state"], "closed");
     assert_eq!(check().expect(13).json()["breaker"]["state"], "open");
     let refused = check().expect(14);
     assert_eq!(refused.verdict(), "stopped/breaker_open");
-    assert!(refused.json()["breaker"]["open_until"].is_string(), "{refused}");
+    assert!(
+        refused.json()["breaker"]["open_until"].is_string(),
+        "{refused}"
+    );
     let shown = repo.watchdog(&["breaker", "--json"]).expect(0);
     assert!(shown.stdout.contains("open"), "{shown}");
-    wait_until("a trial is let through", Duration::from_secs(20), || check().code == Some(13));
-    assert_eq!(check().expect(14).verdict(), "stopped/breaker_open", "a failed trial opens it again");
+    wait_until("a trial is let through", Duration::from_secs(20), || {
+        check().code == Some(13)
+    });
+    assert_eq!(
+        check().expect(14).verdict(),
+        "stopped/breaker_open",
+        "a failed trial opens it again"
+    );
     repo.write("a.txt", "a");
     repo.commit_all("a");
-    wait_until("a trial completes", Duration::from_secs(20), || check().code == Some(0));
+    wait_until("a trial completes", Duration::from_secs(20), || {
+        check().code == Some(0)
+    });
     let closed = check().expect(0);
-    assert_eq!((&closed.json()["breaker"]["state"], &closed.json()["breaker"]["strikes"]), (&json!("closed"), &json!(0)), "{closed}");
+    assert_eq!(
+        (
+            &closed.json()["breaker"]["state"],
+            &closed.json()["breaker"]["strikes"]
+        ),
+        (&json!("closed"), &json!(0)),
+        "{closed}"
+    );
 }
 
 #[test]
@@ -43,9 +73,18 @@ fn activity_in_the_worktree_is_no_strike() {
         Step::print("{\"status\": \"working\"}"),
     ];
     let settings = json!({"rescue": {"mode": "off"}, "completion_check": {"max_probes": 2, "probe_interval_seconds": 0}});
-    let config = env.config_asking(&alive, settings).to_string_lossy().into_owned();
-    let out = repo.watchdog(&["check", "--json", "--baseline", "HEAD", "--config", &config]).expect(13);
-    assert_eq!((&out.json()["strike"], &out.json()["not_a_strike_because"]), (&json!(false), &json!("activity_in_worktree")), "{out}");
+    let config = env
+        .config_asking(&alive, settings)
+        .to_string_lossy()
+        .into_owned();
+    let out = repo
+        .watchdog(&["check", "--json", "--baseline", "HEAD", "--config", &config])
+        .expect(13);
+    assert_eq!(
+        (&out.json()["strike"], &out.json()["not_a_strike_because"]),
+        (&json!(false), &json!("activity_in_worktree")),
+        "{out}"
+    );
 }
 
 #[test]
@@ -58,20 +97,46 @@ fn a_hash_in_the_environment_allows_a_file_of_a_repository_at_the_same_path_and_
     let hash = out["trusted"].as_str().expect("a hash").to_owned();
     let is_used = |repo: &Repo<'_>, state: &str, trust: &str| {
         let check = repo.watchdog_command(&["check", "--json", "--no-probe", "--baseline", "HEAD"]);
-        let out = check.env("WATCHDOG_STATE_DIR", env.root().join(state)).env("WATCHDOG_TRUST", trust).run();
-        !out.json()["degraded"].as_array().expect("a list").contains(&json!("untrusted"))
+        let out = check
+            .env("WATCHDOG_STATE_DIR", env.root().join(state))
+            .env("WATCHDOG_TRUST", trust)
+            .run();
+        !out.json()["degraded"]
+            .as_array()
+            .expect("a list")
+            .contains(&json!("untrusted"))
     };
-    let another = format!("{}{}", &hash[..63], if hash.ends_with('0') { '1' } else { '0' });
+    let another = format!(
+        "{}{}",
+        &hash[..63],
+        if hash.ends_with('0') { '1' } else { '0' }
+    );
     assert!(!is_used(&repo, "runner-1", "") && !is_used(&repo, "runner-1", &another));
-    assert!(is_used(&repo, "runner-1", &format!("0000, {}", hash.to_uppercase())));
+    assert!(is_used(
+        &repo,
+        "runner-1",
+        &format!("0000, {}", hash.to_uppercase())
+    ));
     let (path, elsewhere) = (repo.path().to_owned(), env.root().join("elsewhere"));
-    let clone_to = |from: &Path, to: &Path| env.command("git", &env.root()).args(["clone", "-q"]).args([from, to]).run().expect(0);
+    let clone_to = |from: &Path, to: &Path| {
+        env.command("git", &env.root())
+            .args(["clone", "-q"])
+            .args([from, to])
+            .run()
+            .expect(0)
+    };
     clone_to(&path, &elsewhere);
     let clone = Repo::new(&env, elsewhere.clone());
-    assert!(!is_used(&clone, "runner-2", &hash), "a clone elsewhere is another repository");
+    assert!(
+        !is_used(&clone, "runner-2", &hash),
+        "a clone elsewhere is another repository"
+    );
     fs::remove_dir_all(&path).expect("it is ours");
     clone_to(&elsewhere, &path);
-    assert!(is_used(&repo, "runner-2", &hash), "a fresh clone in the same folder");
+    assert!(
+        is_used(&repo, "runner-2", &hash),
+        "a fresh clone in the same folder"
+    );
 }
 
 /// A configuration in the repository that runs a command, which leaves a mark.
@@ -99,7 +164,12 @@ fn a_repository_runs_no_command_before_a_person_trusts_its_bytes() {
 
     let untrusted = check().expect(12);
     assert_eq!(untrusted.verdict(), "review/untrusted");
-    assert!(untrusted.json()["message"].as_str().is_some_and(|message| message.ends_with(" trust")), "{untrusted}");
+    assert!(
+        untrusted.json()["message"]
+            .as_str()
+            .is_some_and(|message| message.ends_with(" trust")),
+        "{untrusted}"
+    );
     assert!(!ran());
 
     repo.watchdog(&["trust"]).expect(0);
@@ -119,10 +189,25 @@ fn a_session_cannot_move_its_own_goalposts() {
     let baseline = repo.commit_all("configure");
     repo.watchdog(&["trust"]).expect(0);
     repo.watchdog(&["snapshot"]).expect(0);
-    repo.write("completion.json", json!({"version": 1, "checks": [{"type": "always"}]}).to_string());
+    repo.write(
+        "completion.json",
+        json!({"version": 1, "checks": [{"type": "always"}]}).to_string(),
+    );
     repo.commit_all("make it easy");
-    let out = repo.watchdog(&["check", "--json", "--no-probe", "--baseline", &baseline]).expect(10);
+    let out = repo
+        .watchdog(&["check", "--json", "--no-probe", "--baseline", &baseline])
+        .expect(10);
     assert_eq!(out.verdict(), "incomplete/checks_unmet");
-    assert!(out.json()["degraded"].to_string().contains("criteria_changed"), "{out}");
-    assert!(out.json()["feedback"].as_str().is_some_and(|feedback| feedback.contains("wanted.txt")), "{out}");
+    assert!(
+        out.json()["degraded"]
+            .to_string()
+            .contains("criteria_changed"),
+        "{out}"
+    );
+    assert!(
+        out.json()["feedback"]
+            .as_str()
+            .is_some_and(|feedback| feedback.contains("wanted.txt")),
+        "{out}"
+    );
 }

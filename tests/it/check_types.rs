@@ -11,7 +11,9 @@ use crate::support::{Claude, CommandOutput, Repo, Rule, TestEnv};
 fn evaluate(env: &TestEnv, repo: &Repo<'_>, checks: Value, context: Value) -> CommandOutput {
     let config = env.write("criteria.json", json!({"checks": checks}).to_string());
     let config = config.to_string_lossy().into_owned();
-    repo.watchdog_command(&["evaluate", "--config", &config]).stdin(context.to_string()).run()
+    repo.watchdog_command(&["evaluate", "--config", &config])
+        .stdin(context.to_string())
+        .run()
 }
 
 /// An executable script.
@@ -24,8 +26,20 @@ fn script(env: &TestEnv, name: &str, text: &str) -> String {
 #[track_caller]
 fn ends(out: &CommandOutput, verdict: &str, words: &str) {
     let found = out.json();
-    let feedback = format!("{} {}", found["feedback"].as_str().unwrap_or_default(), found["message"]);
-    assert_eq!(format!("{}/{}", found["status"].as_str().unwrap(), found["reason"].as_str().unwrap()), verdict, "{out}");
+    let feedback = format!(
+        "{} {}",
+        found["feedback"].as_str().unwrap_or_default(),
+        found["message"]
+    );
+    assert_eq!(
+        format!(
+            "{}/{}",
+            found["status"].as_str().unwrap(),
+            found["reason"].as_str().unwrap()
+        ),
+        verdict,
+        "{out}"
+    );
     assert!(feedback.contains(words), "{out}");
 }
 
@@ -50,13 +64,29 @@ print(json.dumps({"complete": made >= 3, "feedback": f"{made} of 3 decisions"}))
         json!({"schema": 1, "summaries": (1..=decisions).map(summary).collect::<Vec<_>>()})
     };
     let checks = json!([{"type": "custom", "run": [judge]}]);
-    ends(&evaluate(&env, &repo, checks.clone(), context(2)), "incomplete/checks_unmet", "2 of 3 decisions");
+    ends(
+        &evaluate(&env, &repo, checks.clone(), context(2)),
+        "incomplete/checks_unmet",
+        "2 of 3 decisions",
+    );
     let out = evaluate(&env, &repo, checks, context(3)).expect(0);
     assert_eq!(out.json()["evidence"], "committed");
-    assert_eq!(out.json()["checks"][0]["feedback"], "3 of 3 decisions", "a check that passes keeps its words");
-    ends(&out, "complete/checks_passed", "every check passed (3 of 3 decisions)");
+    assert_eq!(
+        out.json()["checks"][0]["feedback"],
+        "3 of 3 decisions",
+        "a check that passes keeps its words"
+    );
+    ends(
+        &out,
+        "complete/checks_passed",
+        "every check passed (3 of 3 decisions)",
+    );
     let missing = json!([{"type": "custom", "run": ["./not-there"]}]);
-    ends(&evaluate(&env, &repo, missing, context(3)), "failed/verify_unrunnable", "not-there");
+    ends(
+        &evaluate(&env, &repo, missing, context(3)),
+        "failed/verify_unrunnable",
+        "not-there",
+    );
 }
 
 #[test]
@@ -74,11 +104,23 @@ for line in sys.stdin:
 "#,
     );
     let checks = json!([{"type": "custom", "run": [stays], "mode": "stream"}, {"type": "custom", "name": "again", "run": [stays], "mode": "stream"}]);
-    ends(&evaluate(&env, &repo, checks.clone(), json!({"iteration": 1})), "incomplete/checks_unmet", "once more");
-    ends(&evaluate(&env, &repo, checks, json!({"iteration": 2})), "complete/checks_passed", "");
+    ends(
+        &evaluate(&env, &repo, checks.clone(), json!({"iteration": 1})),
+        "incomplete/checks_unmet",
+        "once more",
+    );
+    ends(
+        &evaluate(&env, &repo, checks, json!({"iteration": 2})),
+        "complete/checks_passed",
+        "",
+    );
     env.assert_nothing_left();
     let dies = json!([{"type": "custom", "run": ["sh", "-c", "exit 3"], "mode": "stream"}]);
-    ends(&evaluate(&env, &repo, dies, json!({})), "review/verify_failed", "");
+    ends(
+        &evaluate(&env, &repo, dies, json!({})),
+        "review/verify_failed",
+        "",
+    );
 }
 
 #[test]
@@ -86,18 +128,45 @@ fn github_is_asked_through_its_own_command_line() {
     let env = TestEnv::new();
     let repo = env.repo();
     let checks = json!([{"type": "issue", "number": 7, "require_clean": true}]);
-    ends(&evaluate(&env, &repo, checks.clone(), json!({})), "failed/verify_unrunnable", "gh auth login");
-    let gh = script(&env, "gh-script", "#!/bin/sh\necho \"$@\" >> ../gh-asked\ncat ../gh-answer\n");
+    ends(
+        &evaluate(&env, &repo, checks.clone(), json!({})),
+        "failed/verify_unrunnable",
+        "gh auth login",
+    );
+    let gh = script(
+        &env,
+        "gh-script",
+        "#!/bin/sh\necho \"$@\" >> ../gh-asked\ncat ../gh-answer\n",
+    );
     env.install("gh", std::path::Path::new(&gh));
     env.write("gh-answer", r#"{"state": "OPEN", "labels": []}"#);
-    ends(&evaluate(&env, &repo, checks.clone(), json!({})), "incomplete/checks_unmet", "issue #7 is not closed");
+    ends(
+        &evaluate(&env, &repo, checks.clone(), json!({})),
+        "incomplete/checks_unmet",
+        "issue #7 is not closed",
+    );
     env.write("gh-answer", r#"{"state": "CLOSED", "labels": []}"#);
     let closed = evaluate(&env, &repo, checks.clone(), json!({}));
-    ends(&closed, "complete/checks_passed", "every check passed (Issue #7 closed)");
-    assert_eq!(closed.json()["checks"][0]["feedback"], "Issue #7 closed", "{closed}");
-    assert_eq!(fs::read_to_string(env.root().join("gh-asked")).expect("it was asked"), "issue view 7 --json state,labels\n".repeat(2));
+    ends(
+        &closed,
+        "complete/checks_passed",
+        "every check passed (Issue #7 closed)",
+    );
+    assert_eq!(
+        closed.json()["checks"][0]["feedback"],
+        "Issue #7 closed",
+        "{closed}"
+    );
+    assert_eq!(
+        fs::read_to_string(env.root().join("gh-asked")).expect("it was asked"),
+        "issue view 7 --json state,labels\n".repeat(2)
+    );
     repo.write("left", "over");
-    ends(&evaluate(&env, &repo, checks, json!({})), "incomplete/checks_unmet", "uncommitted changes (1 file): left");
+    ends(
+        &evaluate(&env, &repo, checks, json!({})),
+        "incomplete/checks_unmet",
+        "uncommitted changes (1 file): left",
+    );
 }
 
 #[test]
@@ -108,27 +177,98 @@ fn what_the_agent_gave_and_did_is_read_from_the_context() {
         json!([{"role": "assistant", "tool_call": {"id": "1", "name": "execute_sql"}},
                                    {"role": "tool", "tool_result": {"id": "1", "content": json!({"columns": ["id"], "rows": rows}).to_string()}}])
     };
-    let structured = || json!([{"type": "structured", "tag": "review", "required": {"status": "approved"}}]);
+    let structured =
+        || json!([{"type": "structured", "tag": "review", "required": {"status": "approved"}}]);
     let sql = || json!([{"type": "sql_result", "tool": "execute_sql", "expected_columns": ["id"], "min_rows": 1}]);
     let phase = || json!([{"type": "phase", "project": 9, "final": "complete"}]);
     for (checks, context, verdict, words) in [
-        (structured(), json!({"output": "<review>{\"status\": \"approved\"}</review>"}), "complete/checks_passed", ""),
-        (structured(), json!({"output": "```review\n{\"status\": \"open\"}\n```"}), "incomplete/checks_unmet", "`status` is \"open\""),
-        (structured(), json!({"tentative_output": {"status": "approved"}}), "complete/checks_passed", ""),
-        (sql(), json!({"messages": rows(json!([[1]]))}), "complete/checks_passed", ""),
-        (sql(), json!({"messages": rows(json!([]))}), "incomplete/checks_unmet", "too few rows"),
-        (sql(), json!({}), "incomplete/checks_unmet", "no `execute_sql` result"),
-        (phase(), json!({"summaries": [{"assistant_responses": ["Phase: complete"]}]}), "complete/checks_passed", ""),
-        (phase(), json!({"summaries": [{"assistant_responses": ["All tests pass. Project complete."]}]}), "complete/checks_passed", ""),
-        (phase(), json!({"output": "Is the project complete? Not yet."}), "incomplete/checks_unmet", "is mentioned, and not claimed"),
-        (phase(), json!({"summaries": [{"assistant_responses": ["Moving to review"]}]}), "incomplete/checks_unmet", "\"review\""),
-        (json!([{"type": "iterations", "count": 5}]), json!({"iteration": 5}), "complete/checks_passed", ""),
-        (json!([{"type": "iterations", "count": 5}]), json!({"iteration": 4}), "incomplete/checks_unmet", "4 of 5"),
-        (json!([{"type": "iterations", "count": 5}]), json!({}), "review/verify_failed", "not known"),
+        (
+            structured(),
+            json!({"output": "<review>{\"status\": \"approved\"}</review>"}),
+            "complete/checks_passed",
+            "",
+        ),
+        (
+            structured(),
+            json!({"output": "```review\n{\"status\": \"open\"}\n```"}),
+            "incomplete/checks_unmet",
+            "`status` is \"open\"",
+        ),
+        (
+            structured(),
+            json!({"tentative_output": {"status": "approved"}}),
+            "complete/checks_passed",
+            "",
+        ),
+        (
+            sql(),
+            json!({"messages": rows(json!([[1]]))}),
+            "complete/checks_passed",
+            "",
+        ),
+        (
+            sql(),
+            json!({"messages": rows(json!([]))}),
+            "incomplete/checks_unmet",
+            "too few rows",
+        ),
+        (
+            sql(),
+            json!({}),
+            "incomplete/checks_unmet",
+            "no `execute_sql` result",
+        ),
+        (
+            phase(),
+            json!({"summaries": [{"assistant_responses": ["Phase: complete"]}]}),
+            "complete/checks_passed",
+            "",
+        ),
+        (
+            phase(),
+            json!({"summaries": [{"assistant_responses": ["All tests pass. Project complete."]}]}),
+            "complete/checks_passed",
+            "",
+        ),
+        (
+            phase(),
+            json!({"output": "Is the project complete? Not yet."}),
+            "incomplete/checks_unmet",
+            "is mentioned, and not claimed",
+        ),
+        (
+            phase(),
+            json!({"summaries": [{"assistant_responses": ["Moving to review"]}]}),
+            "incomplete/checks_unmet",
+            "\"review\"",
+        ),
+        (
+            json!([{"type": "iterations", "count": 5}]),
+            json!({"iteration": 5}),
+            "complete/checks_passed",
+            "",
+        ),
+        (
+            json!([{"type": "iterations", "count": 5}]),
+            json!({"iteration": 4}),
+            "incomplete/checks_unmet",
+            "4 of 5",
+        ),
+        (
+            json!([{"type": "iterations", "count": 5}]),
+            json!({}),
+            "review/verify_failed",
+            "not known",
+        ),
     ] {
         ends(&evaluate(&env, &repo, checks, context), verdict, words);
     }
-    let counted = evaluate(&env, &repo, json!([{"type": "iterations", "count": 1}]), json!({"iteration": 1}));
+    let counted = evaluate(
+        &env,
+        &repo,
+        json!([{"type": "iterations", "count": 1}]),
+        json!({"iteration": 1}),
+    );
     assert_eq!(counted.json()["evidence"], "counted");
 }
 
@@ -139,20 +279,41 @@ fn a_judge_of_ones_own_sees_the_work_and_only_a_plain_yes_is_yes() {
     repo.watchdog(&["snapshot"]).expect(0);
     repo.write("dates.rs", "fn leap_years() {}\n");
     repo.commit_all("dates");
-    let judge = script(&env, "judge.sh", "#!/bin/sh\ncat > ../judge-asked\ncat ../judge-answer\n");
+    let judge = script(
+        &env,
+        "judge.sh",
+        "#!/bin/sh\ncat > ../judge-asked\ncat ../judge-answer\n",
+    );
     let checks = json!([{"type": "judge", "question": "Are leap years read?", "rubric": "tests count", "run": [judge]}]);
     let context = json!({"output": "I read leap years."});
     env.write("judge-answer", "ANSWERED: NO\nno test reads 29 February\n");
-    ends(&evaluate(&env, &repo, checks.clone(), context.clone()), "incomplete/checks_unmet", "no test reads 29 February");
+    ends(
+        &evaluate(&env, &repo, checks.clone(), context.clone()),
+        "incomplete/checks_unmet",
+        "no test reads 29 February",
+    );
     let asked = fs::read_to_string(env.root().join("judge-asked")).expect("it was asked");
-    for part in ["Are leap years read?", "tests count", "I read leap years.", "+fn leap_years() {}"] {
+    for part in [
+        "Are leap years read?",
+        "tests count",
+        "I read leap years.",
+        "+fn leap_years() {}",
+    ] {
         assert!(asked.contains(part), "{asked}");
     }
     env.write("judge-answer", "ANSWERED: YES\n");
     let out = evaluate(&env, &repo, checks.clone(), context.clone()).expect(0);
-    assert_eq!(out.json()["evidence"], "claimed", "a model's word is a word");
+    assert_eq!(
+        out.json()["evidence"],
+        "claimed",
+        "a model's word is a word"
+    );
     env.write("judge-answer", "It looks good to me.\nANSWERED: YES\n");
-    ends(&evaluate(&env, &repo, checks, context), "incomplete/checks_unmet", "neither yes nor no");
+    ends(
+        &evaluate(&env, &repo, checks, context),
+        "incomplete/checks_unmet",
+        "neither yes nor no",
+    );
 }
 
 #[test]
@@ -160,14 +321,19 @@ fn a_judge_works_without_a_baseline_and_is_told_that_none_is_known() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.write("dates.rs", "fn leap_years() {}\n");
-    let judge = script(&env, "judge.sh", "#!/bin/sh\ncat > ../judge-asked\necho ANSWERED: YES\n");
+    let judge = script(
+        &env,
+        "judge.sh",
+        "#!/bin/sh\ncat > ../judge-asked\necho ANSWERED: YES\n",
+    );
     let checks = json!([{"type": "judge", "question": "Are leap years read?", "run": [judge]}]);
     let out = evaluate(&env, &repo, checks, json!({"output": "I read leap years."}));
     ends(&out, "complete/checks_passed", "");
     assert_eq!(out.json()["evidence"], "claimed", "{out}");
     let asked = fs::read_to_string(env.root().join("judge-asked")).expect("it was asked");
     assert!(
-        asked.contains("What is uncommitted (the start of its session is not known") && asked.contains("+fn leap_years() {}"),
+        asked.contains("What is uncommitted (the start of its session is not known")
+            && asked.contains("+fn leap_years() {}"),
         "{asked}"
     );
     assert!(!out.stdout.contains("0000000"), "{out}");
@@ -178,29 +344,61 @@ fn a_result_that_the_session_prints_itself_is_its_word_and_no_proof() {
     let env = TestEnv::new();
     let repo = env.repo();
     let checks = json!([{"type": "sql_result", "tool": "execute_sql", "min_rows": 1}]);
-    let config = env.write("criteria.json", json!({"version": 1, "checks": checks, "require_evidence": "verified"}).to_string());
+    let config = env.write(
+        "criteria.json",
+        json!({"version": 1, "checks": checks, "require_evidence": "verified"}).to_string(),
+    );
     let call = json!({"type": "assistant", "message": {"id": "m", "content": [{"type": "tool_use", "id": "t", "name": "execute_sql", "input": {}}]}});
     let rows = json!({"columns": ["id"], "rows": [[1]]}).to_string();
     let result = json!({"type": "user", "message": {"content": [{"type": "tool_result", "tool_use_id": "t", "content": rows}]}});
-    let prints = format!("printf '%s\\n' '{call}' '{result}'; echo a > a.txt; git add -A; git commit -qm a");
-    let args = ["run", "--json", "--no-probe", "--config", &config.to_string_lossy(), "--", "sh", "-c", &prints];
+    let prints =
+        format!("printf '%s\\n' '{call}' '{result}'; echo a > a.txt; git add -A; git commit -qm a");
+    let args = [
+        "run",
+        "--json",
+        "--no-probe",
+        "--config",
+        &config.to_string_lossy(),
+        "--",
+        "sh",
+        "-c",
+        &prints,
+    ];
     let out = repo.watchdog(&args).expect(12);
-    assert_eq!((out.verdict().as_str(), &out.json()["checks"][0]["evidence"]), ("review/disputed", &json!("claimed")), "{out}");
+    assert_eq!(
+        (out.verdict().as_str(), &out.json()["checks"][0]["evidence"]),
+        ("review/disputed", &json!("claimed")),
+        "{out}"
+    );
 }
 
 #[test]
 fn the_real_claude_judges_without_tools_and_without_the_session() {
-    let claude = Claude::answering([Rule::text("ANSWERED: NO\nthe tests are missing").when_last_user("Are leap years read?")]);
+    let claude =
+        Claude::answering([Rule::text("ANSWERED: NO\nthe tests are missing")
+            .when_last_user("Are leap years read?")]);
     let repo = claude.env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
     repo.write("dates.rs", "fn leap_years() {}\n");
     repo.commit_all("dates");
-    let out = evaluate(&claude.env, &repo, json!([{"type": "judge", "question": "Are leap years read?"}]), json!({}));
+    let out = evaluate(
+        &claude.env,
+        &repo,
+        json!([{"type": "judge", "question": "Are leap years read?"}]),
+        json!({}),
+    );
     ends(&out, "incomplete/checks_unmet", "the tests are missing");
     let asked = claude.api.messages().pop().expect("it was asked");
     assert!(asked.mentions("fn leap_years()"), "it sees the work");
-    assert!(asked.tools().is_empty(), "it has no tools: {:?}", asked.tools());
-    assert!(claude.transcripts().is_empty(), "nothing is written into anybody's session");
+    assert!(
+        asked.tools().is_empty(),
+        "it has no tools: {:?}",
+        asked.tools()
+    );
+    assert!(
+        claude.transcripts().is_empty(),
+        "nothing is written into anybody's session"
+    );
 }
 
 #[test]
@@ -212,19 +410,30 @@ fn sensor_halts_once_the_work_is_kept() {
     let sensor = |answer: &str| json!({"limits": {"sensors": [["sh", "-c", format!("ls > ../seen; echo '{answer}'")]]}, "completion_check": {"max_probes": 0}});
     let check = |answer: &str| {
         let config = env.write("config/completion.json", sensor(answer).to_string());
-        repo.watchdog(&["check", "--json", "--config", config.to_str().expect("UTF-8")])
+        repo.watchdog(&[
+            "check",
+            "--json",
+            "--config",
+            config.to_str().expect("UTF-8"),
+        ])
     };
     ends(&check(r#"{"halt": false}"#), "incomplete/unfinished", "");
     let halted = check(r#"{"halt": true, "reason": "too warm"}"#).expect(15);
     ends(&halted, "failed/halted", "too warm");
     assert!(!repo.snapshots().is_empty(), "{halted}");
     let mute = check("hm");
-    assert!(mute.stdout.contains("sensor_unread") && mute.json()["status"] != "failed", "{mute}");
+    assert!(
+        mute.stdout.contains("sensor_unread") && mute.json()["status"] != "failed",
+        "{mute}"
+    );
     // A file that nobody trusted runs nothing.
     std::fs::remove_file(env.root().join("seen")).expect("it ran");
     repo.write("completion.json", sensor(r#"{"halt": true}"#).to_string());
     let untrusted = repo.watchdog(&["check", "--json", "--no-probe"]);
-    assert!(untrusted.json()["status"] != "failed" && !env.root().join("seen").exists(), "{untrusted}");
+    assert!(
+        untrusted.json()["status"] != "failed" && !env.root().join("seen").exists(),
+        "{untrusted}"
+    );
 }
 
 #[test]
@@ -232,11 +441,31 @@ fn type_project_needs_its_number() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
-    let config = env.write("config/completion.json", r#"{"behavior": {"completionType": "project"}}"#);
+    let config = env.write(
+        "config/completion.json",
+        r#"{"behavior": {"completionType": "project"}}"#,
+    );
     let check = |more: &[&str]| {
-        let args = [&["check", "--json", "--no-probe", "--config", config.to_str().expect("UTF-8")], more].concat();
+        let args = [
+            &[
+                "check",
+                "--json",
+                "--no-probe",
+                "--config",
+                config.to_str().expect("UTF-8"),
+            ],
+            more,
+        ]
+        .concat();
         repo.watchdog(&args)
     };
-    ends(&check(&[]).expect(2), "error/config_error", "needs its number");
-    assert_ne!(check(&["--var", "project=3"]).json()["reason"], "config_error");
+    ends(
+        &check(&[]).expect(2),
+        "error/config_error",
+        "needs its number",
+    );
+    assert_ne!(
+        check(&["--var", "project=3"]).json()["reason"],
+        "config_error"
+    );
 }

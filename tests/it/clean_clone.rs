@@ -23,22 +23,38 @@ fn clean_clone(env: &TestEnv) -> std::path::PathBuf {
 /// Gives the clone what this run has compiled, as links: a person waits for that once, the tests need not. Cargo compiles
 /// again what the clone lacks and what differs there: a file that is the same gets the time of the one that was compiled.
 fn with_what_is_compiled(env: &TestEnv, clone: &Path) {
-    let built = Path::new(env!("CARGO_BIN_EXE_watchdog")).parent().expect("it is in a folder");
+    let built = Path::new(env!("CARGO_BIN_EXE_watchdog"))
+        .parent()
+        .expect("it is in a folder");
     let there = clone.join("target/debug");
     fs::create_dir_all(&there).expect("the clone is ours");
     // Cargo writes into the files of its fingerprints: what was compiled here would be older than they say.
     for (how, part) in [("-al", "deps"), ("-al", "build"), ("-a", ".fingerprint")] {
-        env.command("cp", built).args([how, part]).args([&there]).run().expect(0);
+        env.command("cp", built)
+            .args([how, part])
+            .args([&there])
+            .run()
+            .expect(0);
     }
     let checkout = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let committed = env.command("git", clone).args(["ls-files", "-z"]).run().expect(0).stdout;
+    let committed = env
+        .command("git", clone)
+        .args(["ls-files", "-z"])
+        .run()
+        .expect(0)
+        .stdout;
     for file in committed.split_terminator('\0') {
         let (compiled, cloned) = (checkout.join(file), clone.join(file));
         if let (Ok(meta), Ok(bytes)) = (fs::metadata(&compiled), fs::read(&compiled))
             && bytes == fs::read(&cloned).expect("git made it")
         {
-            let cloned = File::options().write(true).open(&cloned).expect("it is ours");
-            cloned.set_modified(meta.modified().expect("Linux tells it")).expect("it is ours");
+            let cloned = File::options()
+                .write(true)
+                .open(&cloned)
+                .expect("it is ours");
+            cloned
+                .set_modified(meta.modified().expect("Linux tells it"))
+                .expect("it is ours");
         }
     }
 }
@@ -47,18 +63,40 @@ fn with_what_is_compiled(env: &TestEnv, clone: &Path) {
 fn the_commands_of_the_readme_run_the_demo_and_find_the_tests_in_a_clean_clone() {
     let (demo, _, tests) = blocks_of_the_readme();
     let mut env = TestEnv::new();
-    for name in ["HOME", "CARGO_HOME", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN", "PATH"] {
+    for name in [
+        "HOME",
+        "CARGO_HOME",
+        "RUSTUP_HOME",
+        "RUSTUP_TOOLCHAIN",
+        "PATH",
+    ] {
         if let Some(value) = std::env::var_os(name) {
             env.set(name, value);
         }
     }
     let clone = clean_clone(&env);
     with_what_is_compiled(&env, &clone);
-    let out = env.command("sh", &clone).args(["-c", &demo]).timeout(Duration::from_secs(420)).run().expect(0);
-    assert!(out.stdout.contains("That was the whole flow"), "{demo}: {out}");
-    let help = env.command("sh", &clone).args(["-c", &format!("{tests} --help")]).run().expect(0);
+    let out = env
+        .command("sh", &clone)
+        .args(["-c", &demo])
+        .timeout(Duration::from_secs(420))
+        .run()
+        .expect(0);
+    assert!(
+        out.stdout.contains("That was the whole flow"),
+        "{demo}: {out}"
+    );
+    let help = env
+        .command("sh", &clone)
+        .args(["-c", &format!("{tests} --help")])
+        .run()
+        .expect(0);
     assert!(help.stdout.contains("every test"), "{tests}: {help}");
-    let status = env.command("git", &clone).args(["status", "--porcelain"]).run().expect(0);
+    let status = env
+        .command("git", &clone)
+        .args(["status", "--porcelain"])
+        .run()
+        .expect(0);
     assert_eq!(status.stdout, "", "the clone is as clean as before");
     fs::remove_dir_all(&clone).expect("the clone is ours");
 }

@@ -19,16 +19,44 @@ fn script(env: &TestEnv, name: &str, text: &str) {
 fn the_demo_says_what_it_will_show_and_shows_every_kind_of_ending() {
     let env = TestEnv::new();
     let out = env.watchdog(&env.root(), &["demo"]).expect(0);
-    for code in ["exit code 0", "exit code 10", "exit code 13", "exit code 14"] {
+    for code in [
+        "exit code 0",
+        "exit code 10",
+        "exit code 13",
+        "exit code 14",
+    ] {
         assert!(out.stdout.contains(code), "{code} is not shown\n{out}");
     }
     for number in 1..=7 {
-        assert!(out.stdout.contains(&format!("\n{number}/7  ")), "example {number} has no title\n{out}");
+        assert!(
+            out.stdout.contains(&format!("\n{number}/7  ")),
+            "example {number} has no title\n{out}"
+        );
     }
-    let commands: Vec<&str> = out.stdout.lines().filter(|line| line.starts_with("$ watchdog ")).collect();
-    assert!(commands.len() >= 9 && commands.iter().all(|line| line.len() <= 120 && !line.contains('\'')), "{commands:#?}");
-    assert!(out.stdout.contains("forgets.sh | echo 'fn logout() {}' > logout.rs"), "the script is shown before it runs\n{out}");
-    assert!(fs::read_dir(env.root().join("tmp")).expect("it is there").next().is_none(), "the scratch repository is gone\n{out}");
+    let commands: Vec<&str> = out
+        .stdout
+        .lines()
+        .filter(|line| line.starts_with("$ watchdog "))
+        .collect();
+    assert!(
+        commands.len() >= 9
+            && commands
+                .iter()
+                .all(|line| line.len() <= 120 && !line.contains('\'')),
+        "{commands:#?}"
+    );
+    assert!(
+        out.stdout
+            .contains("forgets.sh | echo 'fn logout() {}' > logout.rs"),
+        "the script is shown before it runs\n{out}"
+    );
+    assert!(
+        fs::read_dir(env.root().join("tmp"))
+            .expect("it is there")
+            .next()
+            .is_none(),
+        "the scratch repository is gone\n{out}"
+    );
     env.assert_nothing_left();
 }
 
@@ -38,12 +66,19 @@ fn a_signal_ends_the_demo_and_its_processes_and_leaves_no_file() {
         let env = TestEnv::new();
         let demo = env.watchdog_spawn(&env.root(), &["demo"]);
         wait_until("the third example runs", Duration::from_secs(60), || {
-            demo.stdout_so_far().contains("$ watchdog --config ../background.json")
+            demo.stdout_so_far()
+                .contains("$ watchdog --config ../background.json")
         });
         demo.signal(signal);
         let out = demo.wait().expect(code);
         assert!(out.stderr.contains("the demo was interrupted"), "{out}");
-        assert!(fs::read_dir(env.root().join("tmp")).expect("it is there").next().is_none(), "the scratch repository is gone\n{out}");
+        assert!(
+            fs::read_dir(env.root().join("tmp"))
+                .expect("it is there")
+                .next()
+                .is_none(),
+            "the scratch repository is gone\n{out}"
+        );
         env.assert_nothing_left();
     }
 }
@@ -68,11 +103,25 @@ esac
     let from = recipe.find("session() {").expect("the recipe shows a loop");
     let text = &recipe[from..from + recipe[from..].find("```").expect("the block ends")];
     let text = text.replace("--timeout 1h", "--timeout 1s --grace 1s");
-    env.install("watchdog", std::path::Path::new(env!("CARGO_BIN_EXE_watchdog")));
-    let out = env.command("sh", repo.path()).args(["-c", &text]).run().expect(0);
+    env.install(
+        "watchdog",
+        std::path::Path::new(env!("CARGO_BIN_EXE_watchdog")),
+    );
+    let out = env
+        .command("sh", repo.path())
+        .args(["-c", &text])
+        .run()
+        .expect(0);
     assert!(out.stdout.ends_with("done\n"), "{out}");
-    assert!(out.stderr.contains("incomplete (unfinished)") && out.stderr.contains("complete (new_commits)"), "{out}");
-    assert_eq!(repo.subjects_since("HEAD~2"), ["feat: done", "chore(auth): rescue uncommitted work"]);
+    assert!(
+        out.stderr.contains("incomplete (unfinished)")
+            && out.stderr.contains("complete (new_commits)"),
+        "{out}"
+    );
+    assert_eq!(
+        repo.subjects_since("HEAD~2"),
+        ["feat: done", "chore(auth): rescue uncommitted work"]
+    );
 }
 
 #[test]
@@ -81,12 +130,28 @@ fn completions_and_the_manual_page_know_every_command() {
     let man = env.watchdog(&env.root(), &["man"]).expect(0);
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let out = env.watchdog(&env.root(), &["completions", shell]).expect(0);
-        for command in ["snapshot", "check", "run", "probe", "rescue", "breaker", "status", "report", "trust", "doctor", "demo"] {
-            assert!(out.stdout.contains(command), "{shell} does not know {command}");
-            assert!(man.stdout.contains(&format!("watchdog\\-{command}(1)")), "the manual does not know {command}");
+        for command in [
+            "snapshot", "check", "run", "probe", "rescue", "breaker", "status", "report", "trust",
+            "doctor", "demo",
+        ] {
+            assert!(
+                out.stdout.contains(command),
+                "{shell} does not know {command}"
+            );
+            assert!(
+                man.stdout.contains(&format!("watchdog\\-{command}(1)")),
+                "the manual does not know {command}"
+            );
         }
     }
-    let syntax = env.command("bash", &env.root()).args(["-n", "-c", &env.watchdog(&env.root(), &["completions", "bash"]).stdout]).run();
+    let syntax = env
+        .command("bash", &env.root())
+        .args([
+            "-n",
+            "-c",
+            &env.watchdog(&env.root(), &["completions", "bash"]).stdout,
+        ])
+        .run();
     syntax.expect(0);
 }
 
@@ -97,7 +162,10 @@ fn every_flag_has_its_variable_and_the_flag_wins() {
     let repo = env.repo();
     let spec = |args: &[&str]| repo.watchdog(args).expect(0).json()["spec"].clone();
     assert_eq!(spec(&["snapshot", "--json"]), "from-the-variable");
-    assert_eq!(spec(&["snapshot", "--json", "--spec", "from-the-flag"]), "from-the-flag");
+    assert_eq!(
+        spec(&["snapshot", "--json", "--spec", "from-the-flag"]),
+        "from-the-flag"
+    );
 }
 
 fn recorded(repo: &Repo<'_>) -> serde_json::Value {
@@ -108,7 +176,12 @@ fn recorded(repo: &Repo<'_>) -> serde_json::Value {
 fn a_lost_database_is_brought_back_from_git() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let baseline = repo.watchdog(&["snapshot", "--spec", "my work"]).expect(0).stdout.trim().to_string();
+    let baseline = repo
+        .watchdog(&["snapshot", "--spec", "my work"])
+        .expect(0)
+        .stdout
+        .trim()
+        .to_string();
     repo.write("new.txt", "new");
     repo.watchdog(&["check", "--no-probe"]).expect(10);
     let before = repo.watchdog(&["rescue", "list"]).expect(0).stdout;
@@ -122,12 +195,27 @@ fn a_lost_database_is_brought_back_from_git() {
     assert_eq!(out.verdict(), "error/no_baseline", "{out}");
     let out = repo.watchdog(&["doctor", "--rebuild", "--json"]).expect(0);
     assert_eq!(out.json()["baselines"], 1, "{out}");
-    assert_eq!(out.json()["without_anchor"], serde_json::json!(["my work"]), "{out}");
+    assert_eq!(
+        out.json()["without_anchor"],
+        serde_json::json!(["my work"]),
+        "{out}"
+    );
     let told = repo.watchdog(&["doctor", "--rebuild"]).expect(0);
-    assert!(told.stdout.contains("the anchors of my work") && told.stdout.contains("--accept-criteria"), "{told}");
+    assert!(
+        told.stdout.contains("the anchors of my work") && told.stdout.contains("--accept-criteria"),
+        "{told}"
+    );
     assert_eq!(recorded(&repo), baseline.as_str());
-    assert_eq!(repo.watchdog(&["rescue", "list"]).expect(0).stdout.lines().count(), before.lines().count());
-    repo.watchdog(&["snapshot", "--spec", "my work", "--accept-criteria"]).expect(0);
+    assert_eq!(
+        repo.watchdog(&["rescue", "list"])
+            .expect(0)
+            .stdout
+            .lines()
+            .count(),
+        before.lines().count()
+    );
+    repo.watchdog(&["snapshot", "--spec", "my work", "--accept-criteria"])
+        .expect(0);
     let out = repo.watchdog(&["doctor", "--rebuild", "--json"]).expect(0);
     assert_eq!(out.json()["without_anchor"], serde_json::json!([]), "{out}");
 }
@@ -137,17 +225,37 @@ fn a_snapshot_is_listed_shown_brought_back_and_dropped() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.write("new.txt", "precious");
-    repo.watchdog(&["check", "--baseline", "HEAD", "--no-probe"]).expect(10);
-    let list = repo.watchdog(&["rescue", "list", "--json"]).expect(0).json();
-    let id = list["snapshots"][0]["id"].as_str().expect("there is one").to_string();
+    repo.watchdog(&["check", "--baseline", "HEAD", "--no-probe"])
+        .expect(10);
+    let list = repo
+        .watchdog(&["rescue", "list", "--json"])
+        .expect(0)
+        .json();
+    let id = list["snapshots"][0]["id"]
+        .as_str()
+        .expect("there is one")
+        .to_string();
     let shown = repo.watchdog(&["rescue", "show", &id]).expect(0);
     assert!(shown.stdout.contains("new.txt"), "{shown}");
     fs::remove_file(repo.path().join("new.txt")).expect("it is there");
     repo.watchdog(&["rescue", "restore", &id]).expect(0);
-    assert_eq!(fs::read_to_string(repo.path().join("new.txt")).expect("it is back"), "precious");
+    assert_eq!(
+        fs::read_to_string(repo.path().join("new.txt")).expect("it is back"),
+        "precious"
+    );
     repo.watchdog(&["rescue", "drop", &id]).expect(0);
-    assert_eq!(repo.watchdog(&["rescue", "list", "--json"]).expect(0).json()["snapshots"], serde_json::json!([]));
-    assert!(repo.watchdog(&["rescue", "restore", &id]).expect(2).stderr.contains("rescue list"));
+    assert_eq!(
+        repo.watchdog(&["rescue", "list", "--json"])
+            .expect(0)
+            .json()["snapshots"],
+        serde_json::json!([])
+    );
+    assert!(
+        repo.watchdog(&["rescue", "restore", &id])
+            .expect(2)
+            .stderr
+            .contains("rescue list")
+    );
 }
 
 #[test]
@@ -164,12 +272,21 @@ fn a_first_configuration_is_trusted_until_its_bytes_change() {
         repo.watchdog(&["check", "--baseline", &baseline, "--json"])
     };
     assert_eq!(judged().verdict(), "complete/new_commits");
-    repo.write("completion.json", r#"{"version": 1, "breaker": {"limit": 9}}"#);
+    repo.write(
+        "completion.json",
+        r#"{"version": 1, "breaker": {"limit": 9}}"#,
+    );
     repo.commit_all("chore: another limit");
     let out = judged().expect(12);
     assert_eq!(out.verdict(), "review/untrusted", "{out}");
-    let message = out.json()["message"].as_str().expect("it says what to do").to_string();
-    assert!(message.ends_with(&format!("watchdog -C {} trust", repo.path().display())), "{message}");
+    let message = out.json()["message"]
+        .as_str()
+        .expect("it says what to do")
+        .to_string();
+    assert!(
+        message.ends_with(&format!("watchdog -C {} trust", repo.path().display())),
+        "{message}"
+    );
     repo.watchdog(&["trust"]).expect(0);
     assert_eq!(judged().verdict(), "complete/new_commits");
     repo.watchdog(&["untrust"]).expect(0);
@@ -179,15 +296,39 @@ fn a_first_configuration_is_trusted_until_its_bytes_change() {
 #[test]
 fn a_reply_is_read_from_a_file_or_from_stdin_and_nobody_is_asked() {
     let env = TestEnv::new();
-    let file = env.write("reply.txt", "Well:\n```json\n{\"status\": \"Done\", \"tasks_pending\": [\"b\"]}\n```\n");
-    let out = env.watchdog(&env.root(), &["probe", "--parse", file.to_str().expect("UTF-8"), "--json"]).expect(0);
+    let file = env.write(
+        "reply.txt",
+        "Well:\n```json\n{\"status\": \"Done\", \"tasks_pending\": [\"b\"]}\n```\n",
+    );
+    let out = env
+        .watchdog(
+            &env.root(),
+            &["probe", "--parse", file.to_str().expect("UTF-8"), "--json"],
+        )
+        .expect(0);
     assert_eq!(out.json()["reply"]["status"], "complete");
-    assert!(out.json()["disputed"].as_str().is_some_and(|why| why.contains("pending")), "{out}");
-    for (text, outcome, code) in
-        [("", "empty", 16), ("no idea", "unreadable", 16), ("You've hit your limit · resets 7pm (America/Los_Angeles)", "rate_limited", 11)]
-    {
+    assert!(
+        out.json()["disputed"]
+            .as_str()
+            .is_some_and(|why| why.contains("pending")),
+        "{out}"
+    );
+    for (text, outcome, code) in [
+        ("", "empty", 16),
+        ("no idea", "unreadable", 16),
+        (
+            "You've hit your limit · resets 7pm (America/Los_Angeles)",
+            "rate_limited",
+            11,
+        ),
+    ] {
         let file = env.write("reply.txt", text);
-        let out = env.watchdog(&env.root(), &["probe", "--parse", file.to_str().expect("UTF-8"), "--json"]).expect(code);
+        let out = env
+            .watchdog(
+                &env.root(),
+                &["probe", "--parse", file.to_str().expect("UTF-8"), "--json"],
+            )
+            .expect(code);
         assert_eq!(out.json()["outcome"], outcome, "{out}");
     }
 }
@@ -195,7 +336,15 @@ fn a_reply_is_read_from_a_file_or_from_stdin_and_nobody_is_asked() {
 #[test]
 fn version_and_help_need_no_repository_and_no_home() {
     let env = TestEnv::new();
-    assert!(env.watchdog(&env.root(), &["--version"]).expect(0).stdout.starts_with("watchdog "));
+    assert!(
+        env.watchdog(&env.root(), &["--version"])
+            .expect(0)
+            .stdout
+            .starts_with("watchdog ")
+    );
     let help = env.watchdog(&env.root(), &["--help"]).expect(0);
-    assert!(help.stdout.contains("Exit codes:") && help.stdout.contains("Start here:"), "{help}");
+    assert!(
+        help.stdout.contains("Exit codes:") && help.stdout.contains("Start here:"),
+        "{help}"
+    );
 }

@@ -30,33 +30,62 @@ zpty -d it
 "#;
 
 fn typed(repo: &Repo<'_>, shell: &str, line: &str, tabs: u32) -> String {
-    repo.env_command("zsh", &["-f", "-c", TYPIST, "typist", shell, line, &tabs.to_string()]).run().expect(0).stdout.trim_end().to_owned()
+    repo.env_command(
+        "zsh",
+        &["-f", "-c", TYPIST, "typist", shell, line, &tabs.to_string()],
+    )
+    .run()
+    .expect(0)
+    .stdout
+    .trim_end()
+    .to_owned()
 }
 
 fn offered_by_fish(repo: &Repo<'_>, line: &str) -> Vec<String> {
     let script = format!("watchdog completions fish | source; complete -C '{line}'");
-    let out = repo.env_command("fish", &["--no-config", "-c", &script]).run().expect(0);
+    let out = repo
+        .env_command("fish", &["--no-config", "-c", &script])
+        .run()
+        .expect(0);
     assert_eq!(out.stderr, "", "{line}");
-    out.stdout.lines().map(|line| line.split('\t').next().unwrap_or_default().to_owned()).collect()
+    out.stdout
+        .lines()
+        .map(|line| line.split('\t').next().unwrap_or_default().to_owned())
+        .collect()
 }
 
 /// A repository with specs, one snapshot and two tasks.
 fn repository(env: &TestEnv) -> Repo<'_> {
-    env.install("watchdog", std::path::Path::new(env!("CARGO_BIN_EXE_watchdog")));
+    env.install(
+        "watchdog",
+        std::path::Path::new(env!("CARGO_BIN_EXE_watchdog")),
+    );
     let repo = env.repo();
     for spec in ["alpha", "my spec", "it$5", "feat:log in"] {
         repo.watchdog(&["snapshot", "--spec", spec]).expect(0);
     }
     repo.write("work.txt", "kept\n");
-    repo.watchdog(&["check", "--spec", "alpha", "--no-probe", "--no-rescue"]).expect(10);
+    repo.watchdog(&["check", "--spec", "alpha", "--no-probe", "--no-rescue"])
+        .expect(10);
     let events = repo.watchdog(&["events", "--json"]).expect(0).stdout;
-    let event: serde_json::Value = serde_json::from_str(events.lines().next().expect("an event")).expect("JSON");
-    let folder = env.state().join("logs").join(event["worktree"].as_str().expect("a worktree"));
+    let event: serde_json::Value =
+        serde_json::from_str(events.lines().next().expect("an event")).expect("JSON");
+    let folder = env
+        .state()
+        .join("logs")
+        .join(event["worktree"].as_str().expect("a worktree"));
     std::fs::create_dir_all(&folder).expect("a folder can be made");
-    std::fs::write(folder.join("20260304T050607.000Z.log"), "hello\n").expect("a file can be written");
-    repo.write(".watchdog/tasks/a.md", "---\nid: T1\ntitle: Log in\n---\nDo it.\n");
+    std::fs::write(folder.join("20260304T050607.000Z.log"), "hello\n")
+        .expect("a file can be written");
+    repo.write(
+        ".watchdog/tasks/a.md",
+        "---\nid: T1\ntitle: Log in\n---\nDo it.\n",
+    );
     repo.write("Makefile", "test:\n\ttrue\n");
-    repo.write(".watchdog/tasks/b.md", "---\nid: T2\ntitle: Log out\n---\nDo it.\n");
+    repo.write(
+        ".watchdog/tasks/b.md",
+        "---\nid: T2\ntitle: Log out\n---\nDo it.\n",
+    );
     repo
 }
 
@@ -64,37 +93,111 @@ fn repository(env: &TestEnv) -> Repo<'_> {
 fn bash_and_zsh_complete_what_the_worktree_knows() {
     let env = TestEnv::new();
     let repo = repository(&env);
-    let id = repo.watchdog(&["rescue", "list", "--json"]).expect(0).json()["snapshots"][0]["id"].as_str().expect("an id").to_owned();
+    let id = repo
+        .watchdog(&["rescue", "list", "--json"])
+        .expect(0)
+        .json()["snapshots"][0]["id"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
     for shell in ["bash", "zsh"] {
         for (line, tabs, expected) in [
             ("watchdog check --spec al", 1, "watchdog check --spec alpha"),
             ("watchdog logs al", 1, "watchdog logs alpha"),
-            ("watchdog logs --follow 2026", 1, "watchdog logs --follow 20260304T050607.000Z"),
+            (
+                "watchdog logs --follow 2026",
+                1,
+                "watchdog logs --follow 20260304T050607.000Z",
+            ),
             ("watchdog check --spec=al", 1, "watchdog check --spec=alpha"),
-            ("watchdog check --spec my", 1, "watchdog check --spec my\\ spec"),
-            ("watchdog check --spec 'my", 1, "watchdog check --spec 'my spec'"),
-            ("watchdog check --spec it", 1, "watchdog check --spec it\\$5"),
-            ("watchdog check --spec feat:l", 1, "watchdog check --spec feat:log\\ in"),
-            ("watchdog check --spec=feat:l", 1, "watchdog check --spec=feat:log\\ in"),
+            (
+                "watchdog check --spec my",
+                1,
+                "watchdog check --spec my\\ spec",
+            ),
+            (
+                "watchdog check --spec 'my",
+                1,
+                "watchdog check --spec 'my spec'",
+            ),
+            (
+                "watchdog check --spec it",
+                1,
+                "watchdog check --spec it\\$5",
+            ),
+            (
+                "watchdog check --spec feat:l",
+                1,
+                "watchdog check --spec feat:log\\ in",
+            ),
+            (
+                "watchdog check --spec=feat:l",
+                1,
+                "watchdog check --spec=feat:log\\ in",
+            ),
             ("watchdog rescue show la", 1, "watchdog rescue show latest"),
-            ("watchdog rescue show ", 2, &format!("watchdog rescue show {id}")),
-            ("watchdog rescue list --spec ", 1, "watchdog rescue list --spec alpha"),
+            (
+                "watchdog rescue show ",
+                2,
+                &format!("watchdog rescue show {id}"),
+            ),
+            (
+                "watchdog rescue list --spec ",
+                1,
+                "watchdog rescue list --spec alpha",
+            ),
             ("watchdog task run ", 1, "watchdog task run T1"),
             ("watchdog task run ", 2, "watchdog task run T2"),
-            ("watchdog task set T1 comp", 1, "watchdog task set T1 complete"),
-            ("watchdog task list --status complete,pend", 1, "watchdog task list --status complete,pending"),
-            ("watchdog init --dry-run --try ", 1, "watchdog init --dry-run --try tests"),
+            (
+                "watchdog task set T1 comp",
+                1,
+                "watchdog task set T1 complete",
+            ),
+            (
+                "watchdog task list --status complete,pend",
+                1,
+                "watchdog task list --status complete,pending",
+            ),
+            (
+                "watchdog init --dry-run --try ",
+                1,
+                "watchdog init --dry-run --try tests",
+            ),
             ("watchdog init --try=te", 1, "watchdog init --try=tests"),
             ("watchdog help exi", 1, "watchdog help exit-codes"),
-            ("watchdog help rescue rest", 1, "watchdog help rescue restore"),
-            ("watchdog man completion.", 1, "watchdog man completion.json"),
+            (
+                "watchdog help rescue rest",
+                1,
+                "watchdog help rescue restore",
+            ),
+            (
+                "watchdog man completion.",
+                1,
+                "watchdog man completion.json",
+            ),
             ("watchdog --color ne", 1, "watchdog --color never"),
-            ("watchdog events --kind verd", 1, "watchdog events --kind verdict"),
-            ("watchdog status --only no", 1, "watchdog status --only not_judged"),
-            ("watchdog loop --agent cod", 1, "watchdog loop --agent codex"),
+            (
+                "watchdog events --kind verd",
+                1,
+                "watchdog events --kind verdict",
+            ),
+            (
+                "watchdog status --only no",
+                1,
+                "watchdog status --only not_judged",
+            ),
+            (
+                "watchdog loop --agent cod",
+                1,
+                "watchdog loop --agent codex",
+            ),
             ("watchdog schema verd", 1, "watchdog schema verdict"),
             // Neither files nor names of another worktree.
-            ("watchdog -C .. check --spec ", 1, "watchdog -C .. check --spec"),
+            (
+                "watchdog -C .. check --spec ",
+                1,
+                "watchdog -C .. check --spec",
+            ),
             ("watchdog check --spec wor", 1, "watchdog check --spec wor"),
             // What the shells knew before.
             ("watchdog stat", 1, "watchdog status"),
@@ -111,7 +214,15 @@ fn fish_completes_what_the_worktree_knows() {
     let repo = repository(&env);
     let offered = |line: &str| offered_by_fish(&repo, line);
     assert_eq!(offered("watchdog check --spec a"), ["alpha"]);
-    assert_eq!(offered("watchdog check --spec="), ["--spec=alpha", "--spec=feat:log in", "--spec=it$5", "--spec=my spec"]);
+    assert_eq!(
+        offered("watchdog check --spec="),
+        [
+            "--spec=alpha",
+            "--spec=feat:log in",
+            "--spec=it$5",
+            "--spec=my spec"
+        ]
+    );
     assert_eq!(offered("watchdog rescue show ").len(), 2);
     assert_eq!(offered("watchdog rescue show la"), ["latest"]);
     assert_eq!(offered("watchdog task run "), ["T1", "T2"]);
@@ -120,12 +231,18 @@ fn fish_completes_what_the_worktree_knows() {
     assert_eq!(offered("watchdog init --dry-run --try "), ["tests"]);
     assert_eq!(offered("watchdog help exi"), ["exit-codes"]);
     assert_eq!(offered("watchdog help rescue rest"), ["restore"]);
-    assert_eq!(offered("watchdog man completion"), ["completions", "completion.json"]);
+    assert_eq!(
+        offered("watchdog man completion"),
+        ["completions", "completion.json"]
+    );
     assert_eq!(offered("watchdog --color ne"), ["never"]);
     assert_eq!(offered("watchdog events --kind verd"), ["verdict"]);
     assert_eq!(offered("watchdog status --only no"), ["not_judged"]);
     assert_eq!(offered("watchdog loop --agent cod"), ["codex"]);
-    assert_eq!(offered("watchdog sweep --only no_baseline,go"), ["no_baseline,gone"]);
+    assert_eq!(
+        offered("watchdog sweep --only no_baseline,go"),
+        ["no_baseline,gone"]
+    );
     assert!(offered("watchdog -C .. check --spec ").is_empty());
     assert!(offered("watchdog check --sp").contains(&"--spec".to_owned()));
     assert_eq!(offered("watchdog stat"), ["status"]);
@@ -134,7 +251,10 @@ fn fish_completes_what_the_worktree_knows() {
 #[test]
 fn names_are_completed_where_git_alone_reads_the_refs() {
     let env = TestEnv::new();
-    env.install("watchdog", std::path::Path::new(env!("CARGO_BIN_EXE_watchdog")));
+    env.install(
+        "watchdog",
+        std::path::Path::new(env!("CARGO_BIN_EXE_watchdog")),
+    );
     let path = env.root().join("tables");
     std::fs::create_dir_all(&path).expect("the scratch folder takes folders");
     let repo = Repo::new(&env, path);
@@ -143,13 +263,27 @@ fn names_are_completed_where_git_alone_reads_the_refs() {
     repo.commit_all("start");
     repo.watchdog(&["snapshot", "--spec", "alpha"]).expect(0);
     repo.write("work.txt", "kept\n");
-    repo.watchdog(&["check", "--spec", "alpha", "--no-probe", "--no-rescue"]).expect(10);
-    let offered = |words: &[&str]| repo.watchdog(&[&["complete", "--", "watchdog"], words].concat()).expect(0).stdout;
+    repo.watchdog(&["check", "--spec", "alpha", "--no-probe", "--no-rescue"])
+        .expect(10);
+    let offered = |words: &[&str]| {
+        repo.watchdog(&[&["complete", "--", "watchdog"], words].concat())
+            .expect(0)
+            .stdout
+    };
     assert!(offered(&["check", "--spec", ""]).starts_with("alpha\tsince "));
     assert!(offered(&["rescue", "list", "--spec", "a"]).starts_with("alpha"));
     assert_eq!(offered(&["rescue", "show", ""]).lines().count(), 2);
-    assert_eq!(std::fs::read_dir(env.state().join("served")).map(Iterator::count).ok(), Some(0), "nothing of it stays");
-    assert_eq!(typed(&repo, "bash", "watchdog check --spec al", 1), "watchdog check --spec alpha");
+    assert_eq!(
+        std::fs::read_dir(env.state().join("served"))
+            .map(Iterator::count)
+            .ok(),
+        Some(0),
+        "nothing of it stays"
+    );
+    assert_eq!(
+        typed(&repo, "bash", "watchdog check --spec al", 1),
+        "watchdog check --spec alpha"
+    );
 }
 
 #[test]
@@ -166,10 +300,20 @@ fn candidates_are_looked_for_quietly_and_nothing_is_written() {
         (repo.path().to_owned(), ["rescue", "show", ""]),
         (repo.path().to_owned(), ["check", "--spec", ""]),
     ] {
-        let out = env.watchdog_command(&folder, &["complete", "--", "watchdog"]).args(words).run().expect(0);
-        assert_eq!((out.stdout.as_str(), out.stderr.as_str()), ("", ""), "{words:?}");
+        let out = env
+            .watchdog_command(&folder, &["complete", "--", "watchdog"])
+            .args(words)
+            .run()
+            .expect(0);
+        assert_eq!(
+            (out.stdout.as_str(), out.stderr.as_str()),
+            ("", ""),
+            "{words:?}"
+        );
     }
-    let other = env.watchdog(repo.path(), &["complete", "--", "watchdog", "check", ""]).expect(1);
+    let other = env
+        .watchdog(repo.path(), &["complete", "--", "watchdog", "check", ""])
+        .expect(1);
     assert_eq!((other.stdout.as_str(), other.stderr.as_str()), ("", ""));
     assert!(!state.exists());
 }

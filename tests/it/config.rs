@@ -28,7 +28,13 @@ fn this_repositorys_own_configuration_is_valid_and_asks_for_tests_and_a_commit()
         })
         .collect();
     assert_eq!(kinds, ["command", "git"]);
-    assert!(matches!(parsed.settings.checks[1], CheckSpec::Single { criterion: CheckKind::Git(GitCriterion { min_commits: 1, .. }), .. }));
+    assert!(matches!(
+        parsed.settings.checks[1],
+        CheckSpec::Single {
+            criterion: CheckKind::Git(GitCriterion { min_commits: 1, .. }),
+            ..
+        }
+    ));
 }
 
 #[test]
@@ -36,8 +42,15 @@ fn every_status_reason_and_kind_of_event_can_be_told_about() {
     let reasons = Reason::ALL.iter().map(|reason| reason.as_str());
     let statuses = Reason::ALL.iter().map(|reason| reason.status().as_str());
     // Told about being told, a rule would set itself off.
-    let kinds = kind::ALL.iter().copied().filter(|word| ![kind::HOOK, kind::NOTIFY].contains(word));
-    for word in reasons.chain(statuses).chain([Status::Complete.as_str()]).chain(kinds) {
+    let kinds = kind::ALL
+        .iter()
+        .copied()
+        .filter(|word| ![kind::HOOK, kind::NOTIFY].contains(word));
+    for word in reasons
+        .chain(statuses)
+        .chain([Status::Complete.as_str()])
+        .chain(kinds)
+    {
         let text = format!(r#"{{"notify": [{{"on": ["{word}"], "command": ["x"]}}]}}"#);
         parse(&text, Path::new("completion.json")).unwrap();
     }
@@ -48,7 +61,11 @@ fn every_status_reason_and_kind_of_event_can_be_told_about() {
 fn every_example_of_the_page_on_configuration_is_read() {
     for name in ["docs/configuration.md", "docs/notifications.md"] {
         let page = std::fs::read_to_string(root().join(name)).unwrap();
-        let examples: Vec<&str> = page.split("```json\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
+        let examples: Vec<&str> = page
+            .split("```json\n")
+            .skip(1)
+            .map(|rest| rest.split("```").next().unwrap())
+            .collect();
         assert!(examples.len() >= 5, "{name}: {}", examples.len());
         for example in examples {
             if let Err(error) = parse(example, Path::new(name)) {
@@ -63,11 +80,20 @@ fn every_example_of_the_page_on_configuration_is_read() {
 fn the_tables_of_the_page_on_configuration_are_made_of_the_keys_that_the_program_reads() {
     let page = std::fs::read_to_string(root().join("docs/configuration.md")).unwrap();
     let tables = key_tables();
-    let heads = page.lines().filter(|line| line.starts_with("| key ")).count();
-    assert_eq!(heads, tables.len(), "the page has each table once and no table of keys by hand");
+    let heads = page
+        .lines()
+        .filter(|line| line.starts_with("| key "))
+        .count();
+    assert_eq!(
+        heads,
+        tables.len(),
+        "the page has each table once and no table of keys by hand"
+    );
     let wanted = tables.iter().fold(page, |page, table| {
         let head = table.lines().next().unwrap();
-        let at = page.find(head).unwrap_or_else(|| panic!("the page has no line {head}"));
+        let at = page
+            .find(head)
+            .unwrap_or_else(|| panic!("the page has no line {head}"));
         let (before, rest) = page.split_at(at);
         let after = rest.find("\n\n").map_or("", |end| &rest[end + 1..]);
         format!("{before}{table}{after}")
@@ -78,7 +104,18 @@ fn the_tables_of_the_page_on_configuration_are_made_of_the_keys_that_the_program
 #[test]
 fn the_errors_that_the_page_shows_are_those_of_the_program() {
     let page = std::fs::read_to_string(root().join("docs/configuration.md")).unwrap();
-    let shown = page.split("```text\n").nth(1).unwrap().split("\n```").next().unwrap();
+    let shown = page
+        .split("```text\n")
+        .nth(1)
+        .unwrap()
+        .split("\n```")
+        .next()
+        .unwrap();
     let text = std::fs::read_to_string(root().join("tests/fixtures/config/wrong.json")).unwrap();
-    assert_eq!(parse(&text, Path::new("completion.json")).unwrap_err().to_string(), shown);
+    assert_eq!(
+        parse(&text, Path::new("completion.json"))
+            .unwrap_err()
+            .to_string(),
+        shown
+    );
 }

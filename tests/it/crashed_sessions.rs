@@ -10,7 +10,9 @@ use crate::support::{CommandOutput, Repo, Running, Step, TestEnv, wait_until};
 fn config(env: &TestEnv, answer: &str, more: &Value) -> String {
     let asked = Step::append(&env.root().join("asked").to_string_lossy(), "x");
     let answer = Step::print_json(&json!({"status": answer, "message": "scripted"}));
-    env.config_asking(&[asked, answer], more.clone()).to_string_lossy().into_owned()
+    env.config_asking(&[asked, answer], more.clone())
+        .to_string_lossy()
+        .into_owned()
 }
 
 fn questions(env: &TestEnv) -> usize {
@@ -23,7 +25,9 @@ fn wants(file: &str) -> Value {
 
 #[track_caller]
 fn run(repo: &Repo<'_>, config: &str, script: &str) -> CommandOutput {
-    repo.watchdog(&["run", "--json", "--config", config, "--", "sh", "-c", script])
+    repo.watchdog(&[
+        "run", "--json", "--config", config, "--", "sh", "-c", script,
+    ])
 }
 
 #[test]
@@ -32,7 +36,12 @@ fn a_crash_is_judged_by_what_it_left_and_by_the_agents_word() {
     for (answer, more, verdict, code) in [
         ("working", json!({}), "incomplete/unfinished", 10),
         ("complete", json!({}), "complete/rescued", 0),
-        ("complete", wants("never.txt"), "incomplete/checks_unmet", 10),
+        (
+            "complete",
+            wants("never.txt"),
+            "incomplete/checks_unmet",
+            10,
+        ),
         ("working", wants("half.txt"), "complete/checks_passed", 0),
     ] {
         let env = TestEnv::new();
@@ -41,12 +50,27 @@ fn a_crash_is_judged_by_what_it_left_and_by_the_agents_word() {
         let config = config(&env, answer, &more);
         let out = run(&repo, &config, crash).expect(code);
         assert_eq!(
-            (out.verdict().as_str(), &out.json()["rescued"], &out.json()["strike"]),
+            (
+                out.verdict().as_str(),
+                &out.json()["rescued"],
+                &out.json()["strike"]
+            ),
             (verdict, &json!(true), &json!(false)),
             "{out}"
         );
-        assert_eq!(questions(&env), usize::from(more == json!({})), "checks decide about a session that is over: {out}");
-        assert_eq!((repo.file_in("HEAD", "half.txt").as_deref(), repo.status().as_str()), (Some("half\n"), "?? mine.txt"), "{out}");
+        assert_eq!(
+            questions(&env),
+            usize::from(more == json!({})),
+            "checks decide about a session that is over: {out}"
+        );
+        assert_eq!(
+            (
+                repo.file_in("HEAD", "half.txt").as_deref(),
+                repo.status().as_str()
+            ),
+            (Some("half\n"), "?? mine.txt"),
+            "{out}"
+        );
     }
 }
 
@@ -56,14 +80,27 @@ fn a_crash_before_anything_was_done_is_a_strike() {
     let repo = env.repo();
     let config = config(&env, "working", &json!({}));
     let out = run(&repo, &config, "kill -SEGV $$").expect(10);
-    assert_eq!((out.verdict().as_str(), &out.json()["strike"]), ("incomplete/unfinished", &json!(true)), "{out}");
+    assert_eq!(
+        (out.verdict().as_str(), &out.json()["strike"]),
+        ("incomplete/unfinished", &json!(true)),
+        "{out}"
+    );
 }
 
 /// Everything dies at once, as when the machine loses its power: the session with half of its work, and watchdog with it.
 fn everything_dies(env: &TestEnv, repo: &Repo<'_>, config: &str) {
     let up = env.root().join("up");
-    let agent = env.fake_agent("session", &[Step::write("half.txt", "half"), Step::write(&up.to_string_lossy(), ""), Step::hang()]);
-    let running: Running = repo.watchdog_spawn(&["run", "--json", "--config", config, "--", &agent[0], &agent[1]]);
+    let agent = env.fake_agent(
+        "session",
+        &[
+            Step::write("half.txt", "half"),
+            Step::write(&up.to_string_lossy(), ""),
+            Step::hang(),
+        ],
+    );
+    let running: Running = repo.watchdog_spawn(&[
+        "run", "--json", "--config", config, "--", &agent[0], &agent[1],
+    ]);
     wait_until("the session is at work", SOON, || up.exists());
     running.signal(Signal::KILL);
     assert_eq!(running.wait().code, Some(137));
@@ -76,17 +113,39 @@ fn after_everything_died_a_check_knows_that_the_session_is_over_and_whose_the_fi
     for (answer, more, verdict, code) in [
         ("complete", json!({}), "complete/rescued", 0),
         ("working", json!({}), "incomplete/unfinished", 10),
-        ("complete", wants("never.txt"), "incomplete/checks_unmet", 10),
+        (
+            "complete",
+            wants("never.txt"),
+            "incomplete/checks_unmet",
+            10,
+        ),
     ] {
         let env = TestEnv::new();
         let repo = env.repo();
         repo.write("mine.txt", "mine");
         let config = config(&env, answer, &more);
         everything_dies(&env, &repo, &config);
-        let out = repo.watchdog(&["check", "--json", "--config", &config]).expect(code);
-        assert_eq!((out.verdict().as_str(), &out.json()["inherited"]), (verdict, &json!(1)), "{out}");
-        assert_eq!(questions(&env), usize::from(more == json!({})), "asked once at most: no answer can change any more: {out}");
-        assert_eq!((repo.file_in("HEAD", "half.txt").as_deref(), repo.status().as_str()), (Some("half"), "?? mine.txt"), "{out}");
+        let out = repo
+            .watchdog(&["check", "--json", "--config", &config])
+            .expect(code);
+        assert_eq!(
+            (out.verdict().as_str(), &out.json()["inherited"]),
+            (verdict, &json!(1)),
+            "{out}"
+        );
+        assert_eq!(
+            questions(&env),
+            usize::from(more == json!({})),
+            "asked once at most: no answer can change any more: {out}"
+        );
+        assert_eq!(
+            (
+                repo.file_in("HEAD", "half.txt").as_deref(),
+                repo.status().as_str()
+            ),
+            (Some("half"), "?? mine.txt"),
+            "{out}"
+        );
     }
 }
 
@@ -97,10 +156,22 @@ fn after_everything_died_the_next_session_goes_on_with_the_work_of_the_first() {
     repo.write("mine.txt", "mine");
     let config = config(&env, "complete", &json!({}));
     everything_dies(&env, &repo, &config);
-    assert_eq!(repo.status(), "?? half.txt\n?? mine.txt", "nothing was touched in between");
+    assert_eq!(
+        repo.status(),
+        "?? half.txt\n?? mine.txt",
+        "nothing was touched in between"
+    );
     let out = run(&repo, &config, "echo rest > rest.txt").expect(0);
-    assert_eq!((out.verdict().as_str(), &out.json()["inherited"]), ("complete/rescued", &json!(1)), "{out}");
-    assert_eq!(repo.git(&["show", "--name-only", "--format=", "HEAD"]), "half.txt\nrest.txt", "{out}");
+    assert_eq!(
+        (out.verdict().as_str(), &out.json()["inherited"]),
+        ("complete/rescued", &json!(1)),
+        "{out}"
+    );
+    assert_eq!(
+        repo.git(&["show", "--name-only", "--format=", "HEAD"]),
+        "half.txt\nrest.txt",
+        "{out}"
+    );
     assert_eq!(repo.status(), "?? mine.txt");
 }
 
@@ -110,7 +181,14 @@ fn what_a_session_that_is_gone_destroyed_is_in_a_snapshot() {
     let repo = env.repo();
     repo.write("mine.txt", "mine");
     let up = env.root().join("up");
-    let agent = env.fake_agent("session", &[Step::git(&["clean", "-qfdx"]), Step::write(&up.to_string_lossy(), ""), Step::hang()]);
+    let agent = env.fake_agent(
+        "session",
+        &[
+            Step::git(&["clean", "-qfdx"]),
+            Step::write(&up.to_string_lossy(), ""),
+            Step::hang(),
+        ],
+    );
     let running = repo.watchdog_spawn(&["run", "--json", "--no-probe", "--", &agent[0], &agent[1]]);
     wait_until("the session is at work", SOON, || up.exists());
     running.signal(Signal::KILL);
@@ -118,9 +196,17 @@ fn what_a_session_that_is_gone_destroyed_is_in_a_snapshot() {
     env.processes_left().iter().for_each(|left| left.kill());
     env.assert_nothing_left();
     let out = repo.watchdog(&["check", "--json", "--no-probe"]).expect(10);
-    assert!(out.json()["degraded"].to_string().contains("inherited_overwritten"), "what is gone is named: {out}");
+    assert!(
+        out.json()["degraded"]
+            .to_string()
+            .contains("inherited_overwritten"),
+        "what is gone is named: {out}"
+    );
     repo.watchdog(&["rescue", "restore", "latest"]).expect(0);
-    assert_eq!(std::fs::read_to_string(repo.path().join("mine.txt")).unwrap(), "mine");
+    assert_eq!(
+        std::fs::read_to_string(repo.path().join("mine.txt")).unwrap(),
+        "mine"
+    );
 }
 
 #[test]
@@ -131,8 +217,14 @@ fn a_session_that_hooks_told_of_and_that_was_killed_leaves_its_work_to_the_next(
     let begins = |session: &str| {
         let agent = env.command("sleep", repo.path()).args(["600"]).spawn();
         let input = json!({"session_id": session, "source": "startup", "cwd": repo.path()});
-        let command = repo.watchdog_command(&["hook", "session-start"]).env("CLAUDE_PID", agent.pid().to_string());
-        let _told = command.env("CLAUDE_CODE_SESSION_ID", session).stdin(input.to_string()).run().expect(0);
+        let command = repo
+            .watchdog_command(&["hook", "session-start"])
+            .env("CLAUDE_PID", agent.pid().to_string());
+        let _told = command
+            .env("CLAUDE_CODE_SESSION_ID", session)
+            .stdin(input.to_string())
+            .run()
+            .expect(0);
         agent
     };
     let first = begins("first");
@@ -143,10 +235,20 @@ fn a_session_that_hooks_told_of_and_that_was_killed_leaves_its_work_to_the_next(
     repo.write("rest.txt", "rest");
     drop(second);
     let config = config(&env, "complete", &json!({}));
-    let out = repo.watchdog(&["check", "--json", "--config", &config]).expect(0);
-    assert_eq!((out.verdict().as_str(), &out.json()["inherited"]), ("complete/rescued", &json!(1)), "{out}");
+    let out = repo
+        .watchdog(&["check", "--json", "--config", &config])
+        .expect(0);
     assert_eq!(
-        (repo.git(&["show", "--name-only", "--format=", "HEAD"]).as_str(), repo.status().as_str()),
+        (out.verdict().as_str(), &out.json()["inherited"]),
+        ("complete/rescued", &json!(1)),
+        "{out}"
+    );
+    assert_eq!(
+        (
+            repo.git(&["show", "--name-only", "--format=", "HEAD"])
+                .as_str(),
+            repo.status().as_str()
+        ),
         ("half.txt\nrest.txt", "?? mine.txt")
     );
 }

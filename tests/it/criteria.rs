@@ -7,9 +7,20 @@ use crate::support::{Repo, TestEnv};
 /// The verdict on a repository since `baseline`, by these checks.
 #[track_caller]
 fn verdict(env: &TestEnv, repo: &Repo<'_>, baseline: &str, checks: Value) -> Value {
-    let config = env.write("criteria.json", json!({"rescue": {"mode": "snapshot"}, "checks": checks}).to_string());
+    let config = env.write(
+        "criteria.json",
+        json!({"rescue": {"mode": "snapshot"}, "checks": checks}).to_string(),
+    );
     let config = config.to_string_lossy().into_owned();
-    let output = repo.watchdog(&["check", "--json", "--no-probe", "--baseline", baseline, "--config", &config]);
+    let output = repo.watchdog(&[
+        "check",
+        "--json",
+        "--no-probe",
+        "--baseline",
+        baseline,
+        "--config",
+        &config,
+    ]);
     serde_json::from_str(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
 }
 
@@ -17,12 +28,19 @@ fn verdict(env: &TestEnv, repo: &Repo<'_>, baseline: &str, checks: Value) -> Val
 fn unmet(verdict: &Value, words: &str) {
     assert_eq!(verdict["status"], "incomplete", "{verdict}");
     assert_ne!(verdict["evidence"], "verified");
-    assert!(verdict["feedback"].as_str().unwrap().contains(words), "{verdict}");
+    assert!(
+        verdict["feedback"].as_str().unwrap().contains(words),
+        "{verdict}"
+    );
 }
 
 #[track_caller]
 fn complete(verdict: &Value, evidence: &str) {
-    assert_eq!((verdict["status"].as_str(), verdict["evidence"].as_str()), (Some("complete"), Some(evidence)), "{verdict}");
+    assert_eq!(
+        (verdict["status"].as_str(), verdict["evidence"].as_str()),
+        (Some("complete"), Some(evidence)),
+        "{verdict}"
+    );
 }
 
 #[test]
@@ -37,7 +55,10 @@ fn protected_paths_stay_as_they_were_whatever_the_agent_does_with_them() {
     complete(&verdict(&env, &repo, &baseline, checks.clone()), "verified");
     repo.git(&["rm", "-q", "tests/login.sh"]);
     repo.commit_all("no more failing tests");
-    unmet(&verdict(&env, &repo, &baseline, checks.clone()), "protected paths changed since the anchor: tests/login.sh");
+    unmet(
+        &verdict(&env, &repo, &baseline, checks.clone()),
+        "protected paths changed since the anchor: tests/login.sh",
+    );
     repo.git(&["revert", "--no-edit", "HEAD"]);
     complete(&verdict(&env, &repo, &baseline, checks.clone()), "verified");
     repo.git(&["update-index", "--assume-unchanged", "tests/login.sh"]);
@@ -57,23 +78,38 @@ fn a_clean_worktree_has_no_hidden_entries() {
     complete(&verdict(&env, &repo, &baseline, checks.clone()), "verified");
     repo.git(&["update-index", "--skip-worktree", "tests/login.sh"]);
     std::fs::remove_file(repo.path().join("tests/login.sh")).unwrap();
-    unmet(&verdict(&env, &repo, &baseline, checks), "1 file is hidden from git by skip-worktree or assume-unchanged, `tests/login.sh`");
+    unmet(
+        &verdict(&env, &repo, &baseline, checks),
+        "1 file is hidden from git by skip-worktree or assume-unchanged, `tests/login.sh`",
+    );
 }
 
 #[test]
 fn a_frozen_list_cannot_be_made_shorter_and_ticking_it_is_a_claim() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let list = |marks: [bool; 2]| json!([{"name": "login", "passes": marks[0]}, {"name": "logout", "passes": marks[1]}]).to_string();
+    let list = |marks: [bool; 2]| {
+        json!([{"name": "login", "passes": marks[0]}, {"name": "logout", "passes": marks[1]}])
+            .to_string()
+    };
     repo.write("feature_list.json", list([false, false]));
     let baseline = repo.commit_all("the list");
     let checks = json!([{"type": "feature_list", "freeze": true}]);
     repo.write("feature_list.json", list([true, false]));
     repo.commit_all("one");
-    unmet(&verdict(&env, &repo, &baseline, checks.clone()), "1 of 2 features of `feature_list.json` do not pass: logout");
-    repo.write("feature_list.json", json!([{"name": "login", "passes": true}]).to_string());
+    unmet(
+        &verdict(&env, &repo, &baseline, checks.clone()),
+        "1 of 2 features of `feature_list.json` do not pass: logout",
+    );
+    repo.write(
+        "feature_list.json",
+        json!([{"name": "login", "passes": true}]).to_string(),
+    );
     repo.commit_all("all that is left");
-    unmet(&verdict(&env, &repo, &baseline, checks.clone()), "removed or reworded, and only `passes` may change: logout");
+    unmet(
+        &verdict(&env, &repo, &baseline, checks.clone()),
+        "removed or reworded, and only `passes` may change: logout",
+    );
     repo.write("feature_list.json", list([true, true]));
     repo.commit_all("both");
     complete(&verdict(&env, &repo, &baseline, checks), "claimed");
@@ -104,10 +140,16 @@ fn an_empty_commit_and_a_left_conflict_are_not_enough() {
     let baseline = repo.head();
     let checks = json!([{"type": "git", "no_conflict_markers": true}]);
     repo.git(&["commit", "-q", "--allow-empty", "-m", "done"]);
-    unmet(&verdict(&env, &repo, &baseline, checks.clone()), "leaves the tree as it was");
+    unmet(
+        &verdict(&env, &repo, &baseline, checks.clone()),
+        "leaves the tree as it was",
+    );
     repo.write("merged.rs", "<<<<<<< HEAD\na\n=======\nb\n>>>>>>> theirs\n");
     repo.commit_all("merge by hand");
-    unmet(&verdict(&env, &repo, &baseline, checks.clone()), "marks of a conflict are left in merged.rs");
+    unmet(
+        &verdict(&env, &repo, &baseline, checks.clone()),
+        "marks of a conflict are left in merged.rs",
+    );
     repo.write("merged.rs", "a\nb\n");
     repo.commit_all("resolved");
     complete(&verdict(&env, &repo, &baseline, checks), "verified");
@@ -121,10 +163,16 @@ fn files_are_read_and_never_by_way_of_a_link_that_leads_out() {
     env.write("secret.txt", "all tests pass\n");
     let checks = json!([{"type": "files", "paths": ["report.txt"], "contains": "all tests pass"}]);
     std::os::unix::fs::symlink("../secret.txt", repo.path().join("report.txt")).unwrap();
-    unmet(&verdict(&env, &repo, &baseline, checks.clone()), "missing files: report.txt");
+    unmet(
+        &verdict(&env, &repo, &baseline, checks.clone()),
+        "missing files: report.txt",
+    );
     std::fs::remove_file(repo.path().join("report.txt")).unwrap();
     repo.write("report.txt", "some tests pass\n");
-    unmet(&verdict(&env, &repo, &baseline, checks.clone()), "files without \"all tests pass\": report.txt");
+    unmet(
+        &verdict(&env, &repo, &baseline, checks.clone()),
+        "files without \"all tests pass\": report.txt",
+    );
     repo.write("report.txt", "so\nall tests pass\n");
     repo.commit_all("report");
     complete(&verdict(&env, &repo, &baseline, checks), "committed");
@@ -132,8 +180,18 @@ fn files_are_read_and_never_by_way_of_a_link_that_leads_out() {
     env.write("list.md", "- [x] nothing of this worktree\n");
     std::os::unix::fs::symlink("../list.md", repo.path().join("list.md")).unwrap();
     let found = verdict(&env, &repo, &baseline, outside);
-    assert_eq!((found["status"].as_str(), found["reason"].as_str()), (Some("review"), Some("verify_failed")), "{found}");
-    assert!(found["checks"][0]["feedback"].as_str().unwrap().contains("a symbolic link leads out of the worktree"), "{found}");
+    assert_eq!(
+        (found["status"].as_str(), found["reason"].as_str()),
+        (Some("review"), Some("verify_failed")),
+        "{found}"
+    );
+    assert!(
+        found["checks"][0]["feedback"]
+            .as_str()
+            .unwrap()
+            .contains("a symbolic link leads out of the worktree"),
+        "{found}"
+    );
 }
 
 #[test]
@@ -144,12 +202,18 @@ fn pushed_means_that_a_remote_has_it() {
     let checks = json!([{"type": "git", "require_pushed": true}]);
     repo.write("work", "x");
     repo.commit_all("work");
-    unmet(&verdict(&env, &repo, &baseline, checks.clone()), "no branch of a remote is known here");
+    unmet(
+        &verdict(&env, &repo, &baseline, checks.clone()),
+        "no branch of a remote is known here",
+    );
     let remote = env.root().join("remote.git").to_string_lossy().into_owned();
     repo.git(&["init", "-q", "--bare", &remote]);
     repo.git(&["remote", "add", "origin", &remote]);
     repo.git(&["push", "-q", "origin", "HEAD~1:refs/heads/main"]);
-    unmet(&verdict(&env, &repo, &baseline, checks.clone()), "1 commit is not on any remote; push the work");
+    unmet(
+        &verdict(&env, &repo, &baseline, checks.clone()),
+        "1 commit is not on any remote; push the work",
+    );
     repo.git(&["push", "-q", "origin", "HEAD:refs/heads/main"]);
     complete(&verdict(&env, &repo, &baseline, checks), "verified");
 }

@@ -22,14 +22,32 @@ impl<'env> Scene<'env> {
     fn new(env: &'env TestEnv, replies: Replies<'_>, more: Value) -> Self {
         let repo = env.repo();
         let quick = json!({"completion_check": {"probe_interval_seconds": 0}});
-        let steps = [Step::keep_prompt(&env.root().join("prompts")), Step::probe(replies)];
-        let config = env.config_asking(&steps, merged(quick, more)).to_string_lossy().into_owned();
-        Scene { baseline: repo.head(), repo, config, env }
+        let steps = [
+            Step::keep_prompt(&env.root().join("prompts")),
+            Step::probe(replies),
+        ];
+        let config = env
+            .config_asking(&steps, merged(quick, more))
+            .to_string_lossy()
+            .into_owned();
+        Scene {
+            baseline: repo.head(),
+            repo,
+            config,
+            env,
+        }
     }
 
     #[track_caller]
     fn check(&self, more: &[&str]) -> CommandOutput {
-        let args = ["check", "--json", "--baseline", &self.baseline, "--config", &self.config];
+        let args = [
+            "check",
+            "--json",
+            "--baseline",
+            &self.baseline,
+            "--config",
+            &self.config,
+        ];
         self.repo.watchdog(&[&args, more].concat())
     }
 
@@ -52,9 +70,13 @@ impl<'env> Scene<'env> {
     /// Whether all of that is in this commit.
     #[track_caller]
     fn work_is_in(&self, commit: &str) -> bool {
-        [("README.md", "changed\n"), ("staged.txt", "staged\n"), ("deep/new.txt", "new\n")]
-            .iter()
-            .all(|(name, text)| self.repo.file_in(commit, name).as_deref() == Some(text))
+        [
+            ("README.md", "changed\n"),
+            ("staged.txt", "staged\n"),
+            ("deep/new.txt", "new\n"),
+        ]
+        .iter()
+        .all(|(name, text)| self.repo.file_in(commit, name).as_deref() == Some(text))
     }
 }
 
@@ -89,10 +111,18 @@ fn commits_decide_before_anybody_is_asked() {
     assert_eq!(out.verdict(), "complete/new_commits");
     assert_facts(
         &out,
-        &[("new_commits", json!(1)), ("probes_used", json!(0)), ("evidence", json!("committed")), ("net_change", json!(true))],
+        &[
+            ("new_commits", json!(1)),
+            ("probes_used", json!(0)),
+            ("evidence", json!("committed")),
+            ("net_change", json!(true)),
+        ],
     );
     assert!(scene.prompts().is_empty());
-    assert_eq!(scene.check(&["--max-probes", "0"]).expect(0).verdict(), "complete/new_commits");
+    assert_eq!(
+        scene.check(&["--max-probes", "0"]).expect(0).verdict(),
+        "complete/new_commits"
+    );
 }
 
 #[test]
@@ -105,11 +135,19 @@ fn commits_without_a_net_change_complete_nothing() {
             scene.repo.commit_all("feat: a");
             scene.repo.git(&["revert", "--no-edit", "HEAD"]);
         } else {
-            scene.repo.git(&["commit", "-q", "--allow-empty", "-m", "nothing"]);
+            scene
+                .repo
+                .git(&["commit", "-q", "--allow-empty", "-m", "nothing"]);
         }
         let out = scene.check(&["--no-probe"]).expect(10);
         assert_eq!(out.verdict(), "incomplete/unfinished");
-        assert_facts(&out, &[("new_commits", json!(if undo { 2 } else { 1 })), ("net_change", json!(false))]);
+        assert_facts(
+            &out,
+            &[
+                ("new_commits", json!(if undo { 2 } else { 1 })),
+                ("net_change", json!(false)),
+            ],
+        );
     }
 }
 
@@ -122,10 +160,18 @@ fn complete_with_nothing_to_show_is_the_agents_claim_and_the_third_needs_a_perso
         assert_eq!(out.verdict(), "complete/nothing_to_do");
         assert_facts(
             &out,
-            &[("evidence", json!("claimed")), ("probes_used", json!(1)), ("rescued", json!(false)), ("new_commits", json!(0))],
+            &[
+                ("evidence", json!("claimed")),
+                ("probes_used", json!(1)),
+                ("rescued", json!(false)),
+                ("new_commits", json!(0)),
+            ],
         );
     }
-    assert_eq!(scene.check(&[]).expect(12).verdict(), "review/repeated_nothing_to_do");
+    assert_eq!(
+        scene.check(&[]).expect(12).verdict(),
+        "review/repeated_nothing_to_do"
+    );
     assert_eq!(scene.prompts().len(), 3);
 }
 
@@ -136,46 +182,95 @@ fn complete_with_work_left_is_rescued_after_a_snapshot() {
     scene.leave_work();
     let out = scene.check(&[]).expect(0);
     assert_eq!(out.verdict(), "complete/rescued");
-    assert_facts(&out, &[("rescued", json!(true)), ("evidence", json!("claimed")), ("probes_used", json!(1))]);
+    assert_facts(
+        &out,
+        &[
+            ("rescued", json!(true)),
+            ("evidence", json!("claimed")),
+            ("probes_used", json!(1)),
+        ],
+    );
     assert!(scene.work_is_in("HEAD") && scene.repo.status().is_empty());
     let snapshots = scene.repo.snapshots();
-    assert!(snapshots.len() == 1 && scene.work_is_in(&snapshots[0]), "{snapshots:?}");
+    assert!(
+        snapshots.len() == 1 && scene.work_is_in(&snapshots[0]),
+        "{snapshots:?}"
+    );
     assert_eq!(out.json()["rescue"]["snapshot"], json!(snapshots[0]));
 }
 
 #[test]
 fn a_rescue_command_that_fails_leaves_the_work_and_calls_a_person() {
     let env = TestEnv::new();
-    let scene = Scene::new(&env, &[&[says("complete")]], json!({"rescue": {"mode": "command", "command": ["sh", "-c", "exit 1"]}}));
+    let scene = Scene::new(
+        &env,
+        &[&[says("complete")]],
+        json!({"rescue": {"mode": "command", "command": ["sh", "-c", "exit 1"]}}),
+    );
     scene.leave_work();
     let before = scene.repo.status();
     let out = scene.check(&[]).expect(12);
     assert_eq!(out.verdict(), "review/rescue_incomplete");
-    assert_eq!((scene.repo.head(), scene.repo.status()), (scene.baseline.clone(), before));
-    assert!(scene.repo.snapshots().iter().any(|snapshot| scene.work_is_in(snapshot)));
+    assert_eq!(
+        (scene.repo.head(), scene.repo.status()),
+        (scene.baseline.clone(), before)
+    );
+    assert!(
+        scene
+            .repo
+            .snapshots()
+            .iter()
+            .any(|snapshot| scene.work_is_in(snapshot))
+    );
 }
 
 #[test]
 fn a_rescue_command_that_throws_the_work_away_is_found_out_and_the_work_comes_back() {
     let env = TestEnv::new();
     let discard = "git reset -q --hard && git clean -fdq";
-    let scene = Scene::new(&env, &[&[says("complete")]], json!({"rescue": {"mode": "command", "command": ["sh", "-c", discard]}}));
+    let scene = Scene::new(
+        &env,
+        &[&[says("complete")]],
+        json!({"rescue": {"mode": "command", "command": ["sh", "-c", discard]}}),
+    );
     scene.leave_work();
     let out = scene.check(&[]).expect(12);
     assert_eq!(out.verdict(), "review/rescue_incomplete");
-    assert!(out.json()["message"].as_str().is_some_and(|message| message.contains("rescue restore")), "{out}");
-    let snapshot = scene.repo.snapshots().into_iter().find(|snapshot| scene.work_is_in(snapshot)).expect("a snapshot has it all");
-    let id = snapshot.strip_prefix("refs/watchdog/rescue/").expect("where snapshots are");
+    assert!(
+        out.json()["message"]
+            .as_str()
+            .is_some_and(|message| message.contains("rescue restore")),
+        "{out}"
+    );
+    let snapshot = scene
+        .repo
+        .snapshots()
+        .into_iter()
+        .find(|snapshot| scene.work_is_in(snapshot))
+        .expect("a snapshot has it all");
+    let id = snapshot
+        .strip_prefix("refs/watchdog/rescue/")
+        .expect("where snapshots are");
     scene.repo.watchdog(&["rescue", "restore", id]).expect(0);
-    assert_eq!(fs::read_to_string(scene.repo.path().join("deep/new.txt")).expect("restored"), "new\n");
-    assert_eq!(fs::read_to_string(scene.repo.path().join("README.md")).expect("restored"), "changed\n");
+    assert_eq!(
+        fs::read_to_string(scene.repo.path().join("deep/new.txt")).expect("restored"),
+        "new\n"
+    );
+    assert_eq!(
+        fs::read_to_string(scene.repo.path().join("README.md")).expect("restored"),
+        "changed\n"
+    );
 }
 
 #[test]
 fn a_rescue_command_that_commits_completes() {
     let env = TestEnv::new();
     let commit = "git add -A && git commit -qm \"rescue: $WATCHDOG_SPEC\" && git rev-parse --verify -q \"$WATCHDOG_SNAPSHOT\" >/dev/null";
-    let scene = Scene::new(&env, &[&[says("complete")]], json!({"rescue": {"mode": "command", "command": ["sh", "-c", commit]}}));
+    let scene = Scene::new(
+        &env,
+        &[&[says("complete")]],
+        json!({"rescue": {"mode": "command", "command": ["sh", "-c", commit]}}),
+    );
     scene.leave_work();
     let out = scene.check(&["--spec", "auth"]).expect(0);
     assert_eq!(out.verdict(), "complete/rescued");
@@ -189,7 +284,14 @@ fn an_agent_that_never_comes_to_an_end_is_a_timeout_and_a_strike() {
         let scene = Scene::new(&env, &[&[says(status)]], json!({}));
         let out = scene.check(&[]).expect(13);
         assert_eq!(out.verdict(), "timeout/max_probes");
-        assert_facts(&out, &[("probes_used", json!(3)), ("strike", json!(true)), ("not_a_strike_because", json!(null))]);
+        assert_facts(
+            &out,
+            &[
+                ("probes_used", json!(3)),
+                ("strike", json!(true)),
+                ("not_a_strike_because", json!(null)),
+            ],
+        );
         assert_eq!(scene.prompts().len(), 3);
     }
 }
@@ -200,35 +302,68 @@ fn the_final_rescue_saves_what_an_agent_never_finished() {
     let scene = Scene::new(&env, &[&[says("working")]], json!({}));
     scene.leave_work();
     let out = scene.check(&[]).expect(10);
-    assert_eq!(out.verdict(), "incomplete/unfinished", "nobody says that it is done");
-    assert_facts(&out, &[("probes_used", json!(3)), ("strike", json!(false)), ("rescued", json!(true))]);
+    assert_eq!(
+        out.verdict(),
+        "incomplete/unfinished",
+        "nobody says that it is done"
+    );
+    assert_facts(
+        &out,
+        &[
+            ("probes_used", json!(3)),
+            ("strike", json!(false)),
+            ("rescued", json!(true)),
+        ],
+    );
     assert!(scene.work_is_in("HEAD"));
 }
 
 #[test]
 fn without_the_final_rescue_the_work_stays_where_it_is_and_is_kept() {
     let env = TestEnv::new();
-    let scene = Scene::new(&env, &[&[says("working")]], json!({"completion_check": {"final_rescue_attempt": false}}));
+    let scene = Scene::new(
+        &env,
+        &[&[says("working")]],
+        json!({"completion_check": {"final_rescue_attempt": false}}),
+    );
     scene.leave_work();
     let before = scene.repo.status();
     assert_eq!(scene.check(&[]).expect(13).verdict(), "timeout/max_probes");
-    assert_eq!((scene.repo.head(), scene.repo.status()), (scene.baseline.clone(), before));
+    assert_eq!(
+        (scene.repo.head(), scene.repo.status()),
+        (scene.baseline.clone(), before)
+    );
 }
 
 #[test]
 fn answers_that_are_none_are_an_error_and_no_strike() {
     let env = TestEnv::new();
-    let scene = Scene::new(&env, &[&[Step::print("All work is complete.")], &[], &[Step::complain("oops"), Step::exit(4)]], json!({}));
+    let scene = Scene::new(
+        &env,
+        &[
+            &[Step::print("All work is complete.")],
+            &[],
+            &[Step::complain("oops"), Step::exit(4)],
+        ],
+        json!({}),
+    );
     let out = scene.check(&[]).expect(16);
     assert_eq!(out.verdict(), "error/probe_error");
     assert_facts(&out, &[("strike", json!(false)), ("probes_used", json!(3))]);
-    let outcomes: Vec<Value> = out.json()["probes"].as_array().expect("three").iter().map(|probe| probe["outcome"].clone()).collect();
+    let outcomes: Vec<Value> = out.json()["probes"]
+        .as_array()
+        .expect("three")
+        .iter()
+        .map(|probe| probe["outcome"].clone())
+        .collect();
     assert_eq!(outcomes, ["unreadable", "empty", "failed"], "{out}");
 }
 
 #[test]
 fn an_agent_that_does_not_want_to_go_on_is_stopped_and_its_work_is_rescued() {
-    let stop = Step::print_json(&json!({"status": "waiting", "message": "blocked", "should_continue": false}));
+    let stop = Step::print_json(
+        &json!({"status": "waiting", "message": "blocked", "should_continue": false}),
+    );
     for work in [false, true] {
         let env = TestEnv::new();
         let scene = Scene::new(&env, &[std::slice::from_ref(&stop)], json!({}));
@@ -237,7 +372,10 @@ fn an_agent_that_does_not_want_to_go_on_is_stopped_and_its_work_is_rescued() {
         }
         let out = scene.check(&[]);
         assert_eq!(out.verdict(), "stopped/agent_stopped", "{out}");
-        assert_eq!((out.code, scene.prompts().len(), &out.json()["rescued"]), (Some(14), 1, &json!(work)));
+        assert_eq!(
+            (out.code, scene.prompts().len(), &out.json()["rescued"]),
+            (Some(14), 1, &json!(work))
+        );
     }
 }
 
@@ -247,10 +385,22 @@ fn without_probes_git_alone_decides() {
     let scene = Scene::new(&env, &[&[says("complete")]], json!({}));
     let out = scene.check(&["--no-probe"]).expect(10);
     assert_eq!(out.verdict(), "incomplete/unfinished");
-    assert!(out.json()["feedback"].as_str().is_some_and(|feedback| !feedback.is_empty()), "{out}");
+    assert!(
+        out.json()["feedback"]
+            .as_str()
+            .is_some_and(|feedback| !feedback.is_empty()),
+        "{out}"
+    );
     let out = scene.check(&["--max-probes", "0"]);
     assert_ne!(out.code, Some(0), "{out}");
-    assert_facts(&out, &[("complete", json!(false)), ("strike", json!(false)), ("probes_used", json!(0))]);
+    assert_facts(
+        &out,
+        &[
+            ("complete", json!(false)),
+            ("strike", json!(false)),
+            ("probes_used", json!(0)),
+        ],
+    );
     assert!(scene.prompts().is_empty());
 }
 
@@ -259,21 +409,45 @@ fn one_look_at_a_time_spends_the_same_probes() {
     let env = TestEnv::new();
     let scene = Scene::new(&env, &[&[says("waiting")], &[says("working")]], json!({}));
     let first = scene.check(&["--once"]).expect(11);
-    assert_eq!((first.verdict().as_str(), &first.json()["probes_used"]), ("waiting/background_work", &json!(1)), "{first}");
+    assert_eq!(
+        (first.verdict().as_str(), &first.json()["probes_used"]),
+        ("waiting/background_work", &json!(1)),
+        "{first}"
+    );
     let second = scene.check(&["--once"]).expect(10);
-    assert_eq!((second.verdict().as_str(), &second.json()["probes_used"]), ("incomplete/working", &json!(2)), "{second}");
+    assert_eq!(
+        (second.verdict().as_str(), &second.json()["probes_used"]),
+        ("incomplete/working", &json!(2)),
+        "{second}"
+    );
     let third = scene.check(&["--once"]).expect(13);
-    assert_eq!((third.verdict().as_str(), &third.json()["probes_used"]), ("timeout/max_probes", &json!(3)), "{third}");
+    assert_eq!(
+        (third.verdict().as_str(), &third.json()["probes_used"]),
+        ("timeout/max_probes", &json!(3)),
+        "{third}"
+    );
     let anew = scene.check(&["--once"]);
-    assert_eq!(anew.json()["probes_used"], 1, "a verdict that ends it starts the count anew\n{anew}");
+    assert_eq!(
+        anew.json()["probes_used"],
+        1,
+        "a verdict that ends it starts the count anew\n{anew}"
+    );
 }
 
 #[test]
 fn a_commit_made_while_the_agent_is_asked_is_seen() {
     for last in [false, true] {
         let env = TestEnv::new();
-        let commits = [Step::write("late.txt", "late"), Step::commit("late"), says("working")];
-        let scene = Scene::new(&env, &[&commits], json!({"completion_check": {"max_probes": if last { 1 } else { 3 }}}));
+        let commits = [
+            Step::write("late.txt", "late"),
+            Step::commit("late"),
+            says("working"),
+        ];
+        let scene = Scene::new(
+            &env,
+            &[&commits],
+            json!({"completion_check": {"max_probes": if last { 1 } else { 3 }}}),
+        );
         let out = scene.check(&[]).expect(0);
         assert_eq!(out.verdict(), "complete/new_commits");
         assert_eq!(scene.prompts().len(), 1, "{out}");
@@ -284,23 +458,53 @@ fn a_commit_made_while_the_agent_is_asked_is_seen() {
 fn a_commit_cuts_the_wait_between_two_questions_short() {
     let env = TestEnv::new();
     let go = env.root().join("go");
-    let later = Step::child(&[Step::wait_for(&go), Step::write("late.txt", "late"), Step::commit("late")]);
-    let scene = Scene::new(&env, &[&[says("waiting")]], json!({"completion_check": {"probe_interval_seconds": 900}}));
+    let later = Step::child(&[
+        Step::wait_for(&go),
+        Step::write("late.txt", "late"),
+        Step::commit("late"),
+    ]);
+    let scene = Scene::new(
+        &env,
+        &[&[says("waiting")]],
+        json!({"completion_check": {"probe_interval_seconds": 900}}),
+    );
     let [program, script] = env.fake_agent("later", &[later]);
-    env.command(program, scene.repo.path()).args([script]).run().expect(0);
-    let args = ["check", "--json", "--baseline", &scene.baseline, "--config", &scene.config];
+    env.command(program, scene.repo.path())
+        .args([script])
+        .run()
+        .expect(0);
+    let args = [
+        "check",
+        "--json",
+        "--baseline",
+        &scene.baseline,
+        "--config",
+        &scene.config,
+    ];
     let running = scene.repo.watchdog_spawn(&args);
-    let asked = wait_for(Duration::from_secs(30), || (scene.prompts().len() == 1).then_some(Instant::now())).expect("a question");
+    let asked = wait_for(Duration::from_secs(30), || {
+        (scene.prompts().len() == 1).then_some(Instant::now())
+    })
+    .expect("a question");
     env.write("go", "");
     assert_eq!(running.wait().expect(0).verdict(), "complete/new_commits");
-    assert!(asked.elapsed() < Duration::from_secs(30), "{:?}", asked.elapsed());
+    assert!(
+        asked.elapsed() < Duration::from_secs(30),
+        "{:?}",
+        asked.elapsed()
+    );
 }
 
 #[test]
 fn a_claim_that_git_refutes_is_put_to_the_agent_once_more() {
-    let boast = Step::print_json(&json!({"status": "complete", "message": "done", "commits_made": 3}));
+    let boast =
+        Step::print_json(&json!({"status": "complete", "message": "done", "commits_made": 3}));
     let env = TestEnv::new();
-    let scene = Scene::new(&env, &[std::slice::from_ref(&boast), &[says("complete")]], json!({}));
+    let scene = Scene::new(
+        &env,
+        &[std::slice::from_ref(&boast), &[says("complete")]],
+        json!({}),
+    );
     let out = scene.check(&[]).expect(0);
     assert_eq!(out.verdict(), "complete/nothing_to_do");
     let prompts = scene.prompts();
@@ -314,14 +518,27 @@ fn a_claim_that_git_refutes_is_put_to_the_agent_once_more() {
 
 #[test]
 fn a_probe_that_hangs_is_ended_with_everything_that_it_started() {
-    let hang = [Step::ignore("TERM"), Step::daemon(&[Step::ignore("TERM"), Step::hang()]), Step::child(&[Step::hang()]), Step::hang()];
+    let hang = [
+        Step::ignore("TERM"),
+        Step::daemon(&[Step::ignore("TERM"), Step::hang()]),
+        Step::child(&[Step::hang()]),
+        Step::hang(),
+    ];
     let env = TestEnv::new();
-    let scene = Scene::new(&env, &[&hang], json!({"completion_check": {"max_probes": 1, "probe_timeout_seconds": 2}}));
+    let scene = Scene::new(
+        &env,
+        &[&hang],
+        json!({"completion_check": {"max_probes": 1, "probe_timeout_seconds": 2}}),
+    );
     let began = Instant::now();
     let out = scene.check(&[]).expect(16);
     assert_eq!(out.verdict(), "error/probe_error");
     assert_eq!(out.json()["probes"][0]["outcome"], "timed_out", "{out}");
-    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    assert!(
+        began.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        began.elapsed()
+    );
     env.assert_nothing_left();
 }
 

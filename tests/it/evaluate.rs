@@ -18,7 +18,10 @@ fn with_checks<'env>(env: &'env TestEnv, name: &str, config: &Value) -> Repo<'en
 
 fn evaluate(env: &TestEnv, at: &Path, context: &Value, more: &[&str]) -> CommandOutput {
     let args: Vec<&str> = ["evaluate"].iter().chain(more).copied().collect();
-    env.command(env!("CARGO_BIN_EXE_watchdog"), at).args(args).stdin(context.to_string()).run()
+    env.command(env!("CARGO_BIN_EXE_watchdog"), at)
+        .args(args)
+        .stdin(context.to_string())
+        .run()
 }
 
 fn files() -> Value {
@@ -31,34 +34,77 @@ fn the_configured_checks_decide_and_feedback_says_what_is_missing() {
     let repo = with_checks(&env, "repo", &files());
     let out = evaluate(&env, repo.path(), &json!({"schema": 1}), &[]).expect(10);
     let found = out.json();
-    assert_eq!((&found["status"], &found["reason"]), (&json!("incomplete"), &json!("checks_unmet")), "{out}");
-    assert!(found["feedback"].as_str().is_some_and(|text| text.contains("report.md")), "{out}");
+    assert_eq!(
+        (&found["status"], &found["reason"]),
+        (&json!("incomplete"), &json!("checks_unmet")),
+        "{out}"
+    );
+    assert!(
+        found["feedback"]
+            .as_str()
+            .is_some_and(|text| text.contains("report.md")),
+        "{out}"
+    );
     repo.write("report.md", "done");
-    let found = evaluate(&env, repo.path(), &json!({"schema": 1}), &["--json"]).expect(0).json();
-    assert_eq!((&found["reason"], &found["evidence"]), (&json!("checks_passed"), &json!("verified")));
-    assert_eq!(repo.git(&["status", "--porcelain"]), "?? report.md", "nothing is committed");
+    let found = evaluate(&env, repo.path(), &json!({"schema": 1}), &["--json"])
+        .expect(0)
+        .json();
+    assert_eq!(
+        (&found["reason"], &found["evidence"]),
+        (&json!("checks_passed"), &json!("verified"))
+    );
+    assert_eq!(
+        repo.git(&["status", "--porcelain"]),
+        "?? report.md",
+        "nothing is committed"
+    );
 }
 
 #[test]
 fn limits_come_first_then_what_still_runs_then_the_agents_word() {
     let env = TestEnv::new();
-    let config = json!({"checks": [{"type": "always"}], "limits": {"max_turns": 5, "max_iterations": 3}});
+    let config =
+        json!({"checks": [{"type": "always"}], "limits": {"max_turns": 5, "max_iterations": 3}});
     let repo = with_checks(&env, "repo", &config);
     let spent = json!({"turns": 5});
     let running = json!([{"id": "1", "status": "running", "description": "the build"}]);
     for (context, code, reason) in [
-        (json!({"usage": spent, "background_tasks": running, "claims_done": false}), 14, "budget_exhausted"),
-        (json!({"background_tasks": running, "claims_done": false}), 11, "background_work"),
-        (json!({"background_tasks": [{"id": "1", "status": "completed"}], "claims_done": false}), 10, "unfinished"),
-        (json!({"claims_done": true, "usage": {"turns": 4}}), 0, "checks_passed"),
+        (
+            json!({"usage": spent, "background_tasks": running, "claims_done": false}),
+            14,
+            "budget_exhausted",
+        ),
+        (
+            json!({"background_tasks": running, "claims_done": false}),
+            11,
+            "background_work",
+        ),
+        (
+            json!({"background_tasks": [{"id": "1", "status": "completed"}], "claims_done": false}),
+            10,
+            "unfinished",
+        ),
+        (
+            json!({"claims_done": true, "usage": {"turns": 4}}),
+            0,
+            "checks_passed",
+        ),
         (json!({"iteration": 3}), 0, "checks_passed"),
     ] {
-        let found = evaluate(&env, repo.path(), &context, &[]).expect(code).json();
+        let found = evaluate(&env, repo.path(), &context, &[])
+            .expect(code)
+            .json();
         assert_eq!(found["reason"], reason, "{context}");
     }
-    let repo = with_checks(&env, "capped", &json!({"checks": [{"type": "files", "paths": ["x"]}], "limits": {"max_iterations": 3}}));
+    let repo = with_checks(
+        &env,
+        "capped",
+        &json!({"checks": [{"type": "files", "paths": ["x"]}], "limits": {"max_iterations": 3}}),
+    );
     for (iteration, code, reason) in [(2, 10, "checks_unmet"), (3, 12, "max_iterations")] {
-        let found = evaluate(&env, repo.path(), &json!({"iteration": iteration}), &[]).expect(code).json();
+        let found = evaluate(&env, repo.path(), &json!({"iteration": iteration}), &[])
+            .expect(code)
+            .json();
         assert_eq!(found["reason"], reason, "iteration {iteration}");
     }
 }
@@ -66,27 +112,56 @@ fn limits_come_first_then_what_still_runs_then_the_agents_word() {
 #[test]
 fn work_is_kept_before_a_check_runs_a_program() {
     let env = TestEnv::new();
-    let repo = with_checks(&env, "repo", &json!({"checks": [{"type": "command", "run": "rm -f work.txt"}]}));
+    let repo = with_checks(
+        &env,
+        "repo",
+        &json!({"checks": [{"type": "command", "run": "rm -f work.txt"}]}),
+    );
     repo.write("work.txt", "hours of work");
-    let found = evaluate(&env, repo.path(), &json!({}), &[]).expect(0).json();
-    let snapshot = found["rescue"]["snapshot"].as_str().expect("it was kept").to_owned();
-    assert_eq!(repo.git(&["show", &format!("{snapshot}:work.txt")]), "hours of work");
+    let found = evaluate(&env, repo.path(), &json!({}), &[])
+        .expect(0)
+        .json();
+    let snapshot = found["rescue"]["snapshot"]
+        .as_str()
+        .expect("it was kept")
+        .to_owned();
+    assert_eq!(
+        repo.git(&["show", &format!("{snapshot}:work.txt")]),
+        "hours of work"
+    );
 }
 
 #[test]
 fn without_checks_the_commits_decide_and_without_a_baseline_nothing_does() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let found = evaluate(&env, repo.path(), &json!({}), &[]).expect(12).json();
-    assert_eq!((&found["reason"], &found["baseline"]), (&json!("no_criteria"), &Value::Null));
+    let found = evaluate(&env, repo.path(), &json!({}), &[])
+        .expect(12)
+        .json();
+    assert_eq!(
+        (&found["reason"], &found["baseline"]),
+        (&json!("no_criteria"), &Value::Null)
+    );
     env.watchdog(repo.path(), &["snapshot"]).expect(0);
     let before = repo.git(&["rev-parse", "HEAD"]);
-    assert_eq!(evaluate(&env, repo.path(), &json!({}), &[]).expect(10).json()["reason"], "unfinished");
+    assert_eq!(
+        evaluate(&env, repo.path(), &json!({}), &[])
+            .expect(10)
+            .json()["reason"],
+        "unfinished"
+    );
     repo.write("a", "b");
     repo.commit_all("work");
-    let found = evaluate(&env, repo.path(), &json!({"baseline": before}), &[]).expect(0).json();
-    assert_eq!((&found["reason"], &found["new_commits"]), (&json!("new_commits"), &json!(1)));
-    let found = evaluate(&env, repo.path(), &json!({"baseline": "nonsense"}), &[]).expect(16).json();
+    let found = evaluate(&env, repo.path(), &json!({"baseline": before}), &[])
+        .expect(0)
+        .json();
+    assert_eq!(
+        (&found["reason"], &found["new_commits"]),
+        (&json!("new_commits"), &json!(1))
+    );
+    let found = evaluate(&env, repo.path(), &json!({"baseline": "nonsense"}), &[])
+        .expect(16)
+        .json();
     assert_eq!(found["complete"], false);
 }
 
@@ -95,12 +170,25 @@ fn the_worktree_may_be_named_in_the_context_and_the_command_line_counts_more() {
     let env = TestEnv::new();
     let (repo, other) = (with_checks(&env, "repo", &files()), env.repo_named("other"));
     let context = json!({"worktree": repo.path()});
-    assert_eq!(evaluate(&env, &env.root(), &context, &[]).expect(10).json()["reason"], "checks_unmet");
+    assert_eq!(
+        evaluate(&env, &env.root(), &context, &[]).expect(10).json()["reason"],
+        "checks_unmet"
+    );
     let at = other.path().to_str().expect("a scratch path is UTF-8");
-    assert_eq!(evaluate(&env, &env.root(), &context, &["-C", at]).expect(12).json()["reason"], "no_criteria");
+    assert_eq!(
+        evaluate(&env, &env.root(), &context, &["-C", at])
+            .expect(12)
+            .json()["reason"],
+        "no_criteria"
+    );
     let file = env.write("context.json", context.to_string());
     let file = file.to_str().expect("a scratch path is UTF-8");
-    assert_eq!(evaluate(&env, &env.root(), &json!(null), &["--context", file]).expect(10).json()["reason"], "checks_unmet");
+    assert_eq!(
+        evaluate(&env, &env.root(), &json!(null), &["--context", file])
+            .expect(10)
+            .json()["reason"],
+        "checks_unmet"
+    );
 }
 
 #[test]
@@ -116,8 +204,14 @@ fn what_is_no_context_is_wrong_usage_and_the_key_is_named() {
         let out = evaluate(&env, repo.path(), &context, &[]).expect(2);
         assert!(out.stderr.contains(word), "{context}: {out}");
     }
-    env.command(env!("CARGO_BIN_EXE_watchdog"), repo.path()).args(["evaluate"]).stdin("no JSON at all").run().expect(2);
-    let found = evaluate(&env, &env.root(), &json!({}), &[]).expect(16).json();
+    env.command(env!("CARGO_BIN_EXE_watchdog"), repo.path())
+        .args(["evaluate"])
+        .stdin("no JSON at all")
+        .run()
+        .expect(2);
+    let found = evaluate(&env, &env.root(), &json!({}), &[])
+        .expect(16)
+        .json();
     assert_eq!(found["reason"], "not_a_repository");
 }
 
@@ -125,9 +219,14 @@ fn what_is_no_context_is_wrong_usage_and_the_key_is_named() {
 fn criteria_that_are_not_trusted_are_not_judged() {
     let env = TestEnv::new();
     let repo = env.repo();
-    repo.write("completion.json", json!({"checks": [{"type": "command", "run": "touch ../ran"}]}).to_string());
+    repo.write(
+        "completion.json",
+        json!({"checks": [{"type": "command", "run": "touch ../ran"}]}).to_string(),
+    );
     repo.commit_all("criteria");
-    let found = evaluate(&env, repo.path(), &json!({}), &[]).expect(12).json();
+    let found = evaluate(&env, repo.path(), &json!({}), &[])
+        .expect(12)
+        .json();
     assert_eq!(found["reason"], "untrusted");
     assert!(!env.root().join("ran").exists());
 }
@@ -139,24 +238,52 @@ fn examples() -> PathBuf {
 /// Types the commands of an example as the page has them, in a folder that holds nothing but the two files that stand beside them: once with
 /// its check unmet, once met.
 fn types_the_example_for(language: &str, env: &TestEnv) {
-    let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/evaluate.md")).expect("the page is there");
-    let row = page.lines().find(|line| line.starts_with(&format!("| [evaluate.{language}]"))).expect("a row for the example");
+    let page =
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/evaluate.md"))
+            .expect("the page is there");
+    let row = page
+        .lines()
+        .find(|line| line.starts_with(&format!("| [evaluate.{language}]")))
+        .expect("a row for the example");
     let folder = env.root().join("empty");
     std::fs::create_dir(&folder).expect("the scratch folder takes folders");
-    for name in [format!("evaluate.{language}"), format!("watchdog_types.{language}")] {
-        assert!(row.contains(&format!("[{name}](examples/evaluate/{name})")), "{row}");
+    for name in [
+        format!("evaluate.{language}"),
+        format!("watchdog_types.{language}"),
+    ] {
+        assert!(
+            row.contains(&format!("[{name}](examples/evaluate/{name})")),
+            "{row}"
+        );
         std::fs::copy(examples().join(&name), folder.join(&name)).expect("the example is there");
     }
     env.install("watchdog", Path::new(env!("CARGO_BIN_EXE_watchdog")));
     let repo = with_checks(env, "repo", &files());
-    let command = row.split('`').nth(1).expect("a command").replace("WORKTREE", repo.path().to_str().expect("a scratch path is UTF-8"));
-    let run = || env.command("sh", &folder).args(["-c", command.as_str()]).run();
+    let command = row.split('`').nth(1).expect("a command").replace(
+        "WORKTREE",
+        repo.path().to_str().expect("a scratch path is UTF-8"),
+    );
+    let run = || {
+        env.command("sh", &folder)
+            .args(["-c", command.as_str()])
+            .run()
+    };
     let out = run().expect(10);
-    assert!(out.stdout.starts_with("incomplete (checks_unmet, none): "), "{out}");
-    assert!(out.stdout.contains("next prompt: ") && out.stdout.contains("report.md"), "{out}");
+    assert!(
+        out.stdout.starts_with("incomplete (checks_unmet, none): "),
+        "{out}"
+    );
+    assert!(
+        out.stdout.contains("next prompt: ") && out.stdout.contains("report.md"),
+        "{out}"
+    );
     repo.write("report.md", "done");
     let out = run().expect(0);
-    assert!(out.stdout.starts_with("complete (checks_passed, verified): "), "{out}");
+    assert!(
+        out.stdout
+            .starts_with("complete (checks_passed, verified): "),
+        "{out}"
+    );
 }
 
 #[test]
@@ -168,7 +295,10 @@ fn the_example_in_python_runs_as_typed_in_an_empty_folder() {
 fn the_example_in_typescript_runs_as_typed_in_an_empty_folder() {
     let env = TestEnv::new();
     let node = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/node/bin/node");
-    assert!(node.exists(), "Node.js 22 is missing; scripts/test --install-only installs it");
+    assert!(
+        node.exists(),
+        "Node.js 22 is missing; scripts/test --install-only installs it"
+    );
     env.install("node", &node);
     types_the_example_for("ts", &env);
 }
@@ -185,16 +315,39 @@ fn the_example_in_typescript_passes_the_strict_compiler() {
     let env = TestEnv::new();
     let modules = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/typescript/node_modules");
     let tsc = modules.join("typescript/bin/tsc");
-    assert!(tsc.exists(), "the TypeScript compiler is missing; scripts/test --install-only installs it");
+    assert!(
+        tsc.exists(),
+        "the TypeScript compiler is missing; scripts/test --install-only installs it"
+    );
     for name in ["evaluate.ts", "watchdog_types.ts"] {
-        std::fs::copy(examples().join(name), env.root().join(name)).expect("the scratch folder takes files");
+        std::fs::copy(examples().join(name), env.root().join(name))
+            .expect("the scratch folder takes files");
     }
     let types = modules.join("@types");
     let (tsc, types) = (tsc.to_str().expect("UTF-8"), types.to_str().expect("UTF-8"));
-    let flags = ["--noEmit", "--strict", "--noUncheckedIndexedAccess", "--erasableSyntaxOnly", "--allowImportingTsExtensions"];
-    let target = ["--module", "nodenext", "--target", "es2022", "--types", "node", "--typeRoots", types, "evaluate.ts"];
+    let flags = [
+        "--noEmit",
+        "--strict",
+        "--noUncheckedIndexedAccess",
+        "--erasableSyntaxOnly",
+        "--allowImportingTsExtensions",
+    ];
+    let target = [
+        "--module",
+        "nodenext",
+        "--target",
+        "es2022",
+        "--types",
+        "node",
+        "--typeRoots",
+        types,
+        "evaluate.ts",
+    ];
     let compile: Vec<&str> = [tsc].iter().chain(&flags).chain(&target).copied().collect();
-    env.command("node", &env.root()).args(compile).run().expect(0);
+    env.command("node", &env.root())
+        .args(compile)
+        .run()
+        .expect(0);
 }
 
 #[test]
@@ -207,7 +360,11 @@ fn the_types_for_programs_follow_the_schemas() {
         env.command("python3", root).args([script]).run().expect(0);
     }
     let out = env.command("python3", root).args([script, "--check"]).run();
-    assert_eq!(out.code, Some(0), "run scripts/types, or these tests with UPDATE_EXPECT=1\n{out}");
+    assert_eq!(
+        out.code,
+        Some(0),
+        "run scripts/types, or these tests with UPDATE_EXPECT=1\n{out}"
+    );
 }
 
 #[test]
@@ -215,7 +372,9 @@ fn fixture_of_other_implementations_holds() {
     let env = TestEnv::new();
     let repo = with_checks(&env, "repo", &json!({"checks": [{"type": "feature_list"}]}));
     let lines = include_str!("../fixtures/completion_checks/feature_list_complete.jsonl").lines();
-    let cases: Vec<Value> = lines.map(|line| serde_json::from_str(line).expect("each line is JSON")).collect();
+    let cases: Vec<Value> = lines
+        .map(|line| serde_json::from_str(line).expect("each line is JSON"))
+        .collect();
     assert!(cases.len() > 10);
     for case in cases {
         std::fs::remove_file(repo.path().join("feature_list.json")).ok();
@@ -223,10 +382,19 @@ fn fixture_of_other_implementations_holds() {
             repo.write("feature_list.json", list);
         }
         let verdict = evaluate(&env, repo.path(), &case["context"], &["--json"]).json();
-        assert_eq!(verdict["status"], case["expected"]["status"], "{case}: {verdict}");
+        assert_eq!(
+            verdict["status"], case["expected"]["status"],
+            "{case}: {verdict}"
+        );
         let feedback = verdict["feedback"].as_str().unwrap_or_default();
-        for part in case["expected"]["feedback_contains"].as_array().expect("a list") {
-            assert!(feedback.contains(part.as_str().expect("a text")), "{case}: {feedback}");
+        for part in case["expected"]["feedback_contains"]
+            .as_array()
+            .expect("a list")
+        {
+            assert!(
+                feedback.contains(part.as_str().expect("a text")),
+                "{case}: {feedback}"
+            );
         }
     }
 }

@@ -15,11 +15,16 @@ const SOON: Duration = Duration::from_secs(20);
 
 /// The events that were printed as JSON lines.
 fn events(text: &str) -> Vec<Value> {
-    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        .collect()
 }
 
 fn kinds(text: &str) -> Vec<String> {
-    events(text).iter().map(|event| event["kind"].as_str().unwrap_or_default().to_owned()).collect()
+    events(text)
+        .iter()
+        .map(|event| event["kind"].as_str().unwrap_or_default().to_owned())
+        .collect()
 }
 
 fn reset_breaker(repo: &Repo<'_>) {
@@ -28,7 +33,9 @@ fn reset_breaker(repo: &Repo<'_>) {
 
 #[track_caller]
 fn wait_for_output(following: &Running, what: &str, times: usize) {
-    wait_until(&format!("{what} is printed {times} times"), SOON, || following.stdout_so_far().matches(what).count() >= times);
+    wait_until(&format!("{what} is printed {times} times"), SOON, || {
+        following.stdout_so_far().matches(what).count() >= times
+    });
 }
 
 #[test]
@@ -41,22 +48,53 @@ fn events_are_chosen_by_kind_status_time_number_and_worktree() {
     repo.watchdog(&["check"]).expect(0);
     other.watchdog(&["snapshot"]).expect(0);
 
-    let shown = |args: &[&str]| repo.watchdog(&[&["events", "--json"], args].concat()).expect(0).stdout;
+    let shown = |args: &[&str]| {
+        repo.watchdog(&[&["events", "--json"], args].concat())
+            .expect(0)
+            .stdout
+    };
     assert_eq!(kinds(&shown(&[])), ["baseline", "commits", "verdict"]);
-    assert_eq!(kinds(&shown(&["--kind", "verdict,baseline"])), ["baseline", "verdict"]);
-    assert_eq!(kinds(&shown(&["--kind", "new_commits"])), ["verdict"], "a reason chooses verdicts");
-    assert_eq!(kinds(&shown(&["--kind", "complete"])), ["verdict"], "so does a status");
+    assert_eq!(
+        kinds(&shown(&["--kind", "verdict,baseline"])),
+        ["baseline", "verdict"]
+    );
+    assert_eq!(
+        kinds(&shown(&["--kind", "new_commits"])),
+        ["verdict"],
+        "a reason chooses verdicts"
+    );
+    assert_eq!(
+        kinds(&shown(&["--kind", "complete"])),
+        ["verdict"],
+        "so does a status"
+    );
     assert_eq!(kinds(&shown(&["--kind", "failed"])), [""; 0]);
     assert_eq!(kinds(&shown(&["-n", "1"])), ["verdict"]);
-    assert_eq!(kinds(&shown(&["--since", "1h", "-n", "2"])), ["commits", "verdict"]);
+    assert_eq!(
+        kinds(&shown(&["--since", "1h", "-n", "2"])),
+        ["commits", "verdict"]
+    );
     assert_eq!(kinds(&shown(&["--since", "2096-03-04T05:06:07Z"])), [""; 0]);
-    let at = events(&shown(&["--kind", "commits"]))[0]["at"].as_str().expect("an instant").to_owned();
-    assert_eq!(kinds(&shown(&["--since", &at])), ["commits", "verdict"], "from that instant on");
+    let at = events(&shown(&["--kind", "commits"]))[0]["at"]
+        .as_str()
+        .expect("an instant")
+        .to_owned();
+    assert_eq!(
+        kinds(&shown(&["--since", &at])),
+        ["commits", "verdict"],
+        "from that instant on"
+    );
     // No repository is needed to look at all of them.
-    let all = env.watchdog(&env.root(), &["events", "--all", "--json"]).expect(0).stdout;
+    let all = env
+        .watchdog(&env.root(), &["events", "--all", "--json"])
+        .expect(0)
+        .stdout;
     assert_eq!(kinds(&all), ["baseline", "commits", "verdict", "baseline"]);
     let people = repo.watchdog(&["events", "--kind", "verdict"]).expect(0);
-    assert!(people.stdout.contains("complete (new_commits): "), "{people}");
+    assert!(
+        people.stdout.contains("complete (new_commits): "),
+        "{people}"
+    );
 }
 
 #[test]
@@ -66,27 +104,64 @@ fn people_read_sentences_at_their_own_time_and_programs_utc() {
     repo.watchdog(&["snapshot", "--spec", "auth"]).expect(0);
     repo.write("new.txt", "new");
     repo.commit_all("feat: new");
-    repo.watchdog(&["check", "--no-probe", "--spec", "auth"]).expect(0);
+    repo.watchdog(&["check", "--no-probe", "--spec", "auth"])
+        .expect(0);
     other.watchdog(&["breaker", "reset"]).expect(0);
     let lines = |repo: &Repo<'_>, args: &[&str]| {
-        let out = repo.watchdog_command(&[&["events"], args].concat()).env("TZ", "IST-5:30").run().expect(0);
+        let out = repo
+            .watchdog_command(&[&["events"], args].concat())
+            .env("TZ", "IST-5:30")
+            .run()
+            .expect(0);
         out.stdout.lines().map(str::to_owned).collect::<Vec<_>>()
     };
     let said = lines(&repo, &[]);
-    let sentences: Vec<&str> = said.iter().map(|line| line.split_once("  auth  ").expect("the spec").1).collect();
-    assert!(sentences[0].starts_with("a baseline was recorded at "), "{said:?}");
+    let sentences: Vec<&str> = said
+        .iter()
+        .map(|line| line.split_once("  auth  ").expect("the spec").1)
+        .collect();
+    assert!(
+        sentences[0].starts_with("a baseline was recorded at "),
+        "{said:?}"
+    );
     assert_eq!(sentences[1], "1 new commit, 1 made here");
-    assert!(sentences[2].starts_with("complete (new_commits): 1 commit made"), "{said:?}");
-    assert!(said.iter().all(|line| line[..25].ends_with("+05:30")), "local times: {said:?}");
-    assert!(lines(&repo, &["--utc"]).iter().all(|line| line[..25].ends_with("+00:00")));
-    let instant = |line: &str| line[..25].replacen(' ', "T", 1).parse::<jiff::Timestamp>().expect("an instant");
+    assert!(
+        sentences[2].starts_with("complete (new_commits): 1 commit made"),
+        "{said:?}"
+    );
+    assert!(
+        said.iter().all(|line| line[..25].ends_with("+05:30")),
+        "local times: {said:?}"
+    );
+    assert!(
+        lines(&repo, &["--utc"])
+            .iter()
+            .all(|line| line[..25].ends_with("+00:00"))
+    );
+    let instant = |line: &str| {
+        line[..25]
+            .replacen(' ', "T", 1)
+            .parse::<jiff::Timestamp>()
+            .expect("an instant")
+    };
     let json = repo.watchdog(&["events", "--json"]).expect(0).stdout;
-    let at = events(&json)[0]["at"].as_str().expect("a time").parse::<jiff::Timestamp>().expect("an instant");
+    let at = events(&json)[0]["at"]
+        .as_str()
+        .expect("a time")
+        .parse::<jiff::Timestamp>()
+        .expect("an instant");
     assert_eq!(instant(&said[0]).as_second(), at.as_second());
     let all = lines(&repo, &["--all"]);
-    assert!(all[0].contains("  repo/auth ") && all[0].contains("  a baseline was"), "{all:?}");
+    assert!(
+        all[0].contains("  repo/auth ") && all[0].contains("  a baseline was"),
+        "{all:?}"
+    );
     // No baseline names its folder.
-    assert!(all.last().is_some_and(|line| line.contains("the breaker is closed: 0 strikes; reset by hand")), "{all:?}");
+    assert!(
+        all.last()
+            .is_some_and(|line| line.contains("the breaker is closed: 0 strikes; reset by hand")),
+        "{all:?}"
+    );
 }
 
 #[test]
@@ -97,7 +172,11 @@ fn following_says_the_same_sentences() {
     repo.watchdog(&["snapshot"]).expect(0);
     wait_for_output(&following, "  repo/main  a baseline was recorded at ", 1);
     reset_breaker(&repo);
-    wait_for_output(&following, "  the breaker is closed: 0 strikes; reset by hand", 1);
+    wait_for_output(
+        &following,
+        "  the breaker is closed: 0 strikes; reset by hand",
+        1,
+    );
     following.signal(Signal::INT);
     following.wait().expect(130);
 }
@@ -105,10 +184,20 @@ fn following_says_the_same_sentences() {
 #[test]
 fn a_kind_that_does_not_exist_is_named_with_the_nearest() {
     let env = TestEnv::new();
-    let out = env.watchdog(&env.root(), &["events", "--all", "--kind", "reviews"]).expect(2);
-    assert!(out.stderr.contains("'reviews'") && out.stderr.contains("'review'"), "{out}");
-    let out = env.watchdog(&env.root(), &["events", "--all", "--since", "yesterday"]).expect(2);
-    assert!(out.stderr.contains("write 90s, 2h or 2026-03-04T05:06:07Z"), "{out}");
+    let out = env
+        .watchdog(&env.root(), &["events", "--all", "--kind", "reviews"])
+        .expect(2);
+    assert!(
+        out.stderr.contains("'reviews'") && out.stderr.contains("'review'"),
+        "{out}"
+    );
+    let out = env
+        .watchdog(&env.root(), &["events", "--all", "--since", "yesterday"])
+        .expect(2);
+    assert!(
+        out.stderr.contains("write 90s, 2h or 2026-03-04T05:06:07Z"),
+        "{out}"
+    );
 }
 
 #[test]
@@ -125,7 +214,11 @@ fn following_shows_what_other_processes_do_and_ends_with_a_signal() {
     }
     following.signal(Signal::INT);
     let out = following.wait().expect(130);
-    assert_eq!(kinds(&out.stdout), ["baseline", "breaker", "breaker", "breaker"], "once each, and none of another worktree\n{out}");
+    assert_eq!(
+        kinds(&out.stdout),
+        ["baseline", "breaker", "breaker", "breaker"],
+        "once each, and none of another worktree\n{out}"
+    );
 }
 
 #[test]
@@ -151,9 +244,16 @@ fn following_ends_when_nobody_reads_any_more() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
-    env.install("watchdog", std::path::Path::new(env!("CARGO_BIN_EXE_watchdog")));
+    env.install(
+        "watchdog",
+        std::path::Path::new(env!("CARGO_BIN_EXE_watchdog")),
+    );
     // The shell waits for both; nothing is written after the first line that would break the pipe.
-    let out = env.command("sh", repo.path()).args(["-c", "watchdog events --follow | head -n 1"]).run().expect(0);
+    let out = env
+        .command("sh", repo.path())
+        .args(["-c", "watchdog events --follow | head -n 1"])
+        .run()
+        .expect(0);
     assert_eq!(out.stdout.lines().count(), 1, "{out}");
     assert_eq!(out.stderr, "", "{out}");
     env.assert_nothing_left();
@@ -164,19 +264,39 @@ fn the_page_and_the_schema_know_every_kind_and_every_field() {
     let page = include_str!("../../docs/events.md");
     let schema: Value = serde_json::from_str(EVENT_SCHEMA).expect("the schema is JSON");
     let known: BTreeSet<&str> = kind::ALL.iter().copied().collect();
-    let listed = schema["properties"]["kind"]["examples"].as_array().expect("it lists them");
-    assert_eq!(listed.iter().filter_map(Value::as_str).collect::<BTreeSet<_>>(), known);
+    let listed = schema["properties"]["kind"]["examples"]
+        .as_array()
+        .expect("it lists them");
+    assert_eq!(
+        listed
+            .iter()
+            .filter_map(Value::as_str)
+            .collect::<BTreeSet<_>>(),
+        known
+    );
     for kind in known {
-        assert!(page.contains(&format!("`{kind}`")), "docs/events.md does not tell of {kind}");
+        assert!(
+            page.contains(&format!("`{kind}`")),
+            "docs/events.md does not tell of {kind}"
+        );
     }
     let env = TestEnv::new();
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
     let out = repo.watchdog(&["events", "--json"]).expect(0);
     let event = &events(&out.stdout)[0];
-    let fields: BTreeSet<&str> = event.as_object().expect("an object").keys().map(String::as_str).collect();
+    let fields: BTreeSet<&str> = event
+        .as_object()
+        .expect("an object")
+        .keys()
+        .map(String::as_str)
+        .collect();
     let required = schema["required"].as_array().expect("a list");
-    assert_eq!(fields, required.iter().filter_map(Value::as_str).collect(), "{event}");
+    assert_eq!(
+        fields,
+        required.iter().filter_map(Value::as_str).collect(),
+        "{event}"
+    );
 }
 
 #[test]
@@ -184,9 +304,19 @@ fn what_a_judgement_read_stands_behind_the_session_that_it_is_about() {
     let env = TestEnv::new();
     let repo = env.repo();
     let session = "echo x > f; git add f; git commit -qm f; echo left > g";
-    repo.watchdog(&["run", "--no-probe", "--", "sh", "-c", session]).expect(0);
+    repo.watchdog(&["run", "--no-probe", "--", "sh", "-c", session])
+        .expect(0);
     let shown = repo.watchdog(&["events"]).expect(0).stdout;
-    let place = |text: &str| shown.find(text).unwrap_or_else(|| panic!("{text} is missing in {shown}"));
-    let said = ["a session started", "the session ended", "1 new commit", "complete (new_commits)"];
+    let place = |text: &str| {
+        shown
+            .find(text)
+            .unwrap_or_else(|| panic!("{text} is missing in {shown}"))
+    };
+    let said = [
+        "a session started",
+        "the session ended",
+        "1 new commit",
+        "complete (new_commits)",
+    ];
     assert!(said.map(place).is_sorted(), "{shown}");
 }

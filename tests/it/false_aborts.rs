@@ -1,6 +1,9 @@
 //! The promise of the design, as a quick run of `examples/false_abort` shows it: good work is not aborted, and none is lost.
 
-#[allow(dead_code, reason = "the example reports more than these tests look at")]
+#[allow(
+    dead_code,
+    reason = "the example reports more than these tests look at"
+)]
 #[path = "../../examples/false_abort/simulation/mod.rs"]
 mod simulation;
 
@@ -15,15 +18,24 @@ fn played(policy: Policy, rates: &Rates) -> Tally {
 #[test]
 fn good_work_is_aborted_in_less_than_one_loop_of_a_hundred_where_the_streak_aborts_thirty() {
     let rates = Rates::read().unwrap();
-    let [streak, ours] = [Policy::Streak, Policy::Ours].map(|policy| played(policy, &rates).false_percent());
-    assert!(streak > 30.0 && ours < 1.0, "streak {streak} %, ours {ours} %");
+    let [streak, ours] =
+        [Policy::Streak, Policy::Ours].map(|policy| played(policy, &rates).false_percent());
+    assert!(
+        streak > 30.0 && ours < 1.0,
+        "streak {streak} %, ours {ours} %"
+    );
 }
 
 #[test]
 fn no_work_is_lost_although_agents_throw_work_away() {
     let rates = Rates::read().unwrap();
     let [streak, original, ours] = Policy::ALL.map(|policy| played(policy, &rates));
-    assert!(streak.lost > 0 && original.lost > 0, "the sessions must be such that work can be lost: {} {}", streak.lost, original.lost);
+    assert!(
+        streak.lost > 0 && original.lost > 0,
+        "the sessions must be such that work can be lost: {} {}",
+        streak.lost,
+        original.lost
+    );
     assert_eq!(ours.lost, 0, "of {}", ours.work);
     assert!(ours.work > 10_000);
 }
@@ -31,9 +43,18 @@ fn no_work_is_lost_although_agents_throw_work_away() {
 #[test]
 fn a_stall_is_stopped_no_later_than_by_the_original_check() {
     let rates = Rates::read().unwrap();
-    let [original, ours] = [Policy::Original, Policy::Ours].map(|policy| played(policy, &rates).stopped);
-    assert!(ours.len() >= original.len() && ours.len() > 50, "{} of ours, {} of the original", ours.len(), original.len());
-    let (ours, original) = (quantile(&ours, 0.5).unwrap(), quantile(&original, 0.5).unwrap());
+    let [original, ours] =
+        [Policy::Original, Policy::Ours].map(|policy| played(policy, &rates).stopped);
+    assert!(
+        ours.len() >= original.len() && ours.len() > 50,
+        "{} of ours, {} of the original",
+        ours.len(),
+        original.len()
+    );
+    let (ours, original) = (
+        quantile(&ours, 0.5).unwrap(),
+        quantile(&original, 0.5).unwrap(),
+    );
     assert!(ours <= original, "ours {ours} s, the original {original} s");
 }
 
@@ -48,21 +69,37 @@ fn less_than_one_question_is_asked_for_two_sessions() {
 fn what_is_known_not_to_hold_is_still_so() {
     let rates = Rates::read().unwrap();
     let ours = played(Policy::Ours, &rates);
-    assert!(!ours.hung.is_empty() && ours.capped == 0, "sessions that hang until their timeout come to nothing, and are strikes");
+    assert!(
+        !ours.hung.is_empty() && ours.capped == 0,
+        "sessions that hang until their timeout come to nothing, and are strikes"
+    );
 
     let mut unseen = rates;
-    for change in ["background_minutes=20", "background_elsewhere=1", "waits_uncommitted=0"] {
+    for change in [
+        "background_minutes=20",
+        "background_elsewhere=1",
+        "waits_uncommitted=0",
+    ] {
         unseen.set(change).unwrap();
     }
     let aborted = played(Policy::Ours, &unseen).false_percent();
-    assert!((1.0..5.0).contains(&aborted), "work that waits long for another machine looks like a stall: {aborted} %");
+    assert!(
+        (1.0..5.0).contains(&aborted),
+        "work that waits long for another machine looks like a stall: {aborted} %"
+    );
 }
 
 #[test]
 fn the_same_seed_gives_the_same_figures() {
     let rates = Rates::read().unwrap();
-    assert_eq!(play(Policy::Ours, &rates, 7, 500), play(Policy::Ours, &rates, 7, 500));
-    assert_ne!(play(Policy::Ours, &rates, 7, 500), play(Policy::Ours, &rates, 8, 500));
+    assert_eq!(
+        play(Policy::Ours, &rates, 7, 500),
+        play(Policy::Ours, &rates, 7, 500)
+    );
+    assert_ne!(
+        play(Policy::Ours, &rates, 7, 500),
+        play(Policy::Ours, &rates, 8, 500)
+    );
 }
 
 #[test]
@@ -72,8 +109,16 @@ fn a_rate_that_is_doubled_is_the_rate_that_is_meant_and_a_share_stays_one() {
         let doubled = rates.scaled(name, 2.0);
         let others = Rates::NAMES.iter().filter(|other| *other != name);
         assert!(doubled.value(name) > rates.value(name), "{name}");
-        assert!(others.into_iter().all(|other| doubled.value(other) == rates.value(other)), "{name}");
-        assert!(rates.value(name) >= 1.0 || doubled.value(name) <= 1.0, "{name}");
+        assert!(
+            others
+                .into_iter()
+                .all(|other| doubled.value(other) == rates.value(other)),
+            "{name}"
+        );
+        assert!(
+            rates.value(name) >= 1.0 || doubled.value(name) <= 1.0,
+            "{name}"
+        );
     }
     assert!(Rates::read().unwrap().set("nothing=1").is_err());
 }

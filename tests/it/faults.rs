@@ -15,8 +15,16 @@ fn assert_error(out: &CommandOutput, verdict: &str, words: &[&str]) {
     assert_eq!(out.verdict(), verdict, "{out}");
     assert_eq!(out.code, Some(16), "{out}");
     let json = out.json();
-    assert_eq!((&json["complete"], &json["strike"]), (&json!(false), &json!(false)), "{out}");
-    let message = format!("{} {}", json["message"].as_str().unwrap_or_default(), out.stderr);
+    assert_eq!(
+        (&json["complete"], &json["strike"]),
+        (&json!(false), &json!(false)),
+        "{out}"
+    );
+    let message = format!(
+        "{} {}",
+        json["message"].as_str().unwrap_or_default(),
+        out.stderr
+    );
     for word in words {
         assert!(message.contains(word), "\"{word}\" is not said\n{out}");
     }
@@ -28,9 +36,20 @@ fn a_folder_that_is_no_repository() {
     let folder = env.root().join("plain");
     fs::create_dir(&folder).expect("a new folder");
     let out = env.watchdog(&folder, &["check", "--json", "--no-probe"]);
-    assert_error(&out, "error/not_a_repository", &["plain", "not in a git repository", "-C PATH"]);
-    assert_eq!(env.watchdog(&folder, &["run", "--json", "--", "touch", "ran"]).verdict(), "error/not_a_repository");
-    assert!(!folder.join("ran").exists(), "a session that cannot be judged is not begun");
+    assert_error(
+        &out,
+        "error/not_a_repository",
+        &["plain", "not in a git repository", "-C PATH"],
+    );
+    assert_eq!(
+        env.watchdog(&folder, &["run", "--json", "--", "touch", "ran"])
+            .verdict(),
+        "error/not_a_repository"
+    );
+    assert!(
+        !folder.join("ran").exists(),
+        "a session that cannot be judged is not begun"
+    );
 }
 
 #[test]
@@ -53,7 +72,11 @@ fn a_bare_repository() {
     let repo = env.repo();
     let bare = env.root().join("bare.git");
     repo.git(&["clone", "-q", "--bare", ".", bare.to_str().expect("UTF-8")]);
-    assert_error(&env.watchdog(&bare, &["check", "--json", "--no-probe"]), "error/not_a_repository", &["bare"]);
+    assert_error(
+        &env.watchdog(&bare, &["check", "--json", "--no-probe"]),
+        "error/not_a_repository",
+        &["bare"],
+    );
 }
 
 #[test]
@@ -64,7 +87,11 @@ fn an_unknown_baseline_is_named() {
     for revision in ["no-such-branch", gone, "HEAD~5"] {
         let out = repo.watchdog(&["check", "--json", "--no-probe", "--baseline", revision]);
         assert_error(&out, "error/git_error", &[revision]);
-        assert_eq!(out.json()["new_commits"], json!(null), "unknown is never zero\n{out}");
+        assert_eq!(
+            out.json()["new_commits"],
+            json!(null),
+            "unknown is never zero\n{out}"
+        );
     }
 }
 
@@ -74,19 +101,29 @@ fn a_check_without_any_baseline_says_how_to_get_one() {
     let repo = env.repo();
     let out = repo.watchdog(&["check", "--json", "--no-probe"]).expect(16);
     let said = format!("{} {}", out.json()["message"], out.stderr);
-    assert!(said.contains("baseline") && said.contains(" snapshot"), "{out}");
+    assert!(
+        said.contains("baseline") && said.contains(" snapshot"),
+        "{out}"
+    );
 }
 
 #[test]
 fn a_baseline_on_an_unborn_branch_sees_the_first_commit() {
     let env = TestEnv::new();
     let repo = env.unborn_repo("repo");
-    assert_eq!(repo.watchdog(&["snapshot"]).expect(0).stdout.trim(), "unborn");
+    assert_eq!(
+        repo.watchdog(&["snapshot"]).expect(0).stdout.trim(),
+        "unborn"
+    );
     repo.write("a.txt", "a");
     repo.commit_all("first");
     let out = repo.watchdog(&["check", "--json"]).expect(0);
     assert_eq!(
-        (out.verdict().as_str(), &out.json()["baseline"], &out.json()["new_commits"]),
+        (
+            out.verdict().as_str(),
+            &out.json()["baseline"],
+            &out.json()["new_commits"]
+        ),
         ("complete/new_commits", &json!("unborn"), &json!(1))
     );
 }
@@ -100,7 +137,13 @@ fn missing_objects_are_an_error_and_never_no_commits() {
     let lost = repo.commit_all("a");
     repo.write("b.txt", "b");
     repo.commit_all("b");
-    fs::remove_file(repo.path().join(".git/objects").join(&lost[..2]).join(&lost[2..])).expect("a loose object");
+    fs::remove_file(
+        repo.path()
+            .join(".git/objects")
+            .join(&lost[..2])
+            .join(&lost[2..]),
+    )
+    .expect("a loose object");
     let out = repo.watchdog(&["check", "--json", "--no-probe"]);
     assert_error(&out, "error/git_error", &[]);
     assert_eq!(out.json()["new_commits"], json!(null), "{out}");
@@ -110,10 +153,20 @@ fn missing_objects_are_an_error_and_never_no_commits() {
 fn an_unreadable_index_is_an_error_and_never_no_changes() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let config = env.config_asking(&[crate::support::Step::print("{\"status\": \"complete\"}")], json!({}));
+    let config = env.config_asking(
+        &[crate::support::Step::print("{\"status\": \"complete\"}")],
+        json!({}),
+    );
     repo.write("a.txt", "a");
     fs::write(repo.path().join(".git/index"), b"DIRC garbage").expect("a damaged index");
-    let args = ["check", "--json", "--baseline", "HEAD", "--config", config.to_str().expect("UTF-8")];
+    let args = [
+        "check",
+        "--json",
+        "--baseline",
+        "HEAD",
+        "--config",
+        config.to_str().expect("UTF-8"),
+    ];
     assert_error(&repo.watchdog(&args), "error/git_error", &["index"]);
 }
 
@@ -122,9 +175,25 @@ fn a_state_folder_that_cannot_be_written() {
     let env = TestEnv::new();
     let repo = env.repo();
     let file = env.write("not-a-folder", "");
-    let out = repo.watchdog(&["check", "--json", "--no-probe", "--baseline", "HEAD", "--state-dir", file.to_str().expect("UTF-8")]);
+    let out = repo.watchdog(&[
+        "check",
+        "--json",
+        "--no-probe",
+        "--baseline",
+        "HEAD",
+        "--state-dir",
+        file.to_str().expect("UTF-8"),
+    ]);
     assert_error(&out, "error/store_error", &["not-a-folder"]);
-    let out = repo.watchdog(&["check", "--json", "--no-probe", "--baseline", "HEAD", "--state-dir", "/proc/no-such-place"]);
+    let out = repo.watchdog(&[
+        "check",
+        "--json",
+        "--no-probe",
+        "--baseline",
+        "HEAD",
+        "--state-dir",
+        "/proc/no-such-place",
+    ]);
     assert_error(&out, "error/store_error", &["/proc/no-such-place"]);
 }
 
@@ -132,8 +201,20 @@ fn a_state_folder_that_cannot_be_written() {
 fn a_bad_configuration_names_key_line_and_the_nearest_key() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let config = env.write("c.json", "{\n  \"version\": 1,\n  \"completion_check\": {\n    \"max_probs\": 3\n  }\n}\n");
-    let out = repo.watchdog(&["check", "--no-probe", "--baseline", "HEAD", "--config", config.to_str().expect("UTF-8")]).expect(2);
+    let config = env.write(
+        "c.json",
+        "{\n  \"version\": 1,\n  \"completion_check\": {\n    \"max_probs\": 3\n  }\n}\n",
+    );
+    let out = repo
+        .watchdog(&[
+            "check",
+            "--no-probe",
+            "--baseline",
+            "HEAD",
+            "--config",
+            config.to_str().expect("UTF-8"),
+        ])
+        .expect(2);
     for word in ["c.json", "max_probs", "max_probes", "4"] {
         assert!(out.stderr.contains(word), "\"{word}\" is not said\n{out}");
     }
@@ -144,8 +225,12 @@ fn wrong_usage_is_exit_2_with_the_nearest_word() {
     let env = TestEnv::new();
     let repo = env.repo();
     let out = repo.watchdog(&["chekc"]).expect(2);
-    assert!(out.stderr.contains("check") && out.stdout.is_empty(), "{out}");
-    repo.watchdog(&["check", "--probe-interval", "soon"]).expect(2);
+    assert!(
+        out.stderr.contains("check") && out.stdout.is_empty(),
+        "{out}"
+    );
+    repo.watchdog(&["check", "--probe-interval", "soon"])
+        .expect(2);
     repo.watchdog(&["run", "--spec", "x"]).expect(2);
 }
 
@@ -153,12 +238,21 @@ fn wrong_usage_is_exit_2_with_the_nearest_word() {
 fn a_session_that_cannot_be_started() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let out = repo.watchdog(&["run", "--json", "--", "no-such-agent", "-p"]).expect(15);
+    let out = repo
+        .watchdog(&["run", "--json", "--", "no-such-agent", "-p"])
+        .expect(15);
     assert_eq!(out.verdict(), "failed/agent_unrunnable");
-    assert!(out.json()["message"].as_str().is_some_and(|message| message.contains("no-such-agent")), "{out}");
+    assert!(
+        out.json()["message"]
+            .as_str()
+            .is_some_and(|message| message.contains("no-such-agent")),
+        "{out}"
+    );
     let script = env.write("not-executable", "#!/bin/sh\n");
     fs::set_permissions(&script, fs::Permissions::from_mode(0o644)).expect("our own file");
-    let out = repo.watchdog(&["run", "--json", "--", script.to_str().expect("UTF-8")]).expect(15);
+    let out = repo
+        .watchdog(&["run", "--json", "--", script.to_str().expect("UTF-8")])
+        .expect(15);
     assert_eq!(out.verdict(), "failed/agent_unrunnable");
 }
 
@@ -181,7 +275,14 @@ fn a_repository_owned_by_someone_else() {
 #[test]
 fn a_pipe_in_the_place_of_a_file_is_told_and_nobody_waits_for_somebody_to_write_to_it() {
     let env = TestEnv::new();
-    let in_common_dir = ["config", "packed-refs", "shallow", "info/grafts", "objects/info/alternates", "refs/heads/main"];
+    let in_common_dir = [
+        "config",
+        "packed-refs",
+        "shallow",
+        "info/grafts",
+        "objects/info/alternates",
+        "refs/heads/main",
+    ];
     let in_git_dir = ["HEAD", "index", "logs/HEAD", "commondir"];
     for name in in_common_dir.iter().chain(&in_git_dir) {
         let repo = env.repo_named(&format!("of-{}", name.replace('/', "-")));
@@ -189,21 +290,42 @@ fn a_pipe_in_the_place_of_a_file_is_told_and_nobody_waits_for_somebody_to_write_
         let path = repo.path().join(".git").join(name);
         make_pipe(&path);
         let out = repo.watchdog(&["check", "--json", "--no-probe"]);
-        let told = if *name == "HEAD" { "HEAD is missing or damaged" } else { "is no file: to open it would be to wait for ever" };
-        assert_error(&out, "error/git_error", &[told, path.to_str().expect("UTF-8")]);
+        let told = if *name == "HEAD" {
+            "HEAD is missing or damaged"
+        } else {
+            "is no file: to open it would be to wait for ever"
+        };
+        assert_error(
+            &out,
+            "error/git_error",
+            &[told, path.to_str().expect("UTF-8")],
+        );
     }
     let repo = env.repo_named("of-worktree");
     repo.watchdog(&["snapshot"]).expect(0);
     make_pipe(&repo.path().join("completion.json"));
     let out = repo.watchdog(&["check", "--json", "--no-probe"]);
-    assert_eq!((out.verdict().as_str(), out.code), ("error/config_error", Some(2)), "{out}");
+    assert_eq!(
+        (out.verdict().as_str(), out.code),
+        ("error/config_error", Some(2)),
+        "{out}"
+    );
     let message = out.json()["message"].to_string();
-    assert!(message.contains("completion.json: not a regular file"), "{out}");
+    assert!(
+        message.contains("completion.json: not a regular file"),
+        "{out}"
+    );
 }
 
 fn make_pipe(path: &Path) {
     // It may be there or not.
     let _ = fs::remove_file(path);
     fs::create_dir_all(path.parent().expect("it is in a folder")).expect("a folder");
-    assert!(Command::new("mkfifo").arg(path).status().expect("mkfifo is there").success());
+    assert!(
+        Command::new("mkfifo")
+            .arg(path)
+            .status()
+            .expect("mkfifo is there")
+            .success()
+    );
 }

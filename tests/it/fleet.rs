@@ -18,7 +18,10 @@ use crate::support::{CommandOutput, TestEnv, wait_until};
 fn fleet(env: &TestEnv, args: &[&str]) -> CommandOutput {
     let out = env.watchdog(&env.root(), args);
     for text in [&out.stdout, &out.stderr] {
-        assert!(!text.contains("secret of") && !text.contains("secret%20of"), "{text}");
+        assert!(
+            !text.contains("secret of") && !text.contains("secret%20of"),
+            "{text}"
+        );
     }
     out
 }
@@ -29,7 +32,17 @@ fn setting(env: &TestEnv) -> std::path::PathBuf {
 
 fn made(env: &TestEnv) -> TestDatabase {
     let database = TestDatabase::new();
-    fleet(env, &["fleet", "init", &database.full_address("owner"), "--worker", "worker"]).expect(0);
+    fleet(
+        env,
+        &[
+            "fleet",
+            "init",
+            &database.full_address("owner"),
+            "--worker",
+            "worker",
+        ],
+    )
+    .expect(0);
     database
 }
 
@@ -37,30 +50,110 @@ fn made(env: &TestEnv) -> TestDatabase {
 fn a_fleet_is_made_joined_looked_at_and_left() {
     let env = TestEnv::new();
     let database = TestDatabase::new();
-    let made = fleet(&env, &["fleet", "init", &database.full_address("owner"), "--worker", "worker", "--json"]).expect(0).json();
-    assert_eq!((&made["from"], &made["format"], &made["worker"]), (&Value::Null, &json!(FLEET_FORMAT), &json!("worker")), "{made}");
+    let made = fleet(
+        &env,
+        &[
+            "fleet",
+            "init",
+            &database.full_address("owner"),
+            "--worker",
+            "worker",
+            "--json",
+        ],
+    )
+    .expect(0)
+    .json();
+    assert_eq!(
+        (&made["from"], &made["format"], &made["worker"]),
+        (&Value::Null, &json!(FLEET_FORMAT), &json!("worker")),
+        "{made}"
+    );
     let again = fleet(&env, &["fleet", "init", &database.full_address("owner")]).expect(0);
-    assert!(again.stdout.contains("nothing was changed") && again.stdout.contains("--worker"), "{again}");
-    assert_eq!(fleet(&env, &["fleet", "status", "--json"]).expect(0).json(), json!({"schema": 1, "joined": false}));
-    let joined = fleet(&env, &["fleet", "join", &database.full_address("worker"), "--name", "build-1"]).expect(0);
-    assert!(joined.stdout.contains("'build-1'") && joined.stdout.contains("TLS"), "{joined}");
-    assert_eq!(fs::metadata(setting(&env)).unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(
+        again.stdout.contains("nothing was changed") && again.stdout.contains("--worker"),
+        "{again}"
+    );
+    assert_eq!(
+        fleet(&env, &["fleet", "status", "--json"]).expect(0).json(),
+        json!({"schema": 1, "joined": false})
+    );
+    let joined = fleet(
+        &env,
+        &[
+            "fleet",
+            "join",
+            &database.full_address("worker"),
+            "--name",
+            "build-1",
+        ],
+    )
+    .expect(0);
+    assert!(
+        joined.stdout.contains("'build-1'") && joined.stdout.contains("TLS"),
+        "{joined}"
+    );
+    assert_eq!(
+        fs::metadata(setting(&env)).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
     let other = TestEnv::new();
-    fleet(&other, &["fleet", "join", &database.full_address("worker"), "--name", "build-2"]).expect(0);
+    fleet(
+        &other,
+        &[
+            "fleet",
+            "join",
+            &database.full_address("worker"),
+            "--name",
+            "build-2",
+        ],
+    )
+    .expect(0);
     let found = fleet(&env, &["fleet", "status", "--json"]).expect(0).json();
-    let machines: Vec<_> = found["machines"].as_array().unwrap().iter().map(|one| (one["name"].clone(), one["this"].clone())).collect();
-    assert_eq!(machines, [(json!("build-1"), json!(true)), (json!("build-2"), json!(false))], "{found}");
-    assert_eq!((&found["tls"], &found["sslmode"], &found["read_only"]), (&json!(true), &json!("verify-full"), &json!(false)));
-    assert_eq!((&found["joined"], &found["machine"], &found["user"]), (&json!(true), &json!("build-1"), &json!("worker")));
+    let machines: Vec<_> = found["machines"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| (one["name"].clone(), one["this"].clone()))
+        .collect();
+    assert_eq!(
+        machines,
+        [
+            (json!("build-1"), json!(true)),
+            (json!("build-2"), json!(false))
+        ],
+        "{found}"
+    );
+    assert_eq!(
+        (&found["tls"], &found["sslmode"], &found["read_only"]),
+        (&json!(true), &json!("verify-full"), &json!(false))
+    );
+    assert_eq!(
+        (&found["joined"], &found["machine"], &found["user"]),
+        (&json!(true), &json!("build-1"), &json!("worker"))
+    );
     let shown = fleet(&env, &["fleet", "status"]).expect(0).stdout;
-    for wanted in ["PostgreSQL", "TLS (verify-full)", "build-1 (this one)", "build-2", "with the server's"] {
+    for wanted in [
+        "PostgreSQL",
+        "TLS (verify-full)",
+        "build-1 (this one)",
+        "build-2",
+        "with the server's",
+    ] {
         assert!(shown.contains(wanted), "{wanted}: {shown}");
     }
     let left = fleet(&env, &["fleet", "leave", "--json"]).expect(0).json();
-    assert_eq!((&left["joined"], &left["server_knows"]), (&json!(false), &json!(false)));
+    assert_eq!(
+        (&left["joined"], &left["server_knows"]),
+        (&json!(false), &json!(false))
+    );
     assert!(!setting(&env).exists());
     assert_eq!(database.sql("SELECT name FROM watchdog.machine"), "build-2");
-    assert!(fleet(&env, &["fleet", "leave"]).expect(0).stdout.contains("in no fleet"));
+    assert!(
+        fleet(&env, &["fleet", "leave"])
+            .expect(0)
+            .stdout
+            .contains("in no fleet")
+    );
 }
 
 #[test]
@@ -71,36 +164,92 @@ fn whoever_is_refused_is_told_why_and_nothing_is_kept() {
     let other = TestEnv::new();
     fleet(&other, &["fleet", "join", &good, "--name", "taken"]).expect(0);
     let empty = TestDatabase::new();
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let free = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
     let refused = |address: &str, name: &str, code: i32, why: &str| {
         let out = fleet(&env, &["fleet", "join", address, "--name", name, "--json"]).expect(code);
         let said = out.json();
-        assert!(said["message"].as_str().unwrap().contains(why) && said["hint"].is_string(), "{why}: {out}");
+        assert!(
+            said["message"].as_str().unwrap().contains(why) && said["hint"].is_string(),
+            "{why}: {out}"
+        );
         assert!(!setting(&env).exists(), "{why}");
     };
     refused("mysql://h/x", "a", 2, "postgres://");
     refused(&good, "taken", 2, "a machine 'taken' already");
-    refused(&good.replace("secret%20of%20worker", "wrong"), "a", 16, "refused user 'worker'");
-    refused(&database.address("worker"), "a", 16, "no password was given");
-    refused(&good.replace(&format!(":{}/", database.port()), &format!(":{free}/")), "a", 16, "cannot reach");
-    refused(&good.replace("localhost", "127.0.0.2"), "a", 16, "no TLS with");
-    refused(&good.replace(&database.name, "elsewhere"), "a", 16, "has no database 'elsewhere'");
+    refused(
+        &good.replace("secret%20of%20worker", "wrong"),
+        "a",
+        16,
+        "refused user 'worker'",
+    );
+    refused(
+        &database.address("worker"),
+        "a",
+        16,
+        "no password was given",
+    );
+    refused(
+        &good.replace(&format!(":{}/", database.port()), &format!(":{free}/")),
+        "a",
+        16,
+        "cannot reach",
+    );
+    refused(
+        &good.replace("localhost", "127.0.0.2"),
+        "a",
+        16,
+        "no TLS with",
+    );
+    refused(
+        &good.replace(&database.name, "elsewhere"),
+        "a",
+        16,
+        "has no database 'elsewhere'",
+    );
     refused(&empty.full_address("worker"), "a", 16, "holds no fleet");
-    refused(&database.full_address("nobody"), "a", 16, "lacks select on watchdog.record");
-    database.sql(&format!("ALTER DATABASE {} SET default_transaction_read_only = on", database.name));
+    refused(
+        &database.full_address("nobody"),
+        "a",
+        16,
+        "lacks select on watchdog.record",
+    );
+    database.sql(&format!(
+        "ALTER DATABASE {} SET default_transaction_read_only = on",
+        database.name
+    ));
     refused(&good, "a", 16, "read-only");
-    database.sql(&format!("BEGIN READ WRITE; ALTER DATABASE {} RESET default_transaction_read_only; COMMIT", database.name));
+    database.sql(&format!(
+        "BEGIN READ WRITE; ALTER DATABASE {} RESET default_transaction_read_only; COMMIT",
+        database.name
+    ));
     database.sql("INSERT INTO watchdog.format (version, program) VALUES (99, '9.9')");
     refused(&good, "a", 16, "format 99");
-    let out = fleet(&env, &["fleet", "init", &database.full_address("owner"), "--json"]).expect(16).json();
-    assert!(out["message"].as_str().unwrap().contains("format 99"), "{out}");
+    let out = fleet(
+        &env,
+        &["fleet", "init", &database.full_address("owner"), "--json"],
+    )
+    .expect(16)
+    .json();
+    assert!(
+        out["message"].as_str().unwrap().contains("format 99"),
+        "{out}"
+    );
 }
 
 #[test]
 fn a_password_of_the_environment_goes_with_the_setting_and_that_of_a_file_stays_in_its_file() {
     let mut env = TestEnv::new();
     let database = made(&env);
-    let join = |env: &TestEnv| fleet(env, &["fleet", "join", &database.address("worker"), "--name", "a"]);
+    let join = |env: &TestEnv| {
+        fleet(
+            env,
+            &["fleet", "join", &database.address("worker"), "--name", "a"],
+        )
+    };
     env.set("PGPASSWORD", "secret of worker");
     join(&env).expect(0);
     // What the environment says later changes nothing.
@@ -112,31 +261,85 @@ fn a_password_of_the_environment_goes_with_the_setting_and_that_of_a_file_stays_
     env.set("PGPASSFILE", file.clone().into_os_string());
     fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
     let open = join(&env).expect(16);
-    assert!(open.stderr.contains("other users may read it") && open.stderr.contains("chmod 600"), "{open}");
+    assert!(
+        open.stderr.contains("other users may read it") && open.stderr.contains("chmod 600"),
+        "{open}"
+    );
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
     join(&env).expect(0);
-    assert!(!fs::read_to_string(setting(&env)).unwrap().contains("secret"), "the password is not copied");
+    assert!(
+        !fs::read_to_string(setting(&env))
+            .unwrap()
+            .contains("secret"),
+        "the password is not copied"
+    );
     fleet(&env, &["fleet", "status"]).expect(0);
     fs::set_permissions(setting(&env), fs::Permissions::from_mode(0o640)).unwrap();
     let open = fleet(&env, &["fleet", "status"]).expect(16);
-    assert!(open.stderr.contains("other users may read it (mode 640)"), "{open}");
+    assert!(
+        open.stderr.contains("other users may read it (mode 640)"),
+        "{open}"
+    );
 }
 
 #[test]
 fn a_machine_whose_server_is_gone_may_leave_and_is_told_that_it_is_still_listed() {
     let env = TestEnv::new();
     let database = made(&env);
-    fleet(&env, &["fleet", "join", &database.full_address("worker"), "--name", "a"]).expect(0);
+    fleet(
+        &env,
+        &[
+            "fleet",
+            "join",
+            &database.full_address("worker"),
+            "--name",
+            "a",
+        ],
+    )
+    .expect(0);
     database.sql("REVOKE ALL ON watchdog.machine FROM worker");
     let out = fleet(&env, &["fleet", "leave"]).expect(0);
-    assert!(out.stderr.contains("still lists 'a'") && !setting(&env).exists(), "{out}");
+    assert!(
+        out.stderr.contains("still lists 'a'") && !setting(&env).exists(),
+        "{out}"
+    );
     // The name waits for this state alone.
     database.sql("GRANT ALL ON watchdog.machine TO worker");
     let other = TestEnv::new();
-    fleet(&other, &["fleet", "join", &database.full_address("worker"), "--name", "a"]).expect(2);
-    fleet(&env, &["fleet", "join", &database.full_address("worker"), "--name", "a"]).expect(0);
+    fleet(
+        &other,
+        &[
+            "fleet",
+            "join",
+            &database.full_address("worker"),
+            "--name",
+            "a",
+        ],
+    )
+    .expect(2);
+    fleet(
+        &env,
+        &[
+            "fleet",
+            "join",
+            &database.full_address("worker"),
+            "--name",
+            "a",
+        ],
+    )
+    .expect(0);
     fleet(&env, &["fleet", "leave"]).expect(0);
-    fleet(&other, &["fleet", "join", &database.full_address("worker"), "--name", "a"]).expect(0);
+    fleet(
+        &other,
+        &[
+            "fleet",
+            "join",
+            &database.full_address("worker"),
+            "--name",
+            "a",
+        ],
+    )
+    .expect(0);
 }
 
 #[test]
@@ -145,7 +348,8 @@ fn an_init_that_is_interrupted_leaves_nothing_and_the_next_one_makes_it_all() {
     let database = TestDatabase::new();
     thread::scope(|scope| {
         // Somebody else is making the tables, and takes long.
-        let first = scope.spawn(|| database.sql("SELECT pg_advisory_lock(8317712, 1), pg_sleep(60)"));
+        let first =
+            scope.spawn(|| database.sql("SELECT pg_advisory_lock(8317712, 1), pg_sleep(60)"));
         let waiting = |what: &str| {
             let found = database.sql(&format!(
                 "SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database \
@@ -153,15 +357,24 @@ fn an_init_that_is_interrupted_leaves_nothing_and_the_next_one_makes_it_all() {
             ));
             found != "0"
         };
-        wait_until("the lock is held", Duration::from_secs(30), || waiting("granted"));
+        wait_until("the lock is held", Duration::from_secs(30), || {
+            waiting("granted")
+        });
         let address = database.full_address("owner");
         let mut init = env.watchdog_spawn(&env.root(), &["fleet", "init", &address]);
-        wait_until("init waits", Duration::from_secs(30), || waiting("NOT granted"));
+        wait_until("init waits", Duration::from_secs(30), || {
+            waiting("NOT granted")
+        });
         init.signal(Signal::INT);
         wait_until("init ends", Duration::from_secs(30), || init.ended());
         drop(init);
-        wait_until("its session ends", Duration::from_secs(30), || !waiting("NOT granted"));
-        assert_eq!(database.sql("SELECT count(*) FROM pg_namespace WHERE nspname = 'watchdog'"), "0");
+        wait_until("its session ends", Duration::from_secs(30), || {
+            !waiting("NOT granted")
+        });
+        assert_eq!(
+            database.sql("SELECT count(*) FROM pg_namespace WHERE nspname = 'watchdog'"),
+            "0"
+        );
         database.sql("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_advisory_lock%' AND datname = current_database()");
         let _ = first.join();
         fleet(&env, &["fleet", "init", &address]).expect(0);
@@ -191,20 +404,48 @@ fn a_machine_in_no_fleet_connects_to_nothing_whatever_the_environment_says() {
 fn the_doctor_looks_at_the_fleet_that_was_joined() {
     let env = TestEnv::new();
     let database = made(&env);
-    fleet(&env, &["fleet", "join", &database.full_address("worker"), "--name", "a"]).expect(0);
+    fleet(
+        &env,
+        &[
+            "fleet",
+            "join",
+            &database.full_address("worker"),
+            "--name",
+            "a",
+        ],
+    )
+    .expect(0);
     let findings = || -> Vec<Value> {
         let out = fleet(&env, &["doctor", "--json"]).json();
-        out["findings"].as_array().unwrap().iter().filter(|found| found["what"] == "fleet").cloned().collect()
+        out["findings"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|found| found["what"] == "fleet")
+            .cloned()
+            .collect()
     };
     let sound = findings();
-    assert!(sound.len() == 1 && sound[0]["ok"] == true && sound[0]["detail"].as_str().unwrap().contains("PostgreSQL"), "{sound:?}");
+    assert!(
+        sound.len() == 1
+            && sound[0]["ok"] == true
+            && sound[0]["detail"].as_str().unwrap().contains("PostgreSQL"),
+        "{sound:?}"
+    );
     database.sql("REVOKE INSERT ON watchdog.event FROM worker");
     let lacking = findings();
-    assert!(
-        lacking.iter().any(|found| found["state"] == "wrong" && found["detail"].as_str().unwrap().contains("insert on watchdog.event"))
-    );
+    assert!(lacking.iter().any(|found| {
+        found["state"] == "wrong"
+            && found["detail"]
+                .as_str()
+                .unwrap()
+                .contains("insert on watchdog.event")
+    }));
     database.sql("DROP SCHEMA watchdog CASCADE");
-    assert!(findings().iter().any(|found| found["state"] == "wrong" && found["detail"].as_str().unwrap().contains("no fleet")));
+    assert!(
+        findings().iter().any(|found| found["state"] == "wrong"
+            && found["detail"].as_str().unwrap().contains("no fleet"))
+    );
 }
 
 #[test]
@@ -217,17 +458,33 @@ fn a_session_cannot_choose_the_fleet_of_its_machine() {
     let script = "$WATCHDOG fleet join $FLEET --name mine 2>errors; echo $? > code";
     repo.watchdog(&["run", "--no-probe", "--", "sh", "-c", script]);
     assert_eq!(fs::read_to_string(repo.path().join("code")).unwrap(), "2\n");
-    assert!(fs::read_to_string(repo.path().join("errors")).unwrap().contains("from inside of the session"));
+    assert!(
+        fs::read_to_string(repo.path().join("errors"))
+            .unwrap()
+            .contains("from inside of the session")
+    );
     assert!(!setting(&env).exists());
 }
 
 #[test]
 fn the_sql_for_a_database_administrator_is_printed_without_a_server() {
     let env = TestEnv::new();
-    let out = fleet(&env, &["fleet", "init", "--print-sql", "--worker", "hands"]).expect(0).stdout;
-    for wanted in ["CREATE ROLE watchdog_owner LOGIN", "CREATE ROLE hands LOGIN", "CREATE TABLE watchdog.lease", "ON DATABASE fleet"] {
+    let out = fleet(&env, &["fleet", "init", "--print-sql", "--worker", "hands"])
+        .expect(0)
+        .stdout;
+    for wanted in [
+        "CREATE ROLE watchdog_owner LOGIN",
+        "CREATE ROLE hands LOGIN",
+        "CREATE TABLE watchdog.lease",
+        "ON DATABASE fleet",
+    ] {
         assert!(out.contains(wanted), "{wanted}");
     }
-    let named = fleet(&env, &["fleet", "init", "--print-sql", "postgres://u@h/My%20db"]).expect(0).stdout;
+    let named = fleet(
+        &env,
+        &["fleet", "init", "--print-sql", "postgres://u@h/My%20db"],
+    )
+    .expect(0)
+    .stdout;
     assert!(named.contains("ON DATABASE \"My db\""), "{named}");
 }

@@ -21,7 +21,16 @@ pub struct AccountFleet {
 impl AccountFleet {
     pub fn new() -> Self {
         let (database, env) = (TestDatabase::new(), TestEnv::new());
-        fleet(&env, &["init", &database.full_address("owner"), "--worker", "worker"]).expect(0);
+        fleet(
+            &env,
+            &[
+                "init",
+                &database.full_address("owner"),
+                "--worker",
+                "worker",
+            ],
+        )
+        .expect(0);
         AccountFleet { database }
     }
 
@@ -30,7 +39,11 @@ impl AccountFleet {
         let env = TestEnv::new();
         let address = self.database.full_address("worker");
         let account = account.map_or(vec![], |account| vec!["--account", account]);
-        fleet(&env, &[&["join", &address, "--name", name], &account[..]].concat()).expect(0);
+        fleet(
+            &env,
+            &[&["join", &address, "--name", name], &account[..]].concat(),
+        )
+        .expect(0);
         env
     }
 
@@ -38,7 +51,12 @@ impl AccountFleet {
     fn that_met_a_limit(&self, name: &str, account: &str, until: i64) -> TestEnv {
         let env = self.machine(name, Some(account));
         claude(&env, &format!("limit {until}"));
-        let out = looped(&env, &env.repo(), &config(&env, needs("ok.txt")), &["--agent", "claude", "--max-wait", "1s"]);
+        let out = looped(
+            &env,
+            &env.repo(),
+            &config(&env, needs("ok.txt")),
+            &["--agent", "claude", "--max-wait", "1s"],
+        );
         assert_eq!(out.verdict(), "waiting/rate_limited", "{out}");
         fleet(&env, &["sync"]).expect(0);
         env
@@ -57,7 +75,10 @@ fn willing(env: &TestEnv) -> String {
 }
 
 fn limits(env: &TestEnv) -> Vec<Value> {
-    fleet(env, &["account", "--json"]).expect(0).json()["limits"].as_array().expect("a list").clone()
+    fleet(env, &["account", "--json"]).expect(0).json()["limits"]
+        .as_array()
+        .expect("a list")
+        .clone()
 }
 
 #[test]
@@ -68,36 +89,87 @@ fn a_limit_that_one_machine_met_holds_the_others_of_its_account_and_nobody_else(
     let second = shared.machine("build-2", Some("team"));
     fleet(&second, &["sync"]).expect(0);
     let known = &limits(&second)[0];
-    assert_eq!((&known["agent"], &known["machine"]), (&json!("claude"), &json!("build-1")), "{known}");
+    assert_eq!(
+        (&known["agent"], &known["machine"]),
+        (&json!("claude"), &json!("build-1")),
+        "{known}"
+    );
 
     let status = fleet(&second, &["status", "--json"]).expect(0).json();
-    assert_eq!(status["account_standing"]["limits"][0]["agent"], json!("claude"), "{status}");
+    assert_eq!(
+        status["account_standing"]["limits"][0]["agent"],
+        json!("claude"),
+        "{status}"
+    );
     let doctor = second.watchdog(&second.root(), &["doctor"]).stdout;
-    assert!(doctor.contains("note   account       claude met its usage limit on build-1 and is held until"), "{doctor}");
+    assert!(
+        doctor.contains(
+            "note   account       claude met its usage limit on build-1 and is held until"
+        ),
+        "{doctor}"
+    );
 
     let (repo, config) = (second.repo(), willing(&second));
-    let held = looped(&second, &repo, &config, &["--agent", "claude", "--max-wait", "1s"]).expect(11);
-    assert_eq!((held.verdict().as_str(), calls(&second).len()), ("waiting/rate_limited", 0), "no session: {held}");
-    assert!(held.stderr.contains("claude met its limit on build-1, which shares the account"), "{held}");
-    let told: Timestamp = held.json()["retry_at"].as_str().and_then(|at| at.parse().ok()).expect("when it goes on");
+    let held = looped(
+        &second,
+        &repo,
+        &config,
+        &["--agent", "claude", "--max-wait", "1s"],
+    )
+    .expect(11);
+    assert_eq!(
+        (held.verdict().as_str(), calls(&second).len()),
+        ("waiting/rate_limited", 0),
+        "no session: {held}"
+    );
+    assert!(
+        held.stderr
+            .contains("claude met its limit on build-1, which shares the account"),
+        "{held}"
+    );
+    let told: Timestamp = held.json()["retry_at"]
+        .as_str()
+        .and_then(|at| at.parse().ok())
+        .expect("when it goes on");
     assert!((told.as_second() - reset).abs() < 30, "{told}");
     let other = looped(&second, &repo, &config, &["--agent", "codex", "--restart"]).expect(0);
-    assert_eq!(calls(&second), ["codex session 1"], "Claude's limit does not hold Codex: {other}");
+    assert_eq!(
+        calls(&second),
+        ["codex session 1"],
+        "Claude's limit does not hold Codex: {other}"
+    );
 
     let own = shared.machine("build-3", None);
     fleet(&own, &["sync"]).expect(0);
     let config = willing(&own);
     looped(&own, &own.repo(), &config, &["--agent", "claude"]).expect(0);
-    assert_eq!(calls(&own), ["claude session 1"], "an account that nobody named is the machine's own");
+    assert_eq!(
+        calls(&own),
+        ["claude session 1"],
+        "an account that nobody named is the machine's own"
+    );
 
-    let again =
-        looped(&first, &first.repo_named("again"), &self::config(&first, needs("ok.txt")), &["--agent", "claude", "--max-wait", "1s"]);
-    assert_eq!(calls(&first).len(), 2, "where it was met it is tried as without a fleet: {again}");
+    let again = looped(
+        &first,
+        &first.repo_named("again"),
+        &self::config(&first, needs("ok.txt")),
+        &["--agent", "claude", "--max-wait", "1s"],
+    );
+    assert_eq!(
+        calls(&first).len(),
+        2,
+        "where it was met it is tried as without a fleet: {again}"
+    );
 }
 
 /// Has a program of the person's own that is asked, and what it answers.
 fn advised(env: &TestEnv, answer: &str) -> String {
-    program(env, "advisor", &format!("answer() {{ echo '{answer}'; }}"), "answer");
+    program(
+        env,
+        "advisor",
+        &format!("answer() {{ echo '{answer}'; }}"),
+        "answer",
+    );
     config(env, json!({"agent": {"probe": ["advisor"]}}))
 }
 
@@ -109,22 +181,50 @@ fn a_limit_that_a_question_met_holds_the_questions_of_the_others_until_a_person_
     let repo = first.repo();
     repo.watchdog(&["snapshot"]).expect(0);
     let met = repo.watchdog(&["check", "--json", "--config", &limited]);
-    assert_eq!((met.verdict().as_str(), calls(&first).len()), ("waiting/rate_limited", 1), "{met}");
+    assert_eq!(
+        (met.verdict().as_str(), calls(&first).len()),
+        ("waiting/rate_limited", 1),
+        "{met}"
+    );
     fleet(&first, &["sync"]).expect(0);
 
     let second = shared.machine("build-2", Some("team"));
     fleet(&second, &["sync"]).expect(0);
-    let (repo, config) = (second.repo(), advised(&second, r#"{"status": "working", "message": "on it"}"#));
+    let (repo, config) = (
+        second.repo(),
+        advised(&second, r#"{"status": "working", "message": "on it"}"#),
+    );
     repo.watchdog(&["snapshot"]).expect(0);
     let check = || repo.watchdog(&["check", "--json", "--config", &config]);
     for _ in 0..2 {
         let held = check().expect(11);
-        assert_eq!((held.verdict().as_str(), calls(&second).len()), ("waiting/rate_limited", 0), "{held}");
-        assert!(held.json()["message"].as_str().is_some_and(|said| said.contains("build-1")), "{held}");
-        assert_eq!((&held.json()["probe_usage"]["requests"], &held.json()["strike"]), (&json!(0), &json!(false)), "{held}");
+        assert_eq!(
+            (held.verdict().as_str(), calls(&second).len()),
+            ("waiting/rate_limited", 0),
+            "{held}"
+        );
+        assert!(
+            held.json()["message"]
+                .as_str()
+                .is_some_and(|said| said.contains("build-1")),
+            "{held}"
+        );
+        assert_eq!(
+            (
+                &held.json()["probe_usage"]["requests"],
+                &held.json()["strike"]
+            ),
+            (&json!(0), &json!(false)),
+            "{held}"
+        );
     }
     let cleared = fleet(&second, &["account", "--clear-limit", "--agent", "advisor"]).expect(0);
-    assert!(cleared.stdout.contains("1 usage limit of the account 'team' cleared"), "{cleared}");
+    assert!(
+        cleared
+            .stdout
+            .contains("1 usage limit of the account 'team' cleared"),
+        "{cleared}"
+    );
     let out = check();
     assert_eq!(calls(&second).len(), 1, "{out}");
     fleet(&second, &["sync"]).expect(0);
@@ -138,7 +238,13 @@ fn the_next_agent_takes_over_for_a_limit_of_another_machine() {
     let second = shared.machine("build-2", Some("team"));
     fleet(&second, &["sync"]).expect(0);
     let config = willing(&second);
-    let out = looped(&second, &second.repo(), &config, &["--agent", "claude", "--fallback", "codex"]).expect(0);
+    let out = looped(
+        &second,
+        &second.repo(),
+        &config,
+        &["--agent", "claude", "--fallback", "codex"],
+    )
+    .expect(0);
     assert_eq!(calls(&second), ["codex session 1"], "{out}");
 }
 
@@ -150,27 +256,50 @@ fn a_loop_that_waits_for_another_machines_limit_goes_on_when_a_person_clears_it(
     fleet(&second, &["sync"]).expect(0);
     let (repo, config) = (second.repo(), willing(&second));
     let task = second.write("PROMPT.md", "Build the thing.");
-    let args = ["loop", "--json", "--config", &config, "--prompt", task.to_str().expect("UTF-8"), "--agent", "claude"];
+    let args = [
+        "loop",
+        "--json",
+        "--config",
+        &config,
+        "--prompt",
+        task.to_str().expect("UTF-8"),
+        "--agent",
+        "claude",
+    ];
     let running = repo.watchdog_spawn(&args);
-    wait_until("the loop waits", Duration::from_secs(60), || running.stderr_so_far().contains("which shares the account"));
+    wait_until("the loop waits", Duration::from_secs(60), || {
+        running.stderr_so_far().contains("which shares the account")
+    });
     assert_eq!(calls(&second).len(), 0);
     fleet(&first, &["account", "--clear-limit"]).expect(0);
     let out = running.wait();
-    assert_eq!((out.code, calls(&second)), (Some(0), vec!["claude session 1".to_owned()]), "{out}");
+    assert_eq!(
+        (out.code, calls(&second)),
+        (Some(0), vec!["claude session 1".to_owned()]),
+        "{out}"
+    );
 }
 
 #[test]
 fn what_an_agent_prints_holds_others_for_eight_days_at_most_and_one_that_is_cleared_holds_nobody() {
     let shared = AccountFleet::new();
     let forged = shared.that_met_a_limit("build-1", "team", in_seconds(30 * 86_400));
-    let left = shared.database.sql("SELECT (until - clock_timestamp()) <= interval '8 days' FROM watchdog.usage_limit");
+    let left = shared
+        .database
+        .sql("SELECT (until - clock_timestamp()) <= interval '8 days' FROM watchdog.usage_limit");
     assert_eq!(left, "t");
     fleet(&forged, &["account", "--clear-limit"]).expect(0);
     let late = shared.that_met_a_limit("build-2", "other", in_seconds(7200));
-    let in_force = "SELECT string_agg(account, ' ') FROM watchdog.usage_limit WHERE until > clock_timestamp()";
+    let in_force =
+        "SELECT string_agg(account, ' ') FROM watchdog.usage_limit WHERE until > clock_timestamp()";
     assert_eq!(shared.database.sql(in_force), "other");
     fleet(&late, &["account", "--own"]).expect(0);
-    assert!(fleet(&late, &["status"]).expect(0).stdout.contains("watchdog fleet account NAME --use"));
+    assert!(
+        fleet(&late, &["status"])
+            .expect(0)
+            .stdout
+            .contains("watchdog fleet account NAME --use")
+    );
 }
 
 #[test]
@@ -180,17 +309,38 @@ fn with_the_server_away_the_last_known_limits_hold_and_a_limit_met_meanwhile_is_
     let second = TestEnv::new();
     let gate = Gate::to(shared.database.port());
     let port = |port: u16| format!(":{port}/");
-    let address = shared.database.full_address("worker").replace(&port(shared.database.port()), &port(gate.port));
-    fleet(&second, &["join", &address, "--name", "build-2", "--account", "team"]).expect(0);
+    let address = shared
+        .database
+        .full_address("worker")
+        .replace(&port(shared.database.port()), &port(gate.port));
+    fleet(
+        &second,
+        &["join", &address, "--name", "build-2", "--account", "team"],
+    )
+    .expect(0);
     fleet(&second, &["sync"]).expect(0);
     gate.shut();
     let config = config(&second, needs("ok.txt"));
     claude(&second, "commit ok.txt; answer done");
-    let held = looped(&second, &second.repo(), &config, &["--agent", "claude", "--max-wait", "1s"]).expect(11);
+    let held = looped(
+        &second,
+        &second.repo(),
+        &config,
+        &["--agent", "claude", "--max-wait", "1s"],
+    )
+    .expect(11);
     assert_eq!(calls(&second).len(), 0, "{held}");
     let reset = in_seconds(7200);
-    codex(&second, "fails \"You've hit your usage limit. Try again in 2 hours.\"");
-    let met = looped(&second, &second.repo_named("other"), &config, &["--agent", "codex", "--max-wait", "1s"]);
+    codex(
+        &second,
+        "fails \"You've hit your usage limit. Try again in 2 hours.\"",
+    );
+    let met = looped(
+        &second,
+        &second.repo_named("other"),
+        &config,
+        &["--agent", "codex", "--max-wait", "1s"],
+    );
     assert_eq!(met.verdict(), "waiting/rate_limited", "{met}");
     gate.open();
     fleet(&second, &["sync"]).expect(0);

@@ -11,14 +11,32 @@ use crate::support::{Gate, TestEnv, wait_until};
 /// A machine that joined, and the way to its server.
 fn joined(env: &TestEnv) -> (TestDatabase, Gate) {
     let database = TestDatabase::new();
-    env.watchdog(&env.root(), &["fleet", "init", &database.full_address("owner"), "--worker", "worker"]).expect(0);
+    env.watchdog(
+        &env.root(),
+        &[
+            "fleet",
+            "init",
+            &database.full_address("owner"),
+            "--worker",
+            "worker",
+        ],
+    )
+    .expect(0);
     let gate = Gate::to(database.port());
-    let address = database.full_address("worker").replace(&format!(":{}/", database.port()), &format!(":{}/", gate.port));
-    env.watchdog(&env.root(), &["fleet", "join", &address, "--name", "build-1"]).expect(0);
+    let address = database.full_address("worker").replace(
+        &format!(":{}/", database.port()),
+        &format!(":{}/", gate.port),
+    );
+    env.watchdog(
+        &env.root(),
+        &["fleet", "join", &address, "--name", "build-1"],
+    )
+    .expect(0);
     (database, gate)
 }
 
-const SESSION: &str = "echo only this machine knows; echo done > f && git add -A && git commit -qm 'feat: f'";
+const SESSION: &str =
+    "echo only this machine knows; echo done > f && git add -A && git commit -qm 'feat: f'";
 
 #[test]
 fn what_happened_is_copied_once_and_its_output_stays() {
@@ -26,28 +44,72 @@ fn what_happened_is_copied_once_and_its_output_stays() {
     let repo = env.repo();
     repo.watchdog(&["run", "--no-probe", "--", "true"]);
     let (database, _gate) = joined(&env);
-    repo.watchdog(&["run", "--no-probe", "--", "sh", "-c", SESSION]).expect(0);
-    assert_eq!(database.sql("SELECT count(*) FROM watchdog.event"), "0", "a short command waits for no server");
-    let waiting = env.watchdog(&env.root(), &["fleet", "status"]).expect(0).stdout;
-    assert!(waiting.contains("to look at: watchdog fleet sync"), "{waiting}");
-    let said = env.watchdog(&env.root(), &["fleet", "sync"]).expect(0).stdout;
-    assert!(said.contains("were copied to the fleet on localhost"), "{said}");
+    repo.watchdog(&["run", "--no-probe", "--", "sh", "-c", SESSION])
+        .expect(0);
+    assert_eq!(
+        database.sql("SELECT count(*) FROM watchdog.event"),
+        "0",
+        "a short command waits for no server"
+    );
+    let waiting = env
+        .watchdog(&env.root(), &["fleet", "status"])
+        .expect(0)
+        .stdout;
+    assert!(
+        waiting.contains("to look at: watchdog fleet sync"),
+        "{waiting}"
+    );
+    let said = env
+        .watchdog(&env.root(), &["fleet", "sync"])
+        .expect(0)
+        .stdout;
+    assert!(
+        said.contains("were copied to the fleet on localhost"),
+        "{said}"
+    );
     let kinds = database.sql("SELECT string_agg(kind, ' ' ORDER BY seq) FROM watchdog.event");
-    assert_eq!(kinds, "baseline session_started session_ended breaker verdict", "only what happened since it joined, in order");
+    assert_eq!(
+        kinds, "baseline session_started session_ended breaker verdict",
+        "only what happened since it joined, in order"
+    );
     let verdict = database.sql("SELECT data->>'status' || ' ' || (data->>'machine') FROM watchdog.event WHERE kind = 'verdict'");
     assert_eq!(verdict, "complete build-1");
-    assert_eq!(database.sql("SELECT count(*) FROM watchdog.event WHERE data::text LIKE '%only this machine%'"), "0");
-    let again = env.watchdog(&env.root(), &["fleet", "sync", "--json"]).expect(0).json();
-    assert_eq!((&again["copied"], &again["missed"], &again["busy"]), (&json!(0), &json!(0), &json!(false)), "{again}");
-    assert!(env.watchdog(&env.root(), &["fleet", "status"]).expect(0).stdout.contains("everything is copied"));
+    assert_eq!(
+        database
+            .sql("SELECT count(*) FROM watchdog.event WHERE data::text LIKE '%only this machine%'"),
+        "0"
+    );
+    let again = env
+        .watchdog(&env.root(), &["fleet", "sync", "--json"])
+        .expect(0)
+        .json();
+    assert_eq!(
+        (&again["copied"], &again["missed"], &again["busy"]),
+        (&json!(0), &json!(0), &json!(false)),
+        "{again}"
+    );
+    assert!(
+        env.watchdog(&env.root(), &["fleet", "status"])
+            .expect(0)
+            .stdout
+            .contains("everything is copied")
+    );
 }
 
 /// Every event that the loop is to share, once, in the order of its journal.
 fn assert_all_there_once_in_order(env: &TestEnv, database: &TestDatabase) {
     let there = database.sql("SELECT id FROM watchdog.event ORDER BY seq");
-    let journal = env.watchdog(&env.root(), &["events", "--all", "--json", "-n", "1000"]).expect(0).stdout;
-    let events = journal.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("a line is an object"));
-    let ids: Vec<String> = events.filter_map(|event| event["id"].as_str().map(str::to_owned)).filter(|id| there.contains(id)).collect();
+    let journal = env
+        .watchdog(&env.root(), &["events", "--all", "--json", "-n", "1000"])
+        .expect(0)
+        .stdout;
+    let events = journal
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("a line is an object"));
+    let ids: Vec<String> = events
+        .filter_map(|event| event["id"].as_str().map(str::to_owned))
+        .filter(|id| there.contains(id))
+        .collect();
     assert_eq!(there.lines().collect::<Vec<_>>(), ids);
 }
 
@@ -56,10 +118,13 @@ fn what_a_loop_leaves_at_its_end_arrives_without_another_command() {
     let env = TestEnv::new();
     let repo = env.repo();
     let (database, _gate) = joined(&env);
-    repo.watchdog(&["loop", "--no-probe", "--", "sh", "-c", SESSION]).expect(0);
-    wait_until("the loop's verdict is there", Duration::from_secs(60), || {
-        database.sql("SELECT count(*) FROM watchdog.event WHERE kind = 'complete'") == "1"
-    });
+    repo.watchdog(&["loop", "--no-probe", "--", "sh", "-c", SESSION])
+        .expect(0);
+    wait_until(
+        "the loop's verdict is there",
+        Duration::from_secs(60),
+        || database.sql("SELECT count(*) FROM watchdog.event WHERE kind = 'complete'") == "1",
+    );
     assert_all_there_once_in_order(&env, &database);
 }
 
@@ -68,23 +133,45 @@ fn a_loop_ends_while_nothing_reaches_a_slow_server_and_its_events_arrive_later()
     let env = TestEnv::new();
     let repo = env.repo();
     let database = TestDatabase::new();
-    env.watchdog(&env.root(), &["fleet", "init", &database.full_address("owner"), "--worker", "worker"]).expect(0);
+    env.watchdog(
+        &env.root(),
+        &[
+            "fleet",
+            "init",
+            &database.full_address("owner"),
+            "--worker",
+            "worker",
+        ],
+    )
+    .expect(0);
     let way = RoughWay::to(database.port());
-    let address = database.full_address("worker").replace(&format!(":{}/", database.port()), &format!(":{}/", way.port));
-    env.watchdog(&env.root(), &["fleet", "join", &address, "--name", "build-1"]).expect(0);
+    let address = database.full_address("worker").replace(
+        &format!(":{}/", database.port()),
+        &format!(":{}/", way.port),
+    );
+    env.watchdog(
+        &env.root(),
+        &["fleet", "join", &address, "--name", "build-1"],
+    )
+    .expect(0);
     way.cut();
     // Longer than any test takes: a loop that waited for one packet would never end.
     way.delay_by(Duration::from_secs(3600));
     let before = way.passed();
-    repo.watchdog(&["loop", "--no-probe", "--", "sh", "-c", SESSION]).expect(0);
+    repo.watchdog(&["loop", "--no-probe", "--", "sh", "-c", SESSION])
+        .expect(0);
     assert_eq!(way.passed(), before, "nothing reached the server");
     way.delay_by(Duration::ZERO);
     env.watchdog(&env.root(), &["fleet", "sync"]).expect(0);
     // The process that was handed what was left may be at it.
-    wait_until("the loop's verdict is there", Duration::from_secs(60), || {
-        env.watchdog(&env.root(), &["fleet", "sync"]).expect(0);
-        database.sql("SELECT count(*) FROM watchdog.event WHERE kind = 'complete'") == "1"
-    });
+    wait_until(
+        "the loop's verdict is there",
+        Duration::from_secs(60),
+        || {
+            env.watchdog(&env.root(), &["fleet", "sync"]).expect(0);
+            database.sql("SELECT count(*) FROM watchdog.event WHERE kind = 'complete'") == "1"
+        },
+    );
     assert_all_there_once_in_order(&env, &database);
 }
 
@@ -95,47 +182,114 @@ fn a_server_that_is_gone_changes_no_verdict_and_gets_everything_when_it_is_back(
     let (database, gate) = joined(&env);
     gate.shut();
     // A session that lasts until the loop has met it.
-    let met = format!("until {} fleet status --json | grep -q '\"failing_since\":\"'; do sleep 0.1; done", env!("CARGO_BIN_EXE_watchdog"));
-    let looped = repo.watchdog(&["loop", "--no-probe", "--", "sh", "-c", &format!("{met}; {SESSION}")]).expect(0);
-    assert_eq!(looped.stderr.matches("the work goes on").count(), 1, "said once: {looped}");
+    let met = format!(
+        "until {} fleet status --json | grep -q '\"failing_since\":\"'; do sleep 0.1; done",
+        env!("CARGO_BIN_EXE_watchdog")
+    );
+    let looped = repo
+        .watchdog(&[
+            "loop",
+            "--no-probe",
+            "--",
+            "sh",
+            "-c",
+            &format!("{met}; {SESSION}"),
+        ])
+        .expect(0);
+    assert_eq!(
+        looped.stderr.matches("the work goes on").count(),
+        1,
+        "said once: {looped}"
+    );
     let refused = env.watchdog(&env.root(), &["fleet", "sync"]).expect(16);
     assert!(refused.stderr.contains("localhost"), "{refused}");
     repo.watchdog(&["check", "--no-probe"]);
     gate.open();
     env.watchdog(&env.root(), &["fleet", "sync"]).expect(0);
-    assert_eq!(database.sql("SELECT count(*) FROM watchdog.event WHERE kind = 'complete'"), "1");
+    assert_eq!(
+        database.sql("SELECT count(*) FROM watchdog.event WHERE kind = 'complete'"),
+        "1"
+    );
     let ordered = "SELECT bool_and(ordered) FROM (SELECT at >= lag(at, 1, at) OVER (ORDER BY seq) - interval '1 second' AS ordered FROM watchdog.event) e";
-    assert_eq!(database.sql(ordered), "t", "in the order of this machine's journal");
+    assert_eq!(
+        database.sql(ordered),
+        "t",
+        "in the order of this machine's journal"
+    );
 }
 
 #[test]
 fn with_the_server_gone_the_status_says_what_this_machine_knows_and_why_it_knows_no_more() {
     let env = TestEnv::new();
     let (database, gate) = joined(&env);
-    let status = |code: i32| env.watchdog(&env.root(), &["fleet", "status", "--json"]).expect(code).json();
+    let status = |code: i32| {
+        env.watchdog(&env.root(), &["fleet", "status", "--json"])
+            .expect(code)
+            .json()
+    };
     let before = status(0);
     gate.shut();
-    env.repo().watchdog(&["run", "--no-probe", "--", "sh", "-c", SESSION]).expect(0);
+    env.repo()
+        .watchdog(&["run", "--no-probe", "--", "sh", "-c", SESSION])
+        .expect(0);
     let gone = status(16);
-    assert!(gone["message"].as_str().is_some_and(|said| said.contains("localhost")) && gone["hint"].is_string(), "{gone}");
-    assert_eq!((&gone["status"], &gone["reason"]), (&json!("error"), &json!("store_error")), "{gone}");
+    assert!(
+        gone["message"]
+            .as_str()
+            .is_some_and(|said| said.contains("localhost"))
+            && gone["hint"].is_string(),
+        "{gone}"
+    );
+    assert_eq!(
+        (&gone["status"], &gone["reason"]),
+        (&json!("error"), &json!("store_error")),
+        "{gone}"
+    );
     for (member, value) in before.as_object().expect("an object") {
-        let knows_here =
-            ["schema", "joined", "machine", "account", "server", "database", "user", "known_format", "sslmode", "repositories"];
+        let knows_here = [
+            "schema",
+            "joined",
+            "machine",
+            "account",
+            "server",
+            "database",
+            "user",
+            "known_format",
+            "sslmode",
+            "repositories",
+        ];
         match member.as_str() {
-            "copies" => assert!(gone["copies"]["waiting"].as_u64() > value["waiting"].as_u64(), "{gone}"),
-            "account_standing" => assert_eq!(value["parallel_questions"], gone[member]["parallel_questions"], "{gone}"),
+            "copies" => assert!(
+                gone["copies"]["waiting"].as_u64() > value["waiting"].as_u64(),
+                "{gone}"
+            ),
+            "account_standing" => assert_eq!(
+                value["parallel_questions"], gone[member]["parallel_questions"],
+                "{gone}"
+            ),
             name if knows_here.contains(&name) => assert_eq!(value, &gone[name], "{name}: {gone}"),
-            name => assert_eq!(gone.get(name), Some(&json!(null)), "only the server knows {name}: {gone}"),
+            name => assert_eq!(
+                gone.get(name),
+                Some(&json!(null)),
+                "only the server knows {name}: {gone}"
+            ),
         }
     }
     let said = env.watchdog(&env.root(), &["fleet", "status"]).expect(16);
-    for wanted in ["as 'worker'", "to look at: watchdog fleet sync", "account   this machine's own"] {
+    for wanted in [
+        "as 'worker'",
+        "to look at: watchdog fleet sync",
+        "account   this machine's own",
+    ] {
         assert!(said.stdout.contains(wanted), "{wanted}: {said}");
     }
     gate.open();
     assert_eq!(status(0)["server"], before["server"]);
-    assert_eq!(database.sql("SELECT count(*) FROM watchdog.event"), "0", "a look copies nothing");
+    assert_eq!(
+        database.sql("SELECT count(*) FROM watchdog.event"),
+        "0",
+        "a look copies nothing"
+    );
 }
 
 #[test]
@@ -144,10 +298,27 @@ fn a_machine_that_left_shares_nothing_any_more() {
     let repo = env.repo();
     let (database, gate) = joined(&env);
     env.watchdog(&env.root(), &["fleet", "leave"]).expect(0);
-    repo.watchdog(&["run", "--no-probe", "--", "sh", "-c", SESSION]).expect(0);
-    assert!(env.watchdog(&env.root(), &["fleet", "sync"]).expect(0).stdout.contains("in no fleet"));
-    let address = database.full_address("worker").replace(&format!(":{}/", database.port()), &format!(":{}/", gate.port));
-    env.watchdog(&env.root(), &["fleet", "join", &address, "--name", "build-1"]).expect(0);
+    repo.watchdog(&["run", "--no-probe", "--", "sh", "-c", SESSION])
+        .expect(0);
+    assert!(
+        env.watchdog(&env.root(), &["fleet", "sync"])
+            .expect(0)
+            .stdout
+            .contains("in no fleet")
+    );
+    let address = database.full_address("worker").replace(
+        &format!(":{}/", database.port()),
+        &format!(":{}/", gate.port),
+    );
+    env.watchdog(
+        &env.root(),
+        &["fleet", "join", &address, "--name", "build-1"],
+    )
+    .expect(0);
     env.watchdog(&env.root(), &["fleet", "sync"]).expect(0);
-    assert_eq!(database.sql("SELECT count(*) FROM watchdog.event"), "0", "what happened in between is nobody else's");
+    assert_eq!(
+        database.sql("SELECT count(*) FROM watchdog.event"),
+        "0",
+        "what happened in between is nobody else's"
+    );
 }

@@ -13,12 +13,24 @@ use crate::support::{CommandOutput, Gate, Repo, Running, TestEnv, full_screen, k
 fn fleet() -> TestDatabase {
     let database = TestDatabase::new();
     let owner = TestEnv::new();
-    owner.watchdog(&owner.root(), &["fleet", "init", &database.full_address("owner"), "--worker", "worker"]).expect(0);
+    owner
+        .watchdog(
+            &owner.root(),
+            &[
+                "fleet",
+                "init",
+                &database.full_address("owner"),
+                "--worker",
+                "worker",
+            ],
+        )
+        .expect(0);
     database
 }
 
 fn join(env: &TestEnv, address: &str, name: &str) {
-    env.watchdog(&env.root(), &["fleet", "join", address, "--name", name]).expect(0);
+    env.watchdog(&env.root(), &["fleet", "join", address, "--name", name])
+        .expect(0);
 }
 
 fn at(env: &TestEnv, args: &[&str]) -> CommandOutput {
@@ -28,21 +40,29 @@ fn at(env: &TestEnv, args: &[&str]) -> CommandOutput {
 /// A session that commits, judged, and copied.
 fn judged(env: &TestEnv, repo: &Repo, name: &str) {
     let session = format!("echo {name} > {name} && git add -A && git commit -qm 'feat: {name}'");
-    repo.watchdog(&["run", "--no-probe", "--", "sh", "-c", &session]).expect(0);
+    repo.watchdog(&["run", "--no-probe", "--", "sh", "-c", &session])
+        .expect(0);
     at(env, &["fleet", "sync"]).expect(0);
 }
 
 fn lines(text: &str) -> Vec<Value> {
     // The last one may be half written.
-    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    text.lines()
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect()
 }
 
 fn ids(text: &str) -> Vec<String> {
-    lines(text).iter().map(|event| event["id"].as_str().unwrap().to_owned()).collect()
+    lines(text)
+        .iter()
+        .map(|event| event["id"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 fn wait_for_count(what: &str, follower: &Running, count: usize) {
-    wait_until(what, Duration::from_secs(60), || ids(&follower.stdout_so_far()).len() >= count);
+    wait_until(what, Duration::from_secs(60), || {
+        ids(&follower.stdout_so_far()).len() >= count
+    });
 }
 
 #[test]
@@ -55,44 +75,106 @@ fn events_of_all_machines_come_in_the_order_of_the_server_with_the_machine_of_ea
     judged(&one, &mine, "a");
     judged(&two, &other, "b");
     judged(&one, &mine, "c");
-    let found = at(&one, &["events", "--fleet", "--json", "-n", "1000"]).expect(0).stdout;
-    let shown: Vec<String> =
-        lines(&found).iter().map(|event| format!("{} {}", event["id"].as_str().unwrap(), event["machine"].as_str().unwrap())).collect();
+    let found = at(&one, &["events", "--fleet", "--json", "-n", "1000"])
+        .expect(0)
+        .stdout;
+    let shown: Vec<String> = lines(&found)
+        .iter()
+        .map(|event| {
+            format!(
+                "{} {}",
+                event["id"].as_str().unwrap(),
+                event["machine"].as_str().unwrap()
+            )
+        })
+        .collect();
     let expected = database.sql("SELECT id || ' ' || machine FROM watchdog.event ORDER BY seq");
     assert_eq!(shown.join("\n"), expected);
-    let of_two = at(&one, &["events", "--fleet", "--machine", "build-2", "--kind", "complete", "--json"]).expect(0).stdout;
+    let of_two = at(
+        &one,
+        &[
+            "events",
+            "--fleet",
+            "--machine",
+            "build-2",
+            "--kind",
+            "complete",
+            "--json",
+        ],
+    )
+    .expect(0)
+    .stdout;
     assert_eq!(lines(&of_two).len(), 1, "{of_two}");
     assert_eq!(lines(&of_two)[0]["machine"], json!("build-2"));
-    let last = at(&one, &["events", "--fleet", "-n", "3", "--json"]).expect(0).stdout;
+    let last = at(&one, &["events", "--fleet", "-n", "3", "--json"])
+        .expect(0)
+        .stdout;
     assert_eq!(ids(&last), ids(&found)[ids(&found).len() - 3..]);
     let said = at(&one, &["events", "--fleet", "--since", "2h", "--utc"]).expect(0);
-    let folder = |repo: &Repo| repo.path().file_name().unwrap().to_str().unwrap().to_owned();
-    for wanted in [format!("build-1: {}", folder(&mine)), format!("build-2: {}", folder(&other)), "complete (new_commits)".into()] {
+    let folder = |repo: &Repo| {
+        repo.path()
+            .file_name()
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .to_owned()
+    };
+    for wanted in [
+        format!("build-1: {}", folder(&mine)),
+        format!("build-2: {}", folder(&other)),
+        "complete (new_commits)".into(),
+    ] {
         assert!(said.stdout.contains(&wanted), "{wanted}: {said}");
     }
-    assert!(!said.stdout.contains("\"machine\""), "every event has a sentence: {said}");
+    assert!(
+        !said.stdout.contains("\"machine\""),
+        "every event has a sentence: {said}"
+    );
     let kept = at(&one, &["events", "--fleet", "--kind", "check,verdict"]).expect(0);
-    assert!(kept.stderr.contains("not shared with the fleet, and so not shown: check"), "{kept}");
+    assert!(
+        kept.stderr
+            .contains("not shared with the fleet, and so not shown: check"),
+        "{kept}"
+    );
 }
 
 #[test]
 fn a_machine_in_no_fleet_is_told_how_to_join_one() {
     let env = TestEnv::new();
     let refused = at(&env, &["events", "--fleet"]).expect(2);
-    assert!(refused.stderr.contains("in no fleet") && refused.stderr.contains("fleet join"), "{refused}");
+    assert!(
+        refused.stderr.contains("in no fleet") && refused.stderr.contains("fleet join"),
+        "{refused}"
+    );
 }
 
 #[test]
-fn a_follower_shows_each_event_once_and_in_order_while_its_connection_is_cut_and_the_server_is_gone() {
+fn a_follower_shows_each_event_once_and_in_order_while_its_connection_is_cut_and_the_server_is_gone()
+ {
     let database = fleet();
     let (one, two) = (TestEnv::new(), TestEnv::new());
     let gate = Gate::to(database.port());
-    join(&one, &database.full_address("worker").replace(&format!(":{}/", database.port()), &format!(":{}/", gate.port)), "one");
+    join(
+        &one,
+        &database.full_address("worker").replace(
+            &format!(":{}/", database.port()),
+            &format!(":{}/", gate.port),
+        ),
+        "one",
+    );
     join(&two, &database.full_address("worker"), "two");
     let repo = two.repo();
     judged(&two, &repo, "before");
-    let follower = one.watchdog_spawn(&one.root(), &["events", "--fleet", "--follow", "--json", "-n", "1000"]);
-    let count = || database.sql("SELECT count(*) FROM watchdog.event").parse::<usize>().unwrap();
+    let follower = one.watchdog_spawn(
+        &one.root(),
+        &["events", "--fleet", "--follow", "--json", "-n", "1000"],
+    );
+    let count = || {
+        database
+            .sql("SELECT count(*) FROM watchdog.event")
+            .parse::<usize>()
+            .unwrap()
+    };
     wait_for_count("what was there is shown", &follower, count());
     for name in ["a", "b"] {
         judged(&two, &repo, name);
@@ -108,8 +190,14 @@ fn a_follower_shows_each_event_once_and_in_order_while_its_connection_is_cut_and
     let done = follower.wait().expect(130);
     let expected = database.sql("SELECT id FROM watchdog.event ORDER BY seq");
     assert_eq!(ids(&done.stdout).join("\n"), expected);
-    let (away, back) = (done.stderr.matches("trying again until it answers").count(), done.stderr.matches("answers again").count());
-    assert!(away == back && (1..=3).contains(&away), "each break is said once: {done}");
+    let (away, back) = (
+        done.stderr.matches("trying again until it answers").count(),
+        done.stderr.matches("answers again").count(),
+    );
+    assert!(
+        away == back && (1..=3).contains(&away),
+        "each break is said once: {done}"
+    );
 }
 
 #[test]
@@ -117,8 +205,17 @@ fn a_follower_behind_a_pooler_looks_each_second_and_misses_nothing() {
     let database = fleet();
     let env = TestEnv::new();
     let repo = env.repo();
-    join(&env, &database.pooler_address("worker").expect("pgbouncer is installed: scripts/test does that"), "pooled");
-    let follower = env.watchdog_spawn(&env.root(), &["events", "--fleet", "--follow", "--json", "-n", "0"]);
+    join(
+        &env,
+        &database
+            .pooler_address("worker")
+            .expect("pgbouncer is installed: scripts/test does that"),
+        "pooled",
+    );
+    let follower = env.watchdog_spawn(
+        &env.root(),
+        &["events", "--fleet", "--follow", "--json", "-n", "0"],
+    );
     for name in ["a", "b", "c"] {
         judged(&env, &repo, name);
     }
@@ -130,8 +227,15 @@ fn a_follower_behind_a_pooler_looks_each_second_and_misses_nothing() {
     follower.signal(Signal::TERM);
     let done = follower.wait().expect(143);
     let seen = ids(&done.stdout);
-    assert_eq!(seen.iter().collect::<HashSet<_>>().len(), seen.len(), "none twice");
-    assert!(shown().ends_with(&seen.join("\n")), "none left out once it began: {done}");
+    assert_eq!(
+        seen.iter().collect::<HashSet<_>>().len(),
+        seen.len(),
+        "none twice"
+    );
+    assert!(
+        shown().ends_with(&seen.join("\n")),
+        "none left out once it began: {done}"
+    );
 }
 
 #[test]
@@ -139,24 +243,43 @@ fn what_a_server_lost_and_got_again_is_shown_once_and_what_it_got_meanwhile_is_s
     let database = fleet();
     let (one, two, three) = (TestEnv::new(), TestEnv::new(), TestEnv::new());
     let gate = Gate::to(database.port());
-    join(&one, &database.full_address("worker").replace(&format!(":{}/", database.port()), &format!(":{}/", gate.port)), "one");
+    join(
+        &one,
+        &database.full_address("worker").replace(
+            &format!(":{}/", database.port()),
+            &format!(":{}/", gate.port),
+        ),
+        "one",
+    );
     join(&two, &database.full_address("worker"), "two");
     join(&three, &database.full_address("worker"), "three");
     let (repo, other) = (two.repo(), three.repo());
     let newest = || database.sql("SELECT max(seq) FROM watchdog.event");
-    let behind = |seq: &str| database.sql(&format!("SELECT string_agg(id, E'\\n' ORDER BY seq) FROM watchdog.event WHERE seq > {seq}"));
+    let behind = |seq: &str| {
+        database.sql(&format!(
+            "SELECT string_agg(id, E'\\n' ORDER BY seq) FROM watchdog.event WHERE seq > {seq}"
+        ))
+    };
     judged(&two, &repo, "kept");
     let kept = newest();
     judged(&two, &repo, "lost");
     let before = behind("0");
-    let follower = one.watchdog_spawn(&one.root(), &["events", "--fleet", "--follow", "--json", "-n", "1000"]);
+    let follower = one.watchdog_spawn(
+        &one.root(),
+        &["events", "--fleet", "--follow", "--json", "-n", "1000"],
+    );
     wait_for_count("what was there is shown", &follower, before.lines().count());
-    let sessions = || at(&one, &["report", "--fleet", "--json"]).expect(0).json()["sessions"]["ended"].clone();
+    let sessions =
+        || at(&one, &["report", "--fleet", "--json"]).expect(0).json()["sessions"]["ended"].clone();
     assert_eq!(sessions(), json!(2));
     gate.shut();
-    wait_until("the break is told", Duration::from_secs(60), || follower.stderr_so_far().contains("trying again"));
+    wait_until("the break is told", Duration::from_secs(60), || {
+        follower.stderr_so_far().contains("trying again")
+    });
     // As where a standby lacked the last events: others take their numbers, and then they come again.
-    database.sql(&format!("CREATE TABLE lost AS SELECT * FROM watchdog.event WHERE seq > {kept}"));
+    database.sql(&format!(
+        "CREATE TABLE lost AS SELECT * FROM watchdog.event WHERE seq > {kept}"
+    ));
     database.sql(&format!("DELETE FROM watchdog.event WHERE seq > {kept}; SELECT setval('watchdog.event_number', {kept})"));
     judged(&three, &other, "meanwhile");
     let meanwhile = behind(&kept);
@@ -167,18 +290,35 @@ fn what_a_server_lost_and_got_again_is_shown_once_and_what_it_got_meanwhile_is_s
     judged(&two, &repo, "after");
     let expected = [before, meanwhile, behind(&again)].join("\n");
     gate.open();
-    wait_for_count("what came meanwhile is shown", &follower, expected.lines().count());
-    assert_eq!(sessions(), json!(4), "what is kept for one look is read anew");
+    wait_for_count(
+        "what came meanwhile is shown",
+        &follower,
+        expected.lines().count(),
+    );
+    assert_eq!(
+        sessions(),
+        json!(4),
+        "what is kept for one look is read anew"
+    );
     follower.signal(Signal::INT);
     let done = follower.wait().expect(130);
     assert_eq!(ids(&done.stdout).join("\n"), expected);
-    assert_eq!(done.stderr.matches("lacks events that were shown").count(), 1, "{done}");
+    assert_eq!(
+        done.stderr.matches("lacks events that were shown").count(),
+        1,
+        "{done}"
+    );
 }
 
 /// The rows of `status --json`, by machine and spec.
 fn rows(found: &Value) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
-    found["worktrees"].as_array().unwrap().iter().map(|row| (text(&row["machine"]), text(&row["status"]))).collect()
+    found["worktrees"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| (text(&row["machine"]), text(&row["status"])))
+        .collect()
 }
 
 #[test]
@@ -190,25 +330,60 @@ fn the_status_of_the_fleet_has_every_machine_with_what_needs_a_person_first() {
     join(&two, &database.full_address("worker"), "build-2");
     judged(&one, &mine, "a");
     // Nothing was done, and nobody says that it is.
-    other.write("completion.json", r#"{"checks": [{"type": "command", "name": "tests", "run": "true"}]}"#);
+    other.write(
+        "completion.json",
+        r#"{"checks": [{"type": "command", "name": "tests", "run": "true"}]}"#,
+    );
     other.commit_all("chore: criteria");
-    other.watchdog(&["run", "--no-probe", "--", "sh", "-c", "echo b > b && git add b && git commit -qm 'feat: b'"]);
+    other.watchdog(&[
+        "run",
+        "--no-probe",
+        "--",
+        "sh",
+        "-c",
+        "echo b > b && git add b && git commit -qm 'feat: b'",
+    ]);
     at(&two, &["fleet", "sync"]).expect(0);
     let found = at(&one, &["status", "--fleet", "--json"]).expect(0).json();
-    let expected = [("build-2", "review"), ("build-1", "complete")].map(|(machine, status)| (machine.to_owned(), status.to_owned()));
+    let expected = [("build-2", "review"), ("build-1", "complete")]
+        .map(|(machine, status)| (machine.to_owned(), status.to_owned()));
     assert_eq!(rows(&found), expected, "{found}");
     let there = &found["worktrees"][0];
-    assert_eq!((&there["needs_person"], &there["reason"], &there["running"]), (&json!(true), &json!("untrusted"), &json!(false)));
-    assert_eq!(there["worktree"], json!(other.path().canonicalize().unwrap()), "its folder there");
-    assert_eq!((&found["fleet"]["machine"], &found["fleet"]["away"]), (&json!("build-1"), &Value::Null));
-    let of_two = at(&one, &["status", "--fleet", "--machine", "build-2", "--json"]).expect(0).json();
+    assert_eq!(
+        (&there["needs_person"], &there["reason"], &there["running"]),
+        (&json!(true), &json!("untrusted"), &json!(false))
+    );
+    assert_eq!(
+        there["worktree"],
+        json!(other.path().canonicalize().unwrap()),
+        "its folder there"
+    );
+    assert_eq!(
+        (&found["fleet"]["machine"], &found["fleet"]["away"]),
+        (&json!("build-1"), &Value::Null)
+    );
+    let of_two = at(
+        &one,
+        &["status", "--fleet", "--machine", "build-2", "--json"],
+    )
+    .expect(0)
+    .json();
     assert_eq!(rows(&of_two), expected[..1]);
     let shown = at(&one, &["status", "--fleet"]).expect(0);
     let folder = format!("build-2:{}", other.path().canonicalize().unwrap().display());
-    assert!(shown.stdout.contains(&folder) && shown.stdout.contains("on build-2: watchdog -C"), "{shown}");
-    assert!(shown.stderr.contains("this one is build-1") && shown.stderr.contains("build-2: last seen"), "{shown}");
+    assert!(
+        shown.stdout.contains(&folder) && shown.stdout.contains("on build-2: watchdog -C"),
+        "{shown}"
+    );
+    assert!(
+        shown.stderr.contains("this one is build-1") && shown.stderr.contains("build-2: last seen"),
+        "{shown}"
+    );
     let local = at(&one, &["status", "--json"]).expect(0).json();
-    assert!(local["fleet"].is_null() && local["worktrees"].as_array().unwrap().len() == 1, "{local}");
+    assert!(
+        local["fleet"].is_null() && local["worktrees"].as_array().unwrap().len() == 1,
+        "{local}"
+    );
     assert!(local["worktrees"][0].get("machine").is_none());
 }
 
@@ -225,19 +400,46 @@ fn a_machine_that_was_at_work_and_is_silent_is_named_and_its_work_needs_a_person
     });
     let row = || at(&one, &["status", "--fleet", "--json"]).expect(0).json();
     let running = row();
-    assert_eq!((&running["worktrees"][0]["running"], &running["worktrees"][0]["needs_person"]), (&json!(true), &json!(false)), "{running}");
+    assert_eq!(
+        (
+            &running["worktrees"][0]["running"],
+            &running["worktrees"][0]["needs_person"]
+        ),
+        (&json!(true), &json!(false)),
+        "{running}"
+    );
     looped.signal(Signal::KILL);
-    wait_until("the loop is dead", Duration::from_secs(30), || looped.ended());
-    database.sql("UPDATE watchdog.machine SET seen_at = seen_at - interval '200 s' WHERE name = 'build-2'");
+    wait_until("the loop is dead", Duration::from_secs(30), || {
+        looped.ended()
+    });
+    database.sql(
+        "UPDATE watchdog.machine SET seen_at = seen_at - interval '200 s' WHERE name = 'build-2'",
+    );
     let silent = row();
     let there = &silent["worktrees"][0];
     assert_eq!(there["needs_person"], json!(true), "{silent}");
     assert!(there["silent_seconds"].as_u64().unwrap() >= 200, "{silent}");
-    let named: Vec<&Value> = silent["fleet"]["machines"].as_array().unwrap().iter().filter(|one| one["silent"] == true).collect();
-    assert!(named.len() == 1 && named[0]["name"] == "build-2", "{silent}");
+    let named: Vec<&Value> = silent["fleet"]["machines"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|one| one["silent"] == true)
+        .collect();
+    assert!(
+        named.len() == 1 && named[0]["name"] == "build-2",
+        "{silent}"
+    );
     let shown = at(&one, &["status", "--fleet", "--only", "silent"]).expect(0);
-    assert!(shown.stdout.contains("its machine 'build-2' has been silent for"), "{shown}");
-    assert!(shown.stderr.contains("silent, though it was at work"), "{shown}");
+    assert!(
+        shown
+            .stdout
+            .contains("its machine 'build-2' has been silent for"),
+        "{shown}"
+    );
+    assert!(
+        shown.stderr.contains("silent, though it was at work"),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -245,27 +447,55 @@ fn with_the_server_gone_the_last_known_state_is_shown_with_its_age_and_an_exit_c
     let database = fleet();
     let (one, two) = (TestEnv::new(), TestEnv::new());
     let gate = Gate::to(database.port());
-    join(&one, &database.full_address("worker").replace(&format!(":{}/", database.port()), &format!(":{}/", gate.port)), "one");
+    join(
+        &one,
+        &database.full_address("worker").replace(
+            &format!(":{}/", database.port()),
+            &format!(":{}/", gate.port),
+        ),
+        "one",
+    );
     join(&two, &database.full_address("worker"), "two");
     let repo = two.repo();
     judged(&two, &repo, "a");
     gate.shut();
     let never = at(&one, &["status", "--fleet"]).expect(16);
-    assert!(never.stderr.contains("nothing is known of other machines"), "{never}");
+    assert!(
+        never.stderr.contains("nothing is known of other machines"),
+        "{never}"
+    );
     gate.open();
-    assert_eq!(rows(&at(&one, &["status", "--fleet", "--json"]).expect(0).json()).len(), 1);
+    assert_eq!(
+        rows(&at(&one, &["status", "--fleet", "--json"]).expect(0).json()).len(),
+        1
+    );
     gate.shut();
     let away = at(&one, &["status", "--fleet", "--json"]).expect(16).json();
     assert_eq!(rows(&away), [("two".to_owned(), "complete".to_owned())]);
-    assert!(away["fleet"]["away"].is_string() && away["fleet"]["read_at"].is_string(), "{away}");
+    assert!(
+        away["fleet"]["away"].is_string() && away["fleet"]["read_at"].is_string(),
+        "{away}"
+    );
     let shown = at(&one, &["status", "--fleet"]).expect(16);
-    assert!(shown.stderr.contains("other machines are shown as they were") && shown.stdout.contains("two:/"), "{shown}");
+    assert!(
+        shown
+            .stderr
+            .contains("other machines are shown as they were")
+            && shown.stdout.contains("two:/"),
+        "{shown}"
+    );
     let report = at(&one, &["report", "--fleet"]).expect(16);
-    assert!(report.stderr.contains("as the fleet could not be read"), "{report}");
+    assert!(
+        report.stderr.contains("as the fleet could not be read"),
+        "{report}"
+    );
     let events = at(&one, &["events", "--fleet"]).expect(16);
     assert!(events.stderr.contains("localhost"), "{events}");
     at(&one, &["fleet", "leave"]).expect(0);
-    assert!(!one.state().join("fleet-mirror").exists(), "what was read of others goes with the fleet");
+    assert!(
+        !one.state().join("fleet-mirror").exists(),
+        "what was read of others goes with the fleet"
+    );
 }
 
 #[test]
@@ -279,26 +509,63 @@ fn the_report_of_the_fleet_counts_what_all_machines_share() {
     judged(&two, &other, "b");
     judged(&two, &other, "c");
     let found = at(&one, &["report", "--fleet", "--json"]).expect(0).json();
-    assert_eq!(found["sessions"], json!({"started": 3, "ended": 3}), "{found}");
+    assert_eq!(
+        found["sessions"],
+        json!({"started": 3, "ended": 3}),
+        "{found}"
+    );
     assert_eq!(found["verdicts"]["by_reason"], json!({"new_commits": 3}));
-    let mut worktrees: Vec<&str> = found["worktrees"].as_array().unwrap().iter().map(|one| one["worktree"].as_str().unwrap()).collect();
+    let mut worktrees: Vec<&str> = found["worktrees"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["worktree"].as_str().unwrap())
+        .collect();
     worktrees.sort_unstable();
-    assert!(worktrees.len() == 2 && worktrees[0].starts_with("build-1:/") && worktrees[1].starts_with("build-2:/"), "{worktrees:?}");
+    assert!(
+        worktrees.len() == 2
+            && worktrees[0].starts_with("build-1:/")
+            && worktrees[1].starts_with("build-2:/"),
+        "{worktrees:?}"
+    );
     crate::report::assert_valid(&found);
     for rows in ["worktrees", "specs"] {
-        let mut machines: Vec<&str> = found[rows].as_array().unwrap().iter().map(|row| row["machine"].as_str().unwrap()).collect();
+        let mut machines: Vec<&str> = found[rows]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|row| row["machine"].as_str().unwrap())
+            .collect();
         machines.sort_unstable();
         assert_eq!(machines, ["build-1", "build-2"], "{rows}");
     }
-    assert_eq!(at(&one, &["report", "--json"]).expect(0).json()["worktrees"][0].get("machine"), None, "of this machine alone");
+    assert_eq!(
+        at(&one, &["report", "--json"]).expect(0).json()["worktrees"][0].get("machine"),
+        None,
+        "of this machine alone"
+    );
     judged(&one, &mine, "d");
     let again = at(&one, &["report", "--fleet", "--json"]).expect(0).json();
-    assert_eq!(again["sessions"], json!({"started": 4, "ended": 4}), "read on, and nothing twice");
+    assert_eq!(
+        again["sessions"],
+        json!({"started": 4, "ended": 4}),
+        "read on, and nothing twice"
+    );
     let page = one.root().join("fleet.html");
-    at(&one, &["report", "--fleet", "--html", page.to_str().unwrap()]).expect(0);
-    assert!(std::fs::read_to_string(&page).unwrap().contains("build-2:/"), "the page names the machine");
+    at(
+        &one,
+        &["report", "--fleet", "--html", page.to_str().unwrap()],
+    )
+    .expect(0);
+    assert!(
+        std::fs::read_to_string(&page)
+            .unwrap()
+            .contains("build-2:/"),
+        "the page names the machine"
+    );
     // A server that has an older state than was read: everything is read anew.
-    database.sql("DELETE FROM watchdog.event WHERE seq > (SELECT min(seq) + 5 FROM watchdog.event)");
+    database
+        .sql("DELETE FROM watchdog.event WHERE seq > (SELECT min(seq) + 5 FROM watchdog.event)");
     let restored = at(&one, &["report", "--fleet", "--json"]).expect(0).json();
     assert_eq!(restored["sessions"]["ended"], json!(1), "{restored}");
 }
@@ -312,10 +579,14 @@ fn lines_of_the_fleet_come_as_its_machines_change() {
     join(&two, &database.full_address("worker"), "build-2");
     let view = one.watchdog_spawn(&one.root(), &["status", "--watch", "--fleet", "--plain"]);
     judged(&two, &repo, "a");
-    wait_until("its line comes", Duration::from_secs(60), || view.stdout_so_far().contains("+ complete     build-2:/"));
+    wait_until("its line comes", Duration::from_secs(60), || {
+        view.stdout_so_far().contains("+ complete     build-2:/")
+    });
     let json = one.watchdog_spawn(&one.root(), &["status", "--watch", "--fleet", "--json"]);
     wait_until("its object comes", Duration::from_secs(60), || {
-        lines(&json.stdout_so_far()).iter().any(|found| found["worktrees"][0]["machine"] == "build-2")
+        lines(&json.stdout_so_far())
+            .iter()
+            .any(|found| found["worktrees"][0]["machine"] == "build-2")
     });
     for view in [view, json] {
         view.signal(Signal::INT);
@@ -331,7 +602,9 @@ fn the_live_view_shows_what_is_shared_and_says_what_is_not() {
     join(&one, &database.full_address("worker"), "build-1");
     join(&two, &database.full_address("worker"), "build-2");
     judged(&two, &repo, "a");
-    let mut view = one.watchdog_command(&one.root(), &["status", "--watch", "--fleet"]).at_terminal_of(100, "xterm-256color");
+    let mut view = one
+        .watchdog_command(&one.root(), &["status", "--watch", "--fleet"])
+        .at_terminal_of(100, "xterm-256color");
     for (keys, words) in [
         (&[][..], "build-2:/"),
         (&["a"], "is acted on there"),
@@ -343,7 +616,10 @@ fn the_live_view_shows_what_is_shared_and_says_what_is_not() {
     ] {
         view.press(keys);
         wait_until(words, Duration::from_secs(60), || {
-            full_screen(&view.shown(), (100, 40)).unwrap_or_default().iter().any(|line| line.contains(words))
+            full_screen(&view.shown(), (100, 40))
+                .unwrap_or_default()
+                .iter()
+                .any(|line| line.contains(words))
         });
     }
     view.press(&[keys::CTRL_C]);

@@ -10,7 +10,17 @@ use crate::support::test_database::TestDatabase;
 
 fn made(env: &TestEnv) -> TestDatabase {
     let database = TestDatabase::new();
-    env.watchdog(&env.root(), &["fleet", "init", &database.full_address("owner"), "--worker", "worker"]).expect(0);
+    env.watchdog(
+        &env.root(),
+        &[
+            "fleet",
+            "init",
+            &database.full_address("owner"),
+            "--worker",
+            "worker",
+        ],
+    )
+    .expect(0);
     database
 }
 
@@ -21,21 +31,63 @@ fn a_repository_is_shared_by_a_persons_word_under_the_id_of_its_remote_and_leavi
     let address = "https://me:hush-hush@Git.Example:8443/team/app.git";
     repo.git(&["remote", "add", "origin", address]);
     let alone = repo.watchdog(&["fleet", "join", "--repository"]).expect(2);
-    assert!(alone.stderr.contains("in no fleet") && alone.stderr.contains("watchdog fleet join URL"), "{alone}");
+    assert!(
+        alone.stderr.contains("in no fleet") && alone.stderr.contains("watchdog fleet join URL"),
+        "{alone}"
+    );
     let database = made(&env);
-    let joined = repo.watchdog(&["fleet", "join", &database.full_address("worker"), "--name", "a"]).expect(0);
-    assert!(joined.stderr.contains("as git.example/team/app: watchdog fleet join --repository"), "{joined}");
-    assert!(!env.state().join("fleet-repositories.json").exists(), "nobody said yes");
-    let shared = repo.watchdog(&["fleet", "join", "--repository", "--json"]).expect(0);
-    assert_eq!(shared.json()["repository"], json!({"id": "git.example/team/app", "remote": "origin"}));
+    let joined = repo
+        .watchdog(&[
+            "fleet",
+            "join",
+            &database.full_address("worker"),
+            "--name",
+            "a",
+        ])
+        .expect(0);
+    assert!(
+        joined
+            .stderr
+            .contains("as git.example/team/app: watchdog fleet join --repository"),
+        "{joined}"
+    );
+    assert!(
+        !env.state().join("fleet-repositories.json").exists(),
+        "nobody said yes"
+    );
+    let shared = repo
+        .watchdog(&["fleet", "join", "--repository", "--json"])
+        .expect(0);
+    assert_eq!(
+        shared.json()["repository"],
+        json!({"id": "git.example/team/app", "remote": "origin"})
+    );
     let file = env.state().join("fleet-repositories.json");
-    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
-    assert!(fs::read_to_string(&file).unwrap().contains(address), "the address is kept as it was");
-    let status = env.watchdog(&env.root(), &["fleet", "status", "--json"]).expect(0).json();
+    assert_eq!(
+        fs::metadata(&file).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
+    assert!(
+        fs::read_to_string(&file).unwrap().contains(address),
+        "the address is kept as it was"
+    );
+    let status = env
+        .watchdog(&env.root(), &["fleet", "status", "--json"])
+        .expect(0)
+        .json();
     let address = "https://Git.Example:8443/team/app.git";
-    assert_eq!(status["repositories"], json!([{"id": "git.example/team/app", "remote": "origin", "address": address}]));
-    let shown = env.watchdog(&env.root(), &["fleet", "status"]).expect(0).stdout;
-    assert!(shown.contains("shares    git.example/team/app over origin") && !shown.contains("hush"), "{shown}");
+    assert_eq!(
+        status["repositories"],
+        json!([{"id": "git.example/team/app", "remote": "origin", "address": address}])
+    );
+    let shown = env
+        .watchdog(&env.root(), &["fleet", "status"])
+        .expect(0)
+        .stdout;
+    assert!(
+        shown.contains("shares    git.example/team/app over origin") && !shown.contains("hush"),
+        "{shown}"
+    );
     repo.watchdog(&["fleet", "leave"]).expect(0);
     assert!(!file.exists());
 }
@@ -45,22 +97,64 @@ fn a_remote_that_is_a_path_needs_a_name_and_a_rewritten_one_is_kept_as_git_pushe
     let env = TestEnv::new();
     let repo = env.repo();
     let database = made(&env);
-    repo.watchdog(&["fleet", "join", &database.full_address("worker"), "--name", "a"]).expect(0);
+    repo.watchdog(&[
+        "fleet",
+        "join",
+        &database.full_address("worker"),
+        "--name",
+        "a",
+    ])
+    .expect(0);
     let none = repo.watchdog(&["fleet", "join", "--repository"]).expect(2);
     assert!(none.stderr.contains("no remote 'origin'"), "{none}");
     repo.git(&["init", "-q", "--bare", "../there.git"]);
     repo.git(&["remote", "add", "origin", "../there.git"]);
     let unnamed = repo.watchdog(&["fleet", "join", "--repository"]).expect(2);
-    assert!(unnamed.stderr.contains("proposes no id") && unnamed.stderr.contains("--repository ID"), "{unnamed}");
-    let named = repo.watchdog(&["fleet", "join", "--repository", "team/app", "--json"]).expect(0).json();
+    assert!(
+        unnamed.stderr.contains("proposes no id") && unnamed.stderr.contains("--repository ID"),
+        "{unnamed}"
+    );
+    let named = repo
+        .watchdog(&["fleet", "join", "--repository", "team/app", "--json"])
+        .expect(0)
+        .json();
     assert_eq!(named["repository"]["id"], "team/app");
-    let kept = |of: &str| fs::read_to_string(env.state().join("fleet-repositories.json")).unwrap().contains(of);
-    assert!(kept(&repo.path().parent().unwrap().join("there.git").display().to_string()), "a path is kept from the root");
+    let kept = |of: &str| {
+        fs::read_to_string(env.state().join("fleet-repositories.json"))
+            .unwrap()
+            .contains(of)
+    };
+    assert!(
+        kept(
+            &repo
+                .path()
+                .parent()
+                .unwrap()
+                .join("there.git")
+                .display()
+                .to_string()
+        ),
+        "a path is kept from the root"
+    );
     repo.git(&["remote", "add", "up", "https://h.example/team/app"]);
-    repo.git(&["config", "url.https://mirror.example/.insteadOf", "https://h.example/"]);
-    let renamed = repo.watchdog(&["fleet", "join", "--repository", "--remote", "up", "--json"]).expect(0).json();
-    assert_eq!(renamed["repository"], json!({"id": "h.example/team/app", "remote": "up"}), "{renamed}");
-    assert!(kept("https://mirror.example/team/app") && !kept("there.git"), "one word for each repository");
+    repo.git(&[
+        "config",
+        "url.https://mirror.example/.insteadOf",
+        "https://h.example/",
+    ]);
+    let renamed = repo
+        .watchdog(&["fleet", "join", "--repository", "--remote", "up", "--json"])
+        .expect(0)
+        .json();
+    assert_eq!(
+        renamed["repository"],
+        json!({"id": "h.example/team/app", "remote": "up"}),
+        "{renamed}"
+    );
+    assert!(
+        kept("https://mirror.example/team/app") && !kept("there.git"),
+        "one word for each repository"
+    );
 }
 
 #[test]
@@ -70,9 +164,19 @@ fn sharing_from_inside_of_a_session_is_refused() {
     let repo = env.repo();
     repo.git(&["remote", "add", "origin", "https://h.example/team/app"]);
     let database = made(&env);
-    repo.watchdog(&["fleet", "join", &database.full_address("worker"), "--name", "a"]).expect(0);
+    repo.watchdog(&[
+        "fleet",
+        "join",
+        &database.full_address("worker"),
+        "--name",
+        "a",
+    ])
+    .expect(0);
     let script = "$WATCHDOG fleet join --repository > said 2>&1; echo $? >> said";
     repo.watchdog(&["run", "--no-probe", "--", "sh", "-c", script]);
     let said = fs::read_to_string(repo.path().join("said")).unwrap();
-    assert!(said.contains("--from-session") && !env.state().join("fleet-repositories.json").exists(), "{said}");
+    assert!(
+        said.contains("--from-session") && !env.state().join("fleet-repositories.json").exists(),
+        "{said}"
+    );
 }

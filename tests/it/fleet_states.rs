@@ -20,26 +20,47 @@ fn verdicts(env: &TestEnv) -> Vec<(Option<i32>, String)> {
         found.push((out.code, out.verdict()));
     };
     judged(&["run", "--json", "--no-probe", "--", "sh", "-c", work]);
-    judged(&["loop", "--json", "--no-probe", "--", "sh", "-c", "echo done > g && git add -A && git commit -qm 'feat: g'"]);
+    judged(&[
+        "loop",
+        "--json",
+        "--no-probe",
+        "--",
+        "sh",
+        "-c",
+        "echo done > g && git add -A && git commit -qm 'feat: g'",
+    ]);
     repo.write("left.txt", "left");
     judged(&["check", "--json", "--no-probe"]);
     repo.write("more.txt", "more");
-    let config = env.write("config/single.json", r#"{"version": 1, "rescue": {"mode": "single"}}"#);
+    let config = env.write(
+        "config/single.json",
+        r#"{"version": 1, "rescue": {"mode": "single"}}"#,
+    );
     let rescued = repo.watchdog(&["--config", &config.to_string_lossy(), "rescue", "--json"]);
     assert_eq!(repo.git(&["status", "--porcelain"]), "", "{rescued}");
-    let swept = env.watchdog(&env.root().join("all"), &["sweep", "--json", "-q", "--no-probe"]);
+    let swept = env.watchdog(
+        &env.root().join("all"),
+        &["sweep", "--json", "-q", "--no-probe"],
+    );
     let of_sweep = crate::sweep::word(&crate::sweep::rows(&swept)["repo"]);
     found.extend([(rescued.code, "rescue".to_owned()), (swept.code, of_sweep)]);
     found
 }
 
 /// A machine that joined, whose server is then in this state.
-fn machine(shared: &AccountFleet, name: &str, state: &str) -> (TestEnv, Option<thread::JoinHandle<Vec<TcpStream>>>) {
+fn machine(
+    shared: &AccountFleet,
+    name: &str,
+    state: &str,
+) -> (TestEnv, Option<thread::JoinHandle<Vec<TcpStream>>>) {
     let env = shared.machine(name, Some("team"));
     let elsewhere = |port: u16| {
         let path = env.state().join("fleet.json");
         let text = fs::read_to_string(&path).unwrap();
-        let moved = text.replace(&format!(":{}/", shared.database.port()), &format!(":{port}/"));
+        let moved = text.replace(
+            &format!(":{}/", shared.database.port()),
+            &format!(":{port}/"),
+        );
         assert_ne!(text, moved, "{text}");
         fs::write(&path, moved).unwrap();
     };
@@ -71,7 +92,12 @@ fn machine(shared: &AccountFleet, name: &str, state: &str) -> (TestEnv, Option<t
 #[test]
 fn each_verdict_is_the_same_with_the_server_up_down_silent_read_only_and_full() {
     let alone = verdicts(&TestEnv::new());
-    assert!(alone.iter().any(|(_, verdict)| verdict.starts_with("complete/")), "{alone:?}");
+    assert!(
+        alone
+            .iter()
+            .any(|(_, verdict)| verdict.starts_with("complete/")),
+        "{alone:?}"
+    );
     for state in STATES {
         let shared = AccountFleet::new();
         let (env, _silent) = machine(&shared, "build-1", state);

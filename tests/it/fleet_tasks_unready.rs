@@ -17,7 +17,11 @@ const SOON: Duration = Duration::from_secs(90);
 /// An honest session during which the remote goes away, and where it went.
 fn losing(env: &TestEnv, fleet: &Fleet) -> (PathBuf, String) {
     let away = env.root().join("away.git");
-    let script = format!("mv '{}' '{}'; {HONEST}", fleet.remote.display(), away.display());
+    let script = format!(
+        "mv '{}' '{}'; {HONEST}",
+        fleet.remote.display(),
+        away.display()
+    );
     (away, script)
 }
 
@@ -27,12 +31,23 @@ fn work_stays_here_as_review_while_its_remote_is_away_and_goes_there_when_it_is_
     let fleet = Fleet::new(&env);
     let repo = fleet.machine(&env, "a");
     let (away, script) = losing(&env, &fleet);
-    let options = ["run", "T1", "--json", "--push-retry", "1s", "--config", &config(&env)];
+    let options = [
+        "run",
+        "T1",
+        "--json",
+        "--push-retry",
+        "1s",
+        "--config",
+        &config(&env),
+    ];
     let base = repo.head();
     let out = repo.watchdog(&agent(&options, &script)).expect(16);
     let message = out.json()["message"].as_str().unwrap().to_owned();
     assert_eq!(out.verdict(), "error/git_error");
-    assert!(message.contains("done and was not pushed") && message.contains("task run T1"), "{message}");
+    assert!(
+        message.contains("done and was not pushed") && message.contains("task run T1"),
+        "{message}"
+    );
     assert!(out.stderr.contains("tried again"), "{out}");
     let work = repo.head();
     assert_eq!(repo.subjects_since(&base), ["feat: T1"]);
@@ -41,8 +56,17 @@ fn work_stays_here_as_review_while_its_remote_is_away_and_goes_there_when_it_is_
     fs::rename(&away, &fleet.remote).unwrap();
     let again = agent(&options, "touch ../started; exit 1");
     let done = repo.watchdog(&again).expect(0);
-    assert!(!env.root().join("started").exists(), "no session is paid for work that is done: {done}");
-    assert_eq!((task(&repo, "T1")["status"].as_str(), fleet.git(&env, &["rev-parse", "watchdog/T1"])), (Some("complete"), work));
+    assert!(
+        !env.root().join("started").exists(),
+        "no session is paid for work that is done: {done}"
+    );
+    assert_eq!(
+        (
+            task(&repo, "T1")["status"].as_str(),
+            fleet.git(&env, &["rev-parse", "watchdog/T1"])
+        ),
+        (Some("complete"), work)
+    );
 }
 
 #[test]
@@ -52,15 +76,40 @@ fn work_of_an_agents_own_worktree_is_pushed_from_there_by_the_command_that_is_na
     let repo = fleet.machine(&env, "a");
     let (away, script) = losing(&env, &fleet);
     let config = config(&env);
-    repo.watchdog(&agent(&["work", "--agents", "1", "--push-retry", "1s", "--config", &config], &script)).expect(12);
+    repo.watchdog(&agent(
+        &[
+            "work",
+            "--agents",
+            "1",
+            "--push-retry",
+            "1s",
+            "--config",
+            &config,
+        ],
+        &script,
+    ))
+    .expect(12);
     let left = task(&repo, "T1");
     let own = left["worktree"].as_str().unwrap();
-    assert!(left["message"].as_str().unwrap().contains(&format!("watchdog -C {own} task run T1")), "{left}");
+    assert!(
+        left["message"]
+            .as_str()
+            .unwrap()
+            .contains(&format!("watchdog -C {own} task run T1")),
+        "{left}"
+    );
     fs::rename(&away, &fleet.remote).unwrap();
     let own = Repo::new(&env, own.into());
-    own.watchdog(&agent(&["run", "T1", "--config", &config], "touch ../started")).expect(0);
+    own.watchdog(&agent(
+        &["run", "T1", "--config", &config],
+        "touch ../started",
+    ))
+    .expect(0);
     assert_eq!(fleet.git(&env, &["rev-parse", "watchdog/T1"]), own.head());
-    assert!(!own.path().join("../started").exists(), "no session is paid for work that is done");
+    assert!(
+        !own.path().join("../started").exists(),
+        "no session is paid for work that is done"
+    );
 }
 
 #[test]
@@ -70,8 +119,21 @@ fn work_is_complete_as_soon_as_its_remote_is_back() {
     let repo = fleet.machine(&env, "a");
     let (away, script) = losing(&env, &fleet);
     let config = config(&env);
-    let running = repo.watchdog_spawn(&agent(&["run", "T1", "--json", "--push-retry", "10m", "--config", &config], &script));
-    wait_until("the push is tried again", SOON, || running.stderr_so_far().contains("tried again"));
+    let running = repo.watchdog_spawn(&agent(
+        &[
+            "run",
+            "T1",
+            "--json",
+            "--push-retry",
+            "10m",
+            "--config",
+            &config,
+        ],
+        &script,
+    ));
+    wait_until("the push is tried again", SOON, || {
+        running.stderr_so_far().contains("tried again")
+    });
     fs::rename(&away, &fleet.remote).unwrap();
     running.wait().expect(0);
     assert_eq!(task(&repo, "T1")["status"], "complete");
@@ -85,25 +147,62 @@ fn a_task_does_not_begin_in_a_repository_without_a_commit_and_stays_for_others()
     let repo = fleet.machine(&env, "a");
     repo.git(&["checkout", "-q", "--orphan", "empty"]);
     let before = fleet.git(&env, &["for-each-ref"]);
-    let out = repo.watchdog(&agent(&["run", "T1", "--json", "--config", &config(&env)], "touch ../begun")).expect(11);
-    assert!(out.json()["message"].as_str().unwrap().contains("no commit yet; make a first one"), "{out}");
-    let pool = repo.watchdog(&agent(&["work", "--agents", "1", "--config", &config(&env)], "touch ../begun")).expect(16);
+    let out = repo
+        .watchdog(&agent(
+            &["run", "T1", "--json", "--config", &config(&env)],
+            "touch ../begun",
+        ))
+        .expect(11);
+    assert!(
+        out.json()["message"]
+            .as_str()
+            .unwrap()
+            .contains("no commit yet; make a first one"),
+        "{out}"
+    );
+    let pool = repo
+        .watchdog(&agent(
+            &["work", "--agents", "1", "--config", &config(&env)],
+            "touch ../begun",
+        ))
+        .expect(16);
     assert!(pool.stderr.contains("no commit yet"), "{pool}");
-    assert_eq!((task(&repo, "T1")["status"].as_str(), env.root().join("begun").exists()), (Some("pending"), false));
-    assert_eq!(fleet.git(&env, &["for-each-ref"]), before, "nothing went to the remote");
+    assert_eq!(
+        (
+            task(&repo, "T1")["status"].as_str(),
+            env.root().join("begun").exists()
+        ),
+        (Some("pending"), false)
+    );
+    assert_eq!(
+        fleet.git(&env, &["for-each-ref"]),
+        before,
+        "nothing went to the remote"
+    );
 }
 
 /// Stops in the middle of a rebase.
 fn rebase_half(repo: &Repo<'_>) {
     repo.commit_all("once more");
-    let out = repo.try_git(&["-c", "sequence.editor=sed -i s/^pick/edit/", "rebase", "-i", "HEAD~1"]);
-    assert!(repo.path().join(".git").exists() && out.code == Some(0), "{out}");
+    let out = repo.try_git(&[
+        "-c",
+        "sequence.editor=sed -i s/^pick/edit/",
+        "rebase",
+        "-i",
+        "HEAD~1",
+    ]);
+    assert!(
+        repo.path().join(".git").exists() && out.code == Some(0),
+        "{out}"
+    );
 }
 
 /// A person's word that a task in review is to be done anew.
 fn reopen(repo: &Repo<'_>) {
-    repo.watchdog(&["task", "set", "T1", "complete", "--reason", "so far"]).expect(0);
-    repo.watchdog(&["task", "set", "T1", "pending", "--reason", "anew"]).expect(0);
+    repo.watchdog(&["task", "set", "T1", "complete", "--reason", "so far"])
+        .expect(0);
+    repo.watchdog(&["task", "set", "T1", "pending", "--reason", "anew"])
+        .expect(0);
 }
 
 #[test]
@@ -115,19 +214,48 @@ fn no_branch_begins_at_a_commit_in_the_middle_of_a_rebase() {
     rebase_half(&repo);
     let before = fleet.git(&env, &["for-each-ref"]);
     let config = config(&env);
-    let out = repo.watchdog(&agent(&["run", "T1", "--json", "--config", &config], "touch ../begun")).expect(12);
+    let out = repo
+        .watchdog(&agent(
+            &["run", "T1", "--json", "--config", &config],
+            "touch ../begun",
+        ))
+        .expect(12);
     let message = out.json()["message"].as_str().unwrap().to_owned();
-    assert!(message.contains("a rebase is in progress") && message.contains("finish or abort it"), "{message}");
-    assert_eq!((env.root().join("begun").exists(), fleet.git(&env, &["for-each-ref"])), (false, before));
+    assert!(
+        message.contains("a rebase is in progress") && message.contains("finish or abort it"),
+        "{message}"
+    );
+    assert_eq!(
+        (
+            env.root().join("begun").exists(),
+            fleet.git(&env, &["for-each-ref"])
+        ),
+        (false, before)
+    );
 
     assert_eq!(task(&repo, "T1")["status"], "review");
     reopen(&repo);
-    let running = repo.watchdog_spawn(&agent(&["work", "--agents", "1", "--config", &config], HONEST));
-    wait_until("it waits for the rebase", SOON, || running.stderr_so_far().contains("a rebase is in progress"));
-    assert!(repo.try_git(&["rev-parse", "-q", "--verify", "watchdog/T1"]).code != Some(0));
+    let running = repo.watchdog_spawn(&agent(
+        &["work", "--agents", "1", "--config", &config],
+        HONEST,
+    ));
+    wait_until("it waits for the rebase", SOON, || {
+        running.stderr_so_far().contains("a rebase is in progress")
+    });
+    assert!(
+        repo.try_git(&["rev-parse", "-q", "--verify", "watchdog/T1"])
+            .code
+            != Some(0)
+    );
     repo.git(&["rebase", "--abort"]);
     running.wait().expect(0);
-    assert_eq!((task(&repo, "T1")["status"].as_str(), task(&repo, "T2")["status"].as_str()), (Some("complete"), Some("complete")));
+    assert_eq!(
+        (
+            task(&repo, "T1")["status"].as_str(),
+            task(&repo, "T2")["status"].as_str()
+        ),
+        (Some("complete"), Some("complete"))
+    );
 }
 
 #[test]
@@ -136,7 +264,16 @@ fn a_task_whose_own_worktree_is_in_the_middle_of_a_rebase_is_left_to_a_person() 
     let fleet = Fleet::new(&env);
     let repo = fleet.machine(&env, "a");
     let config = config(&env);
-    let work = ["work", "--agents", "1", "--json", "--no-progress", "1", "--config", &config];
+    let work = [
+        "work",
+        "--agents",
+        "1",
+        "--json",
+        "--no-progress",
+        "1",
+        "--config",
+        &config,
+    ];
     repo.watchdog(&agent(&work, "echo 1 > draft")).expect(12);
     let own = Repo::new(&env, task(&repo, "T1")["worktree"].as_str().unwrap().into());
     rebase_half(&own);
@@ -144,8 +281,16 @@ fn a_task_whose_own_worktree_is_in_the_middle_of_a_rebase_is_left_to_a_person() 
     reopen(&repo);
     let out = repo.watchdog(&agent(&work, "touch ../begun")).expect(12);
     let message = task(&repo, "T1")["message"].as_str().unwrap().to_owned();
-    assert!(message.contains("a rebase is in progress") && message.contains(&own.path().display().to_string()), "{message} {out}");
-    assert_eq!((own.head(), fleet.git(&env, &["rev-parse", "watchdog/T1"])), (head, listed), "everything is as it was");
+    assert!(
+        message.contains("a rebase is in progress")
+            && message.contains(&own.path().display().to_string()),
+        "{message} {out}"
+    );
+    assert_eq!(
+        (own.head(), fleet.git(&env, &["rev-parse", "watchdog/T1"])),
+        (head, listed),
+        "everything is as it was"
+    );
     assert!(own.try_git(&["rebase", "--continue"]).code == Some(0));
 }
 
@@ -156,7 +301,12 @@ fn a_task_that_began_at_a_commit_that_is_not_here_says_where_to_get_it() {
     let (first, second) = (fleet.machine(&one, "a"), fleet.machine(&other, "b"));
     first.write("completion.json", json!({"version": 1}).to_string());
     let begun = first.commit_all("a commit that is on this machine alone");
-    first.watchdog(&agent(&["run", "T1", "--no-progress", "1", "--config", &config(&one)], "true")).expect(12);
+    first
+        .watchdog(&agent(
+            &["run", "T1", "--no-progress", "1", "--config", &config(&one)],
+            "true",
+        ))
+        .expect(12);
     // Somebody removed what was pushed.
     for name in ["refs/heads/watchdog/T1", "refs/watchdog/fence/T1"] {
         fleet.git(&one, &["update-ref", "-d", name]);
@@ -164,7 +314,10 @@ fn a_task_that_began_at_a_commit_that_is_not_here_says_where_to_get_it() {
     let out = second.watchdog(&agent(&["run", "T1", "--json"], HONEST));
     assert_ne!(out.code, Some(0), "what governs is unknown: {out}");
     let message = out.json()["message"].as_str().unwrap().to_owned();
-    assert!(message.contains(&begun[..12]) && message.contains("not in this clone"), "{out}");
+    assert!(
+        message.contains(&begun[..12]) && message.contains("not in this clone"),
+        "{out}"
+    );
     first.git(&["push", "-q", "origin", &format!("{begun}:refs/heads/kept")]);
     second.git(&["fetch", "-q", "origin"]);
     second.watchdog(&["trust", "--rev", &begun[..12]]).expect(0);
@@ -192,14 +345,29 @@ fn git_over_ssh_asks_for_nothing_and_uses_the_persons_own_command() {
     let shared = json!({"local": local, "id": "team/app", "remote": "origin", "url": url});
     let file = env.state().join("fleet-repositories.json");
     fs::write(&file, json!({"v": 1, "repositories": [shared]}).to_string()).unwrap();
-    repo.git(&["config", "--global", "core.sshCommand", &format!("{} -i key", ssh.display())]);
+    repo.git(&[
+        "config",
+        "--global",
+        "core.sshCommand",
+        &format!("{} -i key", ssh.display()),
+    ]);
     let denied = env.write("own/ssh.denied", "");
     let run = ["run", "T1", "--json", "--config", &config(&env)];
     let out = repo.watchdog(&agent(&run, "touch ../begun")).expect(11);
-    assert!(out.json()["message"].as_str().unwrap().contains("Permission denied (publickey,password)"), "{out}");
+    assert!(
+        out.json()["message"]
+            .as_str()
+            .unwrap()
+            .contains("Permission denied (publickey,password)"),
+        "{out}"
+    );
     fs::remove_file(denied).unwrap();
     repo.watchdog(&agent(&run, HONEST)).expect(0);
     assert_eq!(fleet.git(&env, &["rev-parse", "watchdog/T1"]), repo.head());
     let log = fs::read_to_string(env.root().join("own/ssh.log")).unwrap();
-    assert!(log.lines().all(|line| line.starts_with("-i key -o BatchMode=yes")), "{log}");
+    assert!(
+        log.lines()
+            .all(|line| line.starts_with("-i key -o BatchMode=yes")),
+        "{log}"
+    );
 }

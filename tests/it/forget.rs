@@ -15,7 +15,10 @@ use crate::support::{CommandOutput, Repo, TestEnv, wait_until};
 
 /// Names of the refs below `refs/watchdog`.
 fn own_refs(repo: &Repo<'_>) -> Vec<String> {
-    repo.git(&["for-each-ref", "--format=%(refname)", "refs/watchdog"]).lines().map(str::to_owned).collect()
+    repo.git(&["for-each-ref", "--format=%(refname)", "refs/watchdog"])
+        .lines()
+        .map(str::to_owned)
+        .collect()
 }
 
 fn store(env: &TestEnv) -> std::sync::Arc<dyn LocalStore> {
@@ -25,11 +28,27 @@ fn store(env: &TestEnv) -> std::sync::Arc<dyn LocalStore> {
 /// What of the state directory names a worktree or a repository: rows, events and files.
 fn traces(env: &TestEnv, names: &[String]) -> Vec<String> {
     let store = store(env);
-    let mut found: Vec<String> = store.revisions("").unwrap().into_iter().map(|(key, _)| key.as_str().to_owned()).collect();
-    found.extend(store.newest(10_000).unwrap().into_iter().map(|event| format!("event {} {}", event.kind, event.worktree)));
+    let mut found: Vec<String> = store
+        .revisions("")
+        .unwrap()
+        .into_iter()
+        .map(|(key, _)| key.as_str().to_owned())
+        .collect();
+    found.extend(
+        store
+            .newest(10_000)
+            .unwrap()
+            .into_iter()
+            .map(|event| format!("event {} {}", event.kind, event.worktree)),
+    );
     for folder in ["locks", "logs", "prompts"] {
-        let entries = fs::read_dir(env.state().join(folder)).into_iter().flatten().flatten();
-        found.extend(entries.map(|entry| format!("{folder}/{}", entry.file_name().to_string_lossy())));
+        let entries = fs::read_dir(env.state().join(folder))
+            .into_iter()
+            .flatten()
+            .flatten();
+        found.extend(
+            entries.map(|entry| format!("{folder}/{}", entry.file_name().to_string_lossy())),
+        );
     }
     found.retain(|text| names.iter().any(|name| text.contains(name)));
     found
@@ -47,7 +66,10 @@ fn used(env: &TestEnv) -> Repo<'_> {
         "completion.json",
         json!({"checks": [{"type": "command", "run": "test -e work"}], "rescue": {"mode": "snapshot"}}).to_string(),
     );
-    repo.write(".watchdog/tasks/T1.md", "---\nid: T1\ntitle: t\n---\n\nDo.\n");
+    repo.write(
+        ".watchdog/tasks/T1.md",
+        "---\nid: T1\ntitle: t\n---\n\nDo.\n",
+    );
     repo.write(".claude/settings.json", "{\n  \"model\": \"x\"\n}\n");
     repo.commit_all("criteria");
     repo.watchdog(&["trust"]).expect(0);
@@ -71,7 +93,12 @@ fn linked<'env>(env: &'env TestEnv, repo: &Repo<'env>, name: &str) -> Repo<'env>
 
 fn count(out: &CommandOutput, list: &str, kind: &str) -> u64 {
     let json = out.json();
-    let found = json[list].as_array().unwrap().iter().find(|entry| entry["kind"] == kind).map(|entry| entry["count"].clone());
+    let found = json[list]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|entry| entry["kind"] == kind)
+        .map(|entry| entry["count"].clone());
     found.and_then(|count| count.as_u64()).unwrap_or(0)
 }
 
@@ -79,22 +106,58 @@ fn count(out: &CommandOutput, list: &str, kind: &str) -> u64 {
 fn what_is_left_is_listed_and_stays_until_that_is_said() {
     let env = TestEnv::new();
     let repo = used(&env);
-    let (refs, settings) = (own_refs(&repo), fs::read_to_string(repo.path().join(".claude/settings.json")).unwrap());
-    for args in [&["forget"][..], &["forget", "--dry-run", "--all", "--snapshots"], &["forget", "--json"]] {
+    let (refs, settings) = (
+        own_refs(&repo),
+        fs::read_to_string(repo.path().join(".claude/settings.json")).unwrap(),
+    );
+    for args in [
+        &["forget"][..],
+        &["forget", "--dry-run", "--all", "--snapshots"],
+        &["forget", "--json"],
+    ] {
         let _shown = repo.watchdog(args).expect(0);
         assert_eq!(own_refs(&repo), refs, "{args:?}");
     }
-    assert_eq!(fs::read_to_string(repo.path().join(".claude/settings.json")).unwrap(), settings);
+    assert_eq!(
+        fs::read_to_string(repo.path().join(".claude/settings.json")).unwrap(),
+        settings
+    );
     let shown = repo.watchdog(&["forget"]).expect(0);
-    for words in ["hooks", "records", "1 baseline", "events", "trusted files", "baseline refs", "judged heads", "logs", "KiB", "lock files"]
-    {
+    for words in [
+        "hooks",
+        "records",
+        "1 baseline",
+        "events",
+        "trusted files",
+        "baseline refs",
+        "judged heads",
+        "logs",
+        "KiB",
+        "lock files",
+    ] {
         assert!(shown.stdout.contains(words), "{words}: {shown}");
     }
-    assert!(shown.stdout.contains("of work; remove them with --snapshots, look at them with: watchdog -C "), "{shown}");
-    assert!(shown.stdout.trim_end().ends_with(&format!("To remove these: watchdog -C {} forget --yes", repo.path().display())), "{shown}");
+    assert!(
+        shown
+            .stdout
+            .contains("of work; remove them with --snapshots, look at them with: watchdog -C "),
+        "{shown}"
+    );
+    assert!(
+        shown.stdout.trim_end().ends_with(&format!(
+            "To remove these: watchdog -C {} forget --yes",
+            repo.path().display()
+        )),
+        "{shown}"
+    );
     let more = repo.watchdog(&["forget", "--all", "--snapshots"]).expect(0);
     assert!(more.stdout.contains("cannot be brought back"), "{more}");
-    assert!(more.stdout.trim_end().ends_with(" forget --all --snapshots --yes"), "{more}");
+    assert!(
+        more.stdout
+            .trim_end()
+            .ends_with(" forget --all --snapshots --yes"),
+        "{more}"
+    );
 }
 
 #[test]
@@ -109,22 +172,39 @@ fn nothing_but_work_and_the_users_own_files_is_left() {
     assert!(removed.stdout.trim_end().ends_with("Removed."), "{removed}");
     assert_eq!(traces(&env, &names), Vec::<String>::new());
     assert_eq!(own_refs(&repo), snapshots);
-    assert_eq!(fs::read_to_string(repo.path().join(".claude/settings.json")).unwrap(), "{\n  \"model\": \"x\"\n}\n");
+    assert_eq!(
+        fs::read_to_string(repo.path().join(".claude/settings.json")).unwrap(),
+        "{\n  \"model\": \"x\"\n}\n"
+    );
     assert!(repo.has("completion.json") && repo.has(".watchdog/tasks/T1.md") && repo.has("left"));
     assert_eq!(repo.head(), head);
     assert_eq!(repo.git(&["fsck", "--strict", "--no-dangling"]), "");
-    assert_eq!(repo.watchdog(&["trust", "--list"]).expect(0).stdout, "nothing is trusted\n");
-    assert_eq!(repo.watchdog(&["status", "--json"]).expect(0).json()["worktrees"], json!([]));
+    assert_eq!(
+        repo.watchdog(&["trust", "--list"]).expect(0).stdout,
+        "nothing is trusted\n"
+    );
+    assert_eq!(
+        repo.watchdog(&["status", "--json"]).expect(0).json()["worktrees"],
+        json!([])
+    );
     let again = repo.watchdog(&["forget", "--yes"]).expect(0);
     assert!(again.stdout.contains("left nothing here"), "{again}");
     let check = repo.watchdog(&["check", "--json"]).expect(16);
     assert_eq!(check.json()["reason"], "no_baseline", "{check}");
-    assert!(repo.watchdog(&["rescue", "list"]).expect(0).stdout.contains("main"));
+    assert!(
+        repo.watchdog(&["rescue", "list"])
+            .expect(0)
+            .stdout
+            .contains("main")
+    );
     // It can be watched again.
     work_in(&repo);
     repo.watchdog(&["forget", "--yes", "--snapshots"]).expect(0);
     assert_eq!(own_refs(&repo), Vec::<String>::new());
-    assert!(!repo.path().join(".git/refs/watchdog").exists() && !repo.path().join(".git/watchdog").exists());
+    assert!(
+        !repo.path().join(".git/refs/watchdog").exists()
+            && !repo.path().join(".git/watchdog").exists()
+    );
 }
 
 #[test]
@@ -137,14 +217,39 @@ fn snapshots_go_where_that_is_said_packed_ones_and_their_private_parts_included(
     repo.git(&["pack-refs", "--all"]);
     repo.write("more", "more");
     repo.watchdog(&["rescue"]).expect(0);
-    assert!(own_refs(&repo).iter().any(|name| name.starts_with("refs/watchdog/private/")), "{:?}", own_refs(&repo));
+    assert!(
+        own_refs(&repo)
+            .iter()
+            .any(|name| name.starts_with("refs/watchdog/private/")),
+        "{:?}",
+        own_refs(&repo)
+    );
     let kept = repo.watchdog(&["forget", "--yes", "--json"]).expect(0);
-    assert_eq!(count(&kept, "kept", "snapshots"), repo.snapshots().len() as u64, "{kept}");
-    assert!(own_refs(&repo).iter().any(|name| name.starts_with("refs/watchdog/private/")));
-    assert!(own_refs(&repo).iter().all(|name| name.contains("/private/") || name.contains("/rescue/")));
-    repo.watchdog(&["rescue", "show", "latest", "--stat"]).expect(0);
-    let removed = repo.watchdog(&["forget", "--yes", "--snapshots", "--json"]).expect(0);
-    assert!(count(&removed, "entries", "snapshots") > 0 && count(&removed, "entries", "private_parts") > 0, "{removed}");
+    assert_eq!(
+        count(&kept, "kept", "snapshots"),
+        repo.snapshots().len() as u64,
+        "{kept}"
+    );
+    assert!(
+        own_refs(&repo)
+            .iter()
+            .any(|name| name.starts_with("refs/watchdog/private/"))
+    );
+    assert!(
+        own_refs(&repo)
+            .iter()
+            .all(|name| name.contains("/private/") || name.contains("/rescue/"))
+    );
+    repo.watchdog(&["rescue", "show", "latest", "--stat"])
+        .expect(0);
+    let removed = repo
+        .watchdog(&["forget", "--yes", "--snapshots", "--json"])
+        .expect(0);
+    assert!(
+        count(&removed, "entries", "snapshots") > 0
+            && count(&removed, "entries", "private_parts") > 0,
+        "{removed}"
+    );
     assert_eq!(own_refs(&repo), Vec::<String>::new());
     assert!(!repo.path().join(".git/logs/refs/watchdog").exists());
     assert_eq!(repo.git(&["fsck", "--strict", "--no-dangling"]), "");
@@ -158,17 +263,33 @@ fn a_ref_that_alone_keeps_commits_stays_without_snapshots() {
     repo.git(&["reset", "-q", "--hard", "HEAD~1"]);
     let kept = repo.watchdog(&["forget", "--yes", "--json"]).expect(0);
     assert_eq!(count(&kept, "kept", "sole_refs"), 1, "{kept}");
-    let judged: Vec<String> = own_refs(&repo).into_iter().filter(|name| !name.contains("/rescue/")).collect();
-    assert!(judged.len() == 1 && judged[0].starts_with("refs/watchdog/judged/"), "{judged:?}");
+    let judged: Vec<String> = own_refs(&repo)
+        .into_iter()
+        .filter(|name| !name.contains("/rescue/"))
+        .collect();
+    assert!(
+        judged.len() == 1 && judged[0].starts_with("refs/watchdog/judged/"),
+        "{judged:?}"
+    );
     repo.git(&["reflog", "expire", "--expire=now", "--all"]);
     repo.git(&["gc", "-q", "--prune=now"]);
     assert_eq!(repo.git(&["cat-file", "-t", &work]), "commit");
     let told = repo.watchdog(&["forget"]).expect(0);
-    assert!(told.stdout.contains("no branch, tag or remote has"), "{told}");
+    assert!(
+        told.stdout.contains("no branch, tag or remote has"),
+        "{told}"
+    );
     // An annotated tag has it as well.
     repo.git(&["tag", "-a", "-m", "keep", "keep", &work]);
     let removed = repo.watchdog(&["forget", "--yes", "--json"]).expect(0);
-    assert_eq!((count(&removed, "kept", "sole_refs"), count(&removed, "entries", "judged_refs")), (0, 1), "{removed}");
+    assert_eq!(
+        (
+            count(&removed, "kept", "sole_refs"),
+            count(&removed, "entries", "judged_refs")
+        ),
+        (0, 1),
+        "{removed}"
+    );
 }
 
 #[test]
@@ -178,27 +299,71 @@ fn one_worktree_leaves_the_others_and_all_means_also_those_that_are_gone() {
     let (side, gone) = (linked(&env, &repo, "side"), linked(&env, &repo, "gone"));
     work_in(&side);
     work_in(&gone);
-    let (main_names, side_names, gone_names) = (names_of(repo.path()), names_of(side.path()), names_of(gone.path()));
+    let (main_names, side_names, gone_names) = (
+        names_of(repo.path()),
+        names_of(side.path()),
+        names_of(gone.path()),
+    );
     let removed = side.watchdog(&["forget", "--yes", "--json"]).expect(0);
     assert_eq!(traces(&env, &side_names[..1]), Vec::<String>::new());
-    assert!(count(&removed, "kept", "shared_trust") == 1 && count(&removed, "kept", "shared_tasks") == 1, "{removed}");
-    assert!(count(&removed, "kept", "snapshots_elsewhere") > 0, "{removed}");
-    let listed = repo.watchdog(&["status", "--json"]).expect(0).json()["worktrees"].as_array().unwrap().len();
+    assert!(
+        count(&removed, "kept", "shared_trust") == 1
+            && count(&removed, "kept", "shared_tasks") == 1,
+        "{removed}"
+    );
+    assert!(
+        count(&removed, "kept", "snapshots_elsewhere") > 0,
+        "{removed}"
+    );
+    let listed = repo.watchdog(&["status", "--json"]).expect(0).json()["worktrees"]
+        .as_array()
+        .unwrap()
+        .len();
     assert_eq!(listed, 2);
-    assert!(fs::read_to_string(repo.path().join(".claude/settings.json")).unwrap().contains("watchdog hook"));
+    assert!(
+        fs::read_to_string(repo.path().join(".claude/settings.json"))
+            .unwrap()
+            .contains("watchdog hook")
+    );
     // git knows nothing of it any more; records and refs do.
     fs::remove_dir_all(gone.path()).unwrap();
     repo.git(&["worktree", "prune"]);
     let shown = side.watchdog(&["forget", "--all"]).expect(0);
-    assert!(shown.stdout.contains(&format!("{} (gone)", gone.path().display())), "{shown}");
-    let all = side.watchdog(&["forget", "--all", "--yes", "--json"]).expect(0);
-    assert_eq!((&all.json()["removed"], &all.json()["all"]), (&json!(true), &json!(true)));
-    assert_eq!(all.json()["worktrees"].as_array().unwrap().iter().filter(|one| one["gone"] == true).count(), 1, "{all}");
+    assert!(
+        shown
+            .stdout
+            .contains(&format!("{} (gone)", gone.path().display())),
+        "{shown}"
+    );
+    let all = side
+        .watchdog(&["forget", "--all", "--yes", "--json"])
+        .expect(0);
+    assert_eq!(
+        (&all.json()["removed"], &all.json()["all"]),
+        (&json!(true), &json!(true))
+    );
+    assert_eq!(
+        all.json()["worktrees"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|one| one["gone"] == true)
+            .count(),
+        1,
+        "{all}"
+    );
     assert_eq!(count(&all, "entries", "trust"), 1, "{all}");
     let names = [main_names, side_names, gone_names].concat();
     assert_eq!(traces(&env, &names), Vec::<String>::new());
-    assert!(own_refs(&repo).iter().all(|name| name.starts_with("refs/watchdog/rescue/")), "{:?}", own_refs(&repo));
-    repo.watchdog(&["forget", "--all", "--yes", "--snapshots"]).expect(0);
+    assert!(
+        own_refs(&repo)
+            .iter()
+            .all(|name| name.starts_with("refs/watchdog/rescue/")),
+        "{:?}",
+        own_refs(&repo)
+    );
+    repo.watchdog(&["forget", "--all", "--yes", "--snapshots"])
+        .expect(0);
     assert_eq!(own_refs(&repo), Vec::<String>::new());
 }
 
@@ -211,13 +376,33 @@ fn refs_of_commits_made_in_the_same_second_go_where_a_branch_has_them() {
     let tree = repo.git(&["write-tree"]);
     let mut head = repo.head();
     for number in 0..12 {
-        let commit = repo.env_command("git", &["commit-tree", "-m", "same second", "-p", &head, &tree]);
-        head = commit.env("GIT_COMMITTER_DATE", "2026-03-04T05:06:07Z").run().expect(0).stdout.trim().to_owned();
-        repo.git(&["update-ref", &format!("refs/watchdog/judged/{id}/{number}"), &head]);
+        let commit = repo.env_command(
+            "git",
+            &["commit-tree", "-m", "same second", "-p", &head, &tree],
+        );
+        head = commit
+            .env("GIT_COMMITTER_DATE", "2026-03-04T05:06:07Z")
+            .run()
+            .expect(0)
+            .stdout
+            .trim()
+            .to_owned();
+        repo.git(&[
+            "update-ref",
+            &format!("refs/watchdog/judged/{id}/{number}"),
+            &head,
+        ]);
     }
     repo.git(&["reset", "-q", "--hard", &head]);
     let removed = repo.watchdog(&["forget", "--yes", "--json"]).expect(0);
-    assert_eq!((count(&removed, "entries", "judged_refs"), count(&removed, "kept", "sole_refs")), (12, 0), "{removed}");
+    assert_eq!(
+        (
+            count(&removed, "entries", "judged_refs"),
+            count(&removed, "kept", "sole_refs")
+        ),
+        (12, 0),
+        "{removed}"
+    );
     assert_eq!(own_refs(&repo), Vec::<String>::new());
 }
 
@@ -247,12 +432,22 @@ fn another_repository_and_the_sums_of_all_stay() {
     work_in(&other);
     let before = repo.watchdog(&["report", "--json"]).expect(0).json();
     let of_other = traces(&env, &names_of(other.path()));
-    repo.watchdog(&["forget", "--all", "--snapshots", "--yes"]).expect(0);
+    repo.watchdog(&["forget", "--all", "--snapshots", "--yes"])
+        .expect(0);
     assert_eq!(traces(&env, &names_of(other.path())), of_other);
     let after = repo.watchdog(&["report", "--json"]).expect(0).json();
     assert_eq!(after["total"], before["total"]);
-    assert_eq!((&before["worktrees_total"], &after["worktrees_total"]), (&json!(2), &json!(1)));
-    assert_eq!(repo.watchdog(&["status", "--json"]).expect(0).json()["worktrees"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        (&before["worktrees_total"], &after["worktrees_total"]),
+        (&json!(2), &json!(1))
+    );
+    assert_eq!(
+        repo.watchdog(&["status", "--json"]).expect(0).json()["worktrees"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
 }
 
 #[test]
@@ -261,9 +456,21 @@ fn a_session_or_another_watchdog_is_not_disturbed() {
     let repo = used(&env);
     let side = linked(&env, &repo, "side");
     let refs = own_refs(&repo);
-    let mut running = repo.watchdog_spawn(&["run", "--no-probe", "--", "sh", "-c", "touch runs; exec sleep 1000"]);
-    wait_until("the session runs", Duration::from_secs(20), || repo.has("runs"));
-    for (at, args) in [(&repo, &["forget", "--yes", "--json"][..]), (&side, &["forget", "--all", "--yes", "--json"])] {
+    let mut running = repo.watchdog_spawn(&[
+        "run",
+        "--no-probe",
+        "--",
+        "sh",
+        "-c",
+        "touch runs; exec sleep 1000",
+    ]);
+    wait_until("the session runs", Duration::from_secs(20), || {
+        repo.has("runs")
+    });
+    for (at, args) in [
+        (&repo, &["forget", "--yes", "--json"][..]),
+        (&side, &["forget", "--all", "--yes", "--json"]),
+    ] {
         let refused = at.watchdog(args).expect(11);
         assert_eq!(refused.json()["reason"], "session_active", "{refused}");
     }
@@ -299,7 +506,10 @@ fn a_session_that_a_hook_told_of_is_not_disturbed_either() {
     record.pid = Some(session.pid());
     watchdog_store::session::record(store.as_ref(), &id, "by hand", &record).unwrap();
     let refused = repo.watchdog(&["forget", "--yes"]).expect(11);
-    assert!(refused.stderr.contains("'by hand'") && refused.stderr.contains("nothing was removed"), "{refused}");
+    assert!(
+        refused.stderr.contains("'by hand'") && refused.stderr.contains("nothing was removed"),
+        "{refused}"
+    );
     record.ended_at = Some(jiff::Timestamp::now());
     watchdog_store::session::record(store.as_ref(), &id, "by hand", &record).unwrap();
     repo.watchdog(&["forget", "--yes"]).expect(0);
@@ -318,15 +528,24 @@ fn a_session_cannot_forget_without_saying_so_and_it_is_written_down() {
     let script = "for words in '' '--from-session' \"-C $OTHER\" \"--from-session -C $OTHER\"; do $WATCHDOG forget --yes $words; \
         echo $? >> codes; done";
     let _judged = repo.watchdog(&["run", "--no-probe", "--", "sh", "-c", script]);
-    assert_eq!(fs::read_to_string(repo.path().join("codes")).unwrap(), "2\n11\n2\n0\n");
+    assert_eq!(
+        fs::read_to_string(repo.path().join("codes")).unwrap(),
+        "2\n11\n2\n0\n"
+    );
     assert!(traces(&env, &names_of(other.path())).is_empty());
-    let events = repo.watchdog(&["events", "--kind", "trust", "--json"]).expect(0).stdout;
+    let events = repo
+        .watchdog(&["events", "--kind", "trust", "--json"])
+        .expect(0)
+        .stdout;
     let refused = |line: &str| {
         let event: Value = serde_json::from_str(line).unwrap();
         assert_eq!(event["data"]["command"], "watchdog forget");
         event["data"]["refused"].as_bool().unwrap()
     };
-    assert_eq!(events.lines().map(refused).collect::<Vec<_>>(), [true, false, true, false]);
+    assert_eq!(
+        events.lines().map(refused).collect::<Vec<_>>(),
+        [true, false, true, false]
+    );
 }
 
 #[test]
@@ -334,17 +553,34 @@ fn hooks_of_others_stay_and_settings_that_cannot_be_read_are_told() {
     let env = TestEnv::new();
     let repo = used(&env);
     let theirs = "{\"hooks\": {\"Stop\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"theirs\"}]}]}}";
-    repo.write(".claude/settings.local.json", theirs.replace("}]}]", "}, {\"type\": \"command\", \"command\": \"watchdog hook stop\"}]}]"));
+    repo.write(
+        ".claude/settings.local.json",
+        theirs.replace(
+            "}]}]",
+            "}, {\"type\": \"command\", \"command\": \"watchdog hook stop\"}]}]",
+        ),
+    );
     repo.watchdog(&["hook", "install", "--user"]).expect(0);
     let removed = repo.watchdog(&["forget", "--yes", "--json"]).expect(0);
-    assert!(count(&removed, "entries", "hooks") > 1 && count(&removed, "kept", "user_hooks") > 0, "{removed}");
-    let local: Value = serde_json::from_slice(&fs::read(repo.path().join(".claude/settings.local.json")).unwrap()).unwrap();
+    assert!(
+        count(&removed, "entries", "hooks") > 1 && count(&removed, "kept", "user_hooks") > 0,
+        "{removed}"
+    );
+    let local: Value =
+        serde_json::from_slice(&fs::read(repo.path().join(".claude/settings.local.json")).unwrap())
+            .unwrap();
     assert_eq!(local, serde_json::from_str::<Value>(theirs).unwrap());
     let told = repo.watchdog(&["forget"]).expect(0);
-    assert!(told.stdout.contains("watchdog hook uninstall --user"), "{told}");
+    assert!(
+        told.stdout.contains("watchdog hook uninstall --user"),
+        "{told}"
+    );
     repo.write(".claude/settings.local.json", [0xff, 0xfe]);
     let told = repo.watchdog(&["forget", "--yes"]).expect(0);
-    assert!(told.stderr.contains("settings.local.json is not UTF-8"), "{told}");
+    assert!(
+        told.stderr.contains("settings.local.json is not UTF-8"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -353,7 +589,10 @@ fn outside_of_a_repository_it_says_where_to_go() {
     let folder = env.root().join("plain");
     fs::create_dir(&folder).unwrap();
     let out = env.watchdog(&folder, &["forget", "--yes"]).expect(16);
-    assert!(out.stderr.contains("-C") && out.stderr.contains("--all"), "{out}");
+    assert!(
+        out.stderr.contains("-C") && out.stderr.contains("--all"),
+        "{out}"
+    );
 }
 
 #[test]
@@ -363,14 +602,26 @@ fn one_that_was_killed_is_made_again() {
     let (side, path) = (linked(&env, &repo, "side"), env.root().join("gone"));
     let mut stages = BTreeSet::new();
     for round in 0..20_u32 {
-        repo.git(&["worktree", "add", "-q", "-B", "gone", path.to_str().unwrap()]);
+        repo.git(&[
+            "worktree",
+            "add",
+            "-q",
+            "-B",
+            "gone",
+            path.to_str().unwrap(),
+        ]);
         let gone = Repo::new(&env, path.clone());
         for at in [&repo, &side, &gone] {
             at.watchdog(&["snapshot"]).expect(0);
         }
         repo.git(&["pack-refs", "--all"]);
         repo.watchdog(&["snapshot", "--spec", "loose"]).expect(0);
-        let names = [names_of(repo.path()), names_of(side.path()), names_of(gone.path())].concat();
+        let names = [
+            names_of(repo.path()),
+            names_of(side.path()),
+            names_of(gone.path()),
+        ]
+        .concat();
         fs::remove_dir_all(&path).unwrap();
         repo.git(&["worktree", "prune"]);
         let (refs, rows) = (own_refs(&repo).len(), traces(&env, &names).len());
@@ -378,7 +629,10 @@ fn one_that_was_killed_is_made_again() {
         std::thread::sleep(Duration::from_micros(u64::from(round) * 5_000));
         running.signal(Signal::KILL);
         wait_until("it ends", Duration::from_secs(20), || running.ended());
-        stages.insert((traces(&env, &names).len() < rows, own_refs(&repo).len() < refs));
+        stages.insert((
+            traces(&env, &names).len() < rows,
+            own_refs(&repo).len() < refs,
+        ));
         // A kill can leave git's own lock behind, as it does with git; git's user removes it.
         let _ = fs::remove_file(repo.path().join(".git/packed-refs.lock"));
         side.watchdog(&["forget", "--all", "--yes"]).expect(0);
@@ -386,5 +640,8 @@ fn one_that_was_killed_is_made_again() {
         assert_eq!(own_refs(&repo), Vec::<String>::new(), "round {round}");
         assert_eq!(repo.git(&["fsck", "--strict", "--no-dangling"]), "");
     }
-    assert!(stages.len() > 1, "the moments must spread over the whole run: {stages:?}");
+    assert!(
+        stages.len() > 1,
+        "the moments must spread over the whole run: {stages:?}"
+    );
 }

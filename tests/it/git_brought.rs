@@ -15,7 +15,11 @@ fn script(repo: &Repo, lines: &str) {
     command.current_dir(repo.root()).args(["-e", "-c", lines]);
     hermetic(&mut command, repo.root().parent().unwrap());
     let output = command.output().unwrap();
-    assert!(output.status.success(), "{lines}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{lines}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 /// A repository with a baseline, as watchdog records it.
@@ -32,14 +36,25 @@ impl Recorded {
         script(&repo, before);
         let worktree = Worktree::open(repo.root()).unwrap();
         let (_, inherited) = worktree.uncommitted_contents().unwrap();
-        let content = ContentAtBaseline { at: Some(at), inherited, left_behind: worktree.left_behind().unwrap() };
+        let content = ContentAtBaseline {
+            at: Some(at),
+            inherited,
+            left_behind: worktree.left_behind().unwrap(),
+        };
         let refs = KnownRefs::from(worktree.ref_tips().unwrap());
         let evidence = OriginEvidence::from(Some(&refs)).with_content(content);
-        Recorded { baseline: worktree.head().unwrap(), evidence, repo }
+        Recorded {
+            baseline: worktree.head().unwrap(),
+            evidence,
+            repo,
+        }
     }
 
     fn commits(&self) -> Commits {
-        Worktree::open(self.repo.root()).unwrap().session_commits(&self.baseline, &self.evidence).unwrap()
+        Worktree::open(self.repo.root())
+            .unwrap()
+            .session_commits(&self.baseline, &self.evidence)
+            .unwrap()
     }
 }
 
@@ -51,7 +66,8 @@ fn commits_of(before: &str, session: &str) -> Commits {
 }
 
 /// A branch that changes the first line, and a main branch that changed the last one since.
-const DIVERGED: &str = "git checkout -q -b old; sed -i '1s/.*/first/' base.txt; git commit -q -a -m one
+const DIVERGED: &str =
+    "git checkout -q -b old; sed -i '1s/.*/first/' base.txt; git commit -q -a -m one
     sed -i '5s/.*/fifth/' base.txt; echo new > new.txt; git add .; git commit -q -m two
     git checkout -q main; sed -i '10s/.*/last/' base.txt; git commit -q -a -m main";
 
@@ -124,30 +140,75 @@ fn brought_content_completes_nothing() {
 #[test]
 fn honest_commits_complete() {
     for (before, session) in [
-        ("true", "echo new > new.txt; git add .; git commit -q -m done"),
-        ("true", "sed -i '3s/.*/third/' base.txt; git commit -q -a -m done"),
+        (
+            "true",
+            "echo new > new.txt; git add .; git commit -q -m done",
+        ),
+        (
+            "true",
+            "sed -i '3s/.*/third/' base.txt; git commit -q -a -m done",
+        ),
         ("true", "sed -i 3d base.txt; git commit -q -a -m done"),
         ("true", "git rm -q base.txt; git commit -q -m done"),
         ("true", "git mv base.txt moved.txt; git commit -q -m done"),
-        ("true", "cp base.txt copy.txt; git add .; git commit -q -m done"),
+        (
+            "true",
+            "cp base.txt copy.txt; git add .; git commit -q -m done",
+        ),
         ("true", "chmod +x base.txt; git commit -q -a -m done"),
         ("true", ": > empty.txt; git add .; git commit -q -m done"),
-        ("true", "ln -s base.txt link; git add .; git commit -q -m done"),
-        ("echo mine > mine.txt", "echo new > new.txt; git add .; git commit -q -m done"),
-        ("echo mine > mine.txt", "echo more >> mine.txt; git add .; git commit -q -m done"),
-        ("echo mine > mine.txt", "git rm -q base.txt; git commit -q -m done"),
+        (
+            "true",
+            "ln -s base.txt link; git add .; git commit -q -m done",
+        ),
+        (
+            "echo mine > mine.txt",
+            "echo new > new.txt; git add .; git commit -q -m done",
+        ),
+        (
+            "echo mine > mine.txt",
+            "echo more >> mine.txt; git add .; git commit -q -m done",
+        ),
+        (
+            "echo mine > mine.txt",
+            "git rm -q base.txt; git commit -q -m done",
+        ),
         (
             "git checkout -q -b old; echo old > old.txt; git add .; git commit -q -m old; git checkout -q main",
             "echo old > new.txt; git add .; git commit -q -m done",
         ),
-        (DIVERGED, "sed -i '3s/.*/third/' base.txt; git commit -q -a -m done"),
-        (DIVERGED, "sed -i '1s/.*/another/' base.txt; git commit -q -a -m done"),
-        (DIVERGED, "git merge -q --no-edit old; sed -i '3s/.*/third/' base.txt; git commit -q -a -m done"),
-        ("echo x >> base.txt; git commit -q -a -m x", "git revert --no-edit HEAD"),
-        ("git rm -q base.txt; git commit -q -m gone", "git revert --no-edit HEAD"),
-        ("true", "echo x > x.txt; git add .; git commit -q -m x; git reset -q --hard HEAD~1; git cherry-pick HEAD@{1}"),
-        ("true", "echo x > x.txt; git add .; git stash -q; git stash pop -q; git commit -q -m x"),
-        ("touch .DS_Store; git add .; git commit -q -m dropped", "git rm -q .DS_Store; git commit -q -m done"),
+        (
+            DIVERGED,
+            "sed -i '3s/.*/third/' base.txt; git commit -q -a -m done",
+        ),
+        (
+            DIVERGED,
+            "sed -i '1s/.*/another/' base.txt; git commit -q -a -m done",
+        ),
+        (
+            DIVERGED,
+            "git merge -q --no-edit old; sed -i '3s/.*/third/' base.txt; git commit -q -a -m done",
+        ),
+        (
+            "echo x >> base.txt; git commit -q -a -m x",
+            "git revert --no-edit HEAD",
+        ),
+        (
+            "git rm -q base.txt; git commit -q -m gone",
+            "git revert --no-edit HEAD",
+        ),
+        (
+            "true",
+            "echo x > x.txt; git add .; git commit -q -m x; git reset -q --hard HEAD~1; git cherry-pick HEAD@{1}",
+        ),
+        (
+            "true",
+            "echo x > x.txt; git add .; git stash -q; git stash pop -q; git commit -q -m x",
+        ),
+        (
+            "touch .DS_Store; git add .; git commit -q -m dropped",
+            "git rm -q .DS_Store; git commit -q -m done",
+        ),
     ] {
         let commits = commits_of(before, session);
         assert!(commits.completes(), "{before} / {session}: {commits:?}");
@@ -156,12 +217,36 @@ fn honest_commits_complete() {
 
 #[test]
 fn committed_droppings_are_no_change() {
-    for path in [".DS_Store", "claude.log", ".claude/logs/today.txt", ".claude/settings.local.json"] {
-        let commits = commits_of("true", &format!("mkdir -p .claude/logs; echo x > {path}; git add -f {path}; git commit -q -m done"));
-        assert_eq!((commits.made_here, commits.net_change, commits.completes()), (1, false, false), "{path}");
-        assert!(commits.degraded.iter().any(|note| note.detail.contains(path)), "{:?}", commits.degraded);
+    for path in [
+        ".DS_Store",
+        "claude.log",
+        ".claude/logs/today.txt",
+        ".claude/settings.local.json",
+    ] {
+        let commits = commits_of(
+            "true",
+            &format!(
+                "mkdir -p .claude/logs; echo x > {path}; git add -f {path}; git commit -q -m done"
+            ),
+        );
+        assert_eq!(
+            (commits.made_here, commits.net_change, commits.completes()),
+            (1, false, false),
+            "{path}"
+        );
+        assert!(
+            commits
+                .degraded
+                .iter()
+                .any(|note| note.detail.contains(path)),
+            "{:?}",
+            commits.degraded
+        );
     }
-    let beside = commits_of("true", "echo x > .DS_Store; echo new > new.txt; git add .; git commit -q -m done");
+    let beside = commits_of(
+        "true",
+        "echo x > .DS_Store; echo new > new.txt; git add .; git commit -q -m done",
+    );
     assert!(beside.completes(), "{beside:?}");
 }
 
@@ -169,7 +254,10 @@ fn committed_droppings_are_no_change() {
 fn ignored_file_of_the_session_counts() {
     let rules = "echo '*.log' > .gitignore; git add .; git commit -q -m rules";
     let recorded = Recorded::after(rules, Timestamp::now());
-    script(&recorded.repo, "echo data > x.log; git add -f x.log; git commit -q -m done");
+    script(
+        &recorded.repo,
+        "echo data > x.log; git add -f x.log; git commit -q -m done",
+    );
     assert!(recorded.commits().completes(), "{:?}", recorded.commits());
 }
 
@@ -177,7 +265,10 @@ fn ignored_file_of_the_session_counts() {
 fn without_a_record_commits_count() {
     let recorded = Recorded::after("echo mine > mine.txt", Timestamp::now());
     script(&recorded.repo, "git add .; git commit -q -m done");
-    let commits = Worktree::open(recorded.repo.root()).unwrap().commits_since(&recorded.baseline, None).unwrap();
+    let commits = Worktree::open(recorded.repo.root())
+        .unwrap()
+        .commits_since(&recorded.baseline, None)
+        .unwrap();
     assert!(commits.completes(), "{commits:?}");
 }
 
@@ -191,10 +282,17 @@ fn same_commit_in_two_worktrees_is_made_in_both() {
     for (seconds, made, imported) in [(60, 1, 0), (-60, 0, 1)] {
         let at = Timestamp::now();
         let commit = commit(at.as_second() + seconds);
-        let recorded = Recorded::after(&format!("git worktree add -q -b other ../other; (cd ../other; {commit})"), at);
+        let recorded = Recorded::after(
+            &format!("git worktree add -q -b other ../other; (cd ../other; {commit})"),
+            at,
+        );
         script(&recorded.repo, &commit);
         let commits = recorded.commits();
-        assert_eq!((commits.made_here, commits.imported, commits.completes()), (made, imported, false), "{commits:?}");
+        assert_eq!(
+            (commits.made_here, commits.imported, commits.completes()),
+            (made, imported, false),
+            "{commits:?}"
+        );
         assert_eq!(commits.brought, made, "{commits:?}");
     }
 }

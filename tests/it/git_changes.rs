@@ -21,9 +21,29 @@ fn codes(changes: &Changes) -> Vec<&'static str> {
 
 /// What git says, in our terms: counts and paths.
 fn of_git(repo: &Repo) -> (u64, u64, u64, u64, Vec<String>) {
-    let mut command = repo.command(&["--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]);
-    let output = command.args(["-c", "status.renames=true", "status", "--porcelain=v2", "-uall", "-z"]).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut command = repo.command(&[
+        "--no-optional-locks",
+        "-c",
+        "core.fsmonitor=false",
+        "-c",
+        "core.hooksPath=/dev/null",
+    ]);
+    let output = command
+        .args([
+            "-c",
+            "status.renames=true",
+            "status",
+            "--porcelain=v2",
+            "-uall",
+            "-z",
+        ])
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let (mut staged, mut unstaged, mut untracked, mut conflicted) = (0, 0, 0, 0);
     let mut paths = BTreeSet::new();
     let mut records = output.stdout.split(|b| *b == 0).peekable();
@@ -54,17 +74,34 @@ fn of_git(repo: &Repo) -> (u64, u64, u64, u64, Vec<String>) {
             other => panic!("unexpected record {}", other as char),
         }
     }
-    (staged, unstaged, untracked, conflicted, paths.into_iter().collect())
+    (
+        staged,
+        unstaged,
+        untracked,
+        conflicted,
+        paths.into_iter().collect(),
+    )
 }
 
 fn of_us(changes: &Changes) -> (u64, u64, u64, u64, Vec<String>) {
-    (changes.staged, changes.unstaged, changes.untracked, changes.conflicted, changes.paths.clone())
+    (
+        changes.staged,
+        changes.unstaged,
+        changes.untracked,
+        changes.conflicted,
+        changes.paths.clone(),
+    )
 }
 
 /// The repository that the table's cases start from.
 fn with_some_files() -> Repo {
     let repo = Repo::init();
-    for (path, text) in [("a.txt", "a\n"), ("b c.txt", "b\n"), ("foo.txt", "foo\n"), ("src/old.txt", "old\nold\nold\n")] {
+    for (path, text) in [
+        ("a.txt", "a\n"),
+        ("b c.txt", "b\n"),
+        ("foo.txt", "foo\n"),
+        ("src/old.txt", "old\nold\nold\n"),
+    ] {
         repo.write(path, text);
     }
     repo.git(&["add", "."]);
@@ -80,7 +117,11 @@ fn take_step(repo: &Repo, step: &[String]) {
         ["folder", path] => fs::create_dir_all(repo.path(path)).unwrap(),
         ["symlink", path, target] => std::os::unix::fs::symlink(target, repo.path(path)).unwrap(),
         ["mode", path, mode] => {
-            fs::set_permissions(repo.path(path), PermissionsExt::from_mode(u32::from_str_radix(mode, 8).unwrap())).unwrap();
+            fs::set_permissions(
+                repo.path(path),
+                PermissionsExt::from_mode(u32::from_str_radix(mode, 8).unwrap()),
+            )
+            .unwrap();
         }
         ["fails", args @ ..] => assert!(!repo.try_git(args).status.success()),
         ["git", args @ ..] => drop(repo.git(args)),
@@ -90,7 +131,8 @@ fn take_step(repo: &Repo, step: &[String]) {
 
 #[test]
 fn every_case_of_the_table_holds_and_git_agrees() {
-    let cases: serde_json::Value = serde_json::from_str(include_str!("fixtures/changes.json")).unwrap();
+    let cases: serde_json::Value =
+        serde_json::from_str(include_str!("fixtures/changes.json")).unwrap();
     for case in cases.as_array().unwrap() {
         let repo = with_some_files();
         let steps: Vec<Vec<String>> = serde_json::from_value(case["steps"].clone()).unwrap();
@@ -98,14 +140,26 @@ fn every_case_of_the_table_holds_and_git_agrees() {
             take_step(&repo, step);
         }
         let (found, name) = (changes(&repo), &case["name"]);
-        for (kind, count) in
-            [("staged", found.staged), ("unstaged", found.unstaged), ("untracked", found.untracked), ("conflicted", found.conflicted)]
-        {
-            assert_eq!(count, case["expect"][kind].as_u64().unwrap_or(0), "{kind}: {name}");
+        for (kind, count) in [
+            ("staged", found.staged),
+            ("unstaged", found.unstaged),
+            ("untracked", found.untracked),
+            ("conflicted", found.conflicted),
+        ] {
+            assert_eq!(
+                count,
+                case["expect"][kind].as_u64().unwrap_or(0),
+                "{kind}: {name}"
+            );
         }
-        let paths: Vec<String> = serde_json::from_value(case["expect"]["paths"].clone()).unwrap_or_default();
+        let paths: Vec<String> =
+            serde_json::from_value(case["expect"]["paths"].clone()).unwrap_or_default();
         assert_eq!(found.paths, paths, "{name}");
-        assert_eq!(found.operation.map(GitOperation::as_str), case["expect"]["operation"].as_str(), "{name}");
+        assert_eq!(
+            found.operation.map(GitOperation::as_str),
+            case["expect"]["operation"].as_str(),
+            "{name}"
+        );
         assert_eq!(found.any(), !paths.is_empty(), "{name}");
         assert_eq!(codes(&found), [""; 0], "{name}");
         assert_eq!(of_us(&found), of_git(&repo), "git says otherwise: {name}");
@@ -127,7 +181,12 @@ fn before_the_first_commit_everything_counts() {
 fn names_that_are_not_utf8_come_through_without_loss() {
     let repo = with_some_files();
     for name in [&b"caf\xe9.txt"[..], b"50%\xff", b"a%FFb"] {
-        fs::write(repo.root().join(Path::new(std::ffi::OsStr::from_bytes(name))), "x").unwrap();
+        fs::write(
+            repo.root()
+                .join(Path::new(std::ffi::OsStr::from_bytes(name))),
+            "x",
+        )
+        .unwrap();
     }
     let found = changes(&repo);
     assert_eq!(found.untracked, 3);
@@ -150,9 +209,23 @@ fn linked_worktrees_have_changes_of_their_own() {
 #[test]
 fn a_fifo_is_no_file_to_commit() {
     let repo = with_some_files();
-    rustix::fs::mknodat(rustix::fs::CWD, repo.path("pipe"), rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        repo.path("pipe"),
+        rustix::fs::FileType::Fifo,
+        0o600.into(),
+        0,
+    )
+    .unwrap();
     fs::remove_file(repo.path("a.txt")).unwrap();
-    rustix::fs::mknodat(rustix::fs::CWD, repo.path("a.txt"), rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        repo.path("a.txt"),
+        rustix::fs::FileType::Fifo,
+        0o600.into(),
+        0,
+    )
+    .unwrap();
     let found = changes(&repo);
     assert_eq!((found.unstaged, found.untracked), (1, 0));
     assert_eq!(of_us(&found), of_git(&repo));
@@ -181,9 +254,18 @@ fn half_done_operations_are_named() {
     for (operation, steps) in [
         (GitOperation::Merge, &[&["merge", "-q", "side"][..]][..]),
         (GitOperation::Rebase, &[&["rebase", "-q", "side"]]),
-        (GitOperation::Rebase, &[&["rebase", "-q", "--apply", "side"]]),
+        (
+            GitOperation::Rebase,
+            &[&["rebase", "-q", "--apply", "side"]],
+        ),
         (GitOperation::CherryPick, &[&["cherry-pick", "side"]]),
-        (GitOperation::CherryPick, &[&["cherry-pick", "side", "side~1"], &["reset", "-q", "--hard"]]),
+        (
+            GitOperation::CherryPick,
+            &[
+                &["cherry-pick", "side", "side~1"],
+                &["reset", "-q", "--hard"],
+            ],
+        ),
         (GitOperation::Revert, &[&["revert", "--no-edit", "HEAD~1"]]),
         (GitOperation::ApplyMailbox, &[&["am", "-q", "../mail"]]),
         (GitOperation::Bisect, &[&["bisect", "start"]]),
@@ -193,15 +275,26 @@ fn half_done_operations_are_named() {
         repo.git(&["checkout", "-q", "-b", "side"]);
         repo.commit("other");
         repo.commit_file("f", "side\n", "side");
-        fs::write(repo.root().parent().unwrap().join("mail"), repo.git(&["format-patch", "-1", "--stdout"]) + "\n").unwrap();
+        fs::write(
+            repo.root().parent().unwrap().join("mail"),
+            repo.git(&["format-patch", "-1", "--stdout"]) + "\n",
+        )
+        .unwrap();
         repo.git(&["checkout", "-q", "main"]);
         repo.commit_file("f", "two\n", "two");
         repo.commit_file("f", "three\n", "three");
-        assert_eq!(Worktree::open(repo.root()).unwrap().operation().unwrap(), None);
+        assert_eq!(
+            Worktree::open(repo.root()).unwrap().operation().unwrap(),
+            None
+        );
         for step in steps {
             repo.try_git(step);
         }
-        assert_eq!(Worktree::open(repo.root()).unwrap().operation().unwrap(), Some(operation), "{steps:?}");
+        assert_eq!(
+            Worktree::open(repo.root()).unwrap().operation().unwrap(),
+            Some(operation),
+            "{steps:?}"
+        );
         assert_eq!(of_us(&changes(&repo)), of_git(&repo), "{steps:?}");
     }
 }
@@ -214,7 +307,10 @@ fn a_mark_of_an_operation_that_cannot_be_looked_at_is_an_error_and_not_no_operat
     let mark = repo.root().join(".git/MERGE_HEAD");
     std::os::unix::fs::symlink(&mark, &mark).unwrap();
     let worktree = Worktree::open(repo.root()).unwrap();
-    let error = worktree.half_done().expect_err("nobody knows whether there is one").to_string();
+    let error = worktree
+        .half_done()
+        .expect_err("nobody knows whether there is one")
+        .to_string();
     assert!(error.contains("half done"), "{error}");
 }
 
@@ -228,7 +324,11 @@ fn edits_hidden_from_git_are_changes() {
         let found = changes(&repo);
         assert_eq!(codes(&found), ["hidden_entries"], "{flag}");
         assert!(found.degraded[0].detail.contains("'a.txt'"));
-        assert_eq!((found.unstaged, found.paths), (1, vec!["a.txt".to_owned()]), "git lists it not, and it is uncommitted: {flag}");
+        assert_eq!(
+            (found.unstaged, found.paths),
+            (1, vec!["a.txt".to_owned()]),
+            "git lists it not, and it is uncommitted: {flag}"
+        );
     }
 }
 
@@ -247,7 +347,11 @@ fn sparse_checkouts_and_sparse_indexes_are_read_right() {
         repo.write("in/1", "changed\n");
         repo.write("in/new", "x\n");
         repo.git(&["add", "in/new"]);
-        assert_eq!((changes(&repo).staged, changes(&repo).unstaged), (1, 1), "{index}");
+        assert_eq!(
+            (changes(&repo).staged, changes(&repo).unstaged),
+            (1, 1),
+            "{index}"
+        );
         // A file outside of the cone that is there after all, changed and unchanged.
         repo.write("out/1", "changed\n");
         repo.write("out/new", "x\n");
@@ -270,17 +374,32 @@ fn new_files_are_seen_in_a_folder_whose_own_files_are_all_overlooked() {
 
 #[test]
 fn pipes_in_the_place_of_ignore_and_attribute_files_hold_nobody_up() {
-    let pipe = |path: PathBuf| rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    let pipe = |path: PathBuf| {
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            path,
+            rustix::fs::FileType::Fifo,
+            0o600.into(),
+            0,
+        )
+        .unwrap()
+    };
     let repo = with_some_files();
     pipe(repo.path("src/.gitignore"));
     repo.write("src/new", "x");
     let found = changes(&repo);
-    assert_eq!((found.untracked, codes(&found)), (1, vec!["unreadable_path"]));
+    assert_eq!(
+        (found.untracked, codes(&found)),
+        (1, vec!["unreadable_path"])
+    );
     let repo = with_some_files();
     pipe(repo.path(".gitattributes"));
     repo.write("a.txt", "b\n");
     let found = changes(&repo);
-    assert_eq!((found.unstaged, codes(&found)), (1, vec!["unreadable_path"]));
+    assert_eq!(
+        (found.unstaged, codes(&found)),
+        (1, vec!["unreadable_path"])
+    );
 }
 
 #[test]
@@ -291,9 +410,15 @@ fn line_endings_and_the_users_filters_are_applied_before_comparing() {
     repo.git(&["add", "."]);
     repo.git(&["commit", "-q", "-m", "base"]);
     repo.write("a.txt", "one\r\ntwo\r\n");
-    assert_eq!((of_us(&changes(&repo)), changes(&repo).any()), (of_git(&repo), false));
+    assert_eq!(
+        (of_us(&changes(&repo)), changes(&repo).any()),
+        (of_git(&repo), false)
+    );
     repo.write("a.txt", "one\r\ntwo\r\r");
-    assert_eq!((of_us(&changes(&repo)), changes(&repo).unstaged), (of_git(&repo), 1));
+    assert_eq!(
+        (of_us(&changes(&repo)), changes(&repo).unstaged),
+        (of_git(&repo), 1)
+    );
 }
 
 #[test]
@@ -308,7 +433,10 @@ fn a_large_work_tree_reads_the_same_on_many_threads() {
     for n in (0..4000).step_by(37) {
         fs::remove_file(repo.path(&format!("d{}/e{}/f{n}", n % 7, n % 50))).unwrap();
         repo.write(&format!("d{}/e{}/g{n}", n % 7, n % 50), "x\n");
-        repo.write(&format!("d{}/e{}/f{}", (n + 1) % 7, (n + 1) % 50, n + 1), "yyy\n");
+        repo.write(
+            &format!("d{}/e{}/f{}", (n + 1) % 7, (n + 1) % 50, n + 1),
+            "yyy\n",
+        );
     }
     let found = changes(&repo);
     assert_eq!(of_us(&found), of_git(&repo));
@@ -322,7 +450,15 @@ fn dirty_submodules_count_once_and_their_ignore_setting_is_named() {
     let repo = inner.at("outer");
     fs::create_dir(repo.root()).unwrap();
     repo.git(&["init", "-q", "-b", "main"]);
-    repo.git(&["-c", "protocol.file.allow=always", "submodule", "-q", "add", "../repo", "sub"]);
+    repo.git(&[
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "-q",
+        "add",
+        "../repo",
+        "sub",
+    ]);
     repo.git(&["commit", "-q", "-m", "base"]);
     assert!(!changes(&repo).any());
     let clean = changes(&repo).fingerprint;
@@ -335,18 +471,27 @@ fn dirty_submodules_count_once_and_their_ignore_setting_is_named() {
     assert_eq!(of_us(&changes(&repo)), of_git(&repo));
     repo.git(&["config", "submodule.sub.ignore", "untracked"]);
     let found = changes(&repo);
-    assert_eq!((of_us(&found), codes(&found)), (of_git(&repo), vec!["hidden_entries"]));
+    assert_eq!(
+        (of_us(&found), codes(&found)),
+        (of_git(&repo), vec!["hidden_entries"])
+    );
     // A new commit in it is a change of ours.
     repo.git(&["-C", "sub", "add", "."]);
     repo.git(&["-C", "sub", "commit", "-q", "-m", "new"]);
     let found = changes(&repo);
     assert_eq!((of_us(&found), found.unstaged), (of_git(&repo), 1));
     repo.git(&["add", "sub"]);
-    assert_eq!((of_us(&changes(&repo)), changes(&repo).staged), (of_git(&repo), 1));
+    assert_eq!(
+        (of_us(&changes(&repo)), changes(&repo).staged),
+        (of_git(&repo), 1)
+    );
     // Broken inside: nobody can tell, so it counts and is named.
     fs::write(repo.path(".git/modules/sub/HEAD"), "").unwrap();
     let found = changes(&repo);
-    assert_eq!((found.unstaged, codes(&found)), (1, vec!["unreadable_path"]));
+    assert_eq!(
+        (found.unstaged, codes(&found)),
+        (1, vec!["unreadable_path"])
+    );
 }
 
 #[test]
@@ -357,7 +502,10 @@ fn what_cannot_be_read_is_an_error_and_never_no_changes() {
     for bad in [&b""[..], b"DIRC", &good[..good.len() / 2], &[0xff; 200]] {
         fs::write(&index, bad).unwrap();
         let error = Worktree::open(repo.root()).unwrap().changes().unwrap_err();
-        assert!(matches!(error, Error::Read { .. }) && error.to_string().contains("index"), "{error}");
+        assert!(
+            matches!(error, Error::Read { .. }) && error.to_string().contains("index"),
+            "{error}"
+        );
     }
     fs::write(&index, &good).unwrap();
     repo.write("staged.txt", "x");
@@ -365,7 +513,10 @@ fn what_cannot_be_read_is_an_error_and_never_no_changes() {
     let tree = repo.git(&["rev-parse", "HEAD^{tree}"]);
     fs::remove_file(repo.path(&format!(".git/objects/{}/{}", &tree[..2], &tree[2..]))).unwrap();
     let error = Worktree::open(repo.root()).unwrap().changes().unwrap_err();
-    assert!(matches!(error, Error::Read { .. }) && error.to_string().contains(&tree), "{error}");
+    assert!(
+        matches!(error, Error::Read { .. }) && error.to_string().contains(&tree),
+        "{error}"
+    );
 }
 
 #[test]
@@ -374,11 +525,21 @@ fn looking_writes_nothing() {
     repo.write("a.txt", "a\n");
     repo.write("new.txt", "x");
     let stamp = |path: PathBuf| fs::metadata(path).unwrap().modified().unwrap();
-    let before = (fs::read(repo.path(".git/index")).unwrap(), stamp(repo.path(".git/index")), stamp(repo.path(".git")));
+    let before = (
+        fs::read(repo.path(".git/index")).unwrap(),
+        stamp(repo.path(".git/index")),
+        stamp(repo.path(".git")),
+    );
     fs::write(repo.path(".git/index.lock"), "").unwrap();
     let locked = stamp(repo.path(".git"));
     changes(&repo);
-    assert_eq!((fs::read(repo.path(".git/index")).unwrap(), stamp(repo.path(".git/index"))), (before.0, before.1));
+    assert_eq!(
+        (
+            fs::read(repo.path(".git/index")).unwrap(),
+            stamp(repo.path(".git/index"))
+        ),
+        (before.0, before.1)
+    );
     assert_eq!(stamp(repo.path(".git")), locked);
 }
 
@@ -403,32 +564,52 @@ fn random_work_trees_read_as_git_reads_them() {
     for seed in 1..=40_u64 {
         let mut dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
         let repo = Repo::init();
-        let names: Vec<String> = ["a", "b.rs", "d/e", "d/f g", "d/h/i", "j/k.log", "ü", "z"].map(String::from).to_vec();
+        let names: Vec<String> = ["a", "b.rs", "d/e", "d/f g", "d/h/i", "j/k.log", "ü", "z"]
+            .map(String::from)
+            .to_vec();
         for name in &names {
             if dice.roll(4) > 0 {
-                repo.write(name, &format!("{name}\nline\nline\n{}", "more\n".repeat(dice.roll(4))));
+                repo.write(
+                    name,
+                    &format!("{name}\nline\nline\n{}", "more\n".repeat(dice.roll(4))),
+                );
             }
         }
-        repo.write(".gitignore", ["*.log\n", "d/\n", "/z\n", "!a\n"][dice.roll(4)]);
+        repo.write(
+            ".gitignore",
+            ["*.log\n", "d/\n", "/z\n", "!a\n"][dice.roll(4)],
+        );
         repo.git(&["add", "-f", "."]);
         repo.git(&["commit", "-q", "-m", "base"]);
         repo.git(&["branch", "other"]);
         let mut done = Vec::new();
         for _ in 0..12 {
-            let (name, second) = (dice.pick(&names).clone(), format!("{}{}", dice.pick(&names), dice.roll(3)));
+            let (name, second) = (
+                dice.pick(&names).clone(),
+                format!("{}{}", dice.pick(&names), dice.roll(3)),
+            );
             let path = repo.path(&name);
             let what = dice.roll(15);
             done.push((what, name.clone(), second.clone()));
             match what {
-                0 | 1 => drop(fs::create_dir_all(path.parent().unwrap()).and_then(|()| fs::write(&path, format!("{}\n", dice.roll(9))))),
+                0 | 1 => drop(
+                    fs::create_dir_all(path.parent().unwrap())
+                        .and_then(|()| fs::write(&path, format!("{}\n", dice.roll(9)))),
+                ),
                 2 => drop(fs::remove_file(&path)),
                 3 => drop(fs::set_permissions(&path, PermissionsExt::from_mode(0o755))),
-                4 => drop(fs::remove_file(&path).and_then(|()| std::os::unix::fs::symlink("nowhere", &path))),
+                4 => drop(
+                    fs::remove_file(&path)
+                        .and_then(|()| std::os::unix::fs::symlink("nowhere", &path)),
+                ),
                 5 => drop(repo.try_git(&["add", "-f", &name])),
                 6 => drop(repo.try_git(&["add", "."])),
                 7 => drop(repo.try_git(&["rm", "-q", "--cached", &name])),
                 8 => drop(repo.try_git(&["mv", &name, &second])),
-                9 => drop(fs::create_dir_all(repo.path(&second)).and_then(|()| fs::write(repo.path(&second).join("in"), "x"))),
+                9 => drop(
+                    fs::create_dir_all(repo.path(&second))
+                        .and_then(|()| fs::write(repo.path(&second).join("in"), "x")),
+                ),
                 10 => drop(repo.try_git(&["add", "-N", "-f", &second])),
                 11 => drop(repo.try_git(&["commit", "-q", "-m", "more"])),
                 12 => {
@@ -438,7 +619,8 @@ fn random_work_trees_read_as_git_reads_them() {
                 }
                 13 => drop(fs::rename(&path, repo.path(&second))),
                 _ => {
-                    let bytes = std::ffi::OsString::from_vec(vec![b'n', 0xff, b'0' + dice.roll(3) as u8]);
+                    let bytes =
+                        std::ffi::OsString::from_vec(vec![b'n', 0xff, b'0' + dice.roll(3) as u8]);
                     fs::write(repo.root().join(bytes), "x").unwrap();
                 }
             }

@@ -32,7 +32,9 @@ fn random_history(dice: &mut Dice, size: u64, skew: bool) -> (Repo, Vec<String>)
         } else if dice.roll(5) == 0 {
             date -= 60; // Two commits of the same second.
         }
-        stream.push_str(&format!("commit refs/heads/b{n}\nmark :{n}\ncommitter C <c@x> {date} +0000\ndata 2\nc\n"));
+        stream.push_str(&format!(
+            "commit refs/heads/b{n}\nmark :{n}\ncommitter C <c@x> {date} +0000\ndata 2\nc\n"
+        ));
         if n > 1 && dice.roll(20) > 0 {
             let reach = 1 + dice.roll(8).min(n - 2);
             stream.push_str(&format!("from :{}\n", n - reach));
@@ -42,13 +44,27 @@ fn random_history(dice: &mut Dice, size: u64, skew: bool) -> (Repo, Vec<String>)
         }
         stream.push('\n');
     }
-    let mut import = repo.command(&["fast-import", "--quiet", "--export-marks=../marks"]).stdin(Stdio::piped()).spawn().unwrap();
-    import.stdin.take().unwrap().write_all(stream.as_bytes()).unwrap();
+    let mut import = repo
+        .command(&["fast-import", "--quiet", "--export-marks=../marks"])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    import
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(stream.as_bytes())
+        .unwrap();
     assert!(import.wait().unwrap().success());
     let marks = fs::read_to_string(repo.root().parent().unwrap().join("marks")).unwrap();
     let mut ids: Vec<(u64, String)> = marks
         .lines()
-        .map(|line| line.trim_start_matches(':').split_once(' ').map(|(mark, id)| (mark.parse().unwrap(), id.to_string())).unwrap())
+        .map(|line| {
+            line.trim_start_matches(':')
+                .split_once(' ')
+                .map(|(mark, id)| (mark.parse().unwrap(), id.to_string()))
+                .unwrap()
+        })
         .collect();
     ids.sort();
     (repo, ids.into_iter().map(|(_, id)| id).collect())
@@ -57,7 +73,16 @@ fn random_history(dice: &mut Dice, size: u64, skew: bool) -> (Repo, Vec<String>)
 /// Every commit with itself and all that it reaches.
 fn ancestry(repo: &Repo) -> HashMap<String, HashSet<String>> {
     let mut reach: HashMap<String, HashSet<String>> = HashMap::new();
-    for line in repo.git(&["rev-list", "--all", "--topo-order", "--reverse", "--parents"]).lines() {
+    for line in repo
+        .git(&[
+            "rev-list",
+            "--all",
+            "--topo-order",
+            "--reverse",
+            "--parents",
+        ])
+        .lines()
+    {
         let mut ids = line.split(' ').map(String::from);
         let id = ids.next().unwrap();
         let mut all: HashSet<String> = ids.flat_map(|parent| reach[&parent].clone()).collect();
@@ -81,19 +106,42 @@ fn counts_are_those_of_git_on_random_histories_also_where_clocks_were_wrong() {
             let (baseline, head) = (&ids[dice.roll(80) as usize], &ids[dice.roll(80) as usize]);
             fs::write(repo.path(".git/HEAD"), format!("{head}\n")).unwrap();
             let worktree = Worktree::open(repo.root()).unwrap();
-            let commits = worktree.commits_since(&HistoryPoint::Commit(baseline.clone()), None).unwrap();
+            let commits = worktree
+                .commits_since(&HistoryPoint::Commit(baseline.clone()), None)
+                .unwrap();
             let of_git = repo.git(&["rev-list", &format!("{baseline}..{head}")]);
-            assert_eq!(commits.new_commits, of_git.lines().count() as u64, "seed {seed}: {baseline}..{head}");
+            assert_eq!(
+                commits.new_commits,
+                of_git.lines().count() as u64,
+                "seed {seed}: {baseline}..{head}"
+            );
             let listed: Vec<String> = commits.listed.into_iter().map(|c| c.id).collect();
             assert_eq!(listed.join("\n"), of_git, "seed {seed}: {baseline}..{head}");
-            let rewritten = commits.degraded.iter().any(|d| d.code.as_str() == "history_rewritten");
-            assert_eq!(rewritten, !ancestry[head].contains(baseline), "seed {seed}: {baseline}..{head}");
+            let rewritten = commits
+                .degraded
+                .iter()
+                .any(|d| d.code.as_str() == "history_rewritten");
+            assert_eq!(
+                rewritten,
+                !ancestry[head].contains(baseline),
+                "seed {seed}: {baseline}..{head}"
+            );
             compared += commits.new_commits;
         }
         let head = &ids[79];
         fs::write(repo.path(".git/HEAD"), format!("{head}\n")).unwrap();
-        let all = Worktree::open(repo.root()).unwrap().commits_since(&HistoryPoint::Unborn, None).unwrap();
-        assert_eq!(all.new_commits.to_string(), repo.git(&["rev-list", "--count", head]), "seed {seed}");
+        let all = Worktree::open(repo.root())
+            .unwrap()
+            .commits_since(&HistoryPoint::Unborn, None)
+            .unwrap();
+        assert_eq!(
+            all.new_commits.to_string(),
+            repo.git(&["rev-list", "--count", head]),
+            "seed {seed}"
+        );
     }
-    assert!(compared > 4000, "the histories were too simple to prove anything: {compared}");
+    assert!(
+        compared > 4000,
+        "the histories were too simple to prove anything: {compared}"
+    );
 }

@@ -15,7 +15,14 @@ fn repo() -> (Repo, HistoryPoint, Vec<FoundWorktree>) {
     repo.git(&["commit", "-qm", "start"]);
     let baseline = HistoryPoint::Commit(repo.head());
     for name in ["a", "b", "c"] {
-        repo.git(&["worktree", "add", "-q", "-b", name, &format!("../linked/{name}")]);
+        repo.git(&[
+            "worktree",
+            "add",
+            "-q",
+            "-b",
+            name,
+            &format!("../linked/{name}"),
+        ]);
     }
     let (b, c) = (repo.at("linked/b"), repo.at("linked/c"));
     b.commit_file("committed", "x", "work");
@@ -32,7 +39,9 @@ fn tells(worktree: &Worktree, baseline: &HistoryPoint) -> String {
     let changes = worktree.changes().unwrap();
     let commits = worktree.commits_since(baseline, None).unwrap();
     let touched = worktree.touched_since(baseline, None, &|_| true).unwrap();
-    let diff = worktree.diff_since(baseline, None, 10_000, &|_| false).unwrap();
+    let diff = worktree
+        .diff_since(baseline, None, 10_000, &|_| false)
+        .unwrap();
     format!(
         "{} {:?} {:?} {:?} {:?} {touched:?} {} {}",
         worktree.worktree_id(),
@@ -41,7 +50,10 @@ fn tells(worktree: &Worktree, baseline: &HistoryPoint) -> String {
         changes,
         (commits.head, commits.new_commits, commits.made_here),
         diff.text,
-        worktree.blob_at(baseline.as_str(), "kept").unwrap().map_or(0, |kept| kept.len()),
+        worktree
+            .blob_at(baseline.as_str(), "kept")
+            .unwrap()
+            .map_or(0, |kept| kept.len()),
     )
 }
 
@@ -51,10 +63,19 @@ fn each_worktree_tells_of_itself_whoever_was_looked_at_before() {
     assert_eq!(found.len(), 4);
     let mut family = RepoCache::new();
     // There and back, so that each of them comes after each other one.
-    for found in found.iter().chain(found.iter().rev()).chain([&found[1], &found[3], &found[1]]) {
+    for found in found
+        .iter()
+        .chain(found.iter().rev())
+        .chain([&found[1], &found[3], &found[1]])
+    {
         let one = family.open(found).unwrap();
         let alone = Worktree::open(&found.root).unwrap();
-        assert_eq!(tells(&one, &baseline), tells(&alone, &baseline), "{}", found.root.display());
+        assert_eq!(
+            tells(&one, &baseline),
+            tells(&alone, &baseline),
+            "{}",
+            found.root.display()
+        );
         family.give_back(one);
     }
 }
@@ -71,10 +92,21 @@ fn one_that_is_gone_or_has_settings_of_its_own_is_no_siblings() {
     c.git(&["checkout", "-q", "kept"]);
     fs::set_permissions(c.path("kept"), fs::Permissions::from_mode(0o755)).unwrap();
     let own = family.open(&found[3]).unwrap();
-    assert_eq!(own.changes().unwrap().unstaged, 0, "its own settings say that modes are no changes");
-    assert_eq!(tells(&own, &baseline), tells(&Worktree::open(&found[3].root).unwrap(), &baseline));
+    assert_eq!(
+        own.changes().unwrap().unstaged,
+        0,
+        "its own settings say that modes are no changes"
+    );
+    assert_eq!(
+        tells(&own, &baseline),
+        tells(&Worktree::open(&found[3].root).unwrap(), &baseline)
+    );
     fs::remove_dir_all(&found[2].root).unwrap();
-    assert_eq!(found[2].standing, WorktreeState::There, "it was when it was found");
+    assert_eq!(
+        found[2].standing,
+        WorktreeState::There,
+        "it was when it was found"
+    );
     assert!(family.open(&found[2]).is_err());
 }
 
@@ -84,11 +116,28 @@ fn a_judged_head_is_kept_for_the_worktree_itself_also_in_what_a_sibling_opened()
     let mut family = RepoCache::new();
     for found in &found[1..] {
         let one = family.open(found).unwrap();
-        let HistoryPoint::Commit(head) = one.head().unwrap() else { panic!("it has a commit") };
-        one.keep_judged("spec", &head, jiff::Timestamp::UNIX_EPOCH).unwrap();
-        let name = format!("refs/watchdog/judged/{}/spec/19700101T000000Z-{}", one.worktree_id(), &head[..12]);
-        assert_eq!(repo.git(&["rev-parse", &name]).trim(), head, "{}", found.root.display());
+        let HistoryPoint::Commit(head) = one.head().unwrap() else {
+            panic!("it has a commit")
+        };
+        one.keep_judged("spec", &head, jiff::Timestamp::UNIX_EPOCH)
+            .unwrap();
+        let name = format!(
+            "refs/watchdog/judged/{}/spec/19700101T000000Z-{}",
+            one.worktree_id(),
+            &head[..12]
+        );
+        assert_eq!(
+            repo.git(&["rev-parse", &name]).trim(),
+            head,
+            "{}",
+            found.root.display()
+        );
         family.give_back(one);
     }
-    assert_eq!(repo.git(&["for-each-ref", "--format=%(refname)", "refs/watchdog"]).lines().count(), 3);
+    assert_eq!(
+        repo.git(&["for-each-ref", "--format=%(refname)", "refs/watchdog"])
+            .lines()
+            .count(),
+        3
+    );
 }

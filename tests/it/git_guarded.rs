@@ -24,7 +24,10 @@ fn with_files(files: &[(&str, &str)]) -> (Repo, HistoryPoint) {
 /// The files of a glob that differ from a commit, or why that cannot be said.
 fn looked(repo: &Repo, point: &HistoryPoint, glob: &str) -> Result<Vec<String>, String> {
     let wanted = GuardedPaths::new(&[glob.to_owned()], BTreeSet::new()).unwrap();
-    Worktree::open(repo.root()).unwrap().changed_files(point, &BTreeMap::new(), &wanted).map_err(|error| error.to_string())
+    Worktree::open(repo.root())
+        .unwrap()
+        .changed_files(point, &BTreeMap::new(), &wanted)
+        .map_err(|error| error.to_string())
 }
 
 #[track_caller]
@@ -34,21 +37,43 @@ fn changed(repo: &Repo, point: &HistoryPoint, glob: &str) -> Vec<String> {
 
 #[test]
 fn a_tracked_file_that_the_commits_own_rules_ignore_is_compared_all_the_same() {
-    let (repo, point) = with_files(&[(".gitignore", "*.test\n"), ("a.test", "a\n"), ("b.test", "b\n")]);
+    let (repo, point) = with_files(&[
+        (".gitignore", "*.test\n"),
+        ("a.test", "a\n"),
+        ("b.test", "b\n"),
+    ]);
     assert!(changed(&repo, &point, "**").is_empty());
     repo.write("a.test", "weaker\n");
     fs::remove_file(repo.path("b.test")).unwrap();
     repo.write("new.test", "ignored\n");
     assert_eq!(changed(&repo, &point, "**"), ["a.test", "b.test"]);
     // Also by its very path, without a glob.
-    let wanted = GuardedPaths::new(&[], ["a.test", "b.test", "new.test"].map(str::to_owned).into()).unwrap();
+    let wanted = GuardedPaths::new(
+        &[],
+        ["a.test", "b.test", "new.test"].map(str::to_owned).into(),
+    )
+    .unwrap();
     let worktree = Worktree::open(repo.root()).unwrap();
-    assert_eq!(worktree.changed_files(&point, &BTreeMap::new(), &wanted).unwrap(), ["a.test", "b.test"]);
+    assert_eq!(
+        worktree
+            .changed_files(&point, &BTreeMap::new(), &wanted)
+            .unwrap(),
+        ["a.test", "b.test"]
+    );
     let differing = worktree.differing_files(&point, &wanted).unwrap();
     let weaker = repo.git(&["hash-object", "a.test"]);
-    assert_eq!(differing, BTreeMap::from([("a.test".to_owned(), Some(weaker)), ("b.test".to_owned(), None)]));
+    assert_eq!(
+        differing,
+        BTreeMap::from([
+            ("a.test".to_owned(), Some(weaker)),
+            ("b.test".to_owned(), None)
+        ])
+    );
     repo.git(&["add", "-f", "new.test"]);
-    assert_eq!(changed(&repo, &point, "**"), ["a.test", "b.test", "new.test"]);
+    assert_eq!(
+        changed(&repo, &point, "**"),
+        ["a.test", "b.test", "new.test"]
+    );
 }
 
 #[test]
@@ -67,10 +92,21 @@ fn only_files_that_are_rules_to_git_ignore_new_files_and_the_nearest_one_decides
     repo.git(&["commit", "-qm", "rules"]);
     repo.git(&["checkout", "-q", "."]);
     let point = HistoryPoint::Commit(repo.head());
-    for path in ["x.log", "tests/x.log", "tests/kept.log", "tests/deep/kept.log", "run/x.txt", "named/x.txt", "linked/x.txt"] {
+    for path in [
+        "x.log",
+        "tests/x.log",
+        "tests/kept.log",
+        "tests/deep/kept.log",
+        "run/x.txt",
+        "named/x.txt",
+        "linked/x.txt",
+    ] {
         repo.write(path, "new\n");
     }
-    assert_eq!(changed(&repo, &point, "**"), ["linked/x.txt", "named/x.txt", "tests/kept.log"]);
+    assert_eq!(
+        changed(&repo, &point, "**"),
+        ["linked/x.txt", "named/x.txt", "tests/kept.log"]
+    );
     assert_eq!(changed(&repo, &point, "tests/**"), ["tests/kept.log"]);
 }
 
@@ -79,7 +115,10 @@ fn a_folder_that_became_a_link_to_itself_has_no_files() {
     let (repo, point) = with_files(&[("tests/a", "a\n"), ("tests/unit/b", "b\n")]);
     fs::remove_dir_all(repo.path("tests")).unwrap();
     symlink("tests", repo.path("tests")).unwrap();
-    assert_eq!(changed(&repo, &point, "tests/**"), ["tests/a", "tests/unit/b"]);
+    assert_eq!(
+        changed(&repo, &point, "tests/**"),
+        ["tests/a", "tests/unit/b"]
+    );
     assert_eq!(changed(&repo, &point, "tests/unit/*"), ["tests/unit/b"]);
 }
 
@@ -88,8 +127,14 @@ fn new_files_too_deep_to_be_looked_at_are_an_error_and_not_nothing() {
     let (repo, point) = with_files(&[("tests/a", "a\n")]);
     // No single path leads there, but a process can walk.
     let name = "d".repeat(250);
-    let walk = format!("cd tests && for n in $(seq 20); do mkdir {name} && cd -P {name} || exit 1; done && echo x >new.test");
-    let made = Command::new("bash").args(["-c", &walk]).current_dir(repo.root()).output().unwrap();
+    let walk = format!(
+        "cd tests && for n in $(seq 20); do mkdir {name} && cd -P {name} || exit 1; done && echo x >new.test"
+    );
+    let made = Command::new("bash")
+        .args(["-c", &walk])
+        .current_dir(repo.root())
+        .output()
+        .unwrap();
     assert!(made.status.success(), "{made:?}");
     let why = looked(&repo, &point, "tests/**").expect_err("nobody saw all files");
     assert!(why.contains("tests/ddd"), "{why}");
@@ -102,14 +147,21 @@ fn files_of_another_worktree_are_new_ones_only_where_a_glob_names_their_folder()
         repo.git(&["worktree", "add", "-q", "--detach", folder]);
         repo.write(&format!("{folder}/new.test"), "x\n");
     }
-    assert!(changed(&repo, &point, "**").is_empty(), "{:?}", changed(&repo, &point, "**"));
+    assert!(
+        changed(&repo, &point, "**").is_empty(),
+        "{:?}",
+        changed(&repo, &point, "**")
+    );
     let below = ["sub/inner/new.test", "sub/inner/sub/a.test"];
     assert_eq!(changed(&repo, &point, "sub/**"), below);
     // A repository of its own is no worktree of this one, nor is a folder whose link to it is gone.
     repo.git(&["init", "-q", "own"]);
     repo.write("own/new.test", "x\n");
     fs::remove_file(repo.path("sub/inner/.git")).unwrap();
-    assert_eq!(changed(&repo, &point, "**"), [&["own/new.test"][..], &below].concat());
+    assert_eq!(
+        changed(&repo, &point, "**"),
+        [&["own/new.test"][..], &below].concat()
+    );
 }
 
 #[test]
@@ -127,18 +179,29 @@ fn the_content_that_a_pointer_of_git_lfs_names_is_no_change_and_other_content_is
         ("too-long", &padded(1024)),
         ("no-version", oid),
     ]);
-    assert!(changed(&repo, &point, "*").is_empty(), "the pointers themselves");
+    assert!(
+        changed(&repo, &point, "*").is_empty(),
+        "the pointers themselves"
+    );
     for name in ["pointer", "longest", "too-long", "no-version"] {
         repo.write(name, "large\n");
     }
     assert_eq!(changed(&repo, &point, "*"), ["no-version", "too-long"]);
     repo.write("pointer", "other\n");
-    assert_eq!(changed(&repo, &point, "*"), ["no-version", "pointer", "too-long"]);
+    assert_eq!(
+        changed(&repo, &point, "*"),
+        ["no-version", "pointer", "too-long"]
+    );
 }
 
 #[test]
 fn words_name_the_files_that_a_commit_has_there_and_the_links_on_the_way() {
-    let (repo, _) = with_files(&[("scripts/run.sh", "x\n"), ("scripts/lib/deep.sh", "x\n"), ("a[b", "x\n"), ("build", "x\n")]);
+    let (repo, _) = with_files(&[
+        ("scripts/run.sh", "x\n"),
+        ("scripts/lib/deep.sh", "x\n"),
+        ("a[b", "x\n"),
+        ("build", "x\n"),
+    ]);
     symlink("scripts/run.sh", repo.path("go")).unwrap();
     symlink("scripts", repo.path("tools")).unwrap();
     symlink("round", repo.path("round")).unwrap();
@@ -160,7 +223,10 @@ fn words_name_the_files_that_a_commit_has_there_and_the_links_on_the_way() {
         (&["a[b", "build"], &["a[b", "build"]),
     ] {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        let found = Worktree::open(repo.root()).unwrap().files_named(&point, &words).unwrap();
+        let found = Worktree::open(repo.root())
+            .unwrap()
+            .files_named(&point, &words)
+            .unwrap();
         assert_eq!(found.iter().collect::<Vec<_>>(), expected, "{words:?}");
     }
 }
@@ -175,5 +241,8 @@ fn head_has_what_is_committed_and_nothing_that_is_only_staged() {
     repo.git(&["commit", "-qm", "start"]);
     repo.write("tests/b", "b\n");
     repo.git(&["add", "."]);
-    assert_eq!(["tests/a", "tests", "tests/b", "a", "tests/a/x"].map(has), [true, true, false, false, false]);
+    assert_eq!(
+        ["tests/a", "tests", "tests/b", "a", "tests/a/x"].map(has),
+        [true, true, false, false, false]
+    );
 }

@@ -15,7 +15,11 @@ pub struct Session<'r> {
 impl<'r> Session<'r> {
     pub fn begin(repo: &'r Repo) -> Self {
         let worktree = Worktree::open(repo.root()).unwrap();
-        Session { repo, baseline: worktree.head().unwrap(), known: worktree.ref_tips().unwrap() }
+        Session {
+            repo,
+            baseline: worktree.head().unwrap(),
+            known: worktree.ref_tips().unwrap(),
+        }
     }
 
     /// With the recorded refs, checked against git's own count.
@@ -27,7 +31,11 @@ impl<'r> Session<'r> {
             HistoryPoint::Commit(id) => format!("{id}..HEAD"),
         };
         if commits.head.is_some() {
-            assert_eq!(commits.new_commits.to_string(), self.repo.git(&["rev-list", "--count", &range]), "git counts differently");
+            assert_eq!(
+                commits.new_commits.to_string(),
+                self.repo.git(&["rev-list", "--count", &range]),
+                "git counts differently"
+            );
         }
         commits
     }
@@ -35,7 +43,11 @@ impl<'r> Session<'r> {
     /// Why they cannot be counted, with the recorded refs and without.
     #[track_caller]
     pub fn refusals(&self) -> [String; 2] {
-        [Some(self.known.as_slice()), None].map(|known| since(self.repo, &self.baseline, known).expect_err("it is no count").to_string())
+        [Some(self.known.as_slice()), None].map(|known| {
+            since(self.repo, &self.baseline, known)
+                .expect_err("it is no count")
+                .to_string()
+        })
     }
 
     /// As (all, made here, imported, net change) and the codes in `degraded`.
@@ -45,14 +57,26 @@ impl<'r> Session<'r> {
     }
 }
 
-fn since(repo: &Repo, baseline: &HistoryPoint, known: Option<&[(String, String)]>) -> Result<Commits, Error> {
+fn since(
+    repo: &Repo,
+    baseline: &HistoryPoint,
+    known: Option<&[(String, String)]>,
+) -> Result<Commits, Error> {
     let known = known.map(|tips| KnownRefs::from(tips.to_vec()));
-    Worktree::open(repo.root()).unwrap().commits_since(baseline, known.as_ref())
+    Worktree::open(repo.root())
+        .unwrap()
+        .commits_since(baseline, known.as_ref())
 }
 
 pub fn sum(commits: &Commits) -> (u64, u64, u64, bool, Vec<&'static str>) {
     let codes = commits.degraded.iter().map(|d| d.code.as_str()).collect();
-    (commits.new_commits, commits.made_here, commits.imported, commits.net_change, codes)
+    (
+        commits.new_commits,
+        commits.made_here,
+        commits.imported,
+        commits.net_change,
+        codes,
+    )
 }
 
 /// A repository with a colleague: `origin` (bare), the agent's clone, and the colleague's clone `other`.
@@ -94,8 +118,18 @@ fn commits_are_listed_newest_first_with_their_subjects() {
     repo.git(&["commit", "-q", "-m", "feat: three\nmore\n\nbody"]);
     let commits = session.commits();
     assert_eq!(sum(&commits), (2, 2, 0, true, vec![]));
-    let listed: Vec<_> = commits.listed.iter().map(|c| (c.id.as_str(), c.subject.as_str(), c.origin)).collect();
-    assert_eq!(listed, [(repo.head().as_str(), "feat: three", CommitOrigin::MadeHere), (two.as_str(), "two", CommitOrigin::MadeHere)]);
+    let listed: Vec<_> = commits
+        .listed
+        .iter()
+        .map(|c| (c.id.as_str(), c.subject.as_str(), c.origin))
+        .collect();
+    assert_eq!(
+        listed,
+        [
+            (repo.head().as_str(), "feat: three", CommitOrigin::MadeHere),
+            (two.as_str(), "two", CommitOrigin::MadeHere)
+        ]
+    );
 }
 
 #[test]
@@ -152,9 +186,17 @@ fn a_fast_forward_pull_imports_the_colleagues_commits() {
     let commits = session.commits();
     assert_eq!(sum(&commits), (3, 0, 3, false, vec![]));
     assert!(!commits.completes());
-    assert!(commits.listed.iter().all(|c| c.origin == CommitOrigin::Imported));
+    assert!(
+        commits
+            .listed
+            .iter()
+            .all(|c| c.origin == CommitOrigin::Imported)
+    );
     // The same without the recorded refs.
-    assert_eq!(sum(&since(&agent, &session.baseline, None).unwrap()), (3, 0, 3, false, vec![]));
+    assert_eq!(
+        sum(&since(&agent, &session.baseline, None).unwrap()),
+        (3, 0, 3, false, vec![])
+    );
 }
 
 #[test]
@@ -174,10 +216,19 @@ fn a_pull_from_an_address_without_tracking_refs_imports() {
 fn fetched_commits_that_are_merged_reset_to_or_checked_out_are_imported() {
     for (how, expected) in [
         (&["merge", "-q", "origin/main"][..], (2, 0, 2, false)),
-        (&["merge", "-q", "--no-ff", "--no-edit", "origin/main"], (3, 1, 2, false)),
+        (
+            &["merge", "-q", "--no-ff", "--no-edit", "origin/main"],
+            (3, 1, 2, false),
+        ),
         (&["reset", "-q", "--hard", "origin/main"], (2, 0, 2, false)),
-        (&["checkout", "-q", "-b", "new", "origin/main"], (2, 0, 2, false)),
-        (&["switch", "-q", "--detach", "origin/main"], (2, 0, 2, false)),
+        (
+            &["checkout", "-q", "-b", "new", "origin/main"],
+            (2, 0, 2, false),
+        ),
+        (
+            &["switch", "-q", "--detach", "origin/main"],
+            (2, 0, 2, false),
+        ),
         (&["rebase", "-q", "origin/main"], (2, 0, 2, false)),
     ] {
         let (_seed, agent, other) = with_colleague();
@@ -237,7 +288,12 @@ fn a_merge_that_somebody_had_to_finish_is_work() {
     other.git(&["push", "-q"]);
     agent.commit_file("seed.txt", "ours\n", "own");
     agent.git(&["fetch", "-q"]);
-    assert!(!agent.try_git(&["merge", "-q", "origin/main"]).status.success());
+    assert!(
+        !agent
+            .try_git(&["merge", "-q", "origin/main"])
+            .status
+            .success()
+    );
     agent.commit_file("seed.txt", "both\n", "resolved");
     assert_eq!(session.sum(), (3, 2, 1, true, vec![]));
 }
@@ -347,7 +403,10 @@ fn empty_commits_and_a_revert_back_to_the_start_are_no_change_and_say_so() {
     let session = Session::begin(&repo);
     repo.git(&["commit", "-q", "--allow-empty", "-m", "done"]);
     assert_eq!(session.sum(), (1, 1, 0, false, vec!["empty_commits"]));
-    assert_eq!(session.commits().degraded[0].detail, "the commit made here changes no file");
+    assert_eq!(
+        session.commits().degraded[0].detail,
+        "the commit made here changes no file"
+    );
     repo.commit("work");
     assert_eq!(session.sum(), (2, 2, 0, true, vec![]));
     repo.git(&["revert", "--no-edit", "HEAD"]);
@@ -358,9 +417,16 @@ fn empty_commits_and_a_revert_back_to_the_start_are_no_change_and_say_so() {
 fn an_unknown_baseline_is_an_error_that_names_it() {
     let repo = Repo::init();
     repo.commit("one");
-    for rev in ["1".repeat(40), "garbage".to_string(), repo.git(&["rev-parse", "HEAD^{tree}"])] {
+    for rev in [
+        "1".repeat(40),
+        "garbage".to_string(),
+        repo.git(&["rev-parse", "HEAD^{tree}"]),
+    ] {
         let error = since(&repo, &HistoryPoint::Commit(rev.clone()), None).unwrap_err();
-        assert!(matches!(&error, Error::UnknownRevision { rev: named } if *named == rev), "{error}");
+        assert!(
+            matches!(&error, Error::UnknownRevision { rev: named } if *named == rev),
+            "{error}"
+        );
     }
 }
 
@@ -373,9 +439,20 @@ fn a_missing_commit_in_between_is_an_error_and_not_a_smaller_count() {
     repo.commit("three");
     std::fs::remove_file(repo.path(&format!(".git/objects/{}/{}", &two[..2], &two[2..]))).unwrap();
     let error = since(&repo, &session.baseline, None).unwrap_err();
-    assert!(matches!(error, Error::Read { .. }) && error.to_string().contains(&two), "{error}");
-    std::fs::remove_file(repo.path(&format!(".git/objects/{}/{}", &repo.head()[..2], &repo.head()[2..]))).unwrap();
-    assert!(matches!(since(&repo, &session.baseline, None), Err(Error::Read { .. })));
+    assert!(
+        matches!(error, Error::Read { .. }) && error.to_string().contains(&two),
+        "{error}"
+    );
+    std::fs::remove_file(repo.path(&format!(
+        ".git/objects/{}/{}",
+        &repo.head()[..2],
+        &repo.head()[2..]
+    )))
+    .unwrap();
+    assert!(matches!(
+        since(&repo, &session.baseline, None),
+        Err(Error::Read { .. })
+    ));
 }
 
 #[test]
@@ -384,15 +461,29 @@ fn shallow_clones_count_as_git_counts_and_replacements_and_grafts_are_never_foll
     for name in ["a", "b", "c", "d"] {
         repo.commit(name);
     }
-    repo.git(&["clone", "-q", "--depth=2", &format!("file://{}", repo.root().display()), "../shallow"]);
+    repo.git(&[
+        "clone",
+        "-q",
+        "--depth=2",
+        &format!("file://{}", repo.root().display()),
+        "../shallow",
+    ]);
     let shallow = repo.at("shallow");
     let session = Session::begin(&shallow);
     shallow.commit("e");
     assert_eq!(session.sum(), (1, 1, 0, true, vec![]));
-    let all = Session { repo: &shallow, baseline: HistoryPoint::Unborn, known: Vec::new() };
+    let all = Session {
+        repo: &shallow,
+        baseline: HistoryPoint::Unborn,
+        known: Vec::new(),
+    };
     assert_eq!(all.commits().new_commits, 3);
 
-    let first = Session { repo: &repo, baseline: HistoryPoint::Commit(repo.git(&["rev-parse", "HEAD~3"])), known: Vec::new() };
+    let first = Session {
+        repo: &repo,
+        baseline: HistoryPoint::Commit(repo.git(&["rev-parse", "HEAD~3"])),
+        known: Vec::new(),
+    };
     assert_eq!(first.commits().new_commits, 3);
     repo.git(&["commit-graph", "write", "--reachable"]);
     // Whoever works in the repository can make replacements and grafts: they are never followed.
@@ -413,7 +504,9 @@ fn a_long_reflog_is_read_as_far_back_as_needed() {
     let (log, id) = (repo.path(".git/logs/HEAD"), repo.head());
     let mut text = std::fs::read_to_string(&log).unwrap();
     for _ in 0..2000 {
-        text.push_str(&format!("{id} {id} N <m> 1700000000 +0000\tcheckout: moving from main to main\n"));
+        text.push_str(&format!(
+            "{id} {id} N <m> 1700000000 +0000\tcheckout: moving from main to main\n"
+        ));
     }
     text.push_str("half a line");
     std::fs::write(&log, text).unwrap();

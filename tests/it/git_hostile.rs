@@ -20,9 +20,16 @@ impl Trap {
     fn new(repo: &Repo) -> Self {
         let folder = repo.root().parent().unwrap();
         let (marker, script) = (folder.join("marker"), folder.join("trap"));
-        fs::write(&script, format!("#!/bin/sh\ntouch '{}'\ncat\n", marker.display())).unwrap();
+        fs::write(
+            &script,
+            format!("#!/bin/sh\ntouch '{}'\ncat\n", marker.display()),
+        )
+        .unwrap();
         fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).unwrap();
-        Trap { marker, script: script.to_str().unwrap().to_string() }
+        Trap {
+            marker,
+            script: script.to_str().unwrap().to_string(),
+        }
     }
 
     /// Whether it ran since the last time.
@@ -35,7 +42,9 @@ impl Trap {
 fn look(repo: &Repo) {
     let worktree = Worktree::open(repo.root()).unwrap();
     let baseline = worktree.resolve("HEAD~1").unwrap();
-    worktree.commits_since(&baseline, Some(&worktree.ref_tips().unwrap().into())).unwrap();
+    worktree
+        .commits_since(&baseline, Some(&worktree.ref_tips().unwrap().into()))
+        .unwrap();
     worktree.changes().unwrap();
     let _ = worktree.operation();
 }
@@ -53,7 +62,13 @@ fn no_program_of_the_repository_runs_while_it_is_looked_at() {
             repo.write(".gitattributes", "* filter=evil\n");
         }),
         ("filter in an included file", |repo, trap| {
-            repo.write(".git/more", &format!("[filter \"evil\"]\n\tclean = {}\n\trequired = true\n", trap.script));
+            repo.write(
+                ".git/more",
+                &format!(
+                    "[filter \"evil\"]\n\tclean = {}\n\trequired = true\n",
+                    trap.script
+                ),
+            );
             repo.git(&["config", "include.path", "more"]);
             repo.write(".git/info/attributes", "* filter=evil\n");
         }),
@@ -62,7 +77,9 @@ fn no_program_of_the_repository_runs_while_it_is_looked_at() {
             repo.git(&["config", "--worktree", "filter.evil.clean", &trap.script]);
             repo.write(".git/info/attributes", "* filter=evil\n");
         }),
-        ("core.fsmonitor", |repo, trap| drop(repo.git(&["config", "core.fsmonitor", &trap.script]))),
+        ("core.fsmonitor", |repo, trap| {
+            drop(repo.git(&["config", "core.fsmonitor", &trap.script]))
+        }),
         ("a hook", |repo, trap| {
             fs::create_dir_all(repo.path(".git/hooks")).unwrap();
             fs::copy(&trap.script, repo.path(".git/hooks/post-index-change")).unwrap();
@@ -88,13 +105,20 @@ fn no_program_of_the_repository_runs_while_it_is_looked_at() {
         arm(&repo, &trap);
         repo.write("one.txt", "eno\n"); // Same size, so that only the content tells.
         // A new time and the same content: git wants to note that in its index.
-        let long_ago = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
-        fs::File::open(repo.path("two.txt")).unwrap().set_modified(long_ago).unwrap();
+        let long_ago =
+            std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+        fs::File::open(repo.path("two.txt"))
+            .unwrap()
+            .set_modified(long_ago)
+            .unwrap();
         trap.sprung();
         look(&repo);
         assert!(!trap.sprung(), "{name} ran");
         repo.try_git(&["status"]);
-        assert!(trap.sprung(), "{name} is no trap: git itself did not run it");
+        assert!(
+            trap.sprung(),
+            "{name} is no trap: git itself did not run it"
+        );
     }
 }
 
@@ -104,7 +128,11 @@ fn a_missing_object_is_never_fetched() {
     repo.commit("one");
     repo.commit("two");
     let trap = Trap::new(&repo);
-    fs::write(&trap.script, format!("#!/bin/sh\ntouch '{}'\n", trap.marker.display())).unwrap(); // Answers nothing.
+    fs::write(
+        &trap.script,
+        format!("#!/bin/sh\ntouch '{}'\n", trap.marker.display()),
+    )
+    .unwrap(); // Answers nothing.
     for (key, value) in [
         ("core.repositoryFormatVersion", "1"),
         ("extensions.partialClone", "origin"),
@@ -120,9 +148,16 @@ fn a_missing_object_is_never_fetched() {
     fs::remove_file(repo.path(&format!(".git/objects/{}/{}", &tree[..2], &tree[2..]))).unwrap();
     let worktree = Worktree::open(repo.root()).unwrap();
     let commits = worktree.commits_since(&worktree.resolve("HEAD~1").unwrap(), None);
-    assert!(commits.unwrap_err().to_string().contains(&tree), "what cannot be compared is unknown");
+    assert!(
+        commits.unwrap_err().to_string().contains(&tree),
+        "what cannot be compared is unknown"
+    );
     assert!(worktree.changes().unwrap_err().to_string().contains(&tree));
-    assert!(worktree.commits_since(&HistoryPoint::Commit("1".repeat(40)), None).is_err());
+    assert!(
+        worktree
+            .commits_since(&HistoryPoint::Commit("1".repeat(40)), None)
+            .is_err()
+    );
     assert!(!trap.sprung(), "a fetch was tried");
     repo.try_git(&["status"]);
     assert!(trap.sprung(), "no trap: git itself did not fetch");
@@ -133,8 +168,16 @@ fn filters_that_did_not_run_are_mentioned_where_they_may_matter() {
     let repo = Repo::init();
     repo.commit("one");
     repo.git(&["config", "filter.upper.clean", "tr a-z A-Z"]);
-    let codes =
-        |repo: &Repo| Worktree::open(repo.root()).unwrap().changes().unwrap().degraded.iter().map(|d| d.code.as_str()).collect::<Vec<_>>();
+    let codes = |repo: &Repo| {
+        Worktree::open(repo.root())
+            .unwrap()
+            .changes()
+            .unwrap()
+            .degraded
+            .iter()
+            .map(|d| d.code.as_str())
+            .collect::<Vec<_>>()
+    };
     assert_eq!(codes(&repo), [""; 0]);
     repo.write("one.txt", "eno\n");
     assert_eq!(codes(&repo), ["ignored_filters"]);
@@ -144,14 +187,25 @@ fn filters_that_did_not_run_are_mentioned_where_they_may_matter() {
 #[test]
 #[ignore = "run by other tests, in an environment of their making"]
 fn look_from_a_process_of_its_own() {
-    let Some(path) = std::env::var_os("WATCHDOG_TEST_LOOK") else { return };
+    let Some(path) = std::env::var_os("WATCHDOG_TEST_LOOK") else {
+        return;
+    };
     match Worktree::open(path.as_ref()) {
         Err(error) => println!("\nsaw {error}"),
         Ok(worktree) => match worktree.changes() {
             Err(error) => println!("\nsaw {error}"),
             Ok(changes) => {
-                let notes: Vec<String> = changes.degraded.iter().map(|note| format!("{}: {}", note.code, note.detail)).collect();
-                println!("\nsaw {} {} {:?} {notes:?}", worktree.root().display(), changes.total(), changes.paths);
+                let notes: Vec<String> = changes
+                    .degraded
+                    .iter()
+                    .map(|note| format!("{}: {}", note.code, note.detail))
+                    .collect();
+                println!(
+                    "\nsaw {} {} {:?} {notes:?}",
+                    worktree.root().display(),
+                    changes.total(),
+                    changes.paths
+                );
             }
         },
     }
@@ -160,19 +214,38 @@ fn look_from_a_process_of_its_own() {
 /// What a process sees at the repository that `adjust` prepared.
 fn seen_by(repo: &Repo, adjust: impl FnOnce(&mut Command)) -> String {
     // Another user may not be able to enter the build folder.
-    let (here, program) = (std::env::current_exe().unwrap(), repo.root().parent().unwrap().join("looker"));
+    let (here, program) = (
+        std::env::current_exe().unwrap(),
+        repo.root().parent().unwrap().join("looker"),
+    );
     if !program.exists() {
-        fs::hard_link(&here, &program).or_else(|_| fs::copy(&here, &program).map(drop)).unwrap();
+        fs::hard_link(&here, &program)
+            .or_else(|_| fs::copy(&here, &program).map(drop))
+            .unwrap();
     }
-    fs::set_permissions(repo.root().parent().unwrap(), PermissionsExt::from_mode(0o755)).unwrap();
+    fs::set_permissions(
+        repo.root().parent().unwrap(),
+        PermissionsExt::from_mode(0o755),
+    )
+    .unwrap();
     let mut command = Command::new(program);
     hermetic(&mut command, repo.root().parent().unwrap());
-    command.args(["--exact", "git_hostile::look_from_a_process_of_its_own", "--ignored", "--nocapture"]);
-    command.env("WATCHDOG_TEST_LOOK", repo.root()).current_dir("/");
+    command.args([
+        "--exact",
+        "git_hostile::look_from_a_process_of_its_own",
+        "--ignored",
+        "--nocapture",
+    ]);
+    command
+        .env("WATCHDOG_TEST_LOOK", repo.root())
+        .current_dir("/");
     adjust(&mut command);
     let output = command.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    text.lines().find_map(|line| line.strip_prefix("saw ")).unwrap_or_else(|| panic!("{output:?}")).to_string()
+    text.lines()
+        .find_map(|line| line.strip_prefix("saw "))
+        .unwrap_or_else(|| panic!("{output:?}"))
+        .to_string()
 }
 
 #[test]
@@ -208,9 +281,17 @@ fn the_folder_that_the_process_stands_in_does_not_narrow_the_view() {
     repo.git(&["add", "staged.txt"]);
     repo.write("new.txt", "x");
     let saw = seen_by(&repo, |command| {
-        command.current_dir(repo.path("sub")).env("GIT_PREFIX", "sub/");
+        command
+            .current_dir(repo.path("sub"))
+            .env("GIT_PREFIX", "sub/");
     });
-    assert_eq!(saw, format!("{} 2 [\"new.txt\", \"staged.txt\"] []", repo.root().display()));
+    assert_eq!(
+        saw,
+        format!(
+            "{} 2 [\"new.txt\", \"staged.txt\"] []",
+            repo.root().display()
+        )
+    );
 }
 
 #[test]
@@ -220,12 +301,17 @@ fn the_users_own_configuration_counts_wherever_it_is() {
     repo.write("x.log", "x");
     let folder = repo.root().parent().unwrap().to_owned();
     fs::write(folder.join("ignore"), "*.log\n").unwrap();
-    let config = format!("[core]\n\texcludesFile = {}\n", folder.join("ignore").display());
+    let config = format!(
+        "[core]\n\texcludesFile = {}\n",
+        folder.join("ignore").display()
+    );
     assert!(seen_by(&repo, |_| {}).contains(" 1 [\"x.log\"]"));
     fs::write(folder.join("elsewhere"), &config).unwrap();
     let moved = |name: &'static str| {
         seen_by(&repo, |command| {
-            command.env(name, folder.join("elsewhere")).env_remove("GIT_CONFIG_NOSYSTEM");
+            command
+                .env(name, folder.join("elsewhere"))
+                .env_remove("GIT_CONFIG_NOSYSTEM");
         })
     };
     assert!(moved("GIT_CONFIG_GLOBAL").contains(" 0 []"));
@@ -258,7 +344,12 @@ fn a_folder_that_cannot_be_read_is_named_and_hides_nothing_else() {
     repo.write("three.txt", "eerht\n");
     repo.write("open/new.txt", "x");
     let (user, nobody) = (Some(65534), 65534);
-    for path in repo.git(&["ls-files", "-o", "-c"]).lines().map(String::from).chain(["", ".git", "closed", "open"].map(String::from)) {
+    for path in repo
+        .git(&["ls-files", "-o", "-c"])
+        .lines()
+        .map(String::from)
+        .chain(["", ".git", "closed", "open"].map(String::from))
+    {
         std::os::unix::fs::chown(repo.path(&path), user, None).unwrap();
     }
     fs::set_permissions(repo.path("closed"), PermissionsExt::from_mode(0o000)).unwrap();
@@ -292,7 +383,11 @@ fn a_foreign_repository_opens_only_where_the_user_said_so() {
     }
     let folder = repo.root().parent().unwrap().to_owned();
     assert!(seen_by(&repo, |_| {}).contains("owned by another user"));
-    fs::write(folder.join("user"), format!("[safe]\n\tdirectory = {}\n", repo.root().display())).unwrap();
+    fs::write(
+        folder.join("user"),
+        format!("[safe]\n\tdirectory = {}\n", repo.root().display()),
+    )
+    .unwrap();
     let saw = seen_by(&repo, |command| {
         command.env("GIT_CONFIG_GLOBAL", folder.join("user"));
     });

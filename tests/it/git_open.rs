@@ -30,7 +30,10 @@ fn a_symlink_to_a_work_tree_gives_the_same_identity() {
     let repo = Repo::init();
     let link = repo.root().parent().unwrap().join("link");
     std::os::unix::fs::symlink(repo.root(), &link).unwrap();
-    let (direct, linked) = (Worktree::open(repo.root()).unwrap(), Worktree::open(&link).unwrap());
+    let (direct, linked) = (
+        Worktree::open(repo.root()).unwrap(),
+        Worktree::open(&link).unwrap(),
+    );
     assert_eq!(linked.root(), repo.root());
     assert_eq!(direct.worktree_id(), linked.worktree_id());
 }
@@ -40,15 +43,23 @@ fn linked_worktrees_share_the_repository_and_differ_in_themselves() {
     let repo = Repo::init();
     repo.commit("one");
     repo.git(&["worktree", "add", "-q", "-b", "side", "../side"]);
-    let (main, side) = (Worktree::open(repo.root()).unwrap(), Worktree::open(repo.at("side").root()).unwrap());
+    let (main, side) = (
+        Worktree::open(repo.root()).unwrap(),
+        Worktree::open(repo.at("side").root()).unwrap(),
+    );
     assert_eq!(side.root(), repo.at("side").root());
     assert_eq!(side.git_dir(), repo.path(".git/worktrees/side"));
     assert_eq!(side.common_dir(), main.common_dir());
     assert_eq!(side.repository_id(), main.repository_id());
     assert_ne!(side.worktree_id(), main.worktree_id());
     assert_ne!(main.repository_id(), main.worktree_id());
-    assert!(main.worktree_id().len() == 16 && main.worktree_id().bytes().all(|b| b.is_ascii_hexdigit()));
-    assert_eq!((side.default_spec(), main.default_spec()), ("side".to_string(), "main".to_string()));
+    assert!(
+        main.worktree_id().len() == 16 && main.worktree_id().bytes().all(|b| b.is_ascii_hexdigit())
+    );
+    assert_eq!(
+        (side.default_spec(), main.default_spec()),
+        ("side".to_string(), "main".to_string())
+    );
 }
 
 #[test]
@@ -58,7 +69,13 @@ fn a_worktree_of_a_bare_repository_opens_and_the_bare_one_does_not() {
     repo.git(&["clone", "-q", "--bare", ".", "../bare.git"]);
     let bare = repo.at("bare.git");
     bare.git(&["worktree", "add", "-q", "../linked", "main"]);
-    assert_eq!(Worktree::open(repo.at("linked").root()).unwrap().branch().as_deref(), Some("main"));
+    assert_eq!(
+        Worktree::open(repo.at("linked").root())
+            .unwrap()
+            .branch()
+            .as_deref(),
+        Some("main")
+    );
     assert!(matches!(refused(bare.root()), Error::Bare { .. }));
     assert!(matches!(refused(&bare.path("refs")), Error::Bare { .. }));
 }
@@ -68,7 +85,10 @@ fn a_folder_without_a_repository_and_a_missing_folder_are_not_repositories() {
     let folder = tempfile::tempdir().unwrap();
     for path in [folder.path().to_owned(), folder.path().join("nowhere")] {
         let error = refused(&path);
-        assert!(matches!(&error, Error::NotARepository { path: named } if *named == path), "{error}");
+        assert!(
+            matches!(&error, Error::NotARepository { path: named } if *named == path),
+            "{error}"
+        );
         let fault = UnreadableFact::from(error);
         assert_eq!(fault.kind, FaultKind::NotARepository);
         assert!(fault.hint.unwrap().contains("-C PATH"));
@@ -79,19 +99,27 @@ fn a_folder_without_a_repository_and_a_missing_folder_are_not_repositories() {
 fn a_broken_git_folder_is_named_and_never_replaced_by_the_repository_above() {
     let outer = Repo::init();
     outer.commit("one");
-    for (what, name, text) in
-        [("truncated HEAD", "HEAD", ""), ("garbage in HEAD", "HEAD", "nonsense\n"), ("garbage in config", "config", "[core\nnonsense")]
-    {
+    for (what, name, text) in [
+        ("truncated HEAD", "HEAD", ""),
+        ("garbage in HEAD", "HEAD", "nonsense\n"),
+        ("garbage in config", "config", "[core\nnonsense"),
+    ] {
         let folder = format!("inner-{}", what.replace(' ', "-"));
         outer.git(&["init", "-q", &folder]);
         outer.write(&format!("{folder}/.git/{name}"), text);
         let error = refused(&outer.path(&folder));
         assert!(matches!(error, Error::Read { .. }), "{what}: {error}");
-        assert!(error.to_string().contains(&format!("{folder}/.git")), "{what}: {error}");
+        assert!(
+            error.to_string().contains(&format!("{folder}/.git")),
+            "{what}: {error}"
+        );
     }
     // Sandboxes leave empty `.git` folders behind; git walks past them.
     fs::create_dir_all(outer.path("sandbox/.git")).unwrap();
-    assert_eq!(Worktree::open(&outer.path("sandbox")).unwrap().root(), outer.root());
+    assert_eq!(
+        Worktree::open(&outer.path("sandbox")).unwrap().root(),
+        outer.root()
+    );
 }
 
 #[test]
@@ -102,14 +130,23 @@ fn a_worktree_whose_repository_is_gone_is_named() {
     fs::remove_dir_all(repo.path(".git/worktrees/side")).unwrap();
     let error = refused(repo.at("side").root());
     assert!(matches!(error, Error::Read { .. }));
-    assert!(error.to_string().contains("side/.git") && error.to_string().contains(".git/worktrees/side"), "{error}");
+    assert!(
+        error.to_string().contains("side/.git")
+            && error.to_string().contains(".git/worktrees/side"),
+        "{error}"
+    );
 }
 
 #[test]
 fn unknown_ways_to_store_refs_are_refused_by_name() {
     let repo = Repo::init_with(&["--ref-format=reftable"]);
     let error = refused(repo.root());
-    assert!(error.to_string().contains("extensions.refStorage is 'reftable'"), "{error}");
+    assert!(
+        error
+            .to_string()
+            .contains("extensions.refStorage is 'reftable'"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -127,13 +164,28 @@ fn sha256_repositories_shallow_clones_and_relative_worktrees_open() {
     let repo = Repo::init_with(&["--object-format=sha256"]);
     let head = repo.commit("one");
     assert_eq!(head.len(), 64);
-    assert_eq!(Worktree::open(repo.root()).unwrap().head().unwrap(), HistoryPoint::Commit(head));
+    assert_eq!(
+        Worktree::open(repo.root()).unwrap().head().unwrap(),
+        HistoryPoint::Commit(head)
+    );
 
     let repo = Repo::init();
     repo.commit("one");
     let head = repo.commit("two");
-    repo.git(&["clone", "-q", "--depth=1", &format!("file://{}", repo.root().display()), "../shallow"]);
-    assert_eq!(Worktree::open(repo.at("shallow").root()).unwrap().head().unwrap(), HistoryPoint::Commit(head));
+    repo.git(&[
+        "clone",
+        "-q",
+        "--depth=1",
+        &format!("file://{}", repo.root().display()),
+        "../shallow",
+    ]);
+    assert_eq!(
+        Worktree::open(repo.at("shallow").root())
+            .unwrap()
+            .head()
+            .unwrap(),
+        HistoryPoint::Commit(head)
+    );
 }
 
 #[test]
@@ -150,7 +202,11 @@ fn the_repository_of_another_user_is_refused_as_git_refuses_it() {
     let fault = UnreadableFact::from(error);
     assert!(fault.hint.unwrap().contains("safe.directory"));
     // The repository cannot vouch for itself.
-    fs::write(repo.path(".git/config"), "[core]\n\trepositoryformatversion = 0\n[safe]\n\tdirectory = *\n").unwrap();
+    fs::write(
+        repo.path(".git/config"),
+        "[core]\n\trepositoryformatversion = 0\n[safe]\n\tdirectory = *\n",
+    )
+    .unwrap();
     assert!(matches!(refused(repo.root()), Error::ForeignOwner { .. }));
 }
 
@@ -158,11 +214,17 @@ fn the_repository_of_another_user_is_refused_as_git_refuses_it() {
 fn head_is_a_commit_a_detached_commit_or_unborn() {
     let repo = Repo::init();
     let worktree = Worktree::open(repo.root()).unwrap();
-    assert_eq!((worktree.head().unwrap(), worktree.branch().as_deref()), (HistoryPoint::Unborn, Some("main")));
+    assert_eq!(
+        (worktree.head().unwrap(), worktree.branch().as_deref()),
+        (HistoryPoint::Unborn, Some("main"))
+    );
     let one = repo.commit("one");
     assert_eq!(worktree.head().unwrap(), HistoryPoint::Commit(one.clone()));
     repo.git(&["checkout", "-q", "--detach"]);
-    assert_eq!((worktree.head().unwrap(), worktree.branch()), (HistoryPoint::Commit(one.clone()), None));
+    assert_eq!(
+        (worktree.head().unwrap(), worktree.branch()),
+        (HistoryPoint::Commit(one.clone()), None)
+    );
     assert_eq!(worktree.default_spec(), "detached");
     repo.git(&["symbolic-ref", "refs/heads/alias", "refs/heads/main"]);
     repo.git(&["symbolic-ref", "HEAD", "refs/heads/alias"]);
@@ -175,7 +237,9 @@ fn a_damaged_branch_is_an_error_and_not_unborn() {
     repo.commit("one");
     for text in ["", "garbage\n", "0123\n"] {
         repo.write(".git/refs/heads/main", text);
-        let error = Worktree::open(repo.root()).and_then(|w| w.head()).unwrap_err();
+        let error = Worktree::open(repo.root())
+            .and_then(|w| w.head())
+            .unwrap_err();
         assert!(matches!(error, Error::Read { .. }), "{text:?}: {error}");
     }
 }
@@ -202,7 +266,13 @@ fn revisions_resolve_to_commits() {
         (&one[..8], &one),
         (one.as_str(), &one),
     ] {
-        assert_eq!(worktree.resolve(rev).unwrap_or_else(|e| panic!("{rev}: {e}")), HistoryPoint::Commit(expected.clone()), "{rev}");
+        assert_eq!(
+            worktree
+                .resolve(rev)
+                .unwrap_or_else(|e| panic!("{rev}: {e}")),
+            HistoryPoint::Commit(expected.clone()),
+            "{rev}"
+        );
     }
     assert_eq!(worktree.resolve("unborn").unwrap(), HistoryPoint::Unborn);
 }
@@ -213,17 +283,36 @@ fn a_revision_that_names_no_commit_is_an_error_that_names_it() {
     let one = repo.commit("one");
     let worktree = Worktree::open(repo.root()).unwrap();
     let missing = "1".repeat(40);
-    for rev in ["nowhere", "HEAD~7", missing.as_str(), "", "HEAD..main", "-x"] {
+    for rev in [
+        "nowhere",
+        "HEAD~7",
+        missing.as_str(),
+        "",
+        "HEAD..main",
+        "-x",
+    ] {
         let error = worktree.resolve(rev).unwrap_err();
-        assert!(matches!(&error, Error::UnknownRevision { rev: named } if named == rev), "{rev}: {error}");
+        assert!(
+            matches!(&error, Error::UnknownRevision { rev: named } if named == rev),
+            "{rev}: {error}"
+        );
     }
     for rev in ["HEAD:one.txt", "HEAD^{tree}"] {
         let error = worktree.resolve(rev).unwrap_err();
-        assert!(matches!(error, Error::Read { .. }) && error.to_string().contains("not a commit"), "{rev}: {error}");
+        assert!(
+            matches!(error, Error::Read { .. }) && error.to_string().contains("not a commit"),
+            "{rev}: {error}"
+        );
     }
     fs::remove_file(repo.path(&format!(".git/objects/{}/{}", &one[..2], &one[2..]))).unwrap();
-    let error = Worktree::open(repo.root()).unwrap().resolve("main").unwrap_err();
-    assert!(matches!(error, Error::Read { .. }) && error.to_string().contains("missing"), "{error}");
+    let error = Worktree::open(repo.root())
+        .unwrap()
+        .resolve("main")
+        .unwrap_err();
+    assert!(
+        matches!(error, Error::Read { .. }) && error.to_string().contains("missing"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -236,6 +325,14 @@ fn the_recorded_refs_leave_out_our_own() {
     repo.git(&["branch", "later"]);
     let tips = Worktree::open(repo.root()).unwrap().ref_tips().unwrap();
     let names: Vec<&str> = tips.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(names, ["main-worktree/HEAD", "refs/heads/later", "refs/heads/main", "refs/remotes/origin/main"]);
+    assert_eq!(
+        names,
+        [
+            "main-worktree/HEAD",
+            "refs/heads/later",
+            "refs/heads/main",
+            "refs/remotes/origin/main"
+        ]
+    );
     assert!(tips.iter().all(|(_, id)| *id == one));
 }

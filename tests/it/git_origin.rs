@@ -36,7 +36,11 @@ fn counted(session: &Session<'_>) -> (u64, u64, bool) {
 }
 
 fn forged(repo: &Repo, args: &[&str]) {
-    let status = repo.command(args).env("GIT_REFLOG_ACTION", "commit").status().unwrap();
+    let status = repo
+        .command(args)
+        .env("GIT_REFLOG_ACTION", "commit")
+        .status()
+        .unwrap();
     assert!(status.success(), "git {args:?}");
 }
 
@@ -75,7 +79,10 @@ fn what_another_worktree_commits_during_the_session_is_never_made_here() {
 #[test]
 fn a_merge_of_another_branch_is_no_work_whoever_commits_it() {
     for empty_beside in [false, true] {
-        for how in [&["merge", "-q", "--no-ff", "--no-edit", "main"][..], &["merge", "-q", "--no-ff", "--no-commit", "main"]] {
+        for how in [
+            &["merge", "-q", "--no-ff", "--no-edit", "main"][..],
+            &["merge", "-q", "--no-ff", "--no-commit", "main"],
+        ] {
             let team = Team::new();
             team.mine.commit("before");
             let session = Session::begin(&team.mine);
@@ -85,17 +92,25 @@ fn a_merge_of_another_branch_is_no_work_whoever_commits_it() {
                 team.mine.git(&["commit", "-q", "-m", "all my own work"]);
             }
             if empty_beside {
-                team.mine.git(&["commit", "-q", "--allow-empty", "-m", "done"]);
+                team.mine
+                    .git(&["commit", "-q", "--allow-empty", "-m", "done"]);
             }
             let made = 1 + u64::from(empty_beside);
-            assert_eq!(counted(&session), (1 + made, made, false), "{how:?}, empty: {empty_beside}");
+            assert_eq!(
+                counted(&session),
+                (1 + made, made, false),
+                "{how:?}, empty: {empty_beside}"
+            );
         }
     }
 }
 
 #[test]
 fn own_work_beside_a_merge_or_a_rebase_counts() {
-    for how in [&["merge", "-q", "--no-edit", "main"][..], &["rebase", "-q", "main"]] {
+    for how in [
+        &["merge", "-q", "--no-edit", "main"][..],
+        &["rebase", "-q", "main"],
+    ] {
         let team = Team::new();
         team.mine.commit("before");
         let session = Session::begin(&team.mine);
@@ -116,14 +131,18 @@ fn both_sides_of_a_file_that_git_merged_alone_are_no_work_and_a_line_added_to_it
     let team = Team::new();
     team.mine.commit_file("file.txt", &lines("a", "z"), "file");
     team.main.git(&["merge", "-q", "mine"]);
-    team.mine.commit_file("file.txt", &lines("mine", "z"), "before");
+    team.mine
+        .commit_file("file.txt", &lines("mine", "z"), "before");
     let session = Session::begin(&team.mine);
-    team.main.commit_file("file.txt", &lines("a", "theirs"), "m1");
+    team.main
+        .commit_file("file.txt", &lines("a", "theirs"), "m1");
     team.mine.git(&["merge", "-q", "--no-commit", "main"]);
     team.mine.git(&["commit", "-q", "-m", "joined"]);
     assert_eq!(counted(&session), (2, 1, false));
-    team.mine.write("file.txt", &(lines("mine", "theirs") + "and more\n"));
-    team.mine.git(&["commit", "-q", "-a", "--amend", "--no-edit"]);
+    team.mine
+        .write("file.txt", &(lines("mine", "theirs") + "and more\n"));
+    team.mine
+        .git(&["commit", "-q", "-a", "--amend", "--no-edit"]);
     assert_eq!(counted(&session), (2, 1, true));
 }
 
@@ -170,8 +189,15 @@ fn what_another_worktree_had_without_a_branch_beats_a_reflog_that_was_written_by
 /// Puts one entry that says that `new` was committed on `old` in the place of the logs of `mine`.
 fn claims_to_have_committed(team: &Team, old: &str, new: &str) {
     let subject = team.mine.git(&["log", "-1", "--format=%s", new]);
-    for log in ["../repo/.git/worktrees/mine/logs/HEAD", "../repo/.git/logs/refs/heads/mine"] {
-        fs::write(team.mine.path(log), format!("{old} {new} A <a@x> 1800000000 +0000\tcommit: {subject}\n")).unwrap();
+    for log in [
+        "../repo/.git/worktrees/mine/logs/HEAD",
+        "../repo/.git/logs/refs/heads/mine",
+    ] {
+        fs::write(
+            team.mine.path(log),
+            format!("{old} {new} A <a@x> 1800000000 +0000\tcommit: {subject}\n"),
+        )
+        .unwrap();
     }
 }
 
@@ -192,7 +218,11 @@ fn an_entry_of_a_commit_that_does_not_stand_on_the_former_head_gives_no_credit()
         let old = if unrelated { &nowhere } else { &seed };
         claims_to_have_committed(&team, old, &last);
         let (all, made, _) = counted(&session);
-        assert_eq!((all, made), (if unrelated { 1 } else { 2 }, 0), "unrelated: {unrelated}");
+        assert_eq!(
+            (all, made),
+            (if unrelated { 1 } else { 2 }, 0),
+            "unrelated: {unrelated}"
+        );
     }
 }
 
@@ -201,24 +231,51 @@ fn recorded_refs_beat_a_forged_reflog_whatever_date_a_commit_gives_itself() {
     let team = Team::new();
     team.other.write("o1.txt", "o1\n");
     team.other.git(&["add", "."]);
-    let made = team.other.command(&["commit", "-q", "-m", "o1"]).env("GIT_COMMITTER_DATE", "4000000000 +0000").status().unwrap();
+    let made = team
+        .other
+        .command(&["commit", "-q", "-m", "o1"])
+        .env("GIT_COMMITTER_DATE", "4000000000 +0000")
+        .status()
+        .unwrap();
     assert!(made.success());
     let worktree = Worktree::open(team.mine.root()).unwrap();
     let evidence = OriginEvidence::from(Some(&worktree.ref_tips().unwrap().into()));
-    let (baseline, seed, old) = (worktree.head().unwrap(), team.mine.head(), team.other.head());
+    let (baseline, seed, old) = (
+        worktree.head().unwrap(),
+        team.mine.head(),
+        team.other.head(),
+    );
     team.mine.git(&["reset", "-q", "--hard", &old]);
     claims_to_have_committed(&team, &seed, &old);
-    let commits = Worktree::open(team.mine.root()).unwrap().session_commits(&baseline, &evidence).unwrap();
+    let commits = Worktree::open(team.mine.root())
+        .unwrap()
+        .session_commits(&baseline, &evidence)
+        .unwrap();
     assert_eq!(sum(&commits).1, 0);
 }
 
 #[test]
 fn fetched_commits_are_imported_whatever_name_they_were_given_on_the_way() {
     for how in [
-        &[&["fetch", "-q", "../other", "main:sub"][..], &["merge", "-q", "sub"]][..],
-        &[&["fetch", "-q", "../other", "main"], &["branch", "sub", "FETCH_HEAD"], &["merge", "-q", "sub"]],
-        &[&["fetch", "-q", "../other", "main"], &["branch", "sub", "FETCH_HEAD"], &["reset", "-q", "--hard", "sub"]],
-        &[&["fetch", "-q", "origin"], &["branch", "sub", "origin/main"], &["rebase", "-q", "sub"]],
+        &[
+            &["fetch", "-q", "../other", "main:sub"][..],
+            &["merge", "-q", "sub"],
+        ][..],
+        &[
+            &["fetch", "-q", "../other", "main"],
+            &["branch", "sub", "FETCH_HEAD"],
+            &["merge", "-q", "sub"],
+        ],
+        &[
+            &["fetch", "-q", "../other", "main"],
+            &["branch", "sub", "FETCH_HEAD"],
+            &["reset", "-q", "--hard", "sub"],
+        ],
+        &[
+            &["fetch", "-q", "origin"],
+            &["branch", "sub", "origin/main"],
+            &["rebase", "-q", "sub"],
+        ],
     ] {
         let (_seed, agent, other) = with_colleague();
         let session = Session::begin(&agent);
@@ -249,7 +306,11 @@ fn what_head_shows_arriving_is_imported_also_when_nothing_else_is_left_of_the_fe
         other.commit("c1");
         let id = other.commit("c2");
         agent.git(&["fetch", "-q", "../other", "main"]);
-        agent.git(&how.iter().map(|word| if *word == "ID" { id.as_str() } else { word }).collect::<Vec<_>>());
+        agent.git(
+            &how.iter()
+                .map(|word| if *word == "ID" { id.as_str() } else { word })
+                .collect::<Vec<_>>(),
+        );
         fs::remove_file(agent.path(".git/FETCH_HEAD")).unwrap();
         // A look at an older commit and back changes nothing.
         agent.git(&["reset", "-q", "--hard", "HEAD~1"]);
@@ -271,15 +332,27 @@ fn what_a_merge_of_several_lines_brought_is_imported_when_nothing_else_is_left_o
     }
     agent.git(&["merge", "-q", "--no-edit", &lines[0], &lines[1]]);
     fs::remove_file(agent.path(".git/FETCH_HEAD")).unwrap();
-    assert_eq!(agent.git(&["rev-list", "--parents", "-1", "HEAD"]).split_whitespace().count(), 4, "three parents");
-    assert_eq!(session.sum(), (4, 2, 2, true, vec![]), "own work and the merge, beside what came");
+    assert_eq!(
+        agent
+            .git(&["rev-list", "--parents", "-1", "HEAD"])
+            .split_whitespace()
+            .count(),
+        4,
+        "three parents"
+    );
+    assert_eq!(
+        session.sum(),
+        (4, 2, 2, true, vec![]),
+        "own work and the merge, beside what came"
+    );
 }
 
 #[test]
 fn what_a_helper_made_stays_made_here_when_it_came_by_a_fetch_from_this_same_repository() {
     let team = Team::new();
     let session = Session::begin(&team.mine);
-    team.mine.git(&["worktree", "add", "-q", "-b", "sub", "../sub"]);
+    team.mine
+        .git(&["worktree", "add", "-q", "-b", "sub", "../sub"]);
     team.mine.at("sub").commit("by-a-subagent");
     team.mine.git(&["fetch", "-q", ".", "sub"]);
     team.mine.git(&["merge", "-q", "sub"]);
@@ -293,15 +366,30 @@ fn a_long_history_that_arrived_is_imported_down_to_its_last_commit() {
     let (_seed, agent, other) = with_colleague();
     let session = Session::begin(&agent);
     let step = |n: usize| {
-        let from = if n == 0 { "from refs/heads/main^0\n" } else { "" };
+        let from = if n == 0 {
+            "from refs/heads/main^0\n"
+        } else {
+            ""
+        };
         format!(
             "commit refs/heads/main\ncommitter C <c@x> {} +0000\ndata 2\nc\n{from}M 100644 inline f\ndata <<END\n{n}\nEND\n\n",
             1_800_000_000 + n
         )
     };
-    fs::write(other.path("../stream"), (0..5000).map(step).collect::<String>()).unwrap();
+    fs::write(
+        other.path("../stream"),
+        (0..5000).map(step).collect::<String>(),
+    )
+    .unwrap();
     let input = fs::File::open(other.path("../stream")).unwrap();
-    assert!(other.command(&["fast-import", "--quiet"]).stdin(input).status().unwrap().success());
+    assert!(
+        other
+            .command(&["fast-import", "--quiet"])
+            .stdin(input)
+            .status()
+            .unwrap()
+            .success()
+    );
     agent.git(&["fetch", "-q", "../other", "main"]);
     let id = agent.git(&["rev-parse", "FETCH_HEAD"]);
     fs::remove_file(agent.path(".git/FETCH_HEAD")).unwrap();
@@ -322,7 +410,8 @@ fn what_a_helper_made_is_made_here_once_head_has_it_also_when_the_helper_is_gone
         for gone in [false, true] {
             let team = Team::new();
             let session = Session::begin(&team.mine);
-            team.mine.git(&["worktree", "add", "-q", "-b", "sub", "../sub"]);
+            team.mine
+                .git(&["worktree", "add", "-q", "-b", "sub", "../sub"]);
             team.mine.at("sub").commit("by-a-subagent");
             assert_eq!(counted(&session), (0, 0, false));
             team.mine.git(how);
@@ -335,7 +424,10 @@ fn what_a_helper_made_is_made_here_once_head_has_it_also_when_the_helper_is_gone
             // Looking at another branch and back changes nothing.
             team.mine.git(&["checkout", "-q", "--detach", "main"]);
             team.mine.git(&["checkout", "-q", "mine"]);
-            assert!(counted(&session).2, "{how:?}, gone: {gone}, after a look elsewhere");
+            assert!(
+                counted(&session).2,
+                "{how:?}, gone: {gone}, after a look elsewhere"
+            );
         }
     }
 }
@@ -344,15 +436,32 @@ fn what_a_helper_made_is_made_here_once_head_has_it_also_when_the_helper_is_gone
 fn a_worktree_with_a_record_of_its_own_is_no_helper() {
     let team = Team::new();
     let worktree = Worktree::open(team.mine.root()).unwrap();
-    let (baseline, refs) = (worktree.head().unwrap(), worktree.ref_tips().unwrap().into());
-    team.mine.git(&["worktree", "add", "-q", "-b", "sub", "../sub"]);
+    let (baseline, refs) = (
+        worktree.head().unwrap(),
+        worktree.ref_tips().unwrap().into(),
+    );
+    team.mine
+        .git(&["worktree", "add", "-q", "-b", "sub", "../sub"]);
     team.mine.at("sub").commit("theirs");
     team.mine.git(&["merge", "-q", "sub"]);
-    let ids: HashSet<String> = worktrees_of(worktree.common_dir()).iter().map(|found| found.worktree_id()).collect();
-    let look =
-        |evidence: OriginEvidence| -> Commits { Worktree::open(team.mine.root()).unwrap().session_commits(&baseline, &evidence).unwrap() };
+    let ids: HashSet<String> = worktrees_of(worktree.common_dir())
+        .iter()
+        .map(|found| found.worktree_id())
+        .collect();
+    let look = |evidence: OriginEvidence| -> Commits {
+        Worktree::open(team.mine.root())
+            .unwrap()
+            .session_commits(&baseline, &evidence)
+            .unwrap()
+    };
     assert_eq!(sum(&look(OriginEvidence::from(Some(&refs)))).1, 1);
-    assert_eq!(sum(&look(OriginEvidence::from(Some(&refs)).with_recorded_worktrees(move || Ok(ids.clone())))).1, 0);
+    assert_eq!(
+        sum(&look(
+            OriginEvidence::from(Some(&refs)).with_recorded_worktrees(move || Ok(ids.clone()))
+        ))
+        .1,
+        0
+    );
 }
 
 #[test]
@@ -380,9 +489,15 @@ fn a_commit_that_a_program_made_without_a_word_in_the_reflog_is_made_here() {
     team.mine.write("work.txt", "work\n");
     team.mine.git(&["add", "."]);
     let tree = team.mine.git(&["write-tree"]);
-    let commit = team.mine.git(&["commit-tree", &tree, "-p", "HEAD", "-m", "by plumbing"]);
+    let commit = team
+        .mine
+        .git(&["commit-tree", &tree, "-p", "HEAD", "-m", "by plumbing"]);
     team.mine.git(&["update-ref", "HEAD", &commit]);
-    assert_eq!((counted(&session), session.commits().degraded), ((1, 1, true), vec![]), "the reflog shows that HEAD came here");
+    assert_eq!(
+        (counted(&session), session.commits().degraded),
+        ((1, 1, true), vec![]),
+        "the reflog shows that HEAD came here"
+    );
 }
 
 #[test]
@@ -394,15 +509,32 @@ fn what_another_worktree_made_is_no_work_where_no_reflog_tells_how_it_came() {
             team.main.write("o1.txt", "o1\n");
             team.main.git(&["add", "."]);
             let tree = team.main.git(&["write-tree"]);
-            let commit = team.main.git(&["commit-tree", &tree, "-p", "HEAD", "-m", "o1"]);
+            let commit = team
+                .main
+                .git(&["commit-tree", &tree, "-p", "HEAD", "-m", "o1"]);
             // Of the logs of that worktree's HEAD and of its branch, only the branch's has it then.
-            team.main.git(&["update-ref", "-m", "by plumbing", "--create-reflog", "refs/heads/other", &commit]);
+            team.main.git(&[
+                "update-ref",
+                "-m",
+                "by plumbing",
+                "--create-reflog",
+                "refs/heads/other",
+                &commit,
+            ]);
             commit
         } else {
             team.other.commit("o1")
         };
-        fs::write(team.mine.path("../repo/.git/refs/heads/mine"), format!("{theirs}\n")).unwrap();
-        assert_eq!(counted(&session), (1, 0, false), "only on its branch: {only_on_its_branch}");
+        fs::write(
+            team.mine.path("../repo/.git/refs/heads/mine"),
+            format!("{theirs}\n"),
+        )
+        .unwrap();
+        assert_eq!(
+            counted(&session),
+            (1, 0, false),
+            "only on its branch: {only_on_its_branch}"
+        );
     }
 }
 
@@ -412,10 +544,17 @@ fn a_rebased_commit_whose_patch_a_conflict_changed_is_no_new_work() {
     team.mine.commit_file("file.txt", "mine\n", "own");
     let session = Session::begin(&team.mine);
     team.main.commit_file("file.txt", "theirs\n", "m1");
-    assert!(!team.mine.try_git(&["rebase", "-q", "main"]).status.success());
+    assert!(
+        !team
+            .mine
+            .try_git(&["rebase", "-q", "main"])
+            .status
+            .success()
+    );
     team.mine.write("file.txt", "theirs\nmine\n");
     team.mine.git(&["add", "."]);
-    team.mine.git(&["-c", "core.editor=true", "rebase", "--continue"]);
+    team.mine
+        .git(&["-c", "core.editor=true", "rebase", "--continue"]);
     assert_eq!(counted(&session), (2, 0, false));
 }
 
@@ -425,11 +564,22 @@ fn a_folder_without_files_is_no_change() {
     let session = Session::begin(&team.mine);
     let empty = team.mine.git(&["mktree"]);
     let listed = team.mine.git(&["ls-tree", "HEAD"]);
-    fs::write(team.mine.path("../tree"), format!("{listed}\n040000 tree {empty}\tfolder\n")).unwrap();
+    fs::write(
+        team.mine.path("../tree"),
+        format!("{listed}\n040000 tree {empty}\tfolder\n"),
+    )
+    .unwrap();
     let input = fs::File::open(team.mine.path("../tree")).unwrap();
-    let output = team.mine.command(&["mktree"]).stdin(input).output().unwrap();
+    let output = team
+        .mine
+        .command(&["mktree"])
+        .stdin(input)
+        .output()
+        .unwrap();
     let tree = String::from_utf8(output.stdout).unwrap();
-    let commit = team.mine.git(&["commit-tree", tree.trim(), "-p", "HEAD", "-m", "nothing"]);
+    let commit = team
+        .mine
+        .git(&["commit-tree", tree.trim(), "-p", "HEAD", "-m", "nothing"]);
     team.mine.git(&["update-ref", "HEAD", &commit]);
     assert_eq!(counted(&session), (1, 1, false));
 }
@@ -438,7 +588,8 @@ fn a_folder_without_files_is_no_change() {
 fn a_replacement_that_the_session_made_turns_no_empty_commit_into_work() {
     let team = Team::new();
     let session = Session::begin(&team.mine);
-    team.mine.git(&["commit", "-q", "--allow-empty", "-m", "empty"]);
+    team.mine
+        .git(&["commit", "-q", "--allow-empty", "-m", "empty"]);
     let empty = team.mine.head();
     team.mine.commit("work");
     let work = team.mine.head();
@@ -446,7 +597,14 @@ fn a_replacement_that_the_session_made_turns_no_empty_commit_into_work() {
     team.mine.git(&[
         "replace",
         &empty,
-        &team.mine.git(&["commit-tree", &format!("{work}^{{tree}}"), "-p", &format!("{empty}~1"), "-m", "empty"]),
+        &team.mine.git(&[
+            "commit-tree",
+            &format!("{work}^{{tree}}"),
+            "-p",
+            &format!("{empty}~1"),
+            "-m",
+            "empty",
+        ]),
     ]);
     assert_eq!(counted(&session), (1, 1, false));
 }
@@ -460,12 +618,22 @@ fn an_object_whose_bytes_do_not_match_its_name_is_an_error() {
         let baseline = Worktree::open(repo.root()).unwrap().head().unwrap();
         repo.commit("work");
         let object = repo.git(&["rev-parse", what]);
-        let instead = repo.git(&["rev-parse", &what.replace("HEAD", "HEAD~1").replace("work", "seed")]);
+        let instead = repo.git(&[
+            "rev-parse",
+            &what.replace("HEAD", "HEAD~1").replace("work", "seed"),
+        ]);
         let file = |id: &str| repo.path(&format!(".git/objects/{}/{}", &id[..2], &id[2..]));
         fs::remove_file(file(&object)).unwrap();
         fs::copy(file(&instead), file(&object)).unwrap();
-        let error = Worktree::open(repo.root()).unwrap().commits_since(&baseline, None).unwrap_err().to_string();
-        assert!(error.contains(&object) && error.contains("damaged"), "{what}: {error}");
+        let error = Worktree::open(repo.root())
+            .unwrap()
+            .commits_since(&baseline, None)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains(&object) && error.contains("damaged"),
+            "{what}: {error}"
+        );
     }
 }
 
@@ -495,6 +663,10 @@ fn no_baseline_is_recorded_where_worktrees_cannot_be_listed() {
     let team = Team::new();
     make_unlistable(&team.main.path(".git/worktrees"));
     // A record without them would take each of them for a helper's later.
-    let error = Worktree::open(team.main.root()).unwrap().ref_tips().expect_err("they are there").to_string();
+    let error = Worktree::open(team.main.root())
+        .unwrap()
+        .ref_tips()
+        .expect_err("they are there")
+        .to_string();
     assert!(error.contains(".git/worktrees"), "{error}");
 }

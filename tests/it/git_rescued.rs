@@ -20,16 +20,28 @@ impl Rescued {
         let repo = Repo::init();
         repo.commit("seed");
         let worktree = Worktree::open(repo.root()).unwrap();
-        let (baseline, refs) = (worktree.head().unwrap(), worktree.ref_tips().unwrap().into());
+        let (baseline, refs) = (
+            worktree.head().unwrap(),
+            worktree.ref_tips().unwrap().into(),
+        );
         let id = repo.commit_file("work.txt", "work\n", message);
         let rescued = worktree.describe_rescued(&[id]).unwrap();
-        Rescued { repo, baseline, refs, rescued }
+        Rescued {
+            repo,
+            baseline,
+            refs,
+            rescued,
+        }
     }
 
     fn commits(&self) -> Commits {
         let rescued = self.rescued.clone();
-        let evidence = OriginEvidence::from(Some(&self.refs)).with_rescued(move || Ok(rescued.clone()));
-        Worktree::open(self.repo.root()).unwrap().session_commits(&self.baseline, &evidence).unwrap()
+        let evidence =
+            OriginEvidence::from(Some(&self.refs)).with_rescued(move || Ok(rescued.clone()));
+        Worktree::open(self.repo.root())
+            .unwrap()
+            .session_commits(&self.baseline, &evidence)
+            .unwrap()
     }
 
     /// (made here, rescued, net change)
@@ -45,8 +57,13 @@ fn a_rescued_commit_is_none_of_the_sessions_own_and_is_listed_as_rescued() {
     assert_eq!(here.sum(), (0, 1, true));
     assert!(!here.commits().completes());
     assert_eq!(here.commits().listed[0].origin, CommitOrigin::Rescued);
-    here.repo.git(&["commit", "-q", "--allow-empty", "-m", "empty"]);
-    assert_eq!(here.sum(), (1, 1, false), "an empty commit beside a rescue is no work");
+    here.repo
+        .git(&["commit", "-q", "--allow-empty", "-m", "empty"]);
+    assert_eq!(
+        here.sum(),
+        (1, 1, false),
+        "an empty commit beside a rescue is no work"
+    );
     here.repo.commit("own");
     assert_eq!(here.sum(), (2, 1, true));
     assert!(here.commits().completes());
@@ -60,8 +77,19 @@ fn a_rescued_commit_is_known_after_a_rebase_by_its_patch() {
     here.repo.git(&["checkout", "-q", "main"]);
     here.repo.git(&["rebase", "-q", "other"]);
     assert_eq!(here.commits().rescued, 1);
-    here.repo.git(&["commit", "-q", "--amend", "--reset-author", "-m", "feat: my own, says the agent"]);
-    assert_eq!(here.commits().rescued, 1, "the same change under another name");
+    here.repo.git(&[
+        "commit",
+        "-q",
+        "--amend",
+        "--reset-author",
+        "-m",
+        "feat: my own, says the agent",
+    ]);
+    assert_eq!(
+        here.commits().rescued,
+        1,
+        "the same change under another name"
+    );
 }
 
 #[test]
@@ -70,17 +98,30 @@ fn a_rescued_commit_that_was_changed_by_a_rebase_is_known_by_author_date_and_sub
     here.repo.git(&["checkout", "-q", "-b", "other", "HEAD~1"]);
     here.repo.commit_file("work.txt", "theirs\n", "theirs");
     here.repo.git(&["checkout", "-q", "main"]);
-    assert!(!here.repo.try_git(&["rebase", "-q", "other"]).status.success());
+    assert!(
+        !here
+            .repo
+            .try_git(&["rebase", "-q", "other"])
+            .status
+            .success()
+    );
     here.repo.write("work.txt", "theirs\nwork\n");
     here.repo.git(&["add", "."]);
-    here.repo.git(&["-c", "core.editor=true", "rebase", "--continue"]);
+    here.repo
+        .git(&["-c", "core.editor=true", "rebase", "--continue"]);
     assert_eq!(here.commits().rescued, 1);
 }
 
 #[test]
 fn more_work_amended_onto_a_rescued_commit_is_the_sessions_own() {
     let here = Rescued::new("chore: rescue");
-    here.repo.git(&["commit", "-q", "--amend", "--no-edit", "--date=2026-01-01T00:00:00Z"]);
+    here.repo.git(&[
+        "commit",
+        "-q",
+        "--amend",
+        "--no-edit",
+        "--date=2026-01-01T00:00:00Z",
+    ]);
     assert_eq!(here.sum().1, 1, "nothing was added");
     here.repo.write("more.txt", "more\n");
     here.repo.git(&["add", "."]);
@@ -90,7 +131,9 @@ fn more_work_amended_onto_a_rescued_commit_is_the_sessions_own() {
 
 #[test]
 fn a_rescued_commit_that_no_store_knows_is_known_by_the_snapshot_in_its_message() {
-    let mut here = Rescued::new("chore: rescue\n\nWatchdog-Spec: main\nWatchdog-Snapshot: refs/watchdog/rescue/main/20260101T000000Z-1");
+    let mut here = Rescued::new(
+        "chore: rescue\n\nWatchdog-Spec: main\nWatchdog-Snapshot: refs/watchdog/rescue/main/20260101T000000Z-1",
+    );
     here.rescued.clear();
     assert_eq!(here.sum(), (0, 1, true));
 }
@@ -100,17 +143,32 @@ fn what_a_rescue_committed_completes_nothing_at_a_later_look() {
     for trailers in [true, false] {
         let env = TestEnv::new();
         let repo = env.repo();
-        let trailers = if trailers { json!(["Watchdog-Snapshot: {snapshot}"]) } else { json!([]) };
-        repo.write("completion.json", json!({"rescue": {"mode": "single", "trailers": trailers}}).to_string());
+        let trailers = if trailers {
+            json!(["Watchdog-Snapshot: {snapshot}"])
+        } else {
+            json!([])
+        };
+        repo.write(
+            "completion.json",
+            json!({"rescue": {"mode": "single", "trailers": trailers}}).to_string(),
+        );
         repo.git(&["add", "."]);
         repo.git(&["commit", "-q", "-m", "criteria"]);
         repo.watchdog(&["trust"]).expect(0);
         repo.watchdog(&["snapshot"]).expect(0);
         repo.write("work.txt", "work\n");
         repo.watchdog(&["rescue"]).expect(0);
-        let verdict = repo.watchdog(&["check", "--no-probe", "--json"]).expect(10).json();
+        let verdict = repo
+            .watchdog(&["check", "--no-probe", "--json"])
+            .expect(10)
+            .json();
         assert_eq!(verdict["status"], "incomplete", "{verdict:#}");
-        let origins: Vec<_> = verdict["commits"].as_array().unwrap().iter().map(|commit| &commit["origin"]).collect();
+        let origins: Vec<_> = verdict["commits"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|commit| &commit["origin"])
+            .collect();
         assert_eq!(origins, ["rescued"], "{verdict:#}");
     }
 }

@@ -13,7 +13,11 @@ fn an_amended_baseline_counts_only_new_content() {
     let commits = session.commits();
     assert_eq!(sum(&commits), (1, 0, 0, false, vec!["history_rewritten"]));
     let seed = repo.git(&["rev-parse", "HEAD~1"]);
-    assert!(commits.degraded[0].detail.contains(&seed[..12]), "{}", commits.degraded[0].detail);
+    assert!(
+        commits.degraded[0].detail.contains(&seed[..12]),
+        "{}",
+        commits.degraded[0].detail
+    );
     repo.write("work.txt", "a\nb\nc\nd\n");
     repo.git(&["commit", "-q", "-a", "--amend", "--no-edit"]);
     assert_eq!(session.sum(), (1, 1, 0, true, vec!["history_rewritten"]));
@@ -76,11 +80,18 @@ fn an_orphan_branch_is_noticed() {
     let session = Session::begin(&repo);
     repo.git(&["checkout", "-q", "--orphan", "fresh"]);
     let commits = session.commits();
-    assert_eq!((commits.head.clone(), sum(&commits)), (None, (0, 0, 0, false, vec!["history_rewritten"])));
+    assert_eq!(
+        (commits.head.clone(), sum(&commits)),
+        (None, (0, 0, 0, false, vec!["history_rewritten"]))
+    );
     repo.commit("two");
     let commits = session.commits();
     assert_eq!(sum(&commits), (1, 1, 0, true, vec!["history_rewritten"]));
-    assert!(commits.degraded[0].detail.contains("no commit in common"), "{}", commits.degraded[0].detail);
+    assert!(
+        commits.degraded[0].detail.contains("no commit in common"),
+        "{}",
+        commits.degraded[0].detail
+    );
 }
 
 #[test]
@@ -88,10 +99,20 @@ fn a_rewrite_with_binary_and_mode_changes_is_compared_too() {
     let repo = Repo::init();
     repo.commit("seed");
     repo.commit_file("blob.bin", "a\0b", "blob");
-    std::fs::set_permissions(repo.path("blob.bin"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    std::fs::set_permissions(
+        repo.path("blob.bin"),
+        std::os::unix::fs::PermissionsExt::from_mode(0o755),
+    )
+    .unwrap();
     repo.git(&["commit", "-q", "-a", "-m", "mode"]);
     let session = Session::begin(&repo);
-    repo.git(&["rebase", "-q", "-x", "git commit -q --amend -m reworded-$(git rev-parse HEAD)", "HEAD~2"]);
+    repo.git(&[
+        "rebase",
+        "-q",
+        "-x",
+        "git commit -q --amend -m reworded-$(git rev-parse HEAD)",
+        "HEAD~2",
+    ]);
     assert_eq!(session.sum(), (2, 0, 0, false, vec!["history_rewritten"]));
     repo.commit_file("blob.bin", "a\0c", "blob again");
     let (_, made, _, net, _) = session.sum();
@@ -121,13 +142,28 @@ fn more_than_can_be_compared_never_counts_as_work() {
     let import = |branch: &str, count: usize| {
         let mut stream = String::new();
         for n in 0..count {
-            let from = if n == 0 { "from refs/heads/main^0\n" } else { "" };
-            stream.push_str(&format!("commit refs/heads/{branch}\ncommitter C <c@x> {} +0000\ndata 2\nc\n{from}", 1_800_000_000 + n));
-            stream.push_str(&format!("M 100644 inline {branch}\ndata <<END\n{n}\nEND\n\n"));
+            let from = if n == 0 {
+                "from refs/heads/main^0\n"
+            } else {
+                ""
+            };
+            stream.push_str(&format!(
+                "commit refs/heads/{branch}\ncommitter C <c@x> {} +0000\ndata 2\nc\n{from}",
+                1_800_000_000 + n
+            ));
+            stream.push_str(&format!(
+                "M 100644 inline {branch}\ndata <<END\n{n}\nEND\n\n"
+            ));
         }
         std::fs::write(repo.path("../stream"), stream).unwrap();
         let input = std::fs::File::open(repo.path("../stream")).unwrap();
-        assert!(repo.command(&["fast-import", "--quiet"]).stdin(input).status().unwrap().success());
+        assert!(
+            repo.command(&["fast-import", "--quiet"])
+                .stdin(input)
+                .status()
+                .unwrap()
+                .success()
+        );
     };
     import("long", 2100);
     repo.git(&["checkout", "-q", "long"]);
@@ -135,6 +171,15 @@ fn more_than_can_be_compared_never_counts_as_work() {
     repo.git(&["checkout", "-q", "-b", "away", "main"]);
     repo.commit("work");
     let commits = session.commits();
-    assert_eq!(sum(&commits), (1, 0, 0, false, vec!["history_rewritten", "rewrite_too_large"]));
+    assert_eq!(
+        sum(&commits),
+        (
+            1,
+            0,
+            0,
+            false,
+            vec!["history_rewritten", "rewrite_too_large"]
+        )
+    );
     assert!(!commits.completes());
 }

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use watchdog_git::{Error, GuardedPaths, HiddenEntries, HistoryPoint, RemoteState, WorkDiff, Worktree};
+use watchdog_git::{
+    Error, GuardedPaths, HiddenEntries, HistoryPoint, RemoteState, WorkDiff, Worktree,
+};
 
 use crate::support::lone_repo::Repo;
 
@@ -20,7 +22,10 @@ fn repo() -> (Repo, HistoryPoint) {
 }
 
 fn touched(repo: &Repo, baseline: &HistoryPoint) -> Vec<String> {
-    Worktree::open(repo.root()).unwrap().touched_since(baseline, None, &|_| true).unwrap()
+    Worktree::open(repo.root())
+        .unwrap()
+        .touched_since(baseline, None, &|_| true)
+        .unwrap()
 }
 
 /// The files that differ from the baseline, as they are guarded.
@@ -28,8 +33,15 @@ fn changed(repo: &Repo, baseline: &HistoryPoint) -> Vec<String> {
     changed_but(repo, baseline, &BTreeMap::new())
 }
 
-fn changed_but(repo: &Repo, baseline: &HistoryPoint, differing: &BTreeMap<String, Option<String>>) -> Vec<String> {
-    Worktree::open(repo.root()).unwrap().changed_files(baseline, differing, &everything()).unwrap()
+fn changed_but(
+    repo: &Repo,
+    baseline: &HistoryPoint,
+    differing: &BTreeMap<String, Option<String>>,
+) -> Vec<String> {
+    Worktree::open(repo.root())
+        .unwrap()
+        .changed_files(baseline, differing, &everything())
+        .unwrap()
 }
 
 fn everything() -> GuardedPaths {
@@ -42,12 +54,20 @@ fn guarded_files_are_compared_in_head_index_and_on_disk_without_the_ignore_rules
     assert!(changed(&repo, &baseline).is_empty());
     repo.commit_file("tests/a", "weaker\n", "weaken");
     repo.write("tests/a", "a\n");
-    assert_eq!(changed(&repo, &baseline), ["tests/a"], "committed, and as before on disk");
+    assert_eq!(
+        changed(&repo, &baseline),
+        ["tests/a"],
+        "committed, and as before on disk"
+    );
     repo.git(&["reset", "-q", "--hard", "HEAD~1"]);
     repo.write("tests/a", "weaker\n");
     repo.git(&["add", "tests/a"]);
     repo.write("tests/a", "a\n");
-    assert_eq!(changed(&repo, &baseline), ["tests/a"], "staged, and as before on disk");
+    assert_eq!(
+        changed(&repo, &baseline),
+        ["tests/a"],
+        "staged, and as before on disk"
+    );
     repo.git(&["reset", "-q", "--hard"]);
     repo.write("tests/hidden", "x");
     repo.write(".git/info/exclude", "tests/hidden\n");
@@ -77,12 +97,19 @@ fn what_the_commits_own_rules_ignore_or_convert_is_no_change() {
     let baseline = HistoryPoint::Commit(repo.head());
     repo.write("tests/run.log", "x");
     repo.write("build/out/file", "x");
-    assert!(changed(&repo, &baseline).is_empty(), "{:?}", changed(&repo, &baseline));
+    assert!(
+        changed(&repo, &baseline).is_empty(),
+        "{:?}",
+        changed(&repo, &baseline)
+    );
     repo.write("tests/c.crlf", "one\ntwo\n");
     assert!(changed(&repo, &baseline).is_empty());
     repo.write("tests/c.crlf", "one\r\nthree\r\n");
     repo.write(".gitattributes", "* -text\n");
-    assert_eq!(changed(&repo, &baseline), [".gitattributes", "tests/c.crlf"]);
+    assert_eq!(
+        changed(&repo, &baseline),
+        [".gitattributes", "tests/c.crlf"]
+    );
 }
 
 #[test]
@@ -93,24 +120,47 @@ fn what_differed_when_the_commit_became_the_anchor_is_no_change_while_it_stays_s
     repo.write("tests/private", "x");
     let worktree = Worktree::open(repo.root()).unwrap();
     let differing = worktree.differing_files(&baseline, &everything()).unwrap();
-    assert_eq!(differing.keys().collect::<Vec<_>>(), ["tests/a", "tests/b", "tests/private"]);
+    assert_eq!(
+        differing.keys().collect::<Vec<_>>(),
+        ["tests/a", "tests/b", "tests/private"]
+    );
     assert!(changed_but(&repo, &baseline, &differing).is_empty());
     repo.git(&["add", "tests/a"]);
-    assert!(changed_but(&repo, &baseline, &differing).is_empty(), "committed or staged, it is the same content");
+    assert!(
+        changed_but(&repo, &baseline, &differing).is_empty(),
+        "committed or staged, it is the same content"
+    );
     repo.write("tests/private", "y");
     repo.write("tests/b", "weaker\n");
-    assert_eq!(changed_but(&repo, &baseline, &differing), ["tests/b", "tests/private"]);
-    assert_eq!(changed(&repo, &baseline), ["tests/a", "tests/b", "tests/private"]);
+    assert_eq!(
+        changed_but(&repo, &baseline, &differing),
+        ["tests/b", "tests/private"]
+    );
+    assert_eq!(
+        changed(&repo, &baseline),
+        ["tests/a", "tests/b", "tests/private"]
+    );
 }
 
 #[test]
 fn hidden_entries_of_the_index_are_counted_be_they_changed_or_not() {
     let (repo, _) = repo();
-    let hidden = || Worktree::open(repo.root()).unwrap().hidden_entries().unwrap();
+    let hidden = || {
+        Worktree::open(repo.root())
+            .unwrap()
+            .hidden_entries()
+            .unwrap()
+    };
     assert_eq!(hidden(), None);
     repo.git(&["update-index", "--skip-worktree", "tests/a"]);
     repo.git(&["update-index", "--assume-unchanged", "tests/b"]);
-    assert_eq!(hidden(), Some(HiddenEntries { total: 2, first: "tests/a".into() }));
+    assert_eq!(
+        hidden(),
+        Some(HiddenEntries {
+            total: 2,
+            first: "tests/a".into()
+        })
+    );
 }
 
 #[test]
@@ -125,8 +175,14 @@ fn a_path_counts_in_commits_in_the_index_and_in_the_work_tree() {
     repo.write("ignored", "x");
     repo.write(".git/info/exclude", "ignored\n");
     fs::remove_file(repo.path("tests/b")).unwrap();
-    assert_eq!(touched(&repo, &baseline), ["committed", "new/untracked", "staged", "tests/a", "tests/b"]);
-    let wanted = Worktree::open(repo.root()).unwrap().touched_since(&baseline, None, &|path| path.starts_with("tests/")).unwrap();
+    assert_eq!(
+        touched(&repo, &baseline),
+        ["committed", "new/untracked", "staged", "tests/a", "tests/b"]
+    );
+    let wanted = Worktree::open(repo.root())
+        .unwrap()
+        .touched_since(&baseline, None, &|path| path.starts_with("tests/"))
+        .unwrap();
     assert_eq!(wanted, ["tests/a", "tests/b"]);
 }
 
@@ -135,9 +191,17 @@ fn undoing_a_change_in_one_place_does_not_hide_it_in_another() {
     let (repo, baseline) = repo();
     repo.commit_file("tests/a", "weaker\n", "weaken");
     repo.write("tests/a", "a\n");
-    assert_eq!(touched(&repo, &baseline), ["tests/a"], "committed, and as before in the work tree");
+    assert_eq!(
+        touched(&repo, &baseline),
+        ["tests/a"],
+        "committed, and as before in the work tree"
+    );
     repo.git(&["add", "tests/a"]);
-    assert_eq!(touched(&repo, &baseline), ["tests/a"], "committed, and as before in index and work tree");
+    assert_eq!(
+        touched(&repo, &baseline),
+        ["tests/a"],
+        "committed, and as before in index and work tree"
+    );
     repo.git(&["commit", "-qm", "back"]);
     assert!(touched(&repo, &baseline).is_empty());
 }
@@ -167,11 +231,27 @@ fn what_a_pull_brought_does_not_count_until_somebody_here_changes_it() {
     let (repo, _) = repo();
     let remote = repo.at("remote");
     fs::create_dir_all(remote.root()).unwrap();
-    repo.git(&["clone", "-q", "--bare", ".", &remote.root().display().to_string()]);
-    repo.git(&["remote", "add", "origin", &remote.root().display().to_string()]);
+    repo.git(&[
+        "clone",
+        "-q",
+        "--bare",
+        ".",
+        &remote.root().display().to_string(),
+    ]);
+    repo.git(&[
+        "remote",
+        "add",
+        "origin",
+        &remote.root().display().to_string(),
+    ]);
     repo.git(&["fetch", "-q", "origin"]);
     let other = repo.at("other");
-    repo.git(&["clone", "-q", &remote.root().display().to_string(), &other.root().display().to_string()]);
+    repo.git(&[
+        "clone",
+        "-q",
+        &remote.root().display().to_string(),
+        &other.root().display().to_string(),
+    ]);
     other.git(&["config", "user.name", "o"]);
     other.git(&["config", "user.email", "o@example.org"]);
     other.commit_file("tests/a", "by others\n", "theirs");
@@ -192,16 +272,34 @@ fn what_a_pull_brought_does_not_count_until_somebody_here_changes_it() {
 fn before_the_first_commit_everything_is_new() {
     let repo = Repo::init();
     let open = || Worktree::open(repo.root()).unwrap();
-    assert!(open().touched_since(&HistoryPoint::Unborn, None, &|_| true).unwrap().is_empty());
+    assert!(
+        open()
+            .touched_since(&HistoryPoint::Unborn, None, &|_| true)
+            .unwrap()
+            .is_empty()
+    );
     assert_eq!(open().pushed().unwrap(), RemoteState::Unborn);
     repo.write("staged", "x");
     repo.git(&["add", "-A"]);
     repo.write("untracked", "x");
-    assert_eq!(touched(&repo, &HistoryPoint::Unborn), ["staged", "untracked"]);
+    assert_eq!(
+        touched(&repo, &HistoryPoint::Unborn),
+        ["staged", "untracked"]
+    );
     repo.git(&["commit", "-qm", "first"]);
-    assert_eq!(touched(&repo, &HistoryPoint::Unborn), ["staged", "untracked"]);
-    let diff = open().diff_since(&HistoryPoint::Unborn, None, 10_000, &|_| false).unwrap();
-    assert!(diff.text.contains("--- /dev/null\n+++ b/staged\n@@ -0,0 +1,1 @@\n+x\n"), "{}", diff.text);
+    assert_eq!(
+        touched(&repo, &HistoryPoint::Unborn),
+        ["staged", "untracked"]
+    );
+    let diff = open()
+        .diff_since(&HistoryPoint::Unborn, None, 10_000, &|_| false)
+        .unwrap();
+    assert!(
+        diff.text
+            .contains("--- /dev/null\n+++ b/staged\n@@ -0,0 +1,1 @@\n+x\n"),
+        "{}",
+        diff.text
+    );
 }
 
 #[test]
@@ -209,12 +307,21 @@ fn a_baseline_that_is_not_here_is_no_empty_one() {
     let (repo, _) = repo();
     let missing = HistoryPoint::Commit("0123456789012345678901234567890123456789".into());
     let worktree = Worktree::open(repo.root()).unwrap();
-    assert!(matches!(worktree.touched_since(&missing, None, &|_| true), Err(Error::UnknownRevision { .. })));
-    assert!(matches!(worktree.diff_since(&missing, None, 1000, &|_| false), Err(Error::UnknownRevision { .. })));
+    assert!(matches!(
+        worktree.touched_since(&missing, None, &|_| true),
+        Err(Error::UnknownRevision { .. })
+    ));
+    assert!(matches!(
+        worktree.diff_since(&missing, None, 1000, &|_| false),
+        Err(Error::UnknownRevision { .. })
+    ));
 }
 
 fn diff(repo: &Repo, baseline: &HistoryPoint, limit: usize) -> WorkDiff {
-    Worktree::open(repo.root()).unwrap().diff_since(baseline, None, limit, &|path| path.ends_with(".env")).unwrap()
+    Worktree::open(repo.root())
+        .unwrap()
+        .diff_since(baseline, None, limit, &|path| path.ends_with(".env"))
+        .unwrap()
 }
 
 #[test]
@@ -250,7 +357,11 @@ fn the_diff_is_bounded() {
         repo.write(&format!("f{n:02}"), &"a line\n".repeat(100));
     }
     let found = diff(&repo, &baseline, 4000);
-    assert!(found.cut && found.text.len() <= 4000 && found.text.ends_with('\n'), "{}", found.text.len());
+    assert!(
+        found.cut && found.text.len() <= 4000 && found.text.ends_with('\n'),
+        "{}",
+        found.text.len()
+    );
 }
 
 #[test]
@@ -259,9 +370,24 @@ fn a_remote_has_head_where_one_of_its_branches_reaches_it() {
     let pushed = || Worktree::open(repo.root()).unwrap().pushed().unwrap();
     assert_eq!(pushed(), RemoteState::NoRemote);
     let remote = repo.at("remote");
-    repo.git(&["clone", "-q", "--bare", ".", &remote.root().display().to_string()]);
-    repo.git(&["remote", "add", "origin", &remote.root().display().to_string()]);
-    assert_eq!(pushed(), RemoteState::NoRemote, "nothing was fetched from it");
+    repo.git(&[
+        "clone",
+        "-q",
+        "--bare",
+        ".",
+        &remote.root().display().to_string(),
+    ]);
+    repo.git(&[
+        "remote",
+        "add",
+        "origin",
+        &remote.root().display().to_string(),
+    ]);
+    assert_eq!(
+        pushed(),
+        RemoteState::NoRemote,
+        "nothing was fetched from it"
+    );
     repo.git(&["push", "-q", "origin", "HEAD:refs/heads/other"]);
     assert_eq!(pushed(), RemoteState::Yes);
     repo.commit("one");

@@ -12,9 +12,14 @@ const PROMISED: Duration = Duration::from_secs(10 + 15);
 
 /// Holds the right to write until it is dropped.
 fn hold(env: &TestEnv) -> rusqlite::Connection {
-    let database = rusqlite::Connection::open(env.state().join("watchdog.db")).expect("it is there");
-    database.busy_timeout(Duration::from_secs(30)).expect("a number of seconds");
-    database.execute_batch("BEGIN IMMEDIATE").expect("nobody else holds it for long");
+    let database =
+        rusqlite::Connection::open(env.state().join("watchdog.db")).expect("it is there");
+    database
+        .busy_timeout(Duration::from_secs(30))
+        .expect("a number of seconds");
+    database
+        .execute_batch("BEGIN IMMEDIATE")
+        .expect("nobody else holds it for long");
     database
 }
 
@@ -23,7 +28,10 @@ fn timed(command: impl FnOnce() -> CommandOutput) -> (CommandOutput, Duration) {
     let out = command();
     let took = begun.elapsed();
     assert!(took < PROMISED, "{took:?}\n{out}");
-    assert!(took >= Duration::from_secs(9), "it did not wait for a lock that may be freed: {took:?}\n{out}");
+    assert!(
+        took >= Duration::from_secs(9),
+        "it did not wait for a lock that may be freed: {took:?}\n{out}"
+    );
     (out, took)
 }
 
@@ -36,19 +44,31 @@ fn a_check_waits_ten_seconds_in_all_and_its_verdict_is_right() {
     repo.commit_all("feat: a");
     let held = hold(&env);
     let (out, _) = timed(|| repo.watchdog(&["check", "--json", "--no-probe"]).expect(0));
-    assert_eq!((out.verdict(), &out.json()["new_commits"]), ("complete/new_commits".to_owned(), &json!(1)), "{out}");
+    assert_eq!(
+        (out.verdict(), &out.json()["new_commits"]),
+        ("complete/new_commits".to_owned(), &json!(1)),
+        "{out}"
+    );
     let told = format!("{} {}", out.json()["degraded"], out.stderr);
     assert!(told.contains("in use by another process"), "{out}");
     drop(held);
     let out = repo.watchdog(&["check", "--json", "--no-probe"]).expect(0);
     assert_eq!(out.verdict(), "complete/new_commits", "{out}");
-    assert!(!format!("{} {}", out.json()["degraded"], out.stderr).contains("in use"), "{out}");
+    assert!(
+        !format!("{} {}", out.json()["degraded"], out.stderr).contains("in use"),
+        "{out}"
+    );
 }
 
 #[test]
 fn a_sweep_of_several_worktrees_waits_ten_seconds_in_all_and_judges_each() {
     let env = TestEnv::new();
-    for (name, works) in [("idle", false), ("one", true), ("two", true), ("three", true)] {
+    for (name, works) in [
+        ("idle", false),
+        ("one", true),
+        ("two", true),
+        ("three", true),
+    ] {
         let repo = env.repo_named(name);
         repo.watchdog(&["snapshot"]).expect(0);
         if works {
@@ -57,11 +77,19 @@ fn a_sweep_of_several_worktrees_waits_ten_seconds_in_all_and_judges_each() {
         }
     }
     let held = hold(&env);
-    let (swept, _) = timed(|| env.watchdog(&env.root(), &["sweep", ".", "--json", "-q", "--no-probe", "--jobs", "2"]));
+    let (swept, _) = timed(|| {
+        env.watchdog(
+            &env.root(),
+            &["sweep", ".", "--json", "-q", "--no-probe", "--jobs", "2"],
+        )
+    });
     let rows = rows(&swept);
-    for (name, verdict) in
-        [("idle", "untouched"), ("one", "complete/new_commits"), ("two", "complete/new_commits"), ("three", "complete/new_commits")]
-    {
+    for (name, verdict) in [
+        ("idle", "untouched"),
+        ("one", "complete/new_commits"),
+        ("two", "complete/new_commits"),
+        ("three", "complete/new_commits"),
+    ] {
         assert_eq!(word(&rows[name]), verdict, "{swept}");
     }
     drop(held);

@@ -7,43 +7,98 @@ use crate::support::{Repo, TestEnv};
 /// The words of the warnings of a verdict, with their details.
 fn warnings(verdict: &Value) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().expect("text").to_owned();
-    verdict["notes"].as_array().expect("a list").iter().map(|note| (text(&note["code"]), text(&note["detail"]))).collect()
+    verdict["notes"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|note| (text(&note["code"]), text(&note["detail"])))
+        .collect()
 }
 
 /// `rescue` where the mode commits. Returns its JSON.
 fn rescue(env: &TestEnv, repo: &Repo) -> Value {
-    let config = env.write("config.json", json!({"rescue": {"mode": "single"}}).to_string());
-    repo.watchdog(&["rescue", "--json", "--config", config.to_str().expect("UTF-8")]).json()
+    let config = env.write(
+        "config.json",
+        json!({"rescue": {"mode": "single"}}).to_string(),
+    );
+    repo.watchdog(&[
+        "rescue",
+        "--json",
+        "--config",
+        config.to_str().expect("UTF-8"),
+    ])
+    .json()
 }
 
 /// The files of all private parts of snapshots.
 fn private_files(repo: &Repo) -> String {
-    let refs = repo.git(&["for-each-ref", "--format=%(refname)", "refs/watchdog/private/"]);
-    refs.lines().map(|name| repo.git(&["ls-tree", "-r", "--name-only", name])).collect()
+    let refs = repo.git(&[
+        "for-each-ref",
+        "--format=%(refname)",
+        "refs/watchdog/private/",
+    ]);
+    refs.lines()
+        .map(|name| repo.git(&["ls-tree", "-r", "--name-only", name]))
+        .collect()
 }
 
 #[test]
 fn new_ignore_rules_hide_no_code() {
-    for (rules, text) in [(".gitignore", "lib/\nbuild/\n"), (".gitignore", "*\n"), (".git/info/exclude", "*\n"), ("lib/.gitignore", "*\n")]
-    {
+    for (rules, text) in [
+        (".gitignore", "lib/\nbuild/\n"),
+        (".gitignore", "*\n"),
+        (".git/info/exclude", "*\n"),
+        ("lib/.gitignore", "*\n"),
+    ] {
         let env = TestEnv::new();
         let repo = env.repo();
         repo.watchdog(&["snapshot"]).expect(0);
         repo.write(rules, text);
         repo.write("lib/parser.rs", "fn parse() {}\n");
         repo.write("build/out.o", "made");
-        let verdict = repo.watchdog(&["check", "--once", "--no-probe", "--no-rescue", "--json"]).json();
-        let hidden = warnings(&verdict).into_iter().find(|(code, _)| code == "hidden_entries");
-        assert!(hidden.is_some_and(|(_, detail)| detail.contains("'lib/parser.rs'")), "{rules}: {verdict}");
+        let verdict = repo
+            .watchdog(&["check", "--once", "--no-probe", "--no-rescue", "--json"])
+            .json();
+        let hidden = warnings(&verdict)
+            .into_iter()
+            .find(|(code, _)| code == "hidden_entries");
+        assert!(
+            hidden.is_some_and(|(_, detail)| detail.contains("'lib/parser.rs'")),
+            "{rules}: {verdict}"
+        );
         rescue(&env, &repo);
-        assert!(private_files(&repo).contains("work/lib/parser.rs") && !private_files(&repo).contains("out.o"), "{rules}");
-        assert!(!repo.git(&["ls-tree", "-r", "--name-only", "HEAD"]).contains("parser.rs"), "an ignored file is not forced into a commit");
+        assert!(
+            private_files(&repo).contains("work/lib/parser.rs")
+                && !private_files(&repo).contains("out.o"),
+            "{rules}"
+        );
+        assert!(
+            !repo
+                .git(&["ls-tree", "-r", "--name-only", "HEAD"])
+                .contains("parser.rs"),
+            "an ignored file is not forced into a commit"
+        );
         std::fs::remove_dir_all(repo.path().join("lib")).expect("the work is gone");
-        let id = repo.git(&["for-each-ref", "--format=%(refname:lstrip=3)", "refs/watchdog/rescue/"]);
+        let id = repo.git(&[
+            "for-each-ref",
+            "--format=%(refname:lstrip=3)",
+            "refs/watchdog/rescue/",
+        ]);
         let id = id.lines().last().expect("a snapshot").trim();
         let folder = env.root().join("restored");
-        repo.watchdog(&["rescue", "restore", id, "--to", folder.to_str().expect("UTF-8")]).expect(0);
-        assert_eq!(std::fs::read_to_string(folder.join("lib/parser.rs")).expect("it is back"), "fn parse() {}\n", "{rules}");
+        repo.watchdog(&[
+            "rescue",
+            "restore",
+            id,
+            "--to",
+            folder.to_str().expect("UTF-8"),
+        ])
+        .expect(0);
+        assert_eq!(
+            std::fs::read_to_string(folder.join("lib/parser.rs")).expect("it is back"),
+            "fn parse() {}\n",
+            "{rules}"
+        );
     }
 }
 
@@ -52,9 +107,15 @@ fn installed_packages_are_no_hidden_work() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
-    repo.write(".gitignore", "node_modules/\n__pycache__/\n*.log\n.env\ncoverage/\n");
+    repo.write(
+        ".gitignore",
+        "node_modules/\n__pycache__/\n*.log\n.env\ncoverage/\n",
+    );
     for n in 0..300 {
-        repo.write(&format!("node_modules/p{n}/index.js"), "module.exports = 1\n");
+        repo.write(
+            &format!("node_modules/p{n}/index.js"),
+            "module.exports = 1\n",
+        );
     }
     repo.write("myenv/pyvenv.cfg", "home = /usr\n");
     repo.write("myenv/.gitignore", "*\n");
@@ -63,11 +124,28 @@ fn installed_packages_are_no_hidden_work() {
     repo.write("coverage/prettify.js", "made\n");
     repo.write("debug.log", "noise\n");
     repo.write(".env", "A=b\n");
-    let verdict = repo.watchdog(&["check", "--once", "--no-probe", "--no-rescue", "--json"]).json();
-    assert!(!warnings(&verdict).iter().any(|(code, _)| code == "hidden_entries"), "{verdict}");
+    let verdict = repo
+        .watchdog(&["check", "--once", "--no-probe", "--no-rescue", "--json"])
+        .json();
+    assert!(
+        !warnings(&verdict)
+            .iter()
+            .any(|(code, _)| code == "hidden_entries"),
+        "{verdict}"
+    );
     rescue(&env, &repo);
-    assert_eq!(repo.git(&["show", "--format=", "--name-only", "HEAD"]).trim(), ".gitignore");
-    assert_eq!(private_files(&repo).lines().filter(|line| *line != "why").collect::<Vec<_>>(), ["work/.env"]);
+    assert_eq!(
+        repo.git(&["show", "--format=", "--name-only", "HEAD"])
+            .trim(),
+        ".gitignore"
+    );
+    assert_eq!(
+        private_files(&repo)
+            .lines()
+            .filter(|line| *line != "why")
+            .collect::<Vec<_>>(),
+        ["work/.env"]
+    );
 }
 
 #[test]
@@ -80,13 +158,25 @@ fn rules_of_the_baseline_stay_in_force() {
     repo.watchdog(&["snapshot"]).expect(0);
     repo.write("drafts/more.md", "draft\n");
     repo.write("scratch/more.py", "pass\n");
-    let verdict = repo.watchdog(&["check", "--once", "--no-probe", "--no-rescue", "--json"]).json();
-    assert!(!warnings(&verdict).iter().any(|(code, _)| code == "hidden_entries"), "{verdict}");
+    let verdict = repo
+        .watchdog(&["check", "--once", "--no-probe", "--no-rescue", "--json"])
+        .json();
+    assert!(
+        !warnings(&verdict)
+            .iter()
+            .any(|(code, _)| code == "hidden_entries"),
+        "{verdict}"
+    );
     // A rule that is gone hides no more, one that is new hides nothing.
     repo.write(".git/info/exclude", "src/\n");
     repo.write("src/new.rs", "fn new() {}\n");
-    let verdict = repo.watchdog(&["check", "--once", "--no-probe", "--no-rescue", "--json"]).json();
-    let hidden = warnings(&verdict).into_iter().find(|(code, _)| code == "hidden_entries").expect("it is said");
+    let verdict = repo
+        .watchdog(&["check", "--once", "--no-probe", "--no-rescue", "--json"])
+        .json();
+    let hidden = warnings(&verdict)
+        .into_iter()
+        .find(|(code, _)| code == "hidden_entries")
+        .expect("it is said");
     assert!(hidden.1.starts_with("'src/new.rs' is ignored"), "{verdict}");
 }
 
@@ -101,9 +191,21 @@ fn edits_behind_index_flags_are_in_snapshots() {
         repo.git(&["update-index", flag, "work.rs"]);
         repo.write("work.rs", "two\n");
         let out = rescue(&env, &repo);
-        let snapshot = repo.git(&["for-each-ref", "--format=%(refname)", "refs/watchdog/rescue/"]);
-        assert_eq!(repo.git(&["show", &format!("{}:work.rs", snapshot.trim())]), "two", "{flag}: {out}");
-        assert_eq!(repo.git(&["show", "HEAD:work.rs"]), "one", "the flag keeps it out of commits: {out}");
+        let snapshot = repo.git(&[
+            "for-each-ref",
+            "--format=%(refname)",
+            "refs/watchdog/rescue/",
+        ]);
+        assert_eq!(
+            repo.git(&["show", &format!("{}:work.rs", snapshot.trim())]),
+            "two",
+            "{flag}: {out}"
+        );
+        assert_eq!(
+            repo.git(&["show", "HEAD:work.rs"]),
+            "one",
+            "the flag keeps it out of commits: {out}"
+        );
     }
 }
 
@@ -118,7 +220,18 @@ fn files_that_a_sparse_checkout_leaves_out_are_no_deletions() {
     repo.watchdog(&["snapshot"]).expect(0);
     repo.write("in/new.rs", "new\n");
     rescue(&env, &repo);
-    assert_eq!(repo.git(&["show", "--format=", "--name-status", "HEAD"]).trim(), "A\tin/new.rs");
-    let snapshot = repo.git(&["for-each-ref", "--format=%(refname)", "refs/watchdog/rescue/"]);
-    assert_eq!(repo.git(&["show", &format!("{}:out/b.rs", snapshot.trim())]), "b");
+    assert_eq!(
+        repo.git(&["show", "--format=", "--name-status", "HEAD"])
+            .trim(),
+        "A\tin/new.rs"
+    );
+    let snapshot = repo.git(&[
+        "for-each-ref",
+        "--format=%(refname)",
+        "refs/watchdog/rescue/",
+    ]);
+    assert_eq!(
+        repo.git(&["show", &format!("{}:out/b.rs", snapshot.trim())]),
+        "b"
+    );
 }

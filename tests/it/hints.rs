@@ -30,10 +30,18 @@ fn said(repo: &Repo<'_>, args: &[&str]) -> String {
 
 /// The commands in a text: from a program's name to what cannot belong to its line any more.
 fn commands(text: &str) -> Vec<String> {
-    let starts =
-        regex::Regex::new(r"(?m)(?:^|[ `])((?:watchdog|git) (?:-C|--state-dir) |git config |rm /|rm '|chmod )").expect("a pattern");
+    let starts = regex::Regex::new(
+        r"(?m)(?:^|[ `])((?:watchdog|git) (?:-C|--state-dir) |git config |rm /|rm '|chmod )",
+    )
+    .expect("a pattern");
     let found = starts.captures_iter(text).filter_map(|found| found.get(1));
-    found.map(|found| text[found.start()..][..end_of_command(&text[found.start()..])].trim().to_owned()).collect()
+    found
+        .map(|found| {
+            text[found.start()..][..end_of_command(&text[found.start()..])]
+                .trim()
+                .to_owned()
+        })
+        .collect()
 }
 
 /// No message names a command that is about a worktree, and does not say which.
@@ -44,7 +52,11 @@ fn assert_none_is_bare(text: &str) {
          (?:git (?:fsck|log|reset|switch|merge|worktree|ls-files)\
          |watchdog (?:snapshot|check|run|loop|trust|untrust|rescue|breaker|task|doctor|init|forget))",
     );
-    let found: Vec<&str> = bare.expect("a pattern").find_iter(text).map(|found| found.as_str()).collect();
+    let found: Vec<&str> = bare
+        .expect("a pattern")
+        .find_iter(text)
+        .map(|found| found.as_str())
+        .collect();
     assert!(found.is_empty(), "{found:?} name no worktree:\n{text}");
 }
 
@@ -53,22 +65,42 @@ fn assert_none_is_bare(text: &str) {
 fn assert_all_work(env: &TestEnv, text: &str, least: usize) -> Vec<String> {
     assert_none_is_bare(text);
     let found = commands(text);
-    assert!(found.len() >= least, "{} commands, where {least} are expected:\n{text}", found.len());
+    assert!(
+        found.len() >= least,
+        "{} commands, where {least} are expected:\n{text}",
+        found.len()
+    );
     for command in &found {
         let folder = tempfile::tempdir_in(env.root()).expect("the scratch folder takes folders");
         let there = folder.path().join("there").display().to_string();
-        let words = [("ID --to", "latest --to"), ("FOLDER", &there), ("DIR", &there), ("NAME", "kept"), ("CMD", "true")];
-        let typed = words.iter().fold(command.clone(), |line, (word, value)| line.replace(word, value));
+        let words = [
+            ("ID --to", "latest --to"),
+            ("FOLDER", &there),
+            ("DIR", &there),
+            ("NAME", "kept"),
+            ("CMD", "true"),
+        ];
+        let typed = words.iter().fold(command.clone(), |line, (word, value)| {
+            line.replace(word, value)
+        });
         let out = env.command("sh", Path::new("/")).args(["-c", &typed]).run();
         let shown = format!("{typed}\n{out}\n\nsaid in:\n{text}");
-        assert!(![Some(2), Some(127), Some(128), Some(129)].contains(&out.code), "{shown}");
-        assert!(!out.stderr.contains("not in a git repository") && !out.stderr.contains("cannot change to"), "{shown}");
+        assert!(
+            ![Some(2), Some(127), Some(128), Some(129)].contains(&out.code),
+            "{shown}"
+        );
+        assert!(
+            !out.stderr.contains("not in a git repository")
+                && !out.stderr.contains("cannot change to"),
+            "{shown}"
+        );
     }
     found
 }
 
 fn untrusted(repo: &Repo<'_>) {
-    let config = json!({"version": 1, "checks": [{"type": "command", "name": "tests", "run": "false"}]});
+    let config =
+        json!({"version": 1, "checks": [{"type": "command", "name": "tests", "run": "false"}]});
     repo.write("completion.json", config.to_string());
     repo.commit_all("criteria");
 }
@@ -101,7 +133,10 @@ fn where_nothing_is_recorded_messages_name_the_command_that_records_it() {
         let text = match args {
             ["evaluate"] => {
                 let out = repo.watchdog_command(args).stdin("{\"schema\": 1}").run();
-                out.json()["message"].as_str().unwrap_or_default().to_owned()
+                out.json()["message"]
+                    .as_str()
+                    .unwrap_or_default()
+                    .to_owned()
             }
             args => said(&repo, args),
         };
@@ -117,15 +152,25 @@ fn criteria_that_are_not_trusted_name_the_command_that_trusts_them() {
     repo.watchdog_command(&["snapshot"]).run().expect(0);
     repo.write("work.txt", "done\n");
     repo.commit_all("work");
-    let texts = [&["check", "--no-probe"][..], &["doctor"], &["loop", "--dry-run", "--", "true"], &["run", "--no-probe", "--", "true"]]
-        .map(|args| said(&repo, args));
+    let texts = [
+        &["check", "--no-probe"][..],
+        &["doctor"],
+        &["loop", "--dry-run", "--", "true"],
+        &["run", "--no-probe", "--", "true"],
+    ]
+    .map(|args| said(&repo, args));
     let hook = repo.watchdog_command(&["hook", "session-start"]);
-    let input =
-        json!({"session_id": "s", "cwd": repo.path(), "hook_event_name": "SessionStart", "source": "startup", "transcript_path": "/none"});
-    let hook = hook.stdin(input.to_string()).run().json()["systemMessage"].as_str().unwrap_or_default().to_owned();
+    let input = json!({"session_id": "s", "cwd": repo.path(), "hook_event_name": "SessionStart", "source": "startup", "transcript_path": "/none"});
+    let hook = hook.stdin(input.to_string()).run().json()["systemMessage"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
     for text in texts.iter().chain([&hook]) {
         let found = commands(text);
-        assert!(found.iter().any(|command| command.ends_with(" trust")), "{found:?}\n{text}");
+        assert!(
+            found.iter().any(|command| command.ends_with(" trust")),
+            "{found:?}\n{text}"
+        );
     }
     assert_none_is_bare(&hook);
     // The session that the hook began is this one, and a session trusts nothing.
@@ -134,7 +179,10 @@ fn criteria_that_are_not_trusted_name_the_command_that_trusts_them() {
     for text in &texts {
         assert_all_work(&env, text, 1);
     }
-    assert!(!said(&repo, &["doctor"]).contains("not trusted"), "typing it is enough");
+    assert!(
+        !said(&repo, &["doctor"]).contains("not trusted"),
+        "typing it is enough"
+    );
 }
 
 #[test]
@@ -143,12 +191,23 @@ fn criteria_that_changed_name_the_command_that_accepts_them() {
     let repo = env.repo_named(NAME);
     trusted(&repo, 3);
     repo.watchdog_command(&["snapshot"]).run().expect(0);
-    repo.write("completion.json", json!({"version": 1, "checks": [{"type": "always"}]}).to_string());
+    repo.write(
+        "completion.json",
+        json!({"version": 1, "checks": [{"type": "always"}]}).to_string(),
+    );
     let changed = said(&repo, &["check", "--no-probe"]);
     fs::remove_file(repo.path().join("completion.json")).unwrap();
     let removed = said(&repo, &["check", "--no-probe"]);
-    assert!(commands(&removed).iter().any(|command| command.ends_with(" untrust")), "{removed}");
-    repo.write("completion.json", json!({"version": 1, "checks": [{"type": "always"}]}).to_string());
+    assert!(
+        commands(&removed)
+            .iter()
+            .any(|command| command.ends_with(" untrust")),
+        "{removed}"
+    );
+    repo.write(
+        "completion.json",
+        json!({"version": 1, "checks": [{"type": "always"}]}).to_string(),
+    );
     assert_all_work(&env, &changed, 1);
     assert_all_work(&env, &removed, 1);
 }
@@ -158,12 +217,20 @@ fn an_open_breaker_names_the_command_that_closes_it() {
     let env = place();
     let repo = env.repo_named(NAME);
     trusted(&repo, 1);
-    repo.watchdog_command(&["run", "--spec", "it's", "--", "true"]).run().expect(10);
+    repo.watchdog_command(&["run", "--spec", "it's", "--", "true"])
+        .run()
+        .expect(10);
     let refused = said(&repo, &["run", "--spec", "it's", "--", "true"]);
     assert!(refused.contains("breaker_open"), "{refused}");
     let found = assert_all_work(&env, &refused, 1);
-    assert!(found.iter().any(|command| command.ends_with(" reset")), "{found:?}");
-    assert!(said(&repo, &["breaker", "--spec", "it's"]).contains("closed"), "typing it is enough");
+    assert!(
+        found.iter().any(|command| command.ends_with(" reset")),
+        "{found:?}"
+    );
+    assert!(
+        said(&repo, &["breaker", "--spec", "it's"]).contains("closed"),
+        "typing it is enough"
+    );
 }
 
 #[test]
@@ -171,7 +238,18 @@ fn work_that_a_snapshot_keeps_is_named_with_the_way_back() {
     let env = place();
     let repo = env.repo_named(NAME);
     trusted(&repo, 3);
-    let cut_short = said(&repo, &["run", "--no-rescue", "--no-probe", "--", "sh", "-c", "echo half > half.txt; kill -9 $$"]);
+    let cut_short = said(
+        &repo,
+        &[
+            "run",
+            "--no-rescue",
+            "--no-probe",
+            "--",
+            "sh",
+            "-c",
+            "echo half > half.txt; kill -9 $$",
+        ],
+    );
     assert!(repo.snapshots().len() == 1, "{cut_short}");
     repo.git(&["stash", "-u", "-q"]);
     let texts = [
@@ -193,9 +271,22 @@ fn files_of_a_person_that_a_session_overwrote_are_named_with_the_way_back() {
     let env = place();
     let repo = env.repo_named(NAME);
     repo.write("mine.txt", "mine\n");
-    let text = said(&repo, &["run", "--no-probe", "--", "sh", "-c", "echo theirs > mine.txt; git commit -q --allow-empty -m x"]);
+    let text = said(
+        &repo,
+        &[
+            "run",
+            "--no-probe",
+            "--",
+            "sh",
+            "-c",
+            "echo theirs > mine.txt; git commit -q --allow-empty -m x",
+        ],
+    );
     let found = assert_all_work(&env, &text, 2);
-    assert!(found.iter().any(|command| command.contains("rescue list")), "{found:?}\n{text}");
+    assert!(
+        found.iter().any(|command| command.contains("rescue list")),
+        "{found:?}\n{text}"
+    );
 }
 
 #[test]
@@ -204,17 +295,29 @@ fn the_doctor_names_commands_that_mend_what_it_finds() {
     let repo = env.repo_named(NAME);
     let settings = json!({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "/gone/watchdog hook stop", "timeout": 60}]}]}});
     repo.write(".claude/settings.json", settings.to_string());
-    let mut killed = repo.watchdog_command(&["run", "--", "sh", "-c", "echo up; sleep 300"]).spawn();
-    wait_until("the session runs", PATIENCE, || killed.stdout_so_far().contains("up"));
+    let mut killed = repo
+        .watchdog_command(&["run", "--", "sh", "-c", "echo up; sleep 300"])
+        .spawn();
+    wait_until("the session runs", PATIENCE, || {
+        killed.stdout_so_far().contains("up")
+    });
     killed.signal(Signal::KILL);
     wait_until("it is gone", PATIENCE, || killed.ended());
     let lock = repo.path().join(".git/index.lock");
     fs::write(&lock, "").unwrap();
-    fs::File::options().write(true).open(&lock).unwrap().set_modified(SystemTime::now() - Duration::from_secs(600)).unwrap();
+    fs::File::options()
+        .write(true)
+        .open(&lock)
+        .unwrap()
+        .set_modified(SystemTime::now() - Duration::from_secs(600))
+        .unwrap();
     let text = said(&repo, &["doctor"]);
     let found = assert_all_work(&env, &text, 4);
     for wanted in ["hook install", "doctor --fix", " init", "rm "] {
-        assert!(found.iter().any(|command| command.contains(wanted)), "{wanted}: {found:#?}\n{text}");
+        assert!(
+            found.iter().any(|command| command.contains(wanted)),
+            "{wanted}: {found:#?}\n{text}"
+        );
     }
     assert!(!lock.exists(), "typing it is enough");
 }
@@ -223,15 +326,25 @@ fn the_doctor_names_commands_that_mend_what_it_finds() {
 fn tasks_are_named_with_commands_that_find_them() {
     let env = place();
     let repo = env.repo_named(NAME);
-    repo.write(".watchdog/tasks/it's one.md", "---\nid: T1\ntitle: first\ncompletion:\n  verify: \"true\"\n---\nDo it.\n");
+    repo.write(
+        ".watchdog/tasks/it's one.md",
+        "---\nid: T1\ntitle: first\ncompletion:\n  verify: \"true\"\n---\nDo it.\n",
+    );
     repo.commit_all("a task");
     let untrusted = said(&repo, &["task", "show", "T1"]);
-    let texts = [&["task", "show", "none"][..], &["task", "run", "none", "--", "true"], &["task", "run", "T1", "--", "true"]];
+    let texts = [
+        &["task", "show", "none"][..],
+        &["task", "run", "none", "--", "true"],
+        &["task", "run", "T1", "--", "true"],
+    ];
     let texts = texts.map(|args| said(&repo, args));
     for text in [&untrusted, &texts[0], &texts[1], &texts[2]] {
         assert_all_work(&env, text, 1);
     }
-    assert!(!said(&repo, &["task", "show", "T1"]).contains("untrusted"), "typing it is enough");
+    assert!(
+        !said(&repo, &["task", "show", "T1"]).contains("untrusted"),
+        "typing it is enough"
+    );
     for status in ["in_progress", "complete"] {
         let _ = said(&repo, &["task", "set", "T1", status, "--reason", "by hand"]);
     }
@@ -252,18 +365,31 @@ fn a_first_configuration_names_what_to_type_next() {
 fn errors_of_git_and_of_usage_name_commands_that_work() {
     let env = place();
     let repo = env.repo_named(NAME);
-    for args in [&["check", "--baseline", "no-such"][..], &["schema", "verdict", "--resolved"], &["report"]] {
+    for args in [
+        &["check", "--baseline", "no-such"][..],
+        &["schema", "verdict", "--resolved"],
+        &["report"],
+    ] {
         let text = said(&repo, args);
         assert_none_is_bare(&text);
         assert_all_work(&env, &text, usize::from(args[0] != "report"));
     }
     let object = repo.git(&["rev-parse", "HEAD^{tree}"]);
     repo.watchdog_command(&["snapshot"]).run().expect(0);
-    let broken = repo.path().join(".git/objects").join(&object[..2]).join(&object[2..]);
+    let broken = repo
+        .path()
+        .join(".git/objects")
+        .join(&object[..2])
+        .join(&object[2..]);
     fs::remove_file(broken).unwrap();
     let text = said(&repo, &["check", "--no-probe"]);
     let found = commands(&text);
-    assert!(found.iter().all(|command| command.starts_with("git -C ") || command.starts_with("watchdog -C ")), "{found:?}\n{text}");
+    assert!(
+        found
+            .iter()
+            .all(|command| command.starts_with("git -C ") || command.starts_with("watchdog -C ")),
+        "{found:?}\n{text}"
+    );
     assert_none_is_bare(&text);
 }
 
@@ -275,10 +401,21 @@ fn a_state_directory_that_a_flag_named_is_in_the_command_and_one_of_the_environm
     let state = env.root().join("another state").display().to_string();
     let text = said(&repo, &["--state-dir", &state, "doctor"]);
     let found = assert_all_work(&env, &text, 1);
-    assert!(found.iter().any(|command| command.ends_with(&format!("--state-dir '{state}' trust"))), "{found:?}");
-    assert!(!said(&repo, &["--state-dir", &state, "doctor"]).contains("not trusted"), "typing it is enough");
+    assert!(
+        found
+            .iter()
+            .any(|command| command.ends_with(&format!("--state-dir '{state}' trust"))),
+        "{found:?}"
+    );
+    assert!(
+        !said(&repo, &["--state-dir", &state, "doctor"]).contains("not trusted"),
+        "typing it is enough"
+    );
     let by_environment = said(&repo, &["doctor"]);
-    assert!(by_environment.contains("not trusted") && !by_environment.contains("--state-dir"), "{by_environment}");
+    assert!(
+        by_environment.contains("not trusted") && !by_environment.contains("--state-dir"),
+        "{by_environment}"
+    );
 }
 
 #[test]
@@ -288,20 +425,45 @@ fn a_path_that_no_terminal_shows_as_it_is_still_makes_a_command_that_works() {
     untrusted(&repo);
     let text = said(&repo, &["doctor"]);
     let found = commands(&text);
-    let trust = found.iter().find(|command| command.ends_with(" trust")).unwrap_or_else(|| panic!("{text}"));
-    assert!(!trust.contains(char::is_control) && trust.contains("printf"), "{trust:?}");
+    let trust = found
+        .iter()
+        .find(|command| command.ends_with(" trust"))
+        .unwrap_or_else(|| panic!("{text}"));
+    assert!(
+        !trust.contains(char::is_control) && trust.contains("printf"),
+        "{trust:?}"
+    );
     assert_all_work(&env, trust, 0);
-    let out = env.command("sh", Path::new("/")).args(["-c", trust]).run().expect(0);
+    let out = env
+        .command("sh", Path::new("/"))
+        .args(["-c", trust])
+        .run()
+        .expect(0);
     assert!(out.stdout.contains("trusted"), "{out}");
 }
 
 /// Files whose commands are about no worktree, or are no hint: each with its reason.
 const PLACELESS: &[(&str, &str)] = &[
-    ("crates/watchdog-git/src/snapshot/record.rs", "the message of a commit, which may be read in another clone"),
-    ("crates/watchdog-git/src/snapshot/take.rs", "the names of a snapshot's parts"),
-    ("crates/watchdog-core/src/checks/git.rs", "feedback for the agent, which works in the worktree"),
-    ("src/cli/commands/demo.rs", "about a repository that the reader has yet to choose"),
-    ("src/modes/doctor/cron_findings.rs", "what a line of a crontab calls"),
+    (
+        "crates/watchdog-git/src/snapshot/record.rs",
+        "the message of a commit, which may be read in another clone",
+    ),
+    (
+        "crates/watchdog-git/src/snapshot/take.rs",
+        "the names of a snapshot's parts",
+    ),
+    (
+        "crates/watchdog-core/src/checks/git.rs",
+        "feedback for the agent, which works in the worktree",
+    ),
+    (
+        "src/cli/commands/demo.rs",
+        "about a repository that the reader has yet to choose",
+    ),
+    (
+        "src/modes/doctor/cron_findings.rs",
+        "what a line of a crontab calls",
+    ),
     ("src/modes/rescue_now.rs", "why a snapshot was taken"),
     ("src/modes/work/pool.rs", "the name of what runs"),
 ];
@@ -318,8 +480,13 @@ fn no_message_in_the_sources_has_a_command_without_its_worktree() {
     let name = regex::Regex::new(r"^watchdog [a-z]+( [a-z]+)?$").unwrap();
     let mut bare = Vec::new();
     for source in crate::source_files::sources(&["src", "crates"]) {
-        let helps = ["src/cli/args", "src/cli/help.rs", "src/cli/examples.rs"].iter().any(|help| source.name.starts_with(help));
-        if helps || source.name.contains("/tests/") || PLACELESS.iter().any(|(file, _)| source.name == *file) {
+        let helps = ["src/cli/args", "src/cli/help.rs", "src/cli/examples.rs"]
+            .iter()
+            .any(|help| source.name.starts_with(help));
+        if helps
+            || source.name.contains("/tests/")
+            || PLACELESS.iter().any(|(file, _)| source.name == *file)
+        {
             continue;
         }
         for found in literal.find_iter(&source.shipped) {
@@ -329,5 +496,9 @@ fn no_message_in_the_sources_has_a_command_without_its_worktree() {
             }
         }
     }
-    assert!(bare.is_empty(), "use WorktreeCommands:\n{}", bare.join("\n"));
+    assert!(
+        bare.is_empty(),
+        "use WorktreeCommands:\n{}",
+        bare.join("\n")
+    );
 }

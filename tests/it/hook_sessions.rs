@@ -7,15 +7,25 @@ use crate::support::{Repo, TestEnv};
 /// Its usual deadline of a second is for hosts that do not wait: a busy machine may take longer.
 #[track_caller]
 fn hook(repo: &Repo<'_>, event: &str, input: &Value) -> Value {
-    repo.watchdog_command(&["hook", event, "--within", "60s"]).stdin(input.to_string()).run().expect(0).json()
+    repo.watchdog_command(&["hook", event, "--within", "60s"])
+        .stdin(input.to_string())
+        .run()
+        .expect(0)
+        .json()
 }
 
 fn start(repo: &Repo<'_>, session: &str, source: &str) -> Value {
-    hook(repo, "session-start", &json!({"session_id": session, "source": source, "cwd": repo.path()}))
+    hook(
+        repo,
+        "session-start",
+        &json!({"session_id": session, "source": source, "cwd": repo.path()}),
+    )
 }
 
 fn baseline(repo: &Repo<'_>) -> Value {
-    repo.watchdog(&["check", "--no-probe", "--no-rescue", "--json"]).json()["baseline"].clone()
+    repo.watchdog(&["check", "--no-probe", "--no-rescue", "--json"])
+        .json()["baseline"]
+        .clone()
 }
 
 fn work(repo: &Repo<'_>, name: &str) -> String {
@@ -29,14 +39,26 @@ fn a_session_has_one_baseline_however_often_it_goes_on() {
     let repo = env.repo();
     let began = repo.head();
     let answer = start(&repo, "a", "startup");
-    assert!(answer["hookSpecificOutput"]["additionalContext"].as_str().is_some_and(|told| told.contains("commit")), "{answer}");
-    assert_eq!(answer["hookSpecificOutput"]["hookEventName"], "SessionStart");
+    assert!(
+        answer["hookSpecificOutput"]["additionalContext"]
+            .as_str()
+            .is_some_and(|told| told.contains("commit")),
+        "{answer}"
+    );
+    assert_eq!(
+        answer["hookSpecificOutput"]["hookEventName"],
+        "SessionStart"
+    );
     work(&repo, "one");
     for source in ["resume", "clear", "compact", "some new word"] {
         start(&repo, "b", source);
         assert_eq!(baseline(&repo), began.as_str(), "{source}");
     }
-    hook(&repo, "session-end", &json!({"session_id": "b", "reason": "other"}));
+    hook(
+        &repo,
+        "session-end",
+        &json!({"session_id": "b", "reason": "other"}),
+    );
     let now = repo.head();
     start(&repo, "c", "startup");
     assert_eq!(baseline(&repo), now.as_str(), "another session begins anew");
@@ -61,20 +83,38 @@ fn an_agent_inside_a_session_moves_nothing() {
     let outer = env.command("sleep", repo.path()).args(["600"]).spawn();
     let start_as = |session: &str, pid: u32| {
         let input = json!({"session_id": session, "source": "startup", "cwd": repo.path()});
-        let command = repo.watchdog_command(&["hook", "session-start"]).env("CLAUDE_PID", pid.to_string());
-        command.env("CLAUDE_CODE_SESSION_ID", session).stdin(input.to_string()).run().expect(0);
+        let command = repo
+            .watchdog_command(&["hook", "session-start"])
+            .env("CLAUDE_PID", pid.to_string());
+        command
+            .env("CLAUDE_CODE_SESSION_ID", session)
+            .stdin(input.to_string())
+            .run()
+            .expect(0);
     };
     start_as("outer", outer.pid());
     work(&repo, "one");
     start_as("inner", std::process::id());
     assert_eq!(baseline(&repo), began.as_str());
-    hook(&repo, "session-end", &json!({"session_id": "inner", "reason": "other"}));
+    hook(
+        &repo,
+        "session-end",
+        &json!({"session_id": "inner", "reason": "other"}),
+    );
     start_as("inner again", std::process::id());
-    assert_eq!(baseline(&repo), began.as_str(), "the outer session still runs");
+    assert_eq!(
+        baseline(&repo),
+        began.as_str(),
+        "the outer session still runs"
+    );
     drop(outer);
     let now = repo.head();
     start_as("next", std::process::id());
-    assert_eq!(baseline(&repo), now.as_str(), "the outer session was killed and could not say so");
+    assert_eq!(
+        baseline(&repo),
+        now.as_str(),
+        "the outer session was killed and could not say so"
+    );
 }
 
 #[test]
@@ -82,18 +122,37 @@ fn a_session_under_run_keeps_its_baseline_and_its_id_is_known() {
     let env = TestEnv::new();
     let repo = env.repo();
     let began = repo.head();
-    env.install("watchdog", std::path::Path::new(env!("CARGO_BIN_EXE_watchdog")));
+    env.install(
+        "watchdog",
+        std::path::Path::new(env!("CARGO_BIN_EXE_watchdog")),
+    );
     // What an agent does, as far as hooks see it.
     let agent = "git commit -q --allow-empty -m one; \
         echo '{\"session_id\": \"11111111-2222-4333-8444-555555555555\", \"source\": \"startup\"}' | watchdog hook session-start; \
         echo x > x; git add x; git commit -qm two; \
         echo '{\"session_id\": \"11111111-2222-4333-8444-555555555555\", \"reason\": \"other\"}' | watchdog hook session-end";
-    let out = repo.watchdog(&["run", "--spec", "auth", "--json", "--", "sh", "-c", agent]).expect(0);
-    assert_eq!((&out.json()["baseline"], &out.json()["new_commits"]), (&json!(began), &json!(2)), "{out}");
+    let out = repo
+        .watchdog(&["run", "--spec", "auth", "--json", "--", "sh", "-c", agent])
+        .expect(0);
+    assert_eq!(
+        (&out.json()["baseline"], &out.json()["new_commits"]),
+        (&json!(began), &json!(2)),
+        "{out}"
+    );
     assert_eq!(baseline(&repo), began.as_str());
-    let ended = repo.watchdog(&["events", "--kind", "session_ended", "--json"]).expect(0);
-    let last: Value = serde_json::from_str(ended.stdout.lines().last().expect("the run's own")).expect("JSON");
-    assert_eq!((&last["data"]["session_id"], &last["spec"]), (&json!("11111111-2222-4333-8444-555555555555"), &json!("auth")), "{ended}");
+    let ended = repo
+        .watchdog(&["events", "--kind", "session_ended", "--json"])
+        .expect(0);
+    let last: Value =
+        serde_json::from_str(ended.stdout.lines().last().expect("the run's own")).expect("JSON");
+    assert_eq!(
+        (&last["data"]["session_id"], &last["spec"]),
+        (
+            &json!("11111111-2222-4333-8444-555555555555"),
+            &json!("auth")
+        ),
+        "{ended}"
+    );
 }
 
 #[test]
@@ -102,14 +161,37 @@ fn the_end_of_a_session_keeps_what_is_uncommitted() {
     let repo = env.repo();
     start(&repo, "a", "startup");
     repo.write("new.txt", "precious");
-    assert_eq!(hook(&repo, "session-end", &json!({"session_id": "a", "reason": "other"})), json!({}));
+    assert_eq!(
+        hook(
+            &repo,
+            "session-end",
+            &json!({"session_id": "a", "reason": "other"})
+        ),
+        json!({})
+    );
     let kept = repo.snapshots();
-    assert_eq!(repo.file_in(&kept[0], "new.txt").as_deref(), Some("precious"));
-    assert!(repo.has("new.txt") && repo.status().contains("new.txt"), "the work tree is as it was");
+    assert_eq!(
+        repo.file_in(&kept[0], "new.txt").as_deref(),
+        Some("precious")
+    );
+    assert!(
+        repo.has("new.txt") && repo.status().contains("new.txt"),
+        "the work tree is as it was"
+    );
     let events = repo.watchdog(&["events", "--json"]).expect(0).stdout;
-    let kinds: Vec<String> =
-        events.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON")["kind"].as_str().unwrap_or_default().into()).collect();
-    assert_eq!(kinds, ["baseline", "session_started", "session_ended", "snapshot"]);
+    let kinds: Vec<String> = events
+        .lines()
+        .map(|line| {
+            serde_json::from_str::<Value>(line).expect("JSON")["kind"]
+                .as_str()
+                .unwrap_or_default()
+                .into()
+        })
+        .collect();
+    assert_eq!(
+        kinds,
+        ["baseline", "session_started", "session_ended", "snapshot"]
+    );
 }
 
 #[test]

@@ -9,7 +9,14 @@ use serde_json::{Value, json};
 use crate::support::{Repo, TestEnv, wait_until};
 
 /// Every event.
-const EVENTS: [&str; 6] = ["stop", "subagent-stop", "pre-tool-use", "post-tool-use", "session-start", "session-end"];
+const EVENTS: [&str; 6] = [
+    "stop",
+    "subagent-stop",
+    "pre-tool-use",
+    "post-tool-use",
+    "session-start",
+    "session-end",
+];
 
 /// Asks for the answer to an event.
 #[track_caller]
@@ -19,7 +26,11 @@ fn hook(repo: &Repo<'_>, args: &[&str], input: &Value) -> Value {
 
 #[track_caller]
 fn answer(repo: &Repo<'_>, args: &[&str], input: &str) -> Value {
-    let out = repo.watchdog_command(&[&["hook"], args].concat()).stdin(input).run().expect(0);
+    let out = repo
+        .watchdog_command(&[&["hook"], args].concat())
+        .stdin(input)
+        .run()
+        .expect(0);
     let json = out.json();
     assert!(json.is_object(), "{out}");
     json
@@ -31,7 +42,11 @@ fn watched<'env>(env: &'env TestEnv, configuration: &Value) -> Repo<'env> {
     repo.write("completion.json", configuration.to_string());
     repo.commit_all("chore: criteria");
     repo.watchdog(&["trust"]).expect(0);
-    hook(&repo, &["session-start"], &json!({"session_id": "s", "source": "startup", "cwd": repo.path()}));
+    hook(
+        &repo,
+        &["session-start"],
+        &json!({"session_id": "s", "source": "startup", "cwd": repo.path()}),
+    );
     repo
 }
 
@@ -49,8 +64,13 @@ fn told(answer: &Value) -> &str {
 }
 
 fn words(repo: &Repo<'_>) -> Vec<Value> {
-    let out = repo.watchdog(&["events", "--kind", "hook", "--json"]).expect(0);
-    out.stdout.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON")["data"].clone()).collect()
+    let out = repo
+        .watchdog(&["events", "--kind", "hook", "--json"])
+        .expect(0);
+    out.stdout
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("JSON")["data"].clone())
+        .collect()
 }
 
 #[test]
@@ -59,13 +79,30 @@ fn an_agent_is_held_until_its_checks_pass() {
     let repo = watched(&env, &wants_a_file());
     let held = hook(&repo, &["stop"], &stop("p"));
     assert_eq!(held["decision"], "block");
-    assert!(held["reason"].as_str().is_some_and(|reason| reason.contains("done.txt")), "{held}");
+    assert!(
+        held["reason"]
+            .as_str()
+            .is_some_and(|reason| reason.contains("done.txt")),
+        "{held}"
+    );
     repo.write("done.txt", "x");
     assert_eq!(hook(&repo, &["stop"], &stop("p")), json!({}));
     let words = words(&repo);
-    let status = |at: usize| (words[at]["answer"].clone(), words[at]["status"].clone(), words[at]["stop_reason"].clone());
-    assert_eq!(status(0), (json!("held"), json!("incomplete"), json!("end_turn")));
-    assert_eq!(status(1), (json!("let_go"), json!("complete"), json!("end_turn")));
+    let status = |at: usize| {
+        (
+            words[at]["answer"].clone(),
+            words[at]["status"].clone(),
+            words[at]["stop_reason"].clone(),
+        )
+    };
+    assert_eq!(
+        status(0),
+        (json!("held"), json!("incomplete"), json!("end_turn"))
+    );
+    assert_eq!(
+        status(1),
+        (json!("let_go"), json!("complete"), json!("end_turn"))
+    );
 }
 
 #[test]
@@ -73,15 +110,22 @@ fn a_session_with_a_person_in_it_is_held_once_it_changed_something() {
     let env = TestEnv::new();
     let repo = watched(&env, &wants_a_file());
     let asked = |entrypoint: &str, args: &[&str]| {
-        let command = repo.watchdog_command(&[&["hook", "stop"], args].concat()).env("CLAUDE_CODE_ENTRYPOINT", entrypoint);
+        let command = repo
+            .watchdog_command(&[&["hook", "stop"], args].concat())
+            .env("CLAUDE_CODE_ENTRYPOINT", entrypoint);
         command.stdin(stop("p").to_string()).run().expect(0).json()
     };
     assert_eq!(asked("cli", &[]), json!({}), "it only asked a question");
     assert_eq!(asked("cli", &["--all-sessions"])["decision"], "block");
-    assert_eq!(asked("sdk-cli", &[])["decision"], "block", "nobody else would notice");
+    assert_eq!(
+        asked("sdk-cli", &[])["decision"],
+        "block",
+        "nobody else would notice"
+    );
     repo.write("half.txt", "half");
     assert_eq!(asked("cli", &[])["decision"], "block");
-    repo.watchdog(&["hook", "install", "--all-sessions"]).expect(0);
+    repo.watchdog(&["hook", "install", "--all-sessions"])
+        .expect(0);
     let settings = fs::read_to_string(repo.path().join(".claude/settings.json")).unwrap();
     assert!(settings.contains("hook stop --all-sessions"), "{settings}");
 }
@@ -89,7 +133,10 @@ fn a_session_with_a_person_in_it_is_held_once_it_changed_something() {
 #[test]
 fn an_agent_is_held_so_often_and_no_more_and_the_next_prompt_begins_anew() {
     let env = TestEnv::new();
-    let repo = watched(&env, &json!({"limits": {"max_stop_blocks": 2}, "checks": wants_a_file()["checks"]}));
+    let repo = watched(
+        &env,
+        &json!({"limits": {"max_stop_blocks": 2}, "checks": wants_a_file()["checks"]}),
+    );
     for prompt in ["p", "q"] {
         for _ in 0..2 {
             assert_eq!(hook(&repo, &["stop"], &stop(prompt))["decision"], "block");
@@ -97,21 +144,40 @@ fn an_agent_is_held_so_often_and_no_more_and_the_next_prompt_begins_anew() {
         for _ in 0..2 {
             let free = hook(&repo, &["stop"], &stop(prompt));
             assert_eq!(free.get("decision"), None);
-            assert!(told(&free).starts_with("watchdog: stopped (budget_exhausted)") && told(&free).contains("not complete"), "{free}");
+            assert!(
+                told(&free).starts_with("watchdog: stopped (budget_exhausted)")
+                    && told(&free).contains("not complete"),
+                "{free}"
+            );
         }
     }
-    assert_eq!(hook(&repo, &["stop"], &json!({"session_id": "other", "stop_hook_active": true}))["decision"], "block");
-    assert!(words(&repo).iter().all(|word| word["status"] != "complete"), "a spent limit is never a success");
+    assert_eq!(
+        hook(
+            &repo,
+            &["stop"],
+            &json!({"session_id": "other", "stop_hook_active": true})
+        )["decision"],
+        "block"
+    );
+    assert!(
+        words(&repo).iter().all(|word| word["status"] != "complete"),
+        "a spent limit is never a success"
+    );
 }
 
 #[test]
 fn the_hosts_own_patience_is_never_spent() {
     let env = TestEnv::new();
-    let repo = watched(&env, &json!({"limits": {"max_stop_blocks": 100}, "checks": wants_a_file()["checks"]}));
+    let repo = watched(
+        &env,
+        &json!({"limits": {"max_stop_blocks": 100}, "checks": wants_a_file()["checks"]}),
+    );
     let blocks = |prompt: &str, cap: &str| {
         let mut count = 0;
         loop {
-            let command = repo.watchdog_command(&["hook", "stop"]).env("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", cap);
+            let command = repo
+                .watchdog_command(&["hook", "stop"])
+                .env("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", cap);
             let out = command.stdin(stop(prompt).to_string()).run().expect(0);
             if out.json()["decision"] != "block" {
                 return count;
@@ -119,7 +185,16 @@ fn the_hosts_own_patience_is_never_spent() {
             count += 1;
         }
     };
-    assert_eq!((blocks("a", ""), blocks("b", "3"), blocks("c", "20"), blocks("d", "nonsense"), blocks("e", "0")), (7, 2, 19, 7, 0));
+    assert_eq!(
+        (
+            blocks("a", ""),
+            blocks("b", "3"),
+            blocks("c", "20"),
+            blocks("d", "nonsense"),
+            blocks("e", "0")
+        ),
+        (7, 2, 19, 7, 0)
+    );
 }
 
 #[test]
@@ -127,15 +202,36 @@ fn nonsense_is_answered_and_holds_nobody() {
     let env = TestEnv::new();
     let repo = watched(&env, &wants_a_file());
     for event in EVENTS {
-        for input in ["{", "[]", "null", "\u{0}", "\"x\"", "{}{}", &"[".repeat(5000)] {
+        for input in [
+            "{",
+            "[]",
+            "null",
+            "\u{0}",
+            "\"x\"",
+            "{}{}",
+            &"[".repeat(5000),
+        ] {
             let answer = answer(&repo, &[event], input);
-            assert!(told(&answer).contains("was not held"), "{event} {input:?}: {answer}");
-            assert_eq!(answer.as_object().map(serde_json::Map::len), Some(1), "{answer}");
+            assert!(
+                told(&answer).contains("was not held"),
+                "{event} {input:?}: {answer}"
+            );
+            assert_eq!(
+                answer.as_object().map(serde_json::Map::len),
+                Some(1),
+                "{answer}"
+            );
         }
         let odd = json!({"session_id": 7, "cwd": ["x"], "stop_hook_active": "no", "background_tasks": {}, "tool_name": null, "source": 1});
         hook(&repo, &[event], &odd);
     }
-    for args in [&["stop", "--nonsense"][..], &["dance"], &[], &["stop", "--within", "soon"], &["stop", "extra"]] {
+    for args in [
+        &["stop", "--nonsense"][..],
+        &["dance"],
+        &[],
+        &["stop", "--within", "soon"],
+        &["stop", "extra"],
+    ] {
         let answer = answer(&repo, args, "{}");
         assert!(told(&answer).contains("was not held"), "{args:?}: {answer}");
     }
@@ -146,21 +242,38 @@ fn a_watchdog_that_cannot_judge_holds_nobody_and_says_so() {
     let env = TestEnv::new();
     let repo = watched(&env, &wants_a_file());
     let state = env.write("no-folder", "a file");
-    let free = hook(&repo, &["--state-dir", &state.to_string_lossy(), "stop"], &stop("p"));
-    assert!(free.get("decision").is_none() && told(&free).contains("was not held"), "{free}");
+    let free = hook(
+        &repo,
+        &["--state-dir", &state.to_string_lossy(), "stop"],
+        &stop("p"),
+    );
+    assert!(
+        free.get("decision").is_none() && told(&free).contains("was not held"),
+        "{free}"
+    );
 
     let other = env.repo_named("broken");
     fs::write(other.path().join(".git/HEAD"), "nonsense").expect("it is ours");
     let free = hook(&other, &["stop"], &json!({"cwd": other.path()}));
-    assert!(free.get("decision").is_none() && !told(&free).is_empty(), "{free}");
+    assert!(
+        free.get("decision").is_none() && !told(&free).is_empty(),
+        "{free}"
+    );
 
     let typo = env.repo_named("typo");
     typo.write("completion.json", r#"{"chekcs": []}"#);
     for event in ["stop", "session-start"] {
         let free = hook(&typo, &[event], &json!({"cwd": typo.path()}));
-        assert!(told(&free).contains("did you mean `checks`"), "{event}: {free}");
+        assert!(
+            told(&free).contains("did you mean `checks`"),
+            "{event}: {free}"
+        );
     }
-    assert_eq!(hook(&repo, &["stop"], &stop("p"))["decision"], "block", "the others are none of its business");
+    assert_eq!(
+        hook(&repo, &["stop"], &stop("p"))["decision"],
+        "block",
+        "the others are none of its business"
+    );
 }
 
 #[test]
@@ -168,13 +281,32 @@ fn where_nothing_is_watched_nothing_is_said() {
     let env = TestEnv::new();
     let plain = Repo::new(&env, env.root());
     for event in EVENTS {
-        assert_eq!(hook(&plain, &[event], &json!({"session_id": "s", "tool_name": "StructuredOutput"})), json!({}), "{event}");
+        assert_eq!(
+            hook(
+                &plain,
+                &[event],
+                &json!({"session_id": "s", "tool_name": "StructuredOutput"})
+            ),
+            json!({}),
+            "{event}"
+        );
     }
     let unborn = env.unborn_repo("unborn");
-    hook(&unborn, &["session-start"], &json!({"session_id": "u", "source": "startup"}));
-    assert_eq!(hook(&unborn, &["stop"], &json!({"session_id": "u"})), json!({}));
+    hook(
+        &unborn,
+        &["session-start"],
+        &json!({"session_id": "u", "source": "startup"}),
+    );
+    assert_eq!(
+        hook(&unborn, &["stop"], &json!({"session_id": "u"})),
+        json!({})
+    );
     assert_eq!(words(&unborn), Vec::<Value>::new(), "nothing was judged");
-    let other_tool = hook(&unborn, &["post-tool-use"], &json!({"tool_name": "Read", "tool_input": {"output": {"key": "value"}}}));
+    let other_tool = hook(
+        &unborn,
+        &["post-tool-use"],
+        &json!({"tool_name": "Read", "tool_input": {"output": {"key": "value"}}}),
+    );
     assert_eq!(other_tool, json!({}));
 }
 
@@ -182,11 +314,17 @@ fn where_nothing_is_watched_nothing_is_said() {
 fn untrusted_criteria_run_nothing_and_the_user_is_told() {
     let env = TestEnv::new();
     let repo = env.repo();
-    repo.write("completion.json", json!({"checks": [{"type": "command", "run": "touch ran; false"}]}).to_string());
+    repo.write(
+        "completion.json",
+        json!({"checks": [{"type": "command", "run": "touch ran; false"}]}).to_string(),
+    );
     repo.commit_all("chore: criteria");
     for event in ["session-start", "stop"] {
         let answer = hook(&repo, &[event], &json!({"session_id": "s"}));
-        assert!(told(&answer).contains("not trusted") && told(&answer).ends_with(" trust"), "{answer}");
+        assert!(
+            told(&answer).contains("not trusted") && told(&answer).ends_with(" trust"),
+            "{answer}"
+        );
         assert_eq!(answer.get("decision"), None);
     }
     assert!(!repo.has("ran"));
@@ -195,16 +333,31 @@ fn untrusted_criteria_run_nothing_and_the_user_is_told() {
 #[test]
 fn an_answer_comes_in_time_and_leaves_nothing_running() {
     let env = TestEnv::new();
-    let repo = watched(&env, &json!({"checks": [{"type": "command", "run": "touch ../started; (setsid sleep 600 &) ; sleep 600"}]}));
+    let repo = watched(
+        &env,
+        &json!({"checks": [{"type": "command", "run": "touch ../started; (setsid sleep 600 &) ; sleep 600"}]}),
+    );
     let begun = Instant::now();
     let late = hook(&repo, &["stop", "--within", "2s"], &stop("p"));
-    assert!(told(&late).contains("took longer than 2 s") && late.get("decision").is_none(), "{late}");
-    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    assert!(
+        told(&late).contains("took longer than 2 s") && late.get("decision").is_none(),
+        "{late}"
+    );
+    assert!(
+        begun.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        begun.elapsed()
+    );
     env.assert_nothing_left();
 
     fs::remove_file(env.root().join("started")).expect("the check ran");
-    let running = repo.watchdog_command(&["hook", "stop"]).stdin(stop("p").to_string()).spawn();
-    wait_until("the check runs", Duration::from_secs(20), || env.root().join("started").exists());
+    let running = repo
+        .watchdog_command(&["hook", "stop"])
+        .stdin(stop("p").to_string())
+        .spawn();
+    wait_until("the check runs", Duration::from_secs(20), || {
+        env.root().join("started").exists()
+    });
     running.signal(rustix::process::Signal::TERM);
     let out = running.wait().expect(0);
     assert!(told(&out.json()).contains("a signal ended it"), "{out}");
@@ -215,9 +368,16 @@ fn an_answer_comes_in_time_and_leaves_nothing_running() {
 fn a_spent_limit_lets_the_agent_go_before_anything_runs() {
     let env = TestEnv::new();
     let checks = json!([{"type": "command", "run": "touch ran; false"}]);
-    let repo = watched(&env, &json!({"limits": {"deadline": "2020-01-01T00:00:00Z"}, "checks": checks}));
+    let repo = watched(
+        &env,
+        &json!({"limits": {"deadline": "2020-01-01T00:00:00Z"}, "checks": checks}),
+    );
     let free = hook(&repo, &["stop"], &stop("p"));
-    assert!(told(&free).starts_with("watchdog: stopped (deadline_exceeded)") && free.get("decision").is_none(), "{free}");
+    assert!(
+        told(&free).starts_with("watchdog: stopped (deadline_exceeded)")
+            && free.get("decision").is_none(),
+        "{free}"
+    );
     assert!(!repo.has("ran"));
     assert_eq!(words(&repo)[0]["status"], "stopped");
 }
@@ -227,10 +387,14 @@ fn what_runs_in_the_background_is_waited_for_and_not_held_against_the_agent() {
     let env = TestEnv::new();
     let repo = watched(&env, &wants_a_file());
     let mut input = stop("p");
-    input["background_tasks"] =
-        json!([{"id": "1", "type": "shell", "status": "running", "description": "the tests", "command": "npm test"}]);
+    input["background_tasks"] = json!([{"id": "1", "type": "shell", "status": "running", "description": "the tests", "command": "npm test"}]);
     let free = hook(&repo, &["stop"], &input);
-    assert!(told(&free).starts_with("watchdog: waiting (background_work): 1 task still runs in the background (the tests)"), "{free}");
+    assert!(
+        told(&free).starts_with(
+            "watchdog: waiting (background_work): 1 task still runs in the background (the tests)"
+        ),
+        "{free}"
+    );
     input["background_tasks"][0]["status"] = json!("completed");
     assert_eq!(hook(&repo, &["stop"], &input)["decision"], "block");
 }
@@ -240,16 +404,29 @@ fn sub_agents_may_stop_unless_they_are_to_be_held() {
     let env = TestEnv::new();
     let repo = watched(&env, &wants_a_file());
     let own_task = json!([{"id": "a1", "type": "subagent", "status": "running"}]);
-    let input =
-        json!({"session_id": "s", "agent_id": "a1", "hook_event_name": "SubagentStop", "prompt_id": "p", "background_tasks": own_task});
+    let input = json!({"session_id": "s", "agent_id": "a1", "hook_event_name": "SubagentStop", "prompt_id": "p", "background_tasks": own_task});
     assert_eq!(hook(&repo, &["subagent-stop"], &input), json!({}));
-    assert_eq!(hook(&repo, &["stop"], &input), json!({}), "settings may send both events to one command");
-    assert_eq!(hook(&repo, &["subagent-stop", "--hold"], &input)["decision"], "block");
+    assert_eq!(
+        hook(&repo, &["stop"], &input),
+        json!({}),
+        "settings may send both events to one command"
+    );
+    assert_eq!(
+        hook(&repo, &["subagent-stop", "--hold"], &input)["decision"],
+        "block"
+    );
     for _ in 0..6 {
-        assert_eq!(hook(&repo, &["subagent-stop", "--hold"], &input)["decision"], "block");
+        assert_eq!(
+            hook(&repo, &["subagent-stop", "--hold"], &input)["decision"],
+            "block"
+        );
     }
     assert!(told(&hook(&repo, &["subagent-stop", "--hold"], &input)).contains("stopped"));
-    assert_eq!(hook(&repo, &["stop"], &stop("p"))["decision"], "block", "each agent has a count of its own");
+    assert_eq!(
+        hook(&repo, &["stop"], &stop("p"))["decision"],
+        "block",
+        "each agent has a count of its own"
+    );
 }
 
 #[test]
@@ -261,35 +438,76 @@ fn structured_output_is_refused_while_checks_are_not_met() {
     // The host gives up at five outputs that failed.
     for n in 0..4 {
         let answer = hook(&repo, &["pre-tool-use"], &call("p", &n.to_string()));
-        assert!(denied(&answer) && answer["hookSpecificOutput"]["permissionDecisionReason"].to_string().contains("done.txt"), "{answer}");
+        assert!(
+            denied(&answer)
+                && answer["hookSpecificOutput"]["permissionDecisionReason"]
+                    .to_string()
+                    .contains("done.txt"),
+            "{answer}"
+        );
     }
     let free = hook(&repo, &["pre-tool-use"], &call("p", "5"));
     assert!(!denied(&free) && told(&free).contains("stopped"), "{free}");
     let advice = hook(&repo, &["post-tool-use"], &call("p", "5"));
-    let context = advice["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default();
-    assert!(context.starts_with("Tasks incomplete: ") && context.contains("call StructuredOutput again"), "{advice}");
+    let context = advice["hookSpecificOutput"]["additionalContext"]
+        .as_str()
+        .unwrap_or_default();
+    assert!(
+        context.starts_with("Tasks incomplete: ")
+            && context.contains("call StructuredOutput again"),
+        "{advice}"
+    );
 
-    assert!(denied(&hook(&repo, &["pre-tool-use"], &call("q", "6"))), "another prompt begins anew");
+    assert!(
+        denied(&hook(&repo, &["pre-tool-use"], &call("q", "6"))),
+        "another prompt begins anew"
+    );
     repo.write("done.txt", "x");
     assert_eq!(hook(&repo, &["pre-tool-use"], &call("q", "7")), json!({}));
-    assert_eq!(hook(&repo, &["post-tool-use"], &call("q", "7")), json!({"continue": false}));
-    assert_eq!(hook(&repo, &["post-tool-use", "--no-stop"], &call("q", "7")), json!({}));
+    assert_eq!(
+        hook(&repo, &["post-tool-use"], &call("q", "7")),
+        json!({"continue": false})
+    );
+    assert_eq!(
+        hook(&repo, &["post-tool-use", "--no-stop"], &call("q", "7")),
+        json!({})
+    );
     let judged = words(&repo).len();
-    assert_eq!(hook(&repo, &["stop"], &json!({"session_id": "s", "prompt_id": "q"})), json!({}));
-    assert_eq!(words(&repo).len(), judged, "what was let pass just now is not judged again");
+    assert_eq!(
+        hook(
+            &repo,
+            &["stop"],
+            &json!({"session_id": "s", "prompt_id": "q"})
+        ),
+        json!({})
+    );
+    assert_eq!(
+        words(&repo).len(),
+        judged,
+        "what was let pass just now is not judged again"
+    );
 }
 
 #[test]
 fn uncommitted_work_is_kept_before_the_programs_of_checks_run() {
     let env = TestEnv::new();
-    let repo = watched(&env, &json!({"checks": [{"type": "command", "run": "git clean -fdqx; git checkout -q .; false"}]}));
+    let repo = watched(
+        &env,
+        &json!({"checks": [{"type": "command", "run": "git clean -fdqx; git checkout -q .; false"}]}),
+    );
     repo.write("new.txt", "precious");
     repo.write("README.md", "changed");
     assert_eq!(hook(&repo, &["stop"], &stop("p"))["decision"], "block");
     assert!(!repo.has("new.txt"));
     let kept = repo.snapshots();
-    assert_eq!(repo.file_in(&kept[0], "new.txt").as_deref(), Some("precious"));
-    assert_eq!(repo.file_in(&kept[0], "README.md").as_deref(), Some("changed"));
+    assert_eq!(
+        repo.file_in(&kept[0], "new.txt").as_deref(),
+        Some("precious")
+    );
+    assert_eq!(
+        repo.file_in(&kept[0], "README.md").as_deref(),
+        Some("changed")
+    );
 }
 
 #[test]
@@ -300,7 +518,10 @@ fn accepted_criteria_hold_whatever_the_agent_writes_over_them_until_a_person_tru
     repo.commit_all("chore: easier");
     let held = hook(&repo, &["stop"], &stop("p"));
     assert_eq!(held["decision"], "block");
-    assert!(told(&held).contains("differs from the one that was accepted"), "{held}");
+    assert!(
+        told(&held).contains("differs from the one that was accepted"),
+        "{held}"
+    );
     // The session that the hooks know is this very process.
     repo.watchdog(&["trust"]).expect(2);
     repo.watchdog(&["trust", "--from-session"]).expect(0);
@@ -317,23 +538,49 @@ fn an_agent_that_goes_elsewhere_is_judged_where_its_session_began() {
     assert_eq!(hook(&other, &["stop"], &input)["decision"], "block");
     input["session_id"] = json!("nobody knows me");
     assert_eq!(hook(&other, &["stop"], &input), json!({}));
-    let project = other.watchdog_command(&["hook", "stop"]).env("CLAUDE_PROJECT_DIR", repo.path()).stdin(input.to_string()).run().expect(0);
+    let project = other
+        .watchdog_command(&["hook", "stop"])
+        .env("CLAUDE_PROJECT_DIR", repo.path())
+        .stdin(input.to_string())
+        .run()
+        .expect(0);
     assert_eq!(project.json()["decision"], "block", "{project}");
-    assert_eq!(hook(&repo, &["stop", "-C", &other.path().to_string_lossy()], &stop("p")), json!({}), "the user's word counts most");
+    assert_eq!(
+        hook(
+            &repo,
+            &["stop", "-C", &other.path().to_string_lossy()],
+            &stop("p")
+        ),
+        json!({}),
+        "the user's word counts most"
+    );
 }
 
 #[test]
 fn without_a_baseline_files_are_judged_and_commits_are_not_made_up() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let config = env.write("c.json", json!({"checks": [{"type": "git", "min_commits": 1}]}).to_string());
+    let config = env.write(
+        "c.json",
+        json!({"checks": [{"type": "git", "min_commits": 1}]}).to_string(),
+    );
     let config = config.to_string_lossy();
     repo.write("new.txt", "x");
     repo.commit_all("feat: work");
     let free = hook(&repo, &["--config", &config, "stop"], &stop("p"));
-    assert!(free.get("decision").is_none() && told(&free).contains("no baseline is recorded"), "{free}");
+    assert!(
+        free.get("decision").is_none() && told(&free).contains("no baseline is recorded"),
+        "{free}"
+    );
     let config = env.write("f.json", wants_a_file().to_string());
-    assert_eq!(hook(&repo, &["--config", &config.to_string_lossy(), "stop"], &stop("p"))["decision"], "block");
+    assert_eq!(
+        hook(
+            &repo,
+            &["--config", &config.to_string_lossy(), "stop"],
+            &stop("p")
+        )["decision"],
+        "block"
+    );
 }
 
 #[test]
@@ -352,33 +599,75 @@ fn install_writes_the_hooks_once_and_uninstall_takes_them_out() {
 "#;
     repo.write(".claude/settings.json", theirs);
     let diff = repo.watchdog(&["hook", "install", "--dry-run"]).expect(0);
-    assert!(diff.stdout.contains("\n+") && diff.stdout.contains("hook stop --within 590s"), "{diff}");
-    let gone = |line: &str| line.starts_with("-  ") && !diff.stdout.contains(&format!("+{},", &line[1..]));
-    assert!(!diff.stdout.lines().any(gone), "nothing goes but for a comma that comes\n{diff}");
-    assert_eq!(fs::read_to_string(&settings).expect("it is there"), theirs, "a dry run changes nothing");
+    assert!(
+        diff.stdout.contains("\n+") && diff.stdout.contains("hook stop --within 590s"),
+        "{diff}"
+    );
+    let gone =
+        |line: &str| line.starts_with("-  ") && !diff.stdout.contains(&format!("+{},", &line[1..]));
+    assert!(
+        !diff.stdout.lines().any(gone),
+        "nothing goes but for a comma that comes\n{diff}"
+    );
+    assert_eq!(
+        fs::read_to_string(&settings).expect("it is there"),
+        theirs,
+        "a dry run changes nothing"
+    );
 
     fs::set_permissions(&settings, fs::Permissions::from_mode(0o600)).expect("it is ours");
     repo.watchdog(&["hook", "install"]).expect(0);
     let installed = fs::read_to_string(&settings).expect("it is there");
     let json: Value = serde_json::from_str(&installed).expect("JSON");
-    assert_eq!(json["hooks"]["Stop"].as_array().map(Vec::len), Some(2), "{installed}");
-    for (event, command) in [("SessionStart", "session-start"), ("PreToolUse", "pre-tool-use"), ("SessionEnd", "session-end")] {
+    assert_eq!(
+        json["hooks"]["Stop"].as_array().map(Vec::len),
+        Some(2),
+        "{installed}"
+    );
+    for (event, command) in [
+        ("SessionStart", "session-start"),
+        ("PreToolUse", "pre-tool-use"),
+        ("SessionEnd", "session-end"),
+    ] {
         let entry = &json["hooks"][event][0]["hooks"][0]["command"];
-        assert!(entry.as_str().is_some_and(|line| line.contains(&format!("watchdog hook {command}"))), "{installed}");
+        assert!(
+            entry
+                .as_str()
+                .is_some_and(|line| line.contains(&format!("watchdog hook {command}"))),
+            "{installed}"
+        );
     }
     assert_eq!(json["hooks"].get("SubagentStop"), None);
-    assert_eq!(fs::metadata(&settings).expect("it is there").permissions().mode() & 0o777, 0o600);
+    assert_eq!(
+        fs::metadata(&settings)
+            .expect("it is there")
+            .permissions()
+            .mode()
+            & 0o777,
+        0o600
+    );
     let again = repo.watchdog(&["hook", "install"]).expect(0);
     assert!(again.stdout.contains("nothing to change"), "{again}");
-    assert_eq!(fs::read_to_string(&settings).expect("it is there"), installed);
+    assert_eq!(
+        fs::read_to_string(&settings).expect("it is there"),
+        installed
+    );
 
     // What is written is what runs: the very line, by the shell that the host uses.
-    let line = json["hooks"]["Stop"][1]["hooks"][0]["command"].as_str().expect("a command");
-    let out = env.command("sh", repo.path()).args(["-c", line]).stdin("{}").run().expect(0);
+    let line = json["hooks"]["Stop"][1]["hooks"][0]["command"]
+        .as_str()
+        .expect("a command");
+    let out = env
+        .command("sh", repo.path())
+        .args(["-c", line])
+        .stdin("{}")
+        .run()
+        .expect(0);
     assert_eq!(out.json(), json!({}));
 
     repo.watchdog(&["hook", "uninstall"]).expect(0);
-    let left: Value = serde_json::from_str(&fs::read_to_string(&settings).expect("it is there")).expect("JSON");
+    let left: Value =
+        serde_json::from_str(&fs::read_to_string(&settings).expect("it is there")).expect("JSON");
     assert_eq!(left, serde_json::from_str::<Value>(theirs).expect("JSON"));
 }
 
@@ -389,17 +678,35 @@ fn install_refuses_what_it_does_not_understand_and_knows_the_users_own_settings(
     let repo = env.repo();
     repo.write(".claude/settings.json", "{\"a\": 1,}");
     let out = repo.watchdog(&["hook", "install"]).expect(2);
-    assert!(out.stderr.contains("settings.json was not changed: it is not valid JSON"), "{out}");
-    assert_eq!(fs::read_to_string(repo.path().join(".claude/settings.json")).expect("it is there"), "{\"a\": 1,}");
-    repo.watchdog(&["hook", "install", "--user", "--project"]).expect(2);
-    repo.watchdog(&["hook", "install", "--user", "--hook-timeout", "1s"]).expect(2);
+    assert!(
+        out.stderr
+            .contains("settings.json was not changed: it is not valid JSON"),
+        "{out}"
+    );
+    assert_eq!(
+        fs::read_to_string(repo.path().join(".claude/settings.json")).expect("it is there"),
+        "{\"a\": 1,}"
+    );
+    repo.watchdog(&["hook", "install", "--user", "--project"])
+        .expect(2);
+    repo.watchdog(&["hook", "install", "--user", "--hook-timeout", "1s"])
+        .expect(2);
 
-    let out = repo.watchdog(&["hook", "install", "--user", "--subagents", "--json"]).expect(0);
+    let out = repo
+        .watchdog(&["hook", "install", "--user", "--subagents", "--json"])
+        .expect(0);
     assert_eq!(out.json()["changed"], true, "{out}");
-    let text = fs::read_to_string(env.root().join("claude's folder/settings.json")).expect("it was made");
-    assert!(text.contains("hook subagent-stop --hold --within 590s"), "{text}");
+    let text =
+        fs::read_to_string(env.root().join("claude's folder/settings.json")).expect("it was made");
+    assert!(
+        text.contains("hook subagent-stop --hold --within 590s"),
+        "{text}"
+    );
     let nowhere = env.watchdog(&env.root(), &["hook", "install"]);
     assert!(nowhere.expect(16).stderr.contains("--user"));
     repo.watchdog(&["hook", "uninstall", "--user"]).expect(0);
-    assert!(!env.root().join("claude's folder/settings.json").exists(), "install made it, and nothing else is in it");
+    assert!(
+        !env.root().join("claude's folder/settings.json").exists(),
+        "install made it, and nothing else is in it"
+    );
 }

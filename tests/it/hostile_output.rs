@@ -22,7 +22,11 @@ fn peak_until_the_end(running: &mut Running, timeout: Duration) -> u64 {
         peak = peak.max(peak_own_kib(pid).unwrap_or(0));
         running.ended().then_some(())
     });
-    assert!(ended.is_some(), "still runs after {timeout:?}\n{}", running.stderr_so_far());
+    assert!(
+        ended.is_some(),
+        "still runs after {timeout:?}\n{}",
+        running.stderr_so_far()
+    );
     assert!(peak > 0, "its memory was never seen");
     peak
 }
@@ -40,29 +44,62 @@ fn bytes_below(folder: &Path) -> u64 {
 /// How much each flood prints, in GiB: `scripts/nightly flood` takes ten. What grows with the output is seen at one as well, as the bounds
 /// are far below it.
 fn flood_gib() -> u64 {
-    std::env::var("WATCHDOG_FLOOD_GIB").map_or(1, |text| text.parse().expect("WATCHDOG_FLOOD_GIB is a number"))
+    std::env::var("WATCHDOG_FLOOD_GIB").map_or(1, |text| {
+        text.parse().expect("WATCHDOG_FLOOD_GIB is a number")
+    })
 }
 
 /// A session that floods stdout and then commits.
 fn flood_then_commit(what: &str, unit: &str) {
-    let (bytes, deadline) = (flood_gib() << 30, Duration::from_secs(60 * (1 + flood_gib())));
+    let (bytes, deadline) = (
+        flood_gib() << 30,
+        Duration::from_secs(60 * (1 + flood_gib())),
+    );
     let env = TestEnv::new();
     let repo = env.repo();
-    let agent = env.fake_agent("flood", &[Step::flood(unit, bytes), Step::write("done.txt", "x"), Step::commit("done")]);
-    let args = ["run", "--no-probe", "--", agent[0].as_str(), agent[1].as_str()];
-    let mut running = repo.watchdog_command(&args).discard_stdout().timeout(deadline).spawn();
+    let agent = env.fake_agent(
+        "flood",
+        &[
+            Step::flood(unit, bytes),
+            Step::write("done.txt", "x"),
+            Step::commit("done"),
+        ],
+    );
+    let args = [
+        "run",
+        "--no-probe",
+        "--",
+        agent[0].as_str(),
+        agent[1].as_str(),
+    ];
+    let mut running = repo
+        .watchdog_command(&args)
+        .discard_stdout()
+        .timeout(deadline)
+        .spawn();
     let peak = peak_until_the_end(&mut running, deadline);
     running.wait().expect(0);
     assert!(repo.has("done.txt"));
-    println!("flood:\n{:>10}  MiB at the peak, {} GiB of {what}", peak / 1024, bytes >> 30);
+    println!(
+        "flood:\n{:>10}  MiB at the peak, {} GiB of {what}",
+        peak / 1024,
+        bytes >> 30
+    );
     assert!(peak < MEMORY_KIB, "{} MiB", peak / 1024);
     let kept = bytes_below(&env.state()) + bytes_below(&env.root().join("tmp"));
-    assert!(kept < DISK_BYTES, "{} MiB of output kept on disk", kept >> 20);
+    assert!(
+        kept < DISK_BYTES,
+        "{} MiB of output kept on disk",
+        kept >> 20
+    );
 }
 
 #[test]
 fn a_session_that_floods_its_output_costs_constant_memory() {
-    flood_then_commit("lines", "a line of an agent that cannot stop talking about what it does\n");
+    flood_then_commit(
+        "lines",
+        "a line of an agent that cannot stop talking about what it does\n",
+    );
 }
 
 #[test]
@@ -79,8 +116,18 @@ fn a_session_that_prints_an_endless_json_object_costs_constant_memory() {
 fn probe_that_prints(steps: &[Step], deadline: Duration) {
     let env = TestEnv::new();
     let repo = env.repo();
-    let config = env.config_asking(steps, json!({"completion_check": {"max_probes": 1, "probe_timeout_seconds": 60}}));
-    let args = ["check", "--json", "--baseline", "HEAD", "--config", config.to_str().expect("UTF-8")];
+    let config = env.config_asking(
+        steps,
+        json!({"completion_check": {"max_probes": 1, "probe_timeout_seconds": 60}}),
+    );
+    let args = [
+        "check",
+        "--json",
+        "--baseline",
+        "HEAD",
+        "--config",
+        config.to_str().expect("UTF-8"),
+    ];
     let mut running = repo.watchdog_command(&args).timeout(deadline).spawn();
     let peak = peak_until_the_end(&mut running, deadline);
     let out = running.wait().expect(16);
@@ -97,14 +144,20 @@ fn a_probe_that_floods_is_bounded_and_no_answer() {
 
 #[test]
 fn a_probe_that_nests_without_end_is_bounded_and_no_answer() {
-    for unit in ["[", "{\"a\":", "{", "\"", "```json\n{", "{\"status\":{\"status\":"] {
+    for unit in [
+        "[",
+        "{\"a\":",
+        "{",
+        "\"",
+        "```json\n{",
+        "{\"status\":{\"status\":",
+    ] {
         probe_that_prints(&[Step::flood(unit, 16 << 20)], Duration::from_secs(60));
     }
 }
 
 /// Every way in which text takes hold of a terminal or turns itself round.
-const STEERING: &str =
-    "\u{1b}[2J\u{1b}]0;owned\u{7}\u{1b}]8;;file:///etc\u{1b}\\link\u{9b}31m\u{202e}desrever\u{2066}\u{200f}\r\u{8}\u{7f}";
+const STEERING: &str = "\u{1b}[2J\u{1b}]0;owned\u{7}\u{1b}]8;;file:///etc\u{1b}\\link\u{9b}31m\u{202e}desrever\u{2066}\u{200f}\r\u{8}\u{7f}";
 
 #[track_caller]
 fn assert_harmless(what: &str, text: &str) {
@@ -113,7 +166,11 @@ fn assert_harmless(what: &str, text: &str) {
             || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{61c}')
     };
     let found: Vec<char> = text.chars().filter(|c| steers(*c)).collect();
-    assert!(found.is_empty(), "{what} lets through {found:?}\n{}", text.escape_debug());
+    assert!(
+        found.is_empty(),
+        "{what} lets through {found:?}\n{}",
+        text.escape_debug()
+    );
 }
 
 #[test]
@@ -123,20 +180,44 @@ fn no_text_from_outside_steers_the_terminal_or_the_json() {
     let baseline = repo.head();
     let named = format!("file {STEERING}.txt").replace(['/', '\0'], "_");
     let reply = json!({"status": "working", "message": STEERING, "agents_details": [STEERING], "tasks_pending": [STEERING], "next_action": STEERING});
-    let probe = [Step::complain(STEERING), Step::print(STEERING), Step::print_json(&reply)];
-    let config = env.config_asking(&probe, json!({"completion_check": {"max_probes": 1}, "rescue": {"mode": "snapshot"}}));
+    let probe = [
+        Step::complain(STEERING),
+        Step::print(STEERING),
+        Step::print_json(&reply),
+    ];
+    let config = env.config_asking(
+        &probe,
+        json!({"completion_check": {"max_probes": 1}, "rescue": {"mode": "snapshot"}}),
+    );
     let config = config.to_str().expect("UTF-8");
     repo.write(&named, "x");
-    let check = |more: &[&str]| repo.watchdog(&[&["check", "--baseline", &baseline, "--config", config, "-v"], more].concat());
+    let check = |more: &[&str]| {
+        repo.watchdog(
+            &[
+                &["check", "--baseline", &baseline, "--config", config, "-v"],
+                more,
+            ]
+            .concat(),
+        )
+    };
     let asked = [check(&["--json"]), check(&["--color", "always"])];
-    assert_eq!(asked[0].json()["probes"][0]["outcome"], "reply", "{}", asked[0]);
+    assert_eq!(
+        asked[0].json()["probes"][0]["outcome"],
+        "reply",
+        "{}",
+        asked[0]
+    );
     repo.git(&["commit", "-q", "--allow-empty", "-m", STEERING]);
     repo.commit_all(&format!("named {STEERING}"));
     let branch = "work-\u{202e}x";
     repo.git(&["checkout", "-q", "-b", branch]);
     let committed = [check(&["--json"]), check(&["--color", "never"])];
     assert_eq!(committed[0].verdict(), "complete/new_commits");
-    let events = [repo.watchdog(&["events"]), repo.watchdog(&["events", "--json"]), repo.watchdog(&["rescue", "list"])];
+    let events = [
+        repo.watchdog(&["events"]),
+        repo.watchdog(&["events", "--json"]),
+        repo.watchdog(&["rescue", "list"]),
+    ];
     // Colours are watchdog's own and are wanted where they were asked for; nothing else of the kind is.
     let colours = regex::Regex::new("\u{1b}\\[[0-9;]*m").expect("a fixed pattern");
     for out in asked.iter().chain(&committed).chain(&events) {
@@ -149,8 +230,22 @@ fn no_text_from_outside_steers_the_terminal_or_the_json() {
 fn a_sessions_output_passes_through_untouched() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let agent = env.fake_agent("talker", &[Step::print(STEERING), Step::complain("to stderr\n"), Step::write("a", "x"), Step::commit("a")]);
-    let out = repo.watchdog(&["run", "--no-probe", "--", &agent[0], &agent[1]]).expect(0);
-    assert!(out.stdout.contains(STEERING), "{}", out.stdout.escape_debug());
+    let agent = env.fake_agent(
+        "talker",
+        &[
+            Step::print(STEERING),
+            Step::complain("to stderr\n"),
+            Step::write("a", "x"),
+            Step::commit("a"),
+        ],
+    );
+    let out = repo
+        .watchdog(&["run", "--no-probe", "--", &agent[0], &agent[1]])
+        .expect(0);
+    assert!(
+        out.stdout.contains(STEERING),
+        "{}",
+        out.stdout.escape_debug()
+    );
     assert!(out.stderr.contains("to stderr\n"), "{out}");
 }

@@ -12,7 +12,10 @@ fn booby_trap(env: &TestEnv, repo: &Repo<'_>) {
     let marks = env.root().join("marks");
     fs::create_dir(&marks).expect("a new folder");
     let trap = |name: &str, rest: &str| {
-        let path = env.write(&format!("traps/{name}"), format!("#!/bin/sh\ntouch '{}/{name}'\n{rest}\n", marks.display()));
+        let path = env.write(
+            &format!("traps/{name}"),
+            format!("#!/bin/sh\ntouch '{}/{name}'\n{rest}\n", marks.display()),
+        );
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("our own file");
         path.to_string_lossy().into_owned()
     };
@@ -30,14 +33,28 @@ fn booby_trap(env: &TestEnv, repo: &Repo<'_>) {
         "post-rewrite",
         "fsmonitor-watchman",
     ] {
-        fs::copy(trap(&format!("hook-{hook}"), "cat >/dev/null 2>&1 </dev/null"), hooks.join(hook)).expect("a hook");
+        fs::copy(
+            trap(&format!("hook-{hook}"), "cat >/dev/null 2>&1 </dev/null"),
+            hooks.join(hook),
+        )
+        .expect("a hook");
         fs::copy(hooks.join(hook), repo.path().join(".git/hooks").join(hook)).expect("a hook");
     }
-    repo.write(".gitattributes", "*.txt filter=evil diff=evil merge=evil\n*.lfs filter=process\n");
+    repo.write(
+        ".gitattributes",
+        "*.txt filter=evil diff=evil merge=evil\n*.lfs filter=process\n",
+    );
     repo.write("tracked.txt", "tracked\n");
     repo.write("tracked.lfs", "tracked\n");
     repo.git(&["-c", "core.hooksPath=/dev/null", "add", "-A"]);
-    repo.git(&["-c", "core.hooksPath=/dev/null", "commit", "-q", "-m", "tracked"]);
+    repo.git(&[
+        "-c",
+        "core.hooksPath=/dev/null",
+        "commit",
+        "-q",
+        "-m",
+        "tracked",
+    ]);
     for (key, value) in [
         ("core.fsmonitor", trap("fsmonitor", "printf '/'")),
         ("core.hooksPath", hooks.to_string_lossy().into_owned()),
@@ -71,8 +88,12 @@ fn booby_trap(env: &TestEnv, repo: &Repo<'_>) {
 
 /// The names of the traps that went off.
 fn marks(env: &TestEnv) -> Vec<String> {
-    let entries = fs::read_dir(env.root().join("marks")).expect("made above").flatten();
-    let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    let entries = fs::read_dir(env.root().join("marks"))
+        .expect("made above")
+        .flatten();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
     names.sort();
     names
 }
@@ -87,7 +108,11 @@ fn no_program_that_the_repository_names_runs_while_watchdog_looks_or_keeps_work(
     repo.write("tracked.lfs", "changed\n");
     repo.write("new.txt", "new\n");
     let _ = repo.try_git(&["status"]);
-    assert!(marks(&env).len() > 1, "the traps must be live for git itself: {:?}", marks(&env));
+    assert!(
+        marks(&env).len() > 1,
+        "the traps must be live for git itself: {:?}",
+        marks(&env)
+    );
     fs::remove_dir_all(env.root().join("marks")).expect("made above");
     fs::create_dir(env.root().join("marks")).expect("a new folder");
 
@@ -96,7 +121,10 @@ fn no_program_that_the_repository_names_runs_while_watchdog_looks_or_keeps_work(
         json!({"rescue": {"mode": "snapshot"}, "completion_check": {"max_probes": 2, "probe_interval_seconds": 0}}),
     );
     let config = config.to_str().expect("UTF-8");
-    assert_eq!(repo.watchdog(&["snapshot"]).expect(0).stdout.trim().len(), 40);
+    assert_eq!(
+        repo.watchdog(&["snapshot"]).expect(0).stdout.trim().len(),
+        40
+    );
     assert_eq!(marks(&env), [""; 0], "while the baseline was recorded");
     let out = repo.watchdog(&["check", "--json", "--no-probe", "--config", config]);
     assert_eq!(out.verdict(), "incomplete/unfinished", "{out}");
@@ -107,11 +135,20 @@ fn no_program_that_the_repository_names_runs_while_watchdog_looks_or_keeps_work(
     let out = repo.watchdog(&["rescue", "--config", config]);
     assert_eq!(marks(&env), [""; 0], "while it salvaged\n{out}");
     // Disarmed, so that git itself can be asked what was kept.
-    fs::write(repo.path().join(".git/config"), "[core]\n\trepositoryformatversion = 0\n").expect("our own file");
+    fs::write(
+        repo.path().join(".git/config"),
+        "[core]\n\trepositoryformatversion = 0\n",
+    )
+    .expect("our own file");
     let snapshots = repo.snapshots();
     let kept = snapshots.iter().any(|snapshot| {
-        ["tracked.txt", "tracked.lfs"].iter().all(|name| repo.file_in(snapshot, name).as_deref() == Some("changed\n"))
+        ["tracked.txt", "tracked.lfs"]
+            .iter()
+            .all(|name| repo.file_in(snapshot, name).as_deref() == Some("changed\n"))
             && repo.file_in(snapshot, "new.txt").as_deref() == Some("new\n")
     });
-    assert!(kept, "the bytes are kept as they are on disk: {snapshots:?}");
+    assert!(
+        kept,
+        "the bytes are kept as they are on disk: {snapshots:?}"
+    );
 }

@@ -7,10 +7,13 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 /// A line that brings in names: whether it passes them on, and the tree of paths.
-static USE_LINE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(?m)^\s*(pub(?:\([^)]*\))?\s+)?use\s+([^;]+);").expect("a fixed pattern"));
+static USE_LINE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?m)^\s*(pub(?:\([^)]*\))?\s+)?use\s+([^;]+);").expect("a fixed pattern")
+});
 
 /// Words with `::` between them, wherever they stand.
-static PATH: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b\w+(?:::\w+)+").expect("a fixed pattern"));
+static PATH: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\b\w+(?:::\w+)+").expect("a fixed pattern"));
 
 /// A path such as `super::open::Worktree`, word by word.
 type Words = Vec<String>;
@@ -56,17 +59,31 @@ struct CrateTree<'s> {
 pub fn circles<'s>(sources: impl Iterator<Item = (&'s str, &'s str)>) -> Vec<Vec<&'s str>> {
     let mut crates: BTreeMap<&str, Vec<ImportingFile<'s>>> = BTreeMap::new();
     for (name, text) in sources.filter(|(name, _)| !name.ends_with("src/main.rs")) {
-        let (krate, path) = name.split_once("src/").expect("every source is below a src folder");
-        crates.entry(krate).or_default().push(ImportingFile { name, text, module: module_of(path), imports: imports(text) });
+        let (krate, path) = name
+            .split_once("src/")
+            .expect("every source is below a src folder");
+        crates.entry(krate).or_default().push(ImportingFile {
+            name,
+            text,
+            module: module_of(path),
+            imports: imports(text),
+        });
     }
-    let mut found: Vec<Vec<&str>> = crates.into_values().flat_map(|files| CrateTree::new(files).circles()).collect();
+    let mut found: Vec<Vec<&str>> = crates
+        .into_values()
+        .flat_map(|files| CrateTree::new(files).circles())
+        .collect();
     found.sort_by_key(|circle| (usize::MAX - circle.len(), circle[0]));
     found
 }
 
 /// `a/b.rs` and `a/b/mod.rs` are both the module `a::b`.
 fn module_of(path: &str) -> Words {
-    let mut words: Words = path.trim_end_matches(".rs").split('/').map(str::to_owned).collect();
+    let mut words: Words = path
+        .trim_end_matches(".rs")
+        .split('/')
+        .map(str::to_owned)
+        .collect();
     words.pop_if(|last| *last == "mod" || *last == "lib");
     words
 }
@@ -76,7 +93,11 @@ fn imports(text: &str) -> Vec<Import> {
     let mut found = Vec::new();
     for used in USE_LINE.captures_iter(text) {
         for (path, name) in paths_of_tree(&used[2], &[]) {
-            found.push(Import { public: used.get(1).is_some(), path, name });
+            found.push(Import {
+                public: used.get(1).is_some(),
+                path,
+                name,
+            });
         }
     }
     found
@@ -84,38 +105,71 @@ fn imports(text: &str) -> Vec<Import> {
 
 /// `a::{b, c as d}` as `a::b` called `b` and `a::c` called `d`.
 fn paths_of_tree(tree: &str, above: &[String]) -> Vec<(Words, String)> {
-    let words = |path: &str| path.split("::").map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned).collect::<Words>();
+    let words = |path: &str| {
+        path.split("::")
+            .map(str::trim)
+            .filter(|word| !word.is_empty())
+            .map(str::to_owned)
+            .collect::<Words>()
+    };
     let Some((head, group)) = tree.split_once('{') else {
-        let (path, alias) = tree.split_once(" as ").map_or((tree, None), |(path, alias)| (path, Some(alias.trim().to_owned())));
+        let (path, alias) = tree
+            .split_once(" as ")
+            .map_or((tree, None), |(path, alias)| {
+                (path, Some(alias.trim().to_owned()))
+            });
         let mut path = [above, &words(path)].concat();
         path.pop_if(|last| *last == "self");
         let name = alias.or_else(|| path.last().cloned());
         return name.into_iter().map(|name| (path.clone(), name)).collect();
     };
     let above = [above, &words(head)].concat();
-    let group = group.trim_end().strip_suffix('}').expect("rustc refuses a group without an end");
+    let group = group
+        .trim_end()
+        .strip_suffix('}')
+        .expect("rustc refuses a group without an end");
     let mut depth = 0;
     let parts = group.split(|c| {
         depth += i32::from(c == '{') - i32::from(c == '}');
         c == ',' && depth == 0
     });
-    parts.filter(|part| !part.trim().is_empty()).flat_map(|part| paths_of_tree(part, &above)).collect()
+    parts
+        .filter(|part| !part.trim().is_empty())
+        .flat_map(|part| paths_of_tree(part, &above))
+        .collect()
 }
 
 impl<'s> CrateTree<'s> {
     fn new(files: Vec<ImportingFile<'s>>) -> Self {
-        let modules = files.iter().enumerate().map(|(at, file)| (file.module.clone(), at)).collect();
+        let modules = files
+            .iter()
+            .enumerate()
+            .map(|(at, file)| (file.module.clone(), at))
+            .collect();
         CrateTree { files, modules }
     }
 
     fn circles(&self) -> Vec<Vec<&'s str>> {
-        let imported: Vec<BTreeSet<usize>> = (0..self.files.len()).map(|at| self.imported_by(at)).collect();
-        let reached: Vec<BTreeSet<usize>> = (0..self.files.len()).map(|at| reached_from(at, &imported)).collect();
+        let imported: Vec<BTreeSet<usize>> = (0..self.files.len())
+            .map(|at| self.imported_by(at))
+            .collect();
+        let reached: Vec<BTreeSet<usize>> = (0..self.files.len())
+            .map(|at| reached_from(at, &imported))
+            .collect();
         let mut found = BTreeSet::new();
         for at in (0..self.files.len()).filter(|at| reached[*at].contains(at)) {
-            found.insert(reached[at].iter().copied().filter(|other| reached[*other].contains(&at)).collect::<Vec<_>>());
+            found.insert(
+                reached[at]
+                    .iter()
+                    .copied()
+                    .filter(|other| reached[*other].contains(&at))
+                    .collect::<Vec<_>>(),
+            );
         }
-        found.into_iter().map(|circle| circle.into_iter().map(|at| self.files[at].name).collect()).collect()
+        found
+            .into_iter()
+            .map(|circle| circle.into_iter().map(|at| self.files[at].name).collect())
+            .collect()
     }
 
     /// The files that one file names in its `use` lines and in the middle of its code.
@@ -124,20 +178,26 @@ impl<'s> CrateTree<'s> {
         let mut bound: BTreeMap<&str, Words> = BTreeMap::new();
         let mut found = BTreeSet::new();
         for import in &file.imports {
-            let Some(mut path) = self.below_root(&file.module, &import.path) else { continue };
+            let Some(mut path) = self.below_root(&file.module, &import.path) else {
+                continue;
+            };
             path.pop_if(|last| *last == "*");
             let target = self.resolve(&path, &mut Vec::new());
             if target.is_module {
                 bound.insert(&import.name, path);
             }
             // A folder that is imported is nothing yet: what is taken from it is named later.
-            if !(import.public && file.is_front() || target.is_module && self.files[target.file].is_front()) {
+            if !(import.public && file.is_front()
+                || target.is_module && self.files[target.file].is_front())
+            {
                 found.insert(target.file);
             }
         }
         for path in PATH.find_iter(&USE_LINE.replace_all(file.text, "")) {
             let path: Words = path.as_str().split("::").map(str::to_owned).collect();
-            let start = bound.get(path[0].as_str()).map(|module| [module, &path[1..]].concat());
+            let start = bound
+                .get(path[0].as_str())
+                .map(|module| [module, &path[1..]].concat());
             if let Some(path) = start.or_else(|| self.below_root(&file.module, &path)) {
                 found.insert(self.resolve(&path, &mut Vec::new()).file);
             }
@@ -158,7 +218,9 @@ impl<'s> CrateTree<'s> {
             }
             _ => {
                 let below = [module, path].concat();
-                self.modules.contains_key(&below[..=module.len()]).then_some(below)
+                self.modules
+                    .contains_key(&below[..=module.len()])
+                    .then_some(below)
             }
         }
     }
@@ -166,25 +228,48 @@ impl<'s> CrateTree<'s> {
     /// The file that a path from the root leads to, through whatever re-exports it. `seen` keeps a re-export of itself from going on
     /// for ever.
     fn resolve(&self, path: &[String], seen: &mut Vec<Words>) -> Target {
-        let depth = (0..=path.len()).rev().find(|depth| self.modules.contains_key(&path[..*depth])).unwrap_or(0);
-        let file = self.modules.get(&path[..depth]).copied().expect("every crate has a lib.rs");
-        let Some(name) = path.get(depth) else { return Target { file, is_module: true } };
+        let depth = (0..=path.len())
+            .rev()
+            .find(|depth| self.modules.contains_key(&path[..*depth]))
+            .unwrap_or(0);
+        let file = self
+            .modules
+            .get(&path[..depth])
+            .copied()
+            .expect("every crate has a lib.rs");
+        let Some(name) = path.get(depth) else {
+            return Target {
+                file,
+                is_module: true,
+            };
+        };
         let here = &self.files[file];
         if !seen.contains(&path.to_vec()) {
             seen.push(path.to_vec());
-            let passed_on = || here.imports.iter().filter(|import| import.public || here.is_front());
-            let by_name = passed_on().filter(|import| import.name == *name).map(|import| (&import.path[..], &path[depth + 1..]));
+            let passed_on = || {
+                here.imports
+                    .iter()
+                    .filter(|import| import.public || here.is_front())
+            };
+            let by_name = passed_on()
+                .filter(|import| import.name == *name)
+                .map(|import| (&import.path[..], &path[depth + 1..]));
             // A file with items of its own is left at its own name: what it passes on as a whole, it imports itself.
             let everything = passed_on()
                 .filter(|_| here.is_front())
-                .filter_map(|import| Some((import.path.strip_suffix(&["*".to_owned()])?, &path[depth..])));
+                .filter_map(|import| {
+                    Some((import.path.strip_suffix(&["*".to_owned()])?, &path[depth..]))
+                });
             for (from, rest) in by_name.chain(everything) {
                 if let Some(start) = self.below_root(&here.module, from) {
                     return self.resolve(&[&start, rest].concat(), seen);
                 }
             }
         }
-        Target { file, is_module: false }
+        Target {
+            file,
+            is_module: false,
+        }
     }
 }
 
@@ -193,7 +278,11 @@ fn reached_from(at: usize, imported: &[BTreeSet<usize>]) -> BTreeSet<usize> {
     let mut reached = BTreeSet::new();
     let mut open = vec![at];
     while let Some(next) = open.pop() {
-        open.extend(imported[next].iter().filter(|other| reached.insert(**other)));
+        open.extend(
+            imported[next]
+                .iter()
+                .filter(|other| reached.insert(**other)),
+        );
     }
     reached
 }
@@ -204,14 +293,32 @@ fn circles_of(sources: &[(&'static str, &'static str)]) -> Vec<Vec<&'static str>
 
 #[test]
 fn files_that_import_each_other_through_a_re_export_are_a_circle() {
-    let front = ("src/lib.rs", "mod a;\nmod b;\nmod c;\npub use a::{One, Other as Renamed};\npub use b::Two;\n");
+    let front = (
+        "src/lib.rs",
+        "mod a;\nmod b;\nmod c;\npub use a::{One, Other as Renamed};\npub use b::Two;\n",
+    );
     let a = ("src/a.rs", "use super::b::Two;\npub struct One;\n");
     let c = ("src/c.rs", "use crate::{One, Two};\n");
-    assert_eq!(circles_of(&[front, a, ("src/b.rs", "use crate::One;\n"), c]), [["src/a.rs", "src/b.rs"]]);
-    assert_eq!(circles_of(&[front, a, ("src/b.rs", "use crate::Renamed;\n"), c]), [["src/a.rs", "src/b.rs"]]);
-    let front_of_all = ("src/lib.rs", "mod a;\nmod b;\npub use a::*;\npub use b::*;\n");
-    assert_eq!(circles_of(&[front_of_all, a, ("src/b.rs", "use crate::One;\n")]), [["src/a.rs", "src/b.rs"]]);
-    assert!(circles_of(&[front, a, ("src/b.rs", "pub struct Two;\n"), c]).is_empty(), "lists of re-exports are no files of a circle");
+    assert_eq!(
+        circles_of(&[front, a, ("src/b.rs", "use crate::One;\n"), c]),
+        [["src/a.rs", "src/b.rs"]]
+    );
+    assert_eq!(
+        circles_of(&[front, a, ("src/b.rs", "use crate::Renamed;\n"), c]),
+        [["src/a.rs", "src/b.rs"]]
+    );
+    let front_of_all = (
+        "src/lib.rs",
+        "mod a;\nmod b;\npub use a::*;\npub use b::*;\n",
+    );
+    assert_eq!(
+        circles_of(&[front_of_all, a, ("src/b.rs", "use crate::One;\n")]),
+        [["src/a.rs", "src/b.rs"]]
+    );
+    assert!(
+        circles_of(&[front, a, ("src/b.rs", "pub struct Two;\n"), c]).is_empty(),
+        "lists of re-exports are no files of a circle"
+    );
 }
 
 #[test]
@@ -225,8 +332,18 @@ fn groups_aliases_and_paths_in_the_middle_of_code_are_imports() {
         "fn f() { crate::deep::work(); }",
         "use crate::deep::b::*;",
     ] {
-        let found =
-            circles([front, deep, ("src/a.rs", import), ("src/deep/b.rs", "fn f() { super::super::a::f() }\nfn work() {}\n")].into_iter());
+        let found = circles(
+            [
+                front,
+                deep,
+                ("src/a.rs", import),
+                (
+                    "src/deep/b.rs",
+                    "fn f() { super::super::a::f() }\nfn work() {}\n",
+                ),
+            ]
+            .into_iter(),
+        );
         assert_eq!(found, [["src/a.rs", "src/deep/b.rs"]], "{import}");
     }
 }
@@ -242,5 +359,11 @@ fn crates_are_looked_at_one_by_one_and_the_largest_circle_comes_first() {
         ("src/b.rs", "use super::c::C;"),
         ("src/c.rs", "use super::a::A;"),
     ]);
-    assert_eq!(found, [vec!["src/a.rs", "src/b.rs", "src/c.rs"], vec!["crates/x/src/a.rs", "crates/x/src/b.rs"]]);
+    assert_eq!(
+        found,
+        [
+            vec!["src/a.rs", "src/b.rs", "src/c.rs"],
+            vec!["crates/x/src/a.rs", "crates/x/src/b.rs"]
+        ]
+    );
 }

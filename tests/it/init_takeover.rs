@@ -18,7 +18,10 @@ fn files_of_other_programs_are_lowered_into_a_plain_file_that_names_them() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.write(".ralphrc", RALPH);
-    repo.write(".ralph/fix_plan.md", "- [ ] build it\n## Nice to Have\n- [ ] polish it\n");
+    repo.write(
+        ".ralph/fix_plan.md",
+        "- [ ] build it\n## Nice to Have\n- [ ] polish it\n",
+    );
     repo.write(".agent/writer/agent.json", AGENT);
     repo.write("tasks/T1.md", "---\nid: T1\ntitle: Log in\nworkstream: api\ncompletion:\n  verify: make test\n---\nDo it.\n");
     repo.commit_all("files of others");
@@ -38,9 +41,13 @@ fn files_of_other_programs_are_lowered_into_a_plain_file_that_names_them() {
     ] {
         assert!(out.stdout.contains(said), "{said} is missing: {out}");
     }
-    assert!(!repo.path().join("ran-it").exists(), "a file of the shell is read and not run");
+    assert!(
+        !repo.path().join("ran-it").exists(),
+        "a file of the shell is read and not run"
+    );
     let written: serde_json::Value =
-        serde_json::from_slice(&fs::read(repo.path().join("completion.json")).expect("written")).expect("JSON");
+        serde_json::from_slice(&fs::read(repo.path().join("completion.json")).expect("written"))
+            .expect("JSON");
     assert_eq!(
         written["checks"],
         json!([
@@ -48,8 +55,14 @@ fn files_of_other_programs_are_lowered_into_a_plain_file_that_names_them() {
             {"type": "plan", "path": ".ralph/fix_plan.md", "optional_sections": ["Optional", "Future", "Future Enhancements", "Nice to Have"]},
         ])
     );
-    assert_eq!((&written["breaker"]["limit"], &written["tasks"]["dir"]), (&json!(4), &json!("tasks")));
-    assert!(written["behavior"].is_null() && written["runner"].is_null(), "the plain form alone: {written}");
+    assert_eq!(
+        (&written["breaker"]["limit"], &written["tasks"]["dir"]),
+        (&json!(4), &json!("tasks"))
+    );
+    assert!(
+        written["behavior"].is_null() && written["runner"].is_null(),
+        "the plain form alone: {written}"
+    );
     let tasks = repo.watchdog(&["task", "list"]).expect(0);
     assert!(tasks.stdout.contains("T1"), "{tasks}");
 }
@@ -61,8 +74,12 @@ fn the_settings_of_a_file_are_asked_for_and_may_be_left_out() {
     repo.write(".ralphrc", "CB_NO_PROGRESS_THRESHOLD=4\n");
     repo.commit_all("settings");
     let mut asked = repo.watchdog_command(&["init"]).at_terminal();
-    asked.wait_for("settings of .ralphrc: breaker.limit 4").press(&[keys::SPACE, keys::ENTER]);
-    asked.wait_for("Write completion.json").press(&[keys::ENTER]);
+    asked
+        .wait_for("settings of .ralphrc: breaker.limit 4")
+        .press(&[keys::SPACE, keys::ENTER]);
+    asked
+        .wait_for("Write completion.json")
+        .press(&[keys::ENTER]);
     let (code, shown) = asked.wait();
     assert_eq!(code, 0, "{shown}");
     let written = fs::read_to_string(repo.path().join("completion.json")).expect("written");
@@ -79,9 +96,18 @@ fn what_cannot_be_read_or_leads_elsewhere_is_named_and_hinders_nothing() {
     symlink(&elsewhere, repo.path().join(".agent/linked/agent.json")).expect("a link");
     let huge = fs::File::create(repo.path().join(".ralphrc")).expect("a file");
     huge.set_len(50 << 20).expect("a file of 50 MiB");
-    repo.write(".agent/graph/agent.json", r#"{"runner": {"verdict": {"type": "detect:graph", "config": {}}}}"#);
-    let out = repo.watchdog(&["init", "--dry-run", "--json"]).expect(0).json();
-    assert!(out["proposed"]["checks"].is_null() && out["proposed"]["breaker"].is_null(), "{out}");
+    repo.write(
+        ".agent/graph/agent.json",
+        r#"{"runner": {"verdict": {"type": "detect:graph", "config": {}}}}"#,
+    );
+    let out = repo
+        .watchdog(&["init", "--dry-run", "--json"])
+        .expect(0)
+        .json();
+    assert!(
+        out["proposed"]["checks"].is_null() && out["proposed"]["breaker"].is_null(),
+        "{out}"
+    );
     let notes = out["notes"].to_string();
     for said in [
         ".agent/folder/agent.json is not used, as it is not a regular file",

@@ -3,13 +3,27 @@
 use crate::support::{Repo, TestEnv};
 
 fn judged(repo: &Repo<'_>) -> Vec<String> {
-    repo.git(&["for-each-ref", "--format=%(objectname)", "refs/watchdog/judged"]).lines().map(str::to_owned).collect()
+    repo.git(&[
+        "for-each-ref",
+        "--format=%(objectname)",
+        "refs/watchdog/judged",
+    ])
+    .lines()
+    .map(str::to_owned)
+    .collect()
 }
 
 /// A linked worktree on a branch of its own.
 fn linked<'env>(env: &'env TestEnv, repo: &Repo<'env>) -> Repo<'env> {
     let path = env.root().join("side");
-    repo.git(&["worktree", "add", "-q", "-b", "side", path.to_str().unwrap()]);
+    repo.git(&[
+        "worktree",
+        "add",
+        "-q",
+        "-b",
+        "side",
+        path.to_str().unwrap(),
+    ]);
     Repo::new(env, path)
 }
 
@@ -18,10 +32,22 @@ fn the_commits_of_a_judged_session_outlive_their_worktree_and_branch() {
     let env = TestEnv::new();
     let repo = env.repo();
     let side = linked(&env, &repo);
-    side.watchdog(&["run", "--", "sh", "-c", "echo 1 > work && git add work && git commit -q -m work"]).expect(0);
+    side.watchdog(&[
+        "run",
+        "--",
+        "sh",
+        "-c",
+        "echo 1 > work && git add work && git commit -q -m work",
+    ])
+    .expect(0);
     let head = side.head();
     assert_eq!(judged(&repo), [head.as_str()]);
-    repo.git(&["worktree", "remove", "--force", side.path().to_str().unwrap()]);
+    repo.git(&[
+        "worktree",
+        "remove",
+        "--force",
+        side.path().to_str().unwrap(),
+    ]);
     repo.git(&["branch", "-q", "-D", "side"]);
     repo.git(&["reflog", "expire", "--expire=now", "--all"]);
     repo.git(&["gc", "-q", "--prune=now"]);
@@ -34,7 +60,11 @@ fn one_ref_keeps_what_was_judged_one_after_the_other_and_none_what_a_remote_name
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
     repo.watchdog(&["check", "--no-probe"]).expect(10);
-    assert_eq!(judged(&repo), Vec::<String>::new(), "the baseline has a ref of its own");
+    assert_eq!(
+        judged(&repo),
+        Vec::<String>::new(),
+        "the baseline has a ref of its own"
+    );
     for name in ["one", "two"] {
         repo.write(name, name);
         let head = repo.commit_all(name);
@@ -94,5 +124,6 @@ fn a_repository_that_cannot_be_written_is_judged_all_the_same() {
     repo.commit_all("work");
     // A file where the refs would be: as unwritable as another user's folder, also for root.
     repo.write(".git/refs/watchdog", "in the way");
-    repo.watchdog(&["check", "--baseline", &baseline, "--no-probe"]).expect(0);
+    repo.watchdog(&["check", "--baseline", &baseline, "--no-probe"])
+        .expect(0);
 }

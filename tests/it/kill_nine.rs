@@ -48,17 +48,31 @@ fn killed_at_hundreds_of_random_points_nothing_is_lost() {
                 })
             })
             .collect();
-        workers.into_iter().map(|worker| worker.join().expect("a worker found a fault; see above")).collect()
+        workers
+            .into_iter()
+            .map(|worker| worker.join().expect("a worker found a fault; see above"))
+            .collect()
     });
     let sum = |of: fn(&Tally) -> u32| tally.iter().map(of).sum::<u32>();
-    let (rounds, before, between, after) = (sum(|t| t.rounds), sum(|t| t.before), sum(|t| t.between), sum(|t| t.after));
+    let (rounds, before, between, after) = (
+        sum(|t| t.rounds),
+        sum(|t| t.before),
+        sum(|t| t.between),
+        sum(|t| t.after),
+    );
     let late = rounds - before - between - after;
     println!(
         "{rounds} rounds: killed {before} times before the snapshot, {between} between it and the commit, {after} after that; {late} too late"
     );
     assert_eq!(rounds, ROUNDS);
-    assert!(before > 0 && between > 0 && after > 0, "the moments must spread over the whole run: {before}, {between}, {after}");
-    assert!(late * 4 < rounds, "most kills must hit a watchdog that runs: {late} of {rounds} came too late");
+    assert!(
+        before > 0 && between > 0 && after > 0,
+        "the moments must spread over the whole run: {before}, {between}, {after}"
+    );
+    assert!(
+        late * 4 < rounds,
+        "most kills must hit a watchdog that runs: {late} of {rounds} came too late"
+    );
 }
 
 #[test]
@@ -66,28 +80,44 @@ fn locks_that_a_killed_one_left_hold_up_nobody() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
-    let kept = repo.git(&["for-each-ref", "--format=%(refname)", "refs/watchdog/baseline"]);
+    let kept = repo.git(&[
+        "for-each-ref",
+        "--format=%(refname)",
+        "refs/watchdog/baseline",
+    ]);
     let old = std::time::SystemTime::now() - Duration::from_secs(60);
     let lock = |name: &str| {
         let path = repo.path().join(".git").join(format!("{name}.lock"));
         fs::create_dir_all(path.parent().expect("below .git")).expect("a folder in .git");
-        fs::File::create(path).and_then(|file| file.set_modified(old)).expect("a lock");
+        fs::File::create(path)
+            .and_then(|file| file.set_modified(old))
+            .expect("a lock");
     };
     lock(&kept);
     // Whichever second it is when the snapshot is taken, its first name is locked.
     for seconds in 0..120 {
         let second = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(seconds);
-        lock(&format!("refs/watchdog/rescue/main/{}-0", second.strftime("%Y%m%dT%H%M%SZ")));
+        lock(&format!(
+            "refs/watchdog/rescue/main/{}-0",
+            second.strftime("%Y%m%dT%H%M%SZ")
+        ));
     }
     repo.write("a.txt", "a");
     let head = repo.commit_all("a");
     repo.write("left.txt", "left");
     repo.watchdog(&["snapshot"]).expect(0);
-    assert_eq!(repo.git(&["rev-parse", &kept]), head, "the baseline is kept in its ref");
+    assert_eq!(
+        repo.git(&["rev-parse", &kept]),
+        head,
+        "the baseline is kept in its ref"
+    );
     let out = repo.watchdog(&["check", "--json", "--no-probe"]).expect(10);
     assert_eq!(out.verdict(), "incomplete/unfinished");
     let snapshots = repo.snapshots();
-    assert!(snapshots.len() == 1 && repo.file_in(&snapshots[0], "left.txt").as_deref() == Some("left"), "{snapshots:?}\n{out}");
+    assert!(
+        snapshots.len() == 1 && repo.file_in(&snapshots[0], "left.txt").as_deref() == Some("left"),
+        "{snapshots:?}\n{out}"
+    );
 }
 
 /// What the kills hit, to know that they hit everything.
@@ -154,7 +184,14 @@ struct Took {
 impl Took {
     /// A kill that came too late disturbed nothing: it tells how long a run takes just now. Half of them do not know when the session ended.
     fn as_of_late(self, late: Took) -> Took {
-        Took { whole: late.whole, judging: if late.judging.is_zero() { self.judging.min(late.whole) } else { late.judging } }
+        Took {
+            whole: late.whole,
+            judging: if late.judging.is_zero() {
+                self.judging.min(late.whole)
+            } else {
+                late.judging
+            },
+        }
     }
 }
 
@@ -167,17 +204,34 @@ struct Outcome {
 
 /// One session that changes four files in four ways and commits nothing; watchdog is killed meanwhile.
 fn one_round(env: &TestEnv, repo: &Repo<'_>, round: &str, kill: Option<Kill>) -> Outcome {
-    let ledger = env.root().join(format!("ledger-{}", repo.path().file_name().expect("has a name").to_string_lossy()));
+    let ledger = env.root().join(format!(
+        "ledger-{}",
+        repo.path()
+            .file_name()
+            .expect("has a name")
+            .to_string_lossy()
+    ));
     let _ = fs::remove_file(&ledger);
-    let files = [format!("new-{round}.txt"), "tracked.txt".to_string(), format!("deep/{round}/er.txt"), "staged.txt".to_string()];
+    let files = [
+        format!("new-{round}.txt"),
+        "tracked.txt".to_string(),
+        format!("deep/{round}/er.txt"),
+        "staged.txt".to_string(),
+    ];
     let text = |file: &str| format!("{file} as of {round}\n");
     let mut steps = Vec::new();
     for file in &files {
         // The ledger says what the session has surely written, whoever is killed meanwhile.
-        steps.extend([Step::write(file, &text(file)), Step::append(&ledger.to_string_lossy(), &format!("{file}\n"))]);
+        steps.extend([
+            Step::write(file, &text(file)),
+            Step::append(&ledger.to_string_lossy(), &format!("{file}\n")),
+        ]);
     }
     let over = env.root().join(format!("over-{round}"));
-    steps.extend([Step::git(&["add", "staged.txt"]), Step::write(&over.to_string_lossy(), "")]);
+    steps.extend([
+        Step::git(&["add", "staged.txt"]),
+        Step::write(&over.to_string_lossy(), ""),
+    ]);
     let agent = env.fake_agent(&format!("session-{round}"), &steps);
     let config = env.config_asking(&[Step::print("{\"status\": \"complete\"}")], json!({}));
     let config = config.to_str().expect("a scratch path is UTF-8");
@@ -185,7 +239,9 @@ fn one_round(env: &TestEnv, repo: &Repo<'_>, round: &str, kill: Option<Kill>) ->
     let snapshots = repo.snapshots().len();
 
     let began = Instant::now();
-    let running = repo.watchdog_spawn(&["run", "--json", "--config", config, "--", &agent[0], &agent[1]]);
+    let running = repo.watchdog_spawn(&[
+        "run", "--json", "--config", config, "--", &agent[0], &agent[1],
+    ]);
     let over = || over.exists().then(Instant::now);
     let mut session_over = None;
     match kill {
@@ -200,57 +256,114 @@ fn one_round(env: &TestEnv, repo: &Repo<'_>, round: &str, kill: Option<Kill>) ->
         running.signal(Signal::KILL);
     }
     let out = running.wait();
-    let took = Took { whole: began.elapsed(), judging: session_over.map_or(Duration::ZERO, |at| at.elapsed()) };
+    let took = Took {
+        whole: began.elapsed(),
+        judging: session_over.map_or(Duration::ZERO, |at| at.elapsed()),
+    };
     let killed = out.code == Some(137);
     assert!(killed || out.code == Some(0), "round {round}: {out}");
     // The session's process is an orphan now and may still write.
-    wait_until("what the killed watchdog had started ends", Duration::from_secs(20), || env.processes_left().is_empty());
+    wait_until(
+        "what the killed watchdog had started ends",
+        Duration::from_secs(20),
+        || env.processes_left().is_empty(),
+    );
 
-    let outcome = Outcome { took, killed, snapshot: repo.snapshots().len() > snapshots, committed: repo.head() != baseline };
+    let outcome = Outcome {
+        took,
+        killed,
+        snapshot: repo.snapshots().len() > snapshots,
+        committed: repo.head() != baseline,
+    };
     assert_kept(repo, &ledger, round, &text);
-    let next = repo.watchdog(&["check", "--json", "--no-probe", "--no-rescue", "--baseline", &baseline, "--config", config]);
+    let next = repo.watchdog(&[
+        "check",
+        "--json",
+        "--no-probe",
+        "--no-rescue",
+        "--baseline",
+        &baseline,
+        "--config",
+        config,
+    ]);
     // What a rescue committed is safe, and nobody said that it is done.
-    assert_eq!(next.verdict(), "incomplete/unfinished", "round {round}, {kill:?} (seed {SEED:#x}): {next}");
+    assert_eq!(
+        next.verdict(),
+        "incomplete/unfinished",
+        "round {round}, {kill:?} (seed {SEED:#x}): {next}"
+    );
     assert_records_whole(env, round);
     // And the work that the killed one left is brought home by the next.
     if repo.status() != "" {
         let home = repo.watchdog(&["check", "--json", "--baseline", "HEAD", "--config", config]);
-        assert_eq!(home.verdict(), "complete/rescued", "round {round}, {kill:?}: {home}");
+        assert_eq!(
+            home.verdict(),
+            "complete/rescued",
+            "round {round}, {kill:?}: {home}"
+        );
     }
     assert_eq!(repo.status(), "", "round {round}");
     for file in fs::read_to_string(&ledger).unwrap_or_default().lines() {
-        assert_eq!(repo.file_in("HEAD", file), Some(text(file)), "round {round}: {file}");
+        assert_eq!(
+            repo.file_in("HEAD", file),
+            Some(text(file)),
+            "round {round}: {file}"
+        );
     }
     outcome
 }
 
 /// The moment is what this test is about; nothing is waited for.
 fn sleep_until(moment: Instant) {
-    while let Some(left) = moment.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
+    while let Some(left) = moment
+        .checked_duration_since(Instant::now())
+        .filter(|left| !left.is_zero())
+    {
         std::thread::sleep(left);
     }
 }
 
 /// Everything that the session has surely written is in the work tree, in HEAD, or in a snapshot.
-fn assert_kept(repo: &Repo<'_>, ledger: &std::path::Path, round: &str, text: &dyn Fn(&str) -> String) {
+fn assert_kept(
+    repo: &Repo<'_>,
+    ledger: &std::path::Path,
+    round: &str,
+    text: &dyn Fn(&str) -> String,
+) {
     for file in fs::read_to_string(ledger).unwrap_or_default().lines() {
         let wanted = text(file);
         let in_tree = fs::read_to_string(repo.path().join(file)).is_ok_and(|found| found == wanted);
         let kept = in_tree
-            || repo.file_in("HEAD", file).is_some_and(|found| found == wanted)
-            || repo.snapshots().iter().any(|snapshot| repo.file_in(snapshot, file).is_some_and(|found| found == wanted));
+            || repo
+                .file_in("HEAD", file)
+                .is_some_and(|found| found == wanted)
+            || repo.snapshots().iter().any(|snapshot| {
+                repo.file_in(snapshot, file)
+                    .is_some_and(|found| found == wanted)
+            });
         assert!(kept, "round {round}: {file} is lost");
     }
 }
 
 /// Every database among the records passes the engine's own check.
 fn assert_records_whole(env: &TestEnv, round: &str) {
-    let files = fs::read_dir(env.state()).expect("the state folder is there").flatten().map(|entry| entry.path());
-    let databases: Vec<_> = files.filter(|path| fs::read(path).is_ok_and(|bytes| bytes.starts_with(b"SQLite format 3\0"))).collect();
-    assert!(!databases.is_empty(), "round {round}: no database in {}", env.state().display());
+    let files = fs::read_dir(env.state())
+        .expect("the state folder is there")
+        .flatten()
+        .map(|entry| entry.path());
+    let databases: Vec<_> = files
+        .filter(|path| fs::read(path).is_ok_and(|bytes| bytes.starts_with(b"SQLite format 3\0")))
+        .collect();
+    assert!(
+        !databases.is_empty(),
+        "round {round}: no database in {}",
+        env.state().display()
+    );
     for path in databases {
         let database = rusqlite::Connection::open(&path).expect("the records open");
-        let said: String = database.query_row("PRAGMA integrity_check", [], |row| row.get(0)).expect("the records can be read");
+        let said: String = database
+            .query_row("PRAGMA integrity_check", [], |row| row.get(0))
+            .expect("the records can be read");
         assert_eq!(said, "ok", "round {round}: {}", path.display());
     }
 }

@@ -15,7 +15,10 @@ const OLD: &str = "01a20210-5f8a-7a32-b14b-ca588022d07f";
 
 /// A Codex that prints prose and records these sessions: the id of each, and its folder. Asked, it answers from a fork with another id.
 fn codex(env: &TestEnv, sessions: &[(&str, &str)]) -> PathBuf {
-    let records: String = sessions.iter().map(|(id, folder)| format!("record {id} \"{folder}\"\n")).collect();
+    let records: String = sessions
+        .iter()
+        .map(|(id, folder)| format!("record {id} \"{folder}\"\n"))
+        .collect();
     let root = env.root().display().to_string();
     let text = format!(
         r#"#!/bin/sh
@@ -32,7 +35,8 @@ echo work > a.txt; echo "I wrote a file."
 "#
     );
     let path = env.write("programs/codex", text);
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a script can be made a program");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755))
+        .expect("a script can be made a program");
     path
 }
 
@@ -41,41 +45,82 @@ fn run(repo: &Repo<'_>, env: &TestEnv) -> CommandOutput {
         "version": 1, "rescue": {"mode": "single"},
         "completion_check": {"max_probes": 1, "probe_interval_seconds": 0, "probe_timeout_seconds": 30},
     });
-    let config = env.write("config/completion.json", config.to_string()).to_string_lossy().into_owned();
-    repo.watchdog_command(&["run", "--json", "--config", &config, "--", "codex", "exec", "do it"]).run()
+    let config = env
+        .write("config/completion.json", config.to_string())
+        .to_string_lossy()
+        .into_owned();
+    repo.watchdog_command(&[
+        "run", "--json", "--config", &config, "--", "codex", "exec", "do it",
+    ])
+    .run()
 }
 
 fn calls(env: &TestEnv) -> Vec<String> {
-    fs::read_to_string(env.root().join("calls")).unwrap_or_default().lines().map(str::to_owned).collect()
+    fs::read_to_string(env.root().join("calls"))
+        .unwrap_or_default()
+        .lines()
+        .map(str::to_owned)
+        .collect()
 }
 
 #[test]
 fn the_one_session_that_was_begun_in_this_folder_is_asked_by_its_id() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let folder = repo.path().canonicalize().expect("it exists").display().to_string();
+    let folder = repo
+        .path()
+        .canonicalize()
+        .expect("it exists")
+        .display()
+        .to_string();
     env.install("codex", &codex(&env, &[(OLD, &folder)]));
     run(&repo, &env);
     fs::remove_file(env.root().join("calls")).expect("it was asked about its first session");
-    let first = env.home().join(format!(".codex/sessions/2026/11/23/rollout-{OLD}.jsonl"));
-    let begun = fs::metadata(first).expect("its transcript").created().expect("a time");
-    wait_until("the next session is clearly later", Duration::from_secs(30), || {
-        begun.elapsed().is_ok_and(|ago| ago > Duration::from_secs(1))
-    });
+    let first = env
+        .home()
+        .join(format!(".codex/sessions/2026/11/23/rollout-{OLD}.jsonl"));
+    let begun = fs::metadata(first)
+        .expect("its transcript")
+        .created()
+        .expect("a time");
+    wait_until(
+        "the next session is clearly later",
+        Duration::from_secs(30),
+        || {
+            begun
+                .elapsed()
+                .is_ok_and(|ago| ago > Duration::from_secs(1))
+        },
+    );
     codex(&env, &[(FIRST, &folder), (SECOND, "/elsewhere")]);
     let out = run(&repo, &env).expect(0);
     let ended = json!({"exit_code": 0, "signal": null, "by": "itself"});
     let session = json!({"id": FIRST, "agent": "codex", "known_by": "transcript", "idle_seconds": null, "ended": ended});
     assert_eq!(out.json()["session"], session, "{out}");
-    assert!(calls(&env).iter().all(|call| call.contains(&format!("fork {FIRST}"))) && !calls(&env).is_empty(), "{:?}\n{out}", calls(&env));
+    assert!(
+        calls(&env)
+            .iter()
+            .all(|call| call.contains(&format!("fork {FIRST}")))
+            && !calls(&env).is_empty(),
+        "{:?}\n{out}",
+        calls(&env)
+    );
 }
 
 #[test]
 fn of_two_sessions_nobody_knows_which_and_nobody_is_asked() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let folder = repo.path().canonicalize().expect("it exists").display().to_string();
-    env.install("codex", &codex(&env, &[(FIRST, &folder), (SECOND, &folder)]));
+    let folder = repo
+        .path()
+        .canonicalize()
+        .expect("it exists")
+        .display()
+        .to_string();
+    env.install(
+        "codex",
+        &codex(&env, &[(FIRST, &folder), (SECOND, &folder)]),
+    );
     let out = run(&repo, &env);
     assert_eq!(calls(&env), Vec::<String>::new(), "{out}");
     assert_ne!(out.json()["status"], "complete", "{out}");

@@ -29,15 +29,45 @@ pub const ON_THE_EVENT_LOOP: &[&str] = &[
 
 /// Files outside of `wire` that make JSON, each with the reason why its shape is not ours to tell, or not part of a result.
 pub const OTHER_SHAPES: &[(&str, &str)] = &[
-    ("src/agent/stream/claude.rs", "a background task in the form of Claude Code's hooks"),
-    ("src/agent/usage_limit.rs", "a member of an agent's own output, looked at alone"),
-    ("src/cli/commands/demo_stage.rs", "a configuration file, as its user would write it"),
+    (
+        "src/agent/stream/claude.rs",
+        "a background task in the form of Claude Code's hooks",
+    ),
+    (
+        "src/agent/usage_limit.rs",
+        "a member of an agent's own output, looked at alone",
+    ),
+    (
+        "src/cli/commands/demo_stage.rs",
+        "a configuration file, as its user would write it",
+    ),
     ("src/cli/log_lines.rs", "the format of the log"),
-    ("src/conformance/chat_shape.rs", "what OpenAI's Chat Completions answer"),
-    ("src/conformance/gemini_shape.rs", "what Google's generateContent answers"),
-    ("src/conformance/messages_shape.rs", "what Anthropic's Messages API answers"),
-    ("src/conformance/responses_shape.rs", "what OpenAI's Responses API answers"),
-    ("src/conformance/scenes.rs", "what an agent answers to a question of watchdog"),
-    ("src/hooks/reply.rs", "what Claude Code takes for the answer of a hook"),
-    ("src/notify/receivers.rs", "what Slack, Discord and Telegram take for a message"),
+    (
+        "src/conformance/chat_shape.rs",
+        "what OpenAI's Chat Completions answer",
+    ),
+    (
+        "src/conformance/gemini_shape.rs",
+        "what Google's generateContent answers",
+    ),
+    (
+        "src/conformance/messages_shape.rs",
+        "what Anthropic's Messages API answers",
+    ),
+    (
+        "src/conformance/responses_shape.rs",
+        "what OpenAI's Responses API answers",
+    ),
+    (
+        "src/conformance/scenes.rs",
+        "what an agent answers to a question of watchdog",
+    ),
+    (
+        "src/hooks/reply.rs",
+        "what Claude Code takes for the answer of a hook",
+    ),
+    (
+        "src/notify/receivers.rs",
+        "what Slack, Discord and Telegram take for a message",
+    ),
 ];

@@ -53,7 +53,10 @@ const CRATES: &[(&str, &[&str])] = &[
     ("rustls_platform_verifier", &["fleet"]),
     ("tokio_rustls", &["fleet"]),
     ("tokio_postgres", &["fleet"]),
-    ("tokio", &["judge", "modes", "notify", "fleet", "embed", "cli"]),
+    (
+        "tokio",
+        &["judge", "modes", "notify", "fleet", "embed", "cli"],
+    ),
     ("backoff", &["clock"]),
     ("clap", &["cli"]),
     ("clap_complete", &["cli"]),
@@ -105,21 +108,77 @@ const OWNED: &[(&str, &[&str])] = &[
             "fuzz",
         ],
     ),
-    (r"\benv::vars?(_os)?\b", &["agent", "process", "git", "store", "rescue", "embed", "cli", "conformance", "fuzz"]),
-    (r"\bSystemTime::now\b", &["clock", "git", "agent", "process", "store"]),
+    (
+        r"\benv::vars?(_os)?\b",
+        &[
+            "agent",
+            "process",
+            "git",
+            "store",
+            "rescue",
+            "embed",
+            "cli",
+            "conformance",
+            "fuzz",
+        ],
+    ),
+    (
+        r"\bSystemTime::now\b",
+        &["clock", "git", "agent", "process", "store"],
+    ),
     (
         r"\bTimestamp::now\b",
-        &["clock", "store", "fleet", "rescue", "agent", "process", "judge", "modes", "notify", "session", "cli", "conformance"],
+        &[
+            "clock",
+            "store",
+            "fleet",
+            "rescue",
+            "agent",
+            "process",
+            "judge",
+            "modes",
+            "notify",
+            "session",
+            "cli",
+            "conformance",
+        ],
     ),
     (
         r"\bInstant::now\b",
-        &["git", "agent", "process", "store", "fleet", "watch", "rescue", "session", "judge", "modes", "notify", "cli", "conformance"],
+        &[
+            "git",
+            "agent",
+            "process",
+            "store",
+            "fleet",
+            "watch",
+            "rescue",
+            "session",
+            "judge",
+            "modes",
+            "notify",
+            "cli",
+            "conformance",
+        ],
     ),
 ];
 
 /// Words that say nothing about what is in a file.
-const CATCH_ALL: &[&str] =
-    &["util", "utils", "helper", "helpers", "manager", "misc", "common", "service", "processor", "handler", "stuff", "lib2", "tools"];
+const CATCH_ALL: &[&str] = &[
+    "util",
+    "utils",
+    "helper",
+    "helpers",
+    "manager",
+    "misc",
+    "common",
+    "service",
+    "processor",
+    "handler",
+    "stuff",
+    "lib2",
+    "tools",
+];
 
 /// Calls that touch files, git or the database, or that wait for something that does.
 const BLOCKING: &str = r"(?x)
@@ -141,21 +200,39 @@ const CIRCLES_LEFT: &[(&str, usize)] = &[
 
 #[track_caller]
 fn assert_none(faults: &[String]) {
-    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
+    assert!(
+        faults.is_empty(),
+        "{} faults:\n{}",
+        faults.len(),
+        faults.join("\n")
+    );
 }
 
 /// The rooms that a text names, be it in a path or in a group such as `use crate::{git, store}`. In a crate that is one room, `crate` is
 /// that room.
 fn imported(text: &str, one_room: bool) -> Vec<String> {
-    static PATH: LazyLock<Regex> =
-        LazyLock::new(|| Regex::new(r"\b(?:crate|watchdog_core)::(\{[^;]*?\}\s*;|[a-z_]+)").expect("a fixed pattern"));
-    static OTHER_CRATE: LazyLock<Regex> =
-        LazyLock::new(|| Regex::new(r"\bwatchdog_(facts|fleet|git|process|store|system)\b").expect("a fixed pattern"));
-    static OUTERMOST: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(?:^\{|,)\s*([a-z_]+)").expect("a fixed pattern"));
-    let mut rooms: Vec<String> = OTHER_CRATE.captures_iter(text).map(|found| found[1].to_string()).collect();
-    for found in PATH.captures_iter(text).filter(|found| !one_room || !found[0].starts_with("crate")) {
+    static PATH: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"\b(?:crate|watchdog_core)::(\{[^;]*?\}\s*;|[a-z_]+)").expect("a fixed pattern")
+    });
+    static OTHER_CRATE: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"\bwatchdog_(facts|fleet|git|process|store|system)\b").expect("a fixed pattern")
+    });
+    static OUTERMOST: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"(?:^\{|,)\s*([a-z_]+)").expect("a fixed pattern"));
+    let mut rooms: Vec<String> = OTHER_CRATE
+        .captures_iter(text)
+        .map(|found| found[1].to_string())
+        .collect();
+    for found in PATH
+        .captures_iter(text)
+        .filter(|found| !one_room || !found[0].starts_with("crate"))
+    {
         if found[1].starts_with('{') {
-            rooms.extend(OUTERMOST.captures_iter(&without_inner_groups(&found[1])).map(|one| one[1].to_string()));
+            rooms.extend(
+                OUTERMOST
+                    .captures_iter(&without_inner_groups(&found[1]))
+                    .map(|one| one[1].to_string()),
+            );
         } else {
             rooms.push(found[1].to_string());
         }
@@ -180,21 +257,39 @@ fn without_inner_groups(group: &str) -> String {
 #[test]
 fn groups_of_imports_are_understood() {
     let text = "use crate::{rescue::{history, open}, tasks, hooks::Fact};\nuse watchdog_core::config::settings;\nwatchdog_git::x();";
-    assert_eq!(imported(text, false), ["git", "rescue", "tasks", "hooks", "config"]);
-    assert_eq!(imported(text, true), ["git", "config"], "the crate itself is one room");
+    assert_eq!(
+        imported(text, false),
+        ["git", "rescue", "tasks", "hooks", "config"]
+    );
+    assert_eq!(
+        imported(text, true),
+        ["git", "config"],
+        "the crate itself is one room"
+    );
 }
 
 #[test]
 fn rooms_import_only_what_lies_below_them() {
-    let height = |room: &str| HEIGHTS.iter().find(|(name, _)| *name == room).map(|(_, height)| *height);
+    let height = |room: &str| {
+        HEIGHTS
+            .iter()
+            .find(|(name, _)| *name == room)
+            .map(|(_, height)| *height)
+    };
     let mut faults = Vec::new();
     for source in sources(&["src", "crates"]) {
         let Some(room) = source.room() else { continue };
         let Some(own) = height(room) else {
-            faults.push(format!("{}: the room {room} has no height in tests/it/layers.rs", source.name));
+            faults.push(format!(
+                "{}: the room {room} has no height in tests/it/layers.rs",
+                source.name
+            ));
             continue;
         };
-        for other in imported(&source.shipped, source.name.starts_with("crates/") && !source.name.starts_with("crates/watchdog-core")) {
+        for other in imported(
+            &source.shipped,
+            source.name.starts_with("crates/") && !source.name.starts_with("crates/watchdog-core"),
+        ) {
             if other != room && height(&other).is_none_or(|height| height >= own) {
                 faults.push(format!("{}: {room} must not know {other}", source.name));
             }
@@ -205,52 +300,97 @@ fn rooms_import_only_what_lies_below_them() {
 
 #[test]
 fn the_files_of_the_judge_import_each_other_in_no_circle() {
-    let named = Regex::new(r"\b(?:crate::judge|super)::(\{[^}]*\}|[a-z_]+)").expect("a fixed pattern");
+    let named =
+        Regex::new(r"\b(?:crate::judge|super)::(\{[^}]*\}|[a-z_]+)").expect("a fixed pattern");
     let word = Regex::new(r"(?:^\{|,)\s*([a-z_]+)").expect("a fixed pattern");
     let mut imports: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for source in sources(&["src/judge"]) {
         // What lies in a folder is one part.
-        let part = source.name.trim_start_matches("src/judge/").split(['/', '.']).next().unwrap_or_default().to_owned();
-        for found in
-            named.captures_iter(&source.shipped).filter(|found| !source.name.contains("/capabilities/") || found[0].starts_with("crate"))
-        {
+        let part = source
+            .name
+            .trim_start_matches("src/judge/")
+            .split(['/', '.'])
+            .next()
+            .unwrap_or_default()
+            .to_owned();
+        for found in named.captures_iter(&source.shipped).filter(|found| {
+            !source.name.contains("/capabilities/") || found[0].starts_with("crate")
+        }) {
             let others = if found[1].starts_with('{') {
-                word.captures_iter(&found[1]).map(|one| one[1].to_owned()).collect()
+                word.captures_iter(&found[1])
+                    .map(|one| one[1].to_owned())
+                    .collect()
             } else {
                 vec![found[1].to_owned()]
             };
-            imports.entry(part.clone()).or_default().extend(others.into_iter().filter(|other| *other != part));
+            imports
+                .entry(part.clone())
+                .or_default()
+                .extend(others.into_iter().filter(|other| *other != part));
         }
     }
-    assert!(imports["judgement_run"].contains("waiting_driver"), "imports are found: {imports:?}");
+    assert!(
+        imports["judgement_run"].contains("waiting_driver"),
+        "imports are found: {imports:?}"
+    );
     // Whatever imports nothing that is left is no part of a circle.
     let mut left: BTreeSet<String> = imports.keys().cloned().collect();
-    while let Some(free) = left.iter().find(|part| imports[*part].is_disjoint(&left)).cloned() {
+    while let Some(free) = left
+        .iter()
+        .find(|part| imports[*part].is_disjoint(&left))
+        .cloned()
+    {
         left.remove(&free);
     }
-    assert!(left.is_empty(), "these import each other, or what does: {left:?}");
+    assert!(
+        left.is_empty(),
+        "these import each other, or what does: {left:?}"
+    );
 }
 
 #[test]
 fn no_circle_of_imports_has_more_than_three_files_but_those_that_are_named() {
-    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/ARCHITECTURE.md")).expect("docs/ARCHITECTURE.md");
-    let reasons = page.split("## Circles left\n").nth(1).and_then(|rest| rest.split("\n## ").next()).expect("the reasons");
+    let page =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/ARCHITECTURE.md"))
+            .expect("docs/ARCHITECTURE.md");
+    let reasons = page
+        .split("## Circles left\n")
+        .nth(1)
+        .and_then(|rest| rest.split("\n## ").next())
+        .expect("the reasons");
     let files = sources(&["src", "crates"]);
-    let mut large =
-        circles(files.iter().filter(|source| !source.shipped.is_empty()).map(|source| (source.name.as_str(), &*source.shipped)));
+    let mut large = circles(
+        files
+            .iter()
+            .filter(|source| !source.shipped.is_empty())
+            .map(|source| (source.name.as_str(), &*source.shipped)),
+    );
     large.retain(|circle| circle.len() > MOST_IN_A_CIRCLE);
     let mut faults = Vec::new();
     for (file, most) in CIRCLES_LEFT {
-        match large.iter().position(|circle| circle.contains(file)).map(|at| large.remove(at)) {
-            Some(circle) if circle.len() > *most => faults.push(format!("{file}: more than {most} files: {}", circle.join(" "))),
-            Some(_) if !reasons.contains(&format!("`{file}`")) => {
-                faults.push(format!("docs/ARCHITECTURE.md does not say why {file} is left"))
-            }
+        match large
+            .iter()
+            .position(|circle| circle.contains(file))
+            .map(|at| large.remove(at))
+        {
+            Some(circle) if circle.len() > *most => faults.push(format!(
+                "{file}: more than {most} files: {}",
+                circle.join(" ")
+            )),
+            Some(_) if !reasons.contains(&format!("`{file}`")) => faults.push(format!(
+                "docs/ARCHITECTURE.md does not say why {file} is left"
+            )),
             Some(_) => {}
-            None => faults.push(format!("{file} is in no large circle any more: take it off the list")),
+            None => faults.push(format!(
+                "{file} is in no large circle any more: take it off the list"
+            )),
         }
     }
-    faults.extend(large.iter().map(|circle| format!("a circle of {} files: {}", circle.len(), circle.join(" "))));
+    faults.extend(
+        large
+            .iter()
+            .map(|circle| format!("a circle of {} files: {}", circle.len(), circle.join(" "))),
+    );
     assert_none(&faults);
 }
 
@@ -259,7 +399,8 @@ fn each_external_crate_is_used_in_its_own_room_only() {
     let mut faults = Vec::new();
     let files = sources(&["src", "crates"]);
     for (name, rooms) in CRATES {
-        let used = Regex::new(&format!(r"(^|[^:\w]){name}::|\buse {name}\b")).expect("a crate's name is no pattern");
+        let used = Regex::new(&format!(r"(^|[^:\w]){name}::|\buse {name}\b"))
+            .expect("a crate's name is no pattern");
         for source in &files {
             let room = source.room().unwrap_or("the root");
             if !rooms.contains(&room) && used.is_match(&source.shipped) {
@@ -283,10 +424,21 @@ fn bracketed(text: &str) -> &str {
 /// What of a shipped text runs on the thread of an event loop: nothing that is handed to a thread of its own.
 fn on_the_event_loop(text: &str, whole: bool) -> String {
     let begins = Regex::new(r"\basync fn\b").expect("a fixed pattern");
-    let bodies = begins.find_iter(text).filter_map(|found| Some(bracketed(&text[found.end() + text[found.end()..].find('{')?..])));
-    let mut left = if whole { text.to_owned() } else { bodies.collect() };
+    let bodies = begins.find_iter(text).filter_map(|found| {
+        Some(bracketed(
+            &text[found.end() + text[found.end()..].find('{')?..],
+        ))
+    });
+    let mut left = if whole {
+        text.to_owned()
+    } else {
+        bodies.collect()
+    };
     let handed_over = Regex::new(r"\b(?:spawn_io|spawn_blocking)\(").expect("a fixed pattern");
-    while let Some(found) = handed_over.find(&left).map(|found| found.start()..found.end() - 1) {
+    while let Some(found) = handed_over
+        .find(&left)
+        .map(|found| found.start()..found.end() - 1)
+    {
         let length = bracketed(&left[found.end..]).len();
         left.replace_range(found.start..found.end + length, "handed_over");
     }
@@ -297,42 +449,76 @@ fn on_the_event_loop(text: &str, whole: bool) -> String {
 fn a_check_a_watch_and_a_sweep_touch_no_file_on_the_thread_of_the_event_loop() {
     let blocking = Regex::new(BLOCKING).expect("a fixed pattern");
     let sample = "async fn a() { if x { spawn_io(move || open_store(&(s))).await; } }\nfn b() { open_store(s) }";
-    assert!(!blocking.is_match(&on_the_event_loop(sample, false)), "what is handed to a thread may block");
+    assert!(
+        !blocking.is_match(&on_the_event_loop(sample, false)),
+        "what is handed to a thread may block"
+    );
     assert!(
         blocking.is_match(&on_the_event_loop(sample, true))
             && blocking.is_match(&on_the_event_loop("async fn a() { open_store(s) }", false))
     );
-    let files = sources(&["src/judge", "src/modes/watching", "src/modes/sweep", "src/notify"]);
-    let more = sources(&["src/modes"])
-        .into_iter()
-        .filter(|source| ["src/modes/check.rs", "src/modes/evaluate.rs"].contains(&source.name.as_str()));
+    let files = sources(&[
+        "src/judge",
+        "src/modes/watching",
+        "src/modes/sweep",
+        "src/notify",
+    ]);
+    let more = sources(&["src/modes"]).into_iter().filter(|source| {
+        ["src/modes/check.rs", "src/modes/evaluate.rs"].contains(&source.name.as_str())
+    });
     let mut faults = Vec::new();
     let mut whole = 0;
     for source in files.into_iter().chain(more) {
         let is_whole = ON_THE_EVENT_LOOP.contains(&source.name.as_str());
         whole += usize::from(is_whole);
         for found in blocking.find_iter(&on_the_event_loop(&source.shipped, is_whole)) {
-            faults.push(format!("{}: {} blocks the event loop: spawn_io(…)", source.name, found.as_str()));
+            faults.push(format!(
+                "{}: {} blocks the event loop: spawn_io(…)",
+                source.name,
+                found.as_str()
+            ));
         }
     }
-    assert_eq!(whole, ON_THE_EVENT_LOOP.len(), "every file that is named is there");
+    assert_eq!(
+        whole,
+        ON_THE_EVENT_LOOP.len(),
+        "every file that is named is there"
+    );
     assert_none(&faults);
 }
 
 #[test]
 fn backoff_stands_behind_one_module() {
     let files = sources(&["src", "crates"]);
-    let users: Vec<&str> = files.iter().filter(|source| source.shipped.contains("backoff::")).map(|source| source.name.as_str()).collect();
-    assert_eq!(users, ["src/clock/pauses.rs"], "backoff is unmaintained and must be replaceable in one place");
+    let users: Vec<&str> = files
+        .iter()
+        .filter(|source| source.shipped.contains("backoff::"))
+        .map(|source| source.name.as_str())
+        .collect();
+    assert_eq!(
+        users,
+        ["src/clock/pauses.rs"],
+        "backoff is unmaintained and must be replaceable in one place"
+    );
 }
 
 #[test]
 fn pure_rooms_never_look_outside() {
-    let banned: Vec<Regex> = IMPURE.iter().map(|pattern| Regex::new(pattern).expect("a fixed pattern")).collect();
+    let banned: Vec<Regex> = IMPURE
+        .iter()
+        .map(|pattern| Regex::new(pattern).expect("a fixed pattern"))
+        .collect();
     let mut faults = Vec::new();
-    let is_pure = |source: &&Source| PURE_FILES.contains(&source.name.as_str()) || source.room().is_some_and(|room| PURE.contains(&room));
+    let is_pure = |source: &&Source| {
+        PURE_FILES.contains(&source.name.as_str())
+            || source.room().is_some_and(|room| PURE.contains(&room))
+    };
     for source in sources(&["src", "crates"]).iter().filter(is_pure) {
-        for found in banned.iter().filter_map(|pattern| pattern.find(&source.shipped).map(|found| found.as_str().to_string())) {
+        for found in banned.iter().filter_map(|pattern| {
+            pattern
+                .find(&source.shipped)
+                .map(|found| found.as_str().to_string())
+        }) {
             faults.push(format!("{}: {found} in a pure room", source.name));
         }
     }
@@ -341,10 +527,20 @@ fn pure_rooms_never_look_outside() {
 
 #[test]
 fn the_decision_room_has_no_shape_for_disk_or_wire() {
-    let decision = sources(&["crates/watchdog-core/src/decision", "crates/watchdog-facts/src"]);
+    let decision = sources(&[
+        "crates/watchdog-core/src/decision",
+        "crates/watchdog-facts/src",
+    ]);
     // A JSON value that somebody else read is a value like others; a derived shape is not.
-    let shaped = |source: &&Source| ["serde::", "Serialize", "Deserialize"].iter().any(|word| source.shipped.contains(word));
-    let faults = decision.iter().filter(shaped).map(|source| source.name.clone());
+    let shaped = |source: &&Source| {
+        ["serde::", "Serialize", "Deserialize"]
+            .iter()
+            .any(|word| source.shipped.contains(word))
+    };
+    let faults = decision
+        .iter()
+        .filter(shaped)
+        .map(|source| source.name.clone());
     assert_none(&faults.collect::<Vec<_>>());
 }
 
@@ -357,9 +553,15 @@ fn json_is_shaped_in_wire_alone() {
         .map(|source| source.name)
         .collect();
     let is_named = |name: &String| OTHER_SHAPES.iter().any(|(other, _)| other == name);
-    let faults = shaped.iter().filter(|name| !is_named(name)).map(|name| format!("{name}: a JSON shape belongs into src/wire"));
-    let needless = OTHER_SHAPES.iter().filter(|(name, _)| !shaped.iter().any(|shaped| shaped == name));
-    let needless = needless.map(|(name, why)| format!("{name} makes no JSON any more ({why}): take it off the list"));
+    let faults = shaped
+        .iter()
+        .filter(|name| !is_named(name))
+        .map(|name| format!("{name}: a JSON shape belongs into src/wire"));
+    let needless = OTHER_SHAPES
+        .iter()
+        .filter(|(name, _)| !shaped.iter().any(|shaped| shaped == name));
+    let needless = needless
+        .map(|(name, why)| format!("{name} makes no JSON any more ({why}): take it off the list"));
     assert_none(&faults.chain(needless).collect::<Vec<_>>());
 }
 
@@ -382,7 +584,13 @@ fn what_touches_the_outside_stays_in_the_rooms_that_own_it() {
 
 #[test]
 fn every_file_says_what_it_is_for() {
-    let lacks_purpose = |source: &&Source| !source.text.lines().next().is_some_and(|first| first.starts_with("//! ") && first.len() > 20);
+    let lacks_purpose = |source: &&Source| {
+        !source
+            .text
+            .lines()
+            .next()
+            .is_some_and(|first| first.starts_with("//! ") && first.len() > 20)
+    };
     let faults: Vec<_> = sources(&["src", "crates", "tests"])
         .iter()
         .filter(lacks_purpose)
@@ -395,15 +603,25 @@ fn every_file_says_what_it_is_for() {
 fn no_name_is_a_catch_all() {
     let named = Regex::new(r"\b(?:mod|struct|enum|trait)\s+(\w+)").expect("a fixed pattern");
     let words = Regex::new(r"[A-Z]?[a-z0-9]+").expect("a fixed pattern");
-    let vague = |name: &str| words.find_iter(name).any(|word| CATCH_ALL.contains(&word.as_str().to_ascii_lowercase().as_str()));
+    let vague = |name: &str| {
+        words
+            .find_iter(name)
+            .any(|word| CATCH_ALL.contains(&word.as_str().to_ascii_lowercase().as_str()))
+    };
     let mut faults = Vec::new();
     for source in sources(&["src", "crates", "tests"]) {
         if vague(source.name.trim_end_matches(".rs")) {
             faults.push(format!("{}: a name that says nothing", source.name));
         }
         let shipped = &source.shipped;
-        let names = named.captures_iter(shipped).map(|found| found[1].to_string());
-        faults.extend(names.filter(|name| vague(name)).map(|name| format!("{}: {name} is a name that says nothing", source.name)));
+        let names = named
+            .captures_iter(shipped)
+            .map(|found| found[1].to_string());
+        faults.extend(
+            names
+                .filter(|name| vague(name))
+                .map(|name| format!("{}: {name} is a name that says nothing", source.name)),
+        );
     }
     assert_none(&faults);
 }
@@ -417,15 +635,22 @@ fn nothing_unfinished_or_unexplained_is_shipped() {
         (r"#!?\[allow\(", "#[expect(…, reason = \"…\")] instead"),
         (r"#!?\[expect\([^\]]*\]", "an expectation needs a reason"),
         // They panic where the system has no further thread.
-        (r"\bthread::spawn\(|\bscope\.spawn\(", "thread::Builder, and fewer do the work or an error says it"),
+        (
+            r"\bthread::spawn\(|\bscope\.spawn\(",
+            "thread::Builder, and fewer do the work or an error says it",
+        ),
     ];
     let mut faults = Vec::new();
     for source in sources(&["src", "crates"]) {
         let shipped = &source.shipped;
         for (pattern, instead) in banned {
             let pattern = Regex::new(pattern).expect("a fixed pattern");
-            let found = pattern.find_iter(shipped).find(|found| !found.as_str().contains("reason"));
-            faults.extend(found.map(|found| format!("{}: {}: {instead}", source.name, found.as_str())));
+            let found = pattern
+                .find_iter(shipped)
+                .find(|found| !found.as_str().contains("reason"));
+            faults.extend(
+                found.map(|found| format!("{}: {}: {instead}", source.name, found.as_str())),
+            );
         }
     }
     assert_none(&faults);
@@ -433,16 +658,31 @@ fn nothing_unfinished_or_unexplained_is_shipped() {
 
 #[test]
 fn mod_files_hold_docs_and_re_exports_only() {
-    let item = Regex::new(r"(?m)^\s*(pub(\([a-z]+\))? )?(fn|struct|enum|trait|impl|const|static|macro_rules!)\b").expect("a fixed pattern");
+    let item = Regex::new(
+        r"(?m)^\s*(pub(\([a-z]+\))? )?(fn|struct|enum|trait|impl|const|static|macro_rules!)\b",
+    )
+    .expect("a fixed pattern");
     let files = sources(&["src", "crates"]);
-    let faults = files.iter().filter(|source| source.name.ends_with("/mod.rs") && item.is_match(&source.shipped));
-    assert_none(&faults.map(|source| format!("{}: logic belongs into a file with a name", source.name)).collect::<Vec<_>>());
+    let faults = files
+        .iter()
+        .filter(|source| source.name.ends_with("/mod.rs") && item.is_match(&source.shipped));
+    assert_none(
+        &faults
+            .map(|source| format!("{}: logic belongs into a file with a name", source.name))
+            .collect::<Vec<_>>(),
+    );
 }
 
 #[test]
 fn the_page_about_architecture_lists_the_files_that_are_there() {
-    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/ARCHITECTURE.md")).expect("docs/ARCHITECTURE.md");
-    let list = page.split("## The files\n").nth(1).and_then(|rest| rest.split("```").nth(1)).expect("the list of files");
+    let page =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/ARCHITECTURE.md"))
+            .expect("docs/ARCHITECTURE.md");
+    let list = page
+        .split("## The files\n")
+        .nth(1)
+        .and_then(|rest| rest.split("```").nth(1))
+        .expect("the list of files");
     let mut folder = "";
     let mut listed = BTreeSet::new();
     for word in list.split_whitespace().skip(1) {
@@ -452,9 +692,16 @@ fn the_page_about_architecture_lists_the_files_that_are_there() {
             listed.insert(format!("{folder}{word}.rs"));
         }
     }
-    let there: BTreeSet<String> = sources(&["src", "crates"]).into_iter().map(|source| source.name).collect();
-    let faults = there.difference(&listed).map(|path| format!("docs/ARCHITECTURE.md does not list {path}"));
-    let gone = listed.difference(&there).map(|path| format!("docs/ARCHITECTURE.md lists {path}, which is not there"));
+    let there: BTreeSet<String> = sources(&["src", "crates"])
+        .into_iter()
+        .map(|source| source.name)
+        .collect();
+    let faults = there
+        .difference(&listed)
+        .map(|path| format!("docs/ARCHITECTURE.md does not list {path}"));
+    let gone = listed
+        .difference(&there)
+        .map(|path| format!("docs/ARCHITECTURE.md lists {path}, which is not there"));
     assert_none(&faults.chain(gone).collect::<Vec<_>>());
 }
 
@@ -466,14 +713,26 @@ fn every_file_of_end_to_end_tests_is_declared_with_a_comment() {
     let mut faults = Vec::new();
     for entry in fs::read_dir(&top).expect("this very folder").flatten() {
         let path = entry.path();
-        let name = path.file_stem().expect("an entry has a name").to_string_lossy().into_owned();
-        let holds_code = path.join("mod.rs").is_file() || path.extension().is_some_and(|extension| extension == "rs");
+        let name = path
+            .file_stem()
+            .expect("an entry has a name")
+            .to_string_lossy()
+            .into_owned();
+        let holds_code = path.join("mod.rs").is_file()
+            || path.extension().is_some_and(|extension| extension == "rs");
         if name == "main" || !holds_code {
             continue;
         }
-        match lines.iter().position(|line| *line == format!("mod {name};")) {
-            None => faults.push(format!("tests/it/{name} never runs: main.rs does not declare it")),
-            Some(at) if at == 0 || !lines[at - 1].starts_with("// ") => faults.push(format!("main.rs does not say what {name} is for")),
+        match lines
+            .iter()
+            .position(|line| *line == format!("mod {name};"))
+        {
+            None => faults.push(format!(
+                "tests/it/{name} never runs: main.rs does not declare it"
+            )),
+            Some(at) if at == 0 || !lines[at - 1].starts_with("// ") => {
+                faults.push(format!("main.rs does not say what {name} is for"))
+            }
             Some(_) => {}
         }
     }
@@ -482,11 +741,24 @@ fn every_file_of_end_to_end_tests_is_declared_with_a_comment() {
 
 #[test]
 fn every_test_that_the_page_about_security_names_is_there() {
-    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/security.md")).expect("a page of this repository");
+    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/security.md"))
+        .expect("a page of this repository");
     let name = Regex::new(r"`([a-z0-9]+(?:_[a-z0-9]+){4,})`").expect("a fixed pattern");
     let files = sources(&["src", "crates", "tests"]);
-    let named: Vec<&str> = name.captures_iter(&page).filter_map(|found| found.get(1)).map(|found| found.as_str()).collect();
+    let named: Vec<&str> = name
+        .captures_iter(&page)
+        .filter_map(|found| found.get(1))
+        .map(|found| found.as_str())
+        .collect();
     assert!(named.len() > 50, "the names are found: {}", named.len());
-    let missing = named.iter().filter(|name| !files.iter().any(|source| source.text.contains(&format!("fn {name}("))));
-    assert_none(&missing.map(|name| format!("docs/security.md names {name}, and there is no such test")).collect::<Vec<_>>());
+    let missing = named.iter().filter(|name| {
+        !files
+            .iter()
+            .any(|source| source.text.contains(&format!("fn {name}(")))
+    });
+    assert_none(
+        &missing
+            .map(|name| format!("docs/security.md names {name}, and there is no such test"))
+            .collect::<Vec<_>>(),
+    );
 }

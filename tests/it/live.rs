@@ -22,7 +22,10 @@ struct LiveTerminal {
 impl LiveTerminal {
     fn open(env: &TestEnv, columns: u16, args: &[&str]) -> Self {
         let run = env.watchdog_command(&env.root(), &[&["status", "--watch"], args].concat());
-        LiveTerminal { at: run.at_terminal_of(columns, XTERM), size: (columns.into(), 40) }
+        LiveTerminal {
+            at: run.at_terminal_of(columns, XTERM),
+            size: (columns.into(), 40),
+        }
     }
 
     fn lines(&self) -> Vec<String> {
@@ -35,7 +38,10 @@ impl LiveTerminal {
         let mut found = None;
         let what = format!("a line has {words:?}");
         wait_until(&what, PATIENCE, || {
-            found = self.lines().into_iter().find(|line| words.iter().all(|word| line.contains(word)));
+            found = self
+                .lines()
+                .into_iter()
+                .find(|line| words.iter().all(|word| line.contains(word)));
             found.is_some()
         });
         found.unwrap_or_default()
@@ -61,7 +67,9 @@ impl LiveTerminal {
         wait_until("the terminal is as it was", PATIENCE, || {
             let shown = self.at.shown();
             let (taken, left) = (shown.rfind("\x1b[?1049h"), shown.rfind("\x1b[?1049l"));
-            taken < left && shown.rfind("\x1b[?25l") < shown.rfind("\x1b[?25h") && self.at.has_line_mode()
+            taken < left
+                && shown.rfind("\x1b[?25l") < shown.rfind("\x1b[?25h")
+                && self.at.has_line_mode()
         });
         let (ended, shown) = self.at.wait();
         assert_eq!(ended, code, "{shown}");
@@ -76,7 +84,11 @@ fn watched<'env>(env: &'env TestEnv, name: &str) -> Repo<'env> {
 }
 
 fn verdicts(repo: &Repo<'_>) -> usize {
-    repo.watchdog(&["events", "--kind", "verdict", "--json"]).expect(0).stdout.lines().count()
+    repo.watchdog(&["events", "--kind", "verdict", "--json"])
+        .expect(0)
+        .stdout
+        .lines()
+        .count()
 }
 
 #[test]
@@ -145,7 +157,11 @@ fn a_deed_is_done_when_it_is_confirmed_and_never_before() {
 fn trust_shows_the_commands_first_and_is_refused_where_the_file_changed_meanwhile() {
     let env = TestEnv::new();
     let repo = watched(&env, "alpha");
-    let config = |run: &str| format!("{{\"version\": 1, \"checks\": [{{\"type\": \"command\", \"name\": \"t\", \"run\": \"{run}\"}}]}}");
+    let config = |run: &str| {
+        format!(
+            "{{\"version\": 1, \"checks\": [{{\"type\": \"command\", \"name\": \"t\", \"run\": \"{run}\"}}]}}"
+        )
+    };
     repo.write("completion.json", config("make all-of-it"));
     let mut live = LiveTerminal::open(&env, 100, &[]);
     let confirm = |live: &mut LiveTerminal| {
@@ -159,12 +175,20 @@ fn trust_shows_the_commands_first_and_is_refused_where_the_file_changed_meanwhil
     live.line(&["The file changed while you read it"]);
     live.press(&["q"]);
     live.gone("The file changed");
-    assert_eq!(repo.watchdog(&["trust", "--list"]).expect(0).stdout, "nothing is trusted\n");
+    assert_eq!(
+        repo.watchdog(&["trust", "--list"]).expect(0).stdout,
+        "nothing is trusted\n"
+    );
     confirm(&mut live);
     live.line(&["make something-else"]);
     live.press(&["y"]);
     live.line(&["trust completion.json: exit code 0"]);
-    assert!(repo.watchdog(&["trust", "--list"]).expect(0).stdout.contains("completion.json"));
+    assert!(
+        repo.watchdog(&["trust", "--list"])
+            .expect(0)
+            .stdout
+            .contains("completion.json")
+    );
     live.at.signal(Signal::TERM);
     live.ended(143);
 }
@@ -177,10 +201,15 @@ fn a_session_is_seen_while_it_runs_with_what_it_says() {
     let run = repo.watchdog_spawn(&["run", "--no-probe", "--", "sh", "-c", script]);
     let mut live = LiveTerminal::open(&env, 120, &[]);
     let row = live.line(&["running", "alpha", "reading the tests"]);
-    assert!(Regex::new(r"\d:\d\d ").expect("a pattern").is_match(&row), "{row}");
+    assert!(
+        Regex::new(r"\d:\d\d ").expect("a pattern").is_match(&row),
+        "{row}"
+    );
     live.press(&[keys::ENTER, "2"]);
     live.line(&["[2 output]"]);
-    wait_until("the output is shown", PATIENCE, || live.lines().iter().any(|line| line == "reading the tests"));
+    wait_until("the output is shown", PATIENCE, || {
+        live.lines().iter().any(|line| line == "reading the tests")
+    });
     fs::write(repo.path().join("go"), "").expect("the worktree takes files");
     run.wait().expect(0);
     live.press(&[keys::ESCAPE]);
@@ -193,7 +222,15 @@ fn a_session_is_seen_while_it_runs_with_what_it_says() {
 fn a_snapshot_is_shown_line_by_line_and_restored_on_a_new_branch() {
     let env = TestEnv::new();
     let repo = watched(&env, "alpha");
-    let _kept = repo.watchdog(&["run", "--no-probe", "--no-rescue", "--", "sh", "-c", "echo half of it > half.txt"]);
+    let _kept = repo.watchdog(&[
+        "run",
+        "--no-probe",
+        "--no-rescue",
+        "--",
+        "sh",
+        "-c",
+        "echo half of it > half.txt",
+    ]);
     let mut live = LiveTerminal::open(&env, 120, &[]);
     live.line(&["alpha"]);
     live.press(&[keys::ENTER, "4"]);
@@ -206,7 +243,10 @@ fn a_snapshot_is_shown_line_by_line_and_restored_on_a_new_branch() {
     live.line(&["on the new branch restored/"]);
     live.press(&["y"]);
     live.line(&["restore this snapshot: exit code 0"]);
-    assert!(repo.git(&["branch", "--list", "restored/*"]).contains("restored/"));
+    assert!(
+        repo.git(&["branch", "--list", "restored/*"])
+            .contains("restored/")
+    );
     live.press(&[keys::ESCAPE, keys::CTRL_C]);
     live.ended(130);
 }
@@ -221,7 +261,10 @@ fn another_size_is_drawn_anew_and_small_terminals_are_usable() {
     live.size = (40, 10);
     wait_until("it fits", PATIENCE, || {
         let lines = live.lines();
-        lines.iter().any(|line| line.contains("STATE") && !line.contains("COMMITS")) && lines[9].contains("Enter open")
+        lines
+            .iter()
+            .any(|line| line.contains("STATE") && !line.contains("COMMITS"))
+            && lines[9].contains("Enter open")
     });
     live.line(&["not judged", "alpha"]);
     live.press(&["?"]);
@@ -238,7 +281,9 @@ fn ctrl_z_gives_the_terminal_back_and_going_on_draws_it_anew() {
     live.line(&["not judged", "alpha"]);
     live.press(&["\x1a"]);
     wait_until("it is stopped", PATIENCE, || is_stopped(live.at.pid()));
-    wait_until("the screen is given back", PATIENCE, || live.lines().is_empty() && live.at.has_line_mode());
+    wait_until("the screen is given back", PATIENCE, || {
+        live.lines().is_empty() && live.at.has_line_mode()
+    });
     live.at.signal(Signal::CONT);
     live.line(&["not judged", "alpha"]);
     live.at.signal(Signal::TSTP);
@@ -254,18 +299,33 @@ fn no_colour_is_words_and_signs_alone() {
     let env = TestEnv::new();
     watched(&env, "alpha");
     let colour = Regex::new(r"\x1b\[[0-9;]*m").expect("a pattern");
-    for (vars, args, coloured) in [(None, &[][..], true), (Some("1"), &[][..], false), (None, &["--color", "never"][..], false)] {
+    for (vars, args, coloured) in [
+        (None, &[][..], true),
+        (Some("1"), &[][..], false),
+        (None, &["--color", "never"][..], false),
+    ] {
         let run = env.watchdog_command(&env.root(), &[&["status", "--watch"], args].concat());
         let run = vars.map_or_else(
             || env.watchdog_command(&env.root(), &[&["status", "--watch"], args].concat()),
             |value| run.env("NO_COLOR", value),
         );
-        let mut live = LiveTerminal { at: run.at_terminal_of(80, XTERM), size: (80, 40) };
+        let mut live = LiveTerminal {
+            at: run.at_terminal_of(80, XTERM),
+            size: (80, 40),
+        };
         live.line(&[">", "not judged", "alpha"]);
         live.press(&["q"]);
         let shown = live.ended(0);
-        let styled: Vec<&str> = colour.find_iter(&shown).map(|found| found.as_str()).filter(|found| *found != "\x1b[0m").collect();
-        assert_eq!(!styled.is_empty(), coloured, "{vars:?} {args:?}: {styled:?}");
+        let styled: Vec<&str> = colour
+            .find_iter(&shown)
+            .map(|found| found.as_str())
+            .filter(|found| *found != "\x1b[0m")
+            .collect();
+        assert_eq!(
+            !styled.is_empty(),
+            coloured,
+            "{vars:?} {args:?}: {styled:?}"
+        );
     }
 }
 
@@ -292,16 +352,32 @@ fn nothing_to_watch_says_what_to_type_and_a_store_that_is_gone_is_waited_for() {
 fn a_pipe_gets_a_line_for_each_worktree_and_for_each_change() {
     let env = TestEnv::new();
     let (alpha, _beta) = (watched(&env, "alpha"), watched(&env, "beta"));
-    let run = env.watchdog_command(&env.root(), &["status", "--watch"]).timeout(PATIENCE).spawn();
-    wait_until("both are there", PATIENCE, || run.stdout_so_far().lines().count() == 2);
+    let run = env
+        .watchdog_command(&env.root(), &["status", "--watch"])
+        .timeout(PATIENCE)
+        .spawn();
+    wait_until("both are there", PATIENCE, || {
+        run.stdout_so_far().lines().count() == 2
+    });
     alpha.write("new.txt", "new");
     alpha.commit_all("feat: new");
     alpha.watchdog(&["check", "--no-probe"]).expect(0);
-    let last = || run.stdout_so_far().lines().last().map(str::to_owned).unwrap_or_default();
-    wait_until("the change is told", PATIENCE, || last().contains("+ complete") && last().contains("/alpha [main]"));
+    let last = || {
+        run.stdout_so_far()
+            .lines()
+            .last()
+            .map(str::to_owned)
+            .unwrap_or_default()
+    };
+    wait_until("the change is told", PATIENCE, || {
+        last().contains("+ complete") && last().contains("/alpha [main]")
+    });
     run.signal(Signal::INT);
     let out = run.wait().expect(130);
-    assert!(!out.stdout.contains('\x1b') && !out.stderr.contains('\x1b'), "{out}");
+    assert!(
+        !out.stdout.contains('\x1b') && !out.stderr.contains('\x1b'),
+        "{out}"
+    );
     let time = Regex::new(r"^\d\d:\d\d:\d\d  . ").expect("a pattern");
     assert!(out.stdout.lines().all(|line| time.is_match(line)), "{out}");
 }
@@ -310,35 +386,72 @@ fn a_pipe_gets_a_line_for_each_worktree_and_for_each_change() {
 fn programs_get_an_object_for_each_change_and_the_end_of_their_reading_ends_it() {
     let env = TestEnv::new();
     let alpha = watched(&env, "alpha");
-    let run = env.watchdog_command(&env.root(), &["status", "--watch", "--json"]).timeout(PATIENCE).spawn();
-    let objects = || run.stdout_so_far().lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON")).collect::<Vec<_>>();
+    let run = env
+        .watchdog_command(&env.root(), &["status", "--watch", "--json"])
+        .timeout(PATIENCE)
+        .spawn();
+    let objects = || {
+        run.stdout_so_far()
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).expect("JSON"))
+            .collect::<Vec<_>>()
+    };
     wait_until("it is there", PATIENCE, || objects().len() == 1);
     let _judged = alpha.watchdog(&["check", "--no-probe"]);
     wait_until("the change is told", PATIENCE, || objects().len() == 2);
     let told = objects();
     assert!(
-        told.iter().all(|object| object["schema"] == 1 && object["worktrees"].as_array().is_some_and(|rows| rows.len() == 1)),
+        told.iter().all(|object| object["schema"] == 1
+            && object["worktrees"]
+                .as_array()
+                .is_some_and(|rows| rows.len() == 1)),
         "{told:?}"
     );
-    assert_eq!((&told[0]["worktrees"][0]["judged_at"], &told[1]["worktrees"][0]["status"]), (&Value::Null, &Value::from("incomplete")));
+    assert_eq!(
+        (
+            &told[0]["worktrees"][0]["judged_at"],
+            &told[1]["worktrees"][0]["status"]
+        ),
+        (&Value::Null, &Value::from("incomplete"))
+    );
     run.signal(Signal::TERM);
     run.wait().expect(143);
-    let script = format!("'{}' status --watch | head -n 1", env!("CARGO_BIN_EXE_watchdog"));
-    let out = env.command("sh", &env.root()).args(["-c", &script]).timeout(PATIENCE).run().expect(0);
-    assert_eq!((out.stdout.lines().count(), out.stderr.as_str()), (1, ""), "{out}");
+    let script = format!(
+        "'{}' status --watch | head -n 1",
+        env!("CARGO_BIN_EXE_watchdog")
+    );
+    let out = env
+        .command("sh", &env.root())
+        .args(["-c", &script])
+        .timeout(PATIENCE)
+        .run()
+        .expect(0);
+    assert_eq!(
+        (out.stdout.lines().count(), out.stderr.as_str()),
+        (1, ""),
+        "{out}"
+    );
 }
 
 #[test]
 fn a_dumb_terminal_and_a_screen_reader_get_plain_lines() {
     let env = TestEnv::new();
     watched(&env, "alpha");
-    for (args, term) in [(&["status", "--watch"][..], "dumb"), (&["status", "--watch", "--plain", "--color", "never"], XTERM)] {
-        let mut at = env.watchdog_command(&env.root(), args).at_terminal_of(80, term);
+    for (args, term) in [
+        (&["status", "--watch"][..], "dumb"),
+        (&["status", "--watch", "--plain", "--color", "never"], XTERM),
+    ] {
+        let mut at = env
+            .watchdog_command(&env.root(), args)
+            .at_terminal_of(80, term);
         at.wait_for("not judged");
         at.signal(Signal::INT);
         let (code, shown) = at.wait();
         assert_eq!(code, 130, "{shown}");
-        assert!(!shown.contains("\x1b[?") && !shown.contains("\x1b[2J") && !shown.contains("\x1b[H"), "{shown:?}");
+        assert!(
+            !shown.contains("\x1b[?") && !shown.contains("\x1b[2J") && !shown.contains("\x1b[H"),
+            "{shown:?}"
+        );
     }
 }
 
@@ -346,7 +459,18 @@ fn a_dumb_terminal_and_a_screen_reader_get_plain_lines() {
 fn a_loop_is_ended_from_the_view_and_goes_on_when_it_is_started_again() {
     let env = TestEnv::new();
     let repo = env.repo_named("alpha");
-    let args = ["loop", "--max-iterations", "5", "--no-probe", "--grace", "0s", "--", "sh", "-c", "echo reading; sleep 600"];
+    let args = [
+        "loop",
+        "--max-iterations",
+        "5",
+        "--no-probe",
+        "--grace",
+        "0s",
+        "--",
+        "sh",
+        "-c",
+        "echo reading; sleep 600",
+    ];
     let looped = repo.watchdog_command(&args).timeout(PATIENCE).spawn();
     let mut live = LiveTerminal::open(&env, 120, &[]);
     live.line(&["* loop 1/5", "alpha", "reading"]);
@@ -373,10 +497,25 @@ fn a_loop_is_paused_from_the_view_once_its_session_was_judged() {
     let env = TestEnv::new();
     let repo = env.repo_named("alpha");
     let go = env.root().join("go");
-    let session = format!("echo reading; until test -e '{}'; do sleep 0.1; done; echo 1 >> f; git add f; git commit -qm f", go.display());
-    env.write("never.json", r#"{"checks": [{"type": "files", "paths": ["never"]}]}"#);
+    let session = format!(
+        "echo reading; until test -e '{}'; do sleep 0.1; done; echo 1 >> f; git add f; git commit -qm f",
+        go.display()
+    );
+    env.write(
+        "never.json",
+        r#"{"checks": [{"type": "files", "paths": ["never"]}]}"#,
+    );
     let config = env.root().join("never.json");
-    let args = ["loop", "--config", config.to_str().unwrap(), "--no-probe", "--", "sh", "-c", &session];
+    let args = [
+        "loop",
+        "--config",
+        config.to_str().unwrap(),
+        "--no-probe",
+        "--",
+        "sh",
+        "-c",
+        &session,
+    ];
     let looped = repo.watchdog_command(&args).timeout(PATIENCE).spawn();
     let mut live = LiveTerminal::open(&env, 120, &[]);
     live.line(&["* loop 1/", "alpha", "reading"]);
@@ -388,7 +527,10 @@ fn a_loop_is_paused_from_the_view_once_its_session_was_judged() {
     live.line(&["pause the loop: exit code 0"]);
     std::fs::write(&go, "").unwrap();
     let ended = looped.wait().expect(14);
-    assert!(ended.stdout.contains("paused between two iterations"), "{ended}");
+    assert!(
+        ended.stdout.contains("paused between two iterations"),
+        "{ended}"
+    );
     live.press(&[keys::CTRL_C]);
     live.ended(130);
 }
@@ -400,13 +542,24 @@ fn clicks_choose_and_open_where_the_mouse_is_asked_for() {
     let mut live = LiveTerminal::open(&env, 80, &["--mouse"]);
     live.line(&[">", "not judged"]);
     live.line(&["2 worktrees"]);
-    wait_until("the second row is there", PATIENCE, || live.lines().get(3).is_some_and(|line| line.contains("not judged")));
+    wait_until("the second row is there", PATIENCE, || {
+        live.lines()
+            .get(3)
+            .is_some_and(|line| line.contains("not judged"))
+    });
     let click = "\x1b[<0;5;4M";
     live.press(&[click]);
-    wait_until("the second row is chosen", PATIENCE, || live.lines().get(3).is_some_and(|line| line.starts_with('>')));
+    wait_until("the second row is chosen", PATIENCE, || {
+        live.lines()
+            .get(3)
+            .is_some_and(|line| line.starts_with('>'))
+    });
     live.press(&[click]);
     live.line(&["[1 timeline]"]);
     live.press(&[keys::CTRL_C]);
     let shown = live.ended(130);
-    assert!(shown.rfind("\x1b[?1000h") < shown.rfind("\x1b[?1000l"), "clicks are the terminal's own again");
+    assert!(
+        shown.rfind("\x1b[?1000h") < shown.rfind("\x1b[?1000l"),
+        "clicks are the terminal's own again"
+    );
 }

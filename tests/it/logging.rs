@@ -22,24 +22,36 @@ fn worked_in(env: &TestEnv) -> Repo<'_> {
 
 fn checks(env: &TestEnv, run: &str) -> String {
     let config = json!({"version": 1, "checks": [{"type": "command", "name": "tests", "run": run}], "rescue": {"mode": "single"}});
-    env.write("checks.json", config.to_string()).to_str().expect("UTF-8").to_owned()
+    env.write("checks.json", config.to_string())
+        .to_str()
+        .expect("UTF-8")
+        .to_owned()
 }
 
 /// The lines of the log, without their times.
 fn logged(out: &CommandOutput) -> Vec<String> {
-    let time = Regex::new(r"^\d\d:\d\d:\d\d\.\d\d\d (?P<rest>(ERROR|WARN|INFO|DEBUG|TRACE) .*)$").expect("a fixed pattern");
-    out.stderr.lines().filter_map(|line| Some(time.captures(line)?["rest"].to_owned())).collect()
+    let time = Regex::new(r"^\d\d:\d\d:\d\d\.\d\d\d (?P<rest>(ERROR|WARN|INFO|DEBUG|TRACE) .*)$")
+        .expect("a fixed pattern");
+    out.stderr
+        .lines()
+        .filter_map(|line| Some(time.captures(line)?["rest"].to_owned()))
+        .collect()
 }
 
 #[track_caller]
 fn assert_logged(out: &CommandOutput, level: &str, target: &str, words: &[&str]) {
     let begin = format!("{level:<5} {target:<8} ");
-    let found = logged(out).iter().any(|line| line.starts_with(&begin) && words.iter().all(|word| line.contains(word)));
+    let found = logged(out)
+        .iter()
+        .any(|line| line.starts_with(&begin) && words.iter().all(|word| line.contains(word)));
     assert!(found, "no line '{begin}' with {words:?}\n{out}");
 }
 
 fn levels(out: &CommandOutput) -> BTreeSet<String> {
-    logged(out).iter().filter_map(|line| line.split(' ').next().map(str::to_owned)).collect()
+    logged(out)
+        .iter()
+        .filter_map(|line| line.split(' ').next().map(str::to_owned))
+        .collect()
 }
 
 fn set(words: &[&str]) -> BTreeSet<String> {
@@ -59,39 +71,115 @@ fn one_v_shows_decisions_two_facts_three_calls_with_their_times() {
     let repo = worked_in(&env);
     let out = repo.watchdog(&["-v", "check", "--no-probe"]).expect(0);
     assert_eq!(levels(&out), set(&["INFO"]));
-    assert_logged(&out, "INFO", "decision", &["decided what comes next action=read_commits"]);
     assert_logged(
         &out,
         "INFO",
         "decision",
-        &["gives a verdict status=complete reason=new_commits evidence=committed", " judgement{worktree="],
+        &["decided what comes next action=read_commits"],
+    );
+    assert_logged(
+        &out,
+        "INFO",
+        "decision",
+        &[
+            "gives a verdict status=complete reason=new_commits evidence=committed",
+            " judgement{worktree=",
+        ],
     );
     assert_logged(&out, "INFO", "decision", &["duration_ms=", "spec=auth}"]);
 
     let config = checks(&env, "true");
-    let out = repo.watchdog(&["-vv", "check", "--config", &config]).expect(0);
+    let out = repo
+        .watchdog(&["-vv", "check", "--config", &config])
+        .expect(0);
     assert_eq!(levels(&out), set(&["INFO", "DEBUG"]));
-    assert_logged(&out, "DEBUG", "git", &["read the commits", "new_commits=1", "made_here=1", "net_change=true"]);
-    assert_logged(&out, "DEBUG", "git", &["read what is uncommitted uncommitted=1", "untracked=1", "path=left.txt"]);
-    assert_logged(&out, "DEBUG", "checks", &["judged a check check=tests kind=command outcome=pass"]);
-    assert_logged(&out, "DEBUG", "session", &["judges from this baseline", "recorded=true"]);
+    assert_logged(
+        &out,
+        "DEBUG",
+        "git",
+        &[
+            "read the commits",
+            "new_commits=1",
+            "made_here=1",
+            "net_change=true",
+        ],
+    );
+    assert_logged(
+        &out,
+        "DEBUG",
+        "git",
+        &[
+            "read what is uncommitted uncommitted=1",
+            "untracked=1",
+            "path=left.txt",
+        ],
+    );
+    assert_logged(
+        &out,
+        "DEBUG",
+        "checks",
+        &["judged a check check=tests kind=command outcome=pass"],
+    );
+    assert_logged(
+        &out,
+        "DEBUG",
+        "session",
+        &["judges from this baseline", "recorded=true"],
+    );
     assert_logged(&out, "DEBUG", "rescue", &["rescued into commits commits=1"]);
 
     repo.watchdog(&["snapshot", "--spec", "auth"]).expect(0);
     repo.write("second.txt", "second");
     repo.commit_all("feat: second");
     repo.write("more.txt", "more");
-    let out = repo.watchdog(&["-vvv", "check", "--no-cache", "--config", &config]).expect(0);
+    let out = repo
+        .watchdog(&["-vvv", "check", "--no-cache", "--config", &config])
+        .expect(0);
     assert_logged(
         &out,
         "TRACE",
         "git",
-        &["called a program program=git", "commit --quiet", "cwd=", "exit=\"exit code 0\"", "duration_ms="],
+        &[
+            "called a program program=git",
+            "commit --quiet",
+            "cwd=",
+            "exit=\"exit code 0\"",
+            "duration_ms=",
+        ],
     );
-    assert_logged(&out, "TRACE", "checks", &["called a program program=sh args=\"-c true\"", "duration_ms="]);
-    assert_logged(&out, "TRACE", "git", &["took a snapshot snapshot=refs/watchdog/rescue/auth/", "files=1", "bytes=4", "duration_ms="]);
-    assert_logged(&out, "TRACE", "store", &["called the store action=\"write the journal\"", "duration_ms="]);
-    assert!(!out.stderr.contains("Left uncommitted by a session"), "messages of commits are not shown\n{out}");
+    assert_logged(
+        &out,
+        "TRACE",
+        "checks",
+        &[
+            "called a program program=sh args=\"-c true\"",
+            "duration_ms=",
+        ],
+    );
+    assert_logged(
+        &out,
+        "TRACE",
+        "git",
+        &[
+            "took a snapshot snapshot=refs/watchdog/rescue/auth/",
+            "files=1",
+            "bytes=4",
+            "duration_ms=",
+        ],
+    );
+    assert_logged(
+        &out,
+        "TRACE",
+        "store",
+        &[
+            "called the store action=\"write the journal\"",
+            "duration_ms=",
+        ],
+    );
+    assert!(
+        !out.stderr.contains("Left uncommitted by a session"),
+        "messages of commits are not shown\n{out}"
+    );
 }
 
 #[test]
@@ -99,10 +187,40 @@ fn a_session_is_a_span_and_its_prompt_is_not_shown() {
     let env = TestEnv::new();
     let repo = env.repo();
     let script = "echo SAID-ALOUD; echo x > x; git add x; git commit -qm x";
-    let out = repo.watchdog(&["-vvv", "run", "--no-probe", "--spec", "auth", "--", "sh", "-c", script, "PROMPT-OF-MINE"]).expect(0);
-    assert_logged(&out, "INFO", "session", &["starts a session program=sh", "session{worktree=", "spec=auth}"]);
-    assert_logged(&out, "DEBUG", "session", &["the session ended end=\"exit code 0\"", "survivors=0"]);
-    assert!(!out.stderr.contains("PROMPT-OF-MINE") && !out.stderr.contains("SAID-ALOUD"), "{out}");
+    let out = repo
+        .watchdog(&[
+            "-vvv",
+            "run",
+            "--no-probe",
+            "--spec",
+            "auth",
+            "--",
+            "sh",
+            "-c",
+            script,
+            "PROMPT-OF-MINE",
+        ])
+        .expect(0);
+    assert_logged(
+        &out,
+        "INFO",
+        "session",
+        &[
+            "starts a session program=sh",
+            "session{worktree=",
+            "spec=auth}",
+        ],
+    );
+    assert_logged(
+        &out,
+        "DEBUG",
+        "session",
+        &["the session ended end=\"exit code 0\"", "survivors=0"],
+    );
+    assert!(
+        !out.stderr.contains("PROMPT-OF-MINE") && !out.stderr.contains("SAID-ALOUD"),
+        "{out}"
+    );
 }
 
 #[test]
@@ -110,16 +228,33 @@ fn the_variable_filters_by_level_and_target_and_the_flag_wins() {
     let env = TestEnv::new();
     let repo = worked_in(&env);
     let check = |filter: &str, args: &[&str]| {
-        repo.watchdog_command(&[args, &["check", "--no-probe"]].concat()).env("WATCHDOG_LOG", filter).run().expect(0)
+        repo.watchdog_command(&[args, &["check", "--no-probe"]].concat())
+            .env("WATCHDOG_LOG", filter)
+            .run()
+            .expect(0)
     };
     let targets = |out: &CommandOutput| -> BTreeSet<String> {
-        logged(out).iter().filter_map(|line| line.split_whitespace().nth(1).map(str::to_owned)).collect()
+        logged(out)
+            .iter()
+            .filter_map(|line| line.split_whitespace().nth(1).map(str::to_owned))
+            .collect()
     };
     let out = check("watchdog::git=trace", &[]);
-    assert_eq!((targets(&out), levels(&out)), (set(&["git"]), set(&["DEBUG"])));
-    assert_logged(&out, "DEBUG", "git", &["read the commits", "judgement{worktree=", "spec=auth}"]);
+    assert_eq!(
+        (targets(&out), levels(&out)),
+        (set(&["git"]), set(&["DEBUG"]))
+    );
+    assert_logged(
+        &out,
+        "DEBUG",
+        "git",
+        &["read the commits", "judgement{worktree=", "spec=auth}"],
+    );
     let out = check("watchdog::git=trace,info", &[]);
-    assert_eq!((targets(&out), levels(&out)), (set(&["decision", "git"]), set(&["DEBUG", "INFO"])));
+    assert_eq!(
+        (targets(&out), levels(&out)),
+        (set(&["decision", "git"]), set(&["DEBUG", "INFO"]))
+    );
     assert_eq!(levels(&check("debug", &[])), set(&["DEBUG", "INFO"]));
     assert_eq!(levels(&check("debug", &["-v"])), set(&["INFO"]));
     assert_eq!(check("off", &[]).stderr, "");
@@ -130,16 +265,32 @@ fn the_variable_filters_by_level_and_target_and_the_flag_wins() {
 fn a_filter_that_cannot_be_read_is_wrong_usage_and_a_hook_answers_all_the_same() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let out = repo.watchdog_command(&["check"]).env("WATCHDOG_LOG", "watchdog::gti=debug").run().expect(2);
-    for said in ["cannot read WATCHDOG_LOG='watchdog::gti=debug'", "did you mean `git`", "WATCHDOG_LOG=watchdog::git=trace,info"] {
+    let out = repo
+        .watchdog_command(&["check"])
+        .env("WATCHDOG_LOG", "watchdog::gti=debug")
+        .run()
+        .expect(2);
+    for said in [
+        "cannot read WATCHDOG_LOG='watchdog::gti=debug'",
+        "did you mean `git`",
+        "WATCHDOG_LOG=watchdog::git=trace,info",
+    ] {
         assert!(out.stderr.contains(said), "{out}");
     }
     let hook = |filter: &str| {
-        let input = json!({"hook_event_name": "SessionStart", "session_id": "s", "cwd": repo.path()});
-        repo.watchdog_command(&["hook", "session-start"]).env("WATCHDOG_LOG", filter).stdin(input.to_string()).run().expect(0)
+        let input =
+            json!({"hook_event_name": "SessionStart", "session_id": "s", "cwd": repo.path()});
+        repo.watchdog_command(&["hook", "session-start"])
+            .env("WATCHDOG_LOG", filter)
+            .stdin(input.to_string())
+            .run()
+            .expect(0)
     };
     let out = hook("loud");
-    assert!(out.stderr.contains("cannot read WATCHDOG_LOG='loud'"), "{out}");
+    assert!(
+        out.stderr.contains("cannot read WATCHDOG_LOG='loud'"),
+        "{out}"
+    );
     assert_eq!(out.stdout, hook("off").stdout, "its answer is the same");
     let out = hook("trace");
     assert_logged(&out, "TRACE", "store", &["called the store"]);
@@ -151,23 +302,66 @@ fn json_lines_go_to_stderr_and_stdout_holds_the_verdict_alone() {
     let env = TestEnv::new();
     let repo = worked_in(&env);
     let config = checks(&env, "true");
-    let out = repo.watchdog(&["-vvv", "-q", "--log-format", "json", "check", "--json", "--config", &config]).expect(0);
+    let out = repo
+        .watchdog(&[
+            "-vvv",
+            "-q",
+            "--log-format",
+            "json",
+            "check",
+            "--json",
+            "--config",
+            &config,
+        ])
+        .expect(0);
     assert_eq!(out.verdict(), "complete/checks_passed");
     assert_eq!(out.stdout.lines().count(), 1, "{out}");
-    let lines: Vec<Value> = out.stderr.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"))).collect();
+    let lines: Vec<Value> = out
+        .stderr
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}")))
+        .collect();
     for line in &lines {
-        assert!(line["timestamp"].as_str().is_some_and(|at| at.parse::<jiff::Timestamp>().is_ok()), "{line}");
-        assert!(line["target"].as_str().is_some_and(|target| target.starts_with("watchdog::")), "{line}");
-        assert!(line["level"].is_string() && line["message"].is_string() && line["fields"].is_object(), "{line}");
+        assert!(
+            line["timestamp"]
+                .as_str()
+                .is_some_and(|at| at.parse::<jiff::Timestamp>().is_ok()),
+            "{line}"
+        );
+        assert!(
+            line["target"]
+                .as_str()
+                .is_some_and(|target| target.starts_with("watchdog::")),
+            "{line}"
+        );
+        assert!(
+            line["level"].is_string() && line["message"].is_string() && line["fields"].is_object(),
+            "{line}"
+        );
         assert!(line["span"].is_object() || line["span"].is_null(), "{line}");
     }
-    let verdict = lines.iter().find(|line| line["message"] == "gives a verdict").expect("a decision");
+    let verdict = lines
+        .iter()
+        .find(|line| line["message"] == "gives a verdict")
+        .expect("a decision");
     assert_eq!(verdict["fields"]["status"], "complete");
-    assert_eq!((&verdict["span"]["name"], &verdict["span"]["spec"]), (&json!("judgement"), &json!("auth")));
-    let call = lines.iter().find(|line| line["target"] == "watchdog::checks" && line["level"] == "TRACE").expect("a call");
-    assert!(call["fields"]["duration_ms"].is_number() && call["fields"]["timed_out"] == false, "{call}");
+    assert_eq!(
+        (&verdict["span"]["name"], &verdict["span"]["spec"]),
+        (&json!("judgement"), &json!("auth"))
+    );
+    let call = lines
+        .iter()
+        .find(|line| line["target"] == "watchdog::checks" && line["level"] == "TRACE")
+        .expect("a call");
+    assert!(
+        call["fields"]["duration_ms"].is_number() && call["fields"]["timed_out"] == false,
+        "{call}"
+    );
     let wrong = repo.watchdog(&["--log-format", "xml", "check"]).expect(2);
-    assert!(wrong.stderr.contains("[possible values: text, json]"), "{wrong}");
+    assert!(
+        wrong.stderr.contains("[possible values: text, json]"),
+        "{wrong}"
+    );
 }
 
 #[test]
@@ -175,16 +369,30 @@ fn secrets_in_a_command_line_and_output_of_programs_are_not_logged() {
     let env = TestEnv::new();
     let repo = worked_in(&env);
     let token = format!("{}{}", "ghp_", "aB3d".repeat(9));
-    let config = checks(&env, &format!("GH_TOKEN={token} PASSWORD=h0rse-staple echo said-by-the-check --api-key tr0ub4dor"));
-    let out = repo.watchdog(&["-vvv", "check", "--config", &config]).expect(0);
-    assert_logged(&out, "TRACE", "checks", &["GH_TOKEN=[secret: github-token] PASSWORD=[secret: password] echo"]);
+    let config = checks(
+        &env,
+        &format!(
+            "GH_TOKEN={token} PASSWORD=h0rse-staple echo said-by-the-check --api-key tr0ub4dor"
+        ),
+    );
+    let out = repo
+        .watchdog(&["-vvv", "check", "--config", &config])
+        .expect(0);
+    assert_logged(
+        &out,
+        "TRACE",
+        "checks",
+        &["GH_TOKEN=[secret: github-token] PASSWORD=[secret: password] echo"],
+    );
     for secret in [token.as_str(), "h0rse-staple", "tr0ub4dor"] {
         assert!(!out.stderr.contains(secret), "{secret}\n{out}");
     }
     let quiet = checks(&env, "sh said.sh");
     repo.write("said.sh", "echo said-by-the-check");
     repo.commit_all("test: say");
-    let out = repo.watchdog(&["-vvv", "check", "--config", &quiet]).expect(0);
+    let out = repo
+        .watchdog(&["-vvv", "check", "--config", &quiet])
+        .expect(0);
     assert!(!out.stderr.contains("said-by-the-check"), "{out}");
 }
 
@@ -192,20 +400,42 @@ fn secrets_in_a_command_line_and_output_of_programs_are_not_logged() {
 fn colours_are_as_the_flag_says() {
     let env = TestEnv::new();
     let repo = worked_in(&env);
-    let check = |colour: &str| repo.watchdog(&["-v", "--color", colour, "check", "--no-probe"]).expect(0).stderr;
-    assert!(check("always").contains("\u{1b}[32mINFO") && !check("never").contains('\u{1b}') && !check("auto").contains('\u{1b}'));
+    let check = |colour: &str| {
+        repo.watchdog(&["-v", "--color", colour, "check", "--no-probe"])
+            .expect(0)
+            .stderr
+    };
+    assert!(
+        check("always").contains("\u{1b}[32mINFO")
+            && !check("never").contains('\u{1b}')
+            && !check("auto").contains('\u{1b}')
+    );
 }
 
 #[test]
 fn a_full_closed_or_left_stderr_neither_ends_nor_slows_the_program() {
     let env = TestEnv::new();
     let repo = worked_in(&env);
-    let watchdog = format!("'{}' -vvv -q check --no-probe", env!("CARGO_BIN_EXE_watchdog"));
-    let full = format!("mkfifo ../full && exec 3<>../full && head -c 65536 /dev/zero >&3 && {watchdog} 2>&3");
-    let left = format!("{{ {watchdog} 2>&3; echo $? >../code; }} 3>&1 >../out | :; cat ../out; exit $(cat ../code)");
+    let watchdog = format!(
+        "'{}' -vvv -q check --no-probe",
+        env!("CARGO_BIN_EXE_watchdog")
+    );
+    let full = format!(
+        "mkfifo ../full && exec 3<>../full && head -c 65536 /dev/zero >&3 && {watchdog} 2>&3"
+    );
+    let left = format!(
+        "{{ {watchdog} 2>&3; echo $? >../code; }} 3>&1 >../out | :; cat ../out; exit $(cat ../code)"
+    );
     for script in [full, format!("{watchdog} 2>&-"), left] {
-        let out = repo.env_command("sh", &["-c", &script]).timeout(Duration::from_secs(30)).run().expect(0);
-        assert!(out.stdout.contains("complete (new_commits)"), "{script}\n{out}");
+        let out = repo
+            .env_command("sh", &["-c", &script])
+            .timeout(Duration::from_secs(30))
+            .run()
+            .expect(0);
+        assert!(
+            out.stdout.contains("complete (new_commits)"),
+            "{script}\n{out}"
+        );
     }
 }
 
@@ -242,11 +472,16 @@ fn arguments(text: &str, from: usize) -> Vec<String> {
         }
         parts.last_mut().expect("there is one").push(c);
     }
-    parts.iter().map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect()
+    parts
+        .iter()
+        .map(|part| part.trim().to_owned())
+        .filter(|part| !part.is_empty())
+        .collect()
 }
 
 fn entries_of(text: &str, faults: &mut Vec<String>) -> Vec<LogEntry> {
-    let begin = Regex::new(r"tracing::(error|warn|info|debug|trace)(_span)?!\(").expect("a fixed pattern");
+    let begin =
+        Regex::new(r"tracing::(error|warn|info|debug|trace)(_span)?!\(").expect("a fixed pattern");
     let field = Regex::new(r"^([a-z_]+) = ").expect("a fixed pattern");
     let for_each = Regex::new(r#"\bcalled!\("([^"]+)""#).expect("a fixed pattern");
     let mut entries = Vec::new();
@@ -264,14 +499,24 @@ fn entries_of(text: &str, faults: &mut Vec<String>) -> Vec<LogEntry> {
             message = format!("span `{message}`");
         }
         let targets = match parts[0].strip_prefix("target: ") {
-            Some("$target") => for_each.captures_iter(text).map(|call| call[1].to_owned()).collect(),
+            Some("$target") => for_each
+                .captures_iter(text)
+                .map(|call| call[1].to_owned())
+                .collect(),
             Some(target) => vec![target.trim_matches('"').to_owned()],
             None => Vec::new(),
         };
         if targets.is_empty() {
             faults.push(format!("{message}: it names no target"));
         }
-        entries.extend(targets.into_iter().map(|target| (target, found[1].to_uppercase(), message.clone(), fields.clone())));
+        entries.extend(targets.into_iter().map(|target| {
+            (
+                target,
+                found[1].to_uppercase(),
+                message.clone(),
+                fields.clone(),
+            )
+        }));
     }
     entries
 }
@@ -284,26 +529,70 @@ fn the_page_about_the_log_lists_every_target_level_message_and_field() {
     sources(&top.join("crates"), &mut files);
     let mut faults = Vec::new();
     let text = |path: &PathBuf| fs::read_to_string(path).expect("a source");
-    let logged: BTreeSet<LogEntry> = files.iter().flat_map(|path| entries_of(&text(path), &mut faults)).collect();
-    assert!(logged.len() > 30 && faults.is_empty(), "{} {faults:#?}", logged.len());
+    let logged: BTreeSet<LogEntry> = files
+        .iter()
+        .flat_map(|path| entries_of(&text(path), &mut faults))
+        .collect();
+    assert!(
+        logged.len() > 30 && faults.is_empty(),
+        "{} {faults:#?}",
+        logged.len()
+    );
 
     let page = fs::read_to_string(top.join("docs/logging.md")).expect("docs/logging.md");
-    let row = Regex::new(r"(?m)^\| `(watchdog::\w+)` \| (ERROR|WARN|INFO|DEBUG|TRACE) \| (.+?) \| (.*?) ?\|$").expect("a fixed pattern");
-    let names = |cell: &str| cell.split_whitespace().map(|name| name.trim_matches('`').to_owned()).collect();
-    let listed = row.captures_iter(&page).map(|row| (row[1].to_owned(), row[2].to_owned(), row[3].to_owned(), names(&row[4])));
+    let row = Regex::new(
+        r"(?m)^\| `(watchdog::\w+)` \| (ERROR|WARN|INFO|DEBUG|TRACE) \| (.+?) \| (.*?) ?\|$",
+    )
+    .expect("a fixed pattern");
+    let names = |cell: &str| {
+        cell.split_whitespace()
+            .map(|name| name.trim_matches('`').to_owned())
+            .collect()
+    };
+    let listed = row.captures_iter(&page).map(|row| {
+        (
+            row[1].to_owned(),
+            row[2].to_owned(),
+            row[3].to_owned(),
+            names(&row[4]),
+        )
+    });
     let listed: BTreeSet<LogEntry> = listed.collect();
-    let show = |entry: &LogEntry| format!("| `{}` | {} | {} | `{}` |", entry.0, entry.1, entry.2, entry.3.join("` `"));
+    let show = |entry: &LogEntry| {
+        format!(
+            "| `{}` | {} | {} | `{}` |",
+            entry.0,
+            entry.1,
+            entry.2,
+            entry.3.join("` `")
+        )
+    };
     let missing: Vec<String> = logged.difference(&listed).map(show).collect();
     let gone: Vec<String> = listed.difference(&logged).map(show).collect();
-    assert!(missing.is_empty() && gone.is_empty(), "not on the page: {missing:#?}\nnot in the code: {gone:#?}");
+    assert!(
+        missing.is_empty() && gone.is_empty(),
+        "not on the page: {missing:#?}\nnot in the code: {gone:#?}"
+    );
 
     let described = Regex::new(r"(?m)^\| `(watchdog::\w+)` \| [^|]+ \|$").expect("a fixed pattern");
-    let described: BTreeSet<String> = described.captures_iter(&page).map(|row| row[1].to_owned()).collect();
+    let described: BTreeSet<String> = described
+        .captures_iter(&page)
+        .map(|row| row[1].to_owned())
+        .collect();
     let targets: BTreeSet<String> = logged.iter().map(|entry| entry.0.clone()).collect();
     assert_eq!(described, targets, "each target is explained");
     let filters = fs::read_to_string(top.join("src/cli/logging.rs")).expect("a source");
-    let known = Regex::new(r"(?s)pub const TARGETS: \[&str; \d+\] =\s*\[(.*?)\];").expect("a fixed pattern");
-    let known = known.captures(&filters).map(|list| list[1].to_owned()).unwrap_or_default();
-    let known: BTreeSet<String> = known.split('"').skip(1).step_by(2).map(|name| format!("watchdog::{name}")).collect();
+    let known = Regex::new(r"(?s)pub const TARGETS: \[&str; \d+\] =\s*\[(.*?)\];")
+        .expect("a fixed pattern");
+    let known = known
+        .captures(&filters)
+        .map(|list| list[1].to_owned())
+        .unwrap_or_default();
+    let known: BTreeSet<String> = known
+        .split('"')
+        .skip(1)
+        .step_by(2)
+        .map(|name| format!("watchdog::{name}"))
+        .collect();
     assert_eq!(known, targets, "each target is known to filters");
 }

@@ -30,17 +30,32 @@ fn stream() -> String {
 
 fn run(env: &TestEnv, repo: &Repo<'_>, spec: &str, steps: &[Step]) {
     let agent = env.fake_agent(spec, steps);
-    let out = repo.watchdog(&["run", "--spec", spec, "--no-probe", "--", &agent[0], &agent[1]]);
+    let out = repo.watchdog(&[
+        "run",
+        "--spec",
+        spec,
+        "--no-probe",
+        "--",
+        &agent[0],
+        &agent[1],
+    ]);
     assert!(out.stderr.contains("log: "), "{out}");
 }
 
 fn log_of(repo: &Repo<'_>, name: &str) -> PathBuf {
-    PathBuf::from(repo.watchdog(&["logs", name, "--path"]).expect(0).stdout.trim_end())
+    PathBuf::from(
+        repo.watchdog(&["logs", name, "--path"])
+            .expect(0)
+            .stdout
+            .trim_end(),
+    )
 }
 
 #[track_caller]
 fn wait_for_output(following: &Running, what: &str) {
-    wait_until(&format!("{what} is printed"), SOON, || following.stdout_so_far().contains(what));
+    wait_until(&format!("{what} is printed"), SOON, || {
+        following.stdout_so_far().contains(what)
+    });
 }
 
 #[test]
@@ -51,20 +66,59 @@ fn a_session_is_read_without_any_json_of_the_program() {
     let out = repo.watchdog(&["logs"]).expect(0);
     let lines: Vec<&str> = out.stdout.lines().collect();
     let session = "session 0a0a0a0a-0000-4000-8000-000000000001";
-    assert_eq!(lines[..7], [session, "", "Let me look.", "> Bash  ls -l", "    2 lines, 11 B", "", "All done."], "{out}");
+    assert_eq!(
+        lines[..7],
+        [
+            session,
+            "",
+            "Let me look.",
+            "> Bash  ls -l",
+            "    2 lines, 11 B",
+            "",
+            "All done."
+        ],
+        "{out}"
+    );
     assert!(out.stdout.contains("\n= success, 2 turns\n"), "{out}");
     assert!(!out.stdout.contains('{'), "{out}");
-    assert!(out.stderr.contains("'auth', began ") && out.stderr.contains("ended ") && out.stderr.contains("; log: "), "{out}");
+    assert!(
+        out.stderr.contains("'auth', began ")
+            && out.stderr.contains("ended ")
+            && out.stderr.contains("; log: "),
+        "{out}"
+    );
 
     let tools = repo.watchdog(&["logs", "auth", "--tools"]).expect(0);
     assert!(tools.stdout.contains("    a.txt\n    b.txt\n"), "{tools}");
     let objects = repo.watchdog(&["logs", "--json"]).expect(0).stdout;
-    let kinds: Vec<Value> = objects.lines().map(|line| serde_json::from_str::<Value>(line).expect("an object")["event"].clone()).collect();
-    assert_eq!(kinds[..6], ["session", "text", "tool_call", "tool_result", "text", "end"], "{objects}");
+    let kinds: Vec<Value> = objects
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("an object")["event"].clone())
+        .collect();
+    assert_eq!(
+        kinds[..6],
+        ["session", "text", "tool_call", "tool_result", "text", "end"],
+        "{objects}"
+    );
     let raw = repo.watchdog(&["logs", "--raw"]).expect(0).stdout;
-    assert!(raw.starts_with("{\"message\"") || raw.starts_with("{\"session_id\"") || raw.starts_with("{\"type\""), "{raw}");
-    assert_eq!(raw, fs::read_to_string(log_of(&repo, "auth")).expect("the log"));
-    assert_eq!(repo.watchdog(&["-q", "logs", "-n", "1", "--raw"]).expect(0).stdout.lines().count(), 1);
+    assert!(
+        raw.starts_with("{\"message\"")
+            || raw.starts_with("{\"session_id\"")
+            || raw.starts_with("{\"type\""),
+        "{raw}"
+    );
+    assert_eq!(
+        raw,
+        fs::read_to_string(log_of(&repo, "auth")).expect("the log")
+    );
+    assert_eq!(
+        repo.watchdog(&["-q", "logs", "-n", "1", "--raw"])
+            .expect(0)
+            .stdout
+            .lines()
+            .count(),
+        1
+    );
 }
 
 #[test]
@@ -72,30 +126,77 @@ fn a_session_is_named_by_spec_log_session_id_or_event_and_unknown_ones_by_the_ne
     let env = TestEnv::new();
     let repo = env.repo();
     let none = repo.watchdog(&["logs", "--follow"]).expect(2);
-    assert!(none.stderr.contains("no session was seen in this worktree yet"), "{none}");
-    assert_eq!(repo.watchdog(&["logs", "--list"]).expect(0).stdout, "no logs\n");
+    assert!(
+        none.stderr
+            .contains("no session was seen in this worktree yet"),
+        "{none}"
+    );
+    assert_eq!(
+        repo.watchdog(&["logs", "--list"]).expect(0).stdout,
+        "no logs\n"
+    );
     run(&env, &repo, "first", &[Step::print(&stream())]);
     run(&env, &repo, "second", &[Step::print("plain words\n")]);
 
-    let list = repo.watchdog(&["logs", "--list", "--json"]).expect(0).json();
-    let of = |at: usize, key: &str| list["logs"][at][key].as_str().unwrap_or_default().to_owned();
-    assert_eq!((of(0, "spec"), of(1, "spec")), ("second".to_owned(), "first".to_owned()), "{list}");
+    let list = repo
+        .watchdog(&["logs", "--list", "--json"])
+        .expect(0)
+        .json();
+    let of = |at: usize, key: &str| {
+        list["logs"][at][key]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
+    };
+    assert_eq!(
+        (of(0, "spec"), of(1, "spec")),
+        ("second".to_owned(), "first".to_owned()),
+        "{list}"
+    );
     assert_eq!(of(0, "end"), "incomplete", "{list}");
     let table = repo.watchdog(&["logs", "--list"]).expect(0).stdout;
-    assert!(table.starts_with("ID ") && table.contains(&of(1, "id")), "{table}");
+    assert!(
+        table.starts_with("ID ") && table.contains(&of(1, "id")),
+        "{table}"
+    );
 
-    assert_eq!(repo.watchdog(&["logs"]).expect(0).stdout, "plain words\n", "the last of all");
-    let verdicts = repo.watchdog(&["events", "--kind", "verdict", "--json"]).expect(0).stdout;
-    let event = |at: usize| serde_json::from_str::<Value>(verdicts.lines().nth(at).expect("an event")).expect("JSON")["id"].clone();
-    let of_first = ["first".to_owned(), of(1, "id"), of(1, "path"), "0a0a0a0a-0000-4000-8000-000000000001".into()];
-    for name in of_first.into_iter().chain([event(0).as_str().expect("an id").to_owned()]) {
+    assert_eq!(
+        repo.watchdog(&["logs"]).expect(0).stdout,
+        "plain words\n",
+        "the last of all"
+    );
+    let verdicts = repo
+        .watchdog(&["events", "--kind", "verdict", "--json"])
+        .expect(0)
+        .stdout;
+    let event = |at: usize| {
+        serde_json::from_str::<Value>(verdicts.lines().nth(at).expect("an event")).expect("JSON")["id"].clone()
+    };
+    let of_first = [
+        "first".to_owned(),
+        of(1, "id"),
+        of(1, "path"),
+        "0a0a0a0a-0000-4000-8000-000000000001".into(),
+    ];
+    for name in of_first
+        .into_iter()
+        .chain([event(0).as_str().expect("an id").to_owned()])
+    {
         assert_eq!(log_of(&repo, &name), PathBuf::from(of(1, "path")), "{name}");
     }
     let unknown = repo.watchdog(&["logs", "secondd"]).expect(2);
-    assert!(unknown.stderr.contains("'secondd'") && unknown.stderr.contains("second") && unknown.stderr.contains("--list"), "{unknown}");
+    assert!(
+        unknown.stderr.contains("'secondd'")
+            && unknown.stderr.contains("second")
+            && unknown.stderr.contains("--list"),
+        "{unknown}"
+    );
     fs::remove_file(of(0, "path")).expect("it is there");
     let gone = repo.watchdog(&["logs", "second"]).expect(2);
-    assert!(gone.stderr.contains("is gone; logs are kept for 30 days"), "{gone}");
+    assert!(
+        gone.stderr.contains("is gone; logs are kept for 30 days"),
+        "{gone}"
+    );
 }
 
 #[test]
@@ -103,13 +204,22 @@ fn following_shows_what_comes_and_ends_with_the_session() {
     let env = TestEnv::new();
     let repo = env.repo();
     let go = env.root().join("go");
-    let steps = [Step::print("first words\n"), Step::wait_for(&go), Step::print("last words\n")];
+    let steps = [
+        Step::print("first words\n"),
+        Step::wait_for(&go),
+        Step::print("last words\n"),
+    ];
     let agent = env.fake_agent("agent", &steps);
     let session = repo.watchdog_spawn(&["run", "--no-probe", "--", &agent[0], &agent[1]]);
-    wait_until("the session prints", SOON, || session.stdout_so_far().contains("first words"));
+    wait_until("the session prints", SOON, || {
+        session.stdout_so_far().contains("first words")
+    });
     let running = repo.watchdog(&["logs", "--list"]).expect(0);
     assert!(running.stdout.contains("running"), "{running}");
-    let (following, other) = (repo.watchdog_spawn(&["logs", "-f"]), repo.watchdog_spawn(&["logs", "-f", "-n", "1"]));
+    let (following, other) = (
+        repo.watchdog_spawn(&["logs", "-f"]),
+        repo.watchdog_spawn(&["logs", "-f", "-n", "1"]),
+    );
     wait_for_output(&following, "first words");
     wait_for_output(&other, "first words");
     let interrupted = repo.watchdog_spawn(&["logs", "--follow"]);
@@ -119,10 +229,17 @@ fn following_shows_what_comes_and_ends_with_the_session() {
     // Without --follow it shows what there is.
     assert_eq!(repo.watchdog(&["logs"]).expect(0).stdout, "first words\n");
     fs::write(&go, "").expect("a file can be written");
-    assert_eq!(following.wait().expect(0).stdout, "first words\nlast words\n");
+    assert_eq!(
+        following.wait().expect(0).stdout,
+        "first words\nlast words\n"
+    );
     assert!(other.wait().expect(0).stdout.ends_with("last words\n"));
     session.wait().expect(10);
-    assert_eq!(repo.watchdog(&["logs", "--follow"]).expect(0).stdout, "first words\nlast words\n", "it ended: all of it");
+    assert_eq!(
+        repo.watchdog(&["logs", "--follow"]).expect(0).stdout,
+        "first words\nlast words\n",
+        "it ended: all of it"
+    );
 }
 
 #[test]
@@ -131,20 +248,37 @@ fn a_log_of_many_parts_is_followed_to_its_last_line_and_bounded_in_size() {
     let repo = env.repo();
     let go = env.root().join("go");
     let line = format!("{}\n", "flood ".repeat(300));
-    let steps = [Step::print("begin\n"), Step::wait_for(&go), Step::flood(&line, 60 << 20), Step::print("\nbehind the flood\nthe end\n")];
+    let steps = [
+        Step::print("begin\n"),
+        Step::wait_for(&go),
+        Step::flood(&line, 60 << 20),
+        Step::print("\nbehind the flood\nthe end\n"),
+    ];
     let agent = env.fake_agent("agent", &steps);
     let session = repo.watchdog_spawn(&["run", "--json", "--no-probe", "--", &agent[0], &agent[1]]);
-    wait_until("the session prints", SOON, || session.stderr_so_far().contains("begin"));
+    wait_until("the session prints", SOON, || {
+        session.stderr_so_far().contains("begin")
+    });
     let following = repo.watchdog_spawn(&["logs", "-f", "--raw"]);
     wait_for_output(&following, "begin");
     fs::write(&go, "").expect("a file can be written");
     let followed = following.wait().expect(0);
-    assert!(followed.stdout.ends_with("behind the flood\nthe end\n"), "{}", followed.stdout.len());
+    assert!(
+        followed.stdout.ends_with("behind the flood\nthe end\n"),
+        "{}",
+        followed.stdout.len()
+    );
     session.wait().expect(10);
     let log = log_of(&repo, "main");
     let size = fs::metadata(&log).expect("the log").len();
     assert!((30 << 20..=50 << 20).contains(&size), "{size}");
-    assert_eq!(fs::read_dir(log.parent().expect("a folder")).expect("it is there").count(), 1, "the parts are gone");
+    assert_eq!(
+        fs::read_dir(log.parent().expect("a folder"))
+            .expect("it is there")
+            .count(),
+        1,
+        "the parts are gone"
+    );
     let last = repo.watchdog(&["logs", "-n", "2"]).expect(0).stdout;
     assert_eq!(last, "behind the flood\nthe end\n");
 }
@@ -154,18 +288,44 @@ fn no_hostile_output_reaches_the_terminal_and_no_link_is_followed() {
     let env = TestEnv::new();
     let repo = env.repo();
     let bad = "\x1b]0;owned\x07\x1b[31mred\x1b[0m \u{202e}evil\n\u{0}\u{8}\n";
-    run(&env, &repo, "bad", &[Step::print(bad), Step::print(&stream()[..90]), Step::flood("x", 3 << 20)]);
+    run(
+        &env,
+        &repo,
+        "bad",
+        &[
+            Step::print(bad),
+            Step::print(&stream()[..90]),
+            Step::flood("x", 3 << 20),
+        ],
+    );
     let out = repo.watchdog(&["logs", "bad"]).expect(0);
-    assert!(!out.stdout.contains(|c: char| (c.is_control() && c != '\n') || c == '\u{202e}'), "{:?}", &out.stdout[..200]);
-    assert!(out.stdout.contains("red \\u{202e}evil") && out.stdout.len() < 1 << 20, "{}", out.stdout.len());
+    assert!(
+        !out.stdout
+            .contains(|c: char| (c.is_control() && c != '\n') || c == '\u{202e}'),
+        "{:?}",
+        &out.stdout[..200]
+    );
+    assert!(
+        out.stdout.contains("red \\u{202e}evil") && out.stdout.len() < 1 << 20,
+        "{}",
+        out.stdout.len()
+    );
 
     let log = log_of(&repo, "bad");
     let elsewhere = env.write("elsewhere", "a secret of somebody else\n");
     fs::remove_file(&log).expect("it is there");
     std::os::unix::fs::symlink(&elsewhere, &log).expect("a link can be made");
-    for form in [&["logs", "bad"][..], &["logs", "bad", "--raw"], &["logs", "bad", "--json"], &["logs", "bad", "-f"]] {
+    for form in [
+        &["logs", "bad"][..],
+        &["logs", "bad", "--raw"],
+        &["logs", "bad", "--json"],
+        &["logs", "bad", "-f"],
+    ] {
         let out = repo.watchdog(form).expect(2);
-        assert!(!out.stdout.contains("somebody else") && out.to_string().contains("it is a link"), "{out}");
+        assert!(
+            !out.stdout.contains("somebody else") && out.to_string().contains("it is a link"),
+            "{out}"
+        );
     }
 }
 
@@ -174,32 +334,62 @@ fn a_secret_is_in_no_log_and_shown_by_none_while_its_session_runs() {
     let env = TestEnv::new();
     let repo = env.repo();
     let token = format!("{}{}", "ghp_", "a1B2".repeat(9));
-    let key = format!("-----BEGIN {0}-----\n{1}\n{1}\n-----END {0}-----\n", "PRIVATE KEY", "c3D4".repeat(16));
+    let key = format!(
+        "-----BEGIN {0}-----\n{1}\n{1}\n-----END {0}-----\n",
+        "PRIVATE KEY",
+        "c3D4".repeat(16)
+    );
     let go = env.root().join("go");
-    let agent = env.fake_agent("agent", &[Step::print(&format!("using {token}\n{key}next\n")), Step::wait_for(&go)]);
+    let agent = env.fake_agent(
+        "agent",
+        &[
+            Step::print(&format!("using {token}\n{key}next\n")),
+            Step::wait_for(&go),
+        ],
+    );
     let session = repo.watchdog_spawn(&["run", "--no-probe", "--", &agent[0], &agent[1]]);
-    wait_until("the session prints", SOON, || session.stdout_so_far().contains("next"));
+    wait_until("the session prints", SOON, || {
+        session.stdout_so_far().contains("next")
+    });
     for form in [&["logs"][..], &["logs", "--raw"], &["logs", "--json"]] {
         let out = repo.watchdog(form).expect(0);
-        assert!(out.stdout.contains("using [secret: github-token]") && out.stdout.contains("next"), "{out}");
-        assert!(!out.stdout.contains(&token) && !out.stdout.contains("c3D4"), "{out}");
+        assert!(
+            out.stdout.contains("using [secret: github-token]") && out.stdout.contains("next"),
+            "{out}"
+        );
+        assert!(
+            !out.stdout.contains(&token) && !out.stdout.contains("c3D4"),
+            "{out}"
+        );
     }
     fs::write(&go, "").expect("a file can be written");
     session.wait().expect(10);
     let log = fs::read_to_string(log_of(&repo, "main")).expect("the log");
-    assert!(!log.contains(&token) && !log.contains("c3D4") && log.ends_with("next\n"), "{log}");
+    assert!(
+        !log.contains(&token) && !log.contains("c3D4") && log.ends_with("next\n"),
+        "{log}"
+    );
 }
 
 #[test]
 fn a_log_older_than_thirty_days_goes_with_the_next_check() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let old = env.state().join("logs/of-a-worktree-that-is-gone/20260101T000000.000Z.log");
+    let old = env
+        .state()
+        .join("logs/of-a-worktree-that-is-gone/20260101T000000.000Z.log");
     fs::create_dir_all(old.parent().expect("a folder")).expect("a folder can be made");
-    for (path, days) in [(old.clone(), 31), (old.with_file_name("20260201T000000.000Z.log"), 29)] {
+    for (path, days) in [
+        (old.clone(), 31),
+        (old.with_file_name("20260201T000000.000Z.log"), 29),
+    ] {
         fs::write(&path, "x").expect("a file can be written");
         let then = SystemTime::now() - Duration::from_secs(days * 86_400);
-        File::options().write(true).open(&path).and_then(|file| file.set_modified(then)).expect("times can be set");
+        File::options()
+            .write(true)
+            .open(&path)
+            .and_then(|file| file.set_modified(then))
+            .expect("times can be set");
     }
     run(&env, &repo, "main", &[Step::print("now\n")]);
     assert!(!old.exists() && old.with_file_name("20260201T000000.000Z.log").exists());
@@ -208,11 +398,23 @@ fn a_log_older_than_thirty_days_goes_with_the_next_check() {
 
 #[test]
 fn the_real_claude_is_read_from_its_log() {
-    let claude = Claude::answering(crate::real_claude::session_that_runs("echo x > f.txt && git add f.txt && git commit -qm 'work: f'"));
+    let claude = Claude::answering(crate::real_claude::session_that_runs(
+        "echo x > f.txt && git add f.txt && git commit -qm 'work: f'",
+    ));
     let repo = claude.env.repo();
     let config = crate::real_claude::config(&claude, json!({}));
-    repo.watchdog(&crate::real_claude::run(&["--config", &config], crate::real_claude::STREAMING)).expect(0);
+    repo.watchdog(&crate::real_claude::run(
+        &["--config", &config],
+        crate::real_claude::STREAMING,
+    ))
+    .expect(0);
     let out = repo.watchdog(&["logs"]).expect(0);
-    assert!(out.stdout.contains("> Bash  echo x > f.txt") && out.stdout.contains("I stop here.\n"), "{out}");
-    assert!(!out.stdout.contains("{\"") && out.stdout.contains("\n= "), "{out}");
+    assert!(
+        out.stdout.contains("> Bash  echo x > f.txt") && out.stdout.contains("I stop here.\n"),
+        "{out}"
+    );
+    assert!(
+        !out.stdout.contains("{\"") && out.stdout.contains("\n= "),
+        "{out}"
+    );
 }

@@ -21,7 +21,9 @@ pub fn kill_in_its_session(env: &TestEnv, repo: &Repo<'_>, args: &[&str], up: &P
     for left in env.processes_left() {
         left.kill();
     }
-    wait_until("what it had started ends", LONG, || env.processes_left().is_empty());
+    wait_until("what it had started ends", LONG, || {
+        env.processes_left().is_empty()
+    });
 }
 
 #[test]
@@ -30,24 +32,74 @@ fn killed_in_its_second_session_it_goes_on_there_and_remembers_the_first() {
     let repo = env.repo();
     let first = repo.head();
     let up = env.root().join("up");
-    let a = [Step::write("a.txt", "a"), Step::commit("a"), Step::print("made a\n")];
-    let hangs = [Step::write("half.txt", "half"), Step::write(&up.to_string_lossy(), ""), Step::hang()];
+    let a = [
+        Step::write("a.txt", "a"),
+        Step::commit("a"),
+        Step::print("made a\n"),
+    ];
+    let hangs = [
+        Step::write("half.txt", "half"),
+        Step::write(&up.to_string_lossy(), ""),
+        Step::hang(),
+    ];
     let ok = [Step::write("ok.txt", "ok"), Step::commit("ok")];
     let agent = sessions(&env, &[&a, &hangs, &ok]);
     let config = config(&env, needs("ok.txt"));
-    let args = ["loop", "--json", "--config", &config, "--no-probe", "--", &agent[0], &agent[1]];
+    let args = [
+        "loop",
+        "--json",
+        "--config",
+        &config,
+        "--no-probe",
+        "--",
+        &agent[0],
+        &agent[1],
+    ];
     kill_in_its_session(&env, &repo, &args, &up);
     let out = repo.watchdog(&args).expect(0);
     let json = out.json();
-    assert_eq!((out.verdict().as_str(), &json["iterations"], started(&env)), ("complete/checks_passed", &json!(3), 3), "{out}");
-    assert_eq!((&json["loop"]["resumed"], &json["loop"]["first_baseline"]), (&json!(true), &json!(first)), "{out}");
-    assert_eq!(json["loop"]["history"][1]["crash"], "it was cut off, and so was watchdog", "{out}");
+    assert_eq!(
+        (out.verdict().as_str(), &json["iterations"], started(&env)),
+        ("complete/checks_passed", &json!(3), 3),
+        "{out}"
+    );
+    assert_eq!(
+        (&json["loop"]["resumed"], &json["loop"]["first_baseline"]),
+        (&json!(true), &json!(first)),
+        "{out}"
+    );
+    assert_eq!(
+        json["loop"]["history"][1]["crash"], "it was cut off, and so was watchdog",
+        "{out}"
+    );
     assert!(out.stderr.contains("at iteration 2/30"), "{out}");
-    assert!(prompts(&env)[2].contains("Iteration 1: made a"), "{}", prompts(&env)[2]);
-    assert_eq!(repo.file_in("HEAD", "half.txt").as_deref(), Some("half"), "what the killed session wrote is not lost");
-    let plan = ["loop", "--json", "--dry-run", "--config", &config, "--no-probe", "--", &agent[0], &agent[1]];
+    assert!(
+        prompts(&env)[2].contains("Iteration 1: made a"),
+        "{}",
+        prompts(&env)[2]
+    );
+    assert_eq!(
+        repo.file_in("HEAD", "half.txt").as_deref(),
+        Some("half"),
+        "what the killed session wrote is not lost"
+    );
+    let plan = [
+        "loop",
+        "--json",
+        "--dry-run",
+        "--config",
+        &config,
+        "--no-probe",
+        "--",
+        &agent[0],
+        &agent[1],
+    ];
     let anew = repo.watchdog(&plan).expect(0);
-    assert_eq!((&anew.json()["resumed"], &anew.json()["iteration"]), (&json!(false), &json!(1)), "{anew}");
+    assert_eq!(
+        (&anew.json()["resumed"], &anew.json()["iteration"]),
+        (&json!(false), &json!(1)),
+        "{anew}"
+    );
 }
 
 #[test]
@@ -55,21 +107,37 @@ fn a_session_that_outlives_a_killed_watchdog_is_waited_for_and_its_commit_counts
     let env = TestEnv::new();
     let repo = env.repo();
     let (up, go) = (env.root().join("up"), env.root().join("go"));
-    let late = [Step::write(&up.to_string_lossy(), ""), Step::wait_for(&go), Step::write("late.txt", "late"), Step::commit("late")];
+    let late = [
+        Step::write(&up.to_string_lossy(), ""),
+        Step::wait_for(&go),
+        Step::write("late.txt", "late"),
+        Step::commit("late"),
+    ];
     let agent = sessions(&env, &[&late]);
     let config = config(&env, json!({}));
-    let args = ["loop", "--json", "--config", &config, "--", &agent[0], &agent[1]];
+    let args = [
+        "loop", "--json", "--config", &config, "--", &agent[0], &agent[1],
+    ];
     let running = repo.watchdog_spawn(&args);
     wait_until("the session runs", LONG, || up.exists());
-    let recorded = || repo.watchdog(&["status", "--json"]).expect(0).json()["worktrees"][0]["session"]["pid"].is_number();
+    let recorded = || {
+        repo.watchdog(&["status", "--json"]).expect(0).json()["worktrees"][0]["session"]["pid"]
+            .is_number()
+    };
     wait_until("the session is recorded", LONG, recorded);
     running.signal(Signal::KILL);
     assert_eq!(running.wait().code, Some(137));
     let second = repo.watchdog_spawn(&args);
-    wait_until("the second watchdog waits", LONG, || second.stderr_so_far().contains("still runs"));
+    wait_until("the second watchdog waits", LONG, || {
+        second.stderr_so_far().contains("still runs")
+    });
     env.write("go", "");
     let out = second.wait().expect(0);
-    assert_eq!((out.verdict().as_str(), started(&env)), ("complete/new_commits", 1), "{out}");
+    assert_eq!(
+        (out.verdict().as_str(), started(&env)),
+        ("complete/new_commits", 1),
+        "{out}"
+    );
     assert_eq!(out.json()["commits"][0]["subject"], "late");
 }
 
@@ -78,40 +146,98 @@ fn an_interrupted_loop_leaves_nothing_running_keeps_the_work_and_goes_on_later()
     let env = TestEnv::new();
     let repo = env.repo();
     let up = env.root().join("up");
-    let hangs = [Step::write("half.txt", "half"), Step::daemon(&[Step::hang()]), Step::write(&up.to_string_lossy(), ""), Step::hang()];
+    let hangs = [
+        Step::write("half.txt", "half"),
+        Step::daemon(&[Step::hang()]),
+        Step::write(&up.to_string_lossy(), ""),
+        Step::hang(),
+    ];
     let agent = sessions(&env, &[&hangs]);
     let config = config(&env, json!({}));
-    let args = ["loop", "--json", "--config", &config, "--grace", "1s", "--", &agent[0], &agent[1]];
+    let args = [
+        "loop", "--json", "--config", &config, "--grace", "1s", "--", &agent[0], &agent[1],
+    ];
     let running = repo.watchdog_spawn(&args);
     wait_until("the session runs", LONG, || up.exists());
     running.signal(Signal::INT);
     let out = running.wait().expect(14);
-    assert_eq!((out.verdict().as_str(), &out.json()["loop"]["over"]), ("stopped/interrupted", &json!(false)), "{out}");
+    assert_eq!(
+        (out.verdict().as_str(), &out.json()["loop"]["over"]),
+        ("stopped/interrupted", &json!(false)),
+        "{out}"
+    );
     env.assert_nothing_left();
-    assert!(repo.snapshots().iter().any(|snapshot| repo.file_in(snapshot, "half.txt").is_some()), "{out}");
-    assert!(out.json()["message"].as_str().is_some_and(|text| text.contains("type the same loop command again")), "{out}");
-    let planned =
-        |more: &[&str], agent: &[&str]| repo.watchdog(&[&["loop", "--json", "--dry-run"], more, &["--"], agent].concat()).expect(0).json();
+    assert!(
+        repo.snapshots()
+            .iter()
+            .any(|snapshot| repo.file_in(snapshot, "half.txt").is_some()),
+        "{out}"
+    );
+    assert!(
+        out.json()["message"]
+            .as_str()
+            .is_some_and(|text| text.contains("type the same loop command again")),
+        "{out}"
+    );
+    let planned = |more: &[&str], agent: &[&str]| {
+        repo.watchdog(&[&["loop", "--json", "--dry-run"], more, &["--"], agent].concat())
+            .expect(0)
+            .json()
+    };
     let same = [agent[0].as_str(), agent[1].as_str()];
     let plan = planned(&[], &same);
-    assert_eq!((&plan["resumed"], &plan["iteration"]), (&json!(true), &json!(1)), "{plan:#}");
+    assert_eq!(
+        (&plan["resumed"], &plan["iteration"]),
+        (&json!(true), &json!(1)),
+        "{plan:#}"
+    );
     assert_eq!(planned(&["--restart"], &same)["resumed"], json!(false));
-    assert_eq!(planned(&[], &["x"])["resumed"], json!(false), "another command line is another loop");
+    assert_eq!(
+        planned(&[], &["x"])["resumed"],
+        json!(false),
+        "another command line is another loop"
+    );
 }
 
 #[test]
 fn a_signal_ends_a_wait_at_once_and_a_request_to_pause_does_so_too() {
-    for (signal, why) in [(Signal::TERM, "interrupted between two iterations"), (Signal::USR1, "paused between two iterations")] {
+    for (signal, why) in [
+        (Signal::TERM, "interrupted between two iterations"),
+        (Signal::USR1, "paused between two iterations"),
+    ] {
         let env = TestEnv::new();
         let repo = env.repo();
         let agent = sessions(&env, &[&[Step::write("a.txt", "a"), Step::commit("a")]]);
         let config = config(&env, needs("never.txt"));
-        let running = repo.watchdog_spawn(&["loop", "--json", "--config", &config, "--cooldown", "1h", "--", &agent[0], &agent[1]]);
-        wait_until("the first iteration is over", LONG, || running.stderr_so_far().contains("iteration 1 after"));
+        let running = repo.watchdog_spawn(&[
+            "loop",
+            "--json",
+            "--config",
+            &config,
+            "--cooldown",
+            "1h",
+            "--",
+            &agent[0],
+            &agent[1],
+        ]);
+        wait_until("the first iteration is over", LONG, || {
+            running.stderr_so_far().contains("iteration 1 after")
+        });
         running.signal(signal);
         let out = running.wait().expect(14);
-        assert_eq!((out.verdict().as_str(), &out.json()["iterations"], started(&env)), ("stopped/interrupted", &json!(1), 1), "{out}");
-        assert!(out.json()["message"].as_str().unwrap().starts_with(why), "{out}");
+        assert_eq!(
+            (
+                out.verdict().as_str(),
+                &out.json()["iterations"],
+                started(&env)
+            ),
+            ("stopped/interrupted", &json!(1), 1),
+            "{out}"
+        );
+        assert!(
+            out.json()["message"].as_str().unwrap().starts_with(why),
+            "{out}"
+        );
     }
 }
 
@@ -120,10 +246,20 @@ fn a_loop_that_is_asked_to_pause_judges_its_session_first_and_goes_on_later() {
     let env = TestEnv::new();
     let repo = env.repo();
     let (up, go) = (env.root().join("up"), env.root().join("go"));
-    let first = [Step::write(&up.to_string_lossy(), ""), Step::wait_for(&go), Step::write("a.txt", "a"), Step::commit("a")];
-    let agent = sessions(&env, &[&first, &[Step::write("b.txt", "b"), Step::commit("b")]]);
+    let first = [
+        Step::write(&up.to_string_lossy(), ""),
+        Step::wait_for(&go),
+        Step::write("a.txt", "a"),
+        Step::commit("a"),
+    ];
+    let agent = sessions(
+        &env,
+        &[&first, &[Step::write("b.txt", "b"), Step::commit("b")]],
+    );
     let config = config(&env, needs("b.txt"));
-    let args = ["loop", "--json", "--config", &config, "--", &agent[0], &agent[1]];
+    let args = [
+        "loop", "--json", "--config", &config, "--", &agent[0], &agent[1],
+    ];
     let running = repo.watchdog_spawn(&args);
     wait_until("the session runs", LONG, || up.exists());
     running.signal(Signal::USR1);
@@ -131,15 +267,32 @@ fn a_loop_that_is_asked_to_pause_judges_its_session_first_and_goes_on_later() {
     let out = running.wait().expect(14);
     let json = out.json();
     assert_eq!(
-        (out.verdict().as_str(), &json["loop"]["over"], &json["iterations"]),
+        (
+            out.verdict().as_str(),
+            &json["loop"]["over"],
+            &json["iterations"]
+        ),
         ("stopped/interrupted", &json!(false), &json!(1)),
         "{out}"
     );
-    assert!(json["message"].as_str().unwrap().starts_with("paused between two iterations, as was asked for"), "{out}");
-    assert_eq!(json["commits"][0]["subject"], "a", "the session was not cut short");
+    assert!(
+        json["message"]
+            .as_str()
+            .unwrap()
+            .starts_with("paused between two iterations, as was asked for"),
+        "{out}"
+    );
+    assert_eq!(
+        json["commits"][0]["subject"], "a",
+        "the session was not cut short"
+    );
     let out = repo.watchdog(&args).expect(0);
     assert_eq!(
-        (out.verdict().as_str(), &out.json()["loop"]["resumed"], started(&env)),
+        (
+            out.verdict().as_str(),
+            &out.json()["loop"]["resumed"],
+            started(&env)
+        ),
         ("complete/checks_passed", &json!(true), 2),
         "{out}"
     );
@@ -150,14 +303,25 @@ fn two_loops_never_work_in_one_worktree() {
     let env = TestEnv::new();
     let repo = env.repo();
     let (up, go) = (env.root().join("up"), env.root().join("go"));
-    let waits = [Step::write(&up.to_string_lossy(), ""), Step::wait_for(&go), Step::write("a.txt", "a"), Step::commit("a")];
+    let waits = [
+        Step::write(&up.to_string_lossy(), ""),
+        Step::wait_for(&go),
+        Step::write("a.txt", "a"),
+        Step::commit("a"),
+    ];
     let agent = sessions(&env, &[&waits]);
     let config = config(&env, json!({}));
-    let args = ["loop", "--json", "--config", &config, "--", &agent[0], &agent[1]];
+    let args = [
+        "loop", "--json", "--config", &config, "--", &agent[0], &agent[1],
+    ];
     let running = repo.watchdog_spawn(&args);
     wait_until("the session runs", LONG, || up.exists());
     let other = repo.watchdog(&args).expect(11);
-    assert_eq!((other.verdict().as_str(), started(&env)), ("waiting/session_active", 1), "{other}");
+    assert_eq!(
+        (other.verdict().as_str(), started(&env)),
+        ("waiting/session_active", 1),
+        "{other}"
+    );
     env.write("go", "");
     assert_eq!(running.wait().expect(0).verdict(), "complete/new_commits");
 }
@@ -167,17 +331,30 @@ fn a_loop_that_was_cut_short_begins_anew_where_the_repository_was_made_anew() {
     let env = TestEnv::new();
     let repo = env.repo();
     let up = env.root().join("up");
-    let agent = sessions(&env, &[&[Step::write(&up.to_string_lossy(), ""), Step::hang()]]);
+    let agent = sessions(
+        &env,
+        &[&[Step::write(&up.to_string_lossy(), ""), Step::hang()]],
+    );
     let config = config(&env, json!({}));
-    let args = ["loop", "--json", "--config", &config, "--grace", "1s", "--", &agent[0], &agent[1]];
+    let args = [
+        "loop", "--json", "--config", &config, "--grace", "1s", "--", &agent[0], &agent[1],
+    ];
     let running = repo.watchdog_spawn(&args);
     wait_until("the session runs", LONG, || up.exists());
     running.signal(Signal::INT);
     running.wait().expect(14);
-    let plan = || repo.watchdog(&["loop", "--json", "--dry-run", "--", &agent[0], &agent[1]]).expect(0).json();
+    let plan = || {
+        repo.watchdog(&["loop", "--json", "--dry-run", "--", &agent[0], &agent[1]])
+            .expect(0)
+            .json()
+    };
     assert_eq!(plan()["resumed"], json!(true));
     std::fs::remove_dir_all(repo.path().join(".git")).expect("a folder");
     repo.git(&["init", "-q", "-b", "main"]);
     repo.commit_all("start");
-    assert_eq!(plan()["resumed"], json!(false), "the same commit, in another repository");
+    assert_eq!(
+        plan()["resumed"],
+        json!(false),
+        "the same commit, in another repository"
+    );
 }

@@ -15,7 +15,13 @@ pub fn config(env: &TestEnv, more: Value) -> String {
     for (key, value) in more.as_object().expect("an object") {
         all[key] = value.clone();
     }
-    let path = env.config_asking(&[asked, Step::print_json(&json!({"status": "complete", "message": "scripted"}))], all);
+    let path = env.config_asking(
+        &[
+            asked,
+            Step::print_json(&json!({"status": "complete", "message": "scripted"})),
+        ],
+        all,
+    );
     path.to_string_lossy().into_owned()
 }
 
@@ -47,16 +53,29 @@ pub fn started(env: &TestEnv) -> usize {
 /// What each session was told.
 pub fn prompts(env: &TestEnv) -> Vec<String> {
     let text = fs::read_to_string(env.root().join("prompts")).unwrap_or_default();
-    text.split("\n-- end\n").filter(|prompt| !prompt.trim().is_empty()).map(str::to_owned).collect()
+    text.split("\n-- end\n")
+        .filter(|prompt| !prompt.trim().is_empty())
+        .map(str::to_owned)
+        .collect()
 }
 
 #[track_caller]
 fn looped(repo: &Repo<'_>, config: &str, options: &[&str], agent: &[String; 2]) -> CommandOutput {
-    repo.watchdog(&[&["loop", "--json", "--config", config], options, &["--", &agent[0], &agent[1]]].concat())
+    repo.watchdog(
+        &[
+            &["loop", "--json", "--config", config],
+            options,
+            &["--", &agent[0], &agent[1]],
+        ]
+        .concat(),
+    )
 }
 
 fn commit(file: &str) -> [Step; 2] {
-    [Step::write(file, file), Step::commit(&format!("feat: {file}"))]
+    [
+        Step::write(file, file),
+        Step::commit(&format!("feat: {file}")),
+    ]
 }
 
 #[test]
@@ -65,19 +84,54 @@ fn a_loop_completes_at_its_third_iteration_by_the_feedback_in_its_prompts() {
     let repo = env.repo();
     let first = repo.head();
     let task = env.write("PROMPT.md", "Build the thing.");
-    let agent =
-        sessions(&env, &[&commit("a.txt"), &[&commit("b.txt")[..], &[Step::print("I am sure it is done.\n")]].concat(), &commit("ok.txt")]);
-    let out = looped(&repo, &config(&env, needs("ok.txt")), &["--prompt", task.to_str().expect("UTF-8")], &agent).expect(0);
+    let agent = sessions(
+        &env,
+        &[
+            &commit("a.txt"),
+            &[
+                &commit("b.txt")[..],
+                &[Step::print("I am sure it is done.\n")],
+            ]
+            .concat(),
+            &commit("ok.txt"),
+        ],
+    );
+    let out = looped(
+        &repo,
+        &config(&env, needs("ok.txt")),
+        &["--prompt", task.to_str().expect("UTF-8")],
+        &agent,
+    )
+    .expect(0);
     let json = out.json();
-    assert_eq!((out.verdict().as_str(), &json["iterations"], started(&env)), ("complete/checks_passed", &json!(3), 3), "{out}");
     assert_eq!(
-        (&json["loop"]["first_baseline"], &json["loop"]["over"], &json["evidence"]),
+        (out.verdict().as_str(), &json["iterations"], started(&env)),
+        ("complete/checks_passed", &json!(3), 3),
+        "{out}"
+    );
+    assert_eq!(
+        (
+            &json["loop"]["first_baseline"],
+            &json["loop"]["over"],
+            &json["evidence"]
+        ),
         (&json!(first), &json!(true), &json!("committed"))
     );
-    assert_eq!(json["loop"]["history"].as_array().map(Vec::len), Some(3), "{out}");
-    assert_eq!(repo.subjects_since(&first), ["feat: ok.txt", "feat: b.txt", "feat: a.txt"]);
+    assert_eq!(
+        json["loop"]["history"].as_array().map(Vec::len),
+        Some(3),
+        "{out}"
+    );
+    assert_eq!(
+        repo.subjects_since(&first),
+        ["feat: ok.txt", "feat: b.txt", "feat: a.txt"]
+    );
     let told = prompts(&env);
-    assert!(told[0].starts_with("Build the thing.\n\nDone means:\nall of these:\n  - there: "), "{}", told[0]);
+    assert!(
+        told[0].starts_with("Build the thing.\n\nDone means:\nall of these:\n  - there: "),
+        "{}",
+        told[0]
+    );
     assert!(!told[0].contains("missing\n"), "{}", told[0]);
     for part in [
         "Build the thing.",
@@ -87,23 +141,50 @@ fn a_loop_completes_at_its_third_iteration_by_the_feedback_in_its_prompts() {
         "- there: unmet",
         "ok.txt is missing\n",
     ] {
-        assert!(told[2].contains(part), "{part:?} is missing in\n{}", told[2]);
+        assert!(
+            told[2].contains(part),
+            "{part:?} is missing in\n{}",
+            told[2]
+        );
     }
-    let kinds: Vec<String> = events(&repo).into_iter().map(|event| event["kind"].as_str().unwrap_or_default().to_owned()).collect();
-    assert_eq!(kinds.iter().filter(|kind| *kind == "iteration").count(), 3, "{kinds:?}");
-    assert!(kinds.contains(&"started".into()) && kinds.contains(&"complete".into()), "{kinds:?}");
+    let kinds: Vec<String> = events(&repo)
+        .into_iter()
+        .map(|event| event["kind"].as_str().unwrap_or_default().to_owned())
+        .collect();
+    assert_eq!(
+        kinds.iter().filter(|kind| *kind == "iteration").count(),
+        3,
+        "{kinds:?}"
+    );
+    assert!(
+        kinds.contains(&"started".into()) && kinds.contains(&"complete".into()),
+        "{kinds:?}"
+    );
     env.assert_nothing_left();
 }
 
 fn events(repo: &Repo<'_>) -> Vec<Value> {
     let out = repo.watchdog(&["events", "--json", "-n", "500"]).expect(0);
-    out.stdout.lines().map(|line| serde_json::from_str(line).expect("one object a line")).collect()
+    out.stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("one object a line"))
+        .collect()
 }
 
 /// The shape of a recorded incident: thirteen files written and staged anew by each session, said to be done, and never committed.
 fn incident(env: &TestEnv) -> [String; 2] {
-    let mut steps: Vec<Step> = (0..13).map(|i| Step::write(&format!("src/part{i}.go"), &format!("package part{i}\n").repeat(44))).collect();
-    steps.extend([Step::git(&["add", "-A"]), Step::print("Everything is implemented; the pull request is ready.\n")]);
+    let mut steps: Vec<Step> = (0..13)
+        .map(|i| {
+            Step::write(
+                &format!("src/part{i}.go"),
+                &format!("package part{i}\n").repeat(44),
+            )
+        })
+        .collect();
+    steps.extend([
+        Step::git(&["add", "-A"]),
+        Step::print("Everything is implemented; the pull request is ready.\n"),
+    ]);
     sessions(env, &[&steps])
 }
 
@@ -113,52 +194,166 @@ fn the_same_uncommitted_work_again_and_again_ends_before_the_fourth_session() {
     let repo = env.repo();
     let agent = incident(&env);
     let config = config(&env, needs("../pull-request-is-open"));
-    let out = looped(&repo, &config, &["--max-iterations", "167", "--no-rescue"], &agent).expect(12);
+    let out = looped(
+        &repo,
+        &config,
+        &["--max-iterations", "167", "--no-rescue"],
+        &agent,
+    )
+    .expect(12);
     let json = out.json();
-    assert_eq!((out.verdict().as_str(), &json["iterations"], started(&env)), ("review/max_iterations", &json!(3), 3), "{out}");
-    assert!(json["message"].as_str().is_some_and(|message| message.starts_with("no progress: 3 iterations in a row")), "{out}");
-    assert!(json["degraded"].as_array().is_some_and(|codes| codes.contains(&json!("no_progress"))), "{out}");
+    assert_eq!(
+        (out.verdict().as_str(), &json["iterations"], started(&env)),
+        ("review/max_iterations", &json!(3), 3),
+        "{out}"
+    );
+    assert!(
+        json["message"]
+            .as_str()
+            .is_some_and(|message| message.starts_with("no progress: 3 iterations in a row")),
+        "{out}"
+    );
+    assert!(
+        json["degraded"]
+            .as_array()
+            .is_some_and(|codes| codes.contains(&json!("no_progress"))),
+        "{out}"
+    );
     assert_eq!(repo.status().lines().count(), 13, "the work is still there");
-    assert_eq!(repo.snapshots().len(), 1, "one snapshot keeps it, as it never changed\n{out}");
-    let more = looped(&repo, &config, &["--max-iterations", "5", "--no-rescue", "--no-progress", "0"], &agent).expect(12);
-    assert_eq!((&more.json()["iterations"], started(&env)), (&json!(5), 8), "{more}");
+    assert_eq!(
+        repo.snapshots().len(),
+        1,
+        "one snapshot keeps it, as it never changed\n{out}"
+    );
+    let more = looped(
+        &repo,
+        &config,
+        &["--max-iterations", "5", "--no-rescue", "--no-progress", "0"],
+        &agent,
+    )
+    .expect(12);
+    assert_eq!(
+        (&more.json()["iterations"], started(&env)),
+        (&json!(5), 8),
+        "{more}"
+    );
 }
 
 #[test]
 fn it_ends_as_soon_where_rescue_commits_that_work() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let out = looped(&repo, &config(&env, needs("../pull-request-is-open")), &["--max-iterations", "167"], &incident(&env)).expect(12);
-    assert_eq!((out.verdict().as_str(), started(&env)), ("review/max_iterations", 3), "{out}");
-    assert!(out.json()["degraded"].as_array().is_some_and(|codes| codes.contains(&json!("no_progress"))), "{out}");
-    assert_eq!((repo.status().as_str(), repo.file_in("HEAD", "src/part12.go").is_some()), ("", true), "{out}");
+    let out = looped(
+        &repo,
+        &config(&env, needs("../pull-request-is-open")),
+        &["--max-iterations", "167"],
+        &incident(&env),
+    )
+    .expect(12);
+    assert_eq!(
+        (out.verdict().as_str(), started(&env)),
+        ("review/max_iterations", 3),
+        "{out}"
+    );
+    assert!(
+        out.json()["degraded"]
+            .as_array()
+            .is_some_and(|codes| codes.contains(&json!("no_progress"))),
+        "{out}"
+    );
+    assert_eq!(
+        (
+            repo.status().as_str(),
+            repo.file_in("HEAD", "src/part12.go").is_some()
+        ),
+        ("", true),
+        "{out}"
+    );
 }
 
 #[test]
 fn criteria_that_a_session_weakens_and_commits_govern_no_later_one() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let own = |checks: Value| json!({"version": 1, "limits": {"cooldown_seconds": 0}, "checks": checks}).to_string();
-    repo.write("completion.json", own(json!([{"type": "files", "paths": ["must.txt"]}])));
+    let own = |checks: Value| {
+        json!({"version": 1, "limits": {"cooldown_seconds": 0}, "checks": checks}).to_string()
+    };
+    repo.write(
+        "completion.json",
+        own(json!([{"type": "files", "paths": ["must.txt"]}])),
+    );
     repo.commit_all("criteria");
     repo.watchdog(&["trust"]).expect(0);
-    let weaken = [Step::write("completion.json", &own(json!([{"type": "always"}]))), Step::commit("chore: tidy")];
+    let weaken = [
+        Step::write("completion.json", &own(json!([{"type": "always"}]))),
+        Step::commit("chore: tidy"),
+    ];
     let agent = sessions(&env, &[&weaken, &commit("x.txt"), &commit("y.txt")]);
-    let out = repo.watchdog(&["loop", "--json", "--no-probe", "--max-iterations", "3", "--", &agent[0], &agent[1]]).expect(12);
-    assert_eq!((out.verdict().as_str(), started(&env)), ("review/max_iterations", 3), "{out}");
-    assert!(out.json()["degraded"].as_array().is_some_and(|codes| codes.contains(&json!("criteria_changed"))), "{out}");
-    assert!(prompts(&env)[2].contains("must.txt"), "{}", prompts(&env)[2]);
+    let out = repo
+        .watchdog(&[
+            "loop",
+            "--json",
+            "--no-probe",
+            "--max-iterations",
+            "3",
+            "--",
+            &agent[0],
+            &agent[1],
+        ])
+        .expect(12);
+    assert_eq!(
+        (out.verdict().as_str(), started(&env)),
+        ("review/max_iterations", 3),
+        "{out}"
+    );
+    assert!(
+        out.json()["degraded"]
+            .as_array()
+            .is_some_and(|codes| codes.contains(&json!("criteria_changed"))),
+        "{out}"
+    );
+    assert!(
+        prompts(&env)[2].contains("must.txt"),
+        "{}",
+        prompts(&env)[2]
+    );
 }
 
 #[test]
 fn what_a_rescue_saved_of_one_session_does_not_complete_the_next() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let agent = sessions(&env, &[&[Step::write("half.txt", "half"), Step::hang()], &[Step::print("hm\n")], &commit("whole.txt")]);
-    let out = looped(&repo, &config(&env, json!({})), &["--timeout", "2s", "--grace", "1s", "--no-probe"], &agent).expect(0);
+    let agent = sessions(
+        &env,
+        &[
+            &[Step::write("half.txt", "half"), Step::hang()],
+            &[Step::print("hm\n")],
+            &commit("whole.txt"),
+        ],
+    );
+    let out = looped(
+        &repo,
+        &config(&env, json!({})),
+        &["--timeout", "2s", "--grace", "1s", "--no-probe"],
+        &agent,
+    )
+    .expect(0);
     let json = out.json();
-    let reasons: Vec<&Value> = json["loop"]["history"].as_array().expect("a history").iter().map(|one| &one["reason"]).collect();
-    assert_eq!(reasons, [&json!("unfinished"), &json!("unfinished"), &json!("new_commits")], "{out}");
+    let reasons: Vec<&Value> = json["loop"]["history"]
+        .as_array()
+        .expect("a history")
+        .iter()
+        .map(|one| &one["reason"])
+        .collect();
+    assert_eq!(
+        reasons,
+        [
+            &json!("unfinished"),
+            &json!("unfinished"),
+            &json!("new_commits")
+        ],
+        "{out}"
+    );
     assert_eq!(repo.file_in("HEAD", "half.txt").as_deref(), Some("half"));
     env.assert_nothing_left();
 }
@@ -167,12 +362,34 @@ fn what_a_rescue_saved_of_one_session_does_not_complete_the_next() {
 fn a_crash_is_an_iteration_with_a_reason_and_nobody_asks_the_crashed() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let agent = sessions(&env, &[&[Step::write("a.txt", "a"), Step::complain("boom\n"), Step::exit(3)], &commit("b.txt")]);
+    let agent = sessions(
+        &env,
+        &[
+            &[
+                Step::write("a.txt", "a"),
+                Step::complain("boom\n"),
+                Step::exit(3),
+            ],
+            &commit("b.txt"),
+        ],
+    );
     let out = looped(&repo, &config(&env, json!({})), &[], &agent).expect(0);
     let json = out.json();
-    assert_eq!((out.verdict().as_str(), &json["iterations"]), ("complete/new_commits", &json!(2)), "{out}");
-    assert_eq!((&json["loop"]["history"][0]["crash"], asked(&env)), (&json!("exit code 3"), 0), "{out}");
-    assert!(prompts(&env)[1].contains("the session ended badly: exit code 3"), "{}", prompts(&env)[1]);
+    assert_eq!(
+        (out.verdict().as_str(), &json["iterations"]),
+        ("complete/new_commits", &json!(2)),
+        "{out}"
+    );
+    assert_eq!(
+        (&json["loop"]["history"][0]["crash"], asked(&env)),
+        (&json!("exit code 3"), 0),
+        "{out}"
+    );
+    assert!(
+        prompts(&env)[1].contains("the session ended badly: exit code 3"),
+        "{}",
+        prompts(&env)[1]
+    );
 }
 
 #[test]
@@ -180,16 +397,35 @@ fn a_usage_limit_is_waited_out_and_counts_as_no_iteration() {
     let env = TestEnv::new();
     let repo = env.repo();
     let reset = jiff::Timestamp::now().as_second() + 3;
-    let limit = [Step::print(&format!("Claude AI usage limit reached|{reset}\n")), Step::exit(1)];
+    let limit = [
+        Step::print(&format!("Claude AI usage limit reached|{reset}\n")),
+        Step::exit(1),
+    ];
     let limited = env.root().join("limited");
     // The first session meets the limit, the second one, of the same number, finds it lifted.
-    let script = format!("if [ -e {0} ]; then exec \"$1\" \"$3\"; else touch {0}; exec \"$1\" \"$2\"; fi", limited.display());
-    let (met, lifted) = (env.fake_agent("met", &limit), env.fake_agent("lifted", &commit("a.txt")));
+    let script = format!(
+        "if [ -e {0} ]; then exec \"$1\" \"$3\"; else touch {0}; exec \"$1\" \"$2\"; fi",
+        limited.display()
+    );
+    let (met, lifted) = (
+        env.fake_agent("met", &limit),
+        env.fake_agent("lifted", &commit("a.txt")),
+    );
     let config = config(&env, json!({}));
-    let args = ["loop", "--json", "--config", &config, "--", "sh", "-c", &script, "sh", &met[0], &met[1], &lifted[1]];
+    let args = [
+        "loop", "--json", "--config", &config, "--", "sh", "-c", &script, "sh", &met[0], &met[1],
+        &lifted[1],
+    ];
     let out = repo.watchdog(&args).expect(0);
-    assert_eq!((out.verdict().as_str(), &out.json()["iterations"]), ("complete/new_commits", &json!(1)), "{out}");
-    assert!(out.stderr.contains("a usage limit was met: going on at "), "{out}");
+    assert_eq!(
+        (out.verdict().as_str(), &out.json()["iterations"]),
+        ("complete/new_commits", &json!(1)),
+        "{out}"
+    );
+    assert!(
+        out.stderr.contains("a usage limit was met: going on at "),
+        "{out}"
+    );
     assert!(jiff::Timestamp::now().as_second() >= reset, "{out}");
 }
 
@@ -198,9 +434,25 @@ fn a_usage_limit_that_lasts_too_long_is_handed_on_and_the_loop_is_not_over() {
     let env = TestEnv::new();
     let repo = env.repo();
     let reset = jiff::Timestamp::now().as_second() + 7200;
-    let agent = sessions(&env, &[&[Step::print(&format!("Claude AI usage limit reached|{reset}\n")), Step::exit(1)]]);
-    let out = looped(&repo, &config(&env, json!({})), &["--max-wait", "1h"], &agent).expect(11);
-    assert_eq!((out.verdict().as_str(), &out.json()["loop"]["over"]), ("waiting/rate_limited", &json!(false)), "{out}");
+    let agent = sessions(
+        &env,
+        &[&[
+            Step::print(&format!("Claude AI usage limit reached|{reset}\n")),
+            Step::exit(1),
+        ]],
+    );
+    let out = looped(
+        &repo,
+        &config(&env, json!({})),
+        &["--max-wait", "1h"],
+        &agent,
+    )
+    .expect(11);
+    assert_eq!(
+        (out.verdict().as_str(), &out.json()["loop"]["over"]),
+        ("waiting/rate_limited", &json!(false)),
+        "{out}"
+    );
     assert!(out.json()["retry_at"].is_string(), "{out}");
 }
 
@@ -214,23 +466,62 @@ fn a_budget_of_all_sessions_together_ends_it_even_where_the_last_one_was_good() 
     });
     let paid = |file: &str| [&commit(file)[..], &[Step::print_json(&result)]].concat();
     let agent = sessions(&env, &[&paid("a.txt"), &paid("ok.txt")]);
-    let out = looped(&repo, &config(&env, needs("ok.txt")), &["--max-cost-usd", "1"], &agent).expect(14);
+    let out = looped(
+        &repo,
+        &config(&env, needs("ok.txt")),
+        &["--max-cost-usd", "1"],
+        &agent,
+    )
+    .expect(14);
     let json = out.json();
-    assert_eq!((out.verdict().as_str(), started(&env), &json["complete"]), ("stopped/budget_exhausted", 2, &json!(false)), "{out}");
+    assert_eq!(
+        (out.verdict().as_str(), started(&env), &json["complete"]),
+        ("stopped/budget_exhausted", 2, &json!(false)),
+        "{out}"
+    );
     assert_eq!(json["loop"]["spent"]["cost_usd"], json!(1.2), "{out}");
-    let again = looped(&repo, &config(&env, needs("ok.txt")), &["--max-cost-usd", "1"], &agent).expect(14);
-    assert_eq!((again.verdict().as_str(), started(&env)), ("stopped/budget_exhausted", 2), "a new start buys no new budget\n{again}");
+    let again = looped(
+        &repo,
+        &config(&env, needs("ok.txt")),
+        &["--max-cost-usd", "1"],
+        &agent,
+    )
+    .expect(14);
+    assert_eq!(
+        (again.verdict().as_str(), started(&env)),
+        ("stopped/budget_exhausted", 2),
+        "a new start buys no new budget\n{again}"
+    );
 }
 
 #[test]
 fn the_cap_of_iterations_asks_a_person() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let agent = sessions(&env, &[&commit("a.txt"), &commit("b.txt"), &commit("c.txt")]);
-    let out = looped(&repo, &config(&env, needs("never.txt")), &["--max-iterations", "2"], &agent).expect(12);
-    assert_eq!((out.verdict().as_str(), started(&env)), ("review/max_iterations", 2), "{out}");
-    let feedback = out.json()["feedback"].as_str().unwrap_or_default().to_owned();
-    assert!(feedback.contains("never.txt is missing"), "what the last check said is not lost\n{out}");
+    let agent = sessions(
+        &env,
+        &[&commit("a.txt"), &commit("b.txt"), &commit("c.txt")],
+    );
+    let out = looped(
+        &repo,
+        &config(&env, needs("never.txt")),
+        &["--max-iterations", "2"],
+        &agent,
+    )
+    .expect(12);
+    assert_eq!(
+        (out.verdict().as_str(), started(&env)),
+        ("review/max_iterations", 2),
+        "{out}"
+    );
+    let feedback = out.json()["feedback"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
+    assert!(
+        feedback.contains("never.txt is missing"),
+        "what the last check said is not lost\n{out}"
+    );
 }
 
 #[test]
@@ -245,7 +536,11 @@ fn genuine_timeouts_open_the_breaker_and_that_ends_it() {
     let agent = sessions(&env, &[&[Step::print("thinking\n")]]);
     let out = looped(&repo, &config(&env, alive), &["--no-progress", "0"], &agent).expect(14);
     assert_eq!(
-        (out.verdict().as_str(), started(&env), &out.json()["breaker"]["state"]),
+        (
+            out.verdict().as_str(),
+            started(&env),
+            &out.json()["breaker"]["state"]
+        ),
         ("stopped/breaker_open", 2, &json!("open")),
         "{out}"
     );
@@ -276,13 +571,50 @@ fn a_dry_run_shows_prompt_and_plan_and_does_nothing() {
         "x",
     ];
     let json = repo.watchdog(&args).expect(0).json();
-    assert!(json["prompt"].as_str().is_some_and(|prompt| prompt.starts_with("Build it, no. 1.\n\nDone means:")), "{json:#}");
-    let command = ["claude", "-p", "--output-format", "stream-json", "--verbose", "--permission-mode", "acceptEdits", "--model", "x"];
-    assert_eq!((&json["command"], &json["iteration"]), (&json!(command), &json!(1)), "{json:#}");
-    assert_eq!(json["budget"], "30 of 30 iterations, 2.00 of 2.00 US dollars");
+    assert!(
+        json["prompt"]
+            .as_str()
+            .is_some_and(|prompt| prompt.starts_with("Build it, no. 1.\n\nDone means:")),
+        "{json:#}"
+    );
+    let command = [
+        "claude",
+        "-p",
+        "--output-format",
+        "stream-json",
+        "--verbose",
+        "--permission-mode",
+        "acceptEdits",
+        "--model",
+        "x",
+    ];
+    assert_eq!(
+        (&json["command"], &json["iteration"]),
+        (&json!(command), &json!(1)),
+        "{json:#}"
+    );
+    assert_eq!(
+        json["budget"],
+        "30 of 30 iterations, 2.00 of 2.00 US dollars"
+    );
     assert!(events(&repo).is_empty() && repo.snapshots().is_empty());
-    let text = repo.watchdog(&["loop", "--dry-run", "--config", &config, "--prompt", task, "--", "agent"]).expect(0);
-    assert!(text.stdout.contains("begins with iteration 1") && text.stdout.contains("--- prompt\nBuild it, no. 1."), "{text}");
+    let text = repo
+        .watchdog(&[
+            "loop",
+            "--dry-run",
+            "--config",
+            &config,
+            "--prompt",
+            task,
+            "--",
+            "agent",
+        ])
+        .expect(0);
+    assert!(
+        text.stdout.contains("begins with iteration 1")
+            && text.stdout.contains("--- prompt\nBuild it, no. 1."),
+        "{text}"
+    );
 }
 
 #[test]
@@ -295,21 +627,36 @@ fn mistakes_are_told_before_anything_is_started() {
     let folder = env.root().join("nothing-here");
     fs::create_dir(&folder).expect("a folder");
     for (options, said) in [
-        (["--prompt", wrong.to_str().expect("UTF-8")], "line 1: unknown placeholder '{{feedbck}}', did you mean `feedback`?"),
+        (
+            ["--prompt", wrong.to_str().expect("UTF-8")],
+            "line 1: unknown placeholder '{{feedbck}}', did you mean `feedback`?",
+        ),
         (["--prompt", empty.to_str().expect("UTF-8")], "it is empty"),
-        (["--prompt", "/no/such/file"], "failed to read the prompt /no/such/file"),
-        (["--prompts", folder.to_str().expect("UTF-8")], "neither initial.md nor continuation.md"),
+        (
+            ["--prompt", "/no/such/file"],
+            "failed to read the prompt /no/such/file",
+        ),
+        (
+            ["--prompts", folder.to_str().expect("UTF-8")],
+            "neither initial.md nor continuation.md",
+        ),
         (["--deadline", "tomorrow"], "--deadline"),
     ] {
-        let out = repo.watchdog(&["loop", options[0], options[1], "--", &agent[0], &agent[1]]).expect(2);
+        let out = repo
+            .watchdog(&["loop", options[0], options[1], "--", &agent[0], &agent[1]])
+            .expect(2);
         assert!(out.stderr.contains(said), "{options:?}: {out}");
     }
     let out = repo.watchdog(&["loop", "--agent", "claude"]).expect(2);
     assert!(out.stderr.contains("--prompt FILE"), "{out}");
     assert_eq!(started(&env), 0);
-    let outside = env.watchdog(&env.root(), &["loop", "--json", "--", &agent[0], &agent[1]]).expect(16);
+    let outside = env
+        .watchdog(&env.root(), &["loop", "--json", "--", &agent[0], &agent[1]])
+        .expect(16);
     assert_eq!(outside.verdict(), "error/not_a_repository");
-    let missing = repo.watchdog(&["loop", "--json", "--", "no-such-agent"]).expect(15);
+    let missing = repo
+        .watchdog(&["loop", "--json", "--", "no-such-agent"])
+        .expect(15);
     assert_eq!(missing.verdict(), "failed/agent_unrunnable", "{missing}");
 }
 
@@ -337,9 +684,19 @@ fn the_prompt_comes_as_an_argument_or_a_file_where_the_program_asks_for_it() {
         "{prompt_file}",
     ];
     let out = repo.watchdog(&args).expect(0);
-    let read = |name: &str| fs::read_to_string(env.root().join(name)).unwrap_or_else(|error| panic!("{name}: {error}\n{out}"));
-    assert!(read("argument").starts_with("Do it.\n\nDone means:\n- the work is finished and committed"), "{}", read("argument"));
-    assert_eq!((read("file"), read("variable"), read("stdin")), (read("argument"), read("argument"), String::new()));
+    let read = |name: &str| {
+        fs::read_to_string(env.root().join(name))
+            .unwrap_or_else(|error| panic!("{name}: {error}\n{out}"))
+    };
+    assert!(
+        read("argument").starts_with("Do it.\n\nDone means:\n- the work is finished and committed"),
+        "{}",
+        read("argument")
+    );
+    assert_eq!(
+        (read("file"), read("variable"), read("stdin")),
+        (read("argument"), read("argument"), String::new())
+    );
 }
 
 #[test]
@@ -348,48 +705,119 @@ fn an_unborn_branch_is_as_good_a_beginning_as_any() {
     let repo = env.unborn_repo("unborn");
     let agent = sessions(&env, &[&[Step::print("hm\n")], &commit("a.txt")]);
     let out = looped(&repo, &config(&env, json!({})), &["--no-probe"], &agent).expect(0);
-    assert_eq!((out.verdict().as_str(), &out.json()["loop"]["first_baseline"]), ("complete/new_commits", &json!("unborn")), "{out}");
+    assert_eq!(
+        (
+            out.verdict().as_str(),
+            &out.json()["loop"]["first_baseline"]
+        ),
+        ("complete/new_commits", &json!("unborn")),
+        "{out}"
+    );
 }
 
 #[test]
 fn a_service_without_room_is_waited_for_and_counts_as_no_iteration() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let agent = sessions(&env, &[&[Step::print("API Error: Repeated 529 Overloaded errors. The API is at capacity\n"), Step::exit(1)]]);
+    let agent = sessions(
+        &env,
+        &[&[
+            Step::print("API Error: Repeated 529 Overloaded errors. The API is at capacity\n"),
+            Step::exit(1),
+        ]],
+    );
     let config = config(&env, json!({}));
-    let running = repo.watchdog_spawn(&["loop", "--json", "--config", &config, "--", &agent[0], &agent[1]]);
-    wait_until("it waits", Duration::from_secs(30), || running.stderr_so_far().contains("no room for the session: going on at "));
+    let running = repo.watchdog_spawn(&[
+        "loop", "--json", "--config", &config, "--", &agent[0], &agent[1],
+    ]);
+    wait_until("it waits", Duration::from_secs(30), || {
+        running
+            .stderr_so_far()
+            .contains("no room for the session: going on at ")
+    });
     running.signal(Signal::TERM);
     let out = running.wait().expect(14);
-    assert_eq!((out.verdict().as_str(), &out.json()["iterations"], asked(&env)), ("stopped/interrupted", &json!(0), 0), "{out}");
+    assert_eq!(
+        (
+            out.verdict().as_str(),
+            &out.json()["iterations"],
+            asked(&env)
+        ),
+        ("stopped/interrupted", &json!(0), 0),
+        "{out}"
+    );
 }
 
 #[test]
 fn a_service_without_room_is_waited_for_no_longer_than_asked() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let agent = sessions(&env, &[&[Step::print("API Error: Repeated 529 Overloaded errors. The API is at capacity\n"), Step::exit(1)]]);
-    let out = looped(&repo, &config(&env, json!({})), &["--max-wait", "0s"], &agent).expect(11);
+    let agent = sessions(
+        &env,
+        &[&[
+            Step::print("API Error: Repeated 529 Overloaded errors. The API is at capacity\n"),
+            Step::exit(1),
+        ]],
+    );
+    let out = looped(
+        &repo,
+        &config(&env, json!({})),
+        &["--max-wait", "0s"],
+        &agent,
+    )
+    .expect(11);
     assert_eq!(
-        (out.verdict().as_str(), &out.json()["loop"]["over"], started(&env), asked(&env)),
+        (
+            out.verdict().as_str(),
+            &out.json()["loop"]["over"],
+            started(&env),
+            asked(&env)
+        ),
         ("waiting/rate_limited", &json!(false), 1, 0),
         "{out}"
     );
-    assert!(out.json()["degraded"].to_string().contains("overload_too_long"), "{out}");
-    let out = looped(&repo, &config(&env, json!({})), &["--max-wait", "2s"], &agent).expect(11);
-    assert!((3..9).contains(&started(&env)), "it goes on, tries again after its pause, and ends: {out}");
+    assert!(
+        out.json()["degraded"]
+            .to_string()
+            .contains("overload_too_long"),
+        "{out}"
+    );
+    let out = looped(
+        &repo,
+        &config(&env, json!({})),
+        &["--max-wait", "2s"],
+        &agent,
+    )
+    .expect(11);
+    assert!(
+        (3..9).contains(&started(&env)),
+        "it goes on, tries again after its pause, and ends: {out}"
+    );
 }
 
 #[test]
 fn a_pause_is_not_longer_than_the_time_budget() {
-    for words in ["Claude AI usage limit reached\n", "API Error: Repeated 529 Overloaded errors. The API is at capacity\n"] {
+    for words in [
+        "Claude AI usage limit reached\n",
+        "API Error: Repeated 529 Overloaded errors. The API is at capacity\n",
+    ] {
         let env = TestEnv::new();
         let repo = env.repo();
         let agent = sessions(&env, &[&[Step::print(words), Step::exit(1)]]);
         let began = std::time::Instant::now();
-        let out = looped(&repo, &config(&env, json!({})), &["--max-wall", "3s"], &agent).expect(14);
+        let out = looped(
+            &repo,
+            &config(&env, json!({})),
+            &["--max-wall", "3s"],
+            &agent,
+        )
+        .expect(14);
         assert_eq!(out.verdict(), "stopped/budget_exhausted", "{out}");
-        assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+        assert!(
+            began.elapsed() < Duration::from_secs(20),
+            "{:?}",
+            began.elapsed()
+        );
     }
 }
 
@@ -402,16 +830,34 @@ fn nothing_is_started_while_the_criteria_are_not_trusted() {
     let agent = sessions(&env, &[&commit("ok.txt")]);
     let args = ["loop", "--json", "--no-probe", "--", &agent[0], &agent[1]];
     let out = repo.watchdog(&args).expect(12);
-    assert_eq!((out.verdict().as_str(), started(&env)), ("review/untrusted", 0), "{out}");
-    assert!(
-        out.json()["message"].as_str().is_some_and(|message| message.contains("nothing was started") && message.ends_with(" trust")),
+    assert_eq!(
+        (out.verdict().as_str(), started(&env)),
+        ("review/untrusted", 0),
         "{out}"
     );
-    let plan = repo.watchdog(&["loop", "--json", "--dry-run", "--", "x"]).expect(0).json();
-    assert!(plan["refused"].as_str().is_some_and(|why| why.ends_with(" trust")), "{plan:#}");
+    assert!(
+        out.json()["message"].as_str().is_some_and(|message| message
+            .contains("nothing was started")
+            && message.ends_with(" trust")),
+        "{out}"
+    );
+    let plan = repo
+        .watchdog(&["loop", "--json", "--dry-run", "--", "x"])
+        .expect(0)
+        .json();
+    assert!(
+        plan["refused"]
+            .as_str()
+            .is_some_and(|why| why.ends_with(" trust")),
+        "{plan:#}"
+    );
     repo.watchdog(&["trust"]).expect(0);
     let out = repo.watchdog(&args).expect(0);
-    assert_eq!((out.verdict().as_str(), started(&env)), ("complete/checks_passed", 1), "{out}");
+    assert_eq!(
+        (out.verdict().as_str(), started(&env)),
+        ("complete/checks_passed", 1),
+        "{out}"
+    );
 }
 
 #[test]
@@ -429,9 +875,22 @@ fn a_dry_run_says_that_nothing_would_begin_in_the_middle_of_a_rebase() {
     commit("ours");
     assert_ne!(repo.try_git(&["rebase", "other"]).code, Some(0));
     let args = ["loop", "--json", "--no-probe", "--spec", "work"];
-    let plan = |more: &[&str]| repo.watchdog(&[&args[..], more, &["--dry-run", "--", "true"]].concat()).expect(0).json()["refused"].clone();
-    assert!(plan(&[]).as_str().is_some_and(|why| why.starts_with("a rebase was in progress")), "{}", plan(&[]));
+    let plan = |more: &[&str]| {
+        repo.watchdog(&[&args[..], more, &["--dry-run", "--", "true"]].concat())
+            .expect(0)
+            .json()["refused"]
+            .clone()
+    };
+    assert!(
+        plan(&[])
+            .as_str()
+            .is_some_and(|why| why.starts_with("a rebase was in progress")),
+        "{}",
+        plan(&[])
+    );
     assert_eq!(plan(&["--adopt"]), Value::Null, "the agent is to finish it");
-    let out = repo.watchdog(&[&args[..], &["--", "true"]].concat()).expect(12);
+    let out = repo
+        .watchdog(&[&args[..], &["--", "true"]].concat())
+        .expect(12);
     assert_eq!(out.json()["message"], plan(&[]), "and so it is");
 }

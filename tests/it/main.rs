@@ -1,6 +1,9 @@
 //! Every end-to-end test, in one binary: one link step, and one place that says what there is.
 
-#![expect(clippy::disallowed_methods, reason = "tests start the programs that they test, and git")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "tests start the programs that they test, and git"
+)]
 
 // What the tests stand on.
 mod support;

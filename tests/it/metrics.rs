@@ -18,14 +18,27 @@ const SOON: Duration = Duration::from_secs(30);
 #[track_caller]
 fn assert_promtool_takes(env: &TestEnv, text: &str) {
     let promtool = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/promtool/bin/promtool");
-    assert!(promtool.exists(), "promtool is missing: scripts/test --install-only installs it");
-    let out = env.command(&promtool, &env.root()).args(["check", "metrics"]).stdin(text).run().expect(0);
-    assert_eq!((out.stdout.as_str(), out.stderr.as_str()), ("", ""), "{text}");
+    assert!(
+        promtool.exists(),
+        "promtool is missing: scripts/test --install-only installs it"
+    );
+    let out = env
+        .command(&promtool, &env.root())
+        .args(["check", "metrics"])
+        .stdin(text)
+        .run()
+        .expect(0);
+    assert_eq!(
+        (out.stdout.as_str(), out.stderr.as_str()),
+        ("", ""),
+        "{text}"
+    );
 }
 
 /// The value of a sample, by its whole name with labels.
 fn value(text: &str, name: &str) -> Option<f64> {
-    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok())
+    text.lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok())
 }
 
 fn promfile(env: &TestEnv) -> (PathBuf, String) {
@@ -39,49 +52,119 @@ fn promfile(env: &TestEnv) -> (PathBuf, String) {
 #[test]
 fn a_file_of_metrics_is_taken_by_promtool_and_says_what_status_says() {
     let env = TestEnv::new();
-    let (done, odd) = (env.repo_named("done"), env.repo_named("it's \"odd\" \\ 日本\u{1b}"));
+    let (done, odd) = (
+        env.repo_named("done"),
+        env.repo_named("it's \"odd\" \\ 日本\u{1b}"),
+    );
     let runs = env.repo_named("runs");
     for repo in [&done, &odd] {
-        repo.watchdog(&["snapshot", "--spec", "a \"spec\""]).expect(0);
+        repo.watchdog(&["snapshot", "--spec", "a \"spec\""])
+            .expect(0);
     }
     done.write("new.txt", "new");
     done.commit_all("feat: new");
     done.watchdog(&["check", "--no-probe"]).expect(0);
-    odd.write("completion.json", r#"{"checks": [{"type": "command", "name": "t", "run": "true"}]}"#);
+    odd.write(
+        "completion.json",
+        r#"{"checks": [{"type": "command", "name": "t", "run": "true"}]}"#,
+    );
     odd.commit_all("feat: criteria");
     odd.watchdog(&["check", "--no-probe"]).expect(12);
     let session = runs.watchdog_spawn(&["run", "--", "sleep", "600"]);
-    wait_until("the session is recorded", SOON, || env.watchdog(&env.root(), &["status", "--only", "running"]).stdout.contains("session"));
+    wait_until("the session is recorded", SOON, || {
+        env.watchdog(&env.root(), &["status", "--only", "running"])
+            .stdout
+            .contains("session")
+    });
 
     let (path, name) = promfile(&env);
-    let out = env.watchdog(&env.root(), &["status", "--prometheus", &name]).expect(0);
-    assert!(out.stdout.is_empty() && out.stderr.contains("wrote ") && out.stderr.contains(" samples to "), "{out}");
+    let out = env
+        .watchdog(&env.root(), &["status", "--prometheus", &name])
+        .expect(0);
+    assert!(
+        out.stdout.is_empty()
+            && out.stderr.contains("wrote ")
+            && out.stderr.contains(" samples to "),
+        "{out}"
+    );
     let text = fs::read_to_string(&path).unwrap();
     assert_promtool_takes(&env, &text);
-    assert_eq!(value(&text, "watchdog_worktrees{status=\"complete\"}"), Some(1.0), "{text}");
-    assert_eq!(value(&text, "watchdog_worktrees{status=\"review\"}"), Some(1.0), "{text}");
-    assert_eq!(value(&text, "watchdog_verdicts_total{status=\"review\",reason=\"untrusted\"}"), Some(1.0), "{text}");
-    assert_eq!(value(&text, "watchdog_sessions_started_total"), Some(1.0), "{text}");
-    let of = format!("{{worktree=\"{}\",spec=\"a \\\"spec\\\"\"}}", done.path().display());
-    assert_eq!(value(&text, &format!("watchdog_needs_person{of}")), Some(0.0), "{text}");
-    assert!(value(&text, &format!("watchdog_last_judgement_timestamp_seconds{of}")).is_some_and(|at| at > 1.7e9), "{text}");
-    let live = format!("watchdog_session_live{{worktree=\"{}\",spec=\"main\",state=\"running\"}}", runs.path().display());
+    assert_eq!(
+        value(&text, "watchdog_worktrees{status=\"complete\"}"),
+        Some(1.0),
+        "{text}"
+    );
+    assert_eq!(
+        value(&text, "watchdog_worktrees{status=\"review\"}"),
+        Some(1.0),
+        "{text}"
+    );
+    assert_eq!(
+        value(
+            &text,
+            "watchdog_verdicts_total{status=\"review\",reason=\"untrusted\"}"
+        ),
+        Some(1.0),
+        "{text}"
+    );
+    assert_eq!(
+        value(&text, "watchdog_sessions_started_total"),
+        Some(1.0),
+        "{text}"
+    );
+    let of = format!(
+        "{{worktree=\"{}\",spec=\"a \\\"spec\\\"\"}}",
+        done.path().display()
+    );
+    assert_eq!(
+        value(&text, &format!("watchdog_needs_person{of}")),
+        Some(0.0),
+        "{text}"
+    );
+    assert!(
+        value(
+            &text,
+            &format!("watchdog_last_judgement_timestamp_seconds{of}")
+        )
+        .is_some_and(|at| at > 1.7e9),
+        "{text}"
+    );
+    let live = format!(
+        "watchdog_session_live{{worktree=\"{}\",spec=\"main\",state=\"running\"}}",
+        runs.path().display()
+    );
     assert_eq!(value(&text, &live), Some(1.0), "{text}");
-    assert!(!text.contains('\u{1b}') && !text.contains("watchdog_cost_dollars_total"), "what no session told is absent\n{text}");
+    assert!(
+        !text.contains('\u{1b}') && !text.contains("watchdog_cost_dollars_total"),
+        "what no session told is absent\n{text}"
+    );
     session.signal(Signal::TERM);
     let ended = session.wait();
-    assert!(ended.code.is_some_and(|code| code != 0), "it was interrupted\n{ended}");
+    assert!(
+        ended.code.is_some_and(|code| code != 0),
+        "it was interrupted\n{ended}"
+    );
 
-    let piped = env.watchdog(&env.root(), &["status", "--prometheus", "-", "-q"]).expect(0).stdout;
+    let piped = env
+        .watchdog(&env.root(), &["status", "--prometheus", "-", "-q"])
+        .expect(0)
+        .stdout;
     assert_promtool_takes(&env, &piped);
 }
 
 #[test]
 fn a_state_without_records_has_metrics_too() {
     let env = TestEnv::new();
-    let text = env.watchdog(&env.root(), &["status", "--prometheus", "-"]).expect(0).stdout;
+    let text = env
+        .watchdog(&env.root(), &["status", "--prometheus", "-"])
+        .expect(0)
+        .stdout;
     assert_promtool_takes(&env, &text);
-    assert_eq!(value(&text, "watchdog_worktrees{status=\"complete\"}"), Some(0.0), "{text}");
+    assert_eq!(
+        value(&text, "watchdog_worktrees{status=\"complete\"}"),
+        Some(0.0),
+        "{text}"
+    );
 }
 
 #[test]
@@ -92,12 +175,23 @@ fn the_file_may_be_read_by_everybody_and_is_the_only_one_that_is_left() {
     let (path, name) = promfile(&env);
     for _ in 0..2 {
         let script = format!("umask 077; exec watchdog status -q --prometheus '{name}'");
-        env.command("sh", &env.root()).args(["-c", &script]).run().expect(0);
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o644);
+        env.command("sh", &env.root())
+            .args(["-c", &script])
+            .run()
+            .expect(0);
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o644
+        );
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
     }
-    let out = env.watchdog(&env.root(), &["status", "--prometheus", "textfile"]).expect(16);
-    assert!(out.stderr.contains("cannot write metrics to textfile"), "{out}");
+    let out = env
+        .watchdog(&env.root(), &["status", "--prometheus", "textfile"])
+        .expect(16);
+    assert!(
+        out.stderr.contains("cannot write metrics to textfile"),
+        "{out}"
+    );
 }
 
 /// A small disk of its own; needs root, as the tests of this project have everywhere.
@@ -113,20 +207,39 @@ impl Drop for SmallDisk {
 fn a_full_disk_leaves_the_file_as_it_was() {
     let env = TestEnv::new();
     for n in 0..40 {
-        env.repo_named(&format!("repo {n}")).watchdog(&["snapshot"]).expect(0);
+        env.repo_named(&format!("repo {n}"))
+            .watchdog(&["snapshot"])
+            .expect(0);
     }
     let (path, name) = promfile(&env);
     let folder = path.parent().unwrap().to_owned();
-    let mount = Command::new("mount").args(["-t", "tmpfs", "-o", "size=64k", "tmpfs"]).arg(&folder).stderr(Stdio::null()).status();
-    assert!(mount.is_ok_and(|done| done.success()), "cannot mount a scratch disk: this test needs root and the right to mount");
+    let mount = Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=64k", "tmpfs"])
+        .arg(&folder)
+        .stderr(Stdio::null())
+        .status();
+    assert!(
+        mount.is_ok_and(|done| done.success()),
+        "cannot mount a scratch disk: this test needs root and the right to mount"
+    );
     let _disk = SmallDisk(folder.clone());
     fs::write(&path, "watchdog_old 1\n").unwrap();
     let mut filler = fs::File::create(folder.join("filler")).unwrap();
     while filler.write_all(&[0; 4096]).is_ok() {}
-    let out = env.watchdog(&env.root(), &["status", "--prometheus", &name]).expect(16);
-    assert!(out.stderr.contains("cannot write metrics to ") && out.stderr.contains("what was there before is there still"), "{out}");
+    let out = env
+        .watchdog(&env.root(), &["status", "--prometheus", &name])
+        .expect(16);
+    assert!(
+        out.stderr.contains("cannot write metrics to ")
+            && out.stderr.contains("what was there before is there still"),
+        "{out}"
+    );
     assert_eq!(fs::read_to_string(&path).unwrap(), "watchdog_old 1\n");
-    assert_eq!(fs::read_dir(&folder).unwrap().count(), 2, "no draft is left");
+    assert_eq!(
+        fs::read_dir(&folder).unwrap().count(),
+        2,
+        "no draft is left"
+    );
 }
 
 /// A watch that serves metrics, and where.
@@ -134,15 +247,33 @@ fn serving(env: &TestEnv, args: &[&str]) -> (Running, String) {
     let watch = env.watchdog_spawn(&env.root(), &[&["watch", "."], args].concat());
     let address = || {
         let told = watch.stderr_so_far();
-        let line = told.lines().find_map(|line| line.strip_prefix("metrics at http://"))?;
+        let line = told
+            .lines()
+            .find_map(|line| line.strip_prefix("metrics at http://"))?;
         line.strip_suffix("/metrics").map(str::to_owned)
     };
-    let address = wait_for(SOON, address).unwrap_or_else(|| panic!("it says where: {}", watch.stderr_so_far()));
+    let address = wait_for(SOON, address)
+        .unwrap_or_else(|| panic!("it says where: {}", watch.stderr_so_far()));
     (watch, address)
 }
 
 fn curl(env: &TestEnv, args: &[&str]) -> CommandOutput {
-    env.command("curl", &env.root()).args([&["--silent", "--show-error", "--max-time", "30", "--noproxy", "*"], args].concat()).run()
+    env.command("curl", &env.root())
+        .args(
+            [
+                &[
+                    "--silent",
+                    "--show-error",
+                    "--max-time",
+                    "30",
+                    "--noproxy",
+                    "*",
+                ],
+                args,
+            ]
+            .concat(),
+        )
+        .run()
 }
 
 #[test]
@@ -154,26 +285,57 @@ fn a_watch_serves_the_same_metrics_and_its_own() {
     assert!(address.starts_with("127.0.0.1:"), "{address}");
     let page = format!("http://{address}/metrics");
     let first = curl(&env, &["--include", &page]).expect(0).stdout;
-    assert!(first.starts_with("HTTP/1.1 200 OK") && first.contains("Content-Type: text/plain; version=0.0.4"), "{first}");
+    assert!(
+        first.starts_with("HTTP/1.1 200 OK")
+            && first.contains("Content-Type: text/plain; version=0.0.4"),
+        "{first}"
+    );
     repo.write("new.txt", "new");
     repo.commit_all("feat: new");
     let read = || curl(&env, &[&page]).expect(0).stdout;
     let judged = || {
         let text = read();
         (value(&text, "watchdog_watch_judgements_total")? >= 1.0
-            && value(&text, "watchdog_verdicts_total{status=\"complete\",reason=\"new_commits\"}")? >= 1.0)
+            && value(
+                &text,
+                "watchdog_verdicts_total{status=\"complete\",reason=\"new_commits\"}",
+            )? >= 1.0)
             .then_some(text)
     };
     let text = wait_for(SOON, judged).expect("the judgement is counted");
     assert_promtool_takes(&env, &text);
-    assert!(value(&text, "watchdog_watch_scans_total").is_some_and(|scans| scans >= 1.0), "{text}");
-    assert_eq!(value(&text, "watchdog_watch_worktrees"), Some(1.0), "{text}");
-    assert!(value(&text, "watchdog_watch_folders").is_some_and(|folders| folders >= 1.0), "{text}");
+    assert!(
+        value(&text, "watchdog_watch_scans_total").is_some_and(|scans| scans >= 1.0),
+        "{text}"
+    );
+    assert_eq!(
+        value(&text, "watchdog_watch_worktrees"),
+        Some(1.0),
+        "{text}"
+    );
+    assert!(
+        value(&text, "watchdog_watch_folders").is_some_and(|folders| folders >= 1.0),
+        "{text}"
+    );
 
-    let code = |args: &[&str]| curl(&env, &[&["--output", "/dev/null", "--write-out", "%{http_code}"], args].concat()).expect(0).stdout;
+    let code = |args: &[&str]| {
+        curl(
+            &env,
+            &[
+                &["--output", "/dev/null", "--write-out", "%{http_code}"],
+                args,
+            ]
+            .concat(),
+        )
+        .expect(0)
+        .stdout
+    };
     assert_eq!(code(&[&format!("http://{address}/")]), "404");
     assert_eq!(code(&["--data", "x", &page]), "405");
-    assert_eq!(code(&["--header", &format!("X: {}", "x".repeat(20_000)), &page]), "431");
+    assert_eq!(
+        code(&["--header", &format!("X: {}", "x".repeat(20_000)), &page]),
+        "431"
+    );
     watch.signal(Signal::INT);
     watch.wait().expect(130);
 }
@@ -184,15 +346,21 @@ fn a_slow_client_keeps_nobody_waiting_neither_others_nor_the_end() {
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
     let (watch, address) = serving(&env, &["--metrics", "0"]);
-    let mut slow: Vec<TcpStream> = (0..5).map(|_| TcpStream::connect(&address).unwrap()).collect();
+    let mut slow: Vec<TcpStream> = (0..5)
+        .map(|_| TcpStream::connect(&address).unwrap())
+        .collect();
     for stream in &mut slow {
         stream.write_all(b"GET /met").unwrap();
     }
-    let text = curl(&env, &[&format!("http://{address}/metrics")]).expect(0).stdout;
+    let text = curl(&env, &[&format!("http://{address}/metrics")])
+        .expect(0)
+        .stdout;
     assert!(value(&text, "watchdog_watch_worktrees").is_some(), "{text}");
     repo.write("new.txt", "new");
     repo.commit_all("feat: new");
-    wait_until("the watch goes on", SOON, || watch.stdout_so_far().contains("new_commits"));
+    wait_until("the watch goes on", SOON, || {
+        watch.stdout_so_far().contains("new_commits")
+    });
     watch.signal(Signal::INT);
     watch.wait().expect(130);
     let mut rest = Vec::new();
@@ -205,13 +373,25 @@ fn more_clients_than_there_is_room_for_are_told_to_come_back() {
     let env = TestEnv::new();
     env.repo().watchdog(&["snapshot"]).expect(0);
     let (watch, address) = serving(&env, &["--metrics", "0"]);
-    let held: Vec<TcpStream> = (0..16).map(|_| TcpStream::connect(&address).unwrap()).collect();
+    let held: Vec<TcpStream> = (0..16)
+        .map(|_| TcpStream::connect(&address).unwrap())
+        .collect();
     let mut answer = String::new();
-    let _ = TcpStream::connect(&address).unwrap().read_to_string(&mut answer);
-    assert!(answer.starts_with("HTTP/1.1 503 Service Unavailable\r\n") && answer.contains("Retry-After: 1"), "{answer}");
+    let _ = TcpStream::connect(&address)
+        .unwrap()
+        .read_to_string(&mut answer);
+    assert!(
+        answer.starts_with("HTTP/1.1 503 Service Unavailable\r\n")
+            && answer.contains("Retry-After: 1"),
+        "{answer}"
+    );
     drop(held);
     let page = format!("http://{address}/metrics");
-    wait_until("there is room again", SOON, || curl(&env, &[&page]).stdout.contains("watchdog_watch_worktrees"));
+    wait_until("there is room again", SOON, || {
+        curl(&env, &[&page])
+            .stdout
+            .contains("watchdog_watch_worktrees")
+    });
     watch.signal(Signal::TERM);
     watch.wait().expect(143);
 }
@@ -221,16 +401,36 @@ fn a_port_that_is_taken_is_said_before_anything_is_watched_and_a_public_one_is_w
     let env = TestEnv::new();
     env.repo().watchdog(&["snapshot"]).expect(0);
     let (watch, address) = serving(&env, &["--metrics", "0"]);
-    let out = env.watchdog(&env.root(), &["watch", ".", "--metrics", &address]).expect(2);
-    assert!(out.stderr.contains(&format!("cannot serve metrics at {address}: ")) && out.stderr.contains("--metrics 0"), "{out}");
+    let out = env
+        .watchdog(&env.root(), &["watch", ".", "--metrics", &address])
+        .expect(2);
+    assert!(
+        out.stderr
+            .contains(&format!("cannot serve metrics at {address}: "))
+            && out.stderr.contains("--metrics 0"),
+        "{out}"
+    );
     assert!(!out.stderr.contains("watching "), "{out}");
-    let out = env.watchdog(&env.root(), &["watch", ".", "--metrics", "example.org:9477"]).expect(2);
-    assert!(out.stderr.contains("is no address; write a port such as 9477"), "{out}");
+    let out = env
+        .watchdog(
+            &env.root(),
+            &["watch", ".", "--metrics", "example.org:9477"],
+        )
+        .expect(2);
+    assert!(
+        out.stderr
+            .contains("is no address; write a port such as 9477"),
+        "{out}"
+    );
     watch.signal(Signal::TERM);
     let told = watch.wait().expect(143).stderr;
     assert!(!told.contains("there is no login"), "{told}");
     let (public, at) = serving(&env, &["--metrics", "0.0.0.0:0"]);
-    wait_until("it warns", SOON, || public.stderr_so_far().contains(&format!("warning: whoever reaches {at} can read the metrics")));
+    wait_until("it warns", SOON, || {
+        public.stderr_so_far().contains(&format!(
+            "warning: whoever reaches {at} can read the metrics"
+        ))
+    });
     public.signal(Signal::TERM);
     public.wait().expect(143);
 }

@@ -16,7 +16,12 @@ fn three_worktrees(env: &TestEnv) -> Vec<Repo<'_>> {
     two.git(&["worktree", "add", "-q", "../three", "-b", "three"]);
     let worktrees = vec![one, two, Repo::new(env, env.root().join("all/three"))];
     for worktree in &worktrees {
-        let name = worktree.path().file_name().expect("a name").to_string_lossy().into_owned();
+        let name = worktree
+            .path()
+            .file_name()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
         worktree.watchdog(&["snapshot", "--spec", &name]).expect(0);
         worktree.write("new.txt", &name);
         worktree.commit_all("feat: new");
@@ -25,12 +30,19 @@ fn three_worktrees(env: &TestEnv) -> Vec<Repo<'_>> {
 }
 
 fn config(env: &TestEnv, rules: &Value) -> String {
-    let path = env.write("config/completion.json", json!({"version": 1, "notify": rules}).to_string());
+    let path = env.write(
+        "config/completion.json",
+        json!({"version": 1, "notify": rules}).to_string(),
+    );
     path.to_str().expect("UTF-8").to_owned()
 }
 
 fn sweep(env: &TestEnv, config: &str) {
-    env.watchdog(&env.root().join("all"), &["sweep", "--no-probe", "--config", config]).expect(0);
+    env.watchdog(
+        &env.root().join("all"),
+        &["sweep", "--no-probe", "--config", config],
+    )
+    .expect(0);
 }
 
 #[test]
@@ -46,18 +58,43 @@ fn a_sweep_of_three_worktrees_is_one_message_for_people_and_three_for_programs()
     let config = config(&env, &rules);
     sweep(&env, &config);
     let got = receiver.wait_for(4);
-    let to = |path: &str| got.iter().filter(|got| got.head.starts_with(&format!("POST /hook/{path}"))).collect::<Vec<_>>();
+    let to = |path: &str| {
+        got.iter()
+            .filter(|got| got.head.starts_with(&format!("POST /hook/{path}")))
+            .collect::<Vec<_>>()
+    };
     assert_eq!((to("people").len(), to("programs").len()), (1, 3));
-    let text = to("people")[0].body["text"].as_str().expect("a text").to_owned();
-    assert!(text.starts_with("watchdog: 3 worktrees: 3 complete\n"), "{text}");
+    let text = to("people")[0].body["text"]
+        .as_str()
+        .expect("a text")
+        .to_owned();
+    assert!(
+        text.starts_with("watchdog: 3 worktrees: 3 complete\n"),
+        "{text}"
+    );
     for name in ["one", "two", "three"] {
-        assert!(text.contains(&format!("\n- {name}: complete (new_commits): ")), "{text}");
+        assert!(
+            text.contains(&format!("\n- {name}: complete (new_commits): ")),
+            "{text}"
+        );
     }
-    assert!(text.ends_with(" status") && text.contains("\n\nwatchdog --state-dir "), "{text}");
+    assert!(
+        text.ends_with(" status") && text.contains("\n\nwatchdog --state-dir "),
+        "{text}"
+    );
     sweep(&env, &config);
     assert_eq!(receiver.got().len(), 4, "the same states are told once");
-    let told = env.watchdog(&env.root(), &["events", "--all", "--json", "--kind", "notify"]).expect(0);
-    assert_eq!(told.stdout.matches("\"delivered\":true").count(), 6, "{told}");
+    let told = env
+        .watchdog(
+            &env.root(),
+            &["events", "--all", "--json", "--kind", "notify"],
+        )
+        .expect(0);
+    assert_eq!(
+        told.stdout.matches("\"delivered\":true").count(),
+        6,
+        "{told}"
+    );
 }
 
 #[test]
@@ -65,7 +102,10 @@ fn a_receiver_that_was_away_gets_one_message_when_it_is_back() {
     let env = TestEnv::new();
     three_worktrees(&env);
     let receiver = Receiver::start(&[Reply::Status(503), Reply::Status(200)]);
-    let config = config(&env, &json!([{"on": ["complete"], "url": receiver.url(), "template": "{title}"}]));
+    let config = config(
+        &env,
+        &json!([{"on": ["complete"], "url": receiver.url(), "template": "{title}"}]),
+    );
     sweep(&env, &config);
     wait_until("a later sweep tells it", SOON, || {
         sweep(&env, &config);
@@ -83,14 +123,34 @@ fn a_sweep_that_is_killed_loses_no_notice_and_the_next_one_brings_them_together(
     let rules = json!([{"on": ["complete"], "url": receiver.url(), "template": "{title}\n{text}"}]);
     let gate = env.root().join("gate");
     // The last worktree's check holds the sweep until it is killed; the others are judged by then.
-    let holds = format!("case \"$PWD\" in */three) echo > '{0}'; sleep 600;; esac", gate.display());
+    let holds = format!(
+        "case \"$PWD\" in */three) echo > '{0}'; sleep 600;; esac",
+        gate.display()
+    );
     let check = json!({"type": "command", "name": "gate", "run": holds, "timeout_seconds": 900});
-    let path = env.write("config/slow.json", json!({"version": 1, "checks": [check], "notify": rules}).to_string());
+    let path = env.write(
+        "config/slow.json",
+        json!({"version": 1, "checks": [check], "notify": rules}).to_string(),
+    );
     let all = env.root().join("all");
-    let args = ["sweep", "--no-probe", "--jobs", "3", "--json", "--config", path.to_str().expect("UTF-8")];
+    let args = [
+        "sweep",
+        "--no-probe",
+        "--jobs",
+        "3",
+        "--json",
+        "--config",
+        path.to_str().expect("UTF-8"),
+    ];
     let mut running = env.watchdog_spawn(&all, &args);
-    wait_until("two are judged and one is held", SOON, || gate.exists() && running.stdout_so_far().lines().count() == 2);
-    assert_eq!(receiver.got().len(), 0, "people are told when the sweep is over");
+    wait_until("two are judged and one is held", SOON, || {
+        gate.exists() && running.stdout_so_far().lines().count() == 2
+    });
+    assert_eq!(
+        receiver.got().len(),
+        0,
+        "people are told when the sweep is over"
+    );
     running.signal(Signal::KILL);
     wait_until("it is dead", SOON, || running.ended());
     // Its verdict is the same once more, so what arrives is what the killed sweep left.
@@ -99,8 +159,14 @@ fn a_sweep_that_is_killed_loses_no_notice_and_the_next_one_brings_them_together(
         !receiver.got().is_empty()
     });
     let text = &receiver.got()[0].text;
-    assert!(text.starts_with("watchdog: 2 worktrees: 2 complete\n"), "{text}");
-    assert!(text.contains("- one: ") && text.contains("- two: "), "{text}");
+    assert!(
+        text.starts_with("watchdog: 2 worktrees: 2 complete\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("- one: ") && text.contains("- two: "),
+        "{text}"
+    );
 }
 
 #[test]
@@ -109,11 +175,15 @@ fn an_untrusted_configuration_tells_nobody_of_a_sweep() {
     let receiver = Receiver::start(&[Reply::Status(200)]);
     let repo = env.repo_named("all/one");
     let rules = json!([{"on": ["review", "complete"], "url": receiver.url(), "template": "slack"}]);
-    repo.write("completion.json", json!({"version": 1, "notify": rules}).to_string());
+    repo.write(
+        "completion.json",
+        json!({"version": 1, "notify": rules}).to_string(),
+    );
     repo.commit_all("a configuration");
     repo.watchdog(&["snapshot"]).expect(0);
     repo.write("new.txt", "new");
     repo.commit_all("feat: new");
-    env.watchdog(&env.root().join("all"), &["sweep", "--no-probe"]).expect(12);
+    env.watchdog(&env.root().join("all"), &["sweep", "--no-probe"])
+        .expect(12);
     assert!(receiver.got().is_empty());
 }

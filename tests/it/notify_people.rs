@@ -12,11 +12,17 @@ use crate::support::{CommandOutput, Receiver, Reply, Repo, TestEnv, wait_until};
 const TOKEN: &str = "bot7777777:SECRET-TOKEN";
 
 /// What a check says that wants to do harm.
-const HOSTILE: &str = "<!channel> @everyone {title} \"q\" *b* 🙂 é \u{1b}[31mred\u{202e}\r\nBcc: x@y";
+const HOSTILE: &str =
+    "<!channel> @everyone {title} \"q\" *b* 🙂 é \u{1b}[31mred\u{202e}\r\nBcc: x@y";
 
 fn told(repo: &Repo<'_>) -> Vec<Value> {
-    let out = repo.watchdog(&["events", "--json", "--kind", "notify"]).expect(0);
-    out.stdout.lines().map(|line| serde_json::from_str::<Value>(line).expect("a JSON line")["data"].clone()).collect()
+    let out = repo
+        .watchdog(&["events", "--json", "--kind", "notify"])
+        .expect(0);
+    out.stdout
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("a JSON line")["data"].clone())
+        .collect()
 }
 
 /// A repository whose check fails with this feedback, and a commit to judge.
@@ -27,23 +33,35 @@ fn failing<'env>(env: &'env TestEnv, feedback: &str, rules: Value) -> (Repo<'env
     repo.commit_all("feat: new");
     let said = env.write("said.txt", feedback);
     let check = json!({"type": "command", "name": "tests", "run": format!("cat '{}'; exit 1", said.display())});
-    let config = env.write("config/completion.json", json!({"version": 1, "checks": [check], "notify": rules}).to_string());
+    let config = env.write(
+        "config/completion.json",
+        json!({"version": 1, "checks": [check], "notify": rules}).to_string(),
+    );
     (repo, config.to_str().expect("UTF-8").to_owned())
 }
 
 fn judge(repo: &Repo<'_>, config: &str) -> CommandOutput {
-    repo.watchdog(&["check", "--no-probe", "--config", config]).expect(10)
+    repo.watchdog(&["check", "--no-probe", "--config", config])
+        .expect(10)
 }
 
 /// Installs a program of our own under this name.
 fn scripted(env: &TestEnv, name: &str, script: &str) {
-    let path = env.write(&format!("programs/{name}"), format!("#!/bin/sh\n{script}\n"));
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("a mode can be set");
+    let path = env.write(
+        &format!("programs/{name}"),
+        format!("#!/bin/sh\n{script}\n"),
+    );
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))
+        .expect("a mode can be set");
     env.install(name, &path);
 }
 
 fn read(env: &TestEnv, name: &str) -> String {
-    wait_until(&format!("{name} is written"), Duration::from_secs(20), || env.root().join(name).exists());
+    wait_until(
+        &format!("{name} is written"),
+        Duration::from_secs(20),
+        || env.root().join(name).exists(),
+    );
     std::fs::read_to_string(env.root().join(name)).expect("it was written")
 }
 
@@ -64,42 +82,113 @@ fn each_service_gets_hostile_text_in_its_own_form() {
     let (repo, config) = failing(&env, HOSTILE, rules);
     judge(&repo, &config);
     let got = receiver.wait_for(7);
-    let of = |path: &str| got.iter().find(|got| got.head.starts_with(&format!("POST /{path}"))).unwrap_or_else(|| panic!("no {path}"));
+    let of = |path: &str| {
+        got.iter()
+            .find(|got| got.head.starts_with(&format!("POST /{path}")))
+            .unwrap_or_else(|| panic!("no {path}"))
+    };
     let head = |path: &str| of(path).head.to_ascii_lowercase();
 
-    let slack = of("slack").body["text"].as_str().expect("a text").to_owned();
-    assert!(slack.starts_with("watchdog: auth in repo: incomplete (checks_unmet)\n"), "{slack}");
-    assert!(slack.contains("&lt;!channel&gt; @everyone {title} \"q\" *b* 🙂 é") && !slack.contains('<'), "{slack}");
-    assert!(slack.contains("check --spec auth") && slack.contains("\nin /"), "{slack}");
+    let slack = of("slack").body["text"]
+        .as_str()
+        .expect("a text")
+        .to_owned();
+    assert!(
+        slack.starts_with("watchdog: auth in repo: incomplete (checks_unmet)\n"),
+        "{slack}"
+    );
+    assert!(
+        slack.contains("&lt;!channel&gt; @everyone {title} \"q\" *b* 🙂 é") && !slack.contains('<'),
+        "{slack}"
+    );
+    assert!(
+        slack.contains("check --spec auth") && slack.contains("\nin /"),
+        "{slack}"
+    );
     assert!(head("slack").contains("content-type: application/json"));
 
     let discord = &of("discord").body;
     let content = discord["content"].as_str().expect("a content");
-    assert!(content.contains("\\<!channel\\> \\@everyone") && content.contains("\\*b\\*"), "{content}");
+    assert!(
+        content.contains("\\<!channel\\> \\@everyone") && content.contains("\\*b\\*"),
+        "{content}"
+    );
     assert_eq!(discord["allowed_mentions"], json!({"parse": []}));
 
     let telegram = of(TOKEN);
-    assert!(telegram.head.starts_with(&format!("POST /{TOKEN}/sendMessage?message_thread_id=5 HTTP")), "{}", telegram.head);
+    assert!(
+        telegram.head.starts_with(&format!(
+            "POST /{TOKEN}/sendMessage?message_thread_id=5 HTTP"
+        )),
+        "{}",
+        telegram.head
+    );
     assert_eq!(telegram.body["chat_id"], "@me");
-    assert!(telegram.body["text"].as_str().is_some_and(|text| text.contains("<!channel> @everyone {title}")));
+    assert!(
+        telegram.body["text"]
+            .as_str()
+            .is_some_and(|text| text.contains("<!channel> @everyone {title}"))
+    );
 
     let ntfy = of("ntfy");
-    assert!(head("ntfy").contains("\r\ntitle: watchdog: auth in repo: incomplete (checks_unmet)\r\n"), "{}", ntfy.head);
-    assert!(head("ntfy").contains("\r\npriority: default\r\n") && head("ntfy").contains("content-type: text/plain"), "{}", ntfy.head);
-    assert!(ntfy.text.contains("<!channel> @everyone {title}"), "{}", ntfy.text);
+    assert!(
+        head("ntfy").contains("\r\ntitle: watchdog: auth in repo: incomplete (checks_unmet)\r\n"),
+        "{}",
+        ntfy.head
+    );
+    assert!(
+        head("ntfy").contains("\r\npriority: default\r\n")
+            && head("ntfy").contains("content-type: text/plain"),
+        "{}",
+        ntfy.head
+    );
+    assert!(
+        ntfy.text.contains("<!channel> @everyone {title}"),
+        "{}",
+        ntfy.text
+    );
 
     let own = &of("own").text;
-    assert!(own.starts_with("watchdog: auth in repo: incomplete (checks_unmet)|auth|incomplete|checks_unmet|"), "{own}");
-    assert!(own.contains("@everyone {title}") && own.contains("|watchdog -C ") && own.contains(" --state-dir "), "{own}");
-    let inner = of("json").body["inner"]["text"][0].as_str().expect("JSON with a text").to_owned();
+    assert!(
+        own.starts_with(
+            "watchdog: auth in repo: incomplete (checks_unmet)|auth|incomplete|checks_unmet|"
+        ),
+        "{own}"
+    );
+    assert!(
+        own.contains("@everyone {title}")
+            && own.contains("|watchdog -C ")
+            && own.contains(" --state-dir "),
+        "{own}"
+    );
+    let inner = of("json").body["inner"]["text"][0]
+        .as_str()
+        .expect("JSON with a text")
+        .to_owned();
     assert!(inner.contains("@everyone {title} \"q\""), "{inner}");
-    assert_eq!(of("bare").body["kind"], "verdict", "a bare address gets the event as ever");
+    assert_eq!(
+        of("bare").body["kind"],
+        "verdict",
+        "a bare address gets the event as ever"
+    );
     for text in [&slack, &telegram.text, &ntfy.text, own] {
-        assert!(!text.contains('\u{1b}') && !text.contains('\r') && !text.contains("\nBcc"), "{text:?}");
+        assert!(
+            !text.contains('\u{1b}') && !text.contains('\r') && !text.contains("\nBcc"),
+            "{text:?}"
+        );
     }
-    let records = [serde_json::to_string(&told(&repo)).expect("JSON"), repo.watchdog(&["events", "--json"]).expect(0).stdout];
-    assert!(told(&repo).iter().all(|told| told["delivered"] == true), "{records:?}");
-    assert!(records.iter().all(|text| !text.contains("SECRET")), "{records:?}");
+    let records = [
+        serde_json::to_string(&told(&repo)).expect("JSON"),
+        repo.watchdog(&["events", "--json"]).expect(0).stdout,
+    ];
+    assert!(
+        told(&repo).iter().all(|told| told["delivered"] == true),
+        "{records:?}"
+    );
+    assert!(
+        records.iter().all(|text| !text.contains("SECRET")),
+        "{records:?}"
+    );
 }
 
 #[test]
@@ -111,8 +200,16 @@ fn the_command_of_a_message_works_when_it_is_pasted_elsewhere() {
     judge(&repo, &config);
     let command = receiver.wait_for(1)[0].text.clone();
     env.install("watchdog", Path::new(env!("CARGO_BIN_EXE_watchdog")));
-    let pasted = env.command("sh", Path::new("/")).args(["-c", &format!("{command} --no-probe --json")]).run().expect(0);
-    assert_eq!(pasted.json()["spec"], "auth", "{command}: without the named configuration commits decide");
+    let pasted = env
+        .command("sh", Path::new("/"))
+        .args(["-c", &format!("{command} --no-probe --json")])
+        .run()
+        .expect(0);
+    assert_eq!(
+        pasted.json()["spec"],
+        "auth",
+        "{command}: without the named configuration commits decide"
+    );
 }
 
 #[test]
@@ -122,14 +219,24 @@ fn a_feedback_of_100_kilobytes_stays_within_the_bounds_of_a_service() {
     let rules = json!([{"on": ["incomplete"], "url": receiver.url(), "template": "discord"}]);
     let (repo, config) = failing(&env, &"*🙂".repeat(20_000), rules);
     judge(&repo, &config);
-    let content = receiver.wait_for(1)[0].body["content"].as_str().expect("a content").to_owned();
-    assert!(content.encode_utf16().count() <= 2000 && content.contains("check --spec auth"), "{content}");
+    let content = receiver.wait_for(1)[0].body["content"]
+        .as_str()
+        .expect("a content")
+        .to_owned();
+    assert!(
+        content.encode_utf16().count() <= 2000 && content.contains("check --spec auth"),
+        "{content}"
+    );
 }
 
 #[test]
 fn a_service_that_refuses_or_hangs_is_tried_again_and_no_secret_of_its_address_is_told() {
     let env = TestEnv::new();
-    let script = [Reply::Says(429, "{\"ok\":false,\"description\":\"Too Many Requests\"}"), Reply::Status(500), Reply::Status(200)];
+    let script = [
+        Reply::Says(429, "{\"ok\":false,\"description\":\"Too Many Requests\"}"),
+        Reply::Status(500),
+        Reply::Status(200),
+    ];
     let receiver = Receiver::start(&script);
     let echo: &'static str = "no such bot: bot7777777:SECRET-TOKEN";
     let refusing = Receiver::start(&[Reply::Says(404, echo)]);
@@ -144,17 +251,38 @@ fn a_service_that_refuses_or_hangs_is_tried_again_and_no_secret_of_its_address_i
     let (repo, config) = failing(&env, "no", rules);
     let mut logged = judge(&repo, &config).stderr;
     wait_until("the third attempt is made", Duration::from_secs(60), || {
-        logged.push_str(&repo.watchdog(&["check", "-vvv", "--no-probe", "--config", &config]).stderr);
+        logged.push_str(
+            &repo
+                .watchdog(&["check", "-vvv", "--no-probe", "--config", &config])
+                .stderr,
+        );
         told(&repo).len() == 4
     });
     let told = told(&repo);
-    let why: Vec<&str> = told.iter().filter_map(|told| told["why"].as_str()).collect();
-    assert!(why.contains(&"the answer was HTTP 404: no such bot: …"), "{why:?}");
+    let why: Vec<&str> = told
+        .iter()
+        .filter_map(|told| told["why"].as_str())
+        .collect();
+    assert!(
+        why.contains(&"the answer was HTTP 404: no such bot: …"),
+        "{why:?}"
+    );
     assert!(why.contains(&"no answer came within 1 s"), "{why:?}");
-    assert!(told.iter().any(|told| told["delivered"] == true && told["attempts"] == 3), "{told:?}");
+    assert!(
+        told.iter()
+            .any(|told| told["delivered"] == true && told["attempts"] == 3),
+        "{told:?}"
+    );
     assert_eq!(receiver.got().len(), 3);
-    assert_eq!(receiver.got()[0].body, receiver.got()[2].body, "the same message each time");
-    assert!(!format!("{told:?}{logged}").contains("SECRET"), "{told:?}\n{logged}");
+    assert_eq!(
+        receiver.got()[0].body,
+        receiver.got()[2].body,
+        "the same message each time"
+    );
+    assert!(
+        !format!("{told:?}{logged}").contains("SECRET"),
+        "{told:?}\n{logged}"
+    );
 }
 
 #[test]
@@ -163,14 +291,30 @@ fn the_desktop_shows_title_and_text_as_arguments_and_no_markup() {
     env.set("DISPLAY", ":7");
     let shown = env.root().join("shown");
     env.set("SHOWN", shown.into_os_string());
-    scripted(&env, "notify-send", "for word in \"$@\"; do printf '%s\\0' \"$word\"; done > \"$SHOWN.new\"; mv \"$SHOWN.new\" \"$SHOWN\"");
-    let (repo, config) = failing(&env, "-- <b>x</b> & $(touch ../harm)", json!([{"on": ["incomplete"], "desktop": true}]));
+    scripted(
+        &env,
+        "notify-send",
+        "for word in \"$@\"; do printf '%s\\0' \"$word\"; done > \"$SHOWN.new\"; mv \"$SHOWN.new\" \"$SHOWN\"",
+    );
+    let (repo, config) = failing(
+        &env,
+        "-- <b>x</b> & $(touch ../harm)",
+        json!([{"on": ["incomplete"], "desktop": true}]),
+    );
     judge(&repo, &config);
     let text = read(&env, "shown");
     let words: Vec<&str> = text.trim_end_matches('\0').split('\0').collect();
-    let fixed = ["--app-name=watchdog", "--urgency=normal", "--", "watchdog: auth in repo: incomplete (checks_unmet)"];
+    let fixed = [
+        "--app-name=watchdog",
+        "--urgency=normal",
+        "--",
+        "watchdog: auth in repo: incomplete (checks_unmet)",
+    ];
     assert_eq!(words[..4], fixed, "{words:?}");
-    assert!(words[4].contains("&lt;b&gt;x&lt;/b&gt; &amp; $(touch ../harm)") && words.len() == 5, "{words:?}");
+    assert!(
+        words[4].contains("&lt;b&gt;x&lt;/b&gt; &amp; $(touch ../harm)") && words.len() == 5,
+        "{words:?}"
+    );
     assert!(!env.root().join("harm").exists());
     assert_eq!(told(&repo)[0]["to"], "desktop");
     env.assert_nothing_left();
@@ -180,15 +324,26 @@ fn the_desktop_shows_title_and_text_as_arguments_and_no_markup() {
 fn a_desktop_without_the_program_says_so() {
     let mut env = TestEnv::new();
     env.set("DISPLAY", ":7");
-    let (repo, config) = failing(&env, "no", json!([{"on": ["incomplete"], "desktop": true, "retries": 0}]));
+    let (repo, config) = failing(
+        &env,
+        "no",
+        json!([{"on": ["incomplete"], "desktop": true, "retries": 0}]),
+    );
     // A folder with nothing but what the judgement itself runs.
     let bin = env.root().join("only");
     std::fs::create_dir(&bin).expect("a folder");
     for program in ["sh", "git"] {
-        let at = ["/bin", "/usr/bin", "/usr/local/bin"].iter().map(|dir| Path::new(dir).join(program)).find(|path| path.exists());
-        std::os::unix::fs::symlink(at.expect("it is installed"), bin.join(program)).expect("a link");
+        let at = ["/bin", "/usr/bin", "/usr/local/bin"]
+            .iter()
+            .map(|dir| Path::new(dir).join(program))
+            .find(|path| path.exists());
+        std::os::unix::fs::symlink(at.expect("it is installed"), bin.join(program))
+            .expect("a link");
     }
-    let check = repo.watchdog_command(&["check", "--no-probe", "--config", &config]).env("PATH", &bin).run();
+    let check = repo
+        .watchdog_command(&["check", "--no-probe", "--config", &config])
+        .env("PATH", &bin)
+        .run();
     check.expect(10);
     let why = told(&repo)[0]["why"].as_str().expect("a reason").to_owned();
     assert!(why.contains("cannot run 'notify-send'"), "{why}");
@@ -199,20 +354,43 @@ fn mail_goes_to_sendmail_with_headers_that_nothing_escapes() {
     let mut env = TestEnv::new();
     let mail = env.root().join("mail");
     env.set("MAIL_AT", mail.into_os_string());
-    scripted(&env, "sendmail", "echo \"$@\" > \"$MAIL_AT.new\"; cat >> \"$MAIL_AT.new\"; mv \"$MAIL_AT.new\" \"$MAIL_AT\"");
+    scripted(
+        &env,
+        "sendmail",
+        "echo \"$@\" > \"$MAIL_AT.new\"; cat >> \"$MAIL_AT.new\"; mv \"$MAIL_AT.new\" \"$MAIL_AT\"",
+    );
     let rules = json!([{"on": ["incomplete"], "mail": ["me@example.org", "you@example.org"]}]);
     let (repo, config) = failing(&env, "ä\n.\nFrom me", rules);
     judge(&repo, &config);
     let text = read(&env, "mail");
     let (head, body) = text.split_once("\n\n").expect("headers and a body");
     let lines: Vec<&str> = head.lines().collect();
-    assert_eq!(lines[..3], ["-t -i", "To: me@example.org,", " you@example.org"], "{head}");
-    assert!(lines[3].starts_with("Subject: ") && lines.contains(&"Auto-Submitted: auto-generated"), "{head}");
-    assert!(lines.contains(&"Content-Type: text/plain; charset=UTF-8") && !head.contains("\nFrom:"), "{head}");
-    assert!(head.contains("\nMessage-ID: <") && head.contains("\nDate: "), "{head}");
+    assert_eq!(
+        lines[..3],
+        ["-t -i", "To: me@example.org,", " you@example.org"],
+        "{head}"
+    );
+    assert!(
+        lines[3].starts_with("Subject: ") && lines.contains(&"Auto-Submitted: auto-generated"),
+        "{head}"
+    );
+    assert!(
+        lines.contains(&"Content-Type: text/plain; charset=UTF-8") && !head.contains("\nFrom:"),
+        "{head}"
+    );
+    assert!(
+        head.contains("\nMessage-ID: <") && head.contains("\nDate: "),
+        "{head}"
+    );
     assert!(!head.lines().any(|line| line.starts_with("Bcc")), "{head}");
-    assert!(body.lines().all(|line| line.len() <= 76 && line != "."), "{body}");
+    assert!(
+        body.lines().all(|line| line.len() <= 76 && line != "."),
+        "{body}"
+    );
     assert!(body.contains("feedback: =C3=A4"), "{body}");
-    assert_eq!(told(&repo)[0]["to"], "mail to me@example.org, you@example.org");
+    assert_eq!(
+        told(&repo)[0]["to"],
+        "mail to me@example.org, you@example.org"
+    );
     env.assert_nothing_left();
 }

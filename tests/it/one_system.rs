@@ -13,11 +13,23 @@ fn what_only_linux_has_stands_in_one_crate() {
     ))
     .expect("a fixed pattern");
     let mut faults = Vec::new();
-    for source in sources(&["src", "crates"]).iter().filter(|source| source.room() != Some("system")) {
-        let found = linux
-            .find_iter(&source.shipped)
-            .map(|found| format!("{}: {} belongs into crates/watchdog-system", source.name, found.as_str()));
+    for source in sources(&["src", "crates"])
+        .iter()
+        .filter(|source| source.room() != Some("system"))
+    {
+        let found = linux.find_iter(&source.shipped).map(|found| {
+            format!(
+                "{}: {} belongs into crates/watchdog-system",
+                source.name,
+                found.as_str()
+            )
+        });
         faults.extend(found);
     }
-    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
+    assert!(
+        faults.is_empty(),
+        "{} faults:\n{}",
+        faults.len(),
+        faults.join("\n")
+    );
 }

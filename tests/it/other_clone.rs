@@ -24,7 +24,10 @@ fn clone_anew(env: &TestEnv) -> Repo<'_> {
     if place.exists() {
         fs::remove_dir_all(&place).expect("it is ours");
     }
-    env.command("git", &env.root()).args(["clone", "-q", "upstream", "repo"]).run().expect(0);
+    env.command("git", &env.root())
+        .args(["clone", "-q", "upstream", "repo"])
+        .run()
+        .expect(0);
     Repo::new(env, place)
 }
 
@@ -37,7 +40,9 @@ fn run(repo: &Repo<'_>, script: &str) -> CommandOutput {
 }
 
 fn warns(out: &CommandOutput) -> bool {
-    out.json()["degraded"].as_array().is_some_and(|notes| notes.contains(&json!("another_clone")))
+    out.json()["degraded"]
+        .as_array()
+        .is_some_and(|notes| notes.contains(&json!("another_clone")))
 }
 
 /// The verdict where no baseline is recorded for the clone.
@@ -59,13 +64,32 @@ fn new_clone_at_same_place_begins_anew() {
     assert_eq!(id_of(&repo), None, "no clone copies it");
     let check = repo.watchdog(&["check", "--json", "--no-probe"]).expect(16);
     assert_eq!(check.verdict(), NO_BASELINE);
-    assert!(check.stdout.contains("another clone") && check.stdout.contains("snapshot"), "{check}");
+    assert!(
+        check.stdout.contains("another clone") && check.stdout.contains("snapshot"),
+        "{check}"
+    );
     let swept = repo.watchdog(&["sweep", "--json", "--no-probe"]).expect(0);
     assert_eq!(word(&rows(&swept)["repo"]), "no_baseline", "{swept}");
-    assert!(repo.watchdog(&["sweep", "--no-probe"]).expect(0).stdout.contains("another clone"), "{swept}");
+    assert!(
+        repo.watchdog(&["sweep", "--no-probe"])
+            .expect(0)
+            .stdout
+            .contains("another clone"),
+        "{swept}"
+    );
     let doctor = repo.watchdog(&["doctor", "--json"]);
-    let clone = doctor.json()["findings"].as_array().unwrap().iter().find(|finding| finding["what"] == "clone").cloned();
-    assert!(clone.is_some_and(|finding| finding["mend"].as_str().is_some_and(|mend| mend.ends_with("snapshot"))), "{doctor}");
+    let clone = doctor.json()["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|finding| finding["what"] == "clone")
+        .cloned();
+    assert!(
+        clone.is_some_and(|finding| finding["mend"]
+            .as_str()
+            .is_some_and(|mend| mend.ends_with("snapshot"))),
+        "{doctor}"
+    );
 
     let out = run(&repo, WORK).expect(0);
     assert_eq!(out.verdict(), "complete/new_commits");
@@ -78,14 +102,31 @@ fn new_clone_at_same_place_begins_anew() {
 fn loop_and_snapshot_begin_anew_too() {
     let env = TestEnv::new();
     let repo = cloned(&env);
-    for begin in [&["snapshot"][..], &["loop", "--no-probe", "--max-iterations", "1", "--", "sh", "-c", WORK]] {
+    for begin in [
+        &["snapshot"][..],
+        &[
+            "loop",
+            "--no-probe",
+            "--max-iterations",
+            "1",
+            "--",
+            "sh",
+            "-c",
+            WORK,
+        ],
+    ] {
         assert_eq!(run(&repo, WORK).expect(0).verdict(), "complete/new_commits");
         let repo = clone_anew(&env);
         let out = repo.watchdog(begin).expect(0);
         assert!(out.stderr.contains("another clone"), "{out}");
         repo.write("own.txt", "1");
         repo.commit_all("not pushed");
-        assert_eq!(repo.watchdog(&["check", "--json", "--no-probe"]).expect(0).verdict(), "complete/new_commits");
+        assert_eq!(
+            repo.watchdog(&["check", "--json", "--no-probe"])
+                .expect(0)
+                .verdict(),
+            "complete/new_commits"
+        );
     }
 }
 
@@ -98,7 +139,12 @@ fn lost_baseline_of_own_clone_stays_an_error() {
     let repo = clone_anew(&env);
     fs::create_dir(repo.path().join(".git/watchdog")).expect("a folder");
     fs::write(repo.path().join(".git/watchdog/id"), id).expect("a file");
-    assert_eq!(repo.watchdog(&["check", "--json", "--no-probe"]).expect(16).verdict(), "error/git_error");
+    assert_eq!(
+        repo.watchdog(&["check", "--json", "--no-probe"])
+            .expect(16)
+            .verdict(),
+        "error/git_error"
+    );
     assert_eq!(run(&repo, "true").expect(16).verdict(), "error/git_error");
 }
 
@@ -113,8 +159,14 @@ fn session_that_replaces_its_clone_gets_no_credit() {
     repo.commit_all("the criteria");
     repo.watchdog(&["trust"]).expect(0);
     // Without the recorded commits, and weaker guarded tests.
-    let out = run(&repo, &format!("{REPLACE}; echo true > tests/login.test; git commit -qam weaker; {WORK}"));
-    assert!(matches!(out.code, Some(12 | 16)) && out.stdout.contains("another_clone"), "{out}");
+    let out = run(
+        &repo,
+        &format!("{REPLACE}; echo true > tests/login.test; git commit -qam weaker; {WORK}"),
+    );
+    assert!(
+        matches!(out.code, Some(12 | 16)) && out.stdout.contains("another_clone"),
+        "{out}"
+    );
     // Nor does the session after it begin anew: a person must.
     let next = run(&repo, WORK).expect(16);
     assert_eq!(next.verdict(), NO_BASELINE);
@@ -139,7 +191,10 @@ fn session_cannot_begin_anew_from_inside() {
     );
     let out = run(&repo, &inner);
     assert_ne!(out.json()["status"], "complete", "{out}");
-    assert!(out.stderr.contains("was refused") && out.stderr.contains("(session_active)"), "{out}");
+    assert!(
+        out.stderr.contains("was refused") && out.stderr.contains("(session_active)"),
+        "{out}"
+    );
 }
 
 #[test]
@@ -147,11 +202,28 @@ fn live_session_keeps_its_records_in_another_clone() {
     let env = TestEnv::new();
     let repo = cloned(&env);
     let input = json!({"hook_event_name": "SessionStart", "session_id": "one", "cwd": repo.path(), "source": "startup"});
-    repo.watchdog_command(&["hook", "session-start", "--within", "60s"]).stdin(input.to_string()).run().expect(0);
+    repo.watchdog_command(&["hook", "session-start", "--within", "60s"])
+        .stdin(input.to_string())
+        .run()
+        .expect(0);
     let repo = clone_anew(&env);
-    let out = repo.watchdog(&["run", "--json", "--spec", "other", "--no-probe", "--", "true"]).expect(16);
+    let out = repo
+        .watchdog(&[
+            "run",
+            "--json",
+            "--spec",
+            "other",
+            "--no-probe",
+            "--",
+            "true",
+        ])
+        .expect(16);
     assert_eq!(out.verdict(), "error/git_error");
-    assert!(out.stdout.contains("another clone is at this place while the session of 'main' runs"), "{out}");
+    assert!(
+        out.stdout
+            .contains("another clone is at this place while the session of 'main' runs"),
+        "{out}"
+    );
 }
 
 #[test]
@@ -163,7 +235,17 @@ fn linked_worktree_replaced_by_a_clone_completes_nothing() {
     let config = json!({"rescue": {"mode": "single"}, "checks": [{"type": "command", "run": "test -f work.txt"}]});
     let config = env.write("config/completion.json", config.to_string());
     let script = format!("cd ..; mv side kept; git clone -q upstream side; cd side; {WORK}");
-    let args = ["run", "--json", "--no-probe", "--config", config.to_str().expect("UTF-8"), "--", "sh", "-c", &script];
+    let args = [
+        "run",
+        "--json",
+        "--no-probe",
+        "--config",
+        config.to_str().expect("UTF-8"),
+        "--",
+        "sh",
+        "-c",
+        &script,
+    ];
     let out = side.watchdog(&args);
     assert_ne!(out.json()["status"], "complete", "{out}");
     assert!(warns(&out), "{out}");

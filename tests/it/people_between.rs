@@ -15,12 +15,25 @@ fn after_a_session<'env>(env: &'env TestEnv, name: &str) -> Repo<'env> {
     repo.write("completion.json", criteria.to_string());
     repo.commit_all("the criteria");
     repo.watchdog(&["trust"]).expect(0);
-    run(&repo, "echo half > half.txt; git add half.txt; git commit -qm half; echo draft > draft.txt").expect(10);
+    run(
+        &repo,
+        "echo half > half.txt; git add half.txt; git commit -qm half; echo draft > draft.txt",
+    )
+    .expect(10);
     repo
 }
 
 fn run(repo: &Repo<'_>, script: &str) -> CommandOutput {
-    repo.watchdog(&["run", "--json", "--no-probe", "--no-rescue", "--", "sh", "-c", script])
+    repo.watchdog(&[
+        "run",
+        "--json",
+        "--no-probe",
+        "--no-rescue",
+        "--",
+        "sh",
+        "-c",
+        script,
+    ])
 }
 
 fn check(repo: &Repo<'_>) -> CommandOutput {
@@ -33,10 +46,21 @@ fn a_pass_that_may_rest_on_what_a_person_wrote_after_the_end_is_no_more_than_com
     let repo = after_a_session(&env, "edits");
     repo.write("done.txt", "by hand, and in no commit");
     let out = check(&repo).expect(0);
-    assert_eq!((out.verdict().as_str(), &out.json()["evidence"]), ("complete/checks_passed", &json!("committed")), "{out}");
-    assert_eq!((&out.json()["changed_since_end"], &out.json()["degraded"]), (&json!(1), &json!(["judged_with_uncommitted"])), "{out}");
     assert_eq!(
-        (repo.file_in("HEAD", "draft.txt").is_some(), repo.status().as_str()),
+        (out.verdict().as_str(), &out.json()["evidence"]),
+        ("complete/checks_passed", &json!("committed")),
+        "{out}"
+    );
+    assert_eq!(
+        (&out.json()["changed_since_end"], &out.json()["degraded"]),
+        (&json!(1), &json!(["judged_with_uncommitted"])),
+        "{out}"
+    );
+    assert_eq!(
+        (
+            repo.file_in("HEAD", "draft.txt").is_some(),
+            repo.status().as_str()
+        ),
         (true, "?? done.txt"),
         "the session's is rescued alone"
     );
@@ -50,14 +74,26 @@ fn what_a_person_finishes_and_commits_completes_the_spec() {
     repo.git(&["commit", "-q", "-m", "what it left"]);
     let out = check(&repo).expect(10);
     assert_eq!(
-        (out.verdict().as_str(), &out.json()["made_here"], &out.json()["rescued"]),
+        (
+            out.verdict().as_str(),
+            &out.json()["made_here"],
+            &out.json()["rescued"]
+        ),
         ("incomplete/checks_unmet", &json!(2), &json!(false))
     );
     repo.write("done.txt", "by hand");
     repo.commit_all("done by a person");
     let out = check(&repo).expect(0);
-    assert_eq!((out.verdict().as_str(), &out.json()["evidence"]), ("complete/checks_passed", &json!("committed")), "{out}");
-    assert_eq!((&out.json()["made_here"], &out.json()["imported_commits"]), (&json!(3), &json!(0)), "{out}");
+    assert_eq!(
+        (out.verdict().as_str(), &out.json()["evidence"]),
+        ("complete/checks_passed", &json!("committed")),
+        "{out}"
+    );
+    assert_eq!(
+        (&out.json()["made_here"], &out.json()["imported_commits"]),
+        (&json!(3), &json!(0)),
+        "{out}"
+    );
 }
 
 #[test]
@@ -66,10 +102,22 @@ fn what_a_person_undoes_counts_no_more_and_the_next_session_begins_from_there() 
     let repo = after_a_session(&env, "undoes");
     repo.git(&["revert", "--no-edit", "HEAD"]);
     let out = check(&repo).expect(10);
-    assert_eq!((&out.json()["net_change"], &out.json()["degraded"]), (&json!(false), &json!(["no_net_change"])), "{out}");
-    let out = run(&repo, "touch done.txt; git add done.txt; git commit -qm done").expect(0);
     assert_eq!(
-        (out.verdict().as_str(), &out.json()["made_here"], &out.json()["inherited"]),
+        (&out.json()["net_change"], &out.json()["degraded"]),
+        (&json!(false), &json!(["no_net_change"])),
+        "{out}"
+    );
+    let out = run(
+        &repo,
+        "touch done.txt; git add done.txt; git commit -qm done",
+    )
+    .expect(0);
+    assert_eq!(
+        (
+            out.verdict().as_str(),
+            &out.json()["made_here"],
+            &out.json()["inherited"]
+        ),
         ("complete/checks_passed", &json!(1), &json!(0))
     );
 }
@@ -80,8 +128,20 @@ fn what_a_person_writes_beside_the_leftovers_is_inherited_by_the_next_session() 
     let repo = after_a_session(&env, "beside");
     repo.write("mine.txt", "mine");
     repo.write("draft.txt", "a person went on with the draft\n");
-    let out = run(&repo, "touch done.txt; git add done.txt; git commit -qm done").expect(0);
-    assert_eq!((out.verdict().as_str(), &out.json()["evidence"]), ("complete/checks_passed", &json!("committed")), "{out}");
-    assert_eq!((&out.json()["inherited"], repo.status().as_str()), (&json!(2), "?? draft.txt\n?? mine.txt"), "{out}");
+    let out = run(
+        &repo,
+        "touch done.txt; git add done.txt; git commit -qm done",
+    )
+    .expect(0);
+    assert_eq!(
+        (out.verdict().as_str(), &out.json()["evidence"]),
+        ("complete/checks_passed", &json!("committed")),
+        "{out}"
+    );
+    assert_eq!(
+        (&out.json()["inherited"], repo.status().as_str()),
+        (&json!(2), "?? draft.txt\n?? mine.txt"),
+        "{out}"
+    );
     assert!(!repo.snapshots().is_empty(), "and kept all the same");
 }

@@ -21,17 +21,31 @@ fn the_end_of_a_hooked_session_keeps_what_its_helpers_hold() {
     let repo = env.repo();
     let hook = |event: &str, more: serde_json::Value| {
         let mut input = json!({"session_id": "s", "cwd": repo.path()});
-        input.as_object_mut().expect("an object").extend(more.as_object().cloned().expect("an object"));
-        let _told = repo.watchdog_command(&["hook", event, "--within", "60s"]).stdin(input.to_string()).run().expect(0);
+        input
+            .as_object_mut()
+            .expect("an object")
+            .extend(more.as_object().cloned().expect("an object"));
+        let _told = repo
+            .watchdog_command(&["hook", event, "--within", "60s"])
+            .stdin(input.to_string())
+            .run()
+            .expect(0);
     };
     hook("session-start", json!({"source": "startup"}));
-    for (name, folder) in [("beside", "../beside"), ("inside", ".claude/worktrees/inside")] {
+    for (name, folder) in [
+        ("beside", "../beside"),
+        ("inside", ".claude/worktrees/inside"),
+    ] {
         repo.git(&["worktree", "add", "-q", "-b", name, folder]);
         fs::write(repo.path().join(folder).join("half.txt"), name).expect("ours");
     }
     hook("session-end", json!({"reason": "other"}));
     for name in ["beside", "inside"] {
-        let kept = repo.git(&["for-each-ref", "--format=%(refname)", &format!("refs/watchdog/rescue/main/{name}")]);
+        let kept = repo.git(&[
+            "for-each-ref",
+            "--format=%(refname)",
+            &format!("refs/watchdog/rescue/main/{name}"),
+        ]);
         assert_eq!(repo.file_in(&kept, "half.txt").as_deref(), Some(name));
     }
 }
@@ -53,7 +67,15 @@ fn what_a_session_throws_away_hours_into_its_work_comes_back() {
         Step::git(&["clean", "-qfdx"]),
     ];
     let agent = env.fake_agent("session", &steps);
-    let running = repo.watchdog_spawn(&["run", "--json", "--config", &config(&env, 1), "--", &agent[0], &agent[1]]);
+    let running = repo.watchdog_spawn(&[
+        "run",
+        "--json",
+        "--config",
+        &config(&env, 1),
+        "--",
+        &agent[0],
+        &agent[1],
+    ]);
     wait_until("the session has worked", LONG, || began.exists());
     // One may have been taken in the middle of the work; the one of the whole state has all four files.
     wait_until("a snapshot of the quiet work tree", LONG, || {
@@ -68,15 +90,35 @@ fn what_a_session_throws_away_hours_into_its_work_comes_back() {
     assert!(!repo.has(".env") && !repo.has("src/new.rs"));
 
     let out = repo.watchdog(&["rescue", "restore", "latest"]).expect(0);
-    assert!(out.stdout.contains("back in the work tree, the index as it was"), "{out}");
-    for (name, text) in
-        [("README.md", "hours of work\n"), ("src/new.rs", "fn work() {}\n"), ("staged.txt", "staged\n"), (".env", "TOKEN=1\n")]
-    {
-        assert_eq!(fs::read_to_string(repo.path().join(name)).ok().as_deref(), Some(text), "{name}");
+    assert!(
+        out.stdout
+            .contains("back in the work tree, the index as it was"),
+        "{out}"
+    );
+    for (name, text) in [
+        ("README.md", "hours of work\n"),
+        ("src/new.rs", "fn work() {}\n"),
+        ("staged.txt", "staged\n"),
+        (".env", "TOKEN=1\n"),
+    ] {
+        assert_eq!(
+            fs::read_to_string(repo.path().join(name)).ok().as_deref(),
+            Some(text),
+            "{name}"
+        );
     }
-    assert_eq!((repo.git(&["ls-files", "--stage"]), repo.status()), (before, status));
-    let events = repo.watchdog(&["events", "--json", "-n", "200"]).expect(0).stdout;
-    assert!(events.contains("\"snapshot\"") && events.contains("\"restore\""), "{events}");
+    assert_eq!(
+        (repo.git(&["ls-files", "--stage"]), repo.status()),
+        (before, status)
+    );
+    let events = repo
+        .watchdog(&["events", "--json", "-n", "200"])
+        .expect(0)
+        .stdout;
+    assert!(
+        events.contains("\"snapshot\"") && events.contains("\"restore\""),
+        "{events}"
+    );
 }
 
 #[test]
@@ -85,9 +127,22 @@ fn work_from_before_the_session_is_kept_at_its_beginning() {
     let repo = env.repo();
     repo.write("mine.txt", "the user's own\n");
     let go = env.root().join("go");
-    let agent = env.fake_agent("session", &[Step::wait_for(&go), Step::git(&["clean", "-qfdx"])]);
-    let running = repo.watchdog_spawn(&["run", "--json", "--config", &config(&env, 300), "--", &agent[0], &agent[1]]);
-    wait_until("a snapshot long before the interval is over", LONG, || repo.snapshots().len() == 1);
+    let agent = env.fake_agent(
+        "session",
+        &[Step::wait_for(&go), Step::git(&["clean", "-qfdx"])],
+    );
+    let running = repo.watchdog_spawn(&[
+        "run",
+        "--json",
+        "--config",
+        &config(&env, 300),
+        "--",
+        &agent[0],
+        &agent[1],
+    ]);
+    wait_until("a snapshot long before the interval is over", LONG, || {
+        repo.snapshots().len() == 1
+    });
     fs::write(&go, "").expect("the scratch folder takes a file");
     assert_eq!(running.wait().verdict(), "complete/nothing_to_do");
     assert!(!repo.has("mine.txt"));
@@ -104,7 +159,11 @@ fn ignored_settings_in_a_clean_worktree_are_kept_before_the_session() {
     repo.write(".env", "KEY=1\n");
     for _ in 0..2 {
         repo.watchdog(&["run", "--max-probes", "0", "--", "git", "clean", "-qfdx"]);
-        assert!(!repo.has(".env") && repo.snapshots().len() == 1, "one snapshot holds the same state once: {:?}", repo.snapshots());
+        assert!(
+            !repo.has(".env") && repo.snapshots().len() == 1,
+            "one snapshot holds the same state once: {:?}",
+            repo.snapshots()
+        );
         repo.watchdog(&["rescue", "restore", "latest"]).expect(0);
         assert!(repo.has(".env"));
     }
@@ -112,14 +171,40 @@ fn ignored_settings_in_a_clean_worktree_are_kept_before_the_session() {
 
 #[test]
 fn none_are_taken_where_none_are_wanted_but_the_one_before_the_session() {
-    for (rescue, kept) in [(json!({"snapshot_seconds": 0, "mode": "snapshot"}), 1), (json!({"mode": "off", "snapshot_seconds": 1}), 0)] {
+    for (rescue, kept) in [
+        (json!({"snapshot_seconds": 0, "mode": "snapshot"}), 1),
+        (json!({"mode": "off", "snapshot_seconds": 1}), 0),
+    ] {
         let env = TestEnv::new();
         let repo = env.repo();
         repo.write("mine.txt", "m");
-        let config = env.write("c.json", json!({"version": 1, "rescue": rescue}).to_string());
+        let config = env.write(
+            "c.json",
+            json!({"version": 1, "rescue": rescue}).to_string(),
+        );
         let seen = env.root().join("seen");
-        let script = format!("echo more > more.txt; sleep 1.5; git for-each-ref refs/watchdog/rescue > {}", seen.display());
-        repo.watchdog(&["run", "--json", "--no-probe", "--config", config.to_str().expect("UTF-8"), "--", "sh", "-c", &script]);
-        assert_eq!(fs::read_to_string(seen).expect("the session ran").lines().count(), kept, "{rescue}");
+        let script = format!(
+            "echo more > more.txt; sleep 1.5; git for-each-ref refs/watchdog/rescue > {}",
+            seen.display()
+        );
+        repo.watchdog(&[
+            "run",
+            "--json",
+            "--no-probe",
+            "--config",
+            config.to_str().expect("UTF-8"),
+            "--",
+            "sh",
+            "-c",
+            &script,
+        ]);
+        assert_eq!(
+            fs::read_to_string(seen)
+                .expect("the session ran")
+                .lines()
+                .count(),
+            kept,
+            "{rescue}"
+        );
     }
 }

@@ -6,12 +6,16 @@ use crate::support::{CommandOutput, Repo, Step, TestEnv};
 
 /// A configuration whose agent answers with these words.
 fn config(env: &TestEnv, answer: &str, more: &Value) -> String {
-    env.config_asking(&[Step::print(answer)], more.clone()).to_string_lossy().into_owned()
+    env.config_asking(&[Step::print(answer)], more.clone())
+        .to_string_lossy()
+        .into_owned()
 }
 
 #[track_caller]
 fn run(repo: &Repo<'_>, config: &str, script: &str) -> CommandOutput {
-    repo.watchdog(&["run", "--json", "--config", config, "--", "sh", "-c", script])
+    repo.watchdog(&[
+        "run", "--json", "--config", config, "--", "sh", "-c", script,
+    ])
 }
 
 #[test]
@@ -24,21 +28,44 @@ fn an_answer_in_prose_counts_where_it_says_one_thing_and_only_one() {
         (fenced, "complete/rescued", 0),
         (denied, "review/disputed", 12),
         (two, "review/disputed", 12),
-        ("{\"status\": \"working\", \"status\": \"complete\"}\n", "review/disputed", 12),
-        ("{\"status\": \"complete\", \"tasks_pending\": [\"x\"], \"tasks_pending\": []}\n", "review/disputed", 12),
-        ("Everything is finished and all tests pass.\n", "error/probe_error", 16),
+        (
+            "{\"status\": \"working\", \"status\": \"complete\"}\n",
+            "review/disputed",
+            12,
+        ),
+        (
+            "{\"status\": \"complete\", \"tasks_pending\": [\"x\"], \"tasks_pending\": []}\n",
+            "review/disputed",
+            12,
+        ),
+        (
+            "Everything is finished and all tests pass.\n",
+            "error/probe_error",
+            16,
+        ),
         (templated, "", 0),
     ] {
         let env = TestEnv::new();
         let repo = env.repo();
         let config = config(&env, answer, &json!({}));
-        let out = run(&repo, &config, "echo 'I am making a.txt'; echo a > a.txt; echo 'Done! All tests pass.'");
+        let out = run(
+            &repo,
+            &config,
+            "echo 'I am making a.txt'; echo a > a.txt; echo 'Done! All tests pass.'",
+        );
         if verdict.is_empty() {
             assert_ne!(out.json()["status"], "complete", "{answer}: {out}");
             continue;
         }
-        assert_eq!((out.verdict().as_str(), out.code), (verdict, Some(code)), "{answer}: {out}");
-        assert!(!repo.snapshots().is_empty(), "whatever it comes to, the work is kept: {out}");
+        assert_eq!(
+            (out.verdict().as_str(), out.code),
+            (verdict, Some(code)),
+            "{answer}: {out}"
+        );
+        assert!(
+            !repo.snapshots().is_empty(),
+            "whatever it comes to, the work is kept: {out}"
+        );
     }
 }
 
@@ -46,10 +73,28 @@ fn an_answer_in_prose_counts_where_it_says_one_thing_and_only_one() {
 fn a_session_that_says_in_plain_text_that_it_is_done_is_believed_no_more_than_git() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let config = config(&env, "{\"status\": \"working\", \"tasks_pending\": [\"commit\"]}", &json!({}));
-    let out = run(&repo, &config, "echo 'All done. I committed everything and pushed it.'; echo a > a.txt").expect(10);
-    assert_eq!((out.verdict().as_str(), &out.json()["rescued"]), ("incomplete/unfinished", &json!(true)), "{out}");
-    let out = run(&repo, &config, "echo 'I could not do it, sorry.'; echo b > b.txt; git add b.txt; git commit -qm 'feat: b'").expect(0);
+    let config = config(
+        &env,
+        "{\"status\": \"working\", \"tasks_pending\": [\"commit\"]}",
+        &json!({}),
+    );
+    let out = run(
+        &repo,
+        &config,
+        "echo 'All done. I committed everything and pushed it.'; echo a > a.txt",
+    )
+    .expect(10);
+    assert_eq!(
+        (out.verdict().as_str(), &out.json()["rescued"]),
+        ("incomplete/unfinished", &json!(true)),
+        "{out}"
+    );
+    let out = run(
+        &repo,
+        &config,
+        "echo 'I could not do it, sorry.'; echo b > b.txt; git add b.txt; git commit -qm 'feat: b'",
+    )
+    .expect(0);
     assert_eq!(out.verdict(), "complete/new_commits", "{out}");
 }
 
@@ -58,14 +103,26 @@ fn a_signal_in_plain_output_is_a_line_of_its_own_and_a_claim() {
     let signal = json!({"checks": [{"type": "signal", "text": "TASK_DONE", "match": "line"}]});
     let work = "echo a > a.txt; git add a.txt; git commit -qm 'feat: a'";
     for (words, verdict, evidence) in [
-        ("echo 'I will print TASK_DONE when I am done'", "incomplete/checks_unmet", "none"),
-        ("echo working; echo TASK_DONE", "complete/checks_passed", "claimed"),
+        (
+            "echo 'I will print TASK_DONE when I am done'",
+            "incomplete/checks_unmet",
+            "none",
+        ),
+        (
+            "echo working; echo TASK_DONE",
+            "complete/checks_passed",
+            "claimed",
+        ),
     ] {
         let env = TestEnv::new();
         let repo = env.repo();
         let config = config(&env, "{\"status\": \"working\"}", &signal);
         let out = run(&repo, &config, &format!("{work}; {words}"));
-        assert_eq!((out.verdict().as_str(), &out.json()["evidence"]), (verdict, &json!(evidence)), "{out}");
+        assert_eq!(
+            (out.verdict().as_str(), &out.json()["evidence"]),
+            (verdict, &json!(evidence)),
+            "{out}"
+        );
     }
 }
 
@@ -73,15 +130,42 @@ fn a_signal_in_plain_output_is_a_line_of_its_own_and_a_claim() {
 fn a_plain_text_agent_in_a_loop_is_told_what_is_missing_until_it_is_there() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let script = env.write("check.sh", "test -f b.txt || { echo 'b.txt is missing'; exit 1; }");
-    let check = json!({"type": "command", "name": "there", "run": ["sh", script.to_str().unwrap()]});
-    let config = config(&env, "I think so.", &json!({"limits": {"cooldown_seconds": 0}, "checks": [check]}));
+    let script = env.write(
+        "check.sh",
+        "test -f b.txt || { echo 'b.txt is missing'; exit 1; }",
+    );
+    let check =
+        json!({"type": "command", "name": "there", "run": ["sh", script.to_str().unwrap()]});
+    let config = config(
+        &env,
+        "I think so.",
+        &json!({"limits": {"cooldown_seconds": 0}, "checks": [check]}),
+    );
     // It does what it reads: first its task, then what is missing.
     let agent = "read -r line; cat > rest; if grep -q 'b.txt is missing' rest; then f=b.txt; else f=a.txt; fi; rm rest; \
         echo x > $f; git add $f; git commit -qm \"feat: $f\"; echo 'I am done!'";
     let prompt = env.write("prompt.md", "Build it.\n\nAll of it.\n");
-    let out =
-        repo.watchdog(&["loop", "--json", "--config", &config, "--prompt", prompt.to_str().unwrap(), "--", "sh", "-c", agent]).expect(0);
-    assert_eq!((out.verdict().as_str(), &out.json()["iterations"]), ("complete/checks_passed", &json!(2)), "{out}");
-    assert_eq!(repo.subjects_since("HEAD~2"), ["feat: b.txt", "feat: a.txt"]);
+    let out = repo
+        .watchdog(&[
+            "loop",
+            "--json",
+            "--config",
+            &config,
+            "--prompt",
+            prompt.to_str().unwrap(),
+            "--",
+            "sh",
+            "-c",
+            agent,
+        ])
+        .expect(0);
+    assert_eq!(
+        (out.verdict().as_str(), &out.json()["iterations"]),
+        ("complete/checks_passed", &json!(2)),
+        "{out}"
+    );
+    assert_eq!(
+        repo.subjects_since("HEAD~2"),
+        ["feat: b.txt", "feat: a.txt"]
+    );
 }

@@ -32,12 +32,23 @@ impl Agent {
         let script = scratch.path().join("agent");
         fs::write(&script, format!("#!/bin/sh\n{body}\n")).expect("a script can be written");
         fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("modes can be set");
-        Agent { scratch, script, preset: None, session_id: None, expected_session: None, timeout: Duration::from_secs(30) }
+        Agent {
+            scratch,
+            script,
+            preset: None,
+            session_id: None,
+            expected_session: None,
+            timeout: Duration::from_secs(30),
+        }
     }
 
     /// The script stands where Claude Code does, asked to resume a known session.
     fn claude(body: &str) -> Self {
-        Agent { preset: Some(PresetName::CLAUDE), session_id: Some(ID), ..Agent::custom(body) }
+        Agent {
+            preset: Some(PresetName::CLAUDE),
+            session_id: Some(ID),
+            ..Agent::custom(body)
+        }
     }
 
     fn path(&self) -> &Path {
@@ -48,12 +59,18 @@ impl Agent {
         let settings = AgentSettings {
             preset: self.preset.clone().unwrap_or(PresetName::CLAUDE),
             model: None,
-            probe: self.preset.is_none().then(|| vec![self.script.to_string_lossy().into_owned(), "one arg".into()]),
+            probe: self
+                .preset
+                .is_none()
+                .then(|| vec![self.script.to_string_lossy().into_owned(), "one arg".into()]),
         };
         ask(&ProbeRequest {
             settings: &settings,
             preset: PresetCatalog::built_in_named(settings.preset.as_str()).ok_or_else(String::new),
-            program: self.preset.as_ref().map(|_| self.script.clone().into_os_string()),
+            program: self
+                .preset
+                .as_ref()
+                .map(|_| self.script.clone().into_os_string()),
             worktree: self.path(),
             session_id: self.session_id,
             expected_session: self.expected_session.map(str::to_owned),
@@ -78,7 +95,10 @@ fn status(outcome: &ProbeOutcome) -> ReplyStatus {
 fn assert_fails(agent: &Agent, word: &str, why: &str) {
     let outcome = agent.ask();
     assert_eq!(outcome.as_str(), word, "{outcome:?}");
-    assert!(outcome.why().unwrap_or_default().contains(why), "{outcome:?}");
+    assert!(
+        outcome.why().unwrap_or_default().contains(why),
+        "{outcome:?}"
+    );
 }
 
 fn envelope(session_id: &str, more: &str) -> String {
@@ -92,15 +112,22 @@ fn a_custom_probe_gets_the_question_on_stdin_and_its_number_in_the_environment()
         r#"echo "Let me see."; echo '{"status": "waiting", "agents_active": true}'"#
     ));
     assert_eq!(status(&agent.ask()), ReplyStatus::Waiting);
-    let read = |name: &str| fs::read_to_string(agent.path().join(name)).expect("the script wrote it");
+    let read =
+        |name: &str| fs::read_to_string(agent.path().join(name)).expect("the script wrote it");
     assert!(read("question").starts_with("STATUS PROBE"));
     assert_eq!(read("how"), "3 one arg\n");
-    assert_eq!(Path::new(read("where").trim_end()), fs::canonicalize(agent.path()).expect("a real path"));
+    assert_eq!(
+        Path::new(read("where").trim_end()),
+        fs::canonicalize(agent.path()).expect("a real path")
+    );
 }
 
 #[test]
 fn a_question_that_is_not_read_does_no_harm() {
-    assert_eq!(status(&Agent::custom(r#"exec <&-; echo '{"status": "working"}'"#).ask()), ReplyStatus::Working);
+    assert_eq!(
+        status(&Agent::custom(r#"exec <&-; echo '{"status": "working"}'"#).ask()),
+        ReplyStatus::Working
+    );
 }
 
 #[test]
@@ -113,8 +140,16 @@ fn a_reply_from_a_program_that_failed_is_no_reply() {
 fn silence_and_babble_are_told_apart() {
     assert_eq!(Agent::custom("exit 0").ask(), ProbeOutcome::Empty);
     assert_eq!(Agent::custom("echo; echo '  '").ask(), ProbeOutcome::Empty);
-    assert_fails(&Agent::custom("echo All work is complete."), "unreadable", "no JSON object");
-    assert_fails(&Agent::custom(r#"echo '{"status": "banana"}'"#), "unreadable", "banana");
+    assert_fails(
+        &Agent::custom("echo All work is complete."),
+        "unreadable",
+        "no JSON object",
+    );
+    assert_fails(
+        &Agent::custom(r#"echo '{"status": "banana"}'"#),
+        "unreadable",
+        "banana",
+    );
 }
 
 #[test]
@@ -129,7 +164,8 @@ fn a_missing_program_is_not_installed() {
 #[test]
 fn a_program_that_may_not_be_executed_is_not_installed() {
     let agent = Agent::claude("exit 0");
-    fs::set_permissions(&agent.script, fs::Permissions::from_mode(0o644)).expect("modes can be set");
+    fs::set_permissions(&agent.script, fs::Permissions::from_mode(0o644))
+        .expect("modes can be set");
     assert_fails(&agent, "not_installed", "agent");
 }
 
@@ -138,21 +174,70 @@ fn failures_of_claude_code_are_told_apart() {
     let error = |status: &str, text: &str| {
         Agent::claude(&format!(
             "{}; exit 1",
-            envelope(ID, &format!(r#""is_error":true,"terminal_reason":"api_error","api_error_status":{status},"result":"{text}""#))
+            envelope(
+                ID,
+                &format!(
+                    r#""is_error":true,"terminal_reason":"api_error","api_error_status":{status},"result":"{text}""#
+                )
+            )
         ))
     };
     for (agent, word, why) in [
-        (error("401", "Invalid API key"), "not_logged_in", "Invalid API key"),
-        (error("400", "Credit balance is too low"), "not_logged_in", "Credit balance is too low"),
-        (error("null", "Not logged in · Please run /login"), "not_logged_in", "/login"),
-        (error("529", "API Error: Repeated 529 Overloaded errors."), "overloaded", "529"),
-        (error("500", "API Error: 500 Internal server error."), "overloaded", "500"),
-        (error("null", "Request timed out."), "overloaded", "timed out"),
-        (error("429", "API Error: Request rejected (429) · slow down"), "rate_limited", "429"),
-        (error("400", "Prompt is too long"), "failed", "Prompt is too long"),
-        (Agent::claude("echo 'No conversation found with session ID: x' >&2; exit 1"), "no_conversation", "No conversation found"),
-        (Agent::claude("echo boom >&2; kill -9 $$"), "failed", "signal 9: boom"),
-        (Agent::claude("exit 9"), "failed", "exit code 9: it printed nothing"),
+        (
+            error("401", "Invalid API key"),
+            "not_logged_in",
+            "Invalid API key",
+        ),
+        (
+            error("400", "Credit balance is too low"),
+            "not_logged_in",
+            "Credit balance is too low",
+        ),
+        (
+            error("null", "Not logged in · Please run /login"),
+            "not_logged_in",
+            "/login",
+        ),
+        (
+            error("529", "API Error: Repeated 529 Overloaded errors."),
+            "overloaded",
+            "529",
+        ),
+        (
+            error("500", "API Error: 500 Internal server error."),
+            "overloaded",
+            "500",
+        ),
+        (
+            error("null", "Request timed out."),
+            "overloaded",
+            "timed out",
+        ),
+        (
+            error("429", "API Error: Request rejected (429) · slow down"),
+            "rate_limited",
+            "429",
+        ),
+        (
+            error("400", "Prompt is too long"),
+            "failed",
+            "Prompt is too long",
+        ),
+        (
+            Agent::claude("echo 'No conversation found with session ID: x' >&2; exit 1"),
+            "no_conversation",
+            "No conversation found",
+        ),
+        (
+            Agent::claude("echo boom >&2; kill -9 $$"),
+            "failed",
+            "signal 9: boom",
+        ),
+        (
+            Agent::claude("exit 9"),
+            "failed",
+            "exit code 9: it printed nothing",
+        ),
     ] {
         assert_fails(&agent, word, why);
     }
@@ -160,9 +245,19 @@ fn failures_of_claude_code_are_told_apart() {
 
 #[test]
 fn a_usage_limit_comes_with_its_reset() {
-    let body = envelope(ID, r#""is_error":true,"result":"You have hit your limit · resets 7pm (UTC)""#);
-    let ProbeOutcome::RateLimited { retry_at, .. } = Agent::claude(&format!("{body}; exit 1")).ask() else { panic!("no limit") };
-    assert_eq!(retry_at.map(|at| at.to_string()).as_deref(), Some("2026-08-19T19:00:00Z"));
+    let body = envelope(
+        ID,
+        r#""is_error":true,"result":"You have hit your limit · resets 7pm (UTC)""#,
+    );
+    let ProbeOutcome::RateLimited { retry_at, .. } =
+        Agent::claude(&format!("{body}; exit 1")).ask()
+    else {
+        panic!("no limit")
+    };
+    assert_eq!(
+        retry_at.map(|at| at.to_string()).as_deref(),
+        Some("2026-08-19T19:00:00Z")
+    );
     let custom = Agent::custom("echo 'You have hit your limit · resets 7pm (UTC)'").ask();
     assert_eq!(custom.as_str(), "rate_limited");
 }
@@ -170,18 +265,36 @@ fn a_usage_limit_comes_with_its_reset() {
 #[test]
 fn another_session_than_the_one_that_was_asked_is_no_conversation() {
     let answer = r#""is_error":false,"result":"","structured_output":{"status":"complete"}"#;
-    assert_eq!(status(&Agent::claude(&envelope(ID, answer)).ask()), ReplyStatus::Complete);
-    assert_fails(&Agent::claude(&envelope(OTHER, answer)), "no_conversation", OTHER);
+    assert_eq!(
+        status(&Agent::claude(&envelope(ID, answer)).ask()),
+        ReplyStatus::Complete
+    );
+    assert_fails(
+        &Agent::claude(&envelope(OTHER, answer)),
+        "no_conversation",
+        OTHER,
+    );
 
-    let continued = |answering: &str| Agent { session_id: None, expected_session: Some(ID), ..Agent::claude(&envelope(answering, answer)) };
+    let continued = |answering: &str| Agent {
+        session_id: None,
+        expected_session: Some(ID),
+        ..Agent::claude(&envelope(answering, answer))
+    };
     assert_eq!(status(&continued(ID).ask()), ReplyStatus::Complete);
     assert_fails(&continued(OTHER), "no_conversation", OTHER);
 }
 
 #[test]
 fn claude_code_is_not_asked_where_no_session_was_recorded() {
-    let agent = Agent { session_id: None, ..Agent::claude("[ \"$1\" = --version ] || touch asked") };
-    assert_fails(&agent, "no_conversation", "no session of Claude Code is recorded");
+    let agent = Agent {
+        session_id: None,
+        ..Agent::claude("[ \"$1\" = --version ] || touch asked")
+    };
+    assert_fails(
+        &agent,
+        "no_conversation",
+        "no session of Claude Code is recorded",
+    );
     assert!(!agent.path().join("asked").exists());
 }
 
@@ -192,13 +305,19 @@ fn an_old_version_is_asked_without_what_it_does_not_know_unless_that_keeps_it_ha
             r#"for a in "$@"; do for o in {options}; do if [ "$a" = "$o" ]; then echo "error: unknown option '$o'" >&2; exit 1; fi; done; done
 echo "$@" > argv
 {}"#,
-            envelope(ID, r#""is_error":false,"result":"{\"status\":\"working\"}""#)
+            envelope(
+                ID,
+                r#""is_error":false,"result":"{\"status\":\"working\"}""#
+            )
         )
     };
     let agent = Agent::claude(&knows_all_but("--json-schema --permission-prompts"));
     assert_eq!(status(&agent.ask()), ReplyStatus::Working);
     let argv = fs::read_to_string(agent.path().join("argv")).expect("it was asked");
-    assert!(argv.contains("--tools") && !argv.contains("--json-schema") && !argv.contains("status"), "{argv}");
+    assert!(
+        argv.contains("--tools") && !argv.contains("--json-schema") && !argv.contains("status"),
+        "{argv}"
+    );
 
     let agent = Agent::claude(&knows_all_but("--no-session-persistence"));
     assert_fails(&agent, "failed", "does not know --no-session-persistence");
@@ -207,7 +326,10 @@ echo "$@" > argv
 
 #[test]
 fn a_probe_ends_at_its_deadline() {
-    let agent = Agent { timeout: Duration::from_millis(300), ..Agent::custom(r#"echo '{"status": "complete"}'; exec sleep 20"#) };
+    let agent = Agent {
+        timeout: Duration::from_millis(300),
+        ..Agent::custom(r#"echo '{"status": "complete"}'; exec sleep 20"#)
+    };
     let begin = std::time::Instant::now();
     assert_eq!(agent.ask(), ProbeOutcome::TimedOut);
     assert!(begin.elapsed() < Duration::from_secs(15));

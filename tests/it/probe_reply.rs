@@ -19,8 +19,12 @@ fn every_public_case_of_a_probed_agent_is_read_as_agreed() {
         };
         let mut agrees = got == case["want"].as_str();
         if let ParsedReply::Reply(reply) = &reading {
-            agrees &= case["message"].as_str().is_none_or(|message| reply.message == message);
-            agrees &= case["commits_made"].as_u64().is_none_or(|commits| reply.commits_made == Some(commits));
+            agrees &= case["message"]
+                .as_str()
+                .is_none_or(|message| reply.message == message);
+            agrees &= case["commits_made"]
+                .as_u64()
+                .is_none_or(|commits| reply.commits_made == Some(commits));
             agrees &= reply.contradiction().is_some() == (case["contradicts"] == true);
         }
         if !agrees {

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use watchdog_facts::evidence::ProcessExit;
 use watchdog_process::{
-    BoundedOutput, CancelFlag, FinishedProgram, PidWaitOutcome, ProgramRun, StartError, SurvivorRule, WaitPidError, reap_orphans,
-    wait_for_pid,
+    BoundedOutput, CancelFlag, FinishedProgram, PidWaitOutcome, ProgramRun, StartError,
+    SurvivorRule, WaitPidError, reap_orphans, wait_for_pid,
 };
 
 use crate::process_scene::{Scene, alive, kill, passes_in_own_process, state, until};
@@ -34,17 +34,40 @@ fn cancelled_when(program: &ProgramRun, ready: impl FnOnce()) -> (FinishedProgra
 fn output_exit_code_and_signal_are_told_apart() {
     let scene = Scene::new();
     let finished = scene.sh("echo out; echo err >&2; exit 7").run().unwrap();
-    assert_eq!((finished.exit, finished.timed_out), (ProcessExit::Code(7), false));
-    assert_eq!(finished.stdout, BoundedOutput { bytes: b"out\n".to_vec(), dropped: 0 });
-    assert_eq!(finished.stderr, BoundedOutput { bytes: b"err\n".to_vec(), dropped: 0 });
-    assert_eq!(scene.sh("kill -9 $$").run().unwrap().exit, ProcessExit::Signal(9));
-    assert_eq!(scene.sh("kill -SEGV $$").run().unwrap().exit, ProcessExit::Signal(11));
+    assert_eq!(
+        (finished.exit, finished.timed_out),
+        (ProcessExit::Code(7), false)
+    );
+    assert_eq!(
+        finished.stdout,
+        BoundedOutput {
+            bytes: b"out\n".to_vec(),
+            dropped: 0
+        }
+    );
+    assert_eq!(
+        finished.stderr,
+        BoundedOutput {
+            bytes: b"err\n".to_vec(),
+            dropped: 0
+        }
+    );
+    assert_eq!(
+        scene.sh("kill -9 $$").run().unwrap().exit,
+        ProcessExit::Signal(9)
+    );
+    assert_eq!(
+        scene.sh("kill -SEGV $$").run().unwrap().exit,
+        ProcessExit::Signal(11)
+    );
 }
 
 #[test]
 fn bytes_that_are_no_text_arrive_as_they_are() {
     let scene = Scene::new();
-    let bytes: Vec<u8> = (0..2_000_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    let bytes: Vec<u8> = (0..2_000_000_u32)
+        .map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8)
+        .collect();
     let mut cat = scene.sh("cat");
     (cat.stdin, cat.keep) = (bytes.clone(), bytes.len());
     let finished = cat.run().unwrap();
@@ -57,7 +80,9 @@ fn of_long_output_the_beginning_and_the_end_are_kept() {
     let mut program = scene.sh("seq 1 200000");
     program.keep = 100;
     let kept = program.run().unwrap().stdout;
-    let all: Vec<u8> = (1..=200_000).flat_map(|n| format!("{n}\n").into_bytes()).collect();
+    let all: Vec<u8> = (1..=200_000)
+        .flat_map(|n| format!("{n}\n").into_bytes())
+        .collect();
     assert_eq!(kept.bytes, [&all[..50], &all[all.len() - 50..]].concat());
     assert_eq!(kept.dropped, all.len() as u64 - 100);
 }
@@ -70,12 +95,20 @@ fn stdin_of_64_mib_arrives_and_may_be_left_unread() {
     assert_eq!(program.run().unwrap().stdout.bytes, b"67108864\n");
     for script in ["true", "head -c 1 >/dev/null", "exec <&-; sleep 0.1"] {
         program.argv[2] = script.into();
-        assert_eq!(program.run().unwrap().exit, ProcessExit::Code(0), "{script}");
+        assert_eq!(
+            program.run().unwrap().exit,
+            ProcessExit::Code(0),
+            "{script}"
+        );
     }
     program.argv[2] = "exec sleep 100".into();
     program.deadline = Duration::from_millis(200);
     let finished = program.run().unwrap();
-    assert!(finished.timed_out && finished.duration < SOON, "{:?}", finished.duration);
+    assert!(
+        finished.timed_out && finished.duration < SOON,
+        "{:?}",
+        finished.duration
+    );
 }
 
 #[test]
@@ -87,13 +120,18 @@ fn a_program_in_path_is_told_the_name_that_was_asked_for_and_a_script_without_a_
     std::fs::write(&script, "echo ran\n").unwrap();
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
     program.argv = vec!["unsaid".into()];
-    program.env.insert("PATH".into(), Some(folder.path().into()));
+    program
+        .env
+        .insert("PATH".into(), Some(folder.path().into()));
     assert_eq!(program.run().unwrap().stdout.bytes, b"ran\n");
 }
 
 #[test]
 fn without_stdin_a_program_reads_its_end() {
-    assert_eq!(Scene::new().sh("cat; echo end").run().unwrap().stdout.bytes, b"end\n");
+    assert_eq!(
+        Scene::new().sh("cat; echo end").run().unwrap().stdout.bytes,
+        b"end\n"
+    );
 }
 
 #[test]
@@ -102,21 +140,44 @@ fn at_the_deadline_a_program_is_asked_to_end() {
     let mut program = scene.sh("trap 'echo asked; exit 3' TERM; while :; do sleep 0.05; done");
     program.deadline = Duration::from_millis(300);
     let finished = program.run().unwrap();
-    assert_eq!((finished.exit, finished.timed_out), (ProcessExit::Code(3), true));
-    assert_eq!(finished.stdout.bytes, b"asked\n", "what it says at its end is kept");
-    assert!(finished.duration < program.deadline + SOON, "{:?}", finished.duration);
+    assert_eq!(
+        (finished.exit, finished.timed_out),
+        (ProcessExit::Code(3), true)
+    );
+    assert_eq!(
+        finished.stdout.bytes, b"asked\n",
+        "what it says at its end is kept"
+    );
+    assert!(
+        finished.duration < program.deadline + SOON,
+        "{:?}",
+        finished.duration
+    );
     assert_eq!(scene.left(), [0_u32; 0]);
 }
 
 #[test]
 fn what_ignores_term_is_killed_after_the_grace_period() {
     let scene = Scene::new();
-    let mut program = scene.sh("trap '' TERM; (trap '' TERM; while :; do sleep 0.05; done) & while :; do sleep 0.05; done");
+    let mut program = scene.sh(
+        "trap '' TERM; (trap '' TERM; while :; do sleep 0.05; done) & while :; do sleep 0.05; done",
+    );
     (program.deadline, program.grace) = (Duration::from_millis(200), Duration::from_millis(500));
     let finished = program.run().unwrap();
-    assert_eq!((finished.exit, finished.timed_out), (ProcessExit::Signal(9), true));
-    assert!(finished.duration >= Duration::from_millis(700), "{:?}", finished.duration);
-    assert!(finished.duration < Duration::from_millis(700) + SOON, "{:?}", finished.duration);
+    assert_eq!(
+        (finished.exit, finished.timed_out),
+        (ProcessExit::Signal(9), true)
+    );
+    assert!(
+        finished.duration >= Duration::from_millis(700),
+        "{:?}",
+        finished.duration
+    );
+    assert!(
+        finished.duration < Duration::from_millis(700) + SOON,
+        "{:?}",
+        finished.duration
+    );
     assert_eq!(scene.left(), [0_u32; 0]);
 }
 
@@ -132,7 +193,10 @@ fn a_second_cancel_takes_the_grace_period_away() {
         cancel.cancel();
         cancel.cancel_now();
         let finished = runs.join().unwrap();
-        assert!(finished.exit == ProcessExit::Signal(9) && finished.duration < Duration::from_secs(10), "{finished:?}");
+        assert!(
+            finished.exit == ProcessExit::Signal(9) && finished.duration < Duration::from_secs(10),
+            "{finished:?}"
+        );
     });
 }
 
@@ -142,7 +206,10 @@ fn a_stopped_program_ends_at_its_deadline_too() {
     let mut program = scene.sh("kill -STOP $$");
     program.deadline = Duration::from_millis(200);
     let finished = program.run().unwrap();
-    assert_eq!((finished.exit, finished.timed_out), (ProcessExit::Signal(15), true));
+    assert_eq!(
+        (finished.exit, finished.timed_out),
+        (ProcessExit::Signal(15), true)
+    );
 }
 
 #[test]
@@ -155,8 +222,9 @@ fn daemons_end_with_the_tree_whatever_they_shed() {
         + "(setsid sh -c 'setsid sh -c \"echo \\$\\$ > deep; exec sleep 1000\" & exec sleep 1000' &); "
         + "(trap '' TERM HUP; nohup sh -c 'echo $$ > nohup; exec sleep 1000' >/dev/null 2>&1 &); wait; sleep 1000";
     let mut pids = Vec::new();
-    let (finished, took) =
-        cancelled_when(&scene.sh(&script), || pids.extend(["plain", "bare", "deep", "nohup"].map(|file| scene.number(file))));
+    let (finished, took) = cancelled_when(&scene.sh(&script), || {
+        pids.extend(["plain", "bare", "deep", "nohup"].map(|file| scene.number(file)))
+    });
     assert!(!finished.timed_out);
     for pid in pids {
         assert!(!alive(pid), "{pid} of {:?}", scene.left());
@@ -172,7 +240,11 @@ fn a_tree_that_forks_while_it_is_killed_is_gone_in_the_end() {
     let mut program = scene.sh(churn);
     (program.deadline, program.grace) = (Duration::from_millis(400), Duration::from_millis(100));
     let finished = program.run().unwrap();
-    assert!(finished.timed_out && finished.duration < Duration::from_millis(500) + SOON, "{:?}", finished.duration);
+    assert!(
+        finished.timed_out && finished.duration < Duration::from_millis(500) + SOON,
+        "{:?}",
+        finished.duration
+    );
     assert_eq!(scene.left(), [0_u32; 0]);
 }
 
@@ -181,10 +253,20 @@ fn a_daemon_that_holds_the_output_holds_nobody_up_and_is_not_killed_by_our_leavi
     let scene = Scene::new();
     let program =
         scene.sh("(while [ ! -e go ]; do sleep 0.02; done; echo late; echo late >&2; echo $? > written; exec sleep 1000) & echo done");
-    let (finished, survivors) = program.run_with(&CancelFlag::new(), SurvivorRule::Leave).unwrap();
-    assert_eq!((finished.exit, &finished.stdout.bytes[..]), (ProcessExit::Code(0), &b"done\n"[..]));
+    let (finished, survivors) = program
+        .run_with(&CancelFlag::new(), SurvivorRule::Leave)
+        .unwrap();
+    assert_eq!(
+        (finished.exit, &finished.stdout.bytes[..]),
+        (ProcessExit::Code(0), &b"done\n"[..])
+    );
     assert!(finished.duration < SOON, "{:?}", finished.duration);
-    assert!(survivors.iter().any(|survivor| alive(survivor.pid) && survivor.name == "sh"), "{survivors:?}");
+    assert!(
+        survivors
+            .iter()
+            .any(|survivor| alive(survivor.pid) && survivor.name == "sh"),
+        "{survivors:?}"
+    );
     std::fs::write(scene.path("go"), "").unwrap();
     assert_eq!(scene.number("written"), 0, "its output is still taken");
     // While a process becomes another program, nothing shows whose it is.
@@ -196,7 +278,11 @@ fn a_daemon_that_holds_the_output_holds_nobody_up_and_is_not_killed_by_our_leavi
 fn a_daemon_that_never_stops_writing_holds_nobody_up() {
     let scene = Scene::new();
     let finished = scene.sh("yes & echo $! > pid").run().unwrap();
-    assert!(finished.exit.success() && finished.duration < Duration::from_secs(3), "{:?}", finished.duration);
+    assert!(
+        finished.exit.success() && finished.duration < Duration::from_secs(3),
+        "{:?}",
+        finished.duration
+    );
     assert!(alive(scene.number("pid")));
     scene.clear();
 }
@@ -204,9 +290,17 @@ fn a_daemon_that_never_stops_writing_holds_nobody_up() {
 #[test]
 fn leftovers_of_a_normal_end_are_ended_where_that_is_asked_for() {
     let scene = Scene::new();
-    let program = scene.sh(&(daemon("daemon") + "while [ ! -e daemon ]; do sleep 0.01; done; sleep 1000 & exit 4"));
-    let (finished, survivors) = program.run_with(&CancelFlag::new(), SurvivorRule::End).unwrap();
-    assert_eq!((finished.exit, survivors), (ProcessExit::Code(4), Vec::new()));
+    let program =
+        scene
+            .sh(&(daemon("daemon")
+                + "while [ ! -e daemon ]; do sleep 0.01; done; sleep 1000 & exit 4"));
+    let (finished, survivors) = program
+        .run_with(&CancelFlag::new(), SurvivorRule::End)
+        .unwrap();
+    assert_eq!(
+        (finished.exit, survivors),
+        (ProcessExit::Code(4), Vec::new())
+    );
     assert_eq!(scene.left(), [0_u32; 0]);
 }
 
@@ -220,11 +314,18 @@ fn ending_one_of_two_programs_leaves_the_other_and_its_daemons() {
     let mut seen = Vec::new();
     let (finished, _) = cancelled_when(&second, || {
         let kept = ["daemon", "bare", "child"].map(|file| other.number(file));
-        cancelled_when(&first, || ["daemon", "bare", "child"].into_iter().for_each(|file| assert!(alive(one.number(file)))));
+        cancelled_when(&first, || {
+            ["daemon", "bare", "child"]
+                .into_iter()
+                .for_each(|file| assert!(alive(one.number(file))))
+        });
         assert!(one.left().is_empty() && !alive(one.number("bare")));
         seen.extend(kept.map(alive));
     });
-    assert_eq!((finished.exit, seen), (ProcessExit::Signal(15), vec![true; 3]));
+    assert_eq!(
+        (finished.exit, seen),
+        (ProcessExit::Signal(15), vec![true; 3])
+    );
     assert!(other.left().is_empty() && !alive(other.number("bare")));
 }
 
@@ -247,10 +348,17 @@ fn a_thousand_short_children() {
     until("no child is left, dead or alive", || {
         reap_orphans();
         let children = std::fs::read_dir("/proc/self/task").unwrap().flatten();
-        let listed: String = children.map(|task| std::fs::read_to_string(task.path().join("children")).unwrap_or_default()).collect();
-        listed.split_whitespace().all(|pid| pid.parse::<u32>().is_ok_and(|pid| state(pid).is_none() && pid != own))
+        let listed: String = children
+            .map(|task| std::fs::read_to_string(task.path().join("children")).unwrap_or_default())
+            .collect();
+        listed.split_whitespace().all(|pid| {
+            pid.parse::<u32>()
+                .is_ok_and(|pid| state(pid).is_none() && pid != own)
+        })
     });
-    until("the readers have ended", || count("/proc/self/task") <= threads);
+    until("the readers have ended", || {
+        count("/proc/self/task") <= threads
+    });
     assert_eq!(count("/proc/self/fd"), descriptors);
 }
 
@@ -278,24 +386,55 @@ fn programs_that_cannot_be_run_are_told_from_a_system_that_refuses() {
     ];
     for (program, expected) in cases {
         match run(program) {
-            Err(StartError::NotRunnable { program: named, why }) => assert!(named == program && why.contains(expected), "{program}: {why}"),
+            Err(StartError::NotRunnable {
+                program: named,
+                why,
+            }) => assert!(
+                named == program && why.contains(expected),
+                "{program}: {why}"
+            ),
             other => panic!("{program}: {other:?}"),
         }
     }
-    assert!(run("./good").unwrap().exit.success(), "a relative path is meant from the folder of the program");
+    assert!(
+        run("./good").unwrap().exit.success(),
+        "a relative path is meant from the folder of the program"
+    );
 
-    let long = ProgramRun::new(["true".to_string(), "x".repeat(8 << 20)], scene.path(".")).run().unwrap_err();
-    assert!(matches!(&long, StartError::System { source, .. } if source.to_string().contains("too long")), "{long:?}");
-    let nowhere = ProgramRun::new(["true"], scene.path("nowhere")).run().unwrap_err();
-    assert!(matches!(&nowhere, StartError::System { source, .. } if source.to_string().contains("nowhere")), "{nowhere:?}");
-    assert!(matches!(ProgramRun::new(["a\0b"], scene.path(".")).run(), Err(StartError::System { .. })));
+    let long = ProgramRun::new(["true".to_string(), "x".repeat(8 << 20)], scene.path("."))
+        .run()
+        .unwrap_err();
+    assert!(
+        matches!(&long, StartError::System { source, .. } if source.to_string().contains("too long")),
+        "{long:?}"
+    );
+    let nowhere = ProgramRun::new(["true"], scene.path("nowhere"))
+        .run()
+        .unwrap_err();
+    assert!(
+        matches!(&nowhere, StartError::System { source, .. } if source.to_string().contains("nowhere")),
+        "{nowhere:?}"
+    );
+    assert!(matches!(
+        ProgramRun::new(["a\0b"], scene.path(".")).run(),
+        Err(StartError::System { .. })
+    ));
 }
 
 #[test]
 fn variables_that_redirect_git_are_not_inherited_but_can_be_set() {
     let scene = Scene::new();
-    let env = [("GIT_DIR", "/elsewhere"), ("GIT_INDEX_FILE", "/elsewhere/index"), ("GIT_AUTHOR_NAME", "A"), ("SEEN", "1")];
-    passes_in_own_process("process::the_environment_of_a_program", &scene.path("."), &env);
+    let env = [
+        ("GIT_DIR", "/elsewhere"),
+        ("GIT_INDEX_FILE", "/elsewhere/index"),
+        ("GIT_AUTHOR_NAME", "A"),
+        ("SEEN", "1"),
+    ];
+    passes_in_own_process(
+        "process::the_environment_of_a_program",
+        &scene.path("."),
+        &env,
+    );
 }
 
 #[test]
@@ -303,39 +442,81 @@ fn variables_that_redirect_git_are_not_inherited_but_can_be_set() {
 fn the_environment_of_a_program() {
     let scene = Scene::new();
     let mut program = scene.sh("echo $GIT_DIR,$GIT_INDEX_FILE,$GIT_AUTHOR_NAME,$SEEN,$SET");
-    program.env.extend([("GIT_INDEX_FILE".into(), Some("/own".into())), ("SEEN".into(), None), ("SET".into(), Some("2".into()))]);
+    program.env.extend([
+        ("GIT_INDEX_FILE".into(), Some("/own".into())),
+        ("SEEN".into(), None),
+        ("SET".into(), Some("2".into())),
+    ]);
     assert_eq!(std::env::var("GIT_DIR").as_deref(), Ok("/elsewhere"));
-    assert_eq!(String::from_utf8_lossy(&program.run().unwrap().stdout.bytes), ",/own,A,,2\n");
+    assert_eq!(
+        String::from_utf8_lossy(&program.run().unwrap().stdout.bytes),
+        ",/own,A,,2\n"
+    );
 }
 
 #[test]
 fn the_end_of_a_process_of_somebody_else_is_noticed() {
     let scene = Scene::new();
     let none = CancelFlag::new();
-    let (_, _) = cancelled_when(&scene.sh("sleep 1000 & echo $! > pid; wait; sleep 1000"), || {
-        let pid = scene.number("pid");
-        assert_eq!(wait_for_pid(pid, &none, Some(Duration::from_millis(50))).unwrap(), PidWaitOutcome::TimedOut);
-        let cancel = CancelFlag::new();
-        cancel.cancel();
-        assert_eq!(wait_for_pid(pid, &cancel, None).unwrap(), PidWaitOutcome::Cancelled);
-        std::thread::scope(|scope| {
-            let waits = scope.spawn(|| wait_for_pid(pid, &none, Some(Duration::from_secs(10))).unwrap());
-            until("it is waited for", || std::fs::read_dir("/proc/self/fd").unwrap().flatten().any(|fd| is_pidfd_of(&fd.path(), pid)));
-            kill(pid);
-            assert_eq!(waits.join().unwrap(), PidWaitOutcome::Ended);
-        });
-        until("it was reaped", || state(pid).is_none());
-        assert_eq!(wait_for_pid(pid, &none, None).unwrap(), PidWaitOutcome::NotRunning);
-    });
-    assert!(matches!(wait_for_pid(0, &none, None), Err(WaitPidError::NotAPid { pid: 0 })));
-    assert!(matches!(wait_for_pid(u32::MAX, &none, None), Err(WaitPidError::NotAPid { .. })));
-    assert!(matches!(wait_for_pid(std::process::id(), &none, None), Err(WaitPidError::Own { .. })));
-    assert_eq!(wait_for_pid(1, &none, Some(Duration::from_millis(10))).unwrap(), PidWaitOutcome::TimedOut);
+    let (_, _) = cancelled_when(
+        &scene.sh("sleep 1000 & echo $! > pid; wait; sleep 1000"),
+        || {
+            let pid = scene.number("pid");
+            assert_eq!(
+                wait_for_pid(pid, &none, Some(Duration::from_millis(50))).unwrap(),
+                PidWaitOutcome::TimedOut
+            );
+            let cancel = CancelFlag::new();
+            cancel.cancel();
+            assert_eq!(
+                wait_for_pid(pid, &cancel, None).unwrap(),
+                PidWaitOutcome::Cancelled
+            );
+            std::thread::scope(|scope| {
+                let waits = scope
+                    .spawn(|| wait_for_pid(pid, &none, Some(Duration::from_secs(10))).unwrap());
+                until("it is waited for", || {
+                    std::fs::read_dir("/proc/self/fd")
+                        .unwrap()
+                        .flatten()
+                        .any(|fd| is_pidfd_of(&fd.path(), pid))
+                });
+                kill(pid);
+                assert_eq!(waits.join().unwrap(), PidWaitOutcome::Ended);
+            });
+            until("it was reaped", || state(pid).is_none());
+            assert_eq!(
+                wait_for_pid(pid, &none, None).unwrap(),
+                PidWaitOutcome::NotRunning
+            );
+        },
+    );
+    assert!(matches!(
+        wait_for_pid(0, &none, None),
+        Err(WaitPidError::NotAPid { pid: 0 })
+    ));
+    assert!(matches!(
+        wait_for_pid(u32::MAX, &none, None),
+        Err(WaitPidError::NotAPid { .. })
+    ));
+    assert!(matches!(
+        wait_for_pid(std::process::id(), &none, None),
+        Err(WaitPidError::Own { .. })
+    ));
+    assert_eq!(
+        wait_for_pid(1, &none, Some(Duration::from_millis(10))).unwrap(),
+        PidWaitOutcome::TimedOut
+    );
 }
 
 fn is_pidfd_of(fd: &std::path::Path, pid: u32) -> bool {
-    let name = fd.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    std::fs::read_to_string(format!("/proc/self/fdinfo/{name}")).is_ok_and(|text| text.lines().any(|line| line == format!("Pid:\t{pid}")))
+    let name = fd
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    std::fs::read_to_string(format!("/proc/self/fdinfo/{name}"))
+        .is_ok_and(|text| text.lines().any(|line| line == format!("Pid:\t{pid}")))
 }
 
 #[test]
@@ -350,17 +531,28 @@ fn a_pid_that_another_process_got_meanwhile_does_not_prolong_the_wait() {
     std::thread::scope(|scope| {
         let runs = scope.spawn(|| program.run_cancellable(&cancel).unwrap());
         for round in 1.. {
-            until("the next round", || scene.path(&format!("pid.{round}")).exists() || runs.is_finished());
+            until("the next round", || {
+                scene.path(&format!("pid.{round}")).exists() || runs.is_finished()
+            });
             if runs.is_finished() {
                 return eprintln!("skipped: no pid could be chosen");
             }
             let pid = scene.number(&format!("pid.{round}"));
-            let waits = scope.spawn(move || wait_for_pid(pid, &CancelFlag::new(), Some(Duration::from_secs(10))).unwrap());
-            until("it is waited for", || std::fs::read_dir("/proc/self/fd").unwrap().flatten().any(|fd| is_pidfd_of(&fd.path(), pid)));
+            let waits = scope.spawn(move || {
+                wait_for_pid(pid, &CancelFlag::new(), Some(Duration::from_secs(10))).unwrap()
+            });
+            until("it is waited for", || {
+                std::fs::read_dir("/proc/self/fd")
+                    .unwrap()
+                    .flatten()
+                    .any(|fd| is_pidfd_of(&fd.path(), pid))
+            });
             std::fs::write(scene.path(&format!("go.{round}")), "").unwrap();
             assert_eq!(waits.join().unwrap(), PidWaitOutcome::Ended);
             until("reused or next", || {
-                scene.path("reused").exists() || scene.path(&format!("pid.{}", round + 1)).exists() || runs.is_finished()
+                scene.path("reused").exists()
+                    || scene.path(&format!("pid.{}", round + 1)).exists()
+                    || runs.is_finished()
             });
             if scene.path("reused").exists() {
                 assert!(alive(pid), "another process has the pid");

@@ -2,20 +2,32 @@
 
 use std::time::Duration;
 
-use watchdog_process::{CancelFlag, MirrorTarget, SessionLaunch, SessionOutcome, SessionProcess, StdinSource};
+use watchdog_process::{
+    CancelFlag, MirrorTarget, SessionLaunch, SessionOutcome, SessionProcess, StdinSource,
+};
 
 use crate::process_scene::Scene;
 
 fn rounds() -> u32 {
-    std::env::var("LEFT_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(20)
+    std::env::var("LEFT_ROUNDS")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(20)
 }
 
 fn run(scene: &Scene, script: &str, end_survivors: bool) -> SessionOutcome {
     let mut spec = SessionLaunch::new(["sh", "-c", script], scene.path("."));
-    spec.env.insert("SCENE".into(), Some(scene.path("").components().as_path().into()));
+    spec.env.insert(
+        "SCENE".into(),
+        Some(scene.path("").components().as_path().into()),
+    );
     (spec.mirror, spec.stdin) = (MirrorTarget::Off, StdinSource::Null);
     (spec.child_wait, spec.end_survivors) = (Duration::ZERO, end_survivors);
-    SessionProcess::start(&spec).expect("it starts").wait(None, Duration::from_secs(2), &CancelFlag::new())
+    SessionProcess::start(&spec).expect("it starts").wait(
+        None,
+        Duration::from_secs(2),
+        &CancelFlag::new(),
+    )
 }
 
 /// Forks twice, leads a session of its own, and is the last thing that the script does.
@@ -31,14 +43,24 @@ fn a_daemon_that_is_started_last_is_named_each_time() {
         for script in LAST {
             let scene = Scene::new();
             let outcome = run(&scene, script, false);
-            assert!(!outcome.survivors.is_empty(), "round {round} of {script}: {:?} runs", scene.left());
+            assert!(
+                !outcome.survivors.is_empty(),
+                "round {round} of {script}: {:?} runs",
+                scene.left()
+            );
             let ended = run(&scene, script, true);
             assert_eq!(ended.survivors, [], "round {round} of {script}");
             scene.clear();
             crate::process_scene::until("the ones without a mark are gone", || {
-                outcome.survivors.iter().for_each(|survivor| crate::process_scene::kill(survivor.pid));
+                outcome
+                    .survivors
+                    .iter()
+                    .for_each(|survivor| crate::process_scene::kill(survivor.pid));
                 watchdog_process::reap_orphans();
-                outcome.survivors.iter().all(|survivor| !crate::process_scene::alive(survivor.pid))
+                outcome
+                    .survivors
+                    .iter()
+                    .all(|survivor| !crate::process_scene::alive(survivor.pid))
             });
         }
     }

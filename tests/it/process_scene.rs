@@ -12,7 +12,9 @@ pub struct Scene {
 
 impl Scene {
     pub fn new() -> Self {
-        Scene { dir: tempfile::tempdir().expect("a scratch folder") }
+        Scene {
+            dir: tempfile::tempdir().expect("a scratch folder"),
+        }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -22,7 +24,9 @@ impl Scene {
     /// A shell script as a program. What it starts carries `SCENE`, by which [`left`](Self::left) finds it.
     pub fn sh(&self, script: &str) -> ProgramRun {
         let mut program = ProgramRun::new(["sh", "-c", script], self.dir.path());
-        program.env.insert("SCENE".into(), Some(self.dir.path().into()));
+        program
+            .env
+            .insert("SCENE".into(), Some(self.dir.path().into()));
         program.deadline = Duration::from_secs(30);
         program.grace = Duration::from_secs(2);
         program
@@ -30,17 +34,33 @@ impl Scene {
 
     /// The number that a script has written to a file, once it is there.
     pub fn number(&self, name: &str) -> u32 {
-        let read = || std::fs::read_to_string(self.path(name)).ok()?.strip_suffix('\n')?.trim().parse().ok();
+        let read = || {
+            std::fs::read_to_string(self.path(name))
+                .ok()?
+                .strip_suffix('\n')?
+                .trim()
+                .parse()
+                .ok()
+        };
         wait_for(&format!("a number in {name}"), read)
     }
 
     /// The living processes that this scene's scripts started, whatever became of them.
     pub fn left(&self) -> Vec<u32> {
         let wanted = [b"SCENE=", self.dir.path().as_os_str().as_encoded_bytes()].concat();
-        let carries =
-            |pid: &u32| std::fs::read(format!("/proc/{pid}/environ")).is_ok_and(|env| env.split(|b| *b == 0).any(|one| one == wanted));
-        let names = std::fs::read_dir("/proc").expect("/proc").flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        names.filter(|pid| *pid != std::process::id()).filter(carries).filter(|pid| alive(*pid)).collect()
+        let carries = |pid: &u32| {
+            std::fs::read(format!("/proc/{pid}/environ"))
+                .is_ok_and(|env| env.split(|b| *b == 0).any(|one| one == wanted))
+        };
+        let names = std::fs::read_dir("/proc")
+            .expect("/proc")
+            .flatten()
+            .filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        names
+            .filter(|pid| *pid != std::process::id())
+            .filter(carries)
+            .filter(|pid| alive(*pid))
+            .collect()
     }
 
     /// Ends what a test left running on purpose.
@@ -60,11 +80,19 @@ pub fn alive(pid: u32) -> bool {
 /// The letter of its state; none if there is no such process.
 pub fn state(pid: u32) -> Option<char> {
     let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-    String::from_utf8_lossy(&stat).rsplit_once(')')?.1.trim_start().chars().next()
+    String::from_utf8_lossy(&stat)
+        .rsplit_once(')')?
+        .1
+        .trim_start()
+        .chars()
+        .next()
 }
 
 pub fn kill(pid: u32) {
-    let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw).expect("a pid");
+    let pid = i32::try_from(pid)
+        .ok()
+        .and_then(rustix::process::Pid::from_raw)
+        .expect("a pid");
     let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
 }
 
@@ -88,13 +116,23 @@ pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
 
 /// Runs one ignored test of this binary in a process of its own, through `shell`, in which `"$@"` stands for it. For what belongs to a whole
 /// process: its memory, its own streams, its children.
-pub fn in_own_process(test: &str, shell: &str, cwd: &Path, env: &[(&str, &str)]) -> FinishedProgram {
-    let this = std::env::current_exe().expect("a path of this binary").into_os_string();
+pub fn in_own_process(
+    test: &str,
+    shell: &str,
+    cwd: &Path,
+    env: &[(&str, &str)],
+) -> FinishedProgram {
+    let this = std::env::current_exe()
+        .expect("a path of this binary")
+        .into_os_string();
     let mut argv = vec!["sh".into(), "-c".into(), shell.into(), "sh".into(), this];
     argv.extend(["--exact", test, "--ignored", "--nocapture"].map(Into::into));
     let mut program = ProgramRun::new(argv, cwd);
     program.deadline = Duration::from_secs(120);
-    program.env.extend(env.iter().map(|(name, value)| (name.into(), Some(value.into()))));
+    program.env.extend(
+        env.iter()
+            .map(|(name, value)| (name.into(), Some(value.into()))),
+    );
     program.run().expect("this binary runs")
 }
 
@@ -102,7 +140,12 @@ pub fn in_own_process(test: &str, shell: &str, cwd: &Path, env: &[(&str, &str)])
 #[track_caller]
 pub fn passes_in_own_process(test: &str, cwd: &Path, env: &[(&str, &str)]) -> String {
     let finished = in_own_process(test, r#"exec "$@""#, cwd, env);
-    let text = String::from_utf8_lossy(&finished.stdout.bytes).into_owned() + &String::from_utf8_lossy(&finished.stderr.bytes);
-    assert!(finished.exit.success() && text.contains("1 passed"), "{:?}\n{text}", finished.exit);
+    let text = String::from_utf8_lossy(&finished.stdout.bytes).into_owned()
+        + &String::from_utf8_lossy(&finished.stderr.bytes);
+    assert!(
+        finished.exit.success() && text.contains("1 passed"),
+        "{:?}\n{text}",
+        finished.exit
+    );
     text
 }

@@ -15,16 +15,47 @@ fn a_value_stands_in_the_prompt_of_each_session_and_is_never_read_as_a_template(
     let done = [Step::write("ok.txt", "ok"), Step::commit("feat: ok")];
     let agent = sessions(&env, &[&[], &done]);
     let task = env.write("TASK.md", "Fix issue {{issue}} for {{who}}.");
-    let args = ["loop", "--json", "--config", &config(&env, needs("ok.txt")), "--prompt", &task.to_string_lossy()];
-    let vars = ["--var", "issue=7 {{feedback}} {{nobody}}", "--var", "who=Ada=B", "--", &agent[0], &agent[1]];
+    let args = [
+        "loop",
+        "--json",
+        "--config",
+        &config(&env, needs("ok.txt")),
+        "--prompt",
+        &task.to_string_lossy(),
+    ];
+    let vars = [
+        "--var",
+        "issue=7 {{feedback}} {{nobody}}",
+        "--var",
+        "who=Ada=B",
+        "--",
+        &agent[0],
+        &agent[1],
+    ];
     repo.watchdog(&[&args[..], &vars].concat()).expect(0);
     let told = prompts(&env);
     assert_eq!(told.len(), 2, "{told:?}");
-    assert!(told.iter().all(|prompt| prompt.contains("Fix issue 7 {{feedback}} {{nobody}} for Ada=B.")), "{told:?}");
-    let out = repo.watchdog(&[&args[..], &["--var", "issue=7", "--", &agent[0], &agent[1]]].concat()).expect(2);
-    assert!(out.stderr.contains("TASK.md: line 1: unknown placeholder '{{who}}'"), "{out}");
-    let out = repo.watchdog(&[&args[..], &["--var", "task=7", "--", &agent[0], &agent[1]]].concat()).expect(2);
-    assert!(out.stderr.contains("{{task}} is a placeholder of watchdog's own"), "{out}");
+    assert!(
+        told.iter()
+            .all(|prompt| prompt.contains("Fix issue 7 {{feedback}} {{nobody}} for Ada=B.")),
+        "{told:?}"
+    );
+    let out = repo
+        .watchdog(&[&args[..], &["--var", "issue=7", "--", &agent[0], &agent[1]]].concat())
+        .expect(2);
+    assert!(
+        out.stderr
+            .contains("TASK.md: line 1: unknown placeholder '{{who}}'"),
+        "{out}"
+    );
+    let out = repo
+        .watchdog(&[&args[..], &["--var", "task=7", "--", &agent[0], &agent[1]]].concat())
+        .expect(2);
+    assert!(
+        out.stderr
+            .contains("{{task}} is a placeholder of watchdog's own"),
+        "{out}"
+    );
     assert_eq!(started(&env), 2, "a mistake starts nothing");
 }
 
@@ -32,7 +63,12 @@ fn a_value_stands_in_the_prompt_of_each_session_and_is_never_read_as_a_template(
 fn the_phase_that_the_agent_names_chooses_the_prompt_of_the_next_session() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let says = |words: &str| vec![Step::print(&format!("{}\nPhase: {words}\n", "word ".repeat(100)))];
+    let says = |words: &str| {
+        vec![Step::print(&format!(
+            "{}\nPhase: {words}\n",
+            "word ".repeat(100)
+        ))]
+    };
     let (first, second) = (says("processing"), says("review"));
     let done = [Step::write("ok.txt", "ok"), Step::commit("feat: ok")];
     let agent = sessions(&env, &[&first, &second, &done]);
@@ -40,12 +76,34 @@ fn the_phase_that_the_agent_names_chooses_the_prompt_of_the_next_session() {
     env.write("set/continuation-review.md", "look at it, {{phase}}");
     let config = config(&env, needs("ok.txt"));
     let folder = env.root().join("set").to_string_lossy().into_owned();
-    let args = ["loop", "--json", "--config", &config, "--prompts", &folder, "--no-progress", "0", "--", &agent[0], &agent[1]];
+    let args = [
+        "loop",
+        "--json",
+        "--config",
+        &config,
+        "--prompts",
+        &folder,
+        "--no-progress",
+        "0",
+        "--",
+        &agent[0],
+        &agent[1],
+    ];
     repo.watchdog(&args).expect(0);
-    assert_eq!(prompts(&env)[1..].iter().map(|prompt| prompt.trim()).collect::<Vec<_>>(), ["any processing", "look at it, review"]);
+    assert_eq!(
+        prompts(&env)[1..]
+            .iter()
+            .map(|prompt| prompt.trim())
+            .collect::<Vec<_>>(),
+        ["any processing", "look at it, review"]
+    );
     env.write("set/continuation-reviews.md", "x");
     let out = repo.watchdog(&args).expect(2);
-    assert!(out.stderr.contains("no phase is named 'reviews', did you mean 'review'?"), "{out}");
+    assert!(
+        out.stderr
+            .contains("no phase is named 'reviews', did you mean 'review'?"),
+        "{out}"
+    );
     assert_eq!(started(&env), 3, "a mistake starts nothing");
 }
 
@@ -54,20 +112,47 @@ fn a_phase_is_any_that_a_prompt_or_a_criterion_declares() {
     let env = TestEnv::new();
     let repo = env.repo();
     let says = |words: &str| vec![Step::print(&format!("{words}\n"))];
-    let (first, second, third) = (says("Moving to deploy"), says("Phase: lunch"), says("phase: shipped"));
+    let (first, second, third) = (
+        says("Moving to deploy"),
+        says("Phase: lunch"),
+        says("phase: shipped"),
+    );
     let agent = sessions(&env, &[&first, &second, &third]);
     env.write("set/continuation.md", "any {{phase}}");
     env.write("set/continuation-Deploy.md", "roll it out, {{phase}}");
-    let config = config(&env, json!({"checks": [{"type": "phase", "final": "shipped"}]}));
+    let config = config(
+        &env,
+        json!({"checks": [{"type": "phase", "final": "shipped"}]}),
+    );
     let folder = env.root().join("set").to_string_lossy().into_owned();
-    let set = ["--config", &config, "--prompts", &folder, "--no-progress", "0", "--max-iterations", "3", "--", &agent[0], &agent[1]];
+    let set = [
+        "--config",
+        &config,
+        "--prompts",
+        &folder,
+        "--no-progress",
+        "0",
+        "--max-iterations",
+        "3",
+        "--",
+        &agent[0],
+        &agent[1],
+    ];
     let out = repo.watchdog(&[&["loop", "--json"], &set[..]].concat());
     let told = prompts(&env);
     let told: Vec<_> = told.iter().skip(1).map(|prompt| prompt.trim()).collect();
-    assert_eq!(told, ["roll it out, deploy"; 2], "a word that nothing declares is no phase: {out}");
-    for (name, why) in [("a b", "an agent cannot name the phase 'a b'"), ("deploy", "the phase 'deploy' has two prompts")] {
+    assert_eq!(
+        told, ["roll it out, deploy"; 2],
+        "a word that nothing declares is no phase: {out}"
+    );
+    for (name, why) in [
+        ("a b", "an agent cannot name the phase 'a b'"),
+        ("deploy", "the phase 'deploy' has two prompts"),
+    ] {
         let file = env.write(&format!("set/continuation-{name}.md"), "x");
-        let out = repo.watchdog(&[&["loop", "--json"], &set[..]].concat()).expect(2);
+        let out = repo
+            .watchdog(&[&["loop", "--json"], &set[..]].concat())
+            .expect(2);
         assert!(out.stderr.contains(why), "{out}");
         fs::remove_file(file).expect("removed");
     }
@@ -77,31 +162,67 @@ fn a_phase_is_any_that_a_prompt_or_a_criterion_declares() {
 fn the_number_that_an_agents_description_lacks_is_named_on_the_command_line() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let gh = env.write("gh-script", "#!/bin/sh\necho \"$@\" >> ../gh-asked\necho '{\"state\": \"CLOSED\", \"labels\": []}'\n");
+    let gh = env.write(
+        "gh-script",
+        "#!/bin/sh\necho \"$@\" >> ../gh-asked\necho '{\"state\": \"CLOSED\", \"labels\": []}'\n",
+    );
     fs::set_permissions(&gh, fs::Permissions::from_mode(0o755)).expect("a program");
     env.install("gh", &gh);
     let verdict = r#"{"type": "poll:state", "config": {"resourceType": "github-issue"}}"#;
-    let config = env.write("agent.json", format!(r#"{{"name": "fixer", "runner": {{"verdict": {verdict}}}}}"#));
+    let config = env.write(
+        "agent.json",
+        format!(r#"{{"name": "fixer", "runner": {{"verdict": {verdict}}}}}"#),
+    );
     let config = config.to_string_lossy().into_owned();
     let named = ["--config", &config, "--json", "--no-probe"];
-    let work = ["--", "sh", "-c", "echo ok > ok.txt; git add -A; git commit -qm ok"];
-    let out = repo.watchdog(&[&["run"], &named[..], &["--var", "issue=7"], &work].concat()).expect(0);
+    let work = [
+        "--",
+        "sh",
+        "-c",
+        "echo ok > ok.txt; git add -A; git commit -qm ok",
+    ];
+    let out = repo
+        .watchdog(&[&["run"], &named[..], &["--var", "issue=7"], &work].concat())
+        .expect(0);
     assert_eq!(out.verdict(), "complete/checks_passed", "{out}");
     let out = repo.watchdog(&[&["check"], &named[..]].concat());
-    assert_eq!(out.verdict(), "failed/verify_unrunnable", "no number is remembered, and none is guessed: {out}");
+    assert_eq!(
+        out.verdict(),
+        "failed/verify_unrunnable",
+        "no number is remembered, and none is guessed: {out}"
+    );
     assert!(out.stdout.contains("type --var issue=N"), "{out}");
-    repo.watchdog(&[&["check"], &named[..], &["--var", "issue=7"]].concat()).expect(0);
+    repo.watchdog(&[&["check"], &named[..], &["--var", "issue=7"]].concat())
+        .expect(0);
     let prompt = env.write("PROMPT.md", "Fix issue {{issue}}.");
-    let told =
-        ["--prompt", &prompt.to_string_lossy(), "--var", "issue=8", "--", "sh", "-c", "cat > ../said; git commit -qm ok --allow-empty"];
-    repo.watchdog(&[&["loop"], &named[..], &told].concat()).expect(0);
+    let told = [
+        "--prompt",
+        &prompt.to_string_lossy(),
+        "--var",
+        "issue=8",
+        "--",
+        "sh",
+        "-c",
+        "cat > ../said; git commit -qm ok --allow-empty",
+    ];
+    repo.watchdog(&[&["loop"], &named[..], &told].concat())
+        .expect(0);
     let said = fs::read_to_string(env.root().join("said")).expect("the agent was told something");
-    assert!(said.contains("Fix issue 8.") && said.contains("issue #8 is closed"), "the number is one of the criteria, too: {said}");
+    assert!(
+        said.contains("Fix issue 8.") && said.contains("issue #8 is closed"),
+        "the number is one of the criteria, too: {said}"
+    );
     let asked = fs::read_to_string(env.root().join("gh-asked")).expect("it was asked");
     let lines = [7, 7, 8].map(|number| format!("issue view {number} --json state,labels\n"));
     assert_eq!(asked, lines.concat());
-    for (value, why) in [("isue=7", "did you mean `issue`?"), ("issue=x", "'x' is not a number from 1"), ("issue", "has no value")] {
-        let out = repo.watchdog(&[&["check"], &named[..], &["--var", value]].concat()).expect(2);
+    for (value, why) in [
+        ("isue=7", "did you mean `issue`?"),
+        ("issue=x", "'x' is not a number from 1"),
+        ("issue", "has no value"),
+    ] {
+        let out = repo
+            .watchdog(&[&["check"], &named[..], &["--var", value]].concat())
+            .expect(2);
         assert!(out.stderr.contains(why), "{out}");
     }
 }
@@ -111,18 +232,33 @@ fn the_text_of_a_task_has_values_put_in_where_any_are_given() {
     let env = TestEnv::new();
     let repo = env.repo();
     let criteria = "completion:\n  verify: test -f ok.txt\n";
-    repo.write(".watchdog/tasks/T1.md", format!("---\nid: T1\ntitle: Fix {{{{issue}}}}\n{criteria}---\nFor {{{{who}}}}.\n"));
+    repo.write(
+        ".watchdog/tasks/T1.md",
+        format!("---\nid: T1\ntitle: Fix {{{{issue}}}}\n{criteria}---\nFor {{{{who}}}}.\n"),
+    );
     repo.commit_all("a task");
     repo.watchdog(&["trust", ".watchdog/tasks"]).expect(0);
     let config = config(&env, json!({}));
     let run = |vars: &[&str]| {
         let script = "cat >> ../said; echo ok > ok.txt; git add -A; git commit -qm ok";
-        let args = [&["task", "run", "T1", "--json", "--config", &config], vars, &["--", "sh", "-c", script]].concat();
+        let args = [
+            &["task", "run", "T1", "--json", "--config", &config],
+            vars,
+            &["--", "sh", "-c", script],
+        ]
+        .concat();
         repo.watchdog(&args)
     };
     let out = run(&["--var", "issue=7"]);
-    assert_eq!((out.verdict().as_str(), &out.json()["task"]["begun"]), ("error/config_error", &json!(false)), "{out}");
-    assert!(out.stdout.contains("unknown placeholder '{{who}}'") && !env.root().join("said").exists(), "{out}");
+    assert_eq!(
+        (out.verdict().as_str(), &out.json()["task"]["begun"]),
+        ("error/config_error", &json!(false)),
+        "{out}"
+    );
+    assert!(
+        out.stdout.contains("unknown placeholder '{{who}}'") && !env.root().join("said").exists(),
+        "{out}"
+    );
     run(&["--var", "issue=7", "--var", "who={{task}}"]).expect(0);
     let said = fs::read_to_string(env.root().join("said")).expect("the agent was told something");
     assert!(said.starts_with("Fix 7\n\nFor {{task}}."), "{said}");

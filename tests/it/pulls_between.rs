@@ -24,13 +24,23 @@ impl<'env> Shared<'env> {
         repo.write("completion.json", criteria.to_string());
         repo.commit_all("the criteria");
         repo.watchdog(&["trust"]).expect(0);
-        let upstream = env.root().join(name).join("upstream.git").to_string_lossy().into_owned();
+        let upstream = env
+            .root()
+            .join(name)
+            .join("upstream.git")
+            .to_string_lossy()
+            .into_owned();
         repo.git(&["clone", "-q", "--bare", ".", &upstream]);
         repo.git(&["remote", "add", "origin", &upstream]);
         repo.git(&["fetch", "-q", "origin"]);
         repo.git(&["branch", "-q", "--set-upstream-to", "origin/main"]);
         let colleague = Repo::new(env, env.root().join(name).join("colleague"));
-        repo.git(&["clone", "-q", &upstream, &colleague.path().to_string_lossy()]);
+        repo.git(&[
+            "clone",
+            "-q",
+            &upstream,
+            &colleague.path().to_string_lossy(),
+        ]);
         colleague.git(&["config", "user.name", "Colleague"]);
         colleague.git(&["config", "user.email", "colleague@example.invalid"]);
         Shared { repo, colleague }
@@ -38,22 +48,38 @@ impl<'env> Shared<'env> {
 
     /// The colleague asks for more in a guarded test, and pushes it.
     fn colleague_pushes(&self) {
-        self.colleague.write("tests/login.test", "test -f login.txt && test -f logout.txt\n");
+        self.colleague.write(
+            "tests/login.test",
+            "test -f login.txt && test -f logout.txt\n",
+        );
         self.colleague.commit_all("a better test");
         self.colleague.git(&["push", "-q", "origin", "main"]);
     }
 
     fn run(&self, script: &str) -> CommandOutput {
-        self.repo.watchdog(&["run", "--json", "--no-probe", "--no-rescue", "--", "sh", "-c", script])
+        self.repo.watchdog(&[
+            "run",
+            "--json",
+            "--no-probe",
+            "--no-rescue",
+            "--",
+            "sh",
+            "-c",
+            script,
+        ])
     }
 
     fn check(&self) -> CommandOutput {
-        self.repo.watchdog(&["check", "--json", "--no-probe", "--no-rescue"])
+        self.repo
+            .watchdog(&["check", "--json", "--no-probe", "--no-rescue"])
     }
 }
 
 fn counts(out: &CommandOutput) -> (Value, Value) {
-    (out.json()["new_commits"].clone(), out.json()["imported_commits"].clone())
+    (
+        out.json()["new_commits"].clone(),
+        out.json()["imported_commits"].clone(),
+    )
 }
 
 const BOTH: &str = "touch login.txt logout.txt; git add -A; git commit -qm both";
@@ -63,7 +89,12 @@ const HALF: &str = "echo half > half.txt; git add half.txt; git commit -qm half"
 fn a_fast_forward_or_rebase_between_sessions_takes_the_anchor_along_and_a_merge_does_not() {
     let env = TestEnv::new();
     for (how, first, verdict, code) in [
-        ("--ff-only", "echo half > half.txt", "complete/checks_passed", 0),
+        (
+            "--ff-only",
+            "echo half > half.txt",
+            "complete/checks_passed",
+            0,
+        ),
         ("--rebase", HALF, "complete/checks_passed", 0),
         ("--no-rebase", HALF, "review/criteria_changed", 12),
     ] {
@@ -72,13 +103,34 @@ fn a_fast_forward_or_rebase_between_sessions_takes_the_anchor_along_and_a_merge_
         shared.colleague_pushes();
         shared.repo.git(&["pull", "-q", "--no-edit", how]);
         let out = shared.run(BOTH).expect(code);
-        assert_eq!((out.verdict().as_str(), counts(&out)), (verdict, (json!(1), json!(0))), "{how}: {out}");
-        assert_eq!(out.json()["degraded"] == json!([]), code == 0, "{how}: {out}");
+        assert_eq!(
+            (out.verdict().as_str(), counts(&out)),
+            (verdict, (json!(1), json!(0))),
+            "{how}: {out}"
+        );
+        assert_eq!(
+            out.json()["degraded"] == json!([]),
+            code == 0,
+            "{how}: {out}"
+        );
         if code == 0 {
-            assert_eq!(out.json()["inherited"], json!(0), "what the first session left is the spec's: {out}");
+            assert_eq!(
+                out.json()["inherited"],
+                json!(0),
+                "what the first session left is the spec's: {out}"
+            );
         } else {
-            shared.repo.watchdog(&["snapshot", "--accept-criteria"]).expect(0);
-            assert_eq!(shared.run("echo more > more.txt; git add -A; git commit -qm more").expect(0).verdict(), "complete/checks_passed");
+            shared
+                .repo
+                .watchdog(&["snapshot", "--accept-criteria"])
+                .expect(0);
+            assert_eq!(
+                shared
+                    .run("echo more > more.txt; git add -A; git commit -qm more")
+                    .expect(0)
+                    .verdict(),
+                "complete/checks_passed"
+            );
         }
     }
 }
@@ -96,10 +148,26 @@ fn what_a_person_pulled_after_a_session_is_imported_and_no_change_of_its_criteri
         shared.colleague_pushes();
         shared.repo.git(&["pull", "-q", "--no-edit", how]);
         for command in [&["check"][..], &["sweep"]] {
-            let out = shared.repo.watchdog(&[command, &["--json", "-q", "--no-probe", "--no-rescue"]].concat());
-            assert_eq!(out.code, Some(if command == ["sweep"] && code == 10 { 0 } else { code }), "{how}: {out}");
-            assert_eq!((out.verdict().as_str(), counts(&out)), (verdict, (json!(counted.0), json!(counted.1))), "{how}: {out}");
-            let told = out.json()["degraded"].to_string().contains("criteria_changed");
+            let out = shared
+                .repo
+                .watchdog(&[command, &["--json", "-q", "--no-probe", "--no-rescue"]].concat());
+            assert_eq!(
+                out.code,
+                Some(if command == ["sweep"] && code == 10 {
+                    0
+                } else {
+                    code
+                }),
+                "{how}: {out}"
+            );
+            assert_eq!(
+                (out.verdict().as_str(), counts(&out)),
+                (verdict, (json!(counted.0), json!(counted.1))),
+                "{how}: {out}"
+            );
+            let told = out.json()["degraded"]
+                .to_string()
+                .contains("criteria_changed");
             assert_eq!(told, code == 12, "{how}: {out}");
         }
     }
@@ -111,9 +179,15 @@ fn what_the_session_itself_had_fetched_moves_no_anchor_when_a_person_pulls_it() 
     let shared = Shared::new(&env, "fetched");
     shared.colleague_pushes();
     shared.run("git fetch -q origin").expect(10);
-    shared.repo.git(&["merge", "-q", "--ff-only", "origin/main"]);
+    shared
+        .repo
+        .git(&["merge", "-q", "--ff-only", "origin/main"]);
     let out = shared.run(BOTH).expect(12);
-    assert_eq!(out.verdict(), "review/criteria_changed", "the ref was there when the session ended: {out}");
+    assert_eq!(
+        out.verdict(),
+        "review/criteria_changed",
+        "the ref was there when the session ended: {out}"
+    );
 }
 
 #[test]
@@ -122,11 +196,24 @@ fn a_daemon_that_the_session_left_cannot_pull_its_anchor_along() {
     let shared = Shared::new(&env, "daemon");
     let over = env.root().join("over");
     let daemon = env.fake_agent("daemon", &[Step::daemon(&[Step::wait_for(&over)])]);
-    let args = ["run", "--json", "--no-probe", "--no-rescue", "--child-wait", "0s", "--", &daemon[0], &daemon[1]];
+    let args = [
+        "run",
+        "--json",
+        "--no-probe",
+        "--no-rescue",
+        "--child-wait",
+        "0s",
+        "--",
+        &daemon[0],
+        &daemon[1],
+    ];
     shared.repo.watchdog(&args).expect(10);
     shared.colleague_pushes();
     shared.repo.git(&["pull", "-q", "--ff-only"]);
-    assert!(shared.check().stdout.contains("criteria_changed"), "it may have been the daemon that pulled");
+    assert!(
+        shared.check().stdout.contains("criteria_changed"),
+        "it may have been the daemon that pulled"
+    );
     std::fs::write(over, "").unwrap();
     env.assert_nothing_left();
     assert!(!shared.check().stdout.contains("criteria_changed"));
@@ -143,10 +230,18 @@ fn a_pull_that_meets_the_checks_completes_the_spec_and_the_next_work_has_to_be_d
     shared.repo.git(&["pull", "-q", "--ff-only"]);
     let out = shared.check().expect(0);
     assert_eq!(
-        (out.verdict().as_str(), &out.json()["made_here"], counts(&out)),
+        (
+            out.verdict().as_str(),
+            &out.json()["made_here"],
+            counts(&out)
+        ),
         ("complete/checks_passed", &json!(0), (json!(1), json!(1)))
     );
     assert_eq!(out.json()["checks"][0]["before"], "failed", "{out}");
     let out = shared.run("true").expect(10);
-    assert_eq!((out.verdict().as_str(), &out.json()["checks"][0]["before"]), ("incomplete/unfinished", &json!("passed")), "{out}");
+    assert_eq!(
+        (out.verdict().as_str(), &out.json()["checks"][0]["before"]),
+        ("incomplete/unfinished", &json!("passed")),
+        "{out}"
+    );
 }

@@ -28,7 +28,11 @@ fn script(folder: &Path, text: &str) -> PathBuf {
 /// Asks an agent whose program is this script.
 fn ask(preset: &str, text: &str, tokens: Option<SessionTokens>) -> ProbeAnswer {
     let scratch = tempfile::tempdir().expect("a scratch folder");
-    let settings = AgentSettings { preset: PresetName::parse(preset).expect("a name"), model: None, probe: None };
+    let settings = AgentSettings {
+        preset: PresetName::parse(preset).expect("a name"),
+        model: None,
+        probe: None,
+    };
     let request = ProbeRequest {
         settings: &settings,
         preset: PresetCatalog::built_in_named(preset).ok_or_else(String::new),
@@ -36,7 +40,10 @@ fn ask(preset: &str, text: &str, tokens: Option<SessionTokens>) -> ProbeAnswer {
         worktree: scratch.path(),
         session_id: Some(ID),
         expected_session: None,
-        probed: ProbeSubject { transcript: None, tokens },
+        probed: ProbeSubject {
+            transcript: None,
+            tokens,
+        },
         number: 1,
         prompt: "STATUS".into(),
         timeout: Duration::from_secs(60),
@@ -88,14 +95,27 @@ fn a_question_costs_what_it_added_to_its_session_and_never_nothing_by_guess() {
         ("codex", codex(400, 60), before(400, 60), Some((0, 0))),
         ("qwen", qwen(500, 80), before(400, 60), Some((100, 20))),
         ("qwen", qwen(500, 80), None, None),
-        ("opencode", opencode(100, 20), before(400, 60), Some((100, 20))),
+        (
+            "opencode",
+            opencode(100, 20),
+            before(400, 60),
+            Some((100, 20)),
+        ),
         ("opencode", opencode(100, 20), None, Some((100, 20))),
     ] {
         // opencode's sessions have ids of another form; this one is known as well.
         let answer = ask(preset, &printing(&events), known);
-        assert!(matches!(answer.outcome, ProbeOutcome::Reply(_)), "{preset} {:?}", answer.outcome);
+        assert!(
+            matches!(answer.outcome, ProbeOutcome::Reply(_)),
+            "{preset} {:?}",
+            answer.outcome
+        );
         let usage = answer.usage.input_tokens.zip(answer.usage.output_tokens);
-        assert_eq!((answer.usage.requests, usage), (1, expected), "{preset} {known:?}");
+        assert_eq!(
+            (answer.usage.requests, usage),
+            (1, expected),
+            "{preset} {known:?}"
+        );
     }
 }
 
@@ -105,9 +125,19 @@ fn an_answer_by_schema_is_asked_for_with_a_file_that_is_gone_afterwards() {
     let keep = tempfile::tempdir().expect("a scratch folder");
     let kept = keep.path().display();
     let find = "while [ $# -gt 0 ]; do [ \"$1\" = --output-schema ] && schema=\"$2\"; shift; done";
-    let answer = ask("codex", &format!("{find}\necho \"$schema\" > {kept}/path; cp \"$schema\" {kept}/schema\n{said}"), None);
-    assert!(matches!(answer.outcome, ProbeOutcome::Reply(_)), "{:?}", answer.outcome);
-    let schema: Value = serde_json::from_slice(&fs::read(keep.path().join("schema")).expect("it was there")).expect("JSON");
+    let answer = ask(
+        "codex",
+        &format!("{find}\necho \"$schema\" > {kept}/path; cp \"$schema\" {kept}/schema\n{said}"),
+        None,
+    );
+    assert!(
+        matches!(answer.outcome, ProbeOutcome::Reply(_)),
+        "{:?}",
+        answer.outcome
+    );
+    let schema: Value =
+        serde_json::from_slice(&fs::read(keep.path().join("schema")).expect("it was there"))
+            .expect("JSON");
     assert_eq!(schema["additionalProperties"], false);
     let path = fs::read_to_string(keep.path().join("path")).expect("it was named");
     assert!(!Path::new(path.trim()).exists(), "{path}");
@@ -115,13 +145,20 @@ fn an_answer_by_schema_is_asked_for_with_a_file_that_is_gone_afterwards() {
 
 #[test]
 fn a_service_that_takes_no_schema_is_asked_without_one() {
-    let refused =
-        json!({"type": "turn.failed", "error": {"message": "{\"error\": {\"message\": \"Invalid schema for response_format\"}}"}});
+    let refused = json!({"type": "turn.failed", "error": {"message": "{\"error\": {\"message\": \"Invalid schema for response_format\"}}"}});
     let started = json!({"type": "thread.started", "thread_id": ID});
     let fails = printing(&[started, refused]);
     let said = printing(&codex(1, 1));
-    let answer = ask("codex", &format!("case \"$*\" in *--output-schema*)\n{fails}\nexit 1;; esac\n{said}"), None);
-    assert!(matches!(answer.outcome, ProbeOutcome::Reply(_)), "{:?}", answer.outcome);
+    let answer = ask(
+        "codex",
+        &format!("case \"$*\" in *--output-schema*)\n{fails}\nexit 1;; esac\n{said}"),
+        None,
+    );
+    assert!(
+        matches!(answer.outcome, ProbeOutcome::Reply(_)),
+        "{:?}",
+        answer.outcome
+    );
 }
 
 /// A Gemini CLI that records its session as the real one does, and writes down how it was asked.
@@ -143,7 +180,8 @@ echo '{{"type":"message","role":"assistant","content":"done","delta":true}}'; ec
 "#
     );
     let path = env.write("programs/gemini", text);
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a script can be made a program");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755))
+        .expect("a script can be made a program");
     env.install("gemini", &path);
 }
 
@@ -153,38 +191,86 @@ fn run_gemini(env: &TestEnv, key: &str) -> CommandOutput {
         "version": 1, "rescue": {"mode": "single"},
         "completion_check": {"max_probes": 1, "probe_interval_seconds": 0, "probe_timeout_seconds": 60},
     });
-    let config = env.write("config/completion.json", config.to_string()).to_string_lossy().into_owned();
-    let args = ["run", "--json", "--config", &config, "--", "gemini", "--output-format", "stream-json"];
-    repo.watchdog_command(&args).env("GEMINI_API_KEY", key).timeout(Duration::from_secs(120)).run()
+    let config = env
+        .write("config/completion.json", config.to_string())
+        .to_string_lossy()
+        .into_owned();
+    let args = [
+        "run",
+        "--json",
+        "--config",
+        &config,
+        "--",
+        "gemini",
+        "--output-format",
+        "stream-json",
+    ];
+    repo.watchdog_command(&args)
+        .env("GEMINI_API_KEY", key)
+        .timeout(Duration::from_secs(120))
+        .run()
 }
 
 #[test]
 fn gemini_is_asked_in_a_home_of_its_own_and_its_session_stays_as_it_was() {
     let env = TestEnv::new();
     gemini(&env);
-    env.write("home/.gemini/settings.json", json!({"model": {"name": "m"}, "hooks": {"BeforeAgent": []}}).to_string());
+    env.write(
+        "home/.gemini/settings.json",
+        json!({"model": {"name": "m"}, "hooks": {"BeforeAgent": []}}).to_string(),
+    );
     let out = run_gemini(&env, "scripted-key").expect(0);
-    let read = |name: &str| fs::read_to_string(env.root().join(name)).unwrap_or_else(|error| panic!("{name}: {error}\n{out}"));
-    assert!(read("args").contains(&format!("--session-file {}", env.root().join("home/.gemini/tmp/repo/chats").display())), "{out}");
+    let read = |name: &str| {
+        fs::read_to_string(env.root().join(name))
+            .unwrap_or_else(|error| panic!("{name}: {error}\n{out}"))
+    };
+    assert!(
+        read("args").contains(&format!(
+            "--session-file {}",
+            env.root().join("home/.gemini/tmp/repo/chats").display()
+        )),
+        "{out}"
+    );
     let own = PathBuf::from(read("own").trim());
-    assert!(!own.exists() && !own.starts_with(env.root().join("home")), "{own:?} is gone");
-    assert!(Path::new(read("cwd").trim()).starts_with(own.parent().expect("a parent")), "nothing of the repository is near");
+    assert!(
+        !own.exists() && !own.starts_with(env.root().join("home")),
+        "{own:?} is gone"
+    );
+    assert!(
+        Path::new(read("cwd").trim()).starts_with(own.parent().expect("a parent")),
+        "nothing of the repository is near"
+    );
     let settings: Value = serde_json::from_str(&read("settings")).expect("JSON");
-    assert_eq!(settings, json!({"model": {"name": "m"}, "tools": {"core": ["none"]}}));
-    let chats: Vec<_> = fs::read_dir(env.root().join("home/.gemini/tmp/repo/chats")).expect("it is there").collect();
+    assert_eq!(
+        settings,
+        json!({"model": {"name": "m"}, "tools": {"core": ["none"]}})
+    );
+    let chats: Vec<_> = fs::read_dir(env.root().join("home/.gemini/tmp/repo/chats"))
+        .expect("it is there")
+        .collect();
     assert_eq!(chats.len(), 1);
 }
 
 #[test]
 fn gemini_is_not_asked_where_a_login_would_have_to_be_copied() {
-    for (key, login, why) in [("", false, "none of GEMINI_API_KEY"), ("scripted-key", true, "holds a login, which is not copied")] {
+    for (key, login, why) in [
+        ("", false, "none of GEMINI_API_KEY"),
+        ("scripted-key", true, "holds a login, which is not copied"),
+    ] {
         let env = TestEnv::new();
         gemini(&env);
         if login {
             env.write("home/.gemini/oauth_creds.json", "{}");
         }
         let out = run_gemini(&env, key);
-        assert!(!env.root().join("asked").exists() && out.json().to_string().contains(why), "{out}");
-        assert_ne!(out.json()["status"], "failed", "that says nothing about the session\n{out}");
+        assert!(
+            !env.root().join("asked").exists() && out.json().to_string().contains(why),
+            "{out}"
+        );
+        assert_ne!(
+            out.json()["status"],
+            "failed",
+            "that says nothing about the session\n{out}"
+        );
     }
 }

@@ -16,8 +16,16 @@ const SECOND: &str = "Now it is done.";
 /// The pinned program of an agent. A missing one fails the test: nothing is skipped in silence.
 #[track_caller]
 fn program(name: &str) -> PathBuf {
-    let found = Path::new(env!("CARGO_MANIFEST_DIR")).join("target").join(name).join("bin").join(name);
-    assert!(found.exists(), "{} is missing: run `scripts/test --install-only`, which puts it there", found.display());
+    let found = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("target")
+        .join(name)
+        .join("bin")
+        .join(name);
+    assert!(
+        found.exists(),
+        "{} is missing: run `scripts/test --install-only`, which puts it there",
+        found.display()
+    );
     found
 }
 
@@ -66,10 +74,15 @@ impl HookedAgent {
         }
         let agent = HookedAgent { env, model };
         let repo = agent.env.repo();
-        repo.write("completion.json", json!({"checks": [{"type": "files", "paths": ["done.txt"]}]}).to_string());
+        repo.write(
+            "completion.json",
+            json!({"checks": [{"type": "files", "paths": ["done.txt"]}]}).to_string(),
+        );
         repo.commit_all("chore: criteria");
         repo.watchdog(&["trust"]).expect(0);
-        let installed = repo.watchdog(&["hook", "install", "--user", "--agent", name]).expect(0);
+        let installed = repo
+            .watchdog(&["hook", "install", "--user", "--agent", name])
+            .expect(0);
         assert!(installed.stdout.contains("changed "), "{installed}");
         agent
     }
@@ -85,29 +98,61 @@ impl HookedAgent {
     /// What hooks were answered, as `answer status`, and the kinds of all other events.
     fn recorded(&self) -> (Vec<String>, Vec<String>) {
         let out = self.repo().watchdog(&["events", "--json"]).expect(0);
-        let events: Vec<Value> = out.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        let events: Vec<Value> = out
+            .stdout
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("JSON"))
+            .collect();
         let word = |value: &Value| value.as_str().unwrap_or("?").to_owned();
-        let hooks = events.iter().filter(|event| event["kind"] == "hook").map(|event| &event["data"]);
-        let answers = hooks.map(|data| format!("{} {}", word(&data["answer"]), word(&data["status"]))).collect();
-        (answers, events.iter().map(|event| word(&event["kind"])).filter(|kind| kind != "hook").collect())
+        let hooks = events
+            .iter()
+            .filter(|event| event["kind"] == "hook")
+            .map(|event| &event["data"]);
+        let answers = hooks
+            .map(|data| format!("{} {}", word(&data["answer"]), word(&data["status"])))
+            .collect();
+        (
+            answers,
+            events
+                .iter()
+                .map(|event| word(&event["kind"]))
+                .filter(|kind| kind != "hook")
+                .collect(),
+        )
     }
 
     /// Holds what every agent that can be held shows.
     #[track_caller]
     fn assert_was_held_once(&self, out: &CommandOutput) {
-        assert!(self.repo().has("done.txt"), "nobody told the agent what is missing\n{out}");
+        assert!(
+            self.repo().has("done.txt"),
+            "nobody told the agent what is missing\n{out}"
+        );
         let asked = self.model.asked();
-        assert_eq!(asked.len(), 2, "one turn, and one that it was held for\n{out}");
-        assert!(asked[0].to_string().contains("Done means"), "the agent was not told what done means: {}", asked[0]);
+        assert_eq!(
+            asked.len(),
+            2,
+            "one turn, and one that it was held for\n{out}"
+        );
+        assert!(
+            asked[0].to_string().contains("Done means"),
+            "the agent was not told what done means: {}",
+            asked[0]
+        );
         let (answers, kinds) = self.recorded();
         assert_eq!(answers, ["held incomplete", "let_go complete"], "{out}");
-        assert!(kinds.iter().any(|kind| kind == "session_started"), "{kinds:?}");
+        assert!(
+            kinds.iter().any(|kind| kind == "session_started"),
+            "{kinds:?}"
+        );
     }
 
     #[track_caller]
     fn assert_end_is_recorded(&self) {
         // An agent may not wait for the hook of its end.
-        wait_until("the end is recorded", Duration::from_secs(30), || self.recorded().1.iter().any(|kind| kind == "session_ended"));
+        wait_until("the end is recorded", Duration::from_secs(30), || {
+            self.recorded().1.iter().any(|kind| kind == "session_ended")
+        });
     }
 }
 
@@ -147,22 +192,40 @@ fn codex_is_held_until_its_checks_pass_once_its_hooks_are_trusted() {
     let agent = HookedAgent::new("codex");
     let session = |more: &[&str]| {
         let args = [&["exec", "--json", "--skip-git-repo-check"], more, &["-"]].concat();
-        agent.command("codex", &args).stdin("MAIN TASK").run().expect(0)
+        agent
+            .command("codex", &args)
+            .stdin("MAIN TASK")
+            .run()
+            .expect(0)
     };
     let out = session(&["--dangerously-bypass-hook-trust"]);
     agent.assert_was_held_once(&out);
     agent.assert_end_is_recorded();
-    assert!(!out.stdout.contains("clamping"), "a timeout is longer than Codex grants\n{out}");
+    assert!(
+        !out.stdout.contains("clamping"),
+        "a timeout is longer than Codex grants\n{out}"
+    );
     let before = agent.recorded();
     session(&[]);
-    assert_eq!(agent.recorded(), before, "without trust the hooks do not run, which the documentation says");
+    assert_eq!(
+        agent.recorded(),
+        before,
+        "without trust the hooks do not run, which the documentation says"
+    );
     agent.env.assert_nothing_left();
 }
 
 #[test]
 fn gemini_is_held_until_its_checks_pass() {
     let agent = HookedAgent::new("gemini");
-    let out = agent.command("gemini", &["--output-format", "stream-json", "--skip-trust"]).stdin("MAIN TASK").run().expect(0);
+    let out = agent
+        .command(
+            "gemini",
+            &["--output-format", "stream-json", "--skip-trust"],
+        )
+        .stdin("MAIN TASK")
+        .run()
+        .expect(0);
     agent.assert_was_held_once(&out);
     agent.assert_end_is_recorded();
 }
@@ -170,14 +233,31 @@ fn gemini_is_held_until_its_checks_pass() {
 #[test]
 fn qwen_is_held_until_its_checks_pass() {
     let agent = HookedAgent::new("qwen");
-    let out = agent.command("qwen", &["-o", "json", "-p", "MAIN TASK"]).stdin("").run().expect(0);
+    let out = agent
+        .command("qwen", &["-o", "json", "-p", "MAIN TASK"])
+        .stdin("")
+        .run()
+        .expect(0);
     agent.assert_was_held_once(&out);
 }
 
 #[test]
 fn copilot_is_held_until_its_checks_pass() {
     let agent = HookedAgent::new("copilot");
-    let out = agent.command("copilot", &["-p", "MAIN TASK", "--output-format", "json", "--allow-all-tools"]).stdin("").run().expect(0);
+    let out = agent
+        .command(
+            "copilot",
+            &[
+                "-p",
+                "MAIN TASK",
+                "--output-format",
+                "json",
+                "--allow-all-tools",
+            ],
+        )
+        .stdin("")
+        .run()
+        .expect(0);
     agent.assert_was_held_once(&out);
     agent.assert_end_is_recorded();
 }
@@ -185,26 +265,62 @@ fn copilot_is_held_until_its_checks_pass() {
 #[test]
 fn opencode_is_recorded_where_its_command_ends_with_the_first_rest() {
     let agent = HookedAgent::new("opencode");
-    let out = agent.command("opencode", &["run", "--format", "json"]).stdin("MAIN TASK").run().expect(0);
+    let out = agent
+        .command("opencode", &["run", "--format", "json"])
+        .stdin("MAIN TASK")
+        .run()
+        .expect(0);
     let asked = agent.model.asked();
     assert_eq!(asked.len(), 1, "{out}");
-    assert!(asked[0].to_string().contains("Done means"), "the agent was not told what done means: {}", asked[0]);
+    assert!(
+        asked[0].to_string().contains("Done means"),
+        "the agent was not told what done means: {}",
+        asked[0]
+    );
     agent.assert_end_is_recorded();
     let (answers, kinds) = agent.recorded();
-    assert_eq!(answers, Vec::<String>::new(), "it was not held, and nothing says that it was");
+    assert_eq!(
+        answers,
+        Vec::<String>::new(),
+        "it was not held, and nothing says that it was"
+    );
     assert_eq!(kinds[1..3], ["baseline", "session_started"], "{kinds:?}");
 }
 
 #[test]
 fn opencode_is_held_where_it_lives_on() {
     let agent = HookedAgent::new("opencode");
-    let port = std::net::TcpListener::bind(("127.0.0.1", 0)).and_then(|free| free.local_addr()).expect("there is a free port").port();
-    let served = agent.command("opencode", &["serve", "--port", &port.to_string(), "--hostname", "127.0.0.1"]).spawn();
+    let port = std::net::TcpListener::bind(("127.0.0.1", 0))
+        .and_then(|free| free.local_addr())
+        .expect("there is a free port")
+        .port();
+    let served = agent
+        .command(
+            "opencode",
+            &[
+                "serve",
+                "--port",
+                &port.to_string(),
+                "--hostname",
+                "127.0.0.1",
+            ],
+        )
+        .spawn();
     let url = format!("http://127.0.0.1:{port}");
     // A client of it: `opencode run` in the session of a server that lives on.
-    wait_until("opencode serves", Duration::from_secs(60), || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
-    agent.command("opencode", &["run", "--attach", &url, "--format", "json"]).stdin("MAIN TASK").run().expect(0);
-    wait_until("the held session ends its work", Duration::from_secs(60), || agent.recorded().0.len() == 2);
+    wait_until("opencode serves", Duration::from_secs(60), || {
+        std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()
+    });
+    agent
+        .command("opencode", &["run", "--attach", &url, "--format", "json"])
+        .stdin("MAIN TASK")
+        .run()
+        .expect(0);
+    wait_until(
+        "the held session ends its work",
+        Duration::from_secs(60),
+        || agent.recorded().0.len() == 2,
+    );
     assert_eq!(agent.recorded().0, ["held incomplete", "let_go complete"]);
     assert!(agent.repo().has("done.txt"));
     assert_eq!(agent.model.asked().len(), 2);

@@ -10,26 +10,56 @@ use crate::support::TestEnv;
 
 /// The folder in which `scripts/test` makes links to what it installed.
 fn installed(agent: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("target").join(agent).join("bin").join(agent)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("target")
+        .join(agent)
+        .join("bin")
+        .join(agent)
 }
 
 /// Plays one scene with the real program, of which nothing may be amiss. A missing program fails the test: nothing is skipped in silence.
 #[track_caller]
 fn plays(agent: &str, scene: &str) {
     let program = installed(agent);
-    assert!(program.exists(), "{} is missing: run `scripts/test --install-only`, which puts it there", program.display());
+    assert!(
+        program.exists(),
+        "{} is missing: run `scripts/test --install-only`, which puts it there",
+        program.display()
+    );
     let mut env = TestEnv::new();
     let node = installed("node");
     let node = node.parent().expect("a program is in a folder").to_owned();
-    let path = std::env::join_paths([node, env.root().join("bin"), "/usr/bin".into(), "/bin".into()]).expect("no folder has a colon");
+    let path = std::env::join_paths([
+        node,
+        env.root().join("bin"),
+        "/usr/bin".into(),
+        "/bin".into(),
+    ])
+    .expect("no folder has a colon");
     env.set("PATH", path);
-    let program = program.to_str().expect("the path of this repository is text");
-    let args = ["agent", "test", agent, "--json", "--scene", scene, "--program", program];
-    let out = env.watchdog_command(&env.root(), &args).timeout(Duration::from_secs(170)).run();
+    let program = program
+        .to_str()
+        .expect("the path of this repository is text");
+    let args = [
+        "agent",
+        "test",
+        agent,
+        "--json",
+        "--scene",
+        scene,
+        "--program",
+        program,
+    ];
+    let out = env
+        .watchdog_command(&env.root(), &args)
+        .timeout(Duration::from_secs(170))
+        .run();
     let json = out.json();
     let row: &Value = &json["scenes"][0];
     assert_eq!(row["scene"], scene, "{out}");
-    let faults = row["faults"].as_array().unwrap_or_else(|| panic!("no list of faults\n{out}"));
+    let faults = row["faults"]
+        .as_array()
+        .unwrap_or_else(|| panic!("no list of faults\n{out}"));
     assert!(faults.is_empty(), "{faults:#?}\n{out}");
     assert_eq!(out.code, Some(0), "{out}");
     env.assert_nothing_left();

@@ -11,11 +11,29 @@ use serde_json::{Value, json};
 use crate::support::{Claude, CommandOutput, Repo, Rule, config_asking, wait_until};
 
 /// A session whose output tells its id.
-pub const STREAMING: &[&str] =
-    &["--", "claude", "-p", "--output-format", "stream-json", "--verbose", "--allowedTools", "Bash", "--", "MAIN TASK"];
+pub const STREAMING: &[&str] = &[
+    "--",
+    "claude",
+    "-p",
+    "--output-format",
+    "stream-json",
+    "--verbose",
+    "--allowedTools",
+    "Bash",
+    "--",
+    "MAIN TASK",
+];
 
 /// A session that prints nothing but its last words.
-const PLAIN: &[&str] = &["--", "claude", "-p", "--allowedTools", "Bash", "--", "MAIN TASK"];
+const PLAIN: &[&str] = &[
+    "--",
+    "claude",
+    "-p",
+    "--allowedTools",
+    "Bash",
+    "--",
+    "MAIN TASK",
+];
 
 /// `watchdog run` with these options around a session.
 pub fn run<'a>(options: &[&'a str], session: &[&'a str]) -> Vec<&'a str> {
@@ -30,7 +48,12 @@ pub fn config(claude: &Claude, more: Value) -> String {
 
 /// The model's answer to the main task: one command line, then some words.
 pub fn session_that_runs(command: &str) -> [Rule; 2] {
-    [Rule::bash(command).when_offered("Bash").when_last_user("MAIN TASK"), Rule::text("I stop here.").when_offered("Bash")]
+    [
+        Rule::bash(command)
+            .when_offered("Bash")
+            .when_last_user("MAIN TASK"),
+        Rule::text("I stop here.").when_offered("Bash"),
+    ]
 }
 
 /// Judges a session whose time ends, by the option `limit`, while it is at work.
@@ -47,7 +70,17 @@ pub fn cut_off<R: IntoIterator<Item = Rule>>(
         let claude = Claude::answering(rules());
         let repo = claude.env.repo();
         let config = config(&claude, json!({}));
-        let out = repo.watchdog(&run(&["--config", &config, limit, &format!("{seconds}s"), "--grace", "2s"], STREAMING));
+        let out = repo.watchdog(&run(
+            &[
+                "--config",
+                &config,
+                limit,
+                &format!("{seconds}s"),
+                "--grace",
+                "2s",
+            ],
+            STREAMING,
+        ));
         claude.env.assert_nothing_left();
         if at_work(&claude) {
             return judge(&repo, out);
@@ -59,7 +92,9 @@ pub fn cut_off<R: IntoIterator<Item = Rule>>(
 
 /// The model's answer to every probe.
 pub fn probes_say(status: &str) -> Rule {
-    Rule::tool("StructuredOutput", reply(status)).when_offered("StructuredOutput").always()
+    Rule::tool("StructuredOutput", reply(status))
+        .when_offered("StructuredOutput")
+        .always()
 }
 
 /// A whole reply with one word that matters.
@@ -77,15 +112,31 @@ fn in_its_tool_call(claude: &Claude) -> bool {
 
 #[test]
 fn a_session_that_commits_is_complete_and_nobody_is_asked() {
-    let claude = Claude::answering(session_that_runs("echo x > f.txt && git add f.txt && git commit -qm 'work: f'"));
+    let claude = Claude::answering(session_that_runs(
+        "echo x > f.txt && git add f.txt && git commit -qm 'work: f'",
+    ));
     let repo = claude.env.repo();
     let config = config(&claude, json!({}));
-    let out = repo.watchdog(&run(&["--config", &config], STREAMING)).expect(0);
+    let out = repo
+        .watchdog(&run(&["--config", &config], STREAMING))
+        .expect(0);
     let json = out.json();
     assert_eq!(out.verdict(), "complete/new_commits");
-    assert_eq!((&json["evidence"], &json["new_commits"], &json["probes_used"]), (&json!("committed"), &json!(1), &json!(0)), "{out}");
+    assert_eq!(
+        (
+            &json["evidence"],
+            &json["new_commits"],
+            &json["probes_used"]
+        ),
+        (&json!("committed"), &json!(1), &json!(0)),
+        "{out}"
+    );
     assert_eq!(json["commits"][0]["subject"], "work: f");
-    assert_eq!(claude.api.messages().len(), 2, "the session's own two requests and no probe");
+    assert_eq!(
+        claude.api.messages().len(),
+        2,
+        "the session's own two requests and no probe"
+    );
     claude.env.assert_nothing_left();
 }
 
@@ -99,7 +150,11 @@ fn a_session_that_forgets_to_commit_is_asked_and_its_work_is_rescued() {
     let out = repo.watchdog(&run(&["--config", &config], PLAIN)).expect(0);
     let json = out.json();
     assert_eq!(out.verdict(), "complete/rescued");
-    assert_eq!((&json["rescued"], &json["probes_used"], &json["evidence"]), (&json!(true), &json!(1), &json!("claimed")), "{out}");
+    assert_eq!(
+        (&json["rescued"], &json["probes_used"], &json["evidence"]),
+        (&json!(true), &json!(1), &json!("claimed")),
+        "{out}"
+    );
     assert_eq!(repo.subjects_since(&baseline).len(), 1);
     assert_eq!(repo.file_in("HEAD", "f.txt").as_deref(), Some("x\n"));
     assert_eq!(repo.file_in("HEAD", "d/g.txt").as_deref(), Some("y\n"));
@@ -111,66 +166,151 @@ fn a_session_that_forgets_to_commit_is_asked_and_its_work_is_rescued() {
 fn work_that_lands_later_from_a_background_task_cuts_the_wait_short() {
     let late = "(setsid sh -c 'while [ ! -e \"$HOME/go\" ]; do sleep 0.05; done; echo x > late.txt; git add late.txt; \
                 git commit -qm late' >/dev/null 2>&1 </dev/null &) ; echo started";
-    let claude = Claude::answering(session_that_runs(late).into_iter().chain([probes_say("waiting")]));
+    let claude = Claude::answering(
+        session_that_runs(late)
+            .into_iter()
+            .chain([probes_say("waiting")]),
+    );
     let repo = claude.env.repo();
-    let config = config(&claude, json!({"completion_check": {"probe_interval_seconds": 600}}));
-    let watchdog = repo.watchdog_command(&run(&["--config", &config, "--child-wait", "200ms"], STREAMING));
+    let config = config(
+        &claude,
+        json!({"completion_check": {"probe_interval_seconds": 600}}),
+    );
+    let watchdog = repo.watchdog_command(&run(
+        &["--config", &config, "--child-wait", "200ms"],
+        STREAMING,
+    ));
     let running = watchdog.timeout(Duration::from_secs(120)).spawn();
-    let probed = || claude.api.messages().iter().filter(|asked| asked.tools().contains(&"StructuredOutput")).count();
+    let probed = || {
+        claude
+            .api
+            .messages()
+            .iter()
+            .filter(|asked| asked.tools().contains(&"StructuredOutput"))
+            .count()
+    };
     // The shell runs, and most of the time a sleep of its own.
-    let waits = [" still runs: looking again in 600 s", " and 1 more still run: looking again in 600 s"];
-    wait_until("it waits", Duration::from_secs(60), || waits.iter().any(|words| running.stderr_so_far().contains(words)));
+    let waits = [
+        " still runs: looking again in 600 s",
+        " and 1 more still run: looking again in 600 s",
+    ];
+    wait_until("it waits", Duration::from_secs(60), || {
+        waits
+            .iter()
+            .any(|words| running.stderr_so_far().contains(words))
+    });
     claude.env.write("home/go", "");
     let out = running.wait().expect(0);
     assert_eq!(out.verdict(), "complete/new_commits");
-    assert_eq!((&out.json()["probes_used"], probed()), (&json!(0), 0), "nobody is asked while it runs: {out}");
+    assert_eq!(
+        (&out.json()["probes_used"], probed()),
+        (&json!(0), 0),
+        "nobody is asked while it runs: {out}"
+    );
     assert_eq!(out.json()["commits"][0]["subject"], "late");
     claude.env.assert_nothing_left();
 }
 
 #[test]
 fn a_session_that_comes_to_nothing_is_a_strike_and_three_of_them_open_the_breaker() {
-    let claude = Claude::answering([Rule::text("I think.").when_offered("Bash").always(), probes_say("working")]);
+    let claude = Claude::answering([
+        Rule::text("I think.").when_offered("Bash").always(),
+        probes_say("working"),
+    ]);
     let repo = claude.env.repo();
-    let config = config(&claude, json!({"completion_check": {"max_probes": 2, "probe_interval_seconds": 0}}));
+    let config = config(
+        &claude,
+        json!({"completion_check": {"max_probes": 2, "probe_interval_seconds": 0}}),
+    );
     let args = run(&["--config", &config, "--spec", "stalled"], STREAMING);
     for strikes in 1..=3 {
         let out = repo.watchdog(&args).expect(10);
         let json = out.json();
         assert_eq!(out.verdict(), "incomplete/unfinished");
-        assert_eq!((&json["strike"], &json["probes_used"]), (&json!(true), &json!(1)), "{out}");
+        assert_eq!(
+            (&json["strike"], &json["probes_used"]),
+            (&json!(true), &json!(1)),
+            "{out}"
+        );
         let state = if strikes == 3 { "open" } else { "closed" };
-        assert_eq!((&json["breaker"]["strikes"], &json["breaker"]["state"]), (&json!(strikes), &json!(state)), "{out}");
+        assert_eq!(
+            (&json["breaker"]["strikes"], &json["breaker"]["state"]),
+            (&json!(strikes), &json!(state)),
+            "{out}"
+        );
     }
     let asked = claude.api.messages().len();
     let out = repo.watchdog(&args).expect(14);
     assert_eq!(out.verdict(), "stopped/breaker_open");
-    assert_eq!(claude.api.messages().len(), asked, "an open breaker costs no tokens");
-    assert_eq!(repo.watchdog(&["check", "--json", "--spec", "stalled", "--config", &config]).expect(14).verdict(), "stopped/breaker_open");
-    let other = repo.watchdog(&["check", "--json", "--spec", "other", "--config", &config, "--baseline", "HEAD", "--no-probe"]);
-    assert_eq!(other.expect(10).verdict(), "incomplete/unfinished", "the breaker of one spec holds up no other");
-    repo.watchdog(&["breaker", "reset", "--spec", "stalled"]).expect(0);
+    assert_eq!(
+        claude.api.messages().len(),
+        asked,
+        "an open breaker costs no tokens"
+    );
+    assert_eq!(
+        repo.watchdog(&["check", "--json", "--spec", "stalled", "--config", &config])
+            .expect(14)
+            .verdict(),
+        "stopped/breaker_open"
+    );
+    let other = repo.watchdog(&[
+        "check",
+        "--json",
+        "--spec",
+        "other",
+        "--config",
+        &config,
+        "--baseline",
+        "HEAD",
+        "--no-probe",
+    ]);
+    assert_eq!(
+        other.expect(10).verdict(),
+        "incomplete/unfinished",
+        "the breaker of one spec holds up no other"
+    );
+    repo.watchdog(&["breaker", "reset", "--spec", "stalled"])
+        .expect(0);
     repo.watchdog(&args).expect(10);
 }
 
 #[test]
 fn a_usage_limit_in_the_sessions_own_output_is_believed_and_nobody_is_asked() {
     for session in [PLAIN, STREAMING] {
-        let limit = Rule::error(429, "You've hit your session limit · resets 5am (UTC)").header("x-should-retry", "false");
+        let limit = Rule::error(429, "You've hit your session limit · resets 5am (UTC)")
+            .header("x-should-retry", "false");
         let claude = Claude::answering([
-            Rule::bash("echo half > half.txt").when_offered("Bash").when_last_user("MAIN TASK"),
+            Rule::bash("echo half > half.txt")
+                .when_offered("Bash")
+                .when_last_user("MAIN TASK"),
             limit.when_offered("Bash").always(),
             probes_say("complete"),
         ]);
         let repo = claude.env.repo();
         let config = config(&claude, json!({}));
-        let out = repo.watchdog(&run(&["--config", &config], session)).expect(11);
+        let out = repo
+            .watchdog(&run(&["--config", &config], session))
+            .expect(11);
         assert_eq!(out.verdict(), "waiting/rate_limited");
-        let retry_at = out.json()["retry_at"].as_str().unwrap_or_default().to_string();
+        let retry_at = out.json()["retry_at"]
+            .as_str()
+            .unwrap_or_default()
+            .to_string();
         assert!(retry_at.contains("T05:00:00"), "{out}");
-        assert!(claude.api.messages().iter().all(|asked| asked.tools().contains(&"Bash")), "a probe would have met the same limit");
+        assert!(
+            claude
+                .api
+                .messages()
+                .iter()
+                .all(|asked| asked.tools().contains(&"Bash")),
+            "a probe would have met the same limit"
+        );
         assert!(repo.has("half.txt"));
-        assert_eq!(repo.snapshots().len(), 1, "the unfinished work is kept\n{out}");
+        assert_eq!(
+            repo.snapshots().len(),
+            1,
+            "the unfinished work is kept\n{out}"
+        );
     }
 }
 
@@ -184,7 +324,11 @@ fn a_session_cut_off_in_a_tool_call_leaves_nothing_running() {
         in_its_tool_call,
         |_, out| {
             let out = out.expect(13);
-            assert_eq!((out.verdict().as_str(), &out.json()["probes_used"]), ("timeout/session_timeout", &json!(0)), "{out}");
+            assert_eq!(
+                (out.verdict().as_str(), &out.json()["probes_used"]),
+                ("timeout/session_timeout", &json!(0)),
+                "{out}"
+            );
         },
     );
 }
@@ -199,7 +343,11 @@ fn a_session_cut_off_with_unfinished_work_is_rescued_and_called_incomplete() {
         |repo, out| {
             let out = out.expect(10);
             assert_eq!(out.verdict(), "incomplete/unfinished");
-            assert_eq!((&out.json()["rescued"], out.json()["feedback"].is_string()), (&json!(true), true), "{out}");
+            assert_eq!(
+                (&out.json()["rescued"], out.json()["feedback"].is_string()),
+                (&json!(true), true),
+                "{out}"
+            );
             assert_eq!(repo.file_in("HEAD", "half.txt").as_deref(), Some("half\n"));
         },
     );
@@ -213,14 +361,26 @@ fn watchdog_that_is_told_to_end_takes_the_sessions_whole_tree_with_it() {
         let claude = Claude::answering(session_that_runs(hang));
         let repo = claude.env.repo();
         let config = config(&claude, json!({}));
-        let running = repo.watchdog_command(&run(&["--config", &config, "--grace", "2s"], STREAMING)).spawn();
+        let running = repo
+            .watchdog_command(&run(&["--config", &config, "--grace", "2s"], STREAMING))
+            .spawn();
         let started = claude.env.home().join("started");
-        wait_until("the session is in its tool call", Duration::from_secs(30), || started.exists());
+        wait_until(
+            "the session is in its tool call",
+            Duration::from_secs(30),
+            || started.exists(),
+        );
         running.signal(signal);
         let out = running.wait().expect(14);
         assert_eq!(out.verdict(), "stopped/interrupted");
-        let kept = repo.snapshots().iter().any(|snapshot| repo.file_in(snapshot, "half.txt").is_some());
-        assert!(kept || repo.file_in("HEAD", "half.txt").is_some(), "the unfinished work is kept\n{out}");
+        let kept = repo
+            .snapshots()
+            .iter()
+            .any(|snapshot| repo.file_in(snapshot, "half.txt").is_some());
+        assert!(
+            kept || repo.file_in("HEAD", "half.txt").is_some(),
+            "the unfinished work is kept\n{out}"
+        );
         claude.env.assert_nothing_left();
     }
 }

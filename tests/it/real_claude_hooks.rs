@@ -9,7 +9,9 @@ use crate::support::{Claude, CommandOutput, Repo, Rule};
 
 /// A repository with criteria, in which the hooks are installed.
 fn watched<'env>(claude: &'env Claude, configuration: &Value) -> Repo<'env> {
-    claude.env.install("watchdog", Path::new(env!("CARGO_BIN_EXE_watchdog")));
+    claude
+        .env
+        .install("watchdog", Path::new(env!("CARGO_BIN_EXE_watchdog")));
     let repo = claude.env.repo();
     repo.write("completion.json", configuration.to_string());
     repo.watchdog(&["trust"]).expect(0);
@@ -25,15 +27,32 @@ fn wants_a_file() -> Value {
 /// One session in print mode.
 #[track_caller]
 fn session(claude: &Claude, repo: &Repo<'_>, more: &[&str]) -> CommandOutput {
-    let args = [&["-p", "--output-format", "json", "--allowedTools", "Bash"], more, &["--", "MAIN TASK"]].concat();
+    let args = [
+        &["-p", "--output-format", "json", "--allowedTools", "Bash"],
+        more,
+        &["--", "MAIN TASK"],
+    ]
+    .concat();
     claude.command(repo, &args).run()
 }
 
 /// What hooks were answered, as `answer status`.
 fn answers(repo: &Repo<'_>) -> Vec<String> {
-    let out = repo.watchdog(&["events", "--kind", "hook", "--json"]).expect(0);
-    let data = out.stdout.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON")["data"].clone());
-    data.map(|data| format!("{} {}", data["answer"].as_str().unwrap_or("?"), data["status"].as_str().unwrap_or("?"))).collect()
+    let out = repo
+        .watchdog(&["events", "--kind", "hook", "--json"])
+        .expect(0);
+    let data = out
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("JSON")["data"].clone());
+    data.map(|data| {
+        format!(
+            "{} {}",
+            data["answer"].as_str().unwrap_or("?"),
+            data["status"].as_str().unwrap_or("?")
+        )
+    })
+    .collect()
 }
 
 #[test]
@@ -49,12 +68,22 @@ fn the_agent_is_told_what_done_means_and_held_until_it_is_so() {
     assert_eq!(out.json()["result"], "Now it is done.", "{out}");
     assert!(repo.has("done.txt"));
     let asked = claude.api.messages();
-    assert!(asked[0].mentions("Done means all of these") && asked[0].mentions("done.txt"), "the agent was not told what done means");
-    assert!(asked[1].mentions("Stop hook feedback"), "{:?}", asked[1].last_user());
+    assert!(
+        asked[0].mentions("Done means all of these") && asked[0].mentions("done.txt"),
+        "the agent was not told what done means"
+    );
+    assert!(
+        asked[1].mentions("Stop hook feedback"),
+        "{:?}",
+        asked[1].last_user()
+    );
     assert_eq!(answers(&repo), ["held incomplete", "let_go complete"]);
     let events = repo.watchdog(&["events", "--json"]).expect(0).stdout;
     for kind in ["baseline", "session_started", "session_ended"] {
-        assert!(events.contains(&format!("\"kind\":\"{kind}\"")), "no {kind} in\n{events}");
+        assert!(
+            events.contains(&format!("\"kind\":\"{kind}\"")),
+            "no {kind} in\n{events}"
+        );
     }
     assert!(events.contains(&began), "{events}");
     claude.env.assert_nothing_left();
@@ -65,10 +94,21 @@ fn an_agent_that_never_gets_there_is_let_go_before_the_host_gives_up() {
     let claude = Claude::answering([Rule::text("I say that I am done.").always()]);
     let repo = watched(&claude, &wants_a_file());
     let out = session(&claude, &repo, &[]).expect(0);
-    assert_eq!(out.json()["result"], "I say that I am done.", "the host gives up with an empty result\n{out}");
-    assert_eq!(claude.api.messages().len(), 8, "one turn, and seven that it was held for");
+    assert_eq!(
+        out.json()["result"],
+        "I say that I am done.",
+        "the host gives up with an empty result\n{out}"
+    );
+    assert_eq!(
+        claude.api.messages().len(),
+        8,
+        "one turn, and seven that it was held for"
+    );
     let answers = answers(&repo);
-    assert_eq!((answers.len(), answers[6].as_str(), answers[7].as_str()), (8, "held incomplete", "let_go stopped"));
+    assert_eq!(
+        (answers.len(), answers[6].as_str(), answers[7].as_str()),
+        (8, "held incomplete", "let_go stopped")
+    );
 }
 
 #[test]
@@ -80,11 +120,32 @@ fn work_in_the_background_is_waited_for_before_anything_is_judged() {
         Rule::text("The build is done.").always(),
     ]);
     let repo = watched(&claude, &wants_a_file());
-    let running = claude.command(&repo, &["-p", "--output-format", "json", "--allowedTools", "Bash", "--", "MAIN TASK"]).spawn();
-    crate::support::wait_until("the first stop was let go", std::time::Duration::from_secs(60), || answers(&repo).len() == 1);
+    let running = claude
+        .command(
+            &repo,
+            &[
+                "-p",
+                "--output-format",
+                "json",
+                "--allowedTools",
+                "Bash",
+                "--",
+                "MAIN TASK",
+            ],
+        )
+        .spawn();
+    crate::support::wait_until(
+        "the first stop was let go",
+        std::time::Duration::from_secs(60),
+        || answers(&repo).len() == 1,
+    );
     claude.env.write("go", "");
     let out = running.wait().expect(0);
-    assert_eq!(answers(&repo), ["let_go waiting", "let_go complete"], "{out}");
+    assert_eq!(
+        answers(&repo),
+        ["let_go waiting", "let_go complete"],
+        "{out}"
+    );
     claude.env.assert_nothing_left();
 }
 
@@ -99,31 +160,66 @@ fn structured_output_is_refused_then_accepted() {
     let repo = watched(&claude, &wants_a_file());
     let schema = r#"{"type": "object", "properties": {"status": {"type": "string"}}, "required": ["status"]}"#;
     let out = session(&claude, &repo, &["--json-schema", schema]).expect(0);
-    assert_eq!(out.json()["structured_output"], json!({"status": "done"}), "{out}");
-    assert!(repo.has("done.txt"), "it was refused before the work was done\n{out}");
+    assert_eq!(
+        out.json()["structured_output"],
+        json!({"status": "done"}),
+        "{out}"
+    );
+    assert!(
+        repo.has("done.txt"),
+        "it was refused before the work was done\n{out}"
+    );
     assert_eq!(claude.api.messages().len(), 3, "{out}");
     assert_eq!(answers(&repo), ["held incomplete", "let_go complete"]);
 }
 
 #[test]
 fn structured_output_that_is_never_right_is_let_pass_before_the_host_gives_up() {
-    let claude = Claude::answering([Rule::tool("StructuredOutput", json!({"status": "done"})).always()]);
+    let claude =
+        Claude::answering([Rule::tool("StructuredOutput", json!({"status": "done"})).always()]);
     let repo = watched(&claude, &wants_a_file());
     let schema = r#"{"type": "object", "properties": {"status": {"type": "string"}}, "required": ["status"]}"#;
     let out = session(&claude, &repo, &["--json-schema", schema]).expect(0);
-    assert_eq!(out.json()["structured_output"], json!({"status": "done"}), "{out}");
-    assert_eq!(answers(&repo)[..5], ["held incomplete", "held incomplete", "held incomplete", "held incomplete", "let_go stopped"]);
+    assert_eq!(
+        out.json()["structured_output"],
+        json!({"status": "done"}),
+        "{out}"
+    );
+    assert_eq!(
+        answers(&repo)[..5],
+        [
+            "held incomplete",
+            "held incomplete",
+            "held incomplete",
+            "held incomplete",
+            "let_go stopped"
+        ]
+    );
 }
 
 #[test]
 fn a_watchdog_that_crashes_holds_nobody() {
-    for crash in ["kill -9 $$", "kill -SEGV $$", "exit 70", "echo '{\"decision\"'", "exec sleep 600"] {
+    for crash in [
+        "kill -9 $$",
+        "kill -SEGV $$",
+        "exit 70",
+        "echo '{\"decision\"'",
+        "exec sleep 600",
+    ] {
         let claude = Claude::answering([Rule::text("All done.").always()]);
         let repo = claude.env.repo();
         let hooks = json!([{"hooks": [{"type": "command", "command": crash, "timeout": 2}]}]);
-        repo.write(".claude/settings.json", json!({"hooks": {"Stop": hooks, "SessionStart": hooks, "SessionEnd": hooks}}).to_string());
+        repo.write(
+            ".claude/settings.json",
+            json!({"hooks": {"Stop": hooks, "SessionStart": hooks, "SessionEnd": hooks}})
+                .to_string(),
+        );
         let out = session(&claude, &repo, &[]).expect(0);
-        assert_eq!((&out.json()["result"], claude.api.messages().len()), (&json!("All done."), 1), "{crash}\n{out}");
+        assert_eq!(
+            (&out.json()["result"], claude.api.messages().len()),
+            (&json!("All done."), 1),
+            "{crash}\n{out}"
+        );
     }
     // And one that cannot work at all, but lives to say so.
     let mut claude = Claude::answering([Rule::text("All done.").always()]);
@@ -132,5 +228,9 @@ fn a_watchdog_that_crashes_holds_nobody() {
     claude.env.set("WATCHDOG_STATE_DIR", nowhere);
     let repo = Repo::new(&claude.env, claude.env.root().join("repo"));
     let out = session(&claude, &repo, &[]).expect(0);
-    assert_eq!((&out.json()["result"], claude.api.messages().len()), (&json!("All done."), 1), "{out}");
+    assert_eq!(
+        (&out.json()["result"], claude.api.messages().len()),
+        (&json!("All done."), 1),
+        "{out}"
+    );
 }

@@ -17,13 +17,18 @@ fn steps_in_order(claude: &Claude) -> Value {
 /// A model that does what the feedback asks for, and nothing before it is asked.
 fn obedient() -> Vec<Rule> {
     let makes = |name: &str| {
-        Rule::bash(&format!("echo x > {name}.txt && git add {name}.txt && git commit -qm 'work: {name}'")).when_offered("Bash")
+        Rule::bash(&format!(
+            "echo x > {name}.txt && git add {name}.txt && git commit -qm 'work: {name}'"
+        ))
+        .when_offered("Bash")
     };
     vec![
         makes("two").when_last_user("step two is missing"),
         makes("one").when_last_user("step one is missing"),
         makes("zero").when_last_user("MAIN TASK"),
-        Rule::text("I did what I was told.").when_offered("Bash").always(),
+        Rule::text("I did what I was told.")
+            .when_offered("Bash")
+            .always(),
         probes_say("complete"),
     ]
 }
@@ -32,8 +37,13 @@ fn looped(claude: &Claude, repo: &Repo<'_>, options: &[&str]) -> CommandOutput {
     let config = config(claude, steps_in_order(claude));
     let task = claude.env.write("PROMPT.md", "MAIN TASK");
     let task = task.to_str().expect("UTF-8");
-    let args =
-        [&["loop", "--json", "--config", &config, "--prompt", task, "--agent", "claude"], options, &["--", "--allowedTools", "Bash"]];
+    let args = [
+        &[
+            "loop", "--json", "--config", &config, "--prompt", task, "--agent", "claude",
+        ],
+        options,
+        &["--", "--allowedTools", "Bash"],
+    ];
     repo.watchdog(&args.concat())
 }
 
@@ -45,21 +55,59 @@ fn a_loop_completes_at_its_third_iteration_through_feedback() {
     let out = looped(&claude, &repo, &[]).expect(0);
     let json = out.json();
     assert_eq!(
-        (out.verdict().as_str(), &json["iterations"], &json["evidence"]),
+        (
+            out.verdict().as_str(),
+            &json["iterations"],
+            &json["evidence"]
+        ),
         ("complete/checks_passed", &json!(3), &json!("committed")),
         "{out}"
     );
-    assert_eq!(repo.subjects_since(&first), ["work: two", "work: one", "work: zero"]);
+    assert_eq!(
+        repo.subjects_since(&first),
+        ["work: two", "work: one", "work: zero"]
+    );
     let asked = claude.api.messages();
-    let told: Vec<String> = asked.iter().map(|request| request.last_user()).filter(|text| text.contains("MAIN TASK")).collect();
-    assert_eq!((asked.len(), told.len()), (6, 3), "two requests a session, and no probe: every one committed\n{out}");
-    assert!(told[0].contains("Done means:") && !told[0].contains("missing"), "{}", told[0]);
-    assert!(told[1].contains("iteration 2 of at most 30") && told[1].contains("step one is missing"), "{}", told[1]);
-    assert!(told[2].contains("Iteration 2: I did what I was told.") && told[2].contains("(work: one)"), "{}", told[2]);
+    let told: Vec<String> = asked
+        .iter()
+        .map(|request| request.last_user())
+        .filter(|text| text.contains("MAIN TASK"))
+        .collect();
+    assert_eq!(
+        (asked.len(), told.len()),
+        (6, 3),
+        "two requests a session, and no probe: every one committed\n{out}"
+    );
+    assert!(
+        told[0].contains("Done means:") && !told[0].contains("missing"),
+        "{}",
+        told[0]
+    );
+    assert!(
+        told[1].contains("iteration 2 of at most 30") && told[1].contains("step one is missing"),
+        "{}",
+        told[1]
+    );
+    assert!(
+        told[2].contains("Iteration 2: I did what I was told.") && told[2].contains("(work: one)"),
+        "{}",
+        told[2]
+    );
     let spent = &json["loop"]["spent"];
-    assert_eq!((&spent["tokens"], &spent["turns"]), (&json!(6 * 15), &json!(6)), "what each session's stream tells is added up\n{out}");
-    assert!(spent["cost_usd"].as_f64().is_some_and(|cost| cost > 0.0), "{out}");
-    assert_eq!(claude.transcripts().len(), 3, "each session is a new conversation");
+    assert_eq!(
+        (&spent["tokens"], &spent["turns"]),
+        (&json!(6 * 15), &json!(6)),
+        "what each session's stream tells is added up\n{out}"
+    );
+    assert!(
+        spent["cost_usd"].as_f64().is_some_and(|cost| cost > 0.0),
+        "{out}"
+    );
+    assert_eq!(
+        claude.transcripts().len(),
+        3,
+        "each session is a new conversation"
+    );
     claude.env.assert_nothing_left();
 }
 
@@ -68,10 +116,26 @@ fn with_continue_the_sessions_are_one_conversation() {
     let claude = Claude::answering(obedient());
     let repo = claude.env.repo();
     let out = looped(&claude, &repo, &["--continue"]).expect(0);
-    assert_eq!((out.verdict().as_str(), &out.json()["iterations"]), ("complete/checks_passed", &json!(3)), "{out}");
+    assert_eq!(
+        (out.verdict().as_str(), &out.json()["iterations"]),
+        ("complete/checks_passed", &json!(3)),
+        "{out}"
+    );
     assert_eq!(claude.transcripts().len(), 1, "{out}");
     let asked = claude.api.messages();
-    let last = asked.iter().rev().find(|request| request.last_user().contains("step two is missing")).expect("the third session was told");
-    assert!(last.last_user().starts_with("You stopped, and the work is not done yet (iteration 3"), "{}", last.last_user());
-    assert!(last.mentions("MAIN TASK") && !last.last_user().contains("MAIN TASK"), "the task is in the conversation already");
+    let last = asked
+        .iter()
+        .rev()
+        .find(|request| request.last_user().contains("step two is missing"))
+        .expect("the third session was told");
+    assert!(
+        last.last_user()
+            .starts_with("You stopped, and the work is not done yet (iteration 3"),
+        "{}",
+        last.last_user()
+    );
+    assert!(
+        last.mentions("MAIN TASK") && !last.last_user().contains("MAIN TASK"),
+        "the task is in the conversation already"
+    );
 }

@@ -10,25 +10,42 @@ use crate::support::{Claude, Rule};
 
 /// A conversation had by `claude` itself, for watchdog to ask about.
 fn converse(claude: &Claude, repo: &crate::support::Repo<'_>) {
-    claude.command(repo, &["-p", "--allowedTools", "Bash", "--", "MAIN TASK"]).run().expect(0);
+    claude
+        .command(repo, &["-p", "--allowedTools", "Bash", "--", "MAIN TASK"])
+        .run()
+        .expect(0);
 }
 
 #[test]
 fn a_probe_leaves_the_transcript_as_it_was_to_the_byte() {
-    let claude = Claude::answering(session_that_runs("echo x > f.txt").into_iter().chain([probes_say("complete")]));
+    let claude = Claude::answering(
+        session_that_runs("echo x > f.txt")
+            .into_iter()
+            .chain([probes_say("complete")]),
+    );
     let repo = claude.env.repo();
     converse(&claude, &repo);
     let before = claude.transcripts();
     assert_eq!(before.len(), 1);
     let config = config(&claude, json!({}));
-    let out = repo.watchdog(&["check", "--json", "--baseline", "HEAD", "--config", &config]).expect(0);
+    let out = repo
+        .watchdog(&["check", "--json", "--baseline", "HEAD", "--config", &config])
+        .expect(0);
     assert_eq!(out.verdict(), "complete/rescued");
     assert_eq!(claude.transcripts(), before);
     let probe = claude.api.messages().pop().expect("the probe");
     assert!(probe.mentions("MAIN TASK"), "it knows the conversation");
     // The placeholder stands for tools that the CLI would load on demand, and does nothing.
-    let offered: Vec<_> = probe.tools().into_iter().filter(|name| *name != "DeferredToolPlaceholder").collect();
-    assert_eq!(offered, ["StructuredOutput"], "it is offered nothing to do harm with");
+    let offered: Vec<_> = probe
+        .tools()
+        .into_iter()
+        .filter(|name| *name != "DeferredToolPlaceholder")
+        .collect();
+    assert_eq!(
+        offered,
+        ["StructuredOutput"],
+        "it is offered nothing to do harm with"
+    );
 }
 
 #[test]
@@ -37,7 +54,8 @@ fn a_probe_that_tries_to_run_a_tool_cannot() {
     let claude = Claude::answering([
         Rule::text("I did nothing.").when_offered("Bash"),
         Rule::bash(harm).when_offered("StructuredOutput"),
-        Rule::tool("Write", json!({"file_path": "harm.txt", "content": "harm"})).when_offered("StructuredOutput"),
+        Rule::tool("Write", json!({"file_path": "harm.txt", "content": "harm"}))
+            .when_offered("StructuredOutput"),
         probes_say("complete"),
     ]);
     let repo = claude.env.repo();
@@ -45,7 +63,10 @@ fn a_probe_that_tries_to_run_a_tool_cannot() {
     converse(&claude, &repo);
     let config = config(&claude, json!({}));
     let out = repo.watchdog(&["check", "--json", "--baseline", "HEAD", "--config", &config]);
-    assert!(claude.api.messages().len() > 2, "the model was told that its tool call failed\n{out}");
+    assert!(
+        claude.api.messages().len() > 2,
+        "the model was told that its tool call failed\n{out}"
+    );
     assert!(!claude.env.home().join("harm").exists() && !repo.has("harm.txt"));
     assert_eq!((repo.head(), repo.status()), (baseline, String::new()));
     assert_eq!(out.verdict(), "complete/nothing_to_do");
@@ -53,36 +74,59 @@ fn a_probe_that_tries_to_run_a_tool_cannot() {
 
 #[test]
 fn a_probe_fires_no_hook_of_the_project() {
-    let claude = Claude::answering(session_that_runs("echo x > f.txt").into_iter().chain([probes_say("complete")]));
+    let claude = Claude::answering(
+        session_that_runs("echo x > f.txt")
+            .into_iter()
+            .chain([probes_say("complete")]),
+    );
     let repo = claude.env.repo();
-    let hook = json!([{"hooks": [{"type": "command", "command": "echo fired >> \"$HOME/hooks\""}]}]);
+    let hook =
+        json!([{"hooks": [{"type": "command", "command": "echo fired >> \"$HOME/hooks\""}]}]);
     let hooks = json!({"hooks": {"Stop": hook, "SessionStart": hook, "UserPromptSubmit": hook, "SessionEnd": hook}});
     repo.write(".claude/settings.json", hooks.to_string());
     repo.commit_all("hooks");
     converse(&claude, &repo);
-    let fired = || std::fs::read_to_string(claude.env.home().join("hooks")).unwrap_or_default().lines().count();
+    let fired = || {
+        std::fs::read_to_string(claude.env.home().join("hooks"))
+            .unwrap_or_default()
+            .lines()
+            .count()
+    };
     let before = fired();
-    assert!(before >= 3, "the hooks fire in an ordinary session: {before}");
+    assert!(
+        before >= 3,
+        "the hooks fire in an ordinary session: {before}"
+    );
     let config = config(&claude, json!({}));
-    repo.watchdog(&["check", "--json", "--baseline", "HEAD", "--config", &config]).expect(0);
+    repo.watchdog(&["check", "--json", "--baseline", "HEAD", "--config", &config])
+        .expect(0);
     assert_eq!(fired(), before);
 }
 
 #[test]
 fn the_session_that_was_seen_is_resumed_and_not_a_newer_one() {
     let claude = Claude::answering([
-        Rule::text("first words").when_last_user("MAIN TASK").when_offered("Bash"),
-        Rule::text("other words").when_last_user("OTHER TASK").when_offered("Bash"),
+        Rule::text("first words")
+            .when_last_user("MAIN TASK")
+            .when_offered("Bash"),
+        Rule::text("other words")
+            .when_last_user("OTHER TASK")
+            .when_offered("Bash"),
         probes_say("complete"),
     ]);
     let repo = claude.env.repo();
     let config = config(&claude, json!({}));
     let both = "claude -p --output-format stream-json --verbose -- 'MAIN TASK' </dev/null; claude -p -- 'OTHER TASK' </dev/null >/dev/null";
-    let out = repo.watchdog(&run(&["--config", &config], &["--", "sh", "-c", both])).expect(0);
+    let out = repo
+        .watchdog(&run(&["--config", &config], &["--", "sh", "-c", both]))
+        .expect(0);
     assert_eq!(out.verdict(), "complete/nothing_to_do");
     let asked = claude.api.messages();
     let probe = asked.last().expect("the probe");
-    assert!(probe.mentions("first words") && !probe.mentions("other words"), "asked the wrong session\n{out}");
+    assert!(
+        probe.mentions("first words") && !probe.mentions("other words"),
+        "asked the wrong session\n{out}"
+    );
     assert_eq!(asked.len(), 3, "{out}");
 }
 
@@ -97,65 +141,139 @@ fn a_contradiction_is_put_to_the_agent_once_more() {
     ]);
     let repo = claude.env.repo();
     converse(&claude, &repo);
-    let config = config(&claude, json!({"completion_check": {"probe_interval_seconds": 0}}));
-    let out = repo.watchdog(&["check", "--json", "--baseline", "HEAD", "--config", &config]).expect(0);
+    let config = config(
+        &claude,
+        json!({"completion_check": {"probe_interval_seconds": 0}}),
+    );
+    let out = repo
+        .watchdog(&["check", "--json", "--baseline", "HEAD", "--config", &config])
+        .expect(0);
     assert_eq!(out.verdict(), "complete/nothing_to_do");
     assert_eq!(claude.api.messages().len(), 3, "{out}");
     let again = claude.api.messages().pop().expect("the second question");
-    assert!(again.last_user().contains("pending"), "the contradiction is named: {}", again.last_user());
+    assert!(
+        again.last_user().contains("pending"),
+        "the contradiction is named: {}",
+        again.last_user()
+    );
 }
 
 #[test]
 fn a_usage_limit_met_by_the_probe_is_waiting_until_its_reset() {
     let claude = Claude::answering([
         Rule::text("I did something.").when_offered("Bash"),
-        Rule::error(429, "You've hit your session limit · resets 5am (UTC)").header("retry-after", "3600").always(),
+        Rule::error(429, "You've hit your session limit · resets 5am (UTC)")
+            .header("retry-after", "3600")
+            .always(),
     ]);
     let repo = claude.env.repo();
     converse(&claude, &repo);
     repo.write("half.txt", "half\n");
     let config = config(&claude, json!({}));
-    let out = repo.watchdog(&["check", "--json", "--baseline", "HEAD", "--config", &config]).expect(11);
+    let out = repo
+        .watchdog(&["check", "--json", "--baseline", "HEAD", "--config", &config])
+        .expect(11);
     let json = out.json();
     assert_eq!(out.verdict(), "waiting/rate_limited");
-    assert!(json["retry_at"].as_str().is_some_and(|at| at.contains("T05:00:00")), "{out}");
-    assert_eq!((&json["probes"][0]["outcome"], &json["strike"]), (&json!("rate_limited"), &json!(false)), "{out}");
-    assert_eq!(claude.api.messages().len(), 2, "a limit is met once, not again and again\n{out}");
+    assert!(
+        json["retry_at"]
+            .as_str()
+            .is_some_and(|at| at.contains("T05:00:00")),
+        "{out}"
+    );
+    assert_eq!(
+        (&json["probes"][0]["outcome"], &json["strike"]),
+        (&json!("rate_limited"), &json!(false)),
+        "{out}"
+    );
+    assert_eq!(
+        claude.api.messages().len(),
+        2,
+        "a limit is met once, not again and again\n{out}"
+    );
     assert!(repo.has("half.txt"));
-    let probe = repo.watchdog(&["probe", "--json", "--config", &config]).expect(11).json();
-    assert_eq!((&probe["outcome"], probe["retry_at"].is_string()), (&json!("rate_limited"), true), "{probe}");
+    let probe = repo
+        .watchdog(&["probe", "--json", "--config", &config])
+        .expect(11)
+        .json();
+    assert_eq!(
+        (&probe["outcome"], probe["retry_at"].is_string()),
+        (&json!("rate_limited"), true),
+        "{probe}"
+    );
 }
 
 #[test]
 fn an_overloaded_service_is_asked_again() {
     let claude = Claude::answering([
         Rule::text("I did something.").when_offered("Bash"),
-        Rule::error(529, "Overloaded").header("x-should-retry", "false").when_offered("StructuredOutput").times(2),
+        Rule::error(529, "Overloaded")
+            .header("x-should-retry", "false")
+            .when_offered("StructuredOutput")
+            .times(2),
         probes_say("complete"),
     ]);
     let repo = claude.env.repo();
     converse(&claude, &repo);
-    let config = config(&claude, json!({"completion_check": {"probe_interval_seconds": 0}}));
-    let out = repo.watchdog(&["check", "--json", "--baseline", "HEAD", "--config", &config]).expect(0);
+    let config = config(
+        &claude,
+        json!({"completion_check": {"probe_interval_seconds": 0}}),
+    );
+    let out = repo
+        .watchdog(&["check", "--json", "--baseline", "HEAD", "--config", &config])
+        .expect(0);
     assert_eq!(out.verdict(), "complete/nothing_to_do");
-    let outcomes: Vec<_> = out.json()["probes"].as_array().into_iter().flatten().map(|probe| probe["outcome"].clone()).collect();
+    let outcomes: Vec<_> = out.json()["probes"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|probe| probe["outcome"].clone())
+        .collect();
     assert_eq!(outcomes.last(), Some(&json!("reply")), "{out}");
-    assert!(outcomes.iter().rev().skip(1).all(|outcome| outcome == "overloaded"), "{outcomes:?}\n{out}");
+    assert!(
+        outcomes
+            .iter()
+            .rev()
+            .skip(1)
+            .all(|outcome| outcome == "overloaded"),
+        "{outcomes:?}\n{out}"
+    );
 }
 
 #[test]
 fn a_service_that_stalls_is_given_up_at_the_probes_deadline() {
-    let answer = || Rule::tool("StructuredOutput", reply("complete")).when_offered("StructuredOutput").always();
+    let answer = || {
+        Rule::tool("StructuredOutput", reply("complete"))
+            .when_offered("StructuredOutput")
+            .always()
+    };
     let age = Duration::from_secs(600);
-    for (when, stalled) in [("in mid-stream", answer().stall(age)), ("before the first byte", answer().delay(age))] {
-        let claude = Claude::answering([Rule::text("I did something.").when_offered("Bash"), stalled]);
+    for (when, stalled) in [
+        ("in mid-stream", answer().stall(age)),
+        ("before the first byte", answer().delay(age)),
+    ] {
+        let claude =
+            Claude::answering([Rule::text("I did something.").when_offered("Bash"), stalled]);
         let repo = claude.env.repo();
         converse(&claude, &repo);
-        let config = config(&claude, json!({"completion_check": {"max_probes": 1, "probe_timeout_seconds": 4}}));
-        let out = repo.watchdog(&["check", "--json", "--baseline", "HEAD", "--config", &config]).expect(16);
-        assert_eq!(claude.api.messages().len(), 2, "{when}: the question got as far as the service\n{out}");
+        let config = config(
+            &claude,
+            json!({"completion_check": {"max_probes": 1, "probe_timeout_seconds": 4}}),
+        );
+        let out = repo
+            .watchdog(&["check", "--json", "--baseline", "HEAD", "--config", &config])
+            .expect(16);
+        assert_eq!(
+            claude.api.messages().len(),
+            2,
+            "{when}: the question got as far as the service\n{out}"
+        );
         assert_eq!(out.verdict(), "error/probe_error", "{when}");
-        assert_eq!((&out.json()["probes"][0]["outcome"], &out.json()["strike"]), (&json!("timed_out"), &json!(false)), "{when}: {out}");
+        assert_eq!(
+            (&out.json()["probes"][0]["outcome"], &out.json()["strike"]),
+            (&json!("timed_out"), &json!(false)),
+            "{when}: {out}"
+        );
         claude.env.assert_nothing_left();
     }
 }
@@ -165,22 +283,43 @@ fn where_no_conversation_was_had_nothing_is_asked() {
     let claude = Claude::answering([probes_say("complete")]);
     let repo = claude.env.repo();
     let config = config(&claude, json!({}));
-    let out = repo.watchdog(&["probe", "--json", "--config", &config]).expect(16);
+    let out = repo
+        .watchdog(&["probe", "--json", "--config", &config])
+        .expect(16);
     assert_eq!(out.json()["outcome"], "no_conversation", "{out}");
-    assert_eq!(claude.api.requests().len(), 0, "a fresh session would know nothing and cost tokens\n{out}");
+    assert_eq!(
+        claude.api.requests().len(),
+        0,
+        "a fresh session would know nothing and cost tokens\n{out}"
+    );
     assert_eq!(claude.transcripts().len(), 0);
 }
 
 #[test]
 fn an_agent_that_is_not_logged_in_is_named_so() {
-    let mut claude = Claude::answering([Rule::text("I did something.").when_offered("Bash"), probes_say("complete")]);
+    let mut claude = Claude::answering([
+        Rule::text("I did something.").when_offered("Bash"),
+        probes_say("complete"),
+    ]);
     claude.env.set("ANTHROPIC_API_KEY", "");
     let repo = claude.env.repo();
     let config = config(&claude, json!({"completion_check": {"max_probes": 1}}));
-    let out = repo.watchdog(&run(&["--config", &config], STREAMING)).expect(15);
+    let out = repo
+        .watchdog(&run(&["--config", &config], STREAMING))
+        .expect(15);
     assert_eq!(out.verdict(), "failed/agent_unrunnable");
-    assert!(out.json()["message"].as_str().unwrap().contains("Not logged in"), "{out}");
-    assert_eq!(out.json()["probes"].as_array().map(Vec::len), Some(0), "its session said so, so nobody is asked\n{out}");
+    assert!(
+        out.json()["message"]
+            .as_str()
+            .unwrap()
+            .contains("Not logged in"),
+        "{out}"
+    );
+    assert_eq!(
+        out.json()["probes"].as_array().map(Vec::len),
+        Some(0),
+        "its session said so, so nobody is asked\n{out}"
+    );
     assert_eq!(claude.api.messages().len(), 0);
 }
 
@@ -191,7 +330,16 @@ fn an_agent_that_is_not_installed_is_named_so() {
     // Only an agent that is known is asked: this one is configured.
     let config = env.root().join("agent.json");
     std::fs::write(&config, r#"{"version": 1, "agent": {"preset": "claude"}}"#).unwrap();
-    let check = ["check", "--json", "--config", config.to_str().unwrap(), "--baseline", "HEAD", "--probe-interval", "0"];
+    let check = [
+        "check",
+        "--json",
+        "--config",
+        config.to_str().unwrap(),
+        "--baseline",
+        "HEAD",
+        "--probe-interval",
+        "0",
+    ];
     let out = repo.watchdog(&check).expect(15);
     assert_eq!(out.verdict(), "failed/agent_unrunnable");
     assert_eq!(out.json()["probes"][0]["outcome"], "not_installed", "{out}");

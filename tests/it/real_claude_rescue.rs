@@ -8,12 +8,16 @@ use crate::support::{Claude, CommandOutput, Repo, Rule};
 
 /// The model's answer to a plan question.
 fn plans(plan: Value) -> Rule {
-    Rule::tool("StructuredOutput", plan).when_offered("StructuredOutput").when_last_user("COMMIT PLAN")
+    Rule::tool("StructuredOutput", plan)
+        .when_offered("StructuredOutput")
+        .when_last_user("COMMIT PLAN")
 }
 
 /// The model's answer to the probe.
 fn says_complete() -> Rule {
-    Rule::tool("StructuredOutput", reply("complete")).when_offered("StructuredOutput").when_last_user("STATUS PROBE")
+    Rule::tool("StructuredOutput", reply("complete"))
+        .when_offered("StructuredOutput")
+        .when_last_user("STATUS PROBE")
 }
 
 fn good() -> Value {
@@ -27,18 +31,38 @@ fn bad() -> Value {
 }
 
 /// A session that leaves two files behind, and its judgement.
-fn judged(rules: impl IntoIterator<Item = Rule>, look: impl FnOnce(&Claude, &Repo<'_>, &CommandOutput, &str)) {
-    let session = Rule::bash("mkdir src docs && echo 'fn login() {}' > src/login.rs && echo '# Login' > docs/login.md")
-        .when_offered("Bash")
-        .when_last_user("MAIN TASK");
-    let claude = Claude::answering([session, Rule::text("I stop here.").when_offered("Bash"), says_complete()].into_iter().chain(rules));
+fn judged(
+    rules: impl IntoIterator<Item = Rule>,
+    look: impl FnOnce(&Claude, &Repo<'_>, &CommandOutput, &str),
+) {
+    let session = Rule::bash(
+        "mkdir src docs && echo 'fn login() {}' > src/login.rs && echo '# Login' > docs/login.md",
+    )
+    .when_offered("Bash")
+    .when_last_user("MAIN TASK");
+    let claude = Claude::answering(
+        [
+            session,
+            Rule::text("I stop here.").when_offered("Bash"),
+            says_complete(),
+        ]
+        .into_iter()
+        .chain(rules),
+    );
     let repo = claude.env.repo();
     let baseline = repo.head();
-    claude.command(&repo, &["-p", "--allowedTools", "Bash", "--", "MAIN TASK"]).run().expect(0);
+    claude
+        .command(&repo, &["-p", "--allowedTools", "Bash", "--", "MAIN TASK"])
+        .run()
+        .expect(0);
     let before = claude.transcripts();
     let config = config(&claude, json!({"rescue": {"mode": "plan"}}));
     let out = repo.watchdog(&["check", "--json", "--baseline", "HEAD", "--config", &config]);
-    assert_eq!(claude.transcripts(), before, "no question leaves a trace\n{out}");
+    assert_eq!(
+        claude.transcripts(),
+        before,
+        "no question leaves a trace\n{out}"
+    );
     look(&claude, &repo, &out, &baseline);
     claude.env.assert_nothing_left();
 }
@@ -47,47 +71,105 @@ fn judged(rules: impl IntoIterator<Item = Rule>, look: impl FnOnce(&Claude, &Rep
 fn the_plan_is_asked_without_tools_and_its_two_commits_are_made() {
     judged([plans(good())], |claude, repo, out, baseline| {
         assert_eq!(out.verdict(), "complete/rescued", "{out}");
-        assert_eq!((&out.json()["rescue"]["commits"], &out.json()["degraded"]), (&json!(2), &json!(["no_record"])), "{out}");
-        assert_eq!(repo.subjects_since(baseline), ["docs(auth): describe login", "feat(auth): add login"]);
+        assert_eq!(
+            (&out.json()["rescue"]["commits"], &out.json()["degraded"]),
+            (&json!(2), &json!(["no_record"])),
+            "{out}"
+        );
+        assert_eq!(
+            repo.subjects_since(baseline),
+            ["docs(auth): describe login", "feat(auth): add login"]
+        );
         assert_eq!(repo.status(), "");
         let asked = claude.api.messages().pop().expect("the plan");
-        assert!(asked.last_user().contains("| +fn login() {}") && asked.mentions("MAIN TASK"), "it sees the work and knows the session");
-        let offered: Vec<_> = asked.tools().into_iter().filter(|name| *name != "DeferredToolPlaceholder").collect();
-        assert_eq!(offered, ["StructuredOutput"], "it is offered nothing to do harm with");
+        assert!(
+            asked.last_user().contains("| +fn login() {}") && asked.mentions("MAIN TASK"),
+            "it sees the work and knows the session"
+        );
+        let offered: Vec<_> = asked
+            .tools()
+            .into_iter()
+            .filter(|name| *name != "DeferredToolPlaceholder")
+            .collect();
+        assert_eq!(
+            offered,
+            ["StructuredOutput"],
+            "it is offered nothing to do harm with"
+        );
     });
 }
 
 #[test]
 fn a_plan_with_a_fault_is_made_again_with_the_fault_named() {
-    judged([plans(bad()), plans(good())], |claude, repo, out, baseline| {
-        assert_eq!((out.verdict().as_str(), repo.subjects_since(baseline).len()), ("complete/rescued", 2), "{out}");
-        let asked = claude.api.messages().pop().expect("the second question");
-        assert!(asked.last_user().contains("not of the form type(scope): text"), "{}", asked.last_user());
-    });
+    judged(
+        [plans(bad()), plans(good())],
+        |claude, repo, out, baseline| {
+            assert_eq!(
+                (out.verdict().as_str(), repo.subjects_since(baseline).len()),
+                ("complete/rescued", 2),
+                "{out}"
+            );
+            let asked = claude.api.messages().pop().expect("the second question");
+            assert!(
+                asked
+                    .last_user()
+                    .contains("not of the form type(scope): text"),
+                "{}",
+                asked.last_user()
+            );
+        },
+    );
 }
 
 #[test]
 fn two_plans_with_faults_end_in_one_commit() {
-    judged([plans(bad()).times(2), plans(good())], |claude, repo, out, baseline| {
-        assert_eq!(out.verdict(), "complete/rescued", "{out}");
-        assert_eq!(out.json()["degraded"], json!(["no_record", "plan_fallback"]), "{out}");
-        assert_eq!(repo.subjects_since(baseline).len(), 1);
-        assert_eq!(repo.status(), "");
-        let questions = claude.api.messages().iter().filter(|asked| asked.last_user().contains("COMMIT PLAN")).count();
-        assert_eq!(questions, 2, "two questions and no third");
-    });
+    judged(
+        [plans(bad()).times(2), plans(good())],
+        |claude, repo, out, baseline| {
+            assert_eq!(out.verdict(), "complete/rescued", "{out}");
+            assert_eq!(
+                out.json()["degraded"],
+                json!(["no_record", "plan_fallback"]),
+                "{out}"
+            );
+            assert_eq!(repo.subjects_since(baseline).len(), 1);
+            assert_eq!(repo.status(), "");
+            let questions = claude
+                .api
+                .messages()
+                .iter()
+                .filter(|asked| asked.last_user().contains("COMMIT PLAN"))
+                .count();
+            assert_eq!(questions, 2, "two questions and no third");
+        },
+    );
 }
 
 #[test]
 fn a_usage_limit_is_met_once_and_the_work_is_one_commit() {
-    let limit =
-        Rule::error(429, "You've hit your session limit · resets 5am (UTC)").header("retry-after", "3600").when_last_user("COMMIT PLAN");
+    let limit = Rule::error(429, "You've hit your session limit · resets 5am (UTC)")
+        .header("retry-after", "3600")
+        .when_last_user("COMMIT PLAN");
     judged([limit.always()], |claude, repo, out, baseline| {
         assert_eq!(out.verdict(), "complete/rescued", "{out}");
-        assert_eq!(out.json()["degraded"], json!(["no_record", "plan_fallback"]), "{out}");
-        assert!(out.json()["notes"][1]["detail"].as_str().is_some_and(|why| why.contains("rate_limited")), "{out}");
+        assert_eq!(
+            out.json()["degraded"],
+            json!(["no_record", "plan_fallback"]),
+            "{out}"
+        );
+        assert!(
+            out.json()["notes"][1]["detail"]
+                .as_str()
+                .is_some_and(|why| why.contains("rate_limited")),
+            "{out}"
+        );
         assert_eq!(repo.subjects_since(baseline).len(), 1);
-        let questions = claude.api.messages().iter().filter(|asked| asked.last_user().contains("COMMIT PLAN")).count();
+        let questions = claude
+            .api
+            .messages()
+            .iter()
+            .filter(|asked| asked.last_user().contains("COMMIT PLAN"))
+            .count();
         assert_eq!(questions, 1, "{out}");
     });
 }

@@ -9,22 +9,43 @@ use crate::support::{AgentSdk, Claude, CommandOutput, Repo, Rule};
 /// The example, in a repository whose criteria want a file.
 #[track_caller]
 fn example(claude: &Claude, sdk: &AgentSdk, trusted: bool) -> CommandOutput {
-    claude.env.install("watchdog", Path::new(env!("CARGO_BIN_EXE_watchdog")));
+    claude
+        .env
+        .install("watchdog", Path::new(env!("CARGO_BIN_EXE_watchdog")));
     let repo = claude.env.repo();
-    repo.write("completion.json", r#"{"checks": [{"type": "files", "paths": ["done.txt"]}]}"#);
+    repo.write(
+        "completion.json",
+        r#"{"checks": [{"type": "files", "paths": ["done.txt"]}]}"#,
+    );
     repo.commit_all("chore: criteria");
     if trusted {
         repo.watchdog(&["trust"]).expect(0);
     }
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/examples/claude-agent-sdk/hold_until_done.py");
-    let run = claude.env.command(sdk.interpreter.clone(), repo.path()).args([script.as_os_str(), "MAIN TASK".as_ref()]);
+    let script = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("docs/examples/claude-agent-sdk/hold_until_done.py");
+    let run = claude
+        .env
+        .command(sdk.interpreter.clone(), repo.path())
+        .args([script.as_os_str(), "MAIN TASK".as_ref()]);
     run.env("PYTHONPATH", &sdk.packages).run()
 }
 
 fn answers(repo: &Repo<'_>) -> Vec<String> {
-    let out = repo.watchdog(&["events", "--kind", "hook", "--json"]).expect(0);
-    let data = out.stdout.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON")["data"].clone());
-    data.map(|data| format!("{} {}", data["answer"].as_str().unwrap_or("?"), data["status"].as_str().unwrap_or("?"))).collect()
+    let out = repo
+        .watchdog(&["events", "--kind", "hook", "--json"])
+        .expect(0);
+    let data = out
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("JSON")["data"].clone());
+    data.map(|data| {
+        format!(
+            "{} {}",
+            data["answer"].as_str().unwrap_or("?"),
+            data["status"].as_str().unwrap_or("?")
+        )
+    })
+    .collect()
 }
 
 #[test]
@@ -36,18 +57,35 @@ fn the_sdks_agent_is_told_what_done_means_and_held_until_it_is_so() {
     ]);
     let out = example(&claude, &AgentSdk::installed(), true).expect(0);
     assert_eq!(out.stdout.trim(), "Now it is done.", "{out}");
-    assert!(claude.api.messages()[0].mentions("Done means all of these"), "{out}");
+    assert!(
+        claude.api.messages()[0].mentions("Done means all of these"),
+        "{out}"
+    );
     let repo = Repo::new(&claude.env, claude.env.root().join("repo"));
     assert!(repo.has("done.txt"));
-    assert_eq!(answers(&repo), ["held incomplete", "let_go complete"], "{out}");
+    assert_eq!(
+        answers(&repo),
+        ["held incomplete", "let_go complete"],
+        "{out}"
+    );
     let events = repo.watchdog(&["events", "--json"]).expect(0).stdout;
-    assert!(events.contains("\"session_started\"") && events.contains("\"session_ended\""), "{events}");
+    assert!(
+        events.contains("\"session_started\"") && events.contains("\"session_ended\""),
+        "{events}"
+    );
 }
 
 #[test]
 fn the_sdks_agent_is_not_held_by_criteria_that_nobody_trusts() {
     let claude = Claude::answering([Rule::text("All done.").always()]);
     let out = example(&claude, &AgentSdk::installed(), false).expect(0);
-    assert_eq!((out.stdout.trim(), claude.api.messages().len()), ("All done.", 1), "{out}");
-    assert!(out.stderr.contains("completion.json is not trusted"), "{out}");
+    assert_eq!(
+        (out.stdout.trim(), claude.api.messages().len()),
+        ("All done.", 1),
+        "{out}"
+    );
+    assert!(
+        out.stderr.contains("completion.json is not trusted"),
+        "{out}"
+    );
 }

@@ -10,7 +10,10 @@ use crate::support::{Claude, Rule};
 const FOR_EVER: Duration = Duration::from_secs(3600);
 
 fn stalled() -> Rule {
-    Rule::text("I am thinking about it.").stall(FOR_EVER).when_offered("Bash").always()
+    Rule::text("I am thinking about it.")
+        .stall(FOR_EVER)
+        .when_offered("Bash")
+        .always()
 }
 
 #[test]
@@ -22,14 +25,22 @@ fn a_stream_that_stalls_ends_the_session_for_its_silence() {
         it_asked,
         |_, out| {
             let out = out.expect(13);
-            assert_eq!((out.verdict().as_str(), &out.json()["probes_used"]), ("timeout/session_idle", &json!(0)), "{out}");
+            assert_eq!(
+                (out.verdict().as_str(), &out.json()["probes_used"]),
+                ("timeout/session_idle", &json!(0)),
+                "{out}"
+            );
         },
     );
 }
 
 #[test]
 fn what_was_left_undone_when_the_stream_stalled_is_rescued_and_more_is_wanted() {
-    let work = || Rule::bash("echo half > half.txt").when_offered("Bash").when_last_user("MAIN TASK");
+    let work = || {
+        Rule::bash("echo half > half.txt")
+            .when_offered("Bash")
+            .when_last_user("MAIN TASK")
+    };
     let its_work_is_done = |claude: &Claude| claude.api.messages().len() > 1;
     cut_off(
         "--idle-timeout",
@@ -37,8 +48,15 @@ fn what_was_left_undone_when_the_stream_stalled_is_rescued_and_more_is_wanted() 
         its_work_is_done,
         |repo, out| {
             let out = out.expect(10);
-            assert_eq!((out.verdict().as_str(), &out.json()["rescued"]), ("incomplete/unfinished", &json!(true)), "{out}");
-            assert!(out.json()["message"].to_string().contains("silent"), "{out}");
+            assert_eq!(
+                (out.verdict().as_str(), &out.json()["rescued"]),
+                ("incomplete/unfinished", &json!(true)),
+                "{out}"
+            );
+            assert!(
+                out.json()["message"].to_string().contains("silent"),
+                "{out}"
+            );
             assert_eq!(repo.file_in("HEAD", "half.txt").as_deref(), Some("half\n"));
         },
     );

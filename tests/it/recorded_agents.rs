@@ -32,11 +32,18 @@ struct ExpectedSession {
 }
 
 fn table() -> BTreeMap<&'static str, ExpectedSession> {
-    let rows = EXPECTED.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
+    let rows = EXPECTED
+        .lines()
+        .filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
     let row = |line: &'static str| {
         let mut words = line.split_whitespace();
         let name = words.next().expect("a row has a name");
-        let mut word = || words.next().unwrap_or_else(|| panic!("{line}: five words after the name")).to_owned();
+        let mut word = || {
+            words
+                .next()
+                .unwrap_or_else(|| panic!("{line}: five words after the name"))
+                .to_owned()
+        };
         let words = [word(), word(), word(), word(), word()];
         let exit = match words[0].strip_prefix("signal-") {
             Some(signal) => ProcessExit::Signal(signal.parse().expect("a number")),
@@ -50,11 +57,23 @@ fn table() -> BTreeMap<&'static str, ExpectedSession> {
 /// The recordings by name (`codex-commit`), with their text and whether that is events.
 fn recordings() -> BTreeMap<String, (String, bool)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/agents");
-    let files = fs::read_dir(folder).expect("the recordings are part of the repository").flatten();
+    let files = fs::read_dir(folder)
+        .expect("the recordings are part of the repository")
+        .flatten();
     let read = |path: &Path| {
-        let name = path.file_stem().expect("a file has a name").to_string_lossy().into_owned();
+        let name = path
+            .file_stem()
+            .expect("a file has a name")
+            .to_string_lossy()
+            .into_owned();
         let is_events = path.extension().is_some_and(|end| end == "jsonl");
-        (name, (fs::read_to_string(path).expect("a recording is text"), is_events))
+        (
+            name,
+            (
+                fs::read_to_string(path).expect("a recording is text"),
+                is_events,
+            ),
+        )
     };
     files.map(|entry| read(&entry.path())).collect()
 }
@@ -62,7 +81,9 @@ fn recordings() -> BTreeMap<String, (String, bool)> {
 /// Reads it as a session's output, in chunks as they come from a pipe.
 fn read(text: &str) -> SessionSummary {
     let mut reader = StreamReader::default();
-    text.as_bytes().chunks(1000).for_each(|chunk| reader.push(chunk));
+    text.as_bytes()
+        .chunks(1000)
+        .for_each(|chunk| reader.push(chunk));
     reader.finish()
 }
 
@@ -90,13 +111,21 @@ fn outcome(text: &str, is_events: bool, exit: ProcessExit) -> SessionOutcome {
 
 /// Whether a word of the table allows what a session says.
 fn allows(word: &str, said: &str) -> bool {
-    word == said || word.strip_suffix('?').is_some_and(|word| said == word || said == "-")
+    word == said
+        || word
+            .strip_suffix('?')
+            .is_some_and(|word| said == word || said == "-")
 }
 
 fn end_word(ended: &EndedSession<'_>, summary: &SessionSummary) -> String {
     let noted = |code| ended.notes().iter().any(|note| note.code == code);
     match ended.end() {
-        SessionEnd::RateLimited { retry_at, .. } => if retry_at.is_some() { "limit+time" } else { "limit" }.into(),
+        SessionEnd::RateLimited { retry_at, .. } => if retry_at.is_some() {
+            "limit+time"
+        } else {
+            "limit"
+        }
+        .into(),
         SessionEnd::Unrunnable { .. } => "login".into(),
         SessionEnd::LeftWork { .. } => "left".into(),
         SessionEnd::CutShort { .. } if noted(WarningCode::Overloaded) => "overload".into(),
@@ -108,10 +137,17 @@ fn end_word(ended: &EndedSession<'_>, summary: &SessionSummary) -> String {
 }
 
 fn more(summary: &SessionSummary) -> String {
-    let refused = summary.refused_tools.iter().map(|refused| refused.tool.as_str());
+    let refused = summary
+        .refused_tools
+        .iter()
+        .map(|refused| refused.tool.as_str());
     let background = summary.background_tasks.iter().map(|_| "background");
     let all: BTreeSet<&str> = refused.chain(background).collect();
-    if all.is_empty() { "-".into() } else { all.into_iter().collect::<Vec<_>>().join(",") }
+    if all.is_empty() {
+        "-".into()
+    } else {
+        all.into_iter().collect::<Vec<_>>().join(",")
+    }
 }
 
 #[test]
@@ -129,11 +165,29 @@ fn every_recorded_session_says_what_its_scene_played() {
         let ended = EndedSession::new(&outcome, &summary, None, Timestamp::now());
         let exit = row.map_or("?".to_owned(), |row| row.words[0].clone());
         let counted = tokens(&summary).map_or("-".to_owned(), |tokens| tokens.to_string());
-        let id = if summary.session_id.is_some() { "id" } else { "-" };
-        let said = [exit, end_word(&ended, &summary), counted, id.to_owned(), more(&summary)];
-        if row.is_none_or(|row| !row.words.iter().zip(&said).all(|(word, said)| allows(word, said))) {
+        let id = if summary.session_id.is_some() {
+            "id"
+        } else {
+            "-"
+        };
+        let said = [
+            exit,
+            end_word(&ended, &summary),
+            counted,
+            id.to_owned(),
+            more(&summary),
+        ];
+        if row.is_none_or(|row| {
+            !row.words
+                .iter()
+                .zip(&said)
+                .all(|(word, said)| allows(word, said))
+        }) {
             let wanted = row.map_or("no row".to_owned(), |row| row.words.join(" "));
-            wrong.push(format!("{name}: expected {wanted}; it says {}", said.join(" ")));
+            wrong.push(format!(
+                "{name}: expected {wanted}; it says {}",
+                said.join(" ")
+            ));
         }
         assert_eq!(summary.structured, *is_events, "{name}");
     }
@@ -145,37 +199,78 @@ fn a_resumed_conversation_keeps_its_id_and_is_charged_with_its_own_tokens() {
     let found = recordings();
     for agent in ["claude", "codex", "gemini", "opencode", "qwen", "copilot"] {
         let own = (agent != "copilot").then_some(240);
-        let text = |name: String| found.get(&name).map(|(text, _)| text.as_str()).unwrap_or_else(|| panic!("no recording {name}"));
+        let text = |name: String| {
+            found
+                .get(&name)
+                .map(|(text, _)| text.as_str())
+                .unwrap_or_else(|| panic!("no recording {name}"))
+        };
         let first = read(text(format!("{agent}-resume")));
         let id = first.session_id.expect("the first session has a name");
         let tap = StreamTap::default();
-        tap.continues(first.session_tokens.map(|tokens| (id.clone(), tokens)).into_iter().collect());
+        tap.continues(
+            first
+                .session_tokens
+                .map(|tokens| (id.clone(), tokens))
+                .into_iter()
+                .collect(),
+        );
         tap.push(text(format!("{agent}-resume-2")).as_bytes());
         let second = tap.finish();
-        assert_eq!((second.session_id.as_deref(), tokens(&second)), (Some(id.as_str()), own), "{agent}");
+        assert_eq!(
+            (second.session_id.as_deref(), tokens(&second)),
+            (Some(id.as_str()), own),
+            "{agent}"
+        );
     }
 }
 
 #[test]
 fn the_page_says_why_for_each_scene_that_an_agent_cannot_do() {
     let page = include_str!("../../docs/reliability.md");
-    let cells = |line: &str| line.split('|').map(|cell| cell.trim().trim_matches('`').to_owned()).collect::<Vec<_>>();
-    let table = page.split("<!-- scenes").nth(1).and_then(|rest| rest.split("<!-- end").next()).expect("the table of scenes");
-    let mut rows = table.lines().filter(|line| line.starts_with('|')).map(cells);
-    let agents: Vec<String> =
-        rows.next().expect("a head").iter().map(|cell| cell.split(' ').next().unwrap_or_default().to_owned()).collect();
+    let cells = |line: &str| {
+        line.split('|')
+            .map(|cell| cell.trim().trim_matches('`').to_owned())
+            .collect::<Vec<_>>()
+    };
+    let table = page
+        .split("<!-- scenes")
+        .nth(1)
+        .and_then(|rest| rest.split("<!-- end").next())
+        .expect("the table of scenes");
+    let mut rows = table
+        .lines()
+        .filter(|line| line.starts_with('|'))
+        .map(cells);
+    let agents: Vec<String> = rows
+        .next()
+        .expect("a head")
+        .iter()
+        .map(|cell| cell.split(' ').next().unwrap_or_default().to_owned())
+        .collect();
     let cannot: BTreeSet<(String, String)> = rows
         .flat_map(|row| {
-            let of = |(at, cell): (usize, &String)| (cell == "cannot").then(|| (agents[at].clone(), row[1].clone()));
+            let of = |(at, cell): (usize, &String)| {
+                (cell == "cannot").then(|| (agents[at].clone(), row[1].clone()))
+            };
             row.iter().enumerate().filter_map(of).collect::<Vec<_>>()
         })
         .collect();
-    let reasons = page.split("## Why `cannot`").nth(1).and_then(|rest| rest.split("\n## ").next()).expect("the reasons");
+    let reasons = page
+        .split("## Why `cannot`")
+        .nth(1)
+        .and_then(|rest| rest.split("\n## ").next())
+        .expect("the reasons");
     let explained: BTreeSet<(String, String)> = reasons
         .lines()
         .filter(|line| line.starts_with("| `"))
         .map(cells)
-        .flat_map(|row| row[2].split(", ").map(|scene| (row[1].clone(), scene.trim_matches('`').to_owned())).collect::<Vec<_>>())
+        .flat_map(|row| {
+            row[2]
+                .split(", ")
+                .map(|scene| (row[1].clone(), scene.trim_matches('`').to_owned()))
+                .collect::<Vec<_>>()
+        })
         .collect();
     assert_eq!(cannot, explained);
     assert!(!cannot.is_empty(), "{table}");
@@ -184,8 +279,17 @@ fn the_page_says_why_for_each_scene_that_an_agent_cannot_do() {
 #[test]
 fn a_recording_has_no_key_and_no_path_of_the_machine_that_made_it() {
     for (name, (text, _)) in recordings() {
-        let plain = text.replace("/scratch/home", "").replace("/scratch/tmp", "");
-        for found in ["scripted-api-key", "/root", "/tmp/", "/home/", "/work/", "/Users/"] {
+        let plain = text
+            .replace("/scratch/home", "")
+            .replace("/scratch/tmp", "");
+        for found in [
+            "scripted-api-key",
+            "/root",
+            "/tmp/",
+            "/home/",
+            "/work/",
+            "/Users/",
+        ] {
             assert!(!plain.contains(found), "{name}: {found}");
         }
     }

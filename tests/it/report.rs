@@ -5,14 +5,17 @@ use serde_json::{Value, json};
 use crate::support::{Repo, Step, TestEnv};
 
 fn report(env: &TestEnv, args: &[&str]) -> Value {
-    env.watchdog(&env.root(), &[&["report", "--json", "-q"], args].concat()).expect(0).json()
+    env.watchdog(&env.root(), &[&["report", "--json", "-q"], args].concat())
+        .expect(0)
+        .json()
 }
 
 fn judged<'env>(env: &'env TestEnv, name: &str, sessions: usize) -> Repo<'env> {
     let repo = env.repo_named(name);
     for n in 0..sessions {
         let commit = format!("echo {n} > f{n}; git add -A; git commit -qm 'feat: {n}'");
-        repo.watchdog(&["run", "--spec", "s", "--", "sh", "-c", &commit]).expect(0);
+        repo.watchdog(&["run", "--spec", "s", "--", "sh", "-c", &commit])
+            .expect(0);
     }
     repo
 }
@@ -21,34 +24,85 @@ fn judged<'env>(env: &'env TestEnv, name: &str, sessions: usize) -> Repo<'env> {
 fn what_happened_is_counted_once_by_day_and_by_worktree() {
     let env = TestEnv::new();
     let (busy, _quiet) = (judged(&env, "all/busy", 3), judged(&env, "quiet", 1));
-    busy.watchdog(&["check", "--no-probe", "--baseline", "HEAD"]).expect(10);
+    busy.watchdog(&["check", "--no-probe", "--baseline", "HEAD"])
+        .expect(10);
     let first = report(&env, &[]);
-    assert_eq!(first["sessions"], json!({"started": 4, "ended": 4}), "{first}");
-    assert_eq!(first["verdicts"]["by_status"], json!({"complete": 4, "incomplete": 1}), "{first}");
-    assert_eq!(first["verdicts"]["by_reason"], json!({"new_commits": 4, "unfinished": 1}));
-    assert_eq!((&first["tokens"]["input"], &first["cost"]["usd"]), (&Value::Null, &Value::Null), "nobody told, so it is not zero");
-    assert_eq!((&first["cost"]["told_by"], &first["cost"]["of"]), (&json!(0), &json!(4)));
-    let paths: Vec<&str> = first["worktrees"].as_array().unwrap().iter().map(|own| own["worktree"].as_str().unwrap()).collect();
-    assert_eq!(paths, [busy.path().to_str().unwrap(), env.root().join("quiet").to_str().unwrap()]);
-    let sum = |key: &str| first["days"].as_array().unwrap().iter().map(|day| day["sessions"][key].as_u64().unwrap()).sum::<u64>();
-    assert_eq!((sum("started"), &report(&env, &[])), (4, &first), "asking again changes nothing");
+    assert_eq!(
+        first["sessions"],
+        json!({"started": 4, "ended": 4}),
+        "{first}"
+    );
+    assert_eq!(
+        first["verdicts"]["by_status"],
+        json!({"complete": 4, "incomplete": 1}),
+        "{first}"
+    );
+    assert_eq!(
+        first["verdicts"]["by_reason"],
+        json!({"new_commits": 4, "unfinished": 1})
+    );
+    assert_eq!(
+        (&first["tokens"]["input"], &first["cost"]["usd"]),
+        (&Value::Null, &Value::Null),
+        "nobody told, so it is not zero"
+    );
+    assert_eq!(
+        (&first["cost"]["told_by"], &first["cost"]["of"]),
+        (&json!(0), &json!(4))
+    );
+    let paths: Vec<&str> = first["worktrees"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|own| own["worktree"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        paths,
+        [
+            busy.path().to_str().unwrap(),
+            env.root().join("quiet").to_str().unwrap()
+        ]
+    );
+    let sum = |key: &str| {
+        first["days"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|day| day["sessions"][key].as_u64().unwrap())
+            .sum::<u64>()
+    };
+    assert_eq!(
+        (sum("started"), &report(&env, &[])),
+        (4, &first),
+        "asking again changes nothing"
+    );
 
     assert_eq!(report(&env, &["all"])["verdicts"]["total"], 4);
     assert_eq!(report(&env, &["nowhere"])["verdicts"]["total"], 0);
     assert_eq!(report(&env, &["-C", "quiet"])["sessions"]["started"], 1);
-    assert_eq!(report(&env, &["--since", "2096-03-04"])["sessions"]["started"], 0);
+    assert_eq!(
+        report(&env, &["--since", "2096-03-04"])["sessions"]["started"],
+        0
+    );
     busy.watchdog(&["check", "--baseline", "HEAD~1"]).expect(0);
     assert_eq!(report(&env, &["--since", "52w"])["verdicts"]["total"], 6);
 }
 
 fn schema() -> jsonschema::Validator {
-    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/schema/report.json")).unwrap();
+    let text = std::fs::read_to_string(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/docs/schema/report.json"
+    ))
+    .unwrap();
     jsonschema::validator_for(&serde_json::from_str(&text).unwrap()).unwrap()
 }
 
 #[track_caller]
 pub fn assert_valid(found: &Value) {
-    let faults: Vec<String> = schema().iter_errors(found).map(|fault| format!("{} at {}", fault, fault.instance_path())).collect();
+    let faults: Vec<String> = schema()
+        .iter_errors(found)
+        .map(|fault| format!("{} at {}", fault, fault.instance_path()))
+        .collect();
     assert!(faults.is_empty(), "{faults:#?}\n{found:#}");
 }
 
@@ -58,43 +112,96 @@ fn looks_of_sweeps_do_not_count_as_sessions() {
     let repo = judged(&env, "repo", 3);
     for _ in 0..5 {
         repo.watchdog(&["sweep", "--no-probe"]).expect(0);
-        repo.watchdog(&["check", "--spec", "s", "--no-probe"]).expect(0);
+        repo.watchdog(&["check", "--spec", "s", "--no-probe"])
+            .expect(0);
     }
     let found = report(&env, &[]);
     assert_valid(&found);
     let judgements = &found["measures"]["judgements"];
-    assert_eq!((&judgements["sessions"], &judgements["changes"]), (&json!(3), &json!(0)), "{found:#}");
+    assert_eq!(
+        (&judgements["sessions"], &judgements["changes"]),
+        (&json!(3), &json!(0)),
+        "{found:#}"
+    );
     assert_eq!(judgements["sessions_by_reason"], json!({"new_commits": 3}));
-    assert_eq!(judgements["looks"], found["verdicts"]["total"].as_u64().unwrap() - 3);
+    assert_eq!(
+        judgements["looks"],
+        found["verdicts"]["total"].as_u64().unwrap() - 3
+    );
     assert!(judgements["looks"].as_u64().unwrap() >= 5, "{found:#}");
     let completions = &found["measures"]["completions"];
     assert_eq!(
-        (&completions["total"], &completions["seconds"]["told_by"], &completions["cost_usd"]["median"]),
+        (
+            &completions["total"],
+            &completions["seconds"]["told_by"],
+            &completions["cost_usd"]["median"]
+        ),
         (&json!(3), &json!(3), &Value::Null)
     );
     let people = env.watchdog(&env.root(), &["report"]).expect(0);
-    assert!(people.stdout.contains("judged      3 sessions, 0 changes without one;"), "{people}");
-    assert!(people.stdout.lines().filter(|line| !line.contains('/')).all(|line| line.chars().count() <= 120), "{people}");
+    assert!(
+        people
+            .stdout
+            .contains("judged      3 sessions, 0 changes without one;"),
+        "{people}"
+    );
+    assert!(
+        people
+            .stdout
+            .lines()
+            .filter(|line| !line.contains('/'))
+            .all(|line| line.chars().count() <= 120),
+        "{people}"
+    );
 }
 
 #[test]
 fn a_session_that_was_ended_is_undecided_until_work_goes_on() {
     let env = TestEnv::new();
     let repo = env.repo_named("repo");
-    repo.watchdog(&["run", "--spec", "s", "--no-probe", "--timeout", "1s", "--", "sleep", "600"]).expect(13);
+    repo.watchdog(&[
+        "run",
+        "--spec",
+        "s",
+        "--no-probe",
+        "--timeout",
+        "1s",
+        "--",
+        "sleep",
+        "600",
+    ])
+    .expect(13);
     let aborts = || report(&env, &[])["measures"]["aborts"].clone();
-    let of = |aborts: &Value| ["total", "went_on", "held", "undecided"].map(|key| aborts[key].as_u64().unwrap());
+    let of = |aborts: &Value| {
+        ["total", "went_on", "held", "undecided"].map(|key| aborts[key].as_u64().unwrap())
+    };
     let found = aborts();
-    assert_eq!((of(&found), &found["false_rate"]), ([1, 0, 0, 1], &Value::Null), "{found}");
+    assert_eq!(
+        (of(&found), &found["false_rate"]),
+        ([1, 0, 0, 1], &Value::Null),
+        "{found}"
+    );
     repo.watchdog(&["check", "--spec", "s", "--no-probe"]);
     assert_eq!(of(&aborts()), [1, 0, 0, 1], "a look decides nothing");
     let commit = "echo 1 > f; git add -A; git commit -qm 'feat: 1'";
-    repo.watchdog(&["run", "--spec", "s", "--", "sh", "-c", commit]).expect(0);
+    repo.watchdog(&["run", "--spec", "s", "--", "sh", "-c", commit])
+        .expect(0);
     let found = aborts();
-    assert_eq!((of(&found), &found["false_rate"]), ([1, 1, 0, 0], &json!(1.0)), "{found}");
-    assert_eq!(found["by_why"]["session_timeout"]["went_on_in_new_session"], 1, "{found}");
+    assert_eq!(
+        (of(&found), &found["false_rate"]),
+        ([1, 1, 0, 0], &json!(1.0)),
+        "{found}"
+    );
+    assert_eq!(
+        found["by_why"]["session_timeout"]["went_on_in_new_session"], 1,
+        "{found}"
+    );
     let specs = &report(&env, &[])["specs"];
-    assert_eq!((&specs[0]["spec"], &specs[0]["measures"]["aborts"]["total"]), (&json!("s"), &json!(1)), "{specs:#}");
+    assert_eq!(
+        (&specs[0]["spec"], &specs[0]["measures"]["aborts"]["total"]),
+        (&json!("s"), &json!(1)),
+        "{specs:#}"
+    );
 }
 
 #[test]
@@ -104,13 +211,29 @@ fn what_an_older_version_counted_is_not_measured_and_never_zero() {
     report(&env, &[]);
     let store = rusqlite::Connection::open(env.state().join("watchdog.db")).unwrap();
     let old = r#"{"v":1,"through":0,"all":{"sessions_started":7},"worktrees":{}}"#;
-    let changed = store.execute("UPDATE record SET value = CAST(?1 AS BLOB) WHERE key LIKE 'figures/%'", [old]).unwrap();
+    let changed = store
+        .execute(
+            "UPDATE record SET value = CAST(?1 AS BLOB) WHERE key LIKE 'figures/%'",
+            [old],
+        )
+        .unwrap();
     assert_eq!(changed, 1);
     let found = report(&env, &[]);
     assert_valid(&found);
-    assert_eq!((&found["measures"], &found["measures_since"], &found["sessions"]["started"]), (&Value::Null, &Value::Null, &json!(7)));
+    assert_eq!(
+        (
+            &found["measures"],
+            &found["measures_since"],
+            &found["sessions"]["started"]
+        ),
+        (&Value::Null, &Value::Null, &json!(7))
+    );
     let people = env.watchdog(repo.path(), &["report"]).expect(0);
-    assert!(people.stdout.contains("not measured yet") && people.stdout.contains("judged      not measured"), "{people}");
+    assert!(
+        people.stdout.contains("not measured yet")
+            && people.stdout.contains("judged      not measured"),
+        "{people}"
+    );
 }
 
 #[test]
@@ -120,27 +243,57 @@ fn what_sessions_tell_of_tokens_and_money_is_summed_and_what_they_do_not_is_said
     let told = json!({"type": "result", "subtype": "success", "is_error": false, "result": "done", "session_id": "s", "num_turns": 2,
                       "total_cost_usd": 0.25, "usage": {"input_tokens": 1200, "output_tokens": 34}});
     let argv = env.fake_agent("agent", &[Step::print_json(&told)]);
-    repo.watchdog(&[&["run", "--spec", "s", "--no-probe", "--"][..], &argv.each_ref().map(String::as_str)].concat()).expect(10);
+    repo.watchdog(
+        &[
+            &["run", "--spec", "s", "--no-probe", "--"][..],
+            &argv.each_ref().map(String::as_str),
+        ]
+        .concat(),
+    )
+    .expect(10);
     let found = report(&env, &[]);
-    assert_eq!(found["cost"], json!({"usd": 0.25, "told_by": 1, "of": 2}), "{found}");
-    assert_eq!(found["tokens"], json!({"input": 1200, "output": 34, "told_by": 1, "of": 2}), "{found}");
+    assert_eq!(
+        found["cost"],
+        json!({"usd": 0.25, "told_by": 1, "of": 2}),
+        "{found}"
+    );
+    assert_eq!(
+        found["tokens"],
+        json!({"input": 1200, "output": 34, "told_by": 1, "of": 2}),
+        "{found}"
+    );
     let people = env.watchdog(&env.root(), &["report"]).expect(0);
-    for line in ["tokens      1,200 in, 34 out (not told by 1 of 2 sessions)", "cost        $0.25 (not told by 1 of 2 sessions)"] {
+    for line in [
+        "tokens      1,200 in, 34 out (not told by 1 of 2 sessions)",
+        "cost        $0.25 (not told by 1 of 2 sessions)",
+    ] {
         assert!(people.stdout.contains(line), "{people}");
     }
-    assert!(people.stdout.contains("2 began, 2 ended") && people.stdout.contains("####"), "{people}");
+    assert!(
+        people.stdout.contains("2 began, 2 ended") && people.stdout.contains("####"),
+        "{people}"
+    );
 }
 
 #[test]
 fn nothing_to_report_and_nonsense_are_told_with_what_to_do() {
     let env = TestEnv::new();
     let out = env.watchdog(&env.root(), &["report"]).expect(0);
-    assert!(out.stdout.is_empty() && out.stderr.contains("watchdog events --all"), "{out}");
-    let out = env.watchdog(&env.root(), &["report", "--since", "yesterday"]).expect(2);
+    assert!(
+        out.stdout.is_empty() && out.stderr.contains("watchdog events --all"),
+        "{out}"
+    );
+    let out = env
+        .watchdog(&env.root(), &["report", "--since", "yesterday"])
+        .expect(2);
     assert!(out.stderr.contains("write 7d, 4w or 2026-03-04"), "{out}");
     assert_valid(&report(&env, &[]));
     for since in ["0d", "99999999999d", "0001-01-01", "9999-12-01"] {
-        assert_eq!(report(&env, &[&format!("--since={since}")])["verdicts"]["total"], 0, "{since}");
+        assert_eq!(
+            report(&env, &[&format!("--since={since}")])["verdicts"]["total"],
+            0,
+            "{since}"
+        );
     }
 }
 
@@ -150,6 +303,9 @@ fn names_from_outside_cannot_steer_a_terminal() {
     judged(&env, "re\u{1b}[31mpo", 1);
     for args in [&["report"][..], &["report", "--json"]] {
         let out = env.watchdog(&env.root(), args).expect(0);
-        assert!(!out.stdout.contains('\u{1b}') && out.stdout.contains("re\\"), "{out}");
+        assert!(
+            !out.stdout.contains('\u{1b}') && out.stdout.contains("re\\"),
+            "{out}"
+        );
     }
 }

@@ -17,10 +17,22 @@ fn lived(env: &TestEnv) {
     let (shop, site) = (env.repo_named("shop"), env.repo_named("site"));
     for n in 0..2 {
         let commit = format!("echo {n} > f{n}; git add -A; git commit -qm 'feat: {n}'");
-        shop.watchdog(&["run", "--spec", "auth", "--", "sh", "-c", &commit]).expect(0);
+        shop.watchdog(&["run", "--spec", "auth", "--", "sh", "-c", &commit])
+            .expect(0);
     }
     shop.watchdog(&["sweep", "--no-probe"]).expect(0);
-    site.watchdog(&["run", "--spec", HOSTILE, "--no-probe", "--timeout", "1s", "--", "sleep", "600"]).expect(13);
+    site.watchdog(&[
+        "run",
+        "--spec",
+        HOSTILE,
+        "--no-probe",
+        "--timeout",
+        "1s",
+        "--",
+        "sleep",
+        "600",
+    ])
+    .expect(13);
 }
 
 fn look(env: &TestEnv, page: &Path) -> Value {
@@ -30,16 +42,34 @@ fn look(env: &TestEnv, page: &Path) -> Value {
         modules.join("node_modules/playwright-core").exists(),
         "the browser's driver is missing; scripts/test --install-only installs it"
     );
-    assert!(Path::new("/usr/bin/chromium").exists(), "chromium is missing; scripts/test --install-only installs it");
+    assert!(
+        Path::new("/usr/bin/chromium").exists(),
+        "chromium is missing; scripts/test --install-only installs it"
+    );
     let seen = env.root().join("seen");
     fs::create_dir_all(&seen).unwrap();
     let script = root.join("tests/browser/page.mjs");
-    let args = [script.as_os_str(), "look".as_ref(), modules.as_os_str(), page.as_os_str(), seen.as_os_str()];
-    env.command("node", &env.root()).args(args).timeout(Duration::from_secs(120)).run().expect(0).json()
+    let args = [
+        script.as_os_str(),
+        "look".as_ref(),
+        modules.as_os_str(),
+        page.as_os_str(),
+        seen.as_os_str(),
+    ];
+    env.command("node", &env.root())
+        .args(args)
+        .timeout(Duration::from_secs(120))
+        .run()
+        .expect(0)
+        .json()
 }
 
 fn texts(of: &Value) -> Vec<&str> {
-    of.as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect()
+    of.as_array()
+        .unwrap()
+        .iter()
+        .map(|text| text.as_str().unwrap())
+        .collect()
 }
 
 #[test]
@@ -47,41 +77,118 @@ fn the_page_shows_in_a_browser_what_happened_and_filters_count_it_anew() {
     let env = TestEnv::new();
     lived(&env);
     let page = env.root().join("report.html");
-    let out = env.watchdog(&env.root(), &["report", "--html", "report.html"]).expect(0);
-    assert!(out.stdout.is_empty() && out.stderr.contains("wrote report.html"), "{out}");
+    let out = env
+        .watchdog(&env.root(), &["report", "--html", "report.html"])
+        .expect(0);
+    assert!(
+        out.stdout.is_empty() && out.stderr.contains("wrote report.html"),
+        "{out}"
+    );
     let found = look(&env, &page);
-    assert_eq!((&found["errors"], &found["requests"]), (&json!([]), &json!([])), "it loads nothing, and its policy stops none of its own");
-    assert_eq!((&found["light"]["violations"], &found["dark"]["violations"]), (&json!([]), &json!([])), "no barrier, contrast included");
+    assert_eq!(
+        (&found["errors"], &found["requests"]),
+        (&json!([]), &json!([])),
+        "it loads nothing, and its policy stops none of its own"
+    );
+    assert_eq!(
+        (&found["light"]["violations"], &found["dark"]["violations"]),
+        (&json!([]), &json!([])),
+        "no barrier, contrast included"
+    );
 
     let key = texts(&found["light"]["key"]).join("\n");
-    for figure in ["Sessions judged 3 ", "2 of 3 judgements", "0 of 0 decided; 1 undecided", "2 of 2 known"] {
+    for figure in [
+        "Sessions judged 3 ",
+        "2 of 3 judgements",
+        "0 of 0 decided; 1 undecided",
+        "2 of 2 known",
+    ] {
         assert!(key.contains(figure), "{figure}: {key}");
     }
     let specs = texts(&found["light"]["specs"]);
-    assert!(specs.iter().any(|row| row.starts_with("auth ")) && specs.iter().any(|row| row.starts_with(HOSTILE)), "{specs:?}");
-    assert!(texts(&found["light"]["aborts"])[0].starts_with("session_timeout 1 0 0 0 1"), "{found:#}");
+    assert!(
+        specs.iter().any(|row| row.starts_with("auth "))
+            && specs.iter().any(|row| row.starts_with(HOSTILE)),
+        "{specs:?}"
+    );
+    assert!(
+        texts(&found["light"]["aborts"])[0].starts_with("session_timeout 1 0 0 0 1"),
+        "{found:#}"
+    );
     assert_eq!(found["dark"]["key"], found["light"]["key"]);
-    assert_ne!(found["dark"]["chart"], found["light"]["chart"], "the chart is drawn in the colours of the night");
+    assert_ne!(
+        found["dark"]["chart"], found["light"]["chart"],
+        "the chart is drawn in the colours of the night"
+    );
 
     let filters = &found["filters"];
-    assert_eq!(filters["worktree"]["specs"].as_array().unwrap().len(), 1, "{filters:#}");
+    assert_eq!(
+        filters["worktree"]["specs"].as_array().unwrap().len(),
+        1,
+        "{filters:#}"
+    );
     assert_ne!(filters["worktree"]["chart"], found["light"]["chart"]);
-    assert!(filters["nothing"]["shown"].as_str().unwrap().starts_with("0 sessions judged"), "{filters:#}");
+    assert!(
+        filters["nothing"]["shown"]
+            .as_str()
+            .unwrap()
+            .starts_with("0 sessions judged"),
+        "{filters:#}"
+    );
     assert_eq!(filters["reset"], found["light"]["shown"]);
-    assert_eq!(filters["spec"]["specs"].as_array().unwrap().len(), 1, "{filters:#}");
-    assert_eq!(texts(&filters["reasons"]), ["complete", "timeout", "new_commits", "session_timeout"]);
-    assert!(filters["reason"]["shown"].as_str().unwrap().starts_with("1 session judged in 1 spec"), "{filters:#}");
-    assert_eq!(filters["span"]["days"].as_array().unwrap().len(), 1, "{filters:#}");
+    assert_eq!(
+        filters["spec"]["specs"].as_array().unwrap().len(),
+        1,
+        "{filters:#}"
+    );
+    assert_eq!(
+        texts(&filters["reasons"]),
+        ["complete", "timeout", "new_commits", "session_timeout"]
+    );
+    assert!(
+        filters["reason"]["shown"]
+            .as_str()
+            .unwrap()
+            .starts_with("1 session judged in 1 spec"),
+        "{filters:#}"
+    );
+    assert_eq!(
+        filters["span"]["days"].as_array().unwrap().len(),
+        1,
+        "{filters:#}"
+    );
 
     let steps = found["keyboard"].as_array().unwrap();
-    let names: Vec<&str> = steps.iter().map(|step| step["name"].as_str().unwrap()).collect();
+    let names: Vec<&str> = steps
+        .iter()
+        .map(|step| step["name"].as_str().unwrap())
+        .collect();
     let mut distinct = names.clone();
     distinct.dedup();
-    let order = ["Skip to the figures", "worktree", "spec", "from", "to", "reason", "agent", "Show all", "These figures as a table"];
+    let order = [
+        "Skip to the figures",
+        "worktree",
+        "spec",
+        "from",
+        "to",
+        "reason",
+        "agent",
+        "Show all",
+        "These figures as a table",
+    ];
     assert_eq!(distinct[..order.len()], order, "{names:?}");
-    let shown = |step: &&Value| step["outlined"] == true || ["from", "to"].contains(&step["name"].as_str().unwrap());
-    assert_eq!(steps.iter().filter(shown).count(), steps.len(), "whatever has the focus shows it: {steps:?}");
-    assert_eq!(found["opened"], 1, "the table behind the chart opens by the keyboard, and has a row for the day");
+    let shown = |step: &&Value| {
+        step["outlined"] == true || ["from", "to"].contains(&step["name"].as_str().unwrap())
+    };
+    assert_eq!(
+        steps.iter().filter(shown).count(),
+        steps.len(),
+        "whatever has the focus shows it: {steps:?}"
+    );
+    assert_eq!(
+        found["opened"], 1,
+        "the table behind the chart opens by the keyboard, and has a row for the day"
+    );
     let tree = found["tree"].as_str().unwrap();
     for role in [
         "- banner:",
@@ -108,9 +215,15 @@ fn the_page_shows_in_a_browser_what_happened_and_filters_count_it_anew() {
 fn sessions_tokens_and_price_are_shown_and_filtered_by_agent() {
     let mut env = TestEnv::new();
     let prints = |env: &mut TestEnv, name: &str, events: &[Value]| {
-        let lines: Vec<String> = events.iter().map(|event| format!("echo '{event}'")).collect();
+        let lines: Vec<String> = events
+            .iter()
+            .map(|event| format!("echo '{event}'"))
+            .collect();
         let commit = "echo $$ > f.txt; git add -A; git commit -qm 'feat: f'";
-        let path = env.write(&format!("programs/{name}"), format!("#!/bin/sh\n{commit}\n{}\n", lines.join("\n")));
+        let path = env.write(
+            &format!("programs/{name}"),
+            format!("#!/bin/sh\n{commit}\n{}\n", lines.join("\n")),
+        );
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         env.install(name, &path);
     };
@@ -132,37 +245,84 @@ fn sessions_tokens_and_price_are_shown_and_filtered_by_agent() {
         })],
     );
     let (shop, site) = (env.repo_named("shop"), env.repo_named("site"));
-    shop.watchdog(&["run", "--spec", "auth", "--", "codex", "exec", "--json", "do it"]).expect(0);
+    shop.watchdog(&[
+        "run", "--spec", "auth", "--", "codex", "exec", "--json", "do it",
+    ])
+    .expect(0);
     for _ in 0..2 {
-        site.watchdog(&["run", "--spec", "pages", "--", "claude", "-p", "do it"]).expect(0);
+        site.watchdog(&["run", "--spec", "pages", "--", "claude", "-p", "do it"])
+            .expect(0);
     }
     let page = env.root().join("report.html");
-    env.watchdog(&env.root(), &["report", "--html", "report.html"]).expect(0);
+    env.watchdog(&env.root(), &["report", "--html", "report.html"])
+        .expect(0);
     let found = look(&env, &page);
-    assert_eq!((&found["errors"], &found["light"]["violations"]), (&json!([]), &json!([])), "{found:#}");
-    let (claude, codex) = ("claude 2 200 40 2 $0.50 2", "codex 1 3,000 60 1 \u{2013} 0");
-    assert_eq!(texts(&found["light"]["agents"]), [claude, codex], "what was not told is no zero");
-    let of = |agent: &str| &found["filters"]["agents"][agent];
-    assert_eq!((texts(&of("=claude")["agents"]), texts(&of("=codex")["agents"])), (vec![claude], vec![codex]));
     assert_eq!(
-        (of("=claude")["cost"].as_str(), of("=codex")["cost"].as_str()),
-        (Some("Told by 2 of 2 sessions."), Some("No session told what it cost."))
+        (&found["errors"], &found["light"]["violations"]),
+        (&json!([]), &json!([])),
+        "{found:#}"
+    );
+    let (claude, codex) = ("claude 2 200 40 2 $0.50 2", "codex 1 3,000 60 1 \u{2013} 0");
+    assert_eq!(
+        texts(&found["light"]["agents"]),
+        [claude, codex],
+        "what was not told is no zero"
+    );
+    let of = |agent: &str| &found["filters"]["agents"][agent];
+    assert_eq!(
+        (
+            texts(&of("=claude")["agents"]),
+            texts(&of("=codex")["agents"])
+        ),
+        (vec![claude], vec![codex])
+    );
+    assert_eq!(
+        (
+            of("=claude")["cost"].as_str(),
+            of("=codex")["cost"].as_str()
+        ),
+        (
+            Some("Told by 2 of 2 sessions."),
+            Some("No session told what it cost.")
+        )
     );
     let specs = |agent: &str| texts(&of(agent)["specs"]).join("\n");
-    assert!(specs("=codex").starts_with("auth ") && !specs("=codex").contains("pages"), "{found:#}");
-    assert!(specs("=claude").contains("pages") && specs("=claude").contains("$0.50") && !specs("=claude").contains("auth"), "{found:#}");
-    assert!(of("=codex")["shown"].as_str().is_some_and(|shown| shown.contains("of the agent codex, judgements of all")), "{found:#}");
+    assert!(
+        specs("=codex").starts_with("auth ") && !specs("=codex").contains("pages"),
+        "{found:#}"
+    );
+    assert!(
+        specs("=claude").contains("pages")
+            && specs("=claude").contains("$0.50")
+            && !specs("=claude").contains("auth"),
+        "{found:#}"
+    );
+    assert!(
+        of("=codex")["shown"]
+            .as_str()
+            .is_some_and(|shown| shown.contains("of the agent codex, judgements of all")),
+        "{found:#}"
+    );
     assert_eq!(found["filters"]["reset"], found["light"]["shown"]);
 }
 
 #[test]
 fn a_page_of_nothing_says_so() {
     let env = TestEnv::new();
-    let out = env.watchdog(&env.root(), &["report", "--html", "-"]).expect(0);
-    assert!(out.stdout.starts_with("<!doctype html>") && out.stdout.trim_end().ends_with("</html>"), "{}", out.stdout.len());
+    let out = env
+        .watchdog(&env.root(), &["report", "--html", "-"])
+        .expect(0);
+    assert!(
+        out.stdout.starts_with("<!doctype html>") && out.stdout.trim_end().ends_with("</html>"),
+        "{}",
+        out.stdout.len()
+    );
     let page = env.write("empty.html", &out.stdout);
     let found = look(&env, &page);
-    assert_eq!((&found["errors"], &found["light"]["notes"]), (&json!([]), &json!(["Nothing was measured in this period."])));
+    assert_eq!(
+        (&found["errors"], &found["light"]["notes"]),
+        (&json!([]), &json!(["Nothing was measured in this period."]))
+    );
 }
 
 #[test]
@@ -170,24 +330,49 @@ fn a_file_that_cannot_be_written_leaves_the_old_one_and_says_what_to_do() {
     let env = TestEnv::new();
     lived(&env);
     let root = env.root();
-    for (file, why) in [("nowhere/report.html", "No such file"), (".", "folder"), ("/dev/full", "No space left")] {
+    for (file, why) in [
+        ("nowhere/report.html", "No such file"),
+        (".", "folder"),
+        ("/dev/full", "No space left"),
+    ] {
         let out = env.watchdog(&root, &["report", "--html", file]).expect(16);
-        assert!(out.stderr.contains(&format!("failed to write {file}")) && out.stderr.contains("a folder that exists"), "{why}: {out}");
+        assert!(
+            out.stderr.contains(&format!("failed to write {file}"))
+                && out.stderr.contains("a folder that exists"),
+            "{why}: {out}"
+        );
     }
     let full = root.join("full");
     fs::create_dir(&full).unwrap();
     // Of the file system that is full nobody else sees anything.
     let script = "mount -t tmpfs -o size=40k tmpfs full && echo old > full/report.html && { watchdog_binary=$1; \"$watchdog_binary\" report --html full/report.html; \
                   code=$?; cat full/report.html; ls -A full; exit $code; }";
-    let args = ["-rm", "sh", "-c", script, "sh", env!("CARGO_BIN_EXE_watchdog")];
+    let args = [
+        "-rm",
+        "sh",
+        "-c",
+        script,
+        "sh",
+        env!("CARGO_BIN_EXE_watchdog"),
+    ];
     let out = env.command("unshare", &root).args(args).run().expect(16);
     assert_eq!(out.stdout, "old\nreport.html\n", "{out}");
 
-    let out = env.watchdog(&root, &["report", "--html", "report.html", "--json"]).expect(2);
+    let out = env
+        .watchdog(&root, &["report", "--html", "report.html", "--json"])
+        .expect(2);
     assert!(out.stderr.contains("leave out --html, or --json"), "{out}");
     fs::write(root.join("report.html"), "old").unwrap();
     std::os::unix::fs::symlink("report.html", root.join("link.html")).unwrap();
-    env.watchdog(&root, &["report", "--html", "link.html", "-q"]).expect(0);
-    assert!(fs::read_link(root.join("link.html")).is_ok(), "a link stays one");
-    assert!(fs::read_to_string(root.join("report.html")).unwrap().starts_with("<!doctype html>"));
+    env.watchdog(&root, &["report", "--html", "link.html", "-q"])
+        .expect(0);
+    assert!(
+        fs::read_link(root.join("link.html")).is_ok(),
+        "a link stays one"
+    );
+    assert!(
+        fs::read_to_string(root.join("report.html"))
+            .unwrap()
+            .starts_with("<!doctype html>")
+    );
 }

@@ -17,8 +17,21 @@ fn settings(change: impl FnOnce(&mut RescueSettings)) -> RescueSettings {
     settings
 }
 
-fn rescued_with(repo: &ScratchRepo, snapshot: &Snapshot, settings: &RescueSettings) -> RescueOutcome {
-    rescue(&repo.open(), &RescueRequest { settings, spec: "auth", snapshot, others: &NO_OTHERS }).unwrap()
+fn rescued_with(
+    repo: &ScratchRepo,
+    snapshot: &Snapshot,
+    settings: &RescueSettings,
+) -> RescueOutcome {
+    rescue(
+        &repo.open(),
+        &RescueRequest {
+            settings,
+            spec: "auth",
+            snapshot,
+            others: &NO_OTHERS,
+        },
+    )
+    .unwrap()
 }
 
 fn rescued(repo: &ScratchRepo, change: impl FnOnce(&mut RescueSettings)) -> RescueOutcome {
@@ -32,7 +45,11 @@ fn command(line: &str) -> impl FnOnce(&mut RescueSettings) {
 
 /// The paths and reasons of what was left out.
 fn left_out(outcome: &RescueOutcome) -> Vec<(&str, &str)> {
-    outcome.left_out.iter().map(|l| (l.path.as_str(), l.why.as_str())).collect()
+    outcome
+        .left_out
+        .iter()
+        .map(|l| (l.path.as_str(), l.why.as_str()))
+        .collect()
 }
 
 /// Asserts that a refusal changed nothing: HEAD, index (byte for byte) and files.
@@ -59,10 +76,24 @@ fn everything_becomes_one_commit_that_a_person_would_keep() {
     repo.chmod("run.sh", 0o644);
     repo.git(["rm", "-q", "link"]);
     let outcome = rescued(&repo, |_| {});
-    assert_eq!(outcome, RescueOutcome { commits: 1, made: outcome.made.clone(), ..RescueOutcome::default() });
+    assert_eq!(
+        outcome,
+        RescueOutcome {
+            commits: 1,
+            made: outcome.made.clone(),
+            ..RescueOutcome::default()
+        }
+    );
     assert_eq!(repo.git(["status", "--porcelain"]), "");
-    let message = repo.git(["log", "-1", "--format=%an|%s|%(trailers:key=Watchdog-Snapshot,valueonly)"]);
-    assert_eq!(message.trim(), "A Person|chore(auth): rescue uncommitted work|refs/watchdog/rescue/auth/20260304T050607Z-0");
+    let message = repo.git([
+        "log",
+        "-1",
+        "--format=%an|%s|%(trailers:key=Watchdog-Snapshot,valueonly)",
+    ]);
+    assert_eq!(
+        message.trim(),
+        "A Person|chore(auth): rescue uncommitted work|refs/watchdog/rescue/auth/20260304T050607Z-0"
+    );
     assert_eq!(repo.git(["show", "HEAD:staged"]), "s2");
     assert_eq!(
         repo.git(["diff", "--name-status", "HEAD~1", "HEAD"]),
@@ -108,10 +139,21 @@ fn what_looks_secret_or_bulky_stays_out_even_when_it_was_staged() {
             ("target/debug/app", "excluded"),
         ]
     );
-    assert_eq!(repo.git(["show", "--format=", "--name-only", "HEAD"]), ".env.example\ncode.rs");
+    assert_eq!(
+        repo.git(["show", "--format=", "--name-only", "HEAD"]),
+        ".env.example\ncode.rs"
+    );
     assert_eq!(repo.read(".env"), "secret");
-    assert_eq!(repo.git(["diff", "--cached", "--name-only"]), ".env\nbig\nserver.pem", "what was staged stays staged");
-    assert_eq!(repo.git(["show", &format!("{}:id_rsa", snapshot.commit)]), "secret", "the snapshot has it");
+    assert_eq!(
+        repo.git(["diff", "--cached", "--name-only"]),
+        ".env\nbig\nserver.pem",
+        "what was staged stays staged"
+    );
+    assert_eq!(
+        repo.git(["show", &format!("{}:id_rsa", snapshot.commit)]),
+        "secret",
+        "the snapshot has it"
+    );
 }
 
 #[test]
@@ -123,8 +165,14 @@ fn edits_that_the_user_hid_from_git_stay_local() {
     repo.write("dir/inner", "local");
     repo.write("new", "n");
     let outcome = rescued(&repo, |_| {});
-    assert_eq!(left_out(&outcome), [("dir/inner", "excluded"), ("tracked", "excluded")]);
-    assert_eq!(repo.git(["show", "--format=", "--name-only", "HEAD"]), "new");
+    assert_eq!(
+        left_out(&outcome),
+        [("dir/inner", "excluded"), ("tracked", "excluded")]
+    );
+    assert_eq!(
+        repo.git(["show", "--format=", "--name-only", "HEAD"]),
+        "new"
+    );
     assert_eq!(repo.read("tracked"), "local");
 }
 
@@ -141,7 +189,15 @@ fn more_files_than_allowed_are_not_committed() {
 fn odd_names_are_taken_literally() {
     let repo = ScratchRepo::new();
     use std::os::unix::ffi::OsStrExt;
-    for name in [&b"\xff\xfe"[..], b"new\nline", b":(exclude)tracked", b"*", b"-A", b"sp ace/x", b"\"quoted\""] {
+    for name in [
+        &b"\xff\xfe"[..],
+        b"new\nline",
+        b":(exclude)tracked",
+        b"*",
+        b"-A",
+        b"sp ace/x",
+        b"\"quoted\"",
+    ] {
         repo.write(std::ffi::OsStr::from_bytes(name), "x");
     }
     repo.write("[ab]", "x");
@@ -183,7 +239,10 @@ fn hooks_run_as_for_a_person() {
     repo.hook("commit-msg", "grep -q '^chore(auth): ' \"$1\"");
     let outcome = rescued(&repo, |_| {});
     assert_eq!(outcome.commits, 1, "{:?}", outcome.failed);
-    assert_eq!(std::fs::read_to_string(repo.beside("seen")).unwrap(), "new\n");
+    assert_eq!(
+        std::fs::read_to_string(repo.beside("seen")).unwrap(),
+        "new\n"
+    );
 }
 
 #[test]
@@ -227,14 +286,27 @@ fn a_command_that_commits_is_a_rescue() {
     repo.write("b", "2");
     let line = "git add a && git commit -qm \"$WATCHDOG_SPEC: a\" && git add b && git commit -qm \"$WATCHDOG_SNAPSHOT\"";
     let outcome = rescued(&repo, command(line));
-    assert_eq!(outcome, RescueOutcome { commits: 2, made: outcome.made.clone(), ..RescueOutcome::default() });
-    assert_eq!(repo.git(["log", "-2", "--format=%s"]), "refs/watchdog/rescue/auth/20260304T050607Z-0\nauth: a");
+    assert_eq!(
+        outcome,
+        RescueOutcome {
+            commits: 2,
+            made: outcome.made.clone(),
+            ..RescueOutcome::default()
+        }
+    );
+    assert_eq!(
+        repo.git(["log", "-2", "--format=%s"]),
+        "refs/watchdog/rescue/auth/20260304T050607Z-0\nauth: a"
+    );
 }
 
 #[test]
 fn the_worktrees_own_script_is_the_default_command() {
     let repo = ScratchRepo::new();
-    repo.write("scripts/commit-rescue", "#!/bin/sh\ngit add -A && git commit -qm \"rescue $1\"\n");
+    repo.write(
+        "scripts/commit-rescue",
+        "#!/bin/sh\ngit add -A && git commit -qm \"rescue $1\"\n",
+    );
     repo.chmod("scripts/commit-rescue", 0o755);
     let outcome = rescued(&repo, |s| s.mode = RescueMode::Command);
     assert_eq!((outcome.commits, &outcome.failed), (1, &None));
@@ -243,7 +315,11 @@ fn the_worktrees_own_script_is_the_default_command() {
 
 #[test]
 fn a_missing_command_is_a_failure() {
-    for argv in [None, Some(vec!["no-such-program-anywhere".to_owned()]), Some(vec!["./not/there".to_owned()])] {
+    for argv in [
+        None,
+        Some(vec!["no-such-program-anywhere".to_owned()]),
+        Some(vec!["./not/there".to_owned()]),
+    ] {
         let repo = ScratchRepo::new();
         repo.write("new", "n");
         let outcome = rescued(&repo, |s| (s.mode, s.command) = (RescueMode::Command, argv));
@@ -282,7 +358,9 @@ fn throwing_work_away_is_detected_and_can_be_undone() {
         let outcome = rescued_with(&repo, &snapshot, &settings(command(line)));
         assert_eq!(outcome.lost, ["new", "tracked"], "{line}");
         repo.git(["reset", "-q", "--hard", snapshot.parent.as_deref().unwrap()]);
-        repo.open().restore(ScratchRepo::id(&snapshot), RestoreTarget::InPlace).unwrap();
+        repo.open()
+            .restore(ScratchRepo::id(&snapshot), RestoreTarget::InPlace)
+            .unwrap();
         assert_eq!(repo.files(), before, "{line}");
     }
 }
@@ -315,13 +393,21 @@ fn line_endings_that_git_converts_are_not_lost() {
     let outcome = rescued(&repo, |_| {});
     assert_eq!((outcome.commits, outcome.lost), (1, vec![]));
     assert_eq!(repo.git(["cat-file", "-s", "HEAD:new"]), "4");
-    assert_eq!(repo.try_snapshot(), None, "git regards the file as committed");
+    assert_eq!(
+        repo.try_snapshot(),
+        None,
+        "git regards the file as committed"
+    );
 }
 
 #[test]
 fn without_any_identity_watchdog_signs_itself() {
-    let none =
-        [("GIT_CONFIG_GLOBAL", "/dev/null"), ("GIT_CONFIG_NOSYSTEM", "1"), ("HOME", "/nonexistent"), ("XDG_CONFIG_HOME", "/nonexistent")];
+    let none = [
+        ("GIT_CONFIG_GLOBAL", "/dev/null"),
+        ("GIT_CONFIG_NOSYSTEM", "1"),
+        ("HOME", "/nonexistent"),
+        ("XDG_CONFIG_HOME", "/nonexistent"),
+    ];
     if !in_own_process(
         "rescue::without_any_identity_watchdog_signs_itself",
         &["env", "-u", "GIT_AUTHOR_NAME", "-u", "GIT_COMMITTER_NAME"],
@@ -336,5 +422,8 @@ fn without_any_identity_watchdog_signs_itself() {
     repo.write("new", "n");
     let outcome = rescued(&repo, |_| {});
     assert_eq!((outcome.commits, &outcome.failed), (1, &None));
-    assert_eq!(repo.git(["log", "-1", "--format=%an <%ae>"]), "watchdog <watchdog@localhost>");
+    assert_eq!(
+        repo.git(["log", "-1", "--format=%an <%ae>"]),
+        "watchdog <watchdog@localhost>"
+    );
 }

@@ -15,16 +15,31 @@ fn snapshot(repo: &Repo<'_>, spec: &str, days_ago: i64) -> String {
     let at = jiff::Timestamp::now() - jiff::SignedDuration::from_hours(24 * days_ago);
     let worktree = Worktree::open(repo.path()).expect("a repository");
     let rule = private_rule(&ConfigSettings::default().rescue);
-    let taken = worktree.take_snapshot_with_private(&SnapshotRequest { spec, at, why: "before the storm", max_new_bytes: None }, &rule);
+    let taken = worktree.take_snapshot_with_private(
+        &SnapshotRequest {
+            spec,
+            at,
+            why: "before the storm",
+            max_new_bytes: None,
+        },
+        &rule,
+    );
     let name = taken.expect("it can be kept").expect("there is work").name;
-    name.strip_prefix("refs/watchdog/rescue/").expect("a snapshot's name").to_owned()
+    name.strip_prefix("refs/watchdog/rescue/")
+        .expect("a snapshot's name")
+        .to_owned()
 }
 
 fn refs(repo: &Repo<'_>) -> Vec<String> {
-    repo.git(&["for-each-ref", "--format=%(refname)", "refs/watchdog/rescue", "refs/watchdog/private"])
-        .lines()
-        .map(ToOwned::to_owned)
-        .collect()
+    repo.git(&[
+        "for-each-ref",
+        "--format=%(refname)",
+        "refs/watchdog/rescue",
+        "refs/watchdog/private",
+    ])
+    .lines()
+    .map(ToOwned::to_owned)
+    .collect()
 }
 
 fn leave_work(repo: &Repo<'_>) {
@@ -44,21 +59,63 @@ fn wipe(repo: &Repo<'_>) {
 fn the_list_says_what_a_person_wants_to_know() {
     let env = TestEnv::new();
     let repo = env.repo();
-    assert_eq!(repo.watchdog(&["rescue", "list"]).expect(0).stdout, "no snapshots\n");
+    assert_eq!(
+        repo.watchdog(&["rescue", "list"]).expect(0).stdout,
+        "no snapshots\n"
+    );
     leave_work(&repo);
     let old = snapshot(&repo, "auth", 3);
     repo.write("big", "x".repeat(2048));
     let new = snapshot(&repo, "odd\u{1b}[31m name", 0);
     let out = repo.watchdog(&["rescue", "list"]).expect(0);
-    let lines: Vec<Vec<&str>> =
-        out.stdout.lines().map(|line| line.split("  ").filter(|s| !s.is_empty()).map(str::trim).collect()).collect();
+    let lines: Vec<Vec<&str>> = out
+        .stdout
+        .lines()
+        .map(|line| {
+            line.split("  ")
+                .filter(|s| !s.is_empty())
+                .map(str::trim)
+                .collect()
+        })
+        .collect();
     assert_eq!(lines[0], ["ID", "AGE", "SPEC", "FILES", "SIZE", "WHY"]);
-    assert_eq!(lines[1], [&new, "just now", "odd [31m name", "5 files (1 private)", "2.1 KiB", "before the storm"]);
-    assert_eq!(lines[2], [&old, "3 days ago", "auth", "4 files (1 private)", "60 B", "before the storm"]);
+    assert_eq!(
+        lines[1],
+        [
+            &new,
+            "just now",
+            "odd [31m name",
+            "5 files (1 private)",
+            "2.1 KiB",
+            "before the storm"
+        ]
+    );
+    assert_eq!(
+        lines[2],
+        [
+            &old,
+            "3 days ago",
+            "auth",
+            "4 files (1 private)",
+            "60 B",
+            "before the storm"
+        ]
+    );
     assert!(!out.stdout.contains('\u{1b}'));
-    let json = repo.watchdog(&["rescue", "list", "--spec", "auth", "--json"]).expect(0).json();
+    let json = repo
+        .watchdog(&["rescue", "list", "--spec", "auth", "--json"])
+        .expect(0)
+        .json();
     let all = json["snapshots"].as_array().expect("a list");
-    assert_eq!((all.len(), &all[0]["id"], &all[0]["private_files"], &all[0]["base"]), (1, &json!(old), &json!(1), &json!(repo.head())));
+    assert_eq!(
+        (
+            all.len(),
+            &all[0]["id"],
+            &all[0]["private_files"],
+            &all[0]["base"]
+        ),
+        (1, &json!(old), &json!(1), &json!(repo.head()))
+    );
 }
 
 #[test]
@@ -80,18 +137,52 @@ fn show_is_a_diff_against_head_that_gives_no_secret_away() {
         "+with a second line",
         "+a\\x1b]0;title\\x07b\\u{202e}c",
     ] {
-        assert!(out.stdout.lines().any(|found| found == line), "\"{line}\" is missing\n{out}");
+        assert!(
+            out.stdout.lines().any(|found| found == line),
+            "\"{line}\" is missing\n{out}"
+        );
     }
-    assert!(!out.stdout.contains("hunter2") && !out.stdout.contains('\u{1b}'), "{out}");
-    let stat = repo.watchdog(&["rescue", "show", "--stat", "latest"]).expect(0);
-    assert!(stat.stdout.contains("README.md") && !stat.stdout.contains("diff --git"), "{stat}");
-    let json = repo.watchdog(&["rescue", "show", &id, "--json"]).expect(0).json();
-    let env_file = json["paths"].as_array().and_then(|all| all.iter().find(|path| path["path"] == ".env")).expect("it is listed");
-    assert_eq!((&env_file["private"], &env_file["added"]), (&json!("secret"), &Value::Null));
-    assert!(json["patch"].as_str().is_some_and(|patch| patch.contains("+fn main() {}") && !patch.contains("hunter2")));
+    assert!(
+        !out.stdout.contains("hunter2") && !out.stdout.contains('\u{1b}'),
+        "{out}"
+    );
+    let stat = repo
+        .watchdog(&["rescue", "show", "--stat", "latest"])
+        .expect(0);
+    assert!(
+        stat.stdout.contains("README.md") && !stat.stdout.contains("diff --git"),
+        "{stat}"
+    );
+    let json = repo
+        .watchdog(&["rescue", "show", &id, "--json"])
+        .expect(0)
+        .json();
+    let env_file = json["paths"]
+        .as_array()
+        .and_then(|all| all.iter().find(|path| path["path"] == ".env"))
+        .expect("it is listed");
+    assert_eq!(
+        (&env_file["private"], &env_file["added"]),
+        (&json!("secret"), &Value::Null)
+    );
+    assert!(
+        json["patch"]
+            .as_str()
+            .is_some_and(|patch| patch.contains("+fn main() {}") && !patch.contains("hunter2"))
+    );
     // What git would show is what is shown.
-    let ours = json["patch"].as_str().expect("text").split("diff --git ").find(|part| part.starts_with("a/README.md")).expect("it differs");
-    let theirs = repo.git(&["diff", &format!("{0}^..{0}", json["commit"].as_str().expect("a commit")), "--", "README.md"]);
+    let ours = json["patch"]
+        .as_str()
+        .expect("text")
+        .split("diff --git ")
+        .find(|part| part.starts_with("a/README.md"))
+        .expect("it differs");
+    let theirs = repo.git(&[
+        "diff",
+        &format!("{0}^..{0}", json["commit"].as_str().expect("a commit")),
+        "--",
+        "README.md",
+    ]);
     let body = |text: &str| {
         text.lines()
             .skip_while(|line| !line.starts_with("--- "))
@@ -112,7 +203,11 @@ fn a_large_diff_is_cut_and_says_where_the_rest_is() {
     let id = snapshot(&repo, "main", 0);
     let out = repo.watchdog(&["rescue", "show", &id]).expect(0);
     assert!(
-        out.stdout.len() < 400 << 10 && out.stdout.contains(&format!("see the rest with: git -C {} diff ", repo.path().display())),
+        out.stdout.len() < 400 << 10
+            && out.stdout.contains(&format!(
+                "see the rest with: git -C {} diff ",
+                repo.path().display()
+            )),
         "{} bytes",
         out.stdout.len()
     );
@@ -128,15 +223,34 @@ fn an_id_may_be_short_as_long_as_it_is_clear() {
     let time = auth.strip_prefix("auth/").expect("its spec");
     repo.write("more", "m");
     let main = snapshot(&repo, "main", 0);
-    let shown = |id: &str| repo.watchdog(&["rescue", "show", "--json", "--stat", id]).expect(0).json()["id"].clone();
+    let shown = |id: &str| {
+        repo.watchdog(&["rescue", "show", "--json", "--stat", id])
+            .expect(0)
+            .json()["id"]
+            .clone()
+    };
     let commit = repo.git(&["rev-parse", &format!("refs/watchdog/rescue/{auth}")]);
-    for short in ["au", "auth", time, &time[..10], &commit[..10], &format!("refs/watchdog/rescue/{auth}")] {
+    for short in [
+        "au",
+        "auth",
+        time,
+        &time[..10],
+        &commit[..10],
+        &format!("refs/watchdog/rescue/{auth}"),
+    ] {
         assert_eq!(shown(short), json!(auth), "{short}");
     }
-    assert_eq!(shown("latest"), json!(main), "of this worktree's spec, which is the branch");
-    for (id, word) in
-        [("20", "several snapshots begin with '20'"), ("nothing", "no snapshot 'nothing'"), ("", "no snapshot ''"), ("a..b", "no snapshot")]
-    {
+    assert_eq!(
+        shown("latest"),
+        json!(main),
+        "of this worktree's spec, which is the branch"
+    );
+    for (id, word) in [
+        ("20", "several snapshots begin with '20'"),
+        ("nothing", "no snapshot 'nothing'"),
+        ("", "no snapshot ''"),
+        ("a..b", "no snapshot"),
+    ] {
         let out = repo.watchdog(&["rescue", "show", id]).expect(2);
         assert!(out.stderr.contains(word), "{out}");
     }
@@ -144,7 +258,12 @@ fn an_id_may_be_short_as_long_as_it_is_clear() {
     repo.watchdog(&["snapshot", "--spec", "auth"]).expect(0);
     assert_eq!(shown("latest"), json!(auth));
     repo.watchdog(&["snapshot", "--spec", "nobody"]).expect(0);
-    assert!(repo.watchdog(&["rescue", "show", "latest"]).expect(2).stderr.contains("no snapshot of the spec 'nobody'"));
+    assert!(
+        repo.watchdog(&["rescue", "show", "latest"])
+            .expect(2)
+            .stderr
+            .contains("no snapshot of the spec 'nobody'")
+    );
 }
 
 #[test]
@@ -152,40 +271,121 @@ fn a_snapshot_comes_back_into_every_place() {
     let env = TestEnv::new();
     let repo = env.repo();
     leave_work(&repo);
-    let (before, status, staged) = (files(repo.path()), repo.status(), repo.git(&["ls-files", "--stage"]));
+    let (before, status, staged) = (
+        files(repo.path()),
+        repo.status(),
+        repo.git(&["ls-files", "--stage"]),
+    );
     let id = snapshot(&repo, "main", 0);
 
     // The work tree is not clean: nothing in it is touched.
     repo.write("README.md", "unsaved\n");
-    let out = repo.watchdog(&["rescue", "restore", &id, "--json"]).expect(0).json();
-    assert_eq!((&out["to"], &out["where"]), (&json!("branch"), &json!(format!("watchdog/restored/{id}"))));
-    assert!(out["note"].as_str().is_some_and(|note| note.contains("README.md") && note.contains("1 private file")), "{out}");
-    assert_eq!(fs::read_to_string(repo.path().join("README.md")).expect("it is there"), "unsaved\n");
+    let out = repo
+        .watchdog(&["rescue", "restore", &id, "--json"])
+        .expect(0)
+        .json();
+    assert_eq!(
+        (&out["to"], &out["where"]),
+        (&json!("branch"), &json!(format!("watchdog/restored/{id}")))
+    );
+    assert!(
+        out["note"]
+            .as_str()
+            .is_some_and(|note| note.contains("README.md") && note.contains("1 private file")),
+        "{out}"
+    );
+    assert_eq!(
+        fs::read_to_string(repo.path().join("README.md")).expect("it is there"),
+        "unsaved\n"
+    );
 
     // A linked worktree is exact, index and secrets included.
     let linked = env.root().join("linked");
-    let out = repo.watchdog(&["rescue", "restore", &id, "--worktree", linked.to_str().expect("UTF-8")]).expect(0);
-    assert!(out.stdout.contains("4 files in the new worktree") || out.stdout.contains("5 files in the new worktree"), "{out}");
+    let out = repo
+        .watchdog(&[
+            "rescue",
+            "restore",
+            &id,
+            "--worktree",
+            linked.to_str().expect("UTF-8"),
+        ])
+        .expect(0);
+    assert!(
+        out.stdout.contains("4 files in the new worktree")
+            || out.stdout.contains("5 files in the new worktree"),
+        "{out}"
+    );
     assert_eq!(files(&linked), before);
-    let git = |args: &[&str]| env.command("git", &linked).args(args).run().expect(0).stdout.trim_end_matches('\n').to_owned();
-    assert_eq!((git(&["status", "--porcelain", "--untracked-files=all"]), git(&["ls-files", "--stage"])), (status.clone(), staged.clone()));
+    let git = |args: &[&str]| {
+        env.command("git", &linked)
+            .args(args)
+            .run()
+            .expect(0)
+            .stdout
+            .trim_end_matches('\n')
+            .to_owned()
+    };
+    assert_eq!(
+        (
+            git(&["status", "--porcelain", "--untracked-files=all"]),
+            git(&["ls-files", "--stage"])
+        ),
+        (status.clone(), staged.clone())
+    );
     assert_eq!(git(&["rev-parse", "HEAD"]), repo.head());
-    let again = repo.watchdog(&["rescue", "restore", &id, "--worktree", linked.to_str().expect("UTF-8")]).expect(12);
+    let again = repo
+        .watchdog(&[
+            "rescue",
+            "restore",
+            &id,
+            "--worktree",
+            linked.to_str().expect("UTF-8"),
+        ])
+        .expect(12);
     assert!(again.stderr.contains("already exists"), "{again}");
 
     // A plain folder, under both names of the flag.
     for flag in ["--to", "--into"] {
         let folder = env.root().join(format!("plain{flag}"));
-        repo.watchdog(&["rescue", "restore", &id, flag, folder.to_str().expect("UTF-8")]).expect(0);
+        repo.watchdog(&[
+            "rescue",
+            "restore",
+            &id,
+            flag,
+            folder.to_str().expect("UTF-8"),
+        ])
+        .expect(0);
         assert_eq!(files(&folder), before);
         assert!(!folder.join(".git").exists());
     }
 
     wipe(&repo);
     // -C still says where to act.
-    let out = env.watchdog(&env.root(), &["rescue", "restore", "-C", repo.path().to_str().expect("UTF-8"), &id]).expect(0);
-    assert!(out.stdout.contains("back in the work tree, the index as it was"), "{out}");
-    assert_eq!((files(repo.path()), repo.status(), repo.git(&["ls-files", "--stage"])), (before, status, staged));
+    let out = env
+        .watchdog(
+            &env.root(),
+            &[
+                "rescue",
+                "restore",
+                "-C",
+                repo.path().to_str().expect("UTF-8"),
+                &id,
+            ],
+        )
+        .expect(0);
+    assert!(
+        out.stdout
+            .contains("back in the work tree, the index as it was"),
+        "{out}"
+    );
+    assert_eq!(
+        (
+            files(repo.path()),
+            repo.status(),
+            repo.git(&["ls-files", "--stage"])
+        ),
+        (before, status, staged)
+    );
 }
 
 #[test]
@@ -194,20 +394,45 @@ fn the_folder_that_something_was_brought_back_into_is_said_without_steps_back() 
     let repo = env.repo();
     leave_work(&repo);
     let id = snapshot(&repo, "main", 0);
-    let place = |args: &[&str]| repo.watchdog(&[&["rescue", "restore", &id], args].concat()).expect(0);
-    assert!(place(&["--worktree", "../u"]).stdout.contains(&format!("in the new worktree {}", env.root().join("u").display())));
-    assert_eq!(place(&["--to", "../p", "--json"]).json()["where"], json!(env.root().join("p").to_str()));
+    let place = |args: &[&str]| {
+        repo.watchdog(&[&["rescue", "restore", &id], args].concat())
+            .expect(0)
+    };
+    assert!(place(&["--worktree", "../u"]).stdout.contains(&format!(
+        "in the new worktree {}",
+        env.root().join("u").display()
+    )));
+    assert_eq!(
+        place(&["--to", "../p", "--json"]).json()["where"],
+        json!(env.root().join("p").to_str())
+    );
 }
 
 #[test]
 fn a_rescue_that_finds_nothing_says_so_with_every_key_of_one_that_did() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let keys = |out: &serde_json::Value| out.as_object().expect("an object").keys().cloned().collect::<Vec<_>>();
+    let keys = |out: &serde_json::Value| {
+        out.as_object()
+            .expect("an object")
+            .keys()
+            .cloned()
+            .collect::<Vec<_>>()
+    };
     let nothing = repo.watchdog(&["rescue", "--json"]).expect(0).json();
-    assert_eq!((&nothing["restore"], &nothing["warnings"], &nothing["left_out_count"]), (&json!(null), &json!([]), &json!(0)));
+    assert_eq!(
+        (
+            &nothing["restore"],
+            &nothing["warnings"],
+            &nothing["left_out_count"]
+        ),
+        (&json!(null), &json!([]), &json!(0))
+    );
     repo.write("work.txt", "1");
-    assert_eq!(keys(&nothing), keys(&repo.watchdog(&["rescue", "--json"]).expect(0).json()));
+    assert_eq!(
+        keys(&nothing),
+        keys(&repo.watchdog(&["rescue", "--json"]).expect(0).json())
+    );
 }
 
 #[test]
@@ -217,12 +442,30 @@ fn before_the_first_commit_a_worktree_is_a_plain_folder() {
     repo.write("first", "1");
     let id = snapshot(&repo, "main", 0);
     let folder = env.root().join("out");
-    let out = repo.watchdog(&["rescue", "restore", &id, "--worktree", folder.to_str().expect("UTF-8"), "--json"]).expect(0).json();
+    let out = repo
+        .watchdog(&[
+            "rescue",
+            "restore",
+            &id,
+            "--worktree",
+            folder.to_str().expect("UTF-8"),
+            "--json",
+        ])
+        .expect(0)
+        .json();
     assert_eq!(
-        (&out["to"], out["note"].as_str().is_some_and(|note| note.contains("before the first commit"))),
+        (
+            &out["to"],
+            out["note"]
+                .as_str()
+                .is_some_and(|note| note.contains("before the first commit"))
+        ),
         (&json!("directory"), true)
     );
-    assert_eq!(fs::read_to_string(folder.join("first")).expect("it is there"), "1");
+    assert_eq!(
+        fs::read_to_string(folder.join("first")).expect("it is there"),
+        "1"
+    );
 }
 
 #[test]
@@ -235,7 +478,10 @@ fn drop_takes_both_parts_and_is_written_down() {
     repo.watchdog(&["rescue", "drop", "latest"]).expect(0);
     assert_eq!(refs(&repo), Vec::<String>::new());
     let events = repo.watchdog(&["events", "--json"]).expect(0).stdout;
-    assert!(events.contains("\"dropped\"") && events.contains(&id), "{events}");
+    assert!(
+        events.contains("\"dropped\"") && events.contains(&id),
+        "{events}"
+    );
 }
 
 #[test]
@@ -244,16 +490,32 @@ fn old_snapshots_go_once_a_day_and_the_newest_of_a_spec_never() {
     let repo = env.repo();
     leave_work(&repo);
     let mut ids = Vec::new();
-    for (spec, days) in [("auth", 90), ("auth", 60), ("auth", 45), ("other", 200), ("main", 31), ("main", 29)] {
+    for (spec, days) in [
+        ("auth", 90),
+        ("auth", 60),
+        ("auth", 45),
+        ("other", 200),
+        ("main", 31),
+        ("main", 29),
+    ] {
         repo.write("counter", format!("{spec} {days}"));
         ids.push(snapshot(&repo, spec, days));
     }
     // A private part without its snapshot, as a crash may leave it.
     let orphan = repo.git(&["rev-parse", &format!("refs/watchdog/private/{}", ids[0])]);
-    repo.git(&["update-ref", "refs/watchdog/private/auth/20200101T000000Z-0", &orphan]);
+    repo.git(&[
+        "update-ref",
+        "refs/watchdog/private/auth/20200101T000000Z-0",
+        &orphan,
+    ]);
     let kept = |ids: &[&String]| {
-        let mut names: Vec<String> =
-            ["rescue", "private"].iter().flat_map(|kind| ids.iter().map(move |id| format!("refs/watchdog/{kind}/{id}"))).collect();
+        let mut names: Vec<String> = ["rescue", "private"]
+            .iter()
+            .flat_map(|kind| {
+                ids.iter()
+                    .map(move |id| format!("refs/watchdog/{kind}/{id}"))
+            })
+            .collect();
         names.sort();
         names
     };
@@ -262,13 +524,30 @@ fn old_snapshots_go_once_a_day_and_the_newest_of_a_spec_never() {
         found.sort();
         found
     };
-    repo.watchdog(&["check", "--no-probe", "--no-rescue", "--baseline", "HEAD", "--max-probes", "0"]);
+    repo.watchdog(&[
+        "check",
+        "--no-probe",
+        "--no-rescue",
+        "--baseline",
+        "HEAD",
+        "--max-probes",
+        "0",
+    ]);
     let mut all = kept(&[&ids[2], &ids[3], &ids[5]]);
-    let found: Vec<String> = sorted().into_iter().filter(|name| !name.contains(&today())).collect();
+    let found: Vec<String> = sorted()
+        .into_iter()
+        .filter(|name| !name.contains(&today()))
+        .collect();
     all.sort();
     assert_eq!(found, all);
-    let events = repo.watchdog(&["events", "--json", "-n", "100"]).expect(0).stdout;
-    assert!(events.contains("\"expired\"") && events.contains(&ids[0]) && events.contains(&ids[4]), "{events}");
+    let events = repo
+        .watchdog(&["events", "--json", "-n", "100"])
+        .expect(0)
+        .stdout;
+    assert!(
+        events.contains("\"expired\"") && events.contains(&ids[0]) && events.contains(&ids[4]),
+        "{events}"
+    );
 
     // The day is not over: what is old by now stays for the next look.
     repo.write("counter", "again");
@@ -291,10 +570,18 @@ fn a_rescue_by_itself_expires_too_with_its_own_number_of_days() {
     let old = snapshot(&repo, "main", 3);
     repo.write("more", "m");
     let newer = snapshot(&repo, "main", 1);
-    let config = env.write("c.json", json!({"version": 1, "rescue": {"mode": "single", "keep_days": 2}}).to_string());
-    repo.watchdog(&["rescue", "--config", config.to_str().expect("UTF-8")]).expect(0);
+    let config = env.write(
+        "c.json",
+        json!({"version": 1, "rescue": {"mode": "single", "keep_days": 2}}).to_string(),
+    );
+    repo.watchdog(&["rescue", "--config", config.to_str().expect("UTF-8")])
+        .expect(0);
     let left = refs(&repo);
-    assert!(!left.iter().any(|name| name.contains(&old)) && left.iter().any(|name| name.contains(&newer)), "{left:?}");
+    assert!(
+        !left.iter().any(|name| name.contains(&old))
+            && left.iter().any(|name| name.contains(&newer)),
+        "{left:?}"
+    );
 }
 
 #[test]
@@ -309,19 +596,44 @@ fn a_dry_run_writes_nothing_and_lists_are_cut_with_a_count() {
     repo.write("staged.txt", "changed again");
     repo.write(".env", "TOKEN=1");
     fs::remove_file(repo.path().join("README.md")).expect("it is there");
-    let state = || (repo.git(&["count-objects", "-v"]), repo.git(&["for-each-ref"]), repo.status());
+    let state = || {
+        (
+            repo.git(&["count-objects", "-v"]),
+            repo.git(&["for-each-ref"]),
+            repo.status(),
+        )
+    };
     let before = state();
     let out = repo.watchdog(&["rescue", "--dry-run"]).expect(0);
     assert_eq!(state(), before, "{out}");
-    assert!(out.stdout.contains("would commit 152 files:") && out.stdout.contains("\n  and 132 more\n"), "{out}");
+    assert!(
+        out.stdout.contains("would commit 152 files:") && out.stdout.contains("\n  and 132 more\n"),
+        "{out}"
+    );
     assert!(out.stdout.contains("left out: .env (secret)"), "{out}");
     assert!(out.stdout.lines().count() < 30, "{out}");
-    let json = repo.watchdog(&["rescue", "--dry-run", "--json"]).expect(0).json();
-    assert_eq!((&json["would_commit_count"], &json["left_out_count"], &json["refused"]), (&json!(152), &json!(1), &json!(null)));
-    let would: Vec<&str> = json["would_commit"].as_array().expect("a list").iter().filter_map(|path| path.as_str()).collect();
+    let json = repo
+        .watchdog(&["rescue", "--dry-run", "--json"])
+        .expect(0)
+        .json();
+    assert_eq!(
+        (
+            &json["would_commit_count"],
+            &json["left_out_count"],
+            &json["refused"]
+        ),
+        (&json!(152), &json!(1), &json!(null))
+    );
+    let would: Vec<&str> = json["would_commit"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|path| path.as_str())
+        .collect();
     assert_eq!(state(), before);
     // What it said is what a rescue does.
-    repo.watchdog(&["rescue", "--json", "--config", &single(&env)]).expect(0);
+    repo.watchdog(&["rescue", "--json", "--config", &single(&env)])
+        .expect(0);
     let done = repo.git(&["show", "--format=", "--name-only", "--no-renames", "HEAD"]);
     assert_eq!(done.lines().collect::<Vec<_>>(), would);
 }
@@ -333,14 +645,23 @@ fn a_rescue_command_that_does_not_exist_is_a_failure() {
     repo.write("new.txt", "n");
     let config = json!({"version": 1, "rescue": {"mode": "command", "command": ["no-such-program-anywhere"]}}).to_string();
     let config = env.write("command.json", config);
-    let out = repo.watchdog(&["rescue", "--config", config.to_str().expect("UTF-8")]).expect(12);
-    assert!(out.stderr.contains("not committed: the rescue command 'no-such-program-anywhere' cannot be run"), "{out}");
+    let out = repo
+        .watchdog(&["rescue", "--config", config.to_str().expect("UTF-8")])
+        .expect(12);
+    assert!(
+        out.stderr
+            .contains("not committed: the rescue command 'no-such-program-anywhere' cannot be run"),
+        "{out}"
+    );
     assert!(out.stderr.contains(" rescue restore main/"), "{out}");
     assert_eq!(repo.status(), "?? new.txt");
 }
 
 fn single(env: &TestEnv) -> String {
-    let path = env.write("single.json", json!({"version": 1, "rescue": {"mode": "single"}}).to_string());
+    let path = env.write(
+        "single.json",
+        json!({"version": 1, "rescue": {"mode": "single"}}).to_string(),
+    );
     path.to_str().expect("UTF-8").to_owned()
 }
 
@@ -359,7 +680,15 @@ fn a_restore_into_a_worktree_that_was_killed_is_gone_on_with() {
     let repo = env.repo();
     let (id, before) = with_snapshot(&repo);
     let folder = env.root().join("linked");
-    let restore = |id: &str| repo.watchdog(&["rescue", "restore", id, "--worktree", folder.to_str().expect("UTF-8")]);
+    let restore = |id: &str| {
+        repo.watchdog(&[
+            "rescue",
+            "restore",
+            id,
+            "--worktree",
+            folder.to_str().expect("UTF-8"),
+        ])
+    };
     restore(&id).expect(0);
     // As a kill leaves it: some files, one that is not in its place yet, no index, and the mark.
     let admin = repo.path().join(".git/worktrees/linked");
@@ -376,7 +705,10 @@ fn a_restore_into_a_worktree_that_was_killed_is_gone_on_with() {
     fs::write(folder.join("mine.txt"), "mine").expect("a file");
     let out = restore(&id).expect(12);
     assert!(out.stderr.contains("not an empty folder"), "{out}");
-    assert_eq!(fs::read_to_string(folder.join("mine.txt")).expect("it is there"), "mine");
+    assert_eq!(
+        fs::read_to_string(folder.join("mine.txt")).expect("it is there"),
+        "mine"
+    );
 }
 
 #[test]
@@ -390,16 +722,33 @@ fn a_worktree_that_a_killed_git_left_half_made_does_not_block_a_restore() {
     let lock = repo.path().join(".git/worktrees/linked/locked");
     fs::write(&lock, "initializing").expect("a file");
     // A git that has only just begun may be at work.
-    let out = repo.watchdog(&["rescue", "restore", &id, "--worktree", text]).expect(12);
+    let out = repo
+        .watchdog(&["rescue", "restore", &id, "--worktree", text])
+        .expect(12);
     assert!(out.stderr.contains("try again"), "{out}");
     let old = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
-    fs::File::options().write(true).open(&lock).expect("our own file").set_modified(old).expect("our own file");
-    repo.watchdog(&["rescue", "restore", &id, "--worktree", text]).expect(0);
+    fs::File::options()
+        .write(true)
+        .open(&lock)
+        .expect("our own file")
+        .set_modified(old)
+        .expect("our own file");
+    repo.watchdog(&["rescue", "restore", &id, "--worktree", text])
+        .expect(0);
     assert_eq!(files(&folder), before);
     repo.git(&["worktree", "remove", "--force", text]);
     // A lock that a person put there is theirs.
-    repo.git(&["worktree", "add", "-q", "--detach", "--no-checkout", "--lock", text]);
-    repo.watchdog(&["rescue", "restore", &id, "--worktree", text]).expect(12);
+    repo.git(&[
+        "worktree",
+        "add",
+        "-q",
+        "--detach",
+        "--no-checkout",
+        "--lock",
+        text,
+    ]);
+    repo.watchdog(&["rescue", "restore", &id, "--worktree", text])
+        .expect(12);
     assert!(lock.exists());
 }
 
@@ -411,17 +760,31 @@ fn a_restore_beside_an_unreadable_head_names_head_and_not_the_work_tree() {
         let (id, before) = with_snapshot(&repo);
         fs::write(repo.path().join(".git/refs/heads/main"), damage).expect("a file");
         let out = repo.watchdog(&["rescue", "restore", &id]).expect(16);
-        assert!(out.stderr.contains("HEAD") && !out.stderr.contains("uncommitted changes"), "{out}");
+        assert!(
+            out.stderr.contains("HEAD") && !out.stderr.contains("uncommitted changes"),
+            "{out}"
+        );
         // A folder needs no HEAD.
         let folder = env.root().join("back");
-        repo.watchdog(&["rescue", "restore", &id, "--to", folder.to_str().expect("UTF-8")]).expect(0);
+        repo.watchdog(&[
+            "rescue",
+            "restore",
+            &id,
+            "--to",
+            folder.to_str().expect("UTF-8"),
+        ])
+        .expect(0);
         assert_eq!(files(&folder), before);
     }
     let env = TestEnv::new();
     let repo = env.repo();
     let (id, _) = with_snapshot(&repo);
     let head = repo.head();
-    fs::remove_file(repo.path().join(format!(".git/objects/{}/{}", &head[..2], &head[2..]))).expect("a loose object");
+    fs::remove_file(
+        repo.path()
+            .join(format!(".git/objects/{}/{}", &head[..2], &head[2..])),
+    )
+    .expect("a loose object");
     let out = repo.watchdog(&["rescue", "restore", &id]).expect(16);
     assert!(!out.stderr.contains("uncommitted changes"), "{out}");
 }

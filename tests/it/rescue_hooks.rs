@@ -21,8 +21,21 @@ fn settings(change: impl FnOnce(&mut RescueSettings)) -> RescueSettings {
     settings
 }
 
-fn rescued_with(repo: &ScratchRepo, snapshot: &Snapshot, settings: &RescueSettings) -> RescueOutcome {
-    rescue(&repo.open(), &RescueRequest { settings, spec: "auth", snapshot, others: &NO_OTHERS }).unwrap()
+fn rescued_with(
+    repo: &ScratchRepo,
+    snapshot: &Snapshot,
+    settings: &RescueSettings,
+) -> RescueOutcome {
+    rescue(
+        &repo.open(),
+        &RescueRequest {
+            settings,
+            spec: "auth",
+            snapshot,
+            others: &NO_OTHERS,
+        },
+    )
+    .unwrap()
 }
 
 fn rescued(repo: &ScratchRepo, change: impl FnOnce(&mut RescueSettings)) -> RescueOutcome {
@@ -49,16 +62,40 @@ fn leave_work(repo: &ScratchRepo) {
 
 /// Asserts that a refusal left everything of the user's as it was, and all of the work on the branch.
 #[track_caller]
-fn assert_elsewhere(repo: &ScratchRepo, why: &str, change: impl FnOnce(&mut RescueSettings)) -> RescueOutcome {
+fn assert_elsewhere(
+    repo: &ScratchRepo,
+    why: &str,
+    change: impl FnOnce(&mut RescueSettings),
+) -> RescueOutcome {
     let snapshot = repo.snapshot();
     let (own, files) = (users_own(repo), repo.files());
     let outcome = rescued_with(repo, &snapshot, &settings(change));
-    assert_eq!((outcome.commits, &outcome.lost, outcome.fallback_branch.as_deref()), (0, &vec![], Some(BRANCH)), "{outcome:?}");
-    assert!(outcome.failed.as_ref().is_some_and(|failed| failed.contains(why)), "{outcome:?}");
+    assert_eq!(
+        (
+            outcome.commits,
+            &outcome.lost,
+            outcome.fallback_branch.as_deref()
+        ),
+        (0, &vec![], Some(BRANCH)),
+        "{outcome:?}"
+    );
+    assert!(
+        outcome
+            .failed
+            .as_ref()
+            .is_some_and(|failed| failed.contains(why)),
+        "{outcome:?}"
+    );
     assert_eq!(users_own(repo), own);
     assert_eq!(repo.files(), files);
-    assert_eq!(repo.git(["rev-parse", &format!("{BRANCH}^{{tree}}")]), snapshot.tree);
-    assert!(repo.git(["log", "-1", "--format=%B", BRANCH]).contains(&format!("Watchdog-Snapshot: {}", snapshot.name)));
+    assert_eq!(
+        repo.git(["rev-parse", &format!("{BRANCH}^{{tree}}")]),
+        snapshot.tree
+    );
+    assert!(
+        repo.git(["log", "-1", "--format=%B", BRANCH])
+            .contains(&format!("Watchdog-Snapshot: {}", snapshot.name))
+    );
     outcome
 }
 
@@ -73,11 +110,21 @@ fn work_that_a_hook_refuses_is_on_a_branch_of_its_own() {
         let ran = || std::fs::read_to_string(repo.beside("ran")).unwrap_or_default();
         let before = ran();
         assert_elsewhere(&repo, "lint: no", |_| {});
-        assert_eq!(repo.git(["rev-list", "--count", &format!("main..{BRANCH}")]), "1");
-        assert!(ran().len() - before.len() < 40, "the hooks ran for the attempt, and not for the branch: {}", ran());
+        assert_eq!(
+            repo.git(["rev-list", "--count", &format!("main..{BRANCH}")]),
+            "1"
+        );
+        assert!(
+            ran().len() - before.len() < 40,
+            "the hooks ran for the attempt, and not for the branch: {}",
+            ran()
+        );
         // The next round meets the same refusal, and adds nothing.
         assert_elsewhere(&repo, "lint: no", |_| {});
-        assert_eq!(repo.git(["rev-list", "--count", &format!("main..{BRANCH}")]), "1");
+        assert_eq!(
+            repo.git(["rev-list", "--count", &format!("main..{BRANCH}")]),
+            "1"
+        );
     }
 }
 
@@ -85,7 +132,10 @@ fn work_that_a_hook_refuses_is_on_a_branch_of_its_own() {
 fn a_hook_cannot_talk_like_git_to_have_work_forgotten() {
     let repo = ScratchRepo::new();
     leave_work(&repo);
-    repo.hook("pre-commit", "echo 'nothing to commit, working tree clean'; exit 1");
+    repo.hook(
+        "pre-commit",
+        "echo 'nothing to commit, working tree clean'; exit 1",
+    );
     assert_elsewhere(&repo, "nothing to commit", |_| {});
 }
 
@@ -103,26 +153,45 @@ fn work_refused_on_an_unborn_branch_is_on_a_branch_too_and_no_index_is_left() {
 fn a_hook_that_hangs_is_ended_at_the_deadline() {
     let repo = ScratchRepo::new();
     leave_work(&repo);
-    repo.hook("pre-commit", "trap '' TERM; echo waiting; sleep 1000 & wait; sleep 1000");
+    repo.hook(
+        "pre-commit",
+        "trap '' TERM; echo waiting; sleep 1000 & wait; sleep 1000",
+    );
     let begun = std::time::Instant::now();
-    let outcome = assert_elsewhere(&repo, "git commit did not end within 2 s", |s| s.timeout = Duration::from_secs(2));
-    assert!(outcome.failed.unwrap().contains("waiting"), "the hook's output is told");
-    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
+    let outcome = assert_elsewhere(&repo, "git commit did not end within 2 s", |s| {
+        s.timeout = Duration::from_secs(2)
+    });
+    assert!(
+        outcome.failed.unwrap().contains("waiting"),
+        "the hook's output is told"
+    );
+    assert!(
+        begun.elapsed() < Duration::from_secs(30),
+        "{:?}",
+        begun.elapsed()
+    );
     assert!(!repo.path(".git/index.lock").exists());
 }
 
 #[test]
 fn a_signature_that_needs_a_person_never_hangs() {
-    for (program, why) in [("exec sleep 1000", "git commit did not end"), ("echo 'no pinentry' >&2; exit 2", "no pinentry")] {
+    for (program, why) in [
+        ("exec sleep 1000", "git commit did not end"),
+        ("echo 'no pinentry' >&2; exit 2", "no pinentry"),
+    ] {
         let repo = ScratchRepo::new();
         leave_work(&repo);
         let gpg = repo.beside("gpg");
         std::fs::write(&gpg, format!("#!/bin/sh\n{program}\n")).unwrap();
-        std::fs::set_permissions(&gpg, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        std::fs::set_permissions(&gpg, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+            .unwrap();
         repo.git(["config", "commit.gpgSign", "true"]);
         repo.git(["config", "gpg.program", gpg.to_str().unwrap()]);
         assert_elsewhere(&repo, why, |s| s.timeout = Duration::from_secs(2));
-        assert!(!repo.git(["cat-file", "-p", BRANCH]).contains("gpgsig"), "unsigned");
+        assert!(
+            !repo.git(["cat-file", "-p", BRANCH]).contains("gpgsig"),
+            "unsigned"
+        );
     }
 }
 
@@ -131,7 +200,9 @@ fn a_protected_branch_takes_no_commit_and_the_work_is_on_its_own() {
     let repo = ScratchRepo::new();
     leave_work(&repo);
     repo.hook("pre-commit", "echo ran > ../ran; exit 1");
-    assert_elsewhere(&repo, "protected by rescue.protect", |s| s.protect = vec!["ma*".into()]);
+    assert_elsewhere(&repo, "protected by rescue.protect", |s| {
+        s.protect = vec!["ma*".into()]
+    });
     assert!(!repo.beside("ran").exists(), "nobody asked the hooks");
 }
 
@@ -154,14 +225,22 @@ fn the_branch_only_moves_forward() {
     let first = repo.git(["rev-parse", BRANCH]);
     repo.write("second", "2");
     rescued(&repo, protect);
-    assert_eq!(repo.git(["rev-list", &format!("main..{BRANCH}")]).lines().nth(1), Some(first.as_str()));
+    assert_eq!(
+        repo.git(["rev-list", &format!("main..{BRANCH}")])
+            .lines()
+            .nth(1),
+        Some(first.as_str())
+    );
     repo.git(["commit", "-q", "--allow-empty", "-m", "meanwhile"]);
     repo.remove("first");
     repo.write("third", "3");
     rescued(&repo, protect);
     repo.git(["merge-base", "--is-ancestor", &first, BRANCH]);
     repo.git(["merge-base", "--is-ancestor", "main", BRANCH]);
-    assert_eq!(repo.git(["diff", "--name-only", "main", BRANCH]), "second\nthird");
+    assert_eq!(
+        repo.git(["diff", "--name-only", "main", BRANCH]),
+        "second\nthird"
+    );
 }
 
 #[test]
@@ -173,7 +252,11 @@ fn a_branch_that_is_checked_out_somewhere_is_left_alone() {
     let before = repo.git(["rev-parse", BRANCH]);
     repo.write("new", "n");
     let outcome = rescued(&repo, |s| s.protect = vec!["main".into()]);
-    assert_eq!(outcome.fallback_branch.as_deref(), Some("watchdog/rescue/auth-2"), "{outcome:?}");
+    assert_eq!(
+        outcome.fallback_branch.as_deref(),
+        Some("watchdog/rescue/auth-2"),
+        "{outcome:?}"
+    );
     assert_eq!(repo.git(["rev-parse", BRANCH]), before);
     assert_eq!(repo.git(["show", "watchdog/rescue/auth-2:new"]), "n");
 }
@@ -184,8 +267,16 @@ fn a_branch_that_cannot_be_made_is_told_and_nothing_is_lost() {
     repo.git(["branch", "watchdog"]);
     repo.write("new", "n");
     let outcome = rescued(&repo, |s| s.protect = vec!["main".into()]);
-    assert_eq!((outcome.fallback_branch, outcome.commits, outcome.lost), (None, 0, vec![]));
-    assert!(outcome.failed.unwrap().contains("could not be committed to a branch of its own"));
+    assert_eq!(
+        (outcome.fallback_branch, outcome.commits, outcome.lost),
+        (None, 0, vec![])
+    );
+    assert!(
+        outcome
+            .failed
+            .unwrap()
+            .contains("could not be committed to a branch of its own")
+    );
     assert_eq!(repo.git(["status", "--porcelain"]), "?? new");
 }
 
@@ -198,8 +289,15 @@ fn content_is_converted_on_the_branch_as_git_would() {
     repo.write("lines", "a\r\nb\r\n");
     repo.write("x.up", "shout");
     let outcome = rescued(&repo, |s| s.protect = vec!["main".into()]);
-    assert_eq!(outcome.fallback_branch.as_deref(), Some(BRANCH), "{outcome:?}");
-    assert_eq!(repo.git(["cat-file", "-s", &format!("{BRANCH}:lines")]), "4");
+    assert_eq!(
+        outcome.fallback_branch.as_deref(),
+        Some(BRANCH),
+        "{outcome:?}"
+    );
+    assert_eq!(
+        repo.git(["cat-file", "-s", &format!("{BRANCH}:lines")]),
+        "4"
+    );
     assert_eq!(repo.git(["show", &format!("{BRANCH}:x.up")]), "SHOUT");
 }
 
@@ -213,9 +311,16 @@ fn a_filter_that_fails_does_not_keep_the_work_off_the_branch() {
     repo.write("plain", "p");
     repo.remove("dir/inner");
     let outcome = rescued(&repo, |s| s.protect = vec!["main".into()]);
-    assert_eq!(outcome.fallback_branch.as_deref(), Some(BRANCH), "{outcome:?}");
+    assert_eq!(
+        outcome.fallback_branch.as_deref(),
+        Some(BRANCH),
+        "{outcome:?}"
+    );
     assert_eq!(repo.git(["show", &format!("{BRANCH}:x.bin")]), "bytes");
-    assert_eq!(repo.git(["diff", "--name-status", "main", BRANCH]), "A\t.gitattributes\nD\tdir/inner\nA\tplain\nA\tx.bin");
+    assert_eq!(
+        repo.git(["diff", "--name-status", "main", BRANCH]),
+        "A\t.gitattributes\nD\tdir/inner\nA\tplain\nA\tx.bin"
+    );
 }
 
 #[test]
@@ -229,13 +334,29 @@ fn files_that_a_hook_reformats_are_not_lost_and_leave_a_clean_tree() {
         repo.hook("pre-commit", format);
         let snapshot = repo.snapshot();
         let outcome = rescued_with(&repo, &snapshot, &settings(|s| s.mode = mode));
-        assert_eq!((outcome.commits, &outcome.failed, &outcome.lost), (1, &None, &vec![]), "{outcome:?}");
+        assert_eq!(
+            (outcome.commits, &outcome.failed, &outcome.lost),
+            (1, &None, &vec![]),
+            "{outcome:?}"
+        );
         assert_eq!(repo.git(["show", "HEAD:tracked"]), "a b");
-        assert_eq!(repo.git(["status", "--porcelain"]), "", "the index follows the commit");
+        assert_eq!(
+            repo.git(["status", "--porcelain"]),
+            "",
+            "the index follows the commit"
+        );
         let note = &outcome.warnings[0];
         assert_eq!(note.code.as_str(), "changed_by_hooks");
-        assert!(note.detail.contains("new.txt, tracked;") && !note.detail.contains("untouched"), "{}", note.detail);
-        assert_eq!(repo.git(["show", &format!("{}:tracked", snapshot.commit)]), "a    b", "the original is in the snapshot");
+        assert!(
+            note.detail.contains("new.txt, tracked;") && !note.detail.contains("untouched"),
+            "{}",
+            note.detail
+        );
+        assert_eq!(
+            repo.git(["show", &format!("{}:tracked", snapshot.commit)]),
+            "a    b",
+            "the original is in the snapshot"
+        );
     }
 }
 
@@ -243,7 +364,10 @@ fn files_that_a_hook_reformats_are_not_lost_and_leave_a_clean_tree() {
 fn a_hook_that_throws_work_away_is_found_out() {
     for (hook, lost) in [
         // The commit does not have it, and the work tree has it no more.
-        ("git checkout -q HEAD -- tracked 2>/dev/null; GIT_INDEX_FILE= git show HEAD:tracked > tracked", vec!["tracked"]),
+        (
+            "git checkout -q HEAD -- tracked 2>/dev/null; GIT_INDEX_FILE= git show HEAD:tracked > tracked",
+            vec!["tracked"],
+        ),
         (": > tracked; git add tracked", vec!["tracked"]),
         ("rm new; git rm -q --cached new", vec!["new"]),
     ] {
@@ -262,7 +386,10 @@ fn a_command_that_rewrites_work_is_no_hook() {
     repo.write("tracked", "work\n");
     let line = "echo other > tracked && git commit -qam other";
     let outcome = rescued(&repo, |s| {
-        (s.mode, s.command) = (RescueMode::Command, Some(vec!["sh".into(), "-c".into(), line.into()]));
+        (s.mode, s.command) = (
+            RescueMode::Command,
+            Some(vec!["sh".into(), "-c".into(), line.into()]),
+        );
     });
     assert_eq!(outcome.lost, ["tracked"]);
 }
@@ -272,13 +399,24 @@ fn a_hook_that_changes_files_and_then_refuses_leaves_the_originals_on_the_branch
     let repo = ScratchRepo::new();
     repo.write("tracked", "original\n");
     repo.write("new", "n\n");
-    repo.hook("pre-commit", "echo formatted > tracked; echo 'eslint: 3 errors' >&2; exit 1");
+    repo.hook(
+        "pre-commit",
+        "echo formatted > tracked; echo 'eslint: 3 errors' >&2; exit 1",
+    );
     let outcome = rescued(&repo, |_| {});
-    assert_eq!((outcome.fallback_branch.as_deref(), outcome.lost.len()), (Some(BRANCH), 0), "{outcome:?}");
+    assert_eq!(
+        (outcome.fallback_branch.as_deref(), outcome.lost.len()),
+        (Some(BRANCH), 0),
+        "{outcome:?}"
+    );
     assert!(outcome.failed.unwrap().contains("eslint: 3 errors"));
     assert_eq!(repo.git(["show", &format!("{BRANCH}:tracked")]), "original");
     assert_eq!(repo.git(["show", &format!("{BRANCH}:new")]), "n");
-    assert_eq!(repo.read("tracked"), "formatted\n", "the work tree is the hook's doing, and is left alone");
+    assert_eq!(
+        repo.read("tracked"),
+        "formatted\n",
+        "the work tree is the hook's doing, and is left alone"
+    );
     assert_eq!(outcome.warnings[0].code.as_str(), "changed_meanwhile");
 }
 
@@ -288,7 +426,11 @@ fn a_lock_that_a_live_git_holds_is_no_refusal() {
     repo.write("tracked", "two\n");
     std::fs::write(repo.path(".git/index.lock"), "").unwrap();
     let outcome = rescued(&repo, |_| {});
-    assert_eq!((outcome.commits, &outcome.fallback_branch), (0, &None), "{outcome:?}");
+    assert_eq!(
+        (outcome.commits, &outcome.fallback_branch),
+        (0, &None),
+        "{outcome:?}"
+    );
     assert!(outcome.failed.unwrap().contains("index.lock"));
     std::fs::remove_file(repo.path(".git/index.lock")).unwrap();
     assert_eq!(rescued(&repo, |_| {}).commits, 1);
@@ -300,11 +442,20 @@ fn a_hook_that_hangs_after_the_commit_does_not_undo_it() {
     repo.write("tracked", "two\n");
     repo.hook("post-commit", "exec sleep 1000");
     let outcome = rescued(&repo, |s| s.timeout = Duration::from_secs(2));
-    assert_eq!((outcome.commits, &outcome.fallback_branch, &outcome.lost), (1, &None, &vec![]), "{outcome:?}");
+    assert_eq!(
+        (outcome.commits, &outcome.fallback_branch, &outcome.lost),
+        (1, &None, &vec![]),
+        "{outcome:?}"
+    );
     // The commit is there and whole: what complained afterwards is a note.
     assert_eq!(outcome.failed, None);
     assert_eq!(outcome.warnings[0].code.as_str(), "commit_complaint");
-    assert!(outcome.warnings[0].detail.contains("did not end within 2 s"), "{outcome:?}");
+    assert!(
+        outcome.warnings[0]
+            .detail
+            .contains("did not end within 2 s"),
+        "{outcome:?}"
+    );
     assert_eq!(repo.git(["status", "--porcelain"]), "");
 }
 
@@ -322,11 +473,30 @@ fn hooks_that_fix_files_and_refuse_once_are_asked_again() {
         repo.hook("pre-commit", fix);
         let snapshot = repo.snapshot();
         let outcome = rescued_with(&repo, &snapshot, &settings(|s| s.mode = mode));
-        assert_eq!((outcome.commits, &outcome.failed, &outcome.fallback_branch, &outcome.lost), (1, &None, &None, &vec![]), "{outcome:?}");
-        assert_eq!((repo.git(["show", "HEAD:tracked"]), repo.git(["show", "HEAD:new.txt"])), ("two".into(), "new".into()));
+        assert_eq!(
+            (
+                outcome.commits,
+                &outcome.failed,
+                &outcome.fallback_branch,
+                &outcome.lost
+            ),
+            (1, &None, &None, &vec![]),
+            "{outcome:?}"
+        );
+        assert_eq!(
+            (
+                repo.git(["show", "HEAD:tracked"]),
+                repo.git(["show", "HEAD:new.txt"])
+            ),
+            ("two".into(), "new".into())
+        );
         assert_eq!(repo.git(["status", "--porcelain"]), "");
         assert_eq!(outcome.warnings[0].code.as_str(), "changed_by_hooks");
-        assert_eq!(repo.git(["cat-file", "-s", &format!("{}:tracked", snapshot.commit)]), "7", "the original is in the snapshot");
+        assert_eq!(
+            repo.git(["cat-file", "-s", &format!("{}:tracked", snapshot.commit)]),
+            "7",
+            "the original is in the snapshot"
+        );
     }
 }
 
@@ -336,8 +506,15 @@ fn a_hook_that_writes_a_secret_and_refuses_is_not_asked_again() {
     repo.write("tracked", "two\n");
     repo.hook("pre-commit", "echo x >> ../asked; printf 'key = AKIA%s\\n' J5QWERTYUIOPLKJH > tracked; [ $(wc -l < ../asked) -gt 1 ]");
     let outcome = rescued(&repo, |_| {});
-    assert_eq!((outcome.commits, outcome.fallback_branch.as_deref()), (0, Some(BRANCH)), "{outcome:?}");
-    assert_eq!(std::fs::read_to_string(repo.beside("asked")).unwrap(), "x\n");
+    assert_eq!(
+        (outcome.commits, outcome.fallback_branch.as_deref()),
+        (0, Some(BRANCH)),
+        "{outcome:?}"
+    );
+    assert_eq!(
+        std::fs::read_to_string(repo.beside("asked")).unwrap(),
+        "x\n"
+    );
 }
 
 #[test]
@@ -354,12 +531,31 @@ fn a_filter_of_the_repository_brings_no_left_out_secret_into_a_commit() {
         repo.write(".env", "DB_PASSWORD=correct-horse-battery\n");
         repo.write("notes.txt", "notes\n");
         repo.write("code.rs", "fn main() {}\n");
-        let snapshot = repo.snapshot_apart(&private_rule(&settings(|_| {}))).unwrap();
+        let snapshot = repo
+            .snapshot_apart(&private_rule(&settings(|_| {})))
+            .unwrap();
         let outcome = rescued_with(&repo, &snapshot, &settings(|_| {}));
-        assert_eq!((outcome.commits, &outcome.failed, &outcome.lost), (1, &None, &vec![]), "{outcome:?}");
-        assert_eq!(repo.git(["show", "--format=", "--name-only", "HEAD"]), "code.rs");
-        assert!(outcome.left_out.iter().any(|left| left.path == "notes.txt" && left.why.as_str() == "secret"), "{outcome:?}");
-        assert!(!repo.git(["log", "-p", "--all", "--not", "--glob=refs/watchdog/*"]).contains("correct-horse"));
+        assert_eq!(
+            (outcome.commits, &outcome.failed, &outcome.lost),
+            (1, &None, &vec![]),
+            "{outcome:?}"
+        );
+        assert_eq!(
+            repo.git(["show", "--format=", "--name-only", "HEAD"]),
+            "code.rs"
+        );
+        assert!(
+            outcome
+                .left_out
+                .iter()
+                .any(|left| left.path == "notes.txt" && left.why.as_str() == "secret"),
+            "{outcome:?}"
+        );
+        assert!(
+            !repo
+                .git(["log", "-p", "--all", "--not", "--glob=refs/watchdog/*"])
+                .contains("correct-horse")
+        );
     }
 }
 
@@ -368,11 +564,19 @@ fn a_filter_that_waits_for_the_commit_itself_is_found_out() {
     let repo = ScratchRepo::new();
     repo.write(".env", "DB_PASSWORD=correct-horse-battery\n");
     repo.write("notes.txt", "notes\n");
-    repo.hook("pre-commit", "cp .env notes.txt; git add notes.txt; echo notes > notes.txt");
-    let snapshot = repo.snapshot_apart(&private_rule(&settings(|_| {}))).unwrap();
+    repo.hook(
+        "pre-commit",
+        "cp .env notes.txt; git add notes.txt; echo notes > notes.txt",
+    );
+    let snapshot = repo
+        .snapshot_apart(&private_rule(&settings(|_| {})))
+        .unwrap();
     let outcome = rescued_with(&repo, &snapshot, &settings(|_| {}));
     let failed = outcome.failed.clone().unwrap_or_default();
-    assert!(failed.contains("put a secret into notes.txt") && failed.contains(" reset --soft "), "{outcome:?}");
+    assert!(
+        failed.contains("put a secret into notes.txt") && failed.contains(" reset --soft "),
+        "{outcome:?}"
+    );
     assert!(!failed.contains("correct-horse"));
 }
 
@@ -384,6 +588,10 @@ fn a_filter_that_only_converts_is_no_leak() {
     repo.write(".env", "DB_PASSWORD=correct-horse-battery\n");
     repo.write("x.up", "shout\n");
     let outcome = rescued(&repo, |_| {});
-    assert_eq!((outcome.commits, &outcome.failed), (1, &None), "{outcome:?}");
+    assert_eq!(
+        (outcome.commits, &outcome.failed),
+        (1, &None),
+        "{outcome:?}"
+    );
     assert_eq!(repo.git(["show", "HEAD:x.up"]), "SHOUT");
 }

@@ -12,7 +12,11 @@ use crate::support::scratch_repo::ScratchRepo;
 use crate::support::{Step, TestEnv};
 
 fn settings() -> RescueSettings {
-    RescueSettings { mode: RescueMode::Single, timeout: Duration::from_secs(30), ..ConfigSettings::default().rescue }
+    RescueSettings {
+        mode: RescueMode::Single,
+        timeout: Duration::from_secs(30),
+        ..ConfigSettings::default().rescue
+    }
 }
 
 /// A hook that ends the git that runs it at the moment at which the branch has moved: once, by this signal.
@@ -35,7 +39,16 @@ fn leave_work(repo: &ScratchRepo) {
 
 fn rescued(repo: &ScratchRepo) -> RescueOutcome {
     let snapshot = repo.snapshot();
-    rescue(&repo.open(), &RescueRequest { settings: &settings(), spec: "auth", snapshot: &snapshot, others: &NO_OTHERS }).unwrap()
+    rescue(
+        &repo.open(),
+        &RescueRequest {
+            settings: &settings(),
+            spec: "auth",
+            snapshot: &snapshot,
+            others: &NO_OTHERS,
+        },
+    )
+    .unwrap()
 }
 
 /// A plain commit of something else leaves the rescued files as they were rescued.
@@ -44,7 +57,10 @@ fn assert_a_plain_commit_takes_nothing_back(repo: &ScratchRepo) {
     repo.write("unrelated", "u\n");
     repo.git(["add", "unrelated"]);
     repo.git(["commit", "-qm", "a plain commit"]);
-    assert_eq!(repo.git(["show", "--format=", "--name-only", "HEAD"]), "unrelated");
+    assert_eq!(
+        repo.git(["show", "--format=", "--name-only", "HEAD"]),
+        "unrelated"
+    );
     assert_eq!(repo.git(["show", "HEAD:staged"]), "s2");
     assert_eq!(repo.git(["status", "--porcelain"]), "");
 }
@@ -56,7 +72,11 @@ fn a_git_that_dies_before_the_index_follows_has_its_index_mended() {
     repo.hook("reference-transaction", &killer("TERM"));
     let outcome = rescued(&repo);
     assert!(repo.beside("killed").exists(), "the hook had its chance");
-    assert_eq!((outcome.commits, &outcome.failed, &outcome.lost), (1, &None, &vec![]), "{outcome:?}");
+    assert_eq!(
+        (outcome.commits, &outcome.failed, &outcome.lost),
+        (1, &None, &vec![]),
+        "{outcome:?}"
+    );
     assert_eq!(repo.git(["status", "--porcelain"]), "");
     assert_a_plain_commit_takes_nothing_back(&repo);
 }
@@ -69,13 +89,27 @@ fn an_index_that_cannot_be_mended_is_told() {
     repo.hook("reference-transaction", &killer("KILL"));
     let outcome = rescued(&repo);
     let failed = outcome.failed.clone().unwrap_or_default();
-    assert!(failed.contains("the next plain commit would take that back") && failed.contains("index.lock"), "{outcome:?}");
+    assert!(
+        failed.contains("the next plain commit would take that back")
+            && failed.contains("index.lock"),
+        "{outcome:?}"
+    );
     assert_eq!((outcome.commits, &outcome.lost), (1, &vec![]));
     // Once a person took the lock away, the next rescue mends it.
     std::fs::remove_file(repo.path(".git/index.lock")).unwrap();
     let outcome = rescued(&repo);
-    assert_eq!((outcome.commits, &outcome.failed, &outcome.lost), (0, &None, &vec![]), "{outcome:?}");
-    assert!(outcome.warnings.iter().any(|warning| warning.code.as_str() == "index_mended"), "{outcome:?}");
+    assert_eq!(
+        (outcome.commits, &outcome.failed, &outcome.lost),
+        (0, &None, &vec![]),
+        "{outcome:?}"
+    );
+    assert!(
+        outcome
+            .warnings
+            .iter()
+            .any(|warning| warning.code.as_str() == "index_mended"),
+        "{outcome:?}"
+    );
     assert_a_plain_commit_takes_nothing_back(&repo);
 }
 
@@ -85,11 +119,27 @@ fn what_somebody_staged_is_no_index_to_mend() {
     leave_work(&repo);
     assert_eq!(rescued(&repo).commits, 1);
     // A person takes the rescue back by hand, in index and work tree.
-    repo.git(["restore", "--staged", "--worktree", "--source=HEAD~1", "tracked"]);
+    repo.git([
+        "restore",
+        "--staged",
+        "--worktree",
+        "--source=HEAD~1",
+        "tracked",
+    ]);
     repo.write("later", "l\n");
     let outcome = rescued(&repo);
-    assert!(!outcome.warnings.iter().any(|warning| warning.code.as_str() == "index_mended"), "{outcome:?}");
-    assert_eq!(repo.git(["show", "HEAD:tracked"]), "one", "their way back is work like any other");
+    assert!(
+        !outcome
+            .warnings
+            .iter()
+            .any(|warning| warning.code.as_str() == "index_mended"),
+        "{outcome:?}"
+    );
+    assert_eq!(
+        repo.git(["show", "HEAD:tracked"]),
+        "one",
+        "their way back is work like any other"
+    );
 }
 
 #[test]
@@ -100,11 +150,30 @@ fn a_check_whose_rescue_left_the_index_behind_ends_in_review() {
     let hook = repo.path().join(".git/hooks/reference-transaction");
     std::fs::create_dir_all(hook.parent().expect("a folder")).expect("a folder");
     std::fs::write(&hook, format!("#!/bin/sh\n{}\n", killer("KILL"))).expect("a hook");
-    std::fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a hook");
-    let config =
-        env.config_asking(&[Step::print("{\"status\": \"complete\"}")], json!({"rescue": {"mode": "single", "timeout_seconds": 1}}));
+    std::fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .expect("a hook");
+    let config = env.config_asking(
+        &[Step::print("{\"status\": \"complete\"}")],
+        json!({"rescue": {"mode": "single", "timeout_seconds": 1}}),
+    );
     let config = config.to_str().expect("UTF-8");
-    let out = repo.watchdog(&["check", "--json", "--baseline", "HEAD", "--max-probes", "1", "--config", config]).expect(12);
+    let out = repo
+        .watchdog(&[
+            "check",
+            "--json",
+            "--baseline",
+            "HEAD",
+            "--max-probes",
+            "1",
+            "--config",
+            config,
+        ])
+        .expect(12);
     assert_eq!(out.verdict(), "review/rescue_incomplete");
-    assert!(out.json()["message"].as_str().is_some_and(|message| message.contains("take that back")), "{out}");
+    assert!(
+        out.json()["message"]
+            .as_str()
+            .is_some_and(|message| message.contains("take that back")),
+        "{out}"
+    );
 }

@@ -25,24 +25,39 @@ struct Planned {
 }
 
 /// Rescues with an agent that gives these answers in order.
-fn planned(repo: &ScratchRepo, change: impl FnOnce(&mut RescueSettings), answers: &[Result<Value, PlanError>]) -> Planned {
+fn planned(
+    repo: &ScratchRepo,
+    change: impl FnOnce(&mut RescueSettings),
+    answers: &[Result<Value, PlanError>],
+) -> Planned {
     let (settings, snapshot) = (settings(change), repo.snapshot());
     let asked = RefCell::new(Vec::new());
     let ask = |prompt: &str, attempt: u32| -> Result<Map<String, Value>, PlanError> {
         asked.borrow_mut().push(prompt.to_owned());
         assert_eq!(attempt as usize, asked.borrow().len());
-        match answers.get(attempt as usize - 1).expect("one question too many") {
+        match answers
+            .get(attempt as usize - 1)
+            .expect("one question too many")
+        {
             Ok(answer) => Ok(answer.as_object().expect("an object").clone()),
             Err(none) => Err(none.clone()),
         }
     };
     let outcome = rescue_asking(
         &repo.open(),
-        &RescueRequest { settings: &settings, spec: "auth", snapshot: &snapshot, others: &NO_OTHERS },
+        &RescueRequest {
+            settings: &settings,
+            spec: "auth",
+            snapshot: &snapshot,
+            others: &NO_OTHERS,
+        },
         Some(&ask),
     )
     .unwrap();
-    Planned { outcome, asked: asked.into_inner() }
+    Planned {
+        outcome,
+        asked: asked.into_inner(),
+    }
 }
 
 fn two_changes() -> ScratchRepo {
@@ -63,7 +78,11 @@ fn subjects(repo: &ScratchRepo, range: &str) -> String {
 }
 
 fn notes(outcome: &RescueOutcome) -> Vec<&str> {
-    outcome.warnings.iter().map(|note| note.code.as_str()).collect()
+    outcome
+        .warnings
+        .iter()
+        .map(|note| note.code.as_str())
+        .collect()
 }
 
 #[test]
@@ -74,14 +93,27 @@ fn the_plans_commits_are_made_in_order_as_the_user() {
     let mut plan = good();
     plan["commits"][1]["files"] = json!(["docs/login.md", "tracked"]);
     let Planned { outcome, asked } = planned(&repo, |_| {}, &[Ok(plan)]);
-    assert_eq!(outcome, RescueOutcome { commits: 2, made: outcome.made.clone(), ..RescueOutcome::default() });
+    assert_eq!(
+        outcome,
+        RescueOutcome {
+            commits: 2,
+            made: outcome.made.clone(),
+            ..RescueOutcome::default()
+        }
+    );
     assert_eq!(asked.len(), 1);
-    assert_eq!(subjects(&repo, "-2"), "docs(auth): describe login\nfeat(auth): add login");
+    assert_eq!(
+        subjects(&repo, "-2"),
+        "docs(auth): describe login\nfeat(auth): add login"
+    );
     assert_eq!(
         repo.git(["show", "--format=%an|%b", "--name-only", "HEAD~1"]),
         "A Person|Users could not log in.\n\nWatchdog-Spec: auth\nWatchdog-Snapshot: refs/watchdog/rescue/auth/20260304T050607Z-0\n\n\nsrc/login.rs"
     );
-    assert_eq!(repo.git(["show", "--format=", "--name-only", "HEAD"]), "docs/login.md\ntracked");
+    assert_eq!(
+        repo.git(["show", "--format=", "--name-only", "HEAD"]),
+        "docs/login.md\ntracked"
+    );
     assert_eq!(repo.git(["status", "--porcelain"]), "");
 }
 
@@ -95,7 +127,13 @@ fn the_question_shows_the_work_and_hides_what_is_secret() {
     repo.write("config.toml", format!("token = \"{secret}\"\nport = 1\n"));
     repo.write(".env", "PASSWORD=hunter2\n");
     repo.write("tasks.md", format!("- [ ] rotate {secret}\n- [x] done\n"));
-    let Planned { outcome, asked } = planned(&repo, |_| {}, &[Err(PlanError::Unavailable { why: "enough".into() })]);
+    let Planned { outcome, asked } = planned(
+        &repo,
+        |_| {},
+        &[Err(PlanError::Unavailable {
+            why: "enough".into(),
+        })],
+    );
     let asked = &asked[0];
     for part in [
         "- new: \"src/login.rs\"",
@@ -110,7 +148,11 @@ fn the_question_shows_the_work_and_hides_what_is_secret() {
         assert!(!asked.contains(part), "{part}\n{asked}");
     }
     assert_eq!(
-        outcome.left_out.iter().map(|left| (left.path.as_str(), left.why.as_str())).collect::<Vec<_>>(),
+        outcome
+            .left_out
+            .iter()
+            .map(|left| (left.path.as_str(), left.why.as_str()))
+            .collect::<Vec<_>>(),
         [(".env", "secret"), ("tasks.md", "secret")]
     );
 }
@@ -120,9 +162,20 @@ fn a_diff_that_git_did_not_print_whole_is_not_shown() {
     let repo = two_changes();
     // More than is kept of an output: its middle is missing, and with it perhaps the begin of a secret.
     repo.write("long.txt", "a line of many\n".repeat(200_000));
-    let asked = planned(&repo, |_| {}, &[Err(PlanError::Unavailable { why: "enough".into() })]).asked;
+    let asked = planned(
+        &repo,
+        |_| {},
+        &[Err(PlanError::Unavailable {
+            why: "enough".into(),
+        })],
+    )
+    .asked;
     assert!(asked[0].contains("- new: \"long.txt\""), "{}", asked[0]);
-    assert!(!asked[0].contains("a line of many") && !asked[0].contains("fn login"), "{}", asked[0]);
+    assert!(
+        !asked[0].contains("a line of many") && !asked[0].contains("fn login"),
+        "{}",
+        asked[0]
+    );
 }
 
 #[test]
@@ -133,34 +186,77 @@ fn a_plan_with_a_fault_is_asked_for_once_more_with_the_fault_named() {
     let Planned { outcome, asked } = planned(&repo, |_| {}, &[Ok(bad), Ok(good())]);
     assert_eq!((outcome.commits, notes(&outcome)), (2, vec![]));
     assert!(!asked[0].contains("cannot be used"));
-    assert!(asked[1].contains("src/login.rs\\\" is in commit 1 and again in commit 2"), "{}", asked[1]);
+    assert!(
+        asked[1].contains("src/login.rs\\\" is in commit 1 and again in commit 2"),
+        "{}",
+        asked[1]
+    );
 }
 
 #[test]
 fn two_plans_with_faults_end_in_one_commit_of_everything() {
     let repo = two_changes();
     let bad = json!({"commits": [{"subject": "feat: all", "files": ["src/login.rs"]}]});
-    let Planned { outcome, asked } = planned(&repo, |_| {}, &[Ok(bad), Err(PlanError::Unusable { why: "no JSON".into() })]);
-    assert_eq!((outcome.commits, asked.len(), notes(&outcome)), (1, 2, vec!["plan_fallback"]));
-    assert!(outcome.warnings[0].detail.ends_with("no JSON"), "{:?}", outcome.warnings);
-    assert_eq!(subjects(&repo, "-1"), "chore(auth): rescue uncommitted work");
+    let Planned { outcome, asked } = planned(
+        &repo,
+        |_| {},
+        &[
+            Ok(bad),
+            Err(PlanError::Unusable {
+                why: "no JSON".into(),
+            }),
+        ],
+    );
+    assert_eq!(
+        (outcome.commits, asked.len(), notes(&outcome)),
+        (1, 2, vec!["plan_fallback"])
+    );
+    assert!(
+        outcome.warnings[0].detail.ends_with("no JSON"),
+        "{:?}",
+        outcome.warnings
+    );
+    assert_eq!(
+        subjects(&repo, "-1"),
+        "chore(auth): rescue uncommitted work"
+    );
     assert_eq!(repo.git(["status", "--porcelain"]), "");
 }
 
 #[test]
 fn where_asking_again_cannot_help_it_is_not_done() {
     let repo = two_changes();
-    let Planned { outcome, asked } = planned(&repo, |_| {}, &[Err(PlanError::Unavailable { why: "a usage limit".into() })]);
-    assert_eq!((outcome.commits, asked.len(), notes(&outcome)), (1, 1, vec!["plan_fallback"]));
+    let Planned { outcome, asked } = planned(
+        &repo,
+        |_| {},
+        &[Err(PlanError::Unavailable {
+            why: "a usage limit".into(),
+        })],
+    );
+    assert_eq!(
+        (outcome.commits, asked.len(), notes(&outcome)),
+        (1, 1, vec!["plan_fallback"])
+    );
 }
 
 #[test]
 fn nobody_is_asked_about_one_file_or_for_a_branch_that_takes_none() {
     let repo = ScratchRepo::new();
     repo.write("tracked", "two\n");
-    assert_eq!((planned(&repo, |_| {}, &[]).outcome.commits, subjects(&repo, "-1").as_str()), (1, "chore(auth): rescue uncommitted work"));
+    assert_eq!(
+        (
+            planned(&repo, |_| {}, &[]).outcome.commits,
+            subjects(&repo, "-1").as_str()
+        ),
+        (1, "chore(auth): rescue uncommitted work")
+    );
     let repo = two_changes();
-    assert!(planned(&repo, |s| s.protect = vec!["main".into()], &[]).outcome.fallback_branch.is_some());
+    assert!(
+        planned(&repo, |s| s.protect = vec!["main".into()], &[])
+            .outcome
+            .fallback_branch
+            .is_some()
+    );
 }
 
 #[test]
@@ -169,14 +265,24 @@ fn an_interrupted_question_commits_nothing() {
     let Planned { outcome, .. } = planned(&repo, |_| {}, &[Err(PlanError::Interrupted)]);
     assert_eq!((outcome.commits, outcome.lost), (0, vec![]));
     assert!(outcome.failed.unwrap().contains("interrupted"));
-    assert_eq!(repo.git(["status", "--porcelain", "-uall"]), "?? docs/login.md\n?? src/login.rs");
+    assert_eq!(
+        repo.git(["status", "--porcelain", "-uall"]),
+        "?? docs/login.md\n?? src/login.rs"
+    );
 }
 
 #[test]
 fn trailers_are_as_configured() {
     let repo = two_changes();
-    planned(&repo, |s| s.trailers = vec!["Refs: {spec}".into()], &[Ok(good())]);
-    assert_eq!(repo.git(["log", "-2", "--format=%(trailers:only,unfold)|"]), "Refs: auth\n|\nRefs: auth\n|");
+    planned(
+        &repo,
+        |s| s.trailers = vec!["Refs: {spec}".into()],
+        &[Ok(good())],
+    );
+    assert_eq!(
+        repo.git(["log", "-2", "--format=%(trailers:only,unfold)|"]),
+        "Refs: auth\n|\nRefs: auth\n|"
+    );
 }
 
 #[test]
@@ -192,10 +298,23 @@ fn only_the_boxes_of_fulfilled_tasks_are_ticked_in_a_commit_of_their_own() {
     let mut plan = good();
     plan["commits"][0]["tasks"] = json!(["2. login"]);
     let Planned { outcome, .. } = planned(&repo, |_| {}, &[Ok(plan)]);
-    assert_eq!((outcome.commits, notes(&outcome), &outcome.lost), (3, vec![], &vec![]), "{outcome:?}");
-    assert_eq!(repo.read("specs/auth/tasks.md"), list.replace("- [ ] 2.", "- [x] 2."));
-    assert_eq!(subjects(&repo, "-1"), "docs(tasks): tick 1 task that this work fulfils");
-    assert_eq!(repo.git(["show", "--format=", "--name-only", "HEAD"]), "specs/auth/tasks.md");
+    assert_eq!(
+        (outcome.commits, notes(&outcome), &outcome.lost),
+        (3, vec![], &vec![]),
+        "{outcome:?}"
+    );
+    assert_eq!(
+        repo.read("specs/auth/tasks.md"),
+        list.replace("- [ ] 2.", "- [x] 2.")
+    );
+    assert_eq!(
+        subjects(&repo, "-1"),
+        "docs(tasks): tick 1 task that this work fulfils"
+    );
+    assert_eq!(
+        repo.git(["show", "--format=", "--name-only", "HEAD"]),
+        "specs/auth/tasks.md"
+    );
     assert_eq!(repo.git(["status", "--porcelain"]), "");
 }
 
@@ -207,8 +326,17 @@ fn a_task_list_that_is_part_of_the_work_is_committed_first_and_ticked_then() {
     plan["commits"][0]["tasks"] = json!(["T1"]);
     plan["commits"][1]["files"] = json!(["docs/login.md", "tasks.md"]);
     let Planned { outcome, .. } = planned(&repo, |_| {}, &[Ok(plan)]);
-    assert_eq!((outcome.commits, notes(&outcome), &outcome.lost), (3, vec![], &vec![]), "{outcome:?}");
-    assert_eq!(repo.git(["diff", "--stat", "--format=", "HEAD~1", "HEAD"]).lines().count(), 2);
+    assert_eq!(
+        (outcome.commits, notes(&outcome), &outcome.lost),
+        (3, vec![], &vec![]),
+        "{outcome:?}"
+    );
+    assert_eq!(
+        repo.git(["diff", "--stat", "--format=", "HEAD~1", "HEAD"])
+            .lines()
+            .count(),
+        2
+    );
     assert_eq!(repo.read("tasks.md"), "- [x] login\n- [ ] logout\n");
 }
 
@@ -220,11 +348,24 @@ fn boxes_stay_open_where_the_commit_is_refused_or_the_list_is_not_the_repository
     repo.git(["commit", "-qm", "tasks"]);
     repo.write("a", "a");
     repo.write("b", "b");
-    repo.hook("commit-msg", "grep -q '^docs(tasks)' \"$1\" && { echo 'no ticks'; exit 1; }; exit 0");
+    repo.hook(
+        "commit-msg",
+        "grep -q '^docs(tasks)' \"$1\" && { echo 'no ticks'; exit 1; }; exit 0",
+    );
     let plan = json!({"commits": [{"subject": "feat: all", "files": ["a", "b"], "tasks": ["T1"]}]});
     let Planned { outcome, .. } = planned(&repo, |_| {}, &[Ok(plan.clone())]);
-    assert_eq!((outcome.commits, notes(&outcome), &outcome.failed), (1, vec!["tasks_not_ticked"], &None), "{outcome:?}");
-    assert_eq!((repo.read("tasks.md").as_str(), repo.git(["status", "--porcelain"]).as_str()), ("- [ ] login\n", ""));
+    assert_eq!(
+        (outcome.commits, notes(&outcome), &outcome.failed),
+        (1, vec!["tasks_not_ticked"], &None),
+        "{outcome:?}"
+    );
+    assert_eq!(
+        (
+            repo.read("tasks.md").as_str(),
+            repo.git(["status", "--porcelain"]).as_str()
+        ),
+        ("- [ ] login\n", "")
+    );
 
     let repo = ScratchRepo::new();
     repo.write(".git/info/exclude", "tasks.md\n");
@@ -232,30 +373,51 @@ fn boxes_stay_open_where_the_commit_is_refused_or_the_list_is_not_the_repository
     repo.write("a", "a");
     repo.write("b", "b");
     let Planned { outcome, .. } = planned(&repo, |_| {}, &[Ok(plan)]);
-    assert_eq!((outcome.commits, notes(&outcome)), (1, vec!["tasks_not_ticked"]), "{outcome:?}");
+    assert_eq!(
+        (outcome.commits, notes(&outcome)),
+        (1, vec!["tasks_not_ticked"]),
+        "{outcome:?}"
+    );
     assert_eq!(repo.read("tasks.md"), "- [ ] login\n");
 }
 
 #[test]
 fn a_hook_that_refuses_one_commit_of_a_plan_leaves_the_others_where_they_belong() {
     let repo = two_changes();
-    repo.hook("commit-msg", "grep -q '^docs' \"$1\" && { echo 'no docs'; exit 1; }; exit 0");
+    repo.hook(
+        "commit-msg",
+        "grep -q '^docs' \"$1\" && { echo 'no docs'; exit 1; }; exit 0",
+    );
     let Planned { outcome, .. } = planned(&repo, |_| {}, &[Ok(good())]);
     assert_eq!(
-        (outcome.commits, outcome.fallback_branch.as_deref(), &outcome.lost),
+        (
+            outcome.commits,
+            outcome.fallback_branch.as_deref(),
+            &outcome.lost
+        ),
         (1, Some("watchdog/rescue/auth"), &vec![]),
         "{outcome:?}"
     );
     assert_eq!(subjects(&repo, "-1"), "feat(auth): add login");
-    assert_eq!(subjects(&repo, "main..watchdog/rescue/auth"), "docs(auth): describe login");
-    assert_eq!(repo.git(["status", "--porcelain", "-uall"]), "?? docs/login.md");
+    assert_eq!(
+        subjects(&repo, "main..watchdog/rescue/auth"),
+        "docs(auth): describe login"
+    );
+    assert_eq!(
+        repo.git(["status", "--porcelain", "-uall"]),
+        "?? docs/login.md"
+    );
     // What waits on the branch is not asked about again.
     repo.write("tracked", "two\n");
     repo.git(["commit", "-qm", "x", "--no-verify", "tracked"]);
     repo.write("more.rs", "m");
     let mut again = good();
     again["commits"] = json!([{"subject": "docs: all", "files": ["docs/login.md", "more.rs"]}]);
-    assert_eq!(planned(&repo, |_| {}, &[Ok(again)]).asked.len(), 1, "it is other work by now");
+    assert_eq!(
+        planned(&repo, |_| {}, &[Ok(again)]).asked.len(),
+        1,
+        "it is other work by now"
+    );
     assert_eq!(planned(&repo, |_| {}, &[]).asked.len(), 0);
 }
 
@@ -263,13 +425,29 @@ fn a_hook_that_refuses_one_commit_of_a_plan_leaves_the_others_where_they_belong(
 fn what_a_crash_between_two_commits_leaves_is_for_the_next_rescue() {
     let repo = two_changes();
     // The first commit is made; then somebody takes the branch away from under the second.
-    repo.hook("post-commit", "[ -e ../once ] || { touch ../once; git switch -qc other; }");
+    repo.hook(
+        "post-commit",
+        "[ -e ../once ] || { touch ../once; git switch -qc other; }",
+    );
     let Planned { outcome, .. } = planned(&repo, |_| {}, &[Ok(good())]);
-    assert!(outcome.failed.as_ref().is_some_and(|why| why.contains("another branch was checked out")), "{outcome:?}");
+    assert!(
+        outcome
+            .failed
+            .as_ref()
+            .is_some_and(|why| why.contains("another branch was checked out")),
+        "{outcome:?}"
+    );
     assert_eq!(outcome.lost, Vec::<String>::new());
     repo.git(["switch", "-q", "main"]);
-    assert_eq!(repo.git(["status", "--porcelain", "-uall"]), "?? docs/login.md");
-    assert_eq!(planned(&repo, |_| {}, &[]).outcome.commits, 1, "one file is left, and nobody is asked about it");
+    assert_eq!(
+        repo.git(["status", "--porcelain", "-uall"]),
+        "?? docs/login.md"
+    );
+    assert_eq!(
+        planned(&repo, |_| {}, &[]).outcome.commits,
+        1,
+        "one file is left, and nobody is asked about it"
+    );
     assert_eq!(repo.git(["status", "--porcelain"]), "");
 }
 
@@ -279,10 +457,24 @@ fn a_hook_that_commits_everything_at_once_leaves_nothing_for_the_second_commit()
     repo.hook("pre-commit", "git add -A");
     repo.write(".env", "TOKEN=1");
     let Planned { outcome, .. } = planned(&repo, |_| {}, &[Ok(good())]);
-    assert_eq!((outcome.commits, &outcome.lost), (1, &vec![]), "{outcome:?}");
+    assert_eq!(
+        (outcome.commits, &outcome.lost),
+        (1, &vec![]),
+        "{outcome:?}"
+    );
     // A secret in a commit is for a person, whoever put it there.
-    assert!(outcome.failed.as_ref().is_some_and(|why| why.contains("put a secret into .env")), "{outcome:?}");
-    assert_eq!(notes(&outcome), ["hooks_added_files"], "a person must know that it is in there");
+    assert!(
+        outcome
+            .failed
+            .as_ref()
+            .is_some_and(|why| why.contains("put a secret into .env")),
+        "{outcome:?}"
+    );
+    assert_eq!(
+        notes(&outcome),
+        ["hooks_added_files"],
+        "a person must know that it is in there"
+    );
     assert_eq!(repo.git(["status", "--porcelain"]), "");
 }
 
@@ -295,20 +487,47 @@ fn secrets_are_known_by_what_is_in_a_file() {
     repo.git(["commit", "-qm", "an old mistake"]);
     repo.write("old.py", format!("key = '{secret}'\nport = 1\n"));
     repo.write("new.py", format!("key = '{secret}'\n"));
-    repo.write("key.txt", format!("-----BEGIN {}-----\n{}\n", "PRIVATE KEY", "MIIEvQ".repeat(12)));
+    repo.write(
+        "key.txt",
+        format!(
+            "-----BEGIN {}-----\n{}\n",
+            "PRIVATE KEY",
+            "MIIEvQ".repeat(12)
+        ),
+    );
     repo.write("code.rs", "fn main() {}\n");
     let snapshot = repo.snapshot();
     let looked = preview(&repo.open(), &settings(|_| {})).unwrap();
     assert_eq!(looked.chosen, ["code.rs", "old.py"]);
-    let Planned { outcome, .. } = planned(&repo, |_| {}, &[Err(PlanError::Unavailable { why: String::new() })]);
-    assert_eq!((outcome.commits, outcome.failed, outcome.lost), (1, None, vec![]));
+    let Planned { outcome, .. } = planned(
+        &repo,
+        |_| {},
+        &[Err(PlanError::Unavailable { why: String::new() })],
+    );
+    assert_eq!(
+        (outcome.commits, outcome.failed, outcome.lost),
+        (1, None, vec![])
+    );
     assert_eq!(outcome.left_out, looked.left_out);
     assert_eq!(repo.git(["status", "--porcelain"]), "?? key.txt\n?? new.py");
-    let told: Vec<&str> =
-        outcome.warnings.iter().filter(|n| n.code.as_str() == "secret_content").map(|note| note.detail.as_str()).collect();
-    assert!(told[0].contains("key.txt") && told[0].contains("private-key") && told[1].contains("aws-access-key-id"), "{told:?}");
+    let told: Vec<&str> = outcome
+        .warnings
+        .iter()
+        .filter(|n| n.code.as_str() == "secret_content")
+        .map(|note| note.detail.as_str())
+        .collect();
+    assert!(
+        told[0].contains("key.txt")
+            && told[0].contains("private-key")
+            && told[1].contains("aws-access-key-id"),
+        "{told:?}"
+    );
     assert!(!told.concat().contains(&secret[4..]));
-    assert_eq!(repo.git(["show", &format!("{}:new.py", snapshot.commit)]), format!("key = '{secret}'"), "the snapshot has it");
+    assert_eq!(
+        repo.git(["show", &format!("{}:new.py", snapshot.commit)]),
+        format!("key = '{secret}'"),
+        "the snapshot has it"
+    );
 }
 
 /// A whole judgement with a program that answers both questions.
@@ -325,13 +544,32 @@ fn one_program_answers_probe_and_plan_told_apart_by_a_variable() {
     let config = crate::support::config_asking(&env, agent, json!({"rescue": {"mode": "plan"}}));
     repo.write("src/login.rs", "fn login() {}\n");
     repo.write("docs/login.md", "# Login\n");
-    let out = repo.watchdog(&["check", "--json", "--baseline", "HEAD", "--config", config.to_str().unwrap()]).expect(0);
+    let out = repo
+        .watchdog(&[
+            "check",
+            "--json",
+            "--baseline",
+            "HEAD",
+            "--config",
+            config.to_str().unwrap(),
+        ])
+        .expect(0);
     assert_eq!(out.verdict(), "complete/rescued");
     assert_eq!(out.json()["rescue"]["commits"], 2, "{out}");
     assert_eq!(out.json()["degraded"], json!(["no_record"]), "{out}");
-    assert_eq!(std::fs::read_to_string(env.home().join("asked")).unwrap(), "probe 1\nplan 1\n");
-    assert!(std::fs::read_to_string(env.home().join("prompt")).unwrap().starts_with("COMMIT PLAN"));
-    assert_eq!(repo.git(&["log", "-2", "--format=%s"]), "docs(auth): describe login\nfeat(auth): add login");
+    assert_eq!(
+        std::fs::read_to_string(env.home().join("asked")).unwrap(),
+        "probe 1\nplan 1\n"
+    );
+    assert!(
+        std::fs::read_to_string(env.home().join("prompt"))
+            .unwrap()
+            .starts_with("COMMIT PLAN")
+    );
+    assert_eq!(
+        repo.git(&["log", "-2", "--format=%s"]),
+        "docs(auth): describe login\nfeat(auth): add login"
+    );
 }
 
 #[test]
@@ -339,16 +577,38 @@ fn a_program_that_knows_only_the_probe_is_asked_once_and_the_work_is_one_commit(
     let env = TestEnv::new();
     let repo = env.repo();
     let reply = json!({"status": "complete"});
-    let config =
-        env.config_asking(&[Step::keep_prompt(&env.root().join("prompts")), Step::print_json(&reply)], json!({"rescue": {"mode": "plan"}}));
+    let config = env.config_asking(
+        &[
+            Step::keep_prompt(&env.root().join("prompts")),
+            Step::print_json(&reply),
+        ],
+        json!({"rescue": {"mode": "plan"}}),
+    );
     repo.write("a", "a");
     repo.write("b", "b");
-    let out = repo.watchdog(&["check", "--json", "--baseline", "HEAD", "--config", config.to_str().unwrap()]).expect(0);
+    let out = repo
+        .watchdog(&[
+            "check",
+            "--json",
+            "--baseline",
+            "HEAD",
+            "--config",
+            config.to_str().unwrap(),
+        ])
+        .expect(0);
     assert_eq!(out.verdict(), "complete/rescued");
-    assert_eq!(out.json()["degraded"], json!(["no_record", "plan_fallback"]), "{out}");
+    assert_eq!(
+        out.json()["degraded"],
+        json!(["no_record", "plan_fallback"]),
+        "{out}"
+    );
     assert_eq!(out.json()["rescue"]["commits"], 1);
     let prompts = std::fs::read_to_string(env.root().join("prompts")).unwrap();
-    assert_eq!(prompts.matches("\n-- end\n").count(), 2, "one probe, one plan");
+    assert_eq!(
+        prompts.matches("\n-- end\n").count(),
+        2,
+        "one probe, one plan"
+    );
 }
 
 #[test]
@@ -360,8 +620,21 @@ fn who_wants_nobody_asked_is_obeyed() {
     let config = env.config_asking(&[touch], more);
     repo.write("a", "a");
     repo.write("b", "b");
-    let out = repo.watchdog(&["check", "--json", "--baseline", "HEAD", "--config", config.to_str().unwrap()]).expect(10);
-    assert_eq!((out.verdict().as_str(), &out.json()["rescued"]), ("incomplete/unfinished", &json!(true)), "nobody says that it is done");
+    let out = repo
+        .watchdog(&[
+            "check",
+            "--json",
+            "--baseline",
+            "HEAD",
+            "--config",
+            config.to_str().unwrap(),
+        ])
+        .expect(10);
+    assert_eq!(
+        (out.verdict().as_str(), &out.json()["rescued"]),
+        ("incomplete/unfinished", &json!(true)),
+        "nobody says that it is done"
+    );
     assert!(!env.home().join("asked").exists(), "{out}");
 }
 
@@ -369,24 +642,52 @@ fn who_wants_nobody_asked_is_obeyed() {
 fn a_verdict_names_the_branch_that_took_the_work() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let config =
-        env.config_asking(&[Step::print_json(&json!({"status": "complete"}))], json!({"rescue": {"mode": "plan", "protect": ["main"]}}));
+    let config = env.config_asking(
+        &[Step::print_json(&json!({"status": "complete"}))],
+        json!({"rescue": {"mode": "plan", "protect": ["main"]}}),
+    );
     let config = config.to_str().unwrap();
     repo.write("a", "a");
     repo.write("b", "b");
-    let args = ["check", "--json", "--spec", "auth", "--baseline", "HEAD", "--config", config];
+    let args = [
+        "check",
+        "--json",
+        "--spec",
+        "auth",
+        "--baseline",
+        "HEAD",
+        "--config",
+        config,
+    ];
     let out = repo.watchdog(&args).expect(12);
     let json = out.json();
     assert_eq!(out.verdict(), "review/rescue_incomplete");
-    assert_eq!((&json["rescue"]["branch"], &json["rescue"]["commits"]), (&json!("watchdog/rescue/auth"), &json!(0)), "{out}");
+    assert_eq!(
+        (&json["rescue"]["branch"], &json["rescue"]["commits"]),
+        (&json!("watchdog/rescue/auth"), &json!(0)),
+        "{out}"
+    );
     let message = json["message"].as_str().unwrap();
-    for part in ["'watchdog/rescue/auth'", "protected by rescue.protect", "rescue restore"] {
+    for part in [
+        "'watchdog/rescue/auth'",
+        "protected by rescue.protect",
+        "rescue restore",
+    ] {
         assert!(message.contains(part), "{message}");
     }
     assert_eq!(repo.status(), "?? a\n?? b");
-    assert_eq!(repo.file_in("watchdog/rescue/auth", "a").as_deref(), Some("a"));
-    let out = repo.watchdog(&["rescue", "--spec", "auth", "--config", config]).expect(12);
-    assert!(out.stderr.contains("the work is on the branch watchdog/rescue/auth"), "{out}");
+    assert_eq!(
+        repo.file_in("watchdog/rescue/auth", "a").as_deref(),
+        Some("a")
+    );
+    let out = repo
+        .watchdog(&["rescue", "--spec", "auth", "--config", config])
+        .expect(12);
+    assert!(
+        out.stderr
+            .contains("the work is on the branch watchdog/rescue/auth"),
+        "{out}"
+    );
 }
 
 #[test]
@@ -394,16 +695,35 @@ fn a_signal_while_the_agent_plans_commits_nothing_and_leaves_nothing_running() {
     let env = TestEnv::new();
     let repo = env.repo();
     let reply = json!({"status": "complete"});
-    let answers = format!("case $WATCHDOG_QUESTION in plan) touch \"$HOME/asked\"; exec tail -f /dev/null;; *) echo '{reply}';; esac");
-    let config = crate::support::config_asking(&env, json!({"probe": ["sh", "-c", answers]}), json!({"rescue": {"mode": "plan"}}));
+    let answers = format!(
+        "case $WATCHDOG_QUESTION in plan) touch \"$HOME/asked\"; exec tail -f /dev/null;; *) echo '{reply}';; esac"
+    );
+    let config = crate::support::config_asking(
+        &env,
+        json!({"probe": ["sh", "-c", answers]}),
+        json!({"rescue": {"mode": "plan"}}),
+    );
     repo.write("a", "a");
     repo.write("b", "b");
-    let running = repo.watchdog_spawn(&["check", "--json", "--baseline", "HEAD", "--config", config.to_str().unwrap()]);
+    let running = repo.watchdog_spawn(&[
+        "check",
+        "--json",
+        "--baseline",
+        "HEAD",
+        "--config",
+        config.to_str().unwrap(),
+    ]);
     let asked = env.home().join("asked");
-    crate::support::wait_until("the plan is asked for", Duration::from_secs(30), || asked.exists());
+    crate::support::wait_until("the plan is asked for", Duration::from_secs(30), || {
+        asked.exists()
+    });
     running.signal(rustix::process::Signal::TERM);
     let out = running.wait().expect(14);
     assert_eq!(out.verdict(), "stopped/interrupted");
-    assert_eq!((repo.status().as_str(), repo.snapshots().is_empty()), ("?? a\n?? b", false), "{out}");
+    assert_eq!(
+        (repo.status().as_str(), repo.snapshots().is_empty()),
+        ("?? a\n?? b", false),
+        "{out}"
+    );
     env.assert_nothing_left();
 }

@@ -50,9 +50,14 @@ fn without_an_agent_each_top_folder_is_a_commit_and_secrets_stay() {
         ]
     );
     assert_eq!(repo.status(), "?? .env\n?? src/token.rs", "{out}");
-    assert_eq!(repo.file_in("HEAD", "src/staged.rs").as_deref(), Some("second\n"));
+    assert_eq!(
+        repo.file_in("HEAD", "src/staged.rs").as_deref(),
+        Some("second\n")
+    );
     assert!(
-        out.stderr.contains("left out: .env") && out.stderr.contains("left out: src/token.rs") && !out.stderr.contains("hunter2"),
+        out.stderr.contains("left out: .env")
+            && out.stderr.contains("left out: src/token.rs")
+            && !out.stderr.contains("hunter2"),
         "{out}"
     );
     run(&env, &repo, &[]).expect(0);
@@ -64,9 +69,16 @@ fn a_refused_commit_is_told_and_the_index_is_as_it_was() {
     let repo = env.repo();
     repo.write("README.md", "changed\n");
     repo.write("src/new.rs", "n\n");
-    repo.write(".git/hooks/pre-commit", "#!/bin/sh\necho 'lint: no' >&2\nexit 1\n");
+    repo.write(
+        ".git/hooks/pre-commit",
+        "#!/bin/sh\necho 'lint: no' >&2\nexit 1\n",
+    );
     repo.git(&["config", "core.hooksPath", ".git/hooks"]);
-    std::fs::set_permissions(repo.path().join(".git/hooks/pre-commit"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    std::fs::set_permissions(
+        repo.path().join(".git/hooks/pre-commit"),
+        std::os::unix::fs::PermissionsExt::from_mode(0o755),
+    )
+    .unwrap();
     let status = repo.status();
     let out = run(&env, &repo, &["auth"]).expect(1);
     assert!(out.stderr.contains("lint: no"), "{out}");
@@ -92,23 +104,54 @@ fn watchdog_finds_it_in_the_worktree_and_counts_its_commits() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.write("scripts/commit-rescue", std::fs::read(script()).unwrap());
-    std::fs::set_permissions(repo.path().join("scripts/commit-rescue"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    std::fs::set_permissions(
+        repo.path().join("scripts/commit-rescue"),
+        std::os::unix::fs::PermissionsExt::from_mode(0o755),
+    )
+    .unwrap();
     repo.commit_all("the script");
     leave_work(&repo);
     let baseline = repo.head();
-    let config = config_asking(&env, json!({"probe": ["echo", r#"{"status": "complete"}"#]}), json!({"rescue": {"mode": "command"}}));
-    let out =
-        repo.watchdog(&["check", "--json", "--spec", "auth", "--baseline", &baseline, "--config", config.to_str().unwrap()]).expect(0);
+    let config = config_asking(
+        &env,
+        json!({"probe": ["echo", r#"{"status": "complete"}"#]}),
+        json!({"rescue": {"mode": "command"}}),
+    );
+    let out = repo
+        .watchdog(&[
+            "check",
+            "--json",
+            "--spec",
+            "auth",
+            "--baseline",
+            &baseline,
+            "--config",
+            config.to_str().unwrap(),
+        ])
+        .expect(0);
     assert_eq!(out.verdict(), "complete/rescued");
     assert_eq!(out.json()["rescue"]["commits"], 4, "{out}");
-    let snapshot = out.json()["rescue"]["snapshot"].as_str().unwrap().to_owned();
-    assert_eq!(repo.git(&["log", "-1", "--format=%(trailers:key=Watchdog-Snapshot,valueonly)"]).trim(), snapshot);
+    let snapshot = out.json()["rescue"]["snapshot"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert_eq!(
+        repo.git(&[
+            "log",
+            "-1",
+            "--format=%(trailers:key=Watchdog-Snapshot,valueonly)"
+        ])
+        .trim(),
+        snapshot
+    );
 }
 
 #[test]
 fn the_real_agent_commits_and_can_do_nothing_else() {
     let claude = Claude::answering([
-        Rule::bash("git reset --hard && git clean -fdx").when_last_user("Commit it now").when_offered("Bash"),
+        Rule::bash("git reset --hard && git clean -fdx")
+            .when_last_user("Commit it now")
+            .when_offered("Bash"),
         Rule::bash("rm -f README.md").when_offered("Bash"),
         Rule::bash("git add src && git commit -qm 'feat(auth): add login'").when_offered("Bash"),
         Rule::text("Done.").always(),
@@ -118,8 +161,19 @@ fn the_real_agent_commits_and_can_do_nothing_else() {
     repo.write("src/login.rs", "fn login() {}\n");
     repo.write("docs/login.md", "# Login\n");
     let out = run(&claude.env, &repo, &["auth"]).expect(0);
-    assert_eq!(repo.subjects_since(&baseline), ["chore(docs): rescue uncommitted work", "feat(auth): add login"], "{out}");
-    assert_eq!(repo.status(), "", "the README is there, and the rest was committed without the agent");
+    assert_eq!(
+        repo.subjects_since(&baseline),
+        [
+            "chore(docs): rescue uncommitted work",
+            "feat(auth): add login"
+        ],
+        "{out}"
+    );
+    assert_eq!(
+        repo.status(),
+        "",
+        "the README is there, and the rest was committed without the agent"
+    );
     let asked = &claude.api.messages()[0];
     for part in [
         "git status and git diff",

@@ -63,7 +63,12 @@ fn no_command_succeeds_whose_result_could_not_be_written() {
     for args in COMMANDS {
         let out = repo.watchdog_command(args).stdout_to("/dev/full").run();
         assert_eq!(out.code, Some(16), "watchdog {}\n{out}", args.join(" "));
-        assert!(out.stderr.contains("failed to write the result to stdout: No space left"), "watchdog {}\n{out}", args.join(" "));
+        assert!(
+            out.stderr
+                .contains("failed to write the result to stdout: No space left"),
+            "watchdog {}\n{out}",
+            args.join(" ")
+        );
     }
 }
 
@@ -74,9 +79,17 @@ fn a_hook_ends_with_0_whatever_becomes_of_its_answer_and_says_what_did() {
     }
     let env = TestEnv::new();
     let repo = env.repo();
-    let out = repo.watchdog_command(&["hook", "stop"]).stdin("{}").stdout_to("/dev/full").run();
+    let out = repo
+        .watchdog_command(&["hook", "stop"])
+        .stdin("{}")
+        .stdout_to("/dev/full")
+        .run();
     assert_eq!(out.code, Some(0), "{out}");
-    assert!(out.stderr.contains("failed to write the result to stdout: No space left"), "{out}");
+    assert!(
+        out.stderr
+            .contains("failed to write the result to stdout: No space left"),
+        "{out}"
+    );
 }
 
 #[test]
@@ -85,6 +98,14 @@ fn a_reader_that_went_away_is_no_fault() {
     let repo = env.repo();
     env.install("watchdog", Path::new(env!("CARGO_BIN_EXE_watchdog")));
     let line = "{ watchdog man; echo $? > ../code; } | true";
-    env.command("sh", repo.path()).args(["-c", line]).run().expect(0);
-    assert_eq!(fs::read_to_string(repo.path().join("../code")).expect("it ended").trim(), "0");
+    env.command("sh", repo.path())
+        .args(["-c", line])
+        .run()
+        .expect(0);
+    assert_eq!(
+        fs::read_to_string(repo.path().join("../code"))
+            .expect("it ended")
+            .trim(),
+        "0"
+    );
 }

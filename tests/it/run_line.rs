@@ -14,8 +14,15 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A session that says this, and goes on once the file `go` is there.
 fn session(repo: &Repo<'_>, says: &str, options: &[&str]) -> Run {
-    let script = format!("{says}; while [ ! -e go ]; do sleep 0.02; done; echo $$ > done; git add done; git commit -q -m work");
-    let args = [&["run", "--no-probe"], options, &["--", "sh", "-c", &script]].concat();
+    let script = format!(
+        "{says}; while [ ! -e go ]; do sleep 0.02; done; echo $$ > done; git add done; git commit -q -m work"
+    );
+    let args = [
+        &["run", "--no-probe"],
+        options,
+        &["--", "sh", "-c", &script],
+    ]
+    .concat();
     repo.watchdog_command(&args)
 }
 
@@ -31,7 +38,9 @@ fn with_line(at: &AtTerminal, columns: u16, words: &str) -> Vec<String> {
     let mut seen = Vec::new();
     wait_until("the line is there", PATIENCE, || {
         seen = screen(&at.shown(), columns.into());
-        clocks(&seen).last().is_some_and(|line| line.contains(words) && Some(*line) == seen.last())
+        clocks(&seen)
+            .last()
+            .is_some_and(|line| line.contains(words) && Some(*line) == seen.last())
     });
     seen
 }
@@ -40,18 +49,32 @@ fn with_line(at: &AtTerminal, columns: u16, words: &str) -> Vec<String> {
 fn a_clock_the_limit_and_the_last_line_stand_below_the_output_and_nothing_of_them_is_left() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let at = session(&repo, "echo reading the tests", &["--timeout", "30m"]).at_terminal_of(80, XTERM);
+    let at =
+        session(&repo, "echo reading the tests", &["--timeout", "30m"]).at_terminal_of(80, XTERM);
     let seen = with_line(&at, 80, "reading");
     let line = Regex::new(r"^0:\d\d of 30:00 · reading the tests$").unwrap();
     assert!(line.is_match(seen.last().unwrap()), "{seen:#?}");
-    assert_eq!(seen[seen.len() - 2], "reading the tests", "what the session wrote stands as it is: {seen:#?}");
+    assert_eq!(
+        seen[seen.len() - 2],
+        "reading the tests",
+        "what the session wrote stands as it is: {seen:#?}"
+    );
     fs::write(repo.path().join("go"), "").unwrap();
     let (code, shown) = at.wait();
     let end = screen(&shown, 80);
     assert_eq!((code, clocks(&end).len()), (0, 0), "{end:#?}");
-    assert!(end.iter().any(|line| line.starts_with("complete")), "{end:#?}");
-    let begin = end.iter().position(|line| line == "reading the tests").expect("it is above the verdict");
-    assert!(end[begin + 1].starts_with("complete") || end[begin + 1].starts_with("watchdog: "), "no empty line is left: {end:#?}");
+    assert!(
+        end.iter().any(|line| line.starts_with("complete")),
+        "{end:#?}"
+    );
+    let begin = end
+        .iter()
+        .position(|line| line == "reading the tests")
+        .expect("it is above the verdict");
+    assert!(
+        end[begin + 1].starts_with("complete") || end[begin + 1].starts_with("watchdog: "),
+        "no empty line is left: {end:#?}"
+    );
 }
 
 #[test]
@@ -62,14 +85,19 @@ fn the_line_is_cut_to_a_narrow_terminal_and_steers_nothing() {
     let at = session(&repo, says, &[]).at_terminal_of(40, XTERM);
     let seen = with_line(&at, 40, "日本語");
     let line = seen.last().unwrap();
-    assert!(line.ends_with('…') && (30..=37).contains(&line.width()), "{seen:#?}");
+    assert!(
+        line.ends_with('…') && (30..=37).contains(&line.width()),
+        "{seen:#?}"
+    );
     let drawn = at.shown();
     let drawn = &drawn[drawn.rfind("0:0").expect("it is there")..];
     assert!(!drawn.contains(|c: char| c.is_control()), "{drawn:?}");
     // A terminal of another width is seen at the next line.
     at.resize(100);
     wait_until("it is as wide as there is room", PATIENCE, || {
-        at.shown().rfind("\r\x1b[J").is_some_and(|from| at.shown()[from..].contains("very end of it"))
+        at.shown()
+            .rfind("\r\x1b[J")
+            .is_some_and(|from| at.shown()[from..].contains("very end of it"))
     });
     fs::write(repo.path().join("go"), "").unwrap();
     assert_eq!(at.wait().0, 0);
@@ -87,7 +115,10 @@ fn events_that_nobody_can_read_are_passed_on_and_told_in_words() {
     let says = format!("cat '{}'", env.root().join("events").display());
     let at = session(&repo, &says, &[]).at_terminal_of(80, XTERM);
     let seen = with_line(&at, 80, "Edit · I fix the parser");
-    assert!(seen.concat().contains(&events.concat()[..60]), "the events are shown, too: {seen:#?}");
+    assert!(
+        seen.concat().contains(&events.concat()[..60]),
+        "the events are shown, too: {seen:#?}"
+    );
     fs::write(repo.path().join("go"), "").unwrap();
     let (_, shown) = at.wait();
     assert!(clocks(&screen(&shown, 80)).is_empty(), "{shown}");
@@ -99,13 +130,21 @@ fn what_the_session_writes_to_a_file_is_exactly_its_own() {
     let repo = env.repo();
     let file = env.write("stdout", "");
     let says = r"printf 'one\n\033[31mtwo\033[0m\r\n\000\377 no end'";
-    let at = session(&repo, says, &[]).stdout_to(&file).at_terminal_of(80, XTERM);
+    let at = session(&repo, says, &[])
+        .stdout_to(&file)
+        .at_terminal_of(80, XTERM);
     let seen = with_line(&at, 80, "no end");
     assert!(!seen.iter().any(|line| line == "one"), "{seen:#?}");
     fs::write(repo.path().join("go"), "").unwrap();
     let (code, shown) = at.wait();
-    assert_eq!(fs::read(&file).unwrap(), b"one\n\x1b[31mtwo\x1b[0m\r\n\0\xff no end");
-    assert!(code == 0 && clocks(&screen(&shown, 80)).is_empty(), "{shown}");
+    assert_eq!(
+        fs::read(&file).unwrap(),
+        b"one\n\x1b[31mtwo\x1b[0m\r\n\0\xff no end"
+    );
+    assert!(
+        code == 0 && clocks(&screen(&shown, 80)).is_empty(),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -113,12 +152,20 @@ fn a_session_that_waits_within_a_line_or_steers_the_terminal_is_left_alone() {
     let env = TestEnv::new();
     let repo = env.repo();
     for says in [r"printf 'Continue? [y/N] '", r"printf 'one\n\033[2Jtwo\n'"] {
-        let at = session(&repo, &format!("{says}; sleep 1; touch go"), &[]).at_terminal_of(80, XTERM);
+        let at =
+            session(&repo, &format!("{says}; sleep 1; touch go"), &[]).at_terminal_of(80, XTERM);
         let (_, shown) = at.wait();
-        let words = if says.contains("Continue") { "Continue? [y/N] " } else { "two\r\n" };
+        let words = if says.contains("Continue") {
+            "Continue? [y/N] "
+        } else {
+            "two\r\n"
+        };
         let after = &shown[shown.find(words).expect("it is passed on") + words.len()..];
         let until = after.find("complete").unwrap_or(after.len());
-        assert!(!after[..until].contains(" · Continue") && !after[..until].contains(" · two"), "{after:?}");
+        assert!(
+            !after[..until].contains(" · Continue") && !after[..until].contains(" · two"),
+            "{after:?}"
+        );
         fs::remove_file(repo.path().join("go")).unwrap();
         fs::write(repo.path().join("done"), "again").unwrap();
     }
@@ -129,12 +176,27 @@ fn nothing_is_drawn_where_nobody_could_see_it_or_wants_it() {
     let env = TestEnv::new();
     let repo = env.repo();
     fs::write(repo.path().join("go"), "").unwrap();
-    for (options, term) in [(&[][..], "dumb"), (&["--quiet"], XTERM), (&["--json"], XTERM), (&["-v"], XTERM)] {
-        let (_, shown) = session(&repo, "echo here; sleep 0.6", options).at_terminal_of(80, term).wait();
-        assert!(shown.contains("here") && !shown.contains("\x1b[J") && !shown.contains(" · here"), "{options:?} {term}: {shown:?}");
+    for (options, term) in [
+        (&[][..], "dumb"),
+        (&["--quiet"], XTERM),
+        (&["--json"], XTERM),
+        (&["-v"], XTERM),
+    ] {
+        let (_, shown) = session(&repo, "echo here; sleep 0.6", options)
+            .at_terminal_of(80, term)
+            .wait();
+        assert!(
+            shown.contains("here") && !shown.contains("\x1b[J") && !shown.contains(" · here"),
+            "{options:?} {term}: {shown:?}"
+        );
     }
-    let piped = session(&repo, "echo here; sleep 0.6", &[]).env("TERM", XTERM).run();
-    assert!(!piped.stderr.contains('\x1b') && piped.stdout == "here\n", "{piped}");
+    let piped = session(&repo, "echo here; sleep 0.6", &[])
+        .env("TERM", XTERM)
+        .run();
+    assert!(
+        !piped.stderr.contains('\x1b') && piped.stdout == "here\n",
+        "{piped}"
+    );
 }
 
 #[test]
@@ -145,7 +207,9 @@ fn a_stop_takes_the_line_away_and_going_on_brings_it_back() {
     with_line(&at, 80, "reading");
     at.signal(Signal::TSTP);
     wait_until("it is stopped", PATIENCE, || is_stopped(at.pid()));
-    wait_until("the line is gone", PATIENCE, || clocks(&screen(&at.shown(), 80)).is_empty());
+    wait_until("the line is gone", PATIENCE, || {
+        clocks(&screen(&at.shown(), 80)).is_empty()
+    });
     at.signal(Signal::CONT);
     with_line(&at, 80, "reading");
     at.signal(Signal::INT);

@@ -21,9 +21,29 @@ fn without_room_for_memory_or_threads_nothing_is_begun_and_the_error_says_what_h
     let env = TestEnv::new();
     let repo = env.repo();
     for kilobytes in ["80000", "140000", "250000", "400000", "900000"] {
-        let args = ["-c", "ulimit -v \"$1\"; shift; exec \"$@\"", "sh", kilobytes, env!("CARGO_BIN_EXE_watchdog")];
-        let run = ["run", "--json", "--max-probes", "0", "--", "sh", "-c", "touch begun"];
-        let out = env.command("sh", repo.path()).args(args).args(run).run().expect(16);
+        let args = [
+            "-c",
+            "ulimit -v \"$1\"; shift; exec \"$@\"",
+            "sh",
+            kilobytes,
+            env!("CARGO_BIN_EXE_watchdog"),
+        ];
+        let run = [
+            "run",
+            "--json",
+            "--max-probes",
+            "0",
+            "--",
+            "sh",
+            "-c",
+            "touch begun",
+        ];
+        let out = env
+            .command("sh", repo.path())
+            .args(args)
+            .args(run)
+            .run()
+            .expect(16);
         assert!(out.stderr.contains("ulimit -v"), "{out}");
         assert!(!repo.has("begun"), "{out}");
         assert!(!repo.has(".git/index.lock"), "{out}");
@@ -42,7 +62,11 @@ fn as_limited_user(env: &TestEnv, repo: &Repo<'_>, args: &[&str]) -> Run {
     // A number of its own for each test: the processes of one user are counted together.
     let user = (3_000_000 + std::process::id()).to_string();
     give_to(&env.root(), user.parse().expect("a number"));
-    let may_read = ["--inh-caps=+dac_override", "--ambient-caps=+dac_override", "--clear-groups"];
+    let may_read = [
+        "--inh-caps=+dac_override",
+        "--ambient-caps=+dac_override",
+        "--clear-groups",
+    ];
     env.command("setpriv", repo.path())
         .args([format!("--reuid={user}"), format!("--regid={user}")])
         .args(may_read)
@@ -60,21 +84,48 @@ fn give_to(path: &Path, user: u32) {
 }
 
 #[test]
-fn a_session_that_finds_no_room_to_start_is_an_error_that_says_so_and_a_missing_program_is_a_failure() {
+fn a_session_that_finds_no_room_to_start_is_an_error_that_says_so_and_a_missing_program_is_a_failure()
+ {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.write("mine", "uncommitted");
     let check = json!({"type": "command", "name": "c", "run": format!("{NO_MORE_TASKS}; false"), "must_fail_first": true});
-    let config = env.write("c.json", json!({"version": 1, "checks": [check]}).to_string());
-    let run = ["--config", config.to_str().expect("UTF-8"), "run", "--json", "--"];
+    let config = env.write(
+        "c.json",
+        json!({"version": 1, "checks": [check]}).to_string(),
+    );
+    let run = [
+        "--config",
+        config.to_str().expect("UTF-8"),
+        "run",
+        "--json",
+        "--",
+    ];
     let out = as_limited_user(&env, &repo, &[&run[..], &["touch", "begun"]].concat()).run();
-    assert_eq!((out.verdict().as_str(), out.code), ("error/store_error", Some(16)), "{out}");
-    for word in ["could not be started", "no further process or thread may be had", "ulimit -u"] {
-        assert!(out.json()["message"].as_str().is_some_and(|message| message.contains(word)), "{word}: {out}");
+    assert_eq!(
+        (out.verdict().as_str(), out.code),
+        ("error/store_error", Some(16)),
+        "{out}"
+    );
+    for word in [
+        "could not be started",
+        "no further process or thread may be had",
+        "ulimit -u",
+    ] {
+        assert!(
+            out.json()["message"]
+                .as_str()
+                .is_some_and(|message| message.contains(word)),
+            "{word}: {out}"
+        );
     }
     assert!(!repo.has("begun"), "{out}");
     let again = as_limited_user(&env, &repo, &["run", "--json", "--", "no-such-agent"]).run();
-    assert_eq!((again.verdict().as_str(), again.code), ("failed/agent_unrunnable", Some(15)), "{again}");
+    assert_eq!(
+        (again.verdict().as_str(), again.code),
+        ("failed/agent_unrunnable", Some(15)),
+        "{again}"
+    );
 }
 
 #[test]
@@ -82,11 +133,32 @@ fn a_loop_waits_until_there_is_room_for_its_session() {
     let env = TestEnv::new();
     let repo = env.repo();
     let check = json!({"type": "command", "name": "c", "run": format!("{NO_MORE_TASKS}; false"), "must_fail_first": true});
-    let config = env.write("c.json", json!({"version": 1, "checks": [check]}).to_string());
-    let looping = as_limited_user(&env, &repo, &["--config", config.to_str().expect("UTF-8"), "loop", "--", "touch", "begun"]).spawn();
-    wait_until("the loop tells of its pause", Duration::from_secs(30), || {
-        looping.stderr_so_far().contains("no room for the session: going on at")
-    });
+    let config = env.write(
+        "c.json",
+        json!({"version": 1, "checks": [check]}).to_string(),
+    );
+    let looping = as_limited_user(
+        &env,
+        &repo,
+        &[
+            "--config",
+            config.to_str().expect("UTF-8"),
+            "loop",
+            "--",
+            "touch",
+            "begun",
+        ],
+    )
+    .spawn();
+    wait_until(
+        "the loop tells of its pause",
+        Duration::from_secs(30),
+        || {
+            looping
+                .stderr_so_far()
+                .contains("no room for the session: going on at")
+        },
+    );
     looping.signal(rustix::process::Signal::INT);
     let out = looping.wait();
     assert_eq!(out.code, Some(14), "{out}");
@@ -96,9 +168,21 @@ fn a_loop_waits_until_there_is_room_for_its_session() {
 /// The last verdict in the journal.
 #[track_caller]
 fn last_verdict(events: &CommandOutput) -> String {
-    let events: Vec<serde_json::Value> = events.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
-    let last = events.iter().rev().find(|event| event["kind"] == "verdict").unwrap_or_else(|| panic!("no verdict: {events:#?}"));
-    format!("{}/{}", last["data"]["status"].as_str().unwrap_or_default(), last["data"]["reason"].as_str().unwrap_or_default())
+    let events: Vec<serde_json::Value> = events
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    let last = events
+        .iter()
+        .rev()
+        .find(|event| event["kind"] == "verdict")
+        .unwrap_or_else(|| panic!("no verdict: {events:#?}"));
+    format!(
+        "{}/{}",
+        last["data"]["status"].as_str().unwrap_or_default(),
+        last["data"]["reason"].as_str().unwrap_or_default()
+    )
 }
 
 #[test]
@@ -110,39 +194,116 @@ fn processes_that_run_short_during_a_session_end_in_a_verdict_in_the_journal_and
         repo.write(&format!("files/{}/{n}", n % 31), "content\n");
     }
     repo.commit_all("feat: files");
-    let session = |script: &str| as_limited_user(&env, &repo, &["run", "--json", "--max-probes", "0", "--", "sh", "-c", script]).run();
+    let session = |script: &str| {
+        as_limited_user(
+            &env,
+            &repo,
+            &[
+                "run",
+                "--json",
+                "--max-probes",
+                "0",
+                "--",
+                "sh",
+                "-c",
+                script,
+            ],
+        )
+        .run()
+    };
     // Room for a thread or two more than there are, so that some of those that a library begins are had and some are not.
     for more in 0..3 {
-        let kept = || as_limited_user(&env, &repo, &["rescue", "list", "--json"]).run().json()["snapshots"].as_array().map(Vec::len);
+        let kept = || {
+            as_limited_user(&env, &repo, &["rescue", "list", "--json"])
+                .run()
+                .json()["snapshots"]
+                .as_array()
+                .map(Vec::len)
+        };
         let before = kept();
         let tasks = "tasks=$(ls -ld /proc/[0-9]*/task/[0-9]* 2>/dev/null | awk -v uid=$(id -u) '$3 == uid' | wc -l)";
-        let out = session(&format!("echo {more} >> work; {tasks}; prlimit --pid $PPID --nproc=$((tasks - 4 + {more})):65536"));
+        let out = session(&format!(
+            "echo {more} >> work; {tasks}; prlimit --pid $PPID --nproc=$((tasks - 4 + {more})):65536"
+        ));
         assert!(matches!(out.code, Some(10 | 12)), "{out}");
-        assert_eq!(last_verdict(&as_limited_user(&env, &repo, &["events", "--json"]).run()), out.verdict(), "{out}");
-        assert!(kept() > before && !out.stderr.contains("this is a bug"), "{out}");
+        assert_eq!(
+            last_verdict(&as_limited_user(&env, &repo, &["events", "--json"]).run()),
+            out.verdict(),
+            "{out}"
+        );
+        assert!(
+            kept() > before && !out.stderr.contains("this is a bug"),
+            "{out}"
+        );
     }
     let out = session(&format!("echo more work >> work; {NO_MORE_TASKS}"));
-    assert_eq!((out.verdict().as_str(), out.code), ("review/rescue_incomplete", Some(12)), "{out}");
-    for word in ["no further process or thread may be had", "ulimit -u", " rescue restore "] {
-        assert!(out.json()["message"].as_str().is_some_and(|message| message.contains(word)), "{word}: {out}");
+    assert_eq!(
+        (out.verdict().as_str(), out.code),
+        ("review/rescue_incomplete", Some(12)),
+        "{out}"
+    );
+    for word in [
+        "no further process or thread may be had",
+        "ulimit -u",
+        " rescue restore ",
+    ] {
+        assert!(
+            out.json()["message"]
+                .as_str()
+                .is_some_and(|message| message.contains(word)),
+            "{word}: {out}"
+        );
     }
-    assert_eq!(last_verdict(&as_limited_user(&env, &repo, &["events", "--json"]).run()), out.verdict(), "{out}");
+    assert_eq!(
+        last_verdict(&as_limited_user(&env, &repo, &["events", "--json"]).run()),
+        out.verdict(),
+        "{out}"
+    );
     assert!(!repo.has(".git/index.lock"), "{out}");
     // There is room again.
     let again = as_limited_user(&env, &repo, &["check", "--json", "--max-probes", "0"]).run();
-    assert_eq!((again.verdict().as_str(), &again.json()["rescued"]), ("incomplete/unfinished", &json!(true)), "{again}");
+    assert_eq!(
+        (again.verdict().as_str(), &again.json()["rescued"]),
+        ("incomplete/unfinished", &json!(true)),
+        "{again}"
+    );
 }
 
 #[test]
 fn a_check_that_finds_no_room_to_start_is_for_a_person_and_no_failure_for_good() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let config = env.write("c.json", r#"{"version": 1, "checks": [{"type": "command", "name": "c", "run": "true"}]}"#);
-    let script = format!("echo work > work && git add work && git commit -qm work; {NO_MORE_TASKS}");
-    let out =
-        as_limited_user(&env, &repo, &["--config", config.to_str().expect("UTF-8"), "run", "--json", "--", "sh", "-c", &script]).run();
-    assert_eq!((out.verdict().as_str(), out.code), ("review/verify_failed", Some(12)), "{out}");
-    assert!(out.stdout.contains("no further process or thread may be had"), "{out}");
+    let config = env.write(
+        "c.json",
+        r#"{"version": 1, "checks": [{"type": "command", "name": "c", "run": "true"}]}"#,
+    );
+    let script =
+        format!("echo work > work && git add work && git commit -qm work; {NO_MORE_TASKS}");
+    let out = as_limited_user(
+        &env,
+        &repo,
+        &[
+            "--config",
+            config.to_str().expect("UTF-8"),
+            "run",
+            "--json",
+            "--",
+            "sh",
+            "-c",
+            &script,
+        ],
+    )
+    .run();
+    assert_eq!(
+        (out.verdict().as_str(), out.code),
+        ("review/verify_failed", Some(12)),
+        "{out}"
+    );
+    assert!(
+        out.stdout
+            .contains("no further process or thread may be had"),
+        "{out}"
+    );
 }
 
 #[test]
@@ -153,15 +314,42 @@ fn memory_that_runs_short_during_a_session_ends_in_a_verdict_in_the_journal_and_
         // Not before the threads that read its output have begun and its record is on the disk: one that is to run has the state R, one that
         // waits for a disk D. Looked at several times, as a thread may be between two of them.
         let begun = "for look in 1 2 3 4 5; do while grep -qsE ') [RD] ' /proc/$PPID/task/*/stat; do :; done; sleep 0.02; done";
-        let script = format!("echo work > work; {begun}; prlimit --pid $PPID --as={}", mebibytes << 20);
-        let out = repo.watchdog(&["run", "--json", "--max-probes", "0", "--", "sh", "-c", &script]);
+        let script = format!(
+            "echo work > work; {begun}; prlimit --pid $PPID --as={}",
+            mebibytes << 20
+        );
+        let out = repo.watchdog(&[
+            "run",
+            "--json",
+            "--max-probes",
+            "0",
+            "--",
+            "sh",
+            "-c",
+            &script,
+        ]);
         assert!(matches!(out.code, Some(12 | 16)), "{out}");
-        assert!(out.json()["message"].as_str().is_some_and(|message| message.contains("ulimit -v")), "{out}");
-        assert_eq!(last_verdict(&repo.watchdog(&["events", "--json"])), out.verdict(), "{out}");
+        assert!(
+            out.json()["message"]
+                .as_str()
+                .is_some_and(|message| message.contains("ulimit -v")),
+            "{out}"
+        );
+        assert_eq!(
+            last_verdict(&repo.watchdog(&["events", "--json"])),
+            out.verdict(),
+            "{out}"
+        );
         assert!(repo.has("work") && !repo.has(".git/index.lock"), "{out}");
     }
-    let again = repo.watchdog(&["check", "--json", "--max-probes", "0"]).expect(10);
-    assert_eq!((again.verdict().as_str(), &again.json()["rescued"]), ("incomplete/unfinished", &json!(true)), "{again}");
+    let again = repo
+        .watchdog(&["check", "--json", "--max-probes", "0"])
+        .expect(10);
+    assert_eq!(
+        (again.verdict().as_str(), &again.json()["rescued"]),
+        ("incomplete/unfinished", &json!(true)),
+        "{again}"
+    );
 }
 
 #[test]
@@ -187,10 +375,26 @@ fn a_judgement_that_panicked_for_want_of_room_has_a_verdict_in_the_journal() {
         line_checkers: None,
     };
     let why = "the system has no further thread or process".to_owned();
-    let judgement = judged_without_room(&around, UnreadableFact { kind: FaultKind::Store, why, hint: Some("end some processes".into()) });
-    assert_eq!((judgement.exit_code(), judgement.spec.as_deref()), (16, Some("work")));
-    assert_eq!(judgement.verdict.message, "the system has no further thread or process; end some processes");
-    assert_eq!(last_verdict(&repo.watchdog(&["events", "--json"])), "error/store_error");
+    let judgement = judged_without_room(
+        &around,
+        UnreadableFact {
+            kind: FaultKind::Store,
+            why,
+            hint: Some("end some processes".into()),
+        },
+    );
+    assert_eq!(
+        (judgement.exit_code(), judgement.spec.as_deref()),
+        (16, Some("work"))
+    );
+    assert_eq!(
+        judgement.verdict.message,
+        "the system has no further thread or process; end some processes"
+    );
+    assert_eq!(
+        last_verdict(&repo.watchdog(&["events", "--json"])),
+        "error/store_error"
+    );
 }
 
 #[test]
@@ -198,14 +402,43 @@ fn an_allocation_that_fails_ends_watchdog_like_a_kill_and_loses_no_work() {
     let env = TestEnv::new();
     let repo = env.repo();
     let asked = env.root().join("asked");
-    let config = env.config_asking(&[Step::append(asked.to_str().expect("UTF-8"), "x"), Step::hang()], json!({}));
-    let running =
-        repo.watchdog_spawn(&["--config", config.to_str().expect("UTF-8"), "run", "--json", "--", "sh", "-c", "echo work > work"]);
-    wait_until("the agent is asked", Duration::from_secs(30), || asked.exists());
+    let config = env.config_asking(
+        &[
+            Step::append(asked.to_str().expect("UTF-8"), "x"),
+            Step::hang(),
+        ],
+        json!({}),
+    );
+    let running = repo.watchdog_spawn(&[
+        "--config",
+        config.to_str().expect("UTF-8"),
+        "run",
+        "--json",
+        "--",
+        "sh",
+        "-c",
+        "echo work > work",
+    ]);
+    wait_until("the agent is asked", Duration::from_secs(30), || {
+        asked.exists()
+    });
     // What the standard library does then; no system lets a test choose the allocation.
     running.signal(rustix::process::Signal::ABORT);
     let _ = running.wait().expect(134);
-    assert_eq!((repo.snapshots().len(), repo.has("work"), repo.has(".git/index.lock")), (1, true, false));
-    let again = repo.watchdog(&["check", "--json", "--max-probes", "0"]).expect(10);
-    assert_eq!((again.verdict().as_str(), &again.json()["rescued"]), ("incomplete/unfinished", &json!(true)), "{again}");
+    assert_eq!(
+        (
+            repo.snapshots().len(),
+            repo.has("work"),
+            repo.has(".git/index.lock")
+        ),
+        (1, true, false)
+    );
+    let again = repo
+        .watchdog(&["check", "--json", "--max-probes", "0"])
+        .expect(10);
+    assert_eq!(
+        (again.verdict().as_str(), &again.json()["rescued"]),
+        ("incomplete/unfinished", &json!(true)),
+        "{again}"
+    );
 }

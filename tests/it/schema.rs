@@ -16,9 +16,13 @@ fn the_schema_in_the_documentation_is_made_of_the_keys_that_the_program_reads() 
 #[test]
 fn every_schema_is_printed_as_json() {
     let env = TestEnv::new();
-    for (of, title) in
-        [("verdict", "verdict"), ("config", "completion.json"), ("context", "context"), ("event", "event"), ("report", "report")]
-    {
+    for (of, title) in [
+        ("verdict", "verdict"),
+        ("config", "completion.json"),
+        ("context", "context"),
+        ("event", "event"),
+        ("report", "report"),
+    ] {
         let out = env.watchdog(&env.root(), &["schema", of]).expect(0);
         let schema: Value = serde_json::from_str(&out.stdout).expect("JSON");
         assert_eq!(schema["title"], title, "{out}");
@@ -32,22 +36,34 @@ fn a_resolved_configuration_has_every_default_and_no_dialect() {
     let env = TestEnv::new();
     let repo = env.repo();
     let resolved = || -> Value {
-        let out = env.watchdog(repo.path(), &["schema", "config", "--resolved"]).expect(0);
+        let out = env
+            .watchdog(repo.path(), &["schema", "config", "--resolved"])
+            .expect(0);
         serde_json::from_str(&out.stdout).expect("JSON")
     };
     assert_eq!(resolved()["completion_check"]["max_probes"], 5);
-    repo.write("completion.json", r#"{"completion_check_max_probes": 2, "completion": {"verify": "make test"}}"#);
+    repo.write(
+        "completion.json",
+        r#"{"completion_check_max_probes": 2, "completion": {"verify": "make test"}}"#,
+    );
     let found = resolved();
     assert_eq!(found["completion_check"]["max_probes"], 2);
-    assert_eq!((&found["checks"][0]["type"], &found["checks"][0]["run"]), (&"command".into(), &"make test".into()));
+    assert_eq!(
+        (&found["checks"][0]["type"], &found["checks"][0]["run"]),
+        (&"command".into(), &"make test".into())
+    );
     repo.write("completion.json", r#"{"completion_chek": {}}"#);
-    let out = env.watchdog(repo.path(), &["schema", "config", "--resolved"]).expect(2);
+    let out = env
+        .watchdog(repo.path(), &["schema", "config", "--resolved"])
+        .expect(2);
     assert!(out.stderr.contains("completion_check"), "{out}");
-    env.watchdog(repo.path(), &["schema", "verdict", "--resolved"]).expect(2);
+    env.watchdog(repo.path(), &["schema", "verdict", "--resolved"])
+        .expect(2);
 }
 
 #[test]
-fn what_of_an_agents_description_is_not_read_is_said_beside_the_resolved_configuration_and_in_the_verdict() {
+fn what_of_an_agents_description_is_not_read_is_said_beside_the_resolved_configuration_and_in_the_verdict()
+ {
     let env = TestEnv::new();
     let repo = env.repo();
     let description = r#"{"name": "helper", "displayName": "H", "runner": {"flow": {"systemPromptPath": "p.md"},
@@ -55,14 +71,40 @@ fn what_of_an_agents_description_is_not_read_is_said_beside_the_resolved_configu
             {"type": "detect:keyword", "config": {"verdictKeyword": "ALL-DONE"}}, {"type": "count:check", "config": {"maxChecks": 4}}]}}}}"#;
     repo.write(".agent/helper/agent.json", description);
     let args = ["--config", ".agent/helper/agent.json"];
-    let out = env.watchdog(repo.path(), &[&args[..], &["schema", "config", "--resolved"]].concat()).expect(0);
-    assert_eq!(out.stderr, "note: not read, as it says nothing of when the work is complete: `runner.flow`\n", "{out}");
+    let out = env
+        .watchdog(
+            repo.path(),
+            &[&args[..], &["schema", "config", "--resolved"]].concat(),
+        )
+        .expect(0);
+    assert_eq!(
+        out.stderr,
+        "note: not read, as it says nothing of when the work is complete: `runner.flow`\n",
+        "{out}"
+    );
     let found: Value = serde_json::from_str(&out.stdout).expect("JSON");
-    assert_eq!((&found["limits"]["max_iterations"], &found["checks"][0]["mode"]), (&12.into(), &"any".into()));
-    let evaluate = env.watchdog_command(repo.path(), &[&args[..], &["--json", "evaluate"]].concat());
-    let out = evaluate.stdin(r#"{"schema": 1, "output": "ALL-DONE"}"#).run().expect(0);
+    assert_eq!(
+        (
+            &found["limits"]["max_iterations"],
+            &found["checks"][0]["mode"]
+        ),
+        (&12.into(), &"any".into())
+    );
+    let evaluate =
+        env.watchdog_command(repo.path(), &[&args[..], &["--json", "evaluate"]].concat());
+    let out = evaluate
+        .stdin(r#"{"schema": 1, "output": "ALL-DONE"}"#)
+        .run()
+        .expect(0);
     let verdict = out.json();
     let notes = verdict["notes"].to_string();
-    assert_eq!(notes.matches("not read, as it says nothing").count(), 1, "{out}");
-    assert!(verdict["degraded"].to_string().contains("configuration"), "{out}");
+    assert_eq!(
+        notes.matches("not read, as it says nothing").count(),
+        1,
+        "{out}"
+    );
+    assert!(
+        verdict["degraded"].to_string().contains("configuration"),
+        "{out}"
+    );
 }

@@ -31,9 +31,14 @@ fn normal(env: &TestEnv, text: &str) -> String {
         (r"\b(Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day,", "Wednesday,"),
         (r"recorded at [0-9a-f]{10}\b", "recorded at 0123456789"),
     ] {
-        text = Regex::new(pattern).expect("a fixed pattern").replace_all(&text, word).into_owned();
+        text = Regex::new(pattern)
+            .expect("a fixed pattern")
+            .replace_all(&text, word)
+            .into_owned();
     }
-    text.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+    text.lines()
+        .map(|line| format!("{}\n", line.trim_end()))
+        .collect()
 }
 
 fn fixture(name: &str) -> PathBuf {
@@ -47,8 +52,13 @@ fn terminal(env: &TestEnv, run: Run) -> (String, String) {
     let lines = screen(&shown, ENDLESS);
     for line in &lines {
         // A command is pasted in one piece, a path is no sentence, and a line of a file stays one.
-        let in_one_piece = line.contains(" -C ") || line.starts_with("    {\"") || line.contains(&env.root().display().to_string());
-        assert!(line.width() <= COLUMNS.into() || in_one_piece, "wider than {COLUMNS} columns: {line}");
+        let in_one_piece = line.contains(" -C ")
+            || line.starts_with("    {\"")
+            || line.contains(&env.root().display().to_string());
+        assert!(
+            line.width() <= COLUMNS.into() || in_one_piece,
+            "wider than {COLUMNS} columns: {line}"
+        );
     }
     (normal(env, &lines.join("\n")), shown)
 }
@@ -66,7 +76,10 @@ fn hold(env: &TestEnv, repo: &Repo<'_>, name: &str, args: &[&str], before: impl 
     assert!(!colour.is_match(&raw), "NO_COLOR is honoured: {raw:?}");
     before();
     let piped = repo.watchdog_command(args).run();
-    assert!(!piped.stdout.contains('\x1b') && !piped.stderr.contains('\x1b'), "{piped}");
+    assert!(
+        !piped.stdout.contains('\x1b') && !piped.stderr.contains('\x1b'),
+        "{piped}"
+    );
     let both = format!("--- stdout\n{}--- stderr\n{}", piped.stdout, piped.stderr);
     expect_file![fixture(&format!("{name}.pipe"))].assert_eq(&normal(env, &both));
 }
@@ -96,7 +109,8 @@ fn anew(repo: &Repo<'_>, start: &str) {
     repo.git(&["clean", "-q", "-fdx"]);
     // Work of an earlier play that the reflog still has would be brought, not made.
     repo.git(&["reflog", "expire", "--expire=all", "--all"]);
-    repo.watchdog(&["forget", "--yes", "--all", "--snapshots"]).expect(0);
+    repo.watchdog(&["forget", "--yes", "--all", "--snapshots"])
+        .expect(0);
     repo.watchdog(&["trust"]).expect(0);
 }
 
@@ -111,9 +125,24 @@ fn run_says_what_it_does_and_how_it_ended() {
     let repo = shop(&env);
     let start = repo.head();
     let before = || anew(&repo, &start);
-    let work = ["run", "--timeout", "1h", "--", "sh", "-c", "echo reading; touch done; git add done; git commit -q -m 'feat: done'"];
+    let work = [
+        "run",
+        "--timeout",
+        "1h",
+        "--",
+        "sh",
+        "-c",
+        "echo reading; touch done; git add done; git commit -q -m 'feat: done'",
+    ];
     hold(&env, &repo, "run-complete", &work, before);
-    let unmet = ["run", "--no-probe", "--", "sh", "-c", "echo reading; echo half > half.txt"];
+    let unmet = [
+        "run",
+        "--no-probe",
+        "--",
+        "sh",
+        "-c",
+        "echo reading; echo half > half.txt",
+    ];
     hold(&env, &repo, "run-unmet", &unmet, || {
         anew(&repo, &start);
         repo.write("mine.txt", "mine\n");
@@ -130,24 +159,38 @@ fn check_says_what_is_missing() {
         repo.watchdog(&["snapshot"]).expect(0);
         repo.write("half.txt", "half\n");
         repo.git(&["add", "-A"]);
-        repo.git(&["commit", "-q", "-m", "feat: the first half of what is to be done here"]);
+        repo.git(&[
+            "commit",
+            "-q",
+            "-m",
+            "feat: the first half of what is to be done here",
+        ]);
     });
-    hold(&env, &repo, "check-no-baseline", &["check"], || anew(&repo, &start));
-    hold(&env, &repo, "check-untrusted", &["check", "--no-probe"], || {
-        anew(&repo, &start);
-        repo.watchdog(&["untrust"]).expect(0);
-        repo.watchdog(&["snapshot"]).expect(0);
-        repo.write("work.txt", "work\n");
-        repo.git(&["add", "-A"]);
-        repo.git(&["commit", "-q", "-m", "feat: work"]);
+    hold(&env, &repo, "check-no-baseline", &["check"], || {
+        anew(&repo, &start)
     });
+    hold(
+        &env,
+        &repo,
+        "check-untrusted",
+        &["check", "--no-probe"],
+        || {
+            anew(&repo, &start);
+            repo.watchdog(&["untrust"]).expect(0);
+            repo.watchdog(&["snapshot"]).expect(0);
+            repo.write("work.txt", "work\n");
+            repo.git(&["add", "-A"]);
+            repo.git(&["commit", "-q", "-m", "feat: work"]);
+        },
+    );
 }
 
 #[test]
 fn status_and_sweep_say_where_everything_stands() {
     let env = scratch();
     let repo = shop(&env);
-    let elsewhere = env.repo_named("home/projects/a rather long name of a folder/that has worktrees/checkout");
+    let elsewhere =
+        env.repo_named("home/projects/a rather long name of a folder/that has worktrees/checkout");
     let unjudged = || {
         for repo in [&repo, &elsewhere] {
             repo.watchdog(&["snapshot"]).expect(0);
@@ -161,7 +204,13 @@ fn status_and_sweep_say_where_everything_stands() {
     };
     hold(&env, &repo, "status", &["-C", "/", "status"], unjudged);
     let projects = env.home().join("projects").display().to_string();
-    hold(&env, &repo, "sweep", &["sweep", "--no-probe", &projects], unjudged);
+    hold(
+        &env,
+        &repo,
+        "sweep",
+        &["sweep", "--no-probe", &projects],
+        unjudged,
+    );
     let empty = scratch();
     let nowhere = empty.repo_named("home/new");
     hold(&empty, &nowhere, "status-empty", &["status"], || {});
@@ -174,7 +223,8 @@ fn events_are_sentences() {
     let start = repo.head();
     let judged = || {
         anew(&repo, &start);
-        repo.watchdog(&["snapshot", "--spec", "feat/checkout"]).expect(0);
+        repo.watchdog(&["snapshot", "--spec", "feat/checkout"])
+            .expect(0);
         repo.write("half.txt", "half\n");
         repo.git(&["add", "-A"]);
         repo.git(&["commit", "-q", "-m", "feat: half"]);
@@ -200,7 +250,15 @@ fn snapshots_and_figures_are_listed() {
     hold(&env, &repo, "rescue-list", &["rescue", "list"], || {
         anew(&repo, &start);
         repo.write("half.txt", "half\n");
-        let _kept = repo.watchdog(&["run", "--no-probe", "--no-rescue", "--", "sh", "-c", "echo more >> half.txt"]);
+        let _kept = repo.watchdog(&[
+            "run",
+            "--no-probe",
+            "--no-rescue",
+            "--",
+            "sh",
+            "-c",
+            "echo more >> half.txt",
+        ]);
     });
     hold(&env, &repo, "report", &["report", "."], || {
         anew(&repo, &start);
@@ -212,7 +270,10 @@ fn snapshots_and_figures_are_listed() {
 fn init_shows_what_it_would_write() {
     let env = without_tools();
     let repo = env.repo_named("home/new");
-    repo.write("Cargo.toml", "[package]\nname = \"new\"\nversion = \"0.1.0\"\n");
+    repo.write(
+        "Cargo.toml",
+        "[package]\nname = \"new\"\nversion = \"0.1.0\"\n",
+    );
     repo.write("src/lib.rs", "#[test]\nfn it_works() {}\n");
     repo.commit_all("a crate");
     hold(&env, &repo, "init-dry-run", &["init", "--dry-run"], || {});

@@ -16,7 +16,8 @@ const SAYS_CODEX: &str = "session of Codex CLI, as its command line says";
 /// Installs a script as a program.
 fn program(env: &TestEnv, name: &str, text: &str) {
     let path = env.write(&format!("programs/{name}"), text);
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a script can be made a program");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755))
+        .expect("a script can be made a program");
     env.install(name, &path);
 }
 
@@ -42,11 +43,21 @@ fi
 /// An agent that nobody should ask.
 fn claude(env: &TestEnv) {
     let root = env.root().display().to_string();
-    program(env, "claude", &format!("#!/bin/sh\necho \"claude $*\" >> {root}/calls; cat > /dev/null; echo 'I was asked'\n"));
+    program(
+        env,
+        "claude",
+        &format!(
+            "#!/bin/sh\necho \"claude $*\" >> {root}/calls; cat > /dev/null; echo 'I was asked'\n"
+        ),
+    );
 }
 
 fn calls(env: &TestEnv) -> Vec<String> {
-    fs::read_to_string(env.root().join("calls")).unwrap_or_default().lines().map(str::to_owned).collect()
+    fs::read_to_string(env.root().join("calls"))
+        .unwrap_or_default()
+        .lines()
+        .map(str::to_owned)
+        .collect()
 }
 
 /// A configuration without pauses.
@@ -55,29 +66,62 @@ fn config(env: &TestEnv, more: &Value) -> String {
         "version": 1, "rescue": {"mode": "single"},
         "completion_check": {"max_probes": 1, "probe_interval_seconds": 0, "probe_timeout_seconds": 30},
     });
-    config.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
-    env.write("config/completion.json", config.to_string()).to_string_lossy().into_owned()
+    config
+        .as_object_mut()
+        .expect("an object")
+        .extend(more.as_object().expect("an object").clone());
+    env.write("config/completion.json", config.to_string())
+        .to_string_lossy()
+        .into_owned()
 }
 
 fn run(repo: &Repo<'_>, config: &str, command: &[&str]) -> CommandOutput {
     let args = [&["run", "--json", "--config", config, "--"], command].concat();
-    repo.watchdog_command(&args).timeout(Duration::from_secs(120)).run()
+    repo.watchdog_command(&args)
+        .timeout(Duration::from_secs(120))
+        .run()
 }
 
 #[track_caller]
 fn assert_asked_codex(env: &TestEnv, out: &CommandOutput) {
     let calls = calls(env);
-    assert!(!calls.is_empty() && calls.iter().all(|call| call.starts_with("codex ") && call.contains(CODEX_ID)), "{calls:?}\n{out}");
-    assert_eq!((&out.json()["session"]["agent"], &out.json()["session"]["id"]), (&json!("codex"), &json!(CODEX_ID)), "{out}");
+    assert!(
+        !calls.is_empty()
+            && calls
+                .iter()
+                .all(|call| call.starts_with("codex ") && call.contains(CODEX_ID)),
+        "{calls:?}\n{out}"
+    );
+    assert_eq!(
+        (
+            &out.json()["session"]["agent"],
+            &out.json()["session"]["id"]
+        ),
+        (&json!("codex"), &json!(CODEX_ID)),
+        "{out}"
+    );
 }
 
 #[test]
 fn an_agent_behind_launchers_and_in_pipelines_is_asked_about_its_own_session() {
     for command in [
         &["codex", "exec", "--json", "do it"][..],
-        &["npx", "-y", "@openai/codex@0.169.0", "exec", "--json", "do it"],
-        &["env", "A=1", "timeout", "60", "codex", "exec", "--json", "do it"],
-        &["sh", "-c", "echo 'not claude' > notes.txt; codex exec --json 'do it' 2>&1 | tee log.jsonl"],
+        &[
+            "npx",
+            "-y",
+            "@openai/codex@0.169.0",
+            "exec",
+            "--json",
+            "do it",
+        ],
+        &[
+            "env", "A=1", "timeout", "60", "codex", "exec", "--json", "do it",
+        ],
+        &[
+            "sh",
+            "-c",
+            "echo 'not claude' > notes.txt; codex exec --json 'do it' 2>&1 | tee log.jsonl",
+        ],
     ] {
         let env = TestEnv::new();
         let repo = env.repo();
@@ -86,7 +130,11 @@ fn an_agent_behind_launchers_and_in_pipelines_is_asked_about_its_own_session() {
         claude(&env);
         let out = run(&repo, &config(&env, &json!({})), command).expect(0);
         assert_asked_codex(&env, &out);
-        assert_eq!((out.verdict().as_str(), &out.json()["session"]["known_by"]), ("complete/rescued", &json!("output")), "{out}");
+        assert_eq!(
+            (out.verdict().as_str(), &out.json()["session"]["known_by"]),
+            ("complete/rescued", &json!("output")),
+            "{out}"
+        );
         assert!(out.stderr.contains(SAYS_CODEX), "{out}");
     }
 }
@@ -96,9 +144,21 @@ fn a_limit_is_read_without_a_flag() {
     let env = TestEnv::new();
     let repo = env.repo();
     let config = config(&env, &json!({}));
-    codex(&env, "fails \"You have hit your usage limit. Try again in 3 days 2 hours.\"");
-    let out = run(&repo, &config, &["sh", "-c", "codex exec --json x | tee log"]).expect(11);
-    assert_eq!((out.verdict().as_str(), out.json()["retry_at"].is_string()), ("waiting/rate_limited", true), "{out}");
+    codex(
+        &env,
+        "fails \"You have hit your usage limit. Try again in 3 days 2 hours.\"",
+    );
+    let out = run(
+        &repo,
+        &config,
+        &["sh", "-c", "codex exec --json x | tee log"],
+    )
+    .expect(11);
+    assert_eq!(
+        (out.verdict().as_str(), out.json()["retry_at"].is_string()),
+        ("waiting/rate_limited", true),
+        "{out}"
+    );
 }
 
 #[test]
@@ -107,16 +167,31 @@ fn a_refusal_is_told_with_the_option_of_the_program_that_refused() {
     let repo = env.repo();
     let refused = json!({"type": "item.completed", "item": {"id": "item_0", "type": "command_execution", "command": "git commit -m x",
         "aggregated_output": "fatal: Unable to create '/w/.git/index.lock': Read-only file system\n", "exit_code": 128, "status": "failed"}});
-    codex(&env, &format!("cat <<'END'\n{refused}\nEND\nsays \"I could not commit.\""));
-    let out = run(&repo, &config(&env, &json!({})), &["sh", "-c", "codex exec --json x | cat"]);
-    assert!(out.verdict().starts_with("review/"), "nothing could be done, which a person must change\n{out}");
+    codex(
+        &env,
+        &format!("cat <<'END'\n{refused}\nEND\nsays \"I could not commit.\""),
+    );
+    let out = run(
+        &repo,
+        &config(&env, &json!({})),
+        &["sh", "-c", "codex exec --json x | cat"],
+    );
+    assert!(
+        out.verdict().starts_with("review/"),
+        "nothing could be done, which a person must change\n{out}"
+    );
     let option = "-c 'sandbox_workspace_write.writable_roots=[\".git\"]'";
     assert_eq!(
         out.json()["refused_tools"],
         json!([{"tool": "command_execution", "cause": "read_only_git", "allow_with": option}]),
         "{out}"
     );
-    assert!(out.json()["message"].as_str().is_some_and(|message| message.contains(option)), "{out}");
+    assert!(
+        out.json()["message"]
+            .as_str()
+            .is_some_and(|message| message.contains(option)),
+        "{out}"
+    );
     assert_eq!(calls(&env), Vec::<String>::new(), "nobody is asked");
 }
 
@@ -137,20 +212,51 @@ fn a_wrapper_script_is_recognised_by_its_child_and_its_word_alone_completes_noth
     let env = TestEnv::new();
     let repo = env.repo();
     let go = env.root().join("go");
-    codex(&env, &format!("until [ -e {} ]; do sleep 0.05; done; echo work > a.txt; says done", go.display()));
+    codex(
+        &env,
+        &format!(
+            "until [ -e {} ]; do sleep 0.05; done; echo work > a.txt; says done",
+            go.display()
+        ),
+    );
     claude(&env);
-    program(&env, "work-on-it", "#!/bin/sh\nset -e\ncodex exec --json \"$1\"\n");
+    program(
+        &env,
+        "work-on-it",
+        "#!/bin/sh\nset -e\ncodex exec --json \"$1\"\n",
+    );
     let config = config(&env, &json!({}));
-    let running = repo.watchdog_spawn(&["run", "--json", "--config", &config, "--", "work-on-it", "do it"]);
-    wait_until("its child is recognised", LONG, || running.stderr_so_far().contains("Codex CLI"));
+    let running = repo.watchdog_spawn(&[
+        "run",
+        "--json",
+        "--config",
+        &config,
+        "--",
+        "work-on-it",
+        "do it",
+    ]);
+    wait_until("its child is recognised", LONG, || {
+        running.stderr_so_far().contains("Codex CLI")
+    });
     fs::write(&go, "").expect("a file can be written");
     let out = running.wait();
     assert_asked_codex(&env, &out);
-    assert_eq!((out.verdict().as_str(), out.code), ("review/disputed", Some(12)), "{out}");
+    assert_eq!(
+        (out.verdict().as_str(), out.code),
+        ("review/disputed", Some(12)),
+        "{out}"
+    );
     let told = out.json().to_string();
-    assert!(told.contains("by the names of its processes alone") && told.contains("agent.preset"), "{out}");
+    assert!(
+        told.contains("by the names of its processes alone") && told.contains("agent.preset"),
+        "{out}"
+    );
     let later = repo.watchdog(&["check", "--json", "--config", &config]);
-    assert_ne!(later.json()["status"], "complete", "a later judgement knows no more: {later}");
+    assert_ne!(
+        later.json()["status"],
+        "complete",
+        "a later judgement knows no more: {later}"
+    );
 }
 
 #[test]
@@ -167,15 +273,27 @@ fn what_is_printed_picks_an_agent_that_may_be_asked_and_is_at_most_disputed() {
     let out = run(&repo, &config(&env, &json!({})), &["my-tool"]);
     assert_asked_codex(&env, &out);
     assert_eq!(out.verdict(), "review/disputed", "{out}");
-    assert!(out.json().to_string().contains("by its own output alone"), "{out}");
+    assert!(
+        out.json().to_string().contains("by its own output alone"),
+        "{out}"
+    );
 
     let env = TestEnv::new();
     let repo = env.repo();
     codex(&env, "exit 9");
     program(&env, "my-tool", &printed);
-    let out = run(&repo, &config(&env, &json!({"agent": {"preset": "codex"}})), &["my-tool"]).expect(0);
+    let out = run(
+        &repo,
+        &config(&env, &json!({"agent": {"preset": "codex"}})),
+        &["my-tool"],
+    )
+    .expect(0);
     assert_asked_codex(&env, &out);
-    assert_eq!(out.verdict(), "complete/rescued", "a person named the agent: {out}");
+    assert_eq!(
+        out.verdict(),
+        "complete/rescued",
+        "a person named the agent: {out}"
+    );
 }
 
 #[test]
@@ -185,10 +303,21 @@ fn what_only_speaks_of_an_agent_is_none() {
     codex(&env, "exit 9");
     program(&env, "my-codex-viewer", "#!/bin/sh\necho claude codex\n");
     let config = config(&env, &json!({}));
-    for command in [&["sh", "-c", "echo claude"][..], &["my-codex-viewer"], &["sh", "-c", "echo 'codex exec' > a.txt"]] {
+    for command in [
+        &["sh", "-c", "echo claude"][..],
+        &["my-codex-viewer"],
+        &["sh", "-c", "echo 'codex exec' > a.txt"],
+    ] {
         let out = run(&repo, &config, &[&["env"], command].concat());
-        assert_eq!(out.json()["session"]["agent"], Value::Null, "{command:?}: {out}");
-        assert!(!out.stderr.contains("session of ") && calls(&env).is_empty(), "{command:?}: {out}");
+        assert_eq!(
+            out.json()["session"]["agent"],
+            Value::Null,
+            "{command:?}: {out}"
+        );
+        assert!(
+            !out.stderr.contains("session of ") && calls(&env).is_empty(),
+            "{command:?}: {out}"
+        );
     }
 }
 
@@ -198,13 +327,31 @@ fn the_agent_that_ran_is_asked_and_not_the_configured_one_but_a_program_of_ones_
     let repo = env.repo();
     codex(&env, "echo work > a.txt; says done");
     claude(&env);
-    let out = run(&repo, &config(&env, &json!({"agent": {"preset": "claude"}})), &["codex", "exec", "--json", "x"]).expect(0);
+    let out = run(
+        &repo,
+        &config(&env, &json!({"agent": {"preset": "claude"}})),
+        &["codex", "exec", "--json", "x"],
+    )
+    .expect(0);
     assert_asked_codex(&env, &out);
-    assert_eq!(out.stderr.matches("agent.preset names claude").count(), 1, "{out}");
+    assert_eq!(
+        out.stderr.matches("agent.preset names claude").count(),
+        1,
+        "{out}"
+    );
     let before = calls(&env).len();
     let own = json!({"agent": {"probe": ["sh", "-c", "cat > /dev/null; echo '{\"status\": \"complete\"}'"]}});
-    let out = run(&repo, &config(&env, &own), &["sh", "-c", "codex exec --json x; echo more > b.txt"]).expect(0);
-    assert_eq!((calls(&env).len(), out.verdict().as_str()), (before, "complete/rescued"), "{out}");
+    let out = run(
+        &repo,
+        &config(&env, &own),
+        &["sh", "-c", "codex exec --json x; echo more > b.txt"],
+    )
+    .expect(0);
+    assert_eq!(
+        (calls(&env).len(), out.verdict().as_str()),
+        (before, "complete/rescued"),
+        "{out}"
+    );
 }
 
 #[test]
@@ -231,7 +378,9 @@ fn a_session_that_makes_itself_up_gains_nothing() {
         ),
     );
     let running = repo.watchdog_spawn(&["run", "--json", "--config", &config, "--", "my-tool"]);
-    wait_until("its child is seen", LONG, || running.stderr_so_far().contains("Codex CLI"));
+    wait_until("its child is seen", LONG, || {
+        running.stderr_so_far().contains("Codex CLI")
+    });
     fs::write(env.root().join("go"), "").expect("a file can be written");
     let out = running.wait();
     assert_ne!(out.json()["status"], "complete", "{out}");
@@ -244,7 +393,10 @@ fn a_command_line_of_two_megabytes_is_no_obstacle() {
     let repo = env.repo();
     codex(&env, "echo work > a.txt; says done");
     let long = "x".repeat(100_000);
-    let command: Vec<&str> = ["codex", "exec", "--json"].into_iter().chain(std::iter::repeat_n(long.as_str(), 18)).collect();
+    let command: Vec<&str> = ["codex", "exec", "--json"]
+        .into_iter()
+        .chain(std::iter::repeat_n(long.as_str(), 18))
+        .collect();
     let out = run(&repo, &config(&env, &json!({})), &command).expect(0);
     assert_asked_codex(&env, &out);
 }
@@ -254,18 +406,36 @@ fn a_session_that_another_program_started_is_recognised_by_its_processes() {
     let env = TestEnv::new();
     let repo = env.repo();
     let go = env.root().join("go");
-    codex(&env, &format!("until [ -e {} ]; do sleep 0.05; done; echo work > a.txt; says done", go.display()));
+    codex(
+        &env,
+        &format!(
+            "until [ -e {} ]; do sleep 0.05; done; echo work > a.txt; says done",
+            go.display()
+        ),
+    );
     claude(&env);
     let config = config(&env, &json!({}));
     repo.watchdog(&["snapshot", "--config", &config]).expect(0);
-    let session = repo.env_command("sh", &["-c", "codex exec --json x"]).spawn();
+    let session = repo
+        .env_command("sh", &["-c", "codex exec --json x"])
+        .spawn();
     let pid = session.pid().to_string();
     let checking = repo.watchdog_spawn(&["check", "--json", "--config", &config, "--pid", &pid]);
-    wait_until("it is recognised", LONG, || checking.stderr_so_far().contains("Codex CLI"));
+    wait_until("it is recognised", LONG, || {
+        checking.stderr_so_far().contains("Codex CLI")
+    });
     fs::write(&go, "").expect("a file can be written");
     session.wait().expect(0);
     let out = checking.wait();
     assert_eq!(out.json()["session"]["agent"], "codex", "{out}");
-    assert!(calls(&env).iter().all(|call| call.starts_with("codex ")), "{:?}\n{out}", calls(&env));
-    assert_ne!(out.json()["status"], "complete", "its word alone completes nothing: {out}");
+    assert!(
+        calls(&env).iter().all(|call| call.starts_with("codex ")),
+        "{:?}\n{out}",
+        calls(&env)
+    );
+    assert_ne!(
+        out.json()["status"],
+        "complete",
+        "its word alone completes nothing: {out}"
+    );
 }

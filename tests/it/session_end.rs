@@ -8,10 +8,26 @@ use crate::support::{CommandOutput, Repo, Step, TestEnv, wait_until};
 
 /// `watchdog run --json` around a scripted session, asking a scripted agent that says this status.
 #[track_caller]
-fn run(env: &TestEnv, repo: &Repo<'_>, options: &[&str], session: &[Step], status: &str) -> CommandOutput {
-    let config = env.config_asking(&[Step::print_json(&json!({"status": status, "message": "scripted"}))], json!({}));
+fn run(
+    env: &TestEnv,
+    repo: &Repo<'_>,
+    options: &[&str],
+    session: &[Step],
+    status: &str,
+) -> CommandOutput {
+    let config = env.config_asking(
+        &[Step::print_json(
+            &json!({"status": status, "message": "scripted"}),
+        )],
+        json!({}),
+    );
     let agent = env.fake_agent("session", session);
-    let args = [&["run", "--json", "--config", config.to_str().expect("UTF-8")], options, &["--", &agent[0], &agent[1]]].concat();
+    let args = [
+        &["run", "--json", "--config", config.to_str().expect("UTF-8")],
+        options,
+        &["--", &agent[0], &agent[1]],
+    ]
+    .concat();
     repo.watchdog(&args)
 }
 
@@ -19,7 +35,12 @@ fn run(env: &TestEnv, repo: &Repo<'_>, options: &[&str], session: &[Step], statu
 fn a_session_that_fails_after_its_commit_is_complete_all_the_same() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let session = [Step::write("a.txt", "a"), Step::commit("a"), Step::complain("crashed\n"), Step::exit(7)];
+    let session = [
+        Step::write("a.txt", "a"),
+        Step::commit("a"),
+        Step::complain("crashed\n"),
+        Step::exit(7),
+    ];
     let out = run(&env, &repo, &[], &session, "working").expect(0);
     assert_eq!(out.verdict(), "complete/new_commits");
 }
@@ -28,10 +49,18 @@ fn a_session_that_fails_after_its_commit_is_complete_all_the_same() {
 fn what_a_session_left_beside_its_commits_is_rescued_and_not_complete_on_its_own() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let session = [Step::write("a.txt", "a"), Step::commit("a"), Step::write("b.txt", "b")];
+    let session = [
+        Step::write("a.txt", "a"),
+        Step::commit("a"),
+        Step::write("b.txt", "b"),
+    ];
     let out = run(&env, &repo, &[], &session, "working").expect(10);
     assert_eq!(out.verdict(), "incomplete/unfinished");
-    assert_eq!((&out.json()["rescued"], repo.snapshots().len()), (&json!(true), 1), "{out}");
+    assert_eq!(
+        (&out.json()["rescued"], repo.snapshots().len()),
+        (&json!(true), 1),
+        "{out}"
+    );
     assert!(repo.has("b.txt"));
 }
 
@@ -40,30 +69,72 @@ fn children_that_outlive_the_session_are_waited_for() {
     let env = TestEnv::new();
     let repo = env.repo();
     let go = env.root().join("go");
-    let late = [Step::write("up", ""), Step::wait_for(&go), Step::write("late.txt", "late"), Step::commit("late")];
+    let late = [
+        Step::write("up", ""),
+        Step::wait_for(&go),
+        Step::write("late.txt", "late"),
+        Step::commit("late"),
+    ];
     let config = env.config_asking(&[Step::print("{\"status\": \"working\"}")], json!({}));
-    let agent = env.fake_agent("session", &[Step::daemon(&late), Step::wait_for(&repo.path().join("up"))]);
-    let args = ["run", "--json", "--config", config.to_str().expect("UTF-8"), "--child-wait", "50s", "--", &agent[0], &agent[1]];
+    let agent = env.fake_agent(
+        "session",
+        &[Step::daemon(&late), Step::wait_for(&repo.path().join("up"))],
+    );
+    let args = [
+        "run",
+        "--json",
+        "--config",
+        config.to_str().expect("UTF-8"),
+        "--child-wait",
+        "50s",
+        "--",
+        &agent[0],
+        &agent[1],
+    ];
     let mut running = repo.watchdog_spawn(&args);
-    wait_until("the session itself has ended", Duration::from_secs(20), || {
-        repo.has("up") && !env.processes_left().iter().any(|process| process.command == agent.join(" "))
-    });
-    assert!(!running.ended(), "the child still runs, and so must watchdog");
+    wait_until(
+        "the session itself has ended",
+        Duration::from_secs(20),
+        || {
+            repo.has("up")
+                && !env
+                    .processes_left()
+                    .iter()
+                    .any(|process| process.command == agent.join(" "))
+        },
+    );
+    assert!(
+        !running.ended(),
+        "the child still runs, and so must watchdog"
+    );
     env.write("go", "");
     let out = running.wait().expect(0);
-    assert_eq!((out.verdict().as_str(), &out.json()["probes_used"]), ("complete/new_commits", &json!(0)), "{out}");
+    assert_eq!(
+        (out.verdict().as_str(), &out.json()["probes_used"]),
+        ("complete/new_commits", &json!(0)),
+        "{out}"
+    );
 }
 
 #[test]
 fn children_that_never_end_are_reported_and_left_alone() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let session = [Step::daemon(&[Step::hang()]), Step::write("a.txt", "a"), Step::commit("a")];
+    let session = [
+        Step::daemon(&[Step::hang()]),
+        Step::write("a.txt", "a"),
+        Step::commit("a"),
+    ];
     let out = run(&env, &repo, &["--child-wait", "300ms"], &session, "working").expect(0);
     assert_eq!(out.verdict(), "complete/new_commits");
     let left = env.processes_left();
     assert_eq!(left.len(), 1, "{left:#?}\n{out}");
-    assert!(out.json()["survivors"].to_string().contains(&left[0].pid.to_string()), "{out}");
+    assert!(
+        out.json()["survivors"]
+            .to_string()
+            .contains(&left[0].pid.to_string()),
+        "{out}"
+    );
 }
 
 #[test]
@@ -74,24 +145,56 @@ fn what_outlived_the_session_and_ended_before_the_verdict_is_not_said_to_run() {
         let go = env.root().join("go");
         let config = env.config_asking(&[Step::print("{\"status\": \"working\"}")], json!({}));
         let daemon = [Step::write("up", ""), Step::wait_for(&go)];
-        let agent = env.fake_agent("session", &[Step::daemon(&daemon), Step::wait_for(&repo.path().join("up"))]);
-        let options =
-            ["--config", config.to_str().expect("UTF-8"), "--child-wait", "0s", "--probe-interval", "1h", "--", &agent[0], &agent[1]];
-        let running = repo.watchdog_spawn(&[&["run"][..], if json { &["--json"] } else { &[] }, &options].concat());
-        wait_until("the session's end is recorded", Duration::from_secs(30), || {
-            repo.watchdog(&["events", "--json", "--kind", "session_ended"]).stdout.contains("session_ended")
-        });
+        let agent = env.fake_agent(
+            "session",
+            &[
+                Step::daemon(&daemon),
+                Step::wait_for(&repo.path().join("up")),
+            ],
+        );
+        let options = [
+            "--config",
+            config.to_str().expect("UTF-8"),
+            "--child-wait",
+            "0s",
+            "--probe-interval",
+            "1h",
+            "--",
+            &agent[0],
+            &agent[1],
+        ];
+        let running = repo.watchdog_spawn(
+            &[&["run"][..], if json { &["--json"] } else { &[] }, &options].concat(),
+        );
+        wait_until(
+            "the session's end is recorded",
+            Duration::from_secs(30),
+            || {
+                repo.watchdog(&["events", "--json", "--kind", "session_ended"])
+                    .stdout
+                    .contains("session_ended")
+            },
+        );
         env.write("go", "");
         wait_until("the child has ended", Duration::from_secs(30), || {
-            !env.processes_left().iter().any(|process| process.command.starts_with(&agent[0]))
+            !env.processes_left()
+                .iter()
+                .any(|process| process.command.starts_with(&agent[0]))
         });
         repo.commit_all("feat: by hand");
         let out = running.wait().expect(0);
         if json {
-            assert_eq!(out.json()["survivors"].as_array().map(Vec::len), Some(1), "it outlived the session all the same: {out}");
+            assert_eq!(
+                out.json()["survivors"].as_array().map(Vec::len),
+                Some(1),
+                "it outlived the session all the same: {out}"
+            );
             assert_eq!(out.json()["degraded"], json!([]), "{out}");
         } else {
-            assert!(!out.stdout.contains("still run") && !out.stderr.contains("still running:"), "{out}");
+            assert!(
+                !out.stdout.contains("still run") && !out.stderr.contains("still running:"),
+                "{out}"
+            );
         }
     }
 }
@@ -99,21 +202,55 @@ fn what_outlived_the_session_and_ended_before_the_verdict_is_not_said_to_run() {
 #[test]
 fn at_its_timeout_a_session_ends_with_all_that_it_started() {
     let stubborn = [Step::ignore("TERM"), Step::hang()];
-    let tree = [Step::daemon(&stubborn), Step::child(&[Step::daemon(&stubborn), Step::hang()]), Step::ignore("TERM")];
+    let tree = [
+        Step::daemon(&stubborn),
+        Step::child(&[Step::daemon(&stubborn), Step::hang()]),
+        Step::ignore("TERM"),
+    ];
     for (work, verdict, code) in [
         (vec![], "timeout/session_timeout", 13),
-        (vec![Step::write("half.txt", "half")], "incomplete/unfinished", 10),
-        (vec![Step::write("a.txt", "a"), Step::commit("a")], "complete/new_commits", 0),
+        (
+            vec![Step::write("half.txt", "half")],
+            "incomplete/unfinished",
+            10,
+        ),
+        (
+            vec![Step::write("a.txt", "a"), Step::commit("a")],
+            "complete/new_commits",
+            0,
+        ),
     ] {
         let env = TestEnv::new();
         let repo = env.repo();
         let began = Instant::now();
         let session = [&tree[..], &work, &[Step::hang()]].concat();
-        let out = run(&env, &repo, &["--timeout", "2s", "--grace", "500ms"], &session, "working").expect(code);
-        assert_eq!((out.verdict().as_str(), &out.json()["probes_used"]), (verdict, &json!(0)), "{out}");
-        assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+        let out = run(
+            &env,
+            &repo,
+            &["--timeout", "2s", "--grace", "500ms"],
+            &session,
+            "working",
+        )
+        .expect(code);
+        assert_eq!(
+            (out.verdict().as_str(), &out.json()["probes_used"]),
+            (verdict, &json!(0)),
+            "{out}"
+        );
+        assert!(
+            began.elapsed() < Duration::from_secs(30),
+            "{:?}",
+            began.elapsed()
+        );
         if verdict == "incomplete/unfinished" {
-            assert_eq!((&out.json()["rescued"], repo.file_in("HEAD", "half.txt").as_deref()), (&json!(true), Some("half")), "{out}");
+            assert_eq!(
+                (
+                    &out.json()["rescued"],
+                    repo.file_in("HEAD", "half.txt").as_deref()
+                ),
+                (&json!(true), Some("half")),
+                "{out}"
+            );
         }
         env.assert_nothing_left();
     }
@@ -124,7 +261,14 @@ fn words_about_limits_are_no_limit() {
     let env = TestEnv::new();
     let repo = env.repo();
     let talk = "I added the rate limit middleware: after 5 requests the API says \"usage limit reached\" and resets at 5pm.\n";
-    let out = run(&env, &repo, &[], &[Step::print(talk), Step::write("a.txt", "a")], "complete").expect(0);
+    let out = run(
+        &env,
+        &repo,
+        &[],
+        &[Step::print(talk), Step::write("a.txt", "a")],
+        "complete",
+    )
+    .expect(0);
     assert_eq!(out.verdict(), "complete/rescued");
 }
 
@@ -133,14 +277,34 @@ fn a_foreign_process_is_waited_for_by_its_pid() {
     let env = TestEnv::new();
     let repo = env.repo();
     let go = env.root().join("go");
-    let agent = env.fake_agent("session", &[Step::wait_for(&go), Step::write("a.txt", "a"), Step::commit("a")]);
+    let agent = env.fake_agent(
+        "session",
+        &[
+            Step::wait_for(&go),
+            Step::write("a.txt", "a"),
+            Step::commit("a"),
+        ],
+    );
     let baseline = repo.head();
     // A parent that reaps it, as a shell would: a zombie has ended, but a test must not depend on that.
-    let session = env.command("sh", repo.path()).args(["-c", "\"$0\" \"$1\"; true", &agent[0], &agent[1]]).spawn();
+    let session = env
+        .command("sh", repo.path())
+        .args(["-c", "\"$0\" \"$1\"; true", &agent[0], &agent[1]])
+        .spawn();
     let pid = session.pid().to_string();
-    let mut running = repo.watchdog_spawn(&["check", "--json", "--no-probe", "--baseline", &baseline, "--pid", &pid]);
+    let mut running = repo.watchdog_spawn(&[
+        "check",
+        "--json",
+        "--no-probe",
+        "--baseline",
+        &baseline,
+        "--pid",
+        &pid,
+    ]);
     wait_until("watchdog has begun", Duration::from_secs(10), || {
-        env.processes_left().iter().any(|process| process.command.contains("--pid"))
+        env.processes_left()
+            .iter()
+            .any(|process| process.command.contains("--pid"))
     });
     assert!(!running.ended());
     env.write("go", "");
@@ -155,36 +319,87 @@ fn two_watchdogs_do_not_judge_one_worktree_at_the_same_time() {
     let (up, go) = (env.root().join("up"), env.root().join("go"));
     let agent = env.fake_agent(
         "session",
-        &[Step::write(&up.to_string_lossy(), ""), Step::wait_for(&go), Step::write("a.txt", "a"), Step::commit("a")],
+        &[
+            Step::write(&up.to_string_lossy(), ""),
+            Step::wait_for(&go),
+            Step::write("a.txt", "a"),
+            Step::commit("a"),
+        ],
     );
     let first = repo.watchdog_spawn(&["run", "--json", "--no-probe", "--", &agent[0], &agent[1]]);
     wait_until("the session runs", Duration::from_secs(20), || up.exists());
     let second = repo.watchdog(&["check", "--json", "--no-probe"]).expect(11);
-    assert!(["waiting/locked", "waiting/session_active"].contains(&second.verdict().as_str()), "{second}");
+    assert!(
+        ["waiting/locked", "waiting/session_active"].contains(&second.verdict().as_str()),
+        "{second}"
+    );
     env.write("go", "");
     assert_eq!(first.wait().expect(0).verdict(), "complete/new_commits");
-    assert_eq!(repo.watchdog(&["check", "--json", "--no-probe"]).expect(0).verdict(), "complete/new_commits");
+    assert_eq!(
+        repo.watchdog(&["check", "--json", "--no-probe"])
+            .expect(0)
+            .verdict(),
+        "complete/new_commits"
+    );
 }
 
 #[test]
 fn a_login_that_is_not_valid_and_credit_that_is_spent_are_named_and_nobody_is_asked() {
     let result = |words: &str, status: u32| {
-        Step::print_json(&json!({"type": "result", "subtype": "success", "is_error": true, "terminal_reason": "api_error",
-            "api_error_status": status, "result": words, "permission_denials": []}))
+        Step::print_json(
+            &json!({"type": "result", "subtype": "success", "is_error": true, "terminal_reason": "api_error",
+            "api_error_status": status, "result": words, "permission_denials": []}),
+        )
     };
     let login = "Invalid API key · Fix external API key";
     for (session, named) in [
-        (result("Credit balance is too low", 400), "its credit is spent: Credit balance is too low"),
-        (result(login, 401), "its login is not valid: Invalid API key"),
-        (Step::print("Not logged in · Please run /login\n"), "its login is not valid: Not logged in"),
+        (
+            result("Credit balance is too low", 400),
+            "its credit is spent: Credit balance is too low",
+        ),
+        (
+            result(login, 401),
+            "its login is not valid: Invalid API key",
+        ),
+        (
+            Step::print("Not logged in · Please run /login\n"),
+            "its login is not valid: Not logged in",
+        ),
     ] {
         let env = TestEnv::new();
         let repo = env.repo();
-        let out = run(&env, &repo, &[], &[Step::write("a.txt", "a"), session.clone(), Step::exit(1)], "working").expect(15);
-        assert_eq!((out.verdict().as_str(), &out.json()["probes_used"]), ("failed/agent_unrunnable", &json!(0)), "{out}");
-        assert!(out.json()["message"].as_str().is_some_and(|message| message.contains(named)), "{out}");
+        let out = run(
+            &env,
+            &repo,
+            &[],
+            &[Step::write("a.txt", "a"), session.clone(), Step::exit(1)],
+            "working",
+        )
+        .expect(15);
+        assert_eq!(
+            (out.verdict().as_str(), &out.json()["probes_used"]),
+            ("failed/agent_unrunnable", &json!(0)),
+            "{out}"
+        );
+        assert!(
+            out.json()["message"]
+                .as_str()
+                .is_some_and(|message| message.contains(named)),
+            "{out}"
+        );
         assert!(repo.has("a.txt"), "{out}");
-        let out = run(&env, &repo, &[], &[Step::write("b.txt", "b"), Step::commit("b"), session, Step::exit(1)], "working");
+        let out = run(
+            &env,
+            &repo,
+            &[],
+            &[
+                Step::write("b.txt", "b"),
+                Step::commit("b"),
+                session,
+                Step::exit(1),
+            ],
+            "working",
+        );
         assert_eq!(out.json()["status"], "complete", "commits decide: {out}");
     }
 }
@@ -193,12 +408,26 @@ fn a_login_that_is_not_valid_and_credit_that_is_spent_are_named_and_nobody_is_as
 fn a_session_for_which_the_service_had_no_room_is_no_strike() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let overloaded = [Step::print("API Error: Repeated 529 Overloaded errors. The API is at capacity\n"), Step::exit(1)];
+    let overloaded = [
+        Step::print("API Error: Repeated 529 Overloaded errors. The API is at capacity\n"),
+        Step::exit(1),
+    ];
     let out = run(&env, &repo, &["--no-probe"], &overloaded, "working").expect(10);
-    assert_eq!((out.verdict().as_str(), &out.json()["strike"]), ("incomplete/unfinished", &json!(false)), "{out}");
-    assert!(out.json()["degraded"].to_string().contains("overloaded"), "{out}");
+    assert_eq!(
+        (out.verdict().as_str(), &out.json()["strike"]),
+        ("incomplete/unfinished", &json!(false)),
+        "{out}"
+    );
+    assert!(
+        out.json()["degraded"].to_string().contains("overloaded"),
+        "{out}"
+    );
     let out = run(&env, &repo, &["--no-probe"], &[Step::exit(1)], "working").expect(10);
-    assert_eq!(out.json()["strike"], true, "a session that came to nothing for no such reason: {out}");
+    assert_eq!(
+        out.json()["strike"],
+        true,
+        "a session that came to nothing for no such reason: {out}"
+    );
 }
 
 /// Sessions that their service or a limit of their own ended, as their programs tell it.
@@ -206,7 +435,11 @@ fn cut_off() -> [(Step, &'static str, &'static str); 4] {
     let result = |value: serde_json::Value| Step::print_json(&value);
     let codex = |error: &str| {
         let failed = json!({"type": "turn.failed", "error": {"message": error}});
-        Step::print(&format!("{}\n{}\n{failed}\n", json!({"type": "thread.started"}), json!({"type": "turn.started"})))
+        Step::print(&format!(
+            "{}\n{}\n{failed}\n",
+            json!({"type": "thread.started"}),
+            json!({"type": "turn.started"})
+        ))
     };
     [
         (
@@ -217,8 +450,16 @@ fn cut_off() -> [(Step, &'static str, &'static str); 4] {
             "overloaded",
             "Repeated 529 Overloaded",
         ),
-        (codex("unexpected status 503 Service Unavailable: busy, url: http://127.0.0.1"), "overloaded", "503 Service Unavailable"),
-        (codex("We’re currently experiencing high demand, which may cause temporary errors."), "overloaded", "high demand"),
+        (
+            codex("unexpected status 503 Service Unavailable: busy, url: http://127.0.0.1"),
+            "overloaded",
+            "503 Service Unavailable",
+        ),
+        (
+            codex("We’re currently experiencing high demand, which may cause temporary errors."),
+            "overloaded",
+            "high demand",
+        ),
         (
             result(
                 json!({"type": "result", "subtype": "error_max_budget_usd", "is_error": true, "errors": ["Reached maximum budget ($1)"],
@@ -235,28 +476,66 @@ fn nobody_is_asked_after_a_session_that_its_service_or_its_own_limit_ended() {
     for (last_words, note, named) in cut_off() {
         let env = TestEnv::new();
         let repo = env.repo();
-        let out = run(&env, &repo, &[], &[last_words.clone(), Step::exit(1)], "complete").expect(10);
+        let out = run(
+            &env,
+            &repo,
+            &[],
+            &[last_words.clone(), Step::exit(1)],
+            "complete",
+        )
+        .expect(10);
         assert_eq!(
-            (out.verdict().as_str(), &out.json()["probes_used"], &out.json()["strike"]),
+            (
+                out.verdict().as_str(),
+                &out.json()["probes_used"],
+                &out.json()["strike"]
+            ),
             ("incomplete/unfinished", &json!(0), &json!(false)),
             "{out}"
         );
         assert!(out.json()["degraded"].to_string().contains(note), "{out}");
-        assert!(out.json()["message"].as_str().is_some_and(|message| message.contains(named)), "{out}");
-        let half = [Step::write("half.txt", "half"), last_words.clone(), Step::exit(1)];
+        assert!(
+            out.json()["message"]
+                .as_str()
+                .is_some_and(|message| message.contains(named)),
+            "{out}"
+        );
+        let half = [
+            Step::write("half.txt", "half"),
+            last_words.clone(),
+            Step::exit(1),
+        ];
         let out = run(&env, &repo, &[], &half, "complete").expect(10);
         assert_eq!(
-            (out.verdict().as_str(), &out.json()["probes_used"], &out.json()["rescued"]),
+            (
+                out.verdict().as_str(),
+                &out.json()["probes_used"],
+                &out.json()["rescued"]
+            ),
             ("incomplete/unfinished", &json!(0), &json!(true)),
             "{out}"
         );
-        let commits = [Step::write("a.txt", "a"), Step::commit("a"), last_words, Step::exit(1)];
-        assert_eq!(run(&env, &repo, &[], &commits, "working").expect(0).verdict(), "complete/new_commits");
+        let commits = [
+            Step::write("a.txt", "a"),
+            Step::commit("a"),
+            last_words,
+            Step::exit(1),
+        ];
+        assert_eq!(
+            run(&env, &repo, &[], &commits, "working")
+                .expect(0)
+                .verdict(),
+            "complete/new_commits"
+        );
     }
     let env = TestEnv::new();
     let repo = env.repo();
     let out = run(&env, &repo, &[], &[Step::exit(1)], "complete").expect(0);
-    assert_eq!((out.verdict().as_str(), &out.json()["probes_used"]), ("complete/nothing_to_do", &json!(1)), "as ever: {out}");
+    assert_eq!(
+        (out.verdict().as_str(), &out.json()["probes_used"]),
+        ("complete/nothing_to_do", &json!(1)),
+        "as ever: {out}"
+    );
 }
 
 #[test]
@@ -266,17 +545,42 @@ fn tools_that_the_agent_was_refused_are_told_with_the_option_that_allows_them() 
     let denied = |tool: &str| json!({"tool_name": tool, "tool_use_id": "toolu_1", "tool_input": {"command": "git commit"}});
     let result = json!({"type": "result", "subtype": "success", "is_error": false, "terminal_reason": "completed", "result": "I could not.",
         "permission_denials": [denied("Bash"), denied("Write"), denied("Bash")]});
-    let out = run(&env, &repo, &[], &[Step::write("a.txt", "a"), Step::print_json(&result)], "complete").expect(0);
-    let message = out.json()["message"].as_str().expect("a message").to_owned();
-    assert!(message.contains("the agent was refused tools; allow them with --allowedTools Bash Write"), "{out}");
-    assert!(out.json()["degraded"].to_string().contains("tools_refused"), "{out}");
+    let out = run(
+        &env,
+        &repo,
+        &[],
+        &[Step::write("a.txt", "a"), Step::print_json(&result)],
+        "complete",
+    )
+    .expect(0);
+    let message = out.json()["message"]
+        .as_str()
+        .expect("a message")
+        .to_owned();
+    assert!(
+        message.contains("the agent was refused tools; allow them with --allowedTools Bash Write"),
+        "{out}"
+    );
+    assert!(
+        out.json()["degraded"].to_string().contains("tools_refused"),
+        "{out}"
+    );
     let tool = |tool: &str| json!({"tool": tool, "cause": "permission", "allow_with": "--allowedTools Bash Write"});
-    assert_eq!(out.json()["refused_tools"], json!([tool("Bash"), tool("Write")]), "{out}");
+    assert_eq!(
+        out.json()["refused_tools"],
+        json!([tool("Bash"), tool("Write")]),
+        "{out}"
+    );
 }
 
 /// Sessions that were refused tools and say nevertheless that all is done, as their programs print them; with the option that allows them.
 fn refused_sessions() -> [(String, &'static str); 5] {
-    let lines = |events: &[serde_json::Value]| events.iter().map(|event| format!("{event}\n")).collect::<String>();
+    let lines = |events: &[serde_json::Value]| {
+        events
+            .iter()
+            .map(|event| format!("{event}\n"))
+            .collect::<String>()
+    };
     let id = "0a0a0a0a-0000-4000-8000-000000000001";
     let git = "fatal: Unable to create '/r/.git/index.lock': Read-only file system\n";
     [
@@ -333,19 +637,53 @@ fn a_session_that_could_do_nothing_for_want_of_tools_is_for_a_person_and_ends_a_
         let repo = env.repo();
         let out = run(&env, &repo, &[], &[Step::print(&output)], "complete").expect(12);
         assert_eq!(
-            (out.verdict().as_str(), &out.json()["probes_used"], &out.json()["strike"]),
+            (
+                out.verdict().as_str(),
+                &out.json()["probes_used"],
+                &out.json()["strike"]
+            ),
             ("review/max_iterations", &json!(0), &json!(false)),
             "{out}"
         );
         for key in ["message", "feedback"] {
-            assert!(out.json()[key].as_str().is_some_and(|text| text.contains(option)), "{key}: {out}");
+            assert!(
+                out.json()[key]
+                    .as_str()
+                    .is_some_and(|text| text.contains(option)),
+                "{key}: {out}"
+            );
         }
-        assert!(out.json()["refused_tools"][0]["allow_with"].as_str().is_some_and(|with| with.contains(option)), "{out}");
+        assert!(
+            out.json()["refused_tools"][0]["allow_with"]
+                .as_str()
+                .is_some_and(|with| with.contains(option)),
+            "{out}"
+        );
         if at == 1 {
             let agent = env.fake_agent("refused", &[Step::print(&output)]);
-            let out = repo.watchdog(&["loop", "--json", "--no-probe", "--max-iterations", "5", "--", &agent[0], &agent[1]]).expect(12);
-            assert_eq!((out.verdict().as_str(), &out.json()["iterations"]), ("review/max_iterations", &json!(1)), "{out}");
-            assert!(out.json()["message"].as_str().is_some_and(|text| text.contains(option)), "{out}");
+            let out = repo
+                .watchdog(&[
+                    "loop",
+                    "--json",
+                    "--no-probe",
+                    "--max-iterations",
+                    "5",
+                    "--",
+                    &agent[0],
+                    &agent[1],
+                ])
+                .expect(12);
+            assert_eq!(
+                (out.verdict().as_str(), &out.json()["iterations"]),
+                ("review/max_iterations", &json!(1)),
+                "{out}"
+            );
+            assert!(
+                out.json()["message"]
+                    .as_str()
+                    .is_some_and(|text| text.contains(option)),
+                "{out}"
+            );
         }
     }
 }
@@ -354,20 +692,48 @@ fn a_session_that_could_do_nothing_for_want_of_tools_is_for_a_person_and_ends_a_
 fn an_exit_code_of_0_without_a_reported_success_is_none() {
     let begun = json!({"type": "init", "session_id": "0a0a0a0a-0000-4000-8000-000000000001"});
     let failed = json!({"type": "result", "status": "error", "stats": {}});
-    for last_words in [Step::print(&format!("{begun}\n")), Step::print(&format!("{begun}\n{failed}\n"))] {
+    for last_words in [
+        Step::print(&format!("{begun}\n")),
+        Step::print(&format!("{begun}\n{failed}\n")),
+    ] {
         let env = TestEnv::new();
         let repo = env.repo();
-        let out = run(&env, &repo, &[], std::slice::from_ref(&last_words), "complete").expect(10);
+        let out = run(
+            &env,
+            &repo,
+            &[],
+            std::slice::from_ref(&last_words),
+            "complete",
+        )
+        .expect(10);
         assert_eq!(
-            (out.verdict().as_str(), &out.json()["probes_used"], &out.json()["strike"]),
+            (
+                out.verdict().as_str(),
+                &out.json()["probes_used"],
+                &out.json()["strike"]
+            ),
             ("incomplete/unfinished", &json!(0), &json!(true)),
             "{out}"
         );
-        assert!(out.json()["degraded"].to_string().contains("end_unconfirmed"), "{out}");
+        assert!(
+            out.json()["degraded"]
+                .to_string()
+                .contains("end_unconfirmed"),
+            "{out}"
+        );
         let half = [Step::write("half.txt", "half"), last_words.clone()];
         let out = run(&env, &repo, &[], &half, "complete").expect(10);
-        assert_eq!((out.verdict().as_str(), &out.json()["rescued"]), ("incomplete/unfinished", &json!(true)), "{out}");
+        assert_eq!(
+            (out.verdict().as_str(), &out.json()["rescued"]),
+            ("incomplete/unfinished", &json!(true)),
+            "{out}"
+        );
         let commits = [Step::write("a.txt", "a"), Step::commit("a"), last_words];
-        assert_eq!(run(&env, &repo, &[], &commits, "working").expect(0).verdict(), "complete/new_commits");
+        assert_eq!(
+            run(&env, &repo, &[], &commits, "working")
+                .expect(0)
+                .verdict(),
+            "complete/new_commits"
+        );
     }
 }

@@ -4,7 +4,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 use watchdog_facts::evidence::ProcessExit;
-use watchdog_process::{CancelFlag, MirrorTarget, SessionLaunch, SessionOutcome, SessionProcess, StdinSource};
+use watchdog_process::{
+    CancelFlag, MirrorTarget, SessionLaunch, SessionOutcome, SessionProcess, StdinSource,
+};
 
 use crate::process_scene::{Scene, alive, in_own_process, until};
 
@@ -12,39 +14,79 @@ const GRACE: Duration = Duration::from_secs(2);
 
 fn spec(scene: &Scene, script: &str) -> SessionLaunch {
     let mut spec = SessionLaunch::new(["sh", "-c", script], scene.path("."));
-    spec.env.insert("SCENE".into(), Some(scene.path("").components().as_path().into()));
-    (spec.mirror, spec.stdin, spec.log) = (MirrorTarget::Off, StdinSource::Null, Some(scene.path("log")));
+    spec.env.insert(
+        "SCENE".into(),
+        Some(scene.path("").components().as_path().into()),
+    );
+    (spec.mirror, spec.stdin, spec.log) = (
+        MirrorTarget::Off,
+        StdinSource::Null,
+        Some(scene.path("log")),
+    );
     spec
 }
 
 fn run(spec: &SessionLaunch, deadline: Option<Duration>) -> SessionOutcome {
-    SessionProcess::start(spec).expect("it starts").wait(deadline, GRACE, &CancelFlag::new())
+    SessionProcess::start(spec)
+        .expect("it starts")
+        .wait(deadline, GRACE, &CancelFlag::new())
 }
 
 #[test]
 fn a_session_is_kept_in_two_tails_and_a_private_log() {
     let scene = Scene::new();
-    let mut spec = spec(&scene, "echo one; sleep 0.1; echo two >&2; sleep 0.1; echo three; exit 5");
+    let mut spec = spec(
+        &scene,
+        "echo one; sleep 0.1; echo two >&2; sleep 0.1; echo three; exit 5",
+    );
     spec.keep_tail = 10;
     let outcome = run(&spec, None);
-    assert_eq!((outcome.exit, outcome.timed_out, outcome.cancelled), (Some(ProcessExit::Code(5)), false, false));
+    assert_eq!(
+        (outcome.exit, outcome.timed_out, outcome.cancelled),
+        (Some(ProcessExit::Code(5)), false, false)
+    );
     assert_eq!(outcome.tail_stdout, b"one\nthree\n");
     assert_eq!(outcome.tail, b"two\nthree\n");
-    assert_eq!(std::fs::read(scene.path("log")).unwrap(), b"one\ntwo\nthree\n");
-    assert_eq!(std::fs::metadata(scene.path("log")).unwrap().permissions().mode() & 0o777, 0o600);
-    assert_eq!((outcome.log, outcome.log_truncated, outcome.log_note), (Some(scene.path("log")), false, None));
-    assert_eq!((outcome.survivors, outcome.waited_for_children), (vec![], Duration::ZERO));
+    assert_eq!(
+        std::fs::read(scene.path("log")).unwrap(),
+        b"one\ntwo\nthree\n"
+    );
+    assert_eq!(
+        std::fs::metadata(scene.path("log"))
+            .unwrap()
+            .permissions()
+            .mode()
+            & 0o777,
+        0o600
+    );
+    assert_eq!(
+        (outcome.log, outcome.log_truncated, outcome.log_note),
+        (Some(scene.path("log")), false, None)
+    );
+    assert_eq!(
+        (outcome.survivors, outcome.waited_for_children),
+        (vec![], Duration::ZERO)
+    );
 }
 
 #[test]
 fn at_its_timeout_a_session_ends_with_everything_below_it() {
     let scene = Scene::new();
-    let script =
-        "(setsid sh -c 'echo $$ > daemon; exec sleep 1000' &); while [ ! -s daemon ]; do sleep 0.01; done; echo last words; sleep 1000";
+    let script = "(setsid sh -c 'echo $$ > daemon; exec sleep 1000' &); while [ ! -s daemon ]; do sleep 0.01; done; echo last words; sleep 1000";
     let outcome = run(&spec(&scene, script), Some(Duration::from_millis(800)));
-    assert_eq!((outcome.exit, outcome.timed_out, outcome.cancelled), (Some(ProcessExit::Signal(15)), true, false));
-    assert_eq!((outcome.survivors, &outcome.tail[..]), (vec![], &b"last words\n"[..]));
-    assert!(outcome.duration < Duration::from_millis(800) + GRACE, "{:?}", outcome.duration);
+    assert_eq!(
+        (outcome.exit, outcome.timed_out, outcome.cancelled),
+        (Some(ProcessExit::Signal(15)), true, false)
+    );
+    assert_eq!(
+        (outcome.survivors, &outcome.tail[..]),
+        (vec![], &b"last words\n"[..])
+    );
+    assert!(
+        outcome.duration < Duration::from_millis(800) + GRACE,
+        "{:?}",
+        outcome.duration
+    );
     assert!(!alive(scene.number("daemon")));
     assert_eq!(scene.left(), [0_u32; 0]);
 }
@@ -52,21 +94,48 @@ fn at_its_timeout_a_session_ends_with_everything_below_it() {
 #[test]
 fn children_that_end_soon_are_waited_for_and_heard() {
     let scene = Scene::new();
-    let outcome = run(&spec(&scene, "(sleep 0.4; echo afterwards) & echo end"), None);
-    assert_eq!((&outcome.tail[..], outcome.exit), (&b"end\nafterwards\n"[..], Some(ProcessExit::Code(0))));
+    let outcome = run(
+        &spec(&scene, "(sleep 0.4; echo afterwards) & echo end"),
+        None,
+    );
+    assert_eq!(
+        (&outcome.tail[..], outcome.exit),
+        (&b"end\nafterwards\n"[..], Some(ProcessExit::Code(0)))
+    );
     assert!(outcome.survivors.is_empty(), "{:?}", outcome.survivors);
-    assert!(outcome.waited_for_children >= Duration::from_millis(200), "{:?}", outcome.waited_for_children);
+    assert!(
+        outcome.waited_for_children >= Duration::from_millis(200),
+        "{:?}",
+        outcome.waited_for_children
+    );
 }
 
 #[test]
 fn children_that_outlive_the_wait_are_reported_and_go_on_writing() {
     let scene = Scene::new();
-    let mut spec = spec(&scene, "(while [ ! -e go ]; do sleep 0.02; done; echo more; echo $? > written; exec sleep 1000) & echo end");
+    let mut spec = spec(
+        &scene,
+        "(while [ ! -e go ]; do sleep 0.02; done; echo more; echo $? > written; exec sleep 1000) & echo end",
+    );
     spec.child_wait = Duration::from_millis(200);
     let outcome = run(&spec, None);
-    assert_eq!((outcome.exit, outcome.cancelled, &outcome.tail[..]), (Some(ProcessExit::Code(0)), false, &b"end\n"[..]));
-    assert!(outcome.survivors.iter().any(|survivor| survivor.name == "sh" && alive(survivor.pid)), "{:?}", outcome.survivors);
-    assert!(outcome.duration < Duration::from_secs(2), "{:?}", outcome.duration);
+    assert_eq!(
+        (outcome.exit, outcome.cancelled, &outcome.tail[..]),
+        (Some(ProcessExit::Code(0)), false, &b"end\n"[..])
+    );
+    assert!(
+        outcome
+            .survivors
+            .iter()
+            .any(|survivor| survivor.name == "sh" && alive(survivor.pid)),
+        "{:?}",
+        outcome.survivors
+    );
+    assert!(
+        outcome.duration < Duration::from_secs(2),
+        "{:?}",
+        outcome.duration
+    );
     std::fs::write(scene.path("go"), "").unwrap();
     assert_eq!(scene.number("written"), 0);
     scene.clear();
@@ -78,7 +147,10 @@ fn survivors_are_ended_where_that_is_asked_for_and_when_the_wait_is_cancelled() 
     let mut spec = spec(&scene, "setsid sleep 1000 & echo $! > pid; exit 0");
     (spec.child_wait, spec.end_survivors) = (Duration::from_millis(50), true);
     let outcome = run(&spec, None);
-    assert_eq!((outcome.exit, outcome.survivors, outcome.cancelled), (Some(ProcessExit::Code(0)), vec![], false));
+    assert_eq!(
+        (outcome.exit, outcome.survivors, outcome.cancelled),
+        (Some(ProcessExit::Code(0)), vec![], false)
+    );
     assert_eq!(scene.left(), [0_u32; 0]);
 
     (spec.child_wait, spec.end_survivors) = (Duration::from_secs(60), false);
@@ -91,14 +163,21 @@ fn survivors_are_ended_where_that_is_asked_for_and_when_the_wait_is_cancelled() 
         cancel.cancel();
         waits.join().unwrap()
     });
-    assert_eq!((outcome.exit, outcome.survivors, outcome.cancelled), (Some(ProcessExit::Code(0)), vec![], true));
+    assert_eq!(
+        (outcome.exit, outcome.survivors, outcome.cancelled),
+        (Some(ProcessExit::Code(0)), vec![], true)
+    );
     assert_eq!(scene.left(), [0_u32; 0]);
 }
 
 #[test]
 fn a_session_that_nobody_waits_for_does_not_outlive_its_handle() {
     let scene = Scene::new();
-    let session = SessionProcess::start(&spec(&scene, "(setsid sleep 1000 &); echo $$ > pid; sleep 1000")).unwrap();
+    let session = SessionProcess::start(&spec(
+        &scene,
+        "(setsid sleep 1000 &); echo $$ > pid; sleep 1000",
+    ))
+    .unwrap();
     scene.number("pid");
     drop(session);
     assert_eq!(scene.left(), [0_u32; 0]);
@@ -108,18 +187,29 @@ fn a_session_that_nobody_waits_for_does_not_outlive_its_handle() {
 fn a_session_that_is_dropped_is_asked_to_end_before_it_is_killed() {
     let scene = Scene::new();
     // git removes its locks at a TERM; a KILL alone would leave them.
-    let child = "(trap 'echo asked > child; exit' TERM; echo $$ > up; while :; do sleep 0.02; done) & ";
-    let script = format!("{child} trap 'echo asked > leader; exit' TERM; echo $$ > pid; while :; do sleep 0.02; done");
+    let child =
+        "(trap 'echo asked > child; exit' TERM; echo $$ > up; while :; do sleep 0.02; done) & ";
+    let script = format!(
+        "{child} trap 'echo asked > leader; exit' TERM; echo $$ > pid; while :; do sleep 0.02; done"
+    );
     let session = SessionProcess::start(&spec(&scene, &script)).unwrap();
     scene.number("up");
     scene.number("pid");
     drop(session);
     assert_eq!(scene.left(), [0_u32; 0]);
     for who in ["leader", "child"] {
-        assert_eq!(std::fs::read_to_string(scene.path(who)).unwrap_or_default(), "asked\n", "{who}");
+        assert_eq!(
+            std::fs::read_to_string(scene.path(who)).unwrap_or_default(),
+            "asked\n",
+            "{who}"
+        );
     }
     // One that does not listen is killed all the same.
-    let session = SessionProcess::start(&spec(&scene, "trap '' TERM; echo $$ > deaf; while :; do sleep 0.02; done")).unwrap();
+    let session = SessionProcess::start(&spec(
+        &scene,
+        "trap '' TERM; echo $$ > deaf; while :; do sleep 0.02; done",
+    ))
+    .unwrap();
     scene.number("deaf");
     drop(session);
     assert_eq!(scene.left(), [0_u32; 0]);
@@ -132,8 +222,14 @@ fn a_log_that_cannot_be_written_costs_the_log_only() {
         let mut spec = spec(&scene, "echo out");
         spec.log = Some(log.into());
         let outcome = run(&spec, None);
-        assert_eq!((outcome.exit, &outcome.tail[..]), (Some(ProcessExit::Code(0)), &b"out\n"[..]));
-        assert!(outcome.log.is_some() == opened && outcome.log_note.is_some_and(|note| note.contains(log)));
+        assert_eq!(
+            (outcome.exit, &outcome.tail[..]),
+            (Some(ProcessExit::Code(0)), &b"out\n"[..])
+        );
+        assert!(
+            outcome.log.is_some() == opened
+                && outcome.log_note.is_some_and(|note| note.contains(log))
+        );
     }
 }
 
@@ -147,14 +243,33 @@ fn output_passes_through_untouched_each_stream_on_its_own() {
         let wanted = [prefix, &expected[..]].concat();
         bytes.windows(wanted.len()).any(|window| window == wanted)
     };
-    for (mirror, out_on_stdout, out_on_stderr, err_on_stderr) in
-        [("through", true, false, true), ("stderr", false, true, true), ("off", false, false, false)]
-    {
-        let finished = in_own_process("session_process::a_mirrored_session", r#"exec "$@" <given"#, &given(&scene), &[("MIRROR", mirror)]);
+    for (mirror, out_on_stdout, out_on_stderr, err_on_stderr) in [
+        ("through", true, false, true),
+        ("stderr", false, true, true),
+        ("off", false, false, false),
+    ] {
+        let finished = in_own_process(
+            "session_process::a_mirrored_session",
+            r#"exec "$@" <given"#,
+            &given(&scene),
+            &[("MIRROR", mirror)],
+        );
         assert!(finished.exit.success(), "{finished:?}");
-        assert_eq!(holds(&finished.stdout.bytes, b"out"), out_on_stdout, "{mirror}");
-        assert_eq!(holds(&finished.stderr.bytes, b"out"), out_on_stderr, "{mirror}");
-        assert_eq!(holds(&finished.stderr.bytes, b"err"), err_on_stderr, "{mirror}");
+        assert_eq!(
+            holds(&finished.stdout.bytes, b"out"),
+            out_on_stdout,
+            "{mirror}"
+        );
+        assert_eq!(
+            holds(&finished.stderr.bytes, b"out"),
+            out_on_stderr,
+            "{mirror}"
+        );
+        assert_eq!(
+            holds(&finished.stderr.bytes, b"err"),
+            err_on_stderr,
+            "{mirror}"
+        );
         assert!(!holds(&finished.stdout.bytes, b"err"), "{mirror}");
     }
 }
@@ -168,7 +283,10 @@ fn given(scene: &Scene) -> std::path::PathBuf {
 #[ignore = "runs in a process of its own, by the test above"]
 fn a_mirrored_session() {
     let scene = Scene::new();
-    let mut spec = spec(&scene, &format!("printf 'out{BYTES}'; printf 'err{BYTES}' >&2; cat >&2"));
+    let mut spec = spec(
+        &scene,
+        &format!("printf 'out{BYTES}'; printf 'err{BYTES}' >&2; cat >&2"),
+    );
     spec.stdin = StdinSource::Inherit;
     spec.mirror = match std::env::var("MIRROR").as_deref() {
         Ok("through") => MirrorTarget::Through,
@@ -176,16 +294,27 @@ fn a_mirrored_session() {
         _ => MirrorTarget::Off,
     };
     let outcome = run(&spec, None);
-    assert!(String::from_utf8_lossy(&outcome.tail).contains("what is given"), "its stdin is ours");
+    assert!(
+        String::from_utf8_lossy(&outcome.tail).contains("what is given"),
+        "its stdin is ours"
+    );
     assert_eq!(outcome.exit, Some(ProcessExit::Code(0)));
 }
 
 #[test]
 fn a_reader_that_goes_away_ends_neither_the_session_nor_its_log() {
     let scene = Scene::new();
-    in_own_process("session_process::a_shown_session_of_20_mb", r#""$@" | head -c 10 >/dev/null"#, &scene.path(""), &[]);
+    in_own_process(
+        "session_process::a_shown_session_of_20_mb",
+        r#""$@" | head -c 10 >/dev/null"#,
+        &scene.path(""),
+        &[],
+    );
     let report = std::fs::read_to_string(scene.path("report")).expect("it ended");
-    assert!(report.starts_with("Some(Code(0)) timed_out=false logged=20000000 "), "{report}");
+    assert!(
+        report.starts_with("Some(Code(0)) timed_out=false logged=20000000 "),
+        "{report}"
+    );
 }
 
 #[test]
@@ -198,8 +327,14 @@ fn a_terminal_that_stands_still_holds_the_session_but_not_its_timeout() {
         &[],
     );
     let report = std::fs::read_to_string(scene.path("report")).expect("it ended");
-    assert!(report.contains("timed_out=true"), "it was held up until its timeout: {report}");
-    let milliseconds: u64 = report.rsplit_once("ms=").and_then(|(_, text)| text.parse().ok()).expect("a number");
+    assert!(
+        report.contains("timed_out=true"),
+        "it was held up until its timeout: {report}"
+    );
+    let milliseconds: u64 = report
+        .rsplit_once("ms=")
+        .and_then(|(_, text)| text.parse().ok())
+        .expect("a number");
     assert!(milliseconds < 4000, "{report}");
 }
 
@@ -211,17 +346,33 @@ fn a_shown_session_of_20_mb() {
     spec.mirror = MirrorTarget::Through;
     let outcome = run(&spec, Some(Duration::from_secs(2)));
     let logged = std::fs::metadata(scene.path("log")).unwrap().len();
-    let report = format!("{:?} timed_out={} logged={logged} ms={}", outcome.exit.unwrap(), outcome.timed_out, outcome.duration.as_millis());
+    let report = format!(
+        "{:?} timed_out={} logged={logged} ms={}",
+        outcome.exit.unwrap(),
+        outcome.timed_out,
+        outcome.duration.as_millis()
+    );
     std::fs::write("report", format!("Some({}", report.replacen(' ', ") ", 1))).unwrap();
 }
 
 #[test]
 fn a_gigabyte_of_lines_and_one_of_a_single_line_cost_constant_memory_and_little_time() {
     let scene = Scene::new();
-    for source in ["yes 'a line of an agent that cannot stop talking'", "cat /dev/zero"] {
-        let finished = in_own_process("session_process::a_flood", r#""$@" | cat >/dev/null"#, &scene.path(""), &[("FLOOD", source)]);
+    for source in [
+        "yes 'a line of an agent that cannot stop talking'",
+        "cat /dev/zero",
+    ] {
+        let finished = in_own_process(
+            "session_process::a_flood",
+            r#""$@" | cat >/dev/null"#,
+            &scene.path(""),
+            &[("FLOOD", source)],
+        );
         let report = String::from_utf8_lossy(&finished.stderr.bytes);
-        assert!(report.contains("KiB") && !report.contains("panicked"), "{report}");
+        assert!(
+            report.contains("KiB") && !report.contains("panicked"),
+            "{report}"
+        );
         eprintln!("{source}: {report}");
     }
 }
@@ -234,21 +385,55 @@ fn a_flood() {
     let source = std::env::var("FLOOD").expect("set by the test above");
     let speed = |begin: Instant| BYTES as f64 / 1e6 / begin.elapsed().as_secs_f64();
     let begin = Instant::now();
-    assert!(scene.sh(&format!("{source} | head -c {BYTES} | cat >/dev/null")).run().unwrap().exit.success());
+    assert!(
+        scene
+            .sh(&format!("{source} | head -c {BYTES} | cat >/dev/null"))
+            .run()
+            .unwrap()
+            .exit
+            .success()
+    );
     let mut figures = vec![format!("{:.0} MB/s through cat", speed(begin))];
-    for (log, mirror) in [(false, MirrorTarget::Off), (false, MirrorTarget::Through), (true, MirrorTarget::Off)] {
+    for (log, mirror) in [
+        (false, MirrorTarget::Off),
+        (false, MirrorTarget::Through),
+        (true, MirrorTarget::Off),
+    ] {
         let mut spec = spec(&scene, &format!("{source} | head -c {BYTES}"));
         (spec.log, spec.mirror) = (log.then(|| scene.path("log")), mirror);
         let begin = Instant::now();
         let outcome = run(&spec, None);
-        figures.push(format!("{:.0} MB/s mirrored {mirror:?}{}", speed(begin), if log { " and logged" } else { "" }));
+        figures.push(format!(
+            "{:.0} MB/s mirrored {mirror:?}{}",
+            speed(begin),
+            if log { " and logged" } else { "" }
+        ));
         assert_eq!(outcome.exit, Some(ProcessExit::Code(0)));
-        assert_eq!((outcome.tail.len(), outcome.tail_stdout.len(), outcome.log_truncated), (256 << 10, 256 << 10, log));
+        assert_eq!(
+            (
+                outcome.tail.len(),
+                outcome.tail_stdout.len(),
+                outcome.log_truncated
+            ),
+            (256 << 10, 256 << 10, log)
+        );
     }
     let logged = std::fs::metadata(scene.path("log")).unwrap().len();
-    assert!((36 << 20..65 << 20).contains(&logged), "{logged} bytes of log");
+    assert!(
+        (36 << 20..65 << 20).contains(&logged),
+        "{logged} bytes of log"
+    );
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let peak: u64 = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok()).expect("VmHWM");
+    let peak: u64 = status
+        .lines()
+        .find_map(|line| {
+            line.strip_prefix("VmHWM:")?
+                .trim()
+                .strip_suffix(" kB")?
+                .parse()
+                .ok()
+        })
+        .expect("VmHWM");
     eprintln!("{} | peak {peak} KiB", figures.join(", "));
     assert!(peak < 40 << 10, "{peak} KiB");
 }

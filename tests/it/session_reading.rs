@@ -27,24 +27,48 @@ fn result(turns: u64, cost: f64) -> Value {
 }
 
 fn prints(events: &[Value]) -> Step {
-    Step::print(&events.iter().map(|event| format!("{event}\n")).collect::<String>())
+    Step::print(
+        &events
+            .iter()
+            .map(|event| format!("{event}\n"))
+            .collect::<String>(),
+    )
 }
 
 /// `watchdog run --json` around a scripted session within these limits.
 #[track_caller]
 fn run(env: &TestEnv, repo: &Repo<'_>, limits: Value, session: &[Step]) -> CommandOutput {
     let asked = Step::append(env.root().join("asked").to_str().expect("UTF-8"), "asked\n");
-    let config = env.config_asking(&[asked, Step::print("{\"status\": \"working\"}")], json!({"limits": limits}));
+    let config = env.config_asking(
+        &[asked, Step::print("{\"status\": \"working\"}")],
+        json!({"limits": limits}),
+    );
     let agent = env.fake_agent("session", session);
     let config = config.to_str().expect("UTF-8");
-    let args = ["run", "--json", "--config", config, "--child-wait", "200ms", "--grace", "1s", "--", &agent[0], &agent[1]];
-    repo.watchdog_command(&args).timeout(Duration::from_secs(60)).run()
+    let args = [
+        "run",
+        "--json",
+        "--config",
+        config,
+        "--child-wait",
+        "200ms",
+        "--grace",
+        "1s",
+        "--",
+        &agent[0],
+        &agent[1],
+    ];
+    repo.watchdog_command(&args)
+        .timeout(Duration::from_secs(60))
+        .run()
 }
 
 /// The newest event of a kind.
 #[track_caller]
 fn event(repo: &Repo<'_>, kind: &str) -> Value {
-    let shown = repo.watchdog(&["events", "--json", "--kind", kind, "-n", "1"]).expect(0);
+    let shown = repo
+        .watchdog(&["events", "--json", "--kind", kind, "-n", "1"])
+        .expect(0);
     serde_json::from_str(shown.stdout.trim()).unwrap_or_else(|error| panic!("{error}: {shown}"))
 }
 
@@ -53,15 +77,36 @@ fn a_session_that_spends_its_budget_while_it_runs_is_ended_and_its_work_is_rescu
     for limits in [json!({"max_turns": 3}), json!({"max_total_tokens": 45})] {
         let env = TestEnv::new();
         let repo = env.repo();
-        let session =
-            [prints(&[init(), turn("m1"), turn("m1"), turn("m2")]), Step::write("half.txt", "half"), prints(&[turn("m3")]), Step::hang()];
+        let session = [
+            prints(&[init(), turn("m1"), turn("m1"), turn("m2")]),
+            Step::write("half.txt", "half"),
+            prints(&[turn("m3")]),
+            Step::hang(),
+        ];
         let out = run(&env, &repo, limits, &session).expect(14);
         assert_eq!(out.verdict(), "stopped/budget_exhausted");
-        assert_eq!((&out.json()["rescue"]["commits"], &out.json()["complete"]), (&json!(1), &json!(false)), "{out}");
-        assert_eq!((repo.file_in("HEAD", "half.txt").as_deref(), repo.status().as_str()), (Some("half"), ""));
-        assert!(!env.root().join("asked").exists(), "a spent budget asks nobody: {out}");
+        assert_eq!(
+            (&out.json()["rescue"]["commits"], &out.json()["complete"]),
+            (&json!(1), &json!(false)),
+            "{out}"
+        );
+        assert_eq!(
+            (
+                repo.file_in("HEAD", "half.txt").as_deref(),
+                repo.status().as_str()
+            ),
+            (Some("half"), "")
+        );
+        assert!(
+            !env.root().join("asked").exists(),
+            "a spent budget asks nobody: {out}"
+        );
         let ended = event(&repo, "session_ended");
-        assert_eq!((&ended["data"]["usage"]["turns"], &ended["data"]["end"]), (&json!(3), &json!("budget_exhausted")), "{ended}");
+        assert_eq!(
+            (&ended["data"]["usage"]["turns"], &ended["data"]["end"]),
+            (&json!(3), &json!("budget_exhausted")),
+            "{ended}"
+        );
         assert_eq!(event(&repo, "limit")["data"]["reason"], "budget_exhausted");
         env.assert_nothing_left();
     }
@@ -71,33 +116,74 @@ fn a_session_that_spends_its_budget_while_it_runs_is_ended_and_its_work_is_rescu
 fn commits_of_a_session_that_spent_its_budget_stay_and_are_no_success() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let session = [Step::write("a.txt", "a"), Step::commit("a"), Step::write("b.txt", "b"), prints(&[init(), turn("m1"), result(1, 0.5)])];
+    let session = [
+        Step::write("a.txt", "a"),
+        Step::commit("a"),
+        Step::write("b.txt", "b"),
+        prints(&[init(), turn("m1"), result(1, 0.5)]),
+    ];
     let out = run(&env, &repo, json!({"max_cost_usd": 0.5}), &session).expect(14);
     let json = out.json();
-    assert_eq!((out.verdict().as_str(), &json["evidence"], &json["made_here"]), ("stopped/budget_exhausted", &json!("none"), &json!(1)));
+    assert_eq!(
+        (
+            out.verdict().as_str(),
+            &json["evidence"],
+            &json["made_here"]
+        ),
+        ("stopped/budget_exhausted", &json!("none"), &json!(1))
+    );
     let message = json["message"].as_str().unwrap_or_default();
-    assert!(message.contains("0.50 USD") && message.contains("1 commit made since") && message.contains("made by rescue"), "{message}");
+    assert!(
+        message.contains("0.50 USD")
+            && message.contains("1 commit made since")
+            && message.contains("made by rescue"),
+        "{message}"
+    );
 }
 
 #[test]
 fn a_session_within_its_budget_is_judged_as_ever() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let session = [Step::write("a.txt", "a"), Step::commit("a"), prints(&[init(), turn("m1"), turn("m2"), result(2, 0.25)])];
-    let limits =
-        json!({"max_turns": 3, "max_total_tokens": 31, "max_cost_usd": 0.26, "max_wall_seconds": 100, "deadline": "2096-01-01T00:00:00Z"});
+    let session = [
+        Step::write("a.txt", "a"),
+        Step::commit("a"),
+        prints(&[init(), turn("m1"), turn("m2"), result(2, 0.25)]),
+    ];
+    let limits = json!({"max_turns": 3, "max_total_tokens": 31, "max_cost_usd": 0.26, "max_wall_seconds": 100, "deadline": "2096-01-01T00:00:00Z"});
     let out = run(&env, &repo, limits, &session).expect(0);
-    assert_eq!((out.verdict().as_str(), &out.json()["degraded"]), ("complete/new_commits", &json!([])), "{out}");
+    assert_eq!(
+        (out.verdict().as_str(), &out.json()["degraded"]),
+        ("complete/new_commits", &json!([])),
+        "{out}"
+    );
     let usage = event(&repo, "session_ended")["data"]["usage"].clone();
-    assert_eq!((&usage["turns"], &usage["input_tokens"], &usage["output_tokens"]), (&json!(2), &json!(20), &json!(10)));
-    assert_eq!((&usage["cost_usd"], usage["wall_seconds"].is_f64()), (&json!(0.25), true), "{usage}");
+    assert_eq!(
+        (
+            &usage["turns"],
+            &usage["input_tokens"],
+            &usage["output_tokens"]
+        ),
+        (&json!(2), &json!(20), &json!(10))
+    );
+    assert_eq!(
+        (&usage["cost_usd"], usage["wall_seconds"].is_f64()),
+        (&json!(0.25), true),
+        "{usage}"
+    );
 }
 
 #[test]
 fn after_the_deadline_no_session_is_started() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let out = run(&env, &repo, json!({"deadline": "2020-01-01T00:00:00Z"}), &[Step::write("a.txt", "a")]).expect(14);
+    let out = run(
+        &env,
+        &repo,
+        json!({"deadline": "2020-01-01T00:00:00Z"}),
+        &[Step::write("a.txt", "a")],
+    )
+    .expect(14);
     assert_eq!(out.verdict(), "stopped/deadline_exceeded");
     assert!(!repo.has("a.txt"), "{out}");
 }
@@ -107,7 +193,13 @@ fn a_time_budget_ends_a_session_as_a_budget_and_loses_no_work() {
     let env = TestEnv::new();
     let repo = env.repo();
     let session = [Step::write("half.txt", "half"), Step::hang()];
-    let out = run(&env, &repo, json!({"max_wall_seconds": 1, "session_timeout_seconds": 50}), &session).expect(14);
+    let out = run(
+        &env,
+        &repo,
+        json!({"max_wall_seconds": 1, "session_timeout_seconds": 50}),
+        &session,
+    )
+    .expect(14);
     assert_eq!(out.verdict(), "stopped/budget_exhausted");
     assert_eq!(repo.file_in("HEAD", "half.txt").as_deref(), Some("half"));
     env.assert_nothing_left();
@@ -117,10 +209,27 @@ fn a_time_budget_ends_a_session_as_a_budget_and_loses_no_work() {
 fn a_session_whose_cost_nobody_tells_is_neither_free_nor_too_dear() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let session = [Step::write("a.txt", "a"), Step::commit("a"), Step::print("All done.\n")];
-    let out = run(&env, &repo, json!({"max_cost_usd": 0.01, "max_turns": 1}), &session).expect(0);
-    assert_eq!((out.verdict().as_str(), &out.json()["degraded"]), ("complete/new_commits", &json!(["budget_unknown"])), "{out}");
-    assert_eq!(event(&repo, "session_ended")["data"]["usage"]["cost_usd"], Value::Null);
+    let session = [
+        Step::write("a.txt", "a"),
+        Step::commit("a"),
+        Step::print("All done.\n"),
+    ];
+    let out = run(
+        &env,
+        &repo,
+        json!({"max_cost_usd": 0.01, "max_turns": 1}),
+        &session,
+    )
+    .expect(0);
+    assert_eq!(
+        (out.verdict().as_str(), &out.json()["degraded"]),
+        ("complete/new_commits", &json!(["budget_unknown"])),
+        "{out}"
+    );
+    assert_eq!(
+        event(&repo, "session_ended")["data"]["usage"]["cost_usd"],
+        Value::Null
+    );
 }
 
 #[test]
@@ -129,10 +238,18 @@ fn background_work_that_outlives_its_session_is_waited_for_without_a_question() 
     let repo = env.repo();
     let running = json!({"type": "system", "subtype": "background_tasks_changed", "session_id": ID,
                          "tasks": [{"task_id": "b1", "task_type": "local_bash", "description": "cargo test"}]});
-    let session = [Step::daemon(&[Step::hang()]), prints(&[init(), turn("m1"), running, result(1, 0.1)])];
+    let session = [
+        Step::daemon(&[Step::hang()]),
+        prints(&[init(), turn("m1"), running, result(1, 0.1)]),
+    ];
     let out = run(&env, &repo, json!({}), &session).expect(11);
     assert_eq!(out.verdict(), "waiting/background_work");
-    assert!(out.json()["message"].as_str().is_some_and(|message| message.contains("cargo test")), "{out}");
+    assert!(
+        out.json()["message"]
+            .as_str()
+            .is_some_and(|message| message.contains("cargo test")),
+        "{out}"
+    );
     assert!(!env.root().join("asked").exists());
 }
 
@@ -145,10 +262,27 @@ fn what_a_session_prints_arrives_unchanged_however_much_it_is() {
     let events = [init(), turn("m1"), big, result(1, 0.1)];
     let config = env.config_asking(&[Step::print("{\"status\": \"complete\"}")], json!({}));
     let agent = env.fake_agent("session", &[prints(&events)]);
-    let out = repo.watchdog(&["run", "--config", config.to_str().expect("UTF-8"), "--", &agent[0], &agent[1]]).expect(0);
+    let out = repo
+        .watchdog(&[
+            "run",
+            "--config",
+            config.to_str().expect("UTF-8"),
+            "--",
+            &agent[0],
+            &agent[1],
+        ])
+        .expect(0);
     let printed: String = events.iter().map(|event| format!("{event}\n")).collect();
-    assert!(out.stdout.starts_with(&printed), "{} bytes of {}", out.stdout.len(), printed.len());
-    assert_eq!(event(&repo, "session_ended")["data"]["usage"]["turns"], json!(1));
+    assert!(
+        out.stdout.starts_with(&printed),
+        "{} bytes of {}",
+        out.stdout.len(),
+        printed.len()
+    );
+    assert_eq!(
+        event(&repo, "session_ended")["data"]["usage"]["turns"],
+        json!(1)
+    );
 }
 
 #[test]
@@ -158,13 +292,23 @@ fn a_resumed_session_that_tells_only_its_whole_cost_is_charged_for_what_is_new()
     // As `--output-format json` has it: the usage is that of the run, the cost and `modelUsage` those of the session.
     let whole = |input: u64, cost: f64| {
         let mut told = result(1, cost);
-        told["modelUsage"] = json!({"m": {"inputTokens": input, "outputTokens": 5, "costUSD": cost}});
+        told["modelUsage"] =
+            json!({"m": {"inputTokens": input, "outputTokens": 5, "costUSD": cost}});
         told
     };
     let mut costs = Vec::new();
     for (input, cost) in [(10, 0.25), (20, 0.75)] {
-        run(&env, &repo, json!({"max_cost_usd": 0.6}), &[Step::append("a.txt", "a"), Step::commit("a"), prints(&[whole(input, cost)])])
-            .expect(0);
+        run(
+            &env,
+            &repo,
+            json!({"max_cost_usd": 0.6}),
+            &[
+                Step::append("a.txt", "a"),
+                Step::commit("a"),
+                prints(&[whole(input, cost)]),
+            ],
+        )
+        .expect(0);
         costs.push(event(&repo, "session_ended")["data"]["usage"]["cost_usd"].clone());
     }
     assert_eq!(costs, [json!(0.25), json!(0.5)]);
@@ -174,12 +318,27 @@ fn a_resumed_session_that_tells_only_its_whole_cost_is_charged_for_what_is_new()
 fn checks_hear_what_the_session_said_last() {
     let env = TestEnv::new();
     let repo = env.repo();
-    for (said, verdict, code) in [("TASK_DONE", "complete/checks_passed", 0), ("Not yet.", "incomplete/unfinished", 10)] {
-        let config = env.config_asking(&[], json!({"checks": [{"type": "signal", "text": "TASK_DONE"}]}));
+    for (said, verdict, code) in [
+        ("TASK_DONE", "complete/checks_passed", 0),
+        ("Not yet.", "incomplete/unfinished", 10),
+    ] {
+        let config = env.config_asking(
+            &[],
+            json!({"checks": [{"type": "signal", "text": "TASK_DONE"}]}),
+        );
         let mut last = result(1, 0.1);
         last["result"] = json!(said);
         let agent = env.fake_agent("session", &[prints(&[init(), turn("m1"), last])]);
-        let out = repo.watchdog(&["run", "--json", "--no-probe", "--config", config.to_str().expect("UTF-8"), "--", &agent[0], &agent[1]]);
+        let out = repo.watchdog(&[
+            "run",
+            "--json",
+            "--no-probe",
+            "--config",
+            config.to_str().expect("UTF-8"),
+            "--",
+            &agent[0],
+            &agent[1],
+        ]);
         assert_eq!(out.expect(code).verdict(), verdict);
     }
 }
@@ -188,7 +347,10 @@ fn checks_hear_what_the_session_said_last() {
 fn checks_of_a_session_that_watchdog_did_not_run_hear_its_transcript() {
     let task = |input: Value, tool: &str| Rule::tool(tool, input).when_offered("Bash");
     let claude = Claude::answering([
-        task(json!({"subject": "write tests", "description": "all of them"}), "TaskCreate"),
+        task(
+            json!({"subject": "write tests", "description": "all of them"}),
+            "TaskCreate",
+        ),
         task(json!({"taskId": "1", "status": "completed"}), "TaskUpdate"),
         Rule::text("I am through.\nTASK_DONE").when_offered("Bash"),
     ]);
@@ -197,31 +359,89 @@ fn checks_of_a_session_that_watchdog_did_not_run_hear_its_transcript() {
     let config = real_claude::config(&claude, checks);
     let check = ["check", "--json", "--no-probe", "--config", &config];
     repo.watchdog(&["snapshot"]).expect(0);
-    assert_eq!(repo.watchdog(&check).expect(10).verdict(), "incomplete/unfinished", "there is no session yet");
-    claude.command(&repo, &["-p", "--allowedTools", "TaskCreate", "TaskUpdate", "--", "MAIN TASK"]).run().expect(0);
+    assert_eq!(
+        repo.watchdog(&check).expect(10).verdict(),
+        "incomplete/unfinished",
+        "there is no session yet"
+    );
+    claude
+        .command(
+            &repo,
+            &[
+                "-p",
+                "--allowedTools",
+                "TaskCreate",
+                "TaskUpdate",
+                "--",
+                "MAIN TASK",
+            ],
+        )
+        .run()
+        .expect(0);
     let out = repo.watchdog(&check).expect(0);
-    assert_eq!((out.verdict().as_str(), &out.json()["evidence"]), ("complete/checks_passed", &json!("claimed")), "{out}");
+    assert_eq!(
+        (out.verdict().as_str(), &out.json()["evidence"]),
+        ("complete/checks_passed", &json!("claimed")),
+        "{out}"
+    );
     // A baseline that is newer than the session begins another one.
     repo.watchdog(&["snapshot"]).expect(0);
-    assert_eq!(repo.watchdog(&check).expect(10).verdict(), "incomplete/unfinished");
+    assert_eq!(
+        repo.watchdog(&check).expect(10).verdict(),
+        "incomplete/unfinished"
+    );
 }
 
 #[test]
 fn a_session_of_the_real_cli_tells_its_usage_and_a_resumed_one_its_own() {
-    let claude = Claude::answering(real_claude::session_that_runs("echo x > f.txt && git add f.txt && git commit -qm 'work: f'"));
+    let claude = Claude::answering(real_claude::session_that_runs(
+        "echo x > f.txt && git add f.txt && git commit -qm 'work: f'",
+    ));
     let repo = claude.env.repo();
     let config = real_claude::config(&claude, json!({}));
-    let out = repo.watchdog(&real_claude::run(&["--config", &config], real_claude::STREAMING)).expect(0);
+    let out = repo
+        .watchdog(&real_claude::run(
+            &["--config", &config],
+            real_claude::STREAMING,
+        ))
+        .expect(0);
     let first = event(&repo, "session_ended")["data"].clone();
     let usage = &first["usage"];
-    assert_eq!((&usage["turns"], &first["ended"]), (&json!(2), &json!("completed")), "{out}");
-    assert!(usage["input_tokens"].as_u64() > Some(0) && usage["cost_usd"].as_f64() > Some(0.0), "{usage}");
+    assert_eq!(
+        (&usage["turns"], &first["ended"]),
+        (&json!(2), &json!("completed")),
+        "{out}"
+    );
+    assert!(
+        usage["input_tokens"].as_u64() > Some(0) && usage["cost_usd"].as_f64() > Some(0.0),
+        "{usage}"
+    );
 
-    let again = ["--", "claude", "--continue", "-p", "--output-format", "stream-json", "--verbose", "--", "more"];
-    repo.watchdog(&real_claude::run(&["--config", &config, "--no-probe"], &again)).expect(10);
+    let again = [
+        "--",
+        "claude",
+        "--continue",
+        "-p",
+        "--output-format",
+        "stream-json",
+        "--verbose",
+        "--",
+        "more",
+    ];
+    repo.watchdog(&real_claude::run(
+        &["--config", &config, "--no-probe"],
+        &again,
+    ))
+    .expect(10);
     let second = event(&repo, "session_ended")["data"].clone();
     assert_eq!(second["session_id"], first["session_id"]);
-    let (whole, own) = (second["usage"]["session_cost_usd"].as_f64(), second["usage"]["cost_usd"].as_f64());
-    assert!(own > Some(0.0) && own < whole, "its own cost is not the session's: {second}");
+    let (whole, own) = (
+        second["usage"]["session_cost_usd"].as_f64(),
+        second["usage"]["cost_usd"].as_f64(),
+    );
+    assert!(
+        own > Some(0.0) && own < whole,
+        "its own cost is not the session's: {second}"
+    );
     claude.env.assert_nothing_left();
 }

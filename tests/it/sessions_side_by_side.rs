@@ -18,8 +18,14 @@ fn check(repo: &Repo<'_>) -> CommandOutput {
 fn hooked<'env>(env: &'env TestEnv, repo: &Repo<'env>, session: &str) -> Running {
     let agent = env.command("sleep", repo.path()).args(["600"]).spawn();
     let input = json!({"session_id": session, "source": "startup", "cwd": repo.path()});
-    let command = repo.watchdog_command(&["hook", "session-start"]).env("CLAUDE_PID", agent.pid().to_string());
-    let _told = command.env("CLAUDE_CODE_SESSION_ID", session).stdin(input.to_string()).run().expect(0);
+    let command = repo
+        .watchdog_command(&["hook", "session-start"])
+        .env("CLAUDE_PID", agent.pid().to_string());
+    let _told = command
+        .env("CLAUDE_CODE_SESSION_ID", session)
+        .stdin(input.to_string())
+        .run()
+        .expect(0);
     agent
 }
 
@@ -34,22 +40,66 @@ fn run_and_loop_start_nothing_beside_a_live_session_of_the_same_spec() {
     repo.write("draft.txt", "the first one is at it");
     let started = env.root().join("started");
     let touch = ["touch", started.to_str().unwrap()];
-    for command in [&["run", "--json", "--no-probe"][..], &["loop", "--json", "--no-probe"]] {
-        let out = repo.watchdog(&[command, &["--"], &touch].concat()).expect(11);
-        assert_eq!((out.verdict().as_str(), started.exists()), ("waiting/session_active", false), "{out}");
-        let message = out.json()["message"].as_str().unwrap_or_default().to_owned();
-        assert!(message.contains(&format!("process {}", first.pid())) && message.contains("--spec"), "{message}");
+    for command in [
+        &["run", "--json", "--no-probe"][..],
+        &["loop", "--json", "--no-probe"],
+    ] {
+        let out = repo
+            .watchdog(&[command, &["--"], &touch].concat())
+            .expect(11);
+        assert_eq!(
+            (out.verdict().as_str(), started.exists()),
+            ("waiting/session_active", false),
+            "{out}"
+        );
+        let message = out.json()["message"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
+        assert!(
+            message.contains(&format!("process {}", first.pid())) && message.contains("--spec"),
+            "{message}"
+        );
     }
     let out = check(&repo).expect(11);
-    assert_eq!((out.verdict().as_str(), &out.json()["baseline"]), ("waiting/session_active", &json!(baseline)), "{out}");
+    assert_eq!(
+        (out.verdict().as_str(), &out.json()["baseline"]),
+        ("waiting/session_active", &json!(baseline)),
+        "{out}"
+    );
     // One with a name of its own has a baseline of its own.
-    let _other = repo.watchdog(&[&["run", "--json", "--no-probe", "--spec", "other", "--"], &touch[..]].concat());
+    let _other = repo.watchdog(
+        &[
+            &["run", "--json", "--no-probe", "--spec", "other", "--"],
+            &touch[..],
+        ]
+        .concat(),
+    );
     assert!(started.exists());
     std::fs::remove_file(&started).unwrap();
     drop(first);
-    let out = repo.watchdog(&["check", "--json", "--no-probe", "--no-rescue", "--spec", "main"]).expect(0);
-    assert_eq!((&out.json()["baseline"], &out.json()["made_here"]), (&json!(baseline), &json!(1)), "{out}");
-    let _later = repo.watchdog(&[&["run", "--json", "--no-probe", "--spec", "main", "--"], &touch[..]].concat());
+    let out = repo
+        .watchdog(&[
+            "check",
+            "--json",
+            "--no-probe",
+            "--no-rescue",
+            "--spec",
+            "main",
+        ])
+        .expect(0);
+    assert_eq!(
+        (&out.json()["baseline"], &out.json()["made_here"]),
+        (&json!(baseline), &json!(1)),
+        "{out}"
+    );
+    let _later = repo.watchdog(
+        &[
+            &["run", "--json", "--no-probe", "--spec", "main", "--"],
+            &touch[..],
+        ]
+        .concat(),
+    );
     assert!(started.exists(), "it ended, and could not say so");
 }
 
@@ -64,15 +114,33 @@ fn a_second_hooked_session_shares_the_baseline_of_the_first_and_its_end_is_not_t
     let second = hooked(&env, &repo, "second");
     repo.write("draft.txt", "of either");
     let end = json!({"session_id": "second", "reason": "other", "cwd": repo.path()});
-    let _ended = repo.watchdog_command(&["hook", "session-end", "--within", "60s"]).stdin(end.to_string()).run().expect(0);
+    let _ended = repo
+        .watchdog_command(&["hook", "session-end", "--within", "60s"])
+        .stdin(end.to_string())
+        .run()
+        .expect(0);
     drop(second);
     repo.write("later.txt", "of the first");
-    let out = repo.watchdog(&["sweep", "--json", "-q", "--no-probe"]).expect(0);
-    assert_eq!(out.verdict(), "waiting/session_active", "the first still runs: {out}");
+    let out = repo
+        .watchdog(&["sweep", "--json", "-q", "--no-probe"])
+        .expect(0);
+    assert_eq!(
+        out.verdict(),
+        "waiting/session_active",
+        "the first still runs: {out}"
+    );
     drop(first);
     let out = check(&repo).expect(0);
-    assert_eq!((&out.json()["baseline"], &out.json()["made_here"]), (&json!(baseline), &json!(1)), "{out}");
-    assert_eq!((&out.json()["inherited"], &out.json()["changed_since_end"]), (&json!(0), &json!(0)), "{out}");
+    assert_eq!(
+        (&out.json()["baseline"], &out.json()["made_here"]),
+        (&json!(baseline), &json!(1)),
+        "{out}"
+    );
+    assert_eq!(
+        (&out.json()["inherited"], &out.json()["changed_since_end"]),
+        (&json!(0), &json!(0)),
+        "{out}"
+    );
 }
 
 #[test]
@@ -81,19 +149,34 @@ fn a_session_that_outlives_a_killed_run_keeps_its_baseline() {
     let repo = env.repo();
     let baseline = repo.head();
     let (up, go) = (env.root().join("up"), env.root().join("go"));
-    let steps = [Step::write("a.txt", "a"), Step::commit("a"), Step::write(&up.to_string_lossy(), ""), Step::wait_for(&go)];
+    let steps = [
+        Step::write("a.txt", "a"),
+        Step::commit("a"),
+        Step::write(&up.to_string_lossy(), ""),
+        Step::wait_for(&go),
+    ];
     let late = [&steps[..], &[Step::write("b.txt", "b"), Step::commit("b")]].concat();
     let agent = env.fake_agent("session", &late);
     let running = repo.watchdog_spawn(&["run", "--json", "--no-probe", "--", &agent[0], &agent[1]]);
     wait_until("the session is at work", SOON, || up.exists());
     running.signal(Signal::KILL);
     assert_eq!(running.wait().code, Some(137));
-    let second = repo.watchdog(&["run", "--json", "--no-probe", "--", "touch", "started"]).expect(11);
-    assert_eq!((second.verdict().as_str(), repo.has("started")), ("waiting/session_active", false), "{second}");
+    let second = repo
+        .watchdog(&["run", "--json", "--no-probe", "--", "touch", "started"])
+        .expect(11);
+    assert_eq!(
+        (second.verdict().as_str(), repo.has("started")),
+        ("waiting/session_active", false),
+        "{second}"
+    );
     std::fs::write(go, "").unwrap();
     env.assert_nothing_left();
     let out = check(&repo).expect(0);
-    assert_eq!((&out.json()["baseline"], &out.json()["made_here"]), (&json!(baseline), &json!(2)), "{out}");
+    assert_eq!(
+        (&out.json()["baseline"], &out.json()["made_here"]),
+        (&json!(baseline), &json!(2)),
+        "{out}"
+    );
     let _third = repo.watchdog(&["run", "--json", "--no-probe", "--", "touch", "started"]);
     assert!(repo.has("started") && Path::new(&agent[0]).exists());
 }

@@ -18,15 +18,35 @@ fn clock_set_forward_spends_no_time_budget() {
         begun.display(),
         go.display()
     );
-    let args =
-        ["loop", "--json", "--no-probe", "--max-iterations", "2", "--max-wall", "30m", "--cooldown", "0s", "--", "sh", "-c", &session];
+    let args = [
+        "loop",
+        "--json",
+        "--no-probe",
+        "--max-iterations",
+        "2",
+        "--max-wall",
+        "30m",
+        "--cooldown",
+        "0s",
+        "--",
+        "sh",
+        "-c",
+        &session,
+    ];
     let looping = clock.read_by(repo.watchdog_command(&args)).spawn();
-    wait_until("the session runs", Duration::from_secs(30), || begun.exists());
+    wait_until("the session runs", Duration::from_secs(30), || {
+        begun.exists()
+    });
     clock.be_ahead_by(Duration::from_secs(2 * 3600));
     fs::write(&go, "").expect("a new file");
     let out = looping.wait().expect(0);
     assert_eq!(out.verdict(), "complete/new_commits", "{out}");
-    assert!(out.json()["duration_ms"].as_u64().is_some_and(|took| took < 30 * 60 * 1000), "{out}");
+    assert!(
+        out.json()["duration_ms"]
+            .as_u64()
+            .is_some_and(|took| took < 30 * 60 * 1000),
+        "{out}"
+    );
 }
 
 #[test]
@@ -38,7 +58,14 @@ fn last_year_of_all_dates_is_no_bug() {
     clock.be_ahead_by(Duration::try_from(end).expect("it is to come") - Duration::from_secs(60));
     let commands: [&[&str]; 12] = [
         &["snapshot"],
-        &["run", "--no-probe", "--", "sh", "-c", "echo > done; git add done; git commit -qm done"],
+        &[
+            "run",
+            "--no-probe",
+            "--",
+            "sh",
+            "-c",
+            "echo > done; git add done; git commit -qm done",
+        ],
         &["check", "--no-probe"],
         &["sweep", "--no-probe", "."],
         &["loop", "--no-probe", "--max-iterations", "1", "--", "true"],
@@ -52,6 +79,9 @@ fn last_year_of_all_dates_is_no_bug() {
     ];
     for args in commands {
         let out = clock.read_by(repo.watchdog_command(args)).run();
-        assert!(out.code.is_some_and(|code| code <= 16) && !out.stderr.contains("panicked"), "{args:?}: {out}");
+        assert!(
+            out.code.is_some_and(|code| code <= 16) && !out.stderr.contains("panicked"),
+            "{args:?}: {out}"
+        );
     }
 }

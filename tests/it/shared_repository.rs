@@ -14,11 +14,26 @@ fn number() -> u32 {
 
 /// Gives a tree to the group, as `chgrp -R` and `git init --shared=group` do.
 fn give_to_group(path: &Path) {
-    rustix::fs::chownat(CWD, path, None, Some(Gid::from_raw(number())), rustix::fs::AtFlags::SYMLINK_NOFOLLOW).expect("root may");
+    rustix::fs::chownat(
+        CWD,
+        path,
+        None,
+        Some(Gid::from_raw(number())),
+        rustix::fs::AtFlags::SYMLINK_NOFOLLOW,
+    )
+    .expect("root may");
     let is_folder = path.is_dir() && !path.is_symlink();
-    let mode = std::fs::symlink_metadata(path).expect("our own").permissions().mode();
-    let of_group = if is_folder { 0o2070 } else { (mode & 0o600) >> 3 };
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode | of_group)).expect("our own");
+    let mode = std::fs::symlink_metadata(path)
+        .expect("our own")
+        .permissions()
+        .mode();
+    let of_group = if is_folder {
+        0o2070
+    } else {
+        (mode & 0o600) >> 3
+    };
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode | of_group))
+        .expect("our own");
     if is_folder {
         for entry in std::fs::read_dir(path).expect("our own folder") {
             give_to_group(&entry.expect("our own folder").path());
@@ -45,10 +60,12 @@ fn member_of_group_works_after_snapshots() {
     for n in 0..90 {
         repo.write(&format!("new/{n}"), format!("work {n}\n"));
     }
-    repo.watchdog(&["run", "--no-probe", "--", "sh", "-c", "echo more > more"]).expect(10);
+    repo.watchdog(&["run", "--no-probe", "--", "sh", "-c", "echo more > more"])
+        .expect(10);
     let snapshots = repo.snapshots();
     let id = snapshots[0].trim_start_matches("refs/watchdog/rescue/");
-    repo.watchdog(&["rescue", "restore", id, "--branch", "again"]).expect(0);
+    repo.watchdog(&["rescue", "restore", id, "--branch", "again"])
+        .expect(0);
 
     let user = number().to_string();
     let script = r#"set -e
@@ -64,13 +81,20 @@ fn member_of_group_works_after_snapshots() {
         git pack-refs --all
         git gc -q --prune=now
         git fsck --no-dangling"#;
-    let as_second =
-        [format!("--reuid={user}"), format!("--regid={user}"), "--clear-groups".into(), "sh".into(), "-c".into(), script.into()];
+    let as_second = [
+        format!("--reuid={user}"),
+        format!("--regid={user}"),
+        "--clear-groups".into(),
+        "sh".into(),
+        "-c".into(),
+        script.into(),
+    ];
     let out = env.command("setpriv", repo.path()).args(as_second).run();
     assert_eq!(out.code, Some(0), "{out}");
 
     // The first one goes on as well.
     repo.write("later", "more work\n");
-    repo.watchdog(&["run", "--no-probe", "--", "sh", "-c", "echo again > more"]).expect(10);
+    repo.watchdog(&["run", "--no-probe", "--", "sh", "-c", "echo again > more"])
+        .expect(10);
     repo.git(&["fsck", "--no-dangling"]);
 }

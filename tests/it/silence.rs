@@ -11,10 +11,20 @@ use crate::support::{CommandOutput, Repo, Step, TestEnv};
 /// A session of this script under `watchdog run`, ended after three seconds of silence.
 #[track_caller]
 fn run(env: &TestEnv, repo: &Repo<'_>, options: &[&str], script: &str) -> CommandOutput {
-    let config = env.config_asking(&[Step::print_json(&json!({"status": "working"}))], json!({}));
+    let config = env.config_asking(
+        &[Step::print_json(&json!({"status": "working"}))],
+        json!({}),
+    );
     let config = config.to_str().expect("UTF-8");
-    let args = [&["run", "--json", "--config", config, "--max-probes", "0"], options, &["--", "sh", "-c", script]].concat();
-    repo.watchdog_command(&args).timeout(Duration::from_secs(150)).run()
+    let args = [
+        &["run", "--json", "--config", config, "--max-probes", "0"],
+        options,
+        &["--", "sh", "-c", script],
+    ]
+    .concat();
+    repo.watchdog_command(&args)
+        .timeout(Duration::from_secs(150))
+        .run()
 }
 
 #[test]
@@ -22,14 +32,31 @@ fn a_session_that_falls_silent_is_ended_and_judged_by_what_it_left() {
     for (work, verdict, code) in [
         ("", "timeout/session_idle", 13),
         ("echo half > half.txt;", "incomplete/unfinished", 10),
-        ("echo a > a.txt; git add a.txt; git commit -qm a;", "complete/new_commits", 0),
+        (
+            "echo a > a.txt; git add a.txt; git commit -qm a;",
+            "complete/new_commits",
+            0,
+        ),
     ] {
         let env = TestEnv::new();
         let repo = env.repo();
-        let out = run(&env, &repo, &["--idle-timeout", "2s", "--grace", "1s"], &format!("{work} echo begun; sleep 1000")).expect(code);
-        assert_eq!((out.verdict().as_str(), &out.json()["probes_used"]), (verdict, &json!(0)), "{out}");
+        let out = run(
+            &env,
+            &repo,
+            &["--idle-timeout", "2s", "--grace", "1s"],
+            &format!("{work} echo begun; sleep 1000"),
+        )
+        .expect(code);
+        assert_eq!(
+            (out.verdict().as_str(), &out.json()["probes_used"]),
+            (verdict, &json!(0)),
+            "{out}"
+        );
         if code != 0 {
-            let message = out.json()["message"].as_str().unwrap_or_default().to_owned();
+            let message = out.json()["message"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned();
             assert!(message.contains("silent"), "{out}");
         }
         env.assert_nothing_left();
@@ -38,9 +65,14 @@ fn a_session_that_falls_silent_is_ended_and_judged_by_what_it_left() {
 
 #[test]
 fn any_sign_of_life_keeps_a_session_from_being_silent() {
-    let slug = |path: PathBuf| path.to_string_lossy().replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+    let slug = |path: PathBuf| {
+        path.to_string_lossy()
+            .replace(|c: char| !c.is_ascii_alphanumeric(), "-")
+    };
     let transcript = |env: &TestEnv, repo: &Repo<'_>| {
-        let folder = env.root().join("claude/projects").join(slug(std::fs::canonicalize(repo.path()).expect("a real path")));
+        let folder = env.root().join("claude/projects").join(slug(
+            std::fs::canonicalize(repo.path()).expect("a real path"),
+        ));
         std::fs::create_dir_all(&folder).expect("a folder can be made");
         folder.join("0a0a0a0a-0000-4000-8000-000000000001.jsonl")
     };
@@ -49,9 +81,15 @@ fn any_sign_of_life_keeps_a_session_from_being_silent() {
             ("output", "echo x"),
             ("complaints", "echo x >&2"),
             ("a file", "mkdir -p deep; echo x >> deep/file"),
-            ("the index", "git update-index --index-version 4; git update-index --index-version 2"),
+            (
+                "the index",
+                "git update-index --index-version 4; git update-index --index-version 2",
+            ),
             ("the transcript", "echo '{}' >> \"$TRANSCRIPT\""),
-            ("the processor", "n=0; while [ $n -lt 40000 ]; do n=$((n+1)); done"),
+            (
+                "the processor",
+                "n=0; while [ $n -lt 40000 ]; do n=$((n+1)); done",
+            ),
         ] {
             let transcript = &transcript;
             scope.spawn(move || {
@@ -79,8 +117,14 @@ fn a_call_that_nobody_can_answer_is_silence_after_four_times_as_long() {
     let script = format!("echo '{init}'; echo '{call}'; sleep 1000");
     let out = run(&env, &repo, &["--idle-timeout", "1s"], &script).expect(13);
     assert_eq!(out.verdict(), "timeout/session_idle");
-    let message = out.json()["message"].as_str().unwrap_or_default().to_owned();
-    let seconds: u64 = message.split(' ').find_map(|word| word.parse().ok()).unwrap_or_default();
+    let message = out.json()["message"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
+    let seconds: u64 = message
+        .split(' ')
+        .find_map(|word| word.parse().ok())
+        .unwrap_or_default();
     assert!(seconds >= 4, "{out}");
 }
 
@@ -90,14 +134,21 @@ fn a_session_that_does_not_end_after_its_final_result_is_ended() {
     let repo = env.repo();
     let result = json!({"type": "result", "subtype": "success", "is_error": false, "result": "done", "num_turns": 1,
         "session_id": "0a0a0a0a-0000-4000-8000-000000000001"});
-    let script = format!("echo a > a; git add a; git commit -qm a; echo '{result}'; exec sleep 1000");
+    let script =
+        format!("echo a > a; git add a; git commit -qm a; echo '{result}'; exec sleep 1000");
     let out = run(&env, &repo, &[], &script).expect(0);
     assert_eq!(out.verdict(), "complete/new_commits");
-    assert!(out.json()["degraded"].to_string().contains("ended_after_result"), "{out}");
+    assert!(
+        out.json()["degraded"]
+            .to_string()
+            .contains("ended_after_result"),
+        "{out}"
+    );
 }
 
 #[test]
-fn a_run_says_first_where_it_begins_whose_the_files_are_what_ends_the_session_and_where_its_log_is() {
+fn a_run_says_first_where_it_begins_whose_the_files_are_what_ends_the_session_and_where_its_log_is()
+{
     let env = TestEnv::new();
     let repo = env.repo();
     let baseline = repo.head()[..10].to_owned();
@@ -107,10 +158,21 @@ fn a_run_says_first_where_it_begins_whose_the_files_are_what_ends_the_session_an
         "watchdog: main, baseline {baseline}; nothing is uncommitted before the session; no time limit (--timeout 1h), \
          no idle timeout (--idle-timeout 30m); log: "
     );
-    let log = first.strip_prefix(&said).unwrap_or_else(|| panic!("it says something else: {out}"));
+    let log = first
+        .strip_prefix(&said)
+        .unwrap_or_else(|| panic!("it says something else: {out}"));
     assert!(std::path::Path::new(log).is_file(), "{log}");
-    let out = run(&env, &repo, &["--idle-timeout", "30m", "--timeout", "1h"], "echo b > a; git commit -qam b");
-    assert!(out.stderr.contains("; ended after 1 h, ended when silent for 30 min; log: "), "{out}");
+    let out = run(
+        &env,
+        &repo,
+        &["--idle-timeout", "30m", "--timeout", "1h"],
+        "echo b > a; git commit -qam b",
+    );
+    assert!(
+        out.stderr
+            .contains("; ended after 1 h, ended when silent for 30 min; log: "),
+        "{out}"
+    );
 }
 
 #[test]
@@ -118,18 +180,37 @@ fn a_session_that_did_not_complete_is_followed_by_the_place_of_its_log() {
     let env = TestEnv::new();
     let repo = env.repo();
     let out = repo.watchdog(&["run", "--no-probe", "--", "sh", "-c", "echo the last words"]);
-    let log = out.stderr.lines().find_map(|line| line.strip_prefix("  log: ")).unwrap_or_else(|| panic!("no log is named: {out}"));
-    assert!(std::fs::read_to_string(log).expect("the log is there").contains("the last words"), "{log}");
+    let log = out
+        .stderr
+        .lines()
+        .find_map(|line| line.strip_prefix("  log: "))
+        .unwrap_or_else(|| panic!("no log is named: {out}"));
+    assert!(
+        std::fs::read_to_string(log)
+            .expect("the log is there")
+            .contains("the last words"),
+        "{log}"
+    );
 }
 
 #[test]
 fn loop_and_task_end_silence_after_thirty_minutes_and_run_never_unless_they_are_told_otherwise() {
     let env = TestEnv::new();
     let repo = env.repo();
-    repo.write(".watchdog/tasks/T1.md", "---\nid: T1\ntitle: t\n---\n\nDo.\n");
+    repo.write(
+        ".watchdog/tasks/T1.md",
+        "---\nid: T1\ntitle: t\n---\n\nDo.\n",
+    );
     repo.commit_all("a task");
-    let plan = |more: &[&str]| repo.watchdog(&[&["loop", "--dry-run", "--json"], more, &["--", "true"]].concat()).expect(0).json();
-    let config = env.write("limits.json", json!({"limits": {"idle_timeout_seconds": 90}}).to_string());
+    let plan = |more: &[&str]| {
+        repo.watchdog(&[&["loop", "--dry-run", "--json"], more, &["--", "true"]].concat())
+            .expect(0)
+            .json()
+    };
+    let config = env.write(
+        "limits.json",
+        json!({"limits": {"idle_timeout_seconds": 90}}).to_string(),
+    );
     let config = config.to_str().expect("UTF-8");
     for (more, seconds) in [
         (&[][..], json!(1800.0)),
@@ -143,36 +224,94 @@ fn loop_and_task_end_silence_after_thirty_minutes_and_run_never_unless_they_are_
     // What the sessions were given, as it is on record.
     let limit_of = |spec: &str| {
         let store = open_store(&StateDir::resolve(Some(env.state()), None, None).unwrap()).unwrap();
-        let found = session::everywhere(store.as_ref()).unwrap().into_iter().find(|(_, name, _)| name == spec);
+        let found = session::everywhere(store.as_ref())
+            .unwrap()
+            .into_iter()
+            .find(|(_, name, _)| name == spec);
         found.expect("a session").2.unwrap().idle_limit
     };
     let half_an_hour = Some(Duration::from_secs(1800));
-    let looped = repo.watchdog(&["loop", "--spec", "l", "--json", "--no-probe", "--max-iterations", "1", "--", "true"]);
-    assert!(looped.stderr.lines().next().is_some_and(|line| line.contains("ends a session that is silent for 30 min")), "{looped}");
-    let once = env.write("once.json", json!({"limits": {"max_iterations": 1}}).to_string());
-    let task = ["task", "run", "T1", "--json", "--config", once.to_str().expect("UTF-8"), "--no-probe", "--", "true"];
+    let looped = repo.watchdog(&[
+        "loop",
+        "--spec",
+        "l",
+        "--json",
+        "--no-probe",
+        "--max-iterations",
+        "1",
+        "--",
+        "true",
+    ]);
+    assert!(
+        looped
+            .stderr
+            .lines()
+            .next()
+            .is_some_and(|line| line.contains("ends a session that is silent for 30 min")),
+        "{looped}"
+    );
+    let once = env.write(
+        "once.json",
+        json!({"limits": {"max_iterations": 1}}).to_string(),
+    );
+    let task = [
+        "task",
+        "run",
+        "T1",
+        "--json",
+        "--config",
+        once.to_str().expect("UTF-8"),
+        "--no-probe",
+        "--",
+        "true",
+    ];
     let task = repo.watchdog(&task);
     assert!(task.stderr.contains("silent for 30 min"), "{task}");
     let _run = repo.watchdog(&["run", "--spec", "r", "--json", "--no-probe", "--", "true"]);
-    assert_eq!((limit_of("l"), limit_of("T1"), limit_of("r")), (half_an_hour, half_an_hour, None));
+    assert_eq!(
+        (limit_of("l"), limit_of("T1"), limit_of("r")),
+        (half_an_hour, half_an_hour, None)
+    );
 }
 
 #[test]
 fn what_outlives_a_session_is_named_by_run_and_ended_by_loop() {
-    let daemon = "setsid -f sleep 1000 >/dev/null 2>&1 </dev/null; echo a > a; git add a; git commit -qm a";
+    let daemon =
+        "setsid -f sleep 1000 >/dev/null 2>&1 </dev/null; echo a > a; git add a; git commit -qm a";
     for (command, ended) in [
         (&["run", "--json"][..], false),
         (&["run", "--json", "--end-survivors"], true),
         (&["loop", "--json", "--max-iterations", "1"], true),
-        (&["loop", "--json", "--max-iterations", "1", "--no-end-survivors"], false),
+        (
+            &[
+                "loop",
+                "--json",
+                "--max-iterations",
+                "1",
+                "--no-end-survivors",
+            ],
+            false,
+        ),
     ] {
         let env = TestEnv::new();
         let repo = env.repo();
-        let out = repo.watchdog(&[command, &["--no-probe", "--child-wait", "0s", "--", "sh", "-c", daemon]].concat());
+        let out = repo.watchdog(
+            &[
+                command,
+                &["--no-probe", "--child-wait", "0s", "--", "sh", "-c", daemon],
+            ]
+            .concat(),
+        );
         let left = env.processes_left();
         assert_eq!(left.is_empty(), ended, "{command:?}: {left:?} {out}");
-        assert_eq!(out.json()["survivors"] == json!([]), ended, "{command:?}: {out}");
+        assert_eq!(
+            out.json()["survivors"] == json!([]),
+            ended,
+            "{command:?}: {out}"
+        );
         left.iter().for_each(|process| process.kill());
-        crate::support::wait_until("what was left is gone", Duration::from_secs(10), || env.processes_left().is_empty());
+        crate::support::wait_until("what was left is gone", Duration::from_secs(10), || {
+            env.processes_left().is_empty()
+        });
     }
 }

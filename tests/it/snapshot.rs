@@ -10,7 +10,11 @@ use crate::support::scratch_repo::{ScratchRepo, files};
 /// What a snapshot's tree has, one line per file as `git ls-tree -r` prints it, without object names.
 fn tree(repo: &ScratchRepo, commit: &str) -> Vec<String> {
     let listed = repo.git(["ls-tree", "-r", "-z", commit]);
-    listed.split('\0').filter(|l| !l.is_empty()).map(|l| format!("{} {}", &l[..6], l.split('\t').nth(1).unwrap())).collect()
+    listed
+        .split('\0')
+        .filter(|l| !l.is_empty())
+        .map(|l| format!("{} {}", &l[..6], l.split('\t').nth(1).unwrap()))
+        .collect()
 }
 
 fn content(repo: &ScratchRepo, commit: &str, path: &str) -> String {
@@ -20,8 +24,15 @@ fn content(repo: &ScratchRepo, commit: &str, path: &str) -> String {
 fn restore_after_wipe(repo: &ScratchRepo, snapshot: &Snapshot) {
     let before = repo.files();
     repo.wipe();
-    assert_ne!(repo.files(), before, "the wipe must have destroyed something");
-    let restored = repo.open().restore(ScratchRepo::id(snapshot), RestoreTarget::InPlace).unwrap();
+    assert_ne!(
+        repo.files(),
+        before,
+        "the wipe must have destroyed something"
+    );
+    let restored = repo
+        .open()
+        .restore(ScratchRepo::id(snapshot), RestoreTarget::InPlace)
+        .unwrap();
     assert!(matches!(restored.to, RestoredTo::WorkTree { .. }));
     assert_eq!(repo.files(), before);
 }
@@ -50,21 +61,46 @@ fn every_kind_of_change_is_kept_and_comes_back() {
     repo.write("noise.log", "ignored\n");
 
     let snapshot = repo.snapshot();
-    assert_eq!(snapshot.name, "refs/watchdog/rescue/auth/20260304T050607Z-0");
+    assert_eq!(
+        snapshot.name,
+        "refs/watchdog/rescue/auth/20260304T050607Z-0"
+    );
     assert_eq!(snapshot.left_out, []);
     assert_eq!(
         tree(&repo, &snapshot.commit),
-        ["100644 .gitignore", "120000 absolute", "120000 link", "100644 new/deep/file", "100644 run.sh", "100644 staged", "100644 tracked"]
+        [
+            "100644 .gitignore",
+            "120000 absolute",
+            "120000 link",
+            "100644 new/deep/file",
+            "100644 run.sh",
+            "100644 staged",
+            "100644 tracked"
+        ]
     );
     assert_eq!(snapshot.files, 8);
-    assert_eq!(content(&repo, &snapshot.commit, "staged"), "staged and changed");
-    assert_eq!(content(&repo, &format!("{}^2", snapshot.commit), "staged"), "staged", "the second parent is the index");
-    assert_eq!(repo.git(["rev-parse", &format!("{}^1", snapshot.commit)]), repo.git(["rev-parse", "HEAD"]));
+    assert_eq!(
+        content(&repo, &snapshot.commit, "staged"),
+        "staged and changed"
+    );
+    assert_eq!(
+        content(&repo, &format!("{}^2", snapshot.commit), "staged"),
+        "staged",
+        "the second parent is the index"
+    );
+    assert_eq!(
+        repo.git(["rev-parse", &format!("{}^1", snapshot.commit)]),
+        repo.git(["rev-parse", "HEAD"])
+    );
 
     repo.remove("noise.log");
     let status = repo.git(["status", "--porcelain"]);
     restore_after_wipe(&repo, &snapshot);
-    assert_eq!(repo.git(["status", "--porcelain"]), status, "the index is as it was, too");
+    assert_eq!(
+        repo.git(["status", "--porcelain"]),
+        status,
+        "the index is as it was, too"
+    );
     repo.git(["fsck", "--strict"]);
 }
 
@@ -96,12 +132,27 @@ fn the_same_state_is_not_kept_twice_and_a_new_one_is() {
     repo.git(["add", "tracked"]);
     let second = repo.snapshot();
     assert_eq!(second.name, "refs/watchdog/rescue/auth/20260304T050607Z-1");
-    let ids: Vec<String> = repo.open().snapshots(Some("auth")).unwrap().into_iter().map(|s| s.id).collect();
-    assert_eq!(ids, ["auth/20260304T050607Z-1", "auth/20260304T050607Z-0"], "newest first");
+    let ids: Vec<String> = repo
+        .open()
+        .snapshots(Some("auth"))
+        .unwrap()
+        .into_iter()
+        .map(|s| s.id)
+        .collect();
+    assert_eq!(
+        ids,
+        ["auth/20260304T050607Z-1", "auth/20260304T050607Z-0"],
+        "newest first"
+    );
     assert!(repo.open().snapshots(Some("other")).unwrap().is_empty());
-    repo.open().drop_snapshot("auth/20260304T050607Z-1").unwrap();
+    repo.open()
+        .drop_snapshot("auth/20260304T050607Z-1")
+        .unwrap();
     assert_eq!(repo.open().snapshots(None).unwrap().len(), 1);
-    assert!(matches!(repo.open().drop_snapshot("auth/none-7"), Err(RestoreError::Unknown { .. })));
+    assert!(matches!(
+        repo.open().drop_snapshot("auth/none-7"),
+        Err(RestoreError::Unknown { .. })
+    ));
 }
 
 #[test]
@@ -110,10 +161,20 @@ fn it_says_what_it_is() {
     repo.write("new", "12345");
     repo.snapshot();
     let info = repo.open().snapshots(None).unwrap().remove(0);
-    assert_eq!((info.spec.as_str(), info.why.as_str(), info.branch.as_deref()), ("auth", "test", Some("main")));
+    assert_eq!(
+        (
+            info.spec.as_str(),
+            info.why.as_str(),
+            info.branch.as_deref()
+        ),
+        ("auth", "test", Some("main"))
+    );
     assert_eq!((info.files, info.bytes), (1, 5));
     assert_eq!(info.worktree, repo.root().to_str().unwrap());
-    assert_eq!(repo.git(["log", "-1", "--format=%an <%ae>", &info.commit]), "watchdog <watchdog@localhost>");
+    assert_eq!(
+        repo.git(["log", "-1", "--format=%an <%ae>", &info.commit]),
+        "watchdog <watchdog@localhost>"
+    );
 }
 
 #[test]
@@ -125,11 +186,16 @@ fn an_unborn_branch_is_kept_whole() {
     repo.git(["add", "staged"]);
     let snapshot = repo.snapshot();
     assert_eq!(snapshot.parent, None);
-    assert_eq!(tree(&repo, &snapshot.commit), ["100644 first", "100644 staged"]);
+    assert_eq!(
+        tree(&repo, &snapshot.commit),
+        ["100644 first", "100644 staged"]
+    );
     let before = repo.files();
     repo.git(["rm", "-qrf", "--cached", "."]);
     repo.git(["clean", "-qffdx"]);
-    repo.open().restore(ScratchRepo::id(&snapshot), RestoreTarget::InPlace).unwrap();
+    repo.open()
+        .restore(ScratchRepo::id(&snapshot), RestoreTarget::InPlace)
+        .unwrap();
     assert_eq!(repo.files(), before);
     assert_eq!(repo.git(["status", "--porcelain"]), "A  staged\n?? first");
 }
@@ -155,13 +221,32 @@ fn a_conflict_is_kept_with_its_markers_and_stages() {
     repo.git(["switch", "-q", "main"]);
     repo.write("tracked", "ours\n");
     repo.git(["commit", "-qam", "ours"]);
-    assert!(!repo.try_git_in(repo.root(), ["merge", "other"]).status.success());
+    assert!(
+        !repo
+            .try_git_in(repo.root(), ["merge", "other"])
+            .status
+            .success()
+    );
     let private = repo.private_state();
     let snapshot = repo.snapshot();
     assert_eq!(repo.private_state(), private, "the merge goes on as it was");
     assert!(content(&repo, &snapshot.commit, "tracked").contains("<<<<<<< HEAD"));
-    assert_eq!(content(&repo, &format!("{}^3", snapshot.commit), "conflicts/1/tracked"), "one");
-    assert_eq!(content(&repo, &format!("{}^3", snapshot.commit), "conflicts/3/tracked"), "theirs");
+    assert_eq!(
+        content(
+            &repo,
+            &format!("{}^3", snapshot.commit),
+            "conflicts/1/tracked"
+        ),
+        "one"
+    );
+    assert_eq!(
+        content(
+            &repo,
+            &format!("{}^3", snapshot.commit),
+            "conflicts/3/tracked"
+        ),
+        "theirs"
+    );
     let unmerged = repo.git(["ls-files", "-u"]);
     repo.git(["merge", "--abort"]);
     restore_after_wipe_of_conflict(&repo, &snapshot);
@@ -169,7 +254,9 @@ fn a_conflict_is_kept_with_its_markers_and_stages() {
 }
 
 fn restore_after_wipe_of_conflict(repo: &ScratchRepo, snapshot: &Snapshot) {
-    repo.open().restore(ScratchRepo::id(snapshot), RestoreTarget::InPlace).unwrap();
+    repo.open()
+        .restore(ScratchRepo::id(snapshot), RestoreTarget::InPlace)
+        .unwrap();
     assert!(repo.read("tracked").contains(">>>>>>> other"));
 }
 
@@ -182,7 +269,12 @@ fn a_rebase_that_waits_is_not_disturbed() {
     repo.git(["switch", "-q", "main"]);
     repo.write("tracked", "ours\n");
     repo.git(["commit", "-qam", "ours"]);
-    assert!(!repo.try_git_in(repo.root(), ["rebase", "other"]).status.success());
+    assert!(
+        !repo
+            .try_git_in(repo.root(), ["rebase", "other"])
+            .status
+            .success()
+    );
     repo.write("untracked", "u");
     let private = repo.private_state();
     let snapshot = repo.snapshot();
@@ -193,7 +285,16 @@ fn a_rebase_that_waits_is_not_disturbed() {
 #[test]
 fn names_that_are_not_text_are_kept() {
     let repo = ScratchRepo::new();
-    for name in [&b"\xff\xfe"[..], b"new\nline", b"tab\there", b"sp ace/\xc3\xa9", b"quo\"te", b"-dash", b":(literal)x", b"*glob*"] {
+    for name in [
+        &b"\xff\xfe"[..],
+        b"new\nline",
+        b"tab\there",
+        b"sp ace/\xc3\xa9",
+        b"quo\"te",
+        b"-dash",
+        b":(literal)x",
+        b"*glob*",
+    ] {
         repo.write(OsStr::from_bytes(name), name);
     }
     let snapshot = repo.snapshot();
@@ -212,8 +313,19 @@ fn names_that_differ_in_case_alone_are_kept_side_by_side() {
         repo.write("new/a", "a");
         repo.write("new/A", "A");
         let snapshot = repo.snapshot();
-        for path in ["TRACKED", "Dir/inner", "new/A", "new/a", "dir/inner", "tracked"] {
-            assert_eq!(content(&repo, &snapshot.commit, path), repo.read(path).trim_end(), "{path}, ignoreCase {ignore_case}");
+        for path in [
+            "TRACKED",
+            "Dir/inner",
+            "new/A",
+            "new/a",
+            "dir/inner",
+            "tracked",
+        ] {
+            assert_eq!(
+                content(&repo, &snapshot.commit, path),
+                repo.read(path).trim_end(),
+                "{path}, ignoreCase {ignore_case}"
+            );
         }
         restore_after_wipe(&repo, &snapshot);
     }
@@ -239,7 +351,10 @@ fn an_edit_of_the_same_size_right_after_an_add_is_seen() {
         repo.git(["add", "tracked"]);
         repo.write("tracked", format!("b{round:03}"));
         let snapshot = repo.snapshot();
-        assert_eq!(content(&repo, &snapshot.commit, "tracked"), format!("b{round:03}"));
+        assert_eq!(
+            content(&repo, &snapshot.commit, "tracked"),
+            format!("b{round:03}")
+        );
     }
 }
 
@@ -254,7 +369,9 @@ fn paths_added_without_content_are_kept_with_theirs() {
     repo.git(["reset", "-q", "--hard"]);
     repo.git(["rm", "-q", "--cached", "--ignore-unmatch", "intended"]);
     repo.git(["clean", "-qffdx"]);
-    repo.open().restore(ScratchRepo::id(&snapshot), RestoreTarget::InPlace).unwrap();
+    repo.open()
+        .restore(ScratchRepo::id(&snapshot), RestoreTarget::InPlace)
+        .unwrap();
     assert_eq!(repo.git(["status", "--porcelain=v2"]), status);
 }
 
@@ -290,7 +407,15 @@ fn a_folder_swapped_for_a_link_leads_nowhere() {
     std::fs::remove_dir_all(repo.path("dir")).unwrap();
     std::os::unix::fs::symlink(&outside, repo.path("dir")).unwrap();
     let snapshot = repo.snapshot();
-    assert_eq!(tree(&repo, &snapshot.commit), ["120000 dir", "120000 link", "100755 run.sh", "100644 tracked"]);
+    assert_eq!(
+        tree(&repo, &snapshot.commit),
+        [
+            "120000 dir",
+            "120000 link",
+            "100755 run.sh",
+            "100644 tracked"
+        ]
+    );
     restore_after_wipe(&repo, &snapshot);
     assert_eq!(files(&outside).len(), 1);
 }
@@ -301,12 +426,32 @@ fn pipes_and_sockets_do_not_hold_it() {
     repo.write("new", "n");
     for name in ["pipe", ".gitattributes", "dir/.gitignore"] {
         let path = repo.path(name);
-        assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+        assert!(
+            std::process::Command::new("mkfifo")
+                .arg(path)
+                .status()
+                .unwrap()
+                .success()
+        );
     }
     repo.remove("tracked");
-    assert!(std::process::Command::new("mkfifo").arg(repo.path("tracked")).status().unwrap().success());
+    assert!(
+        std::process::Command::new("mkfifo")
+            .arg(repo.path("tracked"))
+            .status()
+            .unwrap()
+            .success()
+    );
     let snapshot = repo.snapshot();
-    assert_eq!(tree(&repo, &snapshot.commit), ["100644 dir/inner", "120000 link", "100644 new", "100755 run.sh"]);
+    assert_eq!(
+        tree(&repo, &snapshot.commit),
+        [
+            "100644 dir/inner",
+            "120000 link",
+            "100644 new",
+            "100755 run.sh"
+        ]
+    );
 }
 
 #[test]
@@ -320,7 +465,9 @@ fn snapshots_outlive_garbage_collection() {
     repo.wipe();
     repo.git(["reflog", "expire", "--expire=now", "--all"]);
     repo.git(["gc", "-q", "--prune=now"]);
-    repo.open().restore(ScratchRepo::id(&snapshot), RestoreTarget::InPlace).unwrap();
+    repo.open()
+        .restore(ScratchRepo::id(&snapshot), RestoreTarget::InPlace)
+        .unwrap();
     assert_eq!(repo.read("staged"), "later");
     assert_eq!(repo.git(["show", ":staged"]), "only in the index");
 }
@@ -346,12 +493,22 @@ fn two_thousand_changed_files_take_seconds_and_a_repeat_much_less() {
     let (snapshot, first) = timed("first");
     assert_eq!(snapshot.files, 2000);
     let (again, second) = timed("unchanged");
-    assert!(again.reused && first.as_secs() < 30 && second < first.max(std::time::Duration::from_secs(5)), "{first:?} {second:?}");
+    assert!(
+        again.reused
+            && first.as_secs() < 30
+            && second < first.max(std::time::Duration::from_secs(5)),
+        "{first:?} {second:?}"
+    );
     let start = std::time::Instant::now();
-    assert_eq!(worktree.missing_from(&snapshot).unwrap(), Vec::<String>::new());
+    assert_eq!(
+        worktree.missing_from(&snapshot).unwrap(),
+        Vec::<String>::new()
+    );
     println!("proof: {:?}", start.elapsed());
     repo.git(["stash", "-q"]);
     let start = std::time::Instant::now();
-    worktree.restore(ScratchRepo::id(&snapshot), RestoreTarget::InPlace).unwrap();
+    worktree
+        .restore(ScratchRepo::id(&snapshot), RestoreTarget::InPlace)
+        .unwrap();
     println!("restore: {:?}", start.elapsed());
 }

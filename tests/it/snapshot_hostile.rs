@@ -13,7 +13,10 @@ fn show(repo: &ScratchRepo, object: &str) -> String {
 }
 
 fn paths(repo: &ScratchRepo, commit: &str) -> Vec<String> {
-    repo.git(["ls-tree", "-r", "--name-only", commit]).lines().map(ToOwned::to_owned).collect()
+    repo.git(["ls-tree", "-r", "--name-only", commit])
+        .lines()
+        .map(ToOwned::to_owned)
+        .collect()
 }
 
 /// A repository in `folder` with one commit of the file `own`.
@@ -32,19 +35,36 @@ fn nothing_that_the_repository_names_is_run() {
     let touch = format!("sh -c 'echo x >> {}; cat'", marker.display());
     let library = repo.beside("library");
     other_repository(&repo, &library);
-    repo.git(["submodule", "--quiet", "add", library.to_str().unwrap(), "sub"]);
+    repo.git([
+        "submodule",
+        "--quiet",
+        "add",
+        library.to_str().unwrap(),
+        "sub",
+    ]);
     repo.git(["commit", "-qm", "sub"]);
     for folder in [repo.root().to_owned(), repo.path("sub")] {
-        for (key, value) in
-            [("filter.evil.clean", &touch), ("filter.evil.smudge", &touch), ("filter.evil.process", &touch), ("core.fsmonitor", &touch)]
-        {
+        for (key, value) in [
+            ("filter.evil.clean", &touch),
+            ("filter.evil.smudge", &touch),
+            ("filter.evil.process", &touch),
+            ("core.fsmonitor", &touch),
+        ] {
             repo.git_in(&folder, ["config", key, value]);
         }
         std::fs::write(folder.join(".gitattributes"), "* filter=evil\n").unwrap();
     }
     repo.git(["config", "core.hooksPath", "hooks"]);
-    for hook in ["post-index-change", "reference-transaction", "post-commit", "pre-commit"] {
-        repo.write(format!("hooks/{hook}"), format!("#!/bin/sh\n{touch} </dev/null\n"));
+    for hook in [
+        "post-index-change",
+        "reference-transaction",
+        "post-commit",
+        "pre-commit",
+    ] {
+        repo.write(
+            format!("hooks/{hook}"),
+            format!("#!/bin/sh\n{touch} </dev/null\n"),
+        );
         repo.chmod(&format!("hooks/{hook}"), 0o755);
     }
     repo.write("tracked", "two\n");
@@ -53,11 +73,22 @@ fn nothing_that_the_repository_names_is_run() {
     std::fs::remove_file(&marker).ok();
 
     let snapshot = repo.snapshot();
-    assert!(!marker.exists(), "a snapshot ran something: {:?}", std::fs::read_to_string(&marker));
+    assert!(
+        !marker.exists(),
+        "a snapshot ran something: {:?}",
+        std::fs::read_to_string(&marker)
+    );
     assert_eq!(show(&repo, &format!("{}:tracked", snapshot.commit)), "two");
     repo.open().missing_from(&snapshot).unwrap();
-    repo.open().restore(ScratchRepo::id(&snapshot), RestoreTarget::Directory(repo.beside("out"))).unwrap();
-    repo.open().restore(ScratchRepo::id(&snapshot), RestoreTarget::Automatic).unwrap();
+    repo.open()
+        .restore(
+            ScratchRepo::id(&snapshot),
+            RestoreTarget::Directory(repo.beside("out")),
+        )
+        .unwrap();
+    repo.open()
+        .restore(ScratchRepo::id(&snapshot), RestoreTarget::Automatic)
+        .unwrap();
     assert!(!marker.exists(), "a proof or restore ran something");
 
     repo.try_git_in(repo.root(), ["add", "new"]);
@@ -72,7 +103,10 @@ fn filtered_files_are_kept_raw() {
     repo.write(".gitattributes", "*.up filter=upper\n");
     repo.write("a.up", "lower\r\n");
     let snapshot = repo.snapshot();
-    assert_eq!(repo.git(["cat-file", "-s", &format!("{}:a.up", snapshot.commit)]), "7");
+    assert_eq!(
+        repo.git(["cat-file", "-s", &format!("{}:a.up", snapshot.commit)]),
+        "7"
+    );
 }
 
 #[test]
@@ -80,7 +114,13 @@ fn a_submodule_is_kept_with_its_commit_and_its_uncommitted_files() {
     let repo = ScratchRepo::new();
     let library = repo.beside("library");
     other_repository(&repo, &library);
-    repo.git(["submodule", "--quiet", "add", library.to_str().unwrap(), "sub"]);
+    repo.git([
+        "submodule",
+        "--quiet",
+        "add",
+        library.to_str().unwrap(),
+        "sub",
+    ]);
     repo.git(["commit", "-qm", "sub"]);
     assert_eq!(repo.try_snapshot(), None, "a clean submodule is nothing");
     let sub = repo.path("sub");
@@ -93,21 +133,46 @@ fn a_submodule_is_kept_with_its_commit_and_its_uncommitted_files() {
     repo.git_in(&sub, ["add", "staged"]);
     let before = files(&sub);
     let snapshot = repo.snapshot();
-    assert_eq!(repo.git(["rev-parse", &format!("{}:sub", snapshot.commit)]), repo.git_in(&sub, ["rev-parse", "HEAD"]));
-    assert_eq!(show(&repo, &format!("{}^3:nested/sub/own", snapshot.commit)), "dirty");
-    assert_eq!(paths(&repo, &format!("{}^3", snapshot.commit)), ["nested/sub/own", "nested/sub/staged", "nested/sub/untracked"]);
+    assert_eq!(
+        repo.git(["rev-parse", &format!("{}:sub", snapshot.commit)]),
+        repo.git_in(&sub, ["rev-parse", "HEAD"])
+    );
+    assert_eq!(
+        show(&repo, &format!("{}^3:nested/sub/own", snapshot.commit)),
+        "dirty"
+    );
+    assert_eq!(
+        paths(&repo, &format!("{}^3", snapshot.commit)),
+        [
+            "nested/sub/own",
+            "nested/sub/staged",
+            "nested/sub/untracked"
+        ]
+    );
     let worktree = repo.open();
-    assert_eq!(worktree.missing_from(&snapshot).unwrap(), Vec::<String>::new());
+    assert_eq!(
+        worktree.missing_from(&snapshot).unwrap(),
+        Vec::<String>::new()
+    );
 
     repo.git_in(&sub, ["reset", "-q", "--hard"]);
     repo.git_in(&sub, ["clean", "-qffdx"]);
-    assert_eq!(worktree.missing_from(&snapshot).unwrap(), ["sub/own", "sub/staged", "sub/untracked"]);
-    worktree.restore(ScratchRepo::id(&snapshot), RestoreTarget::InPlace).unwrap();
+    assert_eq!(
+        worktree.missing_from(&snapshot).unwrap(),
+        ["sub/own", "sub/staged", "sub/untracked"]
+    );
+    worktree
+        .restore(ScratchRepo::id(&snapshot), RestoreTarget::InPlace)
+        .unwrap();
     assert_eq!(files(&sub), before);
     repo.git_in(&sub, ["add", "-A"]);
     repo.git_in(&sub, ["commit", "-qm", "all"]);
     std::fs::remove_file(sub.join("untracked")).unwrap();
-    assert_eq!(worktree.missing_from(&snapshot).unwrap(), ["sub"], "committed in the submodule, but at another commit than recorded");
+    assert_eq!(
+        worktree.missing_from(&snapshot).unwrap(),
+        ["sub"],
+        "committed in the submodule, but at another commit than recorded"
+    );
 }
 
 #[test]
@@ -122,12 +187,26 @@ fn a_repository_inside_is_kept_as_files() {
     repo.write("empty-git/file", "f");
     std::fs::create_dir(repo.path("empty-git/.git")).unwrap();
     let snapshot = repo.snapshot();
-    let new: Vec<String> = paths(&repo, &snapshot.commit).into_iter().filter(|p| p.contains('/') && !p.starts_with("dir/")).collect();
-    assert_eq!(new, ["empty-git/file", "inside/.gitignore", "inside/own", "inside/untracked", "unborn/file"]);
+    let new: Vec<String> = paths(&repo, &snapshot.commit)
+        .into_iter()
+        .filter(|p| p.contains('/') && !p.starts_with("dir/"))
+        .collect();
+    assert_eq!(
+        new,
+        [
+            "empty-git/file",
+            "inside/.gitignore",
+            "inside/own",
+            "inside/untracked",
+            "unborn/file"
+        ]
+    );
     repo.remove("inside/x.tmp");
     let before = repo.files();
     repo.wipe();
-    repo.open().restore(ScratchRepo::id(&snapshot), RestoreTarget::InPlace).unwrap();
+    repo.open()
+        .restore(ScratchRepo::id(&snapshot), RestoreTarget::InPlace)
+        .unwrap();
     assert_eq!(repo.files(), before);
 }
 
@@ -138,16 +217,30 @@ fn a_linked_worktree_inside_counts_by_what_is_uncommitted_in_it() {
     assert_eq!(repo.try_snapshot(), None);
     repo.write(".trees/one/tracked", "changed there\n");
     let snapshot = repo.snapshot();
-    assert_eq!(paths(&repo, &format!("{}^3", snapshot.commit)), ["nested/.trees/one/tracked"]);
+    assert_eq!(
+        paths(&repo, &format!("{}^3", snapshot.commit)),
+        ["nested/.trees/one/tracked"]
+    );
     // Seen from the linked worktree itself, it is an ordinary change, and the snapshots are shared.
     let linked = Worktree::open(&repo.path(".trees/one")).unwrap();
-    let request =
-        watchdog_git::SnapshotRequest { spec: "one", at: crate::support::scratch_repo::instant(), why: "test", max_new_bytes: None };
+    let request = watchdog_git::SnapshotRequest {
+        spec: "one",
+        at: crate::support::scratch_repo::instant(),
+        why: "test",
+        max_new_bytes: None,
+    };
     let own = linked.take_snapshot(&request).unwrap().unwrap();
-    assert_eq!(show(&repo, &format!("{}:tracked", own.commit)), "changed there");
+    assert_eq!(
+        show(&repo, &format!("{}:tracked", own.commit)),
+        "changed there"
+    );
     assert_eq!(repo.open().snapshots(None).unwrap().len(), 2);
     repo.git(["worktree", "remove", "--force", ".trees/one"]);
-    assert_eq!(repo.open().snapshots(Some("one")).unwrap().len(), 1, "it outlives its worktree");
+    assert_eq!(
+        repo.open().snapshots(Some("one")).unwrap().len(),
+        1,
+        "it outlives its worktree"
+    );
 }
 
 #[test]
@@ -164,8 +257,15 @@ fn sparse_checkouts_keep_what_they_leave_out() {
         repo.write("kept/a", "a2\n");
         repo.write("left/new", "outside the cone\n");
         let snapshot = repo.snapshot();
-        assert_eq!(show(&repo, &format!("{}:left/b", snapshot.commit)), "b", "{sparse_index}");
-        assert_eq!(show(&repo, &format!("{}:left/new", snapshot.commit)), "outside the cone");
+        assert_eq!(
+            show(&repo, &format!("{}:left/b", snapshot.commit)),
+            "b",
+            "{sparse_index}"
+        );
+        assert_eq!(
+            show(&repo, &format!("{}:left/new", snapshot.commit)),
+            "outside the cone"
+        );
         assert_eq!(snapshot.files, 2);
     }
 }
@@ -173,10 +273,23 @@ fn sparse_checkouts_keep_what_they_leave_out() {
 #[test]
 fn what_cannot_be_read_is_named_and_the_rest_is_kept() {
     // Root reads everything: the test goes on as somebody else.
-    let nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
-    let prefix: &[&str] = if rustix::process::geteuid().is_root() { &nobody } else { &["env"] };
+    let nobody = [
+        "setpriv",
+        "--reuid=65534",
+        "--regid=65534",
+        "--clear-groups",
+    ];
+    let prefix: &[&str] = if rustix::process::geteuid().is_root() {
+        &nobody
+    } else {
+        &["env"]
+    };
     let home = [("HOME", "/nonexistent"), ("TMPDIR", "/tmp")];
-    if !in_own_process("snapshot_hostile::what_cannot_be_read_is_named_and_the_rest_is_kept", prefix, &home) {
+    if !in_own_process(
+        "snapshot_hostile::what_cannot_be_read_is_named_and_the_rest_is_kept",
+        prefix,
+        &home,
+    ) {
         return;
     }
     let repo = ScratchRepo::new();
@@ -189,19 +302,38 @@ fn what_cannot_be_read_is_named_and_the_rest_is_kept() {
     repo.chmod("folder", 0);
     repo.chmod("dir", 0);
     let snapshot = repo.snapshot();
-    let mut left: Vec<(&str, &str)> = snapshot.left_out.iter().map(|l| (l.path.as_str(), l.why.as_str())).collect();
+    let mut left: Vec<(&str, &str)> = snapshot
+        .left_out
+        .iter()
+        .map(|l| (l.path.as_str(), l.why.as_str()))
+        .collect();
     left.sort();
     left.dedup();
     for folder in ["folder", "dir"] {
-        std::fs::set_permissions(repo.path(folder), std::fs::Permissions::from_mode(0o755)).unwrap();
+        std::fs::set_permissions(repo.path(folder), std::fs::Permissions::from_mode(0o755))
+            .unwrap();
     }
     assert_eq!(
         left,
-        [("closed", "unreadable"), ("dir", "unreadable"), ("dir/inner", "unreadable"), ("folder", "unreadable"), ("tracked", "unreadable")]
+        [
+            ("closed", "unreadable"),
+            ("dir", "unreadable"),
+            ("dir/inner", "unreadable"),
+            ("folder", "unreadable"),
+            ("tracked", "unreadable")
+        ]
     );
     assert_eq!(show(&repo, &format!("{}:new", snapshot.commit)), "n");
-    assert_eq!(show(&repo, &format!("{}:tracked", snapshot.commit)), "one", "as it was committed");
-    assert_eq!(show(&repo, &format!("{}:dir/inner", snapshot.commit)), "inner", "unreadable is not deleted");
+    assert_eq!(
+        show(&repo, &format!("{}:tracked", snapshot.commit)),
+        "one",
+        "as it was committed"
+    );
+    assert_eq!(
+        show(&repo, &format!("{}:dir/inner", snapshot.commit)),
+        "inner",
+        "unreadable is not deleted"
+    );
 }
 
 #[test]
@@ -213,30 +345,43 @@ fn a_file_that_is_written_meanwhile_is_kept_whole() {
             let mut round = 0u64;
             while !stop.load(Ordering::Relaxed) {
                 round += 1;
-                repo.write("busy", format!("{round}\n").repeat((round % 50 + 1) as usize * 100));
+                repo.write(
+                    "busy",
+                    format!("{round}\n").repeat((round % 50 + 1) as usize * 100),
+                );
                 repo.write(format!("many/{}", round % 200), "x");
             }
         });
         for _ in 0..10 {
-            let Some(snapshot) = repo.try_snapshot() else { continue };
+            let Some(snapshot) = repo.try_snapshot() else {
+                continue;
+            };
             repo.git(["cat-file", "-e", &format!("{}^{{tree}}", snapshot.commit)]);
         }
         stop.store(true, Ordering::Relaxed);
     });
     repo.git(["fsck", "--strict", "--connectivity-only"]);
     let last = repo.snapshot();
-    assert_eq!(show(&repo, &format!("{}:busy", last.commit)), repo.read("busy").trim_end());
+    assert_eq!(
+        show(&repo, &format!("{}:busy", last.commit)),
+        repo.read("busy").trim_end()
+    );
     repo.git(["fsck", "--strict"]);
 }
 
 #[test]
 fn a_large_file_passes_through_in_pieces() {
     let repo = ScratchRepo::new();
-    let large: Vec<u8> = (0..40u32 << 18).flat_map(|n| (n / 7).to_le_bytes()).collect();
+    let large: Vec<u8> = (0..40u32 << 18)
+        .flat_map(|n| (n / 7).to_le_bytes())
+        .collect();
     repo.write("large", &large);
     let snapshot = repo.snapshot();
     assert_eq!(snapshot.bytes, large.len() as u64);
-    assert_eq!(repo.git(["rev-parse", &format!("{}:large", snapshot.commit)]), repo.git(["hash-object", "--no-filters", "large"]));
+    assert_eq!(
+        repo.git(["rev-parse", &format!("{}:large", snapshot.commit)]),
+        repo.git(["hash-object", "--no-filters", "large"])
+    );
 }
 
 #[test]
@@ -267,12 +412,20 @@ fn locks_of_refs_that_a_killed_git_left_hold_up_no_snapshot() {
     let repo = ScratchRepo::new();
     repo.git(["pack-refs", "--all"]);
     repo.write("new", "n");
-    for lock in ["packed-refs.lock", "index.lock", "HEAD.lock", "refs/heads/main.lock"] {
+    for lock in [
+        "packed-refs.lock",
+        "index.lock",
+        "HEAD.lock",
+        "refs/heads/main.lock",
+    ] {
         std::fs::write(repo.path(".git").join(lock), "").unwrap();
     }
     let snapshot = repo.snapshot();
     assert_eq!(show(&repo, &format!("{}:new", snapshot.commit)), "n");
-    assert!(repo.path(".git/packed-refs.lock").exists(), "a foreign lock is not ours to remove");
+    assert!(
+        repo.path(".git/packed-refs.lock").exists(),
+        "a foreign lock is not ours to remove"
+    );
     assert_eq!(repo.git(["rev-parse", &snapshot.name]), snapshot.commit);
 }
 
@@ -285,25 +438,53 @@ fn a_snapshot_that_is_published_takes_no_lock_of_packed_refs() {
     repo.write(".git/packed-refs.lock/in-the-way", "");
     let snapshot = repo.snapshot();
     assert_eq!(repo.git(["rev-parse", &snapshot.name]), snapshot.commit);
-    assert_eq!(repo.git(["for-each-ref", "--format=%(refname)", "refs/watchdog"]), snapshot.name);
+    assert_eq!(
+        repo.git(["for-each-ref", "--format=%(refname)", "refs/watchdog"]),
+        snapshot.name
+    );
 }
 
 #[test]
 fn content_that_can_be_read_and_not_be_kept_ends_the_snapshot_with_the_reason() {
     // Files above 1 MiB cannot be written, as on a disk with that much left; all others can.
-    let prefix = ["sh", "-c", "trap '' XFSZ; ulimit -S -f 2048; exec \"$@\"", "sh"];
-    if !in_own_process("snapshot_hostile::content_that_can_be_read_and_not_be_kept_ends_the_snapshot_with_the_reason", &prefix, &[]) {
+    let prefix = [
+        "sh",
+        "-c",
+        "trap '' XFSZ; ulimit -S -f 2048; exec \"$@\"",
+        "sh",
+    ];
+    if !in_own_process(
+        "snapshot_hostile::content_that_can_be_read_and_not_be_kept_ends_the_snapshot_with_the_reason",
+        &prefix,
+        &[],
+    ) {
         return;
     }
     for size in [3 << 20, 9 << 20] {
         let repo = ScratchRepo::new();
         repo.write("small", "s");
         let unlimited = format!("ulimit -S -f unlimited; head -c {size} /dev/urandom >big");
-        let made = std::process::Command::new("sh").args(["-c", &unlimited]).current_dir(repo.root()).status().unwrap();
+        let made = std::process::Command::new("sh")
+            .args(["-c", &unlimited])
+            .current_dir(repo.root())
+            .status()
+            .unwrap();
         assert!(made.success());
-        let request = SnapshotRequest { spec: "auth", at: instant(), why: "test", max_new_bytes: None };
-        let error = repo.open().take_snapshot(&request).expect_err("a snapshot without the file would let a rescue begin").to_string();
-        assert!(error.contains("too large") && !error.contains("garbage collection"), "{error}");
+        let request = SnapshotRequest {
+            spec: "auth",
+            at: instant(),
+            why: "test",
+            max_new_bytes: None,
+        };
+        let error = repo
+            .open()
+            .take_snapshot(&request)
+            .expect_err("a snapshot without the file would let a rescue begin")
+            .to_string();
+        assert!(
+            error.contains("too large") && !error.contains("garbage collection"),
+            "{error}"
+        );
         assert_eq!(repo.git(["for-each-ref", "refs/watchdog"]), "");
         // Where it can be kept, it is.
         repo.remove("big");
@@ -320,6 +501,8 @@ fn a_snapshot_of_an_emptied_orphan_branch_leaves_fsck_content() {
     let snapshot = repo.snapshot();
     repo.git(["fsck", "--strict", "--no-dangling"]);
     repo.remove("new");
-    repo.open().restore(&snapshot.name, RestoreTarget::InPlace).unwrap();
+    repo.open()
+        .restore(&snapshot.name, RestoreTarget::InPlace)
+        .unwrap();
     assert_eq!(repo.read("new"), "n");
 }

@@ -9,11 +9,16 @@ use crate::support::scratch_repo::{ScratchRepo, files};
 const LIMIT: u64 = 1000;
 
 fn settings() -> RescueSettings {
-    RescueSettings { mode: RescueMode::Single, max_bytes: LIMIT, ..ConfigSettings::default().rescue }
+    RescueSettings {
+        mode: RescueMode::Single,
+        max_bytes: LIMIT,
+        ..ConfigSettings::default().rescue
+    }
 }
 
 fn snapshot(repo: &ScratchRepo) -> Snapshot {
-    repo.snapshot_apart(&private_rule(&settings())).expect("there is uncommitted work")
+    repo.snapshot_apart(&private_rule(&settings()))
+        .expect("there is uncommitted work")
 }
 
 fn private(snapshot: &Snapshot) -> String {
@@ -21,7 +26,10 @@ fn private(snapshot: &Snapshot) -> String {
 }
 
 fn paths(repo: &ScratchRepo, object: &str) -> Vec<String> {
-    repo.git(["ls-tree", "-r", "--name-only", object]).lines().map(ToOwned::to_owned).collect()
+    repo.git(["ls-tree", "-r", "--name-only", object])
+        .lines()
+        .map(ToOwned::to_owned)
+        .collect()
 }
 
 /// Whether any object that a clone of the snapshot would get holds this text.
@@ -29,9 +37,24 @@ fn leaks(repo: &ScratchRepo, snapshot: &Snapshot, text: &str) -> bool {
     let clone = repo.beside("pushed.git");
     std::fs::remove_dir_all(&clone).ok();
     repo.git(["init", "-q", "--bare", clone.to_str().unwrap()]);
-    repo.git(["push", "-q", clone.to_str().unwrap(), &format!("{}:refs/heads/pushed", snapshot.commit)]);
-    let objects = repo.git_in(&clone, ["cat-file", "--batch-all-objects", "--batch-check=%(objectname) %(objecttype)"]);
-    objects.lines().filter_map(|line| line.strip_suffix(" blob")).any(|id| repo.git_in(&clone, ["cat-file", "blob", id]).contains(text))
+    repo.git([
+        "push",
+        "-q",
+        clone.to_str().unwrap(),
+        &format!("{}:refs/heads/pushed", snapshot.commit),
+    ]);
+    let objects = repo.git_in(
+        &clone,
+        [
+            "cat-file",
+            "--batch-all-objects",
+            "--batch-check=%(objectname) %(objecttype)",
+        ],
+    );
+    objects
+        .lines()
+        .filter_map(|line| line.strip_suffix(" blob"))
+        .any(|id| repo.git_in(&clone, ["cat-file", "blob", id]).contains(text))
 }
 
 /// Staged, changed, new and deleted files, with a secret or a big file among each.
@@ -64,20 +87,65 @@ fn what_is_private_is_in_no_object_that_the_snapshot_leads_to() {
     let snapshot = snapshot(&repo);
     assert_eq!(repo.files(), before);
     assert!(!leaks(&repo, &snapshot, "hunter2"));
-    let shared = ["dir/inner", "grows", "known.pem", "link", "new", "ordinary", "run.sh", "tracked"];
-    assert_eq!(paths(&repo, &snapshot.commit), shared, "a deletion carries no content, and is shared");
-    assert_eq!(repo.git(["show", &format!("{}:known.pem", snapshot.commit)]), "committed key", "as HEAD has it");
-    assert!(!paths(&repo, &format!("{}^2", snapshot.commit)).contains(&".env".to_owned()), "not in the index's commit either");
+    let shared = [
+        "dir/inner",
+        "grows",
+        "known.pem",
+        "link",
+        "new",
+        "ordinary",
+        "run.sh",
+        "tracked",
+    ];
+    assert_eq!(
+        paths(&repo, &snapshot.commit),
+        shared,
+        "a deletion carries no content, and is shared"
+    );
+    assert_eq!(
+        repo.git(["show", &format!("{}:known.pem", snapshot.commit)]),
+        "committed key",
+        "as HEAD has it"
+    );
+    assert!(
+        !paths(&repo, &format!("{}^2", snapshot.commit)).contains(&".env".to_owned()),
+        "not in the index's commit either"
+    );
     assert_eq!(
         paths(&repo, &private(&snapshot)),
-        ["index/.env", "index/staged.key", "why", "work/.env", "work/grows", "work/id_rsa", "work/known.pem"]
+        [
+            "index/.env",
+            "index/staged.key",
+            "why",
+            "work/.env",
+            "work/grows",
+            "work/id_rsa",
+            "work/known.pem"
+        ]
     );
     let why = repo.git(["show", &format!("{}:why", private(&snapshot))]);
     let why: Vec<&str> = why.split('\0').filter(|line| !line.is_empty()).collect();
-    assert_eq!(why, ["secret .env", "too_large grows", "secret id_rsa", "secret known.pem", "secret staged.key"]);
-    assert_eq!(repo.git(["rev-list", "--count", &private(&snapshot)]), "1", "it leads nowhere itself");
+    assert_eq!(
+        why,
+        [
+            "secret .env",
+            "too_large grows",
+            "secret id_rsa",
+            "secret known.pem",
+            "secret staged.key"
+        ]
+    );
+    assert_eq!(
+        repo.git(["rev-list", "--count", &private(&snapshot)]),
+        "1",
+        "it leads nowhere itself"
+    );
     let info = repo.open().snapshots(None).unwrap().remove(0);
-    assert_eq!((info.files, info.private_files), (8, 5), "staged.key differs in the index alone");
+    assert_eq!(
+        (info.files, info.private_files),
+        (8, 5),
+        "staged.key differs in the index alone"
+    );
     repo.git(["fsck", "--strict"]);
 }
 
@@ -90,15 +158,29 @@ fn both_parts_come_back_with_the_index_as_it_was() {
     repo.wipe();
     repo.git(["reflog", "expire", "--expire=now", "--all"]);
     repo.git(["gc", "-q", "--prune=now"]);
-    let restored = repo.open().restore(ScratchRepo::id(&snapshot), RestoreTarget::InPlace).unwrap();
-    assert_eq!((restored.to, restored.note), (RestoredTo::WorkTree { index: true }, None));
+    let restored = repo
+        .open()
+        .restore(ScratchRepo::id(&snapshot), RestoreTarget::InPlace)
+        .unwrap();
+    assert_eq!(
+        (restored.to, restored.note),
+        (RestoredTo::WorkTree { index: true }, None)
+    );
     assert_eq!(repo.files(), before);
     assert_eq!(repo.git(["status", "--porcelain"]), status);
     assert_eq!(repo.git(["ls-files", "--stage"]), staged);
-    assert!(self::snapshot(&repo).reused, "the restored state is the state that was kept");
+    assert!(
+        self::snapshot(&repo).reused,
+        "the restored state is the state that was kept"
+    );
 
     let out = repo.beside("out");
-    repo.open().restore(ScratchRepo::id(&snapshot), RestoreTarget::Directory(out.clone())).unwrap();
+    repo.open()
+        .restore(
+            ScratchRepo::id(&snapshot),
+            RestoreTarget::Directory(out.clone()),
+        )
+        .unwrap();
     assert_eq!(files(&out), before);
 }
 
@@ -108,9 +190,16 @@ fn a_branch_gets_the_shared_part_only_and_says_where_the_rest_is() {
     let snapshot = snapshot(&repo);
     let id = ScratchRepo::id(&snapshot);
     let restored = repo.open().restore(id, RestoreTarget::Automatic).unwrap();
-    assert_eq!(restored.to, RestoredTo::Branch(format!("watchdog/restored/{id}")));
+    assert_eq!(
+        restored.to,
+        RestoredTo::Branch(format!("watchdog/restored/{id}"))
+    );
     let note = restored.note.unwrap();
-    assert!(note.contains("5 private files") && note.contains(&format!(" rescue restore {id} --to DIR")), "{note}");
+    assert!(
+        note.contains("5 private files")
+            && note.contains(&format!(" rescue restore {id} --to DIR")),
+        "{note}"
+    );
     assert!(!paths(&repo, &format!("watchdog/restored/{id}")).contains(&".env".to_owned()));
 }
 
@@ -118,19 +207,54 @@ fn a_branch_gets_the_shared_part_only_and_says_where_the_rest_is() {
 fn the_proof_covers_what_is_private() {
     let repo = scene();
     let snapshot = snapshot(&repo);
-    assert_eq!(repo.open().missing_from(&snapshot).unwrap(), Vec::<String>::new());
-    let outcome =
-        rescue(&repo.open(), &RescueRequest { settings: &settings(), spec: "auth", snapshot: &snapshot, others: &NO_OTHERS }).unwrap();
-    assert_eq!((outcome.commits, &outcome.failed, &outcome.lost), (1, &None, &vec![]));
-    let left: Vec<(&str, &str)> = outcome.left_out.iter().map(|l| (l.path.as_str(), l.why.as_str())).collect();
-    assert_eq!(left, [(".env", "secret"), ("grows", "too_large"), ("id_rsa", "secret"), ("known.pem", "secret")]);
+    assert_eq!(
+        repo.open().missing_from(&snapshot).unwrap(),
+        Vec::<String>::new()
+    );
+    let outcome = rescue(
+        &repo.open(),
+        &RescueRequest {
+            settings: &settings(),
+            spec: "auth",
+            snapshot: &snapshot,
+            others: &NO_OTHERS,
+        },
+    )
+    .unwrap();
+    assert_eq!(
+        (outcome.commits, &outcome.failed, &outcome.lost),
+        (1, &None, &vec![])
+    );
+    let left: Vec<(&str, &str)> = outcome
+        .left_out
+        .iter()
+        .map(|l| (l.path.as_str(), l.why.as_str()))
+        .collect();
+    assert_eq!(
+        left,
+        [
+            (".env", "secret"),
+            ("grows", "too_large"),
+            ("id_rsa", "secret"),
+            ("known.pem", "secret")
+        ]
+    );
     repo.remove(".env");
     repo.write("grows", "small\n");
-    assert_eq!(repo.open().missing_from(&snapshot).unwrap(), [".env", "grows"]);
+    assert_eq!(
+        repo.open().missing_from(&snapshot).unwrap(),
+        [".env", "grows"]
+    );
     // A proof that cannot look is no proof.
     repo.git(["update-ref", "-d", &private(&snapshot)]);
     repo.git(["gc", "-q", "--prune=now"]);
-    assert!(repo.open().missing_from(&snapshot).unwrap_err().to_string().contains("private files is gone"));
+    assert!(
+        repo.open()
+            .missing_from(&snapshot)
+            .unwrap_err()
+            .to_string()
+            .contains("private files is gone")
+    );
 }
 
 #[test]
@@ -140,20 +264,27 @@ fn only_secrets_uncommitted_is_a_snapshot_too() {
     let snapshot = snapshot(&repo);
     assert_eq!(snapshot.tree, repo.git(["rev-parse", "HEAD^{tree}"]));
     repo.wipe();
-    repo.open().restore(ScratchRepo::id(&snapshot), RestoreTarget::InPlace).unwrap();
+    repo.open()
+        .restore(ScratchRepo::id(&snapshot), RestoreTarget::InPlace)
+        .unwrap();
     assert_eq!(repo.read("sub/.env.local"), "x");
     repo.write("sub/.env.local", "y");
     let second = self::snapshot(&repo);
     assert!(!second.reused, "a change of a secret alone is a new state");
     repo.git(["update-ref", "-d", &private(&second)]);
-    assert!(!self::snapshot(&repo).reused, "a snapshot that lost its private part is not relied on");
+    assert!(
+        !self::snapshot(&repo).reused,
+        "a snapshot that lost its private part is not relied on"
+    );
 }
 
 #[test]
 fn dropping_drops_both_parts() {
     let repo = scene();
     let snapshot = snapshot(&repo);
-    repo.open().drop_snapshot(ScratchRepo::id(&snapshot)).unwrap();
+    repo.open()
+        .drop_snapshot(ScratchRepo::id(&snapshot))
+        .unwrap();
     assert_eq!(repo.git(["for-each-ref", "refs/watchdog"]), "");
 }
 
@@ -170,7 +301,13 @@ fn secrets_in_conflict_in_submodules_and_beside_their_folder_are_kept_apart() {
     std::fs::write(library.join("own"), "own\n").unwrap();
     repo.git_in(&library, ["add", "-A"]);
     repo.git_in(&library, ["commit", "-qm", "own"]);
-    repo.git(["submodule", "--quiet", "add", library.to_str().unwrap(), "sub"]);
+    repo.git([
+        "submodule",
+        "--quiet",
+        "add",
+        library.to_str().unwrap(),
+        "sub",
+    ]);
     repo.git(["commit", "-qm", "sub"]);
     repo.git(["switch", "-qc", "other"]);
     repo.write("server.pem", "theirs hunter2\n");
@@ -178,7 +315,12 @@ fn secrets_in_conflict_in_submodules_and_beside_their_folder_are_kept_apart() {
     repo.git(["switch", "-q", "main"]);
     repo.write("server.pem", "ours\n");
     repo.git(["commit", "-qam", "ours"]);
-    assert!(!repo.try_git_in(repo.root(), ["merge", "other"]).status.success());
+    assert!(
+        !repo
+            .try_git_in(repo.root(), ["merge", "other"])
+            .status
+            .success()
+    );
     repo.write("sub/.env", "hunter2\n");
     repo.write("sub/plain", "p\n");
     repo.remove("config");
@@ -187,10 +329,21 @@ fn secrets_in_conflict_in_submodules_and_beside_their_folder_are_kept_apart() {
     let snapshot = snapshot(&repo);
     assert!(!leaks(&repo, &snapshot, "hunter2"));
     let private_paths = paths(&repo, &private(&snapshot));
-    for path in ["conflicts/3/server.pem", "nested/sub/.env", "work/config/.env", "work/server.pem"] {
-        assert!(private_paths.contains(&path.to_owned()), "{path}: {private_paths:?}");
+    for path in [
+        "conflicts/3/server.pem",
+        "nested/sub/.env",
+        "work/config/.env",
+        "work/server.pem",
+    ] {
+        assert!(
+            private_paths.contains(&path.to_owned()),
+            "{path}: {private_paths:?}"
+        );
     }
-    assert_eq!(repo.open().missing_from(&snapshot).unwrap(), Vec::<String>::new());
+    assert_eq!(
+        repo.open().missing_from(&snapshot).unwrap(),
+        Vec::<String>::new()
+    );
     repo.git(["merge", "--abort"]);
     repo.git(["reset", "-q", "--hard"]);
     std::fs::remove_dir_all(repo.path("config")).ok();
@@ -198,7 +351,9 @@ fn secrets_in_conflict_in_submodules_and_beside_their_folder_are_kept_apart() {
     for file in ["sub/.env", "sub/plain"] {
         repo.remove(file);
     }
-    repo.open().restore(ScratchRepo::id(&snapshot), RestoreTarget::InPlace).unwrap();
+    repo.open()
+        .restore(ScratchRepo::id(&snapshot), RestoreTarget::InPlace)
+        .unwrap();
     assert_eq!(repo.files(), before);
     assert_eq!(repo.git(["ls-files", "-u"]), unmerged);
 }
@@ -216,7 +371,9 @@ fn an_unborn_branch_and_odd_names_keep_their_secrets_apart() {
     assert_eq!(paths(&repo, &snapshot.commit), ["first"]);
     repo.git(["rm", "-qrf", "--cached", "."]);
     repo.git(["clean", "-qffdx"]);
-    repo.open().restore(ScratchRepo::id(&snapshot), RestoreTarget::InPlace).unwrap();
+    repo.open()
+        .restore(ScratchRepo::id(&snapshot), RestoreTarget::InPlace)
+        .unwrap();
     assert_eq!(repo.files(), before);
     assert_eq!(repo.git(["diff", "--cached", "--name-only"]), ".env");
 }
@@ -238,23 +395,60 @@ fn a_secret_in_an_ordinary_file_is_kept_apart_and_never_committed() {
     let before = repo.files();
     let snapshot = snapshot(&repo);
     assert!(!leaks(&repo, &snapshot, &token));
-    assert_eq!(paths(&repo, &private(&snapshot)), ["index/staged.py", "why", "work/deploy.sh"], "what HEAD has already is no news");
-    let outcome =
-        rescue(&repo.open(), &RescueRequest { settings: &settings(), spec: "auth", snapshot: &snapshot, others: &NO_OTHERS }).unwrap();
-    let left: Vec<(&str, &str)> = outcome.left_out.iter().map(|l| (l.path.as_str(), l.why.as_str())).collect();
-    assert_eq!((outcome.commits, left, &outcome.lost), (1, vec![("deploy.sh", "secret")], &vec![]));
-    assert!(!repo.git(["log", "-p", "--all", "--not", "--glob=refs/watchdog/private/*"]).contains(&token));
+    assert_eq!(
+        paths(&repo, &private(&snapshot)),
+        ["index/staged.py", "why", "work/deploy.sh"],
+        "what HEAD has already is no news"
+    );
+    let outcome = rescue(
+        &repo.open(),
+        &RescueRequest {
+            settings: &settings(),
+            spec: "auth",
+            snapshot: &snapshot,
+            others: &NO_OTHERS,
+        },
+    )
+    .unwrap();
+    let left: Vec<(&str, &str)> = outcome
+        .left_out
+        .iter()
+        .map(|l| (l.path.as_str(), l.why.as_str()))
+        .collect();
+    assert_eq!(
+        (outcome.commits, left, &outcome.lost),
+        (1, vec![("deploy.sh", "secret")], &vec![])
+    );
+    assert!(
+        !repo
+            .git([
+                "log",
+                "-p",
+                "--all",
+                "--not",
+                "--glob=refs/watchdog/private/*"
+            ])
+            .contains(&token)
+    );
     repo.git(["reset", "-q", "--hard", "HEAD~1"]);
     repo.git(["clean", "-qffdx"]);
-    repo.open().restore(ScratchRepo::id(&snapshot), RestoreTarget::InPlace).unwrap();
+    repo.open()
+        .restore(ScratchRepo::id(&snapshot), RestoreTarget::InPlace)
+        .unwrap();
     assert_eq!(repo.files(), before);
-    assert!(repo.git(["show", ":staged.py"]).contains(&token), "the index as it was");
+    assert!(
+        repo.git(["show", ":staged.py"]).contains(&token),
+        "the index as it was"
+    );
 }
 
 /// A repository that ignores what developers ignore, with settings of this machine in it.
 fn with_ignored_settings() -> ScratchRepo {
     let repo = ScratchRepo::new();
-    repo.write(".gitignore", ".env*\n*.log\nnode_modules/\n*.local.json\nbig.tfvars\n");
+    repo.write(
+        ".gitignore",
+        ".env*\n*.log\nnode_modules/\n*.local.json\nbig.tfvars\n",
+    );
     repo.git(["add", ".gitignore"]);
     repo.git(["commit", "-qm", "ignore"]);
     repo.write(".env", "TOKEN=of this machine\n");
@@ -276,20 +470,45 @@ fn small_ignored_settings_survive_a_clean_of_everything() {
     repo.write("tracked", "two\n");
     let snapshot = repo.snapshot_apart(&of_settings).unwrap();
     let worktree = repo.open();
-    assert_eq!(worktree.snapshot_info(&snapshot.name).unwrap().private_files, 3);
+    assert_eq!(
+        worktree
+            .snapshot_info(&snapshot.name)
+            .unwrap()
+            .private_files,
+        3
+    );
     // They are no work, and not in what may be merged or pushed.
-    let work: Vec<String> = worktree.snapshot_paths(&snapshot.commit).unwrap().into_iter().map(|path| path.text).collect();
+    let work: Vec<String> = worktree
+        .snapshot_paths(&snapshot.commit)
+        .unwrap()
+        .into_iter()
+        .map(|path| path.text)
+        .collect();
     assert_eq!(work, ["tracked"]);
-    assert_eq!(repo.git(["diff", "--name-only", "HEAD", &snapshot.commit]), "tracked");
+    assert_eq!(
+        repo.git(["diff", "--name-only", "HEAD", &snapshot.commit]),
+        "tracked"
+    );
     let reachable = repo.git(["rev-list", "--objects", &snapshot.commit]);
     assert!(!reachable.contains(".env"), "{reachable}");
     repo.wipe();
     assert!(!repo.path(".env").exists());
-    worktree.restore(&snapshot.name, RestoreTarget::InPlace).unwrap();
-    assert_eq!((repo.read(".env"), repo.read("api/.env.local")), ("TOKEN=of this machine\n".into(), "PORT=1\n".into()));
-    assert_eq!((repo.read("settings.local.json"), repo.read("tracked")), ("{}\n".into(), "two\n".into()));
+    worktree
+        .restore(&snapshot.name, RestoreTarget::InPlace)
+        .unwrap();
+    assert_eq!(
+        (repo.read(".env"), repo.read("api/.env.local")),
+        ("TOKEN=of this machine\n".into(), "PORT=1\n".into())
+    );
+    assert_eq!(
+        (repo.read("settings.local.json"), repo.read("tracked")),
+        ("{}\n".into(), "two\n".into())
+    );
     for gone in ["debug.log", "node_modules/x/.env", "big.tfvars"] {
-        assert!(!repo.path(gone).exists(), "{gone} was not kept, as the README says");
+        assert!(
+            !repo.path(gone).exists(),
+            "{gone} was not kept, as the README says"
+        );
     }
 }
 
@@ -297,8 +516,14 @@ fn small_ignored_settings_survive_a_clean_of_everything() {
 fn ignored_settings_are_kept_where_nothing_else_is_uncommitted() {
     let repo = with_ignored_settings();
     let snapshot = repo.snapshot_apart(&of_settings).unwrap();
-    assert!(repo.snapshot_apart(&of_settings).unwrap().reused, "the same state is kept once");
-    assert!(repo.try_snapshot().is_none(), "without a rule nothing ignored is kept");
+    assert!(
+        repo.snapshot_apart(&of_settings).unwrap().reused,
+        "the same state is kept once"
+    );
+    assert!(
+        repo.try_snapshot().is_none(),
+        "without a rule nothing ignored is kept"
+    );
     assert!(repo.open().missing_from(&snapshot).unwrap().is_empty());
     repo.git(["fsck", "--strict", "--no-dangling"]);
 }
@@ -311,9 +536,21 @@ fn a_restore_leaves_newer_ignored_settings_alone_and_is_not_kept_from_its_work()
     repo.git(["checkout", "-q", "tracked"]);
     repo.write(".env", "TOKEN=newer\n");
     repo.remove("settings.local.json");
-    let restored = repo.open().restore(&snapshot.name, RestoreTarget::InPlace).unwrap();
-    assert!(restored.note.as_ref().is_some_and(|note| note.contains("left as they are (.env)")), "{restored:?}");
-    assert_eq!((repo.read(".env"), repo.read("tracked")), ("TOKEN=newer\n".into(), "two\n".into()));
+    let restored = repo
+        .open()
+        .restore(&snapshot.name, RestoreTarget::InPlace)
+        .unwrap();
+    assert!(
+        restored
+            .note
+            .as_ref()
+            .is_some_and(|note| note.contains("left as they are (.env)")),
+        "{restored:?}"
+    );
+    assert_eq!(
+        (repo.read(".env"), repo.read("tracked")),
+        ("TOKEN=newer\n".into(), "two\n".into())
+    );
     assert_eq!(repo.read("settings.local.json"), "{}\n");
 }
 
@@ -322,10 +559,33 @@ fn ignored_settings_are_not_told_as_left_out_of_a_rescue() {
     let repo = with_ignored_settings();
     repo.write("new", "n");
     let snapshot = repo.snapshot_apart(&of_settings).unwrap();
-    let settings = RescueSettings { mode: RescueMode::Single, ..ConfigSettings::default().rescue };
-    let outcome =
-        rescue(&repo.open(), &RescueRequest { settings: &settings, spec: "auth", snapshot: &snapshot, others: &NO_OTHERS }).unwrap();
-    assert_eq!((outcome.commits, &outcome.failed, &outcome.left_out, &outcome.lost), (1, &None, &vec![], &vec![]), "{outcome:?}");
-    assert_eq!(repo.git(["show", "--format=", "--name-only", "HEAD"]), "new");
+    let settings = RescueSettings {
+        mode: RescueMode::Single,
+        ..ConfigSettings::default().rescue
+    };
+    let outcome = rescue(
+        &repo.open(),
+        &RescueRequest {
+            settings: &settings,
+            spec: "auth",
+            snapshot: &snapshot,
+            others: &NO_OTHERS,
+        },
+    )
+    .unwrap();
+    assert_eq!(
+        (
+            outcome.commits,
+            &outcome.failed,
+            &outcome.left_out,
+            &outcome.lost
+        ),
+        (1, &None, &vec![], &vec![]),
+        "{outcome:?}"
+    );
+    assert_eq!(
+        repo.git(["show", "--format=", "--name-only", "HEAD"]),
+        "new"
+    );
     assert_eq!(repo.read(".env"), "TOKEN=of this machine\n");
 }

@@ -16,7 +16,11 @@ fn wiped() -> (ScratchRepo, String) {
 }
 
 /// Asserts that restoring in place is refused and touches nothing, and that a branch takes its place.
-fn assert_falls_back_to_a_branch(repo: &ScratchRepo, id: &str, expected: impl Fn(&RestoreError) -> bool) {
+fn assert_falls_back_to_a_branch(
+    repo: &ScratchRepo,
+    id: &str,
+    expected: impl Fn(&RestoreError) -> bool,
+) {
     let (private, before) = (repo.private_state(), repo.files());
     let error = repo.open().restore(id, RestoreTarget::InPlace).unwrap_err();
     assert!(expected(&error), "{error}");
@@ -36,7 +40,11 @@ fn assert_falls_back_to_a_branch(repo: &ScratchRepo, id: &str, expected: impl Fn
 fn uncommitted_changes_are_not_overwritten() {
     let (repo, id) = wiped();
     repo.write("run.sh", "unsaved\n");
-    assert_falls_back_to_a_branch(&repo, &id, |e| matches!(e, RestoreError::NotClean { paths } if paths == &["run.sh"]));
+    assert_falls_back_to_a_branch(
+        &repo,
+        &id,
+        |e| matches!(e, RestoreError::NotClean { paths } if paths == &["run.sh"]),
+    );
 }
 
 #[test]
@@ -44,25 +52,45 @@ fn staged_changes_are_not_overwritten() {
     let (repo, id) = wiped();
     repo.write("extra", "staged");
     repo.git(["add", "extra"]);
-    assert_falls_back_to_a_branch(&repo, &id, |e| matches!(e, RestoreError::NotClean { paths } if paths == &["extra"]));
+    assert_falls_back_to_a_branch(
+        &repo,
+        &id,
+        |e| matches!(e, RestoreError::NotClean { paths } if paths == &["extra"]),
+    );
 }
 
 #[test]
 fn files_that_git_does_not_track_are_not_overwritten() {
     let (repo, id) = wiped();
     repo.write("new/file", "other work");
-    assert_falls_back_to_a_branch(&repo, &id, |e| matches!(e, RestoreError::WouldOverwrite { paths } if paths == &["new/file"]));
+    assert_falls_back_to_a_branch(
+        &repo,
+        &id,
+        |e| matches!(e, RestoreError::WouldOverwrite { paths } if paths == &["new/file"]),
+    );
     let (repo, id) = wiped();
     repo.write(".git/info/exclude", "new\n");
     repo.write("new", "an ignored file where a folder is wanted");
-    assert_falls_back_to_a_branch(&repo, &id, |e| matches!(e, RestoreError::WouldOverwrite { paths } if paths == &["new"]));
+    assert_falls_back_to_a_branch(
+        &repo,
+        &id,
+        |e| matches!(e, RestoreError::WouldOverwrite { paths } if paths == &["new"]),
+    );
     let (repo, id) = wiped();
     std::os::unix::fs::symlink(repo.beside("home"), repo.path("new")).unwrap();
-    assert_falls_back_to_a_branch(&repo, &id, |e| matches!(e, RestoreError::WouldOverwrite { paths } if paths == &["new"]));
+    assert_falls_back_to_a_branch(
+        &repo,
+        &id,
+        |e| matches!(e, RestoreError::WouldOverwrite { paths } if paths == &["new"]),
+    );
     assert!(files(&repo.beside("home")).is_empty());
     let (repo, id) = wiped();
     repo.write("new/file/deeper", "a folder where a file is wanted");
-    assert_falls_back_to_a_branch(&repo, &id, |e| matches!(e, RestoreError::WouldOverwrite { paths } if paths == &["new/file/deeper"]));
+    assert_falls_back_to_a_branch(
+        &repo,
+        &id,
+        |e| matches!(e, RestoreError::WouldOverwrite { paths } if paths == &["new/file/deeper"]),
+    );
 }
 
 #[test]
@@ -71,7 +99,13 @@ fn other_untracked_files_do_not_matter() {
     repo.write("unrelated", "u");
     std::fs::create_dir_all(repo.path("new/file/empty/folders")).unwrap();
     repo.open().restore(&id, RestoreTarget::InPlace).unwrap();
-    assert_eq!((repo.read("new/file").as_str(), repo.read("unrelated").as_str()), ("n\n", "u"));
+    assert_eq!(
+        (
+            repo.read("new/file").as_str(),
+            repo.read("unrelated").as_str()
+        ),
+        ("n\n", "u")
+    );
 }
 
 #[test]
@@ -79,7 +113,11 @@ fn what_head_changed_since_is_not_undone() {
     let (repo, id) = wiped();
     repo.write("tracked", "committed later\n");
     repo.git(["commit", "-qam", "later"]);
-    assert_falls_back_to_a_branch(&repo, &id, |e| matches!(e, RestoreError::Moved { paths } if paths == &["tracked"]));
+    assert_falls_back_to_a_branch(
+        &repo,
+        &id,
+        |e| matches!(e, RestoreError::Moved { paths } if paths == &["tracked"]),
+    );
 }
 
 #[test]
@@ -90,7 +128,10 @@ fn a_commit_elsewhere_does_not_stand_in_the_way() {
     let restored = repo.open().restore(&id, RestoreTarget::Automatic).unwrap();
     assert_eq!(restored.to, RestoredTo::WorkTree { index: false });
     assert!(restored.note.unwrap().contains("HEAD is elsewhere"));
-    assert_eq!(repo.git(["status", "--porcelain"]), " D dir/inner\n M tracked\n?? new/");
+    assert_eq!(
+        repo.git(["status", "--porcelain"]),
+        " D dir/inner\n M tracked\n?? new/"
+    );
 }
 
 #[test]
@@ -99,7 +140,10 @@ fn a_restore_that_was_cut_short_can_be_run_again() {
     repo.write("tracked", "two\n");
     repo.remove("dir/inner");
     repo.open().restore(&id, RestoreTarget::InPlace).unwrap();
-    assert_eq!(repo.git(["status", "--porcelain"]), " D dir/inner\n M tracked\n?? new/");
+    assert_eq!(
+        repo.git(["status", "--porcelain"]),
+        " D dir/inner\n M tracked\n?? new/"
+    );
 }
 
 #[test]
@@ -107,8 +151,18 @@ fn a_change_within_the_second_in_which_the_index_was_written_stays_visible_to_gi
     let (repo, id) = wiped();
     // Without it, the time of the change itself, which nobody can set, would show it.
     repo.git(["config", "core.trustctime", "false"]);
-    let touch = |name: &str, at| std::fs::File::options().write(true).open(repo.path(name)).unwrap().set_modified(at).unwrap();
-    let then = std::fs::metadata(repo.path("tracked")).unwrap().modified().unwrap();
+    let touch = |name: &str, at| {
+        std::fs::File::options()
+            .write(true)
+            .open(repo.path(name))
+            .unwrap()
+            .set_modified(at)
+            .unwrap()
+    };
+    let then = std::fs::metadata(repo.path("tracked"))
+        .unwrap()
+        .modified()
+        .unwrap();
     touch(".git/index", then);
     repo.write("tracked", "two\n");
     touch("tracked", then);
@@ -122,11 +176,26 @@ fn a_branch_is_made_where_asked_and_never_moved() {
     let (repo, id) = wiped();
     let worktree = repo.open();
     let branch = || RestoreTarget::Branch("saved".into());
-    assert_eq!(worktree.restore(&id, branch()).unwrap().to, RestoredTo::Branch("saved".into()));
-    assert!(matches!(worktree.restore(&id, branch()), Err(RestoreError::Branch { .. })));
-    assert!(matches!(worktree.restore(&id, RestoreTarget::Branch("a..b".into())), Err(RestoreError::Branch { .. })));
-    assert!(matches!(worktree.restore(&id, RestoreTarget::Branch("saved/below".into())), Err(RestoreError::Branch { .. })));
-    assert!(matches!(worktree.restore("auth/none-1", branch()), Err(RestoreError::Unknown { .. })));
+    assert_eq!(
+        worktree.restore(&id, branch()).unwrap().to,
+        RestoredTo::Branch("saved".into())
+    );
+    assert!(matches!(
+        worktree.restore(&id, branch()),
+        Err(RestoreError::Branch { .. })
+    ));
+    assert!(matches!(
+        worktree.restore(&id, RestoreTarget::Branch("a..b".into())),
+        Err(RestoreError::Branch { .. })
+    ));
+    assert!(matches!(
+        worktree.restore(&id, RestoreTarget::Branch("saved/below".into())),
+        Err(RestoreError::Branch { .. })
+    ));
+    assert!(matches!(
+        worktree.restore("auth/none-1", branch()),
+        Err(RestoreError::Unknown { .. })
+    ));
     assert_eq!(repo.git(["show", "saved:new/file"]), "n");
 }
 
@@ -136,9 +205,15 @@ fn a_folder_gets_the_whole_tree() {
     let out = repo.beside("deep/out");
     let whole = RestoreTarget::Directory(out.clone());
     assert_eq!(repo.open().restore(&id, whole.clone()).unwrap().files, 4);
-    assert_eq!(std::fs::read_to_string(out.join("tracked")).unwrap(), "two\n");
+    assert_eq!(
+        std::fs::read_to_string(out.join("tracked")).unwrap(),
+        "two\n"
+    );
     assert_eq!(files(&out).get(&b"run.sh"[..]).unwrap().0, 'x');
-    assert!(matches!(repo.open().restore(&id, whole), Err(RestoreError::NotEmpty { .. })));
+    assert!(matches!(
+        repo.open().restore(&id, whole),
+        Err(RestoreError::NotEmpty { .. })
+    ));
 }
 
 #[test]
@@ -151,25 +226,50 @@ fn a_forged_snapshot_cannot_write_outside_or_into_the_git_folder() {
         let mut tree = Vec::new();
         for (mode, name, id) in entries {
             tree.extend_from_slice(format!("{mode} {name}\0").as_bytes());
-            tree.extend((0..40).step_by(2).map(|at| u8::from_str_radix(&id[at..at + 2], 16).unwrap()));
+            tree.extend(
+                (0..40)
+                    .step_by(2)
+                    .map(|at| u8::from_str_radix(&id[at..at + 2], 16).unwrap()),
+            );
         }
         std::fs::write(repo.beside("tree"), tree).unwrap();
-        repo.git(["hash-object", "-t", "tree", "-w", "--literally", repo.beside("tree").to_str().unwrap()])
+        repo.git([
+            "hash-object",
+            "-t",
+            "tree",
+            "-w",
+            "--literally",
+            repo.beside("tree").to_str().unwrap(),
+        ])
     };
     let inner = raw(&[("100755", "post-commit", &blob)]);
     let hooks = raw(&[("40000", "hooks", &inner)]);
     let up = raw(&[("100644", "outside", &blob)]);
-    let tree = raw(&[("40000", "..", &up), ("40000", ".GIT", &hooks), ("40000", ".git", &hooks), ("100644", "good", &blob)]);
+    let tree = raw(&[
+        ("40000", "..", &up),
+        ("40000", ".GIT", &hooks),
+        ("40000", ".git", &hooks),
+        ("100644", "good", &blob),
+    ]);
     let message = repo.git(["log", "-1", "--format=%B", &snapshot.commit]);
     let parent = snapshot.parent.unwrap();
     let forged = repo.git(["commit-tree", &tree, "-p", &parent, "-m", &message]);
     repo.git(["update-ref", "refs/watchdog/rescue/auth/forged-0", &forged]);
     let id = "auth/forged-0";
     repo.wipe();
-    let restored = repo.open().restore(id, RestoreTarget::Directory(repo.beside("out"))).unwrap();
+    let restored = repo
+        .open()
+        .restore(id, RestoreTarget::Directory(repo.beside("out")))
+        .unwrap();
     assert_eq!((restored.files, restored.left_out.len()), (1, 3));
     let restored = repo.open().restore(id, RestoreTarget::Automatic).unwrap();
-    assert!(restored.left_out.iter().any(|l| l.path == ".git/hooks/post-commit"), "{restored:?}");
+    assert!(
+        restored
+            .left_out
+            .iter()
+            .any(|l| l.path == ".git/hooks/post-commit"),
+        "{restored:?}"
+    );
     assert!(!repo.path(".git/hooks/post-commit").exists() && !repo.beside("outside").exists());
 }
 
@@ -183,20 +283,41 @@ fn a_link_in_the_snapshot_is_no_way_out_either() {
     repo.symlink("../home", "new");
     repo.git(["add", "new"]);
     repo.git(["commit", "-qm", "a link, committed and clean"]);
-    let error = repo.open().restore(&id, RestoreTarget::InPlace).unwrap_err();
-    assert!(matches!(error, RestoreError::WouldOverwrite { .. }), "{error}");
+    let error = repo
+        .open()
+        .restore(&id, RestoreTarget::InPlace)
+        .unwrap_err();
+    assert!(
+        matches!(error, RestoreError::WouldOverwrite { .. }),
+        "{error}"
+    );
     assert!(files(&repo.beside("home")).is_empty());
 }
 
 #[test]
 fn names_of_specs_become_refs_that_git_accepts() {
     let repo = ScratchRepo::new();
-    for (n, spec) in ["a b", "x.lock", "..", "", "spec/auth", "ünï", "a@{1}"].into_iter().enumerate() {
+    for (n, spec) in ["a b", "x.lock", "..", "", "spec/auth", "ünï", "a@{1}"]
+        .into_iter()
+        .enumerate()
+    {
         repo.write("tracked", format!("{n}"));
-        let request = watchdog_git::SnapshotRequest { spec, at: instant(), why: "", max_new_bytes: None };
+        let request = watchdog_git::SnapshotRequest {
+            spec,
+            at: instant(),
+            why: "",
+            max_new_bytes: None,
+        };
         let snapshot = repo.open().take_snapshot(&request).unwrap().unwrap();
         repo.git(["check-ref-format", &snapshot.name]);
-        assert_eq!(repo.open().snapshots(Some(spec)).unwrap().len(), 1, "{spec:?}");
+        assert_eq!(
+            repo.open().snapshots(Some(spec)).unwrap().len(),
+            1,
+            "{spec:?}"
+        );
     }
-    assert_eq!(repo.git(["for-each-ref", "refs/watchdog"]).lines().count(), 7);
+    assert_eq!(
+        repo.git(["for-each-ref", "refs/watchdog"]).lines().count(),
+        7
+    );
 }

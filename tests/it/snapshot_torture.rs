@@ -8,12 +8,18 @@ use watchdog_git::{RestoreTarget, SnapshotCandidate};
 
 /// Changes one random thing in the work tree, or the index, or both.
 fn change(repo: &ScratchRepo, dice: &mut Dice) {
-    random_tree::change(repo.root(), dice, NAMES, &|args| drop(repo.try_git_in(repo.root(), args)));
+    random_tree::change(repo.root(), dice, NAMES, &|args| {
+        drop(repo.try_git_in(repo.root(), args))
+    });
 }
 
 /// A repository with random commits and random uncommitted changes.
 fn random_repo(dice: &mut Dice) -> ScratchRepo {
-    let repo = if dice.roll(6) == 0 { ScratchRepo::unborn() } else { ScratchRepo::new() };
+    let repo = if dice.roll(6) == 0 {
+        ScratchRepo::unborn()
+    } else {
+        ScratchRepo::new()
+    };
     for _ in 0..dice.roll(15) {
         change(&repo, dice);
     }
@@ -36,16 +42,26 @@ fn round(seed: u64) {
     // In every other round a third of the names, and what is large, is kept apart.
     let rule = |candidate: &SnapshotCandidate<'_>| {
         let name = candidate.path.rsplit('/').next().unwrap_or_default();
-        (seed.is_multiple_of(2) && (["a", "c.txt", "-x", "sub"].contains(&name) || candidate.bytes > 10_000)).then_some("secret")
+        (seed.is_multiple_of(2)
+            && (["a", "c.txt", "-x", "sub"].contains(&name) || candidate.bytes > 10_000))
+            .then_some("secret")
     };
     let Some(snapshot) = repo.snapshot_apart(&rule) else {
-        assert_eq!(repo.git(["status", "--porcelain"]), "", "seed {seed}: nothing was kept of a tree that is not clean");
+        assert_eq!(
+            repo.git(["status", "--porcelain"]),
+            "",
+            "seed {seed}: nothing was kept of a tree that is not clean"
+        );
         return;
     };
     assert_eq!(repo.private_state(), private, "seed {seed}");
     assert_eq!(snapshot.left_out, [], "seed {seed}");
     let worktree = repo.open();
-    assert_eq!(worktree.missing_from(&snapshot).unwrap(), Vec::<String>::new(), "seed {seed}");
+    assert_eq!(
+        worktree.missing_from(&snapshot).unwrap(),
+        Vec::<String>::new(),
+        "seed {seed}"
+    );
 
     if snapshot.parent.is_some() {
         repo.git(["reset", "-q", "--hard"]);
@@ -56,17 +72,31 @@ fn round(seed: u64) {
     if dice.roll(4) == 0 {
         repo.git(["gc", "-q", "--prune=now"]);
     }
-    worktree.restore(ScratchRepo::id(&snapshot), RestoreTarget::InPlace).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+    worktree
+        .restore(ScratchRepo::id(&snapshot), RestoreTarget::InPlace)
+        .unwrap_or_else(|e| panic!("seed {seed}: {e}"));
     assert_eq!(repo.files(), before, "seed {seed}");
     assert_eq!(staged(&repo), index, "seed {seed}: the index");
-    assert_eq!(worktree.missing_from(&snapshot).unwrap(), Vec::<String>::new(), "seed {seed}");
+    assert_eq!(
+        worktree.missing_from(&snapshot).unwrap(),
+        Vec::<String>::new(),
+        "seed {seed}"
+    );
     // The restored state is the state that was kept: the same snapshot holds it.
-    assert!(repo.snapshot_apart(&rule).expect("it is not clean").reused, "seed {seed}: the restored state differs");
+    assert!(
+        repo.snapshot_apart(&rule).expect("it is not clean").reused,
+        "seed {seed}: the restored state differs"
+    );
     repo.git(["fsck", "--strict"]);
 }
 
 fn seeds() -> std::ops::Range<u64> {
-    let number = |name: &str, default: u64| std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(default);
+    let number = |name: &str, default: u64| {
+        std::env::var(name)
+            .ok()
+            .and_then(|n| n.parse().ok())
+            .unwrap_or(default)
+    };
     let first = number("WATCHDOG_TORTURE_SEED", 1);
     first..first + number("WATCHDOG_TORTURE_ROUNDS", 40)
 }
@@ -80,19 +110,43 @@ fn every_byte_of_a_random_tree_comes_back() {
 fn every_random_tree_becomes_one_commit_of_exactly_that_tree() {
     for seed in seeds() {
         let repo = random_repo(&mut Dice::new(seed ^ 0xD134_2543));
-        let Some(snapshot) = repo.try_snapshot() else { continue };
+        let Some(snapshot) = repo.try_snapshot() else {
+            continue;
+        };
         let before = repo.files();
-        let settings = RescueSettings { mode: RescueMode::Single, ..ConfigSettings::default().rescue };
-        let outcome =
-            rescue(&repo.open(), &RescueRequest { settings: &settings, spec: "auth", snapshot: &snapshot, others: &NO_OTHERS }).unwrap();
+        let settings = RescueSettings {
+            mode: RescueMode::Single,
+            ..ConfigSettings::default().rescue
+        };
+        let outcome = rescue(
+            &repo.open(),
+            &RescueRequest {
+                settings: &settings,
+                spec: "auth",
+                snapshot: &snapshot,
+                others: &NO_OTHERS,
+            },
+        )
+        .unwrap();
         assert_eq!(repo.files(), before, "seed {seed}");
-        assert_eq!((&outcome.failed, &outcome.lost), (&None, &vec![]), "seed {seed}");
+        assert_eq!(
+            (&outcome.failed, &outcome.lost),
+            (&None, &vec![]),
+            "seed {seed}"
+        );
         let staged_only = snapshot.files == 0;
         assert_eq!(outcome.commits, u64::from(!staged_only), "seed {seed}");
         if !staged_only {
-            assert_eq!(repo.git(["rev-parse", "HEAD^{tree}"]), snapshot.tree, "seed {seed}");
+            assert_eq!(
+                repo.git(["rev-parse", "HEAD^{tree}"]),
+                snapshot.tree,
+                "seed {seed}"
+            );
             // What is staged but not in the work tree is left staged, and nothing else is left.
-            assert!(repo.try_snapshot().is_none_or(|left| left.files == 0), "seed {seed}");
+            assert!(
+                repo.try_snapshot().is_none_or(|left| left.files == 0),
+                "seed {seed}"
+            );
         }
     }
 }

@@ -21,9 +21,16 @@ impl Source {
     pub fn room(&self) -> Option<&str> {
         if let Some(path) = self.name.strip_prefix("crates/watchdog-") {
             let (krate, path) = path.split_once("/src/")?;
-            return if krate == "core" { path.split_once('/').map(|(room, _)| room) } else { Some(krate) };
+            return if krate == "core" {
+                path.split_once('/').map(|(room, _)| room)
+            } else {
+                Some(krate)
+            };
         }
-        self.name.strip_prefix("src/")?.split_once('/').map(|(room, _)| room)
+        self.name
+            .strip_prefix("src/")?
+            .split_once('/')
+            .map(|(room, _)| room)
     }
 
     /// The files that this one declares for tests only.
@@ -31,19 +38,35 @@ impl Source {
         static DECLARED: LazyLock<Regex> = LazyLock::new(|| {
             Regex::new(r#"#\[cfg\((?:test|any\(test, feature = "conformance"\))\)\]\s*(?:#\[path = "([^"]+)"\]\s*)?(?:pub(?:\([a-z]+\))? )?mod (\w+);"#).expect("a fixed pattern")
         });
-        let folder = self.name.rsplit_once('/').expect("every source is in a folder").0;
-        let files = DECLARED.captures_iter(&self.text).flat_map(|found| match found.get(1) {
-            Some(path) => vec![format!("{folder}/{}", path.as_str())],
-            None => self.files_of_module(&found[2]).to_vec(),
-        });
+        let folder = self
+            .name
+            .rsplit_once('/')
+            .expect("every source is in a folder")
+            .0;
+        let files = DECLARED
+            .captures_iter(&self.text)
+            .flat_map(|found| match found.get(1) {
+                Some(path) => vec![format!("{folder}/{}", path.as_str())],
+                None => self.files_of_module(&found[2]).to_vec(),
+            });
         files.collect()
     }
 
     /// Where the text of a module that this file declares may stand.
     fn files_of_module(&self, module: &str) -> [String; 2] {
-        let (folder, file) = self.name.rsplit_once('/').expect("every source is in a folder");
-        let inner = if ["mod.rs", "lib.rs", "main.rs"].contains(&file) { folder } else { self.name.trim_end_matches(".rs") };
-        [format!("{inner}/{module}.rs"), format!("{inner}/{module}/mod.rs")]
+        let (folder, file) = self
+            .name
+            .rsplit_once('/')
+            .expect("every source is in a folder");
+        let inner = if ["mod.rs", "lib.rs", "main.rs"].contains(&file) {
+            folder
+        } else {
+            self.name.trim_end_matches(".rs")
+        };
+        [
+            format!("{inner}/{module}.rs"),
+            format!("{inner}/{module}/mod.rs"),
+        ]
     }
 }
 
@@ -57,10 +80,20 @@ pub fn sources(folders: &[&str]) -> Vec<Source> {
             let path = entry.path();
             if path.is_dir() {
                 // What lies beside `src` of a crate are tests.
-                open.extend(Some(path).filter(|path| !(path.ends_with("tests") && folder.join("Cargo.toml").exists())));
+                open.extend(Some(path).filter(|path| {
+                    !(path.ends_with("tests") && folder.join("Cargo.toml").exists())
+                }));
             } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let name = path.strip_prefix(top).expect("below the top").to_string_lossy().replace('\\', "/");
-                found.push(Source { name, text: fs::read_to_string(&path).expect("a source file is text"), shipped: String::new() });
+                let name = path
+                    .strip_prefix(top)
+                    .expect("below the top")
+                    .to_string_lossy()
+                    .replace('\\', "/");
+                found.push(Source {
+                    name,
+                    text: fs::read_to_string(&path).expect("a source file is text"),
+                    shipped: String::new(),
+                });
             }
         }
     }
@@ -72,15 +105,28 @@ pub fn sources(folders: &[&str]) -> Vec<Source> {
     let mut looked_at = 0;
     while looked_at < tests.len() {
         if let Some(source) = found.iter().find(|source| source.name == tests[looked_at]) {
-            let more = declared.captures_iter(&source.text).flat_map(|file| source.files_of_module(&file[1]));
-            tests.extend(more.filter(|name| !tests.contains(name)).collect::<Vec<_>>());
+            let more = declared
+                .captures_iter(&source.text)
+                .flat_map(|file| source.files_of_module(&file[1]));
+            tests.extend(
+                more.filter(|name| !tests.contains(name))
+                    .collect::<Vec<_>>(),
+            );
         }
         looked_at += 1;
     }
-    let inline = Regex::new(r"(?m)^\s*#\[cfg\(test\)\]\s*(pub(\([a-z]+\))? )?mod \w+ \{").expect("a fixed pattern");
-    for source in found.iter_mut().filter(|source| !tests.contains(&source.name)) {
-        let end = inline.find(&source.text).map_or(source.text.len(), |tests| tests.start());
-        let lines = source.text[..end].lines().filter(|line| !line.trim_start().starts_with("//"));
+    let inline = Regex::new(r"(?m)^\s*#\[cfg\(test\)\]\s*(pub(\([a-z]+\))? )?mod \w+ \{")
+        .expect("a fixed pattern");
+    for source in found
+        .iter_mut()
+        .filter(|source| !tests.contains(&source.name))
+    {
+        let end = inline
+            .find(&source.text)
+            .map_or(source.text.len(), |tests| tests.start());
+        let lines = source.text[..end]
+            .lines()
+            .filter(|line| !line.trim_start().starts_with("//"));
         source.shipped = lines.flat_map(|line| [line, "\n"]).collect();
     }
     found

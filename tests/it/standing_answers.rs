@@ -26,7 +26,13 @@ fn linked<'env>(env: &'env TestEnv, names: &[&str]) -> Vec<Repo<'env>> {
 fn asking(env: &TestEnv, answer: &str) -> (PathBuf, PathBuf) {
     let asked = env.root().join("asked");
     fs::write(&asked, "").unwrap();
-    let config = env.config_asking(&[Step::append(asked.to_str().unwrap(), "x"), Step::print(answer)], json!({}));
+    let config = env.config_asking(
+        &[
+            Step::append(asked.to_str().unwrap(), "x"),
+            Step::print(answer),
+        ],
+        json!({}),
+    );
     (config, asked)
 }
 
@@ -40,14 +46,29 @@ fn answer_given_inside_a_session_does_not_stand() {
     env.set("WATCHDOG", env!("CARGO_BIN_EXE_watchdog"));
     let answer = env.write("answer", r#"{"status": "complete"}"#);
     let probe = json!(["cat", answer]);
-    let config = env.write("asks.json", json!({"agent": {"probe": probe}, "rescue": {"mode": "snapshot"}}).to_string());
+    let config = env.write(
+        "asks.json",
+        json!({"agent": {"probe": probe}, "rescue": {"mode": "snapshot"}}).to_string(),
+    );
     env.set("CONFIG", &config);
     let repo = env.repo();
     let script = "echo '{\"session_id\": \"a\", \"source\": \"startup\"}' | $WATCHDOG hook session-start --within 60s > /dev/null; \
                   $WATCHDOG check --json --config $CONFIG > /dev/null; true";
-    env.command("sh", repo.path()).args(["-c", script]).run().expect(0);
-    env.write("answer", r#"{"status": "waiting", "message": "the agent itself says so"}"#);
-    let out = repo.watchdog(&["check", "--json", "--once", "--config", config.to_str().unwrap()]);
+    env.command("sh", repo.path())
+        .args(["-c", script])
+        .run()
+        .expect(0);
+    env.write(
+        "answer",
+        r#"{"status": "waiting", "message": "the agent itself says so"}"#,
+    );
+    let out = repo.watchdog(&[
+        "check",
+        "--json",
+        "--once",
+        "--config",
+        config.to_str().unwrap(),
+    ]);
     assert_ne!(out.json()["status"], "complete", "{out}");
 }
 
@@ -56,22 +77,45 @@ fn ten_sweeps_over_three_quiet_worktrees_ask_each_agent_once() {
     let env = TestEnv::new();
     linked(&env, &["a", "b", "c"]);
     let (config, asked) = asking(&env, r#"{"status": "working", "message": "on it"}"#);
-    let sweep = || env.watchdog(&env.root().join("all"), &["--config", config.to_str().unwrap(), "sweep", "--json", "-q"]);
+    let sweep = || {
+        env.watchdog(
+            &env.root().join("all"),
+            &[
+                "--config",
+                config.to_str().unwrap(),
+                "sweep",
+                "--json",
+                "-q",
+            ],
+        )
+    };
     let mut strikes = 0;
     for round in 1..=10 {
         let swept = sweep();
-        assert_eq!(swept.code, Some(if round < 3 { 0 } else { 13 }), "its exit code stays, round {round}\n{swept}");
+        assert_eq!(
+            swept.code,
+            Some(if round < 3 { 0 } else { 13 }),
+            "its exit code stays, round {round}\n{swept}"
+        );
         let rows = crate::sweep::rows(&swept);
         for name in ["a", "b", "c"] {
             let row = &rows[name];
-            assert_eq!(row["unchanged_since"].is_string(), round != 1 && round != 3, "{name} in round {round}: {row}");
+            assert_eq!(
+                row["unchanged_since"].is_string(),
+                round != 1 && round != 3,
+                "{name} in round {round}: {row}"
+            );
             strikes += usize::from(row["strike"] == true);
             if round > 1 {
                 assert_eq!(row["probe_usage"]["requests"], 0, "{row}");
             }
         }
     }
-    assert_eq!((questions(&asked), strikes), (3, 0), "one question each, and a round that reuses its answer is no strike");
+    assert_eq!(
+        (questions(&asked), strikes),
+        (3, 0),
+        "one question each, and a round that reuses its answer is no strike"
+    );
 
     Repo::new(&env, env.root().join("all/b")).write("draft", "1");
     sweep();
@@ -84,9 +128,16 @@ fn an_answer_that_stands_is_none_of_a_sweeps_questions() {
     linked(&env, &["a", "b"]);
     let (config, asked) = asking(&env, r#"{"status": "working", "message": "on it"}"#);
     for round in 1..=3 {
-        let swept = env.watchdog(&env.root().join("all"), &["--config", config.to_str().unwrap(), "sweep"]);
+        let swept = env.watchdog(
+            &env.root().join("all"),
+            &["--config", config.to_str().unwrap(), "sweep"],
+        );
         let says = format!("{}{}", swept.stdout, swept.stderr);
-        assert_eq!(says.contains("2 questions asked"), round == 1, "round {round}\n{swept}");
+        assert_eq!(
+            says.contains("2 questions asked"),
+            round == 1,
+            "round {round}\n{swept}"
+        );
         assert_eq!(says.contains("asked"), round == 1, "round {round}\n{swept}");
     }
     assert_eq!(questions(&asked), 2);
@@ -98,8 +149,23 @@ fn a_review_stands_and_asks_nobody_again() {
     linked(&env, &["a"]);
     let (config, asked) = asking(&env, r#"{"status": "complete", "tasks_pending": ["docs"]}"#);
     for round in 1..=5 {
-        let swept = env.watchdog(&env.root().join("all"), &["--config", config.to_str().unwrap(), "sweep", "--json", "-q"]).expect(12);
-        assert_eq!(crate::sweep::word(&crate::sweep::rows(&swept)["a"]), "review/disputed", "round {round}\n{swept}");
+        let swept = env
+            .watchdog(
+                &env.root().join("all"),
+                &[
+                    "--config",
+                    config.to_str().unwrap(),
+                    "sweep",
+                    "--json",
+                    "-q",
+                ],
+            )
+            .expect(12);
+        assert_eq!(
+            crate::sweep::word(&crate::sweep::rows(&swept)["a"]),
+            "review/disputed",
+            "round {round}\n{swept}"
+        );
     }
     assert_eq!(questions(&asked), 2, "the answer and its doubt, once");
 }
@@ -109,13 +175,28 @@ fn what_cron_mails_is_mailed_once_for_the_same_state() {
     let env = TestEnv::new();
     let worktrees = linked(&env, &["a", "b"]);
     let (config, _) = asking(&env, r#"{"status": "complete", "tasks_pending": ["docs"]}"#);
-    let args = ["--config", config.to_str().unwrap(), "sweep", "-q", "--news", "--only", "review,timeout,stopped,failed,error"];
-    let mail = || env.watchdog(&env.root().join("all"), &args).expect(12).stdout;
+    let args = [
+        "--config",
+        config.to_str().unwrap(),
+        "sweep",
+        "-q",
+        "--news",
+        "--only",
+        "review,timeout,stopped,failed,error",
+    ];
+    let mail = || {
+        env.watchdog(&env.root().join("all"), &args)
+            .expect(12)
+            .stdout
+    };
     assert_eq!(mail().matches("disputed").count(), 2);
     assert_eq!(mail(), "", "the exit code stays, and nothing is printed");
     worktrees[0].write("draft", "1");
     let third = mail();
-    assert!(third.contains("all/a") && !third.contains("all/b"), "{third}");
+    assert!(
+        third.contains("all/a") && !third.contains("all/b"),
+        "{third}"
+    );
 }
 
 #[test]
@@ -125,13 +206,41 @@ fn a_claim_that_nothing_is_to_do_counts_once_however_often_it_is_looked_at() {
     repo.watchdog(&["snapshot"]).expect(0);
     let (config, asked) = asking(&env, r#"{"status": "complete"}"#);
     for round in 1..=5 {
-        let judged = repo.watchdog(&["--config", config.to_str().unwrap(), "check", "--once", "--json", "-q"]).expect(0);
-        assert_eq!(judged.verdict(), "complete/nothing_to_do", "round {round}\n{judged}");
+        let judged = repo
+            .watchdog(&[
+                "--config",
+                config.to_str().unwrap(),
+                "check",
+                "--once",
+                "--json",
+                "-q",
+            ])
+            .expect(0);
+        assert_eq!(
+            judged.verdict(),
+            "complete/nothing_to_do",
+            "round {round}\n{judged}"
+        );
     }
-    repo.watchdog(&["--config", config.to_str().unwrap(), "check", "--json", "-q"]).expect(0);
+    repo.watchdog(&[
+        "--config",
+        config.to_str().unwrap(),
+        "check",
+        "--json",
+        "-q",
+    ])
+    .expect(0);
     assert_eq!(questions(&asked), 1, "a complete stands for a person, too");
     repo.watchdog(&["snapshot"]).expect(0);
-    repo.watchdog(&["--config", config.to_str().unwrap(), "check", "--once", "--json", "-q"]).expect(0);
+    repo.watchdog(&[
+        "--config",
+        config.to_str().unwrap(),
+        "check",
+        "--once",
+        "--json",
+        "-q",
+    ])
+    .expect(0);
     assert_eq!(questions(&asked), 2, "a new baseline is asked about anew");
 }
 
@@ -141,7 +250,21 @@ fn a_person_who_types_check_after_working_asks_again() {
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
     let (config, asked) = asking(&env, r#"{"status": "working"}"#);
-    let check = |more: &[&str]| repo.watchdog(&[&["--config", config.to_str().unwrap(), "check", "--json", "-q"], more].concat());
+    let check = |more: &[&str]| {
+        repo.watchdog(
+            &[
+                &[
+                    "--config",
+                    config.to_str().unwrap(),
+                    "check",
+                    "--json",
+                    "-q",
+                ],
+                more,
+            ]
+            .concat(),
+        )
+    };
     check(&["--once"]).expect(10);
     check(&["--once"]).expect(10);
     assert_eq!(questions(&asked), 1);
@@ -156,7 +279,15 @@ fn a_usage_limit_stands_until_it_is_lifted() {
     repo.watchdog(&["snapshot"]).expect(0);
     let (config, asked) = asking(&env, "You've hit your limit · resets in 3 hours");
     for _ in 0..3 {
-        let judged = repo.watchdog(&["--config", config.to_str().unwrap(), "check", "--json", "-q"]).expect(11);
+        let judged = repo
+            .watchdog(&[
+                "--config",
+                config.to_str().unwrap(),
+                "check",
+                "--json",
+                "-q",
+            ])
+            .expect(11);
         assert_eq!(judged.verdict(), "waiting/rate_limited", "{judged}");
     }
     assert_eq!(questions(&asked), 1);
@@ -177,7 +308,12 @@ fn claude(env: &TestEnv, default: &str, status: &str) -> PathBuf {
 
 fn transcript(env: &TestEnv, repo: &Repo<'_>, id: &str, text: &str) {
     let root = fs::canonicalize(repo.path()).unwrap();
-    let slug: String = root.to_str().unwrap().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    let slug: String = root
+        .to_str()
+        .unwrap()
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+        .collect();
     env.write(&format!("claude home/projects/{slug}/{id}.jsonl"), text);
 }
 
@@ -195,11 +331,27 @@ fn the_one_conversation_begun_since_the_baseline_is_asked_and_not_the_newest() {
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
     transcript(&env, &repo, A, "{}\n");
-    let check = || repo.watchdog(&["check", "--once", "--json", "-q"]).expect(10).json();
+    let check = || {
+        repo.watchdog(&["check", "--once", "--json", "-q"])
+            .expect(10)
+            .json()
+    };
     let first = check();
-    assert_eq!((&first["session"]["id"], &first["session"]["known_by"]), (&json!(A), &json!("transcript")), "{first}");
+    assert_eq!(
+        (&first["session"]["id"], &first["session"]["known_by"]),
+        (&json!(A), &json!("transcript")),
+        "{first}"
+    );
     let usage = &first["probe_usage"];
-    assert_eq!((&usage["requests"], &usage["input_tokens"], &usage["output_tokens"]), (&json!(1), &json!(120), &json!(7)), "{first}");
+    assert_eq!(
+        (
+            &usage["requests"],
+            &usage["input_tokens"],
+            &usage["output_tokens"]
+        ),
+        (&json!(1), &json!(120), &json!(7)),
+        "{first}"
+    );
     transcript(&env, &repo, B, "{}\n{}\n");
     repo.write("draft", "1");
     let second = check();
@@ -207,10 +359,23 @@ fn the_one_conversation_begun_since_the_baseline_is_asked_and_not_the_newest() {
     // Another commit in place of the baseline is no other session.
     repo.write("unrelated.txt", "x\n");
     repo.commit_all("unrelated");
-    let third = repo.watchdog(&["check", "--once", "--json", "-q", "--baseline", "HEAD~0"]).expect(10).json();
-    assert_eq!((&third["session"]["id"], &third["session"]["known_by"]), (&json!(A), &json!("transcript")), "{third}");
+    let third = repo
+        .watchdog(&["check", "--once", "--json", "-q", "--baseline", "HEAD~0"])
+        .expect(10)
+        .json();
+    assert_eq!(
+        (&third["session"]["id"], &third["session"]["known_by"]),
+        (&json!(A), &json!("transcript")),
+        "{third}"
+    );
     let argv = fs::read_to_string(env.root().join("argv")).unwrap();
-    assert_eq!(argv.lines().filter(|line| line.contains(&format!("--resume {A}"))).count(), 3, "{argv}");
+    assert_eq!(
+        argv.lines()
+            .filter(|line| line.contains(&format!("--resume {A}")))
+            .count(),
+        3,
+        "{argv}"
+    );
 }
 
 #[test]
@@ -219,13 +384,30 @@ fn a_run_with_plain_output_asks_its_own_conversation_and_not_a_strangers_newer_o
     let repo = env.repo();
     transcript(&env, &repo, B, "{}\n");
     transcript(&env, &repo, "mark", "");
-    let folder = fs::read_dir(env.root().join("claude home/projects")).unwrap().next().unwrap().unwrap().path();
-    let session = format!("echo '{{}}' > '{0}/{A}.jsonl'; sleep 0.1; echo '{{}}' >> '{0}/{B}.jsonl'; echo plain words", folder.display());
-    let judged = repo.watchdog(&["run", "--json", "-q", "--", "sh", "-c", &session]).expect(0);
+    let folder = fs::read_dir(env.root().join("claude home/projects"))
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
+    let session = format!(
+        "echo '{{}}' > '{0}/{A}.jsonl'; sleep 0.1; echo '{{}}' >> '{0}/{B}.jsonl'; echo plain words",
+        folder.display()
+    );
+    let judged = repo
+        .watchdog(&["run", "--json", "-q", "--", "sh", "-c", &session])
+        .expect(0);
     let verdict: Value = judged.json();
-    assert_eq!((&verdict["session"]["id"], &verdict["session"]["known_by"]), (&json!(A), &json!("transcript")), "{judged}");
+    assert_eq!(
+        (&verdict["session"]["id"], &verdict["session"]["known_by"]),
+        (&json!(A), &json!("transcript")),
+        "{judged}"
+    );
     let argv = fs::read_to_string(env.root().join("argv")).unwrap();
-    assert!(argv.contains(&format!("--resume {A}")) && !argv.contains(B), "{argv}");
+    assert!(
+        argv.contains(&format!("--resume {A}")) && !argv.contains(B),
+        "{argv}"
+    );
 }
 
 #[test]
@@ -234,11 +416,22 @@ fn a_conversation_that_has_not_grown_since_the_baseline_completes_nothing() {
     let repo = env.repo();
     transcript(&env, &repo, A, "{}\n");
     repo.watchdog(&["snapshot"]).expect(0);
-    let judged = repo.watchdog(&["check", "--probe-interval", "0", "--json", "-q"]).expect(12);
+    let judged = repo
+        .watchdog(&["check", "--probe-interval", "0", "--json", "-q"])
+        .expect(12);
     assert_eq!(judged.verdict(), "review/disputed", "{judged}");
     let verdict: Value = judged.json();
-    assert!(verdict["message"].as_str().unwrap().contains("has not grown"), "{judged}");
-    assert_eq!(verdict["probe_usage"]["requests"], 1, "asking again could not change it: {judged}");
+    assert!(
+        verdict["message"]
+            .as_str()
+            .unwrap()
+            .contains("has not grown"),
+        "{judged}"
+    );
+    assert_eq!(
+        verdict["probe_usage"]["requests"], 1,
+        "asking again could not change it: {judged}"
+    );
     transcript(&env, &repo, A, "{}\n{}\n");
     repo.watchdog(&["check", "--json", "-q"]).expect(0);
 }
@@ -247,10 +440,25 @@ fn a_conversation_that_has_not_grown_since_the_baseline_completes_nothing() {
 fn what_is_named_and_git_does_not_have_is_disputed() {
     let env = TestEnv::new();
     let repo = env.repo();
-    for message in ["I wrote src/none.rs.", "All of it is in commit deadbe1.", "Everything is committed and pushed to origin."] {
+    for message in [
+        "I wrote src/none.rs.",
+        "All of it is in commit deadbe1.",
+        "Everything is committed and pushed to origin.",
+    ] {
         repo.watchdog(&["snapshot"]).expect(0);
-        let (config, _) = asking(&env, &json!({"status": "complete", "message": message}).to_string());
-        let judged = repo.watchdog(&["--config", config.to_str().unwrap(), "check", "--json", "-q"]).expect(12);
+        let (config, _) = asking(
+            &env,
+            &json!({"status": "complete", "message": message}).to_string(),
+        );
+        let judged = repo
+            .watchdog(&[
+                "--config",
+                config.to_str().unwrap(),
+                "check",
+                "--json",
+                "-q",
+            ])
+            .expect(12);
         assert_eq!(judged.verdict(), "review/disputed", "{message}\n{judged}");
     }
 }

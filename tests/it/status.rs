@@ -10,9 +10,24 @@ use crate::support::{Repo, TestEnv, wait_for, wait_until};
 
 /// The rows by the names of their folders, in the order in which they are told.
 fn rows(env: &TestEnv, args: &[&str]) -> Vec<(String, Value)> {
-    let told = env.watchdog(&env.root(), &[&["status", "--json", "-q"], args].concat()).expect(0).json();
+    let told = env
+        .watchdog(&env.root(), &[&["status", "--json", "-q"], args].concat())
+        .expect(0)
+        .json();
     let rows = told["worktrees"].as_array().expect("a list").iter();
-    rows.map(|row| (row["worktree"].as_str().unwrap().rsplit('/').next().unwrap().to_owned(), row.clone())).collect()
+    rows.map(|row| {
+        (
+            row["worktree"]
+                .as_str()
+                .unwrap()
+                .rsplit('/')
+                .next()
+                .unwrap()
+                .to_owned(),
+            row.clone(),
+        )
+    })
+    .collect()
 }
 
 fn names(rows: &[(String, Value)]) -> Vec<&str> {
@@ -28,7 +43,11 @@ fn watched<'env>(env: &'env TestEnv, name: &str) -> Repo<'env> {
 #[test]
 fn every_watched_worktree_has_a_line_and_what_needs_a_person_comes_first() {
     let env = TestEnv::new();
-    let (done, broken, gone) = (watched(&env, "all/done"), watched(&env, "all/broken"), watched(&env, "elsewhere/gone"));
+    let (done, broken, gone) = (
+        watched(&env, "all/done"),
+        watched(&env, "all/broken"),
+        watched(&env, "elsewhere/gone"),
+    );
     watched(&env, "all/fresh");
     env.repo_named("all/nobodys");
     done.write("new.txt", "new");
@@ -36,36 +55,79 @@ fn every_watched_worktree_has_a_line_and_what_needs_a_person_comes_first() {
     done.watchdog(&["check"]).expect(0);
     gone.watchdog(&["check", "--no-probe"]).expect(10);
     fs::remove_dir_all(gone.path()).unwrap();
-    broken.watchdog(&["check", "--no-probe", "--baseline", "nonsense"]).expect(16);
-    broken.write("completion.json", r#"{"checks": [{"type": "command", "name": "t", "run": "true"}]}"#);
+    broken
+        .watchdog(&["check", "--no-probe", "--baseline", "nonsense"])
+        .expect(16);
+    broken.write(
+        "completion.json",
+        r#"{"checks": [{"type": "command", "name": "t", "run": "true"}]}"#,
+    );
     broken.commit_all("feat: criteria");
     broken.watchdog(&["check"]).expect(12);
 
     let all = rows(&env, &[]);
     assert_eq!(names(&all), ["broken", "fresh", "done", "gone"]);
     let of = |at: usize| all[at].1.clone();
-    assert_eq!((&of(0)["status"], &of(0)["reason"], &of(0)["needs_person"]), (&json!("review"), &json!("untrusted"), &json!(true)));
-    assert_eq!((&of(1)["status"], &of(1)["complete"], &of(1)["judged_at"]), (&Value::Null, &json!(false), &Value::Null));
-    assert_eq!((&of(2)["complete"], &of(2)["head"], &of(2)["new_commits"]), (&json!(true), &json!(done.head()), &json!(1)));
-    assert_eq!((&of(3)["gone"], &of(3)["status"]), (&json!(true), &json!("incomplete")));
+    assert_eq!(
+        (&of(0)["status"], &of(0)["reason"], &of(0)["needs_person"]),
+        (&json!("review"), &json!("untrusted"), &json!(true))
+    );
+    assert_eq!(
+        (&of(1)["status"], &of(1)["complete"], &of(1)["judged_at"]),
+        (&Value::Null, &json!(false), &Value::Null)
+    );
+    assert_eq!(
+        (&of(2)["complete"], &of(2)["head"], &of(2)["new_commits"]),
+        (&json!(true), &json!(done.head()), &json!(1))
+    );
+    assert_eq!(
+        (&of(3)["gone"], &of(3)["status"]),
+        (&json!(true), &json!("incomplete"))
+    );
 
     assert_eq!(names(&rows(&env, &["all"])), ["broken", "fresh", "done"]);
-    assert_eq!(names(&rows(&env, &["elsewhere/gone", "all/done"])), ["done", "gone"]);
+    assert_eq!(
+        names(&rows(&env, &["elsewhere/gone", "all/done"])),
+        ["done", "gone"]
+    );
     done.write("src/main.rs", "");
     assert_eq!(names(&rows(&env, &["-C", "all/done/src"])), ["done"]);
-    assert_eq!(names(&rows(&env, &["--only", "not_judged,gone"])), ["fresh", "gone"]);
+    assert_eq!(
+        names(&rows(&env, &["--only", "not_judged,gone"])),
+        ["fresh", "gone"]
+    );
     let table = env.watchdog(&env.root(), &["status"]).expect(0);
-    let heads = table.stdout.lines().next().unwrap().split_whitespace().collect::<Vec<_>>();
-    assert_eq!(heads, ["STATUS", "REASON", "WHEN", "NOW", "SPEC", "WORKTREE"]);
-    assert!(table.stdout.contains(" trust\n") && table.stdout.contains("its folder is gone"), "{table}");
-    assert!(table.stderr.contains("4 worktrees: 1 complete, 1 review, 1 gone, 1 not judged; 1 for a person to look at"), "{table}");
+    let heads = table
+        .stdout
+        .lines()
+        .next()
+        .unwrap()
+        .split_whitespace()
+        .collect::<Vec<_>>();
+    assert_eq!(
+        heads,
+        ["STATUS", "REASON", "WHEN", "NOW", "SPEC", "WORKTREE"]
+    );
+    assert!(
+        table.stdout.contains(" trust\n") && table.stdout.contains("its folder is gone"),
+        "{table}"
+    );
+    assert!(
+        table.stderr.contains(
+            "4 worktrees: 1 complete, 1 review, 1 gone, 1 not judged; 1 for a person to look at"
+        ),
+        "{table}"
+    );
 }
 
 #[test]
 fn below_what_needs_a_person_stands_why_and_a_command_that_works_from_anywhere() {
     let env = TestEnv::new();
     let repo = env.repo_named("it's here");
-    repo.write("completion.json", r#"{"checks": [{"type": "command", "name": "t", "run": "true"}]}"#);
+    repo.write(
+        "completion.json",
+        r#"{"checks": [{"type": "command", "name": "t", "run": "true"}]}"#,
+    );
     repo.commit_all("feat: criteria");
     repo.watchdog(&["snapshot"]).expect(0);
     repo.write("new.txt", "new");
@@ -73,10 +135,22 @@ fn below_what_needs_a_person_stands_why_and_a_command_that_works_from_anywhere()
     repo.watchdog(&["check", "--no-probe"]).expect(12);
     let table = env.watchdog(&env.root(), &["status"]).expect(0).stdout;
     let lines: Vec<&str> = table.lines().map(str::trim).collect();
-    assert_eq!(lines[2], "completion.json is not trusted and not used; read it, then type:");
-    assert!(lines[3].starts_with("watchdog -C ") && lines[3].ends_with(" trust"), "{table}");
-    env.install("watchdog", std::path::Path::new(env!("CARGO_BIN_EXE_watchdog")));
-    env.command("sh", std::path::Path::new("/")).args(["-c", lines[3]]).run().expect(0);
+    assert_eq!(
+        lines[2],
+        "completion.json is not trusted and not used; read it, then type:"
+    );
+    assert!(
+        lines[3].starts_with("watchdog -C ") && lines[3].ends_with(" trust"),
+        "{table}"
+    );
+    env.install(
+        "watchdog",
+        std::path::Path::new(env!("CARGO_BIN_EXE_watchdog")),
+    );
+    env.command("sh", std::path::Path::new("/"))
+        .args(["-c", lines[3]])
+        .run()
+        .expect(0);
     repo.watchdog(&["check", "--no-probe"]).expect(0);
     assert_eq!(rows(&env, &["--only", "needs_person"]), []);
 }
@@ -85,18 +159,41 @@ fn below_what_needs_a_person_stands_why_and_a_command_that_works_from_anywhere()
 fn a_worktree_that_only_a_hook_judged_is_judged() {
     let env = TestEnv::new();
     let repo = env.repo();
-    repo.write("completion.json", r#"{"checks": [{"type": "files", "paths": ["done.txt"]}]}"#);
+    repo.write(
+        "completion.json",
+        r#"{"checks": [{"type": "files", "paths": ["done.txt"]}]}"#,
+    );
     repo.commit_all("chore: criteria");
     repo.watchdog(&["trust"]).expect(0);
-    let hook = |args: &[&str], input: Value| repo.watchdog_command(&[&["hook"], args].concat()).stdin(input.to_string()).run().expect(0);
-    hook(&["session-start"], json!({"session_id": "s", "source": "startup", "cwd": repo.path()}));
+    let hook = |args: &[&str], input: Value| {
+        repo.watchdog_command(&[&["hook"], args].concat())
+            .stdin(input.to_string())
+            .run()
+            .expect(0)
+    };
+    hook(
+        &["session-start"],
+        json!({"session_id": "s", "source": "startup", "cwd": repo.path()}),
+    );
     assert_eq!(rows(&env, &[])[0].1["judged_by"], Value::Null);
-    let stop = || hook(&["stop", "--all-sessions"], json!({"session_id": "s", "prompt_id": "p", "hook_event_name": "Stop"}));
+    let stop = || {
+        hook(
+            &["stop", "--all-sessions"],
+            json!({"session_id": "s", "prompt_id": "p", "hook_event_name": "Stop"}),
+        )
+    };
     stop();
     let row = rows(&env, &["--only", "incomplete"]).remove(0).1;
-    assert_eq!((&row["judged_by"], &row["hook_answer"], &row["reason"]), (&json!("hook"), &json!("held"), &json!("checks_unmet")));
+    assert_eq!(
+        (&row["judged_by"], &row["hook_answer"], &row["reason"]),
+        (&json!("hook"), &json!("held"), &json!("checks_unmet"))
+    );
     let table = env.watchdog(&env.root(), &["status"]).expect(0);
-    assert!(table.stdout.contains("  its hook held the agent: ") && !table.stdout.contains("never judged"), "{table}");
+    assert!(
+        table.stdout.contains("  its hook held the agent: ")
+            && !table.stdout.contains("never judged"),
+        "{table}"
+    );
     repo.write("done.txt", "x");
     stop();
     assert_eq!(names(&rows(&env, &["--only", "complete"])), ["repo"]);
@@ -107,22 +204,62 @@ fn worktrees_of_one_repository_that_cannot_be_read_for_the_same_reason_are_one_e
     let env = TestEnv::new();
     let repo = env.repo_named("all/repo");
     for n in 0..10 {
-        repo.git(&["worktree", "add", "-q", &format!("../w{n}"), "-b", &format!("b{n}")]);
-        Repo::new(&env, env.root().join(format!("all/w{n}"))).watchdog(&["snapshot"]).expect(0);
+        repo.git(&[
+            "worktree",
+            "add",
+            "-q",
+            &format!("../w{n}"),
+            "-b",
+            &format!("b{n}"),
+        ]);
+        Repo::new(&env, env.root().join(format!("all/w{n}")))
+            .watchdog(&["snapshot"])
+            .expect(0);
     }
     fs::rename(repo.path(), env.root().join("all/moved")).unwrap();
     let whole = rows(&env, &["--only", "broken"]);
     assert_eq!(whole.len(), 10, "programs have every one");
     let table = env.watchdog(&env.root(), &["status"]).expect(0);
-    assert_eq!(table.stdout.matches("git cannot use it").count(), 1, "{table}");
-    assert!(table.stdout.contains("the same in 9 other worktrees of this repository: "), "{table}");
-    assert!(table.stdout.contains(" and 6 more; -v lists them") && table.stdout.contains(" doctor\n"), "{table}");
-    assert!(table.stderr.contains("10 worktrees") && table.stderr.contains("10 broken"), "{table}");
+    assert_eq!(
+        table.stdout.matches("git cannot use it").count(),
+        1,
+        "{table}"
+    );
+    assert!(
+        table
+            .stdout
+            .contains("the same in 9 other worktrees of this repository: "),
+        "{table}"
+    );
+    assert!(
+        table.stdout.contains(" and 6 more; -v lists them") && table.stdout.contains(" doctor\n"),
+        "{table}"
+    );
+    assert!(
+        table.stderr.contains("10 worktrees") && table.stderr.contains("10 broken"),
+        "{table}"
+    );
     let each = env.watchdog(&env.root(), &["status", "-v"]).expect(0);
-    assert_eq!(each.stdout.matches("git cannot use it").count(), 10, "{each}");
-    let swept = env.watchdog(&env.root().join("all"), &["sweep", "--no-probe"]).expect(16);
-    assert!(swept.stdout.contains("the same in 9 other worktrees of this repository: "), "{swept}");
-    assert!(swept.stderr.contains("11 worktrees: 10 error, 1 no_baseline"), "{swept}");
+    assert_eq!(
+        each.stdout.matches("git cannot use it").count(),
+        10,
+        "{each}"
+    );
+    let swept = env
+        .watchdog(&env.root().join("all"), &["sweep", "--no-probe"])
+        .expect(16);
+    assert!(
+        swept
+            .stdout
+            .contains("the same in 9 other worktrees of this repository: "),
+        "{swept}"
+    );
+    assert!(
+        swept
+            .stderr
+            .contains("11 worktrees: 10 error, 1 no_baseline"),
+        "{swept}"
+    );
 }
 
 #[test]
@@ -135,16 +272,35 @@ fn each_spec_that_goes_on_has_a_row_and_finished_ones_are_one_line() {
             repo.write("file.txt", spec);
             repo.commit_all("feat: more");
         }
-        repo.watchdog(&["check", "--no-probe", "--spec", spec]).expect(code);
+        repo.watchdog(&["check", "--no-probe", "--spec", spec])
+            .expect(code);
     }
-    let specs = |args: &[&str]| rows(&env, args).into_iter().map(|(_, row)| row["spec"].as_str().unwrap().to_owned()).collect::<Vec<_>>();
+    let specs = |args: &[&str]| {
+        rows(&env, args)
+            .into_iter()
+            .map(|(_, row)| row["spec"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
     assert_eq!(specs(&[]), ["unmet", "new"]);
     let newest = rows(&env, &[]).remove(1).1;
-    assert_eq!((&newest["newest"], &newest["older_specs"]["complete"]), (&json!(true), &json!(2)));
+    assert_eq!(
+        (&newest["newest"], &newest["older_specs"]["complete"]),
+        (&json!(true), &json!(2))
+    );
     assert_eq!(specs(&["--all-specs"]), ["unmet", "new", "two", "one"]);
     let table = env.watchdog(&env.root(), &["status"]).expect(0);
-    assert!(table.stdout.contains("2 older specs: 2 complete (--all-specs shows them)"), "{table}");
-    assert!(table.stderr.contains("1 worktree, 2 specs: 1 complete, 1 incomplete"), "{table}");
+    assert!(
+        table
+            .stdout
+            .contains("2 older specs: 2 complete (--all-specs shows them)"),
+        "{table}"
+    );
+    assert!(
+        table
+            .stderr
+            .contains("1 worktree, 2 specs: 1 complete, 1 incomplete"),
+        "{table}"
+    );
 }
 
 #[test]
@@ -161,26 +317,55 @@ fn a_session_that_runs_is_told_while_it_lives_and_no_longer() {
             .find(|row| row["session"]["pid"].as_u64().is_some_and(|pid| pid != own))
     };
     let row = wait_for(Duration::from_secs(60), running).expect("the session is told");
-    assert_eq!((&row["spec"], &row["lock"]["pid"], &row["lock"]["command"]), (&json!("auth"), &json!(run.pid()), &json!("watchdog run")));
-    assert_eq!((&row["running"], &row["judged_since_baseline"]), (&json!(true), &json!(false)));
+    assert_eq!(
+        (&row["spec"], &row["lock"]["pid"], &row["lock"]["command"]),
+        (&json!("auth"), &json!(run.pid()), &json!("watchdog run"))
+    );
+    assert_eq!(
+        (&row["running"], &row["judged_since_baseline"]),
+        (&json!(true), &json!(false))
+    );
     run.signal(Signal::KILL);
     wait_until("watchdog is dead", Duration::from_secs(60), || run.ended());
-    wait_until("whoever died holds nothing", Duration::from_secs(60), || rows(&env, &[])[0].1["lock"] == Value::Null);
+    wait_until(
+        "whoever died holds nothing",
+        Duration::from_secs(60),
+        || rows(&env, &[])[0].1["lock"] == Value::Null,
+    );
     let pid = row["session"]["pid"].as_u64().unwrap().to_string();
-    assert!(env.command("kill", &env.root()).args(["-9", &pid]).run().code.is_some());
-    wait_until("the session is told no longer", Duration::from_secs(60), || rows(&env, &["--only", "running"]).is_empty());
+    assert!(
+        env.command("kill", &env.root())
+            .args(["-9", &pid])
+            .run()
+            .code
+            .is_some()
+    );
+    wait_until(
+        "the session is told no longer",
+        Duration::from_secs(60),
+        || rows(&env, &["--only", "running"]).is_empty(),
+    );
 }
 
 #[test]
 fn an_empty_state_is_told_kindly_and_is_no_fault() {
     let env = TestEnv::new();
     let out = env.watchdog(&env.root(), &["status"]).expect(0);
-    assert!(out.stdout.is_empty() && out.stderr.contains("watchdog -C WORKTREE snapshot"), "{out}");
+    assert!(
+        out.stdout.is_empty() && out.stderr.contains("watchdog -C WORKTREE snapshot"),
+        "{out}"
+    );
     assert_eq!(rows(&env, &[]), []);
     watched(&env, "repo");
     let out = env.watchdog(&env.root(), &["status", "nowhere"]).expect(0);
-    assert!(out.stderr.contains("no worktree with a recorded baseline is there"), "{out}");
-    let out = env.watchdog(&env.root(), &["status", "--only", "reviews"]).expect(2);
+    assert!(
+        out.stderr
+            .contains("no worktree with a recorded baseline is there"),
+        "{out}"
+    );
+    let out = env
+        .watchdog(&env.root(), &["status", "--only", "reviews"])
+        .expect(2);
     assert!(out.stderr.contains("'review'"), "{out}");
 }
 
@@ -188,12 +373,22 @@ fn an_empty_state_is_told_kindly_and_is_no_fault() {
 fn names_from_outside_cannot_steer_a_terminal() {
     let env = TestEnv::new();
     let repo = env.repo_named("re\u{1b}[31mpo");
-    repo.watchdog(&["snapshot", "--spec", "a\u{1b}]0;x\u{7}\nb"]).expect(0);
-    for args in [&["status"][..], &["status", "--json"], &["status", "--color", "never"]] {
+    repo.watchdog(&["snapshot", "--spec", "a\u{1b}]0;x\u{7}\nb"])
+        .expect(0);
+    for args in [
+        &["status"][..],
+        &["status", "--json"],
+        &["status", "--color", "never"],
+    ] {
         let out = env.watchdog(&env.root(), args).expect(0);
-        assert!(!out.stdout.contains('\u{1b}') && !out.stderr.contains('\u{1b}'), "{out}");
+        assert!(
+            !out.stdout.contains('\u{1b}') && !out.stderr.contains('\u{1b}'),
+            "{out}"
+        );
     }
-    let coloured = env.watchdog(&env.root(), &["status", "--color", "always"]).expect(0);
+    let coloured = env
+        .watchdog(&env.root(), &["status", "--color", "always"])
+        .expect(0);
     assert!(coloured.stdout.contains("re\\x1b[31mpo"), "{coloured}");
 }
 
@@ -203,7 +398,16 @@ fn empty_watch_ends_with_its_reader() {
     let watchdog = env!("CARGO_BIN_EXE_watchdog");
     for more in ["", " --json"] {
         let line = format!("{watchdog} status --watch --plain{more} | head -1");
-        let out = env.command("sh", &env.root()).args(["-c", &line]).timeout(Duration::from_secs(60)).run().expect(0);
-        assert!(out.stdout.contains("no worktree has a recorded baseline") || out.stdout.contains("\"worktrees\":[]"), "{out}");
+        let out = env
+            .command("sh", &env.root())
+            .args(["-c", &line])
+            .timeout(Duration::from_secs(60))
+            .run()
+            .expect(0);
+        assert!(
+            out.stdout.contains("no worktree has a recorded baseline")
+                || out.stdout.contains("\"worktrees\":[]"),
+            "{out}"
+        );
     }
 }

@@ -21,7 +21,10 @@ use watchdog_store::{StateDir, StoreError, breaker, open_store};
 
 const ROLE: &str = "STORE_WORKER_ROLE";
 const STATE: &str = "STORE_WORKER_STATE";
-const SETTINGS: BreakerSettings = BreakerSettings { limit: 3, cooldown: Duration::from_secs(1800) };
+const SETTINGS: BreakerSettings = BreakerSettings {
+    limit: 3,
+    cooldown: Duration::from_secs(1800),
+};
 
 fn state(root: &Path) -> StateDir {
     let dir = StateDir::resolve(Some(root.join("state")), None, None).unwrap();
@@ -34,12 +37,24 @@ fn now() -> Timestamp {
 }
 
 fn me() -> LockHolder {
-    LockHolder { pid: std::process::id(), command: "watchdog run".into(), since: now(), session_active: true, spec: Some("auth".into()) }
+    LockHolder {
+        pid: std::process::id(),
+        command: "watchdog run".into(),
+        since: now(),
+        session_active: true,
+        spec: Some("auth".into()),
+    }
 }
 
 fn spawn(role: &str, dir: &StateDir) -> Child {
     Command::new(std::env::current_exe().unwrap())
-        .args(["store::worker", "--exact", "--ignored", "--nocapture", "--test-threads=1"])
+        .args([
+            "store::worker",
+            "--exact",
+            "--ignored",
+            "--nocapture",
+            "--test-threads=1",
+        ])
         .env(ROLE, role)
         .env(STATE, dir.root())
         .stdin(Stdio::null())
@@ -60,7 +75,13 @@ impl Drop for Victim {
 
 /// The words after `word` on the lines that begin with it. libtest writes its own lines in between.
 fn said(output: &str, word: &str) -> Vec<String> {
-    output.lines().filter_map(|line| line.split_once(&format!("{word} ")).map(|(_, rest)| rest.to_string())).collect()
+    output
+        .lines()
+        .filter_map(|line| {
+            line.split_once(&format!("{word} "))
+                .map(|(_, rest)| rest.to_string())
+        })
+        .collect()
 }
 
 /// Waits for workers to end well and gives back what they said.
@@ -78,7 +99,9 @@ fn finished(workers: Vec<Child>) -> String {
 #[test]
 #[ignore = "no test of its own: the other tests start it as a process, with a role in the environment"]
 fn worker() {
-    let (Ok(role), Some(root)) = (std::env::var(ROLE), std::env::var_os(STATE)) else { return };
+    let (Ok(role), Some(root)) = (std::env::var(ROLE), std::env::var_os(STATE)) else {
+        return;
+    };
     let dir = StateDir::resolve(Some(PathBuf::from(root)), None, None).unwrap();
     dir.ensure().unwrap();
     match role.as_str() {
@@ -94,11 +117,28 @@ fn worker() {
 fn write_until_killed(dir: &StateDir) {
     let store = open_store(dir).unwrap();
     loop {
-        let new = event(now(), "wt", None, kind::PROBE, serde_json::json!({ "pad": "x".repeat(300) }));
-        assert_eq!(store.append(std::slice::from_ref(&new), None).unwrap(), AppendOutcome::Done);
+        let new = event(
+            now(),
+            "wt",
+            None,
+            kind::PROBE,
+            serde_json::json!({ "pad": "x".repeat(300) }),
+        );
+        assert_eq!(
+            store.append(std::slice::from_ref(&new), None).unwrap(),
+            AppendOutcome::Done
+        );
         println!("\nacked {}", new.id);
-        breaker::update(store.as_ref(), "wt", "auth", |b| b.record(now(), &SETTINGS, BreakerInput::Strike { why: "stalled".into() }))
-            .unwrap();
+        breaker::update(store.as_ref(), "wt", "auth", |b| {
+            b.record(
+                now(),
+                &SETTINGS,
+                BreakerInput::Strike {
+                    why: "stalled".into(),
+                },
+            )
+        })
+        .unwrap();
         println!("\nstruck once");
     }
 }
@@ -106,8 +146,17 @@ fn write_until_killed(dir: &StateDir) {
 fn write_some(dir: &StateDir) {
     let store = open_store(dir).unwrap();
     for _ in 0..40 {
-        let new = event(now(), "wt", None, kind::PROBE, serde_json::json!({ "pad": "x".repeat(300) }));
-        assert_eq!(store.append(std::slice::from_ref(&new), None).unwrap(), AppendOutcome::Done);
+        let new = event(
+            now(),
+            "wt",
+            None,
+            kind::PROBE,
+            serde_json::json!({ "pad": "x".repeat(300) }),
+        );
+        assert_eq!(
+            store.append(std::slice::from_ref(&new), None).unwrap(),
+            AppendOutcome::Done
+        );
         println!("\nacked {}", new.id);
     }
     for note in store.notes() {
@@ -118,11 +167,27 @@ fn write_some(dir: &StateDir) {
 fn strike(dir: &StateDir) {
     let store = open_store(dir).unwrap();
     for _ in 0..20 {
-        breaker::update(store.as_ref(), "wt", "auth", |b| b.record(now(), &SETTINGS, BreakerInput::Strike { why: "stalled".into() }))
-            .unwrap();
+        breaker::update(store.as_ref(), "wt", "auth", |b| {
+            b.record(
+                now(),
+                &SETTINGS,
+                BreakerInput::Strike {
+                    why: "stalled".into(),
+                },
+            )
+        })
+        .unwrap();
     }
-    let admission = breaker::update(store.as_ref(), "wt", "trial", |b| b.admit(now(), &SETTINGS)).unwrap();
-    println!("\nadmission {}", if admission == BreakerAdmission::Trial { "trial" } else { "refused" });
+    let admission =
+        breaker::update(store.as_ref(), "wt", "trial", |b| b.admit(now(), &SETTINGS)).unwrap();
+    println!(
+        "\nadmission {}",
+        if admission == BreakerAdmission::Trial {
+            "trial"
+        } else {
+            "refused"
+        }
+    );
 }
 
 fn contend(dir: &StateDir) {
@@ -131,10 +196,17 @@ fn contend(dir: &StateDir) {
     while entered < 2 {
         let asked = Instant::now();
         let acquired = WorktreeLock::try_acquire(dir, "wt", me()).unwrap();
-        assert!(asked.elapsed() < Duration::from_secs(5), "asking for a lock must not wait for its holder");
+        assert!(
+            asked.elapsed() < Duration::from_secs(5),
+            "asking for a lock must not wait for its holder"
+        );
         match acquired {
             LockAttempt::Held(_lock) => {
-                OpenOptions::new().write(true).create_new(true).open(&inside).expect("somebody else is inside");
+                OpenOptions::new()
+                    .write(true)
+                    .create_new(true)
+                    .open(&inside)
+                    .expect("somebody else is inside");
                 std::thread::yield_now();
                 fs::remove_file(&inside).unwrap();
                 entered += 1;
@@ -146,8 +218,14 @@ fn contend(dir: &StateDir) {
 }
 
 fn hold(dir: &StateDir) {
-    let LockAttempt::Held(_lock) = WorktreeLock::try_acquire(dir, "wt", me()).unwrap() else { panic!("busy") };
-    let mut child = Command::new("sleep").arg("600").stdout(Stdio::null()).spawn().unwrap();
+    let LockAttempt::Held(_lock) = WorktreeLock::try_acquire(dir, "wt", me()).unwrap() else {
+        panic!("busy")
+    };
+    let mut child = Command::new("sleep")
+        .arg("600")
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
     println!("\nholding {}", child.id());
     child.wait().unwrap();
 }
@@ -159,11 +237,17 @@ fn nothing_acknowledged_is_lost_when_writers_are_killed_120_times() {
     let (mut acked, mut struck) = (Vec::new(), 0);
     for round in 0..40u64 {
         let mut writers: Vec<_> = (0..3).map(|_| Victim(spawn("writer", &dir))).collect();
-        let mut streams: Vec<_> = writers.iter_mut().map(|w| BufReader::new(w.0.stdout.take().unwrap())).collect();
+        let mut streams: Vec<_> = writers
+            .iter_mut()
+            .map(|w| BufReader::new(w.0.stdout.take().unwrap()))
+            .collect();
         // Each round kills at another moment: after so many lines of the first writer, wherever the others are then.
         let mut text = String::new();
         while said(&text, "acked").len() as u64 <= round % 13 {
-            assert!(streams[0].read_line(&mut text).unwrap() > 0, "the writer ended by itself: {text}");
+            assert!(
+                streams[0].read_line(&mut text).unwrap() > 0,
+                "the writer ended by itself: {text}"
+            );
         }
         for writer in &mut writers {
             writer.0.kill().unwrap();
@@ -179,16 +263,33 @@ fn nothing_acknowledged_is_lost_when_writers_are_killed_120_times() {
         drop(writers);
 
         let store = open_store(&dir).unwrap();
-        assert!(store.notes().is_empty(), "round {round}: {:?}", store.notes());
+        assert!(
+            store.notes().is_empty(),
+            "round {round}: {:?}",
+            store.notes()
+        );
     }
     let store = open_store(&dir).unwrap();
-    let there: HashSet<_> = store.read(EventCursor::START, usize::MAX).unwrap().0.into_iter().map(|e| e.id).collect();
+    let there: HashSet<_> = store
+        .read(EventCursor::START, usize::MAX)
+        .unwrap()
+        .0
+        .into_iter()
+        .map(|e| e.id)
+        .collect();
     let lost: Vec<_> = acked.iter().filter(|id| !there.contains(*id)).collect();
     assert!(lost.is_empty(), "{} of {} lost", lost.len(), acked.len());
-    assert!(acked.len() >= 200, "too few to mean anything: {}", acked.len());
+    assert!(
+        acked.len() >= 200,
+        "too few to mean anything: {}",
+        acked.len()
+    );
     let strikes = breaker::of(store.as_ref(), "wt", "auth").unwrap().strikes() as usize;
     // Each kill may have fallen between a write and the line that tells of it.
-    assert!((struck..=struck + 120).contains(&strikes), "{strikes} strikes, {struck} told");
+    assert!(
+        (struck..=struck + 120).contains(&strikes),
+        "{strikes} strikes, {struck} told"
+    );
 }
 
 #[test]
@@ -198,8 +299,17 @@ fn twelve_processes_that_come_first_at_the_same_time_all_find_one_sound_store() 
     let output = finished((0..12).map(|_| spawn("some-events", &dir)).collect());
     assert_eq!(said(&output, "note"), [""; 0]);
     let store = open_store(&dir).unwrap();
-    let there: Vec<_> = store.read(EventCursor::START, usize::MAX).unwrap().0.into_iter().map(|e| e.id).collect();
-    let (told, there) = (said(&output, "acked").into_iter().collect::<HashSet<_>>(), there.into_iter().collect::<HashSet<_>>());
+    let there: Vec<_> = store
+        .read(EventCursor::START, usize::MAX)
+        .unwrap()
+        .0
+        .into_iter()
+        .map(|e| e.id)
+        .collect();
+    let (told, there) = (
+        said(&output, "acked").into_iter().collect::<HashSet<_>>(),
+        there.into_iter().collect::<HashSet<_>>(),
+    );
     assert_eq!(told.len(), 12 * 40);
     assert_eq!(told, there);
 }
@@ -216,16 +326,31 @@ fn damage_under_many_processes_is_put_aside_once_and_stops_nobody() {
     }
     drop(file);
     let output = finished((0..8).map(|_| spawn("some-events", &dir)).collect());
-    assert!(said(&output, "note").contains(&"store_damaged".to_string()), "{output}");
+    assert!(
+        said(&output, "note").contains(&"store_damaged".to_string()),
+        "{output}"
+    );
     let aside = fs::read_dir(dir.root()).unwrap().filter(|e| {
         let name = e.as_ref().unwrap().file_name().into_string().unwrap();
         name.contains(".corrupt-") && !name.ends_with("-wal") && !name.ends_with("-shm")
     });
     assert_eq!(aside.count(), 1);
     let store = open_store(&dir).unwrap();
-    let there: HashSet<_> = store.read(EventCursor::START, usize::MAX).unwrap().0.into_iter().map(|e| e.id).collect();
-    let lost = said(&output, "acked").into_iter().filter(|id| !there.contains(id)).count();
-    assert_eq!(lost, 0, "what was acknowledged after the damage was found is in the fresh store");
+    let there: HashSet<_> = store
+        .read(EventCursor::START, usize::MAX)
+        .unwrap()
+        .0
+        .into_iter()
+        .map(|e| e.id)
+        .collect();
+    let lost = said(&output, "acked")
+        .into_iter()
+        .filter(|id| !there.contains(id))
+        .count();
+    assert_eq!(
+        lost, 0,
+        "what was acknowledged after the damage was found is in the fresh store"
+    );
 }
 
 #[test]
@@ -235,15 +360,30 @@ fn the_breaker_counts_every_strike_of_every_process_and_admits_one_trial() {
     let store = open_store(&dir).unwrap();
     let long_ago = now() - Duration::from_secs(7200);
     for _ in 0..3 {
-        breaker::update(store.as_ref(), "wt", "trial", |b| b.record(long_ago, &SETTINGS, BreakerInput::Strike { why: "stalled".into() }))
-            .unwrap();
+        breaker::update(store.as_ref(), "wt", "trial", |b| {
+            b.record(
+                long_ago,
+                &SETTINGS,
+                BreakerInput::Strike {
+                    why: "stalled".into(),
+                },
+            )
+        })
+        .unwrap();
     }
     let output = finished((0..8).map(|_| spawn("striker", &dir)).collect());
     let breaker = breaker::of(store.as_ref(), "wt", "auth").unwrap();
-    assert_eq!((breaker.strikes(), breaker.state(now(), &SETTINGS).state), (160, BreakerState::Open));
+    assert_eq!(
+        (breaker.strikes(), breaker.state(now(), &SETTINGS).state),
+        (160, BreakerState::Open)
+    );
     let admissions = said(&output, "admission");
     assert_eq!(admissions.len(), 8);
-    assert_eq!(admissions.iter().filter(|a| *a == "trial").count(), 1, "{admissions:?}");
+    assert_eq!(
+        admissions.iter().filter(|a| *a == "trial").count(),
+        1,
+        "{admissions:?}"
+    );
 }
 
 #[test]
@@ -264,20 +404,33 @@ fn a_killed_holder_frees_its_worktree_though_its_child_lives_on() {
     while said(&text, "holding").is_empty() {
         assert!(lines.read_line(&mut text).unwrap() > 0, "{text}");
     }
-    let child = rustix::process::Pid::from_raw(said(&text, "holding")[0].trim().parse().unwrap()).unwrap();
+    let child =
+        rustix::process::Pid::from_raw(said(&text, "holding")[0].trim().parse().unwrap()).unwrap();
     let LockAttempt::Busy(Some(told)) = WorktreeLock::try_acquire(&dir, "wt", me()).unwrap() else {
         panic!("not busy, or nobody said who")
     };
-    assert_eq!((told.pid, told.session_active, told.spec.as_deref()), (holder.0.id(), true, Some("auth")));
+    assert_eq!(
+        (told.pid, told.session_active, told.spec.as_deref()),
+        (holder.0.id(), true, Some("auth"))
+    );
 
     holder.0.kill().unwrap();
     holder.0.wait().unwrap();
     let taken = WorktreeLock::try_acquire(&dir, "wt", me()).unwrap();
     let child_lives = rustix::process::test_kill_process(child).is_ok();
     rustix::process::kill_process(child, rustix::process::Signal::KILL).unwrap();
-    assert!(child_lives, "the child must outlive its parent for this to mean anything");
-    let LockAttempt::Held(lock) = taken else { panic!("the child kept the lock") };
-    assert_eq!(lock.left_behind().map(|h| h.pid), Some(told.pid), "the successor learns who died in the middle of it");
+    assert!(
+        child_lives,
+        "the child must outlive its parent for this to mean anything"
+    );
+    let LockAttempt::Held(lock) = taken else {
+        panic!("the child kept the lock")
+    };
+    assert_eq!(
+        lock.left_behind().map(|h| h.pid),
+        Some(told.pid),
+        "the successor learns who died in the middle of it"
+    );
 }
 
 /// A small disk of its own; needs root, as the tests of this project have everywhere.
@@ -286,8 +439,18 @@ struct Disk(PathBuf);
 impl Disk {
     fn mount(at: &Path, size: &str) -> Self {
         fs::create_dir_all(at).unwrap();
-        let done = mounted(&["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs", at.to_str().unwrap()]);
-        assert!(done, "cannot mount a scratch disk: this test needs root and the right to mount");
+        let done = mounted(&[
+            "-t",
+            "tmpfs",
+            "-o",
+            &format!("size={size}"),
+            "tmpfs",
+            at.to_str().unwrap(),
+        ]);
+        assert!(
+            done,
+            "cannot mount a scratch disk: this test needs root and the right to mount"
+        );
         Disk(at.to_owned())
     }
 
@@ -295,7 +458,10 @@ impl Disk {
         // Busy for as long as a process that another test just forked still has copies of our descriptors.
         let started = Instant::now();
         while !mounted(&["-o", "remount,ro", self.0.to_str().unwrap()]) {
-            assert!(started.elapsed() < Duration::from_secs(10), "cannot make the scratch disk read-only");
+            assert!(
+                started.elapsed() < Duration::from_secs(10),
+                "cannot make the scratch disk read-only"
+            );
         }
     }
 }
@@ -307,7 +473,12 @@ impl Drop for Disk {
 }
 
 fn mounted(args: &[&str]) -> bool {
-    Command::new("mount").args(args).stderr(Stdio::null()).status().expect("mount is installed").success()
+    Command::new("mount")
+        .args(args)
+        .stderr(Stdio::null())
+        .status()
+        .expect("mount is installed")
+        .success()
 }
 
 #[test]
@@ -325,21 +496,55 @@ fn a_full_disk_is_named_with_a_way_out_and_does_no_harm() {
         assert!(error.hint().contains("free some space"), "{}", error.hint());
     };
     fill();
-    full(open_store(&dir).err().expect("there is no room for a database"));
+    full(
+        open_store(&dir)
+            .err()
+            .expect("there is no room for a database"),
+    );
     fs::remove_file(&filler).unwrap();
 
     let store = open_store(&dir).unwrap();
-    let new = |n: usize| event(now(), "wt", None, kind::PROBE, serde_json::json!({ "pad": "x".repeat(n) }));
+    let new = |n: usize| {
+        event(
+            now(),
+            "wt",
+            None,
+            kind::PROBE,
+            serde_json::json!({ "pad": "x".repeat(n) }),
+        )
+    };
     let first = new(10);
-    assert_eq!(store.append(std::slice::from_ref(&first), None).unwrap(), AppendOutcome::Done);
+    assert_eq!(
+        store.append(std::slice::from_ref(&first), None).unwrap(),
+        AppendOutcome::Done
+    );
     fill();
     full(store.append(&[new(100_000)], None).unwrap_err());
-    let grant = TrustGrant { hash: "a".repeat(64), repository: "/r".into(), path: "c".into(), at: now(), commands: vec!["x".repeat(9000)] };
+    let grant = TrustGrant {
+        hash: "a".repeat(64),
+        repository: "/r".into(),
+        path: "c".into(),
+        at: now(),
+        commands: vec!["x".repeat(9000)],
+    };
     full(TrustStore::new(&dir).allow(&grant).unwrap_err());
-    assert!(!TrustStore::new(&dir).is_trusted(&grant.hash, None).unwrap(), "half a grant grants nothing");
-    assert!(matches!(WorktreeLock::try_acquire(&dir, "wt", me()).unwrap(), LockAttempt::Held(_)), "a lock needs no space");
+    assert!(
+        !TrustStore::new(&dir).is_trusted(&grant.hash, None).unwrap(),
+        "half a grant grants nothing"
+    );
+    assert!(
+        matches!(
+            WorktreeLock::try_acquire(&dir, "wt", me()).unwrap(),
+            LockAttempt::Held(_)
+        ),
+        "a lock needs no space"
+    );
     fs::remove_file(&filler).unwrap();
-    assert_eq!(store.append(&[new(100)], None).unwrap(), AppendOutcome::Done, "it goes on once there is space");
+    assert_eq!(
+        store.append(&[new(100)], None).unwrap(),
+        AppendOutcome::Done,
+        "it goes on once there is space"
+    );
     assert_eq!(store.read(EventCursor::START, 1).unwrap().0[0].id, first.id);
     assert!(store.notes().is_empty());
 }
@@ -353,7 +558,13 @@ fn a_read_only_disk_is_named_with_a_way_out() {
     disk.make_read_only();
     dir.ensure().expect("what is there need not be created");
     let elsewhere = StateDir::resolve(Some(disk.0.join("other")), None, None).unwrap();
-    let grant = TrustGrant { hash: "a".repeat(64), repository: "/r".into(), path: "c".into(), at: now(), commands: Vec::new() };
+    let grant = TrustGrant {
+        hash: "a".repeat(64),
+        repository: "/r".into(),
+        path: "c".into(),
+        at: now(),
+        commands: Vec::new(),
+    };
     for error in [
         elsewhere.ensure().unwrap_err(),
         open_store(&dir).err().expect("nothing can be recorded"),
@@ -361,7 +572,11 @@ fn a_read_only_disk_is_named_with_a_way_out() {
         TrustStore::new(&dir).allow(&grant).unwrap_err(),
     ] {
         assert!(matches!(error, StoreError::ReadOnly { .. }), "{error:?}");
-        assert!(error.to_string().contains("disk/") && error.hint().contains("WATCHDOG_STATE_DIR"), "{error}: {}", error.hint());
+        assert!(
+            error.to_string().contains("disk/") && error.hint().contains("WATCHDOG_STATE_DIR"),
+            "{error}: {}",
+            error.hint()
+        );
     }
 }
 
@@ -371,12 +586,21 @@ fn a_directory_or_a_link_of_another_user_is_refused() {
     let dir = state(tmp.path());
     chown(dir.root(), Some(65534), None).expect("this test needs root");
     let error = dir.ensure().unwrap_err();
-    assert!(matches!(error, StoreError::ForeignOwner { owner: 65534, .. }), "{error}");
+    assert!(
+        matches!(error, StoreError::ForeignOwner { owner: 65534, .. }),
+        "{error}"
+    );
 
     fs::create_dir(tmp.path().join("mine")).unwrap();
     let link = tmp.path().join("link");
     std::os::unix::fs::symlink(tmp.path().join("mine"), &link).unwrap();
     std::os::unix::fs::lchown(&link, Some(65534), None).unwrap();
-    let error = StateDir::resolve(Some(link), None, None).unwrap().ensure().unwrap_err();
-    assert!(matches!(error, StoreError::ForeignOwner { owner: 65534, .. }), "{error}");
+    let error = StateDir::resolve(Some(link), None, None)
+        .unwrap()
+        .ensure()
+        .unwrap_err();
+    assert!(
+        matches!(error, StoreError::ForeignOwner { owner: 65534, .. }),
+        "{error}"
+    );
 }

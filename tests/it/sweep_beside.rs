@@ -20,7 +20,14 @@ fn a_running_session_is_waited_for_and_costs_nothing() {
     let env = TestEnv::new();
     let repo = env.repo();
     let go_on = env.root().join("go-on");
-    let session = env.fake_agent("session", &[Step::wait_for(&go_on), Step::write("a", "1"), Step::commit("feat: a")]);
+    let session = env.fake_agent(
+        "session",
+        &[
+            Step::wait_for(&go_on),
+            Step::write("a", "1"),
+            Step::commit("feat: a"),
+        ],
+    );
     let asked = env.root().join("asked");
     let config = env.config_asking(&[Step::append(asked.to_str().unwrap(), "x")], json!({}));
     let config = config.to_str().unwrap();
@@ -29,12 +36,16 @@ fn a_running_session_is_waited_for_and_costs_nothing() {
         let swept = repo.watchdog(&["--config", config, "sweep", "--json", "-q", "--no-probe"]);
         swept.stdout.contains("\"session_active\"")
     });
-    let swept = repo.watchdog(&["--config", config, "sweep", "--json", "-q"]).expect(0);
+    let swept = repo
+        .watchdog(&["--config", config, "sweep", "--json", "-q"])
+        .expect(0);
     assert_eq!(word(&rows(&swept)["repo"]), "waiting/session_active");
     fs::write(&go_on, "").unwrap();
     running.wait().expect(0);
     assert!(!asked.exists(), "nobody was asked");
-    let swept = repo.watchdog(&["--config", config, "sweep", "--json", "-q"]).expect(0);
+    let swept = repo
+        .watchdog(&["--config", config, "sweep", "--json", "-q"])
+        .expect(0);
     assert_eq!(word(&rows(&swept)["repo"]), "complete/new_commits");
 }
 
@@ -44,19 +55,38 @@ fn a_session_that_was_written_down_counts_as_long_as_its_process_lives() {
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
     let agent = env.fake_agent("elsewhere", &[Step::hang()]);
-    let alive = env.command(&agent[0], repo.path()).args([&agent[1]]).spawn();
+    let alive = env
+        .command(&agent[0], repo.path())
+        .args([&agent[1]])
+        .spawn();
     let record = |pid, started_at: jiff::Timestamp| {
         let state = StateDir::resolve(Some(env.state()), None, None).unwrap();
         let store = open_store(&state).unwrap();
         let id = Worktree::open(repo.path()).unwrap().worktree_id();
-        let record = SessionRecord { pid: Some(pid), started_at, ..SessionRecord::default() };
+        let record = SessionRecord {
+            pid: Some(pid),
+            started_at,
+            ..SessionRecord::default()
+        };
         session::record(store.as_ref(), &id, "main", &record).unwrap();
     };
-    let sweep = || word(&rows(&repo.watchdog(&["sweep", "--no-probe", "--json", "-q"]).expect(0))["repo"]);
+    let sweep = || {
+        word(
+            &rows(
+                &repo
+                    .watchdog(&["sweep", "--no-probe", "--json", "-q"])
+                    .expect(0),
+            )["repo"],
+        )
+    };
     record(alive.pid(), jiff::Timestamp::now());
     assert_eq!(sweep(), "waiting/session_active");
     record(alive.pid(), jiff::Timestamp::UNIX_EPOCH);
-    assert_eq!(sweep(), "untouched", "a process that began after the session is another one with its number");
+    assert_eq!(
+        sweep(),
+        "untouched",
+        "a process that began after the session is another one with its number"
+    );
     let ended = alive.pid();
     drop(alive);
     record(ended, jiff::Timestamp::now());
@@ -69,7 +99,10 @@ fn a_session_that_has_been_silent_for_too_long_is_called_stalled() {
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
     let agent = env.fake_agent("elsewhere", &[Step::hang()]);
-    let alive = env.command(&agent[0], repo.path()).args([&agent[1]]).spawn();
+    let alive = env
+        .command(&agent[0], repo.path())
+        .args([&agent[1]])
+        .spawn();
     let log = env.write("session.log", "the last words");
     let state = StateDir::resolve(Some(env.state()), None, None).unwrap();
     let store = open_store(&state).unwrap();
@@ -84,23 +117,52 @@ fn a_session_that_has_been_silent_for_too_long_is_called_stalled() {
     session::record(store.as_ref(), &id, "main", &record).unwrap();
     let mut swept = None;
     wait_until("the sweep tells that it stalled", SOON, || {
-        let out = repo.watchdog(&["sweep", "--no-probe", "--json", "-q"]).expect(0);
+        let out = repo
+            .watchdog(&["sweep", "--no-probe", "--json", "-q"])
+            .expect(0);
         let row = rows(&out)["repo"].clone();
-        assert_eq!(word(&row), "waiting/session_active", "nothing is judged while it runs: {out}");
+        assert_eq!(
+            word(&row),
+            "waiting/session_active",
+            "nothing is judged while it runs: {out}"
+        );
         let stalled = row["message"].as_str().unwrap().contains("stalled");
         swept = Some(row);
         stalled
     });
-    assert!(swept.unwrap()["session"]["idle_seconds"].as_u64().is_some_and(|idle| idle >= 1));
-    let status = repo.watchdog(&["status", "--only", "stalled", "--json"]).expect(0);
-    assert_eq!(status.json()["worktrees"][0]["session"]["state"], "stalled", "{status}");
+    assert!(
+        swept.unwrap()["session"]["idle_seconds"]
+            .as_u64()
+            .is_some_and(|idle| idle >= 1)
+    );
+    let status = repo
+        .watchdog(&["status", "--only", "stalled", "--json"])
+        .expect(0);
+    assert_eq!(
+        status.json()["worktrees"][0]["session"]["state"],
+        "stalled",
+        "{status}"
+    );
     let shown = repo.watchdog(&["status"]).expect(0);
     assert!(shown.stdout.contains("stalled"), "{shown}");
 
     // Without a log or a transcript nobody can tell, and nothing is made of that.
-    session::record(store.as_ref(), &id, "main", &SessionRecord { log: None, ..record }).unwrap();
+    session::record(
+        store.as_ref(),
+        &id,
+        "main",
+        &SessionRecord {
+            log: None,
+            ..record
+        },
+    )
+    .unwrap();
     let status = repo.watchdog(&["status", "--json"]).expect(0);
-    assert_eq!(status.json()["worktrees"][0]["session"]["state"], "running", "{status}");
+    assert_eq!(
+        status.json()["worktrees"][0]["session"]["state"],
+        "running",
+        "{status}"
+    );
     drop(alive);
 }
 
@@ -110,17 +172,40 @@ fn of_two_sweeps_at_once_only_one_asks_and_neither_waits_for_the_other() {
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
     let (asked, go_on) = (env.root().join("asked"), env.root().join("go-on"));
-    let working = Step::print_json(&json!({"status": "working", "message": "", "should_continue": true}));
-    let steps = [Step::append(asked.to_str().unwrap(), "x"), Step::wait_for(&go_on), working];
-    let config = env.config_asking(&steps, json!({"completion_check": {"probe_timeout_seconds": 60}}));
-    let args = ["--config", config.to_str().unwrap(), "sweep", "--json", "-q"];
+    let working =
+        Step::print_json(&json!({"status": "working", "message": "", "should_continue": true}));
+    let steps = [
+        Step::append(asked.to_str().unwrap(), "x"),
+        Step::wait_for(&go_on),
+        working,
+    ];
+    let config = env.config_asking(
+        &steps,
+        json!({"completion_check": {"probe_timeout_seconds": 60}}),
+    );
+    let args = [
+        "--config",
+        config.to_str().unwrap(),
+        "sweep",
+        "--json",
+        "-q",
+    ];
     let first = repo.watchdog_spawn(&args);
     wait_until("the first one asks", SOON, || asked.exists());
     let second = repo.watchdog(&args).expect(0);
     assert_eq!(word(&rows(&second)["repo"]), "waiting/locked");
-    assert!(rows(&second)["repo"]["message"].as_str().unwrap().contains("watchdog sweep"), "{second}");
+    assert!(
+        rows(&second)["repo"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("watchdog sweep"),
+        "{second}"
+    );
     fs::write(&go_on, "").unwrap();
-    assert_eq!(word(&rows(&first.wait().expect(0))["repo"]), "incomplete/working");
+    assert_eq!(
+        word(&rows(&first.wait().expect(0))["repo"]),
+        "incomplete/working"
+    );
     assert_eq!(fs::read_to_string(&asked).unwrap(), "x");
 }
 
@@ -131,8 +216,17 @@ fn an_interrupted_sweep_ends_at_once_says_so_and_leaves_nothing_running() {
     repo.watchdog(&["snapshot"]).expect(0);
     repo.write("draft", "1");
     let asked = env.root().join("asked");
-    let config = env.config_asking(&[Step::append(asked.to_str().unwrap(), "x"), Step::hang()], json!({}));
-    let sweep = repo.watchdog_spawn(&["--config", config.to_str().unwrap(), "sweep", "--json", "-q"]);
+    let config = env.config_asking(
+        &[Step::append(asked.to_str().unwrap(), "x"), Step::hang()],
+        json!({}),
+    );
+    let sweep = repo.watchdog_spawn(&[
+        "--config",
+        config.to_str().unwrap(),
+        "sweep",
+        "--json",
+        "-q",
+    ]);
     wait_until("the agent is asked", SOON, || asked.exists());
     sweep.signal(Signal::INT);
     let swept = sweep.wait().expect(14);
@@ -148,23 +242,57 @@ fn the_crontab_line_and_the_units_work_as_they_stand() {
     repo.watchdog(&["snapshot"]).expect(0);
     fs::remove_file(repo.path().join(".git/HEAD")).unwrap();
     let top = env.root();
-    let printed = env.watchdog(&top, &["init", "--cron", ".", "--json"]).expect(0).json();
+    let printed = env
+        .watchdog(&top, &["init", "--cron", ".", "--json"])
+        .expect(0)
+        .json();
     let line = printed["crontab"].as_str().unwrap();
-    let command = line.strip_prefix("*/10 * * * * ").unwrap_or_else(|| panic!("{line}")).replace("\\%", "%");
-    let ran = env.command("sh", &env.home()).args(["-c", &command]).run().expect(16);
-    assert!(ran.stdout.contains("git_error") && ran.stderr.is_empty(), "{ran}");
+    let command = line
+        .strip_prefix("*/10 * * * * ")
+        .unwrap_or_else(|| panic!("{line}"))
+        .replace("\\%", "%");
+    let ran = env
+        .command("sh", &env.home())
+        .args(["-c", &command])
+        .run()
+        .expect(16);
+    assert!(
+        ran.stdout.contains("git_error") && ran.stderr.is_empty(),
+        "{ran}"
+    );
 
     let units = env.root().join("units");
-    for (name, key) in [("watchdog-sweep.service", "service"), ("watchdog-sweep.timer", "timer")] {
+    for (name, key) in [
+        ("watchdog-sweep.service", "service"),
+        ("watchdog-sweep.timer", "timer"),
+    ] {
         env.write(&format!("units/{name}"), printed[key].as_str().unwrap());
     }
-    let verified = env.command("systemd-analyze", &units).args(["--user", "verify", "./watchdog-sweep.timer", "./watchdog-sweep.service"]);
+    let verified = env.command("systemd-analyze", &units).args([
+        "--user",
+        "verify",
+        "./watchdog-sweep.timer",
+        "./watchdog-sweep.service",
+    ]);
     let verified = verified.env("XDG_RUNTIME_DIR", env.root()).run();
-    let complaints: Vec<&str> = verified.stderr.lines().filter(|line| line.contains("watchdog-sweep")).collect();
-    assert!(complaints.is_empty() && verified.code == Some(0), "{verified}");
+    let complaints: Vec<&str> = verified
+        .stderr
+        .lines()
+        .filter(|line| line.contains("watchdog-sweep"))
+        .collect();
+    assert!(
+        complaints.is_empty() && verified.code == Some(0),
+        "{verified}"
+    );
 
     let people = env.watchdog(&top, &["init", "--cron"]).expect(0).stdout;
-    let script = people.split("instead.\n").nth(1).unwrap().split("systemctl").next().unwrap();
+    let script = people
+        .split("instead.\n")
+        .nth(1)
+        .unwrap()
+        .split("systemctl")
+        .next()
+        .unwrap();
     env.command("sh", &top).args(["-c", script]).run().expect(0);
     assert_eq!(
         fs::read_to_string(env.home().join(".config/systemd/user/watchdog-sweep.timer")).unwrap(),

@@ -17,14 +17,34 @@ fn swept(env: &TestEnv, jobs: &str) -> BTreeMap<String, Value> {
     // Verdicts of earlier sweeps are given again only where the state is the same; each of these looks for itself.
     let state = env.root().join("state-of-this-sweep");
     let _ = fs::remove_dir_all(&state);
-    assert!(Command::new("cp").arg("-a").arg(env.state()).arg(&state).status().expect("cp is there").success());
-    let args = ["--state-dir", state.to_str().expect("UTF-8"), "sweep", "--no-probe", "--json", "-q", "--jobs", jobs];
+    assert!(
+        Command::new("cp")
+            .arg("-a")
+            .arg(env.state())
+            .arg(&state)
+            .status()
+            .expect("cp is there")
+            .success()
+    );
+    let args = [
+        "--state-dir",
+        state.to_str().expect("UTF-8"),
+        "sweep",
+        "--no-probe",
+        "--json",
+        "-q",
+        "--jobs",
+        jobs,
+    ];
     let mut rows = rows(&env.watchdog(&env.root().join("all"), &args));
     for row in rows.values_mut() {
         let snapshot = row["rescue"]["snapshot"].as_str().map(str::to_owned);
         let message = row["message"].as_str().unwrap_or_default();
         row["message"] = json!(
-            snapshot.as_deref().and_then(|name| name.rsplit_once('/')).map_or(message.to_owned(), |(_, id)| message.replace(id, "ID"))
+            snapshot
+                .as_deref()
+                .and_then(|name| name.rsplit_once('/'))
+                .map_or(message.to_owned(), |(_, id)| message.replace(id, "ID"))
         );
         row["rescue"]["snapshot"] = json!(snapshot.is_some());
         for key in ["duration_ms", "unchanged_since"] {
@@ -66,7 +86,13 @@ fn ground(env: &TestEnv) -> Repo<'_> {
 
 fn pipe(path: &Path) {
     fs::remove_file(path).expect("it is there");
-    assert!(Command::new("mkfifo").arg(path).status().expect("mkfifo is there").success());
+    assert!(
+        Command::new("mkfifo")
+            .arg(path)
+            .status()
+            .expect("mkfifo is there")
+            .success()
+    );
 }
 
 #[test]
@@ -78,7 +104,9 @@ fn neighbours_of_a_worktree_with_a_broken_index_come_to_what_they_come_to_withou
     let index = repo.path().join(".git/worktrees/victim/index");
     let whole = fs::read(&index).expect("it is there");
     let checksum = [&whole[..whole.len() - 20], &[7; 20]].concat();
-    let noise: Vec<u8> = (0..4096_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    let noise: Vec<u8> = (0..4096_u32)
+        .map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8)
+        .collect();
     let broken: [(&str, Vec<u8>); 5] = [
         ("noise", noise),
         ("half", whole[..whole.len() / 2].to_vec()),
@@ -88,7 +116,11 @@ fn neighbours_of_a_worktree_with_a_broken_index_come_to_what_they_come_to_withou
     ];
     let expect_the_rest_unchanged = |what: &str, jobs: &str| {
         let mut found = swept(&env, jobs);
-        assert_eq!(word(&found.remove("victim").expect("it is told of")), "error/git_error", "{what}");
+        assert_eq!(
+            word(&found.remove("victim").expect("it is told of")),
+            "error/git_error",
+            "{what}"
+        );
         for (name, row) in found {
             assert_eq!(row, sound[&name], "{name} beside {what}, {jobs} jobs");
         }
@@ -116,32 +148,56 @@ fn a_worktree_whose_git_file_leads_nowhere_or_is_a_pipe_is_an_error_in_sweep_and
     let sound = swept(&env, "1");
     let victim = env.root().join("all/victim");
     let dot_git = victim.join(".git");
-    let status = || env.watchdog(&env.root(), &["status", "--json", "-q", "--only", "broken"]).expect(0).json()["worktrees"].clone();
+    let status = || {
+        env.watchdog(&env.root(), &["status", "--json", "-q", "--only", "broken"])
+            .expect(0)
+            .json()["worktrees"]
+            .clone()
+    };
     assert_eq!(status(), json!([]));
     for said in ["is missing", "nowhere", "gitdir: ", "not a regular file"] {
         match said {
             "is missing" => fs::remove_file(&dot_git).expect("it is there"),
-            "nowhere" => fs::write(&dot_git, "gitdir: /nowhere/.git/worktrees/victim\n").expect("ours"),
+            "nowhere" => {
+                fs::write(&dot_git, "gitdir: /nowhere/.git/worktrees/victim\n").expect("ours")
+            }
             "gitdir: " => fs::write(&dot_git, "garbage").expect("ours"),
             _ => pipe(&dot_git),
         }
         let mut found = swept(&env, "1");
         let row = found.remove("victim").expect("it is told of");
         assert_eq!(word(&row), "error/git_error", "{said}: {row:#}");
-        assert!(row["message"].as_str().is_some_and(|message| message.contains(said)), "{said}: {row:#}");
+        assert!(
+            row["message"]
+                .as_str()
+                .is_some_and(|message| message.contains(said)),
+            "{said}: {row:#}"
+        );
         for (name, row) in found {
             assert_eq!(row, sound[&name], "{name} beside one whose .git {said}");
         }
         let told = status();
         assert_eq!(
-            (told.as_array().map(Vec::len), &told[0]["needs_person"], &told[0]["gone"]),
+            (
+                told.as_array().map(Vec::len),
+                &told[0]["needs_person"],
+                &told[0]["gone"]
+            ),
             (Some(1), &json!(true), &json!(false)),
             "{said}"
         );
-        assert!(told[0]["worktree"].as_str().is_some_and(|worktree| worktree.ends_with("/victim")), "{told:#}");
+        assert!(
+            told[0]["worktree"]
+                .as_str()
+                .is_some_and(|worktree| worktree.ends_with("/victim")),
+            "{told:#}"
+        );
     }
     let shown = env.watchdog(&env.root(), &["status"]).expect(0);
-    assert!(shown.stdout.contains("git cannot use it") && shown.stderr.contains("1 broken"), "{shown}");
+    assert!(
+        shown.stdout.contains("git cannot use it") && shown.stderr.contains("1 broken"),
+        "{shown}"
+    );
     fs::remove_dir_all(&victim).expect("ours");
     assert_eq!(status(), json!([]), "what is gone is not broken");
 }

@@ -7,11 +7,17 @@ use crate::support::{CommandOutput, Repo, TestEnv};
 /// A repository whose trusted configuration has been committed, with one failing test, at the beginning of a session.
 fn session<'env>(env: &'env TestEnv, name: &str, config: &Value) -> Repo<'env> {
     let repo = env.repo_named(name);
-    repo.write("tests/run.sh", "for t in tests/*.test; do sh \"$t\" || exit 1; done\n");
+    repo.write(
+        "tests/run.sh",
+        "for t in tests/*.test; do sh \"$t\" || exit 1; done\n",
+    );
     repo.write("tests/base.test", "true\n");
     repo.write("tests/login.test", "test -f login.txt\n");
     repo.write("TODO.md", "- [ ] login\n");
-    repo.write("feature_list.json", json!([{"name": "login", "passes": false}]).to_string());
+    repo.write(
+        "feature_list.json",
+        json!([{"name": "login", "passes": false}]).to_string(),
+    );
     repo.write("completion.json", config.to_string());
     repo.commit_all("the criteria");
     repo.watchdog(&["trust"]).expect(0);
@@ -35,10 +41,22 @@ fn tests(guards: &[&str]) -> Value {
 #[track_caller]
 fn caught(what: &str, out: &CommandOutput, verdict: &str, note: &str) {
     let found = out.json();
-    assert!(!(found["status"] == "complete" && found["evidence"] == "verified"), "{what}: {out}");
+    assert!(
+        !(found["status"] == "complete" && found["evidence"] == "verified"),
+        "{what}: {out}"
+    );
     assert_eq!(out.verdict(), verdict, "{what}: {out}");
-    let told = |notes: &Value| notes.as_array().unwrap().iter().any(|one| one["detail"].as_str().unwrap().contains(note));
-    assert!(note.is_empty() || (told(&found["notes"]) && out.stdout.contains("\"criteria_changed\"")), "{what}: {out}");
+    let told = |notes: &Value| {
+        notes
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|one| one["detail"].as_str().unwrap().contains(note))
+    };
+    assert!(
+        note.is_empty() || (told(&found["notes"]) && out.stdout.contains("\"criteria_changed\"")),
+        "{what}: {out}"
+    );
 }
 
 fn commit(repo: &Repo<'_>) {
@@ -51,10 +69,26 @@ fn a_guarded_test_cannot_be_deleted_weakened_or_moved_away() {
     let env = TestEnv::new();
     type Trick = fn(&Repo<'_>);
     let tricks: [(&str, Trick, &str); 14] = [
-        ("deletes it", |repo| _ = repo.git(&["rm", "-q", "tests/login.test"]), "tests/login.test"),
-        ("weakens it", |repo| repo.write("tests/login.test", "true\n"), "tests/login.test"),
-        ("moves it", |repo| _ = repo.git(&["mv", "tests/login.test", "login.old"]), "tests/login.test"),
-        ("weakens what runs it", |repo| repo.write("tests/run.sh", "true\n"), "tests/run.sh"),
+        (
+            "deletes it",
+            |repo| _ = repo.git(&["rm", "-q", "tests/login.test"]),
+            "tests/login.test",
+        ),
+        (
+            "weakens it",
+            |repo| repo.write("tests/login.test", "true\n"),
+            "tests/login.test",
+        ),
+        (
+            "moves it",
+            |repo| _ = repo.git(&["mv", "tests/login.test", "login.old"]),
+            "tests/login.test",
+        ),
+        (
+            "weakens what runs it",
+            |repo| repo.write("tests/run.sh", "true\n"),
+            "tests/run.sh",
+        ),
         (
             "takes it out of git, and ignores it",
             |repo| {
@@ -86,7 +120,11 @@ fn a_guarded_test_cannot_be_deleted_weakened_or_moved_away() {
             |repo| {
                 repo.write("tests/login.test", "true\n");
                 repo.commit_all("weaker");
-                let name = repo.git(&["for-each-ref", "--format=%(refname)", "refs/watchdog/baseline"]);
+                let name = repo.git(&[
+                    "for-each-ref",
+                    "--format=%(refname)",
+                    "refs/watchdog/baseline",
+                ]);
                 repo.git(&["update-ref", name.trim(), "HEAD"]);
             },
             "tests/login.test",
@@ -132,10 +170,19 @@ fn a_guarded_test_cannot_be_deleted_weakened_or_moved_away() {
             |repo| {
                 repo.write("tests/login.test", "true\n");
                 repo.git(&["add", "-A"]);
-                repo.git(&["-c", "core.logAllRefUpdates=true", "commit", "-qm", "weaker"]);
+                repo.git(&[
+                    "-c",
+                    "core.logAllRefUpdates=true",
+                    "commit",
+                    "-qm",
+                    "weaker",
+                ]);
                 let weaker = repo.head();
                 repo.git(&["reset", "-q", "--hard", "HEAD~1"]);
-                let pull = repo.env_command("git", &["reset", "-q", "--hard", &weaker]).env("GIT_REFLOG_ACTION", "pull origin").run();
+                let pull = repo
+                    .env_command("git", &["reset", "-q", "--hard", &weaker])
+                    .env("GIT_REFLOG_ACTION", "pull origin")
+                    .run();
                 let _ok = pull.expect(0);
             },
             "tests/login.test",
@@ -151,21 +198,36 @@ fn a_guarded_test_cannot_be_deleted_weakened_or_moved_away() {
     ];
     for (n, (what, trick, named)) in tricks.iter().enumerate() {
         for committed in [true, false] {
-            let repo = session(&env, &format!("repo-{n}-{committed}"), &tests(&["tests/**"]));
+            let repo = session(
+                &env,
+                &format!("repo-{n}-{committed}"),
+                &tests(&["tests/**"]),
+            );
             trick(&repo);
             if committed {
                 commit(&repo);
             }
             let out = judge(&repo);
             // Taken out of git and ignored, it cannot be committed again, of which a person is told first.
-            let verdict = if what.ends_with("ignores it") && !committed { "review/rescue_incomplete" } else { "review/criteria_changed" };
+            let verdict = if what.ends_with("ignores it") && !committed {
+                "review/rescue_incomplete"
+            } else {
+                "review/criteria_changed"
+            };
             // A change that git does not see is no work, and nothing else was done.
-            let verdict = if !committed && out.verdict() == "incomplete/unfinished" { "incomplete/unfinished" } else { verdict };
+            let verdict = if !committed && out.verdict() == "incomplete/unfinished" {
+                "incomplete/unfinished"
+            } else {
+                verdict
+            };
             caught(what, &out, verdict, named);
             if verdict != "review/criteria_changed" {
                 continue;
             }
-            assert!(out.json()["message"].as_str().unwrap().contains(named), "{out}");
+            assert!(
+                out.json()["message"].as_str().unwrap().contains(named),
+                "{out}"
+            );
         }
     }
 }
@@ -177,13 +239,25 @@ fn work_beside_changed_guards_is_rescued_and_honest_work_completes() {
     repo.write("tests/login.test", "true\n");
     repo.write("login.rs", "fn login() {}\n");
     let out = judge(&repo).expect(12);
-    assert_eq!((&out.json()["reason"], &out.json()["rescued"]), (&json!("criteria_changed"), &json!(true)), "{out}");
-    assert_eq!(repo.git(&["status", "--porcelain"]), "", "the work is committed for the person who looks");
+    assert_eq!(
+        (&out.json()["reason"], &out.json()["rescued"]),
+        (&json!("criteria_changed"), &json!(true)),
+        "{out}"
+    );
+    assert_eq!(
+        repo.git(&["status", "--porcelain"]),
+        "",
+        "the work is committed for the person who looks"
+    );
     let repo = session(&env, "honest", &tests(&["tests/**"]));
     repo.write("login.txt", "logged in\n");
     repo.commit_all("login");
     let out = judge(&repo).expect(0);
-    assert_eq!((&out.json()["evidence"], &out.json()["degraded"]), (&json!("committed"), &json!([])), "{out}");
+    assert_eq!(
+        (&out.json()["evidence"], &out.json()["degraded"]),
+        (&json!("committed"), &json!([])),
+        "{out}"
+    );
     // Nothing says who wrote what a pull brought while a session may run: a person must look.
     let upstream = env.root().join("upstream").to_string_lossy().into_owned();
     let repo = session(&env, "pulling", &tests(&["tests/**"]));
@@ -194,7 +268,12 @@ fn work_beside_changed_guards_is_rescued_and_honest_work_completes() {
     repo.write("login.txt", "logged in\n");
     repo.commit_all("login");
     repo.git(&["pull", "-q", "--no-rebase", "--no-edit", &upstream, "main"]);
-    caught("a pull", &judge(&repo), "review/criteria_changed", "tests/login.test");
+    caught(
+        "a pull",
+        &judge(&repo),
+        "review/criteria_changed",
+        "tests/login.test",
+    );
 }
 
 #[test]
@@ -210,19 +289,33 @@ fn a_weaker_configuration_does_not_count_in_this_session_nor_in_the_next() {
         caught(
             "its own criteria",
             &judge(&repo),
-            if committed { "incomplete/checks_unmet" } else { "incomplete/unfinished" },
+            if committed {
+                "incomplete/checks_unmet"
+            } else {
+                "incomplete/unfinished"
+            },
             "completion.json",
         );
         repo.git(&["rm", "-q", "-f", "completion.json"]);
         commit(&repo);
-        caught("no criteria", &judge(&repo), "incomplete/checks_unmet", "completion.json");
+        caught(
+            "no criteria",
+            &judge(&repo),
+            "incomplete/checks_unmet",
+            "completion.json",
+        );
         // The session after it begins with the weaker file in its baseline, and the accepted one still governs.
         repo.write("completion.json", &weaker);
         repo.commit_all("weaker");
         repo.watchdog(&["snapshot"]).expect(0);
         repo.write("later.txt", "x");
         repo.commit_all("later");
-        caught("an earlier session", &judge(&repo), "incomplete/checks_unmet", "completion.json differs");
+        caught(
+            "an earlier session",
+            &judge(&repo),
+            "incomplete/checks_unmet",
+            "completion.json differs",
+        );
     }
 }
 
@@ -234,31 +327,72 @@ fn a_script_that_a_command_names_is_the_agents_word_once_it_was_changed() {
     repo.commit_all("faster tests");
     let out = judge(&repo).expect(0);
     caught("the script", &out, "complete/checks_passed", "tests/run.sh");
-    assert_eq!((&out.json()["evidence"], &out.json()["checks"][0]["evidence"]), (&json!("claimed"), &json!("claimed")));
+    assert_eq!(
+        (
+            &out.json()["evidence"],
+            &out.json()["checks"][0]["evidence"]
+        ),
+        (&json!("claimed"), &json!("claimed"))
+    );
     let custom = json!({"checks": [{"type": "custom", "run": ["sh", "tests/run.sh"]}], "rescue": {"mode": "single"}});
     let repo = session(&env, "custom", &custom);
     repo.write("tests/run.sh", "echo '{\"complete\": true}'\n");
     let out = judge(&repo).expect(0);
-    caught("the script of a custom check", &out, "complete/checks_passed", "tests/run.sh");
+    caught(
+        "the script of a custom check",
+        &out,
+        "complete/checks_passed",
+        "tests/run.sh",
+    );
     assert_eq!(out.json()["evidence"], "claimed");
     let mut strict = tests(&[]);
     strict["require_evidence"] = json!("verified");
     let repo = session(&env, "strict", &strict);
     repo.write("tests/run.sh", "true\n");
-    caught("the script, uncommitted", &judge(&repo), "review/disputed", "tests/run.sh");
+    caught(
+        "the script, uncommitted",
+        &judge(&repo),
+        "review/disputed",
+        "tests/run.sh",
+    );
 }
 
 #[test]
-fn what_a_command_reaches_by_folders_globs_links_and_runners_is_the_agents_word_once_it_was_changed() {
+fn what_a_command_reaches_by_folders_globs_links_and_runners_is_the_agents_word_once_it_was_changed()
+ {
     let env = TestEnv::new();
     type Trick = fn(&Repo<'_>);
     let tricks: [(&str, Trick, &str); 6] = [
-        ("cd ci && sh check.sh", |repo| repo.write("ci/check.sh", "true\n"), "ci/check.sh"),
-        ("sh ci/ch*.sh", |repo| repo.write("ci/check.sh", "true\n"), "ci/check.sh"),
-        ("sh link.sh", |repo| repo.write("ci/check.sh", "true\n"), "ci/check.sh"),
-        ("sh folder/check.sh", |repo| repo.write("ci/check.sh", "true\n"), "ci/check.sh"),
-        ("make check", |repo| repo.write("Makefile", "check:\n\ttrue\n"), "Makefile"),
-        ("make -C sub check", |repo| repo.write("sub/GNUmakefile", "check:\n\ttrue\n"), "sub/GNUmakefile"),
+        (
+            "cd ci && sh check.sh",
+            |repo| repo.write("ci/check.sh", "true\n"),
+            "ci/check.sh",
+        ),
+        (
+            "sh ci/ch*.sh",
+            |repo| repo.write("ci/check.sh", "true\n"),
+            "ci/check.sh",
+        ),
+        (
+            "sh link.sh",
+            |repo| repo.write("ci/check.sh", "true\n"),
+            "ci/check.sh",
+        ),
+        (
+            "sh folder/check.sh",
+            |repo| repo.write("ci/check.sh", "true\n"),
+            "ci/check.sh",
+        ),
+        (
+            "make check",
+            |repo| repo.write("Makefile", "check:\n\ttrue\n"),
+            "Makefile",
+        ),
+        (
+            "make -C sub check",
+            |repo| repo.write("sub/GNUmakefile", "check:\n\ttrue\n"),
+            "sub/GNUmakefile",
+        ),
     ];
     for (n, (line, trick, named)) in tricks.iter().enumerate() {
         for changed in [true, false] {
@@ -268,7 +402,8 @@ fn what_a_command_reaches_by_folders_globs_links_and_runners_is_the_agents_word_
             repo.write("sub/Makefile", "check:\n\ttest -f ../login.txt\n");
             std::os::unix::fs::symlink("ci/check.sh", repo.path().join("link.sh")).unwrap();
             std::os::unix::fs::symlink("ci", repo.path().join("folder")).unwrap();
-            let config = json!({"rescue": {"mode": "single"}, "checks": [{"type": "command", "run": line}]});
+            let config =
+                json!({"rescue": {"mode": "single"}, "checks": [{"type": "command", "run": line}]});
             repo.write("completion.json", config.to_string());
             repo.commit_all("the criteria");
             repo.watchdog(&["trust"]).expect(0);
@@ -281,9 +416,17 @@ fn what_a_command_reaches_by_folders_globs_links_and_runners_is_the_agents_word_
             let out = judge(&repo).expect(0);
             if changed {
                 caught(line, &out, "complete/checks_passed", named);
-                assert_eq!(out.json()["checks"][0]["evidence"], "claimed", "{line}: {out}");
+                assert_eq!(
+                    out.json()["checks"][0]["evidence"],
+                    "claimed",
+                    "{line}: {out}"
+                );
             } else {
-                assert_eq!((&out.json()["evidence"], &out.json()["degraded"]), (&json!("committed"), &json!([])), "{line}: {out}");
+                assert_eq!(
+                    (&out.json()["evidence"], &out.json()["degraded"]),
+                    (&json!("committed"), &json!([])),
+                    "{line}: {out}"
+                );
             }
         }
     }
@@ -296,31 +439,61 @@ fn links_to_endless_files_cost_nothing() {
     std::fs::set_permissions(&npm, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     env.install("npm", &npm);
     let check = json!({"type": "command", "run": "npm test"});
-    let repo = session(&env, "endless", &json!({"rescue": {"mode": "single"}, "checks": [check], "guards": ["tests/**"]}));
+    let repo = session(
+        &env,
+        "endless",
+        &json!({"rescue": {"mode": "single"}, "checks": [check], "guards": ["tests/**"]}),
+    );
     repo.write("package.json", "{}");
     repo.commit_all("the runner");
     repo.watchdog(&["snapshot", "--accept-criteria"]).expect(0);
     let endless = "ln -sf /dev/zero";
     // Within two gigabytes of memory, and a minute.
     let bounded = |words: &str| {
-        let line = format!("ulimit -v 2000000; exec '{}' {words}", env!("CARGO_BIN_EXE_watchdog"));
-        env.command("sh", repo.path()).args(["-c", &line]).timeout(std::time::Duration::from_secs(60)).run()
+        let line = format!(
+            "ulimit -v 2000000; exec '{}' {words}",
+            env!("CARGO_BIN_EXE_watchdog")
+        );
+        env.command("sh", repo.path())
+            .args(["-c", &line])
+            .timeout(std::time::Duration::from_secs(60))
+            .run()
     };
     let script = format!(
         "echo work > work.txt; git add work.txt; git commit -qm work; {endless} completion.json; {endless} package.json; {endless} tests/login.test; {endless} .gitignore"
     );
     let out = bounded(&format!("run --json --no-probe -- sh -c '{script}'"));
-    assert!(out.json()["status"].is_string(), "it ends with a verdict: {out}");
-    for words in ["trust", "untrust", "schema config --resolved", "doctor", "check --no-probe", "status"] {
+    assert!(
+        out.json()["status"].is_string(),
+        "it ends with a verdict: {out}"
+    );
+    for words in [
+        "trust",
+        "untrust",
+        "schema config --resolved",
+        "doctor",
+        "check --no-probe",
+        "status",
+    ] {
         let out = bounded(words);
-        assert!(!out.stderr.contains("memory") && out.code.is_some_and(|code| code < 17), "{words}: {out}");
+        assert!(
+            !out.stderr.contains("memory") && out.code.is_some_and(|code| code < 17),
+            "{words}: {out}"
+        );
     }
     let refused = bounded("trust").expect(2);
     assert!(refused.stderr.contains("not a regular file"), "{refused}");
     for file in ["completion.json", "package.json"] {
         std::fs::remove_file(repo.path().join(file)).unwrap();
         let path = repo.path().join(file);
-        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            &path,
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RWXU,
+            0,
+        )
+        .unwrap();
     }
     let refused = bounded("trust").expect(2);
     assert!(refused.stderr.contains("not a regular file"), "{refused}");
@@ -330,28 +503,72 @@ fn links_to_endless_files_cost_nothing() {
 #[test]
 fn boxes_features_and_empty_commits_show_nothing() {
     let env = TestEnv::new();
-    let with = |name: &str, checks: Value| session(&env, name, &json!({"rescue": {"mode": "single"}, "checks": checks}));
+    let with = |name: &str, checks: Value| {
+        session(
+            &env,
+            name,
+            &json!({"rescue": {"mode": "single"}, "checks": checks}),
+        )
+    };
 
-    let repo = with("boxes", json!([{"type": "plan", "path": "TODO.md"}, {"type": "git", "min_commits": 1}]));
+    let repo = with(
+        "boxes",
+        json!([{"type": "plan", "path": "TODO.md"}, {"type": "git", "min_commits": 1}]),
+    );
     repo.write("TODO.md", "- [x] login\n");
     repo.commit_all("tick");
-    caught("ticks boxes", &judge(&repo), "complete/checks_passed", "TODO.md");
+    caught(
+        "ticks boxes",
+        &judge(&repo),
+        "complete/checks_passed",
+        "TODO.md",
+    );
 
-    let repo = with("features", json!([{"type": "feature_list", "freeze": true}]));
-    repo.write("feature_list.json", json!([{"name": "login page", "passes": true}]).to_string());
+    let repo = with(
+        "features",
+        json!([{"type": "feature_list", "freeze": true}]),
+    );
+    repo.write(
+        "feature_list.json",
+        json!([{"name": "login page", "passes": true}]).to_string(),
+    );
     repo.commit_all("reword");
-    caught("rewords a feature", &judge(&repo), "incomplete/checks_unmet", "feature_list.json");
-    repo.write("feature_list.json", json!([{"name": "login", "passes": true}]).to_string());
+    caught(
+        "rewords a feature",
+        &judge(&repo),
+        "incomplete/checks_unmet",
+        "feature_list.json",
+    );
+    repo.write(
+        "feature_list.json",
+        json!([{"name": "login", "passes": true}]).to_string(),
+    );
     repo.commit_all("tick");
-    caught("ticks a feature", &judge(&repo), "complete/checks_passed", "feature_list.json");
+    caught(
+        "ticks a feature",
+        &judge(&repo),
+        "complete/checks_passed",
+        "feature_list.json",
+    );
 
-    let empty = |repo: &Repo<'_>| _ = repo.git(&["commit", "-q", "--allow-empty", "-m", "all done"]);
+    let empty =
+        |repo: &Repo<'_>| _ = repo.git(&["commit", "-q", "--allow-empty", "-m", "all done"]);
     let repo = with("empty", json!([{"type": "git", "min_commits": 1}]));
     empty(&repo);
-    caught("an empty commit", &judge(&repo), "incomplete/unfinished", "");
+    caught(
+        "an empty commit",
+        &judge(&repo),
+        "incomplete/unfinished",
+        "",
+    );
     let repo = with("empty-without-checks", json!([]));
     empty(&repo);
-    caught("an empty commit, no checks", &judge(&repo), "incomplete/unfinished", "");
+    caught(
+        "an empty commit, no checks",
+        &judge(&repo),
+        "incomplete/unfinished",
+        "",
+    );
 }
 
 #[test]
@@ -360,33 +577,75 @@ fn a_stop_hook_and_a_loop_tell_a_person_and_hold_nobody() {
     let repo = session(&env, "hooked", &tests(&["tests/**"]));
     let hook = || {
         let input = json!({"hook_event_name": "Stop", "session_id": "s", "cwd": repo.path(), "stop_hook_active": false});
-        repo.watchdog_command(&["hook", "stop"]).stdin(input.to_string()).run().expect(0)
+        repo.watchdog_command(&["hook", "stop"])
+            .stdin(input.to_string())
+            .run()
+            .expect(0)
     };
     assert_eq!(hook().json()["decision"], "block", "the test fails");
     repo.write("tests/login.test", "true\n");
     let out = hook();
     assert_eq!(out.json().get("decision"), None, "{out}");
-    let told = out.json()["systemMessage"].as_str().unwrap_or_default().to_owned();
-    assert!(told.contains("review (criteria_changed)") && told.contains("tests/login.test"), "{out}");
+    let told = out.json()["systemMessage"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
+    assert!(
+        told.contains("review (criteria_changed)") && told.contains("tests/login.test"),
+        "{out}"
+    );
 
     let repo = session(&env, "looped", &tests(&["tests/**"]));
-    let prompt = env.write("PROMPT.md", "make the tests pass").display().to_string();
+    let prompt = env
+        .write("PROMPT.md", "make the tests pass")
+        .display()
+        .to_string();
     // The first session weakens the test and says so to nobody; the second one finds that everything passes.
     let agent = "if [ -e begun ]; then echo x >> work; git rm -q tests/second.test;
                  else echo true > tests/login.test; echo false > tests/second.test; touch begun; fi; git add -A; git commit -qm work";
-    let out = repo.watchdog(&["loop", "--json", "--no-probe", "--max-iterations", "3", "--prompt", &prompt, "--", "sh", "-c", agent]);
-    caught("a loop", &out, "review/criteria_changed", "tests/login.test");
+    let out = repo.watchdog(&[
+        "loop",
+        "--json",
+        "--no-probe",
+        "--max-iterations",
+        "3",
+        "--prompt",
+        &prompt,
+        "--",
+        "sh",
+        "-c",
+        agent,
+    ]);
+    caught(
+        "a loop",
+        &out,
+        "review/criteria_changed",
+        "tests/login.test",
+    );
 }
 
 #[test]
 fn what_cannot_be_compared_is_not_complete() {
     let env = TestEnv::new();
-    let config = env.write("criteria.json", json!({"guards": ["tests/**"], "checks": [{"type": "always"}]}).to_string());
+    let config = env.write(
+        "criteria.json",
+        json!({"guards": ["tests/**"], "checks": [{"type": "always"}]}).to_string(),
+    );
     let repo = env.repo();
-    let evaluate = || repo.watchdog_command(&["evaluate", "--config", config.to_str().unwrap()]).stdin("{\"schema\": 1}").run();
+    let evaluate = || {
+        repo.watchdog_command(&["evaluate", "--config", config.to_str().unwrap()])
+            .stdin("{\"schema\": 1}")
+            .run()
+    };
     let out = evaluate().expect(16);
     assert_eq!(out.verdict(), "error/git_error");
-    assert!(out.json()["message"].as_str().unwrap().contains("record one before the session with: watchdog -C "), "{out}");
+    assert!(
+        out.json()["message"]
+            .as_str()
+            .unwrap()
+            .contains("record one before the session with: watchdog -C "),
+        "{out}"
+    );
     repo.watchdog(&["snapshot"]).expect(0);
     evaluate().expect(0);
     repo.write("tests/new.test", "true\n");
@@ -397,10 +656,23 @@ fn what_cannot_be_compared_is_not_complete() {
 fn a_named_configuration_in_the_worktree_counts_and_its_change_is_told() {
     let env = TestEnv::new();
     let repo = env.repo();
-    repo.write("ci/done.json", json!({"checks": [{"type": "files", "paths": ["login.txt"]}]}).to_string());
+    repo.write(
+        "ci/done.json",
+        json!({"checks": [{"type": "files", "paths": ["login.txt"]}]}).to_string(),
+    );
     repo.commit_all("criteria");
     repo.watchdog(&["snapshot"]).expect(0);
-    repo.write("ci/done.json", json!({"checks": [{"type": "always"}]}).to_string());
-    let out = repo.watchdog(&["check", "--json", "--no-probe", "--config", "ci/done.json"]).expect(0);
-    caught("a named file", &out, "complete/checks_passed", "ci/done.json differs from the anchor's");
+    repo.write(
+        "ci/done.json",
+        json!({"checks": [{"type": "always"}]}).to_string(),
+    );
+    let out = repo
+        .watchdog(&["check", "--json", "--no-probe", "--config", "ci/done.json"])
+        .expect(0);
+    caught(
+        "a named file",
+        &out,
+        "complete/checks_passed",
+        "ci/done.json differs from the anchor's",
+    );
 }

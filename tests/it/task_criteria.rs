@@ -7,7 +7,9 @@ use crate::support::{CommandOutput, Repo, TestEnv};
 fn put(repo: &Repo<'_>, id: &str, verify: &str) {
     repo.write(
         &format!(".watchdog/tasks/{id}.md"),
-        format!("---\nid: {id}\ntitle: About {id}\ncompletion:\n  verify: {verify}\n---\n\nDo {id}.\n"),
+        format!(
+            "---\nid: {id}\ntitle: About {id}\ncompletion:\n  verify: {verify}\n---\n\nDo {id}.\n"
+        ),
     );
 }
 
@@ -28,11 +30,23 @@ fn queue<'env>(env: &'env TestEnv, name: &str) -> Repo<'env> {
 }
 
 fn run(repo: &Repo<'_>, id: &str, script: &str) -> CommandOutput {
-    repo.watchdog(&["task", "run", id, "--json", "--no-probe", "--", "sh", "-c", script])
+    repo.watchdog(&[
+        "task",
+        "run",
+        id,
+        "--json",
+        "--no-probe",
+        "--",
+        "sh",
+        "-c",
+        script,
+    ])
 }
 
 fn stripped(id: &str) -> String {
-    format!("printf -- '---\\nid: {id}\\ntitle: easy\\n---\\n\\nDo.\\n' > .watchdog/tasks/{id}.md; git add -A; git commit -qm easier")
+    format!(
+        "printf -- '---\\nid: {id}\\ntitle: easy\\n---\\n\\nDo.\\n' > .watchdog/tasks/{id}.md; git add -A; git commit -qm easier"
+    )
 }
 
 #[test]
@@ -41,11 +55,19 @@ fn the_agent_of_one_task_cannot_make_another_one_easier() {
     let repo = queue(&env, "stripped");
     let first = run(&repo, "T1", &format!("touch one.txt; {}", stripped("T2")));
     assert_eq!(first.json()["status"], "complete", "{first}");
-    let second = run(&repo, "T2", "echo x > junk.txt; git add junk.txt; git commit -qm junk");
+    let second = run(
+        &repo,
+        "T2",
+        "echo x > junk.txt; git add junk.txt; git commit -qm junk",
+    );
     assert_ne!(second.json()["status"], "complete", "{second}");
     assert!(second.stdout.contains("criteria_changed"), "{second}");
     let shown = repo.watchdog(&["task", "show", "T2", "--json"]).expect(0);
-    assert_eq!(shown.json()["commands"].as_array().map(Vec::len), Some(1), "{shown}");
+    assert_eq!(
+        shown.json()["commands"].as_array().map(Vec::len),
+        Some(1),
+        "{shown}"
+    );
     // A person's word about the file moves what is pinned.
     repo.watchdog(&["trust", ".watchdog/tasks/T2.md"]).expect(0);
     let shown = repo.watchdog(&["task", "show", "T2", "--json"]).expect(0);
@@ -56,12 +78,35 @@ fn the_agent_of_one_task_cannot_make_another_one_easier() {
 fn a_task_whose_file_vanished_stays_open_until_a_person_closes_it() {
     let env = TestEnv::new();
     let repo = queue(&env, "deleted");
-    let first = run(&repo, "T1", "touch one.txt; git rm -q .watchdog/tasks/T2.md; git add -A; git commit -qm 'one less'");
+    let first = run(
+        &repo,
+        "T1",
+        "touch one.txt; git rm -q .watchdog/tasks/T2.md; git add -A; git commit -qm 'one less'",
+    );
     assert_eq!(first.json()["status"], "complete", "{first}");
     let listed = repo.watchdog(&["task", "list", "--json"]).expect(0).json();
-    assert_eq!((&listed["summary"]["total"], &listed["summary"]["complete"]), (&json!(2), &json!(1)), "{listed}");
-    assert_eq!((&listed["tasks"][1]["id"], &listed["tasks"][1]["file_gone"]), (&json!("T2"), &json!(true)), "{listed}");
+    assert_eq!(
+        (&listed["summary"]["total"], &listed["summary"]["complete"]),
+        (&json!(2), &json!(1)),
+        "{listed}"
+    );
+    assert_eq!(
+        (&listed["tasks"][1]["id"], &listed["tasks"][1]["file_gone"]),
+        (&json!("T2"), &json!(true)),
+        "{listed}"
+    );
     assert_eq!(repo.watchdog(&["task", "next"]).expect(0).stdout, "T2\n");
-    repo.watchdog(&["task", "set", "T2", "complete", "--reason", "not wanted any more"]).expect(0);
-    assert_eq!(repo.watchdog(&["task", "list", "--json"]).expect(0).json()["summary"]["total"], json!(1));
+    repo.watchdog(&[
+        "task",
+        "set",
+        "T2",
+        "complete",
+        "--reason",
+        "not wanted any more",
+    ])
+    .expect(0);
+    assert_eq!(
+        repo.watchdog(&["task", "list", "--json"]).expect(0).json()["summary"]["total"],
+        json!(1)
+    );
 }

@@ -22,26 +22,42 @@ fn put(repo: &Repo<'_>, id: &str, front: &str) {
 
 /// Quick loops that ask nobody.
 fn config(env: &TestEnv, more: Value) -> String {
-    let mut config =
-        json!({"version": 1, "limits": {"cooldown_seconds": 0}, "rescue": {"mode": "single"}, "completion_check": {"max_probes": 0}});
-    config.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
-    env.write("config/completion.json", config.to_string()).to_string_lossy().into_owned()
+    let mut config = json!({"version": 1, "limits": {"cooldown_seconds": 0}, "rescue": {"mode": "single"}, "completion_check": {"max_probes": 0}});
+    config
+        .as_object_mut()
+        .expect("an object")
+        .extend(more.as_object().expect("an object").clone());
+    env.write("config/completion.json", config.to_string())
+        .to_string_lossy()
+        .into_owned()
 }
 
 /// An agent that plays this shell script in each session.
 fn agent<'a>(options: &[&'a str], script: &'a str) -> Vec<&'a str> {
-    [&["task"], options, &["--no-probe", "--child-wait", "0s", "--", "sh", "-c", script]].concat()
+    [
+        &["task"],
+        options,
+        &["--no-probe", "--child-wait", "0s", "--", "sh", "-c", script],
+    ]
+    .concat()
 }
 
 /// What an honest agent does.
-const HONEST: &str = "echo done > $WATCHDOG_SPEC.txt && git add -A && git commit -qm \"feat: $WATCHDOG_SPEC\"";
+const HONEST: &str =
+    "echo done > $WATCHDOG_SPEC.txt && git add -A && git commit -qm \"feat: $WATCHDOG_SPEC\"";
 
 fn tasks(repo: &Repo<'_>) -> Vec<Value> {
-    repo.watchdog(&["task", "list", "--json"]).expect(0).json()["tasks"].as_array().expect("a list").clone()
+    repo.watchdog(&["task", "list", "--json"]).expect(0).json()["tasks"]
+        .as_array()
+        .expect("a list")
+        .clone()
 }
 
 fn task(repo: &Repo<'_>, id: &str) -> Value {
-    tasks(repo).into_iter().find(|task| task["id"] == id).unwrap_or_else(|| panic!("no task {id}"))
+    tasks(repo)
+        .into_iter()
+        .find(|task| task["id"] == id)
+        .unwrap_or_else(|| panic!("no task {id}"))
 }
 
 fn waits_for_file(path: &Path) {
@@ -49,40 +65,100 @@ fn waits_for_file(path: &Path) {
 }
 
 fn spawn(repo: &Repo<'_>, args: &[&str]) -> Running {
-    repo.watchdog_command(args).timeout(Duration::from_secs(150)).spawn()
+    repo.watchdog_command(args)
+        .timeout(Duration::from_secs(150))
+        .spawn()
 }
 
 #[test]
 fn a_task_is_run_with_its_text_as_prompt_until_its_own_checks_pass() {
     let env = TestEnv::new();
     let repo = env.repo();
-    put(&repo, "T1", "completion:\n  verify: test -f two.txt\n  max_iterations: 5\n");
+    put(
+        &repo,
+        "T1",
+        "completion:\n  verify: test -f two.txt\n  max_iterations: 5\n",
+    );
     repo.commit_all("a task");
     repo.watchdog(&["trust", ".watchdog/tasks"]).expect(0);
-    let config = config(&env, json!({"checks": [{"type": "files", "paths": ["never.txt"]}]}));
+    let config = config(
+        &env,
+        json!({"checks": [{"type": "files", "paths": ["never.txt"]}]}),
+    );
     let script = "cat >> ../prompts; if [ -e one.txt ]; then touch two.txt; echo 2 > two.txt; else echo 1 > one.txt; fi; git add -A; git commit -qm step";
-    let out = repo.watchdog(&agent(&["run", "T1", "--json", "--config", &config], script)).expect(0);
+    let out = repo
+        .watchdog(&agent(
+            &["run", "T1", "--json", "--config", &config],
+            script,
+        ))
+        .expect(0);
     assert_eq!(out.verdict(), "complete/checks_passed");
     assert_eq!(
-        (&out.json()["task"]["status"], &out.json()["spec"], &out.json()["iterations"]),
+        (
+            &out.json()["task"]["status"],
+            &out.json()["spec"],
+            &out.json()["iterations"]
+        ),
         (&json!("complete"), &json!("T1"), &json!(2)),
         "{out}"
     );
-    let prompts = fs::read_to_string(env.root().join("prompts")).expect("the agent was told something");
-    assert_eq!(prompts.matches("Do T1 with {{braces}}.").count(), 2, "{prompts}");
+    let prompts =
+        fs::read_to_string(env.root().join("prompts")).expect("the agent was told something");
+    assert_eq!(
+        prompts.matches("Do T1 with {{braces}}.").count(),
+        2,
+        "{prompts}"
+    );
     let after = task(&repo, "T1");
-    assert_eq!((&after["status"], &after["reason"], &after["attempts"]), (&json!("complete"), &json!("checks_passed"), &json!(1)));
-    assert!(after["log"].as_str().is_some_and(|log| Path::new(log).is_file()), "{after}");
-    assert!(prompts.starts_with("About T1\n\nDo T1"), "the title leads the prompt: {prompts}");
-    let again = repo.watchdog(&agent(&["run", "T1", "--json"], "touch ../ran")).expect(0);
+    assert_eq!(
+        (&after["status"], &after["reason"], &after["attempts"]),
+        (&json!("complete"), &json!("checks_passed"), &json!(1))
+    );
+    assert!(
+        after["log"]
+            .as_str()
+            .is_some_and(|log| Path::new(log).is_file()),
+        "{after}"
+    );
+    assert!(
+        prompts.starts_with("About T1\n\nDo T1"),
+        "the title leads the prompt: {prompts}"
+    );
+    let again = repo
+        .watchdog(&agent(&["run", "T1", "--json"], "touch ../ran"))
+        .expect(0);
     assert_eq!(again.verdict(), "complete/checks_passed");
-    assert!(again.json()["message"].as_str().is_some_and(|message| message.starts_with("T1 is complete since ")), "{again}");
-    assert_eq!((&again.json()["task"]["begun"], &again.json()["task"]["status"]), (&json!(false), &json!("complete")), "{again}");
+    assert!(
+        again.json()["message"]
+            .as_str()
+            .is_some_and(|message| message.starts_with("T1 is complete since ")),
+        "{again}"
+    );
+    assert_eq!(
+        (
+            &again.json()["task"]["begun"],
+            &again.json()["task"]["status"]
+        ),
+        (&json!(false), &json!("complete")),
+        "{again}"
+    );
     assert!(!env.root().join("ran").exists(), "nothing was started");
-    repo.watchdog(&["task", "set", "T1", "pending", "--reason", "once more"]).expect(0);
-    let reopened =
-        repo.watchdog(&agent(&["run", "T1", "--json"], "touch ../ran; echo 3 > three.txt; git add -A; git commit -qm three")).expect(0);
-    assert_eq!((&reopened.json()["task"]["begun"], env.root().join("ran").exists()), (&json!(true), true), "{reopened}");
+    repo.watchdog(&["task", "set", "T1", "pending", "--reason", "once more"])
+        .expect(0);
+    let reopened = repo
+        .watchdog(&agent(
+            &["run", "T1", "--json"],
+            "touch ../ran; echo 3 > three.txt; git add -A; git commit -qm three",
+        ))
+        .expect(0);
+    assert_eq!(
+        (
+            &reopened.json()["task"]["begun"],
+            env.root().join("ran").exists()
+        ),
+        (&json!(true), true),
+        "{reopened}"
+    );
     env.assert_nothing_left();
 }
 
@@ -93,38 +169,82 @@ fn nothing_is_spent_on_a_task_whose_commands_nobody_allowed_or_that_waits() {
     put(&repo, "T1", "completion: {verify: \"true\"}\n");
     put(&repo, "T2", "depends_on: [T1]\n");
     repo.commit_all("tasks");
-    let out = repo.watchdog(&agent(&["run", "T1", "--json"], "touch ../ran")).expect(12);
+    let out = repo
+        .watchdog(&agent(&["run", "T1", "--json"], "touch ../ran"))
+        .expect(12);
     assert_eq!(out.verdict(), "review/untrusted");
-    assert!(out.json()["message"].as_str().is_some_and(|message| message.ends_with(" trust .watchdog/tasks/T1.md")), "{out}");
-    assert_eq!(repo.watchdog(&agent(&["run", "T2", "--json"], "touch ../ran")).expect(11).verdict(), "waiting/dependencies");
-    repo.watchdog(&agent(&["run", "NOPE", "--json"], "touch ../ran")).expect(2);
-    let out = repo.watchdog(&agent(&["work", "--json"], "touch ../ran")).expect(12);
+    assert!(
+        out.json()["message"]
+            .as_str()
+            .is_some_and(|message| message.ends_with(" trust .watchdog/tasks/T1.md")),
+        "{out}"
+    );
+    assert_eq!(
+        repo.watchdog(&agent(&["run", "T2", "--json"], "touch ../ran"))
+            .expect(11)
+            .verdict(),
+        "waiting/dependencies"
+    );
+    repo.watchdog(&agent(&["run", "NOPE", "--json"], "touch ../ran"))
+        .expect(2);
+    let out = repo
+        .watchdog(&agent(&["work", "--json"], "touch ../ran"))
+        .expect(12);
     assert_eq!(out.verdict(), "review/untrusted");
     assert!(!env.root().join("ran").exists());
-    assert_eq!((&task(&repo, "T1")["status"], &task(&repo, "T2")["status"]), (&json!("pending"), &json!("blocked")));
+    assert_eq!(
+        (&task(&repo, "T1")["status"], &task(&repo, "T2")["status"]),
+        (&json!("pending"), &json!("blocked"))
+    );
 }
 
 #[test]
 fn an_agent_that_rewrites_its_own_task_gains_nothing() {
     let env = TestEnv::new();
     let repo = env.repo();
-    put(&repo, "T1", "completion: {verify: test -f wanted.txt, max_iterations: 2}\n");
+    put(
+        &repo,
+        "T1",
+        "completion: {verify: test -f wanted.txt, max_iterations: 2}\n",
+    );
     repo.commit_all("a task");
     repo.watchdog(&["trust", ".watchdog/tasks/T1.md"]).expect(0);
     let config = config(&env, json!({}));
     let script = "printf -- '---\\nid: T1\\ntitle: easy\\nstatus: complete\\n---\\n' > .watchdog/tasks/T1.md; date +%N > n; git add -A; git commit -qm easy";
-    let out = repo.watchdog(&agent(&["run", "T1", "--json", "--config", &config], script)).expect(12);
+    let out = repo
+        .watchdog(&agent(
+            &["run", "T1", "--json", "--config", &config],
+            script,
+        ))
+        .expect(12);
     assert_eq!(out.verdict(), "review/max_iterations");
     assert_eq!(task(&repo, "T1")["status"], "review");
     // Also not later, from the file that was committed meanwhile.
-    let again = repo.watchdog(&agent(&["run", "T1", "--json", "--config", &config], script)).expect(12);
+    let again = repo
+        .watchdog(&agent(
+            &["run", "T1", "--json", "--config", &config],
+            script,
+        ))
+        .expect(12);
     assert_eq!(again.verdict(), "review/max_iterations");
-    assert!(again.json()["degraded"].to_string().contains("criteria_changed"), "{again}");
+    assert!(
+        again.json()["degraded"]
+            .to_string()
+            .contains("criteria_changed"),
+        "{again}"
+    );
 }
 
 /// Six tasks: two roots, one after each, one after both of those, one after that.
 fn six(repo: &Repo<'_>) {
-    for (id, wanted) in [("A1", ""), ("A2", ""), ("B1", "A1"), ("B2", "A2"), ("C", "B1, B2"), ("D", "C")] {
+    for (id, wanted) in [
+        ("A1", ""),
+        ("A2", ""),
+        ("B1", "A1"),
+        ("B2", "A2"),
+        ("C", "B1, B2"),
+        ("D", "C"),
+    ] {
         put(repo, id, &format!("depends_on: [{wanted}]\n"));
     }
     repo.commit_all("six tasks");
@@ -137,9 +257,15 @@ fn assert_six_done(repo: &Repo<'_>, out: &Value) {
     }
     let last = repo.git(&["ls-tree", "--name-only", "watchdog/D"]);
     for id in ["A1", "A2", "B1", "B2", "C", "D"] {
-        assert!(last.lines().any(|name| name == format!("{id}.txt")), "what {id} made is in the branch of the last task: {last}");
+        assert!(
+            last.lines().any(|name| name == format!("{id}.txt")),
+            "what {id} made is in the branch of the last task: {last}"
+        );
     }
-    assert!(repo.git(&["status", "--porcelain"]).is_empty(), "the worktree of the tasks is as it was");
+    assert!(
+        repo.git(&["status", "--porcelain"]).is_empty(),
+        "the worktree of the tasks is as it was"
+    );
     assert_eq!(repo.git(&["branch", "--show-current"]), "main");
 }
 
@@ -154,15 +280,35 @@ fn six_tasks_over_two_agents_are_done_in_order_though_one_session_is_killed() {
         "if [ $WATCHDOG_SPEC = A2 ] && [ ! -e '{0}' ]; then echo half > half.txt; echo $$ > '{0}.new'; mv '{0}.new' '{0}'; exec sleep 60; fi; {HONEST}",
         pid.display()
     );
-    let running = spawn(&repo, &agent(&["work", "--agents", "2", "--json", "--config", &config], &script));
+    let running = spawn(
+        &repo,
+        &agent(
+            &["work", "--agents", "2", "--json", "--config", &config],
+            &script,
+        ),
+    );
     waits_for_file(&pid);
-    let session: i32 = fs::read_to_string(&pid).expect("it is there").trim().parse().expect("a number");
-    let _ = rustix::process::kill_process(rustix::process::Pid::from_raw(session).expect("no zero"), Signal::KILL);
+    let session: i32 = fs::read_to_string(&pid)
+        .expect("it is there")
+        .trim()
+        .parse()
+        .expect("a number");
+    let _ = rustix::process::kill_process(
+        rustix::process::Pid::from_raw(session).expect("no zero"),
+        Signal::KILL,
+    );
     let out = running.wait().expect(0);
     assert_eq!(out.verdict(), "complete/checks_passed");
     assert_six_done(&repo, &out.json());
-    assert!(repo.git(&["ls-tree", "--name-only", "watchdog/A2"]).contains("half.txt"), "what the killed session left is not lost");
-    let agents: std::collections::BTreeSet<String> = tasks(&repo).iter().map(|task| task["agent"].to_string()).collect();
+    assert!(
+        repo.git(&["ls-tree", "--name-only", "watchdog/A2"])
+            .contains("half.txt"),
+        "what the killed session left is not lost"
+    );
+    let agents: std::collections::BTreeSet<String> = tasks(&repo)
+        .iter()
+        .map(|task| task["agent"].to_string())
+        .collect();
     assert!(agents.len() == 2, "both agents worked: {agents:?}");
     env.assert_nothing_left();
 }
@@ -179,23 +325,40 @@ fn what_a_killed_watchdog_had_taken_goes_to_the_other_when_its_lease_ends() {
         begun.display(),
         go.display()
     );
-    let args = agent(&["work", "--agents", "1", "--lease", "2s", "--json", "--config", &config], &script);
+    let args = agent(
+        &[
+            "work", "--agents", "1", "--lease", "2s", "--json", "--config", &config,
+        ],
+        &script,
+    );
     let first = spawn(&repo, &args);
     waits_for_file(&begun);
     let second = spawn(&repo, &args);
     // By then the first has written down which session is its own.
-    wait_until("the second works", SOON, || task(&repo, "B1")["status"] == "complete");
+    wait_until("the second works", SOON, || {
+        task(&repo, "B1")["status"] == "complete"
+    });
     first.signal(Signal::KILL);
     let _killed = first.wait().expect(137);
     // The session of the killed one goes on by itself. Its successor waits for its end, and takes what it committed.
-    wait_until("the second has taken it", SOON, || task(&repo, "A2")["agent"] == "agent-2");
+    wait_until("the second has taken it", SOON, || {
+        task(&repo, "A2")["agent"] == "agent-2"
+    });
     assert_eq!(task(&repo, "A2")["status"], "in_progress");
     fs::write(&go, "").expect("a file");
     let out = second.wait().expect(0);
     assert_six_done(&repo, &out.json());
     assert_eq!(task(&repo, "A2")["attempts"], 2);
-    let events = repo.watchdog(&["events", "--kind", "pending", "--json"]).expect(0);
-    assert!(events.stdout.lines().any(|line| line.contains("lease_ended") && line.contains("A2")), "{events}");
+    let events = repo
+        .watchdog(&["events", "--kind", "pending", "--json"])
+        .expect(0);
+    assert!(
+        events
+            .stdout
+            .lines()
+            .any(|line| line.contains("lease_ended") && line.contains("A2")),
+        "{events}"
+    );
     env.assert_nothing_left();
 }
 
@@ -207,19 +370,35 @@ fn next_worker_takes_name_and_worktree_at_once() {
     repo.commit_all("a task");
     let config = config(&env, json!({"agents": [{"name": "be-1"}]}));
     let begun = env.root().join("begun");
-    let script = format!("if [ $WATCHDOG_SPEC = T1 ] && [ ! -e '{0}' ]; then touch '{0}'; exec sleep 60; fi; {HONEST}", begun.display());
+    let script = format!(
+        "if [ $WATCHDOG_SPEC = T1 ] && [ ! -e '{0}' ]; then touch '{0}'; exec sleep 60; fi; {HONEST}",
+        begun.display()
+    );
     let args = agent(&["work", "--json", "--config", &config], &script);
     let first = spawn(&repo, &args);
     waits_for_file(&begun);
     // Ctrl-C, and then an end by itself: each gives the name back.
     first.signal(Signal::INT);
     assert_eq!(first.wait().expect(14).verdict(), "stopped/interrupted");
-    assert_eq!(repo.watchdog(&args).expect(0).verdict(), "complete/checks_passed");
+    assert_eq!(
+        repo.watchdog(&args).expect(0).verdict(),
+        "complete/checks_passed"
+    );
     put(&repo, "T2", "");
     repo.commit_all("another task");
-    assert_eq!(repo.watchdog(&args).expect(0).verdict(), "complete/checks_passed");
+    assert_eq!(
+        repo.watchdog(&args).expect(0).verdict(),
+        "complete/checks_passed"
+    );
     let worktrees = repo.git(&["worktree", "list", "--porcelain"]);
-    assert_eq!(worktrees.lines().filter(|line| line.starts_with("worktree ")).count(), 2, "one is used again: {worktrees}");
+    assert_eq!(
+        worktrees
+            .lines()
+            .filter(|line| line.starts_with("worktree "))
+            .count(),
+        2,
+        "one is used again: {worktrees}"
+    );
     env.assert_nothing_left();
 }
 
@@ -234,14 +413,22 @@ fn programs_of_the_repositorys_configuration_do_not_run() {
     repo.write("both.txt", "1\n2\n3\n4\n5\n6\n7\n8\n9\n");
     repo.commit_all("tasks");
     let evil = env.write("evil.sh", "#!/bin/sh\necho \"$1\" >> \"$0.ran\"; cat\n");
-    fs::set_permissions(&evil, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a program");
+    fs::set_permissions(&evil, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .expect("a program");
     // A condition that holds in the worktree of the task alone hides nothing.
     repo.write(
         ".git/hidden",
-        format!("[filter \"evil\"]\n\tsmudge = {0} smudge\n\tclean = {0} clean\n\trequired = true\n", evil.display()),
+        format!(
+            "[filter \"evil\"]\n\tsmudge = {0} smudge\n\tclean = {0} clean\n\trequired = true\n",
+            evil.display()
+        ),
     );
     repo.git(&["config", "includeIf.onbranch:watchdog/**.path", "hidden"]);
-    for (key, name) in [("merge.evil.driver", "merge"), ("core.sshCommand", "ssh"), ("gpg.program", "gpg")] {
+    for (key, name) in [
+        ("merge.evil.driver", "merge"),
+        ("core.sshCommand", "ssh"),
+        ("gpg.program", "gpg"),
+    ] {
         repo.git(&["config", key, &format!("{} {name}", evil.display())]);
     }
     // Two change the file, so that their work is merged for the third.
@@ -252,7 +439,9 @@ fn programs_of_the_repositorys_configuration_do_not_run() {
     let out = repo.watchdog(&agent(&["work", "--json", "--config", &config], script));
     let three = task(&repo, "T3");
     assert_eq!(three["status"], "complete", "{out}");
-    let merged = fs::read_to_string(Path::new(three["worktree"].as_str().expect("a folder")).join("merged")).expect("the work of both");
+    let merged =
+        fs::read_to_string(Path::new(three["worktree"].as_str().expect("a folder")).join("merged"))
+            .expect("the work of both");
     assert!(merged.contains("T11") && merged.contains("T29"), "{merged}");
     let ran = fs::read_to_string(env.root().join("evil.sh.ran")).unwrap_or_default();
     assert_eq!(ran, "", "{out}");
@@ -266,10 +455,18 @@ fn two_workers_never_hold_one_task() {
     ids.iter().for_each(|id| put(&repo, id, ""));
     repo.commit_all("twelve tasks");
     let config = config(&env, json!({}));
-    let script = format!("echo $WATCHDOG_SPEC >> '{}'; {HONEST}", env.root().join("runs").display());
-    let args = agent(&["work", "--agents", "2", "--json", "--config", &config], &script);
+    let script = format!(
+        "echo $WATCHDOG_SPEC >> '{}'; {HONEST}",
+        env.root().join("runs").display()
+    );
+    let args = agent(
+        &["work", "--agents", "2", "--json", "--config", &config],
+        &script,
+    );
     let crews: Vec<Running> = (0..3).map(|_| spawn(&repo, &args)).collect();
-    crews.into_iter().for_each(|pool| drop(pool.wait().expect(0)));
+    crews
+        .into_iter()
+        .for_each(|pool| drop(pool.wait().expect(0)));
     let runs = fs::read_to_string(env.root().join("runs")).expect("they ran");
     let mut ran: Vec<&str> = runs.lines().collect();
     ran.sort_unstable();
@@ -280,20 +477,42 @@ fn two_workers_never_hold_one_task() {
 fn unsaved_work_of_one_task_is_never_in_the_way_of_the_next_nor_the_other_way_round() {
     let env = TestEnv::new();
     let repo = env.repo();
-    put(&repo, "T1", "checks: [{type: files, paths: [wanted.txt]}]\ncompletion: {max_iterations: 1}\npriority: high\n");
+    put(
+        &repo,
+        "T1",
+        "checks: [{type: files, paths: [wanted.txt]}]\ncompletion: {max_iterations: 1}\npriority: high\n",
+    );
     put(&repo, "T2", "");
     put(&repo, "T3", "");
     repo.commit_all("tasks");
     let config = config(&env, json!({"rescue": {"mode": "snapshot"}}));
-    let script = format!("if [ $WATCHDOG_SPEC = T1 ]; then echo precious > precious.txt; exit; fi; {HONEST}");
-    let out = repo.watchdog(&agent(&["work", "--json", "--config", &config], &script)).expect(12);
+    let script = format!(
+        "if [ $WATCHDOG_SPEC = T1 ]; then echo precious > precious.txt; exit; fi; {HONEST}"
+    );
+    let out = repo
+        .watchdog(&agent(&["work", "--json", "--config", &config], &script))
+        .expect(12);
     let (one, two, three) = (task(&repo, "T1"), task(&repo, "T2"), task(&repo, "T3"));
-    assert_eq!((&one["status"], &two["status"], &three["status"]), (&json!("review"), &json!("complete"), &json!("complete")), "{out}");
+    assert_eq!(
+        (&one["status"], &two["status"], &three["status"]),
+        (&json!("review"), &json!("complete"), &json!("complete")),
+        "{out}"
+    );
     let left = PathBuf::from(one["worktree"].as_str().expect("a folder"));
-    assert_eq!(fs::read_to_string(left.join("precious.txt")).expect("it is there"), "precious\n");
+    assert_eq!(
+        fs::read_to_string(left.join("precious.txt")).expect("it is there"),
+        "precious\n"
+    );
     assert_ne!(one["worktree"], two["worktree"]);
-    assert_eq!(two["worktree"], three["worktree"], "a clean worktree is used again");
-    assert!(left.starts_with(env.state()), "no worktree is made in anybody's own: {}", left.display());
+    assert_eq!(
+        two["worktree"], three["worktree"],
+        "a clean worktree is used again"
+    );
+    assert!(
+        left.starts_with(env.state()),
+        "no worktree is made in anybody's own: {}",
+        left.display()
+    );
 }
 
 #[test]
@@ -303,8 +522,14 @@ fn a_signal_gives_tasks_back_and_the_next_start_goes_on() {
     six(&repo);
     let config = config(&env, json!({}));
     let begun = env.root().join("begun");
-    let script = format!("if [ ! -e '{0}' ]; then touch '{0}'; echo half > half.txt; sleep 60; fi; {HONEST}", begun.display());
-    let args = agent(&["work", "--json", "--write-back", "--config", &config], &script);
+    let script = format!(
+        "if [ ! -e '{0}' ]; then touch '{0}'; echo half > half.txt; sleep 60; fi; {HONEST}",
+        begun.display()
+    );
+    let args = agent(
+        &["work", "--json", "--write-back", "--config", &config],
+        &script,
+    );
     let running = spawn(&repo, &args);
     waits_for_file(&begun);
     running.signal(Signal::INT);
@@ -316,7 +541,8 @@ fn a_signal_gives_tasks_back_and_the_next_start_goes_on() {
     let out = spawn(&repo, &args).wait().expect(0);
     assert_eq!(out.verdict(), "complete/checks_passed");
     for id in ["A1", "D"] {
-        let text = fs::read_to_string(repo.path().join(format!(".watchdog/tasks/{id}.md"))).expect("a file");
+        let text = fs::read_to_string(repo.path().join(format!(".watchdog/tasks/{id}.md")))
+            .expect("a file");
         assert!(text.contains("\nstatus: complete\n---\n"), "{text}");
     }
 }
@@ -330,14 +556,34 @@ fn dependencies_that_do_not_go_together_are_for_a_person() {
     put(&repo, "C", "depends_on: [A, B]\n");
     repo.commit_all("tasks");
     let config = config(&env, json!({}));
-    let script = "echo $WATCHDOG_SPEC > same.txt; git add -A; git commit -qm \"feat: $WATCHDOG_SPEC\"";
-    let out = repo.watchdog(&agent(&["work", "--json", "--config", &config], script)).expect(12);
+    let script =
+        "echo $WATCHDOG_SPEC > same.txt; git add -A; git commit -qm \"feat: $WATCHDOG_SPEC\"";
+    let out = repo
+        .watchdog(&agent(&["work", "--json", "--config", &config], script))
+        .expect(12);
     let both = task(&repo, "C");
     assert_eq!(both["status"], "review", "{out}");
-    assert!(both["message"].as_str().is_some_and(|message| message.contains("does not merge into watchdog/C")), "{both}");
-    let root =
-        PathBuf::from(both["message"].as_str().and_then(|message| message.split(" in ").nth(1)?.split(", then").next()).expect("a folder"));
-    assert!(env.command("git", &root).args(["status", "--porcelain"]).run().expect(0).stdout.is_empty(), "no half merged tree is left");
+    assert!(
+        both["message"]
+            .as_str()
+            .is_some_and(|message| message.contains("does not merge into watchdog/C")),
+        "{both}"
+    );
+    let root = PathBuf::from(
+        both["message"]
+            .as_str()
+            .and_then(|message| message.split(" in ").nth(1)?.split(", then").next())
+            .expect("a folder"),
+    );
+    assert!(
+        env.command("git", &root)
+            .args(["status", "--porcelain"])
+            .run()
+            .expect(0)
+            .stdout
+            .is_empty(),
+        "no half merged tree is left"
+    );
 }
 
 #[test]
@@ -348,19 +594,39 @@ fn agents_of_the_configuration_take_tasks_of_their_role_in_their_own_folders() {
     put(&repo, "back", "role: backend\n");
     put(&repo, "ops", "role: ops\n");
     repo.commit_all("tasks");
-    let script = env.write("agent.sh", format!("test \"$1\" = told || exit 9\n{HONEST}\n")).to_string_lossy().into_owned();
-    let entry =
-        |name: &str, role: &str| json!({"name": name, "role": role, "command": ["sh", script, "told"], "worktree": format!("../{name}")});
-    let config = config(&env, json!({"agents": [entry("be-1", "backend"), entry("fe-1", "frontend")]}));
-    let plan = repo.watchdog(&["task", "work", "--dry-run", "--config", &config]).expect(0);
-    assert!(plan.stdout.contains("ready: back, for be-1") && plan.stdout.contains("ready: ops, for nobody"), "{plan}");
-    let out = repo.watchdog(&["task", "work", "--json", "--no-probe", "--config", &config]).expect(11);
+    let script = env
+        .write(
+            "agent.sh",
+            format!("test \"$1\" = told || exit 9\n{HONEST}\n"),
+        )
+        .to_string_lossy()
+        .into_owned();
+    let entry = |name: &str, role: &str| json!({"name": name, "role": role, "command": ["sh", script, "told"], "worktree": format!("../{name}")});
+    let config = config(
+        &env,
+        json!({"agents": [entry("be-1", "backend"), entry("fe-1", "frontend")]}),
+    );
+    let plan = repo
+        .watchdog(&["task", "work", "--dry-run", "--config", &config])
+        .expect(0);
+    assert!(
+        plan.stdout.contains("ready: back, for be-1")
+            && plan.stdout.contains("ready: ops, for nobody"),
+        "{plan}"
+    );
+    let out = repo
+        .watchdog(&["task", "work", "--json", "--no-probe", "--config", &config])
+        .expect(11);
     assert_eq!(out.verdict(), "waiting/dependencies", "{out}");
     for (id, name) in [("back", "be-1"), ("front", "fe-1")] {
         let task = task(&repo, id);
         assert_eq!(
             (&task["status"], &task["agent"], &task["branch"]),
-            (&json!("complete"), &json!(name), &json!(format!("watchdog/{id}")))
+            (
+                &json!("complete"),
+                &json!(name),
+                &json!(format!("watchdog/{id}"))
+            )
         );
         assert!(env.root().join(name).join(format!("{id}.txt")).is_file());
     }
@@ -372,8 +638,15 @@ fn without_a_first_commit_no_task_is_touched() {
     let env = TestEnv::new();
     let repo = env.unborn_repo("unborn");
     put(&repo, "T1", "");
-    let out = repo.watchdog(&agent(&["work", "--json"], HONEST)).expect(16);
-    assert!(out.json()["message"].as_str().is_some_and(|message| message.contains("no commit yet")), "{out}");
+    let out = repo
+        .watchdog(&agent(&["work", "--json"], HONEST))
+        .expect(16);
+    assert!(
+        out.json()["message"]
+            .as_str()
+            .is_some_and(|message| message.contains("no commit yet")),
+        "{out}"
+    );
     assert_eq!(task(&repo, "T1")["status"], "pending");
 }
 
@@ -382,9 +655,23 @@ fn an_agent_that_cannot_be_started_takes_no_task_down_with_it() {
     let env = TestEnv::new();
     let repo = env.repo();
     six(&repo);
-    let out = repo.watchdog(&["task", "work", "--json", "--no-probe", "--", "no-such-agent"]).expect(14);
+    let out = repo
+        .watchdog(&[
+            "task",
+            "work",
+            "--json",
+            "--no-probe",
+            "--",
+            "no-such-agent",
+        ])
+        .expect(14);
     assert_eq!(out.verdict(), "stopped/agent_stopped");
-    assert!(tasks(&repo).iter().all(|task| ["pending", "blocked"].contains(&task["status"].as_str().expect("a word"))), "{out}");
+    assert!(
+        tasks(&repo)
+            .iter()
+            .all(|task| ["pending", "blocked"].contains(&task["status"].as_str().expect("a word"))),
+        "{out}"
+    );
 }
 
 #[test]

@@ -24,8 +24,13 @@ fn source(name: &str) -> PathBuf {
 
 /// The blocks of a page that are marked as shell.
 fn blocks(page: &Path) -> Vec<String> {
-    let text = fs::read_to_string(page).unwrap_or_else(|error| panic!("{}: {error}", page.display()));
-    text.split("\n```sh\n").skip(1).filter_map(|rest| rest.split_once("\n```")).map(|(block, _)| block.to_owned()).collect()
+    let text =
+        fs::read_to_string(page).unwrap_or_else(|error| panic!("{}: {error}", page.display()));
+    text.split("\n```sh\n")
+        .skip(1)
+        .filter_map(|rest| rest.split_once("\n```"))
+        .map(|(block, _)| block.to_owned())
+        .collect()
 }
 
 /// Types blocks one after the other into one shell, which ends at the first that fails.
@@ -37,13 +42,17 @@ fn type_into_shell(env: &TestEnv, folder: &Path, name: &str, blocks: &[String]) 
             format!("echo '== block {number}'; . '{0}' || {{ echo \"== block {number} ended with $?\"; exit 1; }}\n", file.display())
         })
         .collect();
-    env.command("bash", folder).args(["-c", &typed.concat()]).timeout(PAGE).run()
+    env.command("bash", folder)
+        .args(["-c", &typed.concat()])
+        .timeout(PAGE)
+        .run()
 }
 
 fn with_programs() -> TestEnv {
     let env = TestEnv::new();
     let claude = env.write("programs/claude", CLAUDE);
-    fs::set_permissions(&claude, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("the file is ours");
+    fs::set_permissions(&claude, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .expect("the file is ours");
     env.install("claude", &claude);
     env.install("watchdog", Path::new(env!("CARGO_BIN_EXE_watchdog")));
     env
@@ -55,7 +64,10 @@ fn assert_the_page_runs(page: &str) {
     let repo = env.repo_named(&name);
     let blocks = blocks(&source(page));
     assert!(!blocks.is_empty(), "{page} has no block that claims to run");
-    println!("{page}: {}", type_into_shell(&env, repo.path(), &name, &blocks).expect(0));
+    println!(
+        "{page}: {}",
+        type_into_shell(&env, repo.path(), &name, &blocks).expect(0)
+    );
     env.assert_nothing_left();
 }
 
@@ -67,7 +79,15 @@ fn the_blocks_of_the_tutorial_run_as_they_stand_there() {
 #[test]
 fn the_blocks_of_every_recipe_run_as_they_stand_there() {
     let recipes = fs::read_dir(source("docs/recipes")).expect("there are recipes");
-    let mut pages: Vec<String> = recipes.map(|entry| entry.expect("it can be read").file_name().to_string_lossy().into_owned()).collect();
+    let mut pages: Vec<String> = recipes
+        .map(|entry| {
+            entry
+                .expect("it can be read")
+                .file_name()
+                .to_string_lossy()
+                .into_owned()
+        })
+        .collect();
     pages.sort();
     assert!(pages.len() >= 7, "{pages:?}");
     for page in pages {
@@ -91,7 +111,14 @@ fn the_uses_that_the_readme_shows_run_as_they_stand_there() {
     let (_, uses, _) = blocks_of_the_readme();
     assert!(uses.len() >= 3, "{uses:#?}");
     let out = type_into_shell(&env, repo.path(), "README", &uses).expect(0);
-    assert_eq!(repo.subjects_since(&format!("HEAD~{}", uses.len())), vec!["feat: work"; uses.len()], "one session each: {out}");
-    assert!(out.stderr.contains("complete (new_commits)") && out.stdout.contains("\"complete\":true"), "{out}");
+    assert_eq!(
+        repo.subjects_since(&format!("HEAD~{}", uses.len())),
+        vec!["feat: work"; uses.len()],
+        "one session each: {out}"
+    );
+    assert!(
+        out.stderr.contains("complete (new_commits)") && out.stdout.contains("\"complete\":true"),
+        "{out}"
+    );
     env.assert_nothing_left();
 }

@@ -44,7 +44,11 @@ export default function () {
 #[track_caller]
 fn installed(name: &str) -> PathBuf {
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("target/{name}/bin/{name}"));
-    assert!(program.exists(), "{name} is not in {}: run `scripts/test --install-only`, which puts it there", program.display());
+    assert!(
+        program.exists(),
+        "{name} is not in {}: run `scripts/test --install-only`, which puts it there",
+        program.display()
+    );
     program
 }
 
@@ -56,17 +60,26 @@ fn with(runtime: &str) -> TestEnv {
 }
 
 fn judged((env, repo): (&TestEnv, &Repo<'_>), checks: &Value, decisions: usize) -> CommandOutput {
-    let config = env.write("criteria.json", json!({"checks": checks}).to_string()).to_string_lossy().into_owned();
+    let config = env
+        .write("criteria.json", json!({"checks": checks}).to_string())
+        .to_string_lossy()
+        .into_owned();
     let summary = |n| json!({"iteration": n, "assistant_responses": ["x"], "detected_actions": [{"type": "decision"}]});
     let context = json!({"schema": 1, "claims_done": true, "summaries": (1..=decisions).map(summary).collect::<Vec<_>>()});
-    repo.watchdog_command(&["evaluate", "--json", "--config", &config]).stdin(context.to_string()).run()
+    repo.watchdog_command(&["evaluate", "--json", "--config", &config])
+        .stdin(context.to_string())
+        .run()
 }
 
 #[track_caller]
 fn ends(out: &CommandOutput, verdict: &str, words: &str) {
     let found = out.json();
     assert_eq!(
-        format!("{}/{}", found["status"].as_str().unwrap_or_default(), found["reason"].as_str().unwrap_or_default()),
+        format!(
+            "{}/{}",
+            found["status"].as_str().unwrap_or_default(),
+            found["reason"].as_str().unwrap_or_default()
+        ),
         verdict,
         "{out}"
     );
@@ -80,25 +93,71 @@ fn handlers_are_judged(runtime: &str) {
     repo.write(".agent/a/completion/handler.ts", HANDLER);
     repo.write(".agent/a/completion/first.ts", FIRST_FORM);
     repo.write("script.ts", "const answer: { complete: boolean } = { complete: true };\nconsole.log(JSON.stringify(answer));\n");
-    repo.write("library.ts", "export class Handler { complete: boolean = true }\n");
-    repo.write("broken.ts", "export default function () { throw new Error(\"the handler is broken\"); }\n");
+    repo.write(
+        "library.ts",
+        "export class Handler { complete: boolean = true }\n",
+    );
+    repo.write(
+        "broken.ts",
+        "export default function () { throw new Error(\"the handler is broken\"); }\n",
+    );
     repo.write("torn.ts", "export default function () { return {{{ }\n");
     repo.write("silent.ts", "export default function () { return {}; }\n");
     repo.commit_all("checks");
     repo.watchdog(&["snapshot"]).expect(0);
     let check = |path: &str| json!([{"type": "custom", "run": [path]}]);
-    for handler in [".agent/a/completion/handler.ts", ".agent/a/completion/first.ts"] {
-        ends(&judged((&env, &repo), &check(handler), 2), "incomplete/checks_unmet", "2 ");
-        ends(&judged((&env, &repo), &check(handler), 3), "complete/checks_passed", "3 ");
+    for handler in [
+        ".agent/a/completion/handler.ts",
+        ".agent/a/completion/first.ts",
+    ] {
+        ends(
+            &judged((&env, &repo), &check(handler), 2),
+            "incomplete/checks_unmet",
+            "2 ",
+        );
+        ends(
+            &judged((&env, &repo), &check(handler), 3),
+            "complete/checks_passed",
+            "3 ",
+        );
     }
-    let stays = json!([{"type": "custom", "run": [".agent/a/completion/handler.ts"], "mode": "stream"}]);
-    ends(&judged((&env, &repo), &stays, 2), "incomplete/checks_unmet", "2 of 3 decisions");
-    ends(&judged((&env, &repo), &stays, 3), "complete/checks_passed", "3 of 3 decisions");
-    ends(&judged((&env, &repo), &check("script.ts"), 0), "complete/checks_passed", "");
-    ends(&judged((&env, &repo), &check("library.ts"), 3), "failed/verify_unrunnable", "exports no default function");
-    ends(&judged((&env, &repo), &check("broken.ts"), 3), "failed/verify_unrunnable", "the handler is broken");
-    ends(&judged((&env, &repo), &check("torn.ts"), 3), "failed/verify_unrunnable", "cannot be loaded");
-    ends(&judged((&env, &repo), &check("silent.ts"), 3), "review/verify_failed", "answered without `complete`");
+    let stays =
+        json!([{"type": "custom", "run": [".agent/a/completion/handler.ts"], "mode": "stream"}]);
+    ends(
+        &judged((&env, &repo), &stays, 2),
+        "incomplete/checks_unmet",
+        "2 of 3 decisions",
+    );
+    ends(
+        &judged((&env, &repo), &stays, 3),
+        "complete/checks_passed",
+        "3 of 3 decisions",
+    );
+    ends(
+        &judged((&env, &repo), &check("script.ts"), 0),
+        "complete/checks_passed",
+        "",
+    );
+    ends(
+        &judged((&env, &repo), &check("library.ts"), 3),
+        "failed/verify_unrunnable",
+        "exports no default function",
+    );
+    ends(
+        &judged((&env, &repo), &check("broken.ts"), 3),
+        "failed/verify_unrunnable",
+        "the handler is broken",
+    );
+    ends(
+        &judged((&env, &repo), &check("torn.ts"), 3),
+        "failed/verify_unrunnable",
+        "cannot be loaded",
+    );
+    ends(
+        &judged((&env, &repo), &check("silent.ts"), 3),
+        "review/verify_failed",
+        "answered without `complete`",
+    );
     env.assert_nothing_left();
 }
 
@@ -117,19 +176,35 @@ fn nothing_but_reading_is_permitted(runtime: &str, network: bool) {
     let env = with(runtime);
     let repo = env.repo();
     let outside = env.write("outside/secret.txt", "s3cret");
-    repo.write("writes.ts", "import { writeFileSync } from \"node:fs\";\nwriteFileSync(\"written.txt\", \"x\");\n");
+    repo.write(
+        "writes.ts",
+        "import { writeFileSync } from \"node:fs\";\nwriteFileSync(\"written.txt\", \"x\");\n",
+    );
     repo.write("starts.ts", "import { execFileSync } from \"node:child_process\";\nexecFileSync(\"touch\", [\"started.txt\"]);\n");
-    let reads =
-        format!("import {{ readFileSync }} from \"node:fs\";\nconsole.log(readFileSync({:?}, \"utf8\"));\n", outside.display().to_string());
+    let reads = format!(
+        "import {{ readFileSync }} from \"node:fs\";\nconsole.log(readFileSync({:?}, \"utf8\"));\n",
+        outside.display().to_string()
+    );
     repo.write("reads.ts", reads);
     repo.write("calls.ts", "await fetch(\"http://127.0.0.1:9/\");\n");
-    let tried = if network { &["writes.ts", "starts.ts", "reads.ts", "calls.ts"][..] } else { &["writes.ts", "starts.ts", "reads.ts"] };
+    let tried = if network {
+        &["writes.ts", "starts.ts", "reads.ts", "calls.ts"][..]
+    } else {
+        &["writes.ts", "starts.ts", "reads.ts"]
+    };
     for path in tried {
-        let out = judged((&env, &repo), &json!([{"type": "custom", "run": [path]}]), 0);
+        let out = judged(
+            (&env, &repo),
+            &json!([{"type": "custom", "run": [path]}]),
+            0,
+        );
         ends(&out, "incomplete/checks_unmet", "ended with exit code 1");
         assert!(!out.stdout.contains("s3cret"), "{out}");
     }
-    assert!(!repo.path().join("written.txt").exists() && !repo.path().join("started.txt").exists(), "nothing is written");
+    assert!(
+        !repo.path().join("written.txt").exists() && !repo.path().join("started.txt").exists(),
+        "nothing is written"
+    );
 }
 
 #[test]
@@ -148,10 +223,19 @@ fn what_to_install_is_said_where_nothing_reads_typescript() {
     let repo = env.repo();
     repo.write("judge.ts", HANDLER);
     let old = env.write("old-node", "#!/bin/sh\necho v20.1.0\n");
-    std::fs::set_permissions(&old, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("the file is ours");
+    std::fs::set_permissions(&old, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .expect("the file is ours");
     env.install("node", &old);
-    let out = judged((&env, &repo), &json!([{"type": "custom", "run": ["judge.ts"]}]), 3);
-    ends(&out, "failed/verify_unrunnable", "node 20.1.0 does not read TypeScript; install deno, or node 22.6 or newer");
+    let out = judged(
+        (&env, &repo),
+        &json!([{"type": "custom", "run": ["judge.ts"]}]),
+        3,
+    );
+    ends(
+        &out,
+        "failed/verify_unrunnable",
+        "node 20.1.0 does not read TypeScript; install deno, or node 22.6 or newer",
+    );
 }
 
 #[test]
@@ -159,14 +243,23 @@ fn an_agents_handler_governs_a_check_when_its_description_is_named() {
     let env = with("node");
     let repo = env.repo();
     repo.write(".agent/counter/completion/handler.ts", HANDLER);
-    let description =
-        json!({"name": "counter", "runner": {"verdict": {"type": "meta:custom", "config": {"handlerPath": "completion/handler.ts"}}}});
+    let description = json!({"name": "counter", "runner": {"verdict": {"type": "meta:custom", "config": {"handlerPath": "completion/handler.ts"}}}});
     repo.write(".agent/counter/agent.json", description.to_string());
     repo.commit_all("an agent");
     repo.watchdog(&["snapshot"]).expect(0);
     let summary = json!({"iteration": 1, "detected_actions": [{"type": "decision"}, {"type": "decision"}, {"type": "decision"}]});
-    let run = repo.watchdog_command(&["evaluate", "--json", "--config", ".agent/counter/agent.json"]);
-    ends(&run.stdin(json!({"schema": 1, "summaries": [summary]}).to_string()).run(), "complete/checks_passed", "3 of 3 decisions");
+    let run = repo.watchdog_command(&[
+        "evaluate",
+        "--json",
+        "--config",
+        ".agent/counter/agent.json",
+    ]);
+    ends(
+        &run.stdin(json!({"schema": 1, "summaries": [summary]}).to_string())
+            .run(),
+        "complete/checks_passed",
+        "3 of 3 decisions",
+    );
 }
 
 /// A handler of the documented interface. It counts in a field, and its prompts name the process that it lives in.
@@ -217,7 +310,17 @@ fn write_agent(repo: &Repo<'_>, handler: &str) {
 }
 
 fn looped(repo: &Repo<'_>) -> CommandOutput {
-    let args = ["loop", "--json", "--config", ".agent/decider/agent.json", "--max-iterations", "4", "--no-probe", "--var", "topic=tea"];
+    let args = [
+        "loop",
+        "--json",
+        "--config",
+        ".agent/decider/agent.json",
+        "--max-iterations",
+        "4",
+        "--no-probe",
+        "--var",
+        "topic=tea",
+    ];
     repo.watchdog(&[&args[..], &["--", "sh", "-c", DECIDES]].concat())
 }
 
@@ -227,12 +330,38 @@ fn handler_lives_through_a_loop(runtime: &str) {
     write_agent(&repo, DOCUMENTED);
     let out = looped(&repo);
     ends(&out, "complete/checks_passed", "2 of 2 decisions after 2");
-    assert!(out.json()["message"].as_str().is_some_and(|message| message.contains("2 of 2 decisions after 2")), "{out}");
-    let prompt = |n: u32| std::fs::read_to_string(repo.path().join(format!("../prompt-{n}"))).expect("the session kept it");
-    assert!(prompt(1).starts_with("Decide about tea for decider in "), "{}", prompt(1));
-    assert!(prompt(1).contains("two decisions, each in a block of its own"), "{}", prompt(1));
-    assert!(prompt(2).starts_with("Session 2 after 1, 1 decisions in ") && prompt(2).contains("chosen"), "{}", prompt(2));
-    let process = |n: u32| prompt(n).split(" in ").nth(1).map(|rest| rest.chars().take_while(char::is_ascii_digit).collect::<String>());
+    assert!(
+        out.json()["message"]
+            .as_str()
+            .is_some_and(|message| message.contains("2 of 2 decisions after 2")),
+        "{out}"
+    );
+    let prompt = |n: u32| {
+        std::fs::read_to_string(repo.path().join(format!("../prompt-{n}")))
+            .expect("the session kept it")
+    };
+    assert!(
+        prompt(1).starts_with("Decide about tea for decider in "),
+        "{}",
+        prompt(1)
+    );
+    assert!(
+        prompt(1).contains("two decisions, each in a block of its own"),
+        "{}",
+        prompt(1)
+    );
+    assert!(
+        prompt(2).starts_with("Session 2 after 1, 1 decisions in ") && prompt(2).contains("chosen"),
+        "{}",
+        prompt(2)
+    );
+    let process = |n: u32| {
+        prompt(n).split(" in ").nth(1).map(|rest| {
+            rest.chars()
+                .take_while(char::is_ascii_digit)
+                .collect::<String>()
+        })
+    };
     assert_eq!(process(1), process(2), "one program lives through the loop");
     env.assert_nothing_left();
 }
@@ -250,14 +379,17 @@ fn documented_handler_lives_through_a_loop_with_deno() {
 #[test]
 fn handler_that_throws_ends_the_loop() {
     let of_prompt = "export default () => ({ buildInitialPrompt: async () => { throw new Error(\"no prompt\"); } });\n";
-    let of_check = "export default () => ({ isComplete: async () => { throw new Error(\"no answer\"); } });\n";
+    let of_check =
+        "export default () => ({ isComplete: async () => { throw new Error(\"no answer\"); } });\n";
     for (handler, words, sessions) in [(of_prompt, "no prompt", 0), (of_check, "no answer", 1)] {
         let env = with("node");
         let repo = env.repo();
         write_agent(&repo, handler);
         let out = looped(&repo).expect(15);
         ends(&out, "failed/verify_unrunnable", words);
-        let ran = (1..5).filter(|n| repo.path().join(format!("../prompt-{n}")).exists()).count();
+        let ran = (1..5)
+            .filter(|n| repo.path().join(format!("../prompt-{n}")).exists())
+            .count();
         assert_eq!(ran, sessions, "{out}");
     }
 }

@@ -8,18 +8,36 @@ use crate::support::TestEnv;
 fn session_without_an_agent_is_not_asked() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let out = repo.watchdog(&["run", "--json", "--", "sh", "-c", "echo hi > new.txt"]).expect(10);
+    let out = repo
+        .watchdog(&["run", "--json", "--", "sh", "-c", "echo hi > new.txt"])
+        .expect(10);
     assert_eq!(
-        (out.verdict().as_str(), &out.json()["rescued"], repo.status().as_str()),
+        (
+            out.verdict().as_str(),
+            &out.json()["rescued"],
+            repo.status().as_str()
+        ),
         ("incomplete/unfinished", &json!(true), ""),
         "{out}"
     );
-    assert!(out.json()["message"].as_str().is_some_and(|text| text.contains("this session ran no agent that can be asked")), "{out}");
+    assert!(
+        out.json()["message"]
+            .as_str()
+            .is_some_and(|text| text.contains("this session ran no agent that can be asked")),
+        "{out}"
+    );
     let idle = repo.watchdog(&["run", "--json", "--", "true"]).expect(10);
-    assert_eq!((idle.verdict().as_str(), &idle.json()["probes"]), ("incomplete/unfinished", &json!([])), "{idle}");
+    assert_eq!(
+        (idle.verdict().as_str(), &idle.json()["probes"]),
+        ("incomplete/unfinished", &json!([])),
+        "{idle}"
+    );
     for judge in [&["sweep", "--json", "-q"][..], &["check", "--json"]] {
         let out = repo.watchdog(judge);
-        assert!(out.stdout.contains("\"unfinished\"") && out.code.is_some_and(|code| code < 12), "{out}");
+        assert!(
+            out.stdout.contains("\"unfinished\"") && out.code.is_some_and(|code| code < 12),
+            "{out}"
+        );
     }
 }
 
@@ -27,16 +45,37 @@ fn session_without_an_agent_is_not_asked() {
 fn verdict_says_how_the_session_ended() {
     let env = TestEnv::new();
     let repo = env.repo();
-    for (script, exit_code, signal, clause) in
-        [("exit 3", json!(3), json!(null), "with exit code 3"), ("kill -9 $$", json!(null), json!(9), "by signal 9")]
-    {
-        for judge in [&["run", "--json", "--", "sh", "-c", script][..], &["check", "--json"]] {
+    for (script, exit_code, signal, clause) in [
+        ("exit 3", json!(3), json!(null), "with exit code 3"),
+        ("kill -9 $$", json!(null), json!(9), "by signal 9"),
+    ] {
+        for judge in [
+            &["run", "--json", "--", "sh", "-c", script][..],
+            &["check", "--json"],
+        ] {
             let out = repo.watchdog(judge).expect(10);
             let ended = json!({"exit_code": exit_code, "signal": signal, "by": "itself"});
             assert_eq!(out.json()["session"]["ended"], ended, "{out}");
-            assert!(out.json()["message"].as_str().is_some_and(|text| text.contains(clause)), "{out}");
+            assert!(
+                out.json()["message"]
+                    .as_str()
+                    .is_some_and(|text| text.contains(clause)),
+                "{out}"
+            );
         }
     }
-    let out = repo.watchdog(&["run", "--json", "--timeout", "500ms", "--grace", "200ms", "--", "sleep", "60"]).expect(13);
+    let out = repo
+        .watchdog(&[
+            "run",
+            "--json",
+            "--timeout",
+            "500ms",
+            "--grace",
+            "200ms",
+            "--",
+            "sleep",
+            "60",
+        ])
+        .expect(13);
     assert_eq!(out.json()["session"]["ended"]["by"], "timeout", "{out}");
 }

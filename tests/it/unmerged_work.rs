@@ -3,17 +3,26 @@
 use std::collections::HashSet;
 
 use serde_json::json;
-use watchdog_git::{KnownRefs, OriginEvidence, SnapshotRequest, UnmergedWork, Worktree, worktrees_of};
+use watchdog_git::{
+    KnownRefs, OriginEvidence, SnapshotRequest, UnmergedWork, Worktree, worktrees_of,
+};
 
 use crate::support::lone_repo::Repo;
 use crate::support::{Step, TestEnv};
 
 fn refs(repo: &Repo) -> KnownRefs {
-    Worktree::open(repo.root()).unwrap().ref_tips().unwrap().into()
+    Worktree::open(repo.root())
+        .unwrap()
+        .ref_tips()
+        .unwrap()
+        .into()
 }
 
 fn helpers(repo: &Repo, evidence: &OriginEvidence) -> Vec<(String, bool, u64, u64)> {
-    let found = Worktree::open(repo.root()).unwrap().unmerged_work(evidence).unwrap();
+    let found = Worktree::open(repo.root())
+        .unwrap()
+        .unmerged_work(evidence)
+        .unwrap();
     let brief = |work: UnmergedWork| (work.name, work.has_worktree, work.commits, work.uncommitted);
     let mut found: Vec<_> = found.into_iter().map(brief).collect();
     found.sort();
@@ -32,7 +41,14 @@ fn what_helpers_hold_is_named_until_head_has_it() {
     repo.at("neighbour").write("more", "theirs");
     repo.git(&["branch", "backup", "neighbour"]);
     assert_eq!(helpers(&repo, &evidence), []);
-    repo.git(&["worktree", "add", "-q", "-b", "sub", ".claude/worktrees/sub"]);
+    repo.git(&[
+        "worktree",
+        "add",
+        "-q",
+        "-b",
+        "sub",
+        ".claude/worktrees/sub",
+    ]);
     let sub = repo.at("repo/.claude/worktrees/sub");
     assert_eq!(helpers(&repo, &evidence), []);
     sub.commit("one");
@@ -40,17 +56,38 @@ fn what_helpers_hold_is_named_until_head_has_it() {
     repo.git(&["checkout", "-q", "-b", "try"]);
     repo.commit("tried");
     repo.git(&["checkout", "-q", "main"]);
-    let both = [("sub".to_owned(), true, 1, 1), ("try".to_owned(), false, 1, 0)];
+    let both = [
+        ("sub".to_owned(), true, 1, 1),
+        ("try".to_owned(), false, 1, 0),
+    ];
     assert_eq!(helpers(&repo, &evidence), both);
     repo.git(&["pack-refs", "--all"]);
-    assert_eq!(helpers(&repo, &evidence), both, "a branch that is packed is one, too");
+    assert_eq!(
+        helpers(&repo, &evidence),
+        both,
+        "a branch that is packed is one, too"
+    );
     repo.git(&["merge", "-q", "--no-edit", "sub"]);
     repo.git(&["branch", "-q", "-D", "try"]);
     assert_eq!(helpers(&repo, &evidence), [("sub".to_owned(), true, 0, 1)]);
     let common = Worktree::open(repo.root()).unwrap().common_dir().to_owned();
-    let ids: HashSet<String> = worktrees_of(&common).iter().map(|found| found.worktree_id()).collect();
-    assert_eq!(helpers(&repo, &evidence.with_recorded_worktrees(move || Ok(ids.clone()))), [], "it has a record of its own");
-    assert_eq!(helpers(&repo, &OriginEvidence::default()), [], "nobody knows who is one");
+    let ids: HashSet<String> = worktrees_of(&common)
+        .iter()
+        .map(|found| found.worktree_id())
+        .collect();
+    assert_eq!(
+        helpers(
+            &repo,
+            &evidence.with_recorded_worktrees(move || Ok(ids.clone()))
+        ),
+        [],
+        "it has a record of its own"
+    );
+    assert_eq!(
+        helpers(&repo, &OriginEvidence::default()),
+        [],
+        "nobody knows who is one"
+    );
 }
 
 #[test]
@@ -86,16 +123,34 @@ fn a_registered_worktree_inside_is_no_change_of_this_one() {
         inside.write("seed.txt", "changed there\n");
         inside.write("new.txt", "new there\n");
         let open = || Worktree::open(repo.root()).unwrap();
-        assert_eq!(open().changes().unwrap().paths, Vec::<String>::new(), "{folder}");
+        assert_eq!(
+            open().changes().unwrap().paths,
+            Vec::<String>::new(),
+            "{folder}"
+        );
         assert!(inside.try_git(&["status", "--porcelain"]).stdout.len() > 10);
         // Beside a change of this one a rescue has nothing to do with it.
         repo.write("own.txt", "own\n");
-        let request = SnapshotRequest { spec: "main", at: jiff::Timestamp::UNIX_EPOCH, why: "test", max_new_bytes: None };
+        let request = SnapshotRequest {
+            spec: "main",
+            at: jiff::Timestamp::UNIX_EPOCH,
+            why: "test",
+            max_new_bytes: None,
+        };
         let snapshot = open().take_snapshot(&request).unwrap().unwrap();
-        let paths: Vec<String> = open().snapshot_paths(&snapshot.commit).unwrap().into_iter().map(|path| path.text).collect();
+        let paths: Vec<String> = open()
+            .snapshot_paths(&snapshot.commit)
+            .unwrap()
+            .into_iter()
+            .map(|path| path.text)
+            .collect();
         assert_eq!(paths, ["own.txt"], "{folder}");
         inside.write("new.txt", "goes on there\n");
-        assert_eq!(open().missing_from(&snapshot).unwrap(), Vec::<String>::new(), "{folder}");
+        assert_eq!(
+            open().missing_from(&snapshot).unwrap(),
+            Vec::<String>::new(),
+            "{folder}"
+        );
     }
 }
 
@@ -109,39 +164,92 @@ fn a_repository_inside_that_is_not_registered_stays_a_change() {
     std::fs::create_dir(repo.path("copy")).unwrap();
     std::fs::copy(repo.path("a/.git"), repo.path("copy/.git")).unwrap();
     std::fs::write(repo.path("copy/work"), "work").unwrap();
-    assert_eq!(Worktree::open(repo.root()).unwrap().changes().unwrap().paths, ["copy", "vendored"]);
+    assert_eq!(
+        Worktree::open(repo.root())
+            .unwrap()
+            .changes()
+            .unwrap()
+            .paths,
+        ["copy", "vendored"]
+    );
 }
 
 #[test]
 fn a_bare_complete_beside_unmerged_work_of_a_helper_is_disputed() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let says = [Step::print_json(&json!({"status": "complete", "message": "done"}))];
+    let says = [Step::print_json(
+        &json!({"status": "complete", "message": "done"}),
+    )];
     let config = env.config_asking(&says, json!({"rescue": {"mode": "single"}}));
     let script = "git checkout -q -b try && echo 1 > f && git add f && git commit -q -m try && git checkout -q main";
-    let args = ["--config", config.to_str().unwrap(), "run", "--json", "--", "sh", "-c", script];
+    let args = [
+        "--config",
+        config.to_str().unwrap(),
+        "run",
+        "--json",
+        "--",
+        "sh",
+        "-c",
+        script,
+    ];
     let verdict = repo.watchdog(&args).expect(12).json();
-    assert_eq!((&verdict["reason"], &verdict["helpers"]), (&json!("disputed"), &json!(["branch try: 1 unmerged commit"])), "{verdict:#}");
-    assert!(verdict["message"].as_str().unwrap().contains("branch try"), "{verdict:#}");
+    assert_eq!(
+        (&verdict["reason"], &verdict["helpers"]),
+        (
+            &json!("disputed"),
+            &json!(["branch try: 1 unmerged commit"])
+        ),
+        "{verdict:#}"
+    );
+    assert!(
+        verdict["message"].as_str().unwrap().contains("branch try"),
+        "{verdict:#}"
+    );
 }
 
 #[test]
 fn the_text_of_a_complete_names_what_a_helper_holds_beside_the_sessions_own_commits() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let commit = |name: &str| format!("echo 1 > {name} && git add {name} && git commit -q -m {name}");
-    let script = format!("git checkout -q -b try && {} && git checkout -q main && {}", commit("helper"), commit("own"));
-    let out = repo.watchdog(&["run", "--no-probe", "--", "sh", "-c", &script]).expect(0);
-    assert!(out.stderr.contains("complete (new_commits): 1 commit made"), "{out}");
-    assert!(out.stderr.lines().any(|line| line == "  not in HEAD: branch try: 1 unmerged commit"), "{out}");
+    let commit =
+        |name: &str| format!("echo 1 > {name} && git add {name} && git commit -q -m {name}");
+    let script = format!(
+        "git checkout -q -b try && {} && git checkout -q main && {}",
+        commit("helper"),
+        commit("own")
+    );
+    let out = repo
+        .watchdog(&["run", "--no-probe", "--", "sh", "-c", &script])
+        .expect(0);
+    assert!(
+        out.stderr.contains("complete (new_commits): 1 commit made"),
+        "{out}"
+    );
+    assert!(
+        out.stderr
+            .lines()
+            .any(|line| line == "  not in HEAD: branch try: 1 unmerged commit"),
+        "{out}"
+    );
 }
 
 /// A repository with a submodule, and an agent that always says complete.
 fn with_submodule(env: &TestEnv) -> (crate::support::Repo<'_>, String) {
     let (repo, inner) = (env.repo(), env.repo_named("inner"));
-    repo.git(&["-c", "protocol.file.allow=always", "submodule", "add", "-q", inner.path().to_str().unwrap(), "sub"]);
+    repo.git(&[
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "add",
+        "-q",
+        inner.path().to_str().unwrap(),
+        "sub",
+    ]);
     repo.commit_all("with a submodule");
-    let says = [Step::print_json(&json!({"status": "complete", "message": "done"}))];
+    let says = [Step::print_json(
+        &json!({"status": "complete", "message": "done"}),
+    )];
     let config = env.config_asking(&says, json!({"rescue": {"mode": "single"}}));
     let config = config.to_str().unwrap().to_owned();
     (repo, config)
@@ -151,20 +259,51 @@ fn with_submodule(env: &TestEnv) -> (crate::support::Repo<'_>, String) {
 fn a_claim_beside_changes_inside_of_a_submodule_is_for_a_person_at_once_and_they_are_told() {
     let env = TestEnv::new();
     let (repo, config) = with_submodule(&env);
-    let run = |script: &str| repo.watchdog(&["--config", &config, "run", "--json", "--", "sh", "-c", script]);
+    let run = |script: &str| {
+        repo.watchdog(&[
+            "--config", &config, "run", "--json", "--", "sh", "-c", script,
+        ])
+    };
     assert_eq!(run("true").expect(0).json()["reason"], "nothing_to_do");
     let out = run("echo changed > sub/README.md").expect(12);
     let verdict = out.json();
     // The tree: session's work that a rescue may not commit.
-    assert_eq!((out.verdict().as_str(), &verdict["probes_used"]), ("review/rescue_incomplete", &json!(1)), "{verdict:#}");
-    assert!(verdict["feedback"].as_str().unwrap().contains("submodule sub has uncommitted changes"), "{verdict:#}");
-    assert_eq!(repo.git(&["-C", "sub", "status", "--porcelain"]).trim(), "M README.md", "nothing of it was rescued");
+    assert_eq!(
+        (out.verdict().as_str(), &verdict["probes_used"]),
+        ("review/rescue_incomplete", &json!(1)),
+        "{verdict:#}"
+    );
+    assert!(
+        verdict["feedback"]
+            .as_str()
+            .unwrap()
+            .contains("submodule sub has uncommitted changes"),
+        "{verdict:#}"
+    );
+    assert_eq!(
+        repo.git(&["-C", "sub", "status", "--porcelain"]).trim(),
+        "M README.md",
+        "nothing of it was rescued"
+    );
     // Beside work that a rescue could commit, the claim is the agent's word still.
     let out = run("echo changed more > sub/README.md; echo work > work").expect(12);
     let verdict = out.json();
-    assert_eq!((out.verdict().as_str(), &verdict["rescued"]), ("review/disputed", &json!(true)), "{verdict:#}");
-    assert!(verdict["message"].as_str().unwrap().contains("submodule sub has uncommitted changes"), "{verdict:#}");
-    assert_eq!(repo.git(&["-C", "sub", "status", "--porcelain"]).trim(), "M README.md");
+    assert_eq!(
+        (out.verdict().as_str(), &verdict["rescued"]),
+        ("review/disputed", &json!(true)),
+        "{verdict:#}"
+    );
+    assert!(
+        verdict["message"]
+            .as_str()
+            .unwrap()
+            .contains("submodule sub has uncommitted changes"),
+        "{verdict:#}"
+    );
+    assert_eq!(
+        repo.git(&["-C", "sub", "status", "--porcelain"]).trim(),
+        "M README.md"
+    );
 }
 
 #[test]
@@ -172,28 +311,60 @@ fn a_rescue_commits_a_moved_gitlink_only_where_a_ref_of_the_submodule_leads_to_i
     let env = TestEnv::new();
     let (repo, config) = with_submodule(&env);
     let gitlink = || repo.git(&["rev-parse", "HEAD:sub"]).trim().to_owned();
-    let inner = || repo.git(&["-C", "sub", "rev-parse", "HEAD"]).trim().to_owned();
-    let run = |script: &str| repo.watchdog(&["--config", &config, "run", "--json", "--", "sh", "-c", script]);
+    let inner = || {
+        repo.git(&["-C", "sub", "rev-parse", "HEAD"])
+            .trim()
+            .to_owned()
+    };
+    let run = |script: &str| {
+        repo.watchdog(&[
+            "--config", &config, "run", "--json", "--", "sh", "-c", script,
+        ])
+    };
     let before = gitlink();
     // As `git submodule update` leaves it: detached, so that the commit is on no branch.
-    let out = run("git -C sub switch -q --detach && git -C sub commit -q --allow-empty -m inner").expect(12);
+    let out = run("git -C sub switch -q --detach && git -C sub commit -q --allow-empty -m inner")
+        .expect(12);
     let verdict = out.json();
-    assert_eq!((out.verdict().as_str(), &verdict["probes_used"]), ("review/rescue_incomplete", &json!(1)), "{verdict:#}");
-    assert_eq!(verdict["rescue"]["left_out"], json!([{"path": "sub", "why": "nested_repository"}]), "{verdict:#}");
-    let keep = format!("git -C {} switch -c NAME", repo.path().join("sub").display());
-    assert!(verdict["feedback"].as_str().unwrap().contains(&keep), "{verdict:#}");
+    assert_eq!(
+        (out.verdict().as_str(), &verdict["probes_used"]),
+        ("review/rescue_incomplete", &json!(1)),
+        "{verdict:#}"
+    );
+    assert_eq!(
+        verdict["rescue"]["left_out"],
+        json!([{"path": "sub", "why": "nested_repository"}]),
+        "{verdict:#}"
+    );
+    let keep = format!(
+        "git -C {} switch -c NAME",
+        repo.path().join("sub").display()
+    );
+    assert!(
+        verdict["feedback"].as_str().unwrap().contains(&keep),
+        "{verdict:#}"
+    );
     assert_eq!(gitlink(), before, "no commit here names it");
     assert_ne!(inner(), before);
 
-    let out = run("git -C sub switch -q -c kept && git -C sub commit -q --allow-empty -m more").expect(0);
+    let out =
+        run("git -C sub switch -q -c kept && git -C sub commit -q --allow-empty -m more").expect(0);
     assert_eq!(out.verdict(), "complete/rescued", "{out}");
     assert_eq!(gitlink(), inner(), "the gitlink is work like any other");
 }
 
 /// The snapshots of a spec, newest first.
 fn snapshots_of(repo: &crate::support::Repo<'_>, spec: &str) -> Vec<String> {
-    let listed = repo.watchdog(&["rescue", "list", "--spec", spec, "--json"]).expect(0).json();
-    listed["snapshots"].as_array().expect("a list").iter().map(|one| one["id"].as_str().expect("text").to_owned()).collect()
+    let listed = repo
+        .watchdog(&["rescue", "list", "--spec", spec, "--json"])
+        .expect(0)
+        .json();
+    listed["snapshots"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|one| one["id"].as_str().expect("text").to_owned())
+        .collect()
 }
 
 #[test]
@@ -204,22 +375,47 @@ fn what_a_helper_left_uncommitted_in_a_worktree_of_its_own_comes_back_after_that
     std::fs::write(env.root().join("older/theirs"), "theirs").expect("ours");
     let script = "git worktree add -q -b sub ../helper && mkdir ../helper/deep && echo precious > ../helper/deep/file && rm ../helper/README.md; \
                   git worktree add -q -b idle ../idle";
-    repo.watchdog(&["run", "--json", "--max-probes", "0", "--", "sh", "-c", script]).expect(13);
+    repo.watchdog(&[
+        "run",
+        "--json",
+        "--max-probes",
+        "0",
+        "--",
+        "sh",
+        "-c",
+        script,
+    ])
+    .expect(13);
     let kept = snapshots_of(&repo, "main/helper");
     assert_eq!(kept.len(), 1);
     assert_eq!(
-        (snapshots_of(&repo, "main/older").len(), snapshots_of(&repo, "main/idle").len()),
+        (
+            snapshots_of(&repo, "main/older").len(),
+            snapshots_of(&repo, "main/idle").len()
+        ),
         (0, 0),
         "nobody's helper; nothing to keep"
     );
-    repo.watchdog(&["check", "--json", "--max-probes", "0"]).expect(13);
-    assert_eq!(snapshots_of(&repo, "main/helper"), kept, "the same state is kept once");
+    repo.watchdog(&["check", "--json", "--max-probes", "0"])
+        .expect(13);
+    assert_eq!(
+        snapshots_of(&repo, "main/helper"),
+        kept,
+        "the same state is kept once"
+    );
     repo.git(&["worktree", "remove", "--force", "../helper"]);
     repo.git(&["branch", "-q", "-D", "sub"]);
-    repo.watchdog(&["rescue", "restore", &kept[0], "--worktree", "../back"]).expect(0);
+    repo.watchdog(&["rescue", "restore", &kept[0], "--worktree", "../back"])
+        .expect(0);
     let back = env.root().join("back");
-    assert_eq!(std::fs::read_to_string(back.join("deep/file")).expect("it is back"), "precious\n");
-    assert!(!back.join("README.md").exists(), "what it removed is removed");
+    assert_eq!(
+        std::fs::read_to_string(back.join("deep/file")).expect("it is back"),
+        "precious\n"
+    );
+    assert!(
+        !back.join("README.md").exists(),
+        "what it removed is removed"
+    );
 }
 
 #[test]
@@ -227,25 +423,58 @@ fn what_a_helper_inside_of_a_clean_worktree_left_uncommitted_comes_back_as_well(
     let env = TestEnv::new();
     let repo = env.repo();
     let script = "git worktree add -q -b sub .claude/worktrees/sub; echo precious > .claude/worktrees/sub/file";
-    repo.watchdog(&["run", "--json", "--max-probes", "0", "--", "sh", "-c", script]).expect(13);
+    repo.watchdog(&[
+        "run",
+        "--json",
+        "--max-probes",
+        "0",
+        "--",
+        "sh",
+        "-c",
+        script,
+    ])
+    .expect(13);
     repo.git(&["worktree", "remove", "--force", ".claude/worktrees/sub"]);
     let kept = snapshots_of(&repo, "main/sub");
     assert_eq!(kept.len(), 1, "{}", repo.git(&["for-each-ref"]));
-    repo.watchdog(&["rescue", "restore", &kept[0], "--to", "../back"]).expect(0);
-    assert_eq!(std::fs::read_to_string(env.root().join("back/file")).expect("it is back"), "precious\n");
+    repo.watchdog(&["rescue", "restore", &kept[0], "--to", "../back"])
+        .expect(0);
+    assert_eq!(
+        std::fs::read_to_string(env.root().join("back/file")).expect("it is back"),
+        "precious\n"
+    );
 }
 
 #[test]
 fn a_helper_whose_worktree_the_session_removes_itself_is_kept_while_the_session_runs() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let config = env.write("c.json", r#"{"version": 1, "rescue": {"snapshot_seconds": 1}}"#);
+    let config = env.write(
+        "c.json",
+        r#"{"version": 1, "rescue": {"snapshot_seconds": 1}}"#,
+    );
     let script = "git worktree add -q -b sub ../helper && echo precious > ../helper/file; \
                   until git for-each-ref refs/watchdog/rescue/main/helper | grep -q .; do sleep 0.05; done; \
                   git worktree remove --force ../helper";
-    repo.watchdog(&["--config", config.to_str().unwrap(), "run", "--json", "--max-probes", "0", "--", "sh", "-c", script]).expect(13);
+    repo.watchdog(&[
+        "--config",
+        config.to_str().unwrap(),
+        "run",
+        "--json",
+        "--max-probes",
+        "0",
+        "--",
+        "sh",
+        "-c",
+        script,
+    ])
+    .expect(13);
     let kept = snapshots_of(&repo, "main/helper");
     assert!(!kept.is_empty(), "{}", repo.git(&["for-each-ref"]));
-    repo.watchdog(&["rescue", "restore", &kept[0], "--to", "../back"]).expect(0);
-    assert_eq!(std::fs::read_to_string(env.root().join("back/file")).expect("it is back"), "precious\n");
+    repo.watchdog(&["rescue", "restore", &kept[0], "--to", "../back"])
+        .expect(0);
+    assert_eq!(
+        std::fs::read_to_string(env.root().join("back/file")).expect("it is back"),
+        "precious\n"
+    );
 }

@@ -36,7 +36,11 @@ fn each_commit_is_judged_once_and_nothing_else_is() {
     assert_eq!(watch.wait_for(3), "complete/new_commits of task");
     repo.git(&["gc", "-q", "--prune=now"]);
     repo.git(&["reset", "-q", "--hard", "HEAD~1"]);
-    assert_eq!(watch.wait_for(4), "incomplete/unfinished of repo", "what was undone is judged as well");
+    assert_eq!(
+        watch.wait_for(4),
+        "incomplete/unfinished of repo",
+        "what was undone is judged as well"
+    );
     let out = watch.end();
     assert_eq!(out.stdout.lines().count(), 4, "{out}");
 }
@@ -51,7 +55,11 @@ fn a_branch_that_is_moved_from_elsewhere_is_judged() {
     let tree = repo.git(&["rev-parse", "HEAD^{tree}"]);
     let empty = repo.git(&["commit-tree", &tree, "-p", "HEAD", "-m", "from elsewhere"]);
     repo.git(&["update-ref", "refs/heads/task", &empty]);
-    assert!(watch.wait_for(1).ends_with(" of task"), "{:?}", watch.verdicts());
+    assert!(
+        watch.wait_for(1).ends_with(" of task"),
+        "{:?}",
+        watch.verdicts()
+    );
     assert_eq!(watch.verdicts()[0]["head"], empty.as_str());
     repo.git(&["pack-refs", "--all", "--prune"]);
     commit(&task, "after the refs were packed");
@@ -65,7 +73,9 @@ fn a_branch_that_moves_all_the_time_is_judged_four_times_a_second_and_after_its_
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
     let tree = repo.git(&["rev-parse", "HEAD^{tree}"]);
-    let commits: Vec<String> = (0..2).map(|n| repo.git(&["commit-tree", &tree, "-p", "HEAD", "-m", &format!("{n}")])).collect();
+    let commits: Vec<String> = (0..2)
+        .map(|n| repo.git(&["commit-tree", &tree, "-p", "HEAD", "-m", &format!("{n}")]))
+        .collect();
     let watch = Watch::start(&env, repo.path(), &[]);
     let begun = Instant::now();
     // To and fro: the first look may begin where HEAD is at the end, and judge where it is in between.
@@ -73,10 +83,18 @@ fn a_branch_that_moves_all_the_time_is_judged_four_times_a_second_and_after_its_
         repo.git(&["update-ref", "refs/heads/main", &commits[n % 2]]);
     }
     let last = commits[0].as_str();
-    wait_until("the last move is judged", SOON, || watch.verdicts().last().is_some_and(|verdict| verdict["head"] == last));
+    wait_until("the last move is judged", SOON, || {
+        watch
+            .verdicts()
+            .last()
+            .is_some_and(|verdict| verdict["head"] == last)
+    });
     let at_most = begun.elapsed().as_millis() / 250 + 2;
     let judged = watch.verdicts().len() as u128;
-    assert!(judged <= at_most, "{judged} judgements where {at_most} would do");
+    assert!(
+        judged <= at_most,
+        "{judged} judgements where {at_most} would do"
+    );
     watch.end();
 }
 
@@ -122,8 +140,17 @@ fn the_agent_is_asked_when_a_session_ends_and_not_by_a_commit() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.watchdog(&["snapshot", "--spec", "auth"]).expect(0);
-    let config = env.config_asking(&[Step::print_json(&json!({"status": "complete", "message": "all done"}))], json!({}));
-    let watch = Watch::start(&env, repo.path(), &["--config", config.to_str().expect("UTF-8")]);
+    let config = env.config_asking(
+        &[Step::print_json(
+            &json!({"status": "complete", "message": "all done"}),
+        )],
+        json!({}),
+    );
+    let watch = Watch::start(
+        &env,
+        repo.path(),
+        &["--config", config.to_str().expect("UTF-8")],
+    );
     repo.git(&["commit", "-q", "--allow-empty", "-m", "nothing in it"]);
     assert_eq!(watch.wait_for(1), "incomplete/unfinished of repo");
     assert_eq!(watch.verdicts()[0]["probes_used"], 0);
@@ -131,7 +158,13 @@ fn the_agent_is_asked_when_a_session_ends_and_not_by_a_commit() {
     let state = StateDir::resolve(Some(env.state()), None, None).expect("it is there");
     let store = open_store(&state).expect("it opens");
     let newest = store.newest(1).expect("it can be read").remove(0);
-    let ended = event(now(), &newest.worktree, Some("auth"), kind::SESSION_ENDED, json!({"end": "exit code 0"}));
+    let ended = event(
+        now(),
+        &newest.worktree,
+        Some("auth"),
+        kind::SESSION_ENDED,
+        json!({"end": "exit code 0"}),
+    );
     let _done = store.append(&[ended], None).expect("it can be written");
     assert_eq!(watch.wait_for(2), "complete/nothing_to_do of repo");
     watch.end();
@@ -143,11 +176,20 @@ fn a_session_under_run_is_judged_by_run_and_by_the_watch_when_run_was_killed() {
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
     let watch = Watch::start(&env, repo.path(), &[]);
-    repo.watchdog(&["run", "--", "sh", "-c", "echo 1 > work.txt; git add -A; git commit -qm one"]).expect(0);
+    repo.watchdog(&[
+        "run",
+        "--",
+        "sh",
+        "-c",
+        "echo 1 > work.txt; git add -A; git commit -qm one",
+    ])
+    .expect(0);
     let gate = env.root().join("gate");
     let over = env.root().join("over");
     let (committed, end) = (gate.display(), over.display());
-    let script = format!("echo 2 > work.txt; git commit -qam two; touch '{committed}'; until [ -e '{end}' ]; do sleep 0.1; done");
+    let script = format!(
+        "echo 2 > work.txt; git commit -qam two; touch '{committed}'; until [ -e '{end}' ]; do sleep 0.1; done"
+    );
     let run = repo.watchdog_spawn(&["run", "--", "sh", "-c", &script]);
     wait_until("the session committed", SOON, || gate.exists());
     run.signal(Signal::KILL);
@@ -155,7 +197,11 @@ fn a_session_under_run_is_judged_by_run_and_by_the_watch_when_run_was_killed() {
     // The session lives on: it is waited for.
     std::fs::write(&over, "").unwrap();
     assert_eq!(watch.wait_for(1), "complete/new_commits of repo");
-    assert_eq!(watch.verdicts()[0]["commits"][0]["subject"], "two", "the first session was judged by run alone");
+    assert_eq!(
+        watch.verdicts()[0]["commits"][0]["subject"],
+        "two",
+        "the first session was judged by run alone"
+    );
     watch.end();
 }
 
@@ -196,10 +242,24 @@ fn a_limit_of_the_system_is_named_and_polling_takes_over() {
     repo.watchdog(&["snapshot"]).expect(0);
     env.install("watchdog", Path::new(env!("CARGO_BIN_EXE_watchdog")));
     // A user namespace of its own has limits of its own.
-    let script = "echo 2 > /proc/sys/user/max_inotify_watches && exec watchdog watch --json --poll 200ms";
-    let running = env.command("unshare", repo.path()).args(["--user", "--map-root-user", "sh", "-c", script]).spawn();
-    wait_until("it says so", SOON, || running.stderr_so_far().contains("looking every 0.2 s instead"));
-    assert!(running.stderr_so_far().contains("fs.inotify.max_user_watches"), "{}", running.stderr_so_far());
+    let script =
+        "echo 2 > /proc/sys/user/max_inotify_watches && exec watchdog watch --json --poll 200ms";
+    let running = env
+        .command("unshare", repo.path())
+        .args(["--user", "--map-root-user", "sh", "-c", script])
+        .spawn();
+    wait_until("it says so", SOON, || {
+        running
+            .stderr_so_far()
+            .contains("looking every 0.2 s instead")
+    });
+    assert!(
+        running
+            .stderr_so_far()
+            .contains("fs.inotify.max_user_watches"),
+        "{}",
+        running.stderr_so_far()
+    );
     commit(&repo, "one");
     let watch = Watch(running);
     assert_eq!(watch.wait_for(1), "complete/new_commits of repo");
@@ -214,10 +274,20 @@ fn a_broken_repository_does_not_end_the_watch_over_the_others() {
         one.watchdog(&["snapshot"]).expect(0);
     }
     let watch = Watch::start(&env, &env.root(), &["."]);
-    fs::write(repo.path().join(".git/HEAD"), "ref: refs/heads/\u{1b}[31mnonsense").expect("it is ours");
+    fs::write(
+        repo.path().join(".git/HEAD"),
+        "ref: refs/heads/\u{1b}[31mnonsense",
+    )
+    .expect("it is ours");
     fs::write(repo.path().join(".git/packed-refs"), [0xff; 100]).expect("it is ours");
     commit(&other, "one");
-    let seen = wait_for(SOON, || watch.verdicts().iter().map(gist).find(|gist| gist == "complete/new_commits of other"));
+    let seen = wait_for(SOON, || {
+        watch
+            .verdicts()
+            .iter()
+            .map(gist)
+            .find(|gist| gist == "complete/new_commits of other")
+    });
     assert!(seen.is_some(), "{:?}", watch.verdicts());
     watch.end();
 }
@@ -225,10 +295,17 @@ fn a_broken_repository_does_not_end_the_watch_over_the_others() {
 #[test]
 fn a_path_without_a_repository_is_a_mistake_and_not_waited_for() {
     let env = TestEnv::new();
-    let out = env.watchdog(&env.root(), &["watch", "--json", "home"]).expect(16);
+    let out = env
+        .watchdog(&env.root(), &["watch", "--json", "home"])
+        .expect(16);
     assert_eq!(out.verdict(), "error/not_a_repository", "{out}");
-    assert!(out.stderr.contains("name a repository, or a folder with repositories in it"), "{out}");
-    env.watchdog(&env.root(), &["watch", "no-such-folder"]).expect(16);
+    assert!(
+        out.stderr
+            .contains("name a repository, or a folder with repositories in it"),
+        "{out}"
+    );
+    env.watchdog(&env.root(), &["watch", "no-such-folder"])
+        .expect(16);
 }
 
 #[test]
@@ -244,8 +321,12 @@ fn its_threads_share_two_arenas_of_memory() {
     // The first arena is the heap. Each other one begins at a multiple of 64 MiB, which glibc reserves for it.
     let begins_an_arena = |line: &&str| {
         let (range, rest) = line.split_once(' ').unwrap_or_default();
-        let begin = range.split('-').next().and_then(|begin| u64::from_str_radix(begin, 16).ok());
-        rest.starts_with("rw-p 00000000 00:00 0") && begin.is_some_and(|begin| begin % (64 << 20) == 0)
+        let begin = range
+            .split('-')
+            .next()
+            .and_then(|begin| u64::from_str_radix(begin, 16).ok());
+        rest.starts_with("rw-p 00000000 00:00 0")
+            && begin.is_some_and(|begin| begin % (64 << 20) == 0)
     };
     let others = maps.lines().filter(begins_an_arena).count();
     assert_eq!(others, 1, "{maps}");
@@ -261,18 +342,29 @@ fn ctrl_c_ends_it_and_so_does_a_reader_that_goes_away() {
     watch.0.signal(Signal::INT);
     watch.0.wait().expect(130);
     env.install("watchdog", Path::new(env!("CARGO_BIN_EXE_watchdog")));
-    let piped = env.command("sh", repo.path()).args(["-c", "watchdog watch | head -n 1"]).spawn();
-    wait_until("it watches", SOON, || piped.stderr_so_far().contains("watching "));
+    let piped = env
+        .command("sh", repo.path())
+        .args(["-c", "watchdog watch | head -n 1"])
+        .spawn();
+    wait_until("it watches", SOON, || {
+        piped.stderr_so_far().contains("watching ")
+    });
     commit(&repo, "one");
-    wait_until("one line is read", SOON, || !piped.stdout_so_far().is_empty());
+    wait_until("one line is read", SOON, || {
+        !piped.stdout_so_far().is_empty()
+    });
     commit(&repo, "two");
     let out = piped.wait().expect(0);
-    assert!(out.stdout.contains("complete") && out.stdout.contains("/repo  new_commits: "), "{out}");
+    assert!(
+        out.stdout.contains("complete") && out.stdout.contains("/repo  new_commits: "),
+        "{out}"
+    );
     assert!(!out.stderr.contains("panicked"), "{out}");
 }
 
 #[test]
-fn a_repository_that_is_removed_is_no_error_and_one_that_stays_broken_is_told_once_and_judged_when_it_is_whole() {
+fn a_repository_that_is_removed_is_no_error_and_one_that_stays_broken_is_told_once_and_judged_when_it_is_whole()
+ {
     let env = TestEnv::new();
     let (repo, other) = (env.repo(), env.repo_named("other"));
     for one in [&repo, &other] {
@@ -280,25 +372,40 @@ fn a_repository_that_is_removed_is_no_error_and_one_that_stays_broken_is_told_on
     }
     let watch = Watch::start(&env, &env.root(), &["."]);
     fs::remove_dir_all(repo.path()).expect("it is ours");
-    wait_until("it is noticed", SOON, || watch.0.stderr_so_far().contains("watching 1 worktree of"));
+    wait_until("it is noticed", SOON, || {
+        watch.0.stderr_so_far().contains("watching 1 worktree of")
+    });
     commit(&other, "one");
     assert_eq!(watch.wait_for(1), "complete/new_commits of other");
     let head = other.path().join(".git/HEAD");
-    for (count, part, instead) in [(2, "HEAD", "nothing"), (4, "HEAD", "a pipe"), (6, "objects", "nothing")] {
+    for (count, part, instead) in [
+        (2, "HEAD", "nothing"),
+        (4, "HEAD", "a pipe"),
+        (6, "objects", "nothing"),
+    ] {
         let (there, away) = (other.path().join(".git").join(part), env.root().join(part));
         fs::rename(&there, &away).expect("it is ours");
         if instead == "a pipe" {
             // Whoever opens it waits for ever.
-            mknodat(CWD, &there, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("the folder takes one");
+            mknodat(CWD, &there, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)
+                .expect("the folder takes one");
         }
         if part != "HEAD" {
             fs::write(&head, "ref: refs/heads/moved\n").expect("it is ours");
         }
-        assert_eq!(watch.wait_for(count), "error/git_error of other", "{instead} for {part}");
+        assert_eq!(
+            watch.wait_for(count),
+            "error/git_error of other",
+            "{instead} for {part}"
+        );
         fs::rename(&away, &there).expect("it is ours");
         fs::write(&head, "ref: refs/heads/main\n").expect("it is ours");
         commit(&other, &count.to_string());
-        assert_eq!(watch.wait_for(count + 1), "complete/new_commits of other", "with {part} again");
+        assert_eq!(
+            watch.wait_for(count + 1),
+            "complete/new_commits of other",
+            "with {part} again"
+        );
     }
     watch.end();
 }

@@ -34,7 +34,8 @@ fn stop(watch: &Watch) {
 
 /// Moves more in a folder than the system keeps for one who does not listen.
 fn flood(folder: &Path) {
-    let kept = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").expect("every Linux has it");
+    let kept =
+        fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").expect("every Linux has it");
     let kept: usize = kept.trim().parse().expect("a number");
     let noise = folder.join("noise");
     // Each turn is four movements, none like the one before: equal ones would be kept as one.
@@ -58,10 +59,15 @@ fn where_the_system_dropped_movements_everything_is_looked_at_and_then_heard_as_
     let env = TestEnv::new();
     let repo = env.repo();
     repo.git(&["worktree", "add", "-q", "-b", "deep/task", "../task"]);
-    let _recorded = env.watchdog(&env.root().join("task"), &["snapshot"]).expect(0);
+    let _recorded = env
+        .watchdog(&env.root().join("task"), &["snapshot"])
+        .expect(0);
     repo.git(&["pack-refs", "--all", "--prune"]);
     let folder = repo.path().join(".git/refs/heads/deep");
-    assert!(!folder.exists(), "git makes the folder of the branch anew, unheard, with the first commit below");
+    assert!(
+        !folder.exists(),
+        "git makes the folder of the branch anew, unheard, with the first commit below"
+    );
     with_work(&repo);
     let watch = settled(Watch::start(&env, repo.path(), &["-v"]));
     stop(&watch);
@@ -69,14 +75,30 @@ fn where_the_system_dropped_movements_everything_is_looked_at_and_then_heard_as_
     let first = move_from_elsewhere(&repo, "deep/task");
     assert!(folder.exists());
     watch.0.signal(Signal::CONT);
-    assert!(watch.wait_for(2).ends_with(" of task"), "{:?}", watch.verdicts());
+    assert!(
+        watch.wait_for(2).ends_with(" of task"),
+        "{:?}",
+        watch.verdicts()
+    );
     assert_eq!(watch.verdicts()[1]["head"], first.as_str());
     let said = watch.0.stderr_so_far();
     // Where the stop itself lasted long enough to be noticed, that is the reason it names.
-    let reasons = ["movements were dropped", "the machine slept, or this process was stopped"];
-    assert!(reasons.iter().any(|why| said.contains(&format!("every worktree is looked at why=\"{why}\""))), "{said}");
+    let reasons = [
+        "movements were dropped",
+        "the machine slept, or this process was stopped",
+    ];
+    assert!(
+        reasons
+            .iter()
+            .any(|why| said.contains(&format!("every worktree is looked at why=\"{why}\""))),
+        "{said}"
+    );
     let second = move_from_elsewhere(&repo, "deep/task");
-    assert!(watch.wait_for(3).ends_with(" of task"), "{:?}", watch.verdicts());
+    assert!(
+        watch.wait_for(3).ends_with(" of task"),
+        "{:?}",
+        watch.verdicts()
+    );
     assert_eq!(watch.verdicts()[2]["head"], second.as_str());
     watch.end();
 }
@@ -86,7 +108,11 @@ fn changes_whose_movements_were_dropped_are_judged_once_they_are_quiet() {
     let env = TestEnv::new();
     let (repo, loud) = (env.repo(), env.repo_named("loud"));
     with_work(&repo);
-    let watch = settled(Watch::start(&env, &env.root(), &[".", "--work-trees", "--quiet-for", "300ms"]));
+    let watch = settled(Watch::start(
+        &env,
+        &env.root(),
+        &[".", "--work-trees", "--quiet-for", "300ms"],
+    ));
     stop(&watch);
     flood(loud.path());
     repo.write("src/new.txt", "half done");
@@ -105,7 +131,9 @@ fn a_machine_that_slept_looks_at_everything_when_it_wakes() {
     with_work(&repo);
     let clock = WallClock::new(&env);
     let args = [&["watch", "--json"], DEAF.as_slice()].concat();
-    let watch = settled(Watch::of(clock.read_by(env.watchdog_command(repo.path(), &args))));
+    let watch = settled(Watch::of(
+        clock.read_by(env.watchdog_command(repo.path(), &args)),
+    ));
     commit(&repo, "from another machine, meanwhile");
     clock.be_ahead_by(Duration::from_secs(3600));
     assert_eq!(watch.wait_for(2), "complete/new_commits of repo");
@@ -121,7 +149,9 @@ fn a_process_that_was_stopped_looks_at_everything_when_it_goes_on() {
     stop(&watch);
     let stopped = Instant::now();
     commit(&repo, "meanwhile");
-    wait_until("longer than any turn of its loop", SOON, || stopped.elapsed() > Duration::from_secs(6));
+    wait_until("longer than any turn of its loop", SOON, || {
+        stopped.elapsed() > Duration::from_secs(6)
+    });
     watch.0.signal(Signal::CONT);
     assert_eq!(watch.wait_for(2), "complete/new_commits of repo");
     watch.end();
@@ -135,10 +165,17 @@ fn a_store_that_is_damaged_while_it_watches_is_told_of_and_a_new_baseline_is_eno
     let watch = settled(Watch::start(&env, repo.path(), &[]));
     // Replaced rather than overwritten: a file that is in everybody's memory ends whoever reads it once it is cut short.
     for beside in ["watchdog.db-wal", "watchdog.db-shm"] {
-        fs::remove_file(env.state().join(beside)).expect("it is there while somebody has the database open");
+        fs::remove_file(env.state().join(beside))
+            .expect("it is there while somebody has the database open");
     }
-    fs::rename(env.write("nonsense", "nonsense"), env.state().join("watchdog.db")).expect("it is ours");
-    wait_until("it says so", SOON, || watch.0.stderr_so_far().contains("watchdog.db.corrupt-"));
+    fs::rename(
+        env.write("nonsense", "nonsense"),
+        env.state().join("watchdog.db"),
+    )
+    .expect("it is ours");
+    wait_until("it says so", SOON, || {
+        watch.0.stderr_so_far().contains("watchdog.db.corrupt-")
+    });
     repo.watchdog(&["snapshot"]).expect(0);
     commit(&repo, "after");
     assert_eq!(watch.wait_for(2), "complete/new_commits of repo");
@@ -151,14 +188,23 @@ fn a_repository_that_is_removed_in_the_midst_of_its_judgement_is_no_error() {
     let (repo, other) = (env.repo(), env.repo_named("other"));
     repo.watchdog(&["snapshot"]).expect(0);
     let state = StateDir::resolve(Some(env.state()), None, None).expect("it is there");
-    let id = open_store(&state).expect("it opens").newest(1).expect("it can be read").remove(0).worktree;
+    let id = open_store(&state)
+        .expect("it opens")
+        .newest(1)
+        .expect("it can be read")
+        .remove(0)
+        .worktree;
     other.watchdog(&["snapshot"]).expect(0);
     let watch = Watch::start(&env, &env.root(), &["."]);
     // A branch that cannot be read is looked at again for a while, in which the judgement holds the lock.
     fs::write(repo.path().join(".git/refs/heads/main"), "garbage\n").expect("it is ours");
-    wait_until("it is being judged", SOON, || named_holder(&state, &id).is_some());
+    wait_until("it is being judged", SOON, || {
+        named_holder(&state, &id).is_some()
+    });
     fs::remove_dir_all(repo.path()).expect("it is ours");
-    wait_until("the judgement is over", SOON, || named_holder(&state, &id).is_none());
+    wait_until("the judgement is over", SOON, || {
+        named_holder(&state, &id).is_none()
+    });
     commit(&other, "one");
     assert_eq!(watch.wait_for(1), "complete/new_commits of other");
     watch.end();

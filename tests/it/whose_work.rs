@@ -20,12 +20,20 @@ fn asking(env: &TestEnv, answer: Step, more: &Value) -> String {
     for (key, value) in more.as_object().into_iter().flatten() {
         under[key] = value.clone();
     }
-    let steps = [Step::keep_prompt(&env.root().join("prompts")), Step::probe(&[&[answer]])];
-    env.config_asking(&steps, under).to_string_lossy().into_owned()
+    let steps = [
+        Step::keep_prompt(&env.root().join("prompts")),
+        Step::probe(&[&[answer]]),
+    ];
+    env.config_asking(&steps, under)
+        .to_string_lossy()
+        .into_owned()
 }
 
 fn questions(env: &TestEnv) -> usize {
-    fs::read_to_string(env.root().join("prompts")).unwrap_or_default().matches("\n-- end\n").count()
+    fs::read_to_string(env.root().join("prompts"))
+        .unwrap_or_default()
+        .matches("\n-- end\n")
+        .count()
 }
 
 #[track_caller]
@@ -39,10 +47,16 @@ fn a_file_that_was_there_before_the_session_is_kept_and_is_not_its_work() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.write("notes.txt", "mine\n");
-    let out = repo.watchdog(&["run", "--json", "--max-probes", "0", "--", "true"]).expect(13);
+    let out = repo
+        .watchdog(&["run", "--json", "--max-probes", "0", "--", "true"])
+        .expect(13);
     assert_eq!(out.verdict(), "timeout/max_probes");
     let json = out.json();
-    assert_eq!((&json["inherited"], &json["rescued"], &json["strike"]), (&json!(1), &json!(false), &json!(true)), "{out}");
+    assert_eq!(
+        (&json["inherited"], &json["rescued"], &json["strike"]),
+        (&json!(1), &json!(false), &json!(true)),
+        "{out}"
+    );
     assert_eq!(repo.status(), "?? notes.txt");
     assert_eq!(repo.snapshots().len(), 1, "it is kept");
 }
@@ -55,7 +69,10 @@ fn a_claim_beside_inherited_files_alone_is_nothing_to_do() {
     let config = asking(&env, says("complete"), &json!({}));
     let out = run(&repo, &config, &[], &["true"]).expect(0);
     assert_eq!(out.verdict(), "complete/nothing_to_do");
-    assert_eq!((&out.json()["evidence"], &out.json()["rescued"]), (&json!("claimed"), &json!(false)));
+    assert_eq!(
+        (&out.json()["evidence"], &out.json()["rescued"]),
+        (&json!("claimed"), &json!(false))
+    );
     assert_eq!(repo.status(), "?? PROMPT.md");
 }
 
@@ -67,14 +84,37 @@ fn inherited_file_in_a_commit_needs_the_agents_word() {
         let repo = env.repo();
         repo.write("mine.txt", "mine\n");
         let config = asking(&env, says("complete"), &json!({}));
-        let out = run(&repo, &config, if asked { &[] } else { &["--no-probe"] }, &commit).expect(if asked { 0 } else { 10 });
+        let out = run(
+            &repo,
+            &config,
+            if asked { &[] } else { &["--no-probe"] },
+            &commit,
+        )
+        .expect(if asked { 0 } else { 10 });
         let json = out.json();
-        assert_eq!((&json["brought"], &json["made_here"], questions(&env)), (&json!(1), &json!(1), usize::from(asked)), "{out}");
-        assert!(json["message"].as_str().is_some_and(|message| message.contains("'mine.txt' (uncommitted before the session)")), "{out}");
+        assert_eq!(
+            (&json["brought"], &json["made_here"], questions(&env)),
+            (&json!(1), &json!(1), usize::from(asked)),
+            "{out}"
+        );
+        assert!(
+            json["message"].as_str().is_some_and(
+                |message| message.contains("'mine.txt' (uncommitted before the session)")
+            ),
+            "{out}"
+        );
         if asked {
-            assert_eq!((out.verdict().as_str(), &json["evidence"]), ("complete/nothing_to_do", &json!("claimed")), "{out}");
+            assert_eq!(
+                (out.verdict().as_str(), &json["evidence"]),
+                ("complete/nothing_to_do", &json!("claimed")),
+                "{out}"
+            );
         } else {
-            assert_eq!((&json["status"], &json["complete"]), (&json!("incomplete"), &json!(false)), "{out}");
+            assert_eq!(
+                (&json["status"], &json["complete"]),
+                (&json!("incomplete"), &json!(false)),
+                "{out}"
+            );
         }
     }
 }
@@ -83,16 +123,35 @@ fn inherited_file_in_a_commit_needs_the_agents_word() {
 fn commits_after_the_end_are_named() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let out =
-        repo.watchdog(&["run", "--json", "--no-probe", "--", "sh", "-c", "echo own > own; git add own; git commit -q -m own"]).expect(0);
+    let out = repo
+        .watchdog(&[
+            "run",
+            "--json",
+            "--no-probe",
+            "--",
+            "sh",
+            "-c",
+            "echo own > own; git add own; git commit -q -m own",
+        ])
+        .expect(0);
     assert!(!out.stdout.contains("committed_since_end"), "{out}");
     // A minute later by its own word.
     let late = "echo late > late; git add late; GIT_COMMITTER_DATE=\"@$(($(date +%s) + 60)) +0000\" git commit -q -m late";
     repo.env_command("sh", &["-c", late]).run().expect(0);
     let out = repo.watchdog(&["check", "--json", "--no-probe"]).expect(0);
     assert_eq!(out.verdict(), "complete/new_commits");
-    assert!(out.json()["degraded"].to_string().contains("committed_since_end"), "{out}");
-    assert!(out.json()["message"].as_str().is_some_and(|message| message.contains("1 commit made after the session ended at ")), "{out}");
+    assert!(
+        out.json()["degraded"]
+            .to_string()
+            .contains("committed_since_end"),
+        "{out}"
+    );
+    assert!(
+        out.json()["message"]
+            .as_str()
+            .is_some_and(|message| message.contains("1 commit made after the session ended at ")),
+        "{out}"
+    );
 }
 
 #[test]
@@ -101,8 +160,20 @@ fn adopted_file_in_a_commit_is_work() {
     let repo = env.repo();
     repo.write("mine.txt", "mine\n");
     let commit = ["sh", "-c", "git add mine.txt; git commit -q -m done"];
-    let out = repo.watchdog(&[&["run", "--json", "--no-probe", "--adopt", "--"][..], &commit].concat()).expect(0);
-    assert_eq!((out.verdict().as_str(), &out.json()["brought"]), ("complete/new_commits", &json!(0)), "{out}");
+    let out = repo
+        .watchdog(
+            &[
+                &["run", "--json", "--no-probe", "--adopt", "--"][..],
+                &commit,
+            ]
+            .concat(),
+        )
+        .expect(0);
+    assert_eq!(
+        (out.verdict().as_str(), &out.json()["brought"]),
+        ("complete/new_commits", &json!(0)),
+        "{out}"
+    );
 }
 
 #[test]
@@ -111,11 +182,22 @@ fn the_file_that_init_writes_is_nobodys_work() {
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
     repo.watchdog(&["init"]).expect(0);
-    let out = repo.watchdog(&["check", "--json", "--max-probes", "0"]).expect(13);
+    let out = repo
+        .watchdog(&["check", "--json", "--max-probes", "0"])
+        .expect(13);
     assert_eq!(out.verdict(), "timeout/max_probes");
-    assert_eq!((&out.json()["inherited"], repo.status().as_str()), (&json!(1), "?? completion.json"), "{out}");
-    let again = repo.watchdog(&["run", "--json", "--max-probes", "0", "--", "true"]).expect(13);
-    assert_eq!((again.verdict().as_str(), &again.json()["inherited"]), ("timeout/max_probes", &json!(1)));
+    assert_eq!(
+        (&out.json()["inherited"], repo.status().as_str()),
+        (&json!(1), "?? completion.json"),
+        "{out}"
+    );
+    let again = repo
+        .watchdog(&["run", "--json", "--max-probes", "0", "--", "true"])
+        .expect(13);
+    assert_eq!(
+        (again.verdict().as_str(), &again.json()["inherited"]),
+        ("timeout/max_probes", &json!(1))
+    );
 }
 
 #[test]
@@ -124,13 +206,24 @@ fn a_rescue_takes_the_sessions_files_and_leaves_the_others() {
     let repo = env.repo();
     repo.write("mine.txt", "mine\n");
     repo.write("README.md", "half an idea of mine\n");
-    let config = asking(&env, says("complete"), &json!({"rescue": {"mode": "single"}}));
+    let config = asking(
+        &env,
+        says("complete"),
+        &json!({"rescue": {"mode": "single"}}),
+    );
     let out = run(&repo, &config, &[], &["sh", "-c", "echo made > made.txt"]).expect(0);
     assert_eq!(out.verdict(), "complete/rescued");
-    assert_eq!((&out.json()["evidence"], &out.json()["inherited"]), (&json!("claimed"), &json!(2)), "{out}");
+    assert_eq!(
+        (&out.json()["evidence"], &out.json()["inherited"]),
+        (&json!("claimed"), &json!(2)),
+        "{out}"
+    );
     assert_eq!(repo.file_in("HEAD", "made.txt").as_deref(), Some("made\n"));
     assert_eq!(repo.file_in("HEAD", "mine.txt"), None);
-    assert_ne!(repo.file_in("HEAD", "README.md").as_deref(), Some("half an idea of mine\n"));
+    assert_ne!(
+        repo.file_in("HEAD", "README.md").as_deref(),
+        Some("half an idea of mine\n")
+    );
     assert_eq!(repo.status(), " M README.md\n?? mine.txt");
 }
 
@@ -139,9 +232,17 @@ fn adopted_files_are_the_sessions_to_finish() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.write("half.txt", "half\n");
-    let config = asking(&env, says("complete"), &json!({"rescue": {"mode": "single"}}));
+    let config = asking(
+        &env,
+        says("complete"),
+        &json!({"rescue": {"mode": "single"}}),
+    );
     let out = run(&repo, &config, &["--adopt"], &["true"]).expect(0);
-    assert_eq!((out.verdict().as_str(), &out.json()["inherited"]), ("complete/rescued", &json!(0)), "{out}");
+    assert_eq!(
+        (out.verdict().as_str(), &out.json()["inherited"]),
+        ("complete/rescued", &json!(0)),
+        "{out}"
+    );
     assert_eq!(repo.file_in("HEAD", "half.txt").as_deref(), Some("half\n"));
 }
 
@@ -151,39 +252,89 @@ fn a_file_that_the_session_changed_is_wholly_its_work_and_the_older_state_is_nam
     let repo = env.repo();
     repo.write("shared.txt", "mine\n");
     repo.write("gone.txt", "mine too\n");
-    let config = asking(&env, says("complete"), &json!({"rescue": {"mode": "single"}}));
-    let out = run(&repo, &config, &[], &["sh", "-c", "echo more >> shared.txt; rm gone.txt"]).expect(0);
+    let config = asking(
+        &env,
+        says("complete"),
+        &json!({"rescue": {"mode": "single"}}),
+    );
+    let out = run(
+        &repo,
+        &config,
+        &[],
+        &["sh", "-c", "echo more >> shared.txt; rm gone.txt"],
+    )
+    .expect(0);
     assert_eq!(out.verdict(), "complete/rescued");
-    assert_eq!(repo.file_in("HEAD", "shared.txt").as_deref(), Some("mine\nmore\n"));
-    assert!(out.json()["degraded"].to_string().contains("inherited_overwritten"), "{out}");
+    assert_eq!(
+        repo.file_in("HEAD", "shared.txt").as_deref(),
+        Some("mine\nmore\n")
+    );
+    assert!(
+        out.json()["degraded"]
+            .to_string()
+            .contains("inherited_overwritten"),
+        "{out}"
+    );
 }
 
 #[test]
 fn what_an_earlier_session_left_is_the_specs_work() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let config = asking(&env, says("complete"), &json!({"rescue": {"mode": "single"}}));
-    let first = run(&repo, &config, &["--no-rescue", "--max-probes", "0"], &["sh", "-c", "echo half > half.txt"]);
+    let config = asking(
+        &env,
+        says("complete"),
+        &json!({"rescue": {"mode": "single"}}),
+    );
+    let first = run(
+        &repo,
+        &config,
+        &["--no-rescue", "--max-probes", "0"],
+        &["sh", "-c", "echo half > half.txt"],
+    );
     assert_ne!(first.json()["complete"], json!(true), "{first}");
     assert_eq!(repo.status(), "?? half.txt");
     repo.write("mine.txt", "a person wrote this in between\n");
     let second = run(&repo, &config, &[], &["true"]).expect(0);
     assert_eq!(second.verdict(), "complete/rescued");
     assert_eq!(second.json()["inherited"], json!(1), "{second}");
-    assert_eq!((repo.file_in("HEAD", "half.txt").as_deref(), repo.status().as_str()), (Some("half\n"), "?? mine.txt"));
+    assert_eq!(
+        (
+            repo.file_in("HEAD", "half.txt").as_deref(),
+            repo.status().as_str()
+        ),
+        (Some("half\n"), "?? mine.txt")
+    );
 }
 
 #[test]
 fn what_changes_after_the_end_is_nobodys() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let config = asking(&env, says("complete"), &json!({"rescue": {"mode": "single"}}));
-    run(&repo, &config, &["--no-rescue", "--max-probes", "0"], &["sh", "-c", "echo made > made.txt"]);
+    let config = asking(
+        &env,
+        says("complete"),
+        &json!({"rescue": {"mode": "single"}}),
+    );
+    run(
+        &repo,
+        &config,
+        &["--no-rescue", "--max-probes", "0"],
+        &["sh", "-c", "echo made > made.txt"],
+    );
     repo.write("later.txt", "a person wrote this afterwards\n");
-    let out = repo.watchdog(&["check", "--json", "--config", &config]).expect(0);
+    let out = repo
+        .watchdog(&["check", "--json", "--config", &config])
+        .expect(0);
     assert_eq!(out.verdict(), "complete/rescued");
     assert_eq!(out.json()["changed_since_end"], json!(1), "{out}");
-    assert_eq!((repo.file_in("HEAD", "made.txt").as_deref(), repo.status().as_str()), (Some("made\n"), "?? later.txt"));
+    assert_eq!(
+        (
+            repo.file_in("HEAD", "made.txt").as_deref(),
+            repo.status().as_str()
+        ),
+        (Some("made\n"), "?? later.txt")
+    );
 }
 
 #[test]
@@ -208,35 +359,98 @@ fn droppings_alone_complete_nothing() {
 fn bare_commits_are_committed_and_the_message_says_that_nothing_judged_them() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let out = repo.watchdog(&["run", "--json", "--", "sh", "-c", "echo a > a.txt; git add a.txt; git commit -qm 'feat: a'"]).expect(0);
-    assert_eq!((out.verdict().as_str(), &out.json()["evidence"]), ("complete/new_commits", &json!("committed")));
-    let message = out.json()["message"].as_str().unwrap_or_default().to_owned();
-    assert!(message.contains("no checks are configured, so nothing judged what they do"), "{message}");
+    let out = repo
+        .watchdog(&[
+            "run",
+            "--json",
+            "--",
+            "sh",
+            "-c",
+            "echo a > a.txt; git add a.txt; git commit -qm 'feat: a'",
+        ])
+        .expect(0);
+    assert_eq!(
+        (out.verdict().as_str(), &out.json()["evidence"]),
+        ("complete/new_commits", &json!("committed"))
+    );
+    let message = out.json()["message"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
+    assert!(
+        message.contains("no checks are configured, so nothing judged what they do"),
+        "{message}"
+    );
 }
 
 #[test]
 fn answers_of_working_and_a_rescue_complete_nothing() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let config = asking(&env, says("working"), &json!({"rescue": {"mode": "single"}}));
+    let config = asking(
+        &env,
+        says("working"),
+        &json!({"rescue": {"mode": "single"}}),
+    );
     let baseline = repo.head();
     repo.write("a.txt", "a");
-    let out = repo.watchdog(&["check", "--json", "--baseline", &baseline, "--config", &config]).expect(10);
+    let out = repo
+        .watchdog(&[
+            "check",
+            "--json",
+            "--baseline",
+            &baseline,
+            "--config",
+            &config,
+        ])
+        .expect(10);
     assert_eq!(out.verdict(), "incomplete/unfinished");
-    assert_eq!((&out.json()["rescued"], &out.json()["probes_used"]), (&json!(true), &json!(3)), "{out}");
-    let later = repo.watchdog(&["check", "--json", "--baseline", &baseline, "--config", &config, "--no-probe"]).expect(10);
-    assert_eq!(later.verdict(), "incomplete/unfinished", "the rescue's commit is no work of the session at a later look either");
+    assert_eq!(
+        (&out.json()["rescued"], &out.json()["probes_used"]),
+        (&json!(true), &json!(3)),
+        "{out}"
+    );
+    let later = repo
+        .watchdog(&[
+            "check",
+            "--json",
+            "--baseline",
+            &baseline,
+            "--config",
+            &config,
+            "--no-probe",
+        ])
+        .expect(10);
+    assert_eq!(
+        later.verdict(),
+        "incomplete/unfinished",
+        "the rescue's commit is no work of the session at a later look either"
+    );
 }
 
 #[test]
 fn a_session_that_is_over_and_works_is_asked_once() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let config = asking(&env, says("working"), &json!({"rescue": {"mode": "single"}}));
+    let config = asking(
+        &env,
+        says("working"),
+        &json!({"rescue": {"mode": "single"}}),
+    );
     let out = run(&repo, &config, &[], &["sh", "-c", "echo a > a.txt"]).expect(10);
-    assert_eq!((out.verdict().as_str(), questions(&env)), ("incomplete/unfinished", 1), "{out}");
+    assert_eq!(
+        (out.verdict().as_str(), questions(&env)),
+        ("incomplete/unfinished", 1),
+        "{out}"
+    );
     assert_eq!(out.json()["rescued"], json!(true));
-    assert!(out.json()["feedback"].as_str().unwrap_or_default().contains("the rest"), "{out}");
+    assert!(
+        out.json()["feedback"]
+            .as_str()
+            .unwrap_or_default()
+            .contains("the rest"),
+        "{out}"
+    );
 }
 
 #[test]
@@ -246,8 +460,15 @@ fn a_session_that_is_over_is_not_asked_about_unmet_checks() {
     let checks = json!({"rescue": {"mode": "single"}, "checks": [{"type": "command", "name": "tests", "run": "false"}]});
     let config = asking(&env, says("complete"), &checks);
     let out = run(&repo, &config, &[], &["sh", "-c", "echo a > a.txt"]).expect(10);
-    assert_eq!((out.verdict().as_str(), questions(&env)), ("incomplete/checks_unmet", 0), "{out}");
-    assert_eq!((&out.json()["rescued"], repo.status().as_str()), (&json!(true), ""));
+    assert_eq!(
+        (out.verdict().as_str(), questions(&env)),
+        ("incomplete/checks_unmet", 0),
+        "{out}"
+    );
+    assert_eq!(
+        (&out.json()["rescued"], repo.status().as_str()),
+        (&json!(true), "")
+    );
 }
 
 #[test]
@@ -258,11 +479,18 @@ fn the_third_session_that_comes_to_nothing_is_for_a_person() {
     let config = asking(&env, says("complete"), &checks);
     for _ in 0..2 {
         let out = run(&repo, &config, &[], &["true"]).expect(10);
-        assert_eq!((out.verdict().as_str(), &out.json()["strike"]), ("incomplete/checks_unmet", &json!(true)), "{out}");
+        assert_eq!(
+            (out.verdict().as_str(), &out.json()["strike"]),
+            ("incomplete/checks_unmet", &json!(true)),
+            "{out}"
+        );
     }
     let third = run(&repo, &config, &[], &["true"]).expect(12);
     assert_eq!(third.verdict(), "review/max_iterations");
-    assert!(third.json()["degraded"].to_string().contains("no_progress"), "{third}");
+    assert!(
+        third.json()["degraded"].to_string().contains("no_progress"),
+        "{third}"
+    );
 }
 
 #[test]
@@ -272,9 +500,16 @@ fn sessions_that_come_to_nothing_open_the_breaker() {
     let config = asking(&env, says("working"), &json!({}));
     for _ in 0..3 {
         let out = run(&repo, &config, &[], &["true"]).expect(10);
-        assert_eq!((out.verdict().as_str(), &out.json()["strike"]), ("incomplete/unfinished", &json!(true)), "{out}");
+        assert_eq!(
+            (out.verdict().as_str(), &out.json()["strike"]),
+            ("incomplete/unfinished", &json!(true)),
+            "{out}"
+        );
     }
-    assert_eq!(run(&repo, &config, &[], &["true"]).expect(14).verdict(), "stopped/breaker_open");
+    assert_eq!(
+        run(&repo, &config, &[], &["true"]).expect(14).verdict(),
+        "stopped/breaker_open"
+    );
 }
 
 fn conflicting(repo: &Repo<'_>) {
@@ -292,12 +527,30 @@ fn a_merge_that_stopped_at_a_conflict_is_not_complete() {
     let repo = env.repo();
     let config = asking(&env, says("complete"), &json!({}));
     conflicting(&repo);
-    let out =
-        run(&repo, &config, &[], &["sh", "-c", "echo b > b.txt; git add b.txt; git commit -qm 'feat: b'; git merge -q other || true"])
-            .expect(10);
-    assert_eq!((out.verdict().as_str(), questions(&env)), ("incomplete/operation_in_progress", 0), "{out}");
-    let feedback = out.json()["feedback"].as_str().unwrap_or_default().to_owned();
-    assert!(feedback.contains("merge") && feedback.contains("a.txt"), "{feedback}");
+    let out = run(
+        &repo,
+        &config,
+        &[],
+        &[
+            "sh",
+            "-c",
+            "echo b > b.txt; git add b.txt; git commit -qm 'feat: b'; git merge -q other || true",
+        ],
+    )
+    .expect(10);
+    assert_eq!(
+        (out.verdict().as_str(), questions(&env)),
+        ("incomplete/operation_in_progress", 0),
+        "{out}"
+    );
+    let feedback = out.json()["feedback"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
+    assert!(
+        feedback.contains("merge") && feedback.contains("a.txt"),
+        "{feedback}"
+    );
     assert_eq!(out.json()["rescued"], json!(false));
 }
 
@@ -311,11 +564,34 @@ fn a_merge_that_was_under_way_before_starts_no_session_unless_it_is_handed_over(
     let touched = env.root().join("started");
     let touch = touched.to_string_lossy().into_owned();
     let out = run(&repo, &config, &[], &["touch", &touch]).expect(12);
-    assert_eq!((out.verdict().as_str(), touched.exists()), ("review/disputed", false), "{out}");
-    assert!(out.json()["message"].as_str().unwrap_or_default().contains("merge"), "{out}");
-    assert_eq!(repo.git(&["for-each-ref", "refs/watchdog"]), "", "what did not begin is not recorded");
-    let handed =
-        run(&repo, &config, &["--adopt"], &["sh", "-c", "echo both > a.txt; git add a.txt; git commit -qm 'merge: both'"]).expect(0);
+    assert_eq!(
+        (out.verdict().as_str(), touched.exists()),
+        ("review/disputed", false),
+        "{out}"
+    );
+    assert!(
+        out.json()["message"]
+            .as_str()
+            .unwrap_or_default()
+            .contains("merge"),
+        "{out}"
+    );
+    assert_eq!(
+        repo.git(&["for-each-ref", "refs/watchdog"]),
+        "",
+        "what did not begin is not recorded"
+    );
+    let handed = run(
+        &repo,
+        &config,
+        &["--adopt"],
+        &[
+            "sh",
+            "-c",
+            "echo both > a.txt; git add a.txt; git commit -qm 'merge: both'",
+        ],
+    )
+    .expect(0);
     assert_eq!(handed.verdict(), "complete/new_commits");
 }
 
@@ -329,10 +605,31 @@ fn no_session_is_started_where_what_is_uncommitted_cannot_be_kept() {
     fs::write(repo.path().join(".git/refs/watchdog/rescue"), "in the way").unwrap();
     let touched = env.root().join("started");
     let touch = touched.to_string_lossy().into_owned();
-    let out = repo.watchdog(&["run", "--json", "--", "touch", &touch]).expect(16);
-    assert_eq!((out.verdict().as_str(), touched.exists()), ("error/snapshot_failed", false), "{out}");
-    assert!(out.json()["message"].as_str().unwrap_or_default().contains("--without-snapshot"), "{out}");
-    repo.watchdog(&["run", "--json", "--max-probes", "0", "--without-snapshot", "--", "touch", &touch]);
+    let out = repo
+        .watchdog(&["run", "--json", "--", "touch", &touch])
+        .expect(16);
+    assert_eq!(
+        (out.verdict().as_str(), touched.exists()),
+        ("error/snapshot_failed", false),
+        "{out}"
+    );
+    assert!(
+        out.json()["message"]
+            .as_str()
+            .unwrap_or_default()
+            .contains("--without-snapshot"),
+        "{out}"
+    );
+    repo.watchdog(&[
+        "run",
+        "--json",
+        "--max-probes",
+        "0",
+        "--without-snapshot",
+        "--",
+        "touch",
+        &touch,
+    ]);
     assert!(touched.exists(), "the user's own word counts");
 }
 
@@ -343,30 +640,79 @@ fn nobody_is_asked_while_something_of_the_session_still_runs() {
     let config = asking(&env, says("complete"), &json!({}));
     let over = env.root().join("over");
     let agent = env.fake_agent("leaves-a-daemon", &[Step::daemon(&[Step::wait_for(&over)])]);
-    let out = run(&repo, &config, &["--child-wait", "0s"], &[&agent[0], &agent[1]]).expect(11);
-    assert_eq!((out.verdict().as_str(), &out.json()["probes_used"]), ("waiting/background_work", &json!(0)), "{out}");
-    assert!(out.json()["message"].as_str().is_some_and(|message| message.contains("still runs: ")), "{out}");
-    let again = repo.watchdog(&["check", "--json", "--once", "--config", &config]).expect(11);
-    assert_eq!((again.verdict().as_str(), &again.json()["probes_used"]), ("waiting/background_work", &json!(0)), "{again}");
+    let out = run(
+        &repo,
+        &config,
+        &["--child-wait", "0s"],
+        &[&agent[0], &agent[1]],
+    )
+    .expect(11);
+    assert_eq!(
+        (out.verdict().as_str(), &out.json()["probes_used"]),
+        ("waiting/background_work", &json!(0)),
+        "{out}"
+    );
+    assert!(
+        out.json()["message"]
+            .as_str()
+            .is_some_and(|message| message.contains("still runs: ")),
+        "{out}"
+    );
+    let again = repo
+        .watchdog(&["check", "--json", "--once", "--config", &config])
+        .expect(11);
+    assert_eq!(
+        (again.verdict().as_str(), &again.json()["probes_used"]),
+        ("waiting/background_work", &json!(0)),
+        "{again}"
+    );
     fs::write(&over, "").unwrap();
-    wait_until("it has ended", Duration::from_secs(20), || env.processes_left().is_empty());
-    let out = repo.watchdog(&["check", "--json", "--config", &config]).expect(0);
-    assert_eq!((out.verdict().as_str(), &out.json()["probes_used"]), ("complete/nothing_to_do", &json!(1)), "{out}");
+    wait_until("it has ended", Duration::from_secs(20), || {
+        env.processes_left().is_empty()
+    });
+    let out = repo
+        .watchdog(&["check", "--json", "--config", &config])
+        .expect(0);
+    assert_eq!(
+        (out.verdict().as_str(), &out.json()["probes_used"]),
+        ("complete/nothing_to_do", &json!(1)),
+        "{out}"
+    );
 }
 
 #[test]
 fn what_a_session_left_running_holds_its_verdict_until_it_does_nothing() {
-    for (what, verdict, code) in [("sleep 1000", "complete/nothing_to_do", 0), ("while :; do :; done", "waiting/background_work", 11)] {
+    for (what, verdict, code) in [
+        ("sleep 1000", "complete/nothing_to_do", 0),
+        ("while :; do :; done", "waiting/background_work", 11),
+    ] {
         let env = TestEnv::new();
         let repo = env.repo();
-        let config = asking(&env, says("complete"), &json!({"limits": {"background_seconds": 100_000}}));
+        let config = asking(
+            &env,
+            says("complete"),
+            &json!({"limits": {"background_seconds": 100_000}}),
+        );
         let leave = format!("({what}) >/dev/null 2>&1 &");
-        let out = run(&repo, &config, &["--child-wait", "0s"], &["sh", "-c", &leave]).expect(11);
+        let out = run(
+            &repo,
+            &config,
+            &["--child-wait", "0s"],
+            &["sh", "-c", &leave],
+        )
+        .expect(11);
         assert_eq!(out.verdict(), "waiting/background_work", "{out}");
         let clock = WallClock::new(&env);
         clock.be_ahead_by(Duration::from_secs(3600));
-        let out = clock.read_by(repo.watchdog_command(&["check", "--json", "--config", &config])).run().expect(code);
+        let out = clock
+            .read_by(repo.watchdog_command(&["check", "--json", "--config", &config]))
+            .run()
+            .expect(code);
         let released = out.json()["degraded"].to_string().contains("survivors");
-        assert_eq!((out.verdict().as_str(), released), (verdict, code == 0), "{what}: {out}");
+        assert_eq!(
+            (out.verdict().as_str(), released),
+            (verdict, code == 0),
+            "{what}: {out}"
+        );
     }
 }

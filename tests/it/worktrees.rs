@@ -9,12 +9,23 @@ use watchdog_git::{SearchResult, Worktree, WorktreeState, find_worktrees};
 use crate::support::TestEnv;
 
 fn search(paths: &[&Path]) -> SearchResult {
-    find_worktrees(&paths.iter().map(|path| path.to_path_buf()).collect::<Vec<_>>(), &|| false)
+    find_worktrees(
+        &paths
+            .iter()
+            .map(|path| path.to_path_buf())
+            .collect::<Vec<_>>(),
+        &|| false,
+    )
 }
 
 /// What was found below the scratch folder: its path there, and one word for its standing.
 fn told(env: &TestEnv, search: &SearchResult) -> Vec<(String, &'static str)> {
-    let name = |path: &Path| path.strip_prefix(env.root()).unwrap_or(path).display().to_string();
+    let name = |path: &Path| {
+        path.strip_prefix(env.root())
+            .unwrap_or(path)
+            .display()
+            .to_string()
+    };
     let word = |standing: &WorktreeState| match standing {
         WorktreeState::There => "there",
         WorktreeState::Gone { .. } => "gone",
@@ -22,7 +33,11 @@ fn told(env: &TestEnv, search: &SearchResult) -> Vec<(String, &'static str)> {
         WorktreeState::Unlisted { .. } => "unlisted",
         WorktreeState::Nothing { .. } => "nothing",
     };
-    search.worktrees.iter().map(|found| (name(&found.root), word(&found.standing))).collect()
+    search
+        .worktrees
+        .iter()
+        .map(|found| (name(&found.root), word(&found.standing)))
+        .collect()
 }
 
 #[test]
@@ -31,22 +46,61 @@ fn main_linked_nested_and_bare_ones_are_found_once_each_however_they_are_named()
     let repo = env.repo_named("all/repo");
     repo.git(&["worktree", "add", "-q", "../beside", "-b", "beside"]);
     repo.git(&["worktree", "add", "-q", ".worktrees/inside", "-b", "inside"]);
-    repo.git(&["worktree", "add", "-q", "../../elsewhere", "-b", "elsewhere"]);
+    repo.git(&[
+        "worktree",
+        "add",
+        "-q",
+        "../../elsewhere",
+        "-b",
+        "elsewhere",
+    ]);
     env.repo_named("all/repo/vendor/nested");
     repo.git(&["clone", "-q", "--bare", ".", "../bare.git"]);
-    env.command("git", &env.root()).args(["-C", "all/bare.git", "worktree", "add", "-q", "../of-bare", "main"]).run().expect(0);
+    env.command("git", &env.root())
+        .args([
+            "-C",
+            "all/bare.git",
+            "worktree",
+            "add",
+            "-q",
+            "../of-bare",
+            "main",
+        ])
+        .run()
+        .expect(0);
     symlink(env.root().join("all"), env.root().join("all/loop")).unwrap();
 
     let all = env.root().join("all");
-    let found = search(&[&all, &all.join("repo"), &all.join("beside"), &all.join("loop/repo/.git")]);
-    let expected = ["all/beside", "all/of-bare", "all/repo", "all/repo/.worktrees/inside", "all/repo/vendor/nested", "elsewhere"]
-        .map(|name| (name.to_string(), "there"));
+    let found = search(&[
+        &all,
+        &all.join("repo"),
+        &all.join("beside"),
+        &all.join("loop/repo/.git"),
+    ]);
+    let expected = [
+        "all/beside",
+        "all/of-bare",
+        "all/repo",
+        "all/repo/.worktrees/inside",
+        "all/repo/vendor/nested",
+        "elsewhere",
+    ]
+    .map(|name| (name.to_string(), "there"));
     assert_eq!(told(&env, &found), expected);
     assert_eq!(found.notes, Vec::<String>::new());
     for worktree in &found.worktrees {
         let opened = Worktree::open(&worktree.root).unwrap();
-        let ours = (worktree.worktree_id(), worktree.git_dir.as_path(), worktree.common_dir.as_path());
-        assert_eq!(ours, (opened.worktree_id(), opened.git_dir(), opened.common_dir()), "{}", worktree.root.display());
+        let ours = (
+            worktree.worktree_id(),
+            worktree.git_dir.as_path(),
+            worktree.common_dir.as_path(),
+        );
+        assert_eq!(
+            ours,
+            (opened.worktree_id(), opened.git_dir(), opened.common_dir()),
+            "{}",
+            worktree.root.display()
+        );
     }
 }
 
@@ -68,7 +122,12 @@ fn what_is_gone_broken_or_no_repository_is_told_and_the_rest_is_found() {
     fs::create_dir_all(all.join("sandbox/.git")).unwrap();
     env.write("plain/file", "x");
 
-    let found = search(&[&all, &env.root().join("plain"), &env.root().join("nowhere"), &env.root().join("plain/file")]);
+    let found = search(&[
+        &all,
+        &env.root().join("plain"),
+        &env.root().join("nowhere"),
+        &env.root().join("plain/file"),
+    ]);
     let expected = [
         ("all/damaged", "broken"),
         ("all/fine", "there"),
@@ -95,18 +154,35 @@ fn a_folder_of_a_worktree_stands_for_its_whole_repository() {
     repo.git(&["worktree", "add", "-q", "../linked", "-b", "linked"]);
     repo.write("src/deep/file", "x");
     let found = search(&[&repo.path().join("src/deep")]);
-    assert_eq!(told(&env, &found), [("linked".to_string(), "there"), ("repo".to_string(), "there")]);
+    assert_eq!(
+        told(&env, &found),
+        [
+            ("linked".to_string(), "there"),
+            ("repo".to_string(), "there")
+        ]
+    );
 }
 
 #[test]
 fn caches_and_fetched_packages_are_passed_by() {
     let env = TestEnv::new();
-    for name in ["all/repo", "all/repo/node_modules/package", "all/repo/target/checkout", "all/repo/src/kept"] {
+    for name in [
+        "all/repo",
+        "all/repo/node_modules/package",
+        "all/repo/target/checkout",
+        "all/repo/src/kept",
+    ] {
         env.repo_named(name);
     }
-    env.write("all/repo/target/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55\n");
+    env.write(
+        "all/repo/target/CACHEDIR.TAG",
+        "Signature: 8a477f597d28d172789f06886806bc55\n",
+    );
     let found = search(&[&env.root().join("all")]);
-    assert_eq!(told(&env, &found), ["all/repo", "all/repo/src/kept"].map(|name| (name.to_string(), "there")));
+    assert_eq!(
+        told(&env, &found),
+        ["all/repo", "all/repo/src/kept"].map(|name| (name.to_string(), "there"))
+    );
 }
 
 #[test]
@@ -128,9 +204,20 @@ fn linked_worktrees_that_cannot_be_listed_are_an_entry_and_not_absent() {
     let found = search(&[&env.root().join("all/repo")]);
     assert_eq!(
         told(&env, &found),
-        [("all/repo", "there"), ("all/repo/.git/worktrees", "unlisted")].map(|(name, word)| (name.to_string(), word))
+        [
+            ("all/repo", "there"),
+            ("all/repo/.git/worktrees", "unlisted")
+        ]
+        .map(|(name, word)| (name.to_string(), word))
     );
     // Nobody may take a sweep of the main worktree alone for one of all.
-    let swept = env.watchdog(&env.root(), &["sweep", "--no-probe", "--json", "all/repo"]).expect(16);
-    assert!(swept.stdout.contains("its linked worktrees cannot be listed"), "{swept}");
+    let swept = env
+        .watchdog(&env.root(), &["sweep", "--no-probe", "--json", "all/repo"])
+        .expect(16);
+    assert!(
+        swept
+            .stdout
+            .contains("its linked worktrees cannot be listed"),
+        "{swept}"
+    );
 }

@@ -23,14 +23,22 @@ impl AgentSource {
 
     /// The source of this word.
     pub fn from_word(word: &str) -> Option<Self> {
-        [AgentSource::Named, AgentSource::Processes, AgentSource::Output].into_iter().find(|source| source.as_str() == word)
+        [
+            AgentSource::Named,
+            AgentSource::Processes,
+            AgentSource::Output,
+        ]
+        .into_iter()
+        .find(|source| source.as_str() == word)
     }
 
     /// Why the word of an agent that is known so is doubted; `None` where it is not.
     pub fn doubt(self) -> Option<&'static str> {
         match self {
             AgentSource::Named => None,
-            AgentSource::Processes => Some("its agent is known by the names of its processes alone"),
+            AgentSource::Processes => {
+                Some("its agent is known by the names of its processes alone")
+            }
             AgentSource::Output => Some("its agent is known by its own output alone"),
         }
     }
@@ -42,7 +50,11 @@ mod tests {
 
     #[test]
     fn each_word_is_read_back_and_only_a_persons_word_is_not_doubted() {
-        for source in [AgentSource::Named, AgentSource::Processes, AgentSource::Output] {
+        for source in [
+            AgentSource::Named,
+            AgentSource::Processes,
+            AgentSource::Output,
+        ] {
             assert_eq!(AgentSource::from_word(source.as_str()), Some(source));
             assert_eq!(source.doubt().is_none(), source == AgentSource::Named);
         }

@@ -42,19 +42,37 @@ pub struct SessionContext {
 }
 
 /// States of a background task that are ends. One that is not known to be an end counts as running.
-const ENDED: &[&str] = &["completed", "complete", "done", "failed", "killed", "stopped", "cancelled", "canceled", "exited"];
+const ENDED: &[&str] = &[
+    "completed",
+    "complete",
+    "done",
+    "failed",
+    "killed",
+    "stopped",
+    "cancelled",
+    "canceled",
+    "exited",
+];
 
 /// The background tasks that still run, in a few words each. `own` is the id of the caller's own task, which does not count.
 pub fn running_tasks(tasks: &[Value], own: Option<&str>) -> Vec<String> {
-    let word = |task: &Value, name: &str| task.get(name).and_then(Value::as_str).filter(|text| !text.trim().is_empty()).map(str::to_owned);
+    let word = |task: &Value, name: &str| {
+        task.get(name)
+            .and_then(Value::as_str)
+            .filter(|text| !text.trim().is_empty())
+            .map(str::to_owned)
+    };
     let running = tasks.iter().filter(|task| {
         let state = word(task, "status").unwrap_or_default();
         let is_own = own.is_some() && task.get("id").and_then(Value::as_str) == own;
         !task.is_null() && !is_own && !ENDED.contains(&state.to_ascii_lowercase().as_str())
     });
     let named = running.map(|task| {
-        let what = word(task, "description").or_else(|| word(task, "command")).or_else(|| word(task, "agent_type"));
-        what.or_else(|| word(task, "id")).unwrap_or_else(|| "a task".into())
+        let what = word(task, "description")
+            .or_else(|| word(task, "command"))
+            .or_else(|| word(task, "agent_type"));
+        what.or_else(|| word(task, "id"))
+            .unwrap_or_else(|| "a task".into())
     });
     named.collect()
 }
@@ -142,9 +160,18 @@ mod tests {
     #[test]
     fn a_task_runs_until_its_state_is_an_end_and_is_named_by_what_it_does() {
         for (task, named) in [
-            (json!({"id": "a", "status": "running", "description": "the tests", "command": "npm test"}), Some("the tests")),
-            (json!({"id": "b", "status": "running", "description": " ", "command": "npm run build"}), Some("npm run build")),
-            (json!({"id": "c", "status": "some new word", "agent_type": "general"}), Some("general")),
+            (
+                json!({"id": "a", "status": "running", "description": "the tests", "command": "npm test"}),
+                Some("the tests"),
+            ),
+            (
+                json!({"id": "b", "status": "running", "description": " ", "command": "npm run build"}),
+                Some("npm run build"),
+            ),
+            (
+                json!({"id": "c", "status": "some new word", "agent_type": "general"}),
+                Some("general"),
+            ),
             (json!({"id": "d"}), Some("d")),
             (json!({"status": "running"}), Some("a task")),
             (json!(7), Some("a task")),
@@ -152,14 +179,21 @@ mod tests {
             (json!({"id": "f", "status": "Killed"}), None),
             (json!(null), None),
         ] {
-            assert_eq!(running_tasks(std::slice::from_ref(&task), None), Vec::from_iter(named), "{task}");
+            assert_eq!(
+                running_tasks(std::slice::from_ref(&task), None),
+                Vec::from_iter(named),
+                "{task}"
+            );
         }
     }
 
     #[test]
     fn a_task_does_not_wait_for_itself() {
-        let tasks =
-            [json!({"id": "a", "description": "me"}), json!({"id": "b", "description": "another"}), json!({"description": "a third"})];
+        let tasks = [
+            json!({"id": "a", "description": "me"}),
+            json!({"id": "b", "description": "another"}),
+            json!({"description": "a third"}),
+        ];
         assert_eq!(running_tasks(&tasks, Some("a")), ["another", "a third"]);
         assert_eq!(running_tasks(&tasks, None), ["me", "another", "a third"]);
     }

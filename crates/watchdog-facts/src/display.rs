@@ -40,8 +40,12 @@ pub fn escape(text: &str, lines: LineFeedEscaping) -> Cow<'_, str> {
             '\n' => shown.push_str("\\n"),
             '\t' => shown.push_str("\\t"),
             '\r' => shown.push_str("\\r"),
-            c if c.is_ascii() => write!(shown, "\\x{:02x}", u32::from(c)).expect("writing to a string cannot fail"),
-            c => write!(shown, "\\u{{{:x}}}", u32::from(c)).expect("writing to a string cannot fail"),
+            c if c.is_ascii() => {
+                write!(shown, "\\x{:02x}", u32::from(c)).expect("writing to a string cannot fail")
+            }
+            c => {
+                write!(shown, "\\u{{{:x}}}", u32::from(c)).expect("writing to a string cannot fail")
+            }
         }
     }
     Cow::Owned(shown)
@@ -72,7 +76,8 @@ pub fn bounded(text: &str, bytes: usize) -> String {
     if text.len() <= bytes {
         return text.to_owned();
     }
-    let mut kept = text[..text.floor_char_boundary(bytes.saturating_sub(MARK.len_utf8()))].to_owned();
+    let mut kept =
+        text[..text.floor_char_boundary(bytes.saturating_sub(MARK.len_utf8()))].to_owned();
     kept.push(MARK);
     kept
 }
@@ -101,7 +106,10 @@ pub fn size(bytes: u64) -> String {
     if bytes < 1024 {
         return format!("{bytes} B");
     }
-    #[expect(clippy::cast_precision_loss, reason = "one digit after the point is shown")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "one digit after the point is shown"
+    )]
     let mut amount = bytes as f64 / 1024.0;
     let mut unit = 0;
     // What would be shown as 1024.0 belongs to the next unit.
@@ -117,7 +125,11 @@ pub const LARGE: u64 = 100_000_000;
 
 /// A count with its noun, which forms its plural with an s.
 pub fn plural(n: u64, noun: &str) -> String {
-    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+    if n == 1 {
+        format!("1 {noun}")
+    } else {
+        format!("{n} {noun}s")
+    }
 }
 
 #[cfg(test)]
@@ -139,7 +151,12 @@ mod tests {
         ] {
             assert_eq!(time_span(Duration::from_millis(millis)), said);
         }
-        for (nanos, said) in [(1_234_567_891, "1.235 s"), (9_999_999_999, "10 s"), (45_123_456_789, "45 s"), (3_599_987_654_321, "1 h")] {
+        for (nanos, said) in [
+            (1_234_567_891, "1.235 s"),
+            (9_999_999_999, "10 s"),
+            (45_123_456_789, "45 s"),
+            (3_599_987_654_321, "1 h"),
+        ] {
             assert_eq!(time_span(Duration::from_nanos(nanos)), said);
         }
     }
@@ -173,7 +190,10 @@ mod tests {
             ("hid\u{e0041}den", "hid\\u{e0041}den"),
             ("two\n\tlines", "two\n\tlines"),
             ("ad\u{200b}min", "ad\\u{200b}min"),
-            ("a\u{200e}b\u{200f}c\u{61c}d", "a\\u{200e}b\\u{200f}c\\u{61c}d"),
+            (
+                "a\u{200e}b\u{200f}c\u{61c}d",
+                "a\\u{200e}b\\u{200f}c\\u{61c}d",
+            ),
             ("\u{feff}marked", "\\u{feff}marked"),
             ("a\u{2060}b\u{fffb}c", "a\\u{2060}b\\u{fffb}c"),
             ("\u{1f468}\u{200d}\u{1f4bb}", "\u{1f468}\u{200d}\u{1f4bb}"),
@@ -185,8 +205,18 @@ mod tests {
 
     #[test]
     fn a_time_in_the_log_is_in_milliseconds_to_the_microsecond() {
-        for (nanos, millis) in [(0, 0.0), (1_234_567, 1.235), (400, 0.0), (600, 0.001), (90_000_000_000, 90_000.0)] {
-            assert_eq!(log_millis(Duration::from_nanos(nanos)).to_bits(), f64::to_bits(millis), "{nanos}");
+        for (nanos, millis) in [
+            (0, 0.0),
+            (1_234_567, 1.235),
+            (400, 0.0),
+            (600, 0.001),
+            (90_000_000_000, 90_000.0),
+        ] {
+            assert_eq!(
+                log_millis(Duration::from_nanos(nanos)).to_bits(),
+                f64::to_bits(millis),
+                "{nanos}"
+            );
         }
     }
 

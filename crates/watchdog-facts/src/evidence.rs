@@ -29,7 +29,10 @@ pub struct UnreadableFact {
 impl UnreadableFact {
     /// The same with a remedy that works from anywhere.
     pub fn placed(self, commands: &WorktreeCommands) -> Self {
-        UnreadableFact { hint: self.hint.map(|hint| commands.name_worktree(&hint)), ..self }
+        UnreadableFact {
+            hint: self.hint.map(|hint| commands.name_worktree(&hint)),
+            ..self
+        }
     }
 }
 
@@ -208,11 +211,22 @@ impl Changes {
         let more = self.work.max(self.work_paths.len() as u64) - 1;
         let what = match more {
             0 => format!("`{first}` is not committed"),
-            more => format!("`{first}` and {} are not committed", plural(more, "more path")),
+            more => format!(
+                "`{first}` and {} are not committed",
+                plural(more, "more path")
+            ),
         };
         // Without new commits HEAD differs from the baseline only if the history was rewritten.
-        let at_baseline = commits.new_commits == 0 && !commits.degraded.iter().any(|note| note.code == WarningCode::HistoryRewritten);
-        Some(if at_baseline { format!("HEAD is still the baseline; {what}") } else { what })
+        let at_baseline = commits.new_commits == 0
+            && !commits
+                .degraded
+                .iter()
+                .any(|note| note.code == WarningCode::HistoryRewritten);
+        Some(if at_baseline {
+            format!("HEAD is still the baseline; {what}")
+        } else {
+            what
+        })
     }
 
     /// How many kinds of changes there are in all; a path that is both staged and unstaged counts twice.
@@ -489,9 +503,13 @@ pub struct ActivityFacts {
 impl ActivityFacts {
     /// The first kind of activity that was seen, named for the verdict.
     pub fn seen(&self) -> Option<&'static str> {
-        [(self.worktree, "activity_in_worktree"), (self.processes, "activity_in_processes"), (self.transcript, "activity_in_transcript")]
-            .into_iter()
-            .find_map(|(seen, name)| (seen == Some(true)).then_some(name))
+        [
+            (self.worktree, "activity_in_worktree"),
+            (self.processes, "activity_in_processes"),
+            (self.transcript, "activity_in_transcript"),
+        ]
+        .into_iter()
+        .find_map(|(seen, name)| (seen == Some(true)).then_some(name))
     }
 }
 

@@ -6,7 +6,13 @@ use super::*;
 
 #[test]
 fn a_change_of_any_kind_counts_once_in_the_total() {
-    let changes = |staged, unstaged, untracked, conflicted| Changes { staged, unstaged, untracked, conflicted, ..Changes::default() };
+    let changes = |staged, unstaged, untracked, conflicted| Changes {
+        staged,
+        unstaged,
+        untracked,
+        conflicted,
+        ..Changes::default()
+    };
     for (changes, total) in [
         (changes(0, 0, 0, 0), 0),
         (changes(1, 0, 0, 0), 1),
@@ -15,38 +21,85 @@ fn a_change_of_any_kind_counts_once_in_the_total() {
         (changes(0, 0, 0, 1), 1),
         (changes(1, 2, 3, 4), 10),
     ] {
-        assert_eq!((changes.total(), changes.any()), (total, total > 0), "{changes:?}");
+        assert_eq!(
+            (changes.total(), changes.any()),
+            (total, total > 0),
+            "{changes:?}"
+        );
     }
 }
 
 #[test]
 fn brought_content_alone_completes_nothing() {
-    for (made_here, net_change, brought, completes) in
-        [(1, true, 0, true), (1, true, 2, false), (1, false, 0, false), (0, true, 0, false), (0, false, 0, false)]
-    {
-        let commits = Commits { new_commits: 1, made_here, net_change, brought, ..Commits::default() };
+    for (made_here, net_change, brought, completes) in [
+        (1, true, 0, true),
+        (1, true, 2, false),
+        (1, false, 0, false),
+        (0, true, 0, false),
+        (0, false, 0, false),
+    ] {
+        let commits = Commits {
+            new_commits: 1,
+            made_here,
+            net_change,
+            brought,
+            ..Commits::default()
+        };
         assert_eq!(commits.completes(), completes, "{commits:?}");
     }
 }
 
 #[test]
 fn an_agent_hears_where_head_is_and_a_path_that_it_lacks() {
-    let changes =
-        |work, paths: &[&str]| Changes { work, work_paths: paths.iter().map(|path| (*path).to_owned()).collect(), ..Changes::default() };
+    let changes = |work, paths: &[&str]| Changes {
+        work,
+        work_paths: paths.iter().map(|path| (*path).to_owned()).collect(),
+        ..Changes::default()
+    };
     let commits = |new_commits, codes: &[WarningCode]| Commits {
         new_commits,
-        degraded: codes.iter().map(|code| Degradation { code: *code, detail: "x".into() }).collect(),
+        degraded: codes
+            .iter()
+            .map(|code| Degradation {
+                code: *code,
+                detail: "x".into(),
+            })
+            .collect(),
         ..Commits::default()
     };
     for (changes, commits, words) in [
         (changes(0, &[]), commits(0, &[]), None),
         (changes(0, &["a"]), commits(0, &[]), None),
-        (changes(1, &["a"]), commits(0, &[]), Some("HEAD is still the baseline; `a` is not committed")),
-        (changes(2, &["a", "b"]), commits(0, &[]), Some("HEAD is still the baseline; `a` and 1 more path are not committed")),
-        (changes(1001, &["a", "b"]), commits(1, &[]), Some("`a` and 1000 more paths are not committed")),
-        (changes(1, &["a"]), commits(0, &[WarningCode::HistoryRewritten]), Some("`a` is not committed")),
-        (changes(1, &["a"]), commits(1, &[WarningCode::HistoryRewritten]), Some("`a` is not committed")),
-        (changes(1, &["a"]), commits(0, &[WarningCode::UnreadablePath]), Some("HEAD is still the baseline; `a` is not committed")),
+        (
+            changes(1, &["a"]),
+            commits(0, &[]),
+            Some("HEAD is still the baseline; `a` is not committed"),
+        ),
+        (
+            changes(2, &["a", "b"]),
+            commits(0, &[]),
+            Some("HEAD is still the baseline; `a` and 1 more path are not committed"),
+        ),
+        (
+            changes(1001, &["a", "b"]),
+            commits(1, &[]),
+            Some("`a` and 1000 more paths are not committed"),
+        ),
+        (
+            changes(1, &["a"]),
+            commits(0, &[WarningCode::HistoryRewritten]),
+            Some("`a` is not committed"),
+        ),
+        (
+            changes(1, &["a"]),
+            commits(1, &[WarningCode::HistoryRewritten]),
+            Some("`a` is not committed"),
+        ),
+        (
+            changes(1, &["a"]),
+            commits(0, &[WarningCode::UnreadablePath]),
+            Some("HEAD is still the baseline; `a` is not committed"),
+        ),
     ] {
         assert_eq!(changes.not_committed(&commits).as_deref(), words);
     }
@@ -54,9 +107,16 @@ fn an_agent_hears_where_head_is_and_a_path_that_it_lacks() {
 
 #[test]
 fn a_remedy_is_given_with_the_worktree_and_no_remedy_stays_none() {
-    let fault = |hint: Option<&str>| UnreadableFact { kind: FaultKind::Git, why: "git: no".into(), hint: hint.map(str::to_owned) };
+    let fault = |hint: Option<&str>| UnreadableFact {
+        kind: FaultKind::Git,
+        why: "git: no".into(),
+        hint: hint.map(str::to_owned),
+    };
     let commands = WorktreeCommands::at(Path::new("/w"));
-    assert_eq!(fault(Some("see `git fsck`")).placed(&commands), fault(Some("see `git -C /w fsck`")));
+    assert_eq!(
+        fault(Some("see `git fsck`")).placed(&commands),
+        fault(Some("see `git -C /w fsck`"))
+    );
     assert_eq!(fault(None).placed(&commands), fault(None));
 }
 
@@ -67,6 +127,9 @@ fn only_a_process_that_returns_0_succeeded() {
         (ProcessExit::Code(1), false, "exit code 1"),
         (ProcessExit::Signal(9), false, "signal 9"),
     ] {
-        assert_eq!((exit.success(), exit.to_string().as_str()), (success, words));
+        assert_eq!(
+            (exit.success(), exit.to_string().as_str()),
+            (success, words)
+        );
     }
 }

@@ -35,11 +35,18 @@ mod tests {
 
     #[test]
     fn the_page_about_verdicts_has_a_row_for_each_reason_and_no_other() {
-        let mut known: Vec<&str> = LeftOutReason::ALL.iter().map(|reason| reason.as_str()).collect();
+        let mut known: Vec<&str> = LeftOutReason::ALL
+            .iter()
+            .map(|reason| reason.as_str())
+            .collect();
         known.sort_unstable();
         let page = include_str!("../../../docs/verdict.md");
-        let (_, part) = page.split_once("Words in `left_out`").expect("the table is there");
-        let (part, _) = part.split_once("Words in `degraded`").expect("it ends somewhere");
+        let (_, part) = page
+            .split_once("Words in `left_out`")
+            .expect("the table is there");
+        let (part, _) = part
+            .split_once("Words in `degraded`")
+            .expect("it ends somewhere");
         assert_eq!(documented_words(part), known);
     }
 }

@@ -36,6 +36,9 @@ mod word_table;
 #[macro_export]
 macro_rules! page_address {
     ($page:literal) => {
-        concat!("https://github.com/completion-watchdog/completion-watchdog/blob/main/docs/", $page)
+        concat!(
+            "https://github.com/completion-watchdog/completion-watchdog/blob/main/docs/",
+            $page
+        )
     };
 }

@@ -6,7 +6,10 @@ use regex::{Regex, RegexBuilder};
 
 /// A pattern of paths relative to the root of the worktree: `*` stays inside one folder, `**` does not.
 pub fn path_glob(pattern: &str) -> Result<Glob, globset::Error> {
-    GlobBuilder::new(pattern).literal_separator(true).backslash_escape(true).build()
+    GlobBuilder::new(pattern)
+        .literal_separator(true)
+        .backslash_escape(true)
+        .build()
 }
 
 /// Several of them as one, or which one is none and why.
@@ -20,7 +23,10 @@ pub fn path_globs(patterns: &[String]) -> Result<GlobSet, (String, globset::Erro
 
 /// A pattern searched in a command's output: `^` and `$` match at the ends of each line. Bounded in size.
 pub fn output_regex(pattern: &str) -> Result<Regex, regex::Error> {
-    RegexBuilder::new(pattern).multi_line(true).size_limit(1 << 20).build()
+    RegexBuilder::new(pattern)
+        .multi_line(true)
+        .size_limit(1 << 20)
+        .build()
 }
 
 /// The reason why a path, relative to the root of the worktree, could leave it; `None` if its text cannot.
@@ -30,7 +36,10 @@ pub fn escapes_worktree(path: &str) -> Option<&'static str> {
         Some("it is empty")
     } else if path.contains('\0') {
         Some("it contains a NUL character")
-    } else if path.starts_with('/') || path.starts_with('\\') || path.as_bytes().get(1) == Some(&b':') {
+    } else if path.starts_with('/')
+        || path.starts_with('\\')
+        || path.as_bytes().get(1) == Some(&b':')
+    {
         Some("it is not relative to the worktree")
     } else if path.split(['/', '\\']).any(|part| part == "..") {
         Some("it leads out of the worktree")
@@ -45,7 +54,9 @@ mod tests {
 
     #[test]
     fn a_star_stays_in_its_folder() {
-        let matches = |pattern: &str, path: &str| path_glob(pattern).unwrap().compile_matcher().is_match(path);
+        let matches = |pattern: &str, path: &str| {
+            path_glob(pattern).unwrap().compile_matcher().is_match(path)
+        };
         assert!(matches("src/*.rs", "src/lib.rs"));
         assert!(!matches("src/*.rs", "src/git/open.rs"));
         assert!(matches("tests/**", "tests/it/main.rs"));
@@ -61,7 +72,17 @@ mod tests {
 
     #[test]
     fn a_path_out_of_the_worktree_is_refused() {
-        for path in ["", " ", "/etc/passwd", "../x", "a/../../x", "a\\..\\b", "C:\\x", "a\0b", ".."] {
+        for path in [
+            "",
+            " ",
+            "/etc/passwd",
+            "../x",
+            "a/../../x",
+            "a\\..\\b",
+            "C:\\x",
+            "a\0b",
+            "..",
+        ] {
             assert!(escapes_worktree(path).is_some(), "{path}");
         }
         for path in ["a", "a/b", ".env", "a..b", "...", "src/**/*.rs"] {

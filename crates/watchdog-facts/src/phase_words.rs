@@ -10,20 +10,33 @@ pub const PHASES: [&str; 5] = ["preparation", "processing", "review", "again", "
 /// Words that name a phase: `phase: review`, `moving to review`, `starting implementation`.
 static NAMED: LazyLock<Regex> = LazyLock::new(|| {
     let words = r#"\bphase\s*(?:is|[:=])\s*["'`*]*(\w[\w-]*)|\b(?:moving|moved|proceeding|going|back) (?:on )?to (?:the )?["'`*]*(\w[\w-]*)|\b(?:starting|beginning) (?:the )?(implementation)\b|\bproject (?:is |now |fully )*(complete)d?\b"#;
-    RegexBuilder::new(words).case_insensitive(true).build().expect("a fixed pattern")
+    RegexBuilder::new(words)
+        .case_insensitive(true)
+        .build()
+        .expect("a fixed pattern")
 });
 
 /// Whether an agent's words can name a phase by this text.
 pub fn is_phase_name(text: &str) -> bool {
-    text.starts_with(|c: char| c.is_alphanumeric() || c == '_') && text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'))
+    text.starts_with(|c: char| c.is_alphanumeric() || c == '_')
+        && text
+            .chars()
+            .all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'))
 }
 
 /// The phase that a text names last, in lower case, and the words that name it. `declared` are phases besides the usual ones.
 pub fn named_phase(text: &str, declared: &[&str]) -> Option<(String, String)> {
     let declared: Vec<String> = declared.iter().map(|phase| phase.to_lowercase()).collect();
     let named = NAMED.captures_iter(text).filter_map(|found| {
-        let word = (1..=4).find_map(|at| found.get(at))?.as_str().to_lowercase();
-        let phase = if word == "implementation" && !declared.contains(&word) { "processing".to_owned() } else { word };
+        let word = (1..=4)
+            .find_map(|at| found.get(at))?
+            .as_str()
+            .to_lowercase();
+        let phase = if word == "implementation" && !declared.contains(&word) {
+            "processing".to_owned()
+        } else {
+            word
+        };
         let known = PHASES.contains(&phase.as_str()) || declared.contains(&phase);
         known.then(|| (found[0].to_owned(), phase))
     });
@@ -36,7 +49,8 @@ mod tests {
 
     #[test]
     fn the_phase_that_is_named_last_is_the_one() {
-        let phase = |text: &str| named_phase(text, &["Shipped", "deploy-2"]).map(|(_, phase)| phase);
+        let phase =
+            |text: &str| named_phase(text, &["Shipped", "deploy-2"]).map(|(_, phase)| phase);
         for (text, wanted) in [
             ("Starting implementation now", Some("processing")),
             ("Phase: processing, then moving to review", Some("review")),
@@ -52,14 +66,30 @@ mod tests {
 
     #[test]
     fn a_declared_phase_keeps_its_own_name() {
-        let phase = |declared: &[&str]| named_phase("Starting the implementation", declared).map(|(_, phase)| phase);
-        assert_eq!(phase(&["Implementation"]).as_deref(), Some("implementation"));
+        let phase = |declared: &[&str]| {
+            named_phase("Starting the implementation", declared).map(|(_, phase)| phase)
+        };
+        assert_eq!(
+            phase(&["Implementation"]).as_deref(),
+            Some("implementation")
+        );
         assert_eq!(phase(&[]).as_deref(), Some("processing"));
-        for (name, possible) in
-            [("deploy-2", true), ("_a", true), ("", false), ("-a", false), ("a b", false), ("a.b", false), ("a\u{1b}", false)]
-        {
+        for (name, possible) in [
+            ("deploy-2", true),
+            ("_a", true),
+            ("", false),
+            ("-a", false),
+            ("a b", false),
+            ("a.b", false),
+            ("a\u{1b}", false),
+        ] {
             assert_eq!(is_phase_name(name), possible, "{name:?}");
-            assert_eq!(named_phase(&format!("phase: {name}"), &[name]).is_some_and(|(_, phase)| phase == name), possible, "{name:?}");
+            assert_eq!(
+                named_phase(&format!("phase: {name}"), &[name])
+                    .is_some_and(|(_, phase)| phase == name),
+                possible,
+                "{name:?}"
+            );
         }
     }
 }

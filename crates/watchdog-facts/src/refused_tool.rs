@@ -50,7 +50,10 @@ mod tests {
     #[test]
     fn each_cause_has_the_word_that_the_page_about_verdicts_gives_it() {
         let page = include_str!("../../../docs/verdict.md");
-        let row = page.lines().find(|line| line.starts_with("| `refused_tools`")).expect("the page has the field");
+        let row = page
+            .lines()
+            .find(|line| line.starts_with("| `refused_tools`"))
+            .expect("the page has the field");
         for (cause, word) in [
             (RefusalCause::Permission, "permission"),
             (RefusalCause::NotOffered, "not_offered"),

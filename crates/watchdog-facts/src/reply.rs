@@ -78,7 +78,9 @@ impl Reply {
         }
         match (self.agents_active, self.tasks_pending.len()) {
             (Some(true), 0) => Some("it says complete and that agents are still active".into()),
-            (Some(true), n) => Some(format!("it says complete, that agents are still active, and that {n} tasks are pending")),
+            (Some(true), n) => Some(format!(
+                "it says complete, that agents are still active, and that {n} tasks are pending"
+            )),
             (_, 0) => None,
             (_, n) => Some(format!("it says complete and that {n} tasks are pending")),
         }
@@ -87,8 +89,13 @@ impl Reply {
     /// Why the reply contradicts git, given the commits since the baseline.
     pub fn contradicts(&self, commits: &Commits) -> Option<String> {
         let claimed = self.commits_made.unwrap_or(0);
-        (self.status == ReplyStatus::Complete && claimed > 0 && commits.new_commits == 0)
-            .then(|| format!("it says that it made {claimed} commits, and git shows none since the baseline"))
+        (self.status == ReplyStatus::Complete && claimed > 0 && commits.new_commits == 0).then(
+            || {
+                format!(
+                    "it says that it made {claimed} commits, and git shows none since the baseline"
+                )
+            },
+        )
     }
 }
 
@@ -158,7 +165,12 @@ impl ProbeOutcome {
     }
 
     /// The outcome of that word, with what belongs to it; `None` for an unknown word, or a reply that is missing.
-    pub fn named(word: &str, why: String, retry_at: Option<Timestamp>, reply: Option<Reply>) -> Option<Self> {
+    pub fn named(
+        word: &str,
+        why: String,
+        retry_at: Option<Timestamp>,
+        reply: Option<Reply>,
+    ) -> Option<Self> {
         Some(match word {
             "reply" => ProbeOutcome::Reply(reply?),
             "unreadable" => ProbeOutcome::Unreadable { why },

@@ -59,10 +59,16 @@ fn may_hide_a_secret(line: &str) -> bool {
 
 /// A document without the secrets of its texts.
 fn without_hidden(line: &str) -> Cow<'_, str> {
-    let Ok(document) = serde_json::from_str::<Value>(line) else { return Cow::Borrowed(line) };
+    let Ok(document) = serde_json::from_str::<Value>(line) else {
+        return Cow::Borrowed(line);
+    };
     let mut masked = document.clone();
     mask_value(&mut masked);
-    if masked == document { Cow::Borrowed(line) } else { Cow::Owned(masked.to_string()) }
+    if masked == document {
+        Cow::Borrowed(line)
+    } else {
+        Cow::Owned(masked.to_string())
+    }
 }
 
 /// What a line after the begin of a private key is.
@@ -74,17 +80,25 @@ enum KeyLine {
 
 fn content_of_key(line: &str) -> KeyLine {
     // As a diff, a listing with numbers, or a quotation shows it.
-    let inner = line.trim_start_matches(|c: char| c.is_whitespace() || c.is_ascii_digit() || "+-<>|\"',:#*/→".contains(c));
+    let inner = line.trim_start_matches(|c: char| {
+        c.is_whitespace() || c.is_ascii_digit() || "+-<>|\"',:#*/→".contains(c)
+    });
     let inner = inner.trim_end_matches(|c: char| c.is_whitespace() || "\\\"',+;".contains(c));
     let inner = inner.strip_suffix("\\n").unwrap_or(inner);
     if line.contains("-----") {
         return KeyLine::Other;
     }
-    let is_header = ["Proc-Type: ", "DEK-Info: ", "Comment: ", "Version: "].iter().any(|head| inner.starts_with(head));
+    let is_header = ["Proc-Type: ", "DEK-Info: ", "Comment: ", "Version: "]
+        .iter()
+        .any(|head| inner.starts_with(head));
     if line.trim().is_empty() {
         return KeyLine::Blank;
     }
-    if is_header || inner.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte)) {
+    if is_header
+        || inner
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte))
+    {
         return KeyLine::Content;
     }
     KeyLine::Other
@@ -94,8 +108,12 @@ fn content_of_key(line: &str) -> KeyLine {
 fn begins_key(line: &str) -> bool {
     let end = line.trim_end_matches(|c: char| c.is_whitespace() || "\\\"',+;".contains(c));
     let end = end.strip_suffix("\\n").unwrap_or(end);
-    let frame = end.strip_suffix("-----").and_then(|end| end.rsplit_once("-----BEGIN "));
-    frame.is_some_and(|(_, name)| name.ends_with("PRIVATE KEY") || name.ends_with("PRIVATE KEY BLOCK"))
+    let frame = end
+        .strip_suffix("-----")
+        .and_then(|end| end.rsplit_once("-----BEGIN "));
+    frame.is_some_and(|(_, name)| {
+        name.ends_with("PRIVATE KEY") || name.ends_with("PRIVATE KEY BLOCK")
+    })
 }
 
 /// A masked line, as a document where the line was one: a pattern may reach over the end of a string.
@@ -103,7 +121,9 @@ fn as_document(line: &str, masked: String) -> String {
     if !line.trim_start().starts_with(['{', '[']) {
         return masked;
     }
-    let Ok(mut document) = serde_json::from_str::<Value>(line) else { return masked };
+    let Ok(mut document) = serde_json::from_str::<Value>(line) else {
+        return masked;
+    };
     if !may_hide_a_secret(line) && serde_json::from_str::<Value>(&masked).is_ok() {
         return masked;
     }
@@ -117,14 +137,25 @@ mod tests {
 
     fn masked(text: &str) -> String {
         let mut masker = LineMasker::default();
-        text.lines().map(|line| masker.mask(line).into_owned() + "\n").collect()
+        text.lines()
+            .map(|line| masker.mask(line).into_owned() + "\n")
+            .collect()
     }
 
     #[test]
     fn the_lines_of_a_private_key_are_masked_and_what_follows_is_not() {
         let line = "aB3d".repeat(16);
-        for (lead, tail) in [("", ""), ("+", ""), ("  ", ""), ("> ", ""), ("12\t", ""), ("\"", "\\n\" +"), ("'", "', ")] {
-            let content = ["Proc-Type: 4,ENCRYPTED", &line, "20261125/4711+0815", "aB="].map(|content| format!("{lead}{content}{tail}\n"));
+        for (lead, tail) in [
+            ("", ""),
+            ("+", ""),
+            ("  ", ""),
+            ("> ", ""),
+            ("12\t", ""),
+            ("\"", "\\n\" +"),
+            ("'", "', "),
+        ] {
+            let content = ["Proc-Type: 4,ENCRYPTED", &line, "20261125/4711+0815", "aB="]
+                .map(|content| format!("{lead}{content}{tail}\n"));
             let [header, content @ ..] = &content;
             let text = format!(
                 "before\n{lead}-----BEGIN RSA {0}-----{tail}\n{header}\n{1}{lead}-----END RSA {0}-----{tail}\nafter\n",
@@ -132,12 +163,33 @@ mod tests {
                 content.concat()
             );
             let shown = masked(&text);
-            assert!(["aB", "ENCRYPTED", "4711"].iter().all(|secret| !shown.contains(secret)), "{shown}");
-            assert!(shown.starts_with("before\n") && shown.ends_with("after\n") && shown.lines().count() == 9, "{shown}");
+            assert!(
+                ["aB", "ENCRYPTED", "4711"]
+                    .iter()
+                    .all(|secret| !shown.contains(secret)),
+                "{shown}"
+            );
+            assert!(
+                shown.starts_with("before\n")
+                    && shown.ends_with("after\n")
+                    && shown.lines().count() == 9,
+                "{shown}"
+            );
         }
         // Cut off: until something that is no key.
-        assert_eq!(masked(&format!("-----BEGIN {}-----\n{line}\nand so on\n{line}\n", "PRIVATE KEY")).matches(&line).count(), 1);
-        let source = format!("if line == \"-----BEGIN {}-----\" {{\n    count += 1;\n}}\n", "PRIVATE KEY");
+        assert_eq!(
+            masked(&format!(
+                "-----BEGIN {}-----\n{line}\nand so on\n{line}\n",
+                "PRIVATE KEY"
+            ))
+            .matches(&line)
+            .count(),
+            1
+        );
+        let source = format!(
+            "if line == \"-----BEGIN {}-----\" {{\n    count += 1;\n}}\n",
+            "PRIVATE KEY"
+        );
         assert_eq!(masked(&source), source);
     }
 
@@ -166,22 +218,37 @@ mod tests {
             assert!(!shown.contains(secret) && shown.contains("[secret: "), "{shown}");
         }
         let other_members = r#"{"a":[7,null,true,{"b":"c"}],"password":"[secret: password]"}"#;
-        assert_eq!(LineMasker::default().mask(&other_members.replace("[secret: password]", r#"h0rse\"staple"#)), other_members);
+        assert_eq!(
+            LineMasker::default()
+                .mask(&other_members.replace("[secret: password]", r#"h0rse\"staple"#)),
+            other_members
+        );
     }
 
     #[test]
     fn a_line_without_a_secret_is_not_copied() {
         let mut masker = LineMasker::default();
-        assert!(matches!(masker.mask("test result: ok. 12 passed"), Cow::Borrowed(_)));
+        assert!(matches!(
+            masker.mask("test result: ok. 12 passed"),
+            Cow::Borrowed(_)
+        ));
     }
 
     #[test]
     fn many_lines_are_passed_on_unread_only_where_each_would_stay_as_it_is() {
         let key = format!("-----BEGIN {}-----\n", "PRIVATE KEY");
         for (before, lines, unread) in [
-            ("", "test result: ok. 12 passed\n{\"text\":\"it is \\\"b\\\"\"}\n".into(), true),
+            (
+                "",
+                "test result: ok. 12 passed\n{\"text\":\"it is \\\"b\\\"\"}\n".into(),
+                true,
+            ),
             ("", "DB_PASSWORD=h0rse-staple\n".into(), false),
-            ("", "{\"text\":\"DB_PASSWORD=\\\"h0rse-staple\\\"\"}\n".into(), false),
+            (
+                "",
+                "{\"text\":\"DB_PASSWORD=\\\"h0rse-staple\\\"\"}\n".into(),
+                false,
+            ),
             ("", "{\"pwd\":[\"h0r\",\"staple\"]}\n".into(), false),
             ("", key.clone(), false),
             (&key, "and so on\n".into(), false),
@@ -190,7 +257,10 @@ mod tests {
             let mut masker = LineMasker::default();
             before.lines().for_each(|line| drop(masker.mask(line)));
             assert_eq!(masker.needs_none(&lines), unread, "{lines}");
-            assert!(!unread || lines.lines().all(|line| masker.mask(line) == line), "{lines}");
+            assert!(
+                !unread || lines.lines().all(|line| masker.mask(line) == line),
+                "{lines}"
+            );
         }
     }
 }

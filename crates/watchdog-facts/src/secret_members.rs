@@ -32,10 +32,14 @@ fn mask_texts(value: &mut Value, with_names: bool) {
                 *text = masked;
             }
         }
-        Value::Array(entries) => entries.iter_mut().for_each(|entry| mask_texts(entry, with_names)),
+        Value::Array(entries) => entries
+            .iter_mut()
+            .for_each(|entry| mask_texts(entry, with_names)),
         Value::Object(members) => {
             if with_names {
-                let masked = std::mem::take(members).into_iter().map(|(name, value)| (mask(&name).into_owned(), value));
+                let masked = std::mem::take(members)
+                    .into_iter()
+                    .map(|(name, value)| (mask(&name).into_owned(), value));
                 *members = masked.collect();
             }
             for (name, value) in members {
@@ -54,7 +58,9 @@ fn mask_named(name: &str, value: &mut Value) {
     let rule = match value {
         Value::String(text) => rule_of_name(name, text),
         Value::Number(number) => rule_of_name(name, &number.to_string()),
-        Value::Array(entries) => return entries.iter_mut().for_each(|entry| mask_named(name, entry)),
+        Value::Array(entries) => {
+            return entries.iter_mut().for_each(|entry| mask_named(name, entry));
+        }
         Value::Null | Value::Bool(_) | Value::Object(_) => None,
     };
     if let Some(rule) = rule {
@@ -64,7 +70,11 @@ fn mask_named(name: &str, value: &mut Value) {
 
 /// The rule that finds a secret in a text of this name, which has none by itself.
 fn rule_of_name(name: &str, text: &str) -> Option<&'static str> {
-    let name: String = name.chars().filter(|c| !"_- ".contains(*c)).collect::<String>().to_ascii_lowercase();
+    let name: String = name
+        .chars()
+        .filter(|c| !"_- ".contains(*c))
+        .collect::<String>()
+        .to_ascii_lowercase();
     let ends_with = |names: &[&str]| names.iter().any(|end| name.ends_with(end));
     // What is masked in part already tells which rule found it.
     if text.contains("[secret: ") {
@@ -72,7 +82,10 @@ fn rule_of_name(name: &str, text: &str) -> Option<&'static str> {
     }
     let rule = if ends_with(&PASSWORD_NAMES) && text.chars().count() >= SHORTEST_PASSWORD {
         "password"
-    } else if ends_with(&TOKEN_NAMES) && text.len() >= SHORTEST_TOKEN && !text.contains(char::is_whitespace) {
+    } else if ends_with(&TOKEN_NAMES)
+        && text.len() >= SHORTEST_TOKEN
+        && !text.contains(char::is_whitespace)
+    {
         "token"
     } else {
         return None;
@@ -89,17 +102,41 @@ mod tests {
     #[test]
     fn texts_are_masked_wherever_they_are_and_by_their_name() {
         for (before, after) in [
-            (json!({"a": ["password=h0rse-staple"]}), json!({"a": ["password=[secret: password]"]})),
-            (json!({"b": {"c": "plain", "d": 7}}), json!({"b": {"c": "plain", "d": 7}})),
-            (json!({"password": "h0rse staple"}), json!({"password": "[secret: password]"})),
-            (json!({"password": "a\"staple"}), json!({"password": "[secret: password]"})),
-            (json!({"db": {"Pwd": 47114711}}), json!({"db": {"Pwd": "[secret: password]"}})),
-            (json!({"password": ["h0rse", ["a,b{c"], 47114711, {"n": "plain"}]}), {
-                let masked = "[secret: password]";
-                json!({"password": [masked, [masked], masked, {"n": "plain"}]})
-            }),
-            (json!({"api_key": "a1b2c3d4e5f6a7b8c9d0"}), json!({"api_key": "[secret: token]"})),
-            (json!({"access-token": ["a1b2:c3d4;e5f6a7b8"]}), json!({"access-token": ["[secret: token]"]})),
+            (
+                json!({"a": ["password=h0rse-staple"]}),
+                json!({"a": ["password=[secret: password]"]}),
+            ),
+            (
+                json!({"b": {"c": "plain", "d": 7}}),
+                json!({"b": {"c": "plain", "d": 7}}),
+            ),
+            (
+                json!({"password": "h0rse staple"}),
+                json!({"password": "[secret: password]"}),
+            ),
+            (
+                json!({"password": "a\"staple"}),
+                json!({"password": "[secret: password]"}),
+            ),
+            (
+                json!({"db": {"Pwd": 47114711}}),
+                json!({"db": {"Pwd": "[secret: password]"}}),
+            ),
+            (
+                json!({"password": ["h0rse", ["a,b{c"], 47114711, {"n": "plain"}]}),
+                {
+                    let masked = "[secret: password]";
+                    json!({"password": [masked, [masked], masked, {"n": "plain"}]})
+                },
+            ),
+            (
+                json!({"api_key": "a1b2c3d4e5f6a7b8c9d0"}),
+                json!({"api_key": "[secret: token]"}),
+            ),
+            (
+                json!({"access-token": ["a1b2:c3d4;e5f6a7b8"]}),
+                json!({"access-token": ["[secret: token]"]}),
+            ),
         ] {
             let mut value = before.clone();
             mask_value(&mut value);

@@ -28,7 +28,13 @@ pub enum EndedBy {
 
 impl EndedBy {
     /// All of them.
-    pub const ALL: [EndedBy; 5] = [EndedBy::Itself, EndedBy::Timeout, EndedBy::Silence, EndedBy::Limit, EndedBy::Interrupt];
+    pub const ALL: [EndedBy; 5] = [
+        EndedBy::Itself,
+        EndedBy::Timeout,
+        EndedBy::Silence,
+        EndedBy::Limit,
+        EndedBy::Interrupt,
+    ];
 
     /// The word used in JSON and in records.
     pub fn as_str(self) -> &'static str {
@@ -62,7 +68,11 @@ impl SessionExit {
     /// A clause for a message, where the session ended badly by itself.
     pub fn clause(self) -> Option<String> {
         let bad = self.by == EndedBy::Itself && !self.exit.success();
-        let with = if self.signal().is_some() { "by" } else { "with" };
+        let with = if self.signal().is_some() {
+            "by"
+        } else {
+            "with"
+        };
         bad.then(|| format!("the session ended {with} {}", self.exit))
     }
 }
@@ -74,12 +84,24 @@ mod tests {
     #[test]
     fn only_a_bad_end_by_itself_is_a_clause() {
         for (exit, by, clause) in [
-            (ProcessExit::Code(3), EndedBy::Itself, Some("the session ended with exit code 3")),
-            (ProcessExit::Signal(9), EndedBy::Itself, Some("the session ended by signal 9")),
+            (
+                ProcessExit::Code(3),
+                EndedBy::Itself,
+                Some("the session ended with exit code 3"),
+            ),
+            (
+                ProcessExit::Signal(9),
+                EndedBy::Itself,
+                Some("the session ended by signal 9"),
+            ),
             (ProcessExit::Code(0), EndedBy::Itself, None),
             (ProcessExit::Signal(15), EndedBy::Timeout, None),
         ] {
-            assert_eq!(SessionExit { exit, by }.clause().as_deref(), clause, "{exit} {by:?}");
+            assert_eq!(
+                SessionExit { exit, by }.clause().as_deref(),
+                clause,
+                "{exit} {by:?}"
+            );
         }
     }
 }

@@ -51,19 +51,29 @@ impl SessionEdgeFiles {
     /// The uncommitted work of the session at its recorded end: the spec's work that the next session continues.
     pub fn left_by_session(&self) -> ContentIds {
         let end = self.end.iter().flatten();
-        end.filter(|(path, id)| self.inherited.get(*path) != Some(*id)).map(|(path, id)| (path.clone(), id.clone())).collect()
+        end.filter(|(path, id)| self.inherited.get(*path) != Some(*id))
+            .map(|(path, id)| (path.clone(), id.clone()))
+            .collect()
     }
 }
 
 /// The part of the uncommitted files `now` that the next session of a spec inherits: all but those that an earlier session left.
 pub fn inherited(now: ContentIds, left: &ContentIds) -> ContentIds {
-    now.into_iter().filter(|(path, id)| left.get(path) != Some(id)).collect()
+    now.into_iter()
+        .filter(|(path, id)| left.get(path) != Some(id))
+        .collect()
 }
 
 /// Files that programs leave behind by themselves. They are kept in snapshots, and are no work.
 pub fn is_dropping(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
-    let names = [".DS_Store", "Thumbs.db", "desktop.ini", "nohup.out", ".directory"];
+    let names = [
+        ".DS_Store",
+        "Thumbs.db",
+        "desktop.ini",
+        "nohup.out",
+        ".directory",
+    ];
     let editors = [".swp", ".swo", ".swx"];
     let agents = [
         ".claude/settings.local.json",
@@ -82,10 +92,16 @@ pub fn is_dropping(path: &str) -> bool {
         "opencode.log",
     ];
     names.contains(&name)
-        || editors.iter().any(|end| name.starts_with('.') && name.ends_with(end))
+        || editors
+            .iter()
+            .any(|end| name.starts_with('.') && name.ends_with(end))
         || agents.iter().any(|agent| match agent.strip_suffix('/') {
             Some(folder) => path.starts_with(agent) || path.contains(&format!("/{folder}/")),
-            None => path == *agent || path.ends_with(&format!("/{agent}")) || path.starts_with(&format!("{agent}.v")),
+            None => {
+                path == *agent
+                    || path.ends_with(&format!("/{agent}"))
+                    || path.starts_with(&format!("{agent}.v"))
+            }
         })
 }
 
@@ -179,22 +195,29 @@ const FILLED_FOLDERS: [&str; 59] = [
 pub fn in_tool_folder(path: &str) -> bool {
     let mut folders = path.split('/');
     folders.next_back();
-    folders.any(|name| BULK_FOLDERS.contains(&name) || FILLED_FOLDERS.contains(&name) || name.ends_with(".egg-info"))
+    folders.any(|name| {
+        BULK_FOLDERS.contains(&name)
+            || FILLED_FOLDERS.contains(&name)
+            || name.ends_with(".egg-info")
+    })
 }
 
 /// Endings of files that people and agents write: code, and text about it. Data is mostly a program's.
 const HAND_MADE: [&str; 76] = [
-    "rs", "py", "pyi", "js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", "vue", "svelte", "astro", "go", "java", "kt", "kts", "scala",
-    "groovy", "c", "h", "cc", "cpp", "cxx", "hh", "hpp", "m", "mm", "cs", "fs", "vb", "rb", "erb", "php", "swift", "dart", "lua", "r",
-    "jl", "ex", "exs", "erl", "hrl", "clj", "cljs", "hs", "ml", "mli", "elm", "nim", "zig", "v", "sv", "sol", "sh", "bash", "zsh", "fish",
-    "ps1", "pl", "pm", "sql", "graphql", "proto", "tf", "html", "css", "scss", "sass", "less", "md", "mdx", "rst", "adoc", "txt",
+    "rs", "py", "pyi", "js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", "vue", "svelte",
+    "astro", "go", "java", "kt", "kts", "scala", "groovy", "c", "h", "cc", "cpp", "cxx", "hh",
+    "hpp", "m", "mm", "cs", "fs", "vb", "rb", "erb", "php", "swift", "dart", "lua", "r", "jl",
+    "ex", "exs", "erl", "hrl", "clj", "cljs", "hs", "ml", "mli", "elm", "nim", "zig", "v", "sv",
+    "sol", "sh", "bash", "zsh", "fish", "ps1", "pl", "pm", "sql", "graphql", "proto", "tf", "html",
+    "css", "scss", "sass", "less", "md", "mdx", "rst", "adoc", "txt",
 ];
 
 /// Whether a file looks like a person's or an agent's own work, by its path alone.
 pub fn is_hand_made(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
-    let by_ending =
-        name.rsplit_once('.').is_some_and(|(stem, ending)| !stem.is_empty() && HAND_MADE.contains(&ending.to_ascii_lowercase().as_str()));
+    let by_ending = name.rsplit_once('.').is_some_and(|(stem, ending)| {
+        !stem.is_empty() && HAND_MADE.contains(&ending.to_ascii_lowercase().as_str())
+    });
     (by_ending || matches!(name, "Makefile" | "Dockerfile" | "Justfile" | "justfile"))
         && !name.contains(".min.")
         && !is_dropping(path)
@@ -206,25 +229,58 @@ mod tests {
     use super::*;
 
     fn ids(pairs: &[(&str, &str)]) -> ContentIds {
-        pairs.iter().map(|(path, id)| ((*path).to_owned(), (*id).to_owned())).collect()
+        pairs
+            .iter()
+            .map(|(path, id)| ((*path).to_owned(), (*id).to_owned()))
+            .collect()
     }
 
     #[test]
     fn a_file_is_inherited_only_while_it_is_as_it_was() {
-        let record = SessionEdgeFiles { inherited: ids(&[("notes", "1")]), end: None };
-        assert_eq!(record.whose("notes", || "1".into()), UncommittedOrigin::Inherited);
-        assert_eq!(record.whose("notes", || "2".into()), UncommittedOrigin::Session);
-        assert_eq!(record.whose("notes", || "absent".into()), UncommittedOrigin::Session);
-        assert_eq!(record.whose("new", || unreachable!("nothing was there before")), UncommittedOrigin::Session);
+        let record = SessionEdgeFiles {
+            inherited: ids(&[("notes", "1")]),
+            end: None,
+        };
+        assert_eq!(
+            record.whose("notes", || "1".into()),
+            UncommittedOrigin::Inherited
+        );
+        assert_eq!(
+            record.whose("notes", || "2".into()),
+            UncommittedOrigin::Session
+        );
+        assert_eq!(
+            record.whose("notes", || "absent".into()),
+            UncommittedOrigin::Session
+        );
+        assert_eq!(
+            record.whose("new", || unreachable!("nothing was there before")),
+            UncommittedOrigin::Session
+        );
     }
 
     #[test]
     fn what_changes_after_the_end_is_nobodys() {
-        let record = SessionEdgeFiles { inherited: ids(&[("notes", "1")]), end: Some(ids(&[("notes", "1"), ("made", "5")])) };
-        assert_eq!(record.whose("made", || "5".into()), UncommittedOrigin::Session);
-        assert_eq!(record.whose("made", || "6".into()), UncommittedOrigin::SinceEnd);
-        assert_eq!(record.whose("later", || "7".into()), UncommittedOrigin::SinceEnd);
-        assert_eq!(record.whose("notes", || "1".into()), UncommittedOrigin::Inherited);
+        let record = SessionEdgeFiles {
+            inherited: ids(&[("notes", "1")]),
+            end: Some(ids(&[("notes", "1"), ("made", "5")])),
+        };
+        assert_eq!(
+            record.whose("made", || "5".into()),
+            UncommittedOrigin::Session
+        );
+        assert_eq!(
+            record.whose("made", || "6".into()),
+            UncommittedOrigin::SinceEnd
+        );
+        assert_eq!(
+            record.whose("later", || "7".into()),
+            UncommittedOrigin::SinceEnd
+        );
+        assert_eq!(
+            record.whose("notes", || "1".into()),
+            UncommittedOrigin::Inherited
+        );
         assert_eq!(record.left_by_session(), ids(&[("made", "5")]));
     }
 
@@ -287,8 +343,17 @@ mod tests {
 
     #[test]
     fn a_dropping_that_was_there_before_is_inherited() {
-        let record = SessionEdgeFiles { inherited: ids(&[(".DS_Store", "1")]), end: None };
-        assert_eq!(record.whose(".DS_Store", || "1".into()), UncommittedOrigin::Inherited);
-        assert_eq!(SessionEdgeFiles::default().whose(".DS_Store", String::new), UncommittedOrigin::Dropping);
+        let record = SessionEdgeFiles {
+            inherited: ids(&[(".DS_Store", "1")]),
+            end: None,
+        };
+        assert_eq!(
+            record.whose(".DS_Store", || "1".into()),
+            UncommittedOrigin::Inherited
+        );
+        assert_eq!(
+            SessionEdgeFiles::default().whose(".DS_Store", String::new),
+            UncommittedOrigin::Dropping
+        );
     }
 }

@@ -10,7 +10,11 @@ use crate::display::{LineFeedEscaping, escape};
 /// A text as one word of a shell's command line.
 pub fn shell_word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,=".contains(c);
-    if !text.is_empty() && text.chars().all(plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
 }
 
 /// A path as one word of a shell's command line, fit for a terminal: what is no text, or would be escaped when it is shown, is
@@ -20,10 +24,19 @@ pub fn shell_path(path: &Path) -> String {
         Some(text) if escape(text, LineFeedEscaping::Escape) == text => shell_word(text),
         _ => {
             let byte = |byte: &u8| match byte {
-                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'_' | b'-' | b' ' => char::from(*byte).to_string(),
+                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'_' | b'-' | b' ' => {
+                    char::from(*byte).to_string()
+                }
                 byte => format!("\\{byte:03o}"),
             };
-            format!("\"$(printf '{}')\"", path.as_os_str().as_bytes().iter().map(byte).collect::<String>())
+            format!(
+                "\"$(printf '{}')\"",
+                path.as_os_str()
+                    .as_bytes()
+                    .iter()
+                    .map(byte)
+                    .collect::<String>()
+            )
         }
     }
 }
@@ -45,12 +58,20 @@ impl WorktreeCommands {
 
     /// The same about another worktree.
     pub fn with_worktree(self, worktree: &Path) -> Self {
-        WorktreeCommands { worktree: format!(" -C {}", shell_path(worktree)), ..self }
+        WorktreeCommands {
+            worktree: format!(" -C {}", shell_path(worktree)),
+            ..self
+        }
     }
 
     /// With the state directory, where a flag named it: a command without that flag would look elsewhere.
     pub fn with_state_dir(self, named: Option<&Path>) -> Self {
-        WorktreeCommands { state: named.map(|dir| format!(" --state-dir {}", shell_path(dir))).unwrap_or_default(), ..self }
+        WorktreeCommands {
+            state: named
+                .map(|dir| format!(" --state-dir {}", shell_path(dir)))
+                .unwrap_or_default(),
+            ..self
+        }
     }
 
     /// The two beginnings as they stand in a command, for whoever writes them down.
@@ -60,7 +81,10 @@ impl WorktreeCommands {
 
     /// The commands with these two beginnings.
     pub fn from_parts(worktree: &str, state: &str) -> Self {
-        WorktreeCommands { worktree: worktree.to_owned(), state: state.to_owned() }
+        WorktreeCommands {
+            worktree: worktree.to_owned(),
+            state: state.to_owned(),
+        }
     }
 
     /// A command of watchdog's about the worktree.
@@ -80,9 +104,21 @@ impl WorktreeCommands {
 
     /// A remedy from a room that knows no worktree: it has its commands in backquotes, and they are placed once.
     pub fn name_worktree(&self, remedy: &str) -> String {
-        [("`git ", format!("`git{} ", self.worktree)), ("`watchdog ", format!("`watchdog{}{} ", self.worktree, self.state))]
-            .into_iter()
-            .fold(remedy.to_owned(), |text, (bare, placed)| if text.contains(&placed) { text } else { text.replace(bare, &placed) })
+        [
+            ("`git ", format!("`git{} ", self.worktree)),
+            (
+                "`watchdog ",
+                format!("`watchdog{}{} ", self.worktree, self.state),
+            ),
+        ]
+        .into_iter()
+        .fold(remedy.to_owned(), |text, (bare, placed)| {
+            if text.contains(&placed) {
+                text
+            } else {
+                text.replace(bare, &placed)
+            }
+        })
     }
 }
 
@@ -92,7 +128,11 @@ pub fn commands_in(text: &str) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = Vec::new();
     for beginning in BEGINNINGS {
         for (at, _) in text.match_indices(beginning) {
-            if text[..at].chars().next_back().is_none_or(|before| before == ' ' || before == '`') {
+            if text[..at]
+                .chars()
+                .next_back()
+                .is_none_or(|before| before == ' ' || before == '`')
+            {
                 found.push(at..at + end_of_command(&text[at..]));
             }
         }
@@ -159,25 +199,53 @@ mod tests {
         assert_eq!(commands.watchdog("check"), "watchdog -C '/a b' check");
         assert_eq!(commands.git("fsck"), "git -C '/a b' fsck");
         let named = commands.with_state_dir(Some(Path::new("/s")));
-        assert_eq!(named.watchdog("check"), "watchdog -C '/a b' --state-dir /s check");
-        assert_eq!(named.watchdog_anywhere("status"), "watchdog --state-dir /s status");
-        assert_eq!(WorktreeCommands::default().watchdog("check"), "watchdog check");
+        assert_eq!(
+            named.watchdog("check"),
+            "watchdog -C '/a b' --state-dir /s check"
+        );
+        assert_eq!(
+            named.watchdog_anywhere("status"),
+            "watchdog --state-dir /s status"
+        );
+        assert_eq!(
+            WorktreeCommands::default().watchdog("check"),
+            "watchdog check"
+        );
         let (worktree, state) = named.parts();
-        assert_eq!(WorktreeCommands::from_parts(worktree, state).watchdog("check"), named.watchdog("check"), "written down and read again");
+        assert_eq!(
+            WorktreeCommands::from_parts(worktree, state).watchdog("check"),
+            named.watchdog("check"),
+            "written down and read again"
+        );
     }
 
     #[test]
     fn commands_are_found_in_sentences_with_all_of_their_words() {
         for (text, commands) in [
             ("nothing to type", &[][..]),
-            ("close it with: watchdog -C /w breaker reset", &["watchdog -C /w breaker reset"]),
+            (
+                "close it with: watchdog -C /w breaker reset",
+                &["watchdog -C /w breaker reset"],
+            ),
             ("see `git -C '/a; b' fsck`; wait", &["git -C '/a; b' fsck"]),
-            (r"with: watchdog -C '/o'\''n, x' trust (untrusted)", &[r"watchdog -C '/o'\''n, x' trust "]),
-            ("see: git -C /w log, then watchdog --state-dir /s status", &["git -C /w log", "watchdog --state-dir /s status"]),
-            ("watchdog -C /w run -- claude -p \"$(cat 'a b')\"", &["watchdog -C /w run -- claude -p \"$(cat 'a b')\""]),
+            (
+                r"with: watchdog -C '/o'\''n, x' trust (untrusted)",
+                &[r"watchdog -C '/o'\''n, x' trust "],
+            ),
+            (
+                "see: git -C /w log, then watchdog --state-dir /s status",
+                &["git -C /w log", "watchdog --state-dir /s status"],
+            ),
+            (
+                "watchdog -C /w run -- claude -p \"$(cat 'a b')\"",
+                &["watchdog -C /w run -- claude -p \"$(cat 'a b')\""],
+            ),
             ("my-watchdog -C /w", &[]),
         ] {
-            let found: Vec<&str> = commands_in(text).into_iter().map(|command| &text[command]).collect();
+            let found: Vec<&str> = commands_in(text)
+                .into_iter()
+                .map(|command| &text[command])
+                .collect();
             assert_eq!(found, commands, "{text}");
         }
     }
@@ -186,7 +254,10 @@ mod tests {
     fn a_remedy_from_below_is_placed_once() {
         let commands = WorktreeCommands::at(Path::new("/w"));
         let placed = commands.name_worktree("look with `git fsck`, then type `watchdog snapshot`");
-        assert_eq!(placed, "look with `git -C /w fsck`, then type `watchdog -C /w snapshot`");
+        assert_eq!(
+            placed,
+            "look with `git -C /w fsck`, then type `watchdog -C /w snapshot`"
+        );
         assert_eq!(commands.name_worktree(&placed), placed);
     }
 }

@@ -9,9 +9,18 @@ pub struct Shortage {
     pub helps: &'static str,
 }
 
-const TASKS: Shortage = Shortage { of: "thread or process", helps: "end some processes, or raise ulimit -u or the limit of pids" };
-const MEMORY: Shortage = Shortage { of: "memory", helps: "end some processes, or raise ulimit -v or the limit of memory" };
-const FILES: Shortage = Shortage { of: "file descriptor", helps: "raise ulimit -n" };
+const TASKS: Shortage = Shortage {
+    of: "thread or process",
+    helps: "end some processes, or raise ulimit -u or the limit of pids",
+};
+const MEMORY: Shortage = Shortage {
+    of: "memory",
+    helps: "end some processes, or raise ulimit -v or the limit of memory",
+};
+const FILES: Shortage = Shortage {
+    of: "file descriptor",
+    helps: "raise ulimit -n",
+};
 
 /// The error of the system in words, or as its kind.
 const WORDS: [(&str, Shortage); 5] = [
@@ -24,7 +33,10 @@ const WORDS: [(&str, Shortage); 5] = [
 
 /// The shortage in the text of an error or a panic.
 pub fn shortage_in(text: &str) -> Option<Shortage> {
-    WORDS.iter().find(|(word, _)| text.contains(word)).map(|(_, shortage)| *shortage)
+    WORDS
+        .iter()
+        .find(|(word, _)| text.contains(word))
+        .map(|(_, shortage)| *shortage)
 }
 
 #[cfg(test)]
@@ -34,10 +46,22 @@ mod tests {
     #[test]
     fn a_panic_or_an_error_for_want_of_room_is_told_from_a_bug() {
         for (text, shortage) in [
-            ("panicked at x:\nOS can't spawn worker thread: Resource temporarily unavailable (os error 11)", Some(TASKS)),
-            (r#"panicked at x:\nvalid name: Os { code: 11, kind: WouldBlock, message: "Resource temporarily unavailable" }"#, Some(TASKS)),
-            ("Could not read loose object: Cannot allocate memory (os error 12)", Some(MEMORY)),
-            ("failed to open it: Too many open files (os error 24)", Some(FILES)),
+            (
+                "panicked at x:\nOS can't spawn worker thread: Resource temporarily unavailable (os error 11)",
+                Some(TASKS),
+            ),
+            (
+                r#"panicked at x:\nvalid name: Os { code: 11, kind: WouldBlock, message: "Resource temporarily unavailable" }"#,
+                Some(TASKS),
+            ),
+            (
+                "Could not read loose object: Cannot allocate memory (os error 12)",
+                Some(MEMORY),
+            ),
+            (
+                "failed to open it: Too many open files (os error 24)",
+                Some(FILES),
+            ),
             ("panicked at x:\nindex out of bounds", None),
         ] {
             assert_eq!(shortage_in(text), shortage, "{text}");

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::evidence::{Changes, CheckResult, Commits, Degradation, FaultKind, LeftOut, ProbeOutcome, UnreadableFact};
+use super::evidence::{
+    Changes, CheckResult, Commits, Degradation, FaultKind, LeftOut, ProbeOutcome, UnreadableFact,
+};
 
 /// How strong a `complete` is. Ordered from weak to strong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -222,7 +224,11 @@ pub struct ProbeRecord {
 impl ProbeRecord {
     /// Whether it is an earlier answer that was reused in place of a probe.
     pub fn stands(&self) -> bool {
-        let unasked = self.withheld || matches!(self.outcome, ProbeOutcome::NotInstalled { .. } | ProbeOutcome::NoConversation { .. });
+        let unasked = self.withheld
+            || matches!(
+                self.outcome,
+                ProbeOutcome::NotInstalled { .. } | ProbeOutcome::NoConversation { .. }
+            );
         self.usage.requests == 0 && !unasked
     }
 }
@@ -341,7 +347,10 @@ impl Verdict {
 
     /// The verdict that a fact which could not be read leads to.
     pub fn unreadable(unreadable: UnreadableFact) -> Self {
-        let hint = unreadable.hint.map(|hint| format!("; {hint}")).unwrap_or_default();
+        let hint = unreadable
+            .hint
+            .map(|hint| format!("; {hint}"))
+            .unwrap_or_default();
         Verdict::new(unreadable.kind.into(), format!("{}{hint}", unreadable.why))
     }
 
@@ -359,8 +368,15 @@ mod tests {
     fn each_status_ends_with_the_exit_code_that_the_page_gives_it() {
         let page = include_str!("../../../docs/exit-codes.md");
         for status in Reason::ALL.iter().map(|reason| reason.status()) {
-            let row = page.lines().find(|line| line.split_whitespace().nth(1) == Some(status.as_str())).expect("the page has each status");
-            assert_eq!(row.split_whitespace().next(), Some(status.exit_code().to_string().as_str()), "{status:?}");
+            let row = page
+                .lines()
+                .find(|line| line.split_whitespace().nth(1) == Some(status.as_str()))
+                .expect("the page has each status");
+            assert_eq!(
+                row.split_whitespace().next(),
+                Some(status.exit_code().to_string().as_str()),
+                "{status:?}"
+            );
         }
     }
 
@@ -373,15 +389,34 @@ mod tests {
             outcome: outcome.clone(),
             disputed: None,
             session_id: None,
-            usage: ProbeUsage { requests, ..ProbeUsage::default() },
+            usage: ProbeUsage {
+                requests,
+                ..ProbeUsage::default()
+            },
             withheld,
         };
         for (probe, stands) in [
             (record(&ProbeOutcome::Empty, 0, false), true),
             (record(&ProbeOutcome::Empty, 1, false), false),
-            (record(&ProbeOutcome::RateLimited { why: why(), retry_at: None }, 0, true), false),
-            (record(&ProbeOutcome::NotInstalled { why: why() }, 0, false), false),
-            (record(&ProbeOutcome::NoConversation { why: why() }, 0, false), false),
+            (
+                record(
+                    &ProbeOutcome::RateLimited {
+                        why: why(),
+                        retry_at: None,
+                    },
+                    0,
+                    true,
+                ),
+                false,
+            ),
+            (
+                record(&ProbeOutcome::NotInstalled { why: why() }, 0, false),
+                false,
+            ),
+            (
+                record(&ProbeOutcome::NoConversation { why: why() }, 0, false),
+                false,
+            ),
         ] {
             assert_eq!(probe.stands(), stands, "{probe:?}");
         }
@@ -389,10 +424,22 @@ mod tests {
 
     #[test]
     fn a_sum_of_costs_has_each_figure_that_one_of_them_has() {
-        let usage = |requests, input_tokens, output_tokens, cost_usd| ProbeUsage { requests, input_tokens, output_tokens, cost_usd };
-        let (one, other) = (usage(1, Some(10), Some(3), None), usage(2, Some(5), None, Some(0.25)));
+        let usage = |requests, input_tokens, output_tokens, cost_usd| ProbeUsage {
+            requests,
+            input_tokens,
+            output_tokens,
+            cost_usd,
+        };
+        let (one, other) = (
+            usage(1, Some(10), Some(3), None),
+            usage(2, Some(5), None, Some(0.25)),
+        );
         let sum = usage(3, Some(15), Some(3), Some(0.25));
         assert_eq!((one.plus(other), other.plus(one)), (sum, sum));
-        assert_eq!(usage(1, None, None, None).plus(usage(1, None, None, None)), usage(2, None, None, None), "unknown is not zero");
+        assert_eq!(
+            usage(1, None, None, None).plus(usage(1, None, None, None)),
+            usage(2, None, None, None),
+            "unknown is not zero"
+        );
     }
 }

@@ -35,7 +35,16 @@ pub(super) use word_table;
 #[cfg(test)]
 pub(super) fn documented_words(part: &str) -> Vec<&str> {
     let rows = part.lines().filter(|line| line.starts_with("| `"));
-    let mut words: Vec<&str> = rows.flat_map(|row| row.split(" | ").next().unwrap_or_default().split('`').skip(1).step_by(2)).collect();
+    let mut words: Vec<&str> = rows
+        .flat_map(|row| {
+            row.split(" | ")
+                .next()
+                .unwrap_or_default()
+                .split('`')
+                .skip(1)
+                .step_by(2)
+        })
+        .collect();
     words.sort_unstable();
     words
 }

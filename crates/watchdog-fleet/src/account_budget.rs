@@ -6,7 +6,8 @@ use crate::fleet_error::FleetError;
 use crate::server::{FleetServer, Repeat, SqlValue};
 use std::time::Duration;
 
-const DRAW: &str = "SELECT share_usd, most_usd, share_day, day_left_ms FROM watchdog.draw_share($1, $2, $3, $4)";
+const DRAW: &str =
+    "SELECT share_usd, most_usd, share_day, day_left_ms FROM watchdog.draw_share($1, $2, $3, $4)";
 
 const TAKE_BACK: &str = "UPDATE watchdog.account SET drawn_usd = greatest(0, drawn_usd - $2) WHERE name = $1 AND day::text = $3";
 
@@ -53,9 +54,15 @@ pub struct FleetShare {
 /// Where the server cannot be used.
 pub fn account_terms(server: &FleetServer, account: &str) -> Result<AccountTerms, FleetError> {
     let found = server.call("read the budget", Repeat::Safe, async |call| {
-        let row = call.client.query_typed_opt(READ, &[(&account, Type::TEXT)]).await?;
+        let row = call
+            .client
+            .query_typed_opt(READ, &[(&account, Type::TEXT)])
+            .await?;
         row.map(|row| {
-            let number = |index: usize| row.try_get::<_, Option<i32>>(index).map(|found| found.and_then(|found| u32::try_from(found).ok()));
+            let number = |index: usize| {
+                row.try_get::<_, Option<i32>>(index)
+                    .map(|found| found.and_then(|found| u32::try_from(found).ok()))
+            };
             Ok(AccountTerms {
                 max_usd_per_day: row.try_get(0)?,
                 drawn_usd: row.try_get(1)?,
@@ -73,9 +80,18 @@ pub fn account_terms(server: &FleetServer, account: &str) -> Result<AccountTerms
 ///
 /// # Errors
 /// Where the server cannot be used.
-pub fn set_account_budget(server: &FleetServer, account: &str, max_usd_per_day: Option<f64>) -> Result<(), FleetError> {
+pub fn set_account_budget(
+    server: &FleetServer,
+    account: &str,
+    max_usd_per_day: Option<f64>,
+) -> Result<(), FleetError> {
     server.call("set the budget", Repeat::Safe, async |call| {
-        call.client.execute_typed(SET, &[(&account, Type::TEXT), (&max_usd_per_day, Type::FLOAT8)]).await
+        call.client
+            .execute_typed(
+                SET,
+                &[(&account, Type::TEXT), (&max_usd_per_day, Type::FLOAT8)],
+            )
+            .await
     })?;
     Ok(())
 }
@@ -92,13 +108,29 @@ pub fn draw_share(
     wanted_usd: f64,
     (owed, owed_of): (f64, &str),
 ) -> Result<Option<FleetShare>, FleetError> {
-    let given = server.call_within(deadline, "draw a share of the budget", Repeat::Never, async |call| {
-        let values: [SqlValue<'_>; 4] =
-            [(&account, Type::TEXT), (&wanted_usd, Type::FLOAT8), (&owed, Type::FLOAT8), (&owed_of, Type::TEXT)];
-        let row = call.client.query_typed_opt(DRAW, &values).await?;
-        row.map(|row| Ok(FleetShare { usd: row.try_get(0)?, most_usd: row.try_get(1)?, day: row.try_get(2)?, left_ms: row.try_get(3)? }))
+    let given = server.call_within(
+        deadline,
+        "draw a share of the budget",
+        Repeat::Never,
+        async |call| {
+            let values: [SqlValue<'_>; 4] = [
+                (&account, Type::TEXT),
+                (&wanted_usd, Type::FLOAT8),
+                (&owed, Type::FLOAT8),
+                (&owed_of, Type::TEXT),
+            ];
+            let row = call.client.query_typed_opt(DRAW, &values).await?;
+            row.map(|row| {
+                Ok(FleetShare {
+                    usd: row.try_get(0)?,
+                    most_usd: row.try_get(1)?,
+                    day: row.try_get(2)?,
+                    left_ms: row.try_get(3)?,
+                })
+            })
             .transpose()
-    })?;
+        },
+    )?;
     Ok(given)
 }
 
@@ -106,10 +138,25 @@ pub fn draw_share(
 ///
 /// # Errors
 /// Where the server cannot be used. It then counts as spent until the day ends.
-pub fn take_share_back(server: &FleetServer, deadline: Duration, account: &str, usd: f64, day: &str) -> Result<(), FleetError> {
-    server.call_within(deadline, "give back a share of the budget", Repeat::Never, async |call| {
-        let values: [SqlValue<'_>; 3] = [(&account, Type::TEXT), (&usd, Type::FLOAT8), (&day, Type::TEXT)];
-        call.client.execute_typed(TAKE_BACK, &values).await
-    })?;
+pub fn take_share_back(
+    server: &FleetServer,
+    deadline: Duration,
+    account: &str,
+    usd: f64,
+    day: &str,
+) -> Result<(), FleetError> {
+    server.call_within(
+        deadline,
+        "give back a share of the budget",
+        Repeat::Never,
+        async |call| {
+            let values: [SqlValue<'_>; 3] = [
+                (&account, Type::TEXT),
+                (&usd, Type::FLOAT8),
+                (&day, Type::TEXT),
+            ];
+            call.client.execute_typed(TAKE_BACK, &values).await
+        },
+    )?;
     Ok(())
 }

@@ -45,11 +45,21 @@ pub struct WantedSlots<'a> {
 ///
 /// # Errors
 /// Where the server cannot be used.
-pub fn set_parallel_questions(server: &FleetServer, account: &str, most: Option<u32>) -> Result<(), FleetError> {
+pub fn set_parallel_questions(
+    server: &FleetServer,
+    account: &str,
+    most: Option<u32>,
+) -> Result<(), FleetError> {
     let most = most.map(|most| i32::try_from(most).unwrap_or(i32::MAX));
-    server.call("set the cap of parallel questions", Repeat::Safe, async |call| {
-        call.client.execute_typed(SET, &[(&account, Type::TEXT), (&most, Type::INT4)]).await
-    })?;
+    server.call(
+        "set the cap of parallel questions",
+        Repeat::Safe,
+        async |call| {
+            call.client
+                .execute_typed(SET, &[(&account, Type::TEXT), (&most, Type::INT4)])
+                .await
+        },
+    )?;
     Ok(())
 }
 
@@ -57,19 +67,46 @@ pub fn set_parallel_questions(server: &FleetServer, account: &str, most: Option<
 ///
 /// # Errors
 /// Where the server cannot be used. A slot whose answer was lost ends by itself.
-pub fn take_slots(server: &FleetServer, deadline: Duration, wanted: &WantedSlots<'_>) -> Result<Option<TakenSlots>, FleetError> {
-    let WantedSlots { account, machine, ids, lasts, to_keep } = wanted;
+pub fn take_slots(
+    server: &FleetServer,
+    deadline: Duration,
+    wanted: &WantedSlots<'_>,
+) -> Result<Option<TakenSlots>, FleetError> {
+    let WantedSlots {
+        account,
+        machine,
+        ids,
+        lasts,
+        to_keep,
+    } = wanted;
     let lasts = i64::try_from(lasts.as_millis()).unwrap_or(i64::MAX);
-    let given = server.call_within(deadline, "take a slot for a question", Repeat::Safe, async |call| {
-        let values: [SqlValue<'_>; 5] =
-            [(account, Type::TEXT), (machine, Type::TEXT), (ids, Type::TEXT_ARRAY), (&lasts, Type::INT8), (to_keep, Type::BOOL)];
-        let row = call.client.query_typed_opt(TAKE, &values).await?;
-        row.map(|row| {
-            let number = |index: usize| row.try_get::<_, i32>(index).map(|found| u32::try_from(found).unwrap_or(0));
-            Ok(TakenSlots { ids: row.try_get(0)?, most: number(1)?, share: number(2)? })
-        })
-        .transpose()
-    })?;
+    let given = server.call_within(
+        deadline,
+        "take a slot for a question",
+        Repeat::Safe,
+        async |call| {
+            let values: [SqlValue<'_>; 5] = [
+                (account, Type::TEXT),
+                (machine, Type::TEXT),
+                (ids, Type::TEXT_ARRAY),
+                (&lasts, Type::INT8),
+                (to_keep, Type::BOOL),
+            ];
+            let row = call.client.query_typed_opt(TAKE, &values).await?;
+            row.map(|row| {
+                let number = |index: usize| {
+                    row.try_get::<_, i32>(index)
+                        .map(|found| u32::try_from(found).unwrap_or(0))
+                };
+                Ok(TakenSlots {
+                    ids: row.try_get(0)?,
+                    most: number(1)?,
+                    share: number(2)?,
+                })
+            })
+            .transpose()
+        },
+    )?;
     Ok(given)
 }
 
@@ -77,9 +114,19 @@ pub fn take_slots(server: &FleetServer, deadline: Duration, wanted: &WantedSlots
 ///
 /// # Errors
 /// Where the server cannot be used. They end by themselves then.
-pub fn give_slots_back(server: &FleetServer, deadline: Duration, account: &str, ids: &[String]) -> Result<(), FleetError> {
+pub fn give_slots_back(
+    server: &FleetServer,
+    deadline: Duration,
+    account: &str,
+    ids: &[String],
+) -> Result<(), FleetError> {
     server.call_within(deadline, "give a slot back", Repeat::Safe, async |call| {
-        call.client.execute_typed(GIVE_BACK, &[(&account, Type::TEXT), (&ids, Type::TEXT_ARRAY)]).await
+        call.client
+            .execute_typed(
+                GIVE_BACK,
+                &[(&account, Type::TEXT), (&ids, Type::TEXT_ARRAY)],
+            )
+            .await
     })?;
     Ok(())
 }

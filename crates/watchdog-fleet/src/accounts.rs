@@ -47,13 +47,21 @@ pub struct FleetLimit {
 ///
 /// # Errors
 /// Where the server cannot be used. Nothing, or all of it, is told then; it may be told again.
-pub fn tell_limits(server: &FleetServer, account: &str, machine: &str, limits: &[ReportedLimit]) -> Result<(), FleetError> {
+pub fn tell_limits(
+    server: &FleetServer,
+    account: &str,
+    machine: &str,
+    limits: &[ReportedLimit],
+) -> Result<(), FleetError> {
     if limits.is_empty() {
         return Ok(());
     }
     let agents: Vec<&str> = limits.iter().map(|limit| limit.agent.as_str()).collect();
     let until: Vec<Timestamp> = limits.iter().map(|limit| limit.until).collect();
-    let ages: Vec<f64> = limits.iter().map(|limit| limit.age_ms.max(0) as f64).collect();
+    let ages: Vec<f64> = limits
+        .iter()
+        .map(|limit| limit.age_ms.max(0) as f64)
+        .collect();
     server.call("tell of a usage limit", Repeat::Safe, async |call| {
         let values: [SqlValue<'_>; 5] = [
             (&account, Type::TEXT),
@@ -73,8 +81,19 @@ pub fn tell_limits(server: &FleetServer, account: &str, machine: &str, limits: &
 /// Where the server cannot be used.
 pub fn limits_in_force(server: &FleetServer, account: &str) -> Result<Vec<FleetLimit>, FleetError> {
     let found = server.call("read the usage limits", Repeat::Safe, async |call| {
-        let rows = call.client.query_typed(LIMITS, &[(&account, Type::TEXT)]).await?;
-        rows.iter().map(|row| Ok(FleetLimit { agent: row.try_get(0)?, left_ms: row.try_get(1)?, machine: row.try_get(2)? })).collect()
+        let rows = call
+            .client
+            .query_typed(LIMITS, &[(&account, Type::TEXT)])
+            .await?;
+        rows.iter()
+            .map(|row| {
+                Ok(FleetLimit {
+                    agent: row.try_get(0)?,
+                    left_ms: row.try_get(1)?,
+                    machine: row.try_get(2)?,
+                })
+            })
+            .collect()
     })?;
     Ok(found)
 }
@@ -84,9 +103,15 @@ pub fn limits_in_force(server: &FleetServer, account: &str) -> Result<Vec<FleetL
 ///
 /// # Errors
 /// Where the server cannot be used.
-pub fn clear_limits(server: &FleetServer, account: &str, agent: Option<&str>) -> Result<u64, FleetError> {
+pub fn clear_limits(
+    server: &FleetServer,
+    account: &str,
+    agent: Option<&str>,
+) -> Result<u64, FleetError> {
     let cleared = server.call("clear a usage limit", Repeat::Safe, async |call| {
-        call.client.execute_typed(CLEAR, &[(&account, Type::TEXT), (&agent, Type::TEXT)]).await
+        call.client
+            .execute_typed(CLEAR, &[(&account, Type::TEXT), (&agent, Type::TEXT)])
+            .await
     })?;
     Ok(cleared)
 }

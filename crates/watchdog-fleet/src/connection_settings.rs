@@ -36,12 +36,18 @@ impl TlsMode {
 
     /// libpq's word for it.
     pub fn as_str(self) -> &'static str {
-        Self::ALL.iter().find(|(_, mode)| *mode == self).map_or("", |(word, _)| word)
+        Self::ALL
+            .iter()
+            .find(|(_, mode)| *mode == self)
+            .map_or("", |(word, _)| word)
     }
 
     /// The mode of libpq's word.
     pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.iter().find(|(known, _)| *known == word).map(|(_, mode)| *mode)
+        Self::ALL
+            .iter()
+            .find(|(known, _)| *known == word)
+            .map(|(_, mode)| *mode)
     }
 }
 
@@ -56,13 +62,19 @@ pub struct ServerHost {
 
 impl ServerHost {
     fn is_of_this_machine(&self) -> bool {
-        self.host.starts_with('/') || self.host == "localhost" || self.host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+        self.host.starts_with('/')
+            || self.host == "localhost"
+            || self.host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
     }
 }
 
 impl fmt::Display for ServerHost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.host.contains(':') { write!(f, "[{}]:{}", self.host, self.port) } else { write!(f, "{}:{}", self.host, self.port) }
+        if self.host.contains(':') {
+            write!(f, "[{}]:{}", self.host, self.port)
+        } else {
+            write!(f, "{}:{}", self.host, self.port)
+        }
     }
 }
 
@@ -94,7 +106,10 @@ impl ConnectionSettings {
     ///
     /// # Errors
     /// Where a part cannot be understood, or no host or user is known. No error repeats the address.
-    pub fn from_address(address: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<Self, FleetError> {
+    pub fn from_address(
+        address: &str,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, FleetError> {
         let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
         let parts = AddressParts::of(address)?;
         let hosts = match (parts.hosts, variable("PGHOST")) {
@@ -104,20 +119,36 @@ impl ConnectionSettings {
         };
         let ports = variable("PGPORT");
         let hosts = hosts_of(&hosts, ports.as_deref())?;
-        let user = parts.user.or_else(|| variable("PGUSER")).or_else(|| variable("USER")).or_else(|| variable("LOGNAME"));
+        let user = parts
+            .user
+            .or_else(|| variable("PGUSER"))
+            .or_else(|| variable("USER"))
+            .or_else(|| variable("LOGNAME"));
         let user = user.ok_or_else(|| bad("it names no user, and PGUSER is not set"))?;
-        let database = parts.database.or_else(|| variable("PGDATABASE")).unwrap_or_else(|| user.clone());
+        let database = parts
+            .database
+            .or_else(|| variable("PGDATABASE"))
+            .unwrap_or_else(|| user.clone());
         let is_local = hosts.iter().all(ServerHost::is_of_this_machine);
         let tls = match (parts.tls, variable("PGSSLMODE")) {
             (Some(mode), _) => mode,
             (None, Some(word)) => {
-                TlsMode::from_word(&word).ok_or_else(|| FleetError::BadVariable { name: "PGSSLMODE", why: unknown_mode(&word) })?
+                TlsMode::from_word(&word).ok_or_else(|| FleetError::BadVariable {
+                    name: "PGSSLMODE",
+                    why: unknown_mode(&word),
+                })?
             }
             (None, None) if is_local => TlsMode::Prefer,
             (None, None) => TlsMode::VerifyFull,
         };
-        let root_certificates = parts.root_certificates.or_else(|| variable("PGSSLROOTCERT")).filter(|path| path != "system");
-        let pass_file = parts.pass_file.or_else(|| variable("PGPASSFILE")).map(PathBuf::from);
+        let root_certificates = parts
+            .root_certificates
+            .or_else(|| variable("PGSSLROOTCERT"))
+            .filter(|path| path != "system");
+        let pass_file = parts
+            .pass_file
+            .or_else(|| variable("PGPASSFILE"))
+            .map(PathBuf::from);
         let home = || variable("HOME").map(|home| Path::new(&home).join(".pgpass"));
         Ok(ConnectionSettings {
             hosts,
@@ -137,16 +168,28 @@ impl ConnectionSettings {
         let hosts: Vec<String> = self
             .hosts
             .iter()
-            .map(|one| if one.host.starts_with('/') { format!("{}:{}", encoded(&one.host), one.port) } else { one.to_string() })
+            .map(|one| {
+                if one.host.starts_with('/') {
+                    format!("{}:{}", encoded(&one.host), one.port)
+                } else {
+                    one.to_string()
+                }
+            })
             .collect();
-        let password = self.password.as_deref().map(|password| format!(":{}", encoded(password))).unwrap_or_default();
+        let password = self
+            .password
+            .as_deref()
+            .map(|password| format!(":{}", encoded(password)))
+            .unwrap_or_default();
         let mut address = format!(
             "postgres://{}{password}@{}/{}?sslmode={}&sslrootcert={}",
             encoded(&self.user),
             hosts.join(","),
             encoded(&self.database),
             self.tls.as_str(),
-            self.root_certificates.as_ref().map_or_else(|| "system".into(), |path| encoded(&path.to_string_lossy())),
+            self.root_certificates
+                .as_ref()
+                .map_or_else(|| "system".into(), |path| encoded(&path.to_string_lossy())),
         );
         if let Some(path) = &self.pass_file {
             address.push_str(&format!("&passfile={}", encoded(&path.to_string_lossy())));
@@ -159,7 +202,11 @@ impl ConnectionSettings {
 
     /// The hosts with their ports, for people.
     pub fn server(&self) -> String {
-        self.hosts.iter().map(ServerHost::to_string).collect::<Vec<_>>().join(",")
+        self.hosts
+            .iter()
+            .map(ServerHost::to_string)
+            .collect::<Vec<_>>()
+            .join(",")
     }
 
     /// Whether no network is in between.
@@ -172,17 +219,37 @@ impl ConnectionSettings {
     /// # Errors
     /// Where the file is open to others or cannot be read.
     pub fn password(&self) -> Result<Option<String>, FleetError> {
-        let (None, Some(file), Some(first)) = (&self.password, &self.pass_file, self.hosts.first()) else {
+        let (None, Some(file), Some(first)) = (&self.password, &self.pass_file, self.hosts.first())
+        else {
             return Ok(self.password.clone());
         };
-        let host = if first.host.starts_with('/') { "localhost" } else { &first.host };
-        pass_file::password(file, PasswordOwner { host, port: first.port, database: &self.database, user: &self.user })
+        let host = if first.host.starts_with('/') {
+            "localhost"
+        } else {
+            &first.host
+        };
+        pass_file::password(
+            file,
+            PasswordOwner {
+                host,
+                port: first.port,
+                database: &self.database,
+                user: &self.user,
+            },
+        )
     }
 }
 
 impl fmt::Display for ConnectionSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "postgres://{}@{}/{}?sslmode={}", self.user, self.server(), self.database, self.tls.as_str())
+        write!(
+            f,
+            "postgres://{}@{}/{}?sslmode={}",
+            self.user,
+            self.server(),
+            self.database,
+            self.tls.as_str()
+        )
     }
 }
 
@@ -207,26 +274,44 @@ struct AddressParts {
 
 impl AddressParts {
     fn of(address: &str) -> Result<Self, FleetError> {
-        let rest = address.strip_prefix("postgres://").or_else(|| address.strip_prefix("postgresql://"));
-        let rest = rest.ok_or_else(|| bad("it does not begin with postgres:// or postgresql://"))?;
+        let rest = address
+            .strip_prefix("postgres://")
+            .or_else(|| address.strip_prefix("postgresql://"));
+        let rest =
+            rest.ok_or_else(|| bad("it does not begin with postgres:// or postgresql://"))?;
         if address.chars().any(|c| c.is_control() || c.is_whitespace()) {
-            return Err(bad("it has a blank or a control character; write it as %20"));
+            return Err(bad(
+                "it has a blank or a control character; write it as %20",
+            ));
         }
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         // The last one, so that nothing of a password with an @ is taken for a host, which errors name.
-        let (login, rest) = rest.rsplit_once('@').map_or((None, rest), |(login, rest)| (Some(login), rest));
+        let (login, rest) = rest
+            .rsplit_once('@')
+            .map_or((None, rest), |(login, rest)| (Some(login), rest));
         let (hosts, database) = rest.split_once('/').unwrap_or((rest, ""));
-        let mut parts = AddressParts { hosts: given(hosts)?, database: given(database)?, ..AddressParts::default() };
+        let mut parts = AddressParts {
+            hosts: given(hosts)?,
+            database: given(database)?,
+            ..AddressParts::default()
+        };
         if let Some(login) = login {
-            let (user, password) = login.split_once(':').map_or((login, None), |(user, password)| (user, Some(password)));
+            let (user, password) = login
+                .split_once(':')
+                .map_or((login, None), |(user, password)| (user, Some(password)));
             parts.user = given(user)?;
             parts.password = password.map_or(Ok(None), given)?;
         }
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            let (name, value) = pair.split_once('=').ok_or_else(|| bad("a parameter has no value"))?;
+            let (name, value) = pair
+                .split_once('=')
+                .ok_or_else(|| bad("a parameter has no value"))?;
             let value = decoded(value)?;
             match name {
-                "sslmode" => parts.tls = Some(TlsMode::from_word(&value).ok_or_else(|| bad(&unknown_mode(&value)))?),
+                "sslmode" => {
+                    parts.tls =
+                        Some(TlsMode::from_word(&value).ok_or_else(|| bad(&unknown_mode(&value)))?)
+                }
                 "sslrootcert" => parts.root_certificates = Some(value),
                 "passfile" => parts.pass_file = Some(value),
                 "channel_binding" => match value.as_str() {
@@ -248,22 +333,40 @@ impl AddressParts {
 }
 
 fn bad(why: &str) -> FleetError {
-    FleetError::BadAddress { why: why.to_owned() }
+    FleetError::BadAddress {
+        why: why.to_owned(),
+    }
 }
 
 fn unknown_mode(word: &str) -> String {
     let known: Vec<&str> = TlsMode::ALL.iter().map(|(word, _)| *word).collect();
-    format!("sslmode '{}' is none of {}", word.escape_debug(), known.join(", "))
+    format!(
+        "sslmode '{}' is none of {}",
+        word.escape_debug(),
+        known.join(", ")
+    )
 }
 
 fn given(text: &str) -> Result<Option<String>, FleetError> {
-    if text.is_empty() { Ok(None) } else { decoded(text).map(Some) }
+    if text.is_empty() {
+        Ok(None)
+    } else {
+        decoded(text).map(Some)
+    }
 }
 
 /// Everything but letters, digits and `-._` as `%41`.
 fn encoded(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
-    text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+    text.bytes()
+        .map(|byte| {
+            if plain(byte) {
+                char::from(byte).to_string()
+            } else {
+                format!("%{byte:02X}")
+            }
+        })
+        .collect()
 }
 
 /// `%41` as `A`.
@@ -272,12 +375,12 @@ fn decoded(text: &str) -> Result<String, FleetError> {
     let (mut out, mut at) = (Vec::with_capacity(bytes.len()), 0);
     while let Some(&byte) = bytes.get(at) {
         if byte == b'%' {
-            let digits = text.get(at + 1..at + 3).and_then(|digits| u8::from_str_radix(digits, 16).ok());
-            out.push(
-                digits
-                    .filter(|byte| *byte != 0)
-                    .ok_or_else(|| bad("a % in it is not followed by two hexadecimal digits; write % as %25"))?,
-            );
+            let digits = text
+                .get(at + 1..at + 3)
+                .and_then(|digits| u8::from_str_radix(digits, 16).ok());
+            out.push(digits.filter(|byte| *byte != 0).ok_or_else(|| {
+                bad("a % in it is not followed by two hexadecimal digits; write % as %25")
+            })?);
             at += 3;
         } else {
             out.push(byte);
@@ -289,12 +392,16 @@ fn decoded(text: &str) -> Result<String, FleetError> {
 
 /// `a,b:6432,[::1]:1` as hosts; `ports` are those of `PGPORT`, for hosts that name none.
 fn hosts_of(text: &str, ports: Option<&str>) -> Result<Vec<ServerHost>, FleetError> {
-    let ports: Vec<&str> = ports.map(|ports| ports.split(',').collect()).unwrap_or_default();
+    let ports: Vec<&str> = ports
+        .map(|ports| ports.split(',').collect())
+        .unwrap_or_default();
     let mut hosts = Vec::new();
     for (index, one) in text.split(',').enumerate() {
         let (host, port) = match one.strip_prefix('[') {
             Some(rest) => {
-                let (host, port) = rest.split_once(']').ok_or_else(|| bad("an IP address in [ ] is not closed"))?;
+                let (host, port) = rest
+                    .split_once(']')
+                    .ok_or_else(|| bad("an IP address in [ ] is not closed"))?;
                 (host, port.strip_prefix(':'))
             }
             // A folder may have a colon in its name; a port is a number.
@@ -302,17 +409,28 @@ fn hosts_of(text: &str, ports: Option<&str>) -> Result<Vec<ServerHost>, FleetErr
                 Some((folder, port)) if port.parse::<u16>().is_ok() => (folder, Some(port)),
                 _ => (one, None),
             },
-            None => one.split_once(':').map_or((one, None), |(host, port)| (host, Some(port))),
+            None => one
+                .split_once(':')
+                .map_or((one, None), |(host, port)| (host, Some(port))),
         };
         let (port, fault) = match (port, ports.get(index).or(ports.first())) {
             (Some(port), _) => (port.parse(), bad("a port is no number from 1 to 65535")),
-            (None, Some(port)) => (port.parse(), FleetError::BadVariable { name: "PGPORT", why: "it is no number from 1 to 65535".into() }),
+            (None, Some(port)) => (
+                port.parse(),
+                FleetError::BadVariable {
+                    name: "PGPORT",
+                    why: "it is no number from 1 to 65535".into(),
+                },
+            ),
             (None, None) => (Ok(DEFAULT_PORT), bad("")),
         };
         if host.is_empty() {
             return Err(bad("it has an empty host"));
         }
-        hosts.push(ServerHost { host: host.to_owned(), port: port.ok().filter(|port| *port != 0).ok_or(fault)? });
+        hosts.push(ServerHost {
+            host: host.to_owned(),
+            port: port.ok().filter(|port| *port != 0).ok_or(fault)?,
+        });
     }
     Ok(hosts)
 }
@@ -321,9 +439,15 @@ fn hosts_of(text: &str, ports: Option<&str>) -> Result<Vec<ServerHost>, FleetErr
 mod tests {
     use super::*;
 
-    fn settings(address: &str, variables: &[(&str, &str)]) -> Result<ConnectionSettings, FleetError> {
+    fn settings(
+        address: &str,
+        variables: &[(&str, &str)],
+    ) -> Result<ConnectionSettings, FleetError> {
         ConnectionSettings::from_address(address, &|name| {
-            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+            variables
+                .iter()
+                .find(|(known, _)| *known == name)
+                .map(|(_, value)| (*value).to_owned())
         })
     }
 
@@ -346,20 +470,71 @@ mod tests {
                 "postgres://me@db.example:7000/x?sslmode=verify-ca",
                 Some("a@b"),
             ),
-            ("postgresql://", &all, "postgres://worker@other:6432/fleet?sslmode=require", Some("from env")),
-            ("postgres://db.example", &[("USER", "me")], "postgres://me@db.example:5432/me?sslmode=verify-full", None),
-            ("postgres://me@localhost/x", &[], "postgres://me@localhost:5432/x?sslmode=prefer", None),
-            ("postgres://me@127.0.0.2,[::1]:6/x", &[], "postgres://me@127.0.0.2:5432,[::1]:6/x?sslmode=prefer", None),
-            ("postgres://me@localhost,db.example/x", &[], "postgres://me@localhost:5432,db.example:5432/x?sslmode=verify-full", None),
-            ("postgres://me@%2Frun%2Fpg/x", &[], "postgres://me@/run/pg:5432/x?sslmode=prefer", None),
-            ("postgres://me:p@ss/w@h/x?application_name=y", &[], "postgres://me@h:5432/x?sslmode=verify-full", Some("p@ss/w")),
+            (
+                "postgresql://",
+                &all,
+                "postgres://worker@other:6432/fleet?sslmode=require",
+                Some("from env"),
+            ),
+            (
+                "postgres://db.example",
+                &[("USER", "me")],
+                "postgres://me@db.example:5432/me?sslmode=verify-full",
+                None,
+            ),
+            (
+                "postgres://me@localhost/x",
+                &[],
+                "postgres://me@localhost:5432/x?sslmode=prefer",
+                None,
+            ),
+            (
+                "postgres://me@127.0.0.2,[::1]:6/x",
+                &[],
+                "postgres://me@127.0.0.2:5432,[::1]:6/x?sslmode=prefer",
+                None,
+            ),
+            (
+                "postgres://me@localhost,db.example/x",
+                &[],
+                "postgres://me@localhost:5432,db.example:5432/x?sslmode=verify-full",
+                None,
+            ),
+            (
+                "postgres://me@%2Frun%2Fpg/x",
+                &[],
+                "postgres://me@/run/pg:5432/x?sslmode=prefer",
+                None,
+            ),
+            (
+                "postgres://me:p@ss/w@h/x?application_name=y",
+                &[],
+                "postgres://me@h:5432/x?sslmode=verify-full",
+                Some("p@ss/w"),
+            ),
         ] {
-            let found = settings(address, variables).unwrap_or_else(|error| panic!("{address}: {error}"));
-            assert_eq!((found.to_string().as_str(), found.password.as_deref()), (expected, password), "{address}");
+            let found =
+                settings(address, variables).unwrap_or_else(|error| panic!("{address}: {error}"));
+            assert_eq!(
+                (found.to_string().as_str(), found.password.as_deref()),
+                (expected, password),
+                "{address}"
+            );
         }
         let found = settings("postgres://", &all).unwrap();
-        assert_eq!((found.root_certificates, found.pass_file), (Some("/ca.pem".into()), Some("/pass".into())));
-        assert_eq!(settings("postgres://h?sslrootcert=system", &[("PGUSER", "u"), ("HOME", "/h")]).unwrap().root_certificates, None);
+        assert_eq!(
+            (found.root_certificates, found.pass_file),
+            (Some("/ca.pem".into()), Some("/pass".into()))
+        );
+        assert_eq!(
+            settings(
+                "postgres://h?sslrootcert=system",
+                &[("PGUSER", "u"), ("HOME", "/h")]
+            )
+            .unwrap()
+            .root_certificates,
+            None
+        );
     }
 
     #[test]
@@ -370,7 +545,10 @@ mod tests {
             ("postgres://me:hush@h:port/x", "a port"),
             ("postgres://me:hush%4@h/x", "two hexadecimal digits"),
             ("postgres://me:hush%00@h/x", "two hexadecimal digits"),
-            ("postgres://me:hush@h/x?sslmode=maybe", "is none of disable, prefer"),
+            (
+                "postgres://me:hush@h/x?sslmode=maybe",
+                "is none of disable, prefer",
+            ),
             ("postgres://me:hush@h/x?sslkey=k", "'sslkey' is not known"),
             ("postgres://me:hush@h,,i/x", "an empty host"),
             ("postgres://me:hush@/x", "names no host"),
@@ -379,22 +557,42 @@ mod tests {
             ("postgres://h/x", "names no user"),
         ] {
             let error = settings(address, &[]).unwrap_err();
-            assert!(error.to_string().contains(why) && !format!("{error:?}{error}{}", error.hint()).contains("hush"), "{address}: {error}");
+            assert!(
+                error.to_string().contains(why)
+                    && !format!("{error:?}{error}{}", error.hint()).contains("hush"),
+                "{address}: {error}"
+            );
         }
         for (name, value) in [("PGPORT", "x"), ("PGSSLMODE", "on")] {
             let error = settings("postgres://me@h/x", &[(name, value)]).unwrap_err();
-            assert!(matches!(error, FleetError::BadVariable { name: named, .. } if named == name), "{error}");
+            assert!(
+                matches!(error, FleetError::BadVariable { name: named, .. } if named == name),
+                "{error}"
+            );
         }
     }
 
     #[test]
     fn the_secret_address_says_everything_again_in_any_environment() {
         let odd = "postgres://m%40e:p%3A%2F%3F%23%26%25ss@%2Frun%2Fpg,db.example:7000,[::1]/x%2Fy?sslmode=verify-ca&sslrootcert=/a%20b.pem&passfile=/p&channel_binding=require";
-        let variables =
-            [("PGPASSWORD", "other"), ("PGSSLMODE", "disable"), ("PGSSLROOTCERT", "/other"), ("PGPASSFILE", "/other"), ("PGPORT", "9")];
+        let variables = [
+            ("PGPASSWORD", "other"),
+            ("PGSSLMODE", "disable"),
+            ("PGSSLROOTCERT", "/other"),
+            ("PGPASSFILE", "/other"),
+            ("PGPORT", "9"),
+        ];
         for address in [odd, "postgres://me@db.example/x?sslrootcert=system"] {
             let found = settings(address, &[("HOME", "/h")]).unwrap();
-            assert_eq!(settings(&found.secret_address(), &variables[usize::from(found.password.is_none())..]).unwrap(), found, "{address}");
+            assert_eq!(
+                settings(
+                    &found.secret_address(),
+                    &variables[usize::from(found.password.is_none())..]
+                )
+                .unwrap(),
+                found,
+                "{address}"
+            );
         }
     }
 

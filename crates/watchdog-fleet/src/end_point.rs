@@ -17,7 +17,9 @@ pub(crate) fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
     let (rsa, ecdsa) = (algorithm.strip_prefix(RSA), algorithm.strip_prefix(ECDSA));
     match (rsa, ecdsa) {
         // MD5 and SHA-1 count as SHA-256.
-        (Some([0x04 | 0x05 | 0x0b]), _) | (_, Some([0x01] | [0x03, 0x02])) => Some(Sha256::digest(certificate).to_vec()),
+        (Some([0x04 | 0x05 | 0x0b]), _) | (_, Some([0x01] | [0x03, 0x02])) => {
+            Some(Sha256::digest(certificate).to_vec())
+        }
         (Some([0x0c]), _) | (_, Some([0x03, 0x03])) => Some(Sha384::digest(certificate).to_vec()),
         (Some([0x0d]), _) | (_, Some([0x03, 0x04])) => Some(Sha512::digest(certificate).to_vec()),
         _ => None,
@@ -38,10 +40,21 @@ fn element(der: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     let (length, rest) = if first < 0x80 {
         (usize::from(first), rest)
     } else {
-        let (digits, rest) = rest.split_at_checked(usize::from(first & 0x7f)).filter(|(digits, _)| digits.len() <= 4)?;
-        (digits.iter().fold(0, |length, digit| length << 8 | usize::from(*digit)), rest)
+        let (digits, rest) = rest
+            .split_at_checked(usize::from(first & 0x7f))
+            .filter(|(digits, _)| digits.len() <= 4)?;
+        (
+            digits
+                .iter()
+                .fold(0, |length, digit| length << 8 | usize::from(*digit)),
+            rest,
+        )
     };
-    if found == tag { rest.split_at_checked(length) } else { None }
+    if found == tag {
+        rest.split_at_checked(length)
+    } else {
+        None
+    }
 }
 
 #[cfg(test)]
@@ -55,7 +68,10 @@ mod tests {
 
     fn certificate(algorithm: &[u8]) -> Vec<u8> {
         let algorithm = wrapped(SEQUENCE, &wrapped(OBJECT_IDENTIFIER, algorithm));
-        wrapped(SEQUENCE, &[wrapped(SEQUENCE, &[7; 300]), algorithm, wrapped(3, &[1])].concat())
+        wrapped(
+            SEQUENCE,
+            &[wrapped(SEQUENCE, &[7; 300]), algorithm, wrapped(3, &[1])].concat(),
+        )
     }
 
     #[test]
@@ -71,7 +87,11 @@ mod tests {
             ([ECDSA, &[0x03, 0x04]].concat(), Some(64)),
             (vec![0x2b, 0x65, 0x70], None),
         ] {
-            assert_eq!(end_point(&certificate(&algorithm)).map(|hash| hash.len()), length, "{algorithm:x?}");
+            assert_eq!(
+                end_point(&certificate(&algorithm)).map(|hash| hash.len()),
+                length,
+                "{algorithm:x?}"
+            );
         }
     }
 

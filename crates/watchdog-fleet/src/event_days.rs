@@ -63,8 +63,13 @@ pub fn drop_days(server: &FleetServer, older_than_days: i32) -> Result<DroppedDa
     let mut dropped = DroppedDays::default();
     loop {
         let (days, events) = server.call("drop old events", Repeat::Safe, async |call| {
-            let row =
-                call.client.query_typed_one("SELECT days, events FROM watchdog.drop_days($1)", &[(&older_than_days, Type::INT4)]).await?;
+            let row = call
+                .client
+                .query_typed_one(
+                    "SELECT days, events FROM watchdog.drop_days($1)",
+                    &[(&older_than_days, Type::INT4)],
+                )
+                .await?;
             Ok((row.try_get::<_, i32>(0)?, row.try_get::<_, i64>(1)?))
         })?;
         dropped.days += u64::from(days.unsigned_abs());

@@ -18,8 +18,7 @@ use crate::shown_events::ShownEvents;
 
 const NEWEST: &str = "SELECT seq FROM watchdog.event ORDER BY seq DESC LIMIT 1";
 
-const AFTER: &str =
-    "SELECT seq, id, at, worktree, spec, kind, data::text, machine FROM watchdog.event WHERE seq > $1 ORDER BY seq LIMIT $2";
+const AFTER: &str = "SELECT seq, id, at, worktree, spec, kind, data::text, machine FROM watchdog.event WHERE seq > $1 ORDER BY seq LIMIT $2";
 
 const BACK: &str = "SELECT seq, id, at, worktree, spec, kind, data::text, machine FROM watchdog.event \
      WHERE seq <= $1 AND at >= $2 AND ($3::text[] IS NULL OR machine = ANY($3)) ORDER BY seq DESC LIMIT $4";
@@ -52,7 +51,11 @@ pub struct FleetEvent {
 
 fn machine_event(row: &Row) -> Result<FleetEvent, Error> {
     let (seq, event) = stored_event(row)?;
-    Ok(FleetEvent { position: EventCursor(seq), machine: row.try_get(7)?, event })
+    Ok(FleetEvent {
+        position: EventCursor(seq),
+        machine: row.try_get(7)?,
+        event,
+    })
 }
 
 /// The place of the newest event; `None` where there is none.
@@ -71,9 +74,19 @@ pub fn newest_position(server: &FleetServer) -> Result<Option<EventCursor>, Flee
 ///
 /// # Errors
 /// Where the server cannot be used.
-pub fn events_after(server: &FleetServer, after: EventCursor, limit: u32) -> Result<Vec<FleetEvent>, FleetError> {
+pub fn events_after(
+    server: &FleetServer,
+    after: EventCursor,
+    limit: u32,
+) -> Result<Vec<FleetEvent>, FleetError> {
     let found = server.call("read the events", Repeat::Safe, async |call| {
-        let rows = call.client.query_typed(AFTER, &[(&after.0, Type::INT8), (&i64::from(limit), Type::INT8)]).await?;
+        let rows = call
+            .client
+            .query_typed(
+                AFTER,
+                &[(&after.0, Type::INT8), (&i64::from(limit), Type::INT8)],
+            )
+            .await?;
         rows.iter().map(machine_event).collect()
     })?;
     Ok(found)
@@ -94,8 +107,12 @@ pub fn events_back(
     let since = since.map_or(FIRST, |since| since.max(FIRST));
     let machines = (!machines.is_empty()).then_some(machines);
     let found = server.call("read the events", Repeat::Safe, async |call| {
-        let values: [SqlValue<'_>; 4] =
-            [(&end.0, Type::INT8), (&since, Type::TIMESTAMPTZ), (&machines, Type::TEXT_ARRAY), (&i64::from(limit), Type::INT8)];
+        let values: [SqlValue<'_>; 4] = [
+            (&end.0, Type::INT8),
+            (&since, Type::TIMESTAMPTZ),
+            (&machines, Type::TEXT_ARRAY),
+            (&i64::from(limit), Type::INT8),
+        ];
         let rows = call.client.query_typed(BACK, &values).await?;
         rows.iter().map(machine_event).collect()
     })?;
@@ -116,7 +133,13 @@ pub struct EventFollower<'a> {
 impl<'a> EventFollower<'a> {
     /// What comes behind `position`.
     pub fn new(server: &'a FleetServer, position: EventCursor) -> Self {
-        EventFollower { server, position, shown: ShownEvents::default(), is_unasked: false, unheard: 0 }
+        EventFollower {
+            server,
+            position,
+            shown: ShownEvents::default(),
+            is_unasked: false,
+            unheard: 0,
+        }
     }
 
     /// Looks whether the server has what was given out. Where it lacks some, goes back to the newest that it has and returns `true`: what was
@@ -125,17 +148,29 @@ impl<'a> EventFollower<'a> {
     /// # Errors
     /// Where the server cannot be used: to be called again.
     pub fn resume(&mut self) -> Result<bool, FleetError> {
-        let Some(((last, id), first)) = self.shown.last().zip(self.shown.first()) else { return self.begin() };
+        let Some(((last, id), first)) = self.shown.last().zip(self.shown.first()) else {
+            return self.begin();
+        };
         let before = |position: EventCursor| EventCursor(position.0 - 1);
         let is_it = |found: &FleetEvent| found.position == last && found.event.id == id;
-        if events_after(self.server, before(last), 1)?.first().is_some_and(is_it) {
+        if events_after(self.server, before(last), 1)?
+            .first()
+            .is_some_and(is_it)
+        {
             return Ok(false);
         }
-        let older = events_back(self.server, before(first), None, &[], 1)?.first().map(|found| found.position);
+        let older = events_back(self.server, before(first), None, &[], 1)?
+            .first()
+            .map(|found| found.position);
         let (mut standing, mut read) = (0, before(first));
         let newer = loop {
             let events = events_after(self.server, read, KNOWN)?;
-            let found = self.shown.standing(standing, events.iter().map(|found| (found.position, found.event.id.as_str())));
+            let found = self.shown.standing(
+                standing,
+                events
+                    .iter()
+                    .map(|found| (found.position, found.event.id.as_str())),
+            );
             standing += found;
             match events.last() {
                 Some(last) if found == events.len() => read = last.position,
@@ -144,7 +179,11 @@ impl<'a> EventFollower<'a> {
         };
         // Where all that is remembered went for its age, nothing was lost.
         let is_lost = standing > 0 || older.is_some() || newer.is_some_and(|newer| newer <= last);
-        self.position = self.shown.lose_behind(standing).or(older).unwrap_or(EventCursor::START);
+        self.position = self
+            .shown
+            .lose_behind(standing)
+            .or(older)
+            .unwrap_or(EventCursor::START);
         Ok(is_lost)
     }
 
@@ -167,7 +206,9 @@ impl<'a> EventFollower<'a> {
     pub fn next_events(&mut self, limit: u32) -> Result<Vec<FleetEvent>, FleetError> {
         loop {
             let mut events = events_after(self.server, self.position, limit)?;
-            let Some(last) = events.last() else { return Ok(events) };
+            let Some(last) = events.last() else {
+                return Ok(events);
+            };
             self.position = last.position;
             self.unheard += u32::from(std::mem::take(&mut self.is_unasked));
             events.retain(|found| self.shown.take(found.position, &found.event.id));
@@ -198,14 +239,19 @@ impl FleetServer {
     /// Waits until somebody wrote events, for `at_most`; `false` where nobody said so. The first call on a connection returns at once, as
     /// events may have been written before it listened.
     fn wait_for_notice(&self, at_most: Duration) -> Result<bool, FleetError> {
-        let is_notified = self.call_within(at_most + CALL_DEADLINE, "wait for events", Repeat::Safe, async |call| {
-            if !*call.is_listening {
-                call.client.batch_execute("LISTEN watchdog_event").await?;
-                *call.is_listening = true;
-                return Ok(true);
-            }
-            Ok(timeout(at_most, call.woken.notified()).await.is_ok())
-        })?;
+        let is_notified = self.call_within(
+            at_most + CALL_DEADLINE,
+            "wait for events",
+            Repeat::Safe,
+            async |call| {
+                if !*call.is_listening {
+                    call.client.batch_execute("LISTEN watchdog_event").await?;
+                    *call.is_listening = true;
+                    return Ok(true);
+                }
+                Ok(timeout(at_most, call.woken.notified()).await.is_ok())
+            },
+        )?;
         Ok(is_notified)
     }
 }

@@ -221,7 +221,10 @@ impl FleetError {
 
 impl From<FleetError> for StoreError {
     fn from(error: FleetError) -> Self {
-        StoreError::Shared { why: error.to_string(), remedy: error.hint() }
+        StoreError::Shared {
+            why: error.to_string(),
+            remedy: error.hint(),
+        }
     }
 }
 
@@ -249,7 +252,9 @@ impl ServerNames {
         let (server, user) = (self.server.clone(), self.user.clone());
         let why = one_line(said.message());
         let code = said.code();
-        if *code == SqlState::INVALID_PASSWORD || *code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION {
+        if *code == SqlState::INVALID_PASSWORD
+            || *code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION
+        {
             // Without TLS, `pg_hba.conf` may have no line for us: the same code.
             if why.contains("no encryption") {
                 return FleetError::Tls { server, why };
@@ -257,19 +262,32 @@ impl ServerNames {
             return FleetError::Login { server, user, why };
         }
         if *code == SqlState::INVALID_CATALOG_NAME {
-            return FleetError::NoDatabase { server, database: self.database.clone() };
+            return FleetError::NoDatabase {
+                server,
+                database: self.database.clone(),
+            };
         }
         if *code == SqlState::INSUFFICIENT_PRIVILEGE {
             return FleetError::NoRight { doing, user, why };
         }
-        if *code == SqlState::UNDEFINED_TABLE || *code == SqlState::INVALID_SCHEMA_NAME || *code == SqlState::UNDEFINED_FUNCTION {
-            return FleetError::NoSchema { server, database: self.database.clone() };
+        if *code == SqlState::UNDEFINED_TABLE
+            || *code == SqlState::INVALID_SCHEMA_NAME
+            || *code == SqlState::UNDEFINED_FUNCTION
+        {
+            return FleetError::NoSchema {
+                server,
+                database: self.database.clone(),
+            };
         }
         if *code == SqlState::READ_ONLY_SQL_TRANSACTION {
             return FleetError::ReadOnly { doing, server };
         }
         if *code == SqlState::QUERY_CANCELED || *code == SqlState::LOCK_NOT_AVAILABLE {
-            return FleetError::Late { server, doing, within: CALL_DEADLINE };
+            return FleetError::Late {
+                server,
+                doing,
+                within: CALL_DEADLINE,
+            };
         }
         if *code == SqlState::DISK_FULL || *code == SqlState::OUT_OF_MEMORY {
             return FleetError::Full { doing, server, why };
@@ -289,10 +307,17 @@ impl ServerNames {
             return FleetError::ReadOnly { doing, server };
         }
         if kind.contains("TLS handshake") || is_tls(error) {
-            return FleetError::Tls { server, why: if cause == kind { kind } else { cause } };
+            return FleetError::Tls {
+                server,
+                why: if cause == kind { kind } else { cause },
+            };
         }
         if kind.contains("authentication") || cause.contains("password missing") {
-            return FleetError::Login { server, user: self.user.clone(), why: cause };
+            return FleetError::Login {
+                server,
+                user: self.user.clone(),
+                why: cause,
+            };
         }
         FleetError::Unreachable { server, why: cause }
     }
@@ -301,14 +326,20 @@ impl ServerNames {
 /// Whether the server said it while it closed the connection: it shuts down, starts, or has no place.
 pub(crate) fn ends_the_connection(said: &DbError) -> bool {
     let code = said.code().code();
-    code.starts_with("57P") || code.starts_with("08") || code == "53300" || matches!(said.severity(), "FATAL" | "PANIC")
+    code.starts_with("57P")
+        || code.starts_with("08")
+        || code == "53300"
+        || matches!(said.severity(), "FATAL" | "PANIC")
 }
 
 fn is_tls(error: &tokio_postgres::Error) -> bool {
     let mut cause = std::error::Error::source(error);
     while let Some(error) = cause {
         if error.downcast_ref::<rustls::Error>().is_some()
-            || error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref).is_some_and(|inner| inner.is::<rustls::Error>())
+            || error
+                .downcast_ref::<std::io::Error>()
+                .and_then(std::io::Error::get_ref)
+                .is_some_and(|inner| inner.is::<rustls::Error>())
         {
             return true;
         }
@@ -328,5 +359,8 @@ fn innermost(error: &dyn std::error::Error) -> String {
 
 /// A server's words may come from anybody who answers on that port.
 fn one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(300).collect()
+    text.chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .take(300)
+        .collect()
 }

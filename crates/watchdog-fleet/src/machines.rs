@@ -85,18 +85,32 @@ pub struct FleetSurvey {
 pub fn survey(server: &FleetServer) -> Result<FleetSurvey, FleetError> {
     let version = server.version()?;
     let clock_ahead_ms = clock_ahead(server)?;
-    let (format, is_read_only, missing_rights) = server.call("look at the fleet", Repeat::Safe, async |call| {
-        let is_read_only: String = call.client.query_typed_one("SHOW transaction_read_only", &[]).await?.try_get(0)?;
-        let missing = call.client.query_typed(RIGHTS, &[]).await?;
-        let missing = missing.iter().map(|row| row.try_get(0)).collect::<Result<Vec<String>, _>>()?;
-        let format = match format_of(call.client).await {
-            // Said by what is missing, and by the table's being there.
-            Err(error) if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => Some(FLEET_FORMAT),
-            other => other?,
-        };
-        Ok((format, is_read_only == "on", missing))
-    })?;
-    let missing_rights = if format.is_some() { missing_rights } else { Vec::new() };
+    let (format, is_read_only, missing_rights) =
+        server.call("look at the fleet", Repeat::Safe, async |call| {
+            let is_read_only: String = call
+                .client
+                .query_typed_one("SHOW transaction_read_only", &[])
+                .await?
+                .try_get(0)?;
+            let missing = call.client.query_typed(RIGHTS, &[]).await?;
+            let missing = missing
+                .iter()
+                .map(|row| row.try_get(0))
+                .collect::<Result<Vec<String>, _>>()?;
+            let format = match format_of(call.client).await {
+                // Said by what is missing, and by the table's being there.
+                Err(error) if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {
+                    Some(FLEET_FORMAT)
+                }
+                other => other?,
+            };
+            Ok((format, is_read_only == "on", missing))
+        })?;
+    let missing_rights = if format.is_some() {
+        missing_rights
+    } else {
+        Vec::new()
+    };
     let may_read = format == Some(FLEET_FORMAT) && missing_rights.is_empty();
     Ok(FleetSurvey {
         version,
@@ -106,8 +120,16 @@ pub fn survey(server: &FleetServer) -> Result<FleetSurvey, FleetError> {
         is_read_only,
         clock_ahead_ms,
         missing_rights,
-        events: if may_read { Some(event_days(server)?) } else { None },
-        machines: if may_read { machines(server)? } else { Vec::new() },
+        events: if may_read {
+            Some(event_days(server)?)
+        } else {
+            None
+        },
+        machines: if may_read {
+            machines(server)?
+        } else {
+            Vec::new()
+        },
     })
 }
 
@@ -144,9 +166,17 @@ pub fn join(server: &FleetServer, name: &str, id: &str) -> Result<(), FleetError
     let joined = server.call("join the fleet", Repeat::Safe, async |call| {
         let mark = call.before_commit();
         let tx = call.client.transaction().await?;
-        let values: [crate::server::SqlValue<'_>; 4] =
-            [(&name, Type::TEXT), (&id, Type::TEXT), (&env!("CARGO_PKG_VERSION"), Type::TEXT), (&ahead, Type::INT8)];
-        tx.query_typed("DELETE FROM watchdog.machine WHERE id = $2 AND name <> $1", &values[..2]).await?;
+        let values: [crate::server::SqlValue<'_>; 4] = [
+            (&name, Type::TEXT),
+            (&id, Type::TEXT),
+            (&env!("CARGO_PKG_VERSION"), Type::TEXT),
+            (&ahead, Type::INT8),
+        ];
+        tx.query_typed(
+            "DELETE FROM watchdog.machine WHERE id = $2 AND name <> $1",
+            &values[..2],
+        )
+        .await?;
         let joined = tx.query_typed_opt(JOIN, &values).await?.is_some();
         if joined {
             mark.committing();
@@ -154,7 +184,13 @@ pub fn join(server: &FleetServer, name: &str, id: &str) -> Result<(), FleetError
         }
         Ok(joined)
     })?;
-    if joined { Ok(()) } else { Err(FleetError::NameTaken { name: name.to_owned() }) }
+    if joined {
+        Ok(())
+    } else {
+        Err(FleetError::NameTaken {
+            name: name.to_owned(),
+        })
+    }
 }
 
 /// Says that a machine that joined is there.
@@ -164,11 +200,21 @@ pub fn join(server: &FleetServer, name: &str, id: &str) -> Result<(), FleetError
 pub fn heartbeat(server: &FleetServer, name: &str, id: &str) -> Result<(), FleetError> {
     let ahead = clock_ahead(server)?;
     let known = server.call("send a heartbeat", Repeat::Safe, async |call| {
-        let values: [crate::server::SqlValue<'_>; 4] =
-            [(&name, Type::TEXT), (&id, Type::TEXT), (&env!("CARGO_PKG_VERSION"), Type::TEXT), (&ahead, Type::INT8)];
+        let values: [crate::server::SqlValue<'_>; 4] = [
+            (&name, Type::TEXT),
+            (&id, Type::TEXT),
+            (&env!("CARGO_PKG_VERSION"), Type::TEXT),
+            (&ahead, Type::INT8),
+        ];
         call.client.execute_typed(BEAT, &values).await
     })?;
-    if known > 0 { Ok(()) } else { Err(FleetError::Removed { name: name.to_owned() }) }
+    if known > 0 {
+        Ok(())
+    } else {
+        Err(FleetError::Removed {
+            name: name.to_owned(),
+        })
+    }
 }
 
 /// Takes this machine out; `false` where it was not in.
@@ -177,7 +223,12 @@ pub fn heartbeat(server: &FleetServer, name: &str, id: &str) -> Result<(), Fleet
 /// Where the server cannot be used.
 pub fn leave(server: &FleetServer, id: &str) -> Result<bool, FleetError> {
     let left = server.call("leave the fleet", Repeat::Safe, async |call| {
-        call.client.execute_typed("DELETE FROM watchdog.machine WHERE id = $1", &[(&id, Type::TEXT)]).await
+        call.client
+            .execute_typed(
+                "DELETE FROM watchdog.machine WHERE id = $1",
+                &[(&id, Type::TEXT)],
+            )
+            .await
     })?;
     Ok(left > 0)
 }
@@ -189,10 +240,19 @@ pub fn leave(server: &FleetServer, id: &str) -> Result<bool, FleetError> {
 pub fn clock_ahead(server: &FleetServer) -> Result<i64, FleetError> {
     let ahead = server.call("read the clock", Repeat::Safe, async |call| {
         let (begun, at) = (Instant::now(), Timestamp::now());
-        let there: i64 =
-            call.client.query_typed_one("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint", &[]).await?.try_get(0)?;
+        let there: i64 = call
+            .client
+            .query_typed_one(
+                "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint",
+                &[],
+            )
+            .await?
+            .try_get(0)?;
         let half = i64::try_from(begun.elapsed().as_millis() / 2).unwrap_or(0);
-        Ok(at.as_millisecond().saturating_add(half).saturating_sub(there))
+        Ok(at
+            .as_millisecond()
+            .saturating_add(half)
+            .saturating_sub(there))
     })?;
     Ok(ahead)
 }

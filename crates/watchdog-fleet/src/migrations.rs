@@ -42,37 +42,68 @@ pub struct MigrationOutcome {
 /// # Errors
 /// Where a newer program made the tables, the role may not make them, or the server cannot be used.
 pub fn migrate(server: &FleetServer, worker: &str) -> Result<MigrationOutcome, FleetError> {
-    let done = server.call_within(INIT_DEADLINE, "make the fleet's tables", Repeat::Safe, async |call| {
-        let mark = call.before_commit();
-        let tx = call.client.transaction().await?;
-        // Whoever makes the tables at this moment is waited for, longer than a statement may take otherwise.
-        tx.batch_execute(&format!("SET LOCAL statement_timeout = {}", INIT_DEADLINE.as_millis())).await?;
-        // A server that waits for the lock notices only so that its client was interrupted.
-        tx.batch_execute("SET LOCAL client_connection_check_interval = 1000").await?;
-        tx.query_typed("SELECT pg_advisory_xact_lock(8317712, 1)", &[]).await?;
-        let from = format_of(tx.client()).await?;
-        if from.is_some_and(|found| found > FLEET_FORMAT) {
-            return Ok(Err(from.unwrap_or_default()));
-        }
-        for (version, sql) in STEPS.iter().filter(|(version, _)| from.is_none_or(|found| found < *version)) {
-            tx.batch_execute(sql).await?;
-            tx.query_typed(
-                "INSERT INTO watchdog.format (version, program) VALUES ($1, $2)",
-                &[(version, Type::INT4), (&env!("CARGO_PKG_VERSION"), Type::TEXT)],
-            )
+    let done = server.call_within(
+        INIT_DEADLINE,
+        "make the fleet's tables",
+        Repeat::Safe,
+        async |call| {
+            let mark = call.before_commit();
+            let tx = call.client.transaction().await?;
+            // Whoever makes the tables at this moment is waited for, longer than a statement may take otherwise.
+            tx.batch_execute(&format!(
+                "SET LOCAL statement_timeout = {}",
+                INIT_DEADLINE.as_millis()
+            ))
             .await?;
-        }
-        let found = tx.query_typed_opt("SELECT quote_ident(rolname) FROM pg_roles WHERE rolname = $1", &[(&worker, Type::TEXT)]).await?;
-        let is_there = found.is_some();
-        if let Some(row) = found {
-            tx.batch_execute(&WORKER_RIGHTS.replace("{worker}", row.try_get(0)?)).await?;
-        }
-        tx.query_typed("SELECT watchdog.prepare_days()", &[]).await?;
-        mark.committing();
-        tx.commit().await?;
-        Ok(Ok(MigrationOutcome { from, to: FLEET_FORMAT, worker: is_there.then(|| worker.to_owned()) }))
-    })?;
-    done.map_err(|found| FleetError::NewerSchema { found, known: FLEET_FORMAT })
+            // A server that waits for the lock notices only so that its client was interrupted.
+            tx.batch_execute("SET LOCAL client_connection_check_interval = 1000")
+                .await?;
+            tx.query_typed("SELECT pg_advisory_xact_lock(8317712, 1)", &[])
+                .await?;
+            let from = format_of(tx.client()).await?;
+            if from.is_some_and(|found| found > FLEET_FORMAT) {
+                return Ok(Err(from.unwrap_or_default()));
+            }
+            for (version, sql) in STEPS
+                .iter()
+                .filter(|(version, _)| from.is_none_or(|found| found < *version))
+            {
+                tx.batch_execute(sql).await?;
+                tx.query_typed(
+                    "INSERT INTO watchdog.format (version, program) VALUES ($1, $2)",
+                    &[
+                        (version, Type::INT4),
+                        (&env!("CARGO_PKG_VERSION"), Type::TEXT),
+                    ],
+                )
+                .await?;
+            }
+            let found = tx
+                .query_typed_opt(
+                    "SELECT quote_ident(rolname) FROM pg_roles WHERE rolname = $1",
+                    &[(&worker, Type::TEXT)],
+                )
+                .await?;
+            let is_there = found.is_some();
+            if let Some(row) = found {
+                tx.batch_execute(&WORKER_RIGHTS.replace("{worker}", row.try_get(0)?))
+                    .await?;
+            }
+            tx.query_typed("SELECT watchdog.prepare_days()", &[])
+                .await?;
+            mark.committing();
+            tx.commit().await?;
+            Ok(Ok(MigrationOutcome {
+                from,
+                to: FLEET_FORMAT,
+                worker: is_there.then(|| worker.to_owned()),
+            }))
+        },
+    )?;
+    done.map_err(|found| FleetError::NewerSchema {
+        found,
+        known: FLEET_FORMAT,
+    })
 }
 
 /// What a database administrator would run instead of [`migrate`]: two roles, the tables made by the one, and the rights of the other.
@@ -96,7 +127,10 @@ SET LOCAL ROLE watchdog_owner;
     );
     for (version, sql) in STEPS {
         text.push_str(sql);
-        text.push_str(&format!("INSERT INTO watchdog.format (version, program) VALUES ({version}, '{}');\n", env!("CARGO_PKG_VERSION")));
+        text.push_str(&format!(
+            "INSERT INTO watchdog.format (version, program) VALUES ({version}, '{}');\n",
+            env!("CARGO_PKG_VERSION")
+        ));
     }
     text.push_str(&WORKER_RIGHTS.replace("{worker}", &worker));
     text.push_str("SELECT watchdog.prepare_days();\nCOMMIT;\n");
@@ -119,13 +153,23 @@ mod tests {
 
     #[test]
     fn the_steps_lead_without_a_gap_to_the_format_of_this_program() {
-        assert_eq!(STEPS.iter().map(|(version, _)| *version).collect::<Vec<_>>(), (1..=FLEET_FORMAT).collect::<Vec<_>>());
+        assert_eq!(
+            STEPS
+                .iter()
+                .map(|(version, _)| *version)
+                .collect::<Vec<_>>(),
+            (1..=FLEET_FORMAT).collect::<Vec<_>>()
+        );
     }
 
     #[test]
     fn names_in_the_printed_sql_cannot_break_out_of_it() {
         let sql = as_sql("my db", "w\"; DROP TABLE x; --");
-        assert!(sql.contains("ON DATABASE \"my db\"") && sql.contains("TO \"w\"\"; DROP TABLE x; --\";"), "{sql}");
+        assert!(
+            sql.contains("ON DATABASE \"my db\"")
+                && sql.contains("TO \"w\"\"; DROP TABLE x; --\";"),
+            "{sql}"
+        );
         assert!(!sql.contains("{worker}"), "every place is filled");
     }
 }

@@ -20,16 +20,25 @@ pub(crate) struct PasswordOwner<'a> {
 /// # Errors
 /// Where others may read the file, as libpq has it, or it cannot be read.
 pub(crate) fn password(path: &Path, of: PasswordOwner<'_>) -> Result<Option<String>, FleetError> {
-    let unreadable = |error: std::io::Error| FleetError::File { path: path.to_owned(), why: error.to_string() };
+    let unreadable = |error: std::io::Error| FleetError::File {
+        path: path.to_owned(),
+        why: error.to_string(),
+    };
     let meta = match fs::metadata(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         other => other.map_err(unreadable)?,
     };
     if !meta.is_file() {
-        return Err(FleetError::File { path: path.to_owned(), why: "it is not a regular file".into() });
+        return Err(FleetError::File {
+            path: path.to_owned(),
+            why: "it is not a regular file".into(),
+        });
     }
     if meta.mode() & 0o077 != 0 {
-        return Err(FleetError::OpenPassFile { path: path.to_owned(), mode: meta.mode() & 0o777 });
+        return Err(FleetError::OpenPassFile {
+            path: path.to_owned(),
+            mode: meta.mode() & 0o777,
+        });
     }
     Ok(found(&fs::read_to_string(path).map_err(unreadable)?, of))
 }
@@ -37,12 +46,23 @@ pub(crate) fn password(path: &Path, of: PasswordOwner<'_>) -> Result<Option<Stri
 /// The password of the first line that fits.
 fn found(text: &str, of: PasswordOwner<'_>) -> Option<String> {
     let port = of.port.to_string();
-    text.lines().filter(|line| !line.starts_with('#')).find_map(|line| {
-        let fields = fields(line);
-        let [host, line_port, database, user, password] = fields.as_slice() else { return None };
-        let fits = [(host, of.host), (line_port, port.as_str()), (database, of.database), (user, of.user)];
-        fits.iter().all(|(field, wanted)| *field == "*" || field == wanted).then(|| password.clone())
-    })
+    text.lines()
+        .filter(|line| !line.starts_with('#'))
+        .find_map(|line| {
+            let fields = fields(line);
+            let [host, line_port, database, user, password] = fields.as_slice() else {
+                return None;
+            };
+            let fits = [
+                (host, of.host),
+                (line_port, port.as_str()),
+                (database, of.database),
+                (user, of.user),
+            ];
+            fits.iter()
+                .all(|(field, wanted)| *field == "*" || field == wanted)
+                .then(|| password.clone())
+        })
 }
 
 /// The fields of a line; `\` takes the meaning from a colon and from itself. The fifth is the rest.
@@ -69,13 +89,21 @@ mod tests {
 
     use super::*;
 
-    const OF: PasswordOwner<'_> = PasswordOwner { host: "db.example", port: 5432, database: "fleet", user: "worker" };
+    const OF: PasswordOwner<'_> = PasswordOwner {
+        host: "db.example",
+        port: 5432,
+        database: "fleet",
+        user: "worker",
+    };
 
     #[test]
     fn the_first_line_that_fits_gives_the_password_with_its_colons() {
         for (text, expected) in [
             ("db.example:5432:fleet:worker:s3:cret", Some("s3:cret")),
-            ("# db.example:5432:fleet:worker:no\n*:*:*:worker:a\\:b\\\\c\n*:*:*:*:later", Some("a:b\\c")),
+            (
+                "# db.example:5432:fleet:worker:no\n*:*:*:worker:a\\:b\\\\c\n*:*:*:*:later",
+                Some("a:b\\c"),
+            ),
             ("db.example:5433:fleet:worker:x\nother:*:*:*:y", None),
             ("*:*:*:*", None),
             ("", None),
@@ -92,7 +120,11 @@ mod tests {
         fs::write(&path, "*:*:*:*:hush").unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
         let error = password(&path, OF).unwrap_err();
-        assert!(matches!(error, FleetError::OpenPassFile { mode: 0o640, .. }) && !error.to_string().contains("hush"), "{error}");
+        assert!(
+            matches!(error, FleetError::OpenPassFile { mode: 0o640, .. })
+                && !error.to_string().contains("hush"),
+            "{error}"
+        );
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         assert_eq!(password(&path, OF).unwrap().as_deref(), Some("hush"));
     }

@@ -137,11 +137,29 @@ impl FleetServer {
     /// Where the file of authorities cannot be read, or the system gives no event loop.
     pub fn new(settings: ConnectionSettings) -> Result<Self, FleetError> {
         let tls = ServerTls::new(&settings)?;
-        let runtime =
-            Builder::new_current_thread().enable_all().build().map_err(|error| FleetError::NoRuntime { why: error.to_string() })?;
-        let names = ServerNames { server: settings.server(), user: settings.user.clone(), database: settings.database.clone() };
-        let state = ServerState { runtime: Some(runtime), open: None, through_pooler: false };
-        Ok(FleetServer { settings, names, tls, needs_format: false, state: Mutex::new(state) })
+        let runtime = Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| FleetError::NoRuntime {
+                why: error.to_string(),
+            })?;
+        let names = ServerNames {
+            server: settings.server(),
+            user: settings.user.clone(),
+            database: settings.database.clone(),
+        };
+        let state = ServerState {
+            runtime: Some(runtime),
+            open: None,
+            through_pooler: false,
+        };
+        Ok(FleetServer {
+            settings,
+            names,
+            tls,
+            needs_format: false,
+            state: Mutex::new(state),
+        })
     }
 
     /// Refuses to work with tables of another format than this program's, from the next connection on.
@@ -158,7 +176,10 @@ impl FleetServer {
 
     /// Whether the last connection went through a pooler that gives each transaction another session.
     pub fn is_through_pooler(&self) -> bool {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).through_pooler
+        self.state
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .through_pooler
     }
 
     /// Whether the last connection is over TLS.
@@ -171,9 +192,15 @@ impl FleetServer {
     /// # Errors
     /// Where it cannot be reached.
     pub fn version(&self) -> Result<String, FleetError> {
-        self.call("reach the server", Repeat::Safe, async |call| call.client.check_connection().await)?;
+        self.call("reach the server", Repeat::Safe, async |call| {
+            call.client.check_connection().await
+        })?;
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(state.open.as_ref().map(|open| open.version.clone()).unwrap_or_default())
+        Ok(state
+            .open
+            .as_ref()
+            .map(|open| open.version.clone())
+            .unwrap_or_default())
     }
 
     /// Runs one call within [`CALL_DEADLINE`].
@@ -195,17 +222,32 @@ impl FleetServer {
         op: impl AsyncFn(&mut ServerCall<'_>) -> Result<T, Error>,
     ) -> Result<T, CallFailure> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let runtime = state
-            .runtime
-            .take()
-            .ok_or_else(|| CallFailure::Failed(FleetError::NoRuntime { why: "an earlier call ended by a panic".into() }))?;
+        let runtime = state.runtime.take().ok_or_else(|| {
+            CallFailure::Failed(FleetError::NoRuntime {
+                why: "an earlier call ended by a panic".into(),
+            })
+        })?;
         let may_have_committed = Cell::new(false);
-        let done = runtime.block_on(async { timeout(deadline, self.attempts(&mut state, doing, repeat, &may_have_committed, &op)).await });
+        let done = runtime.block_on(async {
+            timeout(
+                deadline,
+                self.attempts(&mut state, doing, repeat, &may_have_committed, &op),
+            )
+            .await
+        });
         state.runtime = Some(runtime);
         let done = done.unwrap_or_else(|_| {
             state.open = None;
-            let error = FleetError::Late { server: self.names.server.clone(), doing, within: deadline };
-            Err(if may_have_committed.get() { CallFailure::Unknown(error) } else { CallFailure::Failed(error) })
+            let error = FleetError::Late {
+                server: self.names.server.clone(),
+                doing,
+                within: deadline,
+            };
+            Err(if may_have_committed.get() {
+                CallFailure::Unknown(error)
+            } else {
+                CallFailure::Failed(error)
+            })
         });
         if let Err(CallFailure::Failed(error) | CallFailure::Unknown(error)) = &done {
             tracing::debug!(target: "watchdog::fleet", action = doing, why = %error, "call to the fleet's server failed");
@@ -225,10 +267,25 @@ impl FleetServer {
         loop {
             may_have_committed.set(false);
             tries_left -= 1;
-            let open = self.usable(state, repeat).await.map_err(CallFailure::Failed)?;
+            let open = self
+                .usable(state, repeat)
+                .await
+                .map_err(CallFailure::Failed)?;
             may_have_committed.set(true);
-            let OpenConnection { client, is_listening, woken, .. } = &mut *open;
-            let error = match op(&mut ServerCall { client, is_listening, woken, may_have_committed }).await {
+            let OpenConnection {
+                client,
+                is_listening,
+                woken,
+                ..
+            } = &mut *open;
+            let error = match op(&mut ServerCall {
+                client,
+                is_listening,
+                woken,
+                may_have_committed,
+            })
+            .await
+            {
                 Ok(done) => {
                     open.used = Instant::now();
                     return Ok(done);
@@ -236,7 +293,8 @@ impl FleetServer {
                 Err(error) => error,
             };
             let said = error.as_db_error();
-            let broke = open.client.is_closed() || said.map_or_else(|| is_of_the_connection(&error), ends_the_connection);
+            let broke = open.client.is_closed()
+                || said.map_or_else(|| is_of_the_connection(&error), ends_the_connection);
             let failure = self.names.error(doing, &error);
             if broke {
                 state.open = None;
@@ -245,10 +303,16 @@ impl FleetServer {
                 }
             }
             // The server undid the whole transaction for the sake of another one.
-            let undone =
-                said.is_some_and(|said| [&SqlState::T_R_SERIALIZATION_FAILURE, &SqlState::T_R_DEADLOCK_DETECTED].contains(&said.code()));
+            let undone = said.is_some_and(|said| {
+                [
+                    &SqlState::T_R_SERIALIZATION_FAILURE,
+                    &SqlState::T_R_DEADLOCK_DETECTED,
+                ]
+                .contains(&said.code())
+            });
             // Of several hosts another one may have become the primary.
-            let moved = matches!(failure, FleetError::ReadOnly { .. }) && self.settings.hosts.len() > 1;
+            let moved =
+                matches!(failure, FleetError::ReadOnly { .. }) && self.settings.hosts.len() > 1;
             if moved {
                 state.open = None;
             }
@@ -259,7 +323,11 @@ impl FleetServer {
     }
 
     /// The open connection, if it still stands; else a new one.
-    async fn usable<'s>(&self, state: &'s mut ServerState, repeat: Repeat) -> Result<&'s mut OpenConnection, FleetError> {
+    async fn usable<'s>(
+        &self,
+        state: &'s mut ServerState,
+        repeat: Repeat,
+    ) -> Result<&'s mut OpenConnection, FleetError> {
         if let Some(open) = &state.open {
             // Lets the connection see what came while nobody looked: the end of it, above all.
             yield_now().await;
@@ -278,24 +346,42 @@ impl FleetServer {
     async fn connect(&self, through_pooler: &mut bool) -> Result<OpenConnection, FleetError> {
         let password = self.settings.password()?;
         self.tls.begin();
-        let connected = match self.config(password.as_deref(), *through_pooler).connect(self.tls.clone()).await {
+        let connected = match self
+            .config(password.as_deref(), *through_pooler)
+            .connect(self.tls.clone())
+            .await
+        {
             Err(error) if !*through_pooler && is_refused_by_pooler(&error) => {
                 *through_pooler = true;
-                self.config(password.as_deref(), true).connect(self.tls.clone()).await
+                self.config(password.as_deref(), true)
+                    .connect(self.tls.clone())
+                    .await
             }
             other => other,
         };
-        let (client, mut connection) = connected.map_err(|error| match (&password, self.names.error("connect", &error)) {
-            (None, FleetError::Login { server, user, .. }) => FleetError::Login { server, user, why: "no password was given".into() },
-            (_, error) => error,
-        })?;
-        let version = connection.parameter("server_version").unwrap_or_default().to_owned();
+        let (client, mut connection) =
+            connected.map_err(
+                |error| match (&password, self.names.error("connect", &error)) {
+                    (None, FleetError::Login { server, user, .. }) => FleetError::Login {
+                        server,
+                        user,
+                        why: "no password was given".into(),
+                    },
+                    (_, error) => error,
+                },
+            )?;
+        let version = connection
+            .parameter("server_version")
+            .unwrap_or_default()
+            .to_owned();
         let woken = Arc::new(Notify::new());
         let work = tokio::spawn({
             let woken = Arc::clone(&woken);
             async move {
                 // Whoever waits for an answer learns of a break from the answer.
-                while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
+                while let Some(Ok(message)) =
+                    poll_fn(|context| connection.poll_message(context)).await
+                {
                     if matches!(message, AsyncMessage::Notification(_)) {
                         woken.notify_one();
                     }
@@ -303,10 +389,25 @@ impl FleetServer {
                 woken.notify_one();
             }
         });
-        let open = OpenConnection { client, is_listening: false, woken, work, used: Instant::now(), version };
-        let number: u32 = open.version.split(|c: char| !c.is_ascii_digit()).next().and_then(|major| major.parse().ok()).unwrap_or(0);
+        let open = OpenConnection {
+            client,
+            is_listening: false,
+            woken,
+            work,
+            used: Instant::now(),
+            version,
+        };
+        let number: u32 = open
+            .version
+            .split(|c: char| !c.is_ascii_digit())
+            .next()
+            .and_then(|major| major.parse().ok())
+            .unwrap_or(0);
         if number < OLDEST_VERSION {
-            return Err(FleetError::OldServer { server: self.names.server.clone(), found: open.version.clone() });
+            return Err(FleetError::OldServer {
+                server: self.names.server.clone(),
+                found: open.version.clone(),
+            });
         }
         if self.needs_format {
             self.check_format(&open.client).await?;
@@ -315,14 +416,27 @@ impl FleetServer {
     }
 
     async fn check_format(&self, client: &Client) -> Result<(), FleetError> {
-        let found = format_of(client).await.map_err(|error| self.names.error("read the fleet's format", &error))?;
+        let found = format_of(client)
+            .await
+            .map_err(|error| self.names.error("read the fleet's format", &error))?;
         match found {
-            None => Err(FleetError::NoSchema { server: self.names.server.clone(), database: self.names.database.clone() }),
-            Some(found) if found > FLEET_FORMAT => Err(FleetError::NewerSchema { found, known: FLEET_FORMAT }),
-            Some(found) if found < FLEET_FORMAT => Err(FleetError::OlderSchema { found, known: FLEET_FORMAT }),
+            None => Err(FleetError::NoSchema {
+                server: self.names.server.clone(),
+                database: self.names.database.clone(),
+            }),
+            Some(found) if found > FLEET_FORMAT => Err(FleetError::NewerSchema {
+                found,
+                known: FLEET_FORMAT,
+            }),
+            Some(found) if found < FLEET_FORMAT => Err(FleetError::OlderSchema {
+                found,
+                known: FLEET_FORMAT,
+            }),
             Some(_) => {
                 // Without, events of today go among those of other days, which is no harm to them.
-                let _ = client.query_typed("SELECT watchdog.prepare_days()", &[]).await;
+                let _ = client
+                    .query_typed("SELECT watchdog.prepare_days()", &[])
+                    .await;
                 Ok(())
             }
         }
@@ -370,10 +484,13 @@ impl FleetServer {
 
 /// Whether a pooler does not pass on what we ask of the session.
 fn is_refused_by_pooler(error: &Error) -> bool {
-    error.as_db_error().is_some_and(|said| said.message().contains("unsupported startup parameter"))
+    error
+        .as_db_error()
+        .is_some_and(|said| said.message().contains("unsupported startup parameter"))
 }
 
 /// Whether no answer can come any more, as opposed to one that could not be understood.
 fn is_of_the_connection(error: &Error) -> bool {
-    error.is_closed() || std::error::Error::source(error).is_some_and(|cause| cause.is::<std::io::Error>())
+    error.is_closed()
+        || std::error::Error::source(error).is_some_and(|cause| cause.is::<std::io::Error>())
 }

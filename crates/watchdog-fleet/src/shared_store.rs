@@ -9,8 +9,8 @@ use jiff::Timestamp;
 use tokio_postgres::types::Type;
 use tokio_postgres::{Error, Row};
 use watchdog_store::engine::{
-    AppendOutcome, EngineTime, EventCursor, ExpectedRevision, Lease, LeaseRenewal, NewEvent, RowRevision, StoredEvent, StoredRow,
-    SwapOutcome,
+    AppendOutcome, EngineTime, EventCursor, ExpectedRevision, Lease, LeaseRenewal, NewEvent,
+    RowRevision, StoredEvent, StoredRow, SwapOutcome,
 };
 use watchdog_store::{RowKey, SharedStore, StoreError};
 
@@ -29,8 +29,7 @@ const UPDATE: &str = "UPDATE watchdog.record SET rev = nextval('watchdog.number'
 const DELETE: &str = "DELETE FROM watchdog.record WHERE key = $1 AND rev = $2 RETURNING rev";
 
 /// Keys are printable ASCII, so DEL sorts behind all that begin with the prefix.
-const LIST: &str =
-    "SELECT key, rev, value FROM watchdog.record WHERE key >= $1 AND key < $1 || chr(127) AND key > $2 ORDER BY key LIMIT $3";
+const LIST: &str = "SELECT key, rev, value FROM watchdog.record WHERE key >= $1 AND key < $1 || chr(127) AND key > $2 ORDER BY key LIMIT $3";
 
 /// The fence of a row that is there is drawn while that row is locked; see the table.
 const ACQUIRE: &str = "INSERT INTO watchdog.lease AS held (key, holder, fence, until) \
@@ -76,7 +75,11 @@ impl FleetStore {
         let guard = "guard AS MATERIALIZED (SELECT FROM turn)";
         let leased = "guard AS MATERIALIZED (SELECT FROM turn, watchdog.lease l WHERE l.key = $8 AND l.holder = $9 AND l.fence = $10 \
                       AND l.until > clock_timestamp() FOR SHARE OF l)";
-        FleetStore { server, machine: machine.to_owned(), append_guarded: APPEND.replace(guard, leased) }
+        FleetStore {
+            server,
+            machine: machine.to_owned(),
+            append_guarded: APPEND.replace(guard, leased),
+        }
     }
 }
 
@@ -121,31 +124,56 @@ impl SharedStore for FleetStore {
     fn now(&self) -> Result<EngineTime, StoreError> {
         plain(
             self.server
-                .call("read the clock", Repeat::Safe, async |call| call.client.query_typed_one(NOW, &[]).await?.try_get(0).map(EngineTime)),
+                .call("read the clock", Repeat::Safe, async |call| {
+                    call.client
+                        .query_typed_one(NOW, &[])
+                        .await?
+                        .try_get(0)
+                        .map(EngineTime)
+                }),
         )
     }
 
     fn get(&self, key: &RowKey) -> Result<Option<(RowRevision, Vec<u8>)>, StoreError> {
         plain(self.server.call("read a row", Repeat::Safe, async |call| {
-            let row = call.client.query_typed_opt(GET, &[(&key.as_str(), Type::TEXT)]).await?;
-            row.map(|row| Ok((RowRevision(row.try_get(0)?), row.try_get(1)?))).transpose()
+            let row = call
+                .client
+                .query_typed_opt(GET, &[(&key.as_str(), Type::TEXT)])
+                .await?;
+            row.map(|row| Ok((RowRevision(row.try_get(0)?), row.try_get(1)?)))
+                .transpose()
         }))
     }
 
-    fn cas_all(&self, writes: &[(RowKey, ExpectedRevision, Vec<u8>)]) -> Result<SwapOutcome, StoreError> {
+    fn cas_all(
+        &self,
+        writes: &[(RowKey, ExpectedRevision, Vec<u8>)],
+    ) -> Result<SwapOutcome, StoreError> {
         if let [(key, expect, value)] = writes {
-            return swapped(self.server.call("write a row", Repeat::Never, async |call| {
-                let row = match expect {
-                    ExpectedRevision::Absent => {
-                        call.client.query_typed_opt(INSERT, &[(&key.as_str(), Type::TEXT), (value, Type::BYTEA)]).await?
-                    }
-                    ExpectedRevision::Rev(rev) => {
-                        let values: [SqlValue<'_>; 3] = [(&key.as_str(), Type::TEXT), (value, Type::BYTEA), (&rev.0, Type::INT8)];
-                        call.client.query_typed_opt(UPDATE, &values).await?
-                    }
-                };
-                row.map(|row| row.try_get(0).map(RowRevision)).transpose()
-            }));
+            return swapped(
+                self.server
+                    .call("write a row", Repeat::Never, async |call| {
+                        let row = match expect {
+                            ExpectedRevision::Absent => {
+                                call.client
+                                    .query_typed_opt(
+                                        INSERT,
+                                        &[(&key.as_str(), Type::TEXT), (value, Type::BYTEA)],
+                                    )
+                                    .await?
+                            }
+                            ExpectedRevision::Rev(rev) => {
+                                let values: [SqlValue<'_>; 3] = [
+                                    (&key.as_str(), Type::TEXT),
+                                    (value, Type::BYTEA),
+                                    (&rev.0, Type::INT8),
+                                ];
+                                call.client.query_typed_opt(UPDATE, &values).await?
+                            }
+                        };
+                        row.map(|row| row.try_get(0).map(RowRevision)).transpose()
+                    }),
+            );
         }
         // Everybody locks in the same order, so that two that write the same rows do not wait for each other.
         let mut order: Vec<usize> = (0..writes.len()).collect();
@@ -157,9 +185,23 @@ impl SharedStore for FleetStore {
             for index in &order {
                 let (key, expect, value) = &writes[*index];
                 let row = match expect {
-                    ExpectedRevision::Absent => tx.query_typed_opt(INSERT, &[(&key.as_str(), Type::TEXT), (value, Type::BYTEA)]).await?,
+                    ExpectedRevision::Absent => {
+                        tx.query_typed_opt(
+                            INSERT,
+                            &[(&key.as_str(), Type::TEXT), (value, Type::BYTEA)],
+                        )
+                        .await?
+                    }
                     ExpectedRevision::Rev(rev) => {
-                        tx.query_typed_opt(UPDATE, &[(&key.as_str(), Type::TEXT), (value, Type::BYTEA), (&rev.0, Type::INT8)]).await?
+                        tx.query_typed_opt(
+                            UPDATE,
+                            &[
+                                (&key.as_str(), Type::TEXT),
+                                (value, Type::BYTEA),
+                                (&rev.0, Type::INT8),
+                            ],
+                        )
+                        .await?
                     }
                 };
                 let Some(row) = row else {
@@ -177,54 +219,124 @@ impl SharedStore for FleetStore {
     }
 
     fn delete(&self, key: &RowKey, expect: RowRevision) -> Result<SwapOutcome, StoreError> {
-        swapped(self.server.call("delete a row", Repeat::Never, async |call| {
-            let row = call.client.query_typed_opt(DELETE, &[(&key.as_str(), Type::TEXT), (&expect.0, Type::INT8)]).await?;
-            row.map(|row| row.try_get(0).map(RowRevision)).transpose()
-        }))
+        swapped(
+            self.server
+                .call("delete a row", Repeat::Never, async |call| {
+                    let row = call
+                        .client
+                        .query_typed_opt(
+                            DELETE,
+                            &[(&key.as_str(), Type::TEXT), (&expect.0, Type::INT8)],
+                        )
+                        .await?;
+                    row.map(|row| row.try_get(0).map(RowRevision)).transpose()
+                }),
+        )
     }
 
-    fn list(&self, prefix: &str, after: Option<&RowKey>, n: usize) -> Result<Vec<StoredRow>, StoreError> {
+    fn list(
+        &self,
+        prefix: &str,
+        after: Option<&RowKey>,
+        n: usize,
+    ) -> Result<Vec<StoredRow>, StoreError> {
         let after = after.map_or("", RowKey::as_str);
         plain(self.server.call("list rows", Repeat::Safe, async |call| {
-            let rows = call.client.query_typed(LIST, &[(&prefix, Type::TEXT), (&after, Type::TEXT), (&limit(n), Type::INT8)]).await?;
+            let rows = call
+                .client
+                .query_typed(
+                    LIST,
+                    &[
+                        (&prefix, Type::TEXT),
+                        (&after, Type::TEXT),
+                        (&limit(n), Type::INT8),
+                    ],
+                )
+                .await?;
             rows.iter()
                 .map(|row| {
-                    Ok(StoredRow { key: RowKey::from_stored(row.try_get(0)?), rev: RowRevision(row.try_get(1)?), value: row.try_get(2)? })
+                    Ok(StoredRow {
+                        key: RowKey::from_stored(row.try_get(0)?),
+                        rev: RowRevision(row.try_get(1)?),
+                        value: row.try_get(2)?,
+                    })
                 })
                 .collect()
         }))
     }
 
-    fn acquire(&self, key: &RowKey, holder: &str, ttl: Duration) -> Result<Option<Lease>, StoreError> {
-        plain(self.server.call("take a lease", Repeat::Never, async |call| {
-            let values: [SqlValue<'_>; 3] = [(&key.as_str(), Type::TEXT), (&holder, Type::TEXT), (&millis(ttl), Type::FLOAT8)];
-            let row = call.client.query_typed_opt(ACQUIRE, &values).await?;
-            row.map(|row| {
-                Ok(Lease { key: key.clone(), holder: holder.to_owned(), fence: row.try_get(0)?, until: EngineTime(row.try_get(1)?) })
-            })
-            .transpose()
-        }))
+    fn acquire(
+        &self,
+        key: &RowKey,
+        holder: &str,
+        ttl: Duration,
+    ) -> Result<Option<Lease>, StoreError> {
+        plain(
+            self.server
+                .call("take a lease", Repeat::Never, async |call| {
+                    let values: [SqlValue<'_>; 3] = [
+                        (&key.as_str(), Type::TEXT),
+                        (&holder, Type::TEXT),
+                        (&millis(ttl), Type::FLOAT8),
+                    ];
+                    let row = call.client.query_typed_opt(ACQUIRE, &values).await?;
+                    row.map(|row| {
+                        Ok(Lease {
+                            key: key.clone(),
+                            holder: holder.to_owned(),
+                            fence: row.try_get(0)?,
+                            until: EngineTime(row.try_get(1)?),
+                        })
+                    })
+                    .transpose()
+                }),
+        )
     }
 
     fn renew(&self, lease: &Lease, ttl: Duration) -> Result<LeaseRenewal, StoreError> {
-        plain(self.server.call("renew a lease", Repeat::Safe, async |call| {
-            let values: [SqlValue<'_>; 4] =
-                [(&lease.key.as_str(), Type::TEXT), (&lease.holder, Type::TEXT), (&lease.fence, Type::INT8), (&millis(ttl), Type::FLOAT8)];
-            Ok(match call.client.query_typed_opt(RENEW, &values).await? {
-                Some(row) => LeaseRenewal::Held(Lease { until: EngineTime(row.try_get(0)?), ..lease.clone() }),
-                None => LeaseRenewal::Lost,
-            })
-        }))
+        plain(
+            self.server
+                .call("renew a lease", Repeat::Safe, async |call| {
+                    let values: [SqlValue<'_>; 4] = [
+                        (&lease.key.as_str(), Type::TEXT),
+                        (&lease.holder, Type::TEXT),
+                        (&lease.fence, Type::INT8),
+                        (&millis(ttl), Type::FLOAT8),
+                    ];
+                    Ok(match call.client.query_typed_opt(RENEW, &values).await? {
+                        Some(row) => LeaseRenewal::Held(Lease {
+                            until: EngineTime(row.try_get(0)?),
+                            ..lease.clone()
+                        }),
+                        None => LeaseRenewal::Lost,
+                    })
+                }),
+        )
     }
 
     fn release(&self, lease: &Lease) -> Result<bool, StoreError> {
-        plain(self.server.call("release a lease", Repeat::Never, async |call| {
-            let values: [SqlValue<'_>; 3] = [(&lease.key.as_str(), Type::TEXT), (&lease.holder, Type::TEXT), (&lease.fence, Type::INT8)];
-            Ok(call.client.query_typed_opt(RELEASE, &values).await?.is_some())
-        }))
+        plain(
+            self.server
+                .call("release a lease", Repeat::Never, async |call| {
+                    let values: [SqlValue<'_>; 3] = [
+                        (&lease.key.as_str(), Type::TEXT),
+                        (&lease.holder, Type::TEXT),
+                        (&lease.fence, Type::INT8),
+                    ];
+                    Ok(call
+                        .client
+                        .query_typed_opt(RELEASE, &values)
+                        .await?
+                        .is_some())
+                }),
+        )
     }
 
-    fn append(&self, events: &[NewEvent], guard: Option<&Lease>) -> Result<AppendOutcome, StoreError> {
+    fn append(
+        &self,
+        events: &[NewEvent],
+        guard: Option<&Lease>,
+    ) -> Result<AppendOutcome, StoreError> {
         let ids: Vec<&str> = events.iter().map(|event| event.id.as_str()).collect();
         let times: Vec<Timestamp> = events.iter().map(|event| event.at).collect();
         let worktrees: Vec<&str> = events.iter().map(|event| event.worktree.as_str()).collect();
@@ -232,34 +344,59 @@ impl SharedStore for FleetStore {
         let kinds: Vec<&str> = events.iter().map(|event| event.kind.as_str()).collect();
         let data: Vec<String> = events.iter().map(|event| event.data.to_string()).collect();
         // Ids make it harmless to send it again, with a guard as well: a lease that was lost meanwhile says so.
-        plain(self.server.call("write the events", Repeat::Safe, async |call| {
-            let mut values: Vec<SqlValue<'_>> = vec![
-                (&self.machine, Type::TEXT),
-                (&ids, Type::TEXT_ARRAY),
-                (&times, Type::TIMESTAMPTZ_ARRAY),
-                (&worktrees, Type::TEXT_ARRAY),
-                (&specs, Type::TEXT_ARRAY),
-                (&kinds, Type::TEXT_ARRAY),
-                (&data, Type::TEXT_ARRAY),
-            ];
-            let key = guard.map(|lease| lease.key.as_str());
-            let sql = match (guard, &key) {
-                (Some(lease), Some(key)) => {
-                    values.extend([(key as _, Type::TEXT), (&lease.holder as _, Type::TEXT), (&lease.fence as _, Type::INT8)]);
-                    self.append_guarded.as_str()
-                }
-                _ => APPEND,
-            };
-            let valid: i64 = call.client.query_typed_one(sql, &values).await?.try_get(0)?;
-            Ok(if valid == 0 { AppendOutcome::Fenced } else { AppendOutcome::Done })
-        }))
+        plain(
+            self.server
+                .call("write the events", Repeat::Safe, async |call| {
+                    let mut values: Vec<SqlValue<'_>> = vec![
+                        (&self.machine, Type::TEXT),
+                        (&ids, Type::TEXT_ARRAY),
+                        (&times, Type::TIMESTAMPTZ_ARRAY),
+                        (&worktrees, Type::TEXT_ARRAY),
+                        (&specs, Type::TEXT_ARRAY),
+                        (&kinds, Type::TEXT_ARRAY),
+                        (&data, Type::TEXT_ARRAY),
+                    ];
+                    let key = guard.map(|lease| lease.key.as_str());
+                    let sql = match (guard, &key) {
+                        (Some(lease), Some(key)) => {
+                            values.extend([
+                                (key as _, Type::TEXT),
+                                (&lease.holder as _, Type::TEXT),
+                                (&lease.fence as _, Type::INT8),
+                            ]);
+                            self.append_guarded.as_str()
+                        }
+                        _ => APPEND,
+                    };
+                    let valid: i64 = call
+                        .client
+                        .query_typed_one(sql, &values)
+                        .await?
+                        .try_get(0)?;
+                    Ok(if valid == 0 {
+                        AppendOutcome::Fenced
+                    } else {
+                        AppendOutcome::Done
+                    })
+                }),
+        )
     }
 
-    fn read(&self, after: EventCursor, n: usize) -> Result<(Vec<StoredEvent>, EventCursor), StoreError> {
-        let rows = plain(self.server.call("read the events", Repeat::Safe, async |call| {
-            let rows = call.client.query_typed(READ, &[(&after.0, Type::INT8), (&limit(n), Type::INT8)]).await?;
-            rows.iter().map(stored_event).collect::<Result<Vec<_>, _>>()
-        }))?;
+    fn read(
+        &self,
+        after: EventCursor,
+        n: usize,
+    ) -> Result<(Vec<StoredEvent>, EventCursor), StoreError> {
+        let rows = plain(
+            self.server
+                .call("read the events", Repeat::Safe, async |call| {
+                    let rows = call
+                        .client
+                        .query_typed(READ, &[(&after.0, Type::INT8), (&limit(n), Type::INT8)])
+                        .await?;
+                    rows.iter().map(stored_event).collect::<Result<Vec<_>, _>>()
+                }),
+        )?;
         let cursor = rows.last().map_or(after, |(seq, _)| EventCursor(*seq));
         Ok((rows.into_iter().map(|(_, event)| event).collect(), cursor))
     }

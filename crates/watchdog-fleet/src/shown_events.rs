@@ -34,14 +34,27 @@ impl ShownEvents {
 
     /// The newest one, with its id.
     pub(crate) fn last(&self) -> Option<(EventCursor, &str)> {
-        self.shown.back().map(|(position, id)| (*position, id.as_str()))
+        self.shown
+            .back()
+            .map(|(position, id)| (*position, id.as_str()))
     }
 
     /// How many of the oldest ones, but for the first `known`, stand on the server, whose events from there on are these. A server writes
     /// them in one order: behind the first that is another one, nothing is as it was.
-    pub(crate) fn standing<'a>(&self, known: usize, on_server: impl IntoIterator<Item = (EventCursor, &'a str)>) -> usize {
-        let shown = self.shown.iter().skip(known).map(|(position, id)| (*position, id.as_str()));
-        shown.zip(on_server).take_while(|(shown, on_server)| shown == on_server).count()
+    pub(crate) fn standing<'a>(
+        &self,
+        known: usize,
+        on_server: impl IntoIterator<Item = (EventCursor, &'a str)>,
+    ) -> usize {
+        let shown = self
+            .shown
+            .iter()
+            .skip(known)
+            .map(|(position, id)| (*position, id.as_str()));
+        shown
+            .zip(on_server)
+            .take_while(|(shown, on_server)| shown == on_server)
+            .count()
     }
 
     /// Notes that the server has only the `standing` oldest ones. Returns the position of the newest of them.
@@ -65,7 +78,10 @@ mod tests {
     }
 
     fn at<'a>(events: &[(i64, &'a str)]) -> Vec<(EventCursor, &'a str)> {
-        events.iter().map(|(position, id)| (EventCursor(*position), *id)).collect()
+        events
+            .iter()
+            .map(|(position, id)| (EventCursor(*position), *id))
+            .collect()
     }
 
     #[test]
@@ -92,7 +108,10 @@ mod tests {
         assert!(!shown.take(EventCursor(4), "b"));
         assert_eq!(shown.standing(1, at(&[(2, "new"), (3, "c"), (4, "b")])), 3);
         assert_eq!(shown.lose_behind(0), None);
-        assert!(!shown.take(EventCursor(1), "new"), "a second loss is a loss as well");
+        assert!(
+            !shown.take(EventCursor(1), "new"),
+            "a second loss is a loss as well"
+        );
     }
 
     #[test]
@@ -101,6 +120,9 @@ mod tests {
         for position in 0..MOST as i64 + 5 {
             shown.take(EventCursor(position), &position.to_string());
         }
-        assert_eq!((shown.first(), shown.shown.len()), (Some(EventCursor(5)), MOST));
+        assert_eq!(
+            (shown.first(), shown.shown.len()),
+            (Some(EventCursor(5)), MOST)
+        );
     }
 }

@@ -10,8 +10,15 @@ pub(crate) async fn format_of(client: &Client) -> Result<Option<i32>, Error> {
     // The catalogue says it to everybody, so that a missing right is told from a missing table.
     let there = "SELECT EXISTS (SELECT FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
                                 WHERE n.nspname = 'watchdog' AND c.relname = 'format')";
-    if !client.query_typed_one(there, &[]).await?.try_get::<_, bool>(0)? {
+    if !client
+        .query_typed_one(there, &[])
+        .await?
+        .try_get::<_, bool>(0)?
+    {
         return Ok(None);
     }
-    client.query_typed_one("SELECT max(version) FROM watchdog.format", &[]).await?.try_get(0)
+    client
+        .query_typed_one("SELECT max(version) FROM watchdog.format", &[])
+        .await?
+        .try_get(0)
 }

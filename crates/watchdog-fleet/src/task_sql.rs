@@ -32,8 +32,11 @@ pub(crate) const READ: &str = concat!(
 );
 
 /// One task.
-pub(crate) const READ_ONE: &str =
-    concat!("SELECT ", columns!(), ", false, t.pinned_text FROM watchdog.task t WHERE t.repository = $1 AND t.id = $2");
+pub(crate) const READ_ONE: &str = concat!(
+    "SELECT ",
+    columns!(),
+    ", false, t.pinned_text FROM watchdog.task t WHERE t.repository = $1 AND t.id = $2"
+);
 
 /// The task of a claim whose answer was lost. What is found is worked on, so a standby must have it: the message is written for that alone,
 /// as a transaction that writes nothing does not wait for one.

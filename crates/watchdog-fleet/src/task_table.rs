@@ -14,7 +14,9 @@ use watchdog_core::config::task_file::TaskStatus;
 use watchdog_store::StoreError;
 use watchdog_store::journal::event_id;
 use watchdog_store::task::{PinnedFile, TaskRecord};
-use watchdog_store::task_store::{ChangeTask, ClaimedTask, StoredTask, TaskClaim, TaskLease, TaskStore, TaskWrite};
+use watchdog_store::task_store::{
+    ChangeTask, ClaimedTask, StoredTask, TaskClaim, TaskLease, TaskStore, TaskWrite,
+};
 
 use crate::fleet_error::FleetError;
 use crate::server::{CallFailure, FleetServer, Repeat, SqlValue};
@@ -50,7 +52,12 @@ enum ChangeGuard {
 impl FleetTasks {
     /// Those of a repository, by its name in the fleet, as the machine of this name uses them. Nothing is sent yet.
     pub fn new(server: Arc<FleetServer>, machine: &str, repository: &str) -> Self {
-        FleetTasks { server, repository: repository.to_owned(), machine: machine.to_owned(), seen: Mutex::default() }
+        FleetTasks {
+            server,
+            repository: repository.to_owned(),
+            machine: machine.to_owned(),
+            seen: Mutex::default(),
+        }
     }
 
     fn seen(&self) -> MutexGuard<'_, HashMap<String, SeenTask>> {
@@ -58,7 +65,13 @@ impl FleetTasks {
     }
 
     fn keep(&self, id: &str, rev: i64, record: &TaskRecord) {
-        self.seen().insert(id.to_owned(), SeenTask { rev, record: record.clone() });
+        self.seen().insert(
+            id.to_owned(),
+            SeenTask {
+                rev,
+                record: record.clone(),
+            },
+        );
     }
 
     /// What is recorded, as it was seen last or as it is.
@@ -67,7 +80,13 @@ impl FleetTasks {
             return Ok(Some(seen.clone()));
         }
         let row = plain(self.server.call("read a task", Repeat::Safe, async |call| {
-            let row = call.client.query_typed_opt(sql::READ_ONE, &[(&self.repository, Type::TEXT), (&id, Type::TEXT)]).await?;
+            let row = call
+                .client
+                .query_typed_opt(
+                    sql::READ_ONE,
+                    &[(&self.repository, Type::TEXT), (&id, Type::TEXT)],
+                )
+                .await?;
             row.as_ref().map(row_of).transpose()
         }))?;
         let Some(row) = row else {
@@ -79,7 +98,12 @@ impl FleetTasks {
         Ok(Some(SeenTask { rev, record }))
     }
 
-    fn change_guarded(&self, id: &str, guard: ChangeGuard, change: ChangeTask<'_>) -> Result<Option<TaskWrite>, StoreError> {
+    fn change_guarded(
+        &self,
+        id: &str,
+        guard: ChangeGuard,
+        change: ChangeTask<'_>,
+    ) -> Result<Option<TaskWrite>, StoreError> {
         // Names of writes whose answers were lost, each with what it would have written.
         let mut lost: Vec<(String, TaskWrite)> = Vec::new();
         let mut anew = guard != ChangeGuard::Anyhow;
@@ -96,46 +120,101 @@ impl FleetTasks {
                 return Ok(None);
             }
             let from = before.map(|before| before.status);
-            let unwritten = |record: TaskRecord| TaskWrite { from, record, is_written: false };
-            let depends_on = |after: &TaskRecord| after.depends_on.clone().or_else(|| before?.depends_on.clone());
-            let after = change(before).map(|after| TaskRecord { depends_on: depends_on(&after), ..as_stored(&after) });
+            let unwritten = |record: TaskRecord| TaskWrite {
+                from,
+                record,
+                is_written: false,
+            };
+            let depends_on = |after: &TaskRecord| {
+                after
+                    .depends_on
+                    .clone()
+                    .or_else(|| before?.depends_on.clone())
+            };
+            let after = change(before).map(|after| TaskRecord {
+                depends_on: depends_on(&after),
+                ..as_stored(&after)
+            });
             let Some(after) = after else {
-                let record = before.cloned().unwrap_or_else(|| TaskRecord::begin(TaskStatus::Pending, Timestamp::UNIX_EPOCH));
+                let record = before.cloned().unwrap_or_else(|| {
+                    TaskRecord::begin(TaskStatus::Pending, Timestamp::UNIX_EPOCH)
+                });
                 return Ok(Some(unwritten(record)));
             };
             if before.is_some_and(|before| is_same(before, &after)) {
                 return Ok(Some(unwritten(after)));
             }
             let name = event_id(Timestamp::UNIX_EPOCH);
-            match self.write(id, found.as_ref().map(|seen| seen.rev), &after, guard, &name) {
+            match self.write(
+                id,
+                found.as_ref().map(|seen| seen.rev),
+                &after,
+                guard,
+                &name,
+            ) {
                 Ok(Some((rev, changed_at, since))) => {
                     let machine = after.machine.clone().filter(|_| after.agent.is_some());
-                    let record = TaskRecord { changed_at, since, machine, ..after };
+                    let record = TaskRecord {
+                        changed_at,
+                        since,
+                        machine,
+                        ..after
+                    };
                     self.keep(id, rev, &record);
-                    return Ok(Some(TaskWrite { from, record, is_written: true }));
+                    return Ok(Some(TaskWrite {
+                        from,
+                        record,
+                        is_written: true,
+                    }));
                 }
                 Ok(None) => {
                     // Somebody wrote meanwhile, or the guard holds.
                     let now = self.current(id, true)?;
-                    if guard != ChangeGuard::Anyhow && now.as_ref().map(|now| now.rev) == found.as_ref().map(|seen| seen.rev) {
+                    if guard != ChangeGuard::Anyhow
+                        && now.as_ref().map(|now| now.rev) == found.as_ref().map(|seen| seen.rev)
+                    {
                         return self.written_unheard(id, &lost);
                     }
                 }
-                Err(CallFailure::Unknown(_)) => lost.push((name, TaskWrite { from, record: after, is_written: true })),
+                Err(CallFailure::Unknown(_)) => lost.push((
+                    name,
+                    TaskWrite {
+                        from,
+                        record: after,
+                        is_written: true,
+                    },
+                )),
                 Err(CallFailure::Failed(error)) => return Err(error.into()),
             }
         }
-        Err(StoreError::Contended { what: format!("task of '{id}'"), attempts: ATTEMPTS })
+        Err(StoreError::Contended {
+            what: format!("task of '{id}'"),
+            attempts: ATTEMPTS,
+        })
     }
 
     /// The write of this call that was done although its answer was lost.
-    fn written_unheard(&self, id: &str, lost: &[(String, TaskWrite)]) -> Result<Option<TaskWrite>, StoreError> {
+    fn written_unheard(
+        &self,
+        id: &str,
+        lost: &[(String, TaskWrite)],
+    ) -> Result<Option<TaskWrite>, StoreError> {
         for (name, write) in lost.iter().rev() {
             let names = [name.as_str()];
-            let done = plain(self.server.call("look for a write", Repeat::Safe, async |call| {
-                let values: [SqlValue<'_>; 3] = [(&self.repository, Type::TEXT), (&id, Type::TEXT), (&names.as_slice(), Type::TEXT_ARRAY)];
-                call.client.query_typed_one(sql::WRITTEN, &values).await?.try_get(0)
-            }))?;
+            let done = plain(
+                self.server
+                    .call("look for a write", Repeat::Safe, async |call| {
+                        let values: [SqlValue<'_>; 3] = [
+                            (&self.repository, Type::TEXT),
+                            (&id, Type::TEXT),
+                            (&names.as_slice(), Type::TEXT_ARRAY),
+                        ];
+                        call.client
+                            .query_typed_one(sql::WRITTEN, &values)
+                            .await?
+                            .try_get(0)
+                    }),
+            )?;
             if done {
                 return Ok(Some(write.clone()));
             }
@@ -164,10 +243,17 @@ impl FleetTasks {
         }
         values.push((&status, Type::TEXT));
         values.extend(texts.values());
-        values.extend([(&depends_on as _, Type::TEXT_ARRAY), (&pinned_path as _, Type::TEXT), (&pinned_text as _, Type::BYTEA)]);
+        values.extend([
+            (&depends_on as _, Type::TEXT_ARRAY),
+            (&pinned_path as _, Type::TEXT),
+            (&pinned_text as _, Type::BYTEA),
+        ]);
         let statement = match (rev, guard) {
             (None, _) => {
-                values.extend([(&after.since as _, Type::TIMESTAMPTZ), (&self.machine as _, Type::TEXT)]);
+                values.extend([
+                    (&after.since as _, Type::TIMESTAMPTZ),
+                    (&self.machine as _, Type::TEXT),
+                ]);
                 sql::INSERT.to_owned()
             }
             (Some(_), guard) => {
@@ -183,18 +269,32 @@ impl FleetTasks {
             }
         };
         values.push((&name, Type::TEXT));
-        self.server.call("change a task", Repeat::Never, async |call| {
-            let row = call.client.query_typed_opt(&statement, &values).await?;
-            row.map(|row| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(3)?))).transpose()
-        })
+        self.server
+            .call("change a task", Repeat::Never, async |call| {
+                let row = call.client.query_typed_opt(&statement, &values).await?;
+                row.map(|row| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(3)?)))
+                    .transpose()
+            })
     }
 
     fn claimed(&self, row: &ClaimRow, holder: &str) -> Result<ClaimedTask, StoreError> {
         let (id, rev, record) = row.task.clone().understood(None)?;
         self.keep(&id, rev, &record);
-        let from = row.from.as_deref().and_then(TaskStatus::from_word).unwrap_or(TaskStatus::Pending);
-        let lease = TaskLease { id, holder: holder.to_owned(), fence: record.fence.unwrap_or_default() };
-        Ok(ClaimedTask { lease, from, record })
+        let from = row
+            .from
+            .as_deref()
+            .and_then(TaskStatus::from_word)
+            .unwrap_or(TaskStatus::Pending);
+        let lease = TaskLease {
+            id,
+            holder: holder.to_owned(),
+            fence: record.fence.unwrap_or_default(),
+        };
+        Ok(ClaimedTask {
+            lease,
+            from,
+            record,
+        })
     }
 }
 
@@ -206,7 +306,8 @@ struct RecordTexts {
 
 impl RecordTexts {
     fn of(record: &TaskRecord) -> Self {
-        let path = |path: &Option<std::path::PathBuf>| path.as_deref().map(watchdog_store::path_to_text);
+        let path =
+            |path: &Option<std::path::PathBuf>| path.as_deref().map(watchdog_store::path_to_text);
         let texts = [
             record.agent.clone(),
             record.reason.clone(),
@@ -217,7 +318,10 @@ impl RecordTexts {
             record.head.clone(),
             record.baseline.clone(),
         ];
-        RecordTexts { texts, attempts: i32::try_from(record.attempts).unwrap_or(i32::MAX) }
+        RecordTexts {
+            texts,
+            attempts: i32::try_from(record.attempts).unwrap_or(i32::MAX),
+        }
     }
 
     fn values(&self) -> impl Iterator<Item = SqlValue<'_>> {
@@ -229,14 +333,30 @@ impl RecordTexts {
 /// A record as the server can hold it: no text there has a NUL.
 fn as_stored(record: &TaskRecord) -> TaskRecord {
     let clean = |text: &Option<String>| text.as_ref().map(|text| text.replace('\0', "\u{fffd}"));
-    let (agent, reason, message) = (clean(&record.agent), clean(&record.reason), clean(&record.message));
-    TaskRecord { agent, reason, message, branch: clean(&record.branch), ..record.clone() }
+    let (agent, reason, message) = (
+        clean(&record.agent),
+        clean(&record.reason),
+        clean(&record.message),
+    );
+    TaskRecord {
+        agent,
+        reason,
+        message,
+        branch: clean(&record.branch),
+        ..record.clone()
+    }
 }
 
 /// Whether nothing is to be written. The server's clock sets the time.
 fn is_same(before: &TaskRecord, after: &TaskRecord) -> bool {
     let (since, machine) = (before.since, before.machine.clone());
-    *before == TaskRecord { changed_at: before.changed_at, since, machine, ..after.clone() }
+    *before
+        == TaskRecord {
+            changed_at: before.changed_at,
+            since,
+            machine,
+            ..after.clone()
+        }
 }
 
 /// A row of the table, read but not judged.
@@ -294,18 +414,36 @@ fn row_of(row: &Row) -> Result<TaskRow, Error> {
 
 impl TaskRow {
     /// Id, revision and record. `known` is the pinned file that the caller has of this revision.
-    fn understood(self, known: Option<PinnedFile>) -> Result<(String, i64, TaskRecord), StoreError> {
-        let bad = |why: String| StoreError::BadRecord { what: format!("task of '{}'", self.id), why };
-        let status = TaskStatus::from_word(&self.status).ok_or_else(|| bad(format!("its status '{}' is none", self.status)))?;
+    fn understood(
+        self,
+        known: Option<PinnedFile>,
+    ) -> Result<(String, i64, TaskRecord), StoreError> {
+        let bad = |why: String| StoreError::BadRecord {
+            what: format!("task of '{}'", self.id),
+            why,
+        };
+        let status = TaskStatus::from_word(&self.status)
+            .ok_or_else(|| bad(format!("its status '{}' is none", self.status)))?;
         let pinned = match (self.is_known, self.pinned_path, self.pinned_text) {
             (true, ..) => known,
             (false, Some(path), Some(text)) => {
-                let text = String::from_utf8(text).map_err(|_| bad("its pinned file is no text".into()))?;
+                let text = String::from_utf8(text)
+                    .map_err(|_| bad("its pinned file is no text".into()))?;
                 Some(PinnedFile { path, text })
             }
             (false, ..) => None,
         };
-        let [agent, machine, reason, message, log, branch, worktree, head, baseline] = self.texts;
+        let [
+            agent,
+            machine,
+            reason,
+            message,
+            log,
+            branch,
+            worktree,
+            head,
+            baseline,
+        ] = self.texts;
         let path = |text: Option<String>| text.as_deref().map(watchdog_store::path_from_text);
         let record = TaskRecord {
             status,
@@ -340,32 +478,71 @@ fn millis(ttl: Duration) -> f64 {
 impl TaskStore for FleetTasks {
     fn tasks(&self) -> Result<Vec<StoredTask>, StoreError> {
         let known: HashMap<String, SeenTask> = self.seen().clone();
-        let (ids, revs): (Vec<&str>, Vec<i64>) = known.iter().map(|(id, seen)| (id.as_str(), seen.rev)).unzip();
-        let rows = plain(self.server.call("read the tasks", Repeat::Safe, async |call| {
-            let values: [SqlValue<'_>; 3] = [(&self.repository, Type::TEXT), (&ids, Type::TEXT_ARRAY), (&revs, Type::INT8_ARRAY)];
-            call.client.query_typed(sql::READ, &values).await?.iter().map(row_of).collect::<Result<Vec<_>, _>>()
-        }))?;
+        let (ids, revs): (Vec<&str>, Vec<i64>) = known
+            .iter()
+            .map(|(id, seen)| (id.as_str(), seen.rev))
+            .unzip();
+        let rows = plain(
+            self.server
+                .call("read the tasks", Repeat::Safe, async |call| {
+                    let values: [SqlValue<'_>; 3] = [
+                        (&self.repository, Type::TEXT),
+                        (&ids, Type::TEXT_ARRAY),
+                        (&revs, Type::INT8_ARRAY),
+                    ];
+                    call.client
+                        .query_typed(sql::READ, &values)
+                        .await?
+                        .iter()
+                        .map(row_of)
+                        .collect::<Result<Vec<_>, _>>()
+                }),
+        )?;
         let mut tasks = Vec::with_capacity(rows.len());
         for row in rows {
-            let (is_held, known) = (row.is_held, known.get(&row.id).and_then(|seen| seen.record.pinned.clone()));
+            let (is_held, known) = (
+                row.is_held,
+                known
+                    .get(&row.id)
+                    .and_then(|seen| seen.record.pinned.clone()),
+            );
             let (id, rev, record) = row.understood(known)?;
             self.keep(&id, rev, &record);
-            tasks.push(StoredTask { id, record, is_held });
+            tasks.push(StoredTask {
+                id,
+                record,
+                is_held,
+            });
         }
         Ok(tasks)
     }
 
     fn change(&self, id: &str, change: ChangeTask<'_>) -> Result<TaskWrite, StoreError> {
         let done = self.change_guarded(id, ChangeGuard::Anyhow, change)?;
-        done.ok_or_else(|| StoreError::Contended { what: format!("task of '{id}'"), attempts: ATTEMPTS })
+        done.ok_or_else(|| StoreError::Contended {
+            what: format!("task of '{id}'"),
+            attempts: ATTEMPTS,
+        })
     }
 
-    fn change_unheld(&self, id: &str, _holder: &str, change: ChangeTask<'_>) -> Result<Option<TaskWrite>, StoreError> {
+    fn change_unheld(
+        &self,
+        id: &str,
+        _holder: &str,
+        change: ChangeTask<'_>,
+    ) -> Result<Option<TaskWrite>, StoreError> {
         self.change_guarded(id, ChangeGuard::Unheld, change)
     }
 
-    fn give_back(&self, id: &str, found: &TaskRecord, change: ChangeTask<'_>) -> Result<Option<TaskWrite>, StoreError> {
-        let Some(fence) = found.fence else { return Ok(None) };
+    fn give_back(
+        &self,
+        id: &str,
+        found: &TaskRecord,
+        change: ChangeTask<'_>,
+    ) -> Result<Option<TaskWrite>, StoreError> {
+        let Some(fence) = found.fence else {
+            return Ok(None);
+        };
         let done = self.change_guarded(id, ChangeGuard::Ended(fence), change)?;
         Ok(done.filter(|done| done.is_written))
     }
@@ -383,17 +560,36 @@ impl TaskStore for FleetTasks {
             (&claim.holder, Type::TEXT),
             (&ttl, Type::FLOAT8),
         ];
-        let one = |row: Option<Row>| row.map(|row| Ok(ClaimRow { task: row_of(&row)?, from: row.try_get(21)? })).transpose();
-        let taken =
-            self.server.call("take a task", Repeat::Never, async |call| one(call.client.query_typed_opt(sql::CLAIM, &values).await?));
+        let one = |row: Option<Row>| {
+            row.map(|row| {
+                Ok(ClaimRow {
+                    task: row_of(&row)?,
+                    from: row.try_get(21)?,
+                })
+            })
+            .transpose()
+        };
+        let taken = self
+            .server
+            .call("take a task", Repeat::Never, async |call| {
+                one(call.client.query_typed_opt(sql::CLAIM, &values).await?)
+            });
         let row = match taken {
             Ok(row) => row,
             Err(CallFailure::Failed(error)) => return Err(error.into()),
             // What comes through later ends with its lease.
-            Err(CallFailure::Unknown(_)) => plain(self.server.call("look for a claim", Repeat::Safe, async |call| {
-                let values: [SqlValue<'_>; 2] = [(&self.repository, Type::TEXT), (&claim.holder, Type::TEXT)];
-                one(call.client.query_typed_opt(sql::READ_CLAIMED, &values).await?)
-            }))?,
+            Err(CallFailure::Unknown(_)) => plain(self.server.call(
+                "look for a claim",
+                Repeat::Safe,
+                async |call| {
+                    let values: [SqlValue<'_>; 2] =
+                        [(&self.repository, Type::TEXT), (&claim.holder, Type::TEXT)];
+                    one(call
+                        .client
+                        .query_typed_opt(sql::READ_CLAIMED, &values)
+                        .await?)
+                },
+            ))?,
         };
         row.map(|row| self.claimed(&row, claim.holder)).transpose()
     }
@@ -407,21 +603,38 @@ impl TaskStore for FleetTasks {
             (&lease.fence, Type::INT8),
             (&ttl, Type::FLOAT8),
         ];
-        plain(self.server.call("renew the lease of a task", Repeat::Safe, async |call| {
-            Ok(call.client.query_typed_opt(sql::RENEW, &values).await?.is_some())
-        }))
+        plain(
+            self.server
+                .call("renew the lease of a task", Repeat::Safe, async |call| {
+                    Ok(call
+                        .client
+                        .query_typed_opt(sql::RENEW, &values)
+                        .await?
+                        .is_some())
+                }),
+        )
     }
 
-    fn step(&self, lease: &TaskLease, change: ChangeTask<'_>) -> Result<Option<TaskWrite>, StoreError> {
+    fn step(
+        &self,
+        lease: &TaskLease,
+        change: ChangeTask<'_>,
+    ) -> Result<Option<TaskWrite>, StoreError> {
         let is_ours = |seen: &SeenTask| seen.record.fence == Some(lease.fence);
         // Under a lease nobody else changes what a step changes: what was seen last is so still.
         let seen = match self.current(&lease.id, false)?.filter(is_ours) {
             Some(seen) => Some(seen),
             None => self.current(&lease.id, true)?.filter(is_ours),
         };
-        let Some(SeenTask { record: before, .. }) = seen else { return Ok(None) };
+        let Some(SeenTask { record: before, .. }) = seen else {
+            return Ok(None);
+        };
         let Some(after) = change(Some(&before)).map(|after| as_stored(&after)) else {
-            return Ok(Some(TaskWrite { from: Some(before.status), record: before, is_written: false }));
+            return Ok(Some(TaskWrite {
+                from: Some(before.status),
+                record: before,
+                is_written: false,
+            }));
         };
         let texts = RecordTexts::of(&after);
         let (status, ends) = (after.status.as_str(), after.fence.is_none());
@@ -434,35 +647,75 @@ impl TaskStore for FleetTasks {
         ];
         values.extend(texts.values());
         values.push((&ends, Type::BOOL));
-        let written: Option<(i64, Timestamp)> = plain(self.server.call("write down a step of a task", Repeat::Safe, async |call| {
-            let row = call.client.query_typed_opt(sql::STEP, &values).await?;
-            row.map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).transpose()
-        }))?;
+        let written: Option<(i64, Timestamp)> = plain(self.server.call(
+            "write down a step of a task",
+            Repeat::Safe,
+            async |call| {
+                let row = call.client.query_typed_opt(sql::STEP, &values).await?;
+                row.map(|row| Ok((row.try_get(0)?, row.try_get(1)?)))
+                    .transpose()
+            },
+        ))?;
         let Some((rev, changed_at)) = written else {
             // An answer may have been lost, and the task taken by others since.
-            let key: [SqlValue<'_>; 4] =
-                [(&self.repository, Type::TEXT), (&lease.id, Type::TEXT), (&lease.fence, Type::INT8), (&status, Type::TEXT)];
-            let done: bool =
-                plain(self.server.call("look for a step", Repeat::Safe, async |call| {
-                    call.client.query_typed_one(sql::STEPPED, &key).await?.try_get(0)
-                }))?;
+            let key: [SqlValue<'_>; 4] = [
+                (&self.repository, Type::TEXT),
+                (&lease.id, Type::TEXT),
+                (&lease.fence, Type::INT8),
+                (&status, Type::TEXT),
+            ];
+            let done: bool = plain(self.server.call(
+                "look for a step",
+                Repeat::Safe,
+                async |call| {
+                    call.client
+                        .query_typed_one(sql::STEPPED, &key)
+                        .await?
+                        .try_get(0)
+                },
+            ))?;
             self.seen().remove(&lease.id);
-            return Ok((done && ends).then_some(TaskWrite { from: Some(before.status), record: after, is_written: true }));
+            return Ok((done && ends).then_some(TaskWrite {
+                from: Some(before.status),
+                record: after,
+                is_written: true,
+            }));
         };
-        let record = TaskRecord { changed_at, ..after };
+        let record = TaskRecord {
+            changed_at,
+            ..after
+        };
         self.keep(&lease.id, rev, &record);
-        Ok(Some(TaskWrite { from: Some(before.status), record, is_written: true }))
+        Ok(Some(TaskWrite {
+            from: Some(before.status),
+            record,
+            is_written: true,
+        }))
     }
 
     fn release(&self, lease: &TaskLease) -> Result<(), StoreError> {
         // A step that ended the work has ended the lease as well.
-        if self.seen().get(&lease.id).is_some_and(|seen| seen.record.fence != Some(lease.fence)) {
+        if self
+            .seen()
+            .get(&lease.id)
+            .is_some_and(|seen| seen.record.fence != Some(lease.fence))
+        {
             return Ok(());
         }
-        let values: [SqlValue<'_>; 4] =
-            [(&self.repository, Type::TEXT), (&lease.id, Type::TEXT), (&lease.holder, Type::TEXT), (&lease.fence, Type::INT8)];
-        plain(self.server.call("release the lease of a task", Repeat::Safe, async |call| {
-            call.client.query_typed_opt(sql::RELEASE, &values).await.map(|_| ())
-        }))
+        let values: [SqlValue<'_>; 4] = [
+            (&self.repository, Type::TEXT),
+            (&lease.id, Type::TEXT),
+            (&lease.holder, Type::TEXT),
+            (&lease.fence, Type::INT8),
+        ];
+        plain(
+            self.server
+                .call("release the lease of a task", Repeat::Safe, async |call| {
+                    call.client
+                        .query_typed_opt(sql::RELEASE, &values)
+                        .await
+                        .map(|_| ())
+                }),
+        )
     }
 }

@@ -12,7 +12,9 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
+};
 use rustls_platform_verifier::Verifier;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream as PostgresTls};
@@ -44,8 +46,14 @@ impl ServerTls {
         };
         let verifier: Arc<dyn ServerCertVerifier> = match check {
             Some(true) => authority(settings, &provider)?,
-            Some(false) => Arc::new(NamelessServer { authority: Some(authority(settings, &provider)?), provider: provider.clone() }),
-            None => Arc::new(NamelessServer { authority: None, provider: provider.clone() }),
+            Some(false) => Arc::new(NamelessServer {
+                authority: Some(authority(settings, &provider)?),
+                provider: provider.clone(),
+            }),
+            None => Arc::new(NamelessServer {
+                authority: None,
+                provider: provider.clone(),
+            }),
         };
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
@@ -53,7 +61,10 @@ impl ServerTls {
             .dangerous()
             .with_custom_certificate_verifier(verifier)
             .with_no_client_auth();
-        Ok(ServerTls { connector: TlsConnector::from(Arc::new(config)), is_encrypted: Arc::default() })
+        Ok(ServerTls {
+            connector: TlsConnector::from(Arc::new(config)),
+            is_encrypted: Arc::default(),
+        })
     }
 
     /// A connection is made anew: nothing is encrypted yet.
@@ -68,23 +79,39 @@ impl ServerTls {
 }
 
 fn unusable(settings: &ConnectionSettings, why: &dyn std::fmt::Display) -> FleetError {
-    FleetError::Tls { server: settings.server(), why: why.to_string() }
+    FleetError::Tls {
+        server: settings.server(),
+        why: why.to_string(),
+    }
 }
 
-fn authority(settings: &ConnectionSettings, provider: &Arc<CryptoProvider>) -> Result<Arc<dyn ServerCertVerifier>, FleetError> {
+fn authority(
+    settings: &ConnectionSettings,
+    provider: &Arc<CryptoProvider>,
+) -> Result<Arc<dyn ServerCertVerifier>, FleetError> {
     let Some(path) = &settings.root_certificates else {
-        return Ok(Arc::new(Verifier::new(provider.clone()).map_err(|error| unusable(settings, &error))?));
+        return Ok(Arc::new(
+            Verifier::new(provider.clone()).map_err(|error| unusable(settings, &error))?,
+        ));
     };
-    let unreadable = |why: String| FleetError::File { path: path.clone(), why };
+    let unreadable = |why: String| FleetError::File {
+        path: path.clone(),
+        why,
+    };
     let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_file_iter(path).map_err(|error| unreadable(error.to_string()))? {
+    for certificate in
+        CertificateDer::pem_file_iter(path).map_err(|error| unreadable(error.to_string()))?
+    {
         let certificate = certificate.map_err(|error| unreadable(error.to_string()))?;
-        roots.add(certificate).map_err(|error| unreadable(error.to_string()))?;
+        roots
+            .add(certificate)
+            .map_err(|error| unreadable(error.to_string()))?;
     }
     if roots.is_empty() {
         return Err(unreadable("it has no certificate in it".into()));
     }
-    let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone()).build();
+    let verifier =
+        WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone()).build();
     Ok(verifier.map_err(|error| unusable(settings, &error))?)
 }
 
@@ -94,8 +121,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> MakeTlsConnect<S> for S
     type Error = io::Error;
 
     fn make_tls_connect(&mut self, host: &str) -> Result<ServerHandshake, io::Error> {
-        let name = ServerName::try_from(host.to_owned()).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-        Ok(ServerHandshake { connector: self.connector.clone(), name, is_encrypted: self.is_encrypted.clone() })
+        let name = ServerName::try_from(host.to_owned())
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        Ok(ServerHandshake {
+            connector: self.connector.clone(),
+            name,
+            is_encrypted: self.is_encrypted.clone(),
+        })
     }
 }
 
@@ -126,19 +158,34 @@ pub(crate) struct EncryptedStream<S>(tokio_rustls::client::TlsStream<S>);
 
 impl<S: AsyncRead + AsyncWrite + Unpin> PostgresTls for EncryptedStream<S> {
     fn channel_binding(&self) -> ChannelBinding {
-        let certificate = self.0.get_ref().1.peer_certificates().and_then(<[_]>::first);
-        certificate.and_then(|der| end_point(der)).map_or_else(ChannelBinding::none, ChannelBinding::tls_server_end_point)
+        let certificate = self
+            .0
+            .get_ref()
+            .1
+            .peer_certificates()
+            .and_then(<[_]>::first);
+        certificate
+            .and_then(|der| end_point(der))
+            .map_or_else(ChannelBinding::none, ChannelBinding::tls_server_end_point)
     }
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for EncryptedStream<S> {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         Pin::new(&mut self.0).poll_read(cx, buf)
     }
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for EncryptedStream<S> {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.0).poll_write(cx, buf)
     }
 
@@ -168,12 +215,14 @@ impl ServerCertVerifier for NamelessServer {
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        let Some(authority) = &self.authority else { return Ok(ServerCertVerified::assertion()) };
+        let Some(authority) = &self.authority else {
+            return Ok(ServerCertVerified::assertion());
+        };
         match authority.verify_server_cert(certificate, intermediates, name, ocsp, now) {
             // The name is looked at last: everything else was in order.
-            Err(rustls::Error::InvalidCertificate(CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. })) => {
-                Ok(ServerCertVerified::assertion())
-            }
+            Err(rustls::Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            )) => Ok(ServerCertVerified::assertion()),
             other => other,
         }
     }
@@ -184,7 +233,12 @@ impl ServerCertVerifier for NamelessServer {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        rustls::crypto::verify_tls12_signature(message, certificate, signed, &self.provider.signature_verification_algorithms)
+        rustls::crypto::verify_tls12_signature(
+            message,
+            certificate,
+            signed,
+            &self.provider.signature_verification_algorithms,
+        )
     }
 
     fn verify_tls13_signature(
@@ -193,10 +247,17 @@ impl ServerCertVerifier for NamelessServer {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        rustls::crypto::verify_tls13_signature(message, certificate, signed, &self.provider.signature_verification_algorithms)
+        rustls::crypto::verify_tls13_signature(
+            message,
+            certificate,
+            signed,
+            &self.provider.signature_verification_algorithms,
+        )
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
+        self.provider
+            .signature_verification_algorithms
+            .supported_schemes()
     }
 }

@@ -23,7 +23,9 @@ impl FuzzTarget {
 
     /// The words that mutations put in, in libFuzzer's format.
     pub fn dictionary(&self) -> PathBuf {
-        own_folder().join("dictionaries").join(format!("{}.dict", self.name))
+        own_folder()
+            .join("dictionaries")
+            .join(format!("{}.dict", self.name))
     }
 
     /// All kept inputs, with their files, in the order of their names.
@@ -36,7 +38,8 @@ impl FuzzTarget {
             files.extend(files_in(&own_folder().join("../..").join(folder), endings));
         }
         let read = |file: PathBuf| {
-            let bytes = std::fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+            let bytes =
+                std::fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
             (file, bytes)
         };
         files.into_iter().map(read).collect()
@@ -48,10 +51,21 @@ fn own_folder() -> &'static Path {
 }
 
 fn files_in(folder: &Path, endings: &[&str]) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-    let paths = entries.map(|entry| entry.unwrap_or_else(|error| panic!("{}: {error}", folder.display())).path());
-    let mut files: Vec<PathBuf> =
-        paths.filter(|path| path.is_file() && endings.iter().any(|ending| path.to_string_lossy().ends_with(ending))).collect();
+    let entries =
+        std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let paths = entries.map(|entry| {
+        entry
+            .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+            .path()
+    });
+    let mut files: Vec<PathBuf> = paths
+        .filter(|path| {
+            path.is_file()
+                && endings
+                    .iter()
+                    .any(|ending| path.to_string_lossy().ends_with(ending))
+        })
+        .collect();
     files.sort();
     files
 }

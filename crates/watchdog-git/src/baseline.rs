@@ -50,7 +50,9 @@ impl Worktree {
     /// # Errors
     /// [`Error::Read`] where HEAD or its branch is damaged.
     pub fn head(&self) -> Result<HistoryPoint, Error> {
-        Ok(self.head_id()?.map_or(HistoryPoint::Unborn, |id| HistoryPoint::Commit(id.to_hex().to_string())))
+        Ok(self.head_id()?.map_or(HistoryPoint::Unborn, |id| {
+            HistoryPoint::Commit(id.to_hex().to_string())
+        }))
     }
 
     /// The commit of a point, which must be here; `None` for the void before the first commit.
@@ -60,7 +62,11 @@ impl Worktree {
             HistoryPoint::Commit(hex) => {
                 let unknown = || Error::UnknownRevision { rev: hex.clone() };
                 let id = ObjectId::from_hex(hex.as_bytes()).map_err(|_| unknown())?;
-                if self.repo.has_object(id) { Ok(Some(id)) } else { Err(unknown()) }
+                if self.repo.has_object(id) {
+                    Ok(Some(id))
+                } else {
+                    Err(unknown())
+                }
             }
         }
     }
@@ -79,8 +85,14 @@ impl Worktree {
 
     /// The tree of HEAD; the empty tree on an unborn branch.
     pub(super) fn head_tree(&self) -> Result<ObjectId, Error> {
-        let Some(head) = self.head_id()? else { return Ok(ObjectId::empty_tree(self.repo.object_hash())) };
-        let tree = || self.repo.find_commit(head).and_then(|commit| commit.tree_id().map(gix::Id::detach));
+        let Some(head) = self.head_id()? else {
+            return Ok(ObjectId::empty_tree(self.repo.object_hash()));
+        };
+        let tree = || {
+            self.repo
+                .find_commit(head)
+                .and_then(|commit| commit.tree_id().map(gix::Id::detach))
+        };
         self.retry_while_packing(|| tree().map_err(|e| Error::read("read the tree of HEAD", e)))
     }
 
@@ -96,8 +108,16 @@ impl Worktree {
         }
         // A branch that is itself a symbolic ref: follow it to its end.
         match head.try_into_referent() {
-            Some(mut branch) => Ok(Some(branch.follow_to_object().map_err(|e| Error::read(doing(), e))?.detach())),
-            None => Err(Error::Read { doing: doing(), why: "it names neither a branch nor a commit".to_string() }),
+            Some(mut branch) => Ok(Some(
+                branch
+                    .follow_to_object()
+                    .map_err(|e| Error::read(doing(), e))?
+                    .detach(),
+            )),
+            None => Err(Error::Read {
+                doing: doing(),
+                why: "it names neither a branch nor a commit".to_string(),
+            }),
         }
     }
 
@@ -114,22 +134,46 @@ impl Worktree {
         if rev == HistoryPoint::UNBORN {
             return Ok(HistoryPoint::Unborn);
         }
-        let unknown = || Error::UnknownRevision { rev: rev.to_string() };
+        let unknown = || Error::UnknownRevision {
+            rev: rev.to_string(),
+        };
         self.refresh()?;
         if rev.contains("@{") {
             self.read_logs()?;
         }
-        let id = self.repo.rev_parse_single(rev).map_err(|_| unknown())?.detach();
+        let id = self
+            .repo
+            .rev_parse_single(rev)
+            .map_err(|_| unknown())?
+            .detach();
         let doing = || format!("take '{rev}' as a baseline");
-        let object = match self.repo.try_find_object(id).map_err(|e| Error::read(doing(), e))? {
+        let object = match self
+            .repo
+            .try_find_object(id)
+            .map_err(|e| Error::read(doing(), e))?
+        {
             Some(object) => object,
             // A name that was typed in full says nothing about being here; a ref to a missing object is damage.
-            None if rev.len() == id.kind().len_in_hex() && rev.eq_ignore_ascii_case(&id.to_hex().to_string()) => return Err(unknown()),
-            None => return Err(Error::Read { doing: doing(), why: format!("object {id} is missing") }),
+            None if rev.len() == id.kind().len_in_hex()
+                && rev.eq_ignore_ascii_case(&id.to_hex().to_string()) =>
+            {
+                return Err(unknown());
+            }
+            None => {
+                return Err(Error::Read {
+                    doing: doing(),
+                    why: format!("object {id} is missing"),
+                });
+            }
         };
-        let end = object.peel_tags_to_end().map_err(|e| Error::read(doing(), e))?;
+        let end = object
+            .peel_tags_to_end()
+            .map_err(|e| Error::read(doing(), e))?;
         if end.kind != gix::object::Kind::Commit {
-            return Err(Error::Read { doing: doing(), why: format!("it names a {}, not a commit", end.kind) });
+            return Err(Error::Read {
+                doing: doing(),
+                why: format!("it names a {}, not a commit", end.kind),
+            });
         }
         Ok(HistoryPoint::Commit(end.id.to_hex().to_string()))
     }
@@ -142,19 +186,28 @@ impl Worktree {
     /// [`Error::Read`] where the refs cannot be listed. A single damaged ref is left out: it proves nothing.
     pub fn ref_tips(&self) -> Result<Vec<RefTip>, Error> {
         // A ref may look damaged while git packs it; the next read finds it.
-        self.retry_if_refs_moved(|| self.ref_tips_now(true)).or_else(|_| self.retry_if_refs_moved(|| self.ref_tips_now(false)))
+        self.retry_if_refs_moved(|| self.ref_tips_now(true))
+            .or_else(|_| self.retry_if_refs_moved(|| self.ref_tips_now(false)))
     }
 
     fn ref_tips_now(&self, every: bool) -> Result<Vec<RefTip>, Error> {
         self.refresh()?;
         let doing = || format!("list the refs of {}", self.common_dir().display());
         require_readable(&self.repo, "refs")?;
-        let refs = self.repo.references().map_err(|e| Error::read(doing(), e))?;
+        let refs = self
+            .repo
+            .references()
+            .map_err(|e| Error::read(doing(), e))?;
         let mut tips = Vec::new();
         for reference in refs.all().map_err(|e| Error::read(doing(), e))? {
             let reference = match reference {
                 Ok(reference) => reference,
-                Err(error) if every => return Err(Error::Read { doing: doing(), why: error.to_string() }),
+                Err(error) if every => {
+                    return Err(Error::Read {
+                        doing: doing(),
+                        why: error.to_string(),
+                    });
+                }
                 Err(_) => continue,
             };
             let name = reference.name().as_bstr().to_str_lossy().into_owned();

@@ -36,7 +36,11 @@ impl Worktree {
     /// # Errors
     /// When the ref cannot be written.
     pub fn keep_baseline(&self, spec: &str, commit: &str) -> Result<(), Error> {
-        self.keep_commit(&format!("{PREFIX}{}/{}", self.worktree_id(), spec_for_ref(spec)), commit, "watchdog: baseline")
+        self.keep_commit(
+            &format!("{PREFIX}{}/{}", self.worktree_id(), spec_for_ref(spec)),
+            commit,
+            "watchdog: baseline",
+        )
     }
 
     /// Points the anchor ref of this worktree and spec at a commit. The ref keeps the commit; the store says which one it is.
@@ -44,7 +48,11 @@ impl Worktree {
     /// # Errors
     /// When the ref cannot be written.
     pub fn keep_anchor(&self, spec: &str, commit: &str) -> Result<(), Error> {
-        self.keep_commit(&format!("{ANCHORS}{}/{}", self.worktree_id(), spec_for_ref(spec)), commit, "watchdog: anchor")
+        self.keep_commit(
+            &format!("{ANCHORS}{}/{}", self.worktree_id(), spec_for_ref(spec)),
+            commit,
+            "watchdog: anchor",
+        )
     }
 
     /// Points the ref of this worktree's ignore rules at the commit that keeps them. No spec has its name.
@@ -70,7 +78,11 @@ impl Worktree {
         }
         let edit = RefEdit {
             change: Change::Update {
-                log: LogChange { mode: RefLog::AndReference, force_create_reflog: false, message: message.into() },
+                log: LogChange {
+                    mode: RefLog::AndReference,
+                    force_create_reflog: false,
+                    message: message.into(),
+                },
                 expected: PreviousValue::Any,
                 new: Target::Object(id),
             },
@@ -78,7 +90,11 @@ impl Worktree {
             deref: false,
         };
         // An identity of our own: a repository without a configured one can be watched as well.
-        let committer = gix::actor::SignatureRef { name: "watchdog".into(), email: "watchdog@localhost".into(), time: "0 +0000" };
+        let committer = gix::actor::SignatureRef {
+            name: "watchdog".into(),
+            email: "watchdog@localhost".into(),
+            time: "0 +0000",
+        };
         let written = edit_refs(&self.repo, [edit.clone()], committer);
         if written.is_err() && self.drop_stale_lock(name) {
             return edit_refs(&self.repo, [edit], committer).map_err(|e| Error::read(doing(), e));
@@ -90,7 +106,10 @@ impl Worktree {
     /// changes, and a live owner holds the lock for less than a millisecond.
     fn drop_stale_lock(&self, name: &str) -> bool {
         let lock = self.repo.common_dir().join(format!("{name}.lock"));
-        let age = std::fs::metadata(&lock).and_then(|data| data.modified()).ok().and_then(|written| written.elapsed().ok());
+        let age = std::fs::metadata(&lock)
+            .and_then(|data| data.modified())
+            .ok()
+            .and_then(|written| written.elapsed().ok());
         age.is_some_and(|age| age >= STALE_LOCK) && std::fs::remove_file(lock).is_ok()
     }
 
@@ -106,12 +125,23 @@ impl Worktree {
         let doing = || "read the baseline refs".to_string();
         self.refresh()?;
         require_readable(&self.repo, PREFIX)?;
-        let platform = self.repo.references().map_err(|e| Error::read(doing(), e))?;
+        let platform = self
+            .repo
+            .references()
+            .map_err(|e| Error::read(doing(), e))?;
         let mut kept = Vec::new();
-        for reference in platform.prefixed(PREFIX).map_err(|e| Error::read(doing(), e))? {
+        for reference in platform
+            .prefixed(PREFIX)
+            .map_err(|e| Error::read(doing(), e))?
+        {
             let reference = reference.map_err(|e| Error::read(doing(), e))?;
             let name = reference.name().as_bstr().to_string();
-            let Some((worktree_id, spec)) = name.strip_prefix(PREFIX).and_then(|rest| rest.split_once('/')) else { continue };
+            let Some((worktree_id, spec)) = name
+                .strip_prefix(PREFIX)
+                .and_then(|rest| rest.split_once('/'))
+            else {
+                continue;
+            };
             if let Some(id) = reference.try_id() {
                 kept.push(KeptBaseline {
                     worktree_id: worktree_id.into(),

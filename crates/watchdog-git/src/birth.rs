@@ -11,7 +11,11 @@ impl Worktree {
     pub fn birth(&self) -> Option<String> {
         let found = fs::metadata(self.git_dir()).ok()?;
         // File systems reuse the inode number of a removed folder; the creation time distinguishes both, where the file system keeps it.
-        let made = found.created().ok().and_then(|made| made.duration_since(UNIX_EPOCH).ok()).map_or(0, |made| made.as_nanos());
+        let made = found
+            .created()
+            .ok()
+            .and_then(|made| made.duration_since(UNIX_EPOCH).ok())
+            .map_or(0, |made| made.as_nanos());
         Some(format!("{:x}-{:x}-{made:x}", found.dev(), found.ino()))
     }
 }

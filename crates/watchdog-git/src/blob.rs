@@ -16,7 +16,10 @@ impl Worktree {
     pub fn committed_at(&self, commit: &str) -> Result<i64, Error> {
         let doing = || format!("read the time of commit {commit}");
         let id = gix::ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(doing(), e))?;
-        let commit = self.repo.find_commit(id).map_err(|e| Error::read(doing(), e))?;
+        let commit = self
+            .repo
+            .find_commit(id)
+            .map_err(|e| Error::read(doing(), e))?;
         Ok(commit.time().map_err(|e| Error::read(doing(), e))?.seconds)
     }
 
@@ -27,8 +30,17 @@ impl Worktree {
     pub fn blob_at(&self, commit: &str, path: &str) -> Result<Option<Vec<u8>>, Error> {
         let doing = || format!("read {path} of commit {commit}");
         let id = gix::ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(doing(), e))?;
-        let tree = self.repo.find_commit(id).and_then(|commit| commit.tree()).map_err(|e| Error::read(doing(), e))?;
-        let Some(entry) = tree.lookup_entry_by_path(path).map_err(|e| Error::read(doing(), e))? else { return Ok(None) };
+        let tree = self
+            .repo
+            .find_commit(id)
+            .and_then(|commit| commit.tree())
+            .map_err(|e| Error::read(doing(), e))?;
+        let Some(entry) = tree
+            .lookup_entry_by_path(path)
+            .map_err(|e| Error::read(doing(), e))?
+        else {
+            return Ok(None);
+        };
         if !entry.mode().is_blob() {
             return Ok(None);
         }
@@ -43,10 +55,16 @@ impl Worktree {
     pub fn files_at(&self, commit: &str, paths: Vec<String>) -> Result<Vec<String>, Error> {
         let doing = || format!("read the tree of commit {commit}");
         let id = gix::ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(doing(), e))?;
-        let tree = self.repo.find_commit(id).and_then(|commit| commit.tree()).map_err(|e| Error::read(doing(), e))?;
+        let tree = self
+            .repo
+            .find_commit(id)
+            .and_then(|commit| commit.tree())
+            .map_err(|e| Error::read(doing(), e))?;
         let mut found = Vec::new();
         for path in paths {
-            let entry = tree.lookup_entry_by_path(&path).map_err(|e| Error::read(doing(), e))?;
+            let entry = tree
+                .lookup_entry_by_path(&path)
+                .map_err(|e| Error::read(doing(), e))?;
             if entry.is_some_and(|entry| entry.mode().is_blob_or_symlink()) {
                 found.push(path);
             }

@@ -20,9 +20,17 @@ pub(super) const PIECE: usize = 128 << 10;
 const SEARCHES: usize = 3;
 
 /// Hands the content of a blob to `take`, piece by piece.
-pub(super) fn read_blob(objects: &gix::OdbHandle, id: &oid, take: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+pub(super) fn read_blob(
+    objects: &gix::OdbHandle,
+    id: &oid,
+    take: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<()> {
     let missing = || io::Error::new(ErrorKind::NotFound, format!("object {id} is missing"));
-    let size = objects.try_header(id).map_err(io::Error::other)?.ok_or_else(missing)?.size;
+    let size = objects
+        .try_header(id)
+        .map_err(io::Error::other)?
+        .ok_or_else(missing)?
+        .size;
     if size > WHOLE {
         for _ in 0..SEARCHES {
             match open_whole_entry(objects, id) {
@@ -34,24 +42,44 @@ pub(super) fn read_blob(objects: &gix::OdbHandle, id: &oid, take: &mut dyn FnMut
         }
         if size > u64::from(u32::MAX) {
             let way = "git has it as a difference to another object; write it to a file with: git cat-file blob";
-            return Err(io::Error::other(format!("object {id} is too large to be read: {way} {id}")));
+            return Err(io::Error::other(format!(
+                "object {id} is too large to be read: {way} {id}"
+            )));
         }
     }
     let mut content = Vec::new();
-    take(objects.try_find(id, &mut content).map_err(io::Error::other)?.ok_or_else(missing)?.data)
+    take(
+        objects
+            .try_find(id, &mut content)
+            .map_err(io::Error::other)?
+            .ok_or_else(missing)?
+            .data,
+    )
 }
 
 /// Fails where the bytes of a blob do not match its name.
 pub(super) fn verify_blob(objects: &gix::OdbHandle, id: &oid) -> io::Result<()> {
-    let size = objects.try_header(id).map_err(io::Error::other)?.map_or(0, |header| header.size);
+    let size = objects
+        .try_header(id)
+        .map_err(io::Error::other)?
+        .map_or(0, |header| header.size);
     let mut hasher = gix::hash::hasher(id.kind());
-    hasher.update(&gix::objs::encode::loose_header(gix::objs::Kind::Blob, size));
+    hasher.update(&gix::objs::encode::loose_header(
+        gix::objs::Kind::Blob,
+        size,
+    ));
     read_blob(objects, id, &mut |piece| {
         hasher.update(piece);
         Ok(())
     })?;
     let actual: ObjectId = hasher.try_finalize().map_err(io::Error::other)?;
-    if *actual == *id { Ok(()) } else { Err(io::Error::other(format!("object {id} is damaged: its bytes are those of {actual}"))) }
+    if *actual == *id {
+        Ok(())
+    } else {
+        Err(io::Error::other(format!(
+            "object {id} is damaged: its bytes are those of {actual}"
+        )))
+    }
 }
 
 /// A compressed blob, from the beginning of its content on.
@@ -61,13 +89,20 @@ struct BlobEntry {
 }
 
 impl BlobEntry {
-    fn inflate_to(&mut self, size: u64, take: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+    fn inflate_to(
+        &mut self,
+        size: u64,
+        take: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+    ) -> io::Result<()> {
         let mut piece = vec![0; PIECE];
         let mut bytes_left = size;
         while bytes_left > 0 {
             let wanted = usize::try_from(bytes_left).unwrap_or(PIECE).min(PIECE);
             if inflate::read(&mut self.from, &mut self.inflate, &mut piece[..wanted])? != wanted {
-                return Err(io::Error::new(ErrorKind::UnexpectedEof, "the object is shorter than its header says"));
+                return Err(io::Error::new(
+                    ErrorKind::UnexpectedEof,
+                    "the object is shorter than its header says",
+                ));
             }
             take(&piece[..wanted])?;
             bytes_left -= wanted as u64;
@@ -75,7 +110,10 @@ impl BlobEntry {
         // The checksum of the content stands at its end.
         match inflate::read(&mut self.from, &mut self.inflate, &mut piece[..1])? {
             0 => Ok(()),
-            _ => Err(io::Error::new(ErrorKind::InvalidData, "the object is longer than its header says")),
+            _ => Err(io::Error::new(
+                ErrorKind::InvalidData,
+                "the object is longer than its header says",
+            )),
         }
     }
 }
@@ -91,18 +129,30 @@ fn open_whole_entry(objects: &gix::OdbHandle, id: &oid) -> io::Result<Option<Blo
             return Ok(Some(entry));
         }
         for pack in packs_of(&folder)? {
-            let Ok(index) = index::File::at(&pack, id.kind()) else { continue };
-            let Some(offset) = index.lookup(id).map(|at| index.pack_offset_at_index(at)) else { continue };
-            let mut from = BufReader::with_capacity(PIECE, File::open(pack.with_extension("pack"))?);
+            let Ok(index) = index::File::at(&pack, id.kind()) else {
+                continue;
+            };
+            let Some(offset) = index.lookup(id).map(|at| index.pack_offset_at_index(at)) else {
+                continue;
+            };
+            let mut from =
+                BufReader::with_capacity(PIECE, File::open(pack.with_extension("pack"))?);
             from.seek(SeekFrom::Start(offset))?;
             let entry = data::Entry::from_read(&mut from, offset, id.kind().len_in_bytes())?;
             if entry.header == Header::Blob {
-                return Ok(Some(BlobEntry { from, inflate: Decompress::new() }));
+                return Ok(Some(BlobEntry {
+                    from,
+                    inflate: Decompress::new(),
+                }));
             }
             is_difference = true;
         }
     }
-    if is_difference { Ok(None) } else { Err(ErrorKind::NotFound.into()) }
+    if is_difference {
+        Ok(None)
+    } else {
+        Err(ErrorKind::NotFound.into())
+    }
 }
 
 fn open_loose(objects: &Path, id: &oid) -> io::Result<Option<BlobEntry>> {
@@ -112,12 +162,18 @@ fn open_loose(objects: &Path, id: &oid) -> io::Result<Option<BlobEntry>> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
-    let mut entry = BlobEntry { from, inflate: Decompress::new() };
+    let mut entry = BlobEntry {
+        from,
+        inflate: Decompress::new(),
+    };
     // The header ends with a zero byte.
     let mut byte = [1];
     while byte != [0] {
         if inflate::read(&mut entry.from, &mut entry.inflate, &mut byte)? == 0 {
-            return Err(io::Error::new(ErrorKind::UnexpectedEof, "the object has no header"));
+            return Err(io::Error::new(
+                ErrorKind::UnexpectedEof,
+                "the object has no header",
+            ));
         }
     }
     Ok(Some(entry))

@@ -31,35 +31,79 @@ impl Worktree {
     ///
     /// # Errors
     /// [`Error::Read`] where the records, a folder of branches or the packed refs cannot be read.
-    pub(super) fn born_branches(&self, recorded: &KnownRefs, evidence: &OriginEvidence) -> Result<Arc<Vec<String>>, Error> {
+    pub(super) fn born_branches(
+        &self,
+        recorded: &KnownRefs,
+        evidence: &OriginEvidence,
+    ) -> Result<Arc<Vec<String>>, Error> {
         let known = recorded.names()?;
         if self.served.is_some() {
-            let refs = self.repo.references().map_err(|e| Error::read(self.listing_branches(), e))?;
-            let branches = refs.local_branches().map_err(|e| Error::read(self.listing_branches(), e))?;
-            let names = branches.flatten().map(|branch| branch.name().as_bstr().to_str_lossy().into_owned());
-            return Ok(Arc::new(names.filter(|name| !known.contains(name)).collect()));
+            let refs = self
+                .repo
+                .references()
+                .map_err(|e| Error::read(self.listing_branches(), e))?;
+            let branches = refs
+                .local_branches()
+                .map_err(|e| Error::read(self.listing_branches(), e))?;
+            let names = branches
+                .flatten()
+                .map(|branch| branch.name().as_bstr().to_str_lossy().into_owned());
+            return Ok(Arc::new(
+                names.filter(|name| !known.contains(name)).collect(),
+            ));
         }
-        let born = || recorded.born().branches.of(self.common_dir(), |listing| self.list_branches(listing, &known));
-        let Some(NameListings { branches, .. }) = recorded.unclaimed() else { return born() };
+        let born = || {
+            recorded.born().branches.of(self.common_dir(), |listing| {
+                self.list_branches(listing, &known)
+            })
+        };
+        let Some(NameListings { branches, .. }) = recorded.unclaimed() else {
+            return born();
+        };
         let unclaimed = match branches.kept_at_most(SHARED_FOR, self.common_dir()) {
             Some(unclaimed) => unclaimed,
             // Nearly always there is none, and no HEAD need be read.
             None if born()?.is_empty() => return Ok(Arc::default()),
             None => branches.of_at_most(SHARED_FOR, self.common_dir(), |listing| {
-                self.list_branches(listing, &checked_out(self.common_dir(), &evidence.recorded_worktrees()?)?)
+                self.list_branches(
+                    listing,
+                    &checked_out(self.common_dir(), &evidence.recorded_worktrees()?)?,
+                )
             })?,
         };
-        Ok(Arc::new(unclaimed.iter().filter(|name| !known.contains(*name)).cloned().collect()))
+        Ok(Arc::new(
+            unclaimed
+                .iter()
+                .filter(|name| !known.contains(*name))
+                .cloned()
+                .collect(),
+        ))
     }
 
     /// Lists the branches but for those of these names.
-    fn list_branches(&self, listing: &mut NewListing<String>, without: &HashSet<String>) -> Result<(), Error> {
+    fn list_branches(
+        &self,
+        listing: &mut NewListing<String>,
+        without: &HashSet<String>,
+    ) -> Result<(), Error> {
         // Loose ones first: git removes a loose ref after it wrote the packed one.
         let mut name = BRANCHES.to_owned();
-        add_loose(listing, &self.common_dir().join(BRANCHES), &mut name, without)?;
+        add_loose(
+            listing,
+            &self.common_dir().join(BRANCHES),
+            &mut name,
+            without,
+        )?;
         listing.reads(&self.common_dir().join("packed-refs"));
-        if let Some(packed) = self.repo.refs.cached_packed_buffer().map_err(|e| Error::read(self.listing_branches(), e))? {
-            let branches = packed.iter_prefixed(format!("{BRANCHES}/").into()).map_err(|e| Error::read(self.listing_branches(), e))?;
+        if let Some(packed) = self
+            .repo
+            .refs
+            .cached_packed_buffer()
+            .map_err(|e| Error::read(self.listing_branches(), e))?
+        {
+            let branches = packed
+                .iter_prefixed(format!("{BRANCHES}/").into())
+                .map_err(|e| Error::read(self.listing_branches(), e))?;
             for branch in branches {
                 let branch = branch.map_err(|e| Error::read(self.listing_branches(), e))?;
                 let name = branch.name.as_bstr().to_str_lossy();
@@ -80,26 +124,46 @@ impl Worktree {
     ///
     /// # Errors
     /// [`Error::Read`] where the records or the folder of worktrees cannot be read.
-    pub(super) fn born_worktrees(&self, recorded: &KnownRefs, evidence: &OriginEvidence) -> Result<Vec<PathBuf>, Error> {
+    pub(super) fn born_worktrees(
+        &self,
+        recorded: &KnownRefs,
+        evidence: &OriginEvidence,
+    ) -> Result<Vec<PathBuf>, Error> {
         let known = recorded.names()?;
         let is_known = |git_dir: &Path| known.contains(&head_name(git_dir, self.common_dir()));
-        let born = || recorded.born().worktrees.of(self.common_dir(), |listing| self.list_worktrees(listing, is_known));
+        let born = || {
+            recorded.born().worktrees.of(self.common_dir(), |listing| {
+                self.list_worktrees(listing, is_known)
+            })
+        };
         let found = match recorded.unclaimed() {
             None => born()?,
-            Some(NameListings { worktrees, .. }) => match worktrees.kept_at_most(SHARED_FOR, self.common_dir()) {
-                Some(unclaimed) => unclaimed,
-                None if born()?.is_empty() => return Ok(Vec::new()),
-                None => worktrees.of_at_most(SHARED_FOR, self.common_dir(), |listing| {
-                    let with_record = evidence.recorded_worktrees()?;
-                    self.list_worktrees(listing, |git_dir| with_record.contains(&worktree_id(git_dir, self.common_dir())))
-                })?,
-            },
+            Some(NameListings { worktrees, .. }) => {
+                match worktrees.kept_at_most(SHARED_FOR, self.common_dir()) {
+                    Some(unclaimed) => unclaimed,
+                    None if born()?.is_empty() => return Ok(Vec::new()),
+                    None => worktrees.of_at_most(SHARED_FOR, self.common_dir(), |listing| {
+                        let with_record = evidence.recorded_worktrees()?;
+                        self.list_worktrees(listing, |git_dir| {
+                            with_record.contains(&worktree_id(git_dir, self.common_dir()))
+                        })
+                    })?,
+                }
+            }
         };
-        Ok(found.iter().filter(|git_dir| *git_dir != self.git_dir() && !is_known(git_dir)).cloned().collect())
+        Ok(found
+            .iter()
+            .filter(|git_dir| *git_dir != self.git_dir() && !is_known(git_dir))
+            .cloned()
+            .collect())
     }
 
     /// Lists the linked worktrees but for some.
-    fn list_worktrees(&self, listing: &mut NewListing<PathBuf>, is_left_out: impl Fn(&Path) -> bool) -> Result<(), Error> {
+    fn list_worktrees(
+        &self,
+        listing: &mut NewListing<PathBuf>,
+        is_left_out: impl Fn(&Path) -> bool,
+    ) -> Result<(), Error> {
         let folder = self.common_dir().join("worktrees");
         for entry in listing.entries(&folder)? {
             let git_dir = entry.map_err(|e| unlisted(&folder, e))?.path();
@@ -111,7 +175,12 @@ impl Worktree {
     }
 }
 
-fn add_loose(listing: &mut NewListing<String>, folder: &Path, name: &mut String, without: &HashSet<String>) -> Result<(), Error> {
+fn add_loose(
+    listing: &mut NewListing<String>,
+    folder: &Path,
+    name: &mut String,
+    without: &HashSet<String>,
+) -> Result<(), Error> {
     let length = name.len();
     for entry in listing.entries(folder)? {
         let entry = entry.map_err(|e| unlisted(folder, e))?;
@@ -149,12 +218,20 @@ mod tests {
         let worktree = Worktree::open(folder.path()).unwrap();
         let git = worktree.git_dir().to_owned();
         let recorded = KnownRefs::from(vec![("refs/heads/task/old".to_owned(), "1".repeat(40))]);
-        for name in ["refs/heads/task/old", "refs/heads/task/a", "worktrees/a/HEAD"] {
+        for name in [
+            "refs/heads/task/old",
+            "refs/heads/task/a",
+            "worktrees/a/HEAD",
+        ] {
             fs::create_dir_all(git.join(name).parent().unwrap()).unwrap();
             fs::write(git.join(name), "1".repeat(40)).unwrap();
         }
         let read = || {
-            let mut born = worktree.born_branches(&recorded, &OriginEvidence::default()).unwrap().as_ref().clone();
+            let mut born = worktree
+                .born_branches(&recorded, &OriginEvidence::default())
+                .unwrap()
+                .as_ref()
+                .clone();
             born.extend(
                 worktree
                     .born_worktrees(&recorded, &OriginEvidence::default())
@@ -170,16 +247,25 @@ mod tests {
         let until_kept = || {
             let (begun, born) = (Instant::now(), recorded.born());
             while !(is_never_kept || born.branches.is_kept() && born.worktrees.is_kept()) {
-                assert!(begun.elapsed() < Duration::from_secs(60), "it is never kept");
+                assert!(
+                    begun.elapsed() < Duration::from_secs(60),
+                    "it is never kept"
+                );
                 std::thread::yield_now();
                 read();
             }
         };
         type Change = fn(&Path);
         let changes: [(&str, Change); 5] = [
-            ("refs/heads/task/b", |path| fs::write(path, "1".repeat(40)).unwrap()),
-            ("refs/heads/c", |path| fs::write(path, "1".repeat(40)).unwrap()),
-            ("packed-refs", |path| fs::write(path, format!("{} refs/heads/d\n", "1".repeat(40))).unwrap()),
+            ("refs/heads/task/b", |path| {
+                fs::write(path, "1".repeat(40)).unwrap()
+            }),
+            ("refs/heads/c", |path| {
+                fs::write(path, "1".repeat(40)).unwrap()
+            }),
+            ("packed-refs", |path| {
+                fs::write(path, format!("{} refs/heads/d\n", "1".repeat(40))).unwrap()
+            }),
             ("worktrees/e", |path| fs::create_dir(path).unwrap()),
             ("worktrees/e", |path| fs::remove_dir(path).unwrap()),
         ];
@@ -188,7 +274,11 @@ mod tests {
         for (path, change) in changes {
             until_kept();
             change(&git.join(path));
-            let name = if path == "packed-refs" { "refs/heads/d" } else { path.trim_start_matches("worktrees/") };
+            let name = if path == "packed-refs" {
+                "refs/heads/d"
+            } else {
+                path.trim_start_matches("worktrees/")
+            };
             match expected.iter().position(|known| known == name) {
                 Some(at) => drop(expected.remove(at)),
                 None => expected.push(name.to_owned()),
@@ -197,7 +287,10 @@ mod tests {
             assert_eq!(read(), expected, "after {path}");
         }
         assert_eq!(
-            worktree.born_branches(&Vec::new().into(), &OriginEvidence::default()).unwrap().len(),
+            worktree
+                .born_branches(&Vec::new().into(), &OriginEvidence::default())
+                .unwrap()
+                .len(),
             5,
             "with no recorded ref all of them are new"
         );
@@ -209,13 +302,23 @@ mod tests {
         gix::init(folder.path()).unwrap();
         let worktree = Worktree::open(folder.path()).unwrap();
         let git = worktree.git_dir().to_owned();
-        for (name, text) in [("claimed", "ref: refs/heads/of-claimed\n"), ("free", "ref: refs/heads/of-free\n")] {
+        for (name, text) in [
+            ("claimed", "ref: refs/heads/of-claimed\n"),
+            ("free", "ref: refs/heads/of-free\n"),
+        ] {
             fs::create_dir_all(git.join("worktrees").join(name)).unwrap();
             fs::write(git.join("worktrees").join(name).join("HEAD"), text).unwrap();
-            fs::write(git.join(BRANCHES).join(format!("of-{name}")), "1".repeat(40)).unwrap();
+            fs::write(
+                git.join(BRANCHES).join(format!("of-{name}")),
+                "1".repeat(40),
+            )
+            .unwrap();
         }
         let reads = Arc::new(AtomicUsize::new(0));
-        let (count, id) = (Arc::clone(&reads), worktree_id(&git.join("worktrees/claimed"), &git));
+        let (count, id) = (
+            Arc::clone(&reads),
+            worktree_id(&git.join("worktrees/claimed"), &git),
+        );
         let evidence = OriginEvidence::default().with_recorded_worktrees(move || {
             count.fetch_add(1, Ordering::Relaxed);
             Ok(HashSet::from([id.clone()]))
@@ -223,10 +326,23 @@ mod tests {
         let shared = UnclaimedNames::default();
         // Each of the worktrees has recorded refs of its own.
         let read = |recorded: &[&str]| {
-            let refs = recorded.iter().map(|name| (name.to_string(), "1".repeat(40))).collect::<Vec<_>>();
+            let refs = recorded
+                .iter()
+                .map(|name| (name.to_string(), "1".repeat(40)))
+                .collect::<Vec<_>>();
             let recorded = KnownRefs::from(refs).sharing(&shared);
-            let mut names = worktree.born_branches(&recorded, &evidence).unwrap().as_ref().clone();
-            names.extend(worktree.born_worktrees(&recorded, &evidence).unwrap().iter().map(|path| head_name(path, &git)));
+            let mut names = worktree
+                .born_branches(&recorded, &evidence)
+                .unwrap()
+                .as_ref()
+                .clone();
+            names.extend(
+                worktree
+                    .born_worktrees(&recorded, &evidence)
+                    .unwrap()
+                    .iter()
+                    .map(|path| head_name(path, &git)),
+            );
             names.sort();
             names
         };
@@ -237,7 +353,10 @@ mod tests {
                 std::thread::yield_now();
             }
         };
-        assert_eq!(read(&["refs/heads/of-claimed"]), ["refs/heads/of-free", "worktrees/free/HEAD"]);
+        assert_eq!(
+            read(&["refs/heads/of-claimed"]),
+            ["refs/heads/of-free", "worktrees/free/HEAD"]
+        );
         assert_eq!(read(&["refs/heads/of-free"]), ["worktrees/free/HEAD"]);
         assert_eq!(read(&["worktrees/free/HEAD"]), ["refs/heads/of-free"]);
         // The records are read for the first of many judgements alone.
@@ -249,8 +368,23 @@ mod tests {
         });
         fs::write(git.join(BRANCHES).join("new"), "1".repeat(40)).unwrap();
         fs::create_dir(git.join("worktrees/new")).unwrap();
-        assert_eq!(read(&[]), ["refs/heads/new", "refs/heads/of-free", "worktrees/free/HEAD", "worktrees/new/HEAD"]);
+        assert_eq!(
+            read(&[]),
+            [
+                "refs/heads/new",
+                "refs/heads/of-free",
+                "worktrees/free/HEAD",
+                "worktrees/new/HEAD"
+            ]
+        );
         fs::write(git.join("worktrees/claimed/HEAD"), "ref: refs/heads/new\n").unwrap();
-        until(&|| read(&["worktrees/new/HEAD"]) == ["refs/heads/of-claimed", "refs/heads/of-free", "worktrees/free/HEAD"]);
+        until(&|| {
+            read(&["worktrees/new/HEAD"])
+                == [
+                    "refs/heads/of-claimed",
+                    "refs/heads/of-free",
+                    "worktrees/free/HEAD",
+                ]
+        });
     }
 }

@@ -28,21 +28,30 @@ impl Worktree {
     /// # Errors
     /// [`Error::Read`] where the record cannot be read.
     pub fn helper_worktrees(&self, evidence: &OriginEvidence) -> Result<Vec<BornWorktree>, Error> {
-        let Some(recorded) = &evidence.refs else { return Ok(Vec::new()) };
+        let Some(recorded) = &evidence.refs else {
+            return Ok(Vec::new());
+        };
         let mut candidates = self.born_worktrees(recorded, evidence)?;
         // Nearly always there is none, and nothing else need be read. A record from before worktrees were recorded says nothing about them.
         if candidates.is_empty() || !recorded.names()?.contains(MAIN_HEAD) {
             return Ok(Vec::new());
         }
         let with_record = evidence.recorded_worktrees()?;
-        candidates.retain(|git_dir| !with_record.contains(&worktree_id(git_dir, self.common_dir())));
+        candidates
+            .retain(|git_dir| !with_record.contains(&worktree_id(git_dir, self.common_dir())));
         candidates.sort();
         let mut helpers = Vec::new();
         for git_dir in candidates {
-            let name = git_dir.file_name().map(|name| escape_path(BStr::new(name.as_encoded_bytes()))).unwrap_or_default();
+            let name = git_dir
+                .file_name()
+                .map(|name| escape_path(BStr::new(name.as_encoded_bytes())))
+                .unwrap_or_default();
             let found = linked(self.common_dir(), git_dir);
             if found.standing == WorktreeState::There {
-                helpers.push(BornWorktree { name, root: found.root });
+                helpers.push(BornWorktree {
+                    name,
+                    root: found.root,
+                });
             }
         }
         Ok(helpers)

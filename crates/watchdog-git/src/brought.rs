@@ -85,13 +85,32 @@ pub(super) struct BroughtSearch<'a> {
 }
 
 impl<'a> BroughtSearch<'a> {
-    pub(super) fn new(worktree: &'a Worktree, evidence: &'a OriginEvidence, baseline: Option<ObjectId>, start_tree: ObjectId) -> Self {
-        BroughtSearch { worktree, evidence, baseline, start_tree, trees: None, by_content: None, last: None }
+    pub(super) fn new(
+        worktree: &'a Worktree,
+        evidence: &'a OriginEvidence,
+        baseline: Option<ObjectId>,
+        start_tree: ObjectId,
+    ) -> Self {
+        BroughtSearch {
+            worktree,
+            evidence,
+            baseline,
+            start_tree,
+            trees: None,
+            by_content: None,
+            last: None,
+        }
     }
 
     /// Where the content of a changed file comes from; `moved` is the content that the net change takes away.
-    pub(super) fn find_origin(&mut self, file: &ChangedFile, moved: &HashSet<ObjectId>) -> Result<ContentOrigin, Error> {
-        let Some(new) = file.new else { return Ok(ContentOrigin::Unchanged) };
+    pub(super) fn find_origin(
+        &mut self,
+        file: &ChangedFile,
+        moved: &HashSet<ObjectId>,
+    ) -> Result<ContentOrigin, Error> {
+        let Some(new) = file.new else {
+            return Ok(ContentOrigin::Unchanged);
+        };
         let path = escape_path(file.path.as_ref());
         if is_dropping(&path) {
             return Ok(ContentOrigin::Dropping);
@@ -110,40 +129,70 @@ impl<'a> BroughtSearch<'a> {
     }
 
     /// The source of content that was uncommitted or ignored when the session began.
-    fn find_uncommitted(&self, file: &ChangedFile, new: FileEntry, path: &str) -> Result<Option<String>, Error> {
+    fn find_uncommitted(
+        &self,
+        file: &ChangedFile,
+        new: FileEntry,
+        path: &str,
+    ) -> Result<Option<String>, Error> {
         const UNCOMMITTED: &str = "uncommitted before the session";
-        let Some(edge) = &self.evidence.edge else { return Ok(None) };
+        let Some(edge) = &self.evidence.edge else {
+            return Ok(None);
+        };
         if new.0.is_commit() {
-            let nested = edge.inherited.iter().any(|(inherited, id)| inherited.trim_end_matches('/') == path && id.starts_with('d'));
-            return Ok(nested.then(|| "a nested repository that was there before the session".to_owned()));
+            let nested = edge.inherited.iter().any(|(inherited, id)| {
+                inherited.trim_end_matches('/') == path && id.starts_with('d')
+            });
+            return Ok(
+                nested.then(|| "a nested repository that was there before the session".to_owned())
+            );
         }
         if !edge.inherited.is_empty() {
             let hashes = self.hash_blob(new)?;
             // An id begins with a letter for the kind of file.
-            if edge.inherited.values().any(|id| id.get(1..).is_some_and(|hash| hashes.iter().any(|known| known == hash))) {
+            if edge.inherited.values().any(|id| {
+                id.get(1..)
+                    .is_some_and(|hash| hashes.iter().any(|known| known == hash))
+            }) {
                 return Ok(Some(UNCOMMITTED.to_owned()));
             }
-            let is_as_it_was = edge.inherited.get(path).is_some_and(|id| *id == self.worktree.content_id(path));
+            let is_as_it_was = edge
+                .inherited
+                .get(path)
+                .is_some_and(|id| *id == self.worktree.content_id(path));
             if is_as_it_was && self.is_part_of_disk(file, new)? {
                 return Ok(Some(format!("part of what was {UNCOMMITTED}")));
             }
         }
-        let ignored = file.old.is_none() && edge.at.is_some_and(|at| self.is_older_on_disk(file.path.as_ref(), at));
-        Ok((ignored && self.is_ignored(file.path.as_ref())?).then(|| "an ignored file from before the session".to_owned()))
+        let ignored = file.old.is_none()
+            && edge
+                .at
+                .is_some_and(|at| self.is_older_on_disk(file.path.as_ref(), at));
+        Ok((ignored && self.is_ignored(file.path.as_ref())?)
+            .then(|| "an ignored file from before the session".to_owned()))
     }
 
     /// The hash of a blob's bytes, and of the same with the line ends that they may have on disk; none where it is too large.
     fn hash_blob(&self, (_, id): FileEntry) -> Result<Vec<String>, Error> {
-        let Some(bytes) = tree_change::read_blob(self.worktree, id, MAX_BLOB)? else { return Ok(Vec::new()) };
+        let Some(bytes) = tree_change::read_blob(self.worktree, id, MAX_BLOB)? else {
+            return Ok(Vec::new());
+        };
         let on_disk = bytes.replace("\n", "\r\n");
         Ok(vec![content_hash(&bytes), content_hash(&on_disk)])
     }
 
     /// Whether a file's committed lines are all of the baseline's version and of the version on disk, which is inherited.
     fn is_part_of_disk(&self, file: &ChangedFile, new: FileEntry) -> Result<bool, Error> {
-        let on_disk = self.worktree.root().join(std::ffi::OsStr::from_bytes(&file.path));
-        let Ok(on_disk) = read_regular_file(&on_disk, LINES_UP_TO) else { return Ok(false) };
-        let Some(after) = tree_change::text(self.worktree, Some(new))? else { return Ok(false) };
+        let on_disk = self
+            .worktree
+            .root()
+            .join(std::ffi::OsStr::from_bytes(&file.path));
+        let Ok(on_disk) = read_regular_file(&on_disk, LINES_UP_TO) else {
+            return Ok(false);
+        };
+        let Some(after) = tree_change::text(self.worktree, Some(new))? else {
+            return Ok(false);
+        };
         let before = match file.old {
             None => Some(Vec::new()),
             old => tree_change::text(self.worktree, old)?,
@@ -155,7 +204,8 @@ impl<'a> BroughtSearch<'a> {
     fn is_older_on_disk(&self, path: &BStr, at: jiff::Timestamp) -> bool {
         let file = self.worktree.root().join(std::ffi::OsStr::from_bytes(path));
         fs::symlink_metadata(file).is_ok_and(|metadata| {
-            let changed = i128::from(metadata.ctime()) * 1_000_000_000 + i128::from(metadata.ctime_nsec());
+            let changed =
+                i128::from(metadata.ctime()) * 1_000_000_000 + i128::from(metadata.ctime_nsec());
             changed + CLOCK_LAG < at.as_nanosecond()
         })
     }
@@ -163,39 +213,63 @@ impl<'a> BroughtSearch<'a> {
     fn is_ignored(&self, path: &BStr) -> Result<bool, Error> {
         let doing = || format!("find out whether git ignores {path}");
         let index = self.worktree.index().map_err(|e| Error::read(doing(), e))?;
-        let stack = self.worktree.repo.excludes(&index, None, Source::WorktreeThenIdMappingIfNotSkipped);
+        let stack =
+            self.worktree
+                .repo
+                .excludes(&index, None, Source::WorktreeThenIdMappingIfNotSkipped);
         let mut stack = stack.map_err(|e| Error::read(doing(), e))?;
-        Ok(stack.at_entry(path, Some(Mode::FILE)).map_err(|e| Error::read(doing(), e))?.is_excluded())
+        Ok(stack
+            .at_entry(path, Some(Mode::FILE))
+            .map_err(|e| Error::read(doing(), e))?
+            .is_excluded())
     }
 
     /// The source of content that a recorded tree has.
-    fn find_recorded(&mut self, file: &ChangedFile, new: FileEntry) -> Result<Option<String>, Error> {
+    fn find_recorded(
+        &mut self,
+        file: &ChangedFile,
+        new: FileEntry,
+    ) -> Result<Option<String>, Error> {
         let parts: Vec<&[u8]> = file.path.split(|byte| *byte == b'/').collect();
         let (last, trees) = (self.last.clone(), self.load_trees()?);
         let (mut subtrees, mut versions) = (HashMap::new(), Vec::new());
         for recorded in last.iter().chain(trees.iter()) {
-            let Some(entry) = self.find_entry(recorded.tree, &parts, &mut subtrees) else { continue };
+            let Some(entry) = self.find_entry(recorded.tree, &parts, &mut subtrees) else {
+                continue;
+            };
             if entry.1 == new.1 && self.is_beside_history(recorded) {
                 self.last = Some(recorded.clone());
                 return Ok(Some(recorded.source.clone()));
             }
             let is_version = entry.1 != new.1 && file.old.is_some_and(|old| old.1 != entry.1);
-            if is_version && versions.len() < MAX_VERSIONS && !versions.iter().any(|(known, _)| *known == entry) {
+            if is_version
+                && versions.len() < MAX_VERSIONS
+                && !versions.iter().any(|(known, _)| *known == entry)
+            {
                 versions.push((entry, recorded));
             }
         }
         if let Some(recorded) = self.find_patched(file, new, &versions)? {
             return Ok(Some(recorded.source.clone()));
         }
-        let is_telling = || tree_change::size(self.worktree, new.1).map(|size| size.is_some_and(|size| size >= MIN_TELLING));
+        let is_telling = || {
+            tree_change::size(self.worktree, new.1)
+                .map(|size| size.is_some_and(|size| size >= MIN_TELLING))
+        };
         if file.old.is_some() || !is_telling()? {
             return Ok(None);
         }
         if self.by_content.is_none() {
             self.by_content = Some(self.index_contents(&trees)?);
         }
-        let recorded = self.by_content.as_ref().and_then(|contents| contents.get(&new.1)).map(|at| &trees[*at]);
-        Ok(recorded.filter(|recorded| self.is_beside_history(recorded)).map(|recorded| recorded.source.clone()))
+        let recorded = self
+            .by_content
+            .as_ref()
+            .and_then(|contents| contents.get(&new.1))
+            .map(|at| &trees[*at]);
+        Ok(recorded
+            .filter(|recorded| self.is_beside_history(recorded))
+            .map(|recorded| recorded.source.clone()))
     }
 
     /// The recorded trees, each once, and after them those of commits that were reverted before the session.
@@ -209,9 +283,15 @@ impl<'a> BroughtSearch<'a> {
         };
         if let Some(edge) = &self.evidence.edge {
             for hex in &edge.left_behind {
-                let Ok(commit) = ObjectId::from_hex(hex.as_bytes()) else { continue };
+                let Ok(commit) = ObjectId::from_hex(hex.as_bytes()) else {
+                    continue;
+                };
                 let source = "in the reflog of HEAD before the session".to_owned();
-                trees.extend(self.tree_of(commit).map(|tree| RecordedTree { tree, source, beside_history: Some(commit) }));
+                trees.extend(self.tree_of(commit).map(|tree| RecordedTree {
+                    tree,
+                    source,
+                    beside_history: Some(commit),
+                }));
             }
         }
         trees.extend(self.read_reverted()?);
@@ -226,18 +306,34 @@ impl<'a> BroughtSearch<'a> {
             if seen.len() >= MAX_OBJECTS {
                 break;
             }
-            let Some(commit) = ObjectId::from_hex(hex.as_bytes()).ok().filter(|id| seen.insert(*id)) else { continue };
+            let Some(commit) = ObjectId::from_hex(hex.as_bytes())
+                .ok()
+                .filter(|id| seen.insert(*id))
+            else {
+                continue;
+            };
             let is_stash = name.starts_with("refs/stash");
-            let source = if is_stash { "in a stash".to_owned() } else { format!("on {}", escape_path(name.as_bytes())) };
+            let source = if is_stash {
+                "in a stash".to_owned()
+            } else {
+                format!("on {}", escape_path(name.as_bytes()))
+            };
             let mut commits = vec![commit];
             if is_stash {
-                let parents =
-                    self.worktree.repo.find_commit(commit).map(|stash| stash.parent_ids().map(gix::Id::detach).collect::<Vec<_>>());
+                let parents = self
+                    .worktree
+                    .repo
+                    .find_commit(commit)
+                    .map(|stash| stash.parent_ids().map(gix::Id::detach).collect::<Vec<_>>());
                 commits.extend(parents.unwrap_or_default().into_iter().skip(1));
             }
             for commit in commits {
                 let source = source.clone();
-                trees.extend(self.tree_of(commit).map(|tree| RecordedTree { tree, source, beside_history: None }));
+                trees.extend(self.tree_of(commit).map(|tree| RecordedTree {
+                    tree,
+                    source,
+                    beside_history: None,
+                }));
             }
         }
         Ok(trees)
@@ -254,13 +350,27 @@ impl<'a> BroughtSearch<'a> {
         let mut trees = Vec::new();
         let mut next = self.baseline;
         for _ in 0..MAX_REVERTS_SEARCHED {
-            let Some(commit) = next.and_then(|id| self.worktree.repo.find_commit(id).ok()) else { break };
+            let Some(commit) = next.and_then(|id| self.worktree.repo.find_commit(id).ok()) else {
+                break;
+            };
             let message = commit.message_raw_sloppy();
             for at in message.find_iter("This reverts commit ") {
-                let hex = message[at + "This reverts commit ".len()..].split(|byte| !byte.is_ascii_hexdigit()).next().unwrap_or_default();
-                let Ok(reverted) = ObjectId::from_hex(hex) else { continue };
-                let source = format!("in commit {}, which was reverted before the session", reverted.to_hex_with_len(12));
-                trees.extend(self.tree_of(reverted).map(|tree| RecordedTree { tree, source, beside_history: None }));
+                let hex = message[at + "This reverts commit ".len()..]
+                    .split(|byte| !byte.is_ascii_hexdigit())
+                    .next()
+                    .unwrap_or_default();
+                let Ok(reverted) = ObjectId::from_hex(hex) else {
+                    continue;
+                };
+                let source = format!(
+                    "in commit {}, which was reverted before the session",
+                    reverted.to_hex_with_len(12)
+                );
+                trees.extend(self.tree_of(reverted).map(|tree| RecordedTree {
+                    tree,
+                    source,
+                    beside_history: None,
+                }));
             }
             next = commit.parent_ids().next().map(gix::Id::detach);
         }
@@ -269,8 +379,11 @@ impl<'a> BroughtSearch<'a> {
 
     /// Whether a tree counts although the baseline's own history may have it.
     fn is_beside_history(&self, recorded: &RecordedTree) -> bool {
-        let (Some(commit), Some(baseline)) = (recorded.beside_history, self.baseline) else { return true };
-        let range = CommitHistory::new(self.worktree).and_then(|mut history| history.range(baseline, commit));
+        let (Some(commit), Some(baseline)) = (recorded.beside_history, self.baseline) else {
+            return true;
+        };
+        let range = CommitHistory::new(self.worktree)
+            .and_then(|mut history| history.range(baseline, commit));
         range.is_ok_and(|range| !range.commits.is_empty())
     }
 
@@ -288,7 +401,9 @@ impl<'a> BroughtSearch<'a> {
         let (name, below) = parts.split_first()?;
         let entry = tree_change::child(self.worktree, tree, name).ok().flatten();
         let entry = match entry {
-            Some((mode, id)) if mode.is_tree() && !below.is_empty() => self.find_entry(id, below, subtrees),
+            Some((mode, id)) if mode.is_tree() && !below.is_empty() => {
+                self.find_entry(id, below, subtrees)
+            }
             Some((mode, _)) if mode.is_tree() || !below.is_empty() => None,
             entry => entry,
         };
@@ -306,16 +421,22 @@ impl<'a> BroughtSearch<'a> {
         if versions.is_empty() || file.old.is_none() {
             return Ok(None);
         }
-        let (Some(old), Some(after)) = (tree_change::text(self.worktree, file.old)?, tree_change::text(self.worktree, Some(new))?) else {
+        let (Some(old), Some(after)) = (
+            tree_change::text(self.worktree, file.old)?,
+            tree_change::text(self.worktree, Some(new))?,
+        ) else {
             return Ok(None);
         };
         let change = read_hunks(&old, &after);
-        let has_words = |(_, added): &LineHunk| added.iter().any(|byte| byte.is_ascii_alphanumeric());
+        let has_words =
+            |(_, added): &LineHunk| added.iter().any(|byte| byte.is_ascii_alphanumeric());
         if !change.iter().any(has_words) {
             return Ok(None);
         }
         for (entry, recorded) in versions {
-            let Ok(Some(version)) = tree_change::text(self.worktree, Some(*entry)) else { continue };
+            let Ok(Some(version)) = tree_change::text(self.worktree, Some(*entry)) else {
+                continue;
+            };
             if change.is_subset(&read_hunks(&old, &version)) && self.is_beside_history(recorded) {
                 return Ok(Some(*recorded));
             }
@@ -332,7 +453,11 @@ impl<'a> BroughtSearch<'a> {
             tree_change::each_new(self.worktree, self.start_tree, recorded.tree, |id| {
                 contents.entry(id).or_insert(at);
                 room = room.saturating_sub(1);
-                if room == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                if room == 0 {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
+                }
             })
             .ok();
             if contents.len() >= MAX_INDEXED {
@@ -345,7 +470,10 @@ impl<'a> BroughtSearch<'a> {
 
 /// The warning where not all recorded refs are searched.
 pub(super) fn note_unsearched(evidence: &OriginEvidence) -> Result<Option<Degradation>, Error> {
-    let objects = evidence.refs.as_ref().map_or(Ok(0), |refs| refs.objects().map(<[ObjectId]>::len))?;
+    let objects = evidence
+        .refs
+        .as_ref()
+        .map_or(Ok(0), |refs| refs.objects().map(<[ObjectId]>::len))?;
     Ok((objects > MAX_OBJECTS).then(|| Degradation {
         code: WarningCode::OriginUnproved,
         detail: format!(
@@ -359,13 +487,21 @@ type LineHunk = (Vec<u8>, Vec<u8>);
 
 fn read_hunks(old: &[u8], new: &[u8]) -> HashSet<LineHunk> {
     let input = InternedInput::new(old, new);
-    let lines = |tokens: &[gix::diff::blob::Token]| tokens.iter().flat_map(|token| input.interner[*token].iter().copied()).collect();
+    let lines = |tokens: &[gix::diff::blob::Token]| {
+        tokens
+            .iter()
+            .flat_map(|token| input.interner[*token].iter().copied())
+            .collect()
+    };
     let mut diff = Diff::compute(Algorithm::Histogram, &input);
     diff.postprocess_lines(&input);
     diff.hunks()
         .map(|hunk| {
             let range = |range: std::ops::Range<u32>| range.start as usize..range.end as usize;
-            (lines(&input.before[range(hunk.before)]), lines(&input.after[range(hunk.after)]))
+            (
+                lines(&input.before[range(hunk.before)]),
+                lines(&input.after[range(hunk.after)]),
+            )
         })
         .collect()
 }

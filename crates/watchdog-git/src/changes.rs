@@ -36,7 +36,8 @@ impl Worktree {
     }
 
     pub(super) fn changes_below(&self, depth: usize) -> Result<Changes, Error> {
-        self.changes_and_fingerprints(depth, false).map(|(changes, _, _)| changes)
+        self.changes_and_fingerprints(depth, false)
+            .map(|(changes, _, _)| changes)
     }
 
     /// The same, with every changed path, sorted, percent-escaped where not UTF-8.
@@ -44,26 +45,40 @@ impl Worktree {
     /// # Errors
     /// As [`Worktree::changes`].
     pub fn changes_with_paths(&self) -> Result<(Changes, Vec<String>), Error> {
-        self.changes_and_fingerprints(0, false).map(|(changes, _, paths)| (changes, paths))
+        self.changes_and_fingerprints(0, false)
+            .map(|(changes, _, paths)| (changes, paths))
     }
 
     /// The same, with what would have to move if anything changed.
     ///
     /// # Errors
     /// As [`Worktree::changes`].
-    pub fn changes_traced(&self) -> Result<(Changes, Option<StatFingerprints>, Vec<String>), Error> {
+    pub fn changes_traced(
+        &self,
+    ) -> Result<(Changes, Option<StatFingerprints>, Vec<String>), Error> {
         self.changes_and_fingerprints(0, true)
     }
 
-    fn changes_and_fingerprints(&self, depth: usize, traced: bool) -> Result<(Changes, Option<StatFingerprints>, Vec<String>), Error> {
+    fn changes_and_fingerprints(
+        &self,
+        depth: usize,
+        traced: bool,
+    ) -> Result<(Changes, Option<StatFingerprints>, Vec<String>), Error> {
         self.retry_while_packing(|| self.changes_and_fingerprints_once(depth, traced))
     }
 
-    fn changes_and_fingerprints_once(&self, depth: usize, traced: bool) -> Result<(Changes, Option<StatFingerprints>, Vec<String>), Error> {
+    fn changes_and_fingerprints_once(
+        &self,
+        depth: usize,
+        traced: bool,
+    ) -> Result<(Changes, Option<StatFingerprints>, Vec<String>), Error> {
         let doing = || format!("read the index of {}", self.root().display());
         let head = self.head_id()?;
         let index = self.index().map_err(|e| Error::read(doing(), e))?;
-        let mut found = WorkTreeStatus { keeps_states: traced, ..WorkTreeStatus::default() };
+        let mut found = WorkTreeStatus {
+            keeps_states: traced,
+            ..WorkTreeStatus::default()
+        };
         let cached = staged::cached_tree(&index);
         let prepared = hidden::prepare(self, &index, &mut found)?;
         let index: &gix::index::State = prepared.as_ref().unwrap_or(&index);
@@ -72,7 +87,11 @@ impl Worktree {
         if depth == 0 {
             self.find_newly_ignored(&mut found);
         }
-        let fingerprints = if traced { stat_fingerprint::of(&self.repo, index, &found) } else { None };
+        let fingerprints = if traced {
+            stat_fingerprint::of(&self.repo, index, &found)
+        } else {
+            None
+        };
         let (changes, paths) = self.sum(found, head);
         Ok((changes, fingerprints, paths))
     }
@@ -80,7 +99,12 @@ impl Worktree {
     /// Adds the files that only rules ignore which are newer than the baseline: a session that writes an ignore rule hides no work.
     fn find_newly_ignored(&self, found: &mut WorkTreeStatus) {
         let ignored = std::mem::take(&mut found.ignored);
-        let Some(rules) = (!ignored.is_empty()).then(|| self.recorded_rules()).flatten() else { return };
+        let Some(rules) = (!ignored.is_empty())
+            .then(|| self.recorded_rules())
+            .flatten()
+        else {
+            return;
+        };
         let newly = rules.find_newly_ignored(self.root(), &ignored);
         if let Some(first) = newly.files.first() {
             let files = match newly.files.len() {
@@ -91,14 +115,26 @@ impl Worktree {
                 "{files} ignored by rules that are newer than the baseline; snapshots keep such files, no rescue commits them; see: {}",
                 WorktreeCommands::at(self.root()).git("status --ignored")
             );
-            found.degraded.push(Degradation { code: WarningCode::HiddenEntries, detail });
+            found.degraded.push(Degradation {
+                code: WarningCode::HiddenEntries,
+                detail,
+            });
         }
-        found.folders.extend(newly.folders.into_iter().map(|folder| [folder.as_slice(), b"/"].concat().into()));
+        found.folders.extend(
+            newly
+                .folders
+                .into_iter()
+                .map(|folder| [folder.as_slice(), b"/"].concat().into()),
+        );
         found.untracked.extend(newly.files);
     }
 
     fn sum(&self, mut found: WorkTreeStatus, head: Option<ObjectId>) -> (Changes, Vec<String>) {
-        for list in [&mut found.unstaged, &mut found.untracked, &mut found.conflicted] {
+        for list in [
+            &mut found.unstaged,
+            &mut found.untracked,
+            &mut found.conflicted,
+        ] {
             list.sort();
             list.dedup();
         }
@@ -110,7 +146,10 @@ impl Worktree {
         found.unreadable.sort();
         found.unreadable.dedup();
         for (path, why) in &found.unreadable {
-            degraded.push(Degradation { code: WarningCode::UnreadablePath, detail: format!("'{path}' could not be read: {why}") });
+            degraded.push(Degradation {
+                code: WarningCode::UnreadablePath,
+                detail: format!("'{path}' could not be read: {why}"),
+            });
         }
         if self.ignored_filters > 0 && !found.unstaged.is_empty() {
             degraded.push(Degradation {
@@ -119,7 +158,10 @@ impl Worktree {
             });
         }
         let operation = self.operation().unwrap_or_else(|error| {
-            degraded.push(Degradation { code: WarningCode::UnreadablePath, detail: error.to_string() });
+            degraded.push(Degradation {
+                code: WarningCode::UnreadablePath,
+                detail: error.to_string(),
+            });
             None
         });
         let paths: BTreeSet<&BStr> = (found.staged.iter().map(|(path, _)| path))
@@ -149,13 +191,20 @@ impl Worktree {
         (changes, all)
     }
 
-    fn fingerprint(&self, found: &WorkTreeStatus, paths: &BTreeSet<&BStr>, head: Option<ObjectId>) -> u64 {
+    fn fingerprint(
+        &self,
+        found: &WorkTreeStatus,
+        paths: &BTreeSet<&BStr>,
+        head: Option<ObjectId>,
+    ) -> u64 {
         let mut hash = Sha256::new();
         hash.update(head.map_or_else(Vec::new, |id| id.as_bytes().to_vec()));
         for path in paths {
             hash.update(path.as_bytes());
             hash.update([0]);
-            let metadata = gix::path::from_bstr(*path).ok().and_then(|path| fs::symlink_metadata(self.root().join(path)).ok());
+            let metadata = gix::path::from_bstr(*path)
+                .ok()
+                .and_then(|path| fs::symlink_metadata(self.root().join(path)).ok());
             if let Some(m) = metadata {
                 hash.update(m.mode().to_le_bytes());
                 // A folder's own size and time move with things that are no work of anybody's.

@@ -33,12 +33,20 @@ impl Worktree {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = match rustix::fs::open(&path, flags, Mode::empty()) {
             Ok(file) => fs::File::from(file),
-            Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR | rustix::io::Errno::LOOP) => return Ok(None),
+            Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR | rustix::io::Errno::LOOP) => {
+                return Ok(None);
+            }
             Err(error) => return Err(Error::read(doing(), error)),
         };
         let mut text = Vec::new();
-        if file.metadata().map_err(|error| Error::read(doing(), error))?.is_file() {
-            file.take(DIGITS as u64 + 2).read_to_end(&mut text).map_err(|error| Error::read(doing(), error))?;
+        if file
+            .metadata()
+            .map_err(|error| Error::read(doing(), error))?
+            .is_file()
+        {
+            file.take(DIGITS as u64 + 2)
+                .read_to_end(&mut text)
+                .map_err(|error| Error::read(doing(), error))?;
         }
         let id = String::from_utf8_lossy(text.trim_ascii()).into_owned();
         Ok((id.len() == DIGITS && id.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(id))
@@ -54,9 +62,13 @@ impl Worktree {
         }
         let path = self.clone_id_path();
         let doing = || format!("write {}", path.display());
-        write_id(&path, || self.clone_id().is_ok_and(|id| id.is_some())).map_err(|error| Error::read(doing(), error))?;
+        write_id(&path, || self.clone_id().is_ok_and(|id| id.is_some()))
+            .map_err(|error| Error::read(doing(), error))?;
         SharedModes::of(&self.repo).adjust_path(&path, self.common_dir());
-        self.clone_id()?.ok_or_else(|| Error::Read { doing: doing(), why: "another program writes it".into() })
+        self.clone_id()?.ok_or_else(|| Error::Read {
+            doing: doing(),
+            why: "another program writes it".into(),
+        })
     }
 
     /// Removes the id. It may be gone already.
@@ -66,7 +78,9 @@ impl Worktree {
     pub fn remove_clone_id(&self) -> Result<(), Error> {
         let path = self.clone_id_path();
         match fs::remove_file(&path) {
-            Err(error) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Err(error)
+                if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
                 Err(Error::read(format!("remove {}", path.display()), error))
             }
             _ => {
@@ -94,12 +108,18 @@ impl Worktree {
     /// Whether the top folder still belongs to the git directory that was opened, and is not the work tree of another repository by now.
     pub fn has_its_folder(&self) -> bool {
         let dot_git = self.root().join(".git");
-        let Ok(about) = fs::metadata(&dot_git) else { return true };
+        let Ok(about) = fs::metadata(&dot_git) else {
+            return true;
+        };
         let target = match about.is_file() {
-            true => read_regular_file(&dot_git, 1 << 20).ok().and_then(|text| pointed_to(&text, &dot_git)),
+            true => read_regular_file(&dot_git, 1 << 20)
+                .ok()
+                .and_then(|text| pointed_to(&text, &dot_git)),
             false => Some(dot_git),
         };
-        target.and_then(|target| fs::canonicalize(target).ok()).is_some_and(|target| target == self.git_dir)
+        target
+            .and_then(|target| fs::canonicalize(target).ok())
+            .is_some_and(|target| target == self.git_dir)
     }
 
     fn clone_id_path(&self) -> PathBuf {

@@ -19,7 +19,11 @@ impl Worktree {
         let doing = || "write a commit without files";
         let who = identity(at);
         // Every git knows this tree without having it, but not `git fsck`.
-        let tree = self.repo.write_object(Tree::empty()).map_err(|e| Error::read(doing(), e))?.detach();
+        let tree = self
+            .repo
+            .write_object(Tree::empty())
+            .map_err(|e| Error::read(doing(), e))?
+            .detach();
         let commit = Commit {
             tree,
             parents: Vec::new().into(),
@@ -29,7 +33,10 @@ impl Worktree {
             message: message.into(),
             extra_headers: Vec::new(),
         };
-        let id = self.repo.write_object(&commit).map_err(|e| Error::read(doing(), e))?;
+        let id = self
+            .repo
+            .write_object(&commit)
+            .map_err(|e| Error::read(doing(), e))?;
         for written in [tree, id.detach()] {
             SharedModes::of(&self.repo).adjust_object(&self.repo, written);
         }
@@ -45,17 +52,23 @@ impl Worktree {
         let doing = || format!("read commit {commit}");
         let id = ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(doing(), e))?;
         let mut buffer = Vec::new();
-        let read = VerifyingObjectReader(&self.repo.objects).try_find(&id, &mut buffer).map_err(|e| Error::read(doing(), e))?;
+        let read = VerifyingObjectReader(&self.repo.objects)
+            .try_find(&id, &mut buffer)
+            .map_err(|e| Error::read(doing(), e))?;
         let Some(object) = read else { return Ok(None) };
         let tree = format!("tree {}\n", ObjectId::empty_tree(self.repo.object_hash()));
         let is_empty = object.kind == Kind::Commit && object.data.starts_with(tree.as_bytes());
-        Ok(Some(is_empty.then(|| String::from_utf8_lossy(object.data).into_owned())))
+        Ok(Some(is_empty.then(|| {
+            String::from_utf8_lossy(object.data).into_owned()
+        })))
     }
 
     /// Whether `old` is `new`, or one of its ancestors. `false` also where one of them cannot be read.
     pub fn is_ancestor(&self, old: &str, new: &str) -> bool {
         let id = |commit: &str| ObjectId::from_hex(commit.as_bytes()).ok();
-        let (Some(old), Some(new)) = (id(old), id(new)) else { return false };
+        let (Some(old), Some(new)) = (id(old), id(new)) else {
+            return false;
+        };
         self.is_ancestor_of(old, new).unwrap_or(false)
     }
 }

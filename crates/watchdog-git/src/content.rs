@@ -54,19 +54,37 @@ pub(super) struct FileComparer<'w> {
 }
 
 impl<'w> FileComparer<'w> {
-    pub(crate) fn new(repo: &'w gix::Repository, index: &'w State, rules: ComparisonOptions) -> Self {
-        FileComparer { repo, index, rules, filters: None, attributes_read_in: None }
+    pub(crate) fn new(
+        repo: &'w gix::Repository,
+        index: &'w State,
+        rules: ComparisonOptions,
+    ) -> Self {
+        FileComparer {
+            repo,
+            index,
+            rules,
+            filters: None,
+            attributes_read_in: None,
+        }
     }
 
     /// Compares the file `name` in an open folder, of which `found` was just learned, with its entry, which is no submodule.
-    pub(crate) fn compare(&mut self, folder: BorrowedFd<'_>, name: &[u8], entry: &Entry, found: &rustix::fs::Stat) -> FileComparison {
+    pub(crate) fn compare(
+        &mut self,
+        folder: BorrowedFd<'_>,
+        name: &[u8],
+        entry: &Entry,
+        found: &rustix::fs::Stat,
+    ) -> FileComparison {
         // With `git add -N` the content is still to come.
         if entry.flags.contains(Flags::INTENT_TO_ADD) {
             return FileComparison::Changed;
         }
         let kind = FileType::from_raw_mode(found.st_mode);
         let fits = match entry.mode {
-            Mode::SYMLINK => kind == FileType::Symlink || kind == FileType::RegularFile && !self.rules.symlinks,
+            Mode::SYMLINK => {
+                kind == FileType::Symlink || kind == FileType::RegularFile && !self.rules.symlinks
+            }
             _ => kind == FileType::RegularFile,
         };
         let executable = found.st_mode & 0o100 != 0;
@@ -82,7 +100,10 @@ impl<'w> FileComparer<'w> {
         let stat = stat_of(found);
         // The size of an entry is set to 0 where its times are not to be trusted.
         let unclear = entry.stat.size == 0 && !entry.id.is_empty_blob();
-        if stat.matches(&entry.stat, self.rules.stat) && !stat.is_racy(self.index.timestamp(), self.rules.stat) && !unclear {
+        if stat.matches(&entry.stat, self.rules.stat)
+            && !stat.is_racy(self.index.timestamp(), self.rules.stat)
+            && !unclear
+        {
             return FileComparison::Same;
         }
         if stat.size != entry.stat.size && !unclear {
@@ -95,18 +116,29 @@ impl<'w> FileComparer<'w> {
         }
     }
 
-    fn same_content(&mut self, folder: BorrowedFd<'_>, name: &[u8], entry: &Entry, symlink: bool) -> Result<bool, String> {
+    fn same_content(
+        &mut self,
+        folder: BorrowedFd<'_>,
+        name: &[u8],
+        entry: &Entry,
+        symlink: bool,
+    ) -> Result<bool, String> {
         let hash = self.repo.object_hash();
         let blob = gix::object::Kind::Blob;
         if symlink {
-            let target = rustix::fs::readlinkat(folder, name, Vec::new()).map_err(|e| e.to_string())?;
-            return gix::objs::compute_hash(hash, blob, target.as_bytes()).map(|id| id == entry.id).map_err(|e| e.to_string());
+            let target =
+                rustix::fs::readlinkat(folder, name, Vec::new()).map_err(|e| e.to_string())?;
+            return gix::objs::compute_hash(hash, blob, target.as_bytes())
+                .map(|id| id == entry.id)
+                .map_err(|e| e.to_string());
         }
         let path = entry.path(self.index);
         self.refuse_odd_attributes(path)?;
         // Not blocking and checked again, as the file may have become a pipe meanwhile.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = std::fs::File::from(rustix::fs::openat(folder, name, flags, Access::empty()).map_err(|e| e.to_string())?);
+        let file = std::fs::File::from(
+            rustix::fs::openat(folder, name, flags, Access::empty()).map_err(|e| e.to_string())?,
+        );
         let metadata = file.metadata().map_err(|e| e.to_string())?;
         if !metadata.is_file() {
             return Ok(false);
@@ -116,16 +148,28 @@ impl<'w> FileComparer<'w> {
             none => none.insert(filters(self.repo, self.index).map_err(|e| e.to_string())?),
         };
         let location = gix::path::from_bstr(path).map_err(|e| e.to_string())?;
-        let outcome = filters.convert_to_git(file, &location, self.index).map_err(|e| innermost(&e))?;
+        let outcome = filters
+            .convert_to_git(file, &location, self.index)
+            .map_err(|e| innermost(&e))?;
         let (mut discard, never) = (gix::progress::Discard, AtomicBool::new(false));
         let id = match outcome {
-            ToGitOutcome::Unchanged(mut file) => {
-                gix::objs::compute_stream_hash(hash, blob, &mut file, metadata.len(), &mut discard, &never).map_err(|e| innermost(&e))?
+            ToGitOutcome::Unchanged(mut file) => gix::objs::compute_stream_hash(
+                hash,
+                blob,
+                &mut file,
+                metadata.len(),
+                &mut discard,
+                &never,
+            )
+            .map_err(|e| innermost(&e))?,
+            ToGitOutcome::Buffer(content) => {
+                gix::objs::compute_hash(hash, blob, content).map_err(|e| innermost(&e))?
             }
-            ToGitOutcome::Buffer(content) => gix::objs::compute_hash(hash, blob, content).map_err(|e| innermost(&e))?,
             ToGitOutcome::Process(mut stream) => {
                 let mut content = Vec::new();
-                stream.read_to_end(&mut content).map_err(|e| e.to_string())?;
+                stream
+                    .read_to_end(&mut content)
+                    .map_err(|e| e.to_string())?;
                 gix::objs::compute_hash(hash, blob, &content).map_err(|e| innermost(&e))?
             }
         };
@@ -134,14 +178,25 @@ impl<'w> FileComparer<'w> {
 
     /// Opening a pipe called `.gitattributes` would block without end.
     fn refuse_odd_attributes(&mut self, path: &BStr) -> Result<(), String> {
-        let own_folder = path.rfind_byte(b'/').map_or(BStr::new(""), |at| &path[..at]);
-        if self.attributes_read_in.as_ref().is_some_and(|folder| folder == own_folder) {
+        let own_folder = path
+            .rfind_byte(b'/')
+            .map_or(BStr::new(""), |at| &path[..at]);
+        if self
+            .attributes_read_in
+            .as_ref()
+            .is_some_and(|folder| folder == own_folder)
+        {
             return Ok(());
         }
         let root = self.repo.workdir().expect("only worktrees are opened");
-        let folders = path.find_iter("/").map(|at| &path[..at]).chain([BStr::new("")]);
+        let folders = path
+            .find_iter("/")
+            .map(|at| &path[..at])
+            .chain([BStr::new("")]);
         for folder in folders {
-            let file = root.join(std::ffi::OsStr::from_bytes(folder)).join(".gitattributes");
+            let file = root
+                .join(std::ffi::OsStr::from_bytes(folder))
+                .join(".gitattributes");
             if odd(&file) {
                 return Err(format!("{} is neither a file nor a link", file.display()));
             }
@@ -177,7 +232,10 @@ pub(super) fn index_size(bytes: u64) -> u32 {
 
 /// The innermost cause in a chain of errors, which is what a person can act on.
 pub(super) fn innermost(error: &gix::Error) -> String {
-    error.iter_errors().last().map_or_else(|| error.to_string(), ToString::to_string)
+    error
+        .iter_errors()
+        .last()
+        .map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 #[expect(
@@ -188,8 +246,14 @@ pub(super) fn innermost(error: &gix::Error) -> String {
 )]
 fn stat_of(found: &rustix::fs::Stat) -> Stat {
     Stat {
-        mtime: Time { secs: found.st_mtime as u32, nsecs: found.st_mtime_nsec as u32 },
-        ctime: Time { secs: found.st_ctime as u32, nsecs: found.st_ctime_nsec as u32 },
+        mtime: Time {
+            secs: found.st_mtime as u32,
+            nsecs: found.st_mtime_nsec as u32,
+        },
+        ctime: Time {
+            secs: found.st_ctime as u32,
+            nsecs: found.st_ctime_nsec as u32,
+        },
         dev: found.st_dev as u32,
         ino: found.st_ino as u32,
         uid: found.st_uid as u32,

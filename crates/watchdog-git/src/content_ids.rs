@@ -36,7 +36,14 @@ impl Worktree {
     pub fn content_id(&self, path: &str) -> String {
         match id_of(&self.root().join(OsStr::from_bytes(&unescape_path(path)))) {
             Ok(id) => id,
-            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => "absent".into(),
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
+                "absent".into()
+            }
             // Such a file is never taken for one that was read.
             Err(error) => format!("unreadable:{:?}", error.kind()),
         }
@@ -58,7 +65,11 @@ fn id_of(path: &Path) -> io::Result<String> {
                 n => hash.update(&buffer[..n]),
             }
         }
-        if found.permissions().mode() & 0o100 == 0 { 'f' } else { 'x' }
+        if found.permissions().mode() & 0o100 == 0 {
+            'f'
+        } else {
+            'x'
+        }
     } else if found.is_dir() {
         'd'
     } else {
@@ -73,8 +84,10 @@ pub(super) fn content_hash(bytes: &[u8]) -> String {
 }
 
 fn short_hex(hash: Sha256) -> String {
-    hash.finalize()[..16].iter().fold(String::new(), |mut hex, byte| {
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
+    hash.finalize()[..16]
+        .iter()
+        .fold(String::new(), |mut hex, byte| {
+            let _ = write!(hex, "{byte:02x}");
+            hex
+        })
 }

@@ -15,7 +15,9 @@ const MOST_BYTES: u64 = 1 << 20;
 
 /// The `.git` entry (a directory, or the file of a linked worktree or submodule) for `path`.
 pub(super) fn dot_git(path: &Path) -> Result<PathBuf, Error> {
-    let not_found = || Error::NotARepository { path: path.to_owned() };
+    let not_found = || Error::NotARepository {
+        path: path.to_owned(),
+    };
     let start = fs::canonicalize(path).map_err(|_| not_found())?;
     let metadata = fs::metadata(&start).map_err(|_| not_found())?;
     if !metadata.is_dir() {
@@ -33,11 +35,17 @@ pub(super) fn dot_git(path: &Path) -> Result<PathBuf, Error> {
                     return Ok(candidate);
                 }
             }
-            Err(e) if matches!(e.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {}
+            Err(e)
+                if matches!(
+                    e.kind(),
+                    std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
+                ) => {}
             Err(e) => return Err(broken(&candidate, e)),
         }
         if looks_like_git_dir(folder) {
-            return Err(Error::Bare { path: folder.to_owned() });
+            return Err(Error::Bare {
+                path: folder.to_owned(),
+            });
         }
     }
     Err(not_found())
@@ -51,20 +59,32 @@ pub(super) fn inspect(dot_git: &Path) -> Result<bool, Error> {
         let Some(target) = text.strip_prefix(b"gitdir: ") else {
             return Err(broken(dot_git, "it does not begin with 'gitdir: '"));
         };
-        let target = gix::path::from_bstr(gix::bstr::BStr::new(target.trim_ascii_end())).map_err(|e| broken(dot_git, e))?;
+        let target = gix::path::from_bstr(gix::bstr::BStr::new(target.trim_ascii_end()))
+            .map_err(|e| broken(dot_git, e))?;
         let target = dot_git.parent().expect("joined to a folder").join(target);
         return match missing_part(&target) {
             None => Ok(true),
-            Some(why) => Err(broken(dot_git, format!("it points to {}, which is not a git directory: {why}", target.display()))),
+            Some(why) => Err(broken(
+                dot_git,
+                format!(
+                    "it points to {}, which is not a git directory: {why}",
+                    target.display()
+                ),
+            )),
         };
     }
     if !metadata.is_dir() {
         return Ok(false);
     }
-    let Some(why) = missing_part(dot_git) else { return Ok(true) };
+    let Some(why) = missing_part(dot_git) else {
+        return Ok(true);
+    };
     // Sandboxes leave an empty `.git` folder behind; git walks past it, and so do we. Anything else
     // was a repository once, and its work must not be judged by the rules of one further up.
-    match fs::read_dir(dot_git).map_err(|e| broken(dot_git, e))?.next() {
+    match fs::read_dir(dot_git)
+        .map_err(|e| broken(dot_git, e))?
+        .next()
+    {
         None => Ok(false),
         Some(_) => Err(broken(dot_git, why)),
     }
@@ -89,14 +109,23 @@ pub(super) fn looks_like_git_dir(path: &Path) -> bool {
 /// The reason why a folder is no readable git directory.
 pub(super) fn missing_part(path: &Path) -> Option<String> {
     let head = path.join("HEAD");
-    let Some(names) = valid_head(&head) else { return Some(format!("{} is missing or damaged", head.display())) };
-    let special = |file: &Path| Some(format!("{} is no file: to open it would be to wait for ever", file.display()));
+    let Some(names) = valid_head(&head) else {
+        return Some(format!("{} is missing or damaged", head.display()));
+    };
+    let special = |file: &Path| {
+        Some(format!(
+            "{} is no file: to open it would be to wait for ever",
+            file.display()
+        ))
+    };
     let redirect = path.join("commondir");
     let common = match fs::metadata(&redirect) {
         Ok(found) if !found.is_file() => return special(&redirect),
         Ok(_) => {
             let text = read_regular_file(&redirect, MOST_BYTES).ok();
-            let common = text.as_ref().and_then(|text| gix::path::from_bstr(gix::bstr::BStr::new(text.trim_ascii_end())).ok());
+            let common = text.as_ref().and_then(|text| {
+                gix::path::from_bstr(gix::bstr::BStr::new(text.trim_ascii_end())).ok()
+            });
             match common {
                 Some(common) => path.join(common),
                 None => return Some(format!("{} names no folder", redirect.display())),
@@ -115,7 +144,9 @@ fn valid_head(head: &Path) -> Option<Vec<u8>> {
     let metadata = fs::symlink_metadata(head).ok()?;
     if metadata.is_symlink() {
         let target = fs::read_link(head).ok()?;
-        return target.starts_with("refs").then(|| [b"ref: ", target.as_os_str().as_bytes()].concat());
+        return target
+            .starts_with("refs")
+            .then(|| [b"ref: ", target.as_os_str().as_bytes()].concat());
     }
     // A pipe, for one: opening it waits for somebody to write to it.
     if !metadata.is_file() {
@@ -133,5 +164,8 @@ fn valid_head(head: &Path) -> Option<Vec<u8>> {
 }
 
 fn broken(dot_git: &Path, why: impl std::fmt::Display) -> Error {
-    Error::Read { doing: format!("open the repository at {}", dot_git.display()), why: why.to_string() }
+    Error::Read {
+        doing: format!("open the repository at {}", dot_git.display()),
+        why: why.to_string(),
+    }
 }

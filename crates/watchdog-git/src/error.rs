@@ -56,36 +56,64 @@ impl Error {
             }
             cause = next.source();
         }
-        Error::Read { doing: doing.into(), why }
+        Error::Read {
+            doing: doing.into(),
+            why,
+        }
     }
 }
 
 impl From<Error> for UnreadableFact {
     fn from(error: Error) -> Self {
         let (kind, hint) = match &error {
-            Error::NotARepository { .. } => {
-                (FaultKind::NotARepository, Some("run watchdog inside a git work tree, or name one with -C PATH".to_string()))
-            }
-            Error::Bare { .. } => (FaultKind::NotARepository, Some("name one of its work trees with -C PATH".to_string())),
+            Error::NotARepository { .. } => (
+                FaultKind::NotARepository,
+                Some("run watchdog inside a git work tree, or name one with -C PATH".to_string()),
+            ),
+            Error::Bare { .. } => (
+                FaultKind::NotARepository,
+                Some("name one of its work trees with -C PATH".to_string()),
+            ),
             Error::ForeignOwner { path } => (
                 FaultKind::Git,
-                Some(format!("run watchdog as the owner, or allow it with: git config --global --add safe.directory {}", shell_path(path))),
+                Some(format!(
+                    "run watchdog as the owner, or allow it with: git config --global --add safe.directory {}",
+                    shell_path(path)
+                )),
             ),
-            Error::UnknownRevision { .. } => (FaultKind::Git, Some("see `git log --oneline --all`".to_string())),
+            Error::UnknownRevision { .. } => (
+                FaultKind::Git,
+                Some("see `git log --oneline --all`".to_string()),
+            ),
             Error::Read { why, .. } => {
-                let helps = shortage_in(why).map_or_else(|| remedy_for(why), |shortage| shortage.helps);
+                let helps =
+                    shortage_in(why).map_or_else(|| remedy_for(why), |shortage| shortage.helps);
                 (FaultKind::Git, Some(helps.to_string()))
             }
         };
-        UnreadableFact { kind, why: error.to_string(), hint }
+        UnreadableFact {
+            kind,
+            why: error.to_string(),
+            hint,
+        }
     }
 }
 
 /// The remedy for unreadable or unwritable git data; faults of the disk and its permissions are no damage.
 fn remedy_for(why: &str) -> &'static str {
     match why {
-        _ if ["No space left on device", "Disk quota exceeded"].iter().any(|full| why.contains(full)) => "make room on that disk",
-        _ if ["Permission denied", "Read-only file system"].iter().any(|shut| why.contains(shut)) => "give this user access to it",
+        _ if ["No space left on device", "Disk quota exceeded"]
+            .iter()
+            .any(|full| why.contains(full)) =>
+        {
+            "make room on that disk"
+        }
+        _ if ["Permission denied", "Read-only file system"]
+            .iter()
+            .any(|shut| why.contains(shut)) =>
+        {
+            "give this user access to it"
+        }
         _ if why.contains("Input/output error") => "see the system's log for that disk",
         _ => "see `git fsck`",
     }

@@ -19,7 +19,11 @@ impl Worktree {
     /// # Errors
     /// When refs cannot be listed.
     pub fn remote_tips(&self, most: usize) -> Result<Option<Vec<RefTip>>, Error> {
-        let tips: Vec<RefTip> = self.ref_tips()?.into_iter().filter(|(name, _)| name.starts_with(REMOTES)).collect();
+        let tips: Vec<RefTip> = self
+            .ref_tips()?
+            .into_iter()
+            .filter(|(name, _)| name.starts_with(REMOTES))
+            .collect();
         Ok((tips.len() <= most).then_some(tips))
     }
 
@@ -35,17 +39,28 @@ impl Worktree {
         head_then: &HistoryPoint,
         remotes_then: &[RefTip],
     ) -> Result<Option<HistoryPoint>, Error> {
-        let (HistoryPoint::Commit(_), Some(head)) = (anchor, self.head_id()?) else { return Ok(None) };
-        let Some(anchor) = self.commit_of(anchor)? else { return Ok(None) };
+        let (HistoryPoint::Commit(_), Some(head)) = (anchor, self.head_id()?) else {
+            return Ok(None);
+        };
+        let Some(anchor) = self.commit_of(anchor)? else {
+            return Ok(None);
+        };
         let head_then = self.commit_of(head_then)?;
         if head_then == Some(head) {
             return Ok(None);
         }
-        let moved = self.ref_tips()?.into_iter().filter(|tip| tip.0.starts_with(REMOTES) && !remotes_then.contains(tip));
+        let moved = self
+            .ref_tips()?
+            .into_iter()
+            .filter(|tip| tip.0.starts_with(REMOTES) && !remotes_then.contains(tip));
         let mut newest: Option<ObjectId> = None;
         for (_, tip) in moved.take(MOST_REFS) {
-            let Ok(tip) = ObjectId::from_hex(tip.as_bytes()) else { continue };
-            let Some(base) = self.merge_base_of(head, tip)? else { continue };
+            let Ok(tip) = ObjectId::from_hex(tip.as_bytes()) else {
+                continue;
+            };
+            let Some(base) = self.merge_base_of(head, tip)? else {
+                continue;
+            };
             let was_there = match head_then {
                 Some(then) => self.is_ancestor_of(base, then)?,
                 None => false,
@@ -65,7 +80,9 @@ impl Worktree {
 
     fn merge_base_of(&self, one: ObjectId, other: ObjectId) -> Result<Option<ObjectId>, Error> {
         // A ref may name what is no commit, and histories may have nothing in common: then nothing came from there.
-        let Ok(bases) = self.repo.merge_bases_many(one, &[other]) else { return Ok(None) };
+        let Ok(bases) = self.repo.merge_bases_many(one, &[other]) else {
+            return Ok(None);
+        };
         Ok(bases.first().map(|id| id.detach()))
     }
 
@@ -77,8 +94,13 @@ impl Worktree {
         let mut at = head;
         while at != wanted {
             let doing = || format!("read commit {at}");
-            let commit = self.repo.find_commit(at).map_err(|e| Error::read(doing(), e))?;
-            let Some(parent) = commit.parent_ids().next() else { return Ok(false) };
+            let commit = self
+                .repo
+                .find_commit(at)
+                .map_err(|e| Error::read(doing(), e))?;
+            let Some(parent) = commit.parent_ids().next() else {
+                return Ok(false);
+            };
             at = parent.detach();
         }
         Ok(true)

@@ -23,15 +23,27 @@ impl StatStamp {
         StatStamp {
             seconds: [stat.st_mtime, stat.st_ctime],
             nanos: [stat.st_mtime_nsec as i64, stat.st_ctime_nsec as i64],
-            rest: [stat.st_mode as u64, stat.st_ino, stat.st_size as u64, u64::from(stat.st_uid)],
+            rest: [
+                stat.st_mode as u64,
+                stat.st_ino,
+                stat.st_size as u64,
+                u64::from(stat.st_uid),
+            ],
         }
     }
 
     /// Whether the file is so much older than a reading that any change since the reading began shows in its times.
     pub(crate) fn is_older_than(&self, begun: SystemTime) -> bool {
         let margin = if self.nanos == [0, 0] { COARSE } else { TICK };
-        let latest = begun.checked_sub(margin).and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok());
-        let latest = latest.and_then(|at| Some((i64::try_from(at.as_secs()).ok()?, i64::from(at.subsec_nanos()))));
+        let latest = begun
+            .checked_sub(margin)
+            .and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok());
+        let latest = latest.and_then(|at| {
+            Some((
+                i64::try_from(at.as_secs()).ok()?,
+                i64::from(at.subsec_nanos()),
+            ))
+        });
         latest.is_some_and(|latest| (0..2).all(|at| (self.seconds[at], self.nanos[at]) < latest))
     }
 }
@@ -53,6 +65,15 @@ pub fn is_absent(path: &Path) -> bool {
 /// Whether a folder lies on another machine, whose clock and caches are its own. So one of an unknown kind is taken for.
 pub(super) fn is_remote(folder: &Path) -> bool {
     // NFS, SMB, SMB2, CIFS, 9P, FUSE, AFS, Ceph.
-    const REMOTE: [u32; 8] = [0x6969, 0x517b, 0xfe53_4d42, 0xff53_4d42, 0x0102_1997, 0x6573_5546, 0x5346_414f, 0x00c3_6400];
+    const REMOTE: [u32; 8] = [
+        0x6969,
+        0x517b,
+        0xfe53_4d42,
+        0xff53_4d42,
+        0x0102_1997,
+        0x6573_5546,
+        0x5346_414f,
+        0x00c3_6400,
+    ];
     watchdog_system::file_system_kind(folder).is_none_or(|kind| REMOTE.contains(&kind))
 }

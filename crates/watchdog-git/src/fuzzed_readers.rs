@@ -29,7 +29,10 @@ pub struct MovementMeaning {
 
 impl From<reflog::ReflogAction> for MovementMeaning {
     fn from(action: reflog::ReflogAction) -> Self {
-        MovementMeaning { makes: action.makes(), words: format!("{action:?}") }
+        MovementMeaning {
+            makes: action.makes(),
+            words: format!("{action:?}"),
+        }
     }
 }
 
@@ -50,15 +53,28 @@ pub fn movements(file: &Path) -> Result<Vec<LoggedMovement>, Error> {
 ///
 /// # Errors
 /// As [`movements`].
-pub fn movements_since(file: &Path, is_last: impl Fn(&str, &str) -> bool) -> Result<Vec<LoggedMovement>, Error> {
-    let ids = |entry: &ReflogEntry| (entry.old.to_hex().to_string(), entry.new.to_hex().to_string());
+pub fn movements_since(
+    file: &Path,
+    is_last: impl Fn(&str, &str) -> bool,
+) -> Result<Vec<LoggedMovement>, Error> {
+    let ids = |entry: &ReflogEntry| {
+        (
+            entry.old.to_hex().to_string(),
+            entry.new.to_hex().to_string(),
+        )
+    };
     let tail = reflog::read_tail(file, |entry| {
         let (old, new) = ids(entry);
         is_last(&old, &new)
     })?;
     let movement = |entry: ReflogEntry| {
         let (old, new) = ids(&entry);
-        LoggedMovement { old, new, meaning: entry.action.into(), sources: entry.sources }
+        LoggedMovement {
+            old,
+            new,
+            meaning: entry.action.into(),
+            sources: entry.sources,
+        }
     };
     Ok(tail.entries.into_iter().map(movement).collect())
 }
@@ -67,6 +83,9 @@ pub fn movements_since(file: &Path, is_last: impl Fn(&str, &str) -> bool) -> Res
 pub fn with_checksum(content: &[u8]) -> Vec<u8> {
     let mut hasher = gix::hash::hasher(gix::hash::Kind::Sha1);
     hasher.update(content);
-    let checksum = hasher.try_finalize().map(|id| id.as_slice().to_vec()).unwrap_or_default();
+    let checksum = hasher
+        .try_finalize()
+        .map(|id| id.as_slice().to_vec())
+        .unwrap_or_default();
     [content, &checksum].concat()
 }

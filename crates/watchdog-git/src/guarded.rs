@@ -37,15 +37,30 @@ impl GuardedPaths {
     ///
     /// # Errors
     /// Names the glob that is none.
-    pub fn new(globs: &[String], exact: BTreeSet<String>) -> Result<Self, (String, globset::Error)> {
+    pub fn new(
+        globs: &[String],
+        exact: BTreeSet<String>,
+    ) -> Result<Self, (String, globset::Error)> {
         let mut folders: Vec<String> = globs.iter().map(|glob| literal_folder(glob)).collect();
         folders.sort();
         folders.dedup();
-        let inner: Vec<String> = folders.iter().filter(|one| folders.iter().any(|other| lies_below(one, other))).cloned().collect();
+        let inner: Vec<String> = folders
+            .iter()
+            .filter(|one| folders.iter().any(|other| lies_below(one, other)))
+            .cloned()
+            .collect();
         folders.retain(|folder| !inner.contains(folder));
-        let depth =
-            if globs.iter().any(|glob| glob.contains("**")) { None } else { globs.iter().map(|glob| glob.matches('/').count()).max() };
-        Ok(GuardedPaths { globs: path_globs(globs)?, exact, folders, depth })
+        let depth = if globs.iter().any(|glob| glob.contains("**")) {
+            None
+        } else {
+            globs.iter().map(|glob| glob.matches('/').count()).max()
+        };
+        Ok(GuardedPaths {
+            globs: path_globs(globs)?,
+            exact,
+            folders,
+            depth,
+        })
     }
 
     /// Whether a path is one of them.
@@ -59,12 +74,19 @@ impl GuardedPaths {
 }
 
 fn lies_below(path: &str, folder: &str) -> bool {
-    path != folder && (folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/')))
+    path != folder
+        && (folder.is_empty()
+            || path
+                .strip_prefix(folder)
+                .is_some_and(|rest| rest.starts_with('/')))
 }
 
 /// The folder that everything is in that a glob matches.
 fn literal_folder(glob: &str) -> String {
-    let literal: Vec<&str> = glob.split('/').take_while(|part| !part.contains(['*', '?', '[', '{', '\\'])).collect();
+    let literal: Vec<&str> = glob
+        .split('/')
+        .take_while(|part| !part.contains(['*', '?', '[', '{', '\\']))
+        .collect();
     let whole = literal.len() == glob.split('/').count();
     literal[..literal.len() - usize::from(whole)].join("/")
 }
@@ -108,10 +130,19 @@ impl Worktree {
         let head = self.head_id()?;
         let tree = staged::tree_of(self, head)?;
         if tree != before {
-            compare(&expected, &self.files_of_tree(tree, wanted)?, then, &mut changed);
+            compare(
+                &expected,
+                &self.files_of_tree(tree, wanted)?,
+                then,
+                &mut changed,
+            );
         }
         let index = self.index().map_err(|e| Error::read(doing(), e))?;
-        let unfolded = if index.is_sparse() { Some(hidden::unfold(self, &index)?) } else { None };
+        let unfolded = if index.is_sparse() {
+            Some(hidden::unfold(self, &index)?)
+        } else {
+            None
+        };
         let (staged, unsettled) = files_of_index(unfolded.as_ref().unwrap_or(&index), wanted);
         compare(&expected, &staged, then, &mut changed);
         changed.extend(unsettled);
@@ -120,14 +151,21 @@ impl Worktree {
                 changed.insert(path);
             }
         }
-        Ok(changed.iter().map(|path| escape_path(path.as_bstr())).collect())
+        Ok(changed
+            .iter()
+            .map(|path| escape_path(path.as_bstr()))
+            .collect())
     }
 
     /// The wanted files that differ from `commit` on disk, each with the id of its content or `None` where it is absent.
     ///
     /// # Errors
     /// As [`Worktree::changed_files`].
-    pub fn differing_files(&self, commit: &HistoryPoint, wanted: &GuardedPaths) -> Result<BTreeMap<String, Option<String>>, Error> {
+    pub fn differing_files(
+        &self,
+        commit: &HistoryPoint,
+        wanted: &GuardedPaths,
+    ) -> Result<BTreeMap<String, Option<String>>, Error> {
         let before = staged::tree_of(self, self.commit_of(commit)?)?;
         let expected = self.files_of_tree(before, wanted)?;
         let mut differing = BTreeMap::new();
@@ -147,8 +185,14 @@ impl Worktree {
     ///
     /// # Errors
     /// As [`Worktree::changed_files`].
-    pub fn files_named(&self, commit: &HistoryPoint, words: &[String]) -> Result<BTreeSet<String>, Error> {
-        let Some(id) = self.commit_of(commit)? else { return Ok(BTreeSet::new()) };
+    pub fn files_named(
+        &self,
+        commit: &HistoryPoint,
+        words: &[String],
+    ) -> Result<BTreeSet<String>, Error> {
+        let Some(id) = self.commit_of(commit)? else {
+            return Ok(BTreeSet::new());
+        };
         let tree = staged::tree_of(self, Some(id))?;
         let mut found = BTreeSet::new();
         for word in words {
@@ -156,34 +200,66 @@ impl Worktree {
         }
         let globs: Vec<String> = words
             .iter()
-            .filter(|word| word.contains(['*', '?', '[']) && watchdog_facts::patterns::path_glob(word).is_ok())
+            .filter(|word| {
+                word.contains(['*', '?', '[']) && watchdog_facts::patterns::path_glob(word).is_ok()
+            })
             .cloned()
             .collect();
         if !globs.is_empty() {
-            let wanted = GuardedPaths::new(&globs, BTreeSet::new()).map_err(|(glob, error)| Error::read(format!("read {glob}"), error))?;
-            found.extend(self.files_of_tree(tree, &wanted)?.keys().map(|path| escape_path(path.as_bstr())));
+            let wanted = GuardedPaths::new(&globs, BTreeSet::new())
+                .map_err(|(glob, error)| Error::read(format!("read {glob}"), error))?;
+            found.extend(
+                self.files_of_tree(tree, &wanted)?
+                    .keys()
+                    .map(|path| escape_path(path.as_bstr())),
+            );
         }
         Ok(found)
     }
 
     /// Adds the file at a path of a tree, and every link on the way to it.
-    fn follow_links(&self, tree: ObjectId, path: &str, found: &mut BTreeSet<String>) -> Result<(), Error> {
+    fn follow_links(
+        &self,
+        tree: ObjectId,
+        path: &str,
+        found: &mut BTreeSet<String>,
+    ) -> Result<(), Error> {
         const MOST_LINKS: usize = 16;
         let doing = || format!("read tree {tree}");
-        let root = self.repo.find_tree(tree).map_err(|e| Error::read(doing(), e))?;
+        let root = self
+            .repo
+            .find_tree(tree)
+            .map_err(|e| Error::read(doing(), e))?;
         let mut path = path.to_owned();
         'links: for _ in 0..MOST_LINKS {
             let parts: Vec<&str> = path.split('/').collect();
             for n in 1..=parts.len() {
                 let here = parts[..n].join("/");
-                let Some(entry) = root.lookup_entry_by_path(&here).map_err(|e| Error::read(doing(), e))? else { return Ok(()) };
+                let Some(entry) = root
+                    .lookup_entry_by_path(&here)
+                    .map_err(|e| Error::read(doing(), e))?
+                else {
+                    return Ok(());
+                };
                 let mode = entry.mode();
                 if mode.is_link() {
-                    let target = entry.object().map_err(|e| Error::read(doing(), e))?.data.clone();
+                    let target = entry
+                        .object()
+                        .map_err(|e| Error::read(doing(), e))?
+                        .data
+                        .clone();
                     found.insert(here);
                     let rest = parts[n..].iter().copied();
                     let target = String::from_utf8_lossy(&target).into_owned();
-                    let Some(next) = joined(parts[..n - 1].iter().copied().chain(target.split('/')).chain(rest)) else { return Ok(()) };
+                    let Some(next) = joined(
+                        parts[..n - 1]
+                            .iter()
+                            .copied()
+                            .chain(target.split('/'))
+                            .chain(rest),
+                    ) else {
+                        return Ok(());
+                    };
                     path = next;
                     continue 'links;
                 }
@@ -204,14 +280,34 @@ impl Worktree {
         staged: &BTreeMap<BString, GitFileId>,
         wanted: &GuardedPaths,
     ) -> Result<BTreeMap<BString, DiskContent>, Error> {
-        let doing = |path: &BStr| format!("read {}", self.root().join(gix::path::from_bstr(path).unwrap_or_default()).display());
+        let doing = |path: &BStr| {
+            format!(
+                "read {}",
+                self.root()
+                    .join(gix::path::from_bstr(path).unwrap_or_default())
+                    .display()
+            )
+        };
         let mut disk = DiskComparer::new(self, before);
         let mut found = BTreeMap::new();
-        let exact = wanted.exact.iter().map(|path| BString::from(super::path_text::unescape_path(path)));
-        let all: BTreeSet<BString> = expected.keys().chain(staged.keys()).cloned().chain(exact).collect();
+        let exact = wanted
+            .exact
+            .iter()
+            .map(|path| BString::from(super::path_text::unescape_path(path)));
+        let all: BTreeSet<BString> = expected
+            .keys()
+            .chain(staged.keys())
+            .cloned()
+            .chain(exact)
+            .collect();
         for path in all {
-            let here = disk.at(path.as_bstr(), expected.get(&path).copied()).map_err(|e| Error::read(doing(path.as_bstr()), e))?;
-            if matches!(here, DiskContent::Content(_)) && !expected.contains_key(&path) && !staged.contains_key(&path) {
+            let here = disk
+                .at(path.as_bstr(), expected.get(&path).copied())
+                .map_err(|e| Error::read(doing(path.as_bstr()), e))?;
+            if matches!(here, DiskContent::Content(_))
+                && !expected.contains_key(&path)
+                && !staged.contains_key(&path)
+            {
                 let ignored = disk.ignored(path.as_bstr())?;
                 if ignored {
                     continue;
@@ -221,7 +317,9 @@ impl Worktree {
         }
         let known = |path: &BStr| expected.contains_key(path) || staged.contains_key(path);
         for folder in &wanted.folders {
-            for (path, here) in disk.new_files(folder, wanted.depth, &|path| wanted.has(path) && !known(path))? {
+            for (path, here) in disk.new_files(folder, wanted.depth, &|path| {
+                wanted.has(path) && !known(path)
+            })? {
                 found.insert(path, here);
             }
         }
@@ -229,25 +327,41 @@ impl Worktree {
     }
 
     /// The wanted files of a tree.
-    fn files_of_tree(&self, tree: ObjectId, wanted: &GuardedPaths) -> Result<BTreeMap<BString, GitFileId>, Error> {
+    fn files_of_tree(
+        &self,
+        tree: ObjectId,
+        wanted: &GuardedPaths,
+    ) -> Result<BTreeMap<BString, GitFileId>, Error> {
         let doing = || format!("read tree {tree}");
         if tree == ObjectId::empty_tree(self.repo.object_hash()) {
             return Ok(BTreeMap::new());
         }
         if wanted.globs.is_empty() {
-            let tree = self.repo.find_tree(tree).map_err(|e| Error::read(doing(), e))?;
+            let tree = self
+                .repo
+                .find_tree(tree)
+                .map_err(|e| Error::read(doing(), e))?;
             let mut files = BTreeMap::new();
             for path in &wanted.exact {
                 let bytes = super::path_text::unescape_path(path);
-                let path = gix::path::from_bstr(bytes.as_bstr()).map_err(|e| Error::read(doing(), e))?;
-                let Some(entry) = tree.lookup_entry_by_path(path).map_err(|e| Error::read(doing(), e))? else { continue };
+                let path =
+                    gix::path::from_bstr(bytes.as_bstr()).map_err(|e| Error::read(doing(), e))?;
+                let Some(entry) = tree
+                    .lookup_entry_by_path(path)
+                    .map_err(|e| Error::read(doing(), e))?
+                else {
+                    continue;
+                };
                 if let Some(mode) = mode_of(entry.mode()) {
                     files.insert(BString::from(bytes), (mode, entry.object_id()));
                 }
             }
             return Ok(files);
         }
-        let state = self.repo.index_from_tree(&tree).map_err(|e| Error::read(doing(), e))?;
+        let state = self
+            .repo
+            .index_from_tree(&tree)
+            .map_err(|e| Error::read(doing(), e))?;
         Ok(files_of_index(&state, wanted).0)
     }
 }
@@ -264,7 +378,10 @@ fn mode_of(mode: gix::objs::tree::EntryMode) -> Option<Mode> {
 }
 
 /// The wanted files of an index, and those that are in conflict or still to come.
-fn files_of_index(index: &State, wanted: &GuardedPaths) -> (BTreeMap<BString, GitFileId>, Vec<BString>) {
+fn files_of_index(
+    index: &State,
+    wanted: &GuardedPaths,
+) -> (BTreeMap<BString, GitFileId>, Vec<BString>) {
     let (mut files, mut unsettled) = (BTreeMap::new(), Vec::new());
     for entry in index.entries() {
         let path = entry.path(index);
@@ -287,13 +404,22 @@ fn compare<'a>(
     then: impl Fn(&BStr) -> AnchorContent<'a>,
     changed: &mut BTreeSet<BString>,
 ) {
-    let was = |path: &BStr, id: &ObjectId| then(path).and_then(Option::as_deref).is_some_and(|content| id.to_hex() == *content);
+    let was = |path: &BStr, id: &ObjectId| {
+        then(path)
+            .and_then(Option::as_deref)
+            .is_some_and(|content| id.to_hex() == *content)
+    };
     for (path, (mode, id)) in found {
         if expected.get(path) != Some(&(*mode, *id)) && !was(path.as_bstr(), id) {
             changed.insert(path.clone());
         }
     }
-    changed.extend(expected.keys().filter(|path| !found.contains_key(*path)).cloned());
+    changed.extend(
+        expected
+            .keys()
+            .filter(|path| !found.contains_key(*path))
+            .cloned(),
+    );
 }
 
 fn is_as_then(found: &DiskContent, is_expected: bool, then: AnchorContent<'_>) -> bool {
@@ -306,7 +432,10 @@ fn is_as_then(found: &DiskContent, is_expected: bool, then: AnchorContent<'_>) -
 
 /// Whether the path does not exist, as opposed to being unreadable.
 pub(super) fn is_absent(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
 }
 
 /// Whether a folder is a worktree of a repository of its own.
@@ -330,7 +459,15 @@ mod tests {
         ] {
             assert_eq!(literal_folder(glob), folder, "{glob}");
         }
-        let wanted = GuardedPaths::new(&["tests/**".into(), "tests/unit/*.rs".into(), "testsuite/*".into()], BTreeSet::new()).unwrap();
+        let wanted = GuardedPaths::new(
+            &[
+                "tests/**".into(),
+                "tests/unit/*.rs".into(),
+                "testsuite/*".into(),
+            ],
+            BTreeSet::new(),
+        )
+        .unwrap();
         assert_eq!(wanted.folders, ["tests", "testsuite"]);
         assert!(wanted.is("tests/a/b") && !wanted.is("src/a"));
     }

@@ -48,11 +48,20 @@ struct ContentConversion {
 
 impl<'w> DiskComparer<'w> {
     pub(crate) fn new(worktree: &'w Worktree, tree: ObjectId) -> Self {
-        DiskComparer { worktree, tree, conversion: None, ignore: None }
+        DiskComparer {
+            worktree,
+            tree,
+            conversion: None,
+            ignore: None,
+        }
     }
 
     /// The content of a path on disk, compared with the tree. Follows no links on the way.
-    pub(crate) fn at(&mut self, path: &BStr, expected: Option<(Mode, ObjectId)>) -> io::Result<DiskContent> {
+    pub(crate) fn at(
+        &mut self,
+        path: &BStr,
+        expected: Option<(Mode, ObjectId)>,
+    ) -> io::Result<DiskContent> {
         let file = self.path_of(path);
         if !self.is_folder(path[..path.rfind("/").unwrap_or_default()].as_bstr())? {
             return Ok(DiskContent::Absent);
@@ -66,15 +75,32 @@ impl<'w> DiskComparer<'w> {
         if expected_mode == Some(Mode::COMMIT) {
             return Ok(self.submodule(&file, expected.map(|(_, id)| id)));
         }
-        let hash = |bytes: &[u8]| gix::objs::compute_hash(self.worktree.repo.object_hash(), gix::object::Kind::Blob, bytes);
+        let hash = |bytes: &[u8]| {
+            gix::objs::compute_hash(
+                self.worktree.repo.object_hash(),
+                gix::object::Kind::Blob,
+                bytes,
+            )
+        };
         if found.is_symlink() {
             let target = fs::read_link(&file)?;
             let id = hash(target.as_os_str().as_bytes()).map_err(io::Error::other)?;
             let same = expected == Some((Mode::SYMLINK, id));
-            return Ok(if same { DiskContent::Same } else { DiskContent::Content(format!("link {id}")) });
+            return Ok(if same {
+                DiskContent::Same
+            } else {
+                DiskContent::Content(format!("link {id}"))
+            });
         }
         if !found.is_file() {
-            return Ok(DiskContent::Content(if found.is_dir() { "folder" } else { "special file" }.to_owned()));
+            return Ok(DiskContent::Content(
+                if found.is_dir() {
+                    "folder"
+                } else {
+                    "special file"
+                }
+                .to_owned(),
+            ));
         }
         let bytes = read(&file)?;
         let id = hash(&bytes).map_err(io::Error::other)?;
@@ -82,13 +108,25 @@ impl<'w> DiskComparer<'w> {
             return Ok(DiskContent::Content(id.to_hex().to_string()));
         };
         let executable = found.permissions().mode() & 0o100 != 0;
-        let bits_count = self.worktree.repo.config_snapshot().boolean("core.fileMode").unwrap_or(true);
+        let bits_count = self
+            .worktree
+            .repo
+            .config_snapshot()
+            .boolean("core.fileMode")
+            .unwrap_or(true);
         if bits_count && executable != (mode == Mode::FILE_EXECUTABLE) {
             return Ok(DiskContent::Content(format!("mode {id}")));
         }
         // Content that cannot be converted cannot be compared, and counts as changed.
-        let same = id == wanted || self.is_converted(path, mode, wanted, &bytes).unwrap_or(false);
-        Ok(if same { DiskContent::Same } else { DiskContent::Content(id.to_hex().to_string()) })
+        let same = id == wanted
+            || self
+                .is_converted(path, mode, wanted, &bytes)
+                .unwrap_or(false);
+        Ok(if same {
+            DiskContent::Same
+        } else {
+            DiskContent::Content(id.to_hex().to_string())
+        })
     }
 
     /// The files below a folder that are `new`, but for those that the tree's own rules ignore.
@@ -101,7 +139,9 @@ impl<'w> DiskComparer<'w> {
     ) -> Result<BTreeMap<BString, DiskContent>, Error> {
         let top = BString::from(super::path_text::unescape_path(folder));
         let mut found = BTreeMap::new();
-        if !top.is_empty() && (self.ignored(top.as_bstr())? || self.is_ignored(top.as_bstr(), true)?) {
+        if !top.is_empty()
+            && (self.ignored(top.as_bstr())? || self.is_ignored(top.as_bstr(), true)?)
+        {
             return Ok(found);
         }
         let mut open = vec![top.clone()];
@@ -109,7 +149,10 @@ impl<'w> DiskComparer<'w> {
         while let Some(folder) = open.pop() {
             let path = self.path_of(folder.as_bstr());
             let doing = || format!("list {}", path.display());
-            if !self.is_folder(folder.as_bstr()).map_err(|e| Error::read(doing(), e))? {
+            if !self
+                .is_folder(folder.as_bstr())
+                .map_err(|e| Error::read(doing(), e))?
+            {
                 continue;
             }
             let entries = match fs::read_dir(&path) {
@@ -124,20 +167,33 @@ impl<'w> DiskComparer<'w> {
                     continue;
                 }
                 let path = join(folder.as_bstr(), name.as_bytes());
-                let is_folder = entry.file_type().map_err(|e| Error::read(doing(), e))?.is_dir();
-                let too_deep = is_folder && depth.is_some_and(|depth| path.find_iter("/").count() >= depth);
-                if too_deep || !is_folder && !new(path.as_bstr()) || self.is_ignored(path.as_bstr(), is_folder)? {
+                let is_folder = entry
+                    .file_type()
+                    .map_err(|e| Error::read(doing(), e))?
+                    .is_dir();
+                let too_deep =
+                    is_folder && depth.is_some_and(|depth| path.find_iter("/").count() >= depth);
+                if too_deep
+                    || !is_folder && !new(path.as_bstr())
+                    || self.is_ignored(path.as_bstr(), is_folder)?
+                {
                     continue;
                 }
                 if !is_folder {
-                    let here = self.at(path.as_bstr(), None).map_err(|e| Error::read(doing(), e))?;
+                    let here = self
+                        .at(path.as_bstr(), None)
+                        .map_err(|e| Error::read(doing(), e))?;
                     found.insert(path, here);
                     continue;
                 }
                 // Another worktree of the repository is judged separately, unless a glob matches its path.
                 let other_worktree = top.is_empty() && has_dot_git(&entry.path()) && {
-                    let others =
-                        others.get_or_insert_with(|| worktrees_of(self.worktree.common_dir()).into_iter().map(|one| one.root).collect());
+                    let others = others.get_or_insert_with(|| {
+                        worktrees_of(self.worktree.common_dir())
+                            .into_iter()
+                            .map(|one| one.root)
+                            .collect()
+                    });
                     others.contains(&entry.path())
                 };
                 if !other_worktree {
@@ -164,7 +220,9 @@ impl<'w> DiskComparer<'w> {
         }
         let rules = self.ignore.as_ref().expect("was just made");
         let case = gix::glob::pattern::Case::Sensitive;
-        Ok(rules.pattern_matching_relative_path(path, Some(is_folder), case).is_some_and(|found| !found.pattern.is_negative()))
+        Ok(rules
+            .pattern_matching_relative_path(path, Some(is_folder), case)
+            .is_some_and(|found| !found.pattern.is_negative()))
     }
 
     /// The `.gitignore` files of the tree: those of today, `info/exclude` and the user's own list are in the hands of whoever is judged.
@@ -175,15 +233,26 @@ impl<'w> DiskComparer<'w> {
         let mut files: Vec<(&BStr, ObjectId)> = (index.entries().iter())
             .filter(|entry| entry.mode == Mode::FILE || entry.mode == Mode::FILE_EXECUTABLE)
             .map(|entry| (entry.path(&index), entry.id))
-            .filter(|(path, _)| path.strip_suffix(FILE).is_some_and(|before| before.is_empty() || before.ends_with(b"/")))
+            .filter(|(path, _)| {
+                path.strip_suffix(FILE)
+                    .is_some_and(|before| before.is_empty() || before.ends_with(b"/"))
+            })
             .collect();
         files.sort_by_key(|(path, _)| path.find_iter("/").count());
         let root = self.worktree.root();
         for (path, id) in files {
-            let blob = self.worktree.repo.find_object(id).map_err(|e| Error::read(format!("read {path}"), e))?;
-            let rules = gix::ignore::search::Ignore { support_precious: false };
+            let blob = self
+                .worktree
+                .repo
+                .find_object(id)
+                .map_err(|e| Error::read(format!("read {path}"), e))?;
+            let rules = gix::ignore::search::Ignore {
+                support_precious: false,
+            };
             // The only error is a name that cannot be expressed, which unix does not have.
-            search.add_patterns_buffer(&blob.data, self.path_of(path), Some(root), rules).ok();
+            search
+                .add_patterns_buffer(&blob.data, self.path_of(path), Some(root), rules)
+                .ok();
         }
         Ok(search)
     }
@@ -193,16 +262,25 @@ impl<'w> DiskComparer<'w> {
         if self.tree == ObjectId::empty_tree(self.worktree.repo.object_hash()) {
             return Ok(State::new(self.worktree.repo.object_hash()));
         }
-        Ok(self.worktree.repo.index_from_tree(&self.tree).map_err(|e| Error::read(doing(), e))?.into())
+        Ok(self
+            .worktree
+            .repo
+            .index_from_tree(&self.tree)
+            .map_err(|e| Error::read(doing(), e))?
+            .into())
     }
 
     fn path_of(&self, path: &BStr) -> PathBuf {
-        self.worktree.root().join(Path::new(std::ffi::OsStr::from_bytes(path)))
+        self.worktree
+            .root()
+            .join(Path::new(std::ffi::OsStr::from_bytes(path)))
     }
 
     /// Whether a path and all above it are folders, and no links. One that cannot be looked at may be one, so that this is an error.
     fn is_folder(&self, path: &BStr) -> io::Result<bool> {
-        let ends = path.find_iter("/").chain((!path.is_empty()).then_some(path.len()));
+        let ends = path
+            .find_iter("/")
+            .chain((!path.is_empty()).then_some(path.len()));
         for end in ends {
             match self.path_of(path[..end].as_bstr()).symlink_metadata() {
                 Ok(found) if found.is_dir() => {}
@@ -219,17 +297,31 @@ impl<'w> DiskComparer<'w> {
         if dot_git.symlink_metadata().is_err() {
             // One that was never checked out is an empty folder.
             let empty = fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none());
-            return if empty { DiskContent::Same } else { DiskContent::Content("folder".to_owned()) };
+            return if empty {
+                DiskContent::Same
+            } else {
+                DiskContent::Content("folder".to_owned())
+            };
         }
         let is_clean = || -> Result<bool, Error> {
             let inner = Worktree::open_at(&dot_git, folder)?;
             Ok(inner.head_id()? == expected && !inner.changes()?.any())
         };
-        if is_clean().unwrap_or(false) { DiskContent::Same } else { DiskContent::Content("submodule".to_owned()) }
+        if is_clean().unwrap_or(false) {
+            DiskContent::Same
+        } else {
+            DiskContent::Content("submodule".to_owned())
+        }
     }
 
     /// Whether bytes are what a checkout makes of a blob: line endings, encoding and `$Id$` by the tree's attributes, or a file of git-lfs.
-    fn is_converted(&mut self, path: &BStr, mode: Mode, wanted: ObjectId, bytes: &[u8]) -> Option<bool> {
+    fn is_converted(
+        &mut self,
+        path: &BStr,
+        mode: Mode,
+        wanted: ObjectId,
+        bytes: &[u8],
+    ) -> Option<bool> {
         let blob = self.worktree.repo.find_object(wanted).ok()?.detach().data;
         if let Some(named) = lfs_content(&blob) {
             return Some(hex(&Sha256::digest(bytes)) == named);
@@ -237,13 +329,23 @@ impl<'w> DiskComparer<'w> {
         if self.conversion.is_none() {
             self.conversion = Some(self.conversion()?);
         }
-        let ContentConversion { attributes, pipeline } = self.conversion.as_mut()?;
-        let at = attributes.at_entry(path, Some(mode), &self.worktree.repo.objects).ok()?;
+        let ContentConversion {
+            attributes,
+            pipeline,
+        } = self.conversion.as_mut()?;
+        let at = attributes
+            .at_entry(path, Some(mode), &self.worktree.repo.objects)
+            .ok()?;
         let relative = gix::path::from_bstr(path).ok()?;
-        let outcome = pipeline.convert_to_git(bytes, &relative, &mut |_, found| _ = at.matching_attributes(found), &mut |buffer| {
-            buffer.extend_from_slice(&blob);
-            Ok(Some(()))
-        });
+        let outcome = pipeline.convert_to_git(
+            bytes,
+            &relative,
+            &mut |_, found| _ = at.matching_attributes(found),
+            &mut |buffer| {
+                buffer.extend_from_slice(&blob);
+                Ok(Some(()))
+            },
+        );
         match outcome.ok()? {
             ToGitOutcome::Buffer(converted) => Some(converted == blob),
             ToGitOutcome::Unchanged(_) | ToGitOutcome::Process(_) => Some(false),
@@ -254,14 +356,37 @@ impl<'w> DiskComparer<'w> {
         let repo = &self.worktree.repo;
         let index = self.index_of_tree().ok()?;
         let mut collection = gix::attrs::search::MetadataCollection::default();
-        let built_in = gix::attrs::Search::new_globals(std::iter::empty::<PathBuf>(), &mut Vec::new(), &mut collection).ok()?;
-        let state = gix::worktree::stack::State::AttributesStack(Attributes::new(built_in, None, Source::IdMapping, collection));
-        let attributes = gix::worktree::Stack::from_state_and_ignore_case(self.worktree.root(), false, state, &index, index.path_backing());
+        let built_in = gix::attrs::Search::new_globals(
+            std::iter::empty::<PathBuf>(),
+            &mut Vec::new(),
+            &mut collection,
+        )
+        .ok()?;
+        let state = gix::worktree::stack::State::AttributesStack(Attributes::new(
+            built_in,
+            None,
+            Source::IdMapping,
+            collection,
+        ));
+        let attributes = gix::worktree::Stack::from_state_and_ignore_case(
+            self.worktree.root(),
+            false,
+            state,
+            &index,
+            index.path_backing(),
+        );
         let mut options = gix::filter::Pipeline::options(repo).ok()?;
         options.drivers.clear();
         options.crlf_roundtrip_check = CrlfRoundTripCheck::Skip;
-        let pipeline = gix::filter::plumbing::Pipeline::new(repo.command_context().ok()?, repo.object_hash(), options);
-        Some(ContentConversion { attributes, pipeline })
+        let pipeline = gix::filter::plumbing::Pipeline::new(
+            repo.command_context().ok()?,
+            repo.object_hash(),
+            options,
+        );
+        Some(ContentConversion {
+            attributes,
+            pipeline,
+        })
     }
 }
 
@@ -288,9 +413,12 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
 
 /// The SHA-256 of the content that a pointer of git-lfs names.
 fn lfs_content(blob: &[u8]) -> Option<String> {
-    let text =
-        std::str::from_utf8(blob).ok().filter(|text| text.len() < 1024 && text.starts_with("version https://git-lfs.github.com/"))?;
-    text.lines().find_map(|line| line.strip_prefix("oid sha256:")).map(str::to_owned)
+    let text = std::str::from_utf8(blob).ok().filter(|text| {
+        text.len() < 1024 && text.starts_with("version https://git-lfs.github.com/")
+    })?;
+    text.lines()
+        .find_map(|line| line.strip_prefix("oid sha256:"))
+        .map(str::to_owned)
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -306,7 +434,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         gix::init(folder.path()).unwrap();
         let worktree = Worktree::open(folder.path()).unwrap();
-        let mut disk = DiskComparer::new(&worktree, ObjectId::empty_tree(worktree.repo.object_hash()));
+        let mut disk =
+            DiskComparer::new(&worktree, ObjectId::empty_tree(worktree.repo.object_hash()));
         assert_eq!(disk.at("none".into(), None).unwrap(), DiskContent::Absent);
         // A tree can hold a name that no file system takes.
         let longer_than_any = "n".repeat(300);

@@ -25,9 +25,13 @@ pub(super) fn options() -> Options {
     permissions.config.env = false;
     // Any process in the repository can create refs/replace, so gix must not follow them.
     // git stores nanoseconds in the index; comparing them saves reading every file of a fresh checkout.
-    let options = Options::default().config_overrides(["gitoxide.core.useNsec=true", "core.useReplaceRefs=false"]);
+    let options = Options::default()
+        .config_overrides(["gitoxide.core.useNsec=true", "core.useReplaceRefs=false"]);
     // gix has room for so many packs as there were when it opened the repository, and a reserve. A session of hours may bring many more.
-    let options = options.object_store_slots(Slots::AsNeededByDiskState { multiplier: 1.1, minimum: PACKS });
+    let options = options.object_store_slots(Slots::AsNeededByDiskState {
+        multiplier: 1.1,
+        minimum: PACKS,
+    });
     let options = user_files(options, &mut permissions, |name| std::env::var_os(name));
     options.permissions(permissions)
 }
@@ -38,9 +42,18 @@ pub(super) fn options() -> Options {
 /// gix has no switch for these alone: the two outer slots (installation, system) take the system's and
 /// the user's file instead, which keeps their order. The price: with `GIT_CONFIG_GLOBAL` set, a
 /// `safe.directory` in the system's file goes unheard.
-fn user_files(options: Options, permissions: &mut Permissions, env: impl Fn(&str) -> Option<OsString>) -> Options {
-    let no_system = env("GIT_CONFIG_NOSYSTEM").is_some_and(|v| !matches!(v.to_str(), Some("" | "0" | "false" | "no" | "off")));
-    let system = if no_system { None } else { env("GIT_CONFIG_SYSTEM").map(PathBuf::from) };
+fn user_files(
+    options: Options,
+    permissions: &mut Permissions,
+    env: impl Fn(&str) -> Option<OsString>,
+) -> Options {
+    let no_system = env("GIT_CONFIG_NOSYSTEM")
+        .is_some_and(|v| !matches!(v.to_str(), Some("" | "0" | "false" | "no" | "off")));
+    let system = if no_system {
+        None
+    } else {
+        env("GIT_CONFIG_SYSTEM").map(PathBuf::from)
+    };
     permissions.config.system = !no_system;
     let Some(global) = env("GIT_CONFIG_GLOBAL").map(PathBuf::from) else {
         return match system {
@@ -77,7 +90,12 @@ fn default_system_file() -> Option<PathBuf> {
 pub(super) fn drop_local_programs(repo: &mut gix::Repository) -> gix::Result<usize> {
     let local = |repo: &gix::Repository, name: &str| {
         let config = repo.config_snapshot();
-        config.plumbing().sections_and_ids_by_name(name).into_iter().flatten().any(|(s, _)| s.meta().source.kind() == Kind::Repository)
+        config
+            .plumbing()
+            .sections_and_ids_by_name(name)
+            .into_iter()
+            .flatten()
+            .any(|(s, _)| s.meta().source.kind() == Kind::Repository)
     };
     // A commit of the snapshot re-reads every cached value, so it is worth asking first.
     let (filters, drivers) = (local(repo, "filter"), local(repo, "diff"));
@@ -91,7 +109,9 @@ pub(super) fn drop_local_programs(repo: &mut gix::Repository) -> gix::Result<usi
         for (section, id) in config.sections_and_ids_by_name(name).into_iter().flatten() {
             // `[diff]` itself holds harmless settings but for `external`; its subsections are drivers.
             if section.meta().source.kind() == Kind::Repository
-                && (name == "filter" || section.header().subsection_name().is_some() || section.value("external").is_some())
+                && (name == "filter"
+                    || section.header().subsection_name().is_some()
+                    || section.value("external").is_some())
             {
                 dropped += usize::from(name == "filter");
                 ids.push(id);
@@ -106,8 +126,16 @@ pub(super) fn drop_local_programs(repo: &mut gix::Repository) -> gix::Result<usi
 }
 
 /// Extensions of the repository format that we read right, or that change nothing we read.
-const KNOWN_EXTENSIONS: &[&str] =
-    &["noop", "noop-v1", "preciousobjects", "partialclone", "worktreeconfig", "objectformat", "refstorage", "relativeworktrees"];
+const KNOWN_EXTENSIONS: &[&str] = &[
+    "noop",
+    "noop-v1",
+    "preciousobjects",
+    "partialclone",
+    "worktreeconfig",
+    "objectformat",
+    "refstorage",
+    "relativeworktrees",
+];
 
 /// How a repository keeps its refs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,16 +153,29 @@ pub(super) fn refuse_unknown_layout(repo: &gix::Repository) -> Result<RefStorage
     let storage = match config.string("extensions.refStorage") {
         None => RefStorage::Files,
         Some(name) if name.eq_ignore_ascii_case(b"files") => RefStorage::Files,
-        Some(name) if name.eq_ignore_ascii_case(reftable::REFTABLE.as_bytes()) && reftable::is_served() => RefStorage::Reftable,
+        Some(name)
+            if name.eq_ignore_ascii_case(reftable::REFTABLE.as_bytes())
+                && reftable::is_served() =>
+        {
+            RefStorage::Reftable
+        }
         Some(name) => {
             let why = format!("extensions.refStorage is '{name}', and only 'files' is understood");
-            return Err(Error::Read { doing: doing(), why });
+            return Err(Error::Read {
+                doing: doing(),
+                why,
+            });
         }
     };
     if config.integer("core.repositoryFormatVersion").unwrap_or(0) < 1 {
         return Ok(storage);
     }
-    for section in config.plumbing().sections_by_name("extensions").into_iter().flatten() {
+    for section in config
+        .plumbing()
+        .sections_by_name("extensions")
+        .into_iter()
+        .flatten()
+    {
         if section.meta().source.kind() != Kind::Repository {
             continue;
         }
@@ -142,7 +183,10 @@ pub(super) fn refuse_unknown_layout(repo: &gix::Repository) -> Result<RefStorage
             let key = key.to_string().to_ascii_lowercase();
             if !KNOWN_EXTENSIONS.contains(&key.as_str()) {
                 let doing = format!("open the repository at {}", repo.common_dir().display());
-                return Err(Error::Read { doing, why: format!("its format has the unknown extension '{key}'") });
+                return Err(Error::Read {
+                    doing,
+                    why: format!("its format has the unknown extension '{key}'"),
+                });
             }
         }
     }
@@ -172,16 +216,40 @@ mod tests {
             ("", 0),
             ("[diff]\n\texternal = evil\n", 0),
             ("[diff \"driver\"]\n\tcommand = evil\n", 0),
-            ("[filter \"one\"]\n\tclean = evil\n[filter \"two\"]\n\tprocess = evil\n", 2),
-            ("[filter \"one\"]\n\tclean = evil\n[diff \"driver\"]\n\ttextconv = evil\n", 1),
+            (
+                "[filter \"one\"]\n\tclean = evil\n[filter \"two\"]\n\tprocess = evil\n",
+                2,
+            ),
+            (
+                "[filter \"one\"]\n\tclean = evil\n[diff \"driver\"]\n\ttextconv = evil\n",
+                1,
+            ),
         ] {
             let mut repo = opened(home.path(), &format!("{settings}{programs}"));
-            assert_eq!(drop_local_programs(&mut repo).unwrap(), dropped, "{programs}");
+            assert_eq!(
+                drop_local_programs(&mut repo).unwrap(),
+                dropped,
+                "{programs}"
+            );
             let config = repo.config_snapshot();
             let kept = |key: &str| config.string(key).map(|value| value.to_string());
-            assert_eq!(kept("core.autocrlf").as_deref(), Some("input"), "{programs}");
-            assert_eq!(kept("diff.algorithm").as_deref(), Some("histogram"), "{programs}");
-            let gone = ["diff.external", "diff.driver.command", "diff.driver.textconv", "filter.one.clean", "filter.two.process"];
+            assert_eq!(
+                kept("core.autocrlf").as_deref(),
+                Some("input"),
+                "{programs}"
+            );
+            assert_eq!(
+                kept("diff.algorithm").as_deref(),
+                Some("histogram"),
+                "{programs}"
+            );
+            let gone = [
+                "diff.external",
+                "diff.driver.command",
+                "diff.driver.textconv",
+                "filter.one.clean",
+                "filter.two.process",
+            ];
             assert!(gone.iter().all(|key| kept(key).is_none()), "{programs}");
         }
     }
@@ -194,9 +262,20 @@ mod tests {
         let replace = home.path().join(".git/refs/replace");
         std::fs::create_dir_all(&replace).unwrap();
         std::fs::write(replace.join(own.to_string()), format!("{other}\n")).unwrap();
-        let reads = |options: Options| gix::open_opts(home.path().join(".git"), options).unwrap().find_blob(own).unwrap().data.clone();
+        let reads = |options: Options| {
+            gix::open_opts(home.path().join(".git"), options)
+                .unwrap()
+                .find_blob(own)
+                .unwrap()
+                .data
+                .clone()
+        };
         assert_eq!(reads(options()), b"own");
-        assert_eq!(reads(Options::default()), b"other", "it is a replacement that git would follow");
+        assert_eq!(
+            reads(Options::default()),
+            b"other",
+            "it is a replacement that git would follow"
+        );
     }
 
     #[test]
@@ -214,7 +293,12 @@ mod tests {
             // git heeds extensions of the newer format alone.
             (0, "timeTravel = true", Ok(RefStorage::Files)),
         ] {
-            let repo = opened(home.path(), &format!("[core]\n\trepositoryFormatVersion = {version}\n[extensions]\n\t{extension}\n"));
+            let repo = opened(
+                home.path(),
+                &format!(
+                    "[core]\n\trepositoryFormatVersion = {version}\n[extensions]\n\t{extension}\n"
+                ),
+            );
             match (refuse_unknown_layout(&repo), expected) {
                 (Ok(found), Ok(expected)) => assert_eq!(found, expected, "{extension}"),
                 (Err(error), Err(part)) => assert!(error.to_string().contains(part), "{error}"),
@@ -230,7 +314,13 @@ mod tests {
         std::fs::write(&global, "[a]\n\tuser = yes\n").unwrap();
         std::fs::write(&system, "[a]\n\tsystem = yes\n").unwrap();
         opened(home.path(), "");
-        for (no_system, expected) in [(None, true), (Some("0"), true), (Some("false"), true), (Some("1"), false), (Some("true"), false)] {
+        for (no_system, expected) in [
+            (None, true),
+            (Some("0"), true),
+            (Some("false"), true),
+            (Some("1"), false),
+            (Some("true"), false),
+        ] {
             for system in [Some(&system), None] {
                 let env = |name: &str| match name {
                     "GIT_CONFIG_GLOBAL" => Some(global.clone().into_os_string()),
@@ -239,11 +329,20 @@ mod tests {
                 };
                 let mut permissions = Permissions::all();
                 let options = user_files(Options::default(), &mut permissions, env);
-                assert_eq!(permissions.config.git_binary, expected, "{no_system:?}: whether there is room for a file of the system");
-                let repo = gix::open_opts(home.path().join(".git"), options.permissions(permissions)).unwrap();
+                assert_eq!(
+                    permissions.config.git_binary, expected,
+                    "{no_system:?}: whether there is room for a file of the system"
+                );
+                let repo =
+                    gix::open_opts(home.path().join(".git"), options.permissions(permissions))
+                        .unwrap();
                 let config = repo.config_snapshot();
                 assert!(config.string("a.user").is_some(), "{no_system:?}");
-                assert_eq!(config.string("a.system").is_some(), expected && system.is_some(), "{no_system:?}");
+                assert_eq!(
+                    config.string("a.system").is_some(),
+                    expected && system.is_some(),
+                    "{no_system:?}"
+                );
             }
         }
     }

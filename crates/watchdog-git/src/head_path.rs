@@ -10,11 +10,20 @@ impl Worktree {
     /// [`Error::Read`] where HEAD or a tree cannot be read.
     pub fn head_has(&self, path: &str) -> Result<bool, Error> {
         let doing = || format!("look for '{path}' in HEAD");
-        let tree = self.repo.head_tree_id_or_empty().map_err(|e| Error::read(doing(), e))?;
+        let tree = self
+            .repo
+            .head_tree_id_or_empty()
+            .map_err(|e| Error::read(doing(), e))?;
         if tree.detach() == gix::ObjectId::empty_tree(self.repo.object_hash()) {
             return Ok(false);
         }
-        let tree = self.repo.find_tree(tree.detach()).map_err(|e| Error::read(doing(), e))?;
-        Ok(tree.lookup_entry(path.split('/')).map_err(|e| Error::read(doing(), e))?.is_some())
+        let tree = self
+            .repo
+            .find_tree(tree.detach())
+            .map_err(|e| Error::read(doing(), e))?;
+        Ok(tree
+            .lookup_entry(path.split('/'))
+            .map_err(|e| Error::read(doing(), e))?
+            .is_some())
     }
 }

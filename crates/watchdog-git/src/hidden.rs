@@ -24,31 +24,58 @@ const MOST_BYTES: u64 = 512 << 20;
 ///
 /// As git does: a sparse index is unfolded, and in a sparse checkout a file that is there after all is
 /// compared like any other.
-pub(super) fn prepare(worktree: &Worktree, index: &State, found: &mut WorkTreeStatus) -> Result<Option<State>, Error> {
-    let unfolded = if index.is_sparse() { Some(unfold(worktree, index)?) } else { None };
+pub(super) fn prepare(
+    worktree: &Worktree,
+    index: &State,
+    found: &mut WorkTreeStatus,
+) -> Result<Option<State>, Error> {
+    let unfolded = if index.is_sparse() {
+        Some(unfold(worktree, index)?)
+    } else {
+        None
+    };
     let current = unfolded.as_ref().unwrap_or(index);
-    if !current.entries().iter().any(|entry| entry.flags.intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE)) {
+    if !current.entries().iter().any(|entry| {
+        entry
+            .flags
+            .intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE)
+    }) {
         return Ok(unfolded);
     }
     let config = worktree.repo.config_snapshot();
-    let sparse_checkout =
-        config.boolean("core.sparseCheckout").unwrap_or(false) && !config.boolean("sparse.expectFilesOutsideOfPatterns").unwrap_or(false);
-    let stat_options =
-        worktree.repo.stat_options().map_err(|e| Error::read(format!("read the configuration of {}", worktree.root().display()), e))?;
+    let sparse_checkout = config.boolean("core.sparseCheckout").unwrap_or(false)
+        && !config
+            .boolean("sparse.expectFilesOutsideOfPatterns")
+            .unwrap_or(false);
+    let stat_options = worktree.repo.stat_options().map_err(|e| {
+        Error::read(
+            format!("read the configuration of {}", worktree.root().display()),
+            e,
+        )
+    })?;
     let mut present = Vec::new();
     let mut hidden: Vec<BString> = Vec::new();
     for (at, entry) in current.entries().iter().enumerate() {
-        if !entry.flags.intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE) || entry.mode == Mode::COMMIT {
+        if !entry
+            .flags
+            .intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE)
+            || entry.mode == Mode::COMMIT
+        {
             continue;
         }
         let path = entry.path(current);
         let skipped = entry.flags.contains(Flags::SKIP_WORKTREE);
-        let file = gix::path::from_bstr(path).ok().map(|path| worktree.root().join(path));
-        let metadata = file.as_ref().and_then(|file| gix::index::fs::Metadata::from_path_no_follow(file).ok());
+        let file = gix::path::from_bstr(path)
+            .ok()
+            .map(|path| worktree.root().join(path));
+        let metadata = file
+            .as_ref()
+            .and_then(|file| gix::index::fs::Metadata::from_path_no_follow(file).ok());
         match metadata {
             Some(_) if skipped && sparse_checkout => present.push(at),
             Some(metadata) => {
-                let same = Stat::from_fs(&metadata).is_ok_and(|stat| stat.matches(&entry.stat, stat_options));
+                let same = Stat::from_fs(&metadata)
+                    .is_ok_and(|stat| stat.matches(&entry.stat, stat_options));
                 // An entry that was never checked out has no times to compare; only its content decides.
                 if !same && !content_is(worktree, entry, file.as_deref()) {
                     hidden.push(path.to_owned());
@@ -65,7 +92,10 @@ pub(super) fn prepare(worktree: &Worktree, index: &State, found: &mut WorkTreeSt
             escape_path(first),
             WorktreeCommands::at(worktree.root()).git("ls-files -v")
         );
-        found.degraded.push(Degradation { code: WarningCode::HiddenEntries, detail });
+        found.degraded.push(Degradation {
+            code: WarningCode::HiddenEntries,
+            detail,
+        });
         // git does not list them, and they are uncommitted all the same.
         found.unstaged.extend(hidden);
     }
@@ -94,27 +124,55 @@ impl Worktree {
     /// # Errors
     /// When the index cannot be read.
     pub fn hidden_entries(&self) -> Result<Option<HiddenEntries>, Error> {
-        let index = self.index().map_err(|e| Error::read(format!("read the index of {}", self.root().display()), e))?;
-        let unfolded = if index.is_sparse() { Some(unfold(self, &index)?) } else { None };
+        let index = self
+            .index()
+            .map_err(|e| Error::read(format!("read the index of {}", self.root().display()), e))?;
+        let unfolded = if index.is_sparse() {
+            Some(unfold(self, &index)?)
+        } else {
+            None
+        };
         let index: &State = unfolded.as_ref().unwrap_or(&index);
-        let mut marked = index.entries().iter().filter(|entry| entry.flags.intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE));
-        let Some(first) = marked.next() else { return Ok(None) };
-        Ok(Some(HiddenEntries { total: 1 + marked.count() as u64, first: escape_path(first.path(index)) }))
+        let mut marked = index.entries().iter().filter(|entry| {
+            entry
+                .flags
+                .intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE)
+        });
+        let Some(first) = marked.next() else {
+            return Ok(None);
+        };
+        Ok(Some(HiddenEntries {
+            total: 1 + marked.count() as u64,
+            first: escape_path(first.path(index)),
+        }))
     }
 }
 
 /// Whether a file has the content of its entry, line endings and filters aside.
-fn content_is(worktree: &Worktree, entry: &gix::index::Entry, file: Option<&std::path::Path>) -> bool {
+fn content_is(
+    worktree: &Worktree,
+    entry: &gix::index::Entry,
+    file: Option<&std::path::Path>,
+) -> bool {
     let Some(file) = file else { return false };
     let kind = fs::symlink_metadata(file).map(|metadata| metadata.file_type());
     let content = match (kind, entry.mode) {
-        (Ok(kind), Mode::SYMLINK) if kind.is_symlink() => fs::read_link(file).map(|target| target.as_os_str().as_bytes().to_vec()),
-        (Ok(kind), Mode::FILE | Mode::FILE_EXECUTABLE) if kind.is_file() => read_regular_file(file, MOST_BYTES),
+        (Ok(kind), Mode::SYMLINK) if kind.is_symlink() => {
+            fs::read_link(file).map(|target| target.as_os_str().as_bytes().to_vec())
+        }
+        (Ok(kind), Mode::FILE | Mode::FILE_EXECUTABLE) if kind.is_file() => {
+            read_regular_file(file, MOST_BYTES)
+        }
         // Anything else, a pipe for one, is not to be opened.
         _ => return false,
     };
     let is_same = |content: Vec<u8>| {
-        gix::objs::compute_hash(worktree.repo.object_hash(), gix::object::Kind::Blob, &content).is_ok_and(|id| id == entry.id)
+        gix::objs::compute_hash(
+            worktree.repo.object_hash(),
+            gix::object::Kind::Blob,
+            &content,
+        )
+        .is_ok_and(|id| id == entry.id)
     };
     content.is_ok_and(is_same)
 }
@@ -130,11 +188,20 @@ pub(super) fn unfold(worktree: &Worktree, index: &State) -> Result<State, Error>
             continue;
         }
         let doing = || format!("read tree {} of the sparse index", entry.id);
-        let folder = worktree.repo.index_from_tree(&entry.id).map_err(|e| Error::read(doing(), e))?;
+        let folder = worktree
+            .repo
+            .index_from_tree(&entry.id)
+            .map_err(|e| Error::read(doing(), e))?;
         for inner in folder.entries() {
             let full = [path.as_bytes(), inner.path(&folder).as_bytes()].concat();
             let flags = Flags::SKIP_WORKTREE | Flags::EXTENDED;
-            unfolded.dangerously_push_entry(Stat::default(), inner.id, flags, inner.mode, full.as_bstr());
+            unfolded.dangerously_push_entry(
+                Stat::default(),
+                inner.id,
+                flags,
+                inner.mode,
+                full.as_bstr(),
+            );
         }
     }
     unfolded.sort_entries();

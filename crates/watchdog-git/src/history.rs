@@ -31,7 +31,11 @@ impl Worktree {
     /// # Errors
     /// [`Error::UnknownRevision`] names a baseline that is not here; [`Error::Read`] where an object or
     /// ref that is needed cannot be read. Nothing that could not be read is counted as zero.
-    pub fn commits_since(&self, baseline: &HistoryPoint, known: Option<&KnownRefs>) -> Result<Commits, Error> {
+    pub fn commits_since(
+        &self,
+        baseline: &HistoryPoint,
+        known: Option<&KnownRefs>,
+    ) -> Result<Commits, Error> {
         self.session_commits(baseline, &known.into())
     }
 
@@ -39,11 +43,19 @@ impl Worktree {
     ///
     /// # Errors
     /// As [`Worktree::commits_since`].
-    pub fn session_commits(&self, baseline: &HistoryPoint, evidence: &OriginEvidence) -> Result<Commits, Error> {
+    pub fn session_commits(
+        &self,
+        baseline: &HistoryPoint,
+        evidence: &OriginEvidence,
+    ) -> Result<Commits, Error> {
         self.retry_while_packing(|| self.session_commits_now(baseline, evidence))
     }
 
-    fn session_commits_now(&self, baseline: &HistoryPoint, evidence: &OriginEvidence) -> Result<Commits, Error> {
+    fn session_commits_now(
+        &self,
+        baseline: &HistoryPoint,
+        evidence: &OriginEvidence,
+    ) -> Result<Commits, Error> {
         let baseline = match baseline {
             HistoryPoint::Unborn => None,
             HistoryPoint::Commit(hex) => {
@@ -56,7 +68,9 @@ impl Worktree {
         if let Some(baseline) = baseline {
             let node = history.node(baseline);
             if !history.load(node)? {
-                return Err(Error::UnknownRevision { rev: baseline.to_hex().to_string() });
+                return Err(Error::UnknownRevision {
+                    rev: baseline.to_hex().to_string(),
+                });
             }
         }
         let Some(head) = head else {
@@ -69,13 +83,21 @@ impl Worktree {
             }
             None => (history.all(head)?, true, Vec::new()),
         };
-        let mut commits = Commits { head: Some(head.to_hex().to_string()), new_commits: new.len() as u64, ..Commits::default() };
+        let mut commits = Commits {
+            head: Some(head.to_hex().to_string()),
+            new_commits: new.len() as u64,
+            ..Commits::default()
+        };
         let origins = origin::sort(self, &mut history, baseline, &new, evidence)?;
         let twins = origins.twins.len() as u64;
         commits.imported = origins.imported.len() as u64 - twins;
         commits.degraded.extend(origins.degraded.iter().cloned());
 
-        let mut made: HashSet<HistoryIndex> = new.iter().filter(|node| !origins.imported.contains(node)).copied().collect();
+        let mut made: HashSet<HistoryIndex> = new
+            .iter()
+            .filter(|node| !origins.imported.contains(node))
+            .copied()
+            .collect();
         let rescued = rescued::among(self, &mut history, &made, &origins.amended, evidence)?;
         commits.rescued = rescued.len() as u64;
         made.retain(|node| !rescued.contains(node));
@@ -96,13 +118,25 @@ impl Worktree {
             &mut history,
             baseline,
             head,
-            &CommitsByOrigin { new: &new, made: &made, rescued: &rescued, origins: &origins },
+            &CommitsByOrigin {
+                new: &new,
+                made: &made,
+                rescued: &rescued,
+                origins: &origins,
+            },
             evidence,
         )?;
         // They count as content that was there, whatever they change.
         if twins > 0 && (made.is_empty() || effect != NetEffect::Change) {
-            let named = origins.twins.iter().map(|node| history.id(*node).to_hex_with_len(12).to_string());
-            effect = NetEffect::Brought(named.map(|id| (id, "the same commit on a recorded ref".to_owned())).collect());
+            let named = origins
+                .twins
+                .iter()
+                .map(|node| history.id(*node).to_hex_with_len(12).to_string());
+            effect = NetEffect::Brought(
+                named
+                    .map(|id| (id, "the same commit on a recorded ref".to_owned()))
+                    .collect(),
+            );
         }
         if effect == NetEffect::Change && !made.is_empty() {
             commits.degraded.extend(brought::note_unsearched(evidence)?);
@@ -125,16 +159,26 @@ impl Worktree {
         for node in new.iter().take(Commits::LISTED) {
             let id = history.id(*node);
             let doing = || format!("read commit {id}");
-            let commit = self.repo.find_commit(id).map_err(|e| Error::read(doing(), e))?;
+            let commit = self
+                .repo
+                .find_commit(id)
+                .map_err(|e| Error::read(doing(), e))?;
             let message = commit.message_raw().map_err(|e| Error::read(doing(), e))?;
-            let subject = message.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+            let subject = message
+                .lines()
+                .find(|line| !line.trim().is_empty())
+                .unwrap_or_default();
             let is_imported = origins.imported.contains(node) && !origins.twins.contains(node);
             let origin = match (is_imported, rescued.contains(node)) {
                 (true, _) => CommitOrigin::Imported,
                 (false, true) => CommitOrigin::Rescued,
                 (false, false) => CommitOrigin::MadeHere,
             };
-            listed.push(Commit { id: id.to_hex().to_string(), subject: subject.trim().to_str_lossy().into_owned(), origin });
+            listed.push(Commit {
+                id: id.to_hex().to_string(),
+                subject: subject.trim().to_str_lossy().into_owned(),
+                origin,
+            });
         }
         Ok(listed)
     }
@@ -144,8 +188,14 @@ impl Worktree {
 fn unborn_again(baseline: Option<ObjectId>) -> Commits {
     let mut commits = Commits::default();
     if let Some(baseline) = baseline {
-        let detail = format!("HEAD is on a branch without commits, and no longer contains the baseline {}", baseline.to_hex_with_len(12));
-        commits.degraded.push(Degradation { code: WarningCode::HistoryRewritten, detail });
+        let detail = format!(
+            "HEAD is on a branch without commits, and no longer contains the baseline {}",
+            baseline.to_hex_with_len(12)
+        );
+        commits.degraded.push(Degradation {
+            code: WarningCode::HistoryRewritten,
+            detail,
+        });
     }
     commits
 }
@@ -154,12 +204,19 @@ fn unborn_again(baseline: Option<ObjectId>) -> Commits {
 const NAMED: usize = 3;
 
 fn brought_words(files: &[(String, String)]) -> String {
-    let named: Vec<String> = files.iter().take(NAMED).map(|(path, source)| format!("'{path}' ({source})")).collect();
+    let named: Vec<String> = files
+        .iter()
+        .take(NAMED)
+        .map(|(path, source)| format!("'{path}' ({source})"))
+        .collect();
     let more = match files.len().saturating_sub(NAMED) {
         0 => String::new(),
         more => format!(" and {}", plural(more as u64, "more file")),
     };
-    format!("all new content of the commits made here was there before: {}{more}", named.join(", "))
+    format!(
+        "all new content of the commits made here was there before: {}{more}",
+        named.join(", ")
+    )
 }
 
 fn note_effect(commits: &mut Commits, effect: &NetEffect) {
@@ -176,12 +233,20 @@ fn note_effect(commits: &mut Commits, effect: &NetEffect) {
             commits.brought = files.len() as u64;
             (WarningCode::Brought, brought_words(files))
         }
-        NetEffect::Droppings(path) => {
-            (WarningCode::NoNetChange, format!("only what programs leave behind by themselves was committed, such as '{path}'"))
+        NetEffect::Droppings(path) => (
+            WarningCode::NoNetChange,
+            format!(
+                "only what programs leave behind by themselves was committed, such as '{path}'"
+            ),
+        ),
+        NetEffect::Empty if commits.made_here == 1 => {
+            (WarningCode::EmptyCommits, format!("{what} changes no file"))
         }
-        NetEffect::Empty if commits.made_here == 1 => (WarningCode::EmptyCommits, format!("{what} changes no file")),
         NetEffect::Empty => (WarningCode::EmptyCommits, format!("{what} changes a file")),
-        NetEffect::Nothing => (WarningCode::NoNetChange, "what was made here adds up to no change of its own".to_string()),
+        NetEffect::Nothing => (
+            WarningCode::NoNetChange,
+            "what was made here adds up to no change of its own".to_string(),
+        ),
     };
     commits.degraded.push(Degradation { code, detail });
 }

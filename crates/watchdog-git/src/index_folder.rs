@@ -16,7 +16,11 @@ impl<'i> FolderIndexEntries<'i> {
     /// The children within `span`, all of whose paths begin with the same `prefix` bytes.
     /// With `fold`, names are compared regardless of case, as on file systems that do.
     pub(crate) fn new(index: &'i State, span: Range<usize>, prefix: usize, fold: bool) -> Self {
-        let mut children = FolderIndexEntries { files: Vec::new(), folders: Vec::new(), fold };
+        let mut children = FolderIndexEntries {
+            files: Vec::new(),
+            folders: Vec::new(),
+            fold,
+        };
         let entries = index.entries();
         let mut at = span.start;
         while at < span.end {
@@ -24,7 +28,11 @@ impl<'i> FolderIndexEntries<'i> {
             let rest = &path[prefix..];
             // Folders follow one upon the other; a file has one entry, or one per side of a conflict.
             let (name, same, list) = match rest.iter().position(|b| *b == b'/') {
-                Some(slash) => (&rest[..slash], &path[..=prefix + slash], &mut children.folders),
+                Some(slash) => (
+                    &rest[..slash],
+                    &path[..=prefix + slash],
+                    &mut children.folders,
+                ),
                 None => (rest, path, &mut children.files),
             };
             let is_folder = same.len() < path.len();
@@ -34,7 +42,10 @@ impl<'i> FolderIndexEntries<'i> {
                 + match is_folder {
                     true => rest.partition_point(|entry| entry.path(index).starts_with(same)),
                     // One, or up to three for a conflict: no need to search.
-                    false => rest.iter().take_while(|entry| entry.path(index) == same).count(),
+                    false => rest
+                        .iter()
+                        .take_while(|entry| entry.path(index) == same)
+                        .count(),
                 };
             list.push((folded(name, fold), at..end));
             at = end;
@@ -50,13 +61,17 @@ impl<'i> FolderIndexEntries<'i> {
     /// Where the entries of a file are, as a position in [`FolderIndexEntries::files`].
     pub(crate) fn file(&self, name: &[u8]) -> Option<usize> {
         let name = folded(name, self.fold);
-        self.files.binary_search_by(|(other, _)| other.cmp(&name)).ok()
+        self.files
+            .binary_search_by(|(other, _)| other.cmp(&name))
+            .ok()
     }
 
     /// Where a folder is, as a position in [`FolderIndexEntries::folders`].
     pub(crate) fn folder(&self, name: &[u8]) -> Option<usize> {
         let name = folded(name, self.fold);
-        self.folders.binary_search_by(|(other, _)| other.cmp(&name)).ok()
+        self.folders
+            .binary_search_by(|(other, _)| other.cmp(&name))
+            .ok()
     }
 
     /// The index positions of each file's entries.
@@ -81,5 +96,9 @@ impl<'i> FolderIndexEntries<'i> {
 }
 
 fn folded(name: &[u8], fold: bool) -> Cow<'_, [u8]> {
-    if fold { Cow::Owned(name.to_ascii_lowercase()) } else { Cow::Borrowed(name) }
+    if fold {
+        Cow::Owned(name.to_ascii_lowercase())
+    } else {
+        Cow::Borrowed(name)
+    }
 }

@@ -46,14 +46,25 @@ impl Worktree {
         } else {
             let edit = RefEdit {
                 change: Change::Update {
-                    log: LogChange { mode: RefLog::AndReference, force_create_reflog: false, message: "watchdog: judged".into() },
+                    log: LogChange {
+                        mode: RefLog::AndReference,
+                        force_create_reflog: false,
+                        message: "watchdog: judged".into(),
+                    },
                     expected: PreviousValue::Any,
                     new: Target::Object(id),
                 },
-                name: name.as_str().try_into().map_err(|e| Error::read(doing(), e))?,
+                name: name
+                    .as_str()
+                    .try_into()
+                    .map_err(|e| Error::read(doing(), e))?,
                 deref: false,
             };
-            let committer = gix::actor::SignatureRef { name: "watchdog".into(), email: "watchdog@localhost".into(), time: "0 +0000" };
+            let committer = gix::actor::SignatureRef {
+                name: "watchdog".into(),
+                email: "watchdog@localhost".into(),
+                time: "0 +0000",
+            };
             edit_refs(&self.repo, [edit], committer).map_err(|e| Error::read(doing(), e))?;
         }
         let behind = self.soon_reached(id, kept.iter().map(|(_, commit)| *commit).collect());
@@ -71,8 +82,17 @@ impl Worktree {
         if wanted.is_empty() {
             return reached;
         }
-        let walk = self.repo.rev_walk([head]).sorting(Sorting::ByCommitTime(CommitTimeOrder::NewestFirst)).all();
-        for commit in walk.into_iter().flatten().take(NEWEST_COMMITS).map_while(Result::ok) {
+        let walk = self
+            .repo
+            .rev_walk([head])
+            .sorting(Sorting::ByCommitTime(CommitTimeOrder::NewestFirst))
+            .all();
+        for commit in walk
+            .into_iter()
+            .flatten()
+            .take(NEWEST_COMMITS)
+            .map_while(Result::ok)
+        {
             reached.extend(wanted.take(&commit.id));
             if wanted.is_empty() {
                 break;
@@ -88,9 +108,17 @@ impl Worktree {
     pub fn expire_judged(&self, before: Timestamp) -> Result<usize, Error> {
         self.refresh()?;
         let oldest = before.strftime(TIME).to_string();
-        let is_old =
-            |name: &str| name.rsplit('/').next().and_then(|last| last.split_once('-')).is_some_and(|(time, _)| time < oldest.as_str());
-        let old: Vec<_> = self.refs_below(PREFIX)?.into_iter().filter(|(name, _)| is_old(name)).collect();
+        let is_old = |name: &str| {
+            name.rsplit('/')
+                .next()
+                .and_then(|last| last.split_once('-'))
+                .is_some_and(|(time, _)| time < oldest.as_str())
+        };
+        let old: Vec<_> = self
+            .refs_below(PREFIX)?
+            .into_iter()
+            .filter(|(name, _)| is_old(name))
+            .collect();
         for (name, commit) in &old {
             delete_ref(self, name, *commit, before)?;
         }
@@ -100,12 +128,21 @@ impl Worktree {
     fn refs_below(&self, prefix: &str) -> Result<Vec<(String, ObjectId)>, Error> {
         let doing = || format!("list the refs below {prefix}");
         require_readable(&self.repo, prefix)?;
-        let platform = self.repo.references().map_err(|e| Error::read(doing(), e))?;
+        let platform = self
+            .repo
+            .references()
+            .map_err(|e| Error::read(doing(), e))?;
         let mut found = Vec::new();
-        for reference in platform.prefixed(prefix).map_err(|e| Error::read(doing(), e))? {
+        for reference in platform
+            .prefixed(prefix)
+            .map_err(|e| Error::read(doing(), e))?
+        {
             let reference = reference.map_err(|e| Error::read(doing(), e))?;
             if let Some(id) = reference.target().try_id() {
-                found.push((reference.name().as_bstr().to_str_lossy().into_owned(), id.to_owned()));
+                found.push((
+                    reference.name().as_bstr().to_str_lossy().into_owned(),
+                    id.to_owned(),
+                ));
             }
         }
         Ok(found)
@@ -113,9 +150,21 @@ impl Worktree {
 
     /// Whether a remote-tracking branch names this very commit. One that merely reaches it is not looked for: a ref too many costs less.
     fn is_on_remote(&self, id: ObjectId) -> Result<bool, Error> {
-        let doing = || format!("list the remote-tracking branches of {}", self.common_dir().display());
-        let refs = self.repo.references().map_err(|e| Error::read(doing(), e))?;
-        let mut refs = refs.remote_branches().map_err(|e| Error::read(doing(), e))?;
-        Ok(refs.any(|found| found.is_ok_and(|found| found.target().try_id().is_some_and(|tip| tip == id))))
+        let doing = || {
+            format!(
+                "list the remote-tracking branches of {}",
+                self.common_dir().display()
+            )
+        };
+        let refs = self
+            .repo
+            .references()
+            .map_err(|e| Error::read(doing(), e))?;
+        let mut refs = refs
+            .remote_branches()
+            .map_err(|e| Error::read(doing(), e))?;
+        Ok(refs.any(|found| {
+            found.is_ok_and(|found| found.target().try_id().is_some_and(|tip| tip == id))
+        }))
     }
 }

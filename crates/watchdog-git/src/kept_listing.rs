@@ -35,7 +35,11 @@ impl<T> Default for LastListing<T> {
 
 impl<T> LastListing<T> {
     /// The kept list where nothing that it was read from has changed; else a new one.
-    pub(super) fn of(&self, common_dir: &Path, read: impl FnOnce(&mut NewListing<T>) -> Result<(), Error>) -> Result<Arc<Vec<T>>, Error> {
+    pub(super) fn of(
+        &self,
+        common_dir: &Path,
+        read: impl FnOnce(&mut NewListing<T>) -> Result<(), Error>,
+    ) -> Result<Arc<Vec<T>>, Error> {
         self.of_at_most(Duration::MAX, common_dir, read)
     }
 
@@ -53,12 +57,22 @@ impl<T> LastListing<T> {
         }
         *last = None;
         let (begun, read_at) = (SystemTime::now(), Instant::now());
-        let mut listing = NewListing { begun, versions: Vec::new(), is_reliable: !is_remote(common_dir), found: Vec::new() };
+        let mut listing = NewListing {
+            begun,
+            versions: Vec::new(),
+            is_reliable: !is_remote(common_dir),
+            found: Vec::new(),
+        };
         read(&mut listing)?;
         let found = Arc::new(listing.found);
         if listing.is_reliable {
             let found = Arc::clone(&found);
-            *last = Some(KeptListing { common_dir: common_dir.to_owned(), versions: listing.versions, read_at, found });
+            *last = Some(KeptListing {
+                common_dir: common_dir.to_owned(),
+                versions: listing.versions,
+                read_at,
+                found,
+            });
         }
         Ok(found)
     }
@@ -79,12 +93,15 @@ impl<T> LastListing<T> {
 
 impl<T> KeptListing<T> {
     fn at_most(&self, age: Duration, common_dir: &Path) -> Option<Arc<Vec<T>>> {
-        let is_valid = self.common_dir == common_dir && self.read_at.elapsed() <= age && self.is_current();
+        let is_valid =
+            self.common_dir == common_dir && self.read_at.elapsed() <= age && self.is_current();
         is_valid.then(|| Arc::clone(&self.found))
     }
 
     fn is_current(&self) -> bool {
-        self.versions.iter().all(|(path, version)| version_of(path).is_ok_and(|now| now == *version))
+        self.versions
+            .iter()
+            .all(|(path, version)| version_of(path).is_ok_and(|now| now == *version))
     }
 }
 
@@ -111,10 +128,17 @@ impl<T> NewListing<T> {
     }
 
     /// What is in a folder; nothing where there is none.
-    pub(super) fn entries(&mut self, folder: &Path) -> Result<impl Iterator<Item = std::io::Result<fs::DirEntry>> + use<T>, Error> {
+    pub(super) fn entries(
+        &mut self,
+        folder: &Path,
+    ) -> Result<impl Iterator<Item = std::io::Result<fs::DirEntry>> + use<T>, Error> {
         self.reads(folder);
         let entries = match fs::read_dir(folder) {
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => None,
+            Err(error)
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
+                None
+            }
             read => Some(read.map_err(|e| unlisted(folder, e))?),
         };
         Ok(entries.into_iter().flatten())

@@ -51,13 +51,19 @@ impl KnownRefs {
             born: NameListings::default(),
             read,
         };
-        KnownRefs { lazy: Arc::new(lazy), unclaimed: None }
+        KnownRefs {
+            lazy: Arc::new(lazy),
+            unclaimed: None,
+        }
     }
 
     /// The same refs, whose judgements share with others what no record claims.
     #[must_use]
     pub fn sharing(self, unclaimed: &UnclaimedNames) -> Self {
-        KnownRefs { unclaimed: Some(unclaimed.clone()), ..self }
+        KnownRefs {
+            unclaimed: Some(unclaimed.clone()),
+            ..self
+        }
     }
 
     /// The refs.
@@ -68,8 +74,15 @@ impl KnownRefs {
         if let Some(tips) = self.lazy.tips.get() {
             return Ok(tips);
         }
-        let read = self.lazy.read.as_ref().map_or_else(|| Ok(Vec::new()), |read| read());
-        let read = read.map_err(|why| Error::Read { doing: "read the refs that were recorded with the baseline".to_string(), why })?;
+        let read = self
+            .lazy
+            .read
+            .as_ref()
+            .map_or_else(|| Ok(Vec::new()), |read| read());
+        let read = read.map_err(|why| Error::Read {
+            doing: "read the refs that were recorded with the baseline".to_string(),
+            why,
+        })?;
         Ok(self.lazy.tips.get_or_init(|| read))
     }
 
@@ -81,7 +94,11 @@ impl KnownRefs {
         if let Some(objects) = self.lazy.objects.get() {
             return Ok(objects);
         }
-        let objects = distinct(self.tips()?.iter().filter_map(|(_, hex)| ObjectId::from_hex(hex.as_bytes()).ok()));
+        let objects = distinct(
+            self.tips()?
+                .iter()
+                .filter_map(|(_, hex)| ObjectId::from_hex(hex.as_bytes()).ok()),
+        );
         Ok(self.lazy.objects.get_or_init(|| objects))
     }
 
@@ -89,7 +106,10 @@ impl KnownRefs {
     ///
     /// # Errors
     /// Those of `read`.
-    pub(super) fn trees(&self, read: impl FnOnce() -> Result<Vec<RecordedTree>, Error>) -> Result<&[RecordedTree], Error> {
+    pub(super) fn trees(
+        &self,
+        read: impl FnOnce() -> Result<Vec<RecordedTree>, Error>,
+    ) -> Result<&[RecordedTree], Error> {
         if let Some(trees) = self.lazy.trees.get() {
             return Ok(trees);
         }
@@ -136,7 +156,9 @@ impl From<Vec<RefTip>> for KnownRefs {
 
 impl std::fmt::Debug for KnownRefs {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("KnownRefs").field(&self.lazy.tips.get()).finish()
+        f.debug_tuple("KnownRefs")
+            .field(&self.lazy.tips.get())
+            .finish()
     }
 }
 
@@ -158,7 +180,10 @@ mod tests {
         };
         assert_eq!(reads.load(Ordering::Relaxed), 0);
         let refused = known.tips().unwrap_err().to_string();
-        assert!(refused.contains("recorded with the baseline") && refused.contains("the disk is busy"), "{refused}");
+        assert!(
+            refused.contains("recorded with the baseline") && refused.contains("the disk is busy"),
+            "{refused}"
+        );
         for known in [known.clone(), known] {
             assert_eq!(known.tips().unwrap().len(), 1);
         }
@@ -169,9 +194,25 @@ mod tests {
     fn the_objects_of_refs_are_each_named_once_and_what_is_none_is_left_out() {
         let tip = |name: &str, object: &str| (format!("refs/heads/{name}"), object.to_string());
         let (one, two) = ("1".repeat(40), "2".repeat(40));
-        let known = KnownRefs::from(vec![tip("b", &two), tip("a", &one), tip("c", &two), tip("damaged", "2222"), tip("empty", "")]);
-        let objects: Vec<_> = known.objects().unwrap().iter().map(ToString::to_string).collect();
+        let known = KnownRefs::from(vec![
+            tip("b", &two),
+            tip("a", &one),
+            tip("c", &two),
+            tip("damaged", "2222"),
+            tip("empty", ""),
+        ]);
+        let objects: Vec<_> = known
+            .objects()
+            .unwrap()
+            .iter()
+            .map(ToString::to_string)
+            .collect();
         assert_eq!(objects, [one, two]);
-        assert!(KnownRefs::later(|| Err("the disk is busy".to_string())).objects().is_err(), "unread refs are not refs without objects");
+        assert!(
+            KnownRefs::later(|| Err("the disk is busy".to_string()))
+                .objects()
+                .is_err(),
+            "unread refs are not refs without objects"
+        );
     }
 }

@@ -28,7 +28,9 @@ impl Worktree {
     /// [`Error::Read`] where the reflog of HEAD cannot be read.
     pub fn left_behind(&self) -> Result<Vec<String>, Error> {
         // git reads no log of a HEAD without a commit.
-        let Some(head) = self.head_id()? else { return Ok(Vec::new()) };
+        let Some(head) = self.head_id()? else {
+            return Ok(Vec::new());
+        };
         let log = match &self.served {
             Some(served) => served.head_log()?,
             None => self.git_dir().join("logs/HEAD"),
@@ -39,9 +41,19 @@ impl Worktree {
             entries_read.get() >= MAX_ENTRIES
         })?;
         let mut seen = HashSet::from([head]);
-        let leaves = |entry: &&reflog::ReflogEntry| (!entry.action.makes() || entry.amends) && !entry.old.is_null();
-        let left_behind = tail.entries.iter().rev().filter(leaves).filter(|entry| seen.insert(entry.old));
-        Ok(left_behind.take(MAX_COMMITS).map(|entry| entry.old.to_hex().to_string()).collect())
+        let leaves = |entry: &&reflog::ReflogEntry| {
+            (!entry.action.makes() || entry.amends) && !entry.old.is_null()
+        };
+        let left_behind = tail
+            .entries
+            .iter()
+            .rev()
+            .filter(leaves)
+            .filter(|entry| seen.insert(entry.old));
+        Ok(left_behind
+            .take(MAX_COMMITS)
+            .map(|entry| entry.old.to_hex().to_string())
+            .collect())
     }
 
     /// The entries of the stash below the newest one, which its ref names.
@@ -49,15 +61,23 @@ impl Worktree {
         if !tips.iter().any(|(name, _)| name == STASH) {
             return Ok(Vec::new());
         }
-        let Some(log) = self.stash_log()? else { return Ok(Vec::new()) };
+        let Some(log) = self.stash_log()? else {
+            return Ok(Vec::new());
+        };
         let entries = reflog::read(&log)?;
         let older = entries.iter().rev().enumerate().skip(1).take(MAX_STASHES);
-        Ok(older.map(|(at, entry)| (format!("{STASH}@{{{at}}}"), entry.new.to_hex().to_string())).collect())
+        Ok(older
+            .map(|(at, entry)| (format!("{STASH}@{{{at}}}"), entry.new.to_hex().to_string()))
+            .collect())
     }
 
     fn stash_log(&self) -> Result<Option<PathBuf>, Error> {
         match &self.served {
-            Some(served) => Ok(served.all_logs()?.into_iter().find(|(name, _)| name == STASH).map(|(_, log)| log)),
+            Some(served) => Ok(served
+                .all_logs()?
+                .into_iter()
+                .find(|(name, _)| name == STASH)
+                .map(|(_, log)| log)),
             None => Ok(Some(self.common_dir().join("logs").join(STASH))),
         }
     }

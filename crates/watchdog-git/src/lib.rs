@@ -92,15 +92,18 @@ pub use path_text::{escape_path, unescape_path};
 pub use pushed::RemoteState;
 pub use reftable::{GitProcessOutput, GitRunner, TABLES, serve_with};
 pub use remote_address::{
-    absolute_address, public_address, repository_id_of, rewritten_address, why_no_repository_id, without_credentials,
+    absolute_address, public_address, repository_id_of, rewritten_address, why_no_repository_id,
+    without_credentials,
 };
 pub use repo_cache::RepoCache;
 pub use rescue_branch::RescueBranch;
 pub use search::{SearchResult, find_worktrees};
 pub use snapshot::{
-    ArrivedAs, ArrivedSnapshot, CommitMismatch, CommitReadiness, CommitSideEffects, EntryToCommit, FileBeforeAfter, FileDiff, IndexBackup,
-    PrivacyClassifier, RestoreError, RestoreResult, RestoreTarget, RestoredTo, SecretFile, SharingObstacle, Snapshot, SnapshotCandidate,
-    SnapshotDiff, SnapshotPath, SnapshotPathKind, SnapshotRequest, SnapshotSizes, SnapshotSummary, SnapshotToShare, UncommittedFiles,
+    ArrivedAs, ArrivedSnapshot, CommitMismatch, CommitReadiness, CommitSideEffects, EntryToCommit,
+    FileBeforeAfter, FileDiff, IndexBackup, PrivacyClassifier, RestoreError, RestoreResult,
+    RestoreTarget, RestoredTo, SecretFile, SharingObstacle, Snapshot, SnapshotCandidate,
+    SnapshotDiff, SnapshotPath, SnapshotPathKind, SnapshotRequest, SnapshotSizes, SnapshotSummary,
+    SnapshotToShare, UncommittedFiles,
 };
 pub use stat_fingerprint::{FingerprintScope, StatFingerprints};
 pub use submodule::UnsettledSubmodule;

@@ -28,7 +28,9 @@ impl DirectoryEntries {
 
     /// The names, in the order of the file system.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], FileType)> {
-        self.found.iter().map(|(at, kind)| (&self.names[at.clone()], *kind))
+        self.found
+            .iter()
+            .map(|(at, kind)| (&self.names[at.clone()], *kind))
     }
 
     fn clear(&mut self) {
@@ -60,7 +62,9 @@ mod tests {
     #[test]
     fn a_folder_is_listed_whole_however_many_names_it_has_and_the_next_one_anew() {
         let folder = tempfile::tempdir().unwrap();
-        let names: Vec<String> = (0..3000).map(|n| format!("{n:04}-{}", "n".repeat(60))).collect();
+        let names: Vec<String> = (0..3000)
+            .map(|n| format!("{n:04}-{}", "n".repeat(60)))
+            .collect();
         for name in &names {
             std::fs::write(folder.path().join(name), "").unwrap();
         }
@@ -68,14 +72,25 @@ mod tests {
         std::os::unix::fs::symlink("nowhere", folder.path().join("folder/link")).unwrap();
         let mut listing = DirectoryEntries::default();
         let mut read = |path: &std::path::Path| {
-            listing.read(&OwnedFd::from(std::fs::File::open(path).unwrap())).unwrap();
-            let mut found: Vec<_> = listing.iter().map(|(name, kind)| (String::from_utf8(name.to_vec()).unwrap(), kind)).collect();
+            listing
+                .read(&OwnedFd::from(std::fs::File::open(path).unwrap()))
+                .unwrap();
+            let mut found: Vec<_> = listing
+                .iter()
+                .map(|(name, kind)| (String::from_utf8(name.to_vec()).unwrap(), kind))
+                .collect();
             found.sort_by(|a, b| a.0.cmp(&b.0));
             found
         };
-        let mut expected: Vec<_> = names.into_iter().map(|name| (name, FileType::RegularFile)).collect();
+        let mut expected: Vec<_> = names
+            .into_iter()
+            .map(|name| (name, FileType::RegularFile))
+            .collect();
         expected.push(("folder".into(), FileType::Directory));
         assert_eq!(read(folder.path()), expected);
-        assert_eq!(read(&folder.path().join("folder")), [("link".into(), FileType::Symlink)]);
+        assert_eq!(
+            read(&folder.path().join("folder")),
+            [("link".into(), FileType::Symlink)]
+        );
     }
 }

@@ -23,7 +23,10 @@ const MOST_FILES: usize = 64;
 
 /// The keys that name programs which git may run then.
 const PROGRAMS: &[(&str, &[&str])] = &[
-    ("core", &["sshCommand", "gitProxy", "askPass", "alternateRefsCommand"]),
+    (
+        "core",
+        &["sshCommand", "gitProxy", "askPass", "alternateRefsCommand"],
+    ),
     ("credential", &["helper"]),
     ("filter", &["clean", "smudge", "process", "required"]),
     ("gpg", &["program", "defaultKeyCommand"]),
@@ -58,15 +61,23 @@ impl Worktree {
     pub fn without_local_programs(&self) -> Result<Vec<(String, String)>, Error> {
         let mut overrides: BTreeMap<String, Vec<String>> = BTreeMap::new();
         let own = self.repo.config_snapshot();
-        let mut files = vec![self.common_dir().join("config"), self.git_dir().join("config.worktree")];
+        let mut files = vec![
+            self.common_dir().join("config"),
+            self.git_dir().join("config.worktree"),
+        ];
         let mut read = 0;
         while let Some(path) = files.pop() {
             if read == MOST_FILES {
                 let why = format!("more than {MOST_FILES} files are included");
-                return Err(Error::Read { doing: "read the configuration of the repository".into(), why });
+                return Err(Error::Read {
+                    doing: "read the configuration of the repository".into(),
+                    why,
+                });
             }
             read += 1;
-            let Some(config) = parsed(&path)? else { continue };
+            let Some(config) = parsed(&path)? else {
+                continue;
+            };
             for section in config.sections() {
                 let header = section.header();
                 let name = header.name().to_str_lossy().to_lowercase();
@@ -77,21 +88,37 @@ impl Worktree {
                     }
                     continue;
                 }
-                let keys = PROGRAMS.iter().filter(|(of, _)| *of == name).flat_map(|(_, keys)| *keys);
+                let keys = PROGRAMS
+                    .iter()
+                    .filter(|(of, _)| *of == name)
+                    .flat_map(|(_, keys)| *keys);
                 for key in keys.filter(|key| !section.values(key).is_empty()) {
                     let sections = own.plumbing().sections_by_name(&name).into_iter().flatten();
                     let outer_sections = sections
                         .filter(|section| section.meta().source.kind() != Kind::Repository)
                         .filter(|section| section.header().subsection_name() == subsection);
-                    let outer_values =
-                        outer_sections.flat_map(|section| section.values(key)).map(|value| value.to_str_lossy().into_owned());
-                    let middle = subsection.map(|subsection| format!("{}.", subsection.to_str_lossy())).unwrap_or_default();
-                    let usual = usual_value(&name, subsection.map(|subsection| subsection.as_bytes()), key).to_owned();
-                    overrides.entry(format!("{name}.{middle}{key}")).or_insert_with(|| [usual].into_iter().chain(outer_values).collect());
+                    let outer_values = outer_sections
+                        .flat_map(|section| section.values(key))
+                        .map(|value| value.to_str_lossy().into_owned());
+                    let middle = subsection
+                        .map(|subsection| format!("{}.", subsection.to_str_lossy()))
+                        .unwrap_or_default();
+                    let usual = usual_value(
+                        &name,
+                        subsection.map(|subsection| subsection.as_bytes()),
+                        key,
+                    )
+                    .to_owned();
+                    overrides
+                        .entry(format!("{name}.{middle}{key}"))
+                        .or_insert_with(|| [usual].into_iter().chain(outer_values).collect());
                 }
             }
         }
-        Ok(overrides.into_iter().flat_map(|(key, values)| values.into_iter().map(move |value| (key.clone(), value))).collect())
+        Ok(overrides
+            .into_iter()
+            .flat_map(|(key, values)| values.into_iter().map(move |value| (key.clone(), value)))
+            .collect())
     }
 }
 
@@ -103,9 +130,13 @@ fn parsed(path: &Path) -> Result<Option<File>, Error> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(Error::read(doing(), error)),
     };
-    File::from_bytes_no_includes(&bytes, Metadata::from(gix::config::Source::Local), Default::default())
-        .map(Some)
-        .map_err(|error| Error::read(doing(), error))
+    File::from_bytes_no_includes(
+        &bytes,
+        Metadata::from(gix::config::Source::Local),
+        Default::default(),
+    )
+    .map(Some)
+    .map_err(|error| Error::read(doing(), error))
 }
 
 /// Where an included file lies. The folder of another user (`~name`) and of git's installation (`%(prefix)`) are known to git alone.
@@ -114,8 +145,14 @@ fn resolved(included: &[u8], from: &Path) -> Result<PathBuf, Error> {
     match (path.strip_prefix("~"), std::env::home_dir()) {
         (Ok(below), Some(home)) => Ok(home.join(below)),
         _ if included.starts_with(b"~") || included.starts_with(b"%(") => {
-            let why = format!("it includes {}, whose place git alone knows", path.display());
-            Err(Error::Read { doing: format!("read {}", from.display()), why })
+            let why = format!(
+                "it includes {}, whose place git alone knows",
+                path.display()
+            );
+            Err(Error::Read {
+                doing: format!("read {}", from.display()),
+                why,
+            })
         }
         _ => Ok(from.parent().unwrap_or(from).join(path)),
     }

@@ -65,11 +65,18 @@ pub(super) fn of(
     let start_tree = baseline.map_or(Ok(empty_tree), |node| history.tree(node))?;
     if parts.made.is_empty() {
         let differs = tree_change::any(worktree, start_tree, head_tree)?;
-        return Ok(if differs { NetEffect::Change } else { NetEffect::Nothing });
+        return Ok(if differs {
+            NetEffect::Change
+        } else {
+            NetEffect::Nothing
+        });
     }
     let alone = parts.origins.imported.is_empty() && parts.rescued.is_empty();
     let changed = match alone {
-        true => tree_change::between(worktree, start_tree, head_tree)?.into_iter().filter(|file| file.old.or(file.new).is_some()).collect(),
+        true => tree_change::between(worktree, start_tree, head_tree)?
+            .into_iter()
+            .filter(|file| file.old.or(file.new).is_some())
+            .collect(),
         false => own_changes(worktree, history, baseline, (start_tree, head_tree), parts)?,
     };
     let mut search = BroughtSearch::new(worktree, evidence, baseline_id, start_tree);
@@ -90,14 +97,32 @@ pub(super) fn of(
 }
 
 /// Those of the imported commits that no other imported commit has for a parent.
-pub(super) fn newest(history: &CommitHistory<'_>, imported: &HashSet<HistoryIndex>) -> Vec<HistoryIndex> {
-    let inner: HashSet<HistoryIndex> = imported.iter().flat_map(|node| history.parents(*node)).copied().collect();
-    imported.iter().filter(|node| !inner.contains(node)).copied().collect()
+pub(super) fn newest(
+    history: &CommitHistory<'_>,
+    imported: &HashSet<HistoryIndex>,
+) -> Vec<HistoryIndex> {
+    let inner: HashSet<HistoryIndex> = imported
+        .iter()
+        .flat_map(|node| history.parents(*node))
+        .copied()
+        .collect();
+    imported
+        .iter()
+        .filter(|node| !inner.contains(node))
+        .copied()
+        .collect()
 }
 
 /// The effect of these files; `None` where there are none.
-fn judge_content(worktree: &Worktree, changed: &[ChangedFile], search: &mut BroughtSearch<'_>) -> Result<Option<NetEffect>, Error> {
-    let moved: HashSet<ObjectId> = changed.iter().filter_map(|file| file.old.map(|(_, id)| id)).collect();
+fn judge_content(
+    worktree: &Worktree,
+    changed: &[ChangedFile],
+    search: &mut BroughtSearch<'_>,
+) -> Result<Option<NetEffect>, Error> {
+    let moved: HashSet<ObjectId> = changed
+        .iter()
+        .filter_map(|file| file.old.map(|(_, id)| id))
+        .collect();
     let (mut brought, mut dropping, mut unchanged) = (Vec::new(), None, false);
     for file in changed {
         match search.find_origin(file, &moved)? {
@@ -105,8 +130,12 @@ fn judge_content(worktree: &Worktree, changed: &[ChangedFile], search: &mut Brou
                 tree_change::verify(worktree, file.new)?;
                 return Ok(Some(NetEffect::Change));
             }
-            ContentOrigin::Brought(source) => brought.push((escape_path(file.path.as_ref()), source)),
-            ContentOrigin::Dropping => dropping = dropping.or_else(|| Some(escape_path(file.path.as_ref()))),
+            ContentOrigin::Brought(source) => {
+                brought.push((escape_path(file.path.as_ref()), source))
+            }
+            ContentOrigin::Dropping => {
+                dropping = dropping.or_else(|| Some(escape_path(file.path.as_ref())))
+            }
             ContentOrigin::Unchanged => {
                 tree_change::verify(worktree, file.new)?;
                 unchanged = true;
@@ -133,7 +162,12 @@ fn own_changes(
     for node in newest(history, &parts.origins.imported) {
         without.push(history.tree(node)?);
         let below = history.descend(&[node], &all);
-        after_baseline &= below.iter().any(|node| history.parents(*node).iter().any(|parent| Some(*parent) == baseline));
+        after_baseline &= below.iter().any(|node| {
+            history
+                .parents(*node)
+                .iter()
+                .any(|parent| Some(*parent) == baseline)
+        });
     }
     if without.is_empty() || !after_baseline {
         without.push(start_tree);
@@ -150,7 +184,11 @@ fn own_changes(
                 sides.push(tree_change::file(worktree, *tree, path.as_ref())?);
             }
             if !sides.contains(&new) {
-                changed.push(ChangedFile { path, old: sides[0], new });
+                changed.push(ChangedFile {
+                    path,
+                    old: sides[0],
+                    new,
+                });
             }
         }
     }
@@ -158,7 +196,11 @@ fn own_changes(
 }
 
 /// The files that a commit itself changed.
-fn changed_by(worktree: &Worktree, history: &mut CommitHistory<'_>, node: HistoryIndex) -> Result<Vec<BString>, Error> {
+fn changed_by(
+    worktree: &Worktree,
+    history: &mut CommitHistory<'_>,
+    node: HistoryIndex,
+) -> Result<Vec<BString>, Error> {
     let tree = history.tree(node)?;
     let mut parents = Vec::new();
     for parent in history.parents(node).to_vec() {
@@ -174,7 +216,9 @@ fn changed_by(worktree: &Worktree, history: &mut CommitHistory<'_>, node: Histor
         for other in others {
             before.push(tree_change::file(worktree, *other, path.as_ref())?);
         }
-        if others.is_empty() || !before.contains(&new) && tree_change::has_own_lines(worktree, &before, new)? {
+        if others.is_empty()
+            || !before.contains(&new) && tree_change::has_own_lines(worktree, &before, new)?
+        {
             own.push(path);
         }
     }

@@ -50,17 +50,29 @@ impl Worktree {
     /// Opens the worktree of a `.git` entry that was already found. `named` names it in errors.
     pub(super) fn open_at(dot_git: &Path, named: &Path) -> Result<Self, Error> {
         let doing = || format!("open the repository at {}", dot_git.display());
-        let mut repo = gix::open_opts(dot_git, harden::options()).map_err(|e| Error::read(doing(), e))?;
+        let mut repo =
+            gix::open_opts(dot_git, harden::options()).map_err(|e| Error::read(doing(), e))?;
         if repo.git_dir_trust() != Trust::Full {
-            return Err(Error::ForeignOwner { path: repo.workdir().unwrap_or(repo.git_dir()).to_owned() });
+            return Err(Error::ForeignOwner {
+                path: repo.workdir().unwrap_or(repo.git_dir()).to_owned(),
+            });
         }
         let storage = harden::refuse_unknown_layout(&repo)?;
         let Some(workdir) = repo.workdir() else {
-            return Err(Error::Bare { path: named.to_owned() });
+            return Err(Error::Bare {
+                path: named.to_owned(),
+            });
         };
-        let real = |path: &Path| fs::canonicalize(path).map_err(|e| Error::read(format!("find {}", path.display()), e));
-        let (root, git_dir, common_dir) = (real(workdir)?, real(repo.git_dir())?, real(repo.common_dir())?);
-        let ignored_filters = harden::drop_local_programs(&mut repo).map_err(|e| Error::read(doing(), e))?;
+        let real = |path: &Path| {
+            fs::canonicalize(path).map_err(|e| Error::read(format!("find {}", path.display()), e))
+        };
+        let (root, git_dir, common_dir) = (
+            real(workdir)?,
+            real(repo.git_dir())?,
+            real(repo.common_dir())?,
+        );
+        let ignored_filters =
+            harden::drop_local_programs(&mut repo).map_err(|e| Error::read(doing(), e))?;
         repo.object_cache_size_if_unset(OBJECT_CACHE);
         let served = match storage {
             harden::RefStorage::Files => None,
@@ -70,7 +82,16 @@ impl Worktree {
                 Some(served)
             }
         };
-        Ok(Worktree { repo, ignored_filters, from_sibling: false, root, git_dir, common_dir, served, read_index: RefCell::default() })
+        Ok(Worktree {
+            repo,
+            ignored_filters,
+            from_sibling: false,
+            root,
+            git_dir,
+            common_dir,
+            served,
+            read_index: RefCell::default(),
+        })
     }
 
     /// The top folder of the work tree, absolute and with symlinks resolved.
@@ -108,7 +129,9 @@ impl Worktree {
             Ok(about) if about.is_symlink() => {
                 path.metadata().or_error()?;
             }
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error).or_error(),
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(error).or_error();
+            }
             Ok(_) | Err(_) => {}
         }
         if !self.from_sibling {
@@ -122,16 +145,27 @@ impl Worktree {
             return Ok(index.clone());
         }
         let hash = self.repo.object_hash();
-        let skip = self.repo.config_snapshot().boolean("index.skipHash").unwrap_or(false);
+        let skip = self
+            .repo
+            .config_snapshot()
+            .boolean("index.skipHash")
+            .unwrap_or(false);
         // Reading is not worth a thread where so many are small.
-        let options = gix::index::decode::Options { thread_limit: Some(1), ..Default::default() };
+        let options = gix::index::decode::Options {
+            thread_limit: Some(1),
+            ..Default::default()
+        };
         let file = match gix::index::File::at(&path, hash, skip, options) {
-            Err(_) if is_absent(&path) => gix::index::File::from_state(gix::index::State::new(hash), path),
+            Err(_) if is_absent(&path) => {
+                gix::index::File::from_state(gix::index::State::new(hash), path)
+            }
             read => read?,
         };
         let index = gix::worktree::Index::new(gix::fs::FileSnapshot::new(file));
         // One that is as young as the look may change again without a new time.
-        *self.read_index.borrow_mut() = version.filter(|version| version.is_older_than(begun)).map(|version| (version, index.clone()));
+        *self.read_index.borrow_mut() = version
+            .filter(|version| version.is_older_than(begun))
+            .map(|version| (version, index.clone()));
         Ok(index)
     }
 }

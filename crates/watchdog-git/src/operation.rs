@@ -15,9 +15,15 @@ impl Worktree {
     /// # Errors
     /// [`Error::Read`] where the index, or what marks an operation, cannot be read.
     pub fn half_done(&self) -> Result<(Option<GitOperation>, Vec<String>), Error> {
-        let index = self.index().map_err(|e| Error::read(format!("read the index of {}", self.root().display()), e))?;
-        let mut conflicts: Vec<String> =
-            index.entries().iter().filter(|entry| entry.stage_raw() != 0).map(|entry| escape_path(entry.path(&index))).collect();
+        let index = self
+            .index()
+            .map_err(|e| Error::read(format!("read the index of {}", self.root().display()), e))?;
+        let mut conflicts: Vec<String> = index
+            .entries()
+            .iter()
+            .filter(|entry| entry.stage_raw() != 0)
+            .map(|entry| escape_path(entry.path(&index)))
+            .collect();
         conflicts.dedup();
         conflicts.truncate(Commits::LISTED);
         Ok((self.operation()?, conflicts))
@@ -33,33 +39,56 @@ impl Worktree {
             Some(served) => served.folder(),
             None => self.git_dir(),
         };
-        in_git_dir(git_dir).map_err(|e| Error::read(format!("look for an operation that is half done in {}", git_dir.display()), e))
+        in_git_dir(git_dir).map_err(|e| {
+            Error::read(
+                format!(
+                    "look for an operation that is half done in {}",
+                    git_dir.display()
+                ),
+                e,
+            )
+        })
     }
 }
 
 fn in_git_dir(git_dir: &Path) -> io::Result<Option<GitOperation>> {
     let has = |name: &str| git_dir.join(name).try_exists();
     if has("rebase-apply")? {
-        return Ok(Some(if has("rebase-apply/applying")? { GitOperation::ApplyMailbox } else { GitOperation::Rebase }));
+        return Ok(Some(if has("rebase-apply/applying")? {
+            GitOperation::ApplyMailbox
+        } else {
+            GitOperation::Rebase
+        }));
     }
     if has("rebase-merge")? {
         return Ok(Some(GitOperation::Rebase));
     }
-    for (name, operation) in
-        [("MERGE_HEAD", GitOperation::Merge), ("CHERRY_PICK_HEAD", GitOperation::CherryPick), ("REVERT_HEAD", GitOperation::Revert)]
-    {
+    for (name, operation) in [
+        ("MERGE_HEAD", GitOperation::Merge),
+        ("CHERRY_PICK_HEAD", GitOperation::CherryPick),
+        ("REVERT_HEAD", GitOperation::Revert),
+    ] {
         if has(name)? {
             return Ok(Some(operation));
         }
     }
     // Between two picks of a series only the todo list shows the operation.
     match read_regular_file(&git_dir.join("sequencer/todo"), 16 << 20) {
-        Ok(todo) => match todo.trim_ascii_start().split(|b| b.is_ascii_whitespace()).next().unwrap_or_default() {
+        Ok(todo) => match todo
+            .trim_ascii_start()
+            .split(|b| b.is_ascii_whitespace())
+            .next()
+            .unwrap_or_default()
+        {
             b"pick" | b"p" => return Ok(Some(GitOperation::CherryPick)),
             b"revert" => return Ok(Some(GitOperation::Revert)),
             _ => {}
         },
-        Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {}
+        Err(e)
+            if matches!(
+                e.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+            ) => {}
         Err(e) => return Err(e),
     }
     Ok(has("BISECT_LOG")?.then_some(GitOperation::Bisect))

@@ -67,7 +67,11 @@ pub(super) fn sort(
     };
     // The end of the log nearly always settles it: the session's own commits, back to the baseline.
     let tail = reflog::read_tail(&log, here)?;
-    let since = tail.entries.first().filter(|entry| here(entry)).map(|entry| usize::from(Some(entry.new) == baseline));
+    let since = tail
+        .entries
+        .first()
+        .filter(|entry| here(entry))
+        .map(|entry| usize::from(Some(entry.new) == baseline));
     let recent = since.map_or(&[][..], |at| &tail.entries[at..]);
     let made_since = made(worktree, history, recent, &mut origins)?;
     let all: HashSet<HistoryIndex> = new.iter().copied().collect();
@@ -76,9 +80,18 @@ pub(super) fn sort(
     if let Some(known) = &evidence.refs {
         let (before, complete) = history.reached(known.objects()?, &all, MOST_COMMITS)?;
         note_incomplete(&mut origins, complete);
-        let recorded_at = evidence.edge.as_ref().and_then(|edge| edge.at).and_then(|at| u64::try_from(at.as_second()).ok());
-        let is_late = |node: &HistoryIndex| recorded_at.is_some_and(|second| history.date(*node) >= second);
-        origins.twins.extend(before.intersection(&made_since).filter(|node| is_late(node)));
+        let recorded_at = evidence
+            .edge
+            .as_ref()
+            .and_then(|edge| edge.at)
+            .and_then(|at| u64::try_from(at.as_second()).ok());
+        let is_late =
+            |node: &HistoryIndex| recorded_at.is_some_and(|second| history.date(*node) >= second);
+        origins.twins.extend(
+            before
+                .intersection(&made_since)
+                .filter(|node| is_late(node)),
+        );
         origins.imported.extend(before.iter());
         open.retain(|node| !before.contains(node));
     }
@@ -100,7 +113,9 @@ pub(super) fn sort(
     let (mut unexplained, mut by_name) = (HashSet::new(), HashSet::new());
     for node in open {
         match arrived.get(&node) {
-            _ if seen_by_others.had_by_others.contains(&node) => drop(origins.imported.insert(node)),
+            _ if seen_by_others.had_by_others.contains(&node) => {
+                drop(origins.imported.insert(node))
+            }
             Some(CommitArrival::Moved) => drop(origins.imported.insert(node)),
             Some(CommitArrival::ByName) => drop(by_name.insert(node)),
             None => drop(unexplained.insert(node)),
@@ -144,7 +159,11 @@ fn made(
 
 /// Whether an entry that claims the creation of a commit can be true: then the commit is a child of the former HEAD, or replaces it. A
 /// program can have git write `commit: moving to other` for a reset.
-fn fits(worktree: &Worktree, history: &mut CommitHistory<'_>, entry: &ReflogEntry) -> Result<bool, Error> {
+fn fits(
+    worktree: &Worktree,
+    history: &mut CommitHistory<'_>,
+    entry: &ReflogEntry,
+) -> Result<bool, Error> {
     let node = history.node(entry.new);
     if entry.old == entry.new || !history.load(node)? {
         return Ok(false);
@@ -160,10 +179,19 @@ fn fits(worktree: &Worktree, history: &mut CommitHistory<'_>, entry: &ReflogEntr
             return Ok(false);
         }
     }
-    let Some(words) = &entry.moving_words else { return Ok(true) };
-    let commit = worktree.repo.find_commit(entry.new).map_err(|e| Error::read(format!("read commit {}", entry.new), e))?;
-    let summary =
-        commit.message_raw_sloppy().to_str_lossy().lines().find(|line| !line.trim().is_empty()).map(|line| line.trim().to_owned());
+    let Some(words) = &entry.moving_words else {
+        return Ok(true);
+    };
+    let commit = worktree
+        .repo
+        .find_commit(entry.new)
+        .map_err(|e| Error::read(format!("read commit {}", entry.new), e))?;
+    let summary = commit
+        .message_raw_sloppy()
+        .to_str_lossy()
+        .lines()
+        .find(|line| !line.trim().is_empty())
+        .map(|line| line.trim().to_owned());
     Ok(summary.as_deref() == Some(words.trim()))
 }
 
@@ -190,27 +218,45 @@ fn commits_seen_by_others(
     }
     // A commit on a checked-out branch has the same line in two logs: it belongs to the owner of that worktree.
     let mut lines: HashSet<u64> = own.iter().map(|entry| entry.line).collect();
-    for (_, _, entries) in logs.iter().filter(|(is_branch, owner, _)| !is_branch && *owner == RefOwner::Helper) {
+    for (_, _, entries) in logs
+        .iter()
+        .filter(|(is_branch, owner, _)| !is_branch && *owner == RefOwner::Helper)
+    {
         lines.extend(entries.iter().map(|entry| entry.line));
     }
-    let (mut ignored, mut made_by_helpers, mut had) = (CommitOrigins::default(), HashSet::new(), Vec::new());
+    let (mut ignored, mut made_by_helpers, mut had) =
+        (CommitOrigins::default(), HashSet::new(), Vec::new());
     for (is_branch, owner, entries) in &logs {
         match owner {
             RefOwner::This => {}
-            RefOwner::Helper => made_by_helpers.extend(made(worktree, history, entries, &mut ignored)?),
+            RefOwner::Helper => {
+                made_by_helpers.extend(made(worktree, history, entries, &mut ignored)?)
+            }
             RefOwner::Other => {
-                let theirs = entries.iter().filter(|entry| !is_branch || !lines.contains(&entry.line));
-                had.extend(theirs.filter_map(|entry| history.find(&entry.new)).filter(|node| all.contains(node)));
+                let theirs = entries
+                    .iter()
+                    .filter(|entry| !is_branch || !lines.contains(&entry.line));
+                had.extend(
+                    theirs
+                        .filter_map(|entry| history.find(&entry.new))
+                        .filter(|node| all.contains(node)),
+                );
             }
         }
     }
     // A branch that is created during the session in another session's worktree shows as made there, too.
     let mut made_by_others = HashSet::new();
-    for (_, _, entries) in logs.iter().filter(|(is_branch, owner, _)| !is_branch && *owner == RefOwner::Other) {
+    for (_, _, entries) in logs
+        .iter()
+        .filter(|(is_branch, owner, _)| !is_branch && *owner == RefOwner::Other)
+    {
         made_by_others.extend(made(worktree, history, entries, &mut ignored)?);
     }
     made_by_helpers.retain(|node| !made_by_others.contains(node));
-    Ok(ReflogFindings { made_by_helpers, had_by_others: history.descend(&had, all) })
+    Ok(ReflogFindings {
+        made_by_helpers,
+        had_by_others: history.descend(&had, all),
+    })
 }
 
 /// How a commit first reached HEAD.
@@ -235,7 +281,9 @@ fn arrivals(
     let mut arrived = HashMap::new();
     let mut steps = 0;
     for entry in entries {
-        let Some(end) = history.find(&entry.new).filter(|node| all.contains(node)) else { continue };
+        let Some(end) = history.find(&entry.new).filter(|node| all.contains(node)) else {
+            continue;
+        };
         let start = history.find(&entry.old).filter(|node| all.contains(node));
         if entry.action == reflog::ReflogAction::Unknown {
             continue;
@@ -250,11 +298,21 @@ fn arrivals(
             break;
         }
         let mut brought = history.descend(&[end], all);
-        let before = start.map(|start| history.descend(&[start], all)).unwrap_or_default();
+        let before = start
+            .map(|start| history.descend(&[start], all))
+            .unwrap_or_default();
         steps += brought.len() + before.len();
         brought.retain(|node| !(before.contains(node) || makes && *node == end));
-        let by_name = !entry.sources.is_empty() && entry.sources.iter().all(|name| owners.may_be_helpers(name, worktree.common_dir()));
-        let how = if by_name { CommitArrival::ByName } else { CommitArrival::Moved };
+        let by_name = !entry.sources.is_empty()
+            && entry
+                .sources
+                .iter()
+                .all(|name| owners.may_be_helpers(name, worktree.common_dir()));
+        let how = if by_name {
+            CommitArrival::ByName
+        } else {
+            CommitArrival::Moved
+        };
         for node in brought {
             arrived.entry(node).or_insert(how);
         }
@@ -273,10 +331,22 @@ fn note_incomplete(origins: &mut CommitOrigins, complete: bool) {
 }
 
 fn remote_tips(worktree: &Worktree) -> Result<Vec<ObjectId>, Error> {
-    let doing = || format!("list the remote-tracking refs of {}", worktree.common_dir().display());
-    let refs = worktree.repo.references().map_err(|e| Error::read(doing(), e))?;
-    let refs = refs.remote_branches().map_err(|e| Error::read(doing(), e))?;
-    let tracked = refs.flatten().filter_map(|reference| reference.target().try_id().map(ToOwned::to_owned));
+    let doing = || {
+        format!(
+            "list the remote-tracking refs of {}",
+            worktree.common_dir().display()
+        )
+    };
+    let refs = worktree
+        .repo
+        .references()
+        .map_err(|e| Error::read(doing(), e))?;
+    let refs = refs
+        .remote_branches()
+        .map_err(|e| Error::read(doing(), e))?;
+    let tracked = refs
+        .flatten()
+        .filter_map(|reference| reference.target().try_id().map(ToOwned::to_owned));
     Ok(distinct(tracked.chain(last_fetch(worktree))))
 }
 
@@ -285,7 +355,12 @@ const MOST_FETCHED: u64 = 64 << 20;
 
 /// The commits of the last fetch, unless from this same repository: `id TAB [not-for-merge] TAB branch 'x' of address`.
 fn last_fetch(worktree: &Worktree) -> Vec<ObjectId> {
-    let text = read_regular_file(&worktree.git_dir().join("FETCH_HEAD"), MOST_FETCHED).unwrap_or_default();
-    let line = |line: &[u8]| (!line.ends_with(b" of .")).then(|| ObjectId::from_hex(line.split(|b| *b == b'\t').next()?).ok()).flatten();
+    let text =
+        read_regular_file(&worktree.git_dir().join("FETCH_HEAD"), MOST_FETCHED).unwrap_or_default();
+    let line = |line: &[u8]| {
+        (!line.ends_with(b" of ."))
+            .then(|| ObjectId::from_hex(line.split(|b| *b == b'\t').next()?).ok())
+            .flatten()
+    };
     text.split(|b| *b == b'\n').filter_map(line).collect()
 }

@@ -45,28 +45,50 @@ impl OriginEvidence {
     /// The same for another baseline, of which only the refs are recorded.
     #[must_use]
     pub fn with_refs(self, refs: Option<KnownRefs>) -> Self {
-        OriginEvidence { refs, edge: None, ..self }
+        OriginEvidence {
+            refs,
+            edge: None,
+            ..self
+        }
     }
 
     /// Adds the content that was there when the baseline was recorded.
     #[must_use]
     pub fn with_content(self, content: ContentAtBaseline) -> Self {
-        OriginEvidence { edge: Some(Arc::new(content)), ..self }
+        OriginEvidence {
+            edge: Some(Arc::new(content)),
+            ..self
+        }
     }
 
     /// Adds a reader for the ids of the worktrees with a record of their own: commits made there are the work of their sessions.
     #[must_use]
-    pub fn with_recorded_worktrees(self, read: impl Fn() -> Result<HashSet<String>, String> + Send + Sync + 'static) -> Self {
-        OriginEvidence { recorded_worktrees: Some(Arc::new(read)), ..self }
+    pub fn with_recorded_worktrees(
+        self,
+        read: impl Fn() -> Result<HashSet<String>, String> + Send + Sync + 'static,
+    ) -> Self {
+        OriginEvidence {
+            recorded_worktrees: Some(Arc::new(read)),
+            ..self
+        }
     }
 
     /// Adds a reader for the commits that rescues made. It is called each time: the last rescue may be a moment old.
-    pub fn with_rescued(self, read: impl Fn() -> Result<Vec<RescuedCommit>, String> + Send + Sync + 'static) -> Self {
-        OriginEvidence { rescued: Some(Arc::new(read)), ..self }
+    pub fn with_rescued(
+        self,
+        read: impl Fn() -> Result<Vec<RescuedCommit>, String> + Send + Sync + 'static,
+    ) -> Self {
+        OriginEvidence {
+            rescued: Some(Arc::new(read)),
+            ..self
+        }
     }
 
     pub(super) fn recorded_worktrees(&self) -> Result<HashSet<String>, Error> {
-        ask(self.recorded_worktrees.as_ref(), "read which worktrees have a baseline")
+        ask(
+            self.recorded_worktrees.as_ref(),
+            "read which worktrees have a baseline",
+        )
     }
 
     pub(super) fn rescued(&self) -> Result<Vec<RescuedCommit>, Error> {
@@ -76,18 +98,27 @@ impl OriginEvidence {
 
 impl From<Option<&KnownRefs>> for OriginEvidence {
     fn from(refs: Option<&KnownRefs>) -> Self {
-        OriginEvidence { refs: refs.cloned(), ..OriginEvidence::default() }
+        OriginEvidence {
+            refs: refs.cloned(),
+            ..OriginEvidence::default()
+        }
     }
 }
 
 impl std::fmt::Debug for OriginEvidence {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("OriginEvidence").field("refs", &self.refs).finish_non_exhaustive()
+        f.debug_struct("OriginEvidence")
+            .field("refs", &self.refs)
+            .finish_non_exhaustive()
     }
 }
 
 fn ask<T: Default>(read: Option<&FactReader<T>>, doing: &str) -> Result<T, Error> {
-    read.map_or_else(|| Ok(T::default()), |read| read()).map_err(|why| Error::Read { doing: doing.to_string(), why })
+    read.map_or_else(|| Ok(T::default()), |read| read())
+        .map_err(|why| Error::Read {
+            doing: doing.to_string(),
+            why,
+        })
 }
 
 #[cfg(test)]
@@ -97,15 +128,28 @@ mod tests {
     #[test]
     fn other_refs_take_the_place_of_the_first_ones_alone() {
         let refs = |name: &str| KnownRefs::from(vec![(name.to_string(), "1".repeat(40))]);
-        let rescued = RescuedCommit { id: "2".repeat(40), patch: None, authored: "somebody".to_string() };
+        let rescued = RescuedCommit {
+            id: "2".repeat(40),
+            patch: None,
+            authored: "somebody".to_string(),
+        };
         let (first, worktrees) = (rescued.clone(), HashSet::from(["there".to_string()]));
         let ids = worktrees.clone();
         let evidence = OriginEvidence::from(Some(&refs("refs/heads/first")))
             .with_rescued(move || Ok(vec![first.clone()]))
             .with_recorded_worktrees(move || Ok(ids.clone()));
         let other = evidence.clone().with_refs(Some(refs("refs/heads/other")));
-        assert_eq!(other.refs.as_ref().unwrap().tips().unwrap()[0].0, "refs/heads/other");
-        assert_eq!((other.rescued().unwrap(), other.recorded_worktrees().unwrap()), (vec![rescued], worktrees));
+        assert_eq!(
+            other.refs.as_ref().unwrap().tips().unwrap()[0].0,
+            "refs/heads/other"
+        );
+        assert_eq!(
+            (
+                other.rescued().unwrap(),
+                other.recorded_worktrees().unwrap()
+            ),
+            (vec![rescued], worktrees)
+        );
         assert!(evidence.with_refs(None).refs.is_none());
     }
 }

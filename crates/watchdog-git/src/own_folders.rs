@@ -23,22 +23,37 @@ impl Worktree {
     /// repositories, submodules included. A folder that cannot be read is an empty one.
     pub fn own_folders(&self, most: usize, enters: &dyn Fn(&str) -> bool) -> Vec<OwnFolder> {
         let mut found = Vec::new();
-        let Ok(mut below) = FolderWalk::open(self.root()) else { return found };
+        let Ok(mut below) = FolderWalk::open(self.root()) else {
+            return found;
+        };
         let mut rules = FolderRules::global(&self.repo, self.root());
         let mut open = VecDeque::from([String::new()]);
         let mut left = most;
         while let Some(path) = open.pop_front().filter(|_| left > 0) {
             rules.enter(&mut below, "".into(), path.as_str().into(), |_| None);
             let (mut files, mut inner) = (Vec::new(), Vec::new());
-            for entry in fs::read_dir(self.root().join(&path)).into_iter().flatten().take(left) {
+            for entry in fs::read_dir(self.root().join(&path))
+                .into_iter()
+                .flatten()
+                .take(left)
+            {
                 left -= 1;
                 let Ok(entry) = entry else { continue };
-                let (Ok(kind), Ok(name)) = (entry.file_type(), entry.file_name().into_string()) else { continue };
+                let (Ok(kind), Ok(name)) = (entry.file_type(), entry.file_name().into_string())
+                else {
+                    continue;
+                };
                 if kind.is_file() {
                     files.push(name);
                 } else if kind.is_dir() && name != ".git" {
-                    let inside = if path.is_empty() { name } else { format!("{path}/{name}") };
-                    let is_own = enters(&inside) && !rules.ignores(inside.as_str().into(), true) && !is_nested_repository(&entry.path());
+                    let inside = if path.is_empty() {
+                        name
+                    } else {
+                        format!("{path}/{name}")
+                    };
+                    let is_own = enters(&inside)
+                        && !rules.ignores(inside.as_str().into(), true)
+                        && !is_nested_repository(&entry.path());
                     inner.extend(Some(inside).filter(|_| is_own));
                 }
             }

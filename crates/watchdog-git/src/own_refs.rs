@@ -71,9 +71,14 @@ pub struct OwnRef {
 /// Refuses where the folder of these refs cannot be read: gix takes one that it cannot look into for one that is not there.
 pub(crate) fn require_readable(repo: &gix::Repository, prefix: &str) -> Result<(), Error> {
     let folder = repo.common_dir().join(prefix.trim_end_matches('/'));
-    let refusal = |error: std::io::Error| Error::Read { doing: format!("list the refs in {}", folder.display()), why: error.to_string() };
+    let refusal = |error: std::io::Error| Error::Read {
+        doing: format!("list the refs in {}", folder.display()),
+        why: error.to_string(),
+    };
     match fs::read_dir(&folder).and_then(|entries| entries.collect::<std::io::Result<Vec<_>>>()) {
-        Err(error) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Err(refusal(error)),
+        Err(error) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Err(refusal(error))
+        }
         Err(_) | Ok(_) => Ok(()),
     }
 }
@@ -91,17 +96,33 @@ impl Worktree {
         let doing = || format!("list the refs below {PREFIX}");
         self.refresh()?;
         require_readable(&self.repo, PREFIX)?;
-        let platform = self.repo.references().map_err(|e| Error::read(doing(), e))?;
+        let platform = self
+            .repo
+            .references()
+            .map_err(|e| Error::read(doing(), e))?;
         let mut found = Vec::new();
-        for reference in platform.prefixed(PREFIX).map_err(|e| Error::read(doing(), e))? {
+        for reference in platform
+            .prefixed(PREFIX)
+            .map_err(|e| Error::read(doing(), e))?
+        {
             let reference = reference.map_err(|e| Error::read(doing(), e))?;
-            let Some(id) = reference.target().try_id().map(ToOwned::to_owned) else { continue };
+            let Some(id) = reference.target().try_id().map(ToOwned::to_owned) else {
+                continue;
+            };
             let name = reference.name().as_bstr().to_str_lossy().into_owned();
             let mut parts = name[PREFIX.len()..].split('/');
             let kind = OwnRefKind::of(parts.next().unwrap_or_default());
-            let by_worktree = matches!(kind, OwnRefKind::Baseline | OwnRefKind::Anchor | OwnRefKind::JudgedHead);
+            let by_worktree = matches!(
+                kind,
+                OwnRefKind::Baseline | OwnRefKind::Anchor | OwnRefKind::JudgedHead
+            );
             let worktree_id = parts.next().filter(|_| by_worktree).map(str::to_owned);
-            found.push(OwnRef { name, kind, worktree_id, object: id.to_string() });
+            found.push(OwnRef {
+                name,
+                kind,
+                worktree_id,
+                object: id.to_string(),
+            });
         }
         found.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(found)
@@ -115,7 +136,14 @@ impl Worktree {
     pub fn sole_keepers(&self, refs: &[&OwnRef]) -> Result<HashSet<String>, Error> {
         let doing = || "look for commits that only watchdog keeps".to_string();
         let object = |text: &str| ObjectId::from_hex(text.as_bytes()).ok();
-        let peeled = |id: ObjectId| self.repo.find_object(id).ok()?.peel_to_commit().ok().map(|commit| commit.id);
+        let peeled = |id: ObjectId| {
+            self.repo
+                .find_object(id)
+                .ok()?
+                .peel_to_commit()
+                .ok()
+                .map(|commit| commit.id)
+        };
         let mut keepers: HashMap<ObjectId, &OwnRef> = HashMap::new();
         for own in refs {
             if let Some(id) = object(&own.object).filter(|id| self.repo.has_object(*id)) {
@@ -126,11 +154,19 @@ impl Worktree {
         if keepers.is_empty() {
             return Ok(HashSet::new());
         }
-        let mut hidden: Vec<ObjectId> = self.ref_tips()?.iter().filter_map(|(_, hex)| peeled(object(hex)?)).collect();
+        let mut hidden: Vec<ObjectId> = self
+            .ref_tips()?
+            .iter()
+            .filter_map(|(_, hex)| peeled(object(hex)?))
+            .collect();
         hidden.sort();
         hidden.dedup();
         let beyond = |tips: &mut dyn Iterator<Item = ObjectId>| {
-            self.repo.rev_walk(tips).with_hidden(hidden.iter().copied()).all().map_err(|e| Error::read(doing(), e))
+            self.repo
+                .rev_walk(tips)
+                .with_hidden(hidden.iter().copied())
+                .all()
+                .map_err(|e| Error::read(doing(), e))
         };
         let mut candidates = Vec::new();
         for commit in beyond(&mut keepers.keys().copied())? {
@@ -140,7 +176,10 @@ impl Worktree {
         let mut sole = HashSet::new();
         for (id, own) in candidates {
             // Of several tips with ancestors among them, made in the same second, the walk may pass one that a branch reaches.
-            let first = beyond(&mut [*id].into_iter())?.next().transpose().map_err(|e| Error::read(doing(), e))?;
+            let first = beyond(&mut [*id].into_iter())?
+                .next()
+                .transpose()
+                .map_err(|e| Error::read(doing(), e))?;
             sole.extend(first.map(|_| own.name.clone()));
         }
         Ok(sole)
@@ -153,7 +192,9 @@ impl Worktree {
     pub fn remove_own_refs(&self, refs: &[&OwnRef]) -> Result<(), Error> {
         self.refresh()?;
         if let Some(served) = &self.served {
-            return refs.iter().try_for_each(|own| served.delete(&own.name, own.object_id()?));
+            return refs
+                .iter()
+                .try_for_each(|own| served.delete(&own.name, own.object_id()?));
         }
         self.remove_packed(refs)?;
         for own in refs {
@@ -164,11 +205,19 @@ impl Worktree {
 
     fn remove_packed(&self, refs: &[&OwnRef]) -> Result<(), Error> {
         let doing = || format!("remove the packed refs below {PREFIX}");
-        let packed = self.repo.refs.cached_packed_buffer().map_err(|e| Error::read(doing(), e))?;
+        let packed = self
+            .repo
+            .refs
+            .cached_packed_buffer()
+            .map_err(|e| Error::read(doing(), e))?;
         let Some(packed) = packed else { return Ok(()) };
         let mut edits = Vec::new();
         for own in refs {
-            if packed.try_find(own.name.as_str()).map_err(|e| Error::read(doing(), e))?.is_none() {
+            if packed
+                .try_find(own.name.as_str())
+                .map_err(|e| Error::read(doing(), e))?
+                .is_none()
+            {
                 continue;
             }
             // A killed watchdog left it: this process holds the worktree's lock.
@@ -178,7 +227,11 @@ impl Worktree {
                     expected: PreviousValue::ExistingMustMatch(Target::Object(own.object_id()?)),
                     log: RefLog::AndReference,
                 },
-                name: own.name.as_str().try_into().map_err(|e| Error::read(doing(), e))?,
+                name: own
+                    .name
+                    .as_str()
+                    .try_into()
+                    .map_err(|e| Error::read(doing(), e))?,
                 deref: false,
             });
         }
@@ -186,7 +239,11 @@ impl Worktree {
         if edits.is_empty() {
             return Ok(());
         }
-        let committer = gix::actor::SignatureRef { name: "watchdog".into(), email: "watchdog@localhost".into(), time: "0 +0000" };
+        let committer = gix::actor::SignatureRef {
+            name: "watchdog".into(),
+            email: "watchdog@localhost".into(),
+            time: "0 +0000",
+        };
         let begun = Instant::now();
         loop {
             match edit_refs(&self.repo, edits.clone(), committer) {
@@ -197,8 +254,14 @@ impl Worktree {
                         return Err(Error::read(doing(), error));
                     }
                     if begun.elapsed() >= PATIENCE {
-                        let why = format!("{} is there; if no git process is running, remove it and try again", lock.display());
-                        return Err(Error::Read { doing: doing(), why });
+                        let why = format!(
+                            "{} is there; if no git process is running, remove it and try again",
+                            lock.display()
+                        );
+                        return Err(Error::Read {
+                            doing: doing(),
+                            why,
+                        });
                     }
                     sleep(Duration::from_millis(50));
                 }
@@ -208,15 +271,22 @@ impl Worktree {
 
     fn remove_loose(&self, own: &OwnRef) -> Result<(), Error> {
         let doing = || format!("remove {}", own.name);
-        let (path, log) = (self.common_dir().join(&own.name), self.common_dir().join("logs").join(&own.name));
+        let (path, log) = (
+            self.common_dir().join(&own.name),
+            self.common_dir().join("logs").join(&own.name),
+        );
         match fs::read(&path) {
             Ok(text) if text.trim() != own.object.as_bytes() => return Ok(()),
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(Error::read(doing(), error)),
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(Error::read(doing(), error));
+            }
             _ => {}
         }
         for file in [&path, &log] {
             match fs::remove_file(file) {
-                Err(error) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                Err(error)
+                    if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+                {
                     return Err(Error::read(doing(), error));
                 }
                 _ => {}
@@ -230,7 +300,8 @@ impl Worktree {
 
 impl OwnRef {
     fn object_id(&self) -> Result<ObjectId, Error> {
-        ObjectId::from_hex(self.object.as_bytes()).map_err(|e| Error::read(format!("remove {}", self.name), e))
+        ObjectId::from_hex(self.object.as_bytes())
+            .map_err(|e| Error::read(format!("remove {}", self.name), e))
     }
 }
 
@@ -238,7 +309,9 @@ impl OwnRef {
 fn prune(top: &Path, path: &Path) {
     let mut folder = path.parent();
     // One that is not empty, or was filled again, ends it.
-    while let Some(empty) = folder.filter(|folder| *folder != top && folder.starts_with(top) && fs::remove_dir(folder).is_ok()) {
+    while let Some(empty) = folder.filter(|folder| {
+        *folder != top && folder.starts_with(top) && fs::remove_dir(folder).is_ok()
+    }) {
         folder = empty.parent();
     }
 }

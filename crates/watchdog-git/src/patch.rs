@@ -31,7 +31,13 @@ pub(super) struct PatchIds<'r> {
 
 impl<'r> PatchIds<'r> {
     pub(super) fn new(repo: &'r gix::Repository, budget: u64) -> Self {
-        PatchIds { repo, budget, partial: is_partial(repo), old: Vec::new(), new: Vec::new() }
+        PatchIds {
+            repo,
+            budget,
+            partial: is_partial(repo),
+            old: Vec::new(),
+            new: Vec::new(),
+        }
     }
 
     /// The name of the change between two trees; `Ok(None)` where the budget is spent. No change at all
@@ -43,9 +49,16 @@ impl<'r> PatchIds<'r> {
             let (mut left, mut right) = (Vec::new(), Vec::new());
             let left = find_tree(self.repo, from, &mut left)?;
             let right = find_tree(self.repo, to, &mut right)?;
-            let mut recorder = gix::diff::tree::Recorder::default().track_location(Some(Location::Path));
-            gix::diff::tree(left, right, gix::diff::tree::State::default(), VerifyingObjectReader(&self.repo.objects), &mut recorder)
-                .map_err(|e| Error::read(doing(), e))?;
+            let mut recorder =
+                gix::diff::tree::Recorder::default().track_location(Some(Location::Path));
+            gix::diff::tree(
+                left,
+                right,
+                gix::diff::tree::State::default(),
+                VerifyingObjectReader(&self.repo.objects),
+                &mut recorder,
+            )
+            .map_err(|e| Error::read(doing(), e))?;
             for change in recorder.records {
                 match self.file(change)? {
                     FileChange::NoFile => {}
@@ -64,11 +77,29 @@ impl<'r> PatchIds<'r> {
 
     fn file(&mut self, change: Change) -> Result<FileChange, Error> {
         let (path, old, new) = match change {
-            Change::Addition { entry_mode, oid, path, .. } => (path, None, Some((entry_mode, oid))),
-            Change::Deletion { entry_mode, oid, path, .. } => (path, Some((entry_mode, oid)), None),
-            Change::Modification { previous_entry_mode, previous_oid, entry_mode, oid, path } => {
-                (path, Some((previous_entry_mode, previous_oid)), Some((entry_mode, oid)))
-            }
+            Change::Addition {
+                entry_mode,
+                oid,
+                path,
+                ..
+            } => (path, None, Some((entry_mode, oid))),
+            Change::Deletion {
+                entry_mode,
+                oid,
+                path,
+                ..
+            } => (path, Some((entry_mode, oid)), None),
+            Change::Modification {
+                previous_entry_mode,
+                previous_oid,
+                entry_mode,
+                oid,
+                path,
+            } => (
+                path,
+                Some((previous_entry_mode, previous_oid)),
+                Some((entry_mode, oid)),
+            ),
         };
         // Folders are compared by the files in them.
         let file = |side: Option<(EntryMode, ObjectId)>| side.filter(|(mode, _)| !mode.is_tree());
@@ -99,7 +130,9 @@ impl<'r> PatchIds<'r> {
                         continue;
                     }
                 };
-                let Some(left) = self.budget.checked_sub(size) else { return Ok(FileChange::TooLarge) };
+                let Some(left) = self.budget.checked_sub(size) else {
+                    return Ok(FileChange::TooLarge);
+                };
                 self.budget = left;
             }
         }
@@ -111,7 +144,10 @@ impl<'r> PatchIds<'r> {
         if lines {
             let input = InternedInput::new(self.old.as_slice(), self.new.as_slice());
             for hunk in Diff::compute(Algorithm::Histogram, &input).hunks() {
-                for (sign, tokens) in [(b"-", &input.before[range(&hunk.before)]), (b"+", &input.after[range(&hunk.after)])] {
+                for (sign, tokens) in [
+                    (b"-", &input.before[range(&hunk.before)]),
+                    (b"+", &input.after[range(&hunk.after)]),
+                ] {
                     for token in tokens {
                         hash.update(sign);
                         hash.update(input.interner[*token]);
@@ -132,7 +168,13 @@ impl<'r> PatchIds<'r> {
 pub(super) fn is_partial(repo: &gix::Repository) -> bool {
     let config = repo.config_snapshot();
     let promises = |section: gix::config::file::SectionRef<'_>| section.value("promisor").is_some();
-    config.string("extensions.partialClone").is_some() || config.plumbing().sections_by_name("remote").into_iter().flatten().any(promises)
+    config.string("extensions.partialClone").is_some()
+        || config
+            .plumbing()
+            .sections_by_name("remote")
+            .into_iter()
+            .flatten()
+            .any(promises)
 }
 
 enum FileChange {
@@ -150,24 +192,42 @@ pub(super) fn is_binary(data: &[u8]) -> bool {
     data[..data.len().min(8000)].contains(&0)
 }
 
-fn find_tree<'b>(repo: &gix::Repository, id: ObjectId, buf: &'b mut Vec<u8>) -> Result<gix::objs::TreeRefIter<'b>, Error> {
+fn find_tree<'b>(
+    repo: &gix::Repository,
+    id: ObjectId,
+    buf: &'b mut Vec<u8>,
+) -> Result<gix::objs::TreeRefIter<'b>, Error> {
     let doing = || format!("read tree {id}");
     if id.is_empty_tree() {
         return Ok(gix::objs::TreeRefIter::from_bytes(&[], id.kind()));
     }
-    match VerifyingObjectReader(&repo.objects).try_find(&id, buf).map_err(|e| Error::read(doing(), e))? {
-        Some(data) if data.kind == gix::object::Kind::Tree => Ok(gix::objs::TreeRefIter::from_bytes(data.data, id.kind())),
-        _ => Err(Error::Read { doing: doing(), why: "the object is missing".to_string() }),
+    match VerifyingObjectReader(&repo.objects)
+        .try_find(&id, buf)
+        .map_err(|e| Error::read(doing(), e))?
+    {
+        Some(data) if data.kind == gix::object::Kind::Tree => {
+            Ok(gix::objs::TreeRefIter::from_bytes(data.data, id.kind()))
+        }
+        _ => Err(Error::Read {
+            doing: doing(),
+            why: "the object is missing".to_string(),
+        }),
     }
 }
 
 fn header(repo: &gix::Repository, id: ObjectId) -> Result<Option<u64>, Error> {
-    let header = repo.objects.try_header(&id).map_err(|e| Error::read(format!("read object {id}"), e))?;
+    let header = repo
+        .objects
+        .try_header(&id)
+        .map_err(|e| Error::read(format!("read object {id}"), e))?;
     Ok(header.map(|header| header.size))
 }
 
 fn missing(id: ObjectId) -> Error {
-    Error::Read { doing: format!("read object {id}"), why: "the object is missing".to_string() }
+    Error::Read {
+        doing: format!("read object {id}"),
+        why: "the object is missing".to_string(),
+    }
 }
 
 fn read(repo: &gix::Repository, id: Option<ObjectId>, buf: &mut Vec<u8>) -> Result<(), Error> {

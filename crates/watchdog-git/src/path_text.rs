@@ -24,7 +24,11 @@ pub fn escape_path(path: &[u8]) -> String {
 
 /// The bytes of a path that [`escape_path`] made into text.
 pub fn unescape_path(text: &str) -> Vec<u8> {
-    if reads_as_escape(text.as_bytes()) { decode(text.as_bytes()).into_owned() } else { text.as_bytes().to_vec() }
+    if reads_as_escape(text.as_bytes()) {
+        decode(text.as_bytes()).into_owned()
+    } else {
+        text.as_bytes().to_vec()
+    }
 }
 
 /// Whether decoding, once or repeatedly, leads to bytes that are not UTF-8: only such text is an escape,

@@ -32,7 +32,9 @@ impl Worktree {
     /// # Errors
     /// [`Error::Read`] where refs or commits cannot be read.
     pub fn pushed(&self) -> Result<RemoteState, Error> {
-        let Some(head) = self.head_id()? else { return Ok(RemoteState::Unborn) };
+        let Some(head) = self.head_id()? else {
+            return Ok(RemoteState::Unborn);
+        };
         let tips = self.retry_if_refs_moved(|| self.remote_branches())?;
         if tips.is_empty() {
             return Ok(RemoteState::NoRemote);
@@ -41,22 +43,44 @@ impl Worktree {
             return Ok(RemoteState::Yes);
         }
         let doing = || "look for HEAD in the remote-tracking branches".to_string();
-        let walk = self.repo.rev_walk([head]).with_hidden(tips).all().map_err(|e| Error::read(doing(), e))?;
+        let walk = self
+            .repo
+            .rev_walk([head])
+            .with_hidden(tips)
+            .all()
+            .map_err(|e| Error::read(doing(), e))?;
         let mut ahead = 0;
         for commit in walk.take(RemoteState::COUNTED as usize) {
             commit.map_err(|e| Error::read(doing(), e))?;
             ahead += 1;
         }
-        Ok(if ahead == 0 { RemoteState::Yes } else { RemoteState::No { ahead } })
+        Ok(if ahead == 0 {
+            RemoteState::Yes
+        } else {
+            RemoteState::No { ahead }
+        })
     }
 
     /// The commits that remote-tracking branches name.
     fn remote_branches(&self) -> Result<Vec<ObjectId>, Error> {
-        let doing = || format!("list the remote-tracking branches of {}", self.common_dir().display());
-        let refs = self.repo.references().map_err(|e| Error::read(doing(), e))?;
-        let refs = refs.remote_branches().map_err(|e| Error::read(doing(), e))?;
+        let doing = || {
+            format!(
+                "list the remote-tracking branches of {}",
+                self.common_dir().display()
+            )
+        };
+        let refs = self
+            .repo
+            .references()
+            .map_err(|e| Error::read(doing(), e))?;
+        let refs = refs
+            .remote_branches()
+            .map_err(|e| Error::read(doing(), e))?;
         // A damaged one, or one whose commit is missing, proves nothing.
-        let mut tips: Vec<ObjectId> = refs.flatten().filter_map(|reference| reference.target().try_id().map(ToOwned::to_owned)).collect();
+        let mut tips: Vec<ObjectId> = refs
+            .flatten()
+            .filter_map(|reference| reference.target().try_id().map(ToOwned::to_owned))
+            .collect();
         tips.sort();
         tips.dedup();
         tips.retain(|tip| self.repo.find_commit(*tip).is_ok());

@@ -56,8 +56,12 @@ impl RefOwners {
         let is_head = |name: &String| name == MAIN_HEAD || name.starts_with("worktrees/");
         let mut owners = RefOwners {
             own_head: head_name(worktree.git_dir(), worktree.common_dir()),
-            own_branch: worktree.branch().map(|branch| format!("refs/heads/{branch}")),
-            knows_worktrees: recorded.as_ref().is_some_and(|recorded| recorded.iter().any(is_head)),
+            own_branch: worktree
+                .branch()
+                .map(|branch| format!("refs/heads/{branch}")),
+            knows_worktrees: recorded
+                .as_ref()
+                .is_some_and(|recorded| recorded.iter().any(is_head)),
             recorded,
             with_record: evidence.recorded_worktrees()?,
             taken: HashSet::new(),
@@ -78,28 +82,56 @@ impl RefOwners {
         if name == self.own_head || name == "HEAD" || Some(name) == self.own_branch.as_deref() {
             return RefOwner::This;
         }
-        let there = self.recorded.as_ref().is_none_or(|recorded| recorded.contains(name));
-        let linked = name.strip_prefix("worktrees/").and_then(|rest| rest.strip_suffix("/HEAD"));
+        let there = self
+            .recorded
+            .as_ref()
+            .is_none_or(|recorded| recorded.contains(name));
+        let linked = name
+            .strip_prefix("worktrees/")
+            .and_then(|rest| rest.strip_suffix("/HEAD"));
         if linked.is_some() || name == MAIN_HEAD {
-            let git_dir = linked.map_or_else(|| common_dir.to_owned(), |linked| common_dir.join("worktrees").join(linked));
-            let is_other = there || !self.knows_worktrees || self.with_record.contains(&worktree_id(&git_dir, common_dir));
-            return if is_other { RefOwner::Other } else { RefOwner::Helper };
+            let git_dir = linked.map_or_else(
+                || common_dir.to_owned(),
+                |linked| common_dir.join("worktrees").join(linked),
+            );
+            let is_other = there
+                || !self.knows_worktrees
+                || self
+                    .with_record
+                    .contains(&worktree_id(&git_dir, common_dir));
+            return if is_other {
+                RefOwner::Other
+            } else {
+                RefOwner::Helper
+            };
         }
         // Without a record the age of a branch is unknown; then only a worktree that has it checked out proves its owner.
         let is_other = self.recorded.is_some() && there || self.taken.contains(name);
-        if is_other { RefOwner::Other } else { RefOwner::Helper }
+        if is_other {
+            RefOwner::Other
+        } else {
+            RefOwner::Helper
+        }
     }
 
     /// Whether a name in a reflog's message can be that of a helper's branch, also of one that is gone.
     pub(super) fn may_be_helpers(&self, name: &str, common_dir: &Path) -> bool {
         let name = name.split(['~', '^', '@']).next().unwrap_or_default();
         let name = name.strip_prefix("refs/heads/").unwrap_or(name);
-        let Some(recorded) = &self.recorded else { return true };
+        let Some(recorded) = &self.recorded else {
+            return true;
+        };
         let is_id = name.len() >= 4 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
         let is_special = name.is_empty() || name.ends_with("HEAD") || name.starts_with("refs/");
-        let known = ["refs/tags/", "refs/remotes/", "refs/"].iter().any(|prefix| recorded.contains(&format!("{prefix}{name}")));
+        let known = ["refs/tags/", "refs/remotes/", "refs/"]
+            .iter()
+            .any(|prefix| recorded.contains(&format!("{prefix}{name}")));
         let no_remote = is_absent(&common_dir.join("refs/remotes").join(name));
-        !is_id && !is_special && !known && no_remote && self.of(&format!("refs/heads/{name}"), common_dir) != RefOwner::Other
+        !is_id
+            && !is_special
+            && !known
+            && no_remote
+            && self.of(&format!("refs/heads/{name}"), common_dir) != RefOwner::Other
     }
 }
 
@@ -107,16 +139,26 @@ impl Worktree {
     /// HEAD of every worktree of the repository, with the commit that it names.
     pub(super) fn heads_of_worktrees(&self, tips: &[RefTip]) -> Result<Vec<RefTip>, Error> {
         let zeros = "0".repeat(self.repo.object_hash().len_in_hex());
-        let tip = |branch: &str| tips.binary_search_by(|(name, _)| name.as_str().cmp(branch)).ok().map(|at| tips[at].1.clone());
+        let tip = |branch: &str| {
+            tips.binary_search_by(|(name, _)| name.as_str().cmp(branch))
+                .ok()
+                .map(|at| tips[at].1.clone())
+        };
         let commit = |text: &str| match symbolic(text) {
             Some(branch) => tip(&branch),
             None => Some(text.trim().to_owned()).filter(|id| id.len() == zeros.len()),
         };
         let named = |git_dir: PathBuf| {
             let id = head_text(&git_dir)?.as_deref().and_then(commit);
-            Ok((head_name(&git_dir, self.common_dir()), id.unwrap_or_else(|| zeros.clone())))
+            Ok((
+                head_name(&git_dir, self.common_dir()),
+                id.unwrap_or_else(|| zeros.clone()),
+            ))
         };
-        git_dirs(self.common_dir())?.into_iter().map(named).collect()
+        git_dirs(self.common_dir())?
+            .into_iter()
+            .map(named)
+            .collect()
     }
 
     /// The reflogs of the repository with the names of their refs: those of branches and of all worktrees' HEADs.
@@ -125,8 +167,19 @@ impl Worktree {
             return served.all_logs();
         }
         let heads = git_dirs(self.common_dir())?.into_iter();
-        let mut logs: Vec<_> = heads.map(|git_dir| (head_name(&git_dir, self.common_dir()), git_dir.join("logs/HEAD"))).collect();
-        branch_logs(&self.common_dir().join("logs/refs/heads"), "refs/heads", &mut logs)?;
+        let mut logs: Vec<_> = heads
+            .map(|git_dir| {
+                (
+                    head_name(&git_dir, self.common_dir()),
+                    git_dir.join("logs/HEAD"),
+                )
+            })
+            .collect();
+        branch_logs(
+            &self.common_dir().join("logs/refs/heads"),
+            "refs/heads",
+            &mut logs,
+        )?;
         Ok(logs)
     }
 }
@@ -135,7 +188,10 @@ impl Worktree {
 /// look is an error and no repository without worktrees.
 pub(super) fn git_dirs(common_dir: &Path) -> Result<Vec<PathBuf>, Error> {
     let linked = entries(&common_dir.join("worktrees"))?;
-    Ok([common_dir.to_owned()].into_iter().chain(linked.into_iter().map(|entry| entry.path())).collect())
+    Ok([common_dir.to_owned()]
+        .into_iter()
+        .chain(linked.into_iter().map(|entry| entry.path()))
+        .collect())
 }
 
 /// What is in a folder; nothing where there is none.
@@ -151,21 +207,32 @@ pub(super) fn is_gone(error: &io::Error) -> bool {
 }
 
 pub(super) fn unread(path: &Path, error: &io::Error) -> Error {
-    Error::Read { doing: format!("read {}", path.display()), why: error.to_string() }
+    Error::Read {
+        doing: format!("read {}", path.display()),
+        why: error.to_string(),
+    }
 }
 
 /// How git calls HEAD of a worktree from another one.
 pub(super) fn head_name(git_dir: &Path, common_dir: &Path) -> String {
     match git_dir.file_name() {
-        Some(name) if git_dir != common_dir => format!("worktrees/{}/HEAD", name.as_encoded_bytes().to_str_lossy()),
+        Some(name) if git_dir != common_dir => {
+            format!("worktrees/{}/HEAD", name.as_encoded_bytes().to_str_lossy())
+        }
         _ => MAIN_HEAD.to_owned(),
     }
 }
 
 /// The full names of the branches that worktrees with a record have checked out.
-pub(super) fn checked_out(common_dir: &Path, with_record: &HashSet<String>) -> Result<HashSet<String>, Error> {
+pub(super) fn checked_out(
+    common_dir: &Path,
+    with_record: &HashSet<String>,
+) -> Result<HashSet<String>, Error> {
     let mut branches = HashSet::new();
-    for git_dir in git_dirs(common_dir)?.iter().filter(|git_dir| with_record.contains(&worktree_id(git_dir, common_dir))) {
+    for git_dir in git_dirs(common_dir)?
+        .iter()
+        .filter(|git_dir| with_record.contains(&worktree_id(git_dir, common_dir)))
+    {
         branches.extend(head_text(git_dir)?.as_deref().and_then(symbolic));
     }
     Ok(branches)
@@ -176,9 +243,13 @@ fn head_text(git_dir: &Path) -> Result<Option<String>, Error> {
     let head = git_dir.join("HEAD");
     // A pipe must not be opened: that waits for somebody to write to it.
     let read = || match fs::symlink_metadata(&head)? {
-        found if found.is_file() => read_regular_file(&head, MOST_BYTES).map(|text| Some(text.to_str_lossy().into_owned())),
+        found if found.is_file() => {
+            read_regular_file(&head, MOST_BYTES).map(|text| Some(text.to_str_lossy().into_owned()))
+        }
         // As git once wrote it.
-        found if found.is_symlink() => fs::read_link(&head).map(|branch| Some(format!("ref: {}", branch.display()))),
+        found if found.is_symlink() => {
+            fs::read_link(&head).map(|branch| Some(format!("ref: {}", branch.display())))
+        }
         _ => Ok(None),
     };
     match read() {
@@ -194,7 +265,10 @@ fn symbolic(text: &str) -> Option<String> {
 
 fn branch_logs(folder: &Path, name: &str, logs: &mut Vec<(String, PathBuf)>) -> Result<(), Error> {
     for entry in entries(folder)? {
-        let name = format!("{name}/{}", entry.file_name().as_encoded_bytes().to_str_lossy());
+        let name = format!(
+            "{name}/{}",
+            entry.file_name().as_encoded_bytes().to_str_lossy()
+        );
         match entry.file_type() {
             Ok(kind) if kind.is_dir() => branch_logs(&entry.path(), &name, logs)?,
             Ok(kind) if kind.is_file() => logs.push((name, entry.path())),
@@ -216,7 +290,13 @@ mod tests {
     fn repository() -> tempfile::TempDir {
         let home = tempfile::tempdir().unwrap();
         let git = home.path().join(".git");
-        for folder in ["objects", "refs/heads", "refs/remotes/up", "worktrees/other", "worktrees/helper"] {
+        for folder in [
+            "objects",
+            "refs/heads",
+            "refs/remotes/up",
+            "worktrees/other",
+            "worktrees/helper",
+        ] {
             fs::create_dir_all(git.join(folder)).unwrap();
         }
         fs::write(git.join("HEAD"), "ref: refs/heads/main\n").unwrap();
@@ -227,21 +307,42 @@ mod tests {
 
     fn owners(home: &tempfile::TempDir, recorded: Option<&[&str]>) -> (Worktree, RefOwners) {
         let worktree = Worktree::open(home.path()).unwrap();
-        let tips = recorded.map(|names| names.iter().map(|name| (name.to_string(), "1".repeat(40))).collect::<Vec<_>>().into());
+        let tips = recorded.map(|names| {
+            names
+                .iter()
+                .map(|name| (name.to_string(), "1".repeat(40)))
+                .collect::<Vec<_>>()
+                .into()
+        });
         let owners = RefOwners::new(&worktree, &OriginEvidence::default().with_refs(tips)).unwrap();
         (worktree, owners)
     }
 
-    const RECORDED: &[&str] =
-        &["main-worktree/HEAD", "worktrees/other/HEAD", "refs/heads/main", "refs/heads/older", "refs/remotes/origin/main", "refs/tags/v1"];
+    const RECORDED: &[&str] = &[
+        "main-worktree/HEAD",
+        "worktrees/other/HEAD",
+        "refs/heads/main",
+        "refs/heads/older",
+        "refs/remotes/origin/main",
+        "refs/tags/v1",
+    ];
 
     #[test]
     fn a_branch_that_another_worktree_has_checked_out_is_no_helpers_however_its_head_names_it() {
         type Form = fn(&Path);
         let forms: [(Form, RefOwner); 5] = [
-            (|head| fs::write(head, "ref: refs/heads/fresh\n").unwrap(), RefOwner::Other),
-            (|head| symlink("refs/heads/fresh", head).unwrap(), RefOwner::Other),
-            (|head| fs::write(head, "1".repeat(40)).unwrap(), RefOwner::Helper),
+            (
+                |head| fs::write(head, "ref: refs/heads/fresh\n").unwrap(),
+                RefOwner::Other,
+            ),
+            (
+                |head| symlink("refs/heads/fresh", head).unwrap(),
+                RefOwner::Other,
+            ),
+            (
+                |head| fs::write(head, "1".repeat(40)).unwrap(),
+                RefOwner::Helper,
+            ),
             (|head| fs::create_dir(head).unwrap(), RefOwner::Helper),
             (|_| (), RefOwner::Helper),
         ];
@@ -250,7 +351,11 @@ mod tests {
             form(&home.path().join(".git/worktrees/other/HEAD"));
             for recorded in [Some(RECORDED), None] {
                 let (worktree, owners) = owners(&home, recorded);
-                assert_eq!(owners.of("refs/heads/fresh", worktree.common_dir()), *owner, "form {n}, {recorded:?}");
+                assert_eq!(
+                    owners.of("refs/heads/fresh", worktree.common_dir()),
+                    *owner,
+                    "form {n}, {recorded:?}"
+                );
             }
         }
     }
@@ -275,9 +380,21 @@ mod tests {
         }
         // A record that lists no worktrees, and none at all, make no worktree a helper.
         for recorded in [Some(&["refs/heads/main"][..]), None] {
-            assert_eq!(whose(recorded, "worktrees/helper/HEAD"), RefOwner::Other, "{recorded:?}");
-            assert_eq!(whose(recorded, "refs/heads/sub"), RefOwner::Other, "{recorded:?}");
-            assert_eq!(whose(recorded, "refs/heads/loose"), RefOwner::Helper, "{recorded:?}");
+            assert_eq!(
+                whose(recorded, "worktrees/helper/HEAD"),
+                RefOwner::Other,
+                "{recorded:?}"
+            );
+            assert_eq!(
+                whose(recorded, "refs/heads/sub"),
+                RefOwner::Other,
+                "{recorded:?}"
+            );
+            assert_eq!(
+                whose(recorded, "refs/heads/loose"),
+                RefOwner::Helper,
+                "{recorded:?}"
+            );
         }
     }
 
@@ -312,9 +429,17 @@ mod tests {
             ("older", false),
             ("refs/heads/older", false),
         ] {
-            assert_eq!(with_record.may_be_helpers(name, worktree.common_dir()), expected, "{name}");
+            assert_eq!(
+                with_record.may_be_helpers(name, worktree.common_dir()),
+                expected,
+                "{name}"
+            );
         }
         // Without a record no name is known to be anybody else's.
-        assert!(owners(&home, None).1.may_be_helpers("older", worktree.common_dir()));
+        assert!(
+            owners(&home, None)
+                .1
+                .may_be_helpers("older", worktree.common_dir())
+        );
     }
 }

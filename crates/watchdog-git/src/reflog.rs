@@ -63,24 +63,35 @@ pub(super) fn action(message: &str) -> ReflogAction {
     match (verb, step) {
         ("cherry-pick" | "rebase", None) if rest == "fast-forward" => moved,
         ("commit" | "cherry-pick" | "revert" | "am", _) => ReflogAction::Made,
-        ("rebase" | "pull", Some("pick" | "reword" | "edit" | "squash" | "fixup" | "continue")) if rest == "fast-forward" => moved,
-        ("rebase" | "pull", Some("pick" | "reword" | "edit" | "squash" | "fixup" | "continue")) => ReflogAction::Made,
+        ("rebase" | "pull", Some("pick" | "reword" | "edit" | "squash" | "fixup" | "continue"))
+            if rest == "fast-forward" =>
+        {
+            moved
+        }
+        ("rebase" | "pull", Some("pick" | "reword" | "edit" | "squash" | "fixup" | "continue")) => {
+            ReflogAction::Made
+        }
         ("rebase" | "pull", Some("merge")) => ReflogAction::Merged,
         ("rebase" | "pull", Some(_)) => moved,
         ("merge" | "pull", None) => {
             if rest.starts_with("Merge made by") || rest.starts_with("In-index merge") {
                 ReflogAction::Merged
-            } else if rest.starts_with("Fast-forward") || rest.starts_with("fast-forward") || rest.starts_with("storing head") {
+            } else if rest.starts_with("Fast-forward")
+                || rest.starts_with("fast-forward")
+                || rest.starts_with("storing head")
+            {
                 moved
             } else {
                 ReflogAction::Unknown
             }
         }
         // The older rebase: `rebase: checkout main`, `rebase finished: returning to ...`, else a pick.
-        ("rebase", None) => match what == "rebase" && !rest.is_empty() && !rest.starts_with("checkout ") {
-            true => ReflogAction::Made,
-            false => moved,
-        },
+        ("rebase", None) => {
+            match what == "rebase" && !rest.is_empty() && !rest.starts_with("checkout ") {
+                true => ReflogAction::Made,
+                false => moved,
+            }
+        }
         ("initial", None) if what == "initial pull" => moved,
         ("clone" | "checkout" | "reset" | "push" | "branch" | "fetch", _) => moved,
         // Other programs begin their own messages with that word.
@@ -94,9 +105,18 @@ pub(super) fn action(message: &str) -> ReflogAction {
 
 /// git's words after the colon where a ref moves to an existing commit.
 fn is_movement(rest: &str) -> bool {
-    ["moving to ", "moving from ", "Fast-forward", "fast-forward", "updating HEAD", "checkout ", "returning to ", "storing head"]
-        .iter()
-        .any(|words| rest.starts_with(words))
+    [
+        "moving to ",
+        "moving from ",
+        "Fast-forward",
+        "fast-forward",
+        "updating HEAD",
+        "checkout ",
+        "returning to ",
+        "storing head",
+    ]
+    .iter()
+    .any(|words| rest.starts_with(words))
 }
 
 /// The names of what a movement came from, where the message has them: `merge side: ...`, `reset: moving to side`, `rebase (start): checkout
@@ -104,12 +124,33 @@ fn is_movement(rest: &str) -> bool {
 fn sources(message: &str) -> Vec<String> {
     let (what, rest) = message.split_once(": ").unwrap_or((message, ""));
     let verb = what.split(' ').next().unwrap_or_default();
-    let quoted = |text: &str| text.split('\'').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
+    let quoted = |text: &str| {
+        text.split('\'')
+            .skip(1)
+            .step_by(2)
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
     match verb {
-        "merge" => what.split(' ').skip(1).filter(|word| !word.starts_with('-')).map(str::to_owned).collect(),
-        "reset" => rest.strip_prefix("moving to ").map(str::to_owned).into_iter().collect(),
-        "rebase" => rest.strip_prefix("checkout ").map(str::to_owned).into_iter().collect(),
-        "commit" if rest.starts_with("Merge branch") => quoted(rest.split(" into ").next().unwrap_or_default()),
+        "merge" => what
+            .split(' ')
+            .skip(1)
+            .filter(|word| !word.starts_with('-'))
+            .map(str::to_owned)
+            .collect(),
+        "reset" => rest
+            .strip_prefix("moving to ")
+            .map(str::to_owned)
+            .into_iter()
+            .collect(),
+        "rebase" => rest
+            .strip_prefix("checkout ")
+            .map(str::to_owned)
+            .into_iter()
+            .collect(),
+        "commit" if rest.starts_with("Merge branch") => {
+            quoted(rest.split(" into ").next().unwrap_or_default())
+        }
         _ => Vec::new(),
     }
 }
@@ -131,7 +172,9 @@ pub(super) struct ReflogTail {
 impl ReflogTail {
     /// All entries of the reflog, oldest first, as it was when its end was read.
     pub(super) fn whole(self) -> Result<Vec<ReflogEntry>, Error> {
-        let Some((mut file, end)) = self.before else { return Ok(self.entries) };
+        let Some((mut file, end)) = self.before else {
+            return Ok(self.entries);
+        };
         let text = read_part(&mut file, 0, end).map_err(|e| unread(&self.path, e))?;
         let mut entries: Vec<_> = text.split(|b| *b == b'\n').filter_map(parse).collect();
         entries.extend(self.entries);
@@ -141,11 +184,23 @@ impl ReflogTail {
 
 /// The entries of a reflog, oldest first: from the newest one on that `is_last` says so of, which is the first of them, or from the
 /// beginning where it says so of none. No file, no entries.
-pub(super) fn read_tail(path: &Path, is_last: impl Fn(&ReflogEntry) -> bool) -> Result<ReflogTail, Error> {
-    let tail = |entries, before| ReflogTail { entries, path: path.to_owned(), before };
+pub(super) fn read_tail(
+    path: &Path,
+    is_last: impl Fn(&ReflogEntry) -> bool,
+) -> Result<ReflogTail, Error> {
+    let tail = |entries, before| ReflogTail {
+        entries,
+        path: path.to_owned(),
+        before,
+    };
     let mut file = match open_regular_file(path) {
         Ok(file) => file,
-        Err(e) if matches!(e.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {
+        Err(e)
+            if matches!(
+                e.kind(),
+                std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
+            ) =>
+        {
             return Ok(tail(Vec::new(), None));
         }
         Err(e) => return Err(unread(path, e)),
@@ -156,7 +211,13 @@ pub(super) fn read_tail(path: &Path, is_last: impl Fn(&ReflogEntry) -> bool) -> 
         let start = length.saturating_sub(span);
         let text = read_part(&mut file, start, length).map_err(|e| unread(path, e))?;
         // The first line of a part read from the middle is most likely cut.
-        let from = if start == 0 { 0 } else { text.iter().position(|b| *b == b'\n').map_or(text.len(), |at| at + 1) };
+        let from = if start == 0 {
+            0
+        } else {
+            text.iter()
+                .position(|b| *b == b'\n')
+                .map_or(text.len(), |at| at + 1)
+        };
         let (mut entries, mut first, mut end) = (Vec::new(), (start == 0).then_some(0), text.len());
         for line in text[from..].rsplit(|b| *b == b'\n') {
             let begin = end - line.len();
@@ -243,15 +304,24 @@ mod tests {
             ("rebase: checkout main", moved),
             ("rebase finished: returning to refs/heads/x", moved),
             ("merge origin/x: Fast-forward", moved),
-            ("merge origin/x: Merge made by the 'ort' strategy.", ReflogAction::Merged),
+            (
+                "merge origin/x: Merge made by the 'ort' strategy.",
+                ReflogAction::Merged,
+            ),
             ("pull: Fast-forward", moved),
             ("pull --ff-only origin main: Fast-forward", moved),
             ("pull . side: Fast-forward", moved),
             ("pull: storing head", moved),
-            ("pull --rebase (merge): Merge branch 'a'", ReflogAction::Merged),
+            (
+                "pull --rebase (merge): Merge branch 'a'",
+                ReflogAction::Merged,
+            ),
             ("merge a: In-index merge", ReflogAction::Merged),
             ("merge a: updating it", ReflogAction::Unknown),
-            ("pull origin main: Merge made by the 'ort' strategy.", ReflogAction::Merged),
+            (
+                "pull origin main: Merge made by the 'ort' strategy.",
+                ReflogAction::Merged,
+            ),
             ("pull --rebase (start): checkout 1234", moved),
             ("pull --rebase (pick): x", ReflogAction::Made),
             ("initial pull", moved),
@@ -266,11 +336,18 @@ mod tests {
             ("some tool did this", ReflogAction::Unknown),
             ("mine: moving to other", moved),
             ("mine: Fast-forward", moved),
-            ("mine: Merge made by the 'ort' strategy.", ReflogAction::Merged),
+            (
+                "mine: Merge made by the 'ort' strategy.",
+                ReflogAction::Merged,
+            ),
         ] {
             assert_eq!(action(message), expected, "{message}");
             // What moved, or came in an unknown way, is nobody's work by this entry.
-            assert_eq!(action(message).makes(), expected != moved && expected != ReflogAction::Unknown, "{message}");
+            assert_eq!(
+                action(message).makes(),
+                expected != moved && expected != ReflogAction::Unknown,
+                "{message}"
+            );
         }
     }
 
@@ -282,8 +359,15 @@ mod tests {
         let line = |n: usize| format!("{zeros} {n:040} A <a@x> 1800000000 +0000\tcommit: {n}\n");
         for lines in [1, 2, 1000] {
             std::fs::write(&log, (1..=lines).map(line).collect::<String>()).unwrap();
-            let read: Vec<String> = read(&log).unwrap().iter().map(|entry| entry.new.to_string()).collect();
-            assert_eq!(read, (1..=lines).map(|n| format!("{n:040}")).collect::<Vec<_>>());
+            let read: Vec<String> = read(&log)
+                .unwrap()
+                .iter()
+                .map(|entry| entry.new.to_string())
+                .collect();
+            assert_eq!(
+                read,
+                (1..=lines).map(|n| format!("{n:040}")).collect::<Vec<_>>()
+            );
         }
         assert!(read(&folder.path().join("none")).unwrap().is_empty());
         std::os::unix::fs::symlink("around", &around).unwrap();
@@ -294,7 +378,10 @@ mod tests {
     fn messages_tell_what_a_movement_came_from() {
         for (message, expected) in [
             ("merge side: Fast-forward", &["side"][..]),
-            ("merge --no-ff a b: Merge made by the 'octopus' strategy.", &["a", "b"]),
+            (
+                "merge --no-ff a b: Merge made by the 'octopus' strategy.",
+                &["a", "b"],
+            ),
             ("reset: moving to side", &["side"]),
             ("rebase (start): checkout side", &["side"]),
             ("commit (merge): Merge branch 'side' into main", &["side"]),
@@ -318,17 +405,36 @@ mod tests {
         let path = folder.path().join("HEAD");
         let id = |n: usize| format!("{n:040x}");
         let object = |n: usize| ObjectId::from_hex(id(n).as_bytes()).unwrap();
-        let line = |n: usize| format!("{} {} A <a@b> {n} +0000\tcommit: {}\n", id(n), id(n + 1), "x".repeat(n % 90));
+        let line = |n: usize| {
+            format!(
+                "{} {} A <a@b> {n} +0000\tcommit: {}\n",
+                id(n),
+                id(n + 1),
+                "x".repeat(n % 90)
+            )
+        };
         for lines in [0, 1, 2, 50, 400, 3_000] {
             // A damaged line, an empty one, and a last one that is still being written prove nothing, and hide nothing.
-            let text: String = (0..lines).map(|n| if n % 7 == 3 { format!("damaged\n\n{}", line(n)) } else { line(n) }).collect();
+            let text: String = (0..lines)
+                .map(|n| {
+                    if n % 7 == 3 {
+                        format!("damaged\n\n{}", line(n))
+                    } else {
+                        line(n)
+                    }
+                })
+                .collect();
             std::fs::write(&path, format!("{text}{} {}", id(lines), &id(lines)[..20])).unwrap();
             let all = read(&path).unwrap();
             assert_eq!(all.len(), lines);
             for first in [0, 1, lines / 2, lines.saturating_sub(1), lines + 5] {
                 let is_last = |entry: &ReflogEntry| entry.old == object(first);
                 let tail = || read_tail(&path, is_last).unwrap();
-                let expected = if first < lines { &all[first..] } else { &all[..] };
+                let expected = if first < lines {
+                    &all[first..]
+                } else {
+                    &all[..]
+                };
                 assert_eq!(tail().entries, expected, "{first} of {lines}");
                 assert_eq!(tail().whole().unwrap(), all, "{first} of {lines}");
             }
@@ -337,7 +443,11 @@ mod tests {
         // git puts a log that it shortens in the place of the old one.
         let whole = read(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
-        assert_eq!(tail.whole().unwrap(), whole, "it is the log as it was when its end was read");
+        assert_eq!(
+            tail.whole().unwrap(),
+            whole,
+            "it is the log as it was when its end was read"
+        );
         assert_eq!(read(&path).unwrap(), []);
     }
 
@@ -346,17 +456,31 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("HEAD");
         let id = |n: usize| format!("{n:040x}");
-        let line = |n: usize, message: &str| format!("{} {} A <a@b> {n} +0000\tcommit: {message}\n", id(n), id(n + 1));
+        let line = |n: usize, message: &str| {
+            format!(
+                "{} {} A <a@b> {n} +0000\tcommit: {message}\n",
+                id(n),
+                id(n + 1)
+            )
+        };
         let forged = line(99, "forged");
         // The part that is read first begins at the forged line or shortly before it, in the message of a true one.
         for before in 0..3 {
             let short = line(1, &format!("{}{}", "-".repeat(before), forged.trim_end()));
             let part = before + forged.len();
             let filled = "x".repeat(8 * 1024 - part - line(2, "").len());
-            std::fs::write(&path, format!("{}{short}{}", line(0, "first"), line(2, &filled))).unwrap();
+            std::fs::write(
+                &path,
+                format!("{}{short}{}", line(0, "first"), line(2, &filled)),
+            )
+            .unwrap();
             let of_forged = ObjectId::from_hex(id(99).as_bytes()).unwrap();
             let tail = read_tail(&path, |entry| entry.old == of_forged).unwrap();
-            let olds: Vec<_> = tail.entries.iter().map(|entry| entry.old.to_string()).collect();
+            let olds: Vec<_> = tail
+                .entries
+                .iter()
+                .map(|entry| entry.old.to_string())
+                .collect();
             assert_eq!(olds, [id(0), id(1), id(2)], "cut {before} before it");
         }
     }

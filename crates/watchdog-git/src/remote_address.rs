@@ -15,12 +15,19 @@ const LONGEST_ID: usize = 200;
 
 /// Why a text cannot name a repository in a fleet; `None` = it can. Nothing that could hold a credential can.
 pub fn why_no_repository_id(id: &str) -> Option<&'static str> {
-    let fits = |c: char| c.is_alphanumeric() || matches!(c, '/' | '-' | '_' | '.' | '~' | '+' | ':' | '[' | ']');
+    let fits = |c: char| {
+        c.is_alphanumeric() || matches!(c, '/' | '-' | '_' | '.' | '~' | '+' | ':' | '[' | ']')
+    };
     if id.is_empty() || id.len() > LONGEST_ID {
         Some("it has 1 to 200 bytes")
     } else if id.contains("://") || !id.chars().all(fits) {
-        Some("it is HOST/PATH, of letters, digits, '/', '-', '_', '.', '~', '+' and ':', without user and password")
-    } else if id.starts_with(['-', '/', '.']) || id.ends_with('/') || id.split('/').any(|part| matches!(part, "" | "." | "..")) {
+        Some(
+            "it is HOST/PATH, of letters, digits, '/', '-', '_', '.', '~', '+' and ':', without user and password",
+        )
+    } else if id.starts_with(['-', '/', '.'])
+        || id.ends_with('/')
+        || id.split('/').any(|part| matches!(part, "" | "." | ".."))
+    {
         Some("no part of it is empty or made of dots, and it begins with no '-'")
     } else if mask(id) != id {
         Some("it looks like a secret")
@@ -36,16 +43,32 @@ pub fn why_no_repository_id(id: &str) -> Option<&'static str> {
 pub fn repository_id_of(address: &str) -> Option<String> {
     let address = address.trim();
     let url = gix::url::parse(address.as_bytes().as_bstr()).ok()?;
-    if !matches!(url.scheme, Scheme::Https | Scheme::Http | Scheme::Ssh | Scheme::Git) {
+    if !matches!(
+        url.scheme,
+        Scheme::Https | Scheme::Http | Scheme::Ssh | Scheme::Git
+    ) {
         return None;
     }
-    let host = url.host.as_deref()?.trim_start_matches('[').trim_end_matches(']').trim_end_matches('.').to_lowercase();
-    let host = if host.contains(':') { format!("[{host}]") } else { host };
+    let host = url
+        .host
+        .as_deref()?
+        .trim_start_matches('[')
+        .trim_end_matches(']')
+        .trim_end_matches('.')
+        .to_lowercase();
+    let host = if host.contains(':') {
+        format!("[{host}]")
+    } else {
+        host
+    };
     // An scp-like address has its path as it is.
     let path = url.path.to_str().ok()?;
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     let path = parts.join("/");
-    let path = path.strip_suffix(".git").unwrap_or(&path).trim_end_matches('/');
+    let path = path
+        .strip_suffix(".git")
+        .unwrap_or(&path)
+        .trim_end_matches('/');
     let id = format!("{host}/{path}");
     (!host.is_empty() && !path.is_empty() && why_no_repository_id(&id).is_none()).then_some(id)
 }
@@ -53,7 +76,10 @@ pub fn repository_id_of(address: &str) -> Option<String> {
 /// The address as a person may see it: without user and password where it has a password, with secrets masked.
 pub fn public_address(address: &str) -> String {
     let shown = match (address.split_once("://"), credentials(address)) {
-        (Some((scheme, rest)), Some(secret)) => format!("{scheme}://{}", rest.get(secret.len() + 1..).unwrap_or_default()),
+        (Some((scheme, rest)), Some(secret)) => format!(
+            "{scheme}://{}",
+            rest.get(secret.len() + 1..).unwrap_or_default()
+        ),
         _ => address.to_owned(),
     };
     mask(&shown).chars().filter(|c| !c.is_control()).collect()
@@ -71,10 +97,21 @@ pub fn without_credentials(text: &str, address: &str) -> String {
             text = text.replace(&format!("{secret}@"), "");
         }
         let url = gix::url::parse(address.as_bytes().as_bstr()).ok();
-        let decoded = url.iter().flat_map(|url| [url.password.clone(), url.user.clone()]).flatten();
-        let written = parts.iter().map(|secret| secret.split_once(':').map_or(*secret, |(_, password)| password).to_owned());
+        let decoded = url
+            .iter()
+            .flat_map(|url| [url.password.clone(), url.user.clone()])
+            .flatten();
+        let written = parts.iter().map(|secret| {
+            secret
+                .split_once(':')
+                .map_or(*secret, |(_, password)| password)
+                .to_owned()
+        });
         // A token may stand in place of the user.
-        for word in written.chain(decoded).filter(|word| word.len() >= 3 && word != "git") {
+        for word in written
+            .chain(decoded)
+            .filter(|word| word.len() >= 3 && word != "git")
+        {
             text = text.replace(&word, "[secret]");
         }
     }
@@ -94,12 +131,16 @@ fn credentials(address: &str) -> Option<&str> {
 
 /// The address with a relative path made absolute from a folder, as git understands it there.
 pub fn absolute_address(address: &str, from: &Path) -> String {
-    let is_local = gix::url::parse(address.as_bytes().as_bstr()).is_ok_and(|url| url.scheme == Scheme::File);
+    let is_local =
+        gix::url::parse(address.as_bytes().as_bstr()).is_ok_and(|url| url.scheme == Scheme::File);
     if !is_local || address.contains("://") || Path::new(address).is_absolute() {
         return address.to_owned();
     }
     let path = from.join(address);
-    path.canonicalize().unwrap_or(path).to_string_lossy().into_owned()
+    path.canonicalize()
+        .unwrap_or(path)
+        .to_string_lossy()
+        .into_owned()
 }
 
 /// Where git goes for an address, by the `url.*.insteadOf` of the configuration that counts in a git directory: the longest prefix wins, and of
@@ -112,14 +153,26 @@ pub fn rewritten_address(git_dir: &Path, address: &str) -> Result<String, Error>
     let repo = gix::open_opts(git_dir, harden::options()).map_err(|e| Error::read(doing, e))?;
     let config = repo.config_snapshot();
     let mut longest: Option<(usize, String)> = None;
-    for section in config.plumbing().sections_by_name("url").into_iter().flatten() {
-        let Some(base) = section.header().subsection_name() else { continue };
+    for section in config
+        .plumbing()
+        .sections_by_name("url")
+        .into_iter()
+        .flatten()
+    {
+        let Some(base) = section.header().subsection_name() else {
+            continue;
+        };
         for prefix in section.values("insteadOf") {
-            let is_longer = longest.as_ref().is_none_or(|(length, _)| *length < prefix.len());
+            let is_longer = longest
+                .as_ref()
+                .is_none_or(|(length, _)| *length < prefix.len());
             if let Some(rest) = address.as_bytes().strip_prefix(prefix.as_slice())
                 && is_longer
             {
-                longest = Some((prefix.len(), format!("{}{}", base.to_str_lossy(), rest.to_str_lossy())));
+                longest = Some((
+                    prefix.len(),
+                    format!("{}{}", base.to_str_lossy(), rest.to_str_lossy()),
+                ));
             }
         }
     }
@@ -159,10 +212,17 @@ mod tests {
             "example.com:team/app",
             "https://example.com/te%61m/app.git",
         ] {
-            assert_eq!(repository_id_of(address).as_deref(), Some("example.com/team/app"), "{address}");
+            assert_eq!(
+                repository_id_of(address).as_deref(),
+                Some("example.com/team/app"),
+                "{address}"
+            );
         }
         for (address, id) in [
-            ("ssh://git@[2001:DB8::1]:22/team/app.git", "[2001:db8::1]/team/app"),
+            (
+                "ssh://git@[2001:DB8::1]:22/team/app.git",
+                "[2001:db8::1]/team/app",
+            ),
             ("https://[::1]/a.git", "[::1]/a"),
             ("ssh://host/~me/app.git", "host/~me/app"),
             ("git@host:~me/app.git", "host/~me/app"),
@@ -199,23 +259,40 @@ mod tests {
         let repo = gix::init_bare(scratch.path()).expect("a repository");
         let text = "[url \"ssh://git@host/\"]\n\tinsteadOf = https://host/\n[url \"/srv/\"]\n\tinsteadOf = https://host/team/\n\tinsteadOf = gh:\n";
         let path = repo.path().join("config");
-        std::fs::write(&path, std::fs::read_to_string(&path).expect("it was made") + text).expect("a file");
+        std::fs::write(
+            &path,
+            std::fs::read_to_string(&path).expect("it was made") + text,
+        )
+        .expect("a file");
         for (address, expected) in [
             ("https://host/app.git", "ssh://git@host/app.git"),
             ("https://host/team/app.git", "/srv/app.git"),
             ("gh:app.git", "/srv/app.git"),
             ("https://other/app.git", "https://other/app.git"),
         ] {
-            assert_eq!(rewritten_address(repo.path(), address).expect("it is read"), expected, "{address}");
+            assert_eq!(
+                rewritten_address(repo.path(), address).expect("it is read"),
+                expected,
+                "{address}"
+            );
         }
     }
 
     #[test]
     fn nobody_sees_what_is_secret_in_an_address() {
         for (address, shown) in [
-            ("https://me:hush@example.com/a.git", "https://example.com/a.git"),
-            ("https://hush@example.com/a.git", "https://example.com/a.git"),
-            ("https://me:hu/sh@example.com/a.git", "https://example.com/a.git"),
+            (
+                "https://me:hush@example.com/a.git",
+                "https://example.com/a.git",
+            ),
+            (
+                "https://hush@example.com/a.git",
+                "https://example.com/a.git",
+            ),
+            (
+                "https://me:hu/sh@example.com/a.git",
+                "https://example.com/a.git",
+            ),
             ("ssh://git@example.com/a.git", "ssh://git@example.com/a.git"),
             ("git@example.com:a.git", "git@example.com:a.git"),
             ("/srv/a.git", "/srv/a.git"),
@@ -224,7 +301,10 @@ mod tests {
         }
         let said = "fatal: unable to access 'https://me:hush@example.com/a.git/': user me:hush@ and hush were refused";
         let told = without_credentials(said, "https://me:hush@example.com/a.git");
-        assert!(!told.contains("hush") && told.contains("https://example.com/a.git"), "{told}");
+        assert!(
+            !told.contains("hush") && told.contains("https://example.com/a.git"),
+            "{told}"
+        );
     }
 
     proptest! {

@@ -49,7 +49,10 @@ impl RepoCache {
 /// Only a linked worktree distinguishes the shared directory from its own, and its configuration must be the shared one.
 fn may_lend(worktree: &Worktree) -> bool {
     let config = worktree.repo.config_snapshot();
-    let has_include_if = config.plumbing().sections_by_name("includeIf").is_some_and(|mut sections| sections.next().is_some());
+    let has_include_if = config
+        .plumbing()
+        .sections_by_name("includeIf")
+        .is_some_and(|mut sections| sections.next().is_some());
     worktree.served.is_none()
         && worktree.git_dir != worktree.common_dir
         && !has_include_if
@@ -58,29 +61,44 @@ fn may_lend(worktree: &Worktree) -> bool {
 
 /// Whether a worktree has something that gix keeps with an opened repository.
 fn has_own_settings(git_dir: &Path, root: &Path) -> bool {
-    fs::symlink_metadata(git_dir.join("config.worktree")).is_ok() || fs::symlink_metadata(root.join(".gitmodules")).is_ok()
+    fs::symlink_metadata(git_dir.join("config.worktree")).is_ok()
+        || fs::symlink_metadata(root.join(".gitmodules")).is_ok()
 }
 
 /// Whether the opened parts of one worktree are valid for another.
 fn fits(kept: &Worktree, found: &FoundWorktree) -> bool {
-    if found.common_dir != kept.common_dir || found.git_dir == found.common_dir || has_own_settings(&found.git_dir, &found.root) {
+    if found.common_dir != kept.common_dir
+        || found.git_dir == found.common_dir
+        || has_own_settings(&found.git_dir, &found.root)
+    {
         return false;
     }
     // Opening a repository decides whether one of another owner is trusted.
     let user = rustix::process::geteuid().as_raw();
     let ours = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.uid() == user);
-    [&found.root, &found.root.join(".git"), &found.git_dir].into_iter().all(|path| ours(path))
+    [&found.root, &found.root.join(".git"), &found.git_dir]
+        .into_iter()
+        .all(|path| ours(path))
 }
 
 /// The same opened repository at the place of another worktree; `None` where there is no folder any more.
 fn turn_to(kept: Worktree, found: &FoundWorktree) -> Option<Worktree> {
-    let Worktree { mut repo, ignored_filters, .. } = kept;
+    let Worktree {
+        mut repo,
+        ignored_filters,
+        ..
+    } = kept;
     let options = Options {
         write_reflog: repo.refs.write_reflog,
         precompose_unicode: repo.refs.precompose_unicode,
         prohibit_windows_device_names: repo.refs.prohibit_windows_device_names,
     };
-    repo.refs = Store::for_linked_worktree_opts(found.git_dir.clone(), found.common_dir.clone(), repo.object_hash(), options);
+    repo.refs = Store::for_linked_worktree_opts(
+        found.git_dir.clone(),
+        found.common_dir.clone(),
+        repo.object_hash(),
+        options,
+    );
     repo.set_workdir(found.root.clone()).ok()?;
     Some(Worktree {
         repo,

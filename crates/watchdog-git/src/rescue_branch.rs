@@ -42,38 +42,89 @@ impl Worktree {
             None => self.checked_out()?,
         };
         let free = (1..=NAMES)
-            .map(|n| if n == 1 { plain.clone() } else { format!("{plain}-{n}") })
-            .find(|name| !taken.iter().any(|head| head.strip_prefix("refs/heads/") == Some(name)));
+            .map(|n| {
+                if n == 1 {
+                    plain.clone()
+                } else {
+                    format!("{plain}-{n}")
+                }
+            })
+            .find(|name| {
+                !taken
+                    .iter()
+                    .any(|head| head.strip_prefix("refs/heads/") == Some(name))
+            });
         let doing = || format!("look at the branch {plain}");
         let Some(name) = free else {
-            return Err(Error::Read { doing: doing(), why: "each of its names is checked out in some worktree".into() });
+            return Err(Error::Read {
+                doing: doing(),
+                why: "each of its names is checked out in some worktree".into(),
+            });
         };
         let branch = format!("refs/heads/{name}");
-        let found = self.retry_if_refs_moved(|| self.repo.try_find_reference(&branch).map_err(|e| Error::read(doing(), e)))?;
+        let found = self.retry_if_refs_moved(|| {
+            self.repo
+                .try_find_reference(&branch)
+                .map_err(|e| Error::read(doing(), e))
+        })?;
         let Some(mut found) = found else {
-            return Ok(RescueBranch { name, tip: None, tree: None, holds_head: false, message: String::new() });
+            return Ok(RescueBranch {
+                name,
+                tip: None,
+                tree: None,
+                holds_head: false,
+                message: String::new(),
+            });
         };
-        let tip = found.peel_to_commit().map_err(|e| Error::read(doing(), e))?;
+        let tip = found
+            .peel_to_commit()
+            .map_err(|e| Error::read(doing(), e))?;
         let message = tip.message_raw_sloppy().to_str_lossy().into_owned();
         let holds_head = match self.head_commit()? {
             None => true,
             Some(head) => {
-                let head = gix::ObjectId::from_hex(head.as_bytes()).map_err(|e| Error::read(doing(), e))?;
-                let mut beyond = self.repo.rev_walk([head]).with_hidden([tip.id]).all().map_err(|e| Error::read(doing(), e))?;
-                beyond.next().transpose().map_err(|e| Error::read(doing(), e))?.is_none()
+                let head = gix::ObjectId::from_hex(head.as_bytes())
+                    .map_err(|e| Error::read(doing(), e))?;
+                let mut beyond = self
+                    .repo
+                    .rev_walk([head])
+                    .with_hidden([tip.id])
+                    .all()
+                    .map_err(|e| Error::read(doing(), e))?;
+                beyond
+                    .next()
+                    .transpose()
+                    .map_err(|e| Error::read(doing(), e))?
+                    .is_none()
             }
         };
-        let tree = tip.tree_id().map_err(|e| Error::read(doing(), e))?.to_string();
-        Ok(RescueBranch { name, tip: Some(tip.id.to_string()), tree: Some(tree), holds_head, message })
+        let tree = tip
+            .tree_id()
+            .map_err(|e| Error::read(doing(), e))?
+            .to_string();
+        Ok(RescueBranch {
+            name,
+            tip: Some(tip.id.to_string()),
+            tree: Some(tree),
+            holds_head,
+            message,
+        })
     }
 
     /// The branches that HEAD of any worktree of this repository names, whole.
     fn checked_out(&self) -> Result<Vec<String>, Error> {
         let mut branches = Vec::new();
-        for git_dir in git_dirs(self.common_dir())?.into_iter().chain([self.git_dir().to_owned()]) {
+        for git_dir in git_dirs(self.common_dir())?
+            .into_iter()
+            .chain([self.git_dir().to_owned()])
+        {
             let head = git_dir.join("HEAD");
             match read_regular_file(&head, 4096) {
-                Ok(text) => branches.extend(text.to_str_lossy().strip_prefix("ref:").map(|name| name.trim().to_owned())),
+                Ok(text) => branches.extend(
+                    text.to_str_lossy()
+                        .strip_prefix("ref:")
+                        .map(|name| name.trim().to_owned()),
+                ),
                 Err(error) if is_gone(&error) => {}
                 Err(error) => return Err(unread(&head, &error)),
             }

@@ -29,10 +29,15 @@ impl Worktree {
         let mut patches = PatchIds::new(&self.repo, MAX_BYTES);
         let mut described = Vec::with_capacity(ids.len());
         for hex in ids {
-            let id = ObjectId::from_hex(hex.as_bytes()).map_err(|e| Error::read(format!("read commit {hex}"), e))?;
+            let id = ObjectId::from_hex(hex.as_bytes())
+                .map_err(|e| Error::read(format!("read commit {hex}"), e))?;
             let node = history.node(id);
             let patch = patch_of(&mut history, &mut patches, node)?;
-            described.push(RescuedCommit { id: hex.clone(), patch, authored: CommitAuthorship::read(self, id)?.authored });
+            described.push(RescuedCommit {
+                id: hex.clone(),
+                patch,
+                authored: CommitAuthorship::read(self, id)?.authored,
+            });
         }
         Ok(described)
     }
@@ -52,8 +57,14 @@ pub(super) fn among(
     }
     let recorded = evidence.rescued()?;
     let ids: HashSet<&str> = recorded.iter().map(|commit| commit.id.as_str()).collect();
-    let authored: HashSet<&str> = recorded.iter().map(|commit| commit.authored.as_str()).collect();
-    let changes: HashSet<&str> = recorded.iter().filter_map(|commit| commit.patch.as_deref()).collect();
+    let authored: HashSet<&str> = recorded
+        .iter()
+        .map(|commit| commit.authored.as_str())
+        .collect();
+    let changes: HashSet<&str> = recorded
+        .iter()
+        .filter_map(|commit| commit.patch.as_deref())
+        .collect();
     let mut patches = PatchIds::new(&worktree.repo, MAX_BYTES);
     let mut rescued = HashSet::new();
     for &node in candidates {
@@ -63,9 +74,12 @@ pub(super) fn among(
             continue;
         }
         let message = CommitAuthorship::read(worktree, id)?;
-        let same = (message.names_a_snapshot || authored.contains(message.authored.as_str())) && !amended.contains(&node);
-        let same =
-            same || !changes.is_empty() && patch_of(history, &mut patches, node)?.is_some_and(|patch| changes.contains(patch.as_str()));
+        let same = (message.names_a_snapshot || authored.contains(message.authored.as_str()))
+            && !amended.contains(&node);
+        let same = same
+            || !changes.is_empty()
+                && patch_of(history, &mut patches, node)?
+                    .is_some_and(|patch| changes.contains(patch.as_str()));
         if same {
             rescued.insert(node);
         }
@@ -74,7 +88,11 @@ pub(super) fn among(
 }
 
 /// The patch id of a commit's change; `None` where there is none, or it is too large.
-fn patch_of(history: &mut CommitHistory<'_>, patches: &mut PatchIds<'_>, node: HistoryIndex) -> Result<Option<String>, Error> {
+fn patch_of(
+    history: &mut CommitHistory<'_>,
+    patches: &mut PatchIds<'_>,
+    node: HistoryIndex,
+) -> Result<Option<String>, Error> {
     let after = history.tree(node)?;
     let before = match history.parents(node).first().copied() {
         Some(parent) => history.tree(parent)?,
@@ -96,16 +114,26 @@ pub(super) struct CommitAuthorship {
 impl CommitAuthorship {
     pub(super) fn read(worktree: &Worktree, id: ObjectId) -> Result<Self, Error> {
         let doing = || format!("read commit {id}");
-        let commit = worktree.repo.find_commit(id).map_err(|e| Error::read(doing(), e))?;
+        let commit = worktree
+            .repo
+            .find_commit(id)
+            .map_err(|e| Error::read(doing(), e))?;
         let parsed = commit.decode().map_err(|e| Error::read(doing(), e))?;
-        let subject = parsed.message.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        let subject = parsed
+            .message
+            .lines()
+            .find(|line| !line.trim().is_empty())
+            .unwrap_or_default();
         let mut hash = Sha256::new();
         for part in [parsed.author.trim_ascii(), subject.trim()] {
             hash.update(part);
             hash.update([0]);
         }
         let names_a_snapshot = parsed.message.lines().any(|line| line.starts_with(TRAILER));
-        Ok(CommitAuthorship { authored: hex(&hash.finalize()[..16]), names_a_snapshot })
+        Ok(CommitAuthorship {
+            authored: hex(&hash.finalize()[..16]),
+            names_a_snapshot,
+        })
     }
 }
 

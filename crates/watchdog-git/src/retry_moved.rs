@@ -24,12 +24,18 @@ struct PackedRefsStamp(Option<(u64, u64, i64, i64, i64, i64)>);
 
 impl Worktree {
     /// Calls `read` again, a bounded number of times, while it fails and the repository is being packed.
-    pub(super) fn retry_while_packing<T>(&self, read: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
+    pub(super) fn retry_while_packing<T>(
+        &self,
+        read: impl Fn() -> Result<T, Error>,
+    ) -> Result<T, Error> {
         self.retry(read, |_, _| false)
     }
 
     /// The same, and also after a success if `packed-refs` changed during the read, because a missed ref causes no error.
-    pub(super) fn retry_if_refs_moved<T>(&self, read: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
+    pub(super) fn retry_if_refs_moved<T>(
+        &self,
+        read: impl Fn() -> Result<T, Error>,
+    ) -> Result<T, Error> {
         self.retry(read, |before, after| before != after)
     }
 
@@ -61,8 +67,23 @@ impl Worktree {
     }
 
     fn packed_refs(&self) -> PackedRefsStamp {
-        let of = |m: Metadata| (m.ino(), m.size(), m.mtime(), m.mtime_nsec(), m.ctime(), m.ctime_nsec());
-        PackedRefsStamp(self.common_dir.join("packed-refs").symlink_metadata().ok().map(of))
+        let of = |m: Metadata| {
+            (
+                m.ino(),
+                m.size(),
+                m.mtime(),
+                m.mtime_nsec(),
+                m.ctime(),
+                m.ctime_nsec(),
+            )
+        };
+        PackedRefsStamp(
+            self.common_dir
+                .join("packed-refs")
+                .symlink_metadata()
+                .ok()
+                .map(of),
+        )
     }
 
     /// Whether refs or objects were moved a moment ago, or a garbage collection says that it runs.
@@ -73,6 +94,8 @@ impl Worktree {
         };
         let common = &self.common_dir;
         common.join("gc.pid").exists()
-            || ["", "objects", "objects/pack", "refs", "refs/heads"].iter().any(|name| recent(&common.join(name)))
+            || ["", "objects", "objects/pack", "refs", "refs/heads"]
+                .iter()
+                .any(|name| recent(&common.join(name)))
     }
 }

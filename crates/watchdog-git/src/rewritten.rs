@@ -32,12 +32,18 @@ pub(super) fn made_anew(
     degraded: &mut Vec<Degradation>,
 ) -> Result<HashSet<HistoryIndex>, Error> {
     let common = match boundary.first() {
-        Some(node) => format!("it goes back to their common commit {}", history.id(*node).to_hex_with_len(12)),
+        Some(node) => format!(
+            "it goes back to their common commit {}",
+            history.id(*node).to_hex_with_len(12)
+        ),
         None => "the two have no commit in common".to_string(),
     };
     degraded.push(Degradation {
         code: WarningCode::HistoryRewritten,
-        detail: format!("HEAD no longer contains the baseline {}; {common}", baseline.to_hex_with_len(12)),
+        detail: format!(
+            "HEAD no longer contains the baseline {}; {common}",
+            baseline.to_hex_with_len(12)
+        ),
     });
     if made.is_empty() {
         return Ok(made);
@@ -54,14 +60,21 @@ pub(super) fn made_anew(
     let mut had: HashSet<PatchId> = theirs.into_iter().map(|(_, patch)| patch).collect();
     // No change at all is not work.
     had.extend(PatchIds::new(&worktree.repo, 0).name(empty_tree, empty_tree)?);
-    let candidates: Vec<HistoryIndex> = new.iter().filter(|node| made.contains(node)).copied().collect();
+    let candidates: Vec<HistoryIndex> = new
+        .iter()
+        .filter(|node| made.contains(node))
+        .copied()
+        .collect();
     let (ours, all_ours) = patches(worktree, history, &candidates, empty_tree)?;
     if !all_theirs || !all_ours {
         let detail = format!(
             "a side has more than {MAX_COMMITS} commits or {} MiB of changed files; what could not be compared does not count as made here",
             MAX_BYTES >> 20
         );
-        degraded.push(Degradation { code: WarningCode::RewriteTooLarge, detail });
+        degraded.push(Degradation {
+            code: WarningCode::RewriteTooLarge,
+            detail,
+        });
     }
     if !all_theirs {
         return Ok(HashSet::new());
@@ -69,7 +82,11 @@ pub(super) fn made_anew(
     let mut anew = HashSet::new();
     for (node, patch) in ours {
         let is_new = !had.contains(&patch);
-        if is_new && (amended.contains(&node) || !authored.contains(&CommitAuthorship::read(worktree, history.id(node))?.authored)) {
+        if is_new
+            && (amended.contains(&node)
+                || !authored
+                    .contains(&CommitAuthorship::read(worktree, history.id(node))?.authored))
+        {
             anew.insert(node);
         }
     }

@@ -9,11 +9,24 @@ use std::path::{Path, PathBuf};
 
 use super::discover;
 use super::error::Error;
-use super::worktrees::{FoundWorktree, WorktreeState, git_dirs, git_dirs_by_name, linked_git_dir, worktrees_of};
+use super::worktrees::{
+    FoundWorktree, WorktreeState, git_dirs, git_dirs_by_name, linked_git_dir, worktrees_of,
+};
 
 /// Folders of fetched or generated files, and never a worktree.
-const PASSED_BY: &[&str] =
-    &[".git", "node_modules", "__pycache__", ".venv", ".tox", ".cache", ".cargo", ".rustup", ".npm", ".gradle", ".m2"];
+const PASSED_BY: &[&str] = &[
+    ".git",
+    "node_modules",
+    "__pycache__",
+    ".venv",
+    ".tox",
+    ".cache",
+    ".cargo",
+    ".rustup",
+    ".npm",
+    ".gradle",
+    ".m2",
+];
 
 /// Everything in the folder that holds it can be created again (<https://bford.info/cachedir/>).
 const CACHE_TAG: &str = "CACHEDIR.TAG";
@@ -38,20 +51,37 @@ pub struct SearchResult {
 /// A folder without a repository counts as a part of the worktree around it. A named path that is no folder, or in no repository,
 /// comes back as [`WorktreeState::Nothing`]. The search calls `is_over` between folders, and ends once it returns `true`.
 pub fn find_worktrees(paths: &[PathBuf], is_over: &dyn Fn() -> bool) -> SearchResult {
-    let mut walk =
-        WorktreeSearch { found: Vec::new(), places: HashMap::new(), repositories: HashSet::new(), folders: 0, notes: Vec::new(), is_over };
+    let mut walk = WorktreeSearch {
+        found: Vec::new(),
+        places: HashMap::new(),
+        repositories: HashSet::new(),
+        folders: 0,
+        notes: Vec::new(),
+        is_over,
+    };
     for path in paths {
         walk.take(path);
     }
-    let WorktreeSearch { mut found, notes, .. } = walk;
+    let WorktreeSearch {
+        mut found, notes, ..
+    } = walk;
     // A broken `.git` does not name its repository; the repository's own list is then the source.
-    let has_no_git_dir = |one: &FoundWorktree| one.git_dir == one.root.join(".git") || !one.git_dir.exists();
-    let nameless = |one: &FoundWorktree| matches!(one.standing, WorktreeState::Broken { .. }) && has_no_git_dir(one);
-    let named: HashSet<PathBuf> =
-        found.iter().filter(|one| one.git_dir != one.root.join(".git") && !nameless(one)).map(|one| one.root.clone()).collect();
+    let has_no_git_dir =
+        |one: &FoundWorktree| one.git_dir == one.root.join(".git") || !one.git_dir.exists();
+    let nameless = |one: &FoundWorktree| {
+        matches!(one.standing, WorktreeState::Broken { .. }) && has_no_git_dir(one)
+    };
+    let named: HashSet<PathBuf> = found
+        .iter()
+        .filter(|one| one.git_dir != one.root.join(".git") && !nameless(one))
+        .map(|one| one.root.clone())
+        .collect();
     found.retain(|one| !(nameless(one) && named.contains(&one.root)));
     found.sort_by(|a, b| a.root.cmp(&b.root).then_with(|| a.git_dir.cmp(&b.git_dir)));
-    SearchResult { worktrees: found, notes }
+    SearchResult {
+        worktrees: found,
+        notes,
+    }
 }
 
 struct WorktreeSearch<'a> {
@@ -69,21 +99,47 @@ impl WorktreeSearch<'_> {
     fn take(&mut self, path: &Path) {
         let top = match fs::canonicalize(path) {
             Ok(top) if top.is_dir() => top,
-            Ok(_) => return self.keep(by_name(path, WorktreeState::Nothing { why: format!("{} is not a folder", path.display()) })),
-            Err(error) => return self.keep(by_name(path, WorktreeState::Nothing { why: format!("{}: {error}", path.display()) })),
+            Ok(_) => {
+                return self.keep(by_name(
+                    path,
+                    WorktreeState::Nothing {
+                        why: format!("{} is not a folder", path.display()),
+                    },
+                ));
+            }
+            Err(error) => {
+                return self.keep(by_name(
+                    path,
+                    WorktreeState::Nothing {
+                        why: format!("{}: {error}", path.display()),
+                    },
+                ));
+            }
         };
         if !self.below(&top) {
             match discover::dot_git(&top) {
                 Ok(dot_git) => self.entry(dot_git.parent().unwrap_or(&top), &dot_git),
-                Err(error @ Error::Read { .. }) => self.keep(by_name(&top, WorktreeState::Broken { why: error.to_string() })),
-                Err(error) => self.keep(by_name(&top, WorktreeState::Nothing { why: error.to_string() })),
+                Err(error @ Error::Read { .. }) => self.keep(by_name(
+                    &top,
+                    WorktreeState::Broken {
+                        why: error.to_string(),
+                    },
+                )),
+                Err(error) => self.keep(by_name(
+                    &top,
+                    WorktreeState::Nothing {
+                        why: error.to_string(),
+                    },
+                )),
             }
         }
     }
 
     /// Searches a folder; returns whether it contains any repository, known or not.
     fn below(&mut self, top: &Path) -> bool {
-        let Ok(device) = fs::metadata(top).map(|found| found.dev()) else { return false };
+        let Ok(device) = fs::metadata(top).map(|found| found.dev()) else {
+            return false;
+        };
         let mut any = false;
         let mut open = vec![(top.to_owned(), 0)];
         while let Some((folder, depth)) = open.pop() {
@@ -92,7 +148,10 @@ impl WorktreeSearch<'_> {
             }
             self.folders += 1;
             if self.folders > MOST_FOLDERS {
-                self.notes.push(format!("more than {MOST_FOLDERS} folders: stopped at {}; name the folders that matter", folder.display()));
+                self.notes.push(format!(
+                    "more than {MOST_FOLDERS} folders: stopped at {}; name the folders that matter",
+                    folder.display()
+                ));
                 return true;
             }
             let (inner, dot_git) = match list(&folder) {
@@ -105,7 +164,10 @@ impl WorktreeSearch<'_> {
                 Ok(FolderListing::Cache) if depth > 0 => continue,
                 Ok(FolderListing::Cache) => (Vec::new(), false),
                 Err(error) => {
-                    self.notes.push(format!("{} could not be looked through: {error}", folder.display()));
+                    self.notes.push(format!(
+                        "{} could not be looked through: {error}",
+                        folder.display()
+                    ));
                     continue;
                 }
             };
@@ -113,7 +175,11 @@ impl WorktreeSearch<'_> {
                 any |= self.dot_git(&folder);
             }
             if depth == DEEPEST && !inner.is_empty() {
-                self.notes.push(format!("{} is too deep below {} to be looked through", folder.display(), top.display()));
+                self.notes.push(format!(
+                    "{} is too deep below {} to be looked through",
+                    folder.display(),
+                    top.display()
+                ));
                 continue;
             }
             for name in inner {
@@ -123,7 +189,10 @@ impl WorktreeSearch<'_> {
                     // On another file system.
                     Ok(_) => {}
                     Err(error) if error.kind() == ErrorKind::NotFound => {}
-                    Err(error) => self.notes.push(format!("{} could not be looked through: {error}", path.display())),
+                    Err(error) => self.notes.push(format!(
+                        "{} could not be looked through: {error}",
+                        path.display()
+                    )),
                 }
             }
         }
@@ -139,7 +208,12 @@ impl WorktreeSearch<'_> {
         match discover::inspect(&dot_git) {
             Ok(true) => self.entry(folder, &dot_git),
             Ok(false) => return false,
-            Err(error) => self.keep(by_name(folder, WorktreeState::Broken { why: error.to_string() })),
+            Err(error) => self.keep(by_name(
+                folder,
+                WorktreeState::Broken {
+                    why: error.to_string(),
+                },
+            )),
         }
         true
     }
@@ -147,7 +221,9 @@ impl WorktreeSearch<'_> {
     /// Whether this is a linked worktree that its repository listed, and that was added then.
     fn is_known(&self, folder: &Path, dot_git: &Path) -> bool {
         let git_dir = linked_git_dir(dot_git);
-        let known = git_dir.and_then(|git_dir| self.places.get(&git_dir)).map(|at| &self.found[*at]);
+        let known = git_dir
+            .and_then(|git_dir| self.places.get(&git_dir))
+            .map(|at| &self.found[*at]);
         known.is_some_and(|known| known.standing == WorktreeState::There && known.root == folder)
     }
 
@@ -158,7 +234,12 @@ impl WorktreeSearch<'_> {
             Err(why) => return self.keep(by_name(folder, WorktreeState::Broken { why })),
         };
         self.repository(&common_dir);
-        self.keep(FoundWorktree { root: folder.to_owned(), git_dir, common_dir, standing: WorktreeState::There });
+        self.keep(FoundWorktree {
+            root: folder.to_owned(),
+            git_dir,
+            common_dir,
+            standing: WorktreeState::There,
+        });
     }
 
     fn repository(&mut self, common_dir: &Path) {
@@ -176,12 +257,15 @@ impl WorktreeSearch<'_> {
     fn keep(&mut self, worktree: FoundWorktree) {
         match self.places.get(&worktree.git_dir) {
             None => {
-                self.places.insert(worktree.git_dir.clone(), self.found.len());
+                self.places
+                    .insert(worktree.git_dir.clone(), self.found.len());
                 self.found.push(worktree);
             }
             Some(&at) => {
                 let known = &mut self.found[at];
-                if known.standing != WorktreeState::There && worktree.standing == WorktreeState::There {
+                if known.standing != WorktreeState::There
+                    && worktree.standing == WorktreeState::There
+                {
                     *known = worktree;
                 }
             }
@@ -191,7 +275,12 @@ impl WorktreeSearch<'_> {
 
 fn by_name(folder: &Path, standing: WorktreeState) -> FoundWorktree {
     let (git_dir, common_dir) = git_dirs_by_name(&folder.join(".git"));
-    FoundWorktree { root: folder.to_owned(), git_dir, common_dir, standing }
+    FoundWorktree {
+        root: folder.to_owned(),
+        git_dir,
+        common_dir,
+        standing,
+    }
 }
 
 enum FolderListing {
@@ -208,7 +297,9 @@ enum FolderListing {
 fn list(folder: &Path) -> std::io::Result<FolderListing> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(FolderListing::Cache),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Ok(FolderListing::Cache);
+        }
         Err(error) => return Err(error),
     };
     let (mut inner, mut dot_git, mut parts, mut cache) = (Vec::new(), false, 0, false);
@@ -229,5 +320,9 @@ fn list(folder: &Path) -> std::io::Result<FolderListing> {
     if parts == 3 && discover::looks_like_git_dir(folder) {
         return Ok(FolderListing::GitDir);
     }
-    if cache && !dot_git { Ok(FolderListing::Cache) } else { Ok(FolderListing::Folders { inner, dot_git }) }
+    if cache && !dot_git {
+        Ok(FolderListing::Cache)
+    } else {
+        Ok(FolderListing::Folders { inner, dot_git })
+    }
 }

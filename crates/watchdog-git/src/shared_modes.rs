@@ -17,8 +17,10 @@ impl SharedModes {
     pub(super) fn of(repo: &gix::Repository) -> Self {
         let value = repo.config_snapshot().string("core.sharedRepository");
         // A bare key means `true`, which gix tells from a key that is not there by its boolean alone.
-        let bare = value.is_none() && repo.config_snapshot().boolean("core.sharedRepository") == Some(true);
-        let parsed = (value.is_some() || bare).then(|| Core::SHARED_REPOSITORY.try_into_shared_repository(value));
+        let bare = value.is_none()
+            && repo.config_snapshot().boolean("core.sharedRepository") == Some(true);
+        let parsed = (value.is_some() || bare)
+            .then(|| Core::SHARED_REPOSITORY.try_into_shared_repository(value));
         SharedModes(parsed.and_then(Result::ok).unwrap_or(0))
     }
 
@@ -32,13 +34,19 @@ impl SharedModes {
         if self.0 == 0 {
             return Ok(());
         }
-        file.set_permissions(gix::fs::adjust_shared_repository_permissions(file.metadata()?.permissions(), self.0))
+        file.set_permissions(gix::fs::adjust_shared_repository_permissions(
+            file.metadata()?.permissions(),
+            self.0,
+        ))
     }
 
     /// Adjusts a file and the folders that lead to it below `top`. An entry of another member is the other's to adjust.
     pub(super) fn adjust_path(self, path: &Path, top: &Path) {
         if self.0 != 0 {
-            for entry in path.ancestors().take_while(|entry| *entry != top && entry.starts_with(top)) {
+            for entry in path
+                .ancestors()
+                .take_while(|entry| *entry != top && entry.starts_with(top))
+            {
                 gix::fs::set_shared_repository_permissions(entry, self.0).ok();
             }
         }

@@ -19,7 +19,12 @@ pub(super) fn find(
     head: Option<ObjectId>,
     found: &mut WorkTreeStatus,
 ) -> Result<(), Error> {
-    let doing = || format!("compare the index of {} with HEAD", worktree.root().display());
+    let doing = || {
+        format!(
+            "compare the index of {} with HEAD",
+            worktree.root().display()
+        )
+    };
     let tree = tree_of(worktree, head)?;
     // Where that tree is HEAD's nothing is staged, and no tree object needs to be read.
     if cached == Some(tree) {
@@ -28,22 +33,50 @@ pub(super) fn find(
     let similar = gix::diff::Rewrites::default();
     compare(worktree, index, tree, TrackRenames::Given(similar), found)
         // A partial clone may lack the contents that similar files need; equal ones need none.
-        .or_else(|_| compare(worktree, index, tree, TrackRenames::Given(gix::diff::Rewrites { percentage: None, ..similar }), found))
+        .or_else(|_| {
+            compare(
+                worktree,
+                index,
+                tree,
+                TrackRenames::Given(gix::diff::Rewrites {
+                    percentage: None,
+                    ..similar
+                }),
+                found,
+            )
+        })
         .map_err(|e| Error::read(doing(), e))
 }
 
 /// As [`find`], against any tree, with a rename as a change of each of the two paths.
-pub(super) fn find_each(worktree: &Worktree, index: &State, tree: ObjectId, found: &mut WorkTreeStatus) -> Result<(), Error> {
-    let doing = || format!("compare the index of {} with a tree", worktree.root().display());
-    compare(worktree, index, tree, TrackRenames::Disabled, found).map_err(|e| Error::read(doing(), e))
+pub(super) fn find_each(
+    worktree: &Worktree,
+    index: &State,
+    tree: ObjectId,
+    found: &mut WorkTreeStatus,
+) -> Result<(), Error> {
+    let doing = || {
+        format!(
+            "compare the index of {} with a tree",
+            worktree.root().display()
+        )
+    };
+    compare(worktree, index, tree, TrackRenames::Disabled, found)
+        .map_err(|e| Error::read(doing(), e))
 }
 
 /// The tree of a commit; the empty one for the void before the first commit.
 pub(super) fn tree_of(worktree: &Worktree, commit: Option<ObjectId>) -> Result<ObjectId, Error> {
     match commit {
         Some(id) => {
-            let commit = worktree.repo.find_commit(id).map_err(|e| Error::read(format!("read commit {id}"), e))?;
-            Ok(commit.tree_id().map_err(|e| Error::read(format!("read commit {id}"), e))?.detach())
+            let commit = worktree
+                .repo
+                .find_commit(id)
+                .map_err(|e| Error::read(format!("read commit {id}"), e))?;
+            Ok(commit
+                .tree_id()
+                .map_err(|e| Error::read(format!("read commit {id}"), e))?
+                .detach())
         }
         None => Ok(ObjectId::empty_tree(worktree.repo.object_hash())),
     }
@@ -51,23 +84,43 @@ pub(super) fn tree_of(worktree: &Worktree, commit: Option<ObjectId>) -> Result<O
 
 /// The tree that an index is known to be equal to, if git noted one and nothing was staged since.
 pub(super) fn cached_tree(index: &State) -> Option<ObjectId> {
-    index.tree().filter(|cached| cached.num_entries.is_some()).map(|cached| cached.id)
+    index
+        .tree()
+        .filter(|cached| cached.num_entries.is_some())
+        .map(|cached| cached.id)
 }
 
-fn compare(worktree: &Worktree, index: &State, tree: ObjectId, renames: TrackRenames, found: &mut WorkTreeStatus) -> gix::Result<()> {
+fn compare(
+    worktree: &Worktree,
+    index: &State,
+    tree: ObjectId,
+    renames: TrackRenames,
+    found: &mut WorkTreeStatus,
+) -> gix::Result<()> {
     found.staged.clear();
     // Without patterns of our own gix would search only the current folder of this process.
     let nothing = State::new(worktree.repo.object_hash());
-    let mut everywhere = worktree.repo.pathspec(false, None::<&str>, false, &nothing, Source::IdMapping)?;
-    worktree.repo.tree_index_status(&tree, index, Some(&mut everywhere), renames, |change, _, _| {
-        let (location, id) = match &change {
-            ChangeRef::Addition { location, id, .. }
-            | ChangeRef::Deletion { location, id, .. }
-            | ChangeRef::Modification { location, id, .. }
-            | ChangeRef::Rewrite { location, id, .. } => (location, id),
-        };
-        found.staged.push((location.clone().into_owned(), id.clone().into_owned()));
-        Ok(std::ops::ControlFlow::Continue(()))
-    })?;
+    let mut everywhere =
+        worktree
+            .repo
+            .pathspec(false, None::<&str>, false, &nothing, Source::IdMapping)?;
+    worktree.repo.tree_index_status(
+        &tree,
+        index,
+        Some(&mut everywhere),
+        renames,
+        |change, _, _| {
+            let (location, id) = match &change {
+                ChangeRef::Addition { location, id, .. }
+                | ChangeRef::Deletion { location, id, .. }
+                | ChangeRef::Modification { location, id, .. }
+                | ChangeRef::Rewrite { location, id, .. } => (location, id),
+            };
+            found
+                .staged
+                .push((location.clone().into_owned(), id.clone().into_owned()));
+            Ok(std::ops::ControlFlow::Continue(()))
+        },
+    )?;
     Ok(())
 }

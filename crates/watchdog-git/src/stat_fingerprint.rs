@@ -46,13 +46,22 @@ pub struct FingerprintScope<'a> {
 }
 
 /// The fingerprints of a scan; `None` where a part of it has none that are reliable.
-pub(super) fn of(repo: &gix::Repository, index: &State, found: &WorkTreeStatus) -> Option<StatFingerprints> {
-    if !(found.unreadable.is_empty() && found.degraded.is_empty() && found.submodules.is_empty()) || index.is_sparse() {
+pub(super) fn of(
+    repo: &gix::Repository,
+    index: &State,
+    found: &WorkTreeStatus,
+) -> Option<StatFingerprints> {
+    if !(found.unreadable.is_empty() && found.degraded.is_empty() && found.submodules.is_empty())
+        || index.is_sparse()
+    {
         return None;
     }
     let hidden = Flags::ASSUME_VALID | Flags::SKIP_WORKTREE;
     if index.entries().len() + found.folders.len() + found.untracked.len() > MOST
-        || index.entries().iter().any(|entry| entry.mode == Mode::COMMIT || entry.flags.intersects(hidden))
+        || index
+            .entries()
+            .iter()
+            .any(|entry| entry.mode == Mode::COMMIT || entry.flags.intersects(hidden))
     {
         return None;
     }
@@ -60,10 +69,25 @@ pub(super) fn of(repo: &gix::Repository, index: &State, found: &WorkTreeStatus) 
     for (at, state) in &found.states {
         states[*at] = Some(*state);
     }
-    let tracked = index.entries().iter().zip(states).map(|(entry, state)| PathStat { path: entry.path(index).to_owned(), state });
+    let tracked = index
+        .entries()
+        .iter()
+        .zip(states)
+        .map(|(entry, state)| PathStat {
+            path: entry.path(index).to_owned(),
+            state,
+        });
     let beside = found.folders.iter().chain(&found.untracked).cloned();
-    let settings = settings(repo).into_iter().map(|path| BString::from(path.into_os_string().into_vec()));
-    let mut fingerprints: Vec<PathStat> = tracked.chain(beside.chain(settings).map(|path| PathStat { path, state: None })).collect();
+    let settings = settings(repo)
+        .into_iter()
+        .map(|path| BString::from(path.into_os_string().into_vec()));
+    let mut fingerprints: Vec<PathStat> = tracked
+        .chain(
+            beside
+                .chain(settings)
+                .map(|path| PathStat { path, state: None }),
+        )
+        .collect();
     fingerprints.sort_by(|a, b| a.path.cmp(&b.path));
     fingerprints.dedup_by(|a, b| a.path == b.path);
     Some(StatFingerprints(fingerprints))
@@ -74,7 +98,11 @@ pub(super) fn of(repo: &gix::Repository, index: &State, found: &WorkTreeStatus) 
 fn settings(repo: &gix::Repository) -> Vec<PathBuf> {
     use gix::config::Source;
     let config = repo.config_snapshot();
-    let mut files: Vec<PathBuf> = config.plumbing().sections().filter_map(|section| section.meta().path.clone()).collect();
+    let mut files: Vec<PathBuf> = config
+        .plumbing()
+        .sections()
+        .filter_map(|section| section.meta().path.clone())
+        .collect();
     for source in [Source::System, Source::Git, Source::User] {
         files.extend(source.storage_location(&mut |name| std::env::var_os(name)));
     }
@@ -93,12 +121,23 @@ fn settings(repo: &gix::Repository) -> Vec<PathBuf> {
 impl StatFingerprints {
     /// One text, to be kept and read again with [`StatFingerprints::read`].
     pub fn to_text(&self) -> String {
-        self.0.iter().map(|entry| escape_path(&entry.path)).collect::<Vec<_>>().join("\n")
+        self.0
+            .iter()
+            .map(|entry| escape_path(&entry.path))
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 
     /// Parses the text of [`StatFingerprints::to_text`].
     pub fn read(text: &str) -> Self {
-        StatFingerprints(text.split('\n').map(|path| PathStat { path: BString::from(unescape_path(path)), state: None }).collect())
+        StatFingerprints(
+            text.split('\n')
+                .map(|path| PathStat {
+                    path: BString::from(unescape_path(path)),
+                    state: None,
+                })
+                .collect(),
+        )
     }
 
     /// A hash of the present state of all paths. `None` where a file is not older than `scanned_at`, the file system is unreliable, or a
@@ -113,12 +152,35 @@ impl StatFingerprints {
         add_all(
             &mut hash,
             git_dir,
-            ["", "HEAD", "index", "logs/HEAD", "FETCH_HEAD", "config.worktree", TABLES].map(Path::new),
+            [
+                "",
+                "HEAD",
+                "index",
+                "logs/HEAD",
+                "FETCH_HEAD",
+                "config.worktree",
+                TABLES,
+            ]
+            .map(Path::new),
             scanned_at,
         )?;
         let branch = branch(git_dir)?;
-        let files = ["config", "packed-refs", TABLES, "shallow", "info/exclude", "info/attributes", "info/grafts"].map(Path::new);
-        add_all(&mut hash, common, files.into_iter().chain(branch.as_deref()), scanned_at)?;
+        let files = [
+            "config",
+            "packed-refs",
+            TABLES,
+            "shallow",
+            "info/exclude",
+            "info/attributes",
+            "info/grafts",
+        ]
+        .map(Path::new);
+        add_all(
+            &mut hash,
+            common,
+            files.into_iter().chain(branch.as_deref()),
+            scanned_at,
+        )?;
         for path in scope.more {
             add(&mut hash, path, scanned_at)?;
         }
@@ -131,44 +193,78 @@ impl StatFingerprints {
                 take(&mut hash, *state, scanned_at)?;
                 continue;
             }
-            let name: &BStr = if path.is_empty() { b".".as_bstr() } else { path.trim_end_with(|c| c == '/').as_bstr() };
+            let name: &BStr = if path.is_empty() {
+                b".".as_bstr()
+            } else {
+                path.trim_end_with(|c| c == '/').as_bstr()
+            };
             hash.update(path.as_bytes());
             hash.update([0]);
             // Of a user's own file what counts is its content, also behind a link.
-            let follow = if path.starts_with(b"/") { rustix::fs::AtFlags::empty() } else { rustix::fs::AtFlags::SYMLINK_NOFOLLOW };
-            add_found(&mut hash, rustix::fs::statat(&root, &**name, follow), scanned_at)?;
+            let follow = if path.starts_with(b"/") {
+                rustix::fs::AtFlags::empty()
+            } else {
+                rustix::fs::AtFlags::SYMLINK_NOFOLLOW
+            };
+            add_found(
+                &mut hash,
+                rustix::fs::statat(&root, &**name, follow),
+                scanned_at,
+            )?;
         }
-        Some(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+        Some(
+            hash.finalize()
+                .iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect(),
+        )
     }
 }
 
 /// The branch that HEAD is on; the outer `None` where HEAD cannot be read.
 fn branch(git_dir: &Path) -> Option<Option<PathBuf>> {
     let text = read_regular_file(&git_dir.join("HEAD"), 4096).ok()?;
-    let Some(name) = text.strip_prefix(b"ref:") else { return Some(None) };
-    let name = gix::path::from_bstr(name.trim_ascii().as_bstr()).ok()?.into_owned();
+    let Some(name) = text.strip_prefix(b"ref:") else {
+        return Some(None);
+    };
+    let name = gix::path::from_bstr(name.trim_ascii().as_bstr())
+        .ok()?
+        .into_owned();
     // Any other place has rules of its own.
     name.starts_with("refs/heads").then_some(Some(name))
 }
 
 /// Opens a folder for relative lookups: resolving each full path would take most of the time.
 fn at(folder: &Path) -> Option<std::os::fd::OwnedFd> {
-    let flags = watchdog_system::FOLDER_TO_ENTER | rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::CLOEXEC;
+    let flags = watchdog_system::FOLDER_TO_ENTER
+        | rustix::fs::OFlags::DIRECTORY
+        | rustix::fs::OFlags::CLOEXEC;
     rustix::fs::open(folder, flags, rustix::fs::Mode::empty()).ok()
 }
 
 /// Takes in files below a folder, and with an empty name the folder itself.
-fn add_all<'p>(hash: &mut Sha256, folder: &Path, names: impl IntoIterator<Item = &'p Path>, scanned_at: SystemTime) -> Option<()> {
+fn add_all<'p>(
+    hash: &mut Sha256,
+    folder: &Path,
+    names: impl IntoIterator<Item = &'p Path>,
+    scanned_at: SystemTime,
+) -> Option<()> {
     use std::os::unix::ffi::OsStrExt;
     let open = at(folder)?;
     hash.update(folder.as_os_str().as_bytes());
     for name in names {
         hash.update(name.as_os_str().as_bytes());
         hash.update([0]);
-        let name = if name.as_os_str().is_empty() { Path::new(".") } else { name };
+        let name = if name.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            name
+        };
         let found = rustix::fs::statat(&open, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW);
         // The target of a link may change independently.
-        if found.is_ok_and(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::Symlink) {
+        if found.is_ok_and(|stat| {
+            rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::Symlink
+        }) {
             return None;
         }
         add_found(hash, found, scanned_at)?;
@@ -176,7 +272,11 @@ fn add_all<'p>(hash: &mut Sha256, folder: &Path, names: impl IntoIterator<Item =
     Some(())
 }
 
-fn add_found(hash: &mut Sha256, found: rustix::io::Result<rustix::fs::Stat>, scanned_at: SystemTime) -> Option<()> {
+fn add_found(
+    hash: &mut Sha256,
+    found: rustix::io::Result<rustix::fs::Stat>,
+    scanned_at: SystemTime,
+) -> Option<()> {
     match found {
         Ok(stat) => take(hash, StatStamp::of(&stat), scanned_at),
         Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => {
@@ -193,7 +293,12 @@ fn add(hash: &mut Sha256, path: &Path, scanned_at: SystemTime) -> Option<()> {
     hash.update([0]);
     match fs::symlink_metadata(path) {
         Ok(found) => add_metadata(hash, &found, scanned_at),
-        Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {
+        Err(error)
+            if matches!(
+                error.kind(),
+                std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
+            ) =>
+        {
             hash.update([1]);
             Some(())
         }
@@ -209,7 +314,12 @@ fn add_metadata(hash: &mut Sha256, found: &Metadata, scanned_at: SystemTime) -> 
     let state = StatStamp {
         seconds: [found.mtime(), found.ctime()],
         nanos: [found.mtime_nsec(), found.ctime_nsec()],
-        rest: [found.mode().into(), found.ino(), found.size(), found.uid().into()],
+        rest: [
+            found.mode().into(),
+            found.ino(),
+            found.size(),
+            found.uid().into(),
+        ],
     };
     take(hash, state, scanned_at)
 }
@@ -219,7 +329,11 @@ fn take(hash: &mut Sha256, state: StatStamp, scanned_at: SystemTime) -> Option<(
     if !state.is_older_than(scanned_at) {
         return None;
     }
-    let StatStamp { seconds, nanos, rest } = state;
+    let StatStamp {
+        seconds,
+        nanos,
+        rest,
+    } = state;
     hash.update([0]);
     for number in seconds.iter().chain(&nanos) {
         hash.update(number.to_le_bytes());
@@ -245,21 +359,52 @@ mod tests {
         let git_dir = root.join(".git");
         fs::create_dir_all(git_dir.join("refs/heads")).unwrap();
         fs::create_dir_all(root.join("empty")).unwrap();
-        for (name, text) in [(".git/HEAD", "ref: refs/heads/main\n"), (".git/index", "i"), (".git/refs/heads/main", "1"), ("a", "1")] {
+        for (name, text) in [
+            (".git/HEAD", "ref: refs/heads/main\n"),
+            (".git/index", "i"),
+            (".git/refs/heads/main", "1"),
+            ("a", "1"),
+        ] {
             fs::write(root.join(name), text).unwrap();
         }
-        let worktree = FoundWorktree { root: root.clone(), git_dir: git_dir.clone(), common_dir: git_dir, standing: WorktreeState::There };
-        let fingerprints = StatFingerprints(["", "a", "empty/", "gone"].map(|path| PathStat { path: path.into(), state: None }).to_vec());
+        let worktree = FoundWorktree {
+            root: root.clone(),
+            git_dir: git_dir.clone(),
+            common_dir: git_dir,
+            standing: WorktreeState::There,
+        };
+        let fingerprints = StatFingerprints(
+            ["", "a", "empty/", "gone"]
+                .map(|path| PathStat {
+                    path: path.into(),
+                    state: None,
+                })
+                .to_vec(),
+        );
         let more = [root.join("settings")];
-        let scope = FingerprintScope { worktree: &worktree, more: &more };
+        let scope = FingerprintScope {
+            worktree: &worktree,
+            more: &more,
+        };
         let later = || SystemTime::now() + Duration::from_secs(60);
         if is_remote(&root) {
-            assert_eq!(fingerprints.stamp(scope, later()), None, "times of another machine prove nothing");
+            assert_eq!(
+                fingerprints.stamp(scope, later()),
+                None,
+                "times of another machine prove nothing"
+            );
             return;
         }
         let stamp = || fingerprints.stamp(scope, later()).unwrap();
-        assert_eq!(StatFingerprints::read(&fingerprints.to_text()), fingerprints);
-        assert_eq!(fingerprints.stamp(scope, SystemTime::now()), None, "what was written just now may be written again in this tick");
+        assert_eq!(
+            StatFingerprints::read(&fingerprints.to_text()),
+            fingerprints
+        );
+        assert_eq!(
+            fingerprints.stamp(scope, SystemTime::now()),
+            None,
+            "what was written just now may be written again in this tick"
+        );
 
         let mut last = stamp();
         assert_eq!(stamp(), last);
@@ -267,16 +412,33 @@ mod tests {
             let before = fs::metadata(root.join(name)).unwrap().modified().unwrap();
             fs::write(root.join(name), text).unwrap();
             // A program that turns the time back cannot turn back when the file's record changed.
-            File::options().write(true).open(root.join(name)).unwrap().set_modified(before).unwrap();
+            File::options()
+                .write(true)
+                .open(root.join(name))
+                .unwrap()
+                .set_modified(before)
+                .unwrap();
         };
         let steps: [(&str, &dyn Fn()); 7] = [
-            ("a tracked file of the same size and time", &|| same_size("a", "2")),
-            ("a file that was missing", &|| fs::write(root.join("gone"), "").unwrap()),
-            ("a new file in a folder that holds nothing", &|| fs::write(root.join("empty/new"), "").unwrap()),
+            ("a tracked file of the same size and time", &|| {
+                same_size("a", "2")
+            }),
+            ("a file that was missing", &|| {
+                fs::write(root.join("gone"), "").unwrap()
+            }),
+            ("a new file in a folder that holds nothing", &|| {
+                fs::write(root.join("empty/new"), "").unwrap()
+            }),
             ("the branch", &|| same_size(".git/refs/heads/main", "2")),
-            ("packed refs", &|| fs::write(root.join(".git/packed-refs"), "").unwrap()),
-            ("an operation under way", &|| fs::write(root.join(".git/MERGE_HEAD"), "").unwrap()),
-            ("a file of whoever asks", &|| fs::write(root.join("settings"), "").unwrap()),
+            ("packed refs", &|| {
+                fs::write(root.join(".git/packed-refs"), "").unwrap()
+            }),
+            ("an operation under way", &|| {
+                fs::write(root.join(".git/MERGE_HEAD"), "").unwrap()
+            }),
+            ("a file of whoever asks", &|| {
+                fs::write(root.join("settings"), "").unwrap()
+            }),
         ];
         for (what, step) in steps {
             next_tick(&root);
@@ -286,7 +448,11 @@ mod tests {
             last = now;
         }
         fs::remove_file(root.join(".git/HEAD")).unwrap();
-        assert_eq!(fingerprints.stamp(scope, later()), None, "without HEAD nothing is known");
+        assert_eq!(
+            fingerprints.stamp(scope, later()),
+            None,
+            "without HEAD nothing is known"
+        );
     }
 
     /// Two changes within one tick of the clock look like one; the margin of a real look keeps them apart.

@@ -20,42 +20,74 @@ impl Worktree {
     pub fn index_state(&self) -> Result<String, Error> {
         let mut hash = Sha256::new();
         hash.update(format!("{:?} {:?}", self.head()?, self.branch()));
-        let index = self.index().map_err(|error| Error::read("read the index", error))?;
+        let index = self
+            .index()
+            .map_err(|error| Error::read("read the index", error))?;
         for entry in index.entries() {
             hash.update(entry.path(&index).as_bytes());
             hash.update([0, u8::try_from(entry.stage_raw()).unwrap_or(u8::MAX)]);
             hash.update(entry.id.as_bytes());
             hash.update(entry.mode.bits().to_le_bytes());
         }
-        Ok(hash.finalize()[..16].iter().map(|byte| format!("{byte:02x}")).collect())
+        Ok(hash.finalize()[..16]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect())
     }
 
     /// The newest change time of these paths, of the index, and of what says where HEAD is. A path that is gone counts by the folder that it
     /// was in.
     pub fn newest_change(&self, paths: &[String]) -> Option<SystemTime> {
         let of_git = ["index", "HEAD", "logs/HEAD"].map(|name| self.git_dir().join(name));
-        let branch = self.branch().map(|branch| self.common_dir().join("refs/heads").join(branch));
-        let of_git = of_git.into_iter().chain(branch).filter_map(|path| changed_at(&path));
+        let branch = self
+            .branch()
+            .map(|branch| self.common_dir().join("refs/heads").join(branch));
+        let of_git = of_git
+            .into_iter()
+            .chain(branch)
+            .filter_map(|path| changed_at(&path));
         let uncommitted = paths.iter().filter_map(|path| {
-            let path = self.root().join(gix::path::from_bstr(unescape_path(path).as_bstr()).ok()?);
-            path.ancestors().take_while(|above| above.starts_with(self.root())).find_map(changed_at)
+            let path = self
+                .root()
+                .join(gix::path::from_bstr(unescape_path(path).as_bstr()).ok()?);
+            path.ancestors()
+                .take_while(|above| above.starts_with(self.root()))
+                .find_map(changed_at)
         });
         of_git.chain(uncommitted).max()
     }
 
     /// The youngest lock file of git in this worktree, or of its branch, with its age; `None` where there is none.
     pub fn youngest_lock(&self) -> Option<(PathBuf, Duration)> {
-        let own = fs::read_dir(self.git_dir()).into_iter().flatten().flatten().map(|entry| entry.path());
-        let own = own.filter(|path| path.extension().is_some_and(|extension| extension == "lock"));
-        let branch = self.branch().map(|branch| self.common_dir().join("refs/heads").join(format!("{branch}.lock")));
+        let own = fs::read_dir(self.git_dir())
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.path());
+        let own = own.filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "lock")
+        });
+        let branch = self.branch().map(|branch| {
+            self.common_dir()
+                .join("refs/heads")
+                .join(format!("{branch}.lock"))
+        });
         let packed = self.common_dir().join("packed-refs.lock");
         let aged = |path: PathBuf| {
             let written = fs::symlink_metadata(&path).ok()?.modified().ok()?;
             // Any program may set this time to one that never comes.
-            let age = written.elapsed().ok().or_else(|| changed_at(&path)?.elapsed().ok()).unwrap_or_default();
+            let age = written
+                .elapsed()
+                .ok()
+                .or_else(|| changed_at(&path)?.elapsed().ok())
+                .unwrap_or_default();
             Some((path, age))
         };
-        own.chain(branch).chain([packed]).filter_map(aged).min_by_key(|(_, age)| *age)
+        own.chain(branch)
+            .chain([packed])
+            .filter_map(aged)
+            .min_by_key(|(_, age)| *age)
     }
 }
 

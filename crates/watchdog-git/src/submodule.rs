@@ -41,29 +41,57 @@ struct SubmoduleState {
 }
 
 impl SubmoduleScan {
-    pub(super) fn new(worktree: &Worktree, index: &gix::index::State, depth: usize) -> Result<Self, Error> {
+    pub(super) fn new(
+        worktree: &Worktree,
+        index: &gix::index::State,
+        depth: usize,
+    ) -> Result<Self, Error> {
         let mut ignore = HashMap::new();
-        if index.entries().iter().any(|entry| entry.mode == Mode::COMMIT) {
+        if index
+            .entries()
+            .iter()
+            .any(|entry| entry.mode == Mode::COMMIT)
+        {
             ignore = ignore_settings(worktree)?;
         }
         let root = worktree.root().to_owned();
-        Ok(SubmoduleScan { root, depth, ignore, unreadable: Mutex::default(), hidden: Mutex::default() })
+        Ok(SubmoduleScan {
+            root,
+            depth,
+            ignore,
+            unreadable: Mutex::default(),
+            hidden: Mutex::default(),
+        })
     }
 
     /// Hands over the collected notes.
     pub(super) fn finish(self, found: &mut WorkTreeStatus) {
-        found.unreadable.append(&mut self.unreadable.lock().expect("no holder panics"));
+        found
+            .unreadable
+            .append(&mut self.unreadable.lock().expect("no holder panics"));
         let hidden = self.hidden.lock().expect("no holder panics");
         if let Some(first) = hidden.first() {
-            let detail = format!("{} submodules have changes that their 'ignore' setting hides, '{first}' for one", hidden.len());
-            found.degraded.push(Degradation { code: WarningCode::HiddenEntries, detail });
+            let detail = format!(
+                "{} submodules have changes that their 'ignore' setting hides, '{first}' for one",
+                hidden.len()
+            );
+            found.degraded.push(Degradation {
+                code: WarningCode::HiddenEntries,
+                detail,
+            });
         }
     }
 
     /// The difference of the submodule, whatever its `ignore` setting; `None` where there is none.
-    fn state(&self, entry: &gix::index::Entry, path: &BStr) -> Result<Option<SubmoduleState>, Error> {
-        let folder =
-            self.root.join(gix::path::from_bstr(path).map_err(|e| Error::read(format!("read the path of a submodule '{path}'"), e))?);
+    fn state(
+        &self,
+        entry: &gix::index::Entry,
+        path: &BStr,
+    ) -> Result<Option<SubmoduleState>, Error> {
+        let folder = self.root.join(
+            gix::path::from_bstr(path)
+                .map_err(|e| Error::read(format!("read the path of a submodule '{path}'"), e))?,
+        );
         let dot_git = folder.join(".git");
         // Without a `.git` it was never checked out, and there is nothing in it to lose.
         if dot_git.symlink_metadata().is_err() || self.depth >= DEPTH {
@@ -75,16 +103,30 @@ impl SubmoduleScan {
         let changes = inner.changes_below(self.depth + 1)?;
         let tracked = changes.staged + changes.unstaged + changes.conflicted > 0;
         let dirty = tracked || changes.untracked > 0;
-        let state = SubmoduleState { head, fingerprint: changes.fingerprint, other_commit: commit_differs, tracked, dirty };
+        let state = SubmoduleState {
+            head,
+            fingerprint: changes.fingerprint,
+            other_commit: commit_differs,
+            tracked,
+            dirty,
+        };
         Ok((commit_differs || dirty).then_some(state))
     }
 
     /// A hash of the submodule's state, where it differs from its entry and is not ignored.
     pub(super) fn differs(&self, entry: &gix::index::Entry, path: &BStr) -> Option<u64> {
-        let SubmoduleState { fingerprint, other_commit: commit_differs, tracked, .. } = match self.state(entry, path) {
+        let SubmoduleState {
+            fingerprint,
+            other_commit: commit_differs,
+            tracked,
+            ..
+        } = match self.state(entry, path) {
             Ok(found) => found?,
             Err(error) => {
-                self.unreadable.lock().expect("no holder panics").push((escape_path(path), error.to_string()));
+                self.unreadable
+                    .lock()
+                    .expect("no holder panics")
+                    .push((escape_path(path), error.to_string()));
                 return Some(0);
             }
         };
@@ -95,7 +137,10 @@ impl SubmoduleScan {
             Ignore::All => false,
         };
         if !shown {
-            self.hidden.lock().expect("no holder panics").push(escape_path(path));
+            self.hidden
+                .lock()
+                .expect("no holder panics")
+                .push(escape_path(path));
         }
         shown.then_some(fingerprint)
     }
@@ -122,15 +167,25 @@ pub(super) fn is_named(folder: &Path, commit: ObjectId) -> bool {
         inner.refresh().ok()?;
         let mut tips = Vec::new();
         for reference in inner.repo.references().ok()?.all().ok()?.flatten() {
-            let lasting =
-                ["refs/heads/", "refs/remotes/", "refs/tags/"].iter().any(|kind| reference.name().as_bstr().starts_with(kind.as_bytes()));
+            let lasting = ["refs/heads/", "refs/remotes/", "refs/tags/"]
+                .iter()
+                .any(|kind| reference.name().as_bstr().starts_with(kind.as_bytes()));
             if lasting && let Ok(id) = reference.into_fully_peeled_id() {
                 tips.push(id.detach());
             }
         }
         inner.repo.find_commit(commit).ok()?;
         tips.retain(|tip| inner.repo.find_commit(*tip).is_ok());
-        Some(inner.repo.rev_walk([commit]).with_hidden(tips).all().ok()?.next().is_none())
+        Some(
+            inner
+                .repo
+                .rev_walk([commit])
+                .with_hidden(tips)
+                .all()
+                .ok()?
+                .next()
+                .is_none(),
+        )
     };
     reached().unwrap_or(false)
 }
@@ -141,13 +196,21 @@ impl Worktree {
     /// # Errors
     /// [`Error::Read`] where the index or a submodule cannot be read.
     pub fn unsettled_submodules(&self) -> Result<Vec<UnsettledSubmodule>, Error> {
-        let index = self.index().map_err(|e| Error::read(format!("read the index of {}", self.root().display()), e))?;
+        let index = self
+            .index()
+            .map_err(|e| Error::read(format!("read the index of {}", self.root().display()), e))?;
         let submodules = SubmoduleScan::new(self, &index, 0)?;
         let mut unsettled = Vec::new();
-        for entry in index.entries().iter().filter(|entry| entry.mode == Mode::COMMIT) {
+        for entry in index
+            .entries()
+            .iter()
+            .filter(|entry| entry.mode == Mode::COMMIT)
+        {
             let path = entry.path(&index);
             if let Some(state) = submodules.state(entry, path)? {
-                let folder = self.root().join(gix::path::from_bstr(path).unwrap_or_default());
+                let folder = self
+                    .root()
+                    .join(gix::path::from_bstr(path).unwrap_or_default());
                 unsettled.push(UnsettledSubmodule {
                     path: escape_path(path),
                     other_commit: state.other_commit,
@@ -163,10 +226,18 @@ impl Worktree {
 /// `submodule.<name>.ignore` by path, from the configuration and `.gitmodules`; `diff.ignoreSubmodules` for the rest.
 fn ignore_settings(worktree: &Worktree) -> Result<HashMap<BString, Ignore>, Error> {
     let doing = || format!("read the submodules of {}", worktree.root().display());
-    let overall = worktree.repo.config_snapshot().string("diff.ignoreSubmodules").and_then(|v| Ignore::try_from(v.as_bstr()).ok());
+    let overall = worktree
+        .repo
+        .config_snapshot()
+        .string("diff.ignoreSubmodules")
+        .and_then(|v| Ignore::try_from(v.as_bstr()).ok());
     let mut settings = HashMap::new();
     // Without a `.gitmodules` on disk that of the index counts, and a repository that was opened for a sibling knows the sibling's.
-    let own = if worktree.from_sibling { Some(Worktree::open(worktree.root())?) } else { None };
+    let own = if worktree.from_sibling {
+        Some(Worktree::open(worktree.root())?)
+    } else {
+        None
+    };
     let repo = own.as_ref().map_or(&worktree.repo, |own| &own.repo);
     let submodules = repo.submodules().map_err(|e| Error::read(doing(), e))?;
     for submodule in submodules.into_iter().flatten() {

@@ -32,13 +32,21 @@ impl Worktree {
         wanted: &dyn Fn(&str) -> bool,
     ) -> Result<Vec<String>, Error> {
         let paths = self.touched_paths(baseline, known)?;
-        let mut found: Vec<String> = paths.iter().map(|path| escape_path(path)).filter(|path| wanted(path)).collect();
+        let mut found: Vec<String> = paths
+            .iter()
+            .map(|path| escape_path(path))
+            .filter(|path| wanted(path))
+            .collect();
         found.sort();
         found.dedup();
         Ok(found)
     }
 
-    pub(super) fn touched_paths(&self, baseline: &HistoryPoint, known: Option<&KnownRefs>) -> Result<BTreeSet<BString>, Error> {
+    pub(super) fn touched_paths(
+        &self,
+        baseline: &HistoryPoint,
+        known: Option<&KnownRefs>,
+    ) -> Result<BTreeSet<BString>, Error> {
         let baseline = self.commit_of(baseline)?;
         let before = staged::tree_of(self, baseline)?;
         let mut paths: BTreeSet<BString> = BTreeSet::new();
@@ -52,7 +60,11 @@ impl Worktree {
         if let Some(head) = self.head_id()? {
             let after = staged::tree_of(self, Some(head))?;
             if before != after {
-                paths.extend(changes_between(&self.repo, before, after)?.into_iter().map(|change| change.path));
+                paths.extend(
+                    changes_between(&self.repo, before, after)?
+                        .into_iter()
+                        .map(|change| change.path),
+                );
             }
             let staged: Vec<BString> = found.staged.drain(..).map(|(path, _)| path).collect();
             paths.extend(staged);
@@ -62,8 +74,19 @@ impl Worktree {
         } else {
             paths.extend(found.staged.drain(..).map(|(path, _)| path));
         }
-        paths.extend(found.unstaged.into_iter().chain(found.untracked).chain(found.conflicted));
-        paths.extend(found.unreadable.into_iter().map(|(path, _)| BString::from(path)));
+        paths.extend(
+            found
+                .unstaged
+                .into_iter()
+                .chain(found.untracked)
+                .chain(found.conflicted),
+        );
+        paths.extend(
+            found
+                .unreadable
+                .into_iter()
+                .map(|(path, _)| BString::from(path)),
+        );
         Ok(paths)
     }
 
@@ -88,10 +111,17 @@ impl Worktree {
         let head_tree = staged::tree_of(self, Some(head))?;
         for node in newest(&history, &origins.imported) {
             let tree = history.tree(node)?;
-            let differ: BTreeSet<BString> = changes_between(&self.repo, tree, head_tree)?.into_iter().map(|change| change.path).collect();
+            let differ: BTreeSet<BString> = changes_between(&self.repo, tree, head_tree)?
+                .into_iter()
+                .map(|change| change.path)
+                .collect();
             let mut differs = WorkTreeStatus::default();
             staged::find_each(self, index, tree, &mut differs)?;
-            let staged: BTreeSet<&BStr> = differs.staged.iter().map(|(path, _)| path.as_bstr()).collect();
+            let staged: BTreeSet<&BStr> = differs
+                .staged
+                .iter()
+                .map(|(path, _)| path.as_bstr())
+                .collect();
             paths.retain(|path| differ.contains(path) || staged.contains(path.as_bstr()));
         }
         Ok(())

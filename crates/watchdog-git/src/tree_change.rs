@@ -41,22 +41,56 @@ pub(super) fn any(worktree: &Worktree, from: ObjectId, to: ObjectId) -> Result<b
 }
 
 /// The files that differ.
-pub(super) fn between(worktree: &Worktree, from: ObjectId, to: ObjectId) -> Result<Vec<ChangedFile>, Error> {
+pub(super) fn between(
+    worktree: &Worktree,
+    from: ObjectId,
+    to: ObjectId,
+) -> Result<Vec<ChangedFile>, Error> {
     let mut recorder = Recorder::default().track_location(Some(Location::Path));
     diff(worktree, from, to, &mut recorder)?;
     let file = |mode: EntryMode, id| (!mode.is_tree()).then_some((mode, id));
     let changes = recorder.records.into_iter().map(|change| match change {
-        Change::Addition { entry_mode, oid, path, .. } => ChangedFile { path, old: None, new: file(entry_mode, oid) },
-        Change::Deletion { entry_mode, oid, path, .. } => ChangedFile { path, old: file(entry_mode, oid), new: None },
-        Change::Modification { previous_entry_mode, previous_oid, entry_mode, oid, path } => {
-            ChangedFile { path, old: file(previous_entry_mode, previous_oid), new: file(entry_mode, oid) }
-        }
+        Change::Addition {
+            entry_mode,
+            oid,
+            path,
+            ..
+        } => ChangedFile {
+            path,
+            old: None,
+            new: file(entry_mode, oid),
+        },
+        Change::Deletion {
+            entry_mode,
+            oid,
+            path,
+            ..
+        } => ChangedFile {
+            path,
+            old: file(entry_mode, oid),
+            new: None,
+        },
+        Change::Modification {
+            previous_entry_mode,
+            previous_oid,
+            entry_mode,
+            oid,
+            path,
+        } => ChangedFile {
+            path,
+            old: file(previous_entry_mode, previous_oid),
+            new: file(entry_mode, oid),
+        },
     });
     Ok(changes.filter(|change| change.old != change.new).collect())
 }
 
 /// The file at a path of a tree.
-pub(super) fn file(worktree: &Worktree, tree: ObjectId, path: &BStr) -> Result<Option<FileEntry>, Error> {
+pub(super) fn file(
+    worktree: &Worktree,
+    tree: ObjectId,
+    path: &BStr,
+) -> Result<Option<FileEntry>, Error> {
     let (mut id, mut buffer) = (tree, Vec::new());
     let mut parts = path.split(|byte| *byte == b'/').peekable();
     while let Some(part) = parts.next() {
@@ -81,17 +115,24 @@ pub(super) fn file(worktree: &Worktree, tree: ObjectId, path: &BStr) -> Result<O
 
 /// Refuses a file whose bytes are not here or do not match its name.
 pub(super) fn verify(worktree: &Worktree, file: Option<FileEntry>) -> Result<(), Error> {
-    let Some((mode, id)) = file.filter(|(mode, _)| !mode.is_commit()) else { return Ok(()) };
+    let Some((mode, id)) = file.filter(|(mode, _)| !mode.is_commit()) else {
+        return Ok(());
+    };
     debug_assert!(!mode.is_tree());
     match size(worktree, id)? {
         // A partial clone may lack the object; its name is known all the same.
         None if is_partial(&worktree.repo) => Ok(()),
-        _ => verify_blob(&worktree.repo.objects, &id).map_err(|e| Error::read(format!("read object {id}"), e)),
+        _ => verify_blob(&worktree.repo.objects, &id)
+            .map_err(|e| Error::read(format!("read object {id}"), e)),
     }
 }
 
 /// The entry of a name in a tree.
-pub(super) fn child(worktree: &Worktree, tree: ObjectId, name: &[u8]) -> Result<Option<FileEntry>, Error> {
+pub(super) fn child(
+    worktree: &Worktree,
+    tree: ObjectId,
+    name: &[u8],
+) -> Result<Option<FileEntry>, Error> {
     let mut buffer = Vec::new();
     for entry in read_tree(worktree, tree, &mut buffer)? {
         let entry = entry.map_err(|e| Error::read(format!("read tree {tree}"), e))?;
@@ -113,7 +154,11 @@ pub(super) fn each_new(
 }
 
 /// The bytes of a blob of at most `limit` bytes.
-pub(super) fn read_blob(worktree: &Worktree, id: ObjectId, limit: u64) -> Result<Option<Vec<u8>>, Error> {
+pub(super) fn read_blob(
+    worktree: &Worktree,
+    id: ObjectId,
+    limit: u64,
+) -> Result<Option<Vec<u8>>, Error> {
     if size(worktree, id)?.is_none_or(|size| size > limit) {
         return Ok(None);
     }
@@ -123,8 +168,14 @@ pub(super) fn read_blob(worktree: &Worktree, id: ObjectId, limit: u64) -> Result
 }
 
 /// Whether a merge has lines in a file that none of the sides has. What cannot be compared by lines counts as having some.
-pub(super) fn has_own_lines(worktree: &Worktree, sides: &[Option<FileEntry>], merged: Option<FileEntry>) -> Result<bool, Error> {
-    let Some(after) = text(worktree, merged)? else { return Ok(true) };
+pub(super) fn has_own_lines(
+    worktree: &Worktree,
+    sides: &[Option<FileEntry>],
+    merged: Option<FileEntry>,
+) -> Result<bool, Error> {
+    let Some(after) = text(worktree, merged)? else {
+        return Ok(true);
+    };
     let mut texts = Vec::new();
     for side in sides {
         texts.push(match side {
@@ -143,7 +194,10 @@ pub(super) fn adds_own_lines(sides: &[Vec<u8>], after: &[u8]) -> bool {
     let mut own: Option<HashSet<u32>> = None;
     for before in sides {
         let input = InternedInput::new(before.as_slice(), after);
-        let added: HashSet<u32> = Diff::compute(Algorithm::Histogram, &input).hunks().flat_map(|hunk| hunk.after).collect();
+        let added: HashSet<u32> = Diff::compute(Algorithm::Histogram, &input)
+            .hunks()
+            .flat_map(|hunk| hunk.after)
+            .collect();
         own = Some(own.map_or_else(|| added.clone(), |own| &own & &added));
     }
     own.is_some_and(|own| !own.is_empty())
@@ -151,35 +205,64 @@ pub(super) fn adds_own_lines(sides: &[Vec<u8>], after: &[u8]) -> bool {
 
 /// The bytes of a file that can be compared by lines.
 pub(super) fn text(worktree: &Worktree, file: Option<FileEntry>) -> Result<Option<Vec<u8>>, Error> {
-    let Some((_, id)) = file.filter(|(mode, _)| mode.is_blob()) else { return Ok(None) };
+    let Some((_, id)) = file.filter(|(mode, _)| mode.is_blob()) else {
+        return Ok(None);
+    };
     Ok(read_blob(worktree, id, LINES_UP_TO)?.filter(|bytes| !is_binary(bytes)))
 }
 
 /// The size of an object; `None` where it is missing.
 pub(super) fn size(worktree: &Worktree, id: ObjectId) -> Result<Option<u64>, Error> {
-    let header = worktree.repo.objects.try_header(&id).map_err(|e| Error::read(format!("read object {id}"), e))?;
+    let header = worktree
+        .repo
+        .objects
+        .try_header(&id)
+        .map_err(|e| Error::read(format!("read object {id}"), e))?;
     Ok(header.map(|header| header.size))
 }
 
-fn diff(worktree: &Worktree, from: ObjectId, to: ObjectId, delegate: &mut impl gix::diff::tree::Visit) -> Result<(), Error> {
+fn diff(
+    worktree: &Worktree,
+    from: ObjectId,
+    to: ObjectId,
+    delegate: &mut impl gix::diff::tree::Visit,
+) -> Result<(), Error> {
     if from == to {
         return Ok(());
     }
     let (mut left, mut right) = (Vec::new(), Vec::new());
     let left = read_tree(worktree, from, &mut left)?;
     let right = read_tree(worktree, to, &mut right)?;
-    gix::diff::tree(left, right, State::default(), VerifyingObjectReader(&worktree.repo.objects), delegate)
-        .map_err(|e| Error::read(format!("compare tree {from} with tree {to}"), e))
+    gix::diff::tree(
+        left,
+        right,
+        State::default(),
+        VerifyingObjectReader(&worktree.repo.objects),
+        delegate,
+    )
+    .map_err(|e| Error::read(format!("compare tree {from} with tree {to}"), e))
 }
 
-fn read_tree<'b>(worktree: &Worktree, id: ObjectId, buffer: &'b mut Vec<u8>) -> Result<TreeRefIter<'b>, Error> {
+fn read_tree<'b>(
+    worktree: &Worktree,
+    id: ObjectId,
+    buffer: &'b mut Vec<u8>,
+) -> Result<TreeRefIter<'b>, Error> {
     if id.is_empty_tree() {
         return Ok(TreeRefIter::from_bytes(&[], id.kind()));
     }
     let doing = || format!("read tree {id}");
-    match VerifyingObjectReader(&worktree.repo.objects).try_find(&id, buffer).map_err(|e| Error::read(doing(), e))? {
-        Some(data) if data.kind == gix::object::Kind::Tree => Ok(TreeRefIter::from_bytes(data.data, id.kind())),
-        _ => Err(Error::Read { doing: doing(), why: "the object is missing".to_string() }),
+    match VerifyingObjectReader(&worktree.repo.objects)
+        .try_find(&id, buffer)
+        .map_err(|e| Error::read(doing(), e))?
+    {
+        Some(data) if data.kind == gix::object::Kind::Tree => {
+            Ok(TreeRefIter::from_bytes(data.data, id.kind()))
+        }
+        _ => Err(Error::Read {
+            doing: doing(),
+            why: "the object is missing".to_string(),
+        }),
     }
 }
 
@@ -194,11 +277,21 @@ impl gix::diff::tree::Visit for FirstChangedFile {
 
     fn visit(&mut self, change: visit::Change) -> visit::Action {
         let (before, after) = match change {
-            visit::Change::Addition { entry_mode, oid, .. } => (None, Some((entry_mode, oid))),
-            visit::Change::Deletion { entry_mode, oid, .. } => (Some((entry_mode, oid)), None),
-            visit::Change::Modification { previous_entry_mode, previous_oid, entry_mode, oid } => {
-                (Some((previous_entry_mode, previous_oid)), Some((entry_mode, oid)))
-            }
+            visit::Change::Addition {
+                entry_mode, oid, ..
+            } => (None, Some((entry_mode, oid))),
+            visit::Change::Deletion {
+                entry_mode, oid, ..
+            } => (Some((entry_mode, oid)), None),
+            visit::Change::Modification {
+                previous_entry_mode,
+                previous_oid,
+                entry_mode,
+                oid,
+            } => (
+                Some((previous_entry_mode, previous_oid)),
+                Some((entry_mode, oid)),
+            ),
         };
         let file = |side: Option<FileEntry>| side.filter(|(mode, _)| !mode.is_tree());
         if file(before) == file(after) {
@@ -220,14 +313,15 @@ impl<F: FnMut(ObjectId) -> ControlFlow<()>> gix::diff::tree::Visit for EachNewFi
 
     fn visit(&mut self, change: visit::Change) -> visit::Action {
         match change {
-            visit::Change::Addition { entry_mode, oid, .. } | visit::Change::Modification { entry_mode, oid, .. }
-                if !entry_mode.is_tree() =>
-            {
-                match (self.0)(oid) {
-                    ControlFlow::Continue(()) => ControlFlow::Continue(()),
-                    ControlFlow::Break(()) => ControlFlow::Break(()),
-                }
+            visit::Change::Addition {
+                entry_mode, oid, ..
             }
+            | visit::Change::Modification {
+                entry_mode, oid, ..
+            } if !entry_mode.is_tree() => match (self.0)(oid) {
+                ControlFlow::Continue(()) => ControlFlow::Continue(()),
+                ControlFlow::Break(()) => ControlFlow::Break(()),
+            },
             _ => ControlFlow::Continue(()),
         }
     }

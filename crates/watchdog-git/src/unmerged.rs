@@ -40,13 +40,16 @@ impl Worktree {
     /// # Errors
     /// [`Error::Read`] where refs or commits of this repository cannot be read.
     pub fn unmerged_work(&self, evidence: &OriginEvidence) -> Result<Vec<UnmergedWork>, Error> {
-        let Some(recorded) = &evidence.refs else { return Ok(Vec::new()) };
+        let Some(recorded) = &evidence.refs else {
+            return Ok(Vec::new());
+        };
         let doing = || "look for helpers of the session".to_string();
         self.refresh()?;
         // The names alone settle it nearly always: they all were there at the baseline.
         let own = self.branch().map(|branch| format!("refs/heads/{branch}"));
         let born = self.born_branches(recorded, evidence)?;
-        let is_candidate = |name: &&String| Some(*name) != own.as_ref() && !name.starts_with(OWN_BRANCHES);
+        let is_candidate =
+            |name: &&String| Some(*name) != own.as_ref() && !name.starts_with(OWN_BRANCHES);
         let mut names: Vec<String> = born.iter().filter(is_candidate).cloned().collect();
         let worktrees = self.born_worktrees(recorded, evidence)?;
         if names.is_empty() && worktrees.is_empty() {
@@ -54,7 +57,10 @@ impl Worktree {
         }
         let owners = RefOwners::new(self, evidence)?;
         let mut helpers = Vec::new();
-        let refs = self.repo.references().map_err(|e| Error::read(doing(), e))?;
+        let refs = self
+            .repo
+            .references()
+            .map_err(|e| Error::read(doing(), e))?;
         let named = |reference: gix::Reference<'_>| {
             let id = reference.target().try_id().map(ToOwned::to_owned)?;
             Some((reference.name().as_bstr().to_str_lossy().into_owned(), id))
@@ -63,20 +69,37 @@ impl Worktree {
         let mut branches: Vec<(String, ObjectId)> = Vec::new();
         if !names.is_empty() {
             let names: HashSet<String> = names.into_iter().collect();
-            let local = refs.local_branches().map_err(|e| Error::read(doing(), e))?.flatten().filter_map(named);
+            let local = refs
+                .local_branches()
+                .map_err(|e| Error::read(doing(), e))?
+                .flatten()
+                .filter_map(named);
             branches.extend(local.filter(|(name, _)| names.contains(name)));
         }
-        let is_helpers = |git_dir: &PathBuf| owners.of(&head_name(git_dir, self.common_dir()), self.common_dir()) == RefOwner::Helper;
-        let of_helpers = worktrees.into_iter().filter(is_helpers).map(|git_dir| linked(self.common_dir(), git_dir));
-        let mut of_helpers: Vec<_> = of_helpers.filter(|found| found.standing == WorktreeState::There).collect();
+        let is_helpers = |git_dir: &PathBuf| {
+            owners.of(&head_name(git_dir, self.common_dir()), self.common_dir()) == RefOwner::Helper
+        };
+        let of_helpers = worktrees
+            .into_iter()
+            .filter(is_helpers)
+            .map(|git_dir| linked(self.common_dir(), git_dir));
+        let mut of_helpers: Vec<_> = of_helpers
+            .filter(|found| found.standing == WorktreeState::There)
+            .collect();
         of_helpers.sort_by(|a, b| a.git_dir.cmp(&b.git_dir));
         if branches.is_empty() && of_helpers.is_empty() {
             return Ok(Vec::new());
         }
         let is_of_helper = |name: &str| branches.iter().any(|(branch, _)| branch == name);
-        let others = refs.all().map_err(|e| Error::read(doing(), e))?.flatten().filter_map(named);
-        let mut hidden: Vec<_> =
-            others.filter(|(name, _)| !name.starts_with("refs/watchdog/") && !is_of_helper(name)).map(|(_, id)| id).collect();
+        let others = refs
+            .all()
+            .map_err(|e| Error::read(doing(), e))?
+            .flatten()
+            .filter_map(named);
+        let mut hidden: Vec<_> = others
+            .filter(|(name, _)| !name.starts_with("refs/watchdog/") && !is_of_helper(name))
+            .map(|(_, id)| id)
+            .collect();
         hidden.extend(recorded.objects()?);
         hidden.extend(self.head_id()?);
         hidden.sort();
@@ -84,7 +107,12 @@ impl Worktree {
         hidden.retain(|id| self.repo.find_commit(*id).is_ok());
         let lacked = |tip: Option<ObjectId>| -> Result<u64, Error> {
             let Some(tip) = tip else { return Ok(0) };
-            let walk = self.repo.rev_walk([tip]).with_hidden(hidden.iter().copied()).all().map_err(|e| Error::read(doing(), e))?;
+            let walk = self
+                .repo
+                .rev_walk([tip])
+                .with_hidden(hidden.iter().copied())
+                .all()
+                .map_err(|e| Error::read(doing(), e))?;
             let mut count = 0;
             for commit in walk.take(COUNTED) {
                 commit.map_err(|e| Error::read(doing(), e))?;
@@ -93,20 +121,40 @@ impl Worktree {
             Ok(count)
         };
         for found in of_helpers {
-            let opened = Worktree::open(&found.root).and_then(|helper| Ok((helper.branch(), helper.head_id()?, helper.changes()?.total())));
+            let opened = Worktree::open(&found.root).and_then(|helper| {
+                Ok((
+                    helper.branch(),
+                    helper.head_id()?,
+                    helper.changes()?.total(),
+                ))
+            });
             let (branch, head, uncommitted, unreadable) = match opened {
                 Ok((branch, head, uncommitted)) => (branch, head, uncommitted, None),
                 Err(error) => (None, None, 0, Some(error.to_string())),
             };
             branches.retain(|(name, _)| name.strip_prefix("refs/heads/") != branch.as_deref());
             let name = branch.unwrap_or_else(|| found.root.display().to_string());
-            helpers.push(UnmergedWork { name, has_worktree: true, commits: lacked(head)?, uncommitted, unreadable });
+            helpers.push(UnmergedWork {
+                name,
+                has_worktree: true,
+                commits: lacked(head)?,
+                uncommitted,
+                unreadable,
+            });
         }
         for (name, tip) in branches {
             let name = name.strip_prefix("refs/heads/").unwrap_or(&name).to_owned();
-            helpers.push(UnmergedWork { name, has_worktree: false, commits: lacked(Some(tip))?, uncommitted: 0, unreadable: None });
+            helpers.push(UnmergedWork {
+                name,
+                has_worktree: false,
+                commits: lacked(Some(tip))?,
+                uncommitted: 0,
+                unreadable: None,
+            });
         }
-        helpers.retain(|helper| helper.commits + helper.uncommitted > 0 || helper.unreadable.is_some());
+        helpers.retain(|helper| {
+            helper.commits + helper.uncommitted > 0 || helper.unreadable.is_some()
+        });
         Ok(helpers)
     }
 }

@@ -11,11 +11,19 @@ use super::error::Error;
 pub(super) struct VerifyingObjectReader<'r>(pub &'r gix::OdbHandle);
 
 impl Find for VerifyingObjectReader<'_> {
-    fn try_find<'a>(&self, id: &oid, buffer: &'a mut Vec<u8>) -> Result<Option<Data<'a>>, gix::Error> {
-        let Some(data) = self.0.try_find(id, buffer)? else { return Ok(None) };
+    fn try_find<'a>(
+        &self,
+        id: &oid,
+        buffer: &'a mut Vec<u8>,
+    ) -> Result<Option<Data<'a>>, gix::Error> {
+        let Some(data) = self.0.try_find(id, buffer)? else {
+            return Ok(None);
+        };
         let found = gix::objs::compute_hash(id.kind(), data.kind, data.data)?;
         if found.as_ref() != id {
-            return Err(gix::Error::from_error(std::io::Error::other(format!("object {id} is damaged: its bytes are those of {found}"))));
+            return Err(gix::Error::from_error(std::io::Error::other(format!(
+                "object {id} is damaged: its bytes are those of {found}"
+            ))));
         }
         Ok(Some(data))
     }
@@ -24,9 +32,15 @@ impl Find for VerifyingObjectReader<'_> {
 impl VerifyingObjectReader<'_> {
     /// Reads a file that must be there.
     pub(super) fn blob(self, id: ObjectId, buffer: &mut Vec<u8>) -> Result<(), Error> {
-        match self.try_find(&id, buffer).map_err(|e| Error::read(format!("read object {id}"), e))? {
+        match self
+            .try_find(&id, buffer)
+            .map_err(|e| Error::read(format!("read object {id}"), e))?
+        {
             Some(_) => Ok(()),
-            None => Err(Error::Read { doing: format!("read object {id}"), why: "the object is missing".to_string() }),
+            None => Err(Error::Read {
+                doing: format!("read object {id}"),
+                why: "the object is missing".to_string(),
+            }),
         }
     }
 }

@@ -73,11 +73,25 @@ pub(super) struct CommitRange {
 
 impl<'w> CommitHistory<'w> {
     pub(super) fn new(worktree: &'w Worktree) -> Result<Self, Error> {
-        let shallow = worktree.repo.shallow_commits().map_err(|e| Error::read("read the shallow boundary of the clone", e))?;
+        let shallow = worktree
+            .repo
+            .shallow_commits()
+            .map_err(|e| Error::read("read the shallow boundary of the clone", e))?;
         // A shallow boundary changes the parents of a commit, which the file cannot know. Replacements and grafts would, too, but any
         // process in the repository can make them, so they are never followed.
-        let graph = if shallow.is_none() { CommitGraph::Later } else { CommitGraph::Absent };
-        Ok(CommitHistory { worktree, nodes: Vec::new(), by_id: HashMap::new(), shallow, graph, buf: Vec::new() })
+        let graph = if shallow.is_none() {
+            CommitGraph::Later
+        } else {
+            CommitGraph::Absent
+        };
+        Ok(CommitHistory {
+            worktree,
+            nodes: Vec::new(),
+            by_id: HashMap::new(),
+            shallow,
+            graph,
+            buf: Vec::new(),
+        })
     }
 
     pub(super) fn id(&self, node: HistoryIndex) -> ObjectId {
@@ -86,7 +100,11 @@ impl<'w> CommitHistory<'w> {
 
     pub(super) fn node(&mut self, id: ObjectId) -> HistoryIndex {
         *self.by_id.entry(id).or_insert_with(|| {
-            self.nodes.push(CommitNode { id, flags: 0, parsed: None });
+            self.nodes.push(CommitNode {
+                id,
+                flags: 0,
+                parsed: None,
+            });
             HistoryIndex::try_from(self.nodes.len() - 1).expect("fewer than 4 billion commits")
         })
     }
@@ -98,21 +116,35 @@ impl<'w> CommitHistory<'w> {
 
     /// Parents of a commit that was read.
     pub(super) fn parents(&self, node: HistoryIndex) -> &[HistoryIndex] {
-        self.nodes[node as usize].parsed.as_ref().map_or(&[], |p| &p.parents)
+        self.nodes[node as usize]
+            .parsed
+            .as_ref()
+            .map_or(&[], |p| &p.parents)
     }
 
     /// The tree of a commit, read if need be.
     pub(super) fn tree(&mut self, node: HistoryIndex) -> Result<ObjectId, Error> {
         self.require(node)?;
-        if self.nodes[node as usize].parsed.as_ref().is_some_and(|parsed| parsed.from_graph) {
+        if self.nodes[node as usize]
+            .parsed
+            .as_ref()
+            .is_some_and(|parsed| parsed.from_graph)
+        {
             self.check_against_object(node)?;
         }
-        Ok(self.nodes[node as usize].parsed.as_ref().expect("just read").tree)
+        Ok(self.nodes[node as usize]
+            .parsed
+            .as_ref()
+            .expect("just read")
+            .tree)
     }
 
     /// Committer time in seconds since 1970 of a commit that was read.
     pub(super) fn date(&self, node: HistoryIndex) -> u64 {
-        self.nodes[node as usize].parsed.as_ref().map_or(0, |p| p.date)
+        self.nodes[node as usize]
+            .parsed
+            .as_ref()
+            .map_or(0, |p| p.date)
     }
 
     fn has(&self, node: HistoryIndex, flag: u8) -> bool {
@@ -124,7 +156,10 @@ impl<'w> CommitHistory<'w> {
         if self.load(node)? {
             return Ok(());
         }
-        Err(Error::Read { doing: format!("read commit {}", self.id(node)), why: "the object is missing".to_string() })
+        Err(Error::Read {
+            doing: format!("read commit {}", self.id(node)),
+            why: "the object is missing".to_string(),
+        })
     }
 
     /// Reads a commit; `false` where its object is missing or is no commit.
@@ -137,7 +172,9 @@ impl<'w> CommitHistory<'w> {
             self.fill(node, date, tree, parents, true);
             return Ok(true);
         }
-        let Some((date, tree, parents)) = self.read(id)? else { return Ok(false) };
+        let Some((date, tree, parents)) = self.read(id)? else {
+            return Ok(false);
+        };
         self.fill(node, date, tree, parents, false);
         Ok(true)
     }
@@ -146,7 +183,9 @@ impl<'w> CommitHistory<'w> {
     fn read(&mut self, id: ObjectId) -> Result<Option<(u64, ObjectId, Vec<ObjectId>)>, Error> {
         let doing = || format!("read commit {id}");
         let (mut date, mut parents) = (0, Vec::new());
-        let found = VerifyingObjectReader(&self.worktree.repo.objects).try_find(&id, &mut self.buf).map_err(|e| Error::read(doing(), e))?;
+        let found = VerifyingObjectReader(&self.worktree.repo.objects)
+            .try_find(&id, &mut self.buf)
+            .map_err(|e| Error::read(doing(), e))?;
         let Some(data) = found.filter(|data| data.kind == gix::object::Kind::Commit) else {
             return Ok(None);
         };
@@ -166,9 +205,21 @@ impl<'w> CommitHistory<'w> {
         Ok(Some((date, tree, parents)))
     }
 
-    fn fill(&mut self, node: HistoryIndex, date: u64, tree: ObjectId, parents: Vec<ObjectId>, from_graph: bool) {
+    fn fill(
+        &mut self,
+        node: HistoryIndex,
+        date: u64,
+        tree: ObjectId,
+        parents: Vec<ObjectId>,
+        from_graph: bool,
+    ) {
         let parents = parents.into_iter().map(|id| self.node(id)).collect();
-        self.nodes[node as usize].parsed = Some(ParsedCommit { date, tree, parents, from_graph });
+        self.nodes[node as usize].parsed = Some(ParsedCommit {
+            date,
+            tree,
+            parents,
+            from_graph,
+        });
     }
 
     /// The commit-graph file must say what the commit itself says, where more rests on it than a count.
@@ -176,10 +227,16 @@ impl<'w> CommitHistory<'w> {
         let id = self.id(node);
         let doing = || format!("read commit {id}");
         let Some((_, tree, parents)) = self.read(id)? else {
-            return Err(Error::Read { doing: doing(), why: "the object is missing".to_string() });
+            return Err(Error::Read {
+                doing: doing(),
+                why: "the object is missing".to_string(),
+            });
         };
         let parents: Vec<HistoryIndex> = parents.into_iter().map(|id| self.node(id)).collect();
-        let parsed = self.nodes[node as usize].parsed.as_mut().expect("it was read");
+        let parsed = self.nodes[node as usize]
+            .parsed
+            .as_mut()
+            .expect("it was read");
         if parsed.tree != tree || parsed.parents != parents {
             return Err(Error::Read {
                 doing: doing(),
@@ -193,7 +250,10 @@ impl<'w> CommitHistory<'w> {
         Ok(())
     }
 
-    fn load_from_graph(&mut self, id: &ObjectId) -> Result<Option<(u64, ObjectId, Vec<ObjectId>)>, Error> {
+    fn load_from_graph(
+        &mut self,
+        id: &ObjectId,
+    ) -> Result<Option<(u64, ObjectId, Vec<ObjectId>)>, Error> {
         if matches!(self.graph, CommitGraph::Later) && self.nodes.len() >= GRAPH_AFTER {
             // A damaged graph file only costs time: git warns and reads the objects, and so do we.
             self.graph = match self.worktree.repo.commit_graph_if_enabled() {
@@ -201,14 +261,24 @@ impl<'w> CommitHistory<'w> {
                 Ok(None) | Err(_) => CommitGraph::Absent,
             };
         }
-        let CommitGraph::Open(graph) = &self.graph else { return Ok(None) };
-        let Some(commit) = graph.commit_by_id(id) else { return Ok(None) };
+        let CommitGraph::Open(graph) = &self.graph else {
+            return Ok(None);
+        };
+        let Some(commit) = graph.commit_by_id(id) else {
+            return Ok(None);
+        };
         let mut parents = Vec::new();
         for position in commit.iter_parents() {
-            let position = position.map_err(|e| Error::read(format!("read commit {id} from the commit-graph file"), e))?;
+            let position = position.map_err(|e| {
+                Error::read(format!("read commit {id} from the commit-graph file"), e)
+            })?;
             parents.push(graph.id_at(position).to_owned());
         }
-        Ok(Some((commit.committer_timestamp(), commit.root_tree_id().to_owned(), parents)))
+        Ok(Some((
+            commit.committer_timestamp(),
+            commit.root_tree_id().to_owned(),
+            parents,
+        )))
     }
 
     /// The commits of `baseline..head`. Both must be there.
@@ -216,18 +286,30 @@ impl<'w> CommitHistory<'w> {
     /// This is git's own algorithm (`limit_list`), kept step by step, so that the count is git's also
     /// where clocks were wrong: newest first, paint what the baseline reaches, and stop when nothing
     /// unpainted is queued, after a few commits more.
-    pub(super) fn range(&mut self, baseline: ObjectId, head: ObjectId) -> Result<CommitRange, Error> {
+    pub(super) fn range(
+        &mut self,
+        baseline: ObjectId,
+        head: ObjectId,
+    ) -> Result<CommitRange, Error> {
         let (baseline, head) = (self.node(baseline), self.node(head));
         self.require(baseline)?;
         self.require(head)?;
         if baseline == head {
-            return Ok(CommitRange { commits: Vec::new(), contains_baseline: true, boundary: vec![baseline] });
+            return Ok(CommitRange {
+                commits: Vec::new(),
+                contains_baseline: true,
+                boundary: vec![baseline],
+            });
         }
         let mut queue = WalkQueue::default();
         self.paint(baseline, &mut queue);
         self.paint_parents(baseline, &mut queue);
         if let Some(commits) = self.chain(baseline, head) {
-            return Ok(CommitRange { commits, contains_baseline: true, boundary: vec![baseline] });
+            return Ok(CommitRange {
+                commits,
+                contains_baseline: true,
+                boundary: vec![baseline],
+            });
         }
         for node in [baseline, head] {
             self.nodes[node as usize].flags |= SEEN;
@@ -270,14 +352,22 @@ impl<'w> CommitHistory<'w> {
         found.retain(|node| !self.has(*node, UNINTERESTING));
         let mut boundary: Vec<HistoryIndex> = Vec::new();
         for node in &found {
-            boundary.extend(self.parents(*node).iter().filter(|p| self.has(**p, UNINTERESTING)));
+            boundary.extend(
+                self.parents(*node)
+                    .iter()
+                    .filter(|p| self.has(**p, UNINTERESTING)),
+            );
         }
         if found.is_empty() {
             boundary.push(head);
         }
         boundary.sort_by_key(|node| (Reverse(self.date(*node)), *node));
         boundary.dedup();
-        Ok(CommitRange { contains_baseline: boundary.contains(&baseline), commits: found, boundary })
+        Ok(CommitRange {
+            contains_baseline: boundary.contains(&baseline),
+            commits: found,
+            boundary,
+        })
     }
 
     /// All commits reachable from `head`, newest first where clocks were right.
@@ -306,11 +396,16 @@ impl<'w> CommitHistory<'w> {
         let (mut node, mut commits) = (head, Vec::new());
         while node != baseline {
             // It is older than the baseline, and so most likely not on the way to it. The walk reports an unreadable commit, if it matters.
-            if commits.len() >= CHAIN || !self.load(node).unwrap_or(false) || self.date(node) < oldest {
+            if commits.len() >= CHAIN
+                || !self.load(node).unwrap_or(false)
+                || self.date(node) < oldest
+            {
                 return None;
             }
             commits.push(node);
-            let [parent] = self.parents(node) else { return None };
+            let [parent] = self.parents(node) else {
+                return None;
+            };
             node = *parent;
         }
         Some(commits)
@@ -327,7 +422,12 @@ impl<'w> CommitHistory<'w> {
         limit: usize,
     ) -> Result<(HashSet<HistoryIndex>, bool), Error> {
         // A day of slack for clocks that were wrong; without proof a commit counts as made here anyway.
-        let horizon = new.iter().map(|n| self.date(*n)).min().unwrap_or(0).saturating_sub(86_400);
+        let horizon = new
+            .iter()
+            .map(|n| self.date(*n))
+            .min()
+            .unwrap_or(0)
+            .saturating_sub(86_400);
         let mut starts = Vec::new();
         let mut seen = HashSet::new();
         let mut around: BinaryHeap<(u64, HistoryIndex)> = BinaryHeap::new();
@@ -342,7 +442,11 @@ impl<'w> CommitHistory<'w> {
             for node in queue.drain(..) {
                 if new.contains(&node) {
                     starts.push(node);
-                } else if !self.has(node, UNINTERESTING) && seen.insert(node) && self.load(node)? && self.date(node) >= horizon {
+                } else if !self.has(node, UNINTERESTING)
+                    && seen.insert(node)
+                    && self.load(node)?
+                    && self.date(node) >= horizon
+                {
                     around.push((self.date(node), node));
                 }
             }
@@ -357,7 +461,11 @@ impl<'w> CommitHistory<'w> {
     }
 
     /// The commits of `starts` and their ancestors inside of `new`.
-    pub(super) fn descend(&self, starts: &[HistoryIndex], new: &HashSet<HistoryIndex>) -> HashSet<HistoryIndex> {
+    pub(super) fn descend(
+        &self,
+        starts: &[HistoryIndex],
+        new: &HashSet<HistoryIndex>,
+    ) -> HashSet<HistoryIndex> {
         let mut reached = HashSet::new();
         let mut stack: Vec<HistoryIndex> = starts.to_vec();
         while let Some(node) = stack.pop() {
@@ -373,7 +481,9 @@ impl<'w> CommitHistory<'w> {
         if let Some(node) = self.find(&tip) {
             return Ok(Some(node));
         }
-        let Ok(Some(object)) = self.worktree.repo.try_find_object(tip) else { return Ok(None) };
+        let Ok(Some(object)) = self.worktree.repo.try_find_object(tip) else {
+            return Ok(None);
+        };
         let end = match object.kind {
             gix::object::Kind::Tag => match object.peel_tags_to_end() {
                 Ok(end) => end,
@@ -397,7 +507,9 @@ impl<'w> CommitHistory<'w> {
 
     fn push(&mut self, node: HistoryIndex, queue: &mut WalkQueue) {
         queue.pushed += 1;
-        queue.heap.push((self.date(node), Reverse(queue.pushed), node));
+        queue
+            .heap
+            .push((self.date(node), Reverse(queue.pushed), node));
         self.nodes[node as usize].flags |= QUEUED;
         queue.interesting += usize::from(!self.has(node, UNINTERESTING));
     }

@@ -56,7 +56,10 @@ impl Worktree {
         let doing = || "read the tree of the baseline".to_string();
         let tree = match tree.is_empty_tree() {
             true => self.repo.empty_tree(),
-            false => self.repo.find_tree(tree).map_err(|e| Error::read(doing(), e))?,
+            false => self
+                .repo
+                .find_tree(tree)
+                .map_err(|e| Error::read(doing(), e))?,
         };
         let mut diff = WorkDiff::default();
         let mut read = READ_AT_MOST;
@@ -76,7 +79,8 @@ impl Worktree {
                 diff.cut = true;
                 let room = limit.saturating_sub(diff.text.len());
                 let end = part.floor_char_boundary(room.min(part.len()));
-                diff.text.push_str(&part[..part[..end].rfind('\n').map_or(0, |at| at + 1)]);
+                diff.text
+                    .push_str(&part[..part[..end].rfind('\n').map_or(0, |at| at + 1)]);
                 break;
             }
             diff.text.push_str(&part);
@@ -84,34 +88,61 @@ impl Worktree {
         Ok(diff)
     }
 
-    fn committed(&self, tree: &gix::Tree<'_>, path: &BStr, read: &mut u64) -> Result<DiffedContent, Error> {
+    fn committed(
+        &self,
+        tree: &gix::Tree<'_>,
+        path: &BStr,
+        read: &mut u64,
+    ) -> Result<DiffedContent, Error> {
         let doing = || format!("read {path} of the baseline");
-        let entry = tree.lookup_entry(path.split(|byte| *byte == b'/')).map_err(|e| Error::read(doing(), e))?;
-        let Some(entry) = entry else { return Ok(DiffedContent::Absent) };
+        let entry = tree
+            .lookup_entry(path.split(|byte| *byte == b'/'))
+            .map_err(|e| Error::read(doing(), e))?;
+        let Some(entry) = entry else {
+            return Ok(DiffedContent::Absent);
+        };
         if !entry.mode().is_blob_or_symlink() {
             return Ok(DiffedContent::Other);
         }
-        let size = self.repo.find_header(entry.object_id()).map_err(|e| Error::read(doing(), e))?.size();
+        let size = self
+            .repo
+            .find_header(entry.object_id())
+            .map_err(|e| Error::read(doing(), e))?
+            .size();
         if size > LINES_UP_TO || size > *read {
             return Ok(DiffedContent::Other);
         }
         *read -= size;
-        Ok(text(entry.object().map_err(|e| Error::read(doing(), e))?.data.clone()))
+        Ok(text(
+            entry
+                .object()
+                .map_err(|e| Error::read(doing(), e))?
+                .data
+                .clone(),
+        ))
     }
 
     fn present(&self, path: &BStr, read: &mut u64) -> DiffedContent {
-        let Ok(relative) = gix::path::from_bstr(path) else { return DiffedContent::Other };
+        let Ok(relative) = gix::path::from_bstr(path) else {
+            return DiffedContent::Other;
+        };
         let file = self.root().join(relative);
-        let Ok(metadata) = fs::symlink_metadata(&file) else { return DiffedContent::Absent };
+        let Ok(metadata) = fs::symlink_metadata(&file) else {
+            return DiffedContent::Absent;
+        };
         if metadata.is_symlink() {
-            return fs::read_link(&file).map_or(DiffedContent::Other, |target| DiffedContent::Text(target.as_os_str().as_bytes().to_vec()));
+            return fs::read_link(&file).map_or(DiffedContent::Other, |target| {
+                DiffedContent::Text(target.as_os_str().as_bytes().to_vec())
+            });
         }
         if !metadata.is_file() || metadata.len() > LINES_UP_TO || metadata.len() > *read {
             return DiffedContent::Other;
         }
         let mut bytes = Vec::new();
         // It may have grown since the scan.
-        let Ok(count) = open_regular_file(&file).and_then(|file| file.take(LINES_UP_TO).read_to_end(&mut bytes)) else {
+        let Ok(count) = open_regular_file(&file)
+            .and_then(|file| file.take(LINES_UP_TO).read_to_end(&mut bytes))
+        else {
             return DiffedContent::Other;
         };
         *read = read.saturating_sub(count as u64);
@@ -121,7 +152,11 @@ impl Worktree {
 
 /// git's own test for binary files.
 fn text(bytes: Vec<u8>) -> DiffedContent {
-    if bytes[..bytes.len().min(8000)].contains(&0) { DiffedContent::Other } else { DiffedContent::Text(bytes) }
+    if bytes[..bytes.len().min(8000)].contains(&0) {
+        DiffedContent::Other
+    } else {
+        DiffedContent::Text(bytes)
+    }
 }
 
 /// `None` where there is no difference to show.

@@ -13,7 +13,10 @@ impl Worktree {
     pub fn clean_tree(&self) -> Result<Option<String>, Error> {
         let before = self.head_tree()?;
         let changes = self.changes()?;
-        let clean = !changes.any() && changes.operation.is_none() && changes.degraded.is_empty() && self.head_tree()? == before;
+        let clean = !changes.any()
+            && changes.operation.is_none()
+            && changes.degraded.is_empty()
+            && self.head_tree()? == before;
         // git does not compare a hidden entry, so that its file may be gone.
         let clean = clean && self.hidden_entries()?.is_none();
         Ok(clean.then(|| before.to_hex().to_string()))
@@ -26,10 +29,16 @@ impl Worktree {
     ///
     /// # Errors
     /// As [`Worktree::take_snapshot`].
-    pub fn work_state(&self, request: &SnapshotRequest<'_>, rule: PrivacyClassifier<'_>) -> Result<String, Error> {
+    pub fn work_state(
+        &self,
+        request: &SnapshotRequest<'_>,
+        rule: PrivacyClassifier<'_>,
+    ) -> Result<String, Error> {
         self.refresh()?;
         let committed = self.head_tree()?;
-        let uncommitted = self.take_snapshot_with_private(request, rule)?.map_or_else(|| committed.to_hex().to_string(), |kept| kept.tree);
+        let uncommitted = self
+            .take_snapshot_with_private(request, rule)?
+            .map_or_else(|| committed.to_hex().to_string(), |kept| kept.tree);
         Ok(format!("{}-{uncommitted}", committed.to_hex()))
     }
 }

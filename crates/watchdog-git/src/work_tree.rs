@@ -45,36 +45,65 @@ struct PendingFolder {
 }
 
 /// Adds what differs between index and work tree.
-pub(super) fn find(worktree: &Worktree, index: &State, depth: usize, found: &mut WorkTreeStatus) -> Result<(), Error> {
+pub(super) fn find(
+    worktree: &Worktree,
+    index: &State,
+    depth: usize,
+    found: &mut WorkTreeStatus,
+) -> Result<(), Error> {
     let doing = || format!("compare {} with its index", worktree.root().display());
     let rules = ComparisonOptions::of(&worktree.repo).map_err(|e| Error::read(doing(), e))?;
     let submodules = SubmoduleScan::new(worktree, index, depth)?;
-    let root = open_folder(rustix::fs::CWD, worktree.root()).map_err(|e| Error::read(doing(), e))?;
+    let root =
+        open_folder(rustix::fs::CWD, worktree.root()).map_err(|e| Error::read(doing(), e))?;
     let roots = (&root, worktree.common_dir());
     let exclude = worktree.common_dir().join("info/exclude");
-    let top = PendingFolder { path: BString::default(), span: 0..index.entries().len(), ignores: !odd(&exclude) };
+    let top = PendingFolder {
+        path: BString::default(),
+        span: 0..index.entries().len(),
+        ignores: !odd(&exclude),
+    };
     if !top.ignores {
-        found.unreadable.push((exclude.display().to_string(), "it is neither a file nor a link".to_string()));
+        found.unreadable.push((
+            exclude.display().to_string(),
+            "it is neither a file nor a link".to_string(),
+        ));
     }
     // To ask how many processors there are costs more than to look through a small worktree.
     let few = index.entries().len() < THREADS_FROM;
     // Beyond that number of entries no fingerprints are made.
     found.keeps_states &= index.entries().len() <= stat_fingerprint::MOST;
     let keeps_states = found.keeps_states;
-    let threads = if few { 1 } else { std::thread::available_parallelism().map_or(1, NonZero::get).min(MAX_THREADS) };
+    let threads = if few {
+        1
+    } else {
+        std::thread::available_parallelism()
+            .map_or(1, NonZero::get)
+            .min(MAX_THREADS)
+    };
     if threads == 1 {
-        let mut scanner = ScanThread::new(&worktree.repo, index, (rules, keeps_states), roots, &submodules);
+        let mut scanner = ScanThread::new(
+            &worktree.repo,
+            index,
+            (rules, keeps_states),
+            roots,
+            &submodules,
+        );
         let mut own = vec![top];
         while let Some(folder) = own.pop() {
             scanner.scan_folder(folder, &mut own);
         }
         scanner.found.give_to(found);
     } else {
-        let shared = FolderQueue { queue: Mutex::new((vec![top], 0)), more: Condvar::new() };
+        let shared = FolderQueue {
+            queue: Mutex::new((vec![top], 0)),
+            more: Condvar::new(),
+        };
         let repo = worktree.repo.clone().into_sync();
         let work = || {
             let repo = repo.to_thread_local();
-            let mut scanner = ScanThread::new(&repo, index, (rules, keeps_states), roots, &submodules);
+            let mut scanner =
+                ScanThread::new(&repo, index, (rules, keeps_states), roots, &submodules);
             while let Some(folder) = shared.take() {
                 let mut own = vec![folder];
                 while let Some(folder) = own.pop() {
@@ -87,10 +116,15 @@ pub(super) fn find(worktree: &Worktree, index: &State, depth: usize, found: &mut
         };
         std::thread::scope(|scope| {
             // Where no further thread may be had, fewer do the work.
-            let others: Vec<_> = (1..threads).map_while(|_| std::thread::Builder::new().spawn_scoped(scope, work).ok()).collect();
+            let others: Vec<_> = (1..threads)
+                .map_while(|_| std::thread::Builder::new().spawn_scoped(scope, work).ok())
+                .collect();
             work().give_to(found);
             for other in others {
-                other.join().expect("a panic is a bug, passed on").give_to(found);
+                other
+                    .join()
+                    .expect("a panic is a bug, passed on")
+                    .give_to(found);
             }
         });
     }
@@ -125,7 +159,11 @@ impl FolderQueue {
     /// Shares the older half of a thread's queue if that is long.
     fn offer(&self, own: &mut Vec<PendingFolder>) {
         if own.len() > Self::OWN {
-            self.queue.lock().expect("no holder panics").0.extend(own.drain(..Self::OWN / 2));
+            self.queue
+                .lock()
+                .expect("no holder panics")
+                .0
+                .extend(own.drain(..Self::OWN / 2));
             self.more.notify_all();
         }
     }
@@ -172,7 +210,10 @@ impl<'w> ScanThread<'w> {
             submodules,
             ignores: None,
             listing: DirectoryEntries::default(),
-            found: WorkTreeStatus { keeps_states, ..WorkTreeStatus::default() },
+            found: WorkTreeStatus {
+                keeps_states,
+                ..WorkTreeStatus::default()
+            },
         }
     }
 
@@ -183,30 +224,55 @@ impl<'w> ScanThread<'w> {
         self.listing = listing;
     }
 
-    fn scan_listing(&mut self, listing: &mut DirectoryEntries, mut folder: PendingFolder, queue: &mut Vec<PendingFolder>) {
-        let open = match self.open(&folder).and_then(|open| listing.read(&open).map(|()| open)) {
+    fn scan_listing(
+        &mut self,
+        listing: &mut DirectoryEntries,
+        mut folder: PendingFolder,
+        queue: &mut Vec<PendingFolder>,
+    ) {
+        let open = match self
+            .open(&folder)
+            .and_then(|open| listing.read(&open).map(|()| open))
+        {
             Ok(open) => open,
             // It went away after its parent was read.
             Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR | rustix::io::Errno::LOOP) => {
                 return self.all_missing(folder.span);
             }
             Err(error) => {
-                self.unreadable(folder.path.trim_end_with(|c| c == '/').as_bstr(), error.to_string());
+                self.unreadable(
+                    folder.path.trim_end_with(|c| c == '/').as_bstr(),
+                    error.to_string(),
+                );
                 return self.all_missing(folder.span);
             }
         };
         if self.found.keeps_states {
             self.found.folders.push(folder.path.clone());
         }
-        if listing
-            .iter()
-            .any(|(name, kind)| name == b".gitignore" && !matches!(kind, FileType::RegularFile | FileType::Symlink | FileType::Directory))
-        {
+        if listing.iter().any(|(name, kind)| {
+            name == b".gitignore"
+                && !matches!(
+                    kind,
+                    FileType::RegularFile | FileType::Symlink | FileType::Directory
+                )
+        }) {
             folder.ignores = false;
-            self.unreadable(join(&folder.path, b".gitignore").as_bstr(), "it is neither a file nor a link".to_string());
+            self.unreadable(
+                join(&folder.path, b".gitignore").as_bstr(),
+                "it is neither a file nor a link".to_string(),
+            );
         }
-        let children = FolderIndexEntries::new(self.index, folder.span.clone(), folder.path.len(), self.rules.fold_case);
-        let (mut files, mut folders) = (vec![false; children.files().len()], vec![false; children.folders().len()]);
+        let children = FolderIndexEntries::new(
+            self.index,
+            folder.span.clone(),
+            folder.path.len(),
+            self.rules.fold_case,
+        );
+        let (mut files, mut folders) = (
+            vec![false; children.files().len()],
+            vec![false; children.folders().len()],
+        );
         for (name, kind) in listing.iter() {
             if self.is_git(name) {
                 continue;
@@ -238,7 +304,11 @@ impl<'w> ScanThread<'w> {
                 None => self.untracked_folder(&folder, name, queue),
             }
         }
-        for (span, seen) in children.files().chain(children.folders()).zip(files.into_iter().chain(folders)) {
+        for (span, seen) in children
+            .files()
+            .chain(children.folders())
+            .zip(files.into_iter().chain(folders))
+        {
             if !seen {
                 self.all_missing(span);
             }
@@ -246,7 +316,11 @@ impl<'w> ScanThread<'w> {
     }
 
     fn open(&self, folder: &PendingFolder) -> rustix::io::Result<OwnedFd> {
-        let path: &[u8] = if folder.path.is_empty() { b"." } else { folder.path.trim_end_with(|c| c == '/') };
+        let path: &[u8] = if folder.path.is_empty() {
+            b"."
+        } else {
+            folder.path.trim_end_with(|c| c == '/')
+        };
         open_folder(self.root.as_fd(), path)
     }
 
@@ -255,7 +329,13 @@ impl<'w> ScanThread<'w> {
     }
 
     /// Compares a path with its index entries; returns whether it is the path of a submodule.
-    fn tracked(&mut self, open: &OwnedFd, name: &[u8], is_folder: bool, span: Range<usize>) -> bool {
+    fn tracked(
+        &mut self,
+        open: &OwnedFd,
+        name: &[u8],
+        is_folder: bool,
+        span: Range<usize>,
+    ) -> bool {
         let entry = &self.index.entries()[span.start];
         let path = entry.path(self.index);
         if entry.stage_raw() != 0 {
@@ -263,7 +343,10 @@ impl<'w> ScanThread<'w> {
             return entry.mode == Mode::COMMIT;
         }
         if entry.mode == Mode::COMMIT {
-            if entry.flags.intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE) {
+            if entry
+                .flags
+                .intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE)
+            {
                 return true;
             }
             if !is_folder {
@@ -274,10 +357,17 @@ impl<'w> ScanThread<'w> {
             }
             return true;
         }
-        if entry.flags.intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE) {
+        if entry
+            .flags
+            .intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE)
+        {
             return false;
         }
-        let compared = if is_folder { FileComparison::Changed } else { self.compare(open, name, span.start) };
+        let compared = if is_folder {
+            FileComparison::Changed
+        } else {
+            self.compare(open, name, span.start)
+        };
         match compared {
             FileComparison::Same => return false,
             FileComparison::Changed => {}
@@ -293,7 +383,8 @@ impl<'w> ScanThread<'w> {
                 if self.found.keeps_states {
                     self.found.states.push((at, StatStamp::of(&found)));
                 }
-                self.comparer.compare(open.as_fd(), name, &self.index.entries()[at], &found)
+                self.comparer
+                    .compare(open.as_fd(), name, &self.index.entries()[at], &found)
             }
             Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => FileComparison::Changed,
             Err(error) => FileComparison::Unreadable(error.to_string()),
@@ -306,7 +397,10 @@ impl<'w> ScanThread<'w> {
             let path = entry.path(self.index).to_owned();
             if entry.stage_raw() != 0 {
                 self.found.conflicted.push(path);
-            } else if !entry.flags.intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE) {
+            } else if !entry
+                .flags
+                .intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE)
+            {
                 self.found.unstaged.push(path);
             }
         }
@@ -315,16 +409,30 @@ impl<'w> ScanThread<'w> {
     fn untracked(&mut self, folder: &PendingFolder, name: &[u8]) {
         let path = join(&folder.path, name);
         let ignored = self.is_ignored(folder, path.as_bstr(), Mode::FILE);
-        if ignored { &mut self.found.ignored } else { &mut self.found.untracked }.push(path);
+        if ignored {
+            &mut self.found.ignored
+        } else {
+            &mut self.found.untracked
+        }
+        .push(path);
     }
 
-    fn untracked_folder(&mut self, folder: &PendingFolder, name: &[u8], queue: &mut Vec<PendingFolder>) {
+    fn untracked_folder(
+        &mut self,
+        folder: &PendingFolder,
+        name: &[u8],
+        queue: &mut Vec<PendingFolder>,
+    ) {
         let path = join(&folder.path, name);
         if self.is_ignored(folder, path.as_bstr(), Mode::DIR) {
             self.found.ignored.push(path);
             return;
         }
-        let inner = self.repo.workdir().expect("only worktrees are opened").join(gix::path::from_bstr(path.as_bstr()).unwrap_or_default());
+        let inner = self
+            .repo
+            .workdir()
+            .expect("only worktrees are opened")
+            .join(gix::path::from_bstr(path.as_bstr()).unwrap_or_default());
         if discover::is_nested_repository(&inner) {
             // A worktree of this same repository is judged separately, and cannot be committed here.
             if worktrees::is_registered(&inner, self.common_dir) {
@@ -333,7 +441,11 @@ impl<'w> ScanThread<'w> {
             self.found.untracked.push(path);
             return;
         }
-        queue.push(PendingFolder { path: with_slash(&folder.path, name), span: 0..0, ignores: folder.ignores });
+        queue.push(PendingFolder {
+            path: with_slash(&folder.path, name),
+            span: 0..0,
+            ignores: folder.ignores,
+        });
     }
 
     /// Whether git ignores something untracked. Where that cannot be found out it is not ignored, and named.
@@ -343,7 +455,10 @@ impl<'w> ScanThread<'w> {
         }
         let answer = match &mut self.ignores {
             Some(stack) => Ok(stack),
-            none => self.repo.excludes(self.index, None, Source::WorktreeThenIdMappingIfNotSkipped).map(|stack| none.insert(stack)),
+            none => self
+                .repo
+                .excludes(self.index, None, Source::WorktreeThenIdMappingIfNotSkipped)
+                .map(|stack| none.insert(stack)),
         };
         match answer.and_then(|stack| stack.at_entry(path, Some(mode)).map(|at| at.is_excluded())) {
             Ok(excluded) => excluded,
@@ -361,7 +476,12 @@ impl<'w> ScanThread<'w> {
 }
 
 fn open_folder(at: impl AsFd, path: impl rustix::path::Arg) -> rustix::io::Result<OwnedFd> {
-    rustix::fs::openat(at, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Access::empty())
+    rustix::fs::openat(
+        at,
+        path,
+        OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+        Access::empty(),
+    )
 }
 
 fn join(folder: &[u8], name: &[u8]) -> BString {

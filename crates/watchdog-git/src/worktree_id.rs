@@ -16,14 +16,25 @@ impl Worktree {
 
     /// A short hexadecimal name of the repository, the same in all of its worktrees.
     pub fn repository_id(&self) -> String {
-        short_id(&[b"watchdog repository", self.common_dir.as_os_str().as_bytes()])
+        short_id(&[
+            b"watchdog repository",
+            self.common_dir.as_os_str().as_bytes(),
+        ])
     }
 }
 
 /// A short hexadecimal name of a worktree, the same in every process and every time.
 pub(super) fn worktree_id(git_dir: &Path, common_dir: &Path) -> String {
-    let name = if git_dir == common_dir { &[] } else { git_dir.file_name().map_or(&[][..], OsStr::as_bytes) };
-    short_id(&[b"watchdog worktree", common_dir.as_os_str().as_bytes(), name])
+    let name = if git_dir == common_dir {
+        &[]
+    } else {
+        git_dir.file_name().map_or(&[][..], OsStr::as_bytes)
+    };
+    short_id(&[
+        b"watchdog worktree",
+        common_dir.as_os_str().as_bytes(),
+        name,
+    ])
 }
 
 /// The first 16 hexadecimal digits of the SHA-256 over the parts, separated by NUL.
@@ -33,5 +44,8 @@ fn short_id(parts: &[&[u8]]) -> String {
         hash.update(part);
         hash.update([0]);
     }
-    hash.finalize()[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+    hash.finalize()[..8]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }

@@ -76,7 +76,10 @@ const MOST_BYTES: u64 = 1 << 20;
 /// The git directory that the `.git` file of a linked worktree names, unresolved; `None` where it is no such file.
 pub(super) fn linked_git_dir(dot_git: &Path) -> Option<PathBuf> {
     let is_file = fs::symlink_metadata(dot_git).is_ok_and(|found| found.is_file());
-    is_file.then(|| read_regular_file(dot_git, MOST_BYTES).ok()).flatten().and_then(|text| pointed_to(&text, dot_git))
+    is_file
+        .then(|| read_regular_file(dot_git, MOST_BYTES).ok())
+        .flatten()
+        .and_then(|text| pointed_to(&text, dot_git))
 }
 
 /// The git directories that a usable `.git` entry leads to: its own and the shared one, symlinks resolved.
@@ -86,24 +89,37 @@ pub(super) fn git_dirs(dot_git: &Path) -> Result<(PathBuf, PathBuf), String> {
         Err(error) if error.kind() == ErrorKind::IsADirectory => dot_git.to_owned(),
         Err(error) => return Err(error.to_string()),
     };
-    let git_dir = fs::canonicalize(&target).map_err(|error| format!("{}: {error}", target.display()))?;
+    let git_dir =
+        fs::canonicalize(&target).map_err(|error| format!("{}: {error}", target.display()))?;
     let common_dir = common_dir(&git_dir)?;
     Ok((git_dir, common_dir))
 }
 
 /// The same for a broken `.git` file, as far as its text names them. Only to find its records.
 pub(super) fn git_dirs_by_name(dot_git: &Path) -> (PathBuf, PathBuf) {
-    let named = read_file(dot_git).ok().and_then(|text| pointed_to(&text, dot_git));
+    let named = read_file(dot_git)
+        .ok()
+        .and_then(|text| pointed_to(&text, dot_git));
     let git_dir = named.unwrap_or_else(|| dot_git.to_owned());
     let git_dir = fs::canonicalize(&git_dir).unwrap_or(git_dir);
-    let above = git_dir.parent().filter(|parent| parent.file_name() == Some(OsStr::new("worktrees"))).and_then(Path::parent);
-    let common_dir = above.map_or_else(|| git_dir.clone(), |common| fs::canonicalize(common).unwrap_or_else(|_| common.to_owned()));
+    let above = git_dir
+        .parent()
+        .filter(|parent| parent.file_name() == Some(OsStr::new("worktrees")))
+        .and_then(Path::parent);
+    let common_dir = above.map_or_else(
+        || git_dir.clone(),
+        |common| fs::canonicalize(common).unwrap_or_else(|_| common.to_owned()),
+    );
     (git_dir, common_dir)
 }
 
 /// Reads a regular file; a folder in its place has an error of its own.
 fn read_file(path: &Path) -> io::Result<Vec<u8>> {
-    if fs::metadata(path)?.is_dir() { Err(ErrorKind::IsADirectory.into()) } else { read_regular_file(path, MOST_BYTES) }
+    if fs::metadata(path)?.is_dir() {
+        Err(ErrorKind::IsADirectory.into())
+    } else {
+        read_regular_file(path, MOST_BYTES)
+    }
 }
 
 /// Why git cannot use the `.git` of a folder that was a worktree; `None` where it can, as far as that shows without opening it.
@@ -140,14 +156,20 @@ pub(super) fn is_registered(folder: &Path, common_dir: &Path) -> bool {
     if !fs::symlink_metadata(&dot_git).is_ok_and(|found| found.is_file() || found.is_dir()) {
         return false;
     }
-    let Ok((git_dir, shared)) = git_dirs(&dot_git) else { return false };
+    let Ok((git_dir, shared)) = git_dirs(&dot_git) else {
+        return false;
+    };
     if shared != common_dir {
         return false;
     }
     let back = git_dir.join("gitdir");
     let points_back = || {
-        let text = fs::symlink_metadata(&back).ok()?.is_file().then(|| read_regular_file(&back, MOST_BYTES).ok())??;
-        let named = fs::canonicalize(git_dir.join(OsStr::from_bytes(text.trim_ascii_end()))).ok()?;
+        let text = fs::symlink_metadata(&back)
+            .ok()?
+            .is_file()
+            .then(|| read_regular_file(&back, MOST_BYTES).ok())??;
+        let named =
+            fs::canonicalize(git_dir.join(OsStr::from_bytes(text.trim_ascii_end()))).ok()?;
         Some(named == fs::canonicalize(&dot_git).ok()?)
     };
     git_dir == shared || points_back() == Some(true)
@@ -167,9 +189,17 @@ fn common_dir(git_dir: &Path) -> Result<PathBuf, String> {
 pub fn worktrees_of(common_dir: &Path) -> Vec<FoundWorktree> {
     let mut found: Vec<FoundWorktree> = main(common_dir).into_iter().collect();
     let admin = common_dir.join("worktrees");
-    let mut names: Vec<_> = match fs::read_dir(&admin).and_then(|entries| entries.take(MOST).collect::<Result<Vec<_>, _>>()) {
-        Ok(entries) => entries.iter().filter(|entry| is_folder(entry)).map(fs::DirEntry::file_name).collect(),
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Vec::new(),
+    let mut names: Vec<_> = match fs::read_dir(&admin)
+        .and_then(|entries| entries.take(MOST).collect::<Result<Vec<_>, _>>())
+    {
+        Ok(entries) => entries
+            .iter()
+            .filter(|entry| is_folder(entry))
+            .map(fs::DirEntry::file_name)
+            .collect(),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Vec::new()
+        }
         // Worktrees that cannot be listed are there all the same: a list without them would be taken for the whole.
         Err(error) => {
             let why = format!("its linked worktrees cannot be listed: {error}");
@@ -183,18 +213,32 @@ pub fn worktrees_of(common_dir: &Path) -> Vec<FoundWorktree> {
         }
     };
     names.sort();
-    let list = |names: &[OsString]| -> Vec<_> { names.iter().map(|name| linked(common_dir, admin.join(name))).collect() };
+    let list = |names: &[OsString]| -> Vec<_> {
+        names
+            .iter()
+            .map(|name| linked(common_dir, admin.join(name)))
+            .collect()
+    };
     if names.len() < THREADS_FROM {
         found.extend(list(&names));
         return found;
     }
-    let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(MAX_THREADS);
+    let threads = std::thread::available_parallelism()
+        .map_or(1, NonZero::get)
+        .min(MAX_THREADS);
     let parts = std::thread::scope(|scope| {
-        let begin = |part| std::thread::Builder::new().spawn_scoped(scope, move || list(part)).ok();
-        let parts = names.chunks(names.len().div_ceil(threads)).map(|part| (part, begin(part)));
+        let begin = |part| {
+            std::thread::Builder::new()
+                .spawn_scoped(scope, move || list(part))
+                .ok()
+        };
+        let parts = names
+            .chunks(names.len().div_ceil(threads))
+            .map(|part| (part, begin(part)));
         // Collected first, so that all of them run.
         let parts: Vec<_> = parts.collect();
-        let join = |(part, thread): (_, Option<std::thread::ScopedJoinHandle<'_, _>>)| match thread {
+        let join = |(part, thread): (_, Option<std::thread::ScopedJoinHandle<'_, _>>)| match thread
+        {
             Some(thread) => thread.join().expect("a panic is a bug, passed on"),
             // No further thread may be had.
             None => list(part),
@@ -206,14 +250,25 @@ pub fn worktrees_of(common_dir: &Path) -> Vec<FoundWorktree> {
 }
 
 fn is_folder(entry: &fs::DirEntry) -> bool {
-    entry.file_type().is_ok_and(|kind| kind.is_dir() || kind.is_symlink() && entry.path().is_dir())
+    entry
+        .file_type()
+        .is_ok_and(|kind| kind.is_dir() || kind.is_symlink() && entry.path().is_dir())
 }
 
 fn main(common_dir: &Path) -> Option<FoundWorktree> {
-    let at =
-        |root: PathBuf, standing| Some(FoundWorktree { root, git_dir: common_dir.to_owned(), common_dir: common_dir.to_owned(), standing });
+    let at = |root: PathBuf, standing| {
+        Some(FoundWorktree {
+            root,
+            git_dir: common_dir.to_owned(),
+            common_dir: common_dir.to_owned(),
+            standing,
+        })
+    };
     // Where not even its configuration can be read, the usual place is the best guess.
-    let guess = common_dir.parent().filter(|_| common_dir.file_name() == Some(OsStr::new(".git"))).unwrap_or(common_dir);
+    let guess = common_dir
+        .parent()
+        .filter(|_| common_dir.file_name() == Some(OsStr::new(".git")))
+        .unwrap_or(common_dir);
     if let Some(why) = discover::missing_part(common_dir) {
         return at(guess.to_owned(), WorktreeState::Broken { why });
     }
@@ -225,22 +280,40 @@ fn main(common_dir: &Path) -> Option<FoundWorktree> {
             let root = repo.workdir()?;
             match fs::canonicalize(root) {
                 Ok(root) => at(root, WorktreeState::There),
-                Err(error) => at(root.to_owned(), WorktreeState::Gone { why: error.to_string() }),
+                Err(error) => at(
+                    root.to_owned(),
+                    WorktreeState::Gone {
+                        why: error.to_string(),
+                    },
+                ),
             }
         }
-        Err(error) => at(guess.to_owned(), WorktreeState::Broken { why: Error::read("open it", error).to_string() }),
+        Err(error) => at(
+            guess.to_owned(),
+            WorktreeState::Broken {
+                why: Error::read("open it", error).to_string(),
+            },
+        ),
     }
 }
 
 /// Whether a repository's own configuration plainly says nothing about where its work tree is, so that it lies around `.git`. Where it might,
 /// which is seldom, the repository must be opened to know.
 fn is_main_git_dir(common_dir: &Path) -> bool {
-    let Ok(text) = read_regular_file(&common_dir.join("config"), 16 << 20) else { return false };
-    text.to_ascii_lowercase().split(|byte| *byte == b'\n').all(|line| {
-        let has = |word: &[u8]| line.windows(word.len()).any(|part| part == word);
-        let words: Vec<u8> = line.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
-        words == b"bare=false" || !(has(b"bare") || has(b"worktree") || has(b"include"))
-    })
+    let Ok(text) = read_regular_file(&common_dir.join("config"), 16 << 20) else {
+        return false;
+    };
+    text.to_ascii_lowercase()
+        .split(|byte| *byte == b'\n')
+        .all(|line| {
+            let has = |word: &[u8]| line.windows(word.len()).any(|part| part == word);
+            let words: Vec<u8> = line
+                .iter()
+                .copied()
+                .filter(|byte| !byte.is_ascii_whitespace())
+                .collect();
+            words == b"bare=false" || !(has(b"bare") || has(b"worktree") || has(b"include"))
+        })
 }
 
 pub(super) fn linked(common_dir: &Path, git_dir: PathBuf) -> FoundWorktree {
@@ -253,9 +326,19 @@ pub(super) fn linked(common_dir: &Path, git_dir: PathBuf) -> FoundWorktree {
             let standing = standing(&dot_git, &git_dir);
             (root, standing)
         }
-        Err(error) => (git_dir.clone(), WorktreeState::Broken { why: format!("{}: {error}", back.display()) }),
+        Err(error) => (
+            git_dir.clone(),
+            WorktreeState::Broken {
+                why: format!("{}: {error}", back.display()),
+            },
+        ),
     };
-    FoundWorktree { root, git_dir, common_dir: common_dir.to_owned(), standing }
+    FoundWorktree {
+        root,
+        git_dir,
+        common_dir: common_dir.to_owned(),
+        standing,
+    }
 }
 
 /// Whether the `.git` of a linked worktree is there and leads back to its git directory.
@@ -266,35 +349,69 @@ fn standing(dot_git: &Path, git_dir: &Path) -> WorktreeState {
             // A folder with something in it is no worktree that was removed, and one that cannot be read may have something in it.
             let root = dot_git.parent().unwrap_or(dot_git);
             match fs::read_dir(root).map(|mut entries| entries.next().is_some()) {
-                Ok(true) => return WorktreeState::Broken { why: format!("{} is missing", dot_git.display()) },
-                Err(error) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-                    return WorktreeState::Broken { why: format!("{}: {error}", root.display()) };
+                Ok(true) => {
+                    return WorktreeState::Broken {
+                        why: format!("{} is missing", dot_git.display()),
+                    };
+                }
+                Err(error)
+                    if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+                {
+                    return WorktreeState::Broken {
+                        why: format!("{}: {error}", root.display()),
+                    };
                 }
                 _ => {}
             }
             let kept = git_dir.join("locked").exists();
-            let why = if kept { "its folder is not there; it is locked, so git keeps it" } else { "its folder is not there" };
-            return WorktreeState::Gone { why: why.to_string() };
+            let why = if kept {
+                "its folder is not there; it is locked, so git keeps it"
+            } else {
+                "its folder is not there"
+            };
+            return WorktreeState::Gone {
+                why: why.to_string(),
+            };
         }
         // A folder of that name is a repository of its own in its place.
         Err(error) if error.kind() == ErrorKind::IsADirectory => {
-            return WorktreeState::Gone { why: "another repository is in its place".to_string() };
+            return WorktreeState::Gone {
+                why: "another repository is in its place".to_string(),
+            };
         }
-        Err(error) => return WorktreeState::Broken { why: format!("{}: {error}", dot_git.display()) },
+        Err(error) => {
+            return WorktreeState::Broken {
+                why: format!("{}: {error}", dot_git.display()),
+            };
+        }
     };
     let Some(target) = pointed_to(&text, dot_git) else {
-        return WorktreeState::Broken { why: format!("{} does not begin with 'gitdir: '", dot_git.display()) };
+        return WorktreeState::Broken {
+            why: format!("{} does not begin with 'gitdir: '", dot_git.display()),
+        };
     };
     // Nearly always the very same path is written there.
-    let leads_to = if target == git_dir { Ok(git_dir.to_owned()) } else { fs::canonicalize(&target) };
+    let leads_to = if target == git_dir {
+        Ok(git_dir.to_owned())
+    } else {
+        fs::canonicalize(&target)
+    };
     match leads_to {
         Ok(target) if target == git_dir => match discover::missing_part(git_dir) {
             None => WorktreeState::There,
             Some(why) => WorktreeState::Broken { why },
         },
-        Ok(_) => WorktreeState::Gone { why: "another worktree is in its place".to_string() },
+        Ok(_) => WorktreeState::Gone {
+            why: "another worktree is in its place".to_string(),
+        },
         // Nothing took its place: its folder is there, and git cannot use it any more.
-        Err(error) => WorktreeState::Broken { why: format!("{} points to {}: {error}", dot_git.display(), target.display()) },
+        Err(error) => WorktreeState::Broken {
+            why: format!(
+                "{} points to {}: {error}",
+                dot_git.display(),
+                target.display()
+            ),
+        },
     }
 }
 
@@ -303,13 +420,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_configuration_that_plainly_says_nothing_of_a_work_tree_spares_opening_the_repository() {
+    fn only_a_configuration_that_plainly_says_nothing_of_a_work_tree_spares_opening_the_repository()
+    {
         let folder = tempfile::tempdir().unwrap();
         let asked = |text: &str| {
             fs::write(folder.path().join("config"), text).unwrap();
             is_main_git_dir(folder.path())
         };
-        for text in ["", "[core]\n\tbare = false\n", "[core]\n\tBare=false\r\n[user]\n\tname = a\n"] {
+        for text in [
+            "",
+            "[core]\n\tbare = false\n",
+            "[core]\n\tBare=false\r\n[user]\n\tname = a\n",
+        ] {
             assert!(asked(text), "{text:?}");
         }
         for text in [

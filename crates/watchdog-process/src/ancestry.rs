@@ -22,11 +22,16 @@ impl ProcessAncestry {
     pub fn of_this_process() -> Self {
         let mut above = Vec::new();
         let mut at = std::process::id();
-        while let Some(parent) = parent(at).filter(|parent| *parent > 1 && !above.contains(parent) && above.len() < MOST) {
+        while let Some(parent) =
+            parent(at).filter(|parent| *parent > 1 && !above.contains(parent) && above.len() < MOST)
+        {
             above.push(parent);
             at = parent;
         }
-        ProcessAncestry { above, watchdogs: marking_watchdogs() }
+        ProcessAncestry {
+            above,
+            watchdogs: marking_watchdogs(),
+        }
     }
 
     /// Whether a process is an ancestor of this one.
@@ -38,21 +43,33 @@ impl ProcessAncestry {
     /// watchdog takes the place of the session that it is about to start, and takes in the orphans of one that it runs (`is_ours`).
     pub fn is_inside(&self, session: u32, is_ours: bool) -> bool {
         // A session whose watchdog was killed may hang below a manager of the user's, which is above a person's shell as well.
-        let is_watchdog = |pid: u32| name(pid).is_some_and(|program| Some(program) == name(std::process::id()));
-        let is_of = |pid: u32| self.watchdogs.contains(&pid) || is_ours && self.above.contains(&pid) && is_watchdog(pid);
-        self.above.contains(&session) || self.watchdogs.contains(&session) || parent(session).is_some_and(is_of)
+        let is_watchdog =
+            |pid: u32| name(pid).is_some_and(|program| Some(program) == name(std::process::id()));
+        let is_of = |pid: u32| {
+            self.watchdogs.contains(&pid)
+                || is_ours && self.above.contains(&pid) && is_watchdog(pid)
+        };
+        self.above.contains(&session)
+            || self.watchdogs.contains(&session)
+            || parent(session).is_some_and(is_of)
     }
 
     /// Whether this process may have left a session, as `setsid -f` and a second fork do it: no terminal of a person leads to it, it hangs
     /// below the system's first process or its manager of services, and it began after the session in the session's control group.
     pub fn may_have_left(&self, session: u32) -> bool {
         let own = std::process::id();
-        let (Some(mut top), Some(begun)) = (read_one(own), read_one(session).map(|row| row.started)) else { return false };
+        let (Some(mut top), Some(begun)) =
+            (read_one(own), read_one(session).map(|row| row.started))
+        else {
+            return false;
+        };
         let has_terminal = top.session == own || self.above.contains(&top.session);
         if has_terminal && File::open("/dev/tty").is_ok() {
             return false;
         }
-        while let Some(parent) = read_one(top.parent).filter(|parent| parent.pid > 1 && parent.name != "systemd") {
+        while let Some(parent) =
+            read_one(top.parent).filter(|parent| parent.pid > 1 && parent.name != "systemd")
+        {
             top = parent;
         }
         // Without a parent it came from outside of the container.
@@ -77,8 +94,13 @@ mod tests {
         let ancestry = ProcessAncestry::of_this_process();
         assert!(!ancestry.is_inside(std::process::id(), false));
         match parent(std::process::id()) {
-            Some(parent) => assert!(ancestry.is_inside(parent, false) && !ancestry.may_have_left(parent)),
-            None => assert!(watchdog_system::read_all().is_err(), "every process has one, where the system shows processes"),
+            Some(parent) => {
+                assert!(ancestry.is_inside(parent, false) && !ancestry.may_have_left(parent))
+            }
+            None => assert!(
+                watchdog_system::read_all().is_err(),
+                "every process has one, where the system shows processes"
+            ),
         }
     }
 }

@@ -70,17 +70,28 @@ pub(super) fn start<T>(
     plan: LaunchPlan<'_>,
     take_output: impl FnOnce(PipeReader, PipeReader) -> io::Result<T>,
 ) -> Result<StartedProcess<T>, StartError> {
-    let name = plan.argv.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let name = plan
+        .argv
+        .first()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
     let fail = |source: io::Error| explain(source, &name, &plan);
     if name.is_empty() {
-        return Err(StartError::NotRunnable { program: name, why: "no program was named".into() });
+        return Err(StartError::NotRunnable {
+            program: name,
+            why: "no program was named".into(),
+        });
     }
     check_memory().map_err(fail)?;
     let (stdout, stdout_end) = os_pipe::pipe().map_err(fail)?;
     let (stderr, stderr_end) = os_pipe::pipe().map_err(fail)?;
     let (stdin, stdin_end) = match &plan.stdin {
-        StdinSource::Open => os_pipe::pipe().map(|(read, write)| (Some(read), Some(write))).map_err(fail)?,
-        StdinSource::Bytes(bytes) if !bytes.is_empty() => os_pipe::pipe().map(|(read, write)| (Some(read), Some(write))).map_err(fail)?,
+        StdinSource::Open => os_pipe::pipe()
+            .map(|(read, write)| (Some(read), Some(write)))
+            .map_err(fail)?,
+        StdinSource::Bytes(bytes) if !bytes.is_empty() => os_pipe::pipe()
+            .map(|(read, write)| (Some(read), Some(write)))
+            .map_err(fail)?,
         _ => (None, None),
     };
     let expression = expression(&plan, stdin, stdout_end, stderr_end);
@@ -97,7 +108,9 @@ pub(super) fn start<T>(
     let mut tries = 0;
     let (id, (leader, handle)) = loop {
         match tree_registry::plant(|mark| begin(&expression, mark)) {
-            Err(error) if error.raw_os_error() == Some(Errno::TXTBSY.raw_os_error()) && tries < 20 => {
+            Err(error)
+                if error.raw_os_error() == Some(Errno::TXTBSY.raw_os_error()) && tries < 20 =>
+            {
                 tries += 1;
                 std::thread::sleep(Duration::from_millis(10));
             }
@@ -106,7 +119,11 @@ pub(super) fn start<T>(
     };
     // The expression owns our copies of the ends that the process writes to: without this its output would never end.
     drop(expression);
-    Ok(StartedProcess { tree: ProcessTree::new(handle, id, leader), stdin, output })
+    Ok(StartedProcess {
+        tree: ProcessTree::new(handle, id, leader),
+        stdin,
+        output,
+    })
 }
 
 /// Starts a program that goes on when this one ends: in a group of its own, with no input and no output, and in no tree. Nobody waits for it.
@@ -114,8 +131,16 @@ pub(super) fn start<T>(
 /// # Errors
 /// When it cannot be started.
 pub fn start_detached(argv: &[OsString], cwd: &Path) -> io::Result<()> {
-    let (program, args) = argv.split_first().ok_or_else(|| io::Error::other("no program was named"))?;
-    let expression = duct::cmd(program, args).dir(cwd).stdin_null().stdout_null().stderr_null().env_remove(TREE_VARIABLE).unchecked();
+    let (program, args) = argv
+        .split_first()
+        .ok_or_else(|| io::Error::other("no program was named"))?;
+    let expression = duct::cmd(program, args)
+        .dir(cwd)
+        .stdin_null()
+        .stdout_null()
+        .stderr_null()
+        .env_remove(TREE_VARIABLE)
+        .unchecked();
     let started = expression
         .before_spawn(|command| {
             command.process_group(0);
@@ -128,21 +153,28 @@ pub fn start_detached(argv: &[OsString], cwd: &Path) -> io::Result<()> {
 }
 
 /// Everything but the mark of the tree. In duct the innermost word counts, so nothing may be said twice.
-fn expression(plan: &LaunchPlan<'_>, stdin: Option<PipeReader>, stdout: PipeWriter, stderr: PipeWriter) -> duct::Expression {
+fn expression(
+    plan: &LaunchPlan<'_>,
+    stdin: Option<PipeReader>,
+    stdout: PipeWriter,
+    stderr: PipeWriter,
+) -> duct::Expression {
     let found = found_in_path(plan);
     // Started by its path, it is still told the name that was asked for.
     let name = found.is_some().then(|| plan.argv[0].clone());
     let program = found.unwrap_or_else(|| located(&plan.argv[0], plan.cwd));
-    let mut expression =
-        duct::cmd(program, &plan.argv[1..]).dir(plan.cwd).stdout_file(stdout).stderr_file(stderr).unchecked().before_spawn(
-            move |command| {
-                if let Some(name) = &name {
-                    command.arg0(name);
-                }
-                command.process_group(0);
-                Ok(())
-            },
-        );
+    let mut expression = duct::cmd(program, &plan.argv[1..])
+        .dir(plan.cwd)
+        .stdout_file(stdout)
+        .stderr_file(stderr)
+        .unchecked()
+        .before_spawn(move |command| {
+            if let Some(name) = &name {
+                command.arg0(name);
+            }
+            command.process_group(0);
+            Ok(())
+        });
     expression = match (stdin, &plan.stdin) {
         (Some(pipe), _) => expression.stdin_file(pipe),
         (None, StdinSource::Inherit) if !io::stdin().is_terminal() => expression,
@@ -153,7 +185,11 @@ fn expression(plan: &LaunchPlan<'_>, stdin: Option<PipeReader>, stdout: PipeWrit
             expression = expression.env_remove(name);
         }
     }
-    for (name, value) in plan.env.iter().filter(|(name, _)| name.as_os_str() != TREE_VARIABLE) {
+    for (name, value) in plan
+        .env
+        .iter()
+        .filter(|(name, _)| name.as_os_str() != TREE_VARIABLE)
+    {
         expression = match value {
             Some(value) => expression.env(name, value),
             None => expression.env_remove(name),
@@ -164,8 +200,15 @@ fn expression(plan: &LaunchPlan<'_>, stdin: Option<PipeReader>, stdout: PipeWrit
 
 fn begin(expression: &duct::Expression, mark: &OsStr) -> io::Result<(u32, (Pid, duct::Handle))> {
     let handle = expression.env(TREE_VARIABLE, mark).start()?;
-    let pid = handle.pids().first().copied().ok_or_else(|| io::Error::other("it was started without a pid"))?;
-    let leader = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or_else(|| io::Error::other("it was started with pid 0"))?;
+    let pid = handle
+        .pids()
+        .first()
+        .copied()
+        .ok_or_else(|| io::Error::other("it was started without a pid"))?;
+    let leader = i32::try_from(pid)
+        .ok()
+        .and_then(Pid::from_raw)
+        .ok_or_else(|| io::Error::other("it was started with pid 0"))?;
     Ok((pid, (leader, handle)))
 }
 
@@ -188,7 +231,10 @@ const PERSONAL_GIT_VARIABLES: [&str; 11] = [
 pub fn foreign_git_variables() -> Vec<OsString> {
     std::env::vars_os()
         .map(|(name, _)| name)
-        .filter(|name| name.to_string_lossy().starts_with("GIT_") && !PERSONAL_GIT_VARIABLES.iter().any(|kept| name == kept))
+        .filter(|name| {
+            name.to_string_lossy().starts_with("GIT_")
+                && !PERSONAL_GIT_VARIABLES.iter().any(|kept| name == kept)
+        })
         .collect()
 }
 
@@ -213,7 +259,11 @@ fn found_in_path(plan: &LaunchPlan<'_>) -> Option<OsString> {
 /// `PATH` resolves a name without a slash; a relative path is relative to the program's working folder.
 fn located(program: &OsStr, cwd: &Path) -> OsString {
     let path = Path::new(program);
-    if program.as_encoded_bytes().contains(&b'/') && path.is_relative() { cwd.join(path).into_os_string() } else { program.to_owned() }
+    if program.as_encoded_bytes().contains(&b'/') && path.is_relative() {
+        cwd.join(path).into_os_string()
+    } else {
+        program.to_owned()
+    }
 }
 
 /// More memory than the threads around a process need to begin with, and more than an allocator keeps for itself. It is addressed and not used.
@@ -222,7 +272,8 @@ const ROOM: usize = 64 << 20;
 /// Looks whether the threads around a process would find memory: one that begins without ends the whole program from below.
 fn check_memory() -> io::Result<()> {
     let mut room = Vec::<u8>::new();
-    room.try_reserve_exact(ROOM).map_err(|_| io::Error::from_raw_os_error(Errno::NOMEM.raw_os_error()))?;
+    room.try_reserve_exact(ROOM)
+        .map_err(|_| io::Error::from_raw_os_error(Errno::NOMEM.raw_os_error()))?;
     // Without this the compiler may remove the allocation.
     std::hint::black_box(&room);
     Ok(())
@@ -230,20 +281,31 @@ fn check_memory() -> io::Result<()> {
 
 /// Writes stdin from a thread of its own. A process that closes its stdin, or ends, ends the thread.
 fn feed(mut end: PipeWriter, bytes: Vec<u8>) -> io::Result<()> {
-    std::thread::Builder::new().name("stdin".into()).stack_size(64 << 10).spawn(move || {
-        let _ = end.write_all(&bytes);
-    })?;
+    std::thread::Builder::new()
+        .name("stdin".into())
+        .stack_size(64 << 10)
+        .spawn(move || {
+            let _ = end.write_all(&bytes);
+        })?;
     Ok(())
 }
 
 /// Tells a program that cannot be run, which trying again does not help, from a system that refuses.
 fn explain(source: io::Error, program: &str, plan: &LaunchPlan<'_>) -> StartError {
     let program = program.to_owned();
-    let not_runnable = |why: String| StartError::NotRunnable { program: program.clone(), why };
-    let because = |why: String| StartError::System { program: program.clone(), source: io::Error::new(source.kind(), why) };
+    let not_runnable = |why: String| StartError::NotRunnable {
+        program: program.clone(),
+        why,
+    };
+    let because = |why: String| StartError::System {
+        program: program.clone(),
+        source: io::Error::new(source.kind(), why),
+    };
     let cwd = plan.cwd.display();
     if !plan.cwd.is_dir() {
-        return because(format!("the folder '{cwd}' that it should run in does not exist or is no folder"));
+        return because(format!(
+            "the folder '{cwd}' that it should run in does not exist or is no folder"
+        ));
     }
     let Some(errno) = source.raw_os_error().map(Errno::from_raw_os_error) else {
         return StartError::System { program, source };
@@ -251,8 +313,11 @@ fn explain(source: io::Error, program: &str, plan: &LaunchPlan<'_>) -> StartErro
     if scarce(errno).is_some() {
         return StartError::short(program, source);
     }
-    let by_path =
-        plan.argv.first().filter(|name| name.as_encoded_bytes().contains(&b'/')).map(|name| PathBuf::from(located(name, plan.cwd)));
+    let by_path = plan
+        .argv
+        .first()
+        .filter(|name| name.as_encoded_bytes().contains(&b'/'))
+        .map(|name| PathBuf::from(located(name, plan.cwd)));
     match errno {
         Errno::NOENT if by_path.as_ref().is_some_and(|path| path.exists()) => {
             not_runnable("the interpreter that its first line names does not exist".into())
@@ -285,8 +350,12 @@ fn explain(source: io::Error, program: &str, plan: &LaunchPlan<'_>) -> StartErro
 /// The missing resource, and the remedy.
 pub(super) fn scarce(errno: Errno) -> Option<&'static str> {
     match errno {
-        Errno::AGAIN => Some("no further process or thread may be had; end some, or raise ulimit -u or the limit of pids"),
-        Errno::NOMEM => Some("no further memory may be had; end some processes, or raise ulimit -v or the limit of memory"),
+        Errno::AGAIN => Some(
+            "no further process or thread may be had; end some, or raise ulimit -u or the limit of pids",
+        ),
+        Errno::NOMEM => Some(
+            "no further memory may be had; end some processes, or raise ulimit -v or the limit of memory",
+        ),
         Errno::MFILE | Errno::NFILE => Some("no further file may be opened; raise ulimit -n"),
         _ => None,
     }
@@ -299,9 +368,12 @@ mod tests {
     #[test]
     fn a_relative_path_is_meant_from_the_folder_of_the_program() {
         let cwd = Path::new("/work tree");
-        for (program, expected) in
-            [("sh", "sh"), ("./run.sh", "/work tree/./run.sh"), ("scripts/run", "/work tree/scripts/run"), ("/bin/sh", "/bin/sh")]
-        {
+        for (program, expected) in [
+            ("sh", "sh"),
+            ("./run.sh", "/work tree/./run.sh"),
+            ("scripts/run", "/work tree/scripts/run"),
+            ("/bin/sh", "/bin/sh"),
+        ] {
             assert_eq!(located(OsStr::new(program), cwd), OsStr::new(expected));
         }
     }

@@ -65,19 +65,29 @@ impl ProgramCall<'_> {
     }
 
     fn program(&self) -> String {
-        self.argv.first().map(|name| mask(&name.to_string_lossy()).into_owned()).unwrap_or_default()
+        self.argv
+            .first()
+            .map(|name| mask(&name.to_string_lossy()).into_owned())
+            .unwrap_or_default()
     }
 
     fn args(&self) -> String {
-        shown_words(self.argv.iter().skip(1).map(|word| word.to_string_lossy().into_owned()))
+        shown_words(
+            self.argv
+                .iter()
+                .skip(1)
+                .map(|word| word.to_string_lossy().into_owned()),
+        )
     }
 
     /// A message of a commit may hold words of the agent, and is not shown.
     fn args_of_git(&self) -> String {
         let mut message = false;
-        let words = self.argv.iter().skip(1).map(|word| match std::mem::replace(&mut message, word == "-m") {
-            true => "[message]".to_owned(),
-            false => word.to_string_lossy().into_owned(),
+        let words = self.argv.iter().skip(1).map(|word| {
+            match std::mem::replace(&mut message, word == "-m") {
+                true => "[message]".to_owned(),
+                false => word.to_string_lossy().into_owned(),
+            }
         });
         shown_words(words)
     }
@@ -116,7 +126,17 @@ fn shown_words(words: impl Iterator<Item = String>) -> String {
 /// Whether a word is an option whose value is the next word, and a secret.
 fn takes_a_secret(word: &str) -> bool {
     let small = word.to_ascii_lowercase();
-    let named = ["passw", "passphrase", "token", "secret", "api-key", "apikey", "access-key", "private-key", "credential"];
+    let named = [
+        "passw",
+        "passphrase",
+        "token",
+        "secret",
+        "api-key",
+        "apikey",
+        "access-key",
+        "private-key",
+        "credential",
+    ];
     small.starts_with("--") && !small.contains('=') && named.iter().any(|name| small.contains(name))
 }
 
@@ -128,10 +148,28 @@ mod tests {
     fn a_command_line_is_shown_without_its_secrets() {
         let token = format!("{}{}", "ghp_", "aB3d".repeat(9));
         for (words, hidden) in [
-            (vec!["-c".to_owned(), format!("GH_TOKEN={token} cargo test")], token.as_str()),
-            (vec!["--password".into(), "h0rse-staple".into(), "run".into()], "h0rse-staple"),
-            (vec!["-c".into(), "login --api-key  h0rse-staple && cargo test".into()], "h0rse-staple"),
-            (vec!["-c".into(), "curl -H 'Authorization: Bearer abcDEF123456abcDEF123456' x".into()], "abcDEF123456"),
+            (
+                vec!["-c".to_owned(), format!("GH_TOKEN={token} cargo test")],
+                token.as_str(),
+            ),
+            (
+                vec!["--password".into(), "h0rse-staple".into(), "run".into()],
+                "h0rse-staple",
+            ),
+            (
+                vec![
+                    "-c".into(),
+                    "login --api-key  h0rse-staple && cargo test".into(),
+                ],
+                "h0rse-staple",
+            ),
+            (
+                vec![
+                    "-c".into(),
+                    "curl -H 'Authorization: Bearer abcDEF123456abcDEF123456' x".into(),
+                ],
+                "abcDEF123456",
+            ),
             (vec!["x".repeat(SHOWN - 10), token.clone()], &token[..9]),
         ] {
             let shown = shown_words(words.into_iter());

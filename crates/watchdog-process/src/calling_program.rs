@@ -31,13 +31,24 @@ pub fn calling_program() -> Option<CallingProgram> {
 fn program(pid: u32) -> Option<CallingProgram> {
     let words = watchdog_system::program_words(pid)?;
     let stdin = watchdog_system::stdin_of(pid)?;
-    let stdin_is_terminal = stdin.starts_with("/dev/pts") || stdin.starts_with("/dev/tty") || stdin.as_os_str() == "/dev/console";
-    Some(CallingProgram { pid, words, stdin_is_terminal })
+    let stdin_is_terminal = stdin.starts_with("/dev/pts")
+        || stdin.starts_with("/dev/tty")
+        || stdin.as_os_str() == "/dev/console";
+    Some(CallingProgram {
+        pid,
+        words,
+        stdin_is_terminal,
+    })
 }
 
 fn is_shell_with_command(words: &[String]) -> bool {
-    let name = words.first().and_then(|word| word.rsplit('/').next()).unwrap_or_default().trim_start_matches('-');
-    let runs_a_command = |word: &String| word.starts_with('-') && !word.starts_with("--") && word.ends_with('c');
+    let name = words
+        .first()
+        .and_then(|word| word.rsplit('/').next())
+        .unwrap_or_default()
+        .trim_start_matches('-');
+    let runs_a_command =
+        |word: &String| word.starts_with('-') && !word.starts_with("--") && word.ends_with('c');
     SHELLS.contains(&name) && words.iter().skip(1).any(runs_a_command)
 }
 
@@ -65,6 +76,9 @@ mod tests {
     #[test]
     fn somebody_called_this_test() {
         let is_shown = watchdog_system::read_all().is_ok();
-        assert_eq!(calling_program().is_some_and(|found| !found.words.is_empty()), is_shown);
+        assert_eq!(
+            calling_program().is_some_and(|found| !found.words.is_empty()),
+            is_shown
+        );
     }
 }

@@ -54,7 +54,11 @@ impl CommandLineReader {
         let mut rows = rows;
         rows.sort_by_key(|row| (row.started, row.pid));
         let line = |row: &ProcessRow| {
-            Some(ProcessCommandLine { pid: row.pid, parent: row.parent, argv: watchdog_system::command_line(row.pid, BYTES)? })
+            Some(ProcessCommandLine {
+                pid: row.pid,
+                parent: row.parent,
+                argv: watchdog_system::command_line(row.pid, BYTES)?,
+            })
         };
         rows.iter().take(PROCESSES).filter_map(line).collect()
     }
@@ -66,7 +70,11 @@ pub(super) fn rows_below(leader: u32) -> Option<Vec<ProcessRow>> {
     let mut found: Vec<&ProcessRow> = table.iter().filter(|row| row.pid == leader).collect();
     let mut next = 0;
     while let Some(parent) = found.get(next).map(|row| row.pid) {
-        found.extend(table.iter().filter(|row| row.parent == parent && row.pid != leader));
+        found.extend(
+            table
+                .iter()
+                .filter(|row| row.parent == parent && row.pid != leader),
+        );
         next += 1;
         if next > table.len() {
             break;

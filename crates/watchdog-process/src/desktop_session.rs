@@ -8,10 +8,16 @@ use std::path::Path;
 /// What cron starts has no variable of the session; systemd keeps the bus of a user who is logged in at a known place.
 pub fn desktop_session() -> Option<Vec<(&'static str, OsString)>> {
     let uid = rustix::process::getuid().as_raw();
-    reach(|name| std::env::var_os(name).filter(|value| !value.is_empty()), Path::new(&format!("/run/user/{uid}/bus")))
+    reach(
+        |name| std::env::var_os(name).filter(|value| !value.is_empty()),
+        Path::new(&format!("/run/user/{uid}/bus")),
+    )
 }
 
-fn reach(variable: impl Fn(&str) -> Option<OsString>, bus: &Path) -> Option<Vec<(&'static str, OsString)>> {
+fn reach(
+    variable: impl Fn(&str) -> Option<OsString>,
+    bus: &Path,
+) -> Option<Vec<(&'static str, OsString)>> {
     if variable("DBUS_SESSION_BUS_ADDRESS").is_some() {
         return Some(Vec::new());
     }
@@ -21,7 +27,10 @@ fn reach(variable: impl Fn(&str) -> Option<OsString>, bus: &Path) -> Option<Vec<
         return Some(vec![("DBUS_SESSION_BUS_ADDRESS", address)]);
     }
     // The bus is found through the display then, if at all; what is started says so.
-    ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| variable(name).is_some()).then(Vec::new)
+    ["DISPLAY", "WAYLAND_DISPLAY"]
+        .iter()
+        .any(|name| variable(name).is_some())
+        .then(Vec::new)
 }
 
 #[cfg(test)]
@@ -31,9 +40,17 @@ mod tests {
     #[test]
     fn the_bus_of_the_session_comes_first_then_that_of_the_user_then_a_display() {
         let none = Path::new("/nowhere/bus");
-        let with = |names: &'static [&'static str]| move |name: &str| names.contains(&name).then(|| OsString::from("x"));
-        assert_eq!(reach(with(&["DBUS_SESSION_BUS_ADDRESS"]), Path::new("/")), Some(Vec::new()));
-        assert_eq!(reach(with(&[]), Path::new("/")), Some(vec![("DBUS_SESSION_BUS_ADDRESS", "unix:path=/".into())]));
+        let with = |names: &'static [&'static str]| {
+            move |name: &str| names.contains(&name).then(|| OsString::from("x"))
+        };
+        assert_eq!(
+            reach(with(&["DBUS_SESSION_BUS_ADDRESS"]), Path::new("/")),
+            Some(Vec::new())
+        );
+        assert_eq!(
+            reach(with(&[]), Path::new("/")),
+            Some(vec![("DBUS_SESSION_BUS_ADDRESS", "unix:path=/".into())])
+        );
         assert_eq!(reach(with(&["WAYLAND_DISPLAY"]), none), Some(Vec::new()));
         assert_eq!(reach(with(&[]), none), None);
     }

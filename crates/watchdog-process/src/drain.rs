@@ -74,7 +74,12 @@ struct DrainTarget {
 
 impl<K: OutputSink> OutputDrain<K> {
     /// Starts reading. Of each stream a copy goes to `mirrors`.
-    pub(crate) fn start(stdout: PipeReader, stderr: PipeReader, keep: K, mirrors: [Option<MirrorWriter>; 2]) -> io::Result<Self> {
+    pub(crate) fn start(
+        stdout: PipeReader,
+        stderr: PipeReader,
+        keep: K,
+        mirrors: [Option<MirrorWriter>; 2],
+    ) -> io::Result<Self> {
         let (tell, ends) = channel();
         let drain = OutputDrain {
             kept: Arc::new(Mutex::new(Some(keep))),
@@ -85,10 +90,19 @@ impl<K: OutputSink> OutputDrain<K> {
             open: 2,
         };
         let [to_stdout, to_stderr] = mirrors;
-        for (at, (pipe, from, mirror)) in
-            [(stdout, OutputStream::Stdout, to_stdout), (stderr, OutputStream::Stderr, to_stderr)].into_iter().enumerate()
+        for (at, (pipe, from, mirror)) in [
+            (stdout, OutputStream::Stdout, to_stdout),
+            (stderr, OutputStream::Stderr, to_stderr),
+        ]
+        .into_iter()
+        .enumerate()
         {
-            let (kept, phase, progress, tell) = (drain.kept.clone(), drain.phase.clone(), drain.progress[at].clone(), tell.clone());
+            let (kept, phase, progress, tell) = (
+                drain.kept.clone(),
+                drain.phase.clone(),
+                drain.progress[at].clone(),
+                tell.clone(),
+            );
             std::thread::Builder::new()
                 .name(format!("{from:?}").to_lowercase())
                 .stack_size(128 << 10)
@@ -109,13 +123,21 @@ impl<K: OutputSink> OutputDrain<K> {
             let unread = self.unread(at);
             let read = self.progress[at].read.load(Ordering::Acquire);
             // The bytes in hand may not be counted yet, and those that are may not be dealt with: each at most a chunk.
-            DrainTarget { until: read + unread + 2 * CHUNK as u64, read, quiet_since: Instant::now() }
+            DrainTarget {
+                until: read + unread + 2 * CHUNK as u64,
+                read,
+                quiet_since: Instant::now(),
+            }
         });
         while self.open > 0 && !give_up() {
             match self.ends.recv_timeout(Duration::from_millis(10)) {
                 Ok(()) => self.open -= 1,
                 Err(RecvTimeoutError::Disconnected) => return,
-                Err(RecvTimeoutError::Timeout) if (0..2).all(|at| self.has_come(at, &mut rests[at])) => return,
+                Err(RecvTimeoutError::Timeout)
+                    if (0..2).all(|at| self.has_come(at, &mut rests[at])) =>
+                {
+                    return;
+                }
                 Err(RecvTimeoutError::Timeout) => {}
             }
         }
@@ -131,7 +153,9 @@ impl<K: OutputSink> OutputDrain<K> {
         if unread > 0 || !progress.waiting.load(Ordering::Acquire) || read != rest.read {
             (rest.quiet_since, rest.read) = (Instant::now(), read);
         }
-        progress.ended.load(Ordering::Acquire) || read > rest.until || rest.quiet_since.elapsed() >= LEAK_GRACE
+        progress.ended.load(Ordering::Acquire)
+            || read > rest.until
+            || rest.quiet_since.elapsed() >= LEAK_GRACE
     }
 
     fn unread(&self, at: usize) -> u64 {
@@ -147,7 +171,10 @@ impl<K: OutputSink> OutputDrain<K> {
     /// `None` if a thread has panicked in the midst of keeping.
     pub(crate) fn finish(self) -> Option<K> {
         self.phase.fetch_max(DISCARDING, Ordering::Release);
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.kept
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
     }
 }
 

@@ -19,7 +19,10 @@ const EMAIL: &str = "watchdog@localhost";
 
 /// The variables for a program that works in the worktree: removes those that redirect git.
 pub fn environment() -> BTreeMap<OsString, Option<OsString>> {
-    foreign_git_variables().into_iter().map(|name| (name, None)).collect()
+    foreign_git_variables()
+        .into_iter()
+        .map(|name| (name, None))
+        .collect()
 }
 
 /// `GIT_SSH_COMMAND` and `GIT_SSH` of our environment, which every git that we start inherits.
@@ -28,9 +31,24 @@ pub fn ssh_variables() -> [Option<String>; 2] {
 }
 
 /// A git command in the work tree `root`, with the paths on its stdin.
-pub fn git(root: &Path, args: &[&str], paths: &[&[u8]], identity: bool, deadline: Duration) -> ProgramRun {
+pub fn git(
+    root: &Path,
+    args: &[&str],
+    paths: &[&[u8]],
+    identity: bool,
+    deadline: Duration,
+) -> ProgramRun {
     // Nothing runs in the background after us, and no monitor of the repository may lie about what changed.
-    let fixed = ["git", "--literal-pathspecs", "-c", "gc.auto=0", "-c", "maintenance.auto=false", "-c", "core.fsmonitor=false"];
+    let fixed = [
+        "git",
+        "--literal-pathspecs",
+        "-c",
+        "gc.auto=0",
+        "-c",
+        "maintenance.auto=false",
+        "-c",
+        "core.fsmonitor=false",
+    ];
     let mut env = environment();
     let mut set = |name: &str, value: &str| env.insert(name.into(), Some(value.into()));
     set("GIT_TERMINAL_PROMPT", "0");
@@ -39,16 +57,23 @@ pub fn git(root: &Path, args: &[&str], paths: &[&[u8]], identity: bool, deadline
     // Messages are parsed and shown: untranslated, but without taking UTF-8 away from hooks.
     set("LANGUAGE", "en");
     if !identity {
-        for (name, value) in
-            [("GIT_AUTHOR_NAME", NAME), ("GIT_COMMITTER_NAME", NAME), ("GIT_AUTHOR_EMAIL", EMAIL), ("GIT_COMMITTER_EMAIL", EMAIL)]
-        {
+        for (name, value) in [
+            ("GIT_AUTHOR_NAME", NAME),
+            ("GIT_COMMITTER_NAME", NAME),
+            ("GIT_AUTHOR_EMAIL", EMAIL),
+            ("GIT_COMMITTER_EMAIL", EMAIL),
+        ] {
             if !is_set(name) {
                 set(name, value);
             }
         }
     }
     // A passphrase prompt must fail, not wait: gpg has no terminal, and ssh has an askpass program that refuses.
-    for (name, value) in [("SSH_ASKPASS", "false"), ("SSH_ASKPASS_REQUIRE", "force"), ("GIT_ASKPASS", "false")] {
+    for (name, value) in [
+        ("SSH_ASKPASS", "false"),
+        ("SSH_ASKPASS_REQUIRE", "force"),
+        ("GIT_ASKPASS", "false"),
+    ] {
         env.insert(name.into(), Some(value.into()));
     }
     env.insert("GPG_TTY".into(), None);
@@ -56,7 +81,10 @@ pub fn git(root: &Path, args: &[&str], paths: &[&[u8]], identity: bool, deadline
         argv: fixed.iter().chain(args).map(OsString::from).collect(),
         cwd: root.to_owned(),
         env,
-        stdin: paths.iter().flat_map(|path| path.iter().copied().chain([0])).collect(),
+        stdin: paths
+            .iter()
+            .flat_map(|path| path.iter().copied().chain([0]))
+            .collect(),
         deadline,
         grace: GRACE,
         keep: KEEP,
@@ -78,13 +106,27 @@ impl ProgramRun {
 }
 
 /// A program of the user in the work tree.
-pub fn users(root: &Path, argv: Vec<OsString>, extra: &[(&str, &OsStr)], deadline: Duration) -> ProgramRun {
+pub fn users(
+    root: &Path,
+    argv: Vec<OsString>,
+    extra: &[(&str, &OsStr)],
+    deadline: Duration,
+) -> ProgramRun {
     let mut env = environment();
     for (name, value) in extra {
         env.insert(name.into(), Some((*value).to_owned()));
     }
     let purpose = ProgramPurpose::Rescue;
-    ProgramRun { argv, cwd: root.to_owned(), env, stdin: Vec::new(), deadline, grace: GRACE, keep: KEEP, purpose }
+    ProgramRun {
+        argv,
+        cwd: root.to_owned(),
+        env,
+        stdin: Vec::new(),
+        deadline,
+        grace: GRACE,
+        keep: KEEP,
+        purpose,
+    }
 }
 
 /// The last lines that a program wrote, complaints before the rest, for a person.
@@ -93,7 +135,11 @@ pub fn tail(finished: &FinishedProgram) -> String {
     const CHARS: usize = 4000;
     let text = |kept: &BoundedOutput| String::from_utf8_lossy(&kept.bytes).trim().to_owned();
     let (err, out) = (text(&finished.stderr), text(&finished.stdout));
-    let all = if err.is_empty() || out.is_empty() { format!("{out}{err}") } else { format!("{out}\n{err}") };
+    let all = if err.is_empty() || out.is_empty() {
+        format!("{out}{err}")
+    } else {
+        format!("{out}\n{err}")
+    };
     let lines: Vec<&str> = all.lines().collect();
     let tail = lines[lines.len().saturating_sub(LINES)..].join("\n");
     let skip = tail.chars().count().saturating_sub(CHARS);

@@ -37,8 +37,12 @@ impl HeadroomError {
     /// The remedy.
     pub fn hint(&self) -> &'static str {
         match self {
-            HeadroomError::Threads { .. } => "end some processes, or raise ulimit -u or the limit of pids",
-            HeadroomError::AddressSpace { .. } => "raise ulimit -v to 1 GiB at least, or limit memory by a cgroup instead",
+            HeadroomError::Threads { .. } => {
+                "end some processes, or raise ulimit -u or the limit of pids"
+            }
+            HeadroomError::AddressSpace { .. } => {
+                "raise ulimit -v to 1 GiB at least, or limit memory by a cgroup instead"
+            }
         }
     }
 }
@@ -48,14 +52,19 @@ impl HeadroomError {
 /// # Errors
 /// Where there is none.
 pub fn check_headroom() -> Result<(), HeadroomError> {
-    if let Some(allowed) = watchdog_system::address_space_limit().filter(|allowed| *allowed < ADDRESS_SPACE) {
+    if let Some(allowed) =
+        watchdog_system::address_space_limit().filter(|allowed| *allowed < ADDRESS_SPACE)
+    {
         return Err(HeadroomError::AddressSpace { allowed });
     }
     // With an exhausted high limit, starting a thread reports the error.
     if watchdog_system::limits_leave_plenty(PLENTY) {
         return Ok(());
     }
-    let wanted = THREADS + std::thread::available_parallelism().map_or(1, usize::from).min(CORES);
+    let wanted = THREADS
+        + std::thread::available_parallelism()
+            .map_or(1, usize::from)
+            .min(CORES);
     hold_threads(wanted).map_err(|source| HeadroomError::Threads { wanted, source })
 }
 
@@ -65,7 +74,10 @@ fn hold_threads(wanted: usize) -> io::Result<()> {
     let mut had = Ok(());
     for _ in 0..wanted {
         let (let_go, waits) = channel::<()>();
-        match std::thread::Builder::new().stack_size(64 << 10).spawn(move || waits.recv().is_err()) {
+        match std::thread::Builder::new()
+            .stack_size(64 << 10)
+            .spawn(move || waits.recv().is_err())
+        {
             Ok(thread) => held.push((let_go, thread)),
             Err(error) => {
                 had = Err(error);
@@ -89,7 +101,10 @@ mod tests {
     fn there_is_room_where_the_tests_run_and_a_shortage_says_what_helps() {
         assert!(check_headroom().is_ok());
         let short = HeadroomError::AddressSpace { allowed: 300 << 20 };
-        assert_eq!(short.to_string(), "no more than 300 MiB of memory may be addressed");
+        assert_eq!(
+            short.to_string(),
+            "no more than 300 MiB of memory may be addressed"
+        );
         assert!(short.hint().contains("ulimit -v"));
     }
 }

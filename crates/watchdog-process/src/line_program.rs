@@ -62,15 +62,42 @@ impl LineProgram {
     ///
     /// # Errors
     /// When it cannot be started.
-    pub fn start(argv: &[OsString], cwd: PathBuf, env: &BTreeMap<OsString, Option<OsString>>) -> Result<Self, StartError> {
+    pub fn start(
+        argv: &[OsString],
+        cwd: PathBuf,
+        env: &BTreeMap<OsString, Option<OsString>>,
+    ) -> Result<Self, StartError> {
         let (give, lines) = sync_channel(UNASKED);
-        let keep = LineSplitter { open: Vec::new(), give: Some(give), stderr: OutputTail::new(COMPLAINTS) };
-        let plan = LaunchPlan { argv, cwd: &cwd, env, stdin: StdinSource::Open };
-        let StartedProcess { tree, stdin, output: drain } =
-            builder::start(plan, |stdout, stderr| OutputDrain::start(stdout, stderr, keep, [None, None]))?;
-        let refused = |source| StartError::System { program: argv[0].to_string_lossy().into_owned(), source };
-        let stdin = stdin.ok_or_else(|| refused(std::io::Error::other("it was started without a stdin")))?;
-        Ok(LineProgram { tree, stdin: Some(write_from_thread(stdin).map_err(refused)?), lines, drain: Some(drain) })
+        let keep = LineSplitter {
+            open: Vec::new(),
+            give: Some(give),
+            stderr: OutputTail::new(COMPLAINTS),
+        };
+        let plan = LaunchPlan {
+            argv,
+            cwd: &cwd,
+            env,
+            stdin: StdinSource::Open,
+        };
+        let StartedProcess {
+            tree,
+            stdin,
+            output: drain,
+        } = builder::start(plan, |stdout, stderr| {
+            OutputDrain::start(stdout, stderr, keep, [None, None])
+        })?;
+        let refused = |source| StartError::System {
+            program: argv[0].to_string_lossy().into_owned(),
+            source,
+        };
+        let stdin = stdin
+            .ok_or_else(|| refused(std::io::Error::other("it was started without a stdin")))?;
+        Ok(LineProgram {
+            tree,
+            stdin: Some(write_from_thread(stdin).map_err(refused)?),
+            lines,
+            drain: Some(drain),
+        })
     }
 
     /// Gives it a line, which must hold no line break, and waits for the line that it answers with. Lines that it wrote unasked before are
@@ -78,17 +105,27 @@ impl LineProgram {
     pub fn exchange(&mut self, line: &str, timeout: Duration, cancel: &CancelFlag) -> LineAnswer {
         while self.lines.try_recv().is_ok() {}
         let until = Instant::now() + timeout;
-        let given = self.stdin.as_ref().is_some_and(|stdin| stdin.send(format!("{line}\n").into_bytes()).is_ok());
+        let given = self
+            .stdin
+            .as_ref()
+            .is_some_and(|stdin| stdin.send(format!("{line}\n").into_bytes()).is_ok());
         if !given {
             return self.ended();
         }
         loop {
             let left = until.saturating_duration_since(Instant::now());
             match self.lines.recv_timeout(left.min(TICK)) {
-                Ok(Some(line)) => return LineAnswer::Line(String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(&line)).into_owned()),
+                Ok(Some(line)) => {
+                    return LineAnswer::Line(
+                        String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(&line))
+                            .into_owned(),
+                    );
+                }
                 Ok(None) => return LineAnswer::TooLong,
                 Err(RecvTimeoutError::Disconnected) => return self.ended(),
-                Err(RecvTimeoutError::Timeout) if cancel.is_cancelled() => return LineAnswer::Cancelled,
+                Err(RecvTimeoutError::Timeout) if cancel.is_cancelled() => {
+                    return LineAnswer::Cancelled;
+                }
                 Err(RecvTimeoutError::Timeout) if left.is_zero() => return LineAnswer::TimedOut,
                 Err(RecvTimeoutError::Timeout) => {}
             }
@@ -110,20 +147,28 @@ impl LineProgram {
     fn ended(&mut self) -> LineAnswer {
         let exit = self.end();
         let kept = self.drain.take().and_then(OutputDrain::finish);
-        let stderr = kept.map(|kept| plain_text(&kept.stderr.into_bytes()).text.trim().to_owned()).unwrap_or_default();
+        let stderr = kept
+            .map(|kept| plain_text(&kept.stderr.into_bytes()).text.trim().to_owned())
+            .unwrap_or_default();
         LineAnswer::Ended { exit, stderr }
     }
 
     fn end(&mut self) -> Option<ProcessExit> {
         self.stdin = None;
         let never = CancelFlag::new();
-        if self.tree.wait(Some(Instant::now() + GRACE), &never) != TreeWaitOutcome::Ended || !self.tree.survivors().is_empty() {
+        if self.tree.wait(Some(Instant::now() + GRACE), &never) != TreeWaitOutcome::Ended
+            || !self.tree.survivors().is_empty()
+        {
             self.tree.end(GRACE, &never);
         }
         if let Some(drain) = &mut self.drain {
             drain.settle(|| false);
         }
-        Some(self.tree.finish().unwrap_or(ProcessExit::Signal(Signal::KILL.as_raw())))
+        Some(
+            self.tree
+                .finish()
+                .unwrap_or(ProcessExit::Signal(Signal::KILL.as_raw())),
+        )
     }
 }
 
@@ -154,7 +199,10 @@ impl OutputSink for LineSplitter {
             if part.ends_with(b"\n") {
                 let mut line = std::mem::take(&mut self.open);
                 let whole = line.len() <= LINE;
-                line.truncate(line.len().saturating_sub(usize::from(line.ends_with(b"\n"))));
+                line.truncate(
+                    line.len()
+                        .saturating_sub(usize::from(line.ends_with(b"\n"))),
+                );
                 if let Some(give) = &self.give {
                     // Unrequested output beyond the bound is dropped.
                     let _ = give.try_send(whole.then_some(line));
@@ -168,13 +216,16 @@ impl OutputSink for LineSplitter {
 /// stdin.
 fn write_from_thread(mut end: PipeWriter) -> std::io::Result<Sender<Vec<u8>>> {
     let (give, take) = channel::<Vec<u8>>();
-    std::thread::Builder::new().name("stdin".into()).stack_size(64 << 10).spawn(move || {
-        for bytes in take {
-            if end.write_all(&bytes).is_err() {
-                break;
+    std::thread::Builder::new()
+        .name("stdin".into())
+        .stack_size(64 << 10)
+        .spawn(move || {
+            for bytes in take {
+                if end.write_all(&bytes).is_err() {
+                    break;
+                }
             }
-        }
-    })?;
+        })?;
     Ok(give)
 }
 
@@ -183,7 +234,12 @@ mod tests {
     use super::*;
 
     fn shell(script: &str) -> LineProgram {
-        LineProgram::start(&["sh".into(), "-c".into(), script.into()], "/".into(), &BTreeMap::new()).unwrap()
+        LineProgram::start(
+            &["sh".into(), "-c".into(), script.into()],
+            "/".into(),
+            &BTreeMap::new(),
+        )
+        .unwrap()
     }
 
     fn ask(program: &mut LineProgram, line: &str) -> LineAnswer {
@@ -192,13 +248,18 @@ mod tests {
 
     #[test]
     fn one_line_is_answered_by_one() {
-        let mut program = shell("n=0; echo unasked; while read -r line; do n=$((n+1)); printf '%s %s\\r\\n' $n \"$line\"; done");
+        let mut program = shell(
+            "n=0; echo unasked; while read -r line; do n=$((n+1)); printf '%s %s\\r\\n' $n \"$line\"; done",
+        );
         // Output before the first request is not its answer, and is dropped.
         until(|| program.lines.try_recv().is_ok());
         assert_eq!(ask(&mut program, "a b"), LineAnswer::Line("1 a b".into()));
         assert_eq!(ask(&mut program, "é"), LineAnswer::Line("2 é".into()));
         let long = "x".repeat(1 << 20);
-        assert_eq!(ask(&mut program, &long), LineAnswer::Line(format!("3 {long}")));
+        assert_eq!(
+            ask(&mut program, &long),
+            LineAnswer::Line(format!("3 {long}"))
+        );
     }
 
     fn until(mut holds: impl FnMut() -> bool) {
@@ -212,7 +273,13 @@ mod tests {
     #[test]
     fn one_that_ends_says_why() {
         let mut program = shell("read -r line; echo sorry >&2; exit 3");
-        assert_eq!(ask(&mut program, "x"), LineAnswer::Ended { exit: Some(ProcessExit::Code(3)), stderr: "sorry".into() });
+        assert_eq!(
+            ask(&mut program, "x"),
+            LineAnswer::Ended {
+                exit: Some(ProcessExit::Code(3)),
+                stderr: "sorry".into()
+            }
+        );
         let mut program = shell("read -r line; printf answered; echo; exit 0");
         assert_eq!(ask(&mut program, "x"), LineAnswer::Line("answered".into()));
         assert!(matches!(ask(&mut program, "x"), LineAnswer::Ended { .. }));
@@ -222,11 +289,21 @@ mod tests {
     fn one_that_does_not_answer_is_not_waited_for_longer_than_asked() {
         let mut program = shell("trap '' TERM; while :; do sleep 1; done");
         let begun = Instant::now();
-        assert_eq!(program.exchange(&"x".repeat(1 << 20), Duration::from_millis(300), &CancelFlag::new()), LineAnswer::TimedOut);
+        assert_eq!(
+            program.exchange(
+                &"x".repeat(1 << 20),
+                Duration::from_millis(300),
+                &CancelFlag::new()
+            ),
+            LineAnswer::TimedOut
+        );
         assert!(begun.elapsed() < Duration::from_secs(5));
         let cancelled = CancelFlag::new();
         cancelled.cancel();
-        assert_eq!(program.exchange("x", Duration::from_secs(60), &cancelled), LineAnswer::Cancelled);
+        assert_eq!(
+            program.exchange("x", Duration::from_secs(60), &cancelled),
+            LineAnswer::Cancelled
+        );
     }
 
     #[test]
@@ -237,7 +314,8 @@ mod tests {
 
     #[test]
     fn what_is_not_there_cannot_be_started() {
-        let started = LineProgram::start(&["/no/such/program".into()], "/".into(), &BTreeMap::new());
+        let started =
+            LineProgram::start(&["/no/such/program".into()], "/".into(), &BTreeMap::new());
         assert!(matches!(started, Err(StartError::NotRunnable { .. })));
     }
 }

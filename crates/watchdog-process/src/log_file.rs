@@ -28,7 +28,10 @@ pub(super) struct LogLimits {
 
 impl Default for LogLimits {
     fn default() -> Self {
-        LogLimits { head: LOG_HEAD, part: 21 << 20 }
+        LogLimits {
+            head: LOG_HEAD,
+            part: 21 << 20,
+        }
     }
 }
 
@@ -58,7 +61,15 @@ impl LogFile {
     /// Begins a log, readable by its owner only; an older one at the same path is replaced.
     pub(crate) fn create(path: &Path, limits: LogLimits) -> io::Result<Self> {
         let file = open_private(path)?;
-        let log = LogFile { path: path.to_owned(), limits, file, written: 0, turns: 0, dropped: 0, fault: None };
+        let log = LogFile {
+            path: path.to_owned(),
+            limits,
+            file,
+            written: 0,
+            turns: 0,
+            dropped: 0,
+            fault: None,
+        };
         // Parts of a run that was killed would be taken for ours.
         for part in [log.part(1), log.part(2)] {
             remove(&part)?;
@@ -71,7 +82,10 @@ impl LogFile {
         if self.fault.is_none()
             && let Err(error) = self.try_write(bytes)
         {
-            self.fault = Some(format!("the log stops here, the session went on: cannot write {}: {error}", self.path.display()));
+            self.fault = Some(format!(
+                "the log stops here, the session went on: cannot write {}: {error}",
+                self.path.display()
+            ));
         }
     }
 
@@ -80,21 +94,34 @@ impl LogFile {
         if self.turns > 0
             && let Err(error) = self.join()
         {
-            let text = format!("the end of the log is in {}.1 and .2: cannot append it: {error}", self.path.display());
+            let text = format!(
+                "the end of the log is in {}.1 and .2: cannot append it: {error}",
+                self.path.display()
+            );
             self.fault.get_or_insert(text);
         }
         if let Err(error) = mask_log(&self.path)
             && error.kind() != io::ErrorKind::NotFound
         {
-            let text = format!("secrets in the log are not masked: cannot write {} anew: {error}", self.path.display());
+            let text = format!(
+                "secrets in the log are not masked: cannot write {} anew: {error}",
+                self.path.display()
+            );
             self.fault.get_or_insert(text);
         }
-        LogOutcome { dropped: self.dropped, fault: self.fault }
+        LogOutcome {
+            dropped: self.dropped,
+            fault: self.fault,
+        }
     }
 
     fn try_write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
-            let limit = if self.turns == 0 { self.limits.head } else { self.limits.part };
+            let limit = if self.turns == 0 {
+                self.limits.head
+            } else {
+                self.limits.part
+            };
             if self.written >= limit {
                 self.turn()?;
                 continue;
@@ -124,7 +151,11 @@ impl LogFile {
     fn join(&mut self) -> io::Result<()> {
         let mut whole = OpenOptions::new().append(true).open(&self.path)?;
         if self.dropped > 0 {
-            write!(whole, "\n[watchdog: {} bytes are left out here]\n", self.dropped)?;
+            write!(
+                whole,
+                "\n[watchdog: {} bytes are left out here]\n",
+                self.dropped
+            )?;
         }
         for turn in [self.turns - 1, self.turns] {
             if turn > 0 {
@@ -151,7 +182,12 @@ fn remove(part: &Path) -> io::Result<()> {
 }
 
 fn open_private(path: &Path) -> io::Result<File> {
-    let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(path)?;
     // The mode above counts for new files only. What is not a file, such as /dev/null, keeps its own.
     if file.metadata()?.is_file() {
         file.set_permissions(Permissions::from_mode(0o600))?;
@@ -172,7 +208,11 @@ mod tests {
         let mut log = LogFile::create(&path, SMALL).unwrap();
         chunks.iter().for_each(|chunk| log.write(chunk));
         let end = log.finish();
-        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "the parts are gone");
+        assert_eq!(
+            std::fs::read_dir(dir.path()).unwrap().count(),
+            1,
+            "the parts are gone"
+        );
         (std::fs::read(path).unwrap(), end)
     }
 
@@ -209,7 +249,10 @@ mod tests {
         log.write(b"new");
         log.finish();
         assert_eq!(std::fs::read(&path).unwrap(), b"new");
-        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(
+            std::fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
     }
 
     #[test]

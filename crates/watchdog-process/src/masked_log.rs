@@ -17,7 +17,10 @@ const LINE: u64 = 512 << 10;
 
 /// Masks the secrets of a log; says whether there were any.
 pub(super) fn mask_log(path: &Path) -> io::Result<bool> {
-    let file = OpenOptions::new().read(true).custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed()).open(path)?;
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
+        .open(path)?;
     if !file.metadata()?.is_file() {
         return Ok(false);
     }
@@ -28,7 +31,10 @@ pub(super) fn mask_log(path: &Path) -> io::Result<bool> {
         match source.next_part()? {
             None => return Ok(false),
             Some(MaskedPart { read, masked: None }) => same += read,
-            Some(MaskedPart { masked: Some(masked), .. }) => break masked,
+            Some(MaskedPart {
+                masked: Some(masked),
+                ..
+            }) => break masked,
         }
     };
     let beside = MaskedCopy::create(path)?;
@@ -58,14 +64,24 @@ struct MaskedPart {
 
 impl MaskedLines {
     fn of(file: File) -> Self {
-        MaskedLines { from: BufReader::with_capacity(BLOCK, file), masker: LineMasker::default(), part: Vec::new() }
+        MaskedLines {
+            from: BufReader::with_capacity(BLOCK, file),
+            masker: LineMasker::default(),
+            part: Vec::new(),
+        }
     }
 
     fn next_part(&mut self) -> io::Result<Option<MaskedPart>> {
         self.part.clear();
         while self.part.len() < BLOCK {
             let room = LINE.saturating_sub(self.part.len() as u64).max(1);
-            if self.from.by_ref().take(room).read_until(b'\n', &mut self.part)? == 0 {
+            if self
+                .from
+                .by_ref()
+                .take(room)
+                .read_until(b'\n', &mut self.part)?
+                == 0
+            {
                 break;
             }
         }
@@ -75,7 +91,14 @@ impl MaskedLines {
         let read = self.part.len() as u64;
         let text = String::from_utf8_lossy(&self.part);
         let plain = self.masker.needs_none(&text);
-        Ok(Some(MaskedPart { read, masked: if plain { None } else { masked_lines(&mut self.masker, &self.part) } }))
+        Ok(Some(MaskedPart {
+            read,
+            masked: if plain {
+                None
+            } else {
+                masked_lines(&mut self.masker, &self.part)
+            },
+        }))
     }
 }
 
@@ -84,7 +107,9 @@ fn masked_lines(masker: &mut LineMasker, part: &[u8]) -> Option<Vec<u8>> {
     let mut all = Vec::with_capacity(part.len());
     let mut changed = false;
     for line in part.split_inclusive(|byte| *byte == b'\n') {
-        let (content, end) = line.strip_suffix(b"\n").map_or((line, &b""[..]), |content| (content, &b"\n"[..]));
+        let (content, end) = line
+            .strip_suffix(b"\n")
+            .map_or((line, &b""[..]), |content| (content, &b"\n"[..]));
         let text = String::from_utf8_lossy(content);
         let masked = masker.mask(&text);
         if *masked == *text {
@@ -111,7 +136,11 @@ impl MaskedCopy {
         let path = PathBuf::from(name);
         // One that a killed watchdog left.
         let _ = fs::remove_file(&path);
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+        let file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)?;
         Ok(MaskedCopy { path, file })
     }
 
@@ -145,14 +174,38 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("log");
         let filler = b"plain \xff\xfe line\n".repeat(BLOCK / 4);
-        let key = format!("-----BEGIN {0}-----\n{1}\n-----END {0}-----\n", "PRIVATE KEY", "aB3d".repeat(16));
-        let before = [&filler[..], format!("using {}\n", token()).as_bytes(), &filler, key.as_bytes(), b"\xffend"].concat();
+        let key = format!(
+            "-----BEGIN {0}-----\n{1}\n-----END {0}-----\n",
+            "PRIVATE KEY",
+            "aB3d".repeat(16)
+        );
+        let before = [
+            &filler[..],
+            format!("using {}\n", token()).as_bytes(),
+            &filler,
+            key.as_bytes(),
+            b"\xffend",
+        ]
+        .concat();
         fs::write(&path, &before).unwrap();
         assert!(mask_log(&path).unwrap());
-        let masked_key = format!("-----BEGIN {0}-----\n[secret: private-key]\n-----END {0}-----\n", "PRIVATE KEY");
-        let expected = [&filler[..], b"using [secret: github-token]\n", &filler, masked_key.as_bytes(), b"\xffend"].concat();
+        let masked_key = format!(
+            "-----BEGIN {0}-----\n[secret: private-key]\n-----END {0}-----\n",
+            "PRIVATE KEY"
+        );
+        let expected = [
+            &filler[..],
+            b"using [secret: github-token]\n",
+            &filler,
+            masked_key.as_bytes(),
+            b"\xffend",
+        ]
+        .concat();
         assert!(fs::read(&path).unwrap() == expected);
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
         assert!(!mask_log(&path).unwrap(), "masked once, it is as it is");
     }

@@ -45,9 +45,13 @@ pub(super) struct MirrorWriter {
 impl MirrorTarget {
     /// The ends for stdout and stderr of the session.
     pub(super) fn ends(self, cover: Option<&Arc<dyn TerminalCover>>) -> [Option<MirrorWriter>; 2] {
-        let stderr = || MirrorWriter::new(std::io::stderr()).map(|end| end.below(cover, std::io::stderr()));
+        let stderr =
+            || MirrorWriter::new(std::io::stderr()).map(|end| end.below(cover, std::io::stderr()));
         match self {
-            MirrorTarget::Through => [MirrorWriter::new(std::io::stdout()).map(|end| end.below(cover, std::io::stdout())), stderr()],
+            MirrorTarget::Through => [
+                MirrorWriter::new(std::io::stdout()).map(|end| end.below(cover, std::io::stdout())),
+                stderr(),
+            ],
             MirrorTarget::ToStderr => [stderr(), stderr()],
             MirrorTarget::Off => [None, None],
         }
@@ -59,21 +63,39 @@ impl MirrorWriter {
     fn new(stream: impl AsFd) -> Option<Self> {
         let stream = stream.as_fd();
         let kind = FileType::from_raw_mode(rustix::fs::fstat(stream).ok()?.st_mode);
-        let slow = matches!(kind, FileType::Fifo | FileType::Socket) || rustix::termios::isatty(stream);
+        let slow =
+            matches!(kind, FileType::Fifo | FileType::Socket) || rustix::termios::isatty(stream);
         // Other files than pipes, sockets and terminals never block a writer; a regular file opened again would be written from its
         // beginning.
-        let again = if slow && kind != FileType::Socket { never_blocking(stream) } else { None };
-        let piece = if slow && again.is_none() { PIECE } else { usize::MAX };
+        let again = if slow && kind != FileType::Socket {
+            never_blocking(stream)
+        } else {
+            None
+        };
+        let piece = if slow && again.is_none() {
+            PIECE
+        } else {
+            usize::MAX
+        };
         let to = again.or_else(|| stream.try_clone_to_owned().ok())?;
-        Some(MirrorWriter { to: Some(File::from(to)), piece, cover: None })
+        Some(MirrorWriter {
+            to: Some(File::from(to)),
+            piece,
+            cover: None,
+        })
     }
 
     /// The same for a stream that may have our own lines on its terminal, which is that of our stderr.
     fn below(self, cover: Option<&Arc<dyn TerminalCover>>, stream: impl AsFd) -> Self {
-        let device = |stream: BorrowedFd<'_>| rustix::fs::fstat(stream).ok().map(|about| about.st_rdev);
+        let device =
+            |stream: BorrowedFd<'_>| rustix::fs::fstat(stream).ok().map(|about| about.st_rdev);
         let stream = stream.as_fd();
-        let covered = rustix::termios::isatty(stream) && device(stream) == device(std::io::stderr().as_fd());
-        MirrorWriter { cover: cover.filter(|_| covered).cloned(), ..self }
+        let covered =
+            rustix::termios::isatty(stream) && device(stream) == device(std::io::stderr().as_fd());
+        MirrorWriter {
+            cover: cover.filter(|_| covered).cloned(),
+            ..self
+        }
     }
 
     /// Writes all of `bytes`, unless the reader is gone, or it is slow and `stop` says that there is no time for it.
@@ -113,7 +135,10 @@ fn never_blocking(stream: BorrowedFd<'_>) -> Option<OwnedFd> {
 /// Waits a moment until a write would not block.
 fn ready(to: &File) -> bool {
     let wait = Timespec::try_from(POLL).unwrap_or_default();
-    !matches!(poll(&mut [PollFd::new(to, PollFlags::OUT)], Some(&wait)), Ok(0) | Err(Errno::INTR))
+    !matches!(
+        poll(&mut [PollFd::new(to, PollFlags::OUT)], Some(&wait)),
+        Ok(0) | Err(Errno::INTR)
+    )
 }
 
 #[cfg(test)]
@@ -127,7 +152,8 @@ mod tests {
         let (mut read, write) = os_pipe::pipe().unwrap();
         let bytes: Vec<u8> = (0..300_000_u32).flat_map(u32::to_ne_bytes).collect();
         let expected = bytes.clone();
-        let writer = std::thread::spawn(move || MirrorWriter::new(write).unwrap().show(&bytes, || false));
+        let writer =
+            std::thread::spawn(move || MirrorWriter::new(write).unwrap().show(&bytes, || false));
         let mut got = Vec::new();
         read.read_to_end(&mut got).unwrap();
         writer.join().unwrap();
@@ -149,7 +175,11 @@ mod tests {
         let (read, write) = os_pipe::pipe().unwrap();
         let hurry = std::sync::Arc::new(AtomicBool::new(false));
         let told = hurry.clone();
-        let writer = std::thread::spawn(move || MirrorWriter::new(write).unwrap().show(&[0; 1 << 20], || told.load(Ordering::SeqCst)));
+        let writer = std::thread::spawn(move || {
+            MirrorWriter::new(write)
+                .unwrap()
+                .show(&[0; 1 << 20], || told.load(Ordering::SeqCst))
+        });
         hurry.store(true, Ordering::SeqCst);
         writer.join().unwrap();
         drop(read);

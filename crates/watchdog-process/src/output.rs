@@ -15,7 +15,10 @@ pub struct OutputTail {
 impl OutputTail {
     /// Keeps the last `limit` bytes.
     pub fn new(limit: usize) -> Self {
-        OutputTail { limit, ..OutputTail::default() }
+        OutputTail {
+            limit,
+            ..OutputTail::default()
+        }
     }
 
     /// Appends; drops the oldest bytes beyond the limit.
@@ -56,7 +59,11 @@ pub struct HeadTail {
 impl HeadTail {
     /// Keeps `keep` bytes: one half from the beginning, the other from the end.
     pub fn new(keep: usize) -> Self {
-        HeadTail { head_limit: keep / 2, head: Vec::new(), tail: OutputTail::new(keep - keep / 2) }
+        HeadTail {
+            head_limit: keep / 2,
+            head: Vec::new(),
+            tail: OutputTail::new(keep - keep / 2),
+        }
     }
 
     /// Appends; drops bytes from the middle beyond the limit.
@@ -71,7 +78,10 @@ impl HeadTail {
         let total = self.tail.total();
         let (mut bytes, tail) = (self.head, self.tail.into_bytes());
         bytes.extend_from_slice(&tail);
-        BoundedOutput { dropped: total - tail.len() as u64, bytes }
+        BoundedOutput {
+            dropped: total - tail.len() as u64,
+            bytes,
+        }
     }
 }
 

@@ -14,8 +14,13 @@ pub fn stdin_is_terminal() -> bool {
 /// Whether the other end may still write something. A terminal does not count: sessions do not get it.
 pub fn stdin_may_bring_more() -> bool {
     let stdin = std::io::stdin();
-    let Ok(about) = rustix::fs::fstat(&stdin) else { return false };
-    if !matches!(FileType::from_raw_mode(about.st_mode), FileType::Fifo | FileType::Socket) {
+    let Ok(about) = rustix::fs::fstat(&stdin) else {
+        return false;
+    };
+    if !matches!(
+        FileType::from_raw_mode(about.st_mode),
+        FileType::Fifo | FileType::Socket
+    ) {
         return false;
     }
     let mut ends = [PollFd::new(&stdin, PollFlags::IN)];
@@ -25,5 +30,6 @@ pub fn stdin_may_bring_more() -> bool {
     }
     let seen = ends[0].revents();
     // A socket whose other end has gone is readable, and empty: taking it for open errs on the safe side.
-    seen.contains(PollFlags::IN) || !seen.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL)
+    seen.contains(PollFlags::IN)
+        || !seen.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL)
 }

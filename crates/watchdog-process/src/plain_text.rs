@@ -31,7 +31,11 @@ static TERMINAL_SEQUENCE: LazyLock<Regex> = LazyLock::new(|| {
 /// CR LF and a lone CR become LF: a line that overwrites itself shows all its states, the last one last.
 pub fn plain_text(bytes: &[u8]) -> PlainText {
     let cut = bytes.len() > WINDOW;
-    let bytes = if cut { &bytes[bytes.len() - WINDOW..] } else { bytes };
+    let bytes = if cut {
+        &bytes[bytes.len() - WINDOW..]
+    } else {
+        bytes
+    };
     let decoded = String::from_utf8_lossy(bytes);
     let stripped = TERMINAL_SEQUENCE.replace_all(&decoded, "");
     let mut text = String::with_capacity(stripped.len());

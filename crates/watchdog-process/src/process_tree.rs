@@ -10,7 +10,9 @@ use std::os::unix::process::ExitStatusExt;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, test_kill_process_group, waitid};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, kill_process_group, test_kill_process_group, waitid,
+};
 use watchdog_system::{ProcessHandle, hold_process, wait_for_held};
 
 use super::cancel::CancelFlag;
@@ -88,7 +90,10 @@ impl ProcessTree {
             id,
             leader,
             process: hold_process(leader).ok(),
-            tracking: DescendantScanSchedule { next: Instant::now() + FIRST_TRACKING, interval: FIRST_TRACKING },
+            tracking: DescendantScanSchedule {
+                next: Instant::now() + FIRST_TRACKING,
+                interval: FIRST_TRACKING,
+            },
             finished: false,
         }
     }
@@ -119,22 +124,36 @@ impl ProcessTree {
             if self.tracking.next <= now {
                 self.track();
             }
-            let stop = until.map_or(now + TICK, |until| until.min(now + TICK)).min(self.tracking.next);
+            let stop = until
+                .map_or(now + TICK, |until| until.min(now + TICK))
+                .min(self.tracking.next);
             self.sleep_until_leader_ends(stop.saturating_duration_since(now));
         }
     }
 
     /// The living members of the tree, without the leader.
     pub(crate) fn survivors(&self) -> Vec<SurvivingProcess> {
-        let rows = if self.leader_has_ended() { tree_registry::left_by_ended_leader(self.id) } else { tree_registry::living(self.id) };
+        let rows = if self.leader_has_ended() {
+            tree_registry::left_by_ended_leader(self.id)
+        } else {
+            tree_registry::living(self.id)
+        };
         let own = self.pid();
         match rows {
-            Some(rows) => {
-                rows.into_iter().filter(|row| row.pid != own).map(|row| SurvivingProcess { pid: row.pid, name: row.name }).collect()
-            }
+            Some(rows) => rows
+                .into_iter()
+                .filter(|row| row.pid != own)
+                .map(|row| SurvivingProcess {
+                    pid: row.pid,
+                    name: row.name,
+                })
+                .collect(),
             None if self.group_is_empty() => Vec::new(),
             None if !self.leader_has_ended() => Vec::new(),
-            None => vec![SurvivingProcess { pid: own, name: "process group".into() }],
+            None => vec![SurvivingProcess {
+                pid: own,
+                name: "process group".into(),
+            }],
         }
     }
 
@@ -150,12 +169,16 @@ impl ProcessTree {
         self.signal_group(Signal::CONT);
         let over = || cancel.is_urgent() || until.is_some_and(|until| until <= Instant::now());
         while !over() && !self.leader_has_ended() {
-            let left = until.map_or(TICK, |until| until.saturating_duration_since(Instant::now()));
+            let left = until.map_or(TICK, |until| {
+                until.saturating_duration_since(Instant::now())
+            });
             self.sleep_until_leader_ends(left.min(TICK));
         }
         let group = self.pid();
         let graced = || match tree_registry::left_by_ended_leader(self.id) {
-            Some(rows) => rows.iter().any(|row| leader_ended_before || row.group == group),
+            Some(rows) => rows
+                .iter()
+                .any(|row| leader_ended_before || row.group == group),
             None => !self.group_is_empty(),
         };
         let mut pause = Duration::from_millis(5);
@@ -174,14 +197,20 @@ impl ProcessTree {
         // One empty look is not enough: a process may be born of a parent that was already read and die of nothing.
         while empty_rounds < 2 && Instant::now() < give_up {
             self.signal_group(Signal::KILL);
-            let Some(round) = tree_registry::signal(self.id, Signal::KILL) else { break };
+            let Some(round) = tree_registry::signal(self.id, Signal::KILL) else {
+                break;
+            };
             if round.alive.is_empty() {
                 empty_rounds = if round.restless { 0 } else { empty_rounds + 1 };
                 continue;
             }
             empty_rounds = 0;
             let watch_error = round.refused == round.alive.len();
-            std::thread::sleep(if watch_error { Duration::from_millis(20) } else { pause });
+            std::thread::sleep(if watch_error {
+                Duration::from_millis(20)
+            } else {
+                pause
+            });
             pause = (pause * 2).min(Duration::from_millis(10));
         }
         while !self.leader_has_ended() && Instant::now() < give_up {
@@ -194,7 +223,9 @@ impl ProcessTree {
     pub(super) fn finish(&mut self) -> Option<ProcessExit> {
         self.finished = true;
         let handle = &self.handle;
-        let status = tree_registry::forget(self.id, || handle.try_wait().ok().flatten().map(|output| output.status))?;
+        let status = tree_registry::forget(self.id, || {
+            handle.try_wait().ok().flatten().map(|output| output.status)
+        })?;
         match (status.code(), status.signal()) {
             (Some(code), _) => Some(ProcessExit::Code(code)),
             (None, signal) => signal.map(ProcessExit::Signal),
@@ -213,7 +244,10 @@ impl ProcessTree {
 
     fn leader_has_ended(&self) -> bool {
         loop {
-            match waitid(WaitId::Pid(self.leader), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG) {
+            match waitid(
+                WaitId::Pid(self.leader),
+                WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG,
+            ) {
                 Ok(status) => return status.is_some(),
                 Err(Errno::INTR) => {}
                 // No such child: it has been reaped.
@@ -258,6 +292,9 @@ impl Drop for ProcessTree {
 
 impl std::fmt::Debug for ProcessTree {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Tree").field("leader", &self.pid()).field("id", &self.id).finish_non_exhaustive()
+        f.debug_struct("Tree")
+            .field("leader", &self.pid())
+            .field("id", &self.id)
+            .finish_non_exhaustive()
     }
 }

@@ -108,15 +108,24 @@ impl StartError {
     }
 
     pub(super) fn short(program: String, source: io::Error) -> Self {
-        let what = source.raw_os_error().map(Errno::from_raw_os_error).and_then(scarce);
-        let source = what.map_or_else(|| io::Error::from(source.kind()), |what| io::Error::new(source.kind(), format!("{source}: {what}")));
+        let what = source
+            .raw_os_error()
+            .map(Errno::from_raw_os_error)
+            .and_then(scarce);
+        let source = what.map_or_else(
+            || io::Error::from(source.kind()),
+            |what| io::Error::new(source.kind(), format!("{source}: {what}")),
+        );
         StartError::Shortage { program, source }
     }
 }
 
 impl ProgramRun {
     /// A program with the usual limits: no input, a minute of time, five seconds of grace, 1 MiB kept of each stream.
-    pub fn new(argv: impl IntoIterator<Item = impl Into<OsString>>, cwd: impl Into<PathBuf>) -> Self {
+    pub fn new(
+        argv: impl IntoIterator<Item = impl Into<OsString>>,
+        cwd: impl Into<PathBuf>,
+    ) -> Self {
         ProgramRun {
             argv: argv.into_iter().map(Into::into).collect(),
             cwd: cwd.into(),
@@ -146,18 +155,31 @@ impl ProgramRun {
     /// # Errors
     /// When it cannot be started.
     pub fn run_cancellable(&self, cancel: &CancelFlag) -> Result<FinishedProgram, StartError> {
-        self.run_with(cancel, SurvivorRule::Leave).map(|(finished, _)| finished)
+        self.run_with(cancel, SurvivorRule::Leave)
+            .map(|(finished, _)| finished)
     }
 
     /// As [`run_cancellable`](Self::run_cancellable), with a choice about what outlives its normal end; returns what still runs.
     ///
     /// # Errors
     /// When it cannot be started.
-    pub fn run_with(&self, cancel: &CancelFlag, leftovers: SurvivorRule) -> Result<(FinishedProgram, Vec<SurvivingProcess>), StartError> {
+    pub fn run_with(
+        &self,
+        cancel: &CancelFlag,
+        leftovers: SurvivorRule,
+    ) -> Result<(FinishedProgram, Vec<SurvivingProcess>), StartError> {
         let begin = Instant::now();
         let ended = self.run_from(begin, cancel, leftovers);
-        let how = ended.as_ref().map(|(finished, _)| (finished.exit, finished.timed_out));
-        ProgramCall { argv: &self.argv, cwd: &self.cwd, duration: begin.elapsed(), ended: how }.log(self.purpose);
+        let how = ended
+            .as_ref()
+            .map(|(finished, _)| (finished.exit, finished.timed_out));
+        ProgramCall {
+            argv: &self.argv,
+            cwd: &self.cwd,
+            duration: begin.elapsed(),
+            ended: how,
+        }
+        .log(self.purpose);
         ended
     }
 
@@ -167,14 +189,36 @@ impl ProgramRun {
         cancel: &CancelFlag,
         leftovers: SurvivorRule,
     ) -> Result<(FinishedProgram, Vec<SurvivingProcess>), StartError> {
-        let stdin = if self.stdin.is_empty() { StdinSource::Null } else { StdinSource::Bytes(self.stdin.clone()) };
-        let plan = LaunchPlan { argv: &self.argv, cwd: &self.cwd, env: &self.env, stdin };
-        let drain = |stdout, stderr| OutputDrain::start(stdout, stderr, HeadTailPair::new(self.keep), [None, None]);
-        let StartedProcess { mut tree, output: mut drain, .. } = builder::start(plan, drain)?;
+        let stdin = if self.stdin.is_empty() {
+            StdinSource::Null
+        } else {
+            StdinSource::Bytes(self.stdin.clone())
+        };
+        let plan = LaunchPlan {
+            argv: &self.argv,
+            cwd: &self.cwd,
+            env: &self.env,
+            stdin,
+        };
+        let drain = |stdout, stderr| {
+            OutputDrain::start(stdout, stderr, HeadTailPair::new(self.keep), [None, None])
+        };
+        let StartedProcess {
+            mut tree,
+            output: mut drain,
+            ..
+        } = builder::start(plan, drain)?;
 
         let wake = tree.wait(begin.checked_add(self.deadline), cancel);
-        let mut survivors = if wake == TreeWaitOutcome::Ended { Vec::new() } else { tree.end(self.grace, cancel) };
-        if wake == TreeWaitOutcome::Ended && leftovers == SurvivorRule::End && !tree.survivors().is_empty() {
+        let mut survivors = if wake == TreeWaitOutcome::Ended {
+            Vec::new()
+        } else {
+            tree.end(self.grace, cancel)
+        };
+        if wake == TreeWaitOutcome::Ended
+            && leftovers == SurvivorRule::End
+            && !tree.survivors().is_empty()
+        {
             survivors = tree.end(self.grace, cancel);
         }
         drain.settle(|| false);
@@ -182,7 +226,9 @@ impl ProgramRun {
             survivors = tree.survivors();
         }
         // A leader that survives KILL is stuck in the kernel; that signal will end it.
-        let exit = tree.finish().unwrap_or(ProcessExit::Signal(Signal::KILL.as_raw()));
+        let exit = tree
+            .finish()
+            .unwrap_or(ProcessExit::Signal(Signal::KILL.as_raw()));
         let kept = drain.finish().unwrap_or_else(|| HeadTailPair::new(0));
         let finished = FinishedProgram {
             exit,
@@ -202,7 +248,10 @@ struct HeadTailPair {
 
 impl HeadTailPair {
     fn new(keep: usize) -> Self {
-        HeadTailPair { stdout: HeadTail::new(keep), stderr: HeadTail::new(keep) }
+        HeadTailPair {
+            stdout: HeadTail::new(keep),
+            stderr: HeadTail::new(keep),
+        }
     }
 }
 

@@ -13,8 +13,14 @@ use watchdog_system::open_regular_file;
 /// depends on where one stands.
 pub fn program_in_path(name: &str) -> Option<PathBuf> {
     let search_path = std::env::var_os("PATH")?;
-    let runs = |file: &PathBuf| std::fs::metadata(file).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0);
-    std::env::split_paths(&search_path).filter(|folder| folder.is_absolute()).map(|folder| folder.join(name)).find(runs)
+    let runs = |file: &PathBuf| {
+        std::fs::metadata(file)
+            .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    };
+    std::env::split_paths(&search_path)
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(name))
+        .find(runs)
 }
 
 /// The file that `search_path` leads to for this name, where the system surely starts it as it is. `None` leaves the search to `exec`, which knows
@@ -73,6 +79,10 @@ mod tests {
             assert_eq!(found(left_to_exec, &both), None, "{left_to_exec}");
         }
         let relative = [b"here:".as_slice(), both.as_bytes()].concat();
-        assert_eq!(found("script", OsStr::from_bytes(&relative)), None, "what is in it depends on where one stands");
+        assert_eq!(
+            found("script", OsStr::from_bytes(&relative)),
+            None,
+            "what is in it depends on where one stands"
+        );
     }
 }

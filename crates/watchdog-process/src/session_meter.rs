@@ -60,11 +60,16 @@ fn sample(rows: &[ProcessRow], leader: Option<u32>) -> Option<ProcessSample> {
     if rows.is_empty() {
         return None;
     }
-    let youngest = rows.iter().filter(|row| Some(row.pid) != leader).map(|row| row.started).max();
+    let youngest = rows
+        .iter()
+        .filter(|row| Some(row.pid) != leader)
+        .map(|row| row.started)
+        .max();
     let uptime = watchdog_system::uptime();
     Some(ProcessSample {
         used: watchdog_system::of_ticks(rows.iter().map(|row| row.ticks).sum()),
-        youngest: youngest.and_then(|started| Some(uptime?.saturating_sub(watchdog_system::of_ticks(started)))),
+        youngest: youngest
+            .and_then(|started| Some(uptime?.saturating_sub(watchdog_system::of_ticks(started)))),
     })
 }
 
@@ -81,7 +86,12 @@ pub struct CpuUse {
 impl CpuUse {
     /// Judges over stretches of this length.
     pub fn over(stretch: Duration) -> Self {
-        CpuUse { stretch, sum: Duration::ZERO, last: None, samples: VecDeque::new() }
+        CpuUse {
+            stretch,
+            sum: Duration::ZERO,
+            last: None,
+            samples: VecDeque::new(),
+        }
     }
 
     /// Adds the CPU time of a sample; returns whether the processes have worked since the previous one.
@@ -91,12 +101,19 @@ impl CpuUse {
         self.sum += since;
         self.samples.push_back((at, self.sum));
         // The look before the stretch is where it begins.
-        while self.samples.get(1).is_some_and(|(then, _)| at.saturating_duration_since(*then) >= self.stretch) {
+        while self
+            .samples
+            .get(1)
+            .is_some_and(|(then, _)| at.saturating_duration_since(*then) >= self.stretch)
+        {
             self.samples.pop_front();
         }
-        let Some((then, before)) = self.samples.front().copied() else { return false };
+        let Some((then, before)) = self.samples.front().copied() else {
+            return false;
+        };
         let stretch = at.saturating_duration_since(then);
-        !since.is_zero() && (self.samples.len() == 1 || (self.sum - before) * PART_OF_A_CORE >= stretch)
+        !since.is_zero()
+            && (self.samples.len() == 1 || (self.sum - before) * PART_OF_A_CORE >= stretch)
     }
 }
 
@@ -109,10 +126,19 @@ mod tests {
         let begin = Instant::now();
         let works = |per_look: u64| {
             let mut processor = CpuUse::over(Duration::from_secs(60));
-            let look = |n: u64| processor.works(begin + Duration::from_secs(5 * n), Duration::from_millis(per_look * n));
+            let look = |n: u64| {
+                processor.works(
+                    begin + Duration::from_secs(5 * n),
+                    Duration::from_millis(per_look * n),
+                )
+            };
             (1..=40).map(look).collect::<Vec<bool>>()
         };
-        assert_eq!(works(50), [true; 40], "one part in a hundred of five seconds");
+        assert_eq!(
+            works(50),
+            [true; 40],
+            "one part in a hundred of five seconds"
+        );
         assert!(works(40)[1..].iter().all(|works| !works));
         assert!(works(0)[1..].iter().all(|works| !works));
     }
@@ -121,7 +147,12 @@ mod tests {
     fn what_ended_processes_used_is_not_taken_back() {
         let begin = Instant::now();
         let mut processor = CpuUse::over(Duration::from_secs(60));
-        let mut works = |second: u64, used: u64| processor.works(begin + Duration::from_secs(second), Duration::from_millis(used));
+        let mut works = |second: u64, used: u64| {
+            processor.works(
+                begin + Duration::from_secs(second),
+                Duration::from_millis(used),
+            )
+        };
         assert!(works(0, 10_000));
         assert!(!works(5, 500), "one with much time has ended");
         assert!(works(10, 1_000));
@@ -132,7 +163,11 @@ mod tests {
     fn this_process_is_seen_with_its_time() {
         let look = processes_below(std::process::id());
         assert_eq!(look.is_some(), watchdog_system::read_all().is_ok());
-        assert!(look.as_ref().is_none_or(|look| look.used < Duration::from_secs(3600)), "{look:?}");
+        assert!(
+            look.as_ref()
+                .is_none_or(|look| look.used < Duration::from_secs(3600)),
+            "{look:?}"
+        );
         assert_eq!(processes_below(u32::MAX), None);
     }
 }

@@ -94,7 +94,10 @@ pub struct SessionProcess {
 
 impl SessionLaunch {
     /// A session that reads nothing, shows its output, keeps the last 256 KiB, and gives its children five seconds.
-    pub fn new(argv: impl IntoIterator<Item = impl Into<OsString>>, cwd: impl Into<PathBuf>) -> Self {
+    pub fn new(
+        argv: impl IntoIterator<Item = impl Into<OsString>>,
+        cwd: impl Into<PathBuf>,
+    ) -> Self {
         SessionLaunch {
             argv: argv.into_iter().map(Into::into).collect(),
             cwd: cwd.into(),
@@ -118,16 +121,41 @@ impl SessionProcess {
     /// When it cannot be started.
     pub fn start(spec: &SessionLaunch) -> Result<SessionProcess, StartError> {
         let begin = Instant::now();
-        let plan = LaunchPlan { argv: &spec.argv, cwd: &spec.cwd, env: &spec.env, stdin: spec.stdin.clone() };
-        let take_output =
-            |stdout, stderr| OutputDrain::start(stdout, stderr, OutputCapture::new(spec), spec.mirror.ends(spec.cover.as_ref()));
-        let StartedProcess { tree, output: drain, .. } = builder::start(plan, take_output).inspect_err(|_| {
+        let plan = LaunchPlan {
+            argv: &spec.argv,
+            cwd: &spec.cwd,
+            env: &spec.env,
+            stdin: spec.stdin.clone(),
+        };
+        let take_output = |stdout, stderr| {
+            OutputDrain::start(
+                stdout,
+                stderr,
+                OutputCapture::new(spec),
+                spec.mirror.ends(spec.cover.as_ref()),
+            )
+        };
+        let StartedProcess {
+            tree,
+            output: drain,
+            ..
+        } = builder::start(plan, take_output).inspect_err(|_| {
             // A session that failed to start needs no log.
-            if let Some(log) = spec.log.as_ref().filter(|log| log.metadata().is_ok_and(|about| about.len() == 0)) {
+            if let Some(log) = spec
+                .log
+                .as_ref()
+                .filter(|log| log.metadata().is_ok_and(|about| about.len() == 0))
+            {
                 let _ = std::fs::remove_file(log);
             }
         })?;
-        Ok(SessionProcess { tree, drain, begin, child_wait: spec.child_wait, end_survivors: spec.end_survivors })
+        Ok(SessionProcess {
+            tree,
+            drain,
+            begin,
+            child_wait: spec.child_wait,
+            end_survivors: spec.end_survivors,
+        })
     }
 
     /// The pid of its leader.
@@ -145,7 +173,12 @@ impl SessionProcess {
     /// `deadline` counts from its start, on a clock that stops during a suspend but not while this process is stopped.
     /// When it passes, or `cancel` is raised, the complete tree is ended: TERM, `grace`, KILL. After a normal end it waits for processes
     /// that outlive the leader, within `child_wait` and the deadline; they may continue to write, later without display and log.
-    pub fn wait(mut self, deadline: Option<Duration>, grace: Duration, cancel: &CancelFlag) -> SessionOutcome {
+    pub fn wait(
+        mut self,
+        deadline: Option<Duration>,
+        grace: Duration,
+        cancel: &CancelFlag,
+    ) -> SessionOutcome {
         let until = deadline.and_then(|deadline| self.begin.checked_add(deadline));
         let over = || until.is_some_and(|until| until <= Instant::now());
         let wake = self.tree.wait(until, cancel);
@@ -158,9 +191,13 @@ impl SessionProcess {
             }
             TreeWaitOutcome::Deadline | TreeWaitOutcome::Cancelled => self.tree.end(grace, cancel),
         };
-        let cancelled = wake == TreeWaitOutcome::Cancelled || (!survivors.is_empty() && cancel.is_cancelled());
+        let cancelled =
+            wake == TreeWaitOutcome::Cancelled || (!survivors.is_empty() && cancel.is_cancelled());
         let mut ended_survivors = Vec::new();
-        if wake == TreeWaitOutcome::Ended && !survivors.is_empty() && (cancelled || self.end_survivors) {
+        if wake == TreeWaitOutcome::Ended
+            && !survivors.is_empty()
+            && (cancelled || self.end_survivors)
+        {
             ended_survivors = std::mem::replace(&mut survivors, self.tree.end(grace, cancel));
             ended_survivors.retain(|ended| !survivors.contains(ended));
         }
@@ -190,14 +227,22 @@ impl SessionProcess {
         }
     }
 
-    fn wait_for_children(&self, over: impl Fn() -> bool, cancel: &CancelFlag) -> (Vec<SurvivingProcess>, Duration) {
+    fn wait_for_children(
+        &self,
+        over: impl Fn() -> bool,
+        cancel: &CancelFlag,
+    ) -> (Vec<SurvivingProcess>, Duration) {
         let begin = Instant::now();
         let mut pause = Duration::from_millis(10);
         let mut left = self.tree.survivors();
         if left.is_empty() {
             return (left, Duration::ZERO);
         }
-        while !left.is_empty() && begin.elapsed() < self.child_wait && !over() && !cancel.is_cancelled() {
+        while !left.is_empty()
+            && begin.elapsed() < self.child_wait
+            && !over()
+            && !cancel.is_cancelled()
+        {
             std::thread::sleep(pause.min(self.child_wait.saturating_sub(begin.elapsed())));
             pause = (pause * 2).min(super::process_tree::TICK);
             left = self.tree.survivors();
@@ -208,7 +253,9 @@ impl SessionProcess {
 
 impl std::fmt::Debug for SessionProcess {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Session").field("tree", &self.tree).finish_non_exhaustive()
+        f.debug_struct("Session")
+            .field("tree", &self.tree)
+            .finish_non_exhaustive()
     }
 }
 
@@ -243,7 +290,12 @@ impl OutputCapture {
         if let Some(path) = &spec.log {
             match LogFile::create(path, LogLimits::default()) {
                 Ok(log) => (record.log, record.path) = (Some(log), Some(path.clone())),
-                Err(error) => record.log_note = Some(format!("the session is not logged: cannot create {}: {error}", path.display())),
+                Err(error) => {
+                    record.log_note = Some(format!(
+                        "the session is not logged: cannot create {}: {error}",
+                        path.display()
+                    ))
+                }
             }
         }
         record
@@ -251,7 +303,9 @@ impl OutputCapture {
 
     fn finish(self) -> FinishedCapture {
         let logged = self.log.map(LogFile::finish);
-        let log_truncated = logged.as_ref().is_some_and(|logged| logged.dropped > 0 || logged.fault.is_some());
+        let log_truncated = logged
+            .as_ref()
+            .is_some_and(|logged| logged.dropped > 0 || logged.fault.is_some());
         FinishedCapture {
             stdout: self.stdout.into_bytes(),
             both: self.both.into_bytes(),

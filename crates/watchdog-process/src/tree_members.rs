@@ -67,19 +67,34 @@ impl ProcessTrees {
     }
 
     /// Every process in this tree, parents before children, the leader first, the dead included. Remembers them.
-    pub(crate) fn members(&mut self, id: u64, table: &[ProcessRow], sight: &TableContext<'_>) -> Vec<ProcessRow> {
+    pub(crate) fn members(
+        &mut self,
+        id: u64,
+        table: &[ProcessRow],
+        sight: &TableContext<'_>,
+    ) -> Vec<ProcessRow> {
         let present: HashMap<u32, u64> = table.iter().map(|row| (row.pid, row.started)).collect();
         for tree in self.trees.values_mut() {
-            tree.known.retain(|pid, started| present.get(pid) == Some(started));
+            tree.known
+                .retain(|pid, started| present.get(pid) == Some(started));
         }
-        self.left.retain(|pid, started| present.get(pid) == Some(started));
-        let Some(tree) = self.trees.get(&id) else { return Vec::new() };
+        self.left
+            .retain(|pid, started| present.get(pid) == Some(started));
+        let Some(tree) = self.trees.get(&id) else {
+            return Vec::new();
+        };
 
         let (leader, started) = (tree.leader, tree.started);
-        let mut found: Vec<&ProcessRow> = table.iter().filter(|row| row.pid == leader && row.started == started).collect();
+        let mut found: Vec<&ProcessRow> = table
+            .iter()
+            .filter(|row| row.pid == leader && row.started == started)
+            .collect();
         let orphans = table.iter().filter(|row| {
             let strayed = row.parent == sight.own.pid || !sight.own.reaper;
-            strayed && row.started >= started && row.pid != sight.own.pid && !self.is_leader(row.pid)
+            strayed
+                && row.started >= started
+                && row.pid != sight.own.pid
+                && !self.is_leader(row.pid)
         });
         found.extend(orphans.filter(|row| self.owner(row, sight) == Some(id)));
 
@@ -99,14 +114,19 @@ impl ProcessTrees {
         }
         let found: Vec<ProcessRow> = found.into_iter().cloned().collect();
         if let Some(tree) = self.trees.get_mut(&id) {
-            tree.known.extend(found.iter().map(|row| (row.pid, row.started)));
+            tree.known
+                .extend(found.iter().map(|row| (row.pid, row.started)));
         }
         found
     }
 
     /// The orphans that have ended and that only this process can reap. Never a leader, nor a process that another part of this process may
     /// have started.
-    pub(crate) fn to_reap<'t>(&self, table: &'t [ProcessRow], sight: &TableContext<'_>) -> Vec<&'t ProcessRow> {
+    pub(crate) fn to_reap<'t>(
+        &self,
+        table: &'t [ProcessRow],
+        sight: &TableContext<'_>,
+    ) -> Vec<&'t ProcessRow> {
         let ours = |row: &ProcessRow| {
             let known = |known: &HashMap<u32, u64>| known.get(&row.pid) == Some(&row.started);
             known(&self.left)
@@ -114,7 +134,12 @@ impl ProcessTrees {
                 || self.trees.values().any(|tree| row.group == tree.leader)
                 || (sight.adopted.contains(&row.pid) && row.group != sight.own.group)
         };
-        table.iter().filter(|row| row.dead && row.parent == sight.own.pid && !self.is_leader(row.pid) && ours(row)).collect()
+        table
+            .iter()
+            .filter(|row| {
+                row.dead && row.parent == sight.own.pid && !self.is_leader(row.pid) && ours(row)
+            })
+            .collect()
     }
 
     /// The living tree that an orphan came from.
@@ -127,7 +152,8 @@ impl ProcessTrees {
             return None;
         }
         let from_inside = |tree: &TrackedTree| {
-            (orphan.group != orphan.pid && (orphan.group == tree.leader || tree.known.contains_key(&orphan.group)))
+            (orphan.group != orphan.pid
+                && (orphan.group == tree.leader || tree.known.contains_key(&orphan.group)))
                 || (orphan.session != orphan.pid && tree.known.contains_key(&orphan.session))
         };
         if let Some((id, _)) = self.trees.iter().find(|(_, tree)| from_inside(tree)) {
@@ -141,9 +167,9 @@ impl ProcessTrees {
             return None;
         }
         let tree_mark = (sight.tree_mark)(orphan.pid);
-        if let Some((id, _)) =
-            self.trees.iter().find(|(_, tree)| tree_mark.is_some() && tree.tree_mark == tree_mark && tree.started <= orphan.started)
-        {
+        if let Some((id, _)) = self.trees.iter().find(|(_, tree)| {
+            tree_mark.is_some() && tree.tree_mark == tree_mark && tree.started <= orphan.started
+        }) {
             return Some(*id);
         }
         if tree_mark.is_some_and(|tree_mark| self.ended_marks.contains(&tree_mark)) {
@@ -153,9 +179,17 @@ impl ProcessTrees {
         if sight.own.pid == 1 {
             return None;
         }
-        let mut candidates = self.trees.iter().filter(|(_, tree)| tree.started <= orphan.started).map(|(id, _)| *id);
+        let mut candidates = self
+            .trees
+            .iter()
+            .filter(|(_, tree)| tree.started <= orphan.started)
+            .map(|(id, _)| *id);
         let only = candidates.next();
-        if candidates.next().is_some() { None } else { only }
+        if candidates.next().is_some() {
+            None
+        } else {
+            only
+        }
     }
 }
 
@@ -163,40 +197,100 @@ impl ProcessTrees {
 mod tests {
     use super::*;
 
-    const OWN: OwnProcess = OwnProcess { pid: 50, group: 40, reaper: true };
+    const OWN: OwnProcess = OwnProcess {
+        pid: 50,
+        group: 40,
+        reaper: true,
+    };
 
     fn row(pid: u32, parent: u32, group: u32, session: u32, started: u64) -> ProcessRow {
-        ProcessRow { pid, parent, group, session, dead: false, started, ticks: 0, name: format!("p{pid}") }
+        ProcessRow {
+            pid,
+            parent,
+            group,
+            session,
+            dead: false,
+            started,
+            ticks: 0,
+            name: format!("p{pid}"),
+        }
     }
 
     fn two_trees() -> ProcessTrees {
         let mut process_trees = ProcessTrees::default();
-        process_trees.trees.insert(1, TrackedTree { leader: 100, started: 10, tree_mark: Some(901), known: HashMap::new() });
-        process_trees.trees.insert(2, TrackedTree { leader: 200, started: 20, tree_mark: Some(902), known: HashMap::new() });
+        process_trees.trees.insert(
+            1,
+            TrackedTree {
+                leader: 100,
+                started: 10,
+                tree_mark: Some(901),
+                known: HashMap::new(),
+            },
+        );
+        process_trees.trees.insert(
+            2,
+            TrackedTree {
+                leader: 200,
+                started: 20,
+                tree_mark: Some(902),
+                known: HashMap::new(),
+            },
+        );
         process_trees
     }
 
-    fn pids(process_trees: &mut ProcessTrees, id: u64, table: &[ProcessRow], adopted: &[u32], marks: &[(u32, u64)]) -> Vec<u32> {
+    fn pids(
+        process_trees: &mut ProcessTrees,
+        id: u64,
+        table: &[ProcessRow],
+        adopted: &[u32],
+        marks: &[(u32, u64)],
+    ) -> Vec<u32> {
         let adopted: HashSet<u32> = adopted.iter().copied().collect();
-        let mark = |pid| marks.iter().find(|(of, _)| *of == pid).map_or(TreeMark::None, |(_, id)| TreeMark::Tree(*id));
+        let mark = |pid| {
+            marks
+                .iter()
+                .find(|(of, _)| *of == pid)
+                .map_or(TreeMark::None, |(_, id)| TreeMark::Tree(*id))
+        };
         let tree_mark = |pid: u32| Some(if pid >= 900 { u64::from(pid) } else { 999 });
         process_trees
-            .members(id, table, &TableContext { own: OWN, adopted: &adopted, mark: &mark, tree_mark: &tree_mark })
+            .members(
+                id,
+                table,
+                &TableContext {
+                    own: OWN,
+                    adopted: &adopted,
+                    mark: &mark,
+                    tree_mark: &tree_mark,
+                },
+            )
             .iter()
             .map(|row| row.pid)
             .collect()
     }
 
     fn leaders() -> Vec<ProcessRow> {
-        vec![row(50, 1, 40, 40, 1), row(100, 50, 100, 40, 10), row(200, 50, 200, 40, 20)]
+        vec![
+            row(50, 1, 40, 40, 1),
+            row(100, 50, 100, 40, 10),
+            row(200, 50, 200, 40, 20),
+        ]
     }
 
     #[test]
     fn descendants_belong_whatever_group_or_session_they_moved_to_and_parents_come_first() {
-        let mut table =
-            vec![row(103, 102, 103, 103, 13), row(102, 101, 102, 102, 12), row(101, 100, 100, 40, 11), row(201, 200, 200, 40, 21)];
+        let mut table = vec![
+            row(103, 102, 103, 103, 13),
+            row(102, 101, 102, 102, 12),
+            row(101, 100, 100, 40, 11),
+            row(201, 200, 200, 40, 21),
+        ];
         table.extend(leaders());
-        assert_eq!(pids(&mut two_trees(), 1, &table, &[], &[]), [100, 101, 102, 103]);
+        assert_eq!(
+            pids(&mut two_trees(), 1, &table, &[], &[]),
+            [100, 101, 102, 103]
+        );
         assert_eq!(pids(&mut two_trees(), 2, &table, &[], &[]), [200, 201]);
     }
 
@@ -208,10 +302,21 @@ mod tests {
         assert_eq!(pids(&mut process_trees, 1, &before, &[], &[]), [100, 300]);
 
         let mut table = leaders();
-        table.extend([row(300, 50, 300, 300, 30), row(301, 50, 200, 40, 31), row(302, 50, 302, 302, 32), row(303, 50, 303, 300, 33)]);
+        table.extend([
+            row(300, 50, 300, 300, 30),
+            row(301, 50, 200, 40, 31),
+            row(302, 50, 302, 302, 32),
+            row(303, 50, 303, 300, 33),
+        ]);
         let adopted = [300, 301, 302, 303];
-        assert_eq!(pids(&mut process_trees, 1, &table, &adopted, &[(302, 2)]), [100, 300, 303]);
-        assert_eq!(pids(&mut process_trees, 2, &table, &adopted, &[(302, 2)]), [200, 301, 302]);
+        assert_eq!(
+            pids(&mut process_trees, 1, &table, &adopted, &[(302, 2)]),
+            [100, 300, 303]
+        );
+        assert_eq!(
+            pids(&mut process_trees, 2, &table, &adopted, &[(302, 2)]),
+            [200, 301, 302]
+        );
     }
 
     #[test]
@@ -229,21 +334,42 @@ mod tests {
     fn an_orphan_without_any_trace_belongs_to_the_only_tree_that_it_can_have_come_from() {
         let mut table = leaders();
         table.push(row(300, 50, 300, 299, 15));
-        assert_eq!(pids(&mut two_trees(), 1, &table, &[300], &[]), [100, 300], "only the first tree was alive then");
+        assert_eq!(
+            pids(&mut two_trees(), 1, &table, &[300], &[]),
+            [100, 300],
+            "only the first tree was alive then"
+        );
         table.push(row(301, 50, 301, 299, 25));
-        assert_eq!(pids(&mut two_trees(), 1, &table, &[300, 301], &[]), [100, 300], "two trees were: nobody's");
+        assert_eq!(
+            pids(&mut two_trees(), 1, &table, &[300, 301], &[]),
+            [100, 300],
+            "two trees were: nobody's"
+        );
         let mut alone = two_trees();
         alone.trees.remove(&2);
         table.retain(|row| row.pid != 200);
-        assert_eq!(pids(&mut alone, 1, &table, &[300, 301], &[]), [100, 300, 301]);
+        assert_eq!(
+            pids(&mut alone, 1, &table, &[300, 301], &[]),
+            [100, 300, 301]
+        );
     }
 
     #[test]
     fn an_orphan_that_shed_all_but_its_limit_is_found_by_that() {
         let mut table = leaders();
-        table.extend([row(901, 50, 901, 901, 30), row(902, 50, 902, 902, 30), row(903, 50, 903, 903, 30)]);
-        assert_eq!(pids(&mut two_trees(), 1, &table, &[901, 902, 903], &[]), [100, 901]);
-        assert_eq!(pids(&mut two_trees(), 2, &table, &[901, 902, 903], &[]), [200, 902]);
+        table.extend([
+            row(901, 50, 901, 901, 30),
+            row(902, 50, 902, 902, 30),
+            row(903, 50, 903, 903, 30),
+        ]);
+        assert_eq!(
+            pids(&mut two_trees(), 1, &table, &[901, 902, 903], &[]),
+            [100, 901]
+        );
+        assert_eq!(
+            pids(&mut two_trees(), 2, &table, &[901, 902, 903], &[]),
+            [200, 902]
+        );
     }
 
     #[test]
@@ -252,10 +378,18 @@ mod tests {
         process_trees.trees.remove(&2);
         let mut table = leaders();
         table.pop();
-        table.extend([row(300, 50, 40, 40, 30), row(301, 50, 301, 301, 31), row(302, 50, 302, 302, 5), row(303, 50, 303, 303, 33)]);
+        table.extend([
+            row(300, 50, 40, 40, 30),
+            row(301, 50, 301, 301, 31),
+            row(302, 50, 302, 302, 5),
+            row(303, 50, 303, 303, 33),
+        ]);
         // 300 is in the own group, 301 was started by another thread, 302 is older than the tree, 303 carries the mark of a tree that
         // ended.
-        assert_eq!(pids(&mut process_trees, 1, &table, &[300, 302, 303], &[(303, 9)]), [100]);
+        assert_eq!(
+            pids(&mut process_trees, 1, &table, &[300, 302, 303], &[(303, 9)]),
+            [100]
+        );
     }
 
     #[test]
@@ -296,8 +430,18 @@ mod tests {
             row.dead = true;
         }
         let adopted = HashSet::from([300, 302]);
-        let reaped =
-            process_trees.to_reap(&table, &TableContext { own: OWN, adopted: &adopted, mark: &|_| TreeMark::None, tree_mark: &|_| None });
-        assert_eq!(reaped.iter().map(|row| row.pid).collect::<Vec<_>>(), [300, 303]);
+        let reaped = process_trees.to_reap(
+            &table,
+            &TableContext {
+                own: OWN,
+                adopted: &adopted,
+                mark: &|_| TreeMark::None,
+                tree_mark: &|_| None,
+            },
+        );
+        assert_eq!(
+            reaped.iter().map(|row| row.pid).collect::<Vec<_>>(),
+            [300, 303]
+        );
     }
 }

@@ -53,7 +53,10 @@ const CATCH_UP: usize = 8;
 fn lock() -> MutexGuard<'static, TreeRegistry> {
     static REGISTRY: OnceLock<Mutex<TreeRegistry>> = OnceLock::new();
     // The registry is a plain map, consistent after each statement: a panic in another thread cannot leave it half-changed.
-    REGISTRY.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
+    REGISTRY
+        .get_or_init(Mutex::default)
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Makes this process adopt the orphans below it, so that a daemon cannot leave its tree. Done once per process, by the first start;
@@ -72,7 +75,8 @@ pub fn started_by_a_watchdog(pid: u32) -> bool {
 pub(super) fn marking_watchdogs() -> Vec<u32> {
     let marks = std::env::var_os(TREE_VARIABLE).unwrap_or_default();
     let pids = marks.to_str().unwrap_or_default().split(':');
-    pids.filter_map(|mark| u32::from_str_radix(mark.split_once('-')?.0, 16).ok()).collect()
+    pids.filter_map(|mark| u32::from_str_radix(mark.split_once('-')?.0, 16).ok())
+        .collect()
 }
 
 /// A number that no other process has, now or after this one: pids come again.
@@ -90,8 +94,14 @@ fn token() -> &'static str {
 /// The mark of a new tree, after those of the watchdogs that this one itself runs under.
 fn mark_for(id: u64, inherited: Option<&OsStr>) -> OsString {
     let inherited = inherited.and_then(OsStr::to_str).unwrap_or_default();
-    let outer: Vec<&str> = inherited.split(':').filter(|mark| !mark.is_empty() && mark.len() <= 64).collect();
-    let mut marks: Vec<String> = outer[outer.len().saturating_sub(MARKS_KEPT)..].iter().map(ToString::to_string).collect();
+    let outer: Vec<&str> = inherited
+        .split(':')
+        .filter(|mark| !mark.is_empty() && mark.len() <= 64)
+        .collect();
+    let mut marks: Vec<String> = outer[outer.len().saturating_sub(MARKS_KEPT)..]
+        .iter()
+        .map(ToString::to_string)
+        .collect();
     marks.push(format!("{}.{id}", token()));
     OsString::from(marks.join(":"))
 }
@@ -99,7 +109,10 @@ fn mark_for(id: u64, inherited: Option<&OsStr>) -> OsString {
 /// Which tree of this process a mark names.
 fn tree_of(mark: &[u8]) -> TreeMark {
     let named = String::from_utf8_lossy(mark);
-    let id = named.split(':').rev().find_map(|mark| mark.strip_prefix(token())?.strip_prefix('.')?.parse().ok());
+    let id = named
+        .split(':')
+        .rev()
+        .find_map(|mark| mark.strip_prefix(token())?.strip_prefix('.')?.parse().ok());
     id.map_or(TreeMark::None, TreeMark::Tree)
 }
 
@@ -116,7 +129,15 @@ pub(super) fn plant<T>(start: impl FnOnce(&OsStr) -> io::Result<(u32, T)>) -> io
     if let Some(tree_mark) = tree_mark {
         registry.process_trees.ended_marks.remove(&tree_mark);
     }
-    registry.process_trees.trees.insert(id, TrackedTree { leader, started, tree_mark, known: HashMap::new() });
+    registry.process_trees.trees.insert(
+        id,
+        TrackedTree {
+            leader,
+            started,
+            tree_mark,
+            known: HashMap::new(),
+        },
+    );
     Ok((id, started_thing))
 }
 
@@ -151,9 +172,14 @@ fn scan_orphans(id: u64) -> Option<TreeScanResult> {
     let mut registry = lock();
     if become_subreaper()
         && let Some(children) = watchdog_system::children()
-        && children.iter().all(|pid| registry.process_trees.is_leader(*pid))
+        && children
+            .iter()
+            .all(|pid| registry.process_trees.is_leader(*pid))
     {
-        return Some(TreeScanResult { alive: Vec::new(), ended: Vec::new() });
+        return Some(TreeScanResult {
+            alive: Vec::new(),
+            ended: Vec::new(),
+        });
     }
     scan(&mut registry, id)
 }
@@ -162,8 +188,15 @@ fn scan_orphans(id: u64) -> Option<TreeScanResult> {
 pub(super) fn signal(id: u64, signal: Signal) -> Option<TreeSignalResult> {
     let mut registry = lock();
     let TreeScanResult { alive, ended } = scan(&mut registry, id)?;
-    let refused = alive.iter().filter(|row| watchdog_system::signal(row, signal) == SignalOutcome::Refused).count();
-    Some(TreeSignalResult { alive, refused, restless: !ended.is_empty() })
+    let refused = alive
+        .iter()
+        .filter(|row| watchdog_system::signal(row, signal) == SignalOutcome::Refused)
+        .count();
+    Some(TreeSignalResult {
+        alive,
+        refused,
+        restless: !ended.is_empty(),
+    })
 }
 
 /// Removes a tree after `reap` has reaped its leader; remembers its living members as left behind.
@@ -172,7 +205,11 @@ pub(super) fn forget<T>(id: u64, reap: impl FnOnce() -> T) -> T {
     let reaped = reap();
     if let Some(tree) = registry.process_trees.trees.remove(&id) {
         registry.process_trees.ended_marks.extend(tree.tree_mark);
-        registry.process_trees.left.extend(tree.known.into_iter().filter(|(pid, _)| *pid != tree.leader));
+        registry.process_trees.left.extend(
+            tree.known
+                .into_iter()
+                .filter(|(pid, _)| *pid != tree.leader),
+        );
     }
     reaped
 }
@@ -180,8 +217,11 @@ pub(super) fn forget<T>(id: u64, reap: impl FnOnce() -> T) -> T {
 /// Reaps the orphans that ended since the last scan. Every scan of a tree does this too; call it where no tree may run for long.
 pub fn reap_orphans() {
     let registry = lock();
-    let leaders_alone =
-        watchdog_system::children().is_none_or(|children| children.iter().all(|pid| registry.process_trees.is_leader(*pid)));
+    let leaders_alone = watchdog_system::children().is_none_or(|children| {
+        children
+            .iter()
+            .all(|pid| registry.process_trees.is_leader(*pid))
+    });
     if !leaders_alone && let Ok(table) = watchdog_system::read_all() {
         reap(&registry, &table);
     }
@@ -190,13 +230,19 @@ pub fn reap_orphans() {
 fn scan(registry: &mut TreeRegistry, id: u64) -> Option<TreeScanResult> {
     let mut table = watchdog_system::read_all().ok()?;
     catch_up(&mut table);
-    let leader = registry.process_trees.trees.get(&id).map(|tree| tree.leader);
+    let leader = registry
+        .process_trees
+        .trees
+        .get(&id)
+        .map(|tree| tree.leader);
     let members = with_sight(|sight| registry.process_trees.members(id, &table, sight));
     reap(registry, &table);
     let (ended, alive) = members.into_iter().partition(|row| row.dead);
     let own = std::process::id();
     // A living parent reaps its own children; only a process that was handed to this one shows that children were handed on.
-    let ended: Vec<ProcessRow> = Vec::into_iter(ended).filter(|row| Some(row.pid) != leader && row.parent == own).collect();
+    let ended: Vec<ProcessRow> = Vec::into_iter(ended)
+        .filter(|row| Some(row.pid) != leader && row.parent == own)
+        .collect();
     Some(TreeScanResult { alive, ended })
 }
 
@@ -204,7 +250,9 @@ fn scan(registry: &mut TreeRegistry, id: u64) -> Option<TreeScanResult> {
 /// parent may be shown that has handed its child on. The children of this process are read again, until no new one turns up.
 fn catch_up(table: &mut Vec<ProcessRow>) {
     for _ in 0..CATCH_UP {
-        let Some(children) = watchdog_system::children() else { return };
+        let Some(children) = watchdog_system::children() else {
+            return;
+        };
         let mut news = false;
         for row in children.into_iter().filter_map(watchdog_system::read_one) {
             match table.iter_mut().find(|known| known.pid == row.pid) {
@@ -222,7 +270,10 @@ fn catch_up(table: &mut Vec<ProcessRow>) {
 }
 
 fn reap(registry: &TreeRegistry, table: &[ProcessRow]) {
-    if !table.iter().any(|row| row.dead && row.parent == std::process::id()) {
+    if !table
+        .iter()
+        .any(|row| row.dead && row.parent == std::process::id())
+    {
         return;
     }
     with_sight(|sight| {
@@ -236,10 +287,22 @@ fn reap(registry: &TreeRegistry, table: &[ProcessRow]) {
 }
 
 fn with_sight<T>(use_it: impl FnOnce(&TableContext<'_>) -> T) -> T {
-    let own = OwnProcess { pid: std::process::id(), group: getpgrp().as_raw_nonzero().get().unsigned_abs(), reaper: become_subreaper() };
+    let own = OwnProcess {
+        pid: std::process::id(),
+        group: getpgrp().as_raw_nonzero().get().unsigned_abs(),
+        reaper: become_subreaper(),
+    };
     let adopted: HashSet<u32> = watchdog_system::children_of_main_thread().unwrap_or_default();
-    let mark = |pid| watchdog_system::variable(pid, TREE_VARIABLE).map_or(TreeMark::None, |value| tree_of(&value));
-    use_it(&TableContext { own, adopted: &adopted, mark: &mark, tree_mark: &watchdog_system::mark_of })
+    let mark = |pid| {
+        watchdog_system::variable(pid, TREE_VARIABLE)
+            .map_or(TreeMark::None, |value| tree_of(&value))
+    };
+    use_it(&TableContext {
+        own,
+        adopted: &adopted,
+        mark: &mark,
+        tree_mark: &watchdog_system::mark_of,
+    })
 }
 
 #[cfg(test)]
@@ -251,7 +314,11 @@ mod tests {
         let nested = mark_for(7, Some(OsStr::new("1-00ff.3:2-00fe.7")));
         assert_eq!(tree_of(nested.as_encoded_bytes()), TreeMark::Tree(7));
         let inner = format!("{}:9-0001.4", nested.to_string_lossy());
-        assert_eq!(tree_of(inner.as_bytes()), TreeMark::Tree(7), "an inner watchdog appends its own");
+        assert_eq!(
+            tree_of(inner.as_bytes()),
+            TreeMark::Tree(7),
+            "an inner watchdog appends its own"
+        );
         assert_eq!(tree_of(b"1-00ff.3:2-00fe.7"), TreeMark::None);
         assert_eq!(tree_of(b"\xff\xfe::"), TreeMark::None);
     }

@@ -57,8 +57,15 @@ const POLL: Duration = Duration::from_millis(100);
 ///
 /// # Errors
 /// When `pid` cannot name a process, is this one, or the system refuses access.
-pub fn wait_for_pid(pid: u32, cancel: &CancelFlag, timeout: Option<Duration>) -> Result<PidWaitOutcome, WaitPidError> {
-    let target = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(WaitPidError::NotAPid { pid })?;
+pub fn wait_for_pid(
+    pid: u32,
+    cancel: &CancelFlag,
+    timeout: Option<Duration>,
+) -> Result<PidWaitOutcome, WaitPidError> {
+    let target = i32::try_from(pid)
+        .ok()
+        .and_then(Pid::from_raw)
+        .ok_or(WaitPidError::NotAPid { pid })?;
     if pid == std::process::id() {
         return Err(WaitPidError::Own { pid });
     }
@@ -67,20 +74,33 @@ pub fn wait_for_pid(pid: u32, cancel: &CancelFlag, timeout: Option<Duration>) ->
         Ok(process) => {
             let mut seen = false;
             return Ok(repeat(until, cancel, |limit| {
-                let end = if seen { PidWaitOutcome::Ended } else { PidWaitOutcome::NotRunning };
+                let end = if seen {
+                    PidWaitOutcome::Ended
+                } else {
+                    PidWaitOutcome::NotRunning
+                };
                 seen = true;
                 wait_for_held(&process, limit).then_some(end)
             }));
         }
         Err(Errno::SRCH) => return Ok(PidWaitOutcome::NotRunning),
         Err(Errno::NOSYS | Errno::PERM) => {}
-        Err(errno) => return Err(WaitPidError::System { pid, source: errno.into() }),
+        Err(errno) => {
+            return Err(WaitPidError::System {
+                pid,
+                source: errno.into(),
+            });
+        }
     }
     let mut seen = false;
     Ok(repeat(until, cancel, |limit| {
         // Not being allowed to signal it proves that it is there.
         if test_kill_process(target) == Err(Errno::SRCH) {
-            return Some(if seen { PidWaitOutcome::Ended } else { PidWaitOutcome::NotRunning });
+            return Some(if seen {
+                PidWaitOutcome::Ended
+            } else {
+                PidWaitOutcome::NotRunning
+            });
         }
         seen = true;
         std::thread::sleep(limit);
@@ -89,7 +109,11 @@ pub fn wait_for_pid(pid: u32, cancel: &CancelFlag, timeout: Option<Duration>) ->
 }
 
 /// Calls `poll` with the time that it may take, first none at all, until it knows the end.
-fn repeat(until: Option<Instant>, cancel: &CancelFlag, mut poll: impl FnMut(Duration) -> Option<PidWaitOutcome>) -> PidWaitOutcome {
+fn repeat(
+    until: Option<Instant>,
+    cancel: &CancelFlag,
+    mut poll: impl FnMut(Duration) -> Option<PidWaitOutcome>,
+) -> PidWaitOutcome {
     let mut limit = Duration::ZERO;
     loop {
         if let Some(end) = poll(limit) {
@@ -98,7 +122,9 @@ fn repeat(until: Option<Instant>, cancel: &CancelFlag, mut poll: impl FnMut(Dura
         if cancel.is_cancelled() {
             return PidWaitOutcome::Cancelled;
         }
-        limit = until.map_or(POLL, |until| until.saturating_duration_since(Instant::now()).min(POLL));
+        limit = until.map_or(POLL, |until| {
+            until.saturating_duration_since(Instant::now()).min(POLL)
+        });
         if limit.is_zero() {
             return PidWaitOutcome::TimedOut;
         }

@@ -24,13 +24,23 @@ pub fn read_working_processes() -> Vec<WorkingProcess> {
     let table = watchdog_system::read_all().unwrap_or_default();
     let mut own = HashSet::from([std::process::id()]);
     // A child may stand before its parent, once pids came round.
-    while let Some(row) = table.iter().find(|row| own.contains(&row.parent) && !own.contains(&row.pid)) {
+    while let Some(row) = table
+        .iter()
+        .find(|row| own.contains(&row.parent) && !own.contains(&row.pid))
+    {
         own.insert(row.pid);
     }
-    let others = table.into_iter().filter(|row| !row.dead && !own.contains(&row.pid));
+    let others = table
+        .into_iter()
+        .filter(|row| !row.dead && !own.contains(&row.pid));
     let read = others.filter_map(|row| {
         let folder = watchdog_system::folder_of(row.pid)?;
-        Some(WorkingProcess { pid: row.pid, parent: row.parent, argv: watchdog_system::command_line(row.pid, BYTES)?, folder })
+        Some(WorkingProcess {
+            pid: row.pid,
+            parent: row.parent,
+            argv: watchdog_system::command_line(row.pid, BYTES)?,
+            folder,
+        })
     });
     read.collect()
 }
@@ -47,9 +57,17 @@ mod tests {
         let child = crate::SessionProcess::start(&launch).expect("it starts");
         let processes = read_working_processes();
         let shows = watchdog_system::folder_of(std::process::id()).is_some();
-        assert!(processes.iter().all(|process| process.pid != child.pid() && process.pid != std::process::id()));
+        assert!(
+            processes
+                .iter()
+                .all(|process| process.pid != child.pid() && process.pid != std::process::id())
+        );
         let parent = watchdog_system::read_one(std::process::id()).map(|row| row.parent);
-        assert_eq!(processes.iter().any(|process| Some(process.pid) == parent), shows, "its test runner is of the same user");
+        assert_eq!(
+            processes.iter().any(|process| Some(process.pid) == parent),
+            shows,
+            "its test runner is of the same user"
+        );
         drop(child);
     }
 }

@@ -25,14 +25,22 @@ pub(super) fn boot_time() -> BootInstant {
 
 fn instant_of(reading: Option<BootReading>) -> BootInstant {
     match reading {
-        Some(BootReading { boot, milliseconds }) => BootInstant { boot, at: EngineTime(milliseconds) },
-        None => BootInstant { boot: String::new(), at: EngineTime(wall_micros() / 1000) },
+        Some(BootReading { boot, milliseconds }) => BootInstant {
+            boot,
+            at: EngineTime(milliseconds),
+        },
+        None => BootInstant {
+            boot: String::new(),
+            at: EngineTime(wall_micros() / 1000),
+        },
     }
 }
 
 /// Wall-clock microseconds since 1970.
 pub(super) fn wall_micros() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
     i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }
 
@@ -49,7 +57,15 @@ mod tests {
 
     #[test]
     fn a_system_without_a_clock_of_its_boot_gets_milliseconds_of_the_wall_clock() {
-        let milliseconds = || i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap();
+        let milliseconds = || {
+            i64::try_from(
+                SystemTime::now()
+                    .duration_since(UNIX_EPOCH)
+                    .unwrap()
+                    .as_millis(),
+            )
+            .unwrap()
+        };
         let before = milliseconds();
         let read = instant_of(None);
         assert_eq!(read.boot, "");

@@ -21,7 +21,9 @@ fn escape(bytes: &[u8], keep: impl Fn(u8) -> bool) -> String {
 
 /// A name of letters, digits, `.`, `_` and `-` that no two texts share. Fit for keys; never `.` or `..` alone.
 pub(super) fn name(text: &str) -> String {
-    let escaped = escape(text.as_bytes(), |b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'));
+    let escaped = escape(text.as_bytes(), |b| {
+        b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.')
+    });
     match escaped.strip_prefix('.') {
         Some(rest) => format!("%2E{rest}"),
         None => escaped,
@@ -31,7 +33,11 @@ pub(super) fn name(text: &str) -> String {
 /// [`name`], short enough for every file system.
 pub(super) fn file_name(text: &str) -> String {
     let name = name(text);
-    if name.len() <= 200 { name } else { sha256_hex(&[text.as_bytes()]) }
+    if name.len() <= 200 {
+        name
+    } else {
+        sha256_hex(&[text.as_bytes()])
+    }
 }
 
 /// A path as UTF-8 text that [`path_from_text`] turns back into the same bytes.
@@ -49,7 +55,9 @@ pub fn path_from_text(text: &str) -> PathBuf {
     let bytes = text.as_bytes();
     let (mut out, mut i) = (Vec::with_capacity(bytes.len()), 0);
     while i < bytes.len() {
-        let digits = bytes.get(i + 1..i + 3).and_then(|d| std::str::from_utf8(d).ok());
+        let digits = bytes
+            .get(i + 1..i + 3)
+            .and_then(|d| std::str::from_utf8(d).ok());
         match digits.and_then(|d| u8::from_str_radix(d, 16).ok()) {
             Some(byte) if bytes[i] == b'%' => {
                 out.push(byte);
@@ -86,7 +94,11 @@ pub(super) fn sha256_hex(parts: &[&[u8]]) -> String {
         hasher.update((part.len() as u64).to_le_bytes());
         hasher.update(part);
     }
-    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    hasher
+        .finalize()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 #[cfg(test)]
@@ -97,9 +109,14 @@ mod tests {
 
     #[test]
     fn names_are_plain_and_never_climb_out_of_their_directory() {
-        for (text, expected) in
-            [("spec/auth", "spec%2Fauth"), ("..", "%2E."), ("a b", "a%20b"), ("é", "%C3%A9"), ("%41", "%2541"), ("", "")]
-        {
+        for (text, expected) in [
+            ("spec/auth", "spec%2Fauth"),
+            ("..", "%2E."),
+            ("a b", "a%20b"),
+            ("é", "%C3%A9"),
+            ("%41", "%2541"),
+            ("", ""),
+        ] {
             assert_eq!(name(text), expected);
         }
         assert_eq!(file_name(&"x".repeat(5000)).len(), 64);

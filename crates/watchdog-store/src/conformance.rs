@@ -7,7 +7,8 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 
 use crate::engine::{
-    AppendOutcome, EventCursor, EventRetention, ExpectedRevision, LocalStore, NewEvent, PRUNED_AT_ONCE, SharedStore, SwapOutcome,
+    AppendOutcome, EventCursor, EventRetention, ExpectedRevision, LocalStore, NewEvent,
+    PRUNED_AT_ONCE, SharedStore, SwapOutcome,
 };
 use crate::journal::{event_id, kind};
 use crate::records::{baseline, breaker, progress, session};

@@ -88,7 +88,9 @@ impl CounterSums {
 
     /// The words that begin so, without that beginning, each with its sum.
     pub fn below<'a>(&'a self, beginning: &'a str) -> impl Iterator<Item = (&'a str, u64)> {
-        self.0.iter().filter_map(move |(word, sum)| Some((word.strip_prefix(beginning)?, *sum)))
+        self.0
+            .iter()
+            .filter_map(move |(word, sum)| Some((word.strip_prefix(beginning)?, *sum)))
     }
 
     /// Adds all of another.
@@ -116,13 +118,26 @@ impl CounterSums {
     /// How many verdicts there were by status, in the contract's order; `other` is of a later version.
     pub fn verdicts_by_status(&self) -> Vec<(&'static str, u64)> {
         let mut seen = HashSet::new();
-        let statuses = Reason::ALL.iter().map(|reason| reason.status()).filter(|status| seen.insert(*status)).collect::<Vec<_>>();
+        let statuses = Reason::ALL
+            .iter()
+            .map(|reason| reason.status())
+            .filter(|status| seen.insert(*status))
+            .collect::<Vec<_>>();
         let of = |status| {
-            let reasons = Reason::ALL.iter().filter(|reason| reason.status() == status);
-            reasons.map(|reason| self.of(&format!("{}{}", word::VERDICT, reason.as_str()))).sum::<u64>()
+            let reasons = Reason::ALL
+                .iter()
+                .filter(|reason| reason.status() == status);
+            reasons
+                .map(|reason| self.of(&format!("{}{}", word::VERDICT, reason.as_str())))
+                .sum::<u64>()
         };
-        let counted = statuses.into_iter().map(|status| (status.as_str(), of(status)));
-        counted.chain([("other", self.of("verdict/other"))]).filter(|(_, count)| *count > 0).collect()
+        let counted = statuses
+            .into_iter()
+            .map(|status| (status.as_str(), of(status)));
+        counted
+            .chain([("other", self.of("verdict/other"))])
+            .filter(|(_, count)| *count > 0)
+            .collect()
     }
 
     /// US dollars that sessions cost, where some session told it.
@@ -139,14 +154,23 @@ impl CounterSums {
             AgentFigures {
                 agent: agent.to_owned(),
                 sessions,
-                tokens: (tokens_reported_by > 0).then(|| (of(word::TOKENS_IN), of(word::TOKENS_OUT))),
+                tokens: (tokens_reported_by > 0)
+                    .then(|| (of(word::TOKENS_IN), of(word::TOKENS_OUT))),
                 tokens_reported_by,
-                cost_usd: self.dollars(&agent_word(word::COST, agent), &agent_word(word::COST_REPORTED, agent)),
+                cost_usd: self.dollars(
+                    &agent_word(word::COST, agent),
+                    &agent_word(word::COST_REPORTED, agent),
+                ),
                 cost_reported_by: of(word::COST_REPORTED),
             }
         };
         let mut agents: Vec<AgentFigures> = self.below(&ended).map(figures).collect();
-        agents.sort_by(|one, other| other.sessions.cmp(&one.sessions).then_with(|| one.agent.cmp(&other.agent)));
+        agents.sort_by(|one, other| {
+            other
+                .sessions
+                .cmp(&one.sessions)
+                .then_with(|| one.agent.cmp(&other.agent))
+        });
         agents
     }
 
@@ -155,7 +179,10 @@ impl CounterSums {
         self.dollars(word::QUESTION_COST, word::QUESTION_COST_REPORTED)
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "money of that size is told to the dollar")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "money of that size is told to the dollar"
+    )]
     fn dollars(&self, micros: &str, reported: &str) -> Option<f64> {
         (self.of(reported) > 0).then(|| self.of(micros) as f64 / 1e6)
     }
@@ -172,7 +199,12 @@ impl CounterSums {
             return;
         }
         let names_check = word.starts_with(measure::UNMET) && word != measure::UNMET;
-        let full = names_check && self.below(measure::UNMET).filter(|(name, _)| !name.is_empty()).count() >= CHECKS;
+        let full = names_check
+            && self
+                .below(measure::UNMET)
+                .filter(|(name, _)| !name.is_empty())
+                .count()
+                >= CHECKS;
         if full {
             self.add(measure::UNMET, amount);
         } else {
@@ -192,9 +224,15 @@ pub(crate) fn day_of(event: &StoredEvent) -> Date {
 }
 
 /// Millionths of a US dollar, which add up to the same in whatever order.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is no negative number, and saturates")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "it is no negative number, and saturates"
+)]
 pub(crate) fn cost_micros(usage: &Value) -> Option<u64> {
-    let cost = usage["cost_usd"].as_f64().filter(|cost| cost.is_finite() && *cost >= 0.0)?;
+    let cost = usage["cost_usd"]
+        .as_f64()
+        .filter(|cost| cost.is_finite() && *cost >= 0.0)?;
     Some((cost * 1e6).round() as u64)
 }
 
@@ -203,13 +241,22 @@ mod tests {
     use super::*;
 
     fn sums(of: &[(&str, u64)]) -> CounterSums {
-        CounterSums(of.iter().map(|(word, sum)| ((*word).to_owned(), *sum)).collect())
+        CounterSums(
+            of.iter()
+                .map(|(word, sum)| ((*word).to_owned(), *sum))
+                .collect(),
+        )
     }
 
     #[test]
     fn what_is_taken_away_leaves_the_rest_and_no_counter_below_nothing() {
         let mut rest = sums(&[("all", 2), ("more", 1), ("some", 5), ("untouched", 3)]);
-        rest.subtract(&sums(&[("all", 2), ("more", 4), ("some", 1), ("unknown", 7)]));
+        rest.subtract(&sums(&[
+            ("all", 2),
+            ("more", 4),
+            ("some", 1),
+            ("unknown", 7),
+        ]));
         assert_eq!(rest, sums(&[("some", 4), ("untouched", 3)]));
     }
 
@@ -218,7 +265,9 @@ mod tests {
         let word = |reason: Reason| format!("{}{}", word::VERDICT, reason.as_str());
         let of = |reasons: &[Reason], other: u64| {
             let mut sums = sums(&[(word::RESCUES, 9)]);
-            reasons.iter().for_each(|reason| sums.add(&word(*reason), 1));
+            reasons
+                .iter()
+                .for_each(|reason| sums.add(&word(*reason), 1));
             if other > 0 {
                 sums.add("verdict/other", other);
             }
@@ -228,10 +277,29 @@ mod tests {
         assert_eq!(of(&[], 2), [("other", 2)]);
         let (first, last) = (Reason::ALL[0], Reason::ALL[Reason::ALL.len() - 1]);
         assert_ne!(first.status(), last.status());
-        assert_eq!(of(&[last, first, first], 1), [(first.status().as_str(), 2), (last.status().as_str(), 1), ("other", 1)]);
+        assert_eq!(
+            of(&[last, first, first], 1),
+            [
+                (first.status().as_str(), 2),
+                (last.status().as_str(), 1),
+                ("other", 1)
+            ]
+        );
         let all = of(Reason::ALL, 0);
-        assert_eq!(all.iter().map(|(_, count)| *count).sum::<u64>(), Reason::ALL.len() as u64);
-        assert_eq!(all[0], (first.status().as_str(), Reason::ALL.iter().filter(|reason| reason.status() == first.status()).count() as u64));
+        assert_eq!(
+            all.iter().map(|(_, count)| *count).sum::<u64>(),
+            Reason::ALL.len() as u64
+        );
+        assert_eq!(
+            all[0],
+            (
+                first.status().as_str(),
+                Reason::ALL
+                    .iter()
+                    .filter(|reason| reason.status() == first.status())
+                    .count() as u64
+            )
+        );
     }
 
     #[test]
@@ -239,10 +307,26 @@ mod tests {
         for (counted, sessions, questions) in [
             (sums(&[]), None, None),
             (sums(&[(word::COST, 250_000)]), None, None),
-            (sums(&[(word::COST, 250_000), (word::COST_REPORTED, 1)]), Some(0.25), None),
-            (sums(&[(word::COST_REPORTED, 2), (word::QUESTION_COST, 1_500_000), (word::QUESTION_COST_REPORTED, 3)]), Some(0.0), Some(1.5)),
+            (
+                sums(&[(word::COST, 250_000), (word::COST_REPORTED, 1)]),
+                Some(0.25),
+                None,
+            ),
+            (
+                sums(&[
+                    (word::COST_REPORTED, 2),
+                    (word::QUESTION_COST, 1_500_000),
+                    (word::QUESTION_COST_REPORTED, 3),
+                ]),
+                Some(0.0),
+                Some(1.5),
+            ),
         ] {
-            assert_eq!((counted.cost_usd(), counted.question_cost_usd()), (sessions, questions), "{counted:?}");
+            assert_eq!(
+                (counted.cost_usd(), counted.question_cost_usd()),
+                (sessions, questions),
+                "{counted:?}"
+            );
         }
     }
 }

@@ -28,8 +28,15 @@ impl DrawLock {
             match file.try_lock() {
                 Ok(()) => return Ok(DrawLock(file)),
                 // A file system without locks: to draw twice is better than to draw nothing.
-                Err(TryLockError::Error(error)) if error.kind() != io::ErrorKind::Interrupted => return Ok(DrawLock(file)),
-                Err(_) if begun.elapsed() >= patience => return Err(StoreError::Busy { path, seconds: patience.as_secs() }),
+                Err(TryLockError::Error(error)) if error.kind() != io::ErrorKind::Interrupted => {
+                    return Ok(DrawLock(file));
+                }
+                Err(_) if begun.elapsed() >= patience => {
+                    return Err(StoreError::Busy {
+                        path,
+                        seconds: patience.as_secs(),
+                    });
+                }
                 Err(_) => sleep(Duration::from_millis(2)),
             }
         }
@@ -53,7 +60,10 @@ mod tests {
         let state = StateDir::resolve(Some(dir.path().join("state")), None, None).unwrap();
         state.ensure().unwrap();
         let first = DrawLock::wait(&state, Duration::ZERO).unwrap();
-        assert!(matches!(DrawLock::wait(&state, Duration::ZERO), Err(StoreError::Busy { .. })));
+        assert!(matches!(
+            DrawLock::wait(&state, Duration::ZERO),
+            Err(StoreError::Busy { .. })
+        ));
         drop(first);
         drop(DrawLock::wait(&state, Duration::ZERO).unwrap());
     }

@@ -114,12 +114,18 @@ pub struct WantedKind<'a> {
 impl<'a> WantedKind<'a> {
     /// Every event of a kind.
     pub const fn any(kind: &'a str) -> Self {
-        WantedKind { kind, with_text: None }
+        WantedKind {
+            kind,
+            with_text: None,
+        }
     }
 
     /// Only those whose data has a text of this name.
     pub const fn with_text(kind: &'a str, member: &'a str) -> Self {
-        WantedKind { kind, with_text: Some(member) }
+        WantedKind {
+            kind,
+            with_text: Some(member),
+        }
     }
 }
 
@@ -167,21 +173,39 @@ pub trait SharedStore: Send + Sync {
     fn get(&self, key: &RowKey) -> Result<Option<(RowRevision, Vec<u8>)>, StoreError>;
 
     /// Writes a value if what is there is what the caller expects.
-    fn cas(&self, key: &RowKey, expect: ExpectedRevision, value: &[u8]) -> Result<SwapOutcome, StoreError> {
+    fn cas(
+        &self,
+        key: &RowKey,
+        expect: ExpectedRevision,
+        value: &[u8],
+    ) -> Result<SwapOutcome, StoreError> {
         self.cas_all(&[(key.clone(), expect, value.to_vec())])
     }
 
     /// Writes values if each finds what it expects, all or none. [`SwapOutcome::Ok`] carries the revision of the last of them.
-    fn cas_all(&self, writes: &[(RowKey, ExpectedRevision, Vec<u8>)]) -> Result<SwapOutcome, StoreError>;
+    fn cas_all(
+        &self,
+        writes: &[(RowKey, ExpectedRevision, Vec<u8>)],
+    ) -> Result<SwapOutcome, StoreError>;
 
     /// Removes a value if it has this revision. [`SwapOutcome::Ok`] carries the revision that was removed.
     fn delete(&self, key: &RowKey, expect: RowRevision) -> Result<SwapOutcome, StoreError>;
 
     /// At most `limit` values whose keys begin with `prefix`, in the order of their keys, after the key `after`.
-    fn list(&self, prefix: &str, after: Option<&RowKey>, limit: usize) -> Result<Vec<StoredRow>, StoreError>;
+    fn list(
+        &self,
+        prefix: &str,
+        after: Option<&RowKey>,
+        limit: usize,
+    ) -> Result<Vec<StoredRow>, StoreError>;
 
     /// Takes a free lease; `None` while another call holds it (of the same holder, too).
-    fn acquire(&self, key: &RowKey, holder: &str, ttl: Duration) -> Result<Option<Lease>, StoreError>;
+    fn acquire(
+        &self,
+        key: &RowKey,
+        holder: &str,
+        ttl: Duration,
+    ) -> Result<Option<Lease>, StoreError>;
 
     /// Extends a lease to `ttl` from now, if it is still valid.
     fn renew(&self, lease: &Lease, ttl: Duration) -> Result<LeaseRenewal, StoreError>;
@@ -191,10 +215,18 @@ pub trait SharedStore: Send + Sync {
 
     /// Writes events, all or none; with a guard, only while that lease is valid. Survives the death of any process; a power cut may lose
     /// the last events.
-    fn append(&self, events: &[NewEvent], guard: Option<&Lease>) -> Result<AppendOutcome, StoreError>;
+    fn append(
+        &self,
+        events: &[NewEvent],
+        guard: Option<&Lease>,
+    ) -> Result<AppendOutcome, StoreError>;
 
     /// At most `limit` events after `after`, and the cursor behind them.
-    fn read(&self, after: EventCursor, limit: usize) -> Result<(Vec<StoredEvent>, EventCursor), StoreError>;
+    fn read(
+        &self,
+        after: EventCursor,
+        limit: usize,
+    ) -> Result<(Vec<StoredEvent>, EventCursor), StoreError>;
 }
 
 /// The part of this machine's engine alone: hints that may be lost, and the journal read backwards, by worktree, and shortened. Judging,
@@ -209,7 +241,12 @@ pub trait LocalStore: SharedStore {
 
     /// Writes a value as [`SharedStore::cas`] does, without waiting for the disk: the death of a process loses nothing, a power cut may. For
     /// values whose loss only makes later judgements stricter.
-    fn cas_without_flush(&self, key: &RowKey, expect: ExpectedRevision, value: &[u8]) -> Result<SwapOutcome, StoreError> {
+    fn cas_without_flush(
+        &self,
+        key: &RowKey,
+        expect: ExpectedRevision,
+        value: &[u8],
+    ) -> Result<SwapOutcome, StoreError> {
         self.cas(key, expect, value)
     }
 
@@ -218,11 +255,21 @@ pub trait LocalStore: SharedStore {
 
     /// At most `limit` events up to `end`, newest last, and the place before them: the way back through the stream.
     /// With a worktree only those about it, as quickly in a long journal as in a short one.
-    fn read_back(&self, end: EventCursor, worktree: Option<&str>, limit: usize) -> Result<(Vec<StoredEvent>, EventCursor), StoreError>;
+    fn read_back(
+        &self,
+        end: EventCursor,
+        worktree: Option<&str>,
+        limit: usize,
+    ) -> Result<(Vec<StoredEvent>, EventCursor), StoreError>;
 
     /// For each of these worktrees with a spec, each named once, the newest event of one of `kinds`: of all in one pass, which is quick
     /// for a thousand of them. It is found where it is among the newest `within` events of its worktree; further back it may be missed.
-    fn newest_of(&self, of: &[(String, String)], kinds: &[WantedKind<'_>], within: usize) -> Result<Vec<Option<StoredEvent>>, StoreError>;
+    fn newest_of(
+        &self,
+        of: &[(String, String)],
+        kinds: &[WantedKind<'_>],
+        within: usize,
+    ) -> Result<Vec<Option<StoredEvent>>, StoreError>;
 
     /// At most `limit` of the newest events, newest last.
     fn newest(&self, limit: usize) -> Result<Vec<StoredEvent>, StoreError>;

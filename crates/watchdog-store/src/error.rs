@@ -10,7 +10,9 @@ use watchdog_facts::shell_line::shell_path;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
     /// Neither a flag nor the environment says where the state lives.
-    #[error("no place for watchdog's state is known: neither XDG_STATE_HOME nor HOME is an absolute path")]
+    #[error(
+        "no place for watchdog's state is known: neither XDG_STATE_HOME nor HOME is an absolute path"
+    )]
     NoPlace,
     /// The path is taken by something that is not a directory.
     #[error("cannot use {path} for watchdog's state: it is not a directory")]
@@ -19,7 +21,9 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// The directory, or the link to it, belongs to another user.
-    #[error("cannot use {path} for watchdog's state: it belongs to user {owner}, not to you (user {user})")]
+    #[error(
+        "cannot use {path} for watchdog's state: it belongs to user {owner}, not to you (user {user})"
+    )]
     ForeignOwner {
         /// The state directory, or the link to it.
         path: PathBuf,
@@ -29,7 +33,9 @@ pub enum StoreError {
         user: u32,
     },
     /// Others may write into the directory.
-    #[error("cannot use {path} for watchdog's state: other users may write into it (mode {mode:o})")]
+    #[error(
+        "cannot use {path} for watchdog's state: other users may write into it (mode {mode:o})"
+    )]
     OpenToOthers {
         /// The state directory.
         path: PathBuf,
@@ -135,7 +141,9 @@ pub enum StoreError {
         attempts: u32,
     },
     /// The answer to a write was lost, and others wrote since: nobody can say whether it was done.
-    #[error("whether the stored {what} was changed is unknown: the answer was lost, and others changed it since")]
+    #[error(
+        "whether the stored {what} was changed is unknown: the answer was lost, and others changed it since"
+    )]
     Unsure {
         /// The kind of row, in words for a person.
         what: String,
@@ -170,9 +178,15 @@ impl StoreError {
         let path = path.to_owned();
         let why = source.to_string();
         match source.kind() {
-            io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => StoreError::ReadOnly { doing, path, why },
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreError::Full { doing, path, why },
-            io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => StoreError::NotADirectory { path },
+            io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => {
+                StoreError::ReadOnly { doing, path, why }
+            }
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                StoreError::Full { doing, path, why }
+            }
+            io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
+                StoreError::NotADirectory { path }
+            }
             _ => StoreError::Io { doing, path, why },
         }
     }
@@ -209,6 +223,10 @@ impl StoreError {
 
 impl From<StoreError> for UnreadableFact {
     fn from(error: StoreError) -> Self {
-        UnreadableFact { kind: FaultKind::Store, why: error.to_string(), hint: Some(error.hint()) }
+        UnreadableFact {
+            kind: FaultKind::Store,
+            why: error.to_string(),
+            hint: Some(error.hint()),
+        }
     }
 }

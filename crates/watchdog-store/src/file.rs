@@ -11,9 +11,17 @@ use super::error::StoreError;
 
 /// Opens a file for reading and writing, creates it if need be, and makes it ours alone. Follows no symlink.
 pub(super) fn open_private(path: &Path) -> Result<File, StoreError> {
-    let no_follow = i32::try_from(OFlags::NOFOLLOW.bits()).expect("open flags fit the type that open takes");
+    let no_follow =
+        i32::try_from(OFlags::NOFOLLOW.bits()).expect("open flags fit the type that open takes");
     let open = || -> io::Result<File> {
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(no_follow).open(path)?;
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .custom_flags(no_follow)
+            .open(path)?;
         let meta = file.metadata()?;
         if meta.mode() & 0o777 != 0o600 {
             file.set_permissions(Permissions::from_mode(0o600))?;
@@ -26,7 +34,8 @@ pub(super) fn open_private(path: &Path) -> Result<File, StoreError> {
 /// Creates one directory with mode 0700 whatever the umask says. It may be there already.
 pub(super) fn create_private_dir(path: &Path) -> Result<(), StoreError> {
     match DirBuilder::new().mode(0o700).create(path) {
-        Ok(()) => fs::set_permissions(path, Permissions::from_mode(0o700)).map_err(|e| StoreError::io("set the permissions of", path, &e)),
+        Ok(()) => fs::set_permissions(path, Permissions::from_mode(0o700))
+            .map_err(|e| StoreError::io("set the permissions of", path, &e)),
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(e) => Err(StoreError::io("create", path, &e)),
     }
@@ -37,10 +46,17 @@ pub(super) fn create_private_dir(path: &Path) -> Result<(), StoreError> {
 /// # Errors
 /// Where it cannot be written.
 pub fn replace(path: &Path, content: &[u8]) -> Result<(), StoreError> {
-    let dir = path.parent().expect("a file of the state directory has a parent");
+    let dir = path
+        .parent()
+        .expect("a file of the state directory has a parent");
     let draft = path.with_extension(format!("{}.draft", std::process::id()));
     let write = || -> io::Result<()> {
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&draft)?;
         file.set_permissions(Permissions::from_mode(0o600))?;
         file.write_all(content)?;
         file.sync_all()?;

@@ -59,9 +59,22 @@ mod tests {
 
     #[test]
     fn a_slash_in_a_part_does_not_make_two_parts() {
-        assert_ne!(RowKey::new("baseline", &["wt", "a/b"]), RowKey::new("baseline", &["wt", "a", "b"]));
-        assert!(!RowKey::new("baseline", &["wt2", "a"]).as_str().starts_with(&RowKey::prefix("baseline", &["wt"])));
-        assert_eq!(RowKey::new("baseline", &["wt", "spec/ü 1"]).last_part(), "spec/ü 1");
-        assert_eq!(RowKey::new("baseline", &["w/t", "spec/ü 1"]).first_part(), "w/t");
+        assert_ne!(
+            RowKey::new("baseline", &["wt", "a/b"]),
+            RowKey::new("baseline", &["wt", "a", "b"])
+        );
+        assert!(
+            !RowKey::new("baseline", &["wt2", "a"])
+                .as_str()
+                .starts_with(&RowKey::prefix("baseline", &["wt"]))
+        );
+        assert_eq!(
+            RowKey::new("baseline", &["wt", "spec/ü 1"]).last_part(),
+            "spec/ü 1"
+        );
+        assert_eq!(
+            RowKey::new("baseline", &["w/t", "spec/ü 1"]).first_part(),
+            "w/t"
+        );
     }
 }

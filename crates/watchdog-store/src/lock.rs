@@ -71,7 +71,11 @@ pub struct WorktreeLock {
 
 impl WorktreeLock {
     /// Takes the lock of a worktree if it is free; never waits.
-    pub fn try_acquire(dir: &StateDir, worktree_id: &str, holder: LockHolder) -> Result<LockAttempt, StoreError> {
+    pub fn try_acquire(
+        dir: &StateDir,
+        worktree_id: &str,
+        holder: LockHolder,
+    ) -> Result<LockAttempt, StoreError> {
         let path = lock_file(dir, worktree_id);
         let mut file = open_private(&path)?;
         loop {
@@ -84,7 +88,12 @@ impl WorktreeLock {
             }
         }
         let left_behind = holder_in(&file);
-        let lock = WorktreeLock { file, path, holder, left_behind };
+        let lock = WorktreeLock {
+            file,
+            path,
+            holder,
+            left_behind,
+        };
         // Saying who we are is a courtesy to others: on a full disk the lock holds all the same.
         let _ = lock.say();
         Ok(LockAttempt::Held(lock))
@@ -98,7 +107,9 @@ impl WorktreeLock {
     /// Deletes the lock's file, and frees it.
     pub fn remove(self) -> Result<(), StoreError> {
         match fs::remove_file(&self.path) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(StoreError::io("delete", &self.path, &e)),
+            Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                Err(StoreError::io("delete", &self.path, &e))
+            }
             _ => Ok(()),
         }
     }
@@ -106,18 +117,33 @@ impl WorktreeLock {
     /// Writes into the lock file whether a session runs under this lock.
     pub fn set_session_active(&mut self, active: bool) -> Result<(), StoreError> {
         self.holder.session_active = active;
-        self.say().map_err(|e| StoreError::io("write", &self.path, &e))
+        self.say()
+            .map_err(|e| StoreError::io("write", &self.path, &e))
     }
 
     /// Writes the spec into the lock file, where it became known only under the lock.
     pub fn set_spec(&mut self, spec: &str) -> Result<(), StoreError> {
         self.holder.spec = Some(spec.to_string());
-        self.say().map_err(|e| StoreError::io("write", &self.path, &e))
+        self.say()
+            .map_err(|e| StoreError::io("write", &self.path, &e))
     }
 
     fn say(&self) -> io::Result<()> {
-        let LockHolder { pid, command, since, session_active, spec } = self.holder.clone();
-        let disk = HolderV1 { v: 1, pid, command, since, session_active, spec };
+        let LockHolder {
+            pid,
+            command,
+            since,
+            session_active,
+            spec,
+        } = self.holder.clone();
+        let disk = HolderV1 {
+            v: 1,
+            pid,
+            command,
+            since,
+            session_active,
+            spec,
+        };
         let mut line = serde_json::to_vec(&disk).expect("a holder holds nothing that JSON cannot");
         line.push(b'\n');
         // Overwrites in place: a reader takes the first line, which is complete at any moment. The rest of a longer line behind it does no
@@ -147,8 +173,13 @@ pub fn named_holder(dir: &StateDir, worktree_id: &str) -> Option<LockHolder> {
 /// Where the folder of locks cannot be read.
 pub fn named_holders(dir: &StateDir) -> io::Result<Vec<(PathBuf, LockHolder)>> {
     let entries: Vec<fs::DirEntry> = fs::read_dir(dir.locks())?.collect::<io::Result<_>>()?;
-    let locks = entries.iter().map(fs::DirEntry::path).filter(|path| path.extension().is_some_and(|extension| extension == "lock"));
-    let mut found: Vec<_> = locks.filter_map(|path| read_holder(&path).map(|holder| (path, holder))).collect();
+    let locks = entries.iter().map(fs::DirEntry::path).filter(|path| {
+        path.extension()
+            .is_some_and(|extension| extension == "lock")
+    });
+    let mut found: Vec<_> = locks
+        .filter_map(|path| read_holder(&path).map(|holder| (path, holder)))
+        .collect();
     found.sort_by(|a, b| a.0.cmp(&b.0));
     Ok(found)
 }
@@ -165,7 +196,9 @@ pub fn remove_left(path: &Path) -> Result<bool, StoreError> {
     if file.try_lock().is_err() || !is_named_by(&file, path) || holder_in(&file).is_none() {
         return Ok(false);
     }
-    fs::remove_file(path).map(|()| true).map_err(|e| StoreError::io("delete", path, &e))
+    fs::remove_file(path)
+        .map(|()| true)
+        .map_err(|e| StoreError::io("delete", path, &e))
 }
 
 /// Whether a worktree's lock has a file.
@@ -176,7 +209,10 @@ pub fn has_file(dir: &StateDir, worktree_id: &str) -> bool {
 /// Whether an open file is the one that is there under its name now: its holder may have deleted it before we locked it.
 fn is_named_by(file: &File, path: &Path) -> bool {
     let identity = |meta: fs::Metadata| (meta.dev(), meta.ino());
-    let (opened, there) = (file.metadata().map(identity), fs::symlink_metadata(path).map(identity));
+    let (opened, there) = (
+        file.metadata().map(identity),
+        fs::symlink_metadata(path).map(identity),
+    );
     matches!((opened, there), (Ok(opened), Ok(there)) if opened == there)
 }
 
@@ -204,8 +240,21 @@ fn holder_in(file: &File) -> Option<LockHolder> {
     let mut content = Vec::new();
     file.take(LONGEST_LINE).read_to_end(&mut content).ok()?;
     let line = content.split(|&byte| byte == b'\n').next()?;
-    let HolderV1 { pid, command, since, session_active, spec, .. } = serde_json::from_slice(line).ok()?;
-    Some(LockHolder { pid, command, since, session_active, spec })
+    let HolderV1 {
+        pid,
+        command,
+        since,
+        session_active,
+        spec,
+        ..
+    } = serde_json::from_slice(line).ok()?;
+    Some(LockHolder {
+        pid,
+        command,
+        since,
+        session_active,
+        spec,
+    })
 }
 
 #[cfg(test)]
@@ -220,7 +269,13 @@ mod tests {
     }
 
     fn me(command: &str) -> LockHolder {
-        LockHolder { pid: std::process::id(), command: command.into(), since: Timestamp::UNIX_EPOCH, session_active: false, spec: None }
+        LockHolder {
+            pid: std::process::id(),
+            command: command.into(),
+            since: Timestamp::UNIX_EPOCH,
+            session_active: false,
+            spec: None,
+        }
     }
 
     fn held(acquired: LockAttempt) -> WorktreeLock {
@@ -234,10 +289,16 @@ mod tests {
     fn a_lock_that_a_holder_left_is_named_and_removed_and_a_held_one_stays() {
         let (_tmp, dir) = dir();
         let lock = held(WorktreeLock::try_acquire(&dir, "held", me("watchdog run")).unwrap());
-        drop(held(WorktreeLock::try_acquire(&dir, "freed", me("watchdog run")).unwrap()));
+        drop(held(
+            WorktreeLock::try_acquire(&dir, "freed", me("watchdog run")).unwrap(),
+        ));
         let left = dir.locks().join("left.lock");
         fs::copy(&lock.path, &left).unwrap();
-        let named: Vec<PathBuf> = named_holders(&dir).unwrap().into_iter().map(|(path, _)| path).collect();
+        let named: Vec<PathBuf> = named_holders(&dir)
+            .unwrap()
+            .into_iter()
+            .map(|(path, _)| path)
+            .collect();
         assert_eq!(named, [lock.path.clone(), left.clone()]);
         assert!(!remove_left(&lock.path).unwrap() && lock.path.exists());
         assert!(remove_left(&left).unwrap() && !left.exists());
@@ -247,7 +308,10 @@ mod tests {
     #[test]
     fn the_second_is_told_who_holds_it_and_whether_a_session_runs() {
         let (_tmp, dir) = dir();
-        let mut lock = held(WorktreeLock::try_acquire(&dir, "wt/ü", me("watchdog run, with a rather long line")).unwrap());
+        let mut lock = held(
+            WorktreeLock::try_acquire(&dir, "wt/ü", me("watchdog run, with a rather long line"))
+                .unwrap(),
+        );
         let told = || match WorktreeLock::try_acquire(&dir, "wt/ü", me("x")).unwrap() {
             LockAttempt::Busy(holder) => holder.unwrap(),
             LockAttempt::Held(_) => panic!("taken twice"),
@@ -257,10 +321,20 @@ mod tests {
         lock.set_session_active(true).unwrap();
         assert!(told().session_active);
         lock.set_session_active(false).unwrap();
-        assert_eq!((told().session_active, told().spec.as_deref()), (false, Some("auth")));
+        assert_eq!(
+            (told().session_active, told().spec.as_deref()),
+            (false, Some("auth"))
+        );
         drop(lock);
-        assert_eq!(named_holder(&dir, "wt/ü"), None, "what a longer line left behind names nobody");
-        assert_eq!(held(WorktreeLock::try_acquire(&dir, "wt/ü", me("x")).unwrap()).left_behind(), None);
+        assert_eq!(
+            named_holder(&dir, "wt/ü"),
+            None,
+            "what a longer line left behind names nobody"
+        );
+        assert_eq!(
+            held(WorktreeLock::try_acquire(&dir, "wt/ü", me("x")).unwrap()).left_behind(),
+            None
+        );
         assert_eq!(named_holder(&dir, "wt/ü"), None);
     }
 
@@ -274,7 +348,10 @@ mod tests {
         assert!(!is_named_by(&opened_before, &lock_file(&dir, "wt")));
         let _again = held(WorktreeLock::try_acquire(&dir, "wt", me("x")).unwrap());
         assert!(!is_named_by(&opened_before, &lock_file(&dir, "wt")));
-        assert!(matches!(WorktreeLock::try_acquire(&dir, "wt", me("y")).unwrap(), LockAttempt::Busy(_)));
+        assert!(matches!(
+            WorktreeLock::try_acquire(&dir, "wt", me("y")).unwrap(),
+            LockAttempt::Busy(_)
+        ));
     }
 
     #[test]
@@ -283,7 +360,9 @@ mod tests {
         let inside = std::sync::atomic::AtomicU32::new(0);
         let turns = || {
             for _ in 0..300 {
-                if let LockAttempt::Held(lock) = WorktreeLock::try_acquire(&dir, "wt", me("x")).unwrap() {
+                if let LockAttempt::Held(lock) =
+                    WorktreeLock::try_acquire(&dir, "wt", me("x")).unwrap()
+                {
                     assert_eq!(inside.fetch_add(1, std::sync::atomic::Ordering::SeqCst), 0);
                     inside.fetch_sub(1, std::sync::atomic::Ordering::SeqCst);
                     lock.remove().unwrap();

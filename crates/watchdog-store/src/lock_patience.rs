@@ -43,8 +43,14 @@ impl VainWaits {
     /// The state after a wait in vain that ended now.
     fn after(vain: Option<VainWaits>, now: Instant) -> VainWaits {
         match vain {
-            Some(vain) if now.saturating_duration_since(vain.since) < RECOVERY => VainWaits { short: vain.short.saturating_add(1), ..vain },
-            Some(_) | None => VainWaits { since: now, short: 0 },
+            Some(vain) if now.saturating_duration_since(vain.since) < RECOVERY => VainWaits {
+                short: vain.short.saturating_add(1),
+                ..vain
+            },
+            Some(_) | None => VainWaits {
+                since: now,
+                short: 0,
+            },
         }
     }
 }
@@ -61,7 +67,11 @@ pub(crate) fn try_again(tries: i32) -> bool {
         return false;
     }
     // After a sleep there is always another try, however long the process stood still meanwhile.
-    std::thread::sleep(if tries < QUICK { Duration::from_millis(1) } else { Duration::from_millis(5) });
+    std::thread::sleep(if tries < QUICK {
+        Duration::from_millis(1)
+    } else {
+        Duration::from_millis(5)
+    });
     true
 }
 
@@ -91,7 +101,13 @@ mod tests {
         let at = |seconds: u64| start + Duration::from_secs(seconds);
         assert_eq!(VainWaits::patience(None, at(0)), PATIENCE);
         let first = VainWaits::after(None, at(10));
-        assert_eq!(first, VainWaits { since: at(10), short: 0 });
+        assert_eq!(
+            first,
+            VainWaits {
+                since: at(10),
+                short: 0
+            }
+        );
         let mut vain = Some(first);
         let mut together = Duration::ZERO;
         for _ in 0..5_000 {
@@ -100,7 +116,11 @@ mod tests {
         }
         assert_eq!(VainWaits::patience(Some(first), at(11)), SHORT);
         assert!(together < Duration::from_millis(250), "{together:?}");
-        assert_eq!(vain.map(|vain| vain.since), Some(at(10)), "short waits put the recovery off for nobody");
+        assert_eq!(
+            vain.map(|vain| vain.since),
+            Some(at(10)),
+            "short waits put the recovery off for nobody"
+        );
     }
 
     #[test]
@@ -108,18 +128,37 @@ mod tests {
         let since = Instant::now();
         for short in [0, 1, 40, u32::MAX] {
             let vain = Some(VainWaits { since, short });
-            assert!(VainWaits::patience(vain, since + RECOVERY - Duration::from_millis(1)) <= SHORT, "{short}");
-            assert_eq!(VainWaits::patience(vain, since + RECOVERY), PATIENCE, "{short}");
+            assert!(
+                VainWaits::patience(vain, since + RECOVERY - Duration::from_millis(1)) <= SHORT,
+                "{short}"
+            );
+            assert_eq!(
+                VainWaits::patience(vain, since + RECOVERY),
+                PATIENCE,
+                "{short}"
+            );
             let again = since + RECOVERY + PATIENCE;
-            assert_eq!(VainWaits::after(vain, again), VainWaits { since: again, short: 0 }, "{short}");
+            assert_eq!(
+                VainWaits::after(vain, again),
+                VainWaits {
+                    since: again,
+                    short: 0
+                },
+                "{short}"
+            );
         }
     }
 
     #[test]
     fn a_lock_that_was_got_gives_the_whole_patience_back() {
-        let long_ago = Instant::now().checked_sub(PATIENCE).expect("the machine runs for longer");
+        let long_ago = Instant::now()
+            .checked_sub(PATIENCE)
+            .expect("the machine runs for longer");
         assert!(!goes_on(long_ago), "the whole patience is used up");
-        assert!(!goes_on(long_ago), "so is the short one, as for another thread that waited as long");
+        assert!(
+            !goes_on(long_ago),
+            "so is the short one, as for another thread that waited as long"
+        );
         got_it();
         assert!(goes_on(Instant::now()));
         assert_eq!(*VAIN.lock().unwrap(), None);

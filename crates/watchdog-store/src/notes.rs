@@ -40,7 +40,10 @@ impl IntoIterator for StoreNotes {
 impl Drop for StoreNotes {
     fn drop(&mut self) {
         if !self.0.is_empty() {
-            UNREAD.lock().unwrap_or_else(PoisonError::into_inner).append(&mut self.0);
+            UNREAD
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .append(&mut self.0);
         }
     }
 }

@@ -53,7 +53,10 @@ pub struct RestoredRowCounts {
 
 /// Creates the rows that are missing. What is recorded already is left alone, so that running it twice, or beside a
 /// working watchdog, does no harm.
-pub fn rebuild(store: &dyn LocalStore, facts: &RebuildFacts) -> Result<RestoredRowCounts, StoreError> {
+pub fn rebuild(
+    store: &dyn LocalStore,
+    facts: &RebuildFacts,
+) -> Result<RestoredRowCounts, StoreError> {
     let mut rebuilt = RestoredRowCounts::default();
     for fact in &facts.baselines {
         if baseline::record_if_absent(store, &fact.worktree_id, &fact.spec, &fact.baseline)? {
@@ -63,7 +66,15 @@ pub fn rebuild(store: &dyn LocalStore, facts: &RebuildFacts) -> Result<RestoredR
     for some in facts.snapshots.chunks(500) {
         let events: Vec<_> = some
             .iter()
-            .map(|fact| journal::snapshot_event(fact.at, &fact.worktree_id, fact.spec.as_deref(), &fact.reference, &fact.commit))
+            .map(|fact| {
+                journal::snapshot_event(
+                    fact.at,
+                    &fact.worktree_id,
+                    fact.spec.as_deref(),
+                    &fact.reference,
+                    &fact.commit,
+                )
+            })
             .collect();
         // Without a guard an append cannot be fenced.
         let _done = store.append(&events, None)?;

@@ -11,7 +11,10 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
-use crate::engine::{AppendOutcome, EventCursor, ExpectedRevision, Lease, LeaseRenewal, NewEvent, RowRevision, SharedStore, SwapOutcome};
+use crate::engine::{
+    AppendOutcome, EventCursor, ExpectedRevision, Lease, LeaseRenewal, NewEvent, RowRevision,
+    SharedStore, SwapOutcome,
+};
 use crate::journal::kind;
 use crate::{RowKey, journal};
 
@@ -51,7 +54,13 @@ pub(crate) fn at(second: i64) -> Timestamp {
 }
 
 pub(crate) fn happened(second: i64) -> NewEvent {
-    journal::event(at(second), "wt", Some("auth"), kind::PROBE, serde_json::json!({ "n": second }))
+    journal::event(
+        at(second),
+        "wt",
+        Some("auth"),
+        kind::PROBE,
+        serde_json::json!({ "n": second }),
+    )
 }
 
 #[track_caller]
@@ -73,7 +82,10 @@ fn eventually<T>(mut find: impl FnMut() -> Option<T>) -> T {
         if let Some(found) = find() {
             return found;
         }
-        assert!(started.elapsed() < Duration::from_secs(30), "it never came true");
+        assert!(
+            started.elapsed() < Duration::from_secs(30),
+            "it never came true"
+        );
         thread::sleep(Duration::from_millis(5));
     }
 }
@@ -83,13 +95,22 @@ pub fn a_write_that_expects_something_else_changes_nothing(store: &dyn SharedSto
     let k = key("a");
     assert_eq!(store.get(&k).unwrap(), None);
     let first = written(store.cas(&k, ExpectedRevision::Absent, b"1").unwrap());
-    assert_eq!(store.cas(&k, ExpectedRevision::Absent, b"2").unwrap(), SwapOutcome::Conflict);
+    assert_eq!(
+        store.cas(&k, ExpectedRevision::Absent, b"2").unwrap(),
+        SwapOutcome::Conflict
+    );
     let second = written(store.cas(&k, ExpectedRevision::Rev(first), b"2").unwrap());
-    assert_eq!(store.cas(&k, ExpectedRevision::Rev(first), b"3").unwrap(), SwapOutcome::Conflict);
+    assert_eq!(
+        store.cas(&k, ExpectedRevision::Rev(first), b"3").unwrap(),
+        SwapOutcome::Conflict
+    );
     assert_eq!(store.get(&k).unwrap(), Some((second, b"2".to_vec())));
     assert_eq!(store.delete(&k, first).unwrap(), SwapOutcome::Conflict);
     assert_eq!(store.delete(&k, second).unwrap(), SwapOutcome::Ok(second));
-    assert_eq!(store.cas(&k, ExpectedRevision::Rev(second), b"4").unwrap(), SwapOutcome::Conflict);
+    assert_eq!(
+        store.cas(&k, ExpectedRevision::Rev(second), b"4").unwrap(),
+        SwapOutcome::Conflict
+    );
     let third = written(store.cas(&k, ExpectedRevision::Absent, b"1").unwrap());
     assert!(third != first && third != second, "a revision came back");
 }
@@ -98,28 +119,78 @@ pub fn a_write_that_expects_something_else_changes_nothing(store: &dyn SharedSto
 pub fn writes_that_belong_together_happen_together_or_not_at_all(store: &dyn SharedStore) {
     let (a, b) = (key("a"), key("b"));
     let write = |key: &RowKey, expect, value: &[u8]| (key.clone(), expect, value.to_vec());
-    let rev = written(store.cas_all(&[write(&a, ExpectedRevision::Absent, b"1"), write(&b, ExpectedRevision::Absent, b"1")]).unwrap());
+    let rev = written(
+        store
+            .cas_all(&[
+                write(&a, ExpectedRevision::Absent, b"1"),
+                write(&b, ExpectedRevision::Absent, b"1"),
+            ])
+            .unwrap(),
+    );
     assert_eq!(store.get(&b).unwrap(), Some((rev, b"1".to_vec())));
     let (of_a, _) = store.get(&a).unwrap().unwrap();
-    let late = [write(&a, ExpectedRevision::Rev(of_a), b"2"), write(&b, ExpectedRevision::Rev(of_a), b"2")];
+    let late = [
+        write(&a, ExpectedRevision::Rev(of_a), b"2"),
+        write(&b, ExpectedRevision::Rev(of_a), b"2"),
+    ];
     assert_eq!(store.cas_all(&late).unwrap(), SwapOutcome::Conflict);
-    assert_eq!(store.get(&a).unwrap(), Some((of_a, b"1".to_vec())), "the first of them was not written either");
-    written(store.cas_all(&[write(&a, ExpectedRevision::Rev(of_a), b"3"), write(&b, ExpectedRevision::Rev(rev), b"3")]).unwrap());
-    assert_eq!(store.list("test/", None, 9).unwrap().into_iter().map(|entry| entry.value).collect::<Vec<_>>(), [b"3", b"3"]);
+    assert_eq!(
+        store.get(&a).unwrap(),
+        Some((of_a, b"1".to_vec())),
+        "the first of them was not written either"
+    );
+    written(
+        store
+            .cas_all(&[
+                write(&a, ExpectedRevision::Rev(of_a), b"3"),
+                write(&b, ExpectedRevision::Rev(rev), b"3"),
+            ])
+            .unwrap(),
+    );
+    assert_eq!(
+        store
+            .list("test/", None, 9)
+            .unwrap()
+            .into_iter()
+            .map(|entry| entry.value)
+            .collect::<Vec<_>>(),
+        [b"3", b"3"]
+    );
 }
 
 /// See its name.
 pub fn listing_pages_through_exactly_the_keys_below_the_prefix(store: &dyn SharedStore) {
     for name in ["a", "a/b", "b", "ab", "z"] {
-        written(store.cas(&RowKey::new("kind", &["one", name]), ExpectedRevision::Absent, name.as_bytes()).unwrap());
+        written(
+            store
+                .cas(
+                    &RowKey::new("kind", &["one", name]),
+                    ExpectedRevision::Absent,
+                    name.as_bytes(),
+                )
+                .unwrap(),
+        );
     }
-    written(store.cas(&RowKey::new("kind", &["one2", "x"]), ExpectedRevision::Absent, b"").unwrap());
+    written(
+        store
+            .cas(
+                &RowKey::new("kind", &["one2", "x"]),
+                ExpectedRevision::Absent,
+                b"",
+            )
+            .unwrap(),
+    );
     let (mut found, mut after) = (Vec::new(), None);
     loop {
-        let page = store.list(&RowKey::prefix("kind", &["one"]), after.as_ref(), 2).unwrap();
+        let page = store
+            .list(&RowKey::prefix("kind", &["one"]), after.as_ref(), 2)
+            .unwrap();
         let Some(last) = page.last() else { break };
         after = Some(last.key.clone());
-        found.extend(page.into_iter().map(|entry| (entry.key.last_part(), entry.value)));
+        found.extend(
+            page.into_iter()
+                .map(|entry| (entry.key.last_part(), entry.value)),
+        );
     }
     let names: Vec<_> = found.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["a", "a/b", "ab", "b", "z"]);
@@ -131,7 +202,11 @@ pub fn a_lease_has_one_holder_and_its_fence_only_grows(store: &dyn SharedStore) 
     let k = key("lease");
     let first = taken(store.acquire(&k, "a", LONG).unwrap());
     assert_eq!(store.acquire(&k, "b", LONG).unwrap(), None);
-    assert_eq!(store.acquire(&k, "a", LONG).unwrap(), None, "a namesake is somebody else");
+    assert_eq!(
+        store.acquire(&k, "a", LONG).unwrap(),
+        None,
+        "a namesake is somebody else"
+    );
     assert!(taken(store.acquire(&key("other"), "b", LONG).unwrap()).fence != first.fence);
     assert!(store.release(&first).unwrap());
     let second = taken(store.acquire(&k, "b", LONG).unwrap());
@@ -147,10 +222,30 @@ pub fn whoever_lost_a_lease_has_no_effect_any_more(store: &dyn SharedStore) {
     assert!(next.fence > lost.fence);
     assert_eq!(store.renew(&lost, LONG).unwrap(), LeaseRenewal::Lost);
     assert!(!store.release(&lost).unwrap());
-    assert_eq!(store.append(&[happened(1)], Some(&lost)).unwrap(), AppendOutcome::Fenced);
-    assert_eq!(store.append(&[happened(2)], Some(&Lease { fence: next.fence, ..lost.clone() })).unwrap(), AppendOutcome::Fenced);
-    assert_eq!(store.append(&[happened(3)], Some(&next)).unwrap(), AppendOutcome::Done);
-    assert!(matches!(store.renew(&next, LONG).unwrap(), LeaseRenewal::Held(_)), "the stale holder did not disturb the new one");
+    assert_eq!(
+        store.append(&[happened(1)], Some(&lost)).unwrap(),
+        AppendOutcome::Fenced
+    );
+    assert_eq!(
+        store
+            .append(
+                &[happened(2)],
+                Some(&Lease {
+                    fence: next.fence,
+                    ..lost.clone()
+                })
+            )
+            .unwrap(),
+        AppendOutcome::Fenced
+    );
+    assert_eq!(
+        store.append(&[happened(3)], Some(&next)).unwrap(),
+        AppendOutcome::Done
+    );
+    assert!(
+        matches!(store.renew(&next, LONG).unwrap(), LeaseRenewal::Held(_)),
+        "the stale holder did not disturb the new one"
+    );
     let (events, _) = store.read(EventCursor::START, 10).unwrap();
     assert_eq!(events.iter().map(|e| e.at).collect::<Vec<_>>(), [at(3)]);
 }
@@ -158,13 +253,21 @@ pub fn whoever_lost_a_lease_has_no_effect_any_more(store: &dyn SharedStore) {
 /// See its name.
 pub fn an_expired_lease_is_lost_even_where_nobody_else_took_it(store: &dyn SharedStore) {
     // A slow machine may lose it before it renews it.
-    let lease = eventually(|| match store.renew(&store.acquire(&key("lease"), "a", SHORT).unwrap()?, SHORT).unwrap() {
-        LeaseRenewal::Held(lease) => Some(lease),
-        LeaseRenewal::Lost => None,
+    let lease = eventually(|| {
+        match store
+            .renew(&store.acquire(&key("lease"), "a", SHORT).unwrap()?, SHORT)
+            .unwrap()
+        {
+            LeaseRenewal::Held(lease) => Some(lease),
+            LeaseRenewal::Lost => None,
+        }
     });
     eventually(|| (store.now().unwrap() >= lease.until).then_some(()));
     assert_eq!(store.renew(&lease, LONG).unwrap(), LeaseRenewal::Lost);
-    assert_eq!(store.append(&[happened(1)], Some(&lease)).unwrap(), AppendOutcome::Fenced);
+    assert_eq!(
+        store.append(&[happened(1)], Some(&lease)).unwrap(),
+        AppendOutcome::Fenced
+    );
 }
 
 /// See its name.
@@ -172,8 +275,14 @@ pub fn an_event_is_stored_once_and_unchanged(store: &dyn SharedStore) {
     let mut event = happened(7);
     event.data = serde_json::json!({ "text": "ü\u{0}\n\"", "big": u64::MAX, "list": [1.5, null] });
     event.spec = None;
-    assert_eq!(store.append(&[event.clone(), event.clone()], None).unwrap(), AppendOutcome::Done);
-    let again = NewEvent { kind: "other".into(), ..event.clone() };
+    assert_eq!(
+        store.append(&[event.clone(), event.clone()], None).unwrap(),
+        AppendOutcome::Done
+    );
+    let again = NewEvent {
+        kind: "other".into(),
+        ..event.clone()
+    };
     assert_eq!(store.append(&[again], None).unwrap(), AppendOutcome::Done);
     assert_eq!(store.read(EventCursor::START, 10).unwrap().0, [event]);
 }
@@ -186,7 +295,10 @@ pub fn a_reader_that_follows_misses_nothing_while_many_write(store: &dyn SharedS
         for writer in 0..WRITERS {
             scope.spawn(move || {
                 for n in 0..EACH {
-                    assert_eq!(store.append(&[happened(writer * 1000 + n)], None).unwrap(), AppendOutcome::Done);
+                    assert_eq!(
+                        store.append(&[happened(writer * 1000 + n)], None).unwrap(),
+                        AppendOutcome::Done
+                    );
                 }
             });
         }
@@ -201,14 +313,27 @@ pub fn a_reader_that_follows_misses_nothing_while_many_write(store: &dyn SharedS
         seen
     });
     for writer in 0..WRITERS {
-        let own: Vec<_> = seen.iter().filter(|n| **n / 1000 == writer).map(|n| n % 1000).collect();
-        assert_eq!(own, (0..EACH).collect::<Vec<_>>(), "in the order of writing, none missing, none twice");
+        let own: Vec<_> = seen
+            .iter()
+            .filter(|n| **n / 1000 == writer)
+            .map(|n| n % 1000)
+            .collect();
+        assert_eq!(
+            own,
+            (0..EACH).collect::<Vec<_>>(),
+            "in the order of writing, none missing, none twice"
+        );
     }
 }
 
 /// See its name.
 pub fn any_sequence_of_writes_reads_back_as_in_a_plain_map(store: &dyn SharedStore) {
-    let config = ProptestConfig { cases: 12, max_shrink_iters: 100, failure_persistence: None, ..ProptestConfig::default() };
+    let config = ProptestConfig {
+        cases: 12,
+        max_shrink_iters: 100,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
     let round = std::cell::Cell::new(0);
     let steps = prop::collection::vec((0..4u8, any::<bool>(), any::<bool>(), ".{0,9}"), 1..40);
     let done = TestRunner::new(config).run(&steps, |steps| {
@@ -220,7 +345,13 @@ pub fn any_sequence_of_writes_reads_back_as_in_a_plain_map(store: &dyn SharedSto
             let rev = if right { there } else { Some(RowRevision(-1)) };
             let done = match (rev, delete) {
                 (Some(rev), true) => store.delete(&k, rev).unwrap(),
-                (rev, _) => store.cas(&k, rev.map_or(ExpectedRevision::Absent, ExpectedRevision::Rev), value.as_bytes()).unwrap(),
+                (rev, _) => store
+                    .cas(
+                        &k,
+                        rev.map_or(ExpectedRevision::Absent, ExpectedRevision::Rev),
+                        value.as_bytes(),
+                    )
+                    .unwrap(),
             };
             match done {
                 SwapOutcome::Ok(_) if delete && rev.is_some() => {

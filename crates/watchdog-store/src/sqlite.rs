@@ -24,8 +24,9 @@ pub use database_file::STORE_FORMAT;
 
 use super::clock::boot_time;
 use super::engine::{
-    AppendOutcome, EngineTime, EventCursor, EventRetention, ExpectedRevision, Lease, LeaseRenewal, LocalStore, NewEvent, PRUNED_AT_ONCE,
-    RowRevision, SharedStore, StoredEvent, StoredRow, SwapOutcome,
+    AppendOutcome, EngineTime, EventCursor, EventRetention, ExpectedRevision, Lease, LeaseRenewal,
+    LocalStore, NewEvent, PRUNED_AT_ONCE, RowRevision, SharedStore, StoredEvent, StoredRow,
+    SwapOutcome,
 };
 use super::error::StoreError;
 use super::key::RowKey;
@@ -49,7 +50,9 @@ impl SqliteStore {
     ///
     /// A database of a newer watchdog or of another program is refused and not touched. A damaged one is put aside; see [`LocalStore::notes`].
     pub fn open(dir: &StateDir) -> Result<Self, StoreError> {
-        Ok(SqliteStore { file: Mutex::new(DatabaseFile::open(dir)?) })
+        Ok(SqliteStore {
+            file: Mutex::new(DatabaseFile::open(dir)?),
+        })
     }
 
     /// The same for a command that only reads: a database that takes no writes is read as it is, which [`LocalStore::notes`] says.
@@ -58,17 +61,25 @@ impl SqliteStore {
     /// As [`SqliteStore::open`], and where it cannot be read either.
     pub fn open_to_read(dir: &StateDir) -> Result<Self, StoreError> {
         match DatabaseFile::open(dir) {
-            Ok(file) => Ok(SqliteStore { file: Mutex::new(file) }),
+            Ok(file) => Ok(SqliteStore {
+                file: Mutex::new(file),
+            }),
             Err(refusal @ (StoreError::ReadOnly { .. } | StoreError::Full { .. })) => {
                 let file = DatabaseFile::open_read_only(dir, &refusal).map_err(|_| refusal)?;
-                Ok(SqliteStore { file: Mutex::new(file) })
+                Ok(SqliteStore {
+                    file: Mutex::new(file),
+                })
             }
             Err(error) => Err(error),
         }
     }
 
     /// Runs one operation against the database, puts a damaged one aside and tries once more with a fresh one.
-    fn with<T>(&self, doing: &'static str, op: impl Fn(&mut Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
+    fn with<T>(
+        &self,
+        doing: &'static str,
+        op: impl Fn(&mut Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
         let begun = Instant::now();
         let done = self.with_database(doing, op);
         let duration = begun.elapsed();
@@ -85,26 +96,36 @@ impl SqliteStore {
         done
     }
 
-    fn with_database<T>(&self, doing: &'static str, op: impl Fn(&mut Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
+    fn with_database<T>(
+        &self,
+        doing: &'static str,
+        op: impl Fn(&mut Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
         // A panic in another thread cannot have left a transaction open: transactions roll back when dropped.
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         match file.attempt(doing, &op)? {
             Some(done) => Ok(done),
-            None => file.attempt(doing, &op)?.ok_or_else(|| StoreError::Damaged {
-                path: file.database().to_owned(),
-                why: "a fresh database was damaged at once, as by a failing disk".into(),
-            }),
+            None => file
+                .attempt(doing, &op)?
+                .ok_or_else(|| StoreError::Damaged {
+                    path: file.database().to_owned(),
+                    why: "a fresh database was damaged at once, as by a failing disk".into(),
+                }),
         }
     }
 }
 
 /// Commits, and notes in `is_unknown` whether the disk failed meanwhile, so that the write may be done or not.
 fn commit(tx: Transaction<'_>, is_unknown: &Cell<bool>) -> rusqlite::Result<()> {
-    tx.commit().inspect_err(|error| is_unknown.set(is_io_failure(error)))
+    tx.commit()
+        .inspect_err(|error| is_unknown.set(is_io_failure(error)))
 }
 
 /// The answer to a write: one whose commit the disk failed is unknown, and carries that failure.
-fn answer(written: Result<SwapOutcome, StoreError>, is_unknown: &Cell<bool>) -> Result<SwapOutcome, StoreError> {
+fn answer(
+    written: Result<SwapOutcome, StoreError>,
+    is_unknown: &Cell<bool>,
+) -> Result<SwapOutcome, StoreError> {
     match written {
         Err(failure) if is_unknown.get() => Ok(SwapOutcome::Unknown(failure)),
         written => written,
@@ -137,11 +158,14 @@ fn next_number(tx: &Transaction<'_>) -> rusqlite::Result<i64> {
 
 /// Draws so many numbers, and returns the last of them.
 fn next_numbers(tx: &Transaction<'_>, count: usize) -> rusqlite::Result<i64> {
-    tx.prepare_cached("UPDATE counter SET value = value + ?1 RETURNING value")?.query_row([limit(count)], |row| row.get(0))
+    tx.prepare_cached("UPDATE counter SET value = value + ?1 RETURNING value")?
+        .query_row([limit(count)], |row| row.get(0))
 }
 
 fn current_rev(tx: &Transaction<'_>, key: &RowKey) -> rusqlite::Result<Option<RowRevision>> {
-    tx.prepare_cached("SELECT rev FROM record WHERE key = ?1")?.query_row([key.as_str()], |row| row.get(0).map(RowRevision)).optional()
+    tx.prepare_cached("SELECT rev FROM record WHERE key = ?1")?
+        .query_row([key.as_str()], |row| row.get(0).map(RowRevision))
+        .optional()
 }
 
 /// Whether this very lease is still valid, by the engine's clock.
@@ -157,7 +181,10 @@ fn stands(tx: &Transaction<'_>, lease: &Lease) -> rusqlite::Result<bool> {
 }
 
 fn after(now: EngineTime, ttl: Duration) -> EngineTime {
-    EngineTime(now.0.saturating_add(i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX)))
+    EngineTime(
+        now.0
+            .saturating_add(i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX)),
+    )
 }
 
 /// Reads text that a damaged disk may have garbled, so that one row cannot make a whole listing unreadable.
@@ -167,7 +194,10 @@ fn text(row: &Row<'_>, index: usize) -> rusqlite::Result<String> {
 
 fn event(row: &Row<'_>) -> rusqlite::Result<(i64, StoredEvent)> {
     let micros: i64 = row.get(2)?;
-    let spec = row.get_ref(4)?.as_bytes_or_null()?.map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+    let spec = row
+        .get_ref(4)?
+        .as_bytes_or_null()?
+        .map(|bytes| String::from_utf8_lossy(bytes).into_owned());
     let data = text(row, 6)?;
     let event = StoredEvent {
         id: text(row, 1)?,
@@ -175,19 +205,26 @@ fn event(row: &Row<'_>) -> rusqlite::Result<(i64, StoredEvent)> {
         worktree: text(row, 3)?,
         spec,
         kind: text(row, 5)?,
-        data: serde_json::from_str(&data).unwrap_or_else(|_| serde_json::json!({ "unreadable": data })),
+        data: serde_json::from_str(&data)
+            .unwrap_or_else(|_| serde_json::json!({ "unreadable": data })),
     };
     Ok((row.get(0)?, event))
 }
 
 /// Gives readers what was written, where a row holds it in a shorter form or names other rows. Such a row that cannot be read is as one that
 /// is gone.
-fn put_together(connection: &Connection, mut rows: Vec<(i64, StoredEvent)>) -> Vec<(i64, StoredEvent)> {
+fn put_together(
+    connection: &Connection,
+    mut rows: Vec<(i64, StoredEvent)>,
+) -> Vec<(i64, StoredEvent)> {
     let data_of = |id: &str| {
-        let mut read = connection.prepare_cached("SELECT data FROM event WHERE id = ?1").ok()?;
+        let mut read = connection
+            .prepare_cached("SELECT data FROM event WHERE id = ?1")
+            .ok()?;
         read.query_row([id], |row| text(row, 0)).ok()
     };
-    rows.iter_mut().for_each(|(_, event)| verdict_row::unpack(event, data_of));
+    rows.iter_mut()
+        .for_each(|(_, event)| verdict_row::unpack(event, data_of));
     rows
 }
 

@@ -27,7 +27,11 @@ impl StateDir {
     ///
     /// The values come from the caller, so that this reads no environment. Relative values of the two variables count
     /// as not set, as the XDG specification asks; a relative flag is taken from the current directory.
-    pub fn resolve(flag: Option<PathBuf>, xdg_state_home: Option<PathBuf>, home: Option<PathBuf>) -> Result<Self, StoreError> {
+    pub fn resolve(
+        flag: Option<PathBuf>,
+        xdg_state_home: Option<PathBuf>,
+        home: Option<PathBuf>,
+    ) -> Result<Self, StoreError> {
         let absolute = |path: Option<PathBuf>| path.filter(|p| p.is_absolute());
         let flag = flag.filter(|p| !p.as_os_str().is_empty());
         let named = flag.is_some();
@@ -45,12 +49,18 @@ impl StateDir {
 
     /// A directory that holds nothing and cannot be made, for a command that looks at the rest where no place for one is known.
     pub fn unplaced() -> Self {
-        StateDir { root: UNPLACED_ROOT.into(), named: false }
+        StateDir {
+            root: UNPLACED_ROOT.into(),
+            named: false,
+        }
     }
 
     /// The same directory, of which the environment of every later command knows.
     pub fn known_to_the_environment(self) -> Self {
-        StateDir { named: false, ..self }
+        StateDir {
+            named: false,
+            ..self
+        }
     }
 
     /// The directory, where a later command has to name it as well.
@@ -109,7 +119,10 @@ impl StateDir {
     /// What this machine read of its fleet: records like these, of all machines.
     #[must_use]
     pub fn fleet_mirror(&self) -> StateDir {
-        StateDir { root: self.root.join("fleet-mirror"), named: self.named }
+        StateDir {
+            root: self.root.join("fleet-mirror"),
+            named: self.named,
+        }
     }
 
     /// The folder of lock files.
@@ -154,12 +167,23 @@ impl StateDir {
         if mode & 0o077 == 0 {
             return Ok(());
         }
-        let ours = self.database().exists() || fs::read_dir(&self.root).map_err(read_error)?.next().is_none();
+        let ours = self.database().exists()
+            || fs::read_dir(&self.root)
+                .map_err(read_error)?
+                .next()
+                .is_none();
         if ours && mode & 0o1000 == 0 {
             return fs::set_permissions(&self.root, Permissions::from_mode(0o700))
                 .map_err(|e| StoreError::io("set the permissions of", &self.root, &e));
         }
-        if mode & 0o022 != 0 { Err(StoreError::OpenToOthers { path: self.root.clone(), mode }) } else { Ok(()) }
+        if mode & 0o022 != 0 {
+            Err(StoreError::OpenToOthers {
+                path: self.root.clone(),
+                mode,
+            })
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -172,13 +196,26 @@ fn owned(dir: &Path) -> Result<Option<Metadata>, StoreError> {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(e) => return Err(read_error(e)),
     };
-    let target = if link.is_symlink() { fs::metadata(dir).map_err(read_error)? } else { link.clone() };
+    let target = if link.is_symlink() {
+        fs::metadata(dir).map_err(read_error)?
+    } else {
+        link.clone()
+    };
     if !target.is_dir() {
-        return Err(StoreError::NotADirectory { path: dir.to_owned() });
+        return Err(StoreError::NotADirectory {
+            path: dir.to_owned(),
+        });
     }
     let user = rustix::process::geteuid().as_raw();
-    match [link.uid(), target.uid()].into_iter().find(|&owner| owner != user) {
-        Some(owner) => Err(StoreError::ForeignOwner { path: dir.to_owned(), owner, user }),
+    match [link.uid(), target.uid()]
+        .into_iter()
+        .find(|&owner| owner != user)
+    {
+        Some(owner) => Err(StoreError::ForeignOwner {
+            path: dir.to_owned(),
+            owner,
+            user,
+        }),
         None => Ok(Some(target)),
     }
 }
@@ -207,7 +244,10 @@ mod tests {
         };
         assert_eq!(at("/f", "/x", "/h").unwrap(), Path::new("/f"));
         assert_eq!(at("", "/x", "/h").unwrap(), Path::new("/x/watchdog"));
-        assert_eq!(at("", "rel", "/h").unwrap(), Path::new("/h/.local/state/watchdog"));
+        assert_eq!(
+            at("", "rel", "/h").unwrap(),
+            Path::new("/h/.local/state/watchdog")
+        );
         assert!(at("here", "", "").unwrap().is_absolute());
         assert!(matches!(at("", "", "rel"), Err(StoreError::NoPlace)));
     }
@@ -226,13 +266,19 @@ mod tests {
     #[test]
     fn a_fresh_directory_is_tightened_and_a_shared_one_is_refused_but_not_touched() {
         let tmp = tempfile::tempdir().unwrap();
-        let dir = StateDir { root: tmp.path().join("state"), named: false };
+        let dir = StateDir {
+            root: tmp.path().join("state"),
+            named: false,
+        };
         fs::create_dir(dir.root()).unwrap();
         fs::set_permissions(dir.root(), Permissions::from_mode(0o775)).unwrap();
         dir.ensure().unwrap();
         assert_eq!(mode(dir.root()), 0o700);
 
-        let shared = StateDir { root: tmp.path().join("shared"), named: false };
+        let shared = StateDir {
+            root: tmp.path().join("shared"),
+            named: false,
+        };
         fs::create_dir(shared.root()).unwrap();
         fs::write(shared.root().join("mail"), "of somebody").unwrap();
         fs::set_permissions(shared.root(), Permissions::from_mode(0o1777)).unwrap();
@@ -259,7 +305,10 @@ mod tests {
         let tmp = tempfile::tempdir().unwrap();
         fs::create_dir(tmp.path().join("big-disk")).unwrap();
         symlink(tmp.path().join("big-disk"), tmp.path().join("state")).unwrap();
-        let dir = StateDir { root: tmp.path().join("state"), named: false };
+        let dir = StateDir {
+            root: tmp.path().join("state"),
+            named: false,
+        };
         dir.ensure().unwrap();
         assert!(tmp.path().join("big-disk/locks").is_dir());
     }

@@ -59,7 +59,10 @@ pub struct DayFigures {
 impl DayFigures {
     /// A day of which nothing was counted yet.
     pub fn begin() -> Self {
-        DayFigures { measured: true, ..DayFigures::default() }
+        DayFigures {
+            measured: true,
+            ..DayFigures::default()
+        }
     }
 
     /// The sums of a worktree over its specs.
@@ -70,18 +73,33 @@ impl DayFigures {
                 sum
             })
         };
-        self.works.iter().map(|(worktree, specs)| (worktree.as_str(), sum(specs))).collect()
+        self.works
+            .iter()
+            .map(|(worktree, specs)| (worktree.as_str(), sum(specs)))
+            .collect()
     }
 
     fn take(&mut self, worktree: &str, spec: &str, added: &[(String, u64)]) {
-        added.iter().for_each(|(word, amount)| self.all.add(word, *amount));
+        added
+            .iter()
+            .for_each(|(word, amount)| self.all.add(word, *amount));
         if self.works.len() >= WORKTREES && !self.works.contains_key(worktree) {
             return;
         }
-        let known = self.works.get(worktree).is_some_and(|specs| specs.contains_key(spec));
+        let known = self
+            .works
+            .get(worktree)
+            .is_some_and(|specs| specs.contains_key(spec));
         let room = known || self.works.values().map(BTreeMap::len).sum::<usize>() < SPECS;
-        let own = self.works.entry(worktree.to_owned()).or_default().entry(if room { spec } else { "" }.to_owned()).or_default();
-        added.iter().for_each(|(word, amount)| own.add(word, *amount));
+        let own = self
+            .works
+            .entry(worktree.to_owned())
+            .or_default()
+            .entry(if room { spec } else { "" }.to_owned())
+            .or_default();
+        added
+            .iter()
+            .for_each(|(word, amount)| own.add(word, *amount));
     }
 }
 
@@ -112,8 +130,11 @@ pub struct EventGains {
 impl EventGains {
     /// The days that these are counted on.
     pub fn days(&self, event: &StoredEvent) -> BTreeSet<Date> {
-        let own = (!self.counters.is_empty() || self.measures.completed.is_some()).then(|| day_of(event));
-        own.into_iter().chain(self.measures.counters.iter().map(|(day, _, _)| *day)).collect()
+        let own =
+            (!self.counters.is_empty() || self.measures.completed.is_some()).then(|| day_of(event));
+        own.into_iter()
+            .chain(self.measures.counters.iter().map(|(day, _, _)| *day))
+            .collect()
     }
 }
 
@@ -124,7 +145,10 @@ impl JournalTally {
             true => self.works.entry(work_name(event)).or_default().take(event),
             false => MeasureGains::default(),
         };
-        EventGains { counters: amounts(event), measures }
+        EventGains {
+            counters: amounts(event),
+            measures,
+        }
     }
 
     /// Adds what an event adds to its days, which were loaded before.
@@ -162,7 +186,10 @@ impl JournalTally {
 
 /// The spec that an event is about; an empty name where it has none.
 pub fn work_name(event: &StoredEvent) -> WorkName {
-    (event.worktree.clone(), event.spec.clone().unwrap_or_default())
+    (
+        event.worktree.clone(),
+        event.spec.clone().unwrap_or_default(),
+    )
 }
 
 /// The counters that an event adds to.
@@ -177,16 +204,26 @@ fn amounts(event: &StoredEvent) -> Vec<(String, u64)> {
         kind::ITERATION => one(word::ITERATIONS),
         kind::VERDICT => {
             let known = |word: &&str| Reason::ALL.iter().any(|reason| reason.as_str() == *word);
-            let mut amounts = one(&format!("verdict/{}", data["reason"].as_str().filter(known).unwrap_or("other")));
+            let mut amounts = one(&format!(
+                "verdict/{}",
+                data["reason"].as_str().filter(known).unwrap_or("other")
+            ));
             amounts.extend(questions(&data["probe_usage"]));
             amounts
         }
-        kind::PROBE => one(&format!("probe/{}", data["outcome"].as_str().filter(|word| OUTCOMES.contains(word)).unwrap_or("other"))),
+        kind::PROBE => one(&format!(
+            "probe/{}",
+            data["outcome"]
+                .as_str()
+                .filter(|word| OUTCOMES.contains(word))
+                .unwrap_or("other")
+        )),
         kind::RESCUE => {
             let commits = data["commits"].as_u64().unwrap_or(0);
             let mut amounts = one(word::RESCUES);
             amounts.extend((commits > 0).then(|| (word::RESCUE_COMMITS.to_owned(), commits)));
-            amounts.extend((!data["failed"].is_null()).then(|| (word::RESCUES_FAILED.to_owned(), 1)));
+            amounts
+                .extend((!data["failed"].is_null()).then(|| (word::RESCUES_FAILED.to_owned(), 1)));
             amounts
         }
         kind::BREAKER if data["state"] == "open" => one(word::TRIPS),
@@ -198,16 +235,34 @@ fn amounts(event: &StoredEvent) -> Vec<(String, u64)> {
 fn ended(data: &Value) -> Vec<(String, u64)> {
     let mut amounts = vec![(word::ENDED.to_owned(), 1)];
     let usage = &data["usage"];
-    if let (Some(read), Some(written)) = (usage["input_tokens"].as_u64(), usage["output_tokens"].as_u64()) {
-        amounts.extend([(word::TOKENS_IN.to_owned(), read), (word::TOKENS_OUT.to_owned(), written), (word::TOKENS_REPORTED.to_owned(), 1)]);
+    if let (Some(read), Some(written)) = (
+        usage["input_tokens"].as_u64(),
+        usage["output_tokens"].as_u64(),
+    ) {
+        amounts.extend([
+            (word::TOKENS_IN.to_owned(), read),
+            (word::TOKENS_OUT.to_owned(), written),
+            (word::TOKENS_REPORTED.to_owned(), 1),
+        ]);
     }
     if let Some(micros) = cost_micros(usage) {
-        amounts.extend([(word::COST.to_owned(), micros), (word::COST_REPORTED.to_owned(), 1)]);
+        amounts.extend([
+            (word::COST.to_owned(), micros),
+            (word::COST_REPORTED.to_owned(), 1),
+        ]);
     }
     // Sessions that hooks tell of, and those of older versions, say nothing of their agent.
     if let Some(agent) = data.get("agent") {
-        let agent: String = agent.as_str().unwrap_or_default().chars().take(AGENT_NAME).collect();
-        let by_agent: Vec<_> = amounts.iter().map(|(counter, amount)| (agent_word(counter, &agent), *amount)).collect();
+        let agent: String = agent
+            .as_str()
+            .unwrap_or_default()
+            .chars()
+            .take(AGENT_NAME)
+            .collect();
+        let by_agent: Vec<_> = amounts
+            .iter()
+            .map(|(counter, amount)| (agent_word(counter, &agent), *amount))
+            .collect();
         amounts.extend(by_agent);
     }
     amounts
@@ -220,7 +275,10 @@ fn questions(usage: &Value) -> Vec<(String, u64)> {
         return Vec::new();
     }
     let mut amounts = vec![(word::QUESTIONS.to_owned(), requests)];
-    if let (Some(read), Some(written)) = (usage["input_tokens"].as_u64(), usage["output_tokens"].as_u64()) {
+    if let (Some(read), Some(written)) = (
+        usage["input_tokens"].as_u64(),
+        usage["output_tokens"].as_u64(),
+    ) {
         amounts.extend([
             (word::QUESTION_TOKENS_IN.to_owned(), read),
             (word::QUESTION_TOKENS_OUT.to_owned(), written),
@@ -228,7 +286,10 @@ fn questions(usage: &Value) -> Vec<(String, u64)> {
         ]);
     }
     if let Some(micros) = cost_micros(usage) {
-        amounts.extend([(word::QUESTION_COST.to_owned(), micros), (word::QUESTION_COST_REPORTED.to_owned(), 1)]);
+        amounts.extend([
+            (word::QUESTION_COST.to_owned(), micros),
+            (word::QUESTION_COST_REPORTED.to_owned(), 1),
+        ]);
     }
     amounts
 }

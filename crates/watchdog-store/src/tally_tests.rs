@@ -8,16 +8,30 @@ use super::*;
 use crate::journal::event;
 
 fn happened(hour: i64, worktree: &str, kind: &str, data: Value) -> StoredEvent {
-    event(Timestamp::from_second(1_800_000_000 + hour * 3600).unwrap(), worktree, None, kind, data)
+    event(
+        Timestamp::from_second(1_800_000_000 + hour * 3600).unwrap(),
+        worktree,
+        None,
+        kind,
+        data,
+    )
 }
 
 #[test]
 fn each_kind_adds_what_it_tells_and_what_is_not_told_is_not_zero() {
     let usage = json!({"input_tokens": 100, "output_tokens": 5, "cost_usd": 0.25});
     for (kind, data, expected) in [
-        ("session_started", json!({"pid": 1}), &[("sessions_started", 1)][..]),
+        (
+            "session_started",
+            json!({"pid": 1}),
+            &[("sessions_started", 1)][..],
+        ),
         ("session_started", json!({"by": "hook", "inner": true}), &[]),
-        ("session_started", json!({"by": "hook", "inner": false}), &[("sessions_started", 1)]),
+        (
+            "session_started",
+            json!({"by": "hook", "inner": false}),
+            &[("sessions_started", 1)],
+        ),
         (
             "session_ended",
             json!({ "usage": usage }),
@@ -30,8 +44,16 @@ fn each_kind_adds_what_it_tells_and_what_is_not_told_is_not_zero() {
                 ("cost_told", 1),
             ],
         ),
-        ("session_ended", json!({"usage": {"input_tokens": 7, "output_tokens": null, "cost_usd": -1.0}}), &[("sessions_ended", 1)]),
-        ("session_ended", json!({"usage": {"cost_usd": 0.0}}), &[("sessions_ended", 1), ("cost_micros", 0), ("cost_told", 1)]),
+        (
+            "session_ended",
+            json!({"usage": {"input_tokens": 7, "output_tokens": null, "cost_usd": -1.0}}),
+            &[("sessions_ended", 1)],
+        ),
+        (
+            "session_ended",
+            json!({"usage": {"cost_usd": 0.0}}),
+            &[("sessions_ended", 1), ("cost_micros", 0), ("cost_told", 1)],
+        ),
         (
             "session_ended",
             json!({"agent": "codex", "usage": {"input_tokens": 7, "output_tokens": 2}}),
@@ -46,13 +68,33 @@ fn each_kind_adds_what_it_tells_and_what_is_not_told_is_not_zero() {
                 ("agent/tokens_told/codex", 1),
             ],
         ),
-        ("session_ended", json!({"agent": null}), &[("sessions_ended", 1), ("agent/sessions_ended/", 1)]),
+        (
+            "session_ended",
+            json!({"agent": null}),
+            &[("sessions_ended", 1), ("agent/sessions_ended/", 1)],
+        ),
         ("session_ended", json!("nonsense"), &[("sessions_ended", 1)]),
         ("iteration", json!({}), &[("iterations", 1)]),
-        ("verdict", json!({"reason": "new_commits"}), &[("verdict/new_commits", 1)]),
-        ("verdict", json!({"reason": "of a later version"}), &[("verdict/other", 1)]),
-        ("verdict", json!({"unreadable": "{"}), &[("verdict/other", 1)]),
-        ("probe", json!({"outcome": "timed_out"}), &[("probe/timed_out", 1)]),
+        (
+            "verdict",
+            json!({"reason": "new_commits"}),
+            &[("verdict/new_commits", 1)],
+        ),
+        (
+            "verdict",
+            json!({"reason": "of a later version"}),
+            &[("verdict/other", 1)],
+        ),
+        (
+            "verdict",
+            json!({"unreadable": "{"}),
+            &[("verdict/other", 1)],
+        ),
+        (
+            "probe",
+            json!({"outcome": "timed_out"}),
+            &[("probe/timed_out", 1)],
+        ),
         (
             "verdict",
             json!({"reason": "working", "probe_usage": {"requests": 2, "input_tokens": 9, "output_tokens": 3, "cost_usd": 0.5}}),
@@ -67,15 +109,30 @@ fn each_kind_adds_what_it_tells_and_what_is_not_told_is_not_zero() {
             ],
         ),
         ("probe", json!({"outcome": "x"}), &[("probe/other", 1)]),
-        ("rescue", json!({"commits": 2, "failed": null}), &[("rescues", 1), ("rescue_commits", 2)]),
-        ("rescue", json!({"commits": 0, "failed": "why"}), &[("rescues", 1), ("rescues_failed", 1)]),
+        (
+            "rescue",
+            json!({"commits": 2, "failed": null}),
+            &[("rescues", 1), ("rescue_commits", 2)],
+        ),
+        (
+            "rescue",
+            json!({"commits": 0, "failed": "why"}),
+            &[("rescues", 1), ("rescues_failed", 1)],
+        ),
         ("breaker", json!({"state": "open"}), &[("breaker_trips", 1)]),
         ("breaker", json!({"state": "closed"}), &[]),
         ("commits", json!({}), &[]),
         ("of a later version", json!({}), &[]),
     ] {
-        let expected: Vec<(String, u64)> = expected.iter().map(|(word, amount)| ((*word).to_owned(), *amount)).collect();
-        assert_eq!(amounts(&happened(0, "w", kind, data.clone())), expected, "{kind} {data}");
+        let expected: Vec<(String, u64)> = expected
+            .iter()
+            .map(|(word, amount)| ((*word).to_owned(), *amount))
+            .collect();
+        assert_eq!(
+            amounts(&happened(0, "w", kind, data.clone())),
+            expected,
+            "{kind} {data}"
+        );
     }
 }
 
@@ -91,10 +148,16 @@ fn every_outcome_of_a_probe_has_a_figure_of_its_own() {
         P::NotInstalled { why: why() },
         P::NotLoggedIn { why: why() },
         P::Overloaded { why: why() },
-        P::RateLimited { why: why(), retry_at: None },
+        P::RateLimited {
+            why: why(),
+            retry_at: None,
+        },
         P::Failed { why: why() },
     ];
-    assert!(all.iter().all(|outcome| OUTCOMES.contains(&outcome.as_str())));
+    assert!(
+        all.iter()
+            .all(|outcome| OUTCOMES.contains(&outcome.as_str()))
+    );
 }
 
 #[test]
@@ -105,17 +168,26 @@ fn a_day_of_more_worktrees_than_have_room_still_counts_them_all() {
     }
     tally.add(&happened(0, "w0", "iteration", json!({})));
     let day = tally.days.values().next().unwrap();
-    assert_eq!((day.all.of("iterations"), day.works.len()), (WORKTREES as u64 + 21, WORKTREES));
+    assert_eq!(
+        (day.all.of("iterations"), day.works.len()),
+        (WORKTREES as u64 + 21, WORKTREES)
+    );
     assert_eq!(day.worktrees()["w0"].of("iterations"), 2);
 }
 
 #[test]
 fn a_worktree_of_more_specs_than_have_room_still_counts_them_all() {
     let mut tally = JournalTally::default();
-    let with_spec = |spec: String| StoredEvent { spec: Some(spec), ..happened(0, "w", "iteration", json!({})) };
+    let with_spec = |spec: String| StoredEvent {
+        spec: Some(spec),
+        ..happened(0, "w", "iteration", json!({}))
+    };
     (0..SPECS + 20).for_each(|n| tally.add(&with_spec(format!("s{n}"))));
     let day = tally.days.values().next().unwrap();
-    assert_eq!((day.works["w"].len(), day.works["w"][""].of("iterations")), (SPECS + 1, 20));
+    assert_eq!(
+        (day.works["w"].len(), day.works["w"][""].of("iterations")),
+        (SPECS + 1, 20)
+    );
     assert_eq!(day.worktrees()["w"].of("iterations"), SPECS as u64 + 20);
 }
 
@@ -148,14 +220,36 @@ proptest! {
 #[test]
 fn sessions_are_summed_by_agent_and_one_that_told_no_price_has_none() {
     let mut tally = JournalTally::default();
-    let ends = |agent: Value, usage: Value| happened(0, "w", "session_ended", json!({"agent": agent, "usage": usage}));
-    tally.add(&ends(json!("claude"), json!({"input_tokens": 10, "output_tokens": 1, "cost_usd": 0.5})));
+    let ends = |agent: Value, usage: Value| {
+        happened(
+            0,
+            "w",
+            "session_ended",
+            json!({"agent": agent, "usage": usage}),
+        )
+    };
+    tally.add(&ends(
+        json!("claude"),
+        json!({"input_tokens": 10, "output_tokens": 1, "cost_usd": 0.5}),
+    ));
     tally.add(&ends(json!("claude"), json!({})));
-    tally.add(&ends(json!("codex"), json!({"input_tokens": 30, "output_tokens": 3})));
+    tally.add(&ends(
+        json!("codex"),
+        json!({"input_tokens": 30, "output_tokens": 3}),
+    ));
     tally.add(&ends(Value::Null, json!({})));
     let sums = &tally.days.values().next().expect("a day").all;
-    let shown: Vec<_> =
-        (sums.by_agent().into_iter()).map(|of| (of.agent, of.sessions, of.tokens, of.cost_usd, of.cost_reported_by)).collect();
+    let shown: Vec<_> = (sums.by_agent().into_iter())
+        .map(|of| {
+            (
+                of.agent,
+                of.sessions,
+                of.tokens,
+                of.cost_usd,
+                of.cost_reported_by,
+            )
+        })
+        .collect();
     let expected = [
         ("claude".to_owned(), 2, Some((10, 1)), Some(0.5), 1),
         (String::new(), 1, None, None, 0),

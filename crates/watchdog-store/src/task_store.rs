@@ -103,14 +103,24 @@ pub trait TaskStore: Send + Sync {
     ///
     /// # Errors
     /// As there.
-    fn change_unheld(&self, id: &str, holder: &str, change: ChangeTask<'_>) -> Result<Option<TaskWrite>, StoreError>;
+    fn change_unheld(
+        &self,
+        id: &str,
+        holder: &str,
+        change: ChangeTask<'_>,
+    ) -> Result<Option<TaskWrite>, StoreError>;
 
     /// As [`TaskStore::change`], where the lease of the fence in `found` has ended; `None`, without effect, where it has not, or the task
     /// was taken anew.
     ///
     /// # Errors
     /// As there.
-    fn give_back(&self, id: &str, found: &TaskRecord, change: ChangeTask<'_>) -> Result<Option<TaskWrite>, StoreError>;
+    fn give_back(
+        &self,
+        id: &str,
+        found: &TaskRecord,
+        change: ChangeTask<'_>,
+    ) -> Result<Option<TaskWrite>, StoreError>;
 
     /// Takes the first of some tasks that nobody has. `None` where there is none.
     ///
@@ -129,7 +139,11 @@ pub trait TaskStore: Send + Sync {
     ///
     /// # Errors
     /// As [`TaskStore::change`].
-    fn step(&self, lease: &TaskLease, change: ChangeTask<'_>) -> Result<Option<TaskWrite>, StoreError>;
+    fn step(
+        &self,
+        lease: &TaskLease,
+        change: ChangeTask<'_>,
+    ) -> Result<Option<TaskWrite>, StoreError>;
 
     /// Ends a lease, if it still stands. What the record says stays.
     ///
@@ -147,7 +161,11 @@ impl OpenTaskStores {
     ///
     /// # Errors
     /// Those of `open`.
-    pub fn get<E>(&self, name: &str, open: impl FnOnce() -> Result<Arc<dyn TaskStore>, E>) -> Result<Arc<dyn TaskStore>, E> {
+    pub fn get<E>(
+        &self,
+        name: &str,
+        open: impl FnOnce() -> Result<Arc<dyn TaskStore>, E>,
+    ) -> Result<Arc<dyn TaskStore>, E> {
         let mut stores = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(store) = stores.get(name) {
             return Ok(Arc::clone(store));
@@ -167,21 +185,46 @@ pub struct LocalTasks {
 impl LocalTasks {
     /// Those of a repository.
     pub fn new(store: Arc<dyn SharedStore>, repository_id: &str) -> Self {
-        LocalTasks { store, repository_id: repository_id.to_owned() }
+        LocalTasks {
+            store,
+            repository_id: repository_id.to_owned(),
+        }
     }
 
     fn update(&self, id: &str, change: ChangeTask<'_>) -> Result<TaskWrite, StoreError> {
         // A change that leaves a task without a record as it is must not make one.
-        if task::of(self.store.as_ref(), &self.repository_id, id)?.is_none() && change(None).is_none() {
-            return Ok(TaskWrite { from: None, record: TaskRecord::begin(TaskStatus::Pending, Timestamp::UNIX_EPOCH), is_written: false });
+        if task::of(self.store.as_ref(), &self.repository_id, id)?.is_none()
+            && change(None).is_none()
+        {
+            return Ok(TaskWrite {
+                from: None,
+                record: TaskRecord::begin(TaskStatus::Pending, Timestamp::UNIX_EPOCH),
+                is_written: false,
+            });
         }
         task::update(self.store.as_ref(), &self.repository_id, id, |found| {
             let from = found.as_ref().map(|found| found.status);
             match change(found.as_ref()) {
-                Some(record) => (record.clone(), TaskWrite { from, is_written: found.as_ref() != Some(&record), record }),
+                Some(record) => (
+                    record.clone(),
+                    TaskWrite {
+                        from,
+                        is_written: found.as_ref() != Some(&record),
+                        record,
+                    },
+                ),
                 None => {
-                    let record = found.unwrap_or_else(|| TaskRecord::begin(TaskStatus::Pending, Timestamp::UNIX_EPOCH));
-                    (record.clone(), TaskWrite { from, record, is_written: false })
+                    let record = found.unwrap_or_else(|| {
+                        TaskRecord::begin(TaskStatus::Pending, Timestamp::UNIX_EPOCH)
+                    });
+                    (
+                        record.clone(),
+                        TaskWrite {
+                            from,
+                            record,
+                            is_written: false,
+                        },
+                    )
                 }
             }
         })
@@ -194,7 +237,12 @@ impl LocalTasks {
     fn engine_lease(&self, lease: &TaskLease) -> Lease {
         let key = RowKey::new("task-lease", &[&self.repository_id, &lease.id]);
         // What counts is the holder and the fence.
-        Lease { key, holder: lease.holder.clone(), fence: lease.fence, until: crate::engine::EngineTime(0) }
+        Lease {
+            key,
+            holder: lease.holder.clone(),
+            fence: lease.fence,
+            until: crate::engine::EngineTime(0),
+        }
     }
 }
 
@@ -203,46 +251,84 @@ impl TaskStore for LocalTasks {
         let mut all = task::all(self.store.as_ref(), &self.repository_id)?;
         // Keys are escaped, and sort otherwise.
         all.sort_by(|a, b| a.0.cmp(&b.0));
-        Ok(all.into_iter().map(|(id, record)| StoredTask { id, record, is_held: false }).collect())
+        Ok(all
+            .into_iter()
+            .map(|(id, record)| StoredTask {
+                id,
+                record,
+                is_held: false,
+            })
+            .collect())
     }
 
     fn change(&self, id: &str, change: ChangeTask<'_>) -> Result<TaskWrite, StoreError> {
         self.update(id, change)
     }
 
-    fn change_unheld(&self, id: &str, holder: &str, change: ChangeTask<'_>) -> Result<Option<TaskWrite>, StoreError> {
-        let Some(lease) = self.lease(id, holder, MOMENT)? else { return Ok(None) };
+    fn change_unheld(
+        &self,
+        id: &str,
+        holder: &str,
+        change: ChangeTask<'_>,
+    ) -> Result<Option<TaskWrite>, StoreError> {
+        let Some(lease) = self.lease(id, holder, MOMENT)? else {
+            return Ok(None);
+        };
         let done = self.update(id, change);
         // Its short time ends by itself where this fails.
         let _ = self.store.release(&lease);
         done.map(Some)
     }
 
-    fn give_back(&self, id: &str, found: &TaskRecord, change: ChangeTask<'_>) -> Result<Option<TaskWrite>, StoreError> {
+    fn give_back(
+        &self,
+        id: &str,
+        found: &TaskRecord,
+        change: ChangeTask<'_>,
+    ) -> Result<Option<TaskWrite>, StoreError> {
         // Taking the lease proves that no worker holds it.
-        let same = |now: Option<&TaskRecord>| now.filter(|now| now.fence == found.fence).and_then(|now| change(Some(now)));
+        let same = |now: Option<&TaskRecord>| {
+            now.filter(|now| now.fence == found.fence)
+                .and_then(|now| change(Some(now)))
+        };
         let done = self.change_unheld(id, "watchdog: giving back", &same)?;
         Ok(done.filter(|done| done.is_written))
     }
 
     fn claim(&self, claim: &TaskClaim<'_>) -> Result<Option<ClaimedTask>, StoreError> {
         for id in claim.ids {
-            let Some(lease) = self.lease(id, claim.holder, claim.ttl)? else { continue };
+            let Some(lease) = self.lease(id, claim.holder, claim.ttl)? else {
+                continue;
+            };
             let taken = self.update(id, &|found| {
-                found.filter(|found| claim.from.contains(&found.status)).map(|found| TaskRecord {
-                    status: claim.to,
-                    agent: Some(claim.agent.to_owned()),
-                    fence: Some(lease.fence),
-                    reason: None,
-                    message: None,
-                    changed_at: claim.now,
-                    ..found.clone()
-                })
+                found
+                    .filter(|found| claim.from.contains(&found.status))
+                    .map(|found| TaskRecord {
+                        status: claim.to,
+                        agent: Some(claim.agent.to_owned()),
+                        fence: Some(lease.fence),
+                        reason: None,
+                        message: None,
+                        changed_at: claim.now,
+                        ..found.clone()
+                    })
             });
             match taken {
-                Ok(TaskWrite { from: Some(from), record, is_written: true }) => {
-                    let lease = TaskLease { id: id.clone(), holder: lease.holder, fence: lease.fence };
-                    return Ok(Some(ClaimedTask { lease, from, record }));
+                Ok(TaskWrite {
+                    from: Some(from),
+                    record,
+                    is_written: true,
+                }) => {
+                    let lease = TaskLease {
+                        id: id.clone(),
+                        holder: lease.holder,
+                        fence: lease.fence,
+                    };
+                    return Ok(Some(ClaimedTask {
+                        lease,
+                        from,
+                        record,
+                    }));
                 }
                 other => {
                     let _ = self.store.release(&lease);
@@ -254,15 +340,24 @@ impl TaskStore for LocalTasks {
     }
 
     fn renew(&self, lease: &TaskLease, ttl: Duration) -> Result<bool, StoreError> {
-        Ok(matches!(self.store.renew(&self.engine_lease(lease), ttl)?, LeaseRenewal::Held(_)))
+        Ok(matches!(
+            self.store.renew(&self.engine_lease(lease), ttl)?,
+            LeaseRenewal::Held(_)
+        ))
     }
 
-    fn step(&self, lease: &TaskLease, change: ChangeTask<'_>) -> Result<Option<TaskWrite>, StoreError> {
+    fn step(
+        &self,
+        lease: &TaskLease,
+        change: ChangeTask<'_>,
+    ) -> Result<Option<TaskWrite>, StoreError> {
         // A record keeps the fence of a lease that was released or ran out.
         if self.store.append(&[], Some(&self.engine_lease(lease)))? == AppendOutcome::Fenced {
             return Ok(None);
         }
-        let is_ours = |found: Option<&TaskRecord>| found.is_some_and(|found| found.fence == Some(lease.fence));
+        let is_ours = |found: Option<&TaskRecord>| {
+            found.is_some_and(|found| found.fence == Some(lease.fence))
+        };
         let was_ours = std::cell::Cell::new(false);
         let done = self.update(&lease.id, &|found| {
             was_ours.set(is_ours(found));
@@ -293,7 +388,10 @@ mod tests {
     #[test]
     fn a_task_that_is_taken_again_forgets_why_it_was_given_back_and_says_since_when() {
         let scratch = Scratch::new();
-        let tasks = LocalTasks::new(Arc::new(SqliteStore::open(&scratch.dir).expect("a store")), "repo");
+        let tasks = LocalTasks::new(
+            Arc::new(SqliteStore::open(&scratch.dir).expect("a store")),
+            "repo",
+        );
         let (put, now) = (Timestamp::UNIX_EPOCH, Timestamp::from_second(1000).unwrap());
         let back = TaskRecord {
             reason: Some("lease_ended".into()),
@@ -303,9 +401,24 @@ mod tests {
         };
         tasks.change("a", &|_| Some(back.clone())).unwrap();
         let (ids, ttl) = (["a".to_owned()], Duration::from_secs(60));
-        let claim = TaskClaim { ids: &ids, from: &[TaskStatus::Pending], to: TaskStatus::Assigned, agent: "be-1", holder: "me", ttl, now };
+        let claim = TaskClaim {
+            ids: &ids,
+            from: &[TaskStatus::Pending],
+            to: TaskStatus::Assigned,
+            agent: "be-1",
+            holder: "me",
+            ttl,
+            now,
+        };
         let record = tasks.claim(&claim).unwrap().expect("it is free").record;
-        assert_eq!((&record.reason, &record.message, record.changed_at), (&None, &None, now));
-        assert_eq!((record.since, record.branch.as_deref()), (put, Some("watchdog/a")), "what else is known of it stays");
+        assert_eq!(
+            (&record.reason, &record.message, record.changed_at),
+            (&None, &None, now)
+        );
+        assert_eq!(
+            (record.since, record.branch.as_deref()),
+            (put, Some("watchdog/a")),
+            "what else is known of it stays"
+        );
     }
 }

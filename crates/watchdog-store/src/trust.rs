@@ -22,7 +22,12 @@ const DOMAIN: &[u8] = b"watchdog-trust-v1";
 ///
 /// The worktree is no part of it, so the same bytes in another worktree of the repository need no new permission; changed bytes do.
 pub fn fingerprint(repository_id: &str, relative_path: &Path, bytes: &[u8]) -> String {
-    sha256_hex(&[DOMAIN, repository_id.as_bytes(), relative_path.as_os_str().as_bytes(), bytes])
+    sha256_hex(&[
+        DOMAIN,
+        repository_id.as_bytes(),
+        relative_path.as_os_str().as_bytes(),
+        bytes,
+    ])
 }
 
 /// Something that was allowed.
@@ -73,7 +78,8 @@ impl TrustStore {
             allowed_at: grant.at,
             commands: grant.commands.clone(),
         };
-        let mut text = serde_json::to_vec_pretty(&disk).expect("a grant holds nothing that JSON cannot");
+        let mut text =
+            serde_json::to_vec_pretty(&disk).expect("a grant holds nothing that JSON cannot");
         text.push(b'\n');
         replace(&file, &text)
     }
@@ -100,7 +106,10 @@ impl TrustStore {
         for entry in entries {
             let entry = entry.map_err(reading)?;
             let name = entry.file_name();
-            if let Some(hash) = name.to_str().filter(|name| is_hash(name) && !entry.path().is_dir()) {
+            if let Some(hash) = name
+                .to_str()
+                .filter(|name| is_hash(name) && !entry.path().is_dir())
+            {
                 grants.extend(self.grant(hash)?);
             }
         }
@@ -112,11 +121,17 @@ impl TrustStore {
     /// between them) names it, or because it was allowed. An error is no grant.
     pub fn is_trusted(&self, hash: &str, env_list: Option<&str>) -> Result<bool, StoreError> {
         let file_named = self.file(hash)?;
-        let named = env_list.unwrap_or_default().split(',').any(|listed| listed.trim().eq_ignore_ascii_case(hash));
+        let named = env_list
+            .unwrap_or_default()
+            .split(',')
+            .any(|listed| listed.trim().eq_ignore_ascii_case(hash));
         if named {
             return Ok(true);
         }
-        let name = file_named.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let name = file_named
+            .file_name()
+            .and_then(|name| name.to_str())
+            .unwrap_or_default();
         Ok(self.grant(name)?.is_some())
     }
 
@@ -125,22 +140,37 @@ impl TrustStore {
         let file = self.dir.join(hash);
         let bytes = match fs::read(&file) {
             Ok(bytes) => bytes,
-            Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return Ok(None),
+            Err(e)
+                if matches!(
+                    e.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
+                return Ok(None);
+            }
             Err(e) => return Err(StoreError::io("read", &file, &e)),
         };
-        let Ok(disk) = serde_json::from_slice::<GrantV1>(&bytes) else { return Ok(None) };
-        Ok((disk.version == 1 && disk.hash == hash).then(|| TrustGrant {
-            hash: disk.hash,
-            repository: path_from_text(&disk.repository),
-            path: path_from_text(&disk.path),
-            at: disk.allowed_at,
-            commands: disk.commands,
-        }))
+        let Ok(disk) = serde_json::from_slice::<GrantV1>(&bytes) else {
+            return Ok(None);
+        };
+        Ok(
+            (disk.version == 1 && disk.hash == hash).then(|| TrustGrant {
+                hash: disk.hash,
+                repository: path_from_text(&disk.repository),
+                path: path_from_text(&disk.path),
+                at: disk.allowed_at,
+                commands: disk.commands,
+            }),
+        )
     }
 
     /// The file of a hash. Refuses anything but a hash, so that no text can name a file in another folder.
     fn file(&self, hash: &str) -> Result<PathBuf, StoreError> {
-        if is_hash(hash) { Ok(self.dir.join(hash.to_ascii_lowercase())) } else { Err(StoreError::NotAHash { text: hash.into() }) }
+        if is_hash(hash) {
+            Ok(self.dir.join(hash.to_ascii_lowercase()))
+        } else {
+            Err(StoreError::NotAHash { text: hash.into() })
+        }
     }
 }
 
@@ -173,7 +203,10 @@ mod tests {
     fn changed_bytes_another_path_or_another_repository_need_a_new_word() {
         let hash = fingerprint("repo", Path::new("completion.json"), b"{}");
         assert!(is_hash(&hash));
-        assert_eq!(hash, fingerprint("repo", Path::new("completion.json"), b"{}"));
+        assert_eq!(
+            hash,
+            fingerprint("repo", Path::new("completion.json"), b"{}")
+        );
         for other in [
             fingerprint("repo", Path::new("completion.json"), b"{ }"),
             fingerprint("repo", Path::new("sub/completion.json"), b"{}"),
@@ -210,7 +243,11 @@ mod tests {
             (a[..63].to_string(), false),
             (String::new(), false),
         ] {
-            assert_eq!(trust.is_trusted(&a, Some(&list)).unwrap(), trusted, "{list:?}");
+            assert_eq!(
+                trust.is_trusted(&a, Some(&list)).unwrap(),
+                trusted,
+                "{list:?}"
+            );
         }
     }
 
@@ -225,7 +262,10 @@ mod tests {
         assert!(!trust.is_trusted(&a, None).unwrap());
         assert!(trust.list().unwrap().is_empty());
         for text in ["../watchdog.db", "", "..", &"g".repeat(64)] {
-            assert!(matches!(trust.revoke(text), Err(StoreError::NotAHash { .. })), "{text}");
+            assert!(
+                matches!(trust.revoke(text), Err(StoreError::NotAHash { .. })),
+                "{text}"
+            );
         }
     }
 
@@ -236,12 +276,26 @@ mod tests {
         let other = "b".repeat(64);
         trust.allow(&grant(&other)).unwrap();
         fs::create_dir(trust.dir.join(&hash)).unwrap();
-        assert!(trust.is_trusted(&hash, None).is_err(), "a folder is in its place");
-        assert_eq!(trust.list().unwrap(), [grant(&other)], "a folder hides no other grant");
+        assert!(
+            trust.is_trusted(&hash, None).is_err(),
+            "a folder is in its place"
+        );
+        assert_eq!(
+            trust.list().unwrap(),
+            [grant(&other)],
+            "a folder hides no other grant"
+        );
         assert!(trust.revoke(&hash).is_err(), "it is still there");
         fs::remove_dir_all(&trust.dir).unwrap();
-        assert_eq!((trust.list().unwrap(), trust.revoke(&hash).unwrap()), (vec![], false), "a folder that is gone holds none");
+        assert_eq!(
+            (trust.list().unwrap(), trust.revoke(&hash).unwrap()),
+            (vec![], false),
+            "a folder that is gone holds none"
+        );
         fs::write(&trust.dir, "").unwrap();
-        assert!(trust.list().is_err(), "a file is in the place of the folder");
+        assert!(
+            trust.list().is_err(),
+            "a file is in the place of the folder"
+        );
     }
 }

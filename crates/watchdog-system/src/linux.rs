@@ -19,9 +19,12 @@ pub use arenas::limit_arenas;
 pub use control_groups::{address_space_limit, control_group, limits_leave_plenty};
 pub use file_system::{FOLDER_TO_ENTER, file_system_kind, flush_file_system, list_folder};
 pub use pidfd::{hold_process, signal_held, wait_for_held};
-pub use proc_files::{find_holder, folder_of, handles, host_name, program_words, reopen, stdin_of, with_variable};
+pub use proc_files::{
+    find_holder, folder_of, handles, host_name, program_words, reopen, stdin_of, with_variable,
+};
 pub use process_table::{
-    children, children_of_main_thread, command_line, of_ticks, process_life, read_all, read_one, signal, uptime, variable,
+    children, children_of_main_thread, command_line, of_ticks, process_life, read_all, read_one,
+    signal, uptime, variable,
 };
 pub use tree_mark::{mark_of, marking};
 
@@ -47,27 +50,42 @@ pub fn enlarge_pipe(pipe: impl AsFd, bytes: usize) {
 /// The time since boot, which nobody can set and which counts while the machine sleeps.
 pub fn time_since_boot() -> Duration {
     let now = clock_gettime(ClockId::Boottime);
-    Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or_default())
+    Duration::new(
+        now.tv_sec.unsigned_abs(),
+        u32::try_from(now.tv_nsec).unwrap_or_default(),
+    )
 }
 
 /// The time since boot in which the machine was awake.
 pub fn time_awake() -> Duration {
     let now = clock_gettime(ClockId::Monotonic);
-    Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or_default())
+    Duration::new(
+        now.tv_sec.unsigned_abs(),
+        u32::try_from(now.tv_nsec).unwrap_or_default(),
+    )
 }
 
 /// The boot and the time since; `None` where the system names no boot.
 pub fn boot_reading() -> Option<BootReading> {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-    let milliseconds = std::fs::read_to_string("/proc/uptime").ok().and_then(|text| milliseconds(&text))?;
-    Some(BootReading { boot: boot.trim().to_string(), milliseconds })
+    let milliseconds = std::fs::read_to_string("/proc/uptime")
+        .ok()
+        .and_then(|text| milliseconds(&text))?;
+    Some(BootReading {
+        boot: boot.trim().to_string(),
+        milliseconds,
+    })
 }
 
 /// `12.34 56.78` as milliseconds of the first number.
 fn milliseconds(uptime: &str) -> Option<i64> {
     let (seconds, fraction) = uptime.split_whitespace().next()?.split_once('.')?;
     let fraction: i64 = format!("{fraction:0<3}").get(..3)?.parse().ok()?;
-    seconds.parse::<i64>().ok()?.checked_mul(1000)?.checked_add(fraction)
+    seconds
+        .parse::<i64>()
+        .ok()?
+        .checked_mul(1000)?
+        .checked_add(fraction)
 }
 
 #[cfg(test)]
@@ -76,9 +94,14 @@ mod tests {
 
     #[test]
     fn uptime_is_read_to_the_millisecond_and_nonsense_is_no_time() {
-        for (text, expected) in
-            [("12.34 5.6\n", Some(12_340)), ("0.01 0", Some(10)), ("7.5", Some(7_500)), ("", None), ("12", None), ("x.y", None)]
-        {
+        for (text, expected) in [
+            ("12.34 5.6\n", Some(12_340)),
+            ("0.01 0", Some(10)),
+            ("7.5", Some(7_500)),
+            ("", None),
+            ("12", None),
+            ("x.y", None),
+        ] {
             assert_eq!(milliseconds(text), expected, "{text:?}");
         }
     }

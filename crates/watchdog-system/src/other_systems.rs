@@ -13,7 +13,9 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, test_kill_process};
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::{BootReading, ListingBuffer, NamedProcess, ProcessHandle, ProcessLife, ProcessRow, SignalOutcome};
+use crate::{
+    BootReading, ListingBuffer, NamedProcess, ProcessHandle, ProcessLife, ProcessRow, SignalOutcome,
+};
 
 /// How a folder is opened that is only entered.
 pub const FOLDER_TO_ENTER: OFlags = OFlags::RDONLY;
@@ -131,7 +133,11 @@ pub fn handles(_pid: u32, _signal: Signal) -> bool {
 }
 
 /// Who has a file open.
-pub fn find_holder(_file: &Path, _folder: &Path, _may_hold: impl Fn(&str) -> bool) -> Option<NamedProcess> {
+pub fn find_holder(
+    _file: &Path,
+    _folder: &Path,
+    _may_hold: impl Fn(&str) -> bool,
+) -> Option<NamedProcess> {
     None
 }
 
@@ -172,7 +178,10 @@ pub fn boot_reading() -> Option<BootReading> {
 /// The time of a clock that nobody can set. On macOS it counts while the machine sleeps.
 pub fn time_since_boot() -> Duration {
     let now = clock_gettime(ClockId::Monotonic);
-    Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or_default())
+    Duration::new(
+        now.tv_sec.unsigned_abs(),
+        u32::try_from(now.tv_nsec).unwrap_or_default(),
+    )
 }
 
 /// The same: the system has no clock that stands still while the machine sleeps.
@@ -199,7 +208,11 @@ pub fn flush_file_system(_on: impl AsFd) -> Option<rustix::io::Result<()>> {
 ///
 /// # Errors
 /// Where the folder cannot be read; what was found until then was handed over.
-pub fn list_folder(folder: &OwnedFd, _buffer: &mut ListingBuffer, mut found: impl FnMut(&[u8], FileType)) -> rustix::io::Result<()> {
+pub fn list_folder(
+    folder: &OwnedFd,
+    _buffer: &mut ListingBuffer,
+    mut found: impl FnMut(&[u8], FileType),
+) -> rustix::io::Result<()> {
     for entry in rustix::fs::Dir::read_from(folder)? {
         let entry = entry?;
         found(entry.file_name().to_bytes(), entry.file_type());
@@ -224,16 +237,53 @@ mod tests {
     #[test]
     fn what_another_system_does_not_show_is_nothing_and_never_a_wrong_answer() {
         let own = std::process::id();
-        let row = ProcessRow { pid: own, parent: 1, group: 1, session: 1, dead: false, started: 1, ticks: 1, name: String::new() };
-        assert_eq!(read_all().expect_err("no table").kind(), io::ErrorKind::Unsupported);
-        assert_eq!((read_one(own), variable(own, "PATH"), command_line(own, 100)), (None, None, None));
-        assert_eq!((program_words(own), stdin_of(own), children(), children_of_main_thread()), (None, None, None, None));
-        assert_eq!((uptime(), of_ticks(7), mark_of(own), address_space_limit()), (None, Duration::ZERO, None, None));
-        assert_eq!(signal(&row, Signal::KILL), SignalOutcome::Gone, "nothing is signalled that is not known for the right one");
+        let row = ProcessRow {
+            pid: own,
+            parent: 1,
+            group: 1,
+            session: 1,
+            dead: false,
+            started: 1,
+            ticks: 1,
+            name: String::new(),
+        };
+        assert_eq!(
+            read_all().expect_err("no table").kind(),
+            io::ErrorKind::Unsupported
+        );
+        assert_eq!(
+            (read_one(own), variable(own, "PATH"), command_line(own, 100)),
+            (None, None, None)
+        );
+        assert_eq!(
+            (
+                program_words(own),
+                stdin_of(own),
+                children(),
+                children_of_main_thread()
+            ),
+            (None, None, None, None)
+        );
+        assert_eq!(
+            (uptime(), of_ticks(7), mark_of(own), address_space_limit()),
+            (None, Duration::ZERO, None, None)
+        );
+        assert_eq!(
+            signal(&row, Signal::KILL),
+            SignalOutcome::Gone,
+            "nothing is signalled that is not known for the right one"
+        );
         assert_eq!(marking(1, 2, || 3), (None, 3));
         assert!(!adopt_orphans() && !limits_leave_plenty(1) && handles(own, Signal::TERM));
         assert_eq!(find_holder(Path::new("/"), Path::new("/"), |_| true), None);
-        assert_eq!((with_variable("PATH", ""), boot_reading(), file_system_kind(Path::new("/"))), (Vec::new(), None, None));
+        assert_eq!(
+            (
+                with_variable("PATH", ""),
+                boot_reading(),
+                file_system_kind(Path::new("/"))
+            ),
+            (Vec::new(), None, None)
+        );
         assert_eq!(control_group(own), None);
         lower_thread_priority();
         limit_arenas(2);
@@ -242,11 +292,23 @@ mod tests {
     #[test]
     fn a_process_is_polled_where_no_descriptor_holds_it() {
         let own = std::process::id();
-        let pid = i32::try_from(own).ok().and_then(Pid::from_raw).expect("every process has one");
-        let held = hold_process(pid).map(|process| (signal_held(&process, Signal::TERM), wait_for_held(&process, Duration::ZERO)));
+        let pid = i32::try_from(own)
+            .ok()
+            .and_then(Pid::from_raw)
+            .expect("every process has one");
+        let held = hold_process(pid).map(|process| {
+            (
+                signal_held(&process, Signal::TERM),
+                wait_for_held(&process, Duration::ZERO),
+            )
+        });
         assert_eq!(held, Err(Errno::NOSYS));
         assert_eq!(process_life(own), ProcessLife::Running { began: None });
-        assert_eq!(process_life(1), ProcessLife::Running { began: None }, "also one that takes no signal from us");
+        assert_eq!(
+            process_life(1),
+            ProcessLife::Running { began: None },
+            "also one that takes no signal from us"
+        );
         assert_eq!(process_life(u32::MAX), ProcessLife::Gone);
         assert_eq!(process_life(0), ProcessLife::Gone);
     }
@@ -257,20 +319,44 @@ mod tests {
         std::fs::create_dir(scratch.path().join("folder")).expect("a folder can be made");
         std::fs::write(scratch.path().join("file"), "").expect("a file can be written");
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let open = || rustix::fs::open(scratch.path(), FOLDER_TO_ENTER | flags, rustix::fs::Mode::empty()).expect("a folder can be opened");
+        let open = || {
+            rustix::fs::open(
+                scratch.path(),
+                FOLDER_TO_ENTER | flags,
+                rustix::fs::Mode::empty(),
+            )
+            .expect("a folder can be opened")
+        };
         let mut plain = Vec::new();
-        list_folder(&open(), &mut ListingBuffer::default(), |name, kind| plain.push((name.to_vec(), kind))).expect("it can be listed");
+        list_folder(&open(), &mut ListingBuffer::default(), |name, kind| {
+            plain.push((name.to_vec(), kind))
+        })
+        .expect("it can be listed");
         let mut raw = Vec::new();
-        let listable = rustix::fs::open(scratch.path(), flags, rustix::fs::Mode::empty()).expect("a folder can be opened");
-        crate::list_folder(&listable, &mut ListingBuffer::default(), |name, kind| raw.push((name.to_vec(), kind))).expect("as well");
+        let listable = rustix::fs::open(scratch.path(), flags, rustix::fs::Mode::empty())
+            .expect("a folder can be opened");
+        crate::list_folder(&listable, &mut ListingBuffer::default(), |name, kind| {
+            raw.push((name.to_vec(), kind))
+        })
+        .expect("as well");
         plain.sort_by(|a, b| a.0.cmp(&b.0));
         raw.sort_by(|a, b| a.0.cmp(&b.0));
         assert_eq!(plain, raw);
-        assert_eq!(plain.len(), 4, "with the folder itself and its parent: {plain:?}");
-        assert!(flush_file_system(open()).is_none() && reopen(open().as_fd(), OFlags::RDONLY).is_none());
+        assert_eq!(
+            plain.len(),
+            4,
+            "with the folder itself and its parent: {plain:?}"
+        );
+        assert!(
+            flush_file_system(open()).is_none() && reopen(open().as_fd(), OFlags::RDONLY).is_none()
+        );
         enlarge_pipe(open(), PIPE_PIECE);
         let before = time_since_boot();
-        assert!(time_since_boot() >= before && time_awake() >= before && folder_of(std::process::id()).is_none());
+        assert!(
+            time_since_boot() >= before
+                && time_awake() >= before
+                && folder_of(std::process::id()).is_none()
+        );
         assert!(host_name().is_none_or(|name| !name.is_empty()));
     }
 }

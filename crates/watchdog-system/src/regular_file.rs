@@ -19,7 +19,11 @@ pub fn open_regular_file(path: &Path) -> io::Result<File> {
     // It may have become a pipe meanwhile.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
-    if file.metadata()?.is_file() { Ok(file) } else { Err(refused()) }
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(refused())
+    }
 }
 
 /// The bytes of a regular file of at most `limit` bytes.
@@ -28,8 +32,14 @@ pub fn open_regular_file(path: &Path) -> io::Result<File> {
 /// As [`open_regular_file`]; a larger file is [`io::ErrorKind::FileTooLarge`].
 pub fn read_regular_file(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    open_regular_file(path)?.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > limit { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(bytes) }
+    open_regular_file(path)?
+        .take(limit.saturating_add(1))
+        .read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        Err(io::ErrorKind::FileTooLarge.into())
+    } else {
+        Ok(bytes)
+    }
 }
 
 #[cfg(test)]
@@ -43,9 +53,19 @@ mod tests {
         fs::write(path("file"), "four").expect("a file");
         std::os::unix::fs::symlink("file", path("link")).expect("a link");
         std::os::unix::fs::symlink("/dev/zero", path("device")).expect("a link");
-        rustix::fs::mknodat(rustix::fs::CWD, path("pipe"), rustix::fs::FileType::Fifo, Mode::RWXU, 0).expect("a pipe");
-        File::create(path("endless")).and_then(|file| file.set_len(1 << 40)).expect("a sparse file");
-        let read = |name: &str, limit| read_regular_file(&path(name), limit).map_err(|error| error.kind());
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            path("pipe"),
+            rustix::fs::FileType::Fifo,
+            Mode::RWXU,
+            0,
+        )
+        .expect("a pipe");
+        File::create(path("endless"))
+            .and_then(|file| file.set_len(1 << 40))
+            .expect("a sparse file");
+        let read =
+            |name: &str, limit| read_regular_file(&path(name), limit).map_err(|error| error.kind());
         for name in ["file", "link"] {
             assert_eq!(read(name, 4), Ok(b"four".to_vec()), "{name}");
             assert_eq!(read(name, 3), Err(io::ErrorKind::FileTooLarge), "{name}");

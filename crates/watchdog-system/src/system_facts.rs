@@ -69,10 +69,16 @@ pub struct BootReading {
 
 /// A process by a descriptor: whatever its pid is reused for, this names that very one.
 #[derive(Debug)]
-#[cfg_attr(any(not(target_os = "linux"), feature = "other-systems"), expect(dead_code, reason = "only Linux has what it holds"))]
+#[cfg_attr(
+    any(not(target_os = "linux"), feature = "other-systems"),
+    expect(dead_code, reason = "only Linux has what it holds")
+)]
 pub struct ProcessHandle(pub(crate) OwnedFd);
 
 /// What a kernel fills when it lists a folder, reused from folder to folder.
 #[derive(Default)]
-#[cfg_attr(any(not(target_os = "linux"), feature = "other-systems"), expect(dead_code, reason = "only Linux has what it holds"))]
+#[cfg_attr(
+    any(not(target_os = "linux"), feature = "other-systems"),
+    expect(dead_code, reason = "only Linux has what it holds")
+)]
 pub struct ListingBuffer(pub(crate) Vec<MaybeUninit<u8>>);

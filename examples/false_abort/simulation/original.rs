@@ -34,7 +34,11 @@ impl Judge for Original {
             // "Only a genuine timeout counts": an error neither raises nor clears the count.
             Outcome::ProbeError => {}
         }
-        let next = if self.timeouts >= LIMIT { Next::Abort } else { Next::Session(PAUSE) };
+        let next = if self.timeouts >= LIMIT {
+            Next::Abort
+        } else {
+            Next::Session(PAUSE)
+        };
         Judged { next, probes }
     }
 

@@ -77,8 +77,16 @@ struct Streak {
 
 impl Judge for Streak {
     fn judge(&mut self, world: &mut World<'_>, _session: &Session, before: u64) -> Judged {
-        self.without_commits = if world.commits > before { 0 } else { self.without_commits + 1 };
-        let next = if self.without_commits >= 3 { Next::Abort } else { Next::Session(PAUSE) };
+        self.without_commits = if world.commits > before {
+            0
+        } else {
+            self.without_commits + 1
+        };
+        let next = if self.without_commits >= 3 {
+            Next::Abort
+        } else {
+            Next::Session(PAUSE)
+        };
         Judged { next, probes: 0 }
     }
 

@@ -63,14 +63,21 @@ rates! {
 impl Rates {
     /// The rates of `rates.json`. Every figure must come with its reason.
     pub fn read() -> Result<Rates, String> {
-        let file: BTreeMap<String, Value> = serde_json::from_str(FILE).map_err(|error| format!("rates.json: {error}"))?;
+        let file: BTreeMap<String, Value> =
+            serde_json::from_str(FILE).map_err(|error| format!("rates.json: {error}"))?;
         let mut values = BTreeMap::new();
         for (name, entry) in file.iter().filter(|(name, _)| *name != "about") {
             if !Rates::NAMES.contains(&name.as_str()) {
                 return Err(format!("rates.json: nothing is called {name}"));
             }
-            let value = entry["value"].as_f64().filter(|value| *value >= 0.0).ok_or(format!("rates.json: {name} needs a value"))?;
-            entry["why"].as_str().filter(|why| !why.is_empty()).ok_or(format!("rates.json: {name} needs its reason"))?;
+            let value = entry["value"]
+                .as_f64()
+                .filter(|value| *value >= 0.0)
+                .ok_or(format!("rates.json: {name} needs a value"))?;
+            entry["why"]
+                .as_str()
+                .filter(|why| !why.is_empty())
+                .ok_or(format!("rates.json: {name} needs its reason"))?;
             values.insert(name.clone(), value);
         }
         Rates::from(&values)

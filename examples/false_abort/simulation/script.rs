@@ -156,5 +156,12 @@ fn session(kind: Kind, rates: &Rates, mut chance: Chance) -> Session {
 
 /// A session that begins while a limit or an outage lasts: it ends at once, with nothing done.
 pub fn blocked(during: &Session, chance: Chance) -> Session {
-    Session { length: 20, effects: Vec::new(), done: 20, discards: false, chance, ..during.clone() }
+    Session {
+        length: 20,
+        effects: Vec::new(),
+        done: 20,
+        discards: false,
+        chance,
+        ..during.clone()
+    }
 }

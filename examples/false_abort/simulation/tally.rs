@@ -57,12 +57,17 @@ impl Tally {
 
 /// The time below which this share of sorted times lies; `None` where there are none.
 pub fn quantile(sorted: &[Seconds], share: f64) -> Option<Seconds> {
-    sorted.get(((sorted.len().max(1) - 1) as f64 * share).round() as usize).copied()
+    sorted
+        .get(((sorted.len().max(1) - 1) as f64 * share).round() as usize)
+        .copied()
 }
 
 /// Plays `sessions` scripted sessions, ten per loop.
 pub fn play(policy: Policy, rates: &Rates, seed: u64, sessions: u64) -> Tally {
-    let mut tally = Tally { loops: sessions.div_ceil(SESSIONS_PER_LOOP), ..Tally::default() };
+    let mut tally = Tally {
+        loops: sessions.div_ceil(SESSIONS_PER_LOOP),
+        ..Tally::default()
+    };
     for of_loop in 0..tally.loops {
         play_loop(policy, rates, seed, of_loop, &mut tally);
     }
@@ -82,11 +87,19 @@ fn play_loop(policy: Policy, rates: &Rates, seed: u64, of_loop: u64, tally: &mut
             again += 1;
             let during = world.blocked().cloned();
             let session = match &during {
-                Some(during) => script::blocked(during, Chance::new(seed, &[of_loop, number, u64::from(again)])),
-                None => script::Session { chance: Chance::new(seed, &[of_loop, number, 0, u64::from(again)]), ..scripted.clone() },
+                Some(during) => script::blocked(
+                    during,
+                    Chance::new(seed, &[of_loop, number, u64::from(again)]),
+                ),
+                None => script::Session {
+                    chance: Chance::new(seed, &[of_loop, number, 0, u64::from(again)]),
+                    ..scripted.clone()
+                },
             };
             let stalled = session.kind == Kind::RealStall;
-            let burnt = during.as_ref().is_some_and(|during| during.kind == Kind::UsageLimit);
+            let burnt = during
+                .as_ref()
+                .is_some_and(|during| during.kind == Kind::UsageLimit);
             let began_blocked = during.is_some();
             let before = world.commits;
             judge.before(&mut world);
@@ -105,7 +118,12 @@ fn play_loop(policy: Policy, rates: &Rates, seed: u64, of_loop: u64, tally: &mut
                 judge.reset();
                 if stalled {
                     let took = ended - stall_began;
-                    if scripted.hangs { &mut tally.hung } else { &mut tally.stopped }.push(took);
+                    if scripted.hangs {
+                        &mut tally.hung
+                    } else {
+                        &mut tally.stopped
+                    }
+                    .push(took);
                     break;
                 }
                 tally.false_aborts += 1;

@@ -76,7 +76,10 @@ impl<'a> World<'a> {
 
     /// The limit or outage that lasts now, if one does.
     pub fn blocked(&self) -> Option<&Session> {
-        self.blocked.as_ref().filter(|(_, until)| self.now < *until).map(|(session, _)| session)
+        self.blocked
+            .as_ref()
+            .filter(|(_, until)| self.now < *until)
+            .map(|(session, _)| session)
     }
 
     /// When a limit or an outage ends.
@@ -90,7 +93,12 @@ impl<'a> World<'a> {
         if session.discards {
             self.discard();
         }
-        self.due.extend(session.effects.iter().map(|(after, effect)| (self.began + after, *effect)));
+        self.due.extend(
+            session
+                .effects
+                .iter()
+                .map(|(after, effect)| (self.began + after, *effect)),
+        );
         self.due.sort_by_key(|(at, _)| *at);
         if session.blocked > 0 && self.blocked().is_none() {
             self.blocked = Some((session.clone(), self.began + session.blocked));
@@ -119,13 +127,22 @@ impl<'a> World<'a> {
     /// Lets time pass, but not beyond the next commit.
     pub fn pass_until_commit(&mut self, length: Seconds) {
         let until = self.now + length;
-        let commit = self.due.iter().find(|(at, effect)| *effect == Effect::Commit && *at <= until).map(|(at, _)| *at);
+        let commit = self
+            .due
+            .iter()
+            .find(|(at, effect)| *effect == Effect::Commit && *at <= until)
+            .map(|(at, _)| *at);
         self.pass(commit.map_or(length, |at| at.saturating_sub(self.now)));
     }
 
     /// What stands for the state of the work: another one wherever anything was committed, written or thrown away.
     pub fn state(&self) -> String {
-        format!("{}-{}-{}", self.commits, self.work.len(), self.uncommitted())
+        format!(
+            "{}-{}-{}",
+            self.commits,
+            self.work.len(),
+            self.uncommitted()
+        )
     }
 
     /// Commits all that is uncommitted.
@@ -160,7 +177,10 @@ impl<'a> World<'a> {
 
     /// How many pieces of work there were, and how many of them are gone for good.
     pub fn work_and_lost(&self) -> (u64, u64) {
-        (self.work.len() as u64, self.count(|work| work == Work::Lost))
+        (
+            self.work.len() as u64,
+            self.count(|work| work == Work::Lost),
+        )
     }
 
     fn count(&self, which: impl Fn(Work) -> bool) -> u64 {
@@ -168,7 +188,9 @@ impl<'a> World<'a> {
     }
 
     fn session(&mut self) -> &mut Session {
-        self.session.as_mut().expect("a session ran before anybody judges it")
+        self.session
+            .as_mut()
+            .expect("a session ran before anybody judges it")
     }
 
     /// Whether a repository's hook refuses commits of this session's work.
@@ -191,7 +213,11 @@ impl<'a> World<'a> {
     /// Asks the agent of the last session; time passes meanwhile.
     pub fn ask(&mut self, timeout: Seconds) -> Answer {
         let (rates, began) = (self.rates, self.began);
-        let takes = self.session().chance.around(rates.probe_seconds, 2.0).round() as Seconds;
+        let takes = self
+            .session()
+            .chance
+            .around(rates.probe_seconds, 2.0)
+            .round() as Seconds;
         let (fault, in_silence) = (self.happens(rates.probe_faults), self.happens(0.5));
         if let Some(during) = self.blocked().cloned() {
             self.pass(takes.min(timeout) / 2);
@@ -202,7 +228,11 @@ impl<'a> World<'a> {
             };
         }
         if fault {
-            self.pass(if in_silence { timeout } else { takes.min(timeout) });
+            self.pass(if in_silence {
+                timeout
+            } else {
+                takes.min(timeout)
+            });
             return Answer::Fault;
         }
         self.pass(takes.min(timeout));

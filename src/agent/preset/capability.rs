@@ -74,12 +74,20 @@ impl AgentCapability {
     /// What it means that the agent has it, or that it lacks it.
     pub fn sentence(self, has: bool) -> &'static str {
         match (self, has) {
-            (AgentCapability::AsksWithoutTrace, true) => "a question leaves the session that worked as it was",
-            (AgentCapability::AsksWithoutTrace, false) => "no question about its state leaves the session that worked as it was",
+            (AgentCapability::AsksWithoutTrace, true) => {
+                "a question leaves the session that worked as it was"
+            }
+            (AgentCapability::AsksWithoutTrace, false) => {
+                "no question about its state leaves the session that worked as it was"
+            }
             (AgentCapability::AsksWithoutTools, true) => "a question is put without tools",
             (AgentCapability::AsksWithoutTools, false) => "some tools stay available in a question",
-            (AgentCapability::AsksWithoutProjectCode, true) => "a question runs nothing that the repository brings along",
-            (AgentCapability::AsksWithoutProjectCode, false) => "a question may run hooks, servers or plugins of the repository",
+            (AgentCapability::AsksWithoutProjectCode, true) => {
+                "a question runs nothing that the repository brings along"
+            }
+            (AgentCapability::AsksWithoutProjectCode, false) => {
+                "a question may run hooks, servers or plugins of the repository"
+            }
             (AgentCapability::ResumesById, true) => "a session is resumed by its id",
             (AgentCapability::ResumesById, false) => "only the latest session can be resumed",
             (AgentCapability::SchemaAnswers, true) => "answers follow a schema",
@@ -97,11 +105,17 @@ impl AgentCapability {
             (AgentCapability::ReportsLimitEnd, true) => "when a usage limit ends is reported",
             (AgentCapability::ReportsLimitEnd, false) => "when a usage limit ends is not reported",
             (AgentCapability::ReportsOverload, true) => "a service without room is reported",
-            (AgentCapability::ReportsOverload, false) => "a service without room may look like silence",
+            (AgentCapability::ReportsOverload, false) => {
+                "a service without room may look like silence"
+            }
             (AgentCapability::Holds, true) => "a hook can keep it at work",
             (AgentCapability::Holds, false) => "no hook can keep it at work; `watchdog loop` can",
-            (AgentCapability::CommitsByDefault, true) => "the session that the preset starts may commit",
-            (AgentCapability::CommitsByDefault, false) => "the session that the preset starts cannot commit; rescue commits its work",
+            (AgentCapability::CommitsByDefault, true) => {
+                "the session that the preset starts may commit"
+            }
+            (AgentCapability::CommitsByDefault, false) => {
+                "the session that the preset starts cannot commit; rescue commits its work"
+            }
         }
     }
 }

@@ -28,7 +28,10 @@ const FILES: [(&str, &str); 8] = [
 
 static BUILT_IN: LazyLock<Vec<Arc<AgentPreset>>> = LazyLock::new(|| {
     let read = |(name, text): &(&str, &str)| {
-        Arc::new(AgentPreset::read(text.as_bytes(), Path::new(name)).expect("the presets that are built in are read by a test"))
+        Arc::new(
+            AgentPreset::read(text.as_bytes(), Path::new(name))
+                .expect("the presets that are built in are read by a test"),
+        )
     };
     FILES.iter().map(read).collect()
 });
@@ -47,8 +50,14 @@ impl PresetCatalog {
 
     /// The presets that are built in, and those of `$XDG_CONFIG_HOME/watchdog/agents` (`~/.config/watchdog/agents`).
     pub fn from_env() -> Self {
-        let of = |variable: &str| std::env::var_os(variable).filter(|value: &OsString| !value.is_empty()).map(PathBuf::from);
-        let configuration = of("XDG_CONFIG_HOME").filter(|path| path.is_absolute()).or_else(|| Some(of("HOME")?.join(".config")));
+        let of = |variable: &str| {
+            std::env::var_os(variable)
+                .filter(|value: &OsString| !value.is_empty())
+                .map(PathBuf::from)
+        };
+        let configuration = of("XDG_CONFIG_HOME")
+            .filter(|path| path.is_absolute())
+            .or_else(|| Some(of("HOME")?.join(".config")));
         PresetCatalog::new(configuration.map(|folder| folder.join("watchdog").join("agents")))
     }
 
@@ -64,7 +73,10 @@ impl PresetCatalog {
 
     /// The text of a preset that is built in.
     pub fn built_in_text(name: &str) -> Option<&'static str> {
-        FILES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+        FILES
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, text)| *text)
     }
 
     /// One that is built in.
@@ -81,11 +93,22 @@ impl PresetCatalog {
 
     /// The words of the user's own presets, sorted. A file that is named like a preset that is built in does not count.
     pub fn own_words(&self) -> Vec<String> {
-        let entries = self.folder.as_ref().and_then(|folder| fs::read_dir(folder).ok());
-        let names = entries.into_iter().flatten().take(ENTRIES).filter_map(Result::ok).map(|entry| entry.file_name());
+        let entries = self
+            .folder
+            .as_ref()
+            .and_then(|folder| fs::read_dir(folder).ok());
+        let names = entries
+            .into_iter()
+            .flatten()
+            .take(ENTRIES)
+            .filter_map(Result::ok)
+            .map(|entry| entry.file_name());
         let words = names.filter_map(|name| Some(name.to_str()?.strip_suffix(".json")?.to_owned()));
-        let mut own: Vec<String> =
-            words.filter(|word| PresetName::parse(word).is_some_and(|name| !name.is_path() && !name.is_built_in())).collect();
+        let mut own: Vec<String> = words
+            .filter(|word| {
+                PresetName::parse(word).is_some_and(|name| !name.is_path() && !name.is_built_in())
+            })
+            .collect();
         own.sort();
         own
     }
@@ -103,13 +126,24 @@ impl PresetCatalog {
         if let Some(known) = Self::built_in_named(word) {
             return Ok(Some(known));
         }
-        let Some(file) = self.file_of(word).filter(|_| PresetName::parse(word).is_some_and(|name| !name.is_path())) else {
+        let Some(file) = self
+            .file_of(word)
+            .filter(|_| PresetName::parse(word).is_some_and(|name| !name.is_path()))
+        else {
             return Ok(None);
         };
-        let Some(bytes) = read_preset_file(&file)? else { return Ok(None) };
+        let Some(bytes) = read_preset_file(&file)? else {
+            return Ok(None);
+        };
         let preset = AgentPreset::read(&bytes, &file)?;
         if preset.name != word {
-            return Err(PresetProblem::new(&file, format!("name: it is {:?}, and the file is named {word}.json", preset.name)));
+            return Err(PresetProblem::new(
+                &file,
+                format!(
+                    "name: it is {:?}, and the file is named {word}.json",
+                    preset.name
+                ),
+            ));
         }
         Ok(Some(Arc::new(preset)))
     }
@@ -120,16 +154,23 @@ impl PresetCatalog {
 /// # Errors
 /// Where it cannot be read.
 pub fn read_preset_file(file: &Path) -> Result<Option<Vec<u8>>, PresetProblem> {
-    let failed = |error: std::io::Error| PresetProblem::new(file, format!("failed to read it: {error}"));
+    let failed =
+        |error: std::io::Error| PresetProblem::new(file, format!("failed to read it: {error}"));
     match fs::metadata(file) {
-        Ok(about) if !about.is_file() => return Err(PresetProblem::new(file, "not a regular file")),
+        Ok(about) if !about.is_file() => {
+            return Err(PresetProblem::new(file, "not a regular file"));
+        }
         Ok(_) => {}
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(failed(error)),
     }
     let mut bytes = Vec::new();
-    let most = u64::try_from(MAX_PRESET_BYTES).unwrap_or(u64::MAX).saturating_add(1);
-    open_regular_file(file).and_then(|opened| opened.take(most).read_to_end(&mut bytes)).map_err(failed)?;
+    let most = u64::try_from(MAX_PRESET_BYTES)
+        .unwrap_or(u64::MAX)
+        .saturating_add(1);
+    open_regular_file(file)
+        .and_then(|opened| opened.take(most).read_to_end(&mut bytes))
+        .map_err(failed)?;
     Ok(Some(bytes))
 }
 
@@ -145,28 +186,63 @@ mod tests {
 
     #[test]
     fn every_preset_that_is_built_in_is_read_and_named_by_the_configuration() {
-        let names: Vec<&str> = PresetCatalog::built_in().iter().map(|preset| preset.name.as_str()).collect();
+        let names: Vec<&str> = PresetCatalog::built_in()
+            .iter()
+            .map(|preset| preset.name.as_str())
+            .collect();
         assert_eq!(names, FILES.map(|(name, _)| name));
-        assert_eq!(names, PresetName::BUILT_IN.each_ref().map(PresetName::as_str));
+        assert_eq!(
+            names,
+            PresetName::BUILT_IN.each_ref().map(PresetName::as_str)
+        );
         for preset in PresetCatalog::built_in() {
-            assert!(!preset.title.is_empty() && preset.stream.is_some() && preset.login.is_some(), "{}", preset.name);
+            assert!(
+                !preset.title.is_empty() && preset.stream.is_some() && preset.login.is_some(),
+                "{}",
+                preset.name
+            );
         }
-        let untested: Vec<&str> =
-            PresetCatalog::built_in().iter().filter(|preset| preset.tested.is_none()).map(|preset| preset.name.as_str()).collect();
+        let untested: Vec<&str> = PresetCatalog::built_in()
+            .iter()
+            .filter(|preset| preset.tested.is_none())
+            .map(|preset| preset.name.as_str())
+            .collect();
         assert_eq!(untested, ["cursor", "amp"]);
     }
 
     #[test]
     fn a_file_of_the_folder_is_a_preset_unless_its_name_is_taken() {
         let (scratch, catalog) = catalog();
-        let minimal = |name: &str| format!(r#"{{"name": "{name}", "title": "T", "program": "t", "session": {{"args": ["{{user}}"]}}}}"#);
-        for (file, name) in [("mine", "mine"), ("claude", "claude"), ("wrong", "other"), ("Odd", "odd")] {
-            fs::write(scratch.path().join(format!("{file}.json")), minimal(name)).expect("a file can be written");
+        let minimal = |name: &str| {
+            format!(
+                r#"{{"name": "{name}", "title": "T", "program": "t", "session": {{"args": ["{{user}}"]}}}}"#
+            )
+        };
+        for (file, name) in [
+            ("mine", "mine"),
+            ("claude", "claude"),
+            ("wrong", "other"),
+            ("Odd", "odd"),
+        ] {
+            fs::write(scratch.path().join(format!("{file}.json")), minimal(name))
+                .expect("a file can be written");
         }
         assert_eq!(catalog.own_words(), ["mine", "wrong"]);
-        assert_eq!(catalog.of_word("mine").map(|found| found.map(|preset| preset.title.clone())), Ok(Some("T".into())));
-        assert_eq!(catalog.of_word("claude").map(|found| found.map(|preset| preset.title.clone())), Ok(Some("Claude Code".into())));
-        assert!(catalog.of_word("wrong").is_err_and(|problem| problem.why.contains("\"other\"") && problem.why.contains("wrong.json")));
+        assert_eq!(
+            catalog
+                .of_word("mine")
+                .map(|found| found.map(|preset| preset.title.clone())),
+            Ok(Some("T".into()))
+        );
+        assert_eq!(
+            catalog
+                .of_word("claude")
+                .map(|found| found.map(|preset| preset.title.clone())),
+            Ok(Some("Claude Code".into()))
+        );
+        assert!(catalog.of_word("wrong").is_err_and(
+            |problem| problem.why.contains("\"other\"") && problem.why.contains("wrong.json")
+        ));
         assert_eq!(catalog.of_word("none"), Ok(None));
         assert_eq!(catalog.of_word("../mine"), Ok(None));
     }
@@ -216,6 +292,10 @@ mod tests {
         assert!(refused(&deep).contains("x.json"));
         fs::remove_file(&file).expect("it is there");
         fs::create_dir(&file).expect("a folder can be made");
-        assert!(catalog.of_word("x").is_err_and(|problem| problem.why.contains("not a regular file")));
+        assert!(
+            catalog
+                .of_word("x")
+                .is_err_and(|problem| problem.why.contains("not a regular file"))
+        );
     }
 }

@@ -218,9 +218,16 @@ impl AgentPreset {
     /// The first thing that is wrong with it, with its place.
     pub fn read(bytes: &[u8], file: &Path) -> Result<Self, PresetProblem> {
         if bytes.len() > MAX_PRESET_BYTES {
-            return Err(PresetProblem::new(file, format!("the file is {} bytes long; at most {MAX_PRESET_BYTES} are read", bytes.len())));
+            return Err(PresetProblem::new(
+                file,
+                format!(
+                    "the file is {} bytes long; at most {MAX_PRESET_BYTES} are read",
+                    bytes.len()
+                ),
+            ));
         }
-        let preset: AgentPreset = serde_json::from_slice(bytes).map_err(|error| PresetProblem::of_reader(file, &error))?;
+        let preset: AgentPreset = serde_json::from_slice(bytes)
+            .map_err(|error| PresetProblem::of_reader(file, &error))?;
         match preset.mistake() {
             None => Ok(preset),
             Some(why) => Err(PresetProblem::new(file, why)),
@@ -234,24 +241,53 @@ impl AgentPreset {
 
     /// What a question to it may do that one to another agent does not, as sentences.
     pub fn question_gaps(&self) -> Vec<&'static str> {
-        let wanted = [AgentCapability::AsksWithoutTrace, AgentCapability::AsksWithoutTools, AgentCapability::AsksWithoutProjectCode];
-        let has_question = self.question.as_ref().is_some_and(|question| question.by_id.is_some() || question.latest.is_some());
-        let missing = wanted.into_iter().filter(|capability| !self.can(*capability));
+        let wanted = [
+            AgentCapability::AsksWithoutTrace,
+            AgentCapability::AsksWithoutTools,
+            AgentCapability::AsksWithoutProjectCode,
+        ];
+        let has_question = self
+            .question
+            .as_ref()
+            .is_some_and(|question| question.by_id.is_some() || question.latest.is_some());
+        let missing = wanted
+            .into_iter()
+            .filter(|capability| !self.can(*capability));
         // One that is never asked lacks the way to be asked, and nothing beside that.
-        missing.take(if has_question { wanted.len() } else { 1 }).map(|capability| capability.sentence(false)).collect()
+        missing
+            .take(if has_question { wanted.len() } else { 1 })
+            .map(|capability| capability.sentence(false))
+            .collect()
     }
 
     /// The programs that it makes watchdog run, for `watchdog trust` to show.
     pub fn commands(&self) -> Vec<String> {
-        let line = |args: &[TemplateArg]| args.iter().flat_map(TemplateArg::words).map(String::as_str).collect::<Vec<_>>().join(" ");
-        let mut found = vec![format!("session: {} {}", self.program, line(&self.session.args))];
-        found.extend(self.question.as_ref().map(|question| format!("question: {} {}", self.program, line(&question.args))));
+        let line = |args: &[TemplateArg]| {
+            args.iter()
+                .flat_map(TemplateArg::words)
+                .map(String::as_str)
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        let mut found = vec![format!(
+            "session: {} {}",
+            self.program,
+            line(&self.session.args)
+        )];
+        found.extend(
+            self.question
+                .as_ref()
+                .map(|question| format!("question: {} {}", self.program, line(&question.args))),
+        );
         found
     }
 
     fn mistake(&self) -> Option<String> {
         if PresetName::parse(&self.name).is_none_or(|name| name.is_path()) {
-            return Some(format!("name: {:?} is no word of a to z, digits and -", self.name.chars().take(60).collect::<String>()));
+            return Some(format!(
+                "name: {:?} is no word of a to z, digits and -",
+                self.name.chars().take(60).collect::<String>()
+            ));
         }
         if self.program.trim().is_empty() || self.program.starts_with('-') {
             return Some("program: must name a program".into());
@@ -259,46 +295,80 @@ impl AgentPreset {
         let mut texts: Vec<(&str, &str)> = vec![("program", &self.program)];
         let of = |key: &'static str, args: &'_ [TemplateArg], known: &[&str]| {
             let words = args.iter().flat_map(TemplateArg::words);
-            words.clone().find_map(|word| unknown_placeholder(key, word, known)).or_else(|| {
-                // A word with a NUL cannot be an argument.
-                words.clone().find(|word| word.contains('\0')).map(|_| format!("{key}: must not contain a NUL character"))
-            })
+            words
+                .clone()
+                .find_map(|word| unknown_placeholder(key, word, known))
+                .or_else(|| {
+                    // A word with a NUL cannot be an argument.
+                    words
+                        .clone()
+                        .find(|word| word.contains('\0'))
+                        .map(|_| format!("{key}: must not contain a NUL character"))
+                })
         };
         let id = ["id"];
         if let Some(wrong) = of("session.args", &self.session.args, &SESSION_PLACES) {
             return Some(wrong);
         }
-        for (key, by_id) in [("resume.by_id", &self.resume.by_id), ("resume.latest", &self.resume.latest)] {
+        for (key, by_id) in [
+            ("resume.by_id", &self.resume.by_id),
+            ("resume.latest", &self.resume.latest),
+        ] {
             if let Some(wrong) = by_id.as_deref().and_then(|args| of(key, args, &id)) {
                 return Some(wrong);
             }
         }
-        let named = self.session.args.iter().any(|arg| arg.placeholder() == Some("conversation"));
+        let named = self
+            .session
+            .args
+            .iter()
+            .any(|arg| arg.placeholder() == Some("conversation"));
         if !named && (self.resume.by_id.is_some() || self.resume.latest.is_some()) {
             return Some("session.args: `{conversation}` is missing, which stands for the arguments of `resume`".into());
         }
-        if !self.session.args.iter().any(|arg| arg.placeholder() == Some("user")) {
-            return Some("session.args: `{user}` is missing, which stands for the user's own arguments".into());
+        if !self
+            .session
+            .args
+            .iter()
+            .any(|arg| arg.placeholder() == Some("user"))
+        {
+            return Some(
+                "session.args: `{user}` is missing, which stands for the user's own arguments"
+                    .into(),
+            );
         }
         let mut by_ids = vec![("resume.by_id", self.resume.by_id.as_deref())];
         if let Some(question) = &self.question {
             if let Some(wrong) = of("question.args", &question.args, &QUESTION_PLACES) {
                 return Some(wrong);
             }
-            let conversations =
-                [("question.by_id", &question.by_id), ("question.latest", &question.latest), ("question.fresh", &question.fresh)];
+            let conversations = [
+                ("question.by_id", &question.by_id),
+                ("question.latest", &question.latest),
+                ("question.fresh", &question.fresh),
+            ];
             for (key, args) in conversations {
-                if let Some(wrong) = args.as_deref().and_then(|args| of(key, args, &["id", "transcript"])) {
+                if let Some(wrong) = args
+                    .as_deref()
+                    .and_then(|args| of(key, args, &["id", "transcript"]))
+                {
                     return Some(wrong);
                 }
             }
             if question.asks_by_transcript() && self.transcripts.is_none() {
-                return Some("question.by_id: `{transcript}` needs `transcripts`, which says where they are".into());
+                return Some(
+                    "question.by_id: `{transcript}` needs `transcripts`, which says where they are"
+                        .into(),
+                );
             }
             if let Some(wrong) = question.own_home.as_ref().and_then(OwnHome::mistake) {
                 return Some(wrong);
             }
-            if !question.args.iter().any(|arg| arg.placeholder() == Some("conversation")) {
+            if !question
+                .args
+                .iter()
+                .any(|arg| arg.placeholder() == Some("conversation"))
+            {
                 return Some("question.args: `{conversation}` is missing, which stands for `by_id`, `latest` or `fresh`".into());
             }
             if question.latest.is_some() && !question.answers_under_its_id {
@@ -307,42 +377,86 @@ impl AgentPreset {
                 );
             }
             by_ids.push(("question.by_id", question.by_id.as_deref()));
-            let has = |option: &String| question.args.iter().flat_map(TemplateArg::words).any(|word| word == option);
-            if let Some(lost) = question.safety.iter().chain(&question.safety_one_of).find(|option| !has(option)) {
-                return Some(format!("question.safety: {lost:?} is none of question.args"));
+            let has = |option: &String| {
+                question
+                    .args
+                    .iter()
+                    .flat_map(TemplateArg::words)
+                    .any(|word| word == option)
+            };
+            if let Some(lost) = question
+                .safety
+                .iter()
+                .chain(&question.safety_one_of)
+                .find(|option| !has(option))
+            {
+                return Some(format!(
+                    "question.safety: {lost:?} is none of question.args"
+                ));
             }
-            texts.extend(question.env.iter().flat_map(|(name, value)| [("question.env", name.as_str()), ("question.env", value)]));
+            texts.extend(question.env.iter().flat_map(|(name, value)| {
+                [("question.env", name.as_str()), ("question.env", value)]
+            }));
         }
         for (key, args) in by_ids {
             if args.is_some_and(|args| {
-                !args.iter().flat_map(TemplateArg::words).any(|word| placeholders(word).any(|name| name == "id" || name == "transcript"))
+                !args
+                    .iter()
+                    .flat_map(TemplateArg::words)
+                    .any(|word| placeholders(word).any(|name| name == "id" || name == "transcript"))
             }) {
-                return Some(format!("{key}: `{{id}}` is missing, which stands for the session's id"));
+                return Some(format!(
+                    "{key}: `{{id}}` is missing, which stands for the session's id"
+                ));
             }
         }
-        texts.extend(self.session.env.iter().flat_map(|(name, value)| [("session.env", name.as_str()), ("session.env", value)]));
-        let nul = texts.iter().find(|(_, text)| text.contains('\0')).map(|(key, _)| format!("{key}: must not contain a NUL character"));
-        nul.or_else(|| self.transcripts.as_ref().and_then(TranscriptLocation::mistake))
+        texts.extend(
+            self.session
+                .env
+                .iter()
+                .flat_map(|(name, value)| [("session.env", name.as_str()), ("session.env", value)]),
+        );
+        let nul = texts
+            .iter()
+            .find(|(_, text)| text.contains('\0'))
+            .map(|(key, _)| format!("{key}: must not contain a NUL character"));
+        nul.or_else(|| {
+            self.transcripts
+                .as_ref()
+                .and_then(TranscriptLocation::mistake)
+        })
     }
 }
 
 impl QuestionTemplate {
     /// Whether the schema of the answer goes into a file.
     pub fn takes_schema_file(&self) -> bool {
-        self.schema.iter().flatten().any(|word| word.contains("{schema_file}"))
+        self.schema
+            .iter()
+            .flatten()
+            .any(|word| word.contains("{schema_file}"))
     }
 
     /// Whether the session that worked is named by its transcript.
     pub fn asks_by_transcript(&self) -> bool {
-        self.by_id.iter().flatten().flat_map(TemplateArg::words).any(|word| placeholders(word).any(|name| name == "transcript"))
+        self.by_id
+            .iter()
+            .flatten()
+            .flat_map(TemplateArg::words)
+            .any(|word| placeholders(word).any(|name| name == "transcript"))
     }
 }
 
 impl TranscriptLocation {
     fn mistake(&self) -> Option<String> {
-        let leaves_home = |path: &str| path.starts_with('/') || path.split('/').any(|part| part == "..") || path.contains('\0');
+        let leaves_home = |path: &str| {
+            path.starts_with('/') || path.split('/').any(|part| part == "..") || path.contains('\0')
+        };
         if leaves_home(&self.home) || leaves_home(&self.folder) {
-            return Some("transcripts: `home` and `folder` are paths below the home folder, without `..`".into());
+            return Some(
+                "transcripts: `home` and `folder` are paths below the home folder, without `..`"
+                    .into(),
+            );
         }
         if self.cwd.is_none() && !self.folder.contains("{slug}") {
             return Some("transcripts: needs `{slug}` in `folder`, or `cwd`, to know whose session a file is".into());
@@ -353,5 +467,8 @@ impl TranscriptLocation {
 
 fn unknown_placeholder(key: &str, word: &str, known: &[&str]) -> Option<String> {
     let unknown = placeholders(word).find(|name| !known.contains(name))?;
-    Some(format!("{key}: unknown placeholder `{{{unknown}}}`{}", nearest_hint(unknown, known.iter().copied())))
+    Some(format!(
+        "{key}: unknown placeholder `{{{unknown}}}`{}",
+        nearest_hint(unknown, known.iter().copied())
+    ))
 }

@@ -32,16 +32,29 @@ pub struct OwnHome {
 impl OwnHome {
     /// The user's home of the agent; `None` where nothing names it.
     pub fn of_the_user(&self, variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-        variable(&self.variable).map(PathBuf::from).or_else(|| Some(PathBuf::from(variable("HOME")?).join(&self.home)))
+        variable(&self.variable)
+            .map(PathBuf::from)
+            .or_else(|| Some(PathBuf::from(variable("HOME")?).join(&self.home)))
     }
 
     /// Why a question in a home of its own would not be logged in; `None` where it would.
-    pub fn lacks_login(&self, variable: &dyn Fn(&str) -> Option<OsString>, has_file: &dyn Fn(&str) -> bool) -> Option<String> {
+    pub fn lacks_login(
+        &self,
+        variable: &dyn Fn(&str) -> Option<OsString>,
+        has_file: &dyn Fn(&str) -> bool,
+    ) -> Option<String> {
         if let Some(file) = self.unless.iter().find(|file| has_file(file)) {
-            return Some(format!("{file} holds a login, which is not copied: one that is renewed in a copy may end the user's"));
+            return Some(format!(
+                "{file} holds a login, which is not copied: one that is renewed in a copy may end the user's"
+            ));
         }
         let is_set = self.login_by.iter().any(|name| variable(name).is_some());
-        (!is_set).then(|| format!("none of {} is set, and no other login is copied", self.login_by.join(", ")))
+        (!is_set).then(|| {
+            format!(
+                "none of {} is set, and no other login is copied",
+                self.login_by.join(", ")
+            )
+        })
     }
 
     /// The settings for it, of the user's.
@@ -50,7 +63,8 @@ impl OwnHome {
     /// Where the user's are no JSON.
     pub fn settings_of(&self, users: Option<&[u8]>) -> Result<Value, String> {
         let users: Value = match users {
-            Some(bytes) => serde_json::from_slice(bytes).map_err(|error| format!("{} is no plain JSON: {error}", self.settings))?,
+            Some(bytes) => serde_json::from_slice(bytes)
+                .map_err(|error| format!("{} is no plain JSON: {error}", self.settings))?,
             None => Value::Null,
         };
         let mut own = Value::Object(self.set.clone());
@@ -63,13 +77,23 @@ impl OwnHome {
     }
 
     pub(super) fn mistake(&self) -> Option<String> {
-        let leaves = |path: &str| Path::new(path).components().any(|part| !matches!(part, std::path::Component::Normal(_)));
+        let leaves = |path: &str| {
+            Path::new(path)
+                .components()
+                .any(|part| !matches!(part, std::path::Component::Normal(_)))
+        };
         let paths = [&self.home, &self.settings].into_iter().chain(&self.unless);
-        if self.settings.is_empty() || paths.into_iter().any(|path| leaves(path) || path.contains('\0')) {
+        if self.settings.is_empty()
+            || paths
+                .into_iter()
+                .any(|path| leaves(path) || path.contains('\0'))
+        {
             return Some("question.own_home: `home`, `settings` and `unless` are paths without `..` below a home folder".into());
         }
-        (self.login_by.is_empty() || self.variable.is_empty() || self.variable.contains(['=', '\0']))
-            .then(|| "question.own_home: needs a `variable`, and in `login_by` one that logs in".into())
+        (self.login_by.is_empty()
+            || self.variable.is_empty()
+            || self.variable.contains(['=', '\0']))
+        .then(|| "question.own_home: needs a `variable`, and in `login_by` one that logs in".into())
     }
 }
 
@@ -95,7 +119,11 @@ mod tests {
 
     fn gemini() -> OwnHome {
         let preset = PresetCatalog::built_in_named("gemini").expect("it is built in");
-        preset.question.as_ref().and_then(|question| question.own_home.clone()).expect("it has one")
+        preset
+            .question
+            .as_ref()
+            .and_then(|question| question.own_home.clone())
+            .expect("it has one")
     }
 
     #[test]
@@ -120,11 +148,25 @@ mod tests {
             "model": {"name": "gemini-2.5-flash"}, "mcpServers": {"x": {"command": "x"}}, "hooks": {"BeforeAgent": []},
             "tools": {"core": ["run_shell_command"]},
         });
-        let own = gemini().settings_of(Some(users.to_string().as_bytes())).expect("JSON");
-        assert_eq!(own["security"], json!({"auth": {"selectedType": "gemini-api-key"}}));
-        assert_eq!((&own["model"]["name"], &own["tools"]["core"]), (&json!("gemini-2.5-flash"), &json!(["none"])));
-        assert!(own.get("mcpServers").is_none() && own.get("hooks").is_none(), "{own}");
+        let own = gemini()
+            .settings_of(Some(users.to_string().as_bytes()))
+            .expect("JSON");
+        assert_eq!(
+            own["security"],
+            json!({"auth": {"selectedType": "gemini-api-key"}})
+        );
+        assert_eq!(
+            (&own["model"]["name"], &own["tools"]["core"]),
+            (&json!("gemini-2.5-flash"), &json!(["none"]))
+        );
+        assert!(
+            own.get("mcpServers").is_none() && own.get("hooks").is_none(),
+            "{own}"
+        );
         assert!(gemini().settings_of(Some(b"{ // a comment\n}")).is_err());
-        assert_eq!(gemini().settings_of(None).expect("none")["tools"]["core"], json!(["none"]));
+        assert_eq!(
+            gemini().settings_of(None).expect("none")["tools"]["core"],
+            json!(["none"])
+        );
     }
 }

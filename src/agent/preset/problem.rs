@@ -16,7 +16,10 @@ pub struct PresetProblem {
 
 impl PresetProblem {
     pub(super) fn new(file: &Path, why: impl Into<String>) -> Self {
-        PresetProblem { file: file.to_owned(), why: why.into() }
+        PresetProblem {
+            file: file.to_owned(),
+            why: why.into(),
+        }
     }
 
     /// An error of the reader, with a hint at the nearest word where the word itself is the mistake.
@@ -29,9 +32,25 @@ impl PresetProblem {
             Some(word) if said.starts_with("unknown ") => nearest_hint(word, quoted),
             _ => String::new(),
         };
-        let said = said.replacen("unknown field", "unknown key", 1).replacen("missing field", "missing key", 1);
-        let shown: String =
-            said.chars().take(600).flat_map(|c| if c.is_control() { c.escape_debug().collect() } else { vec![c] }).collect();
-        PresetProblem::new(file, format!("{}:{}: {shown}{hint}", error.line(), error.column()))
+        let said = said.replacen("unknown field", "unknown key", 1).replacen(
+            "missing field",
+            "missing key",
+            1,
+        );
+        let shown: String = said
+            .chars()
+            .take(600)
+            .flat_map(|c| {
+                if c.is_control() {
+                    c.escape_debug().collect()
+                } else {
+                    vec![c]
+                }
+            })
+            .collect();
+        PresetProblem::new(
+            file,
+            format!("{}:{}: {shown}{hint}", error.line(), error.column()),
+        )
     }
 }

@@ -37,17 +37,31 @@ struct InvocationArg {
 impl ProbeInvocation {
     /// Everything as one argument vector.
     pub fn argv(&self) -> Vec<OsString> {
-        self.words.iter().flat_map(|word| std::iter::once(&word.text).cloned().chain(word.values.iter().cloned())).collect()
+        self.words
+            .iter()
+            .flat_map(|word| {
+                std::iter::once(&word.text)
+                    .cloned()
+                    .chain(word.values.iter().cloned())
+            })
+            .collect()
     }
 
     /// The same without an option that the program does not know.
     /// `None`: it is not there, or the probe could do harm without it.
     pub fn without(&self, option: &str) -> Option<Self> {
-        let known = self.words.iter().position(|word| word.text == option && !word.safety)?;
+        let known = self
+            .words
+            .iter()
+            .position(|word| word.text == option && !word.safety)?;
         let mut fewer = self.clone();
         fewer.words.remove(known);
         if self.one_of.iter().any(|one| one == option) {
-            for word in fewer.words.iter_mut().filter(|word| self.one_of.iter().any(|one| word.text == one.as_str())) {
+            for word in fewer
+                .words
+                .iter_mut()
+                .filter(|word| self.one_of.iter().any(|one| word.text == one.as_str()))
+            {
                 word.safety = true;
             }
         }
@@ -56,11 +70,26 @@ impl ProbeInvocation {
 
     fn new(program: OsString, asking: &InvocationInputs<'_>) -> Self {
         let env = BTreeMap::from([
-            ("WATCHDOG_PROBE".into(), Some(asking.number.to_string().into())),
-            ("WATCHDOG_QUESTION".into(), Some(asking.question.as_str().into())),
+            (
+                "WATCHDOG_PROBE".into(),
+                Some(asking.number.to_string().into()),
+            ),
+            (
+                "WATCHDOG_QUESTION".into(),
+                Some(asking.question.as_str().into()),
+            ),
         ]);
-        let words = vec![InvocationArg { text: program, values: Vec::new(), safety: true }];
-        ProbeInvocation { words, env, stdin: Vec::new(), one_of: Vec::new() }
+        let words = vec![InvocationArg {
+            text: program,
+            values: Vec::new(),
+            safety: true,
+        }];
+        ProbeInvocation {
+            words,
+            env,
+            stdin: Vec::new(),
+            one_of: Vec::new(),
+        }
     }
 }
 
@@ -134,7 +163,9 @@ pub struct QuestionPlaces<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnaskableQuestion {
     /// The agent's preset has no question of this kind.
-    #[error("{title} cannot be asked without a trace in the session that worked; name a program that answers with agent.probe")]
+    #[error(
+        "{title} cannot be asked without a trace in the session that worked; name a program that answers with agent.probe"
+    )]
     NoQuestion {
         /// The agent.
         title: String,
@@ -160,19 +191,42 @@ impl UnaskableQuestion {
 /// Where the agent cannot be asked this.
 pub fn invocation(asking: &InvocationInputs<'_>) -> Result<ProbeInvocation, UnaskableQuestion> {
     // At the start of a prompt these would make it a slash command or an option.
-    let marked = asking.prompt.trim_start().starts_with(['/', '-']).then(|| format!("STATUS PROBE. {}", asking.prompt));
-    let asking = &InvocationInputs { prompt: marked.as_deref().unwrap_or(asking.prompt), ..asking.clone() };
+    let marked = asking
+        .prompt
+        .trim_start()
+        .starts_with(['/', '-'])
+        .then(|| format!("STATUS PROBE. {}", asking.prompt));
+    let asking = &InvocationInputs {
+        prompt: marked.as_deref().unwrap_or(asking.prompt),
+        ..asking.clone()
+    };
     let stdin = asking.prompt.as_bytes().to_vec();
     if let Some(argv) = &asking.settings.probe {
-        let mut words = argv.iter().map(|word| InvocationArg { text: word.into(), values: Vec::new(), safety: false });
+        let mut words = argv.iter().map(|word| InvocationArg {
+            text: word.into(),
+            values: Vec::new(),
+            safety: false,
+        });
         let program = words.next().map(|word| word.text).unwrap_or_default();
-        let mut custom = ProbeInvocation { stdin, ..ProbeInvocation::new(program, asking) };
+        let mut custom = ProbeInvocation {
+            stdin,
+            ..ProbeInvocation::new(program, asking)
+        };
         custom.words.extend(words);
         return Ok(custom);
     }
-    let title = || asking.preset.map_or_else(|| "the agent".to_owned(), |preset| preset.title.clone());
-    let preset = asking.preset.ok_or_else(|| UnaskableQuestion::NoQuestion { title: title() })?;
-    let question = preset.question.as_ref().ok_or_else(|| UnaskableQuestion::NoQuestion { title: title() })?;
+    let title = || {
+        asking
+            .preset
+            .map_or_else(|| "the agent".to_owned(), |preset| preset.title.clone())
+    };
+    let preset = asking
+        .preset
+        .ok_or_else(|| UnaskableQuestion::NoQuestion { title: title() })?;
+    let question = preset
+        .question
+        .as_ref()
+        .ok_or_else(|| UnaskableQuestion::NoQuestion { title: title() })?;
     let id = asking.session_id.filter(|id| is_session_id(id));
     let conversation = match (asking.question, id) {
         (QuestionKind::Judge, _) => question.fresh.as_deref(),
@@ -180,14 +234,26 @@ pub fn invocation(asking: &InvocationInputs<'_>) -> Result<ProbeInvocation, Unas
         (_, None) => question.latest.as_deref(),
     };
     let by_transcript = question.asks_by_transcript() && asking.question != QuestionKind::Judge;
-    let Some(conversation) = conversation.filter(|_| !by_transcript || asking.places.transcript.is_some()) else {
+    let Some(conversation) =
+        conversation.filter(|_| !by_transcript || asking.places.transcript.is_some())
+    else {
         return Err(match question.by_id {
-            Some(_) if asking.question != QuestionKind::Judge => UnaskableQuestion::NoSession { title: title() },
+            Some(_) if asking.question != QuestionKind::Judge => {
+                UnaskableQuestion::NoSession { title: title() }
+            }
             _ => UnaskableQuestion::NoQuestion { title: title() },
         });
     };
-    let program = asking.program.clone().unwrap_or_else(|| preset.program.as_str().into());
-    Ok(preset_invocation(asking, (program, question), (conversation, id), stdin))
+    let program = asking
+        .program
+        .clone()
+        .unwrap_or_else(|| preset.program.as_str().into());
+    Ok(preset_invocation(
+        asking,
+        (program, question),
+        (conversation, id),
+        stdin,
+    ))
 }
 
 fn preset_invocation(
@@ -196,7 +262,10 @@ fn preset_invocation(
     (conversation, id): (&[TemplateArg], Option<&str>),
     stdin: Vec<u8>,
 ) -> ProbeInvocation {
-    let mut built = ProbeInvocation { one_of: question.safety_one_of.clone(), ..ProbeInvocation::new(program, asking) };
+    let mut built = ProbeInvocation {
+        one_of: question.safety_one_of.clone(),
+        ..ProbeInvocation::new(program, asking)
+    };
     let value = |placeholder: &str| -> Option<OsString> {
         match placeholder {
             "id" => id.map(Into::into),
@@ -214,16 +283,30 @@ fn preset_invocation(
         let mut words = words.iter().map(|word| filled(word, &value));
         let Some(text) = words.next() else { return };
         let safety = for_safety || question.safety.iter().any(|option| text == option.as_str());
-        built.words.push(InvocationArg { text, values: words.collect(), safety });
+        built.words.push(InvocationArg {
+            text,
+            values: words.collect(),
+            safety,
+        });
     };
-    let in_an_argument = question.args.iter().flat_map(TemplateArg::words).any(|word| word.contains("{prompt}"));
+    let in_an_argument = question
+        .args
+        .iter()
+        .flat_map(TemplateArg::words)
+        .any(|word| word.contains("{prompt}"));
     for arg in &question.args {
         match arg.placeholder() {
             // A question to another session than the one that worked would be of no use.
             Some("conversation") => conversation.iter().for_each(|arg| add(arg.words(), true)),
-            Some("model") => model(asking, question).into_iter().for_each(|_| add(question.model.as_deref().unwrap_or_default(), false)),
+            Some("model") => model(asking, question)
+                .into_iter()
+                .for_each(|_| add(question.model.as_deref().unwrap_or_default(), false)),
             Some("schema") => {
-                asking.question.schema().into_iter().for_each(|_| add(question.schema.as_deref().unwrap_or_default(), false));
+                asking
+                    .question
+                    .schema()
+                    .into_iter()
+                    .for_each(|_| add(question.schema.as_deref().unwrap_or_default(), false));
             }
             _ => add(arg.words(), false),
         }
@@ -231,7 +314,13 @@ fn preset_invocation(
     let set = |(name, text): (&String, &String)| (name.into(), Some(filled(text, &value)));
     // A question to nobody who was here before needs no home of its own.
     let unused = |text: &str| asking.places.own_home.is_none() && text.contains("{own_home}");
-    built.env.extend(question.env.iter().filter(|(_, text)| !unused(text)).map(set));
+    built.env.extend(
+        question
+            .env
+            .iter()
+            .filter(|(_, text)| !unused(text))
+            .map(set),
+    );
     if !in_an_argument {
         built.stdin = stdin;
     }
@@ -240,8 +329,14 @@ fn preset_invocation(
 
 /// The model, unless it is one of another agent's short names: the default configuration has one of Claude's.
 fn model<'a>(asking: &'a InvocationInputs<'_>, question: &QuestionTemplate) -> Option<&'a str> {
-    let foreign = |model: &&str| SHORT_NAMES.contains(model) && !question.own_models.iter().any(|own| own == model);
-    asking.settings.model.as_deref().filter(|model| !foreign(model) && question.model.is_some())
+    let foreign = |model: &&str| {
+        SHORT_NAMES.contains(model) && !question.own_models.iter().any(|own| own == model)
+    };
+    asking
+        .settings
+        .model
+        .as_deref()
+        .filter(|model| !foreign(model) && question.model.is_some())
 }
 
 /// The short names of Claude's models.
@@ -251,7 +346,10 @@ const SHORT_NAMES: [&str; 4] = ["sonnet", "opus", "haiku", "fable"];
 /// It waits 0.5, 1, 2, 4, … seconds before each; by default it retries for three minutes.
 fn claude_retries(timeout: Duration) -> u32 {
     let quarter = timeout.as_secs_f64() / 4.0;
-    (1..=6).take_while(|retries| 0.5 * (f64::from(2u32.pow(*retries)) - 1.0) <= quarter).last().unwrap_or(0)
+    (1..=6)
+        .take_while(|retries| 0.5 * (f64::from(2u32.pow(*retries)) - 1.0) <= quarter)
+        .last()
+        .unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -269,7 +367,11 @@ mod tests {
         question: QuestionKind,
     ) -> Result<ProbeInvocation, UnaskableQuestion> {
         let name = PresetName::parse(preset).expect("a good name");
-        let settings = AgentSettings { preset: name, model: model.map(str::to_owned), probe: None };
+        let settings = AgentSettings {
+            preset: name,
+            model: model.map(str::to_owned),
+            probe: None,
+        };
         let known = PresetCatalog::built_in_named(preset).expect("it is built in");
         let asking = InvocationInputs {
             settings: &settings,
@@ -283,22 +385,42 @@ mod tests {
             places: QuestionPlaces {
                 schema_file: Some(Path::new("/q/schema.json")),
                 own_home: Some(Path::new("/q/home")).filter(|_| question != QuestionKind::Judge),
-                transcript: session_id.filter(|id| *id == ID).map(|_| Path::new("/t.jsonl")),
+                transcript: session_id
+                    .filter(|id| *id == ID)
+                    .map(|_| Path::new("/t.jsonl")),
             },
         };
         invocation(&asking)
     }
 
     fn words(built: &ProbeInvocation) -> Vec<String> {
-        built.argv().iter().map(|word| word.to_string_lossy().replace(REPLY_SCHEMA, "SCHEMA").replace(ID, "ID")).collect()
+        built
+            .argv()
+            .iter()
+            .map(|word| {
+                word.to_string_lossy()
+                    .replace(REPLY_SCHEMA, "SCHEMA")
+                    .replace(ID, "ID")
+            })
+            .collect()
     }
 
     fn line(preset: &str, model: Option<&str>, session_id: Option<&str>) -> String {
         match built(preset, model, session_id, QuestionKind::Probe) {
             Ok(built) => {
-                assert_eq!(built.env[&OsString::from("WATCHDOG_QUESTION")], Some("probe".into()));
-                assert_eq!(built.env[&OsString::from("WATCHDOG_PROBE")], Some("2".into()));
-                format!("{:?} < {}", words(&built), String::from_utf8_lossy(&built.stdin))
+                assert_eq!(
+                    built.env[&OsString::from("WATCHDOG_QUESTION")],
+                    Some("probe".into())
+                );
+                assert_eq!(
+                    built.env[&OsString::from("WATCHDOG_PROBE")],
+                    Some("2".into())
+                );
+                format!(
+                    "{:?} < {}",
+                    words(&built),
+                    String::from_utf8_lossy(&built.stdin)
+                )
             }
             Err(why) => why.to_string(),
         }
@@ -311,9 +433,22 @@ mod tests {
                 r#"["claude", {how}, "--print", "--output-format", "json", "--no-session-persistence", "--tools", "", "--strict-mcp-config", "--settings", "{{\"disableAllHooks\":true}}", "--setting-sources", "", "--permission-prompts", "none", "--permission-mode", "dontAsk", "--disable-slash-commands", "--model", "sonnet", "--json-schema", "SCHEMA"] < STATUS"#
             )
         };
-        assert_eq!(line("claude", Some("sonnet"), None), claude("\"--continue\""));
-        assert_eq!(line("claude", Some("sonnet"), Some(ID)), claude("\"--resume\", \"ID\""));
-        assert_eq!(line("claude", Some("sonnet"), Some("--dangerously-skip-permissions")), claude("\"--continue\""));
+        assert_eq!(
+            line("claude", Some("sonnet"), None),
+            claude("\"--continue\"")
+        );
+        assert_eq!(
+            line("claude", Some("sonnet"), Some(ID)),
+            claude("\"--resume\", \"ID\"")
+        );
+        assert_eq!(
+            line(
+                "claude",
+                Some("sonnet"),
+                Some("--dangerously-skip-permissions")
+            ),
+            claude("\"--continue\"")
+        );
         assert_eq!(
             line("codex", Some("sonnet"), Some(ID)),
             r#"["codex", "exec", "fork", "ID", "--ephemeral", "--json", "-c", "sandbox_mode=\"read-only\"", "-c", "approval_policy=\"never\"", "-c", "features.hooks=false", "-c", "features.shell_tool=false", "-c", "features.goals=false", "-c", "web_search=\"disabled\"", "-c", "notify=[]", "--output-schema", "/q/schema.json", "-"] < STATUS"#
@@ -335,27 +470,58 @@ mod tests {
     #[test]
     fn nobody_is_asked_by_guess_or_with_a_trace_in_the_session_that_worked() {
         for preset in ["codex", "opencode", "qwen", "gemini"] {
-            assert!(line(preset, None, None).starts_with("no session of"), "{preset}");
+            assert!(
+                line(preset, None, None).starts_with("no session of"),
+                "{preset}"
+            );
         }
         for preset in ["copilot", "cursor", "amp"] {
             for id in [None, Some(ID)] {
                 let said = line(preset, None, id);
-                assert!(said.contains("cannot be asked without a trace") && said.contains("agent.probe"), "{said}");
+                assert!(
+                    said.contains("cannot be asked without a trace")
+                        && said.contains("agent.probe"),
+                    "{said}"
+                );
             }
         }
     }
 
     #[test]
     fn tools_and_the_repository_are_kept_out_of_a_question_by_variables_too() {
-        let opencode = built("opencode", None, Some(ID), QuestionKind::Probe).expect("it is asked by its id");
-        let set = |name: &str| opencode.env[&OsString::from(name)].clone().expect("it is set").into_string().expect("a text");
-        assert_eq!(set("OPENCODE_PERMISSION"), r#"{"*":"deny","edit":"deny","bash":"deny","webfetch":"deny"}"#);
+        let opencode =
+            built("opencode", None, Some(ID), QuestionKind::Probe).expect("it is asked by its id");
+        let set = |name: &str| {
+            opencode.env[&OsString::from(name)]
+                .clone()
+                .expect("it is set")
+                .into_string()
+                .expect("a text")
+        };
+        assert_eq!(
+            set("OPENCODE_PERMISSION"),
+            r#"{"*":"deny","edit":"deny","bash":"deny","webfetch":"deny"}"#
+        );
         assert_eq!(set("OPENCODE_DISABLE_PROJECT_CONFIG"), "1");
-        let gemini = |question| built("gemini", None, Some(ID), question).expect("it is asked").env;
-        assert_eq!(gemini(QuestionKind::Probe)[&OsString::from("GEMINI_CLI_HOME")], Some("/q/home".into()));
-        assert_eq!(gemini(QuestionKind::Judge).get(&OsString::from("GEMINI_CLI_HOME")), None, "a judge stays in the user's home");
+        let gemini = |question| {
+            built("gemini", None, Some(ID), question)
+                .expect("it is asked")
+                .env
+        };
+        assert_eq!(
+            gemini(QuestionKind::Probe)[&OsString::from("GEMINI_CLI_HOME")],
+            Some("/q/home".into())
+        );
+        assert_eq!(
+            gemini(QuestionKind::Judge).get(&OsString::from("GEMINI_CLI_HOME")),
+            None,
+            "a judge stays in the user's home"
+        );
         let claude = built("claude", None, None, QuestionKind::Probe).expect("it is asked");
-        assert_eq!(claude.env[&OsString::from("CLAUDE_CODE_MAX_RETRIES")], Some("4".into()));
+        assert_eq!(
+            claude.env[&OsString::from("CLAUDE_CODE_MAX_RETRIES")],
+            Some("4".into())
+        );
     }
 
     #[test]
@@ -363,10 +529,23 @@ mod tests {
         let asked = |question| built("claude", None, None, question).expect("it is asked");
         let (probe, plan) = (asked(QuestionKind::Probe), asked(QuestionKind::Plan));
         let words = |built: &ProbeInvocation, schema: &str| -> Vec<OsString> {
-            built.argv().into_iter().map(|word| if word == schema { "SCHEMA".into() } else { word }).collect()
+            built
+                .argv()
+                .into_iter()
+                .map(|word| {
+                    if word == schema {
+                        "SCHEMA".into()
+                    } else {
+                        word
+                    }
+                })
+                .collect()
         };
         assert_eq!(words(&probe, REPLY_SCHEMA), words(&plan, PLAN_SCHEMA));
-        assert_eq!(plan.env[&OsString::from("WATCHDOG_QUESTION")], Some("plan".into()));
+        assert_eq!(
+            plan.env[&OsString::from("WATCHDOG_QUESTION")],
+            Some("plan".into())
+        );
     }
 
     #[test]
@@ -387,33 +566,63 @@ mod tests {
                 "--session-file",
                 "ID",
             ];
-            assert!(!words.iter().any(|word| resumes.contains(&word.as_str())), "{words:?}");
-            assert_eq!(built.env[&OsString::from("WATCHDOG_QUESTION")], Some("judge".into()));
-            assert_eq!(words.windows(2).any(|pair| pair == ["--tools", ""]), preset == "claude");
+            assert!(
+                !words.iter().any(|word| resumes.contains(&word.as_str())),
+                "{words:?}"
+            );
+            assert_eq!(
+                built.env[&OsString::from("WATCHDOG_QUESTION")],
+                Some("judge".into())
+            );
+            assert_eq!(
+                words.windows(2).any(|pair| pair == ["--tools", ""]),
+                preset == "claude"
+            );
         }
         for preset in ["cursor", "amp"] {
-            assert!(built(preset, None, None, QuestionKind::Judge).is_err(), "{preset}");
+            assert!(
+                built(preset, None, None, QuestionKind::Judge).is_err(),
+                "{preset}"
+            );
         }
     }
 
     #[test]
     fn an_unknown_option_can_be_left_out_unless_it_keeps_the_probe_harmless() {
         let built = built("claude", None, None, QuestionKind::Probe).expect("it is asked");
-        for option in ["--json-schema", "--permission-prompts", "--disable-slash-commands"] {
+        for option in [
+            "--json-schema",
+            "--permission-prompts",
+            "--disable-slash-commands",
+        ] {
             let fewer = built.without(option).expect("it can be left out").argv();
             assert!(!fewer.iter().any(|word| word == option || word == REPLY_SCHEMA && option == "--json-schema"));
         }
-        for option in ["--tools", "--no-session-persistence", "--strict-mcp-config", "--print", "--continue", "--none", "claude"] {
+        for option in [
+            "--tools",
+            "--no-session-persistence",
+            "--strict-mcp-config",
+            "--print",
+            "--continue",
+            "--none",
+            "claude",
+        ] {
             assert_eq!(built.without(option), None, "{option}");
         }
-        let no_settings = built.without("--settings").expect("the other one still turns hooks off");
+        let no_settings = built
+            .without("--settings")
+            .expect("the other one still turns hooks off");
         assert!(no_settings.without("--setting-sources").is_none());
     }
 
     #[test]
     fn retries_fit_into_the_deadline() {
         for (seconds, retries) in [(1, 0), (2, 1), (10, 2), (60, 4), (300, 6), (3600, 6)] {
-            assert_eq!(claude_retries(Duration::from_secs(seconds)), retries, "{seconds}");
+            assert_eq!(
+                claude_retries(Duration::from_secs(seconds)),
+                retries,
+                "{seconds}"
+            );
         }
     }
 }

@@ -50,10 +50,22 @@ impl RefusalAdvice {
             return None;
         }
         // A sandbox that lets nothing be written keeps `.git` as well: what opens it comes first.
-        let causes = [RefusalCause::ReadOnly, RefusalCause::ReadOnlyGit, RefusalCause::NotOffered, RefusalCause::Permission];
+        let causes = [
+            RefusalCause::ReadOnly,
+            RefusalCause::ReadOnlyGit,
+            RefusalCause::NotOffered,
+            RefusalCause::Permission,
+        ];
         let has = |cause: &RefusalCause| refused.iter().any(|tool| tool.cause == *cause);
-        let option = causes.into_iter().filter(has).find_map(|cause| self.by_cause.of(cause)).unwrap_or(&self.option);
-        let tools: Vec<&str> = refused.iter().map(|refused| refused.tool.as_str()).collect();
+        let option = causes
+            .into_iter()
+            .filter(has)
+            .find_map(|cause| self.by_cause.of(cause))
+            .unwrap_or(&self.option);
+        let tools: Vec<&str> = refused
+            .iter()
+            .map(|refused| refused.tool.as_str())
+            .collect();
         Some(option.replace("{tools}", &tools.join(" ")))
     }
 }
@@ -66,18 +78,60 @@ mod tests {
     #[test]
     fn every_program_has_an_option_of_its_own() {
         for (agent, tool, cause, option) in [
-            ("claude", "Bash", RefusalCause::Permission, "--allowedTools Bash"),
-            ("codex", "command_execution", RefusalCause::ReadOnly, "-c sandbox_mode=\"workspace-write\""),
-            ("codex", "command_execution", RefusalCause::ReadOnlyGit, "-c 'sandbox_workspace_write.writable_roots=[\".git\"]'"),
-            ("gemini", "run_shell_command", RefusalCause::NotOffered, "--approval-mode yolo"),
-            ("qwen", "run_shell_command", RefusalCause::Permission, "--approval-mode yolo"),
-            ("opencode", "bash", RefusalCause::Permission, "OPENCODE_PERMISSION='{\"bash\":\"allow\"}'"),
-            ("copilot", "bash", RefusalCause::Permission, "--allow-all-tools"),
+            (
+                "claude",
+                "Bash",
+                RefusalCause::Permission,
+                "--allowedTools Bash",
+            ),
+            (
+                "codex",
+                "command_execution",
+                RefusalCause::ReadOnly,
+                "-c sandbox_mode=\"workspace-write\"",
+            ),
+            (
+                "codex",
+                "command_execution",
+                RefusalCause::ReadOnlyGit,
+                "-c 'sandbox_workspace_write.writable_roots=[\".git\"]'",
+            ),
+            (
+                "gemini",
+                "run_shell_command",
+                RefusalCause::NotOffered,
+                "--approval-mode yolo",
+            ),
+            (
+                "qwen",
+                "run_shell_command",
+                RefusalCause::Permission,
+                "--approval-mode yolo",
+            ),
+            (
+                "opencode",
+                "bash",
+                RefusalCause::Permission,
+                "OPENCODE_PERMISSION='{\"bash\":\"allow\"}'",
+            ),
+            (
+                "copilot",
+                "bash",
+                RefusalCause::Permission,
+                "--allow-all-tools",
+            ),
         ] {
             let preset = PresetCatalog::built_in_named(agent).expect("it is built in");
             let advice = preset.refusals.as_ref().expect("it names one");
-            let refused = [RefusedTool { tool: tool.into(), cause }];
-            assert_eq!(advice.option_for(&refused).as_deref(), Some(option), "{agent}");
+            let refused = [RefusedTool {
+                tool: tool.into(),
+                cause,
+            }];
+            assert_eq!(
+                advice.option_for(&refused).as_deref(),
+                Some(option),
+                "{agent}"
+            );
             assert_eq!(advice.option_for(&[]), None);
         }
     }
@@ -85,8 +139,14 @@ mod tests {
     #[test]
     fn all_refused_tools_are_named_where_the_option_takes_names() {
         let preset = PresetCatalog::built_in_named("claude").expect("it is built in");
-        let refused = ["Bash", "WebFetch"].map(|tool| RefusedTool { tool: tool.into(), cause: RefusalCause::Permission });
-        let option = preset.refusals.as_ref().and_then(|advice| advice.option_for(&refused));
+        let refused = ["Bash", "WebFetch"].map(|tool| RefusedTool {
+            tool: tool.into(),
+            cause: RefusalCause::Permission,
+        });
+        let option = preset
+            .refusals
+            .as_ref()
+            .and_then(|advice| advice.option_for(&refused));
         assert_eq!(option.as_deref(), Some("--allowedTools Bash WebFetch"));
     }
 }

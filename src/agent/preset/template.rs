@@ -26,7 +26,10 @@ impl TemplateArg {
     /// The placeholder that it is, where it is nothing else.
     pub fn placeholder(&self) -> Option<&str> {
         match self {
-            TemplateArg::Word(word) => word.strip_prefix('{')?.strip_suffix('}').filter(|name| is_placeholder(name)),
+            TemplateArg::Word(word) => word
+                .strip_prefix('{')?
+                .strip_suffix('}')
+                .filter(|name| is_placeholder(name)),
             TemplateArg::Together(_) => None,
         }
     }
@@ -34,7 +37,11 @@ impl TemplateArg {
 
 /// The placeholders named in a text.
 pub fn placeholders(text: &str) -> impl Iterator<Item = &str> {
-    text.split('{').skip(1).filter_map(|rest| rest.split_once('}')).map(|(name, _)| name).filter(|name| is_placeholder(name))
+    text.split('{')
+        .skip(1)
+        .filter_map(|rest| rest.split_once('}'))
+        .map(|(name, _)| name)
+        .filter(|name| is_placeholder(name))
 }
 
 /// The text with its placeholders filled in, once: what is filled in is not looked at again.
@@ -43,7 +50,10 @@ pub fn filled(text: &str, value: &dyn Fn(&str) -> Option<OsString>) -> OsString 
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('{') {
         made.push(before);
-        match after.split_once('}').and_then(|(name, after)| Some((value(name).filter(|_| is_placeholder(name))?, after))) {
+        match after
+            .split_once('}')
+            .and_then(|(name, after)| Some((value(name).filter(|_| is_placeholder(name))?, after)))
+        {
             Some((value, after)) => {
                 made.push(value);
                 rest = after;
@@ -79,6 +89,9 @@ mod tests {
         ] {
             assert_eq!(filled(text, &value), expected, "{text}");
         }
-        assert_eq!(placeholders("{\"a\": {id}} {b_c} {D} {}").collect::<Vec<_>>(), ["id", "b_c"]);
+        assert_eq!(
+            placeholders("{\"a\": {id}} {b_c} {D} {}").collect::<Vec<_>>(),
+            ["id", "b_c"]
+        );
     }
 }

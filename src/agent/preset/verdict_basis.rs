@@ -22,12 +22,25 @@ pub struct VerdictBasis {
 impl VerdictBasis {
     /// That of a verdict about a session of an agent.
     pub fn of(verdict: &Verdict) -> Self {
-        let made = verdict.commits.as_ref().is_some_and(|commits: &Commits| commits.new_commits > 0);
-        let changed = verdict.changes.as_ref().is_some_and(|changes| changes.any());
-        let is_open = matches!(verdict.status(), Status::Incomplete | Status::Review | Status::Timeout);
+        let made = verdict
+            .commits
+            .as_ref()
+            .is_some_and(|commits: &Commits| commits.new_commits > 0);
+        let changed = verdict
+            .changes
+            .as_ref()
+            .is_some_and(|changes| changes.any());
+        let is_open = matches!(
+            verdict.status(),
+            Status::Incomplete | Status::Review | Status::Timeout
+        );
         VerdictBasis {
             probed: !verdict.probes.is_empty(),
-            nothing_done: is_open && verdict.commits.is_some() && !made && !changed && verdict.rescue_commits == 0,
+            nothing_done: is_open
+                && verdict.commits.is_some()
+                && !made
+                && !changed
+                && verdict.rescue_commits == 0,
             was_silent: matches!(verdict.reason, Reason::SessionTimeout | Reason::SessionIdle),
             limit_without_end: verdict.reason == Reason::RateLimited && verdict.retry_at.is_none(),
         }
@@ -41,8 +54,12 @@ impl VerdictBasis {
             (self.was_silent, AgentCapability::ReportsOverload),
             (self.limit_without_end, AgentCapability::ReportsLimitEnd),
         ];
-        let missing = gaps.into_iter().filter(|(rests, capability)| *rests && !preset.can(*capability));
-        let mut said: Vec<&str> = missing.map(|(_, capability)| capability.sentence(false)).collect();
+        let missing = gaps
+            .into_iter()
+            .filter(|(rests, capability)| *rests && !preset.can(*capability));
+        let mut said: Vec<&str> = missing
+            .map(|(_, capability)| capability.sentence(false))
+            .collect();
         let question = preset.question_gaps();
         said.extend(question.into_iter().filter(|_| self.probed));
         (!said.is_empty()).then(|| format!("{}: {}", preset.title, said.join("; ")))
@@ -50,16 +67,45 @@ impl VerdictBasis {
 }
 
 /// Which limits cannot be held against an agent that does not report what they limit, for a person before its session starts.
-pub fn unheld_limits(preset: &AgentPreset, limits: &Limits, (agents_own, of_account): (bool, bool)) -> Option<String> {
+pub fn unheld_limits(
+    preset: &AgentPreset,
+    limits: &Limits,
+    (agents_own, of_account): (bool, bool),
+) -> Option<String> {
     let named = [
-        (limits.max_cost_usd.is_some(), AgentCapability::ReportsCost, "max_cost_usd"),
-        (agents_own, AgentCapability::ReportsCost, "agents[].max_cost_usd"),
-        (of_account, AgentCapability::ReportsCost, "the budget of the account"),
-        (limits.max_total_tokens.is_some(), AgentCapability::ReportsUsage, "max_total_tokens"),
+        (
+            limits.max_cost_usd.is_some(),
+            AgentCapability::ReportsCost,
+            "max_cost_usd",
+        ),
+        (
+            agents_own,
+            AgentCapability::ReportsCost,
+            "agents[].max_cost_usd",
+        ),
+        (
+            of_account,
+            AgentCapability::ReportsCost,
+            "the budget of the account",
+        ),
+        (
+            limits.max_total_tokens.is_some(),
+            AgentCapability::ReportsUsage,
+            "max_total_tokens",
+        ),
     ];
-    let unheld: Vec<&str> =
-        named.into_iter().filter(|(set, capability, _)| *set && !preset.can(*capability)).map(|(_, _, name)| name).collect();
-    (!unheld.is_empty()).then(|| format!("{} does not report what {} limits: nothing holds it to that", preset.title, unheld.join(" and ")))
+    let unheld: Vec<&str> = named
+        .into_iter()
+        .filter(|(set, capability, _)| *set && !preset.can(*capability))
+        .map(|(_, _, name)| name)
+        .collect();
+    (!unheld.is_empty()).then(|| {
+        format!(
+            "{} does not report what {} limits: nothing holds it to that",
+            preset.title,
+            unheld.join(" and ")
+        )
+    })
 }
 
 #[cfg(test)]
@@ -74,29 +120,61 @@ mod tests {
 
     #[test]
     fn a_verdict_names_what_its_agent_would_not_have_told() {
-        let nothing = VerdictBasis { nothing_done: true, ..VerdictBasis::default() };
-        let silent = VerdictBasis { was_silent: true, ..VerdictBasis::default() };
-        let limited = VerdictBasis { limit_without_end: true, ..VerdictBasis::default() };
-        let probed = VerdictBasis { probed: true, ..VerdictBasis::default() };
+        let nothing = VerdictBasis {
+            nothing_done: true,
+            ..VerdictBasis::default()
+        };
+        let silent = VerdictBasis {
+            was_silent: true,
+            ..VerdictBasis::default()
+        };
+        let limited = VerdictBasis {
+            limit_without_end: true,
+            ..VerdictBasis::default()
+        };
+        let probed = VerdictBasis {
+            probed: true,
+            ..VerdictBasis::default()
+        };
         for (agent, basis, said) in [
             ("claude", nothing, None),
             ("codex", nothing, Some("a refused tool may go unreported")),
             ("gemini", nothing, None),
             ("amp", nothing, Some("a refused tool may go unreported")),
             ("claude", silent, None),
-            ("opencode", silent, Some("a usage limit may look like silence")),
-            ("gemini", silent, Some("a service without room may look like silence")),
+            (
+                "opencode",
+                silent,
+                Some("a usage limit may look like silence"),
+            ),
+            (
+                "gemini",
+                silent,
+                Some("a service without room may look like silence"),
+            ),
             ("codex", silent, None),
             ("codex", limited, None),
-            ("copilot", limited, Some("when a usage limit ends is not reported")),
+            (
+                "copilot",
+                limited,
+                Some("when a usage limit ends is not reported"),
+            ),
             ("claude", probed, None),
             ("gemini", probed, None),
-            ("opencode", probed, Some("no question about its state leaves the session")),
+            (
+                "opencode",
+                probed,
+                Some("no question about its state leaves the session"),
+            ),
             ("qwen", probed, Some("some tools stay available")),
             ("opencode", VerdictBasis::default(), None),
         ] {
             let weakened = basis.weakened_by(&preset(agent));
-            assert_eq!(weakened.is_some(), said.is_some(), "{agent} {basis:?} {weakened:?}");
+            assert_eq!(
+                weakened.is_some(),
+                said.is_some(),
+                "{agent} {basis:?} {weakened:?}"
+            );
             let (weakened, said) = (weakened.unwrap_or_default(), said.unwrap_or_default());
             assert!(weakened.contains(said), "{agent} {basis:?}\n{weakened}");
         }
@@ -104,20 +182,39 @@ mod tests {
 
     #[test]
     fn a_limit_that_nothing_can_hold_is_told_before_the_session() {
-        let cost = Limits { max_cost_usd: Some(1.0), ..ConfigSettings::default().limits };
-        let tokens = Limits { max_total_tokens: Some(1), ..ConfigSettings::default().limits };
+        let cost = Limits {
+            max_cost_usd: Some(1.0),
+            ..ConfigSettings::default().limits
+        };
+        let tokens = Limits {
+            max_total_tokens: Some(1),
+            ..ConfigSettings::default().limits
+        };
         for (agent, limits, own, said) in [
             ("claude", &cost, true, None),
             ("opencode", &cost, true, None),
             ("codex", &cost, false, Some("what max_cost_usd limits")),
-            ("codex", &ConfigSettings::default().limits, true, Some("what agents[].max_cost_usd limits")),
+            (
+                "codex",
+                &ConfigSettings::default().limits,
+                true,
+                Some("what agents[].max_cost_usd limits"),
+            ),
             ("codex", &tokens, false, None),
-            ("copilot", &tokens, false, Some("what max_total_tokens limits")),
+            (
+                "copilot",
+                &tokens,
+                false,
+                Some("what max_total_tokens limits"),
+            ),
             ("codex", &ConfigSettings::default().limits, false, None),
         ] {
             let found = unheld_limits(&preset(agent), limits, (own, false));
             assert_eq!(found.is_some(), said.is_some(), "{agent} {found:?}");
-            assert!(found.unwrap_or_default().contains(said.unwrap_or_default()), "{agent}");
+            assert!(
+                found.unwrap_or_default().contains(said.unwrap_or_default()),
+                "{agent}"
+            );
         }
     }
 }

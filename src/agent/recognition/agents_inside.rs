@@ -29,37 +29,66 @@ pub struct AgentInside {
 }
 
 /// The processes that are known agents, or have one above them.
-pub fn processes_of_agents(processes: &[WorkingProcess], known: &[AgentWords]) -> Vec<ProcessOfAgent> {
-    let named: HashMap<u32, Option<String>> = processes.iter().map(|process| (process.pid, agent_of(process, known))).collect();
-    let by_pid: HashMap<u32, &WorkingProcess> = processes.iter().map(|process| (process.pid, process)).collect();
+pub fn processes_of_agents(
+    processes: &[WorkingProcess],
+    known: &[AgentWords],
+) -> Vec<ProcessOfAgent> {
+    let named: HashMap<u32, Option<String>> = processes
+        .iter()
+        .map(|process| (process.pid, agent_of(process, known)))
+        .collect();
+    let by_pid: HashMap<u32, &WorkingProcess> = processes
+        .iter()
+        .map(|process| (process.pid, process))
+        .collect();
     let of_agent = |process: &WorkingProcess| {
         let mut at = process;
         // A circle cannot be, but processes are read one after the other while pids come again.
         for _ in 0..processes.len() {
             if let Some(Some(agent)) = named.get(&at.pid) {
-                return Some(AgentInside { agent: agent.clone(), pid: at.pid, folder: at.folder.clone(), is_above: false });
+                return Some(AgentInside {
+                    agent: agent.clone(),
+                    pid: at.pid,
+                    folder: at.folder.clone(),
+                    is_above: false,
+                });
             }
             at = by_pid.get(&at.parent)?;
         }
         None
     };
-    let with_agent =
-        |process: &WorkingProcess| Some(ProcessOfAgent { pid: process.pid, folder: process.folder.clone(), agent: of_agent(process)? });
+    let with_agent = |process: &WorkingProcess| {
+        Some(ProcessOfAgent {
+            pid: process.pid,
+            folder: process.folder.clone(),
+            agent: of_agent(process)?,
+        })
+    };
     processes.iter().filter_map(with_agent).collect()
 }
 
 /// The agents that work inside: each in a folder of the worktree, and each above a process there. An ancestor of this process counts only
 /// where it is an agent that itself works inside.
-pub fn agents_inside(processes: &[ProcessOfAgent], is_above: &dyn Fn(u32) -> bool, is_inside: &dyn Fn(&Path) -> bool) -> Vec<AgentInside> {
+pub fn agents_inside(
+    processes: &[ProcessOfAgent],
+    is_above: &dyn Fn(u32) -> bool,
+    is_inside: &dyn Fn(&Path) -> bool,
+) -> Vec<AgentInside> {
     let mut inside: Vec<AgentInside> = Vec::new();
-    for ProcessOfAgent { pid, agent, .. } in processes.iter().filter(|process| is_inside(&process.folder)) {
+    for ProcessOfAgent { pid, agent, .. } in processes
+        .iter()
+        .filter(|process| is_inside(&process.folder))
+    {
         let (own, above) = (agent.pid == *pid, is_above(agent.pid));
         // A shell between an agent and this process is no life of its own; below an agent that calls from elsewhere, nothing is.
         if !own && (is_above(*pid) || above && !is_inside(&agent.folder)) {
             continue;
         }
         if !inside.iter().any(|known| known.pid == agent.pid) {
-            inside.push(AgentInside { is_above: above, ..agent.clone() });
+            inside.push(AgentInside {
+                is_above: above,
+                ..agent.clone()
+            });
         }
     }
     inside
@@ -70,7 +99,11 @@ fn agent_of(process: &WorkingProcess, known: &[AgentWords]) -> Option<String> {
     if only_starts_others(program.split(' ').next()?) {
         return None;
     }
-    let command = ProcessCommand { pid: process.pid, parent: process.parent, argv: process.argv.clone() };
+    let command = ProcessCommand {
+        pid: process.pid,
+        parent: process.parent,
+        argv: process.argv.clone(),
+    };
     match agents_in_processes(&[command], known) {
         NamedAgents::None => None,
         NamedAgents::One(agent) => Some(agent),
@@ -85,14 +118,21 @@ mod tests {
 
     fn process(pid: u32, parent: u32, line: &str, folder: &str) -> WorkingProcess {
         let argv = line.split(' ').map(Into::into).collect();
-        WorkingProcess { pid, parent, argv, folder: folder.into() }
+        WorkingProcess {
+            pid,
+            parent,
+            argv,
+            folder: folder.into(),
+        }
     }
 
     /// The pids of the agents that work in `/w`, seen by a process below `above`.
     fn pids(processes: &[WorkingProcess], above: &[u32]) -> Vec<u32> {
         let known_agents = super::super::known_agents(&PresetCatalog::default());
         let processes = processes_of_agents(processes, &known_agents);
-        let inside = agents_inside(&processes, &|pid| above.contains(&pid), &|folder| folder.starts_with("/w"));
+        let inside = agents_inside(&processes, &|pid| above.contains(&pid), &|folder| {
+            folder.starts_with("/w")
+        });
         inside.iter().map(|agent| agent.pid).collect()
     }
 
@@ -103,20 +143,99 @@ mod tests {
         for (name, processes, above, expected) in [
             ("an agent", vec![agent("/w/src")], vec![], &[7][..]),
             ("an agent elsewhere", vec![agent("/home")], vec![], none),
-            ("an agent by its runtime", vec![process(7, 1, "node /x/node_modules/@openai/codex/bin/codex.js", "/w")], vec![], &[7]),
-            ("a shell", vec![process(7, 1, "bash -l", "/w")], vec![], none),
-            ("a login shell", vec![process(7, 1, "-zsh", "/w")], vec![], none),
-            ("an editor", vec![process(7, 1, "vim claude.md", "/w")], vec![], none),
-            ("a dev server", vec![process(7, 1, "node server.js", "/w")], vec![], none),
-            ("a script that starts an agent later", vec![process(7, 1, "sh -c claude -p x; watchdog check", "/w")], vec![], none),
-            ("watchdog that runs one", vec![process(7, 1, "/bin/watchdog run -- claude -p x", "/w")], vec![], none),
-            ("a launcher, whose agent is a process of its own", vec![process(7, 1, "timeout 60 claude", "/w")], vec![], none),
-            ("a build below an agent elsewhere", vec![agent("/home"), process(8, 7, "make", "/w")], vec![], &[7]),
-            ("a build below its shell", vec![agent("/w"), process(8, 7, "sh -c make", "/w"), process(9, 8, "make", "/w")], vec![], &[7]),
-            ("an agent that calls from inside", vec![agent("/w"), process(8, 7, "sh -c x", "/w")], vec![7, 8], &[7]),
-            ("an agent that calls from elsewhere", vec![agent("/home"), process(8, 7, "sh -c x", "/w")], vec![7, 8], none),
-            ("what that one runs beside", vec![agent("/home"), process(8, 7, "make", "/w")], vec![7], none),
-            ("another agent that it runs", vec![agent("/home"), process(8, 7, "codex exec x", "/w")], vec![7], &[8]),
+            (
+                "an agent by its runtime",
+                vec![process(
+                    7,
+                    1,
+                    "node /x/node_modules/@openai/codex/bin/codex.js",
+                    "/w",
+                )],
+                vec![],
+                &[7],
+            ),
+            (
+                "a shell",
+                vec![process(7, 1, "bash -l", "/w")],
+                vec![],
+                none,
+            ),
+            (
+                "a login shell",
+                vec![process(7, 1, "-zsh", "/w")],
+                vec![],
+                none,
+            ),
+            (
+                "an editor",
+                vec![process(7, 1, "vim claude.md", "/w")],
+                vec![],
+                none,
+            ),
+            (
+                "a dev server",
+                vec![process(7, 1, "node server.js", "/w")],
+                vec![],
+                none,
+            ),
+            (
+                "a script that starts an agent later",
+                vec![process(7, 1, "sh -c claude -p x; watchdog check", "/w")],
+                vec![],
+                none,
+            ),
+            (
+                "watchdog that runs one",
+                vec![process(7, 1, "/bin/watchdog run -- claude -p x", "/w")],
+                vec![],
+                none,
+            ),
+            (
+                "a launcher, whose agent is a process of its own",
+                vec![process(7, 1, "timeout 60 claude", "/w")],
+                vec![],
+                none,
+            ),
+            (
+                "a build below an agent elsewhere",
+                vec![agent("/home"), process(8, 7, "make", "/w")],
+                vec![],
+                &[7],
+            ),
+            (
+                "a build below its shell",
+                vec![
+                    agent("/w"),
+                    process(8, 7, "sh -c make", "/w"),
+                    process(9, 8, "make", "/w"),
+                ],
+                vec![],
+                &[7],
+            ),
+            (
+                "an agent that calls from inside",
+                vec![agent("/w"), process(8, 7, "sh -c x", "/w")],
+                vec![7, 8],
+                &[7],
+            ),
+            (
+                "an agent that calls from elsewhere",
+                vec![agent("/home"), process(8, 7, "sh -c x", "/w")],
+                vec![7, 8],
+                none,
+            ),
+            (
+                "what that one runs beside",
+                vec![agent("/home"), process(8, 7, "make", "/w")],
+                vec![7],
+                none,
+            ),
+            (
+                "another agent that it runs",
+                vec![agent("/home"), process(8, 7, "codex exec x", "/w")],
+                vec![7],
+                &[8],
+            ),
         ] {
             assert_eq!(pids(&processes, &above), expected, "{name}");
         }

@@ -8,7 +8,10 @@ use crate::agent::stream::StreamFormat;
 /// Those of every agent that is built in, and then of the user's own. A file of the user's that cannot be read recognises nothing: who
 /// names it hears of it.
 pub fn known_agents(presets: &PresetCatalog) -> Vec<AgentWords> {
-    let found = presets.words().into_iter().filter_map(|word| presets.of_word(&word).ok()?);
+    let found = presets
+        .words()
+        .into_iter()
+        .filter_map(|word| presets.of_word(&word).ok()?);
     found.map(|preset| AgentWords::of(&preset)).collect()
 }
 
@@ -37,7 +40,10 @@ mod tests {
         assert_eq!(known.len(), PresetCatalog::built_in().len());
         for words in &known {
             let command = [words.programs[0].clone().into(), "x".into()];
-            assert_eq!(super::super::agents_in_command(&command, &known).one(), Some(words.agent.as_str()));
+            assert_eq!(
+                super::super::agents_in_command(&command, &known).one(),
+                Some(words.agent.as_str())
+            );
             assert!(words.dialect.is_some(), "{words:?}");
         }
     }

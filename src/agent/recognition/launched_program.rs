@@ -27,8 +27,16 @@ struct Launcher {
     operands: usize,
 }
 
-const fn launcher(name: &'static str, valued: &'static [&'static str], operands: usize) -> Launcher {
-    Launcher { name, valued, operands }
+const fn launcher(
+    name: &'static str,
+    valued: &'static [&'static str],
+    operands: usize,
+) -> Launcher {
+    Launcher {
+        name,
+        valued,
+        operands,
+    }
 }
 
 /// Launchers of the system. `docker`, `ssh` and `tmux` are none: what they run has another home, and its sessions are not here.
@@ -42,27 +50,60 @@ const LAUNCHERS: &[Launcher] = &[
     launcher("gtimeout", &["-k", "--kill-after", "-s", "--signal"], 1),
     launcher("nohup", &[], 0),
     launcher("setsid", &[], 0),
-    launcher("stdbuf", &["-i", "-o", "-e", "--input", "--output", "--error"], 0),
+    launcher(
+        "stdbuf",
+        &["-i", "-o", "-e", "--input", "--output", "--error"],
+        0,
+    ),
     launcher("unbuffer", &[], 0),
     launcher("time", &["-f", "--format", "-o", "--output"], 0),
     launcher("chronic", &[], 0),
     launcher("caffeinate", &["-t", "-w"], 0),
-    launcher("flock", &["-w", "--timeout", "-E", "--conflict-exit-code"], 1),
+    launcher(
+        "flock",
+        &["-w", "--timeout", "-E", "--conflict-exit-code"],
+        1,
+    ),
     launcher("command", &[], 0),
     launcher("builtin", &[], 0),
     launcher("exec", &["-a"], 0),
-    launcher("xargs", &["-I", "-n", "-P", "-L", "-d", "-a", "-s", "-E"], 0),
-    launcher("sudo", &["-u", "--user", "-g", "--group", "-D", "--chdir"], 0),
+    launcher(
+        "xargs",
+        &["-I", "-n", "-P", "-L", "-d", "-a", "-s", "-E"],
+        0,
+    ),
+    launcher(
+        "sudo",
+        &["-u", "--user", "-g", "--group", "-D", "--chdir"],
+        0,
+    ),
     launcher("doas", &["-u", "-C"], 0),
     launcher("direnv", &[], 2),
 ];
 /// Programs that run what stands behind `--`.
-const BEHIND_DASHES: [&str; 7] = ["mise", "doppler", "op", "dotenv", "aws-vault", "chamber", "infisical"];
+const BEHIND_DASHES: [&str; 7] = [
+    "mise",
+    "doppler",
+    "op",
+    "dotenv",
+    "aws-vault",
+    "chamber",
+    "infisical",
+];
 const SHELLS: [&str; 8] = ["sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "busybox"];
 /// Runtimes whose first operand is a script.
 const RUNTIMES: [&str; 7] = ["node", "nodejs", "deno", "bun", "tsx", "python", "ruby"];
 /// Options of runtimes that take the next word as their value.
-const RUNTIME_VALUED: [&str; 8] = ["-r", "--require", "--import", "--loader", "-C", "--conditions", "-W", "-X"];
+const RUNTIME_VALUED: [&str; 8] = [
+    "-r",
+    "--require",
+    "--import",
+    "--loader",
+    "-C",
+    "--conditions",
+    "-W",
+    "-X",
+];
 /// Options of runtimes with which no script runs.
 const RUNTIME_INLINE: [&str; 6] = ["-e", "--eval", "-p", "--print", "-c", "-m"];
 /// Runners of packages, with the words that make them one.
@@ -89,8 +130,12 @@ const ABOUT_ITSELF: [&str; 6] = ["--version", "-V", "-v", "--help", "-h", "versi
 /// Whether a program only starts others, as shells and launchers do. What it starts is a process of its own.
 pub(super) fn only_starts_others(word: &str) -> bool {
     let name = base_name(word).trim_start_matches('-');
-    let starts = ["script", "eval", "watchdog"].contains(&name) || BEHIND_DASHES.contains(&name) || SHELLS.contains(&name);
-    starts || LAUNCHERS.iter().any(|launcher| launcher.name == name) || PACKAGE_RUNNERS.iter().any(|(runner, _)| *runner == name)
+    let starts = ["script", "eval", "watchdog"].contains(&name)
+        || BEHIND_DASHES.contains(&name)
+        || SHELLS.contains(&name);
+    starts
+        || LAUNCHERS.iter().any(|launcher| launcher.name == name)
+        || PACKAGE_RUNNERS.iter().any(|(runner, _)| *runner == name)
 }
 
 /// The last part of a path.
@@ -106,11 +151,23 @@ pub(super) fn launched_programs(argv: &[String]) -> Vec<LaunchedProgram> {
 }
 
 fn follow(argv: &[String], depth: usize, found: &mut Vec<LaunchedProgram>) {
-    let argv = &argv[argv.iter().take(WORDS).take_while(|word| is_assignment(word)).count()..];
-    let Some((first, args)) = argv.split_first().filter(|_| depth < DEPTH) else { return };
+    let argv = &argv[argv
+        .iter()
+        .take(WORDS)
+        .take_while(|word| is_assignment(word))
+        .count()..];
+    let Some((first, args)) = argv.split_first().filter(|_| depth < DEPTH) else {
+        return;
+    };
     let name = base_name(first);
-    let is_runner =
-        |(runner, words): &&(&str, &[&str])| *runner == name && args.iter().take(words.len()).map(String::as_str).eq(words.iter().copied());
+    let is_runner = |(runner, words): &&(&str, &[&str])| {
+        *runner == name
+            && args
+                .iter()
+                .take(words.len())
+                .map(String::as_str)
+                .eq(words.iter().copied())
+    };
     if SHELLS.contains(&name) {
         shell(args, depth, found);
     } else if let Some((_, words)) = PACKAGE_RUNNERS.iter().find(is_runner) {
@@ -127,7 +184,10 @@ fn follow(argv: &[String], depth: usize, found: &mut Vec<LaunchedProgram>) {
         }
     } else if let Some(launcher) = LAUNCHERS.iter().find(|launcher| launcher.name == name) {
         if name == "env"
-            && let Some(at) = args.iter().take(WORDS).position(|word| word == "-S" || word == "--split-string")
+            && let Some(at) = args
+                .iter()
+                .take(WORDS)
+                .position(|word| word == "-S" || word == "--split-string")
         {
             return lines(&args[at + 1..].join(" "), depth, found);
         }
@@ -175,17 +235,30 @@ fn shell(args: &[String], depth: usize, found: &mut Vec<LaunchedProgram>) {
             at += 1;
             break;
         }
-        let Some(letters) = word.strip_prefix(['-', '+']).filter(|letters| !letters.is_empty()) else { break };
+        let Some(letters) = word
+            .strip_prefix(['-', '+'])
+            .filter(|letters| !letters.is_empty())
+        else {
+            break;
+        };
         let long = letters.starts_with('-');
         runs_a_line |= !long && letters.contains('c');
-        let valued = if long { ["-rcfile", "-init-file"].contains(&letters) } else { letters.ends_with(['o', 'O']) };
+        let valued = if long {
+            ["-rcfile", "-init-file"].contains(&letters)
+        } else {
+            letters.ends_with(['o', 'O'])
+        };
         at += 1 + usize::from(valued);
     }
     match args.get(at) {
         Some(line) if runs_a_line => lines(line, depth, found),
         // `busybox sh -c`.
         Some(word) if SHELLS.contains(&base_name(word)) => follow(&args[at..], depth + 1, found),
-        Some(file) => push(found, LaunchedProgram::Script(file.clone()), &args[at + 1..]),
+        Some(file) => push(
+            found,
+            LaunchedProgram::Script(file.clone()),
+            &args[at + 1..],
+        ),
         None => {}
     }
 }
@@ -196,7 +269,11 @@ fn script(args: &[String], found: &mut Vec<LaunchedProgram>) {
     if args.first().is_some_and(|word| word == "run") {
         args = &args[1..];
     }
-    if args.iter().take_while(|word| word.starts_with('-')).any(|word| RUNTIME_INLINE.contains(&word.as_str())) {
+    if args
+        .iter()
+        .take_while(|word| word.starts_with('-'))
+        .any(|word| RUNTIME_INLINE.contains(&word.as_str()))
+    {
         return;
     }
     if let [file, rest @ ..] = behind_options(args, &RUNTIME_VALUED) {
@@ -211,7 +288,11 @@ fn script(args: &[String], found: &mut Vec<LaunchedProgram>) {
 fn package(args: &[String], depth: usize, found: &mut Vec<LaunchedProgram>) {
     let mut at = 0;
     while let Some(word) = args.get(at).filter(|_| at < WORDS) {
-        let (option, value) = word.split_once('=').map_or((word.as_str(), None), |(option, value)| (option, Some(value)));
+        let (option, value) = word
+            .split_once('=')
+            .map_or((word.as_str(), None), |(option, value)| {
+                (option, Some(value))
+            });
         let value = value.or_else(|| args.get(at + 1).map(String::as_str));
         let words_of_value = usize::from(!word.contains('='));
         match option {
@@ -241,8 +322,14 @@ fn recorded(args: &[String], depth: usize, found: &mut Vec<LaunchedProgram>) {
         if word == "--" {
             return follow(&args[at + 1..], depth + 1, found);
         }
-        if word == "--command" || (word.starts_with('-') && !word.starts_with("--") && word.ends_with('c')) {
-            return lines(args.get(at + 1).map(String::as_str).unwrap_or_default(), depth, found);
+        if word == "--command"
+            || (word.starts_with('-') && !word.starts_with("--") && word.ends_with('c'))
+        {
+            return lines(
+                args.get(at + 1).map(String::as_str).unwrap_or_default(),
+                depth,
+                found,
+            );
         }
         if !word.starts_with('-') {
             return follow(&args[at + 1..], depth + 1, found);

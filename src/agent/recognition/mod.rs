@@ -13,5 +13,7 @@ mod tests;
 
 pub use agents_inside::{AgentInside, ProcessOfAgent, agents_inside, processes_of_agents};
 pub use known_agents::known_agents;
-pub use named_agents::{AgentWords, NamedAgents, ProcessCommand, agents_in_command, agents_in_processes, single_program};
+pub use named_agents::{
+    AgentWords, NamedAgents, ProcessCommand, agents_in_command, agents_in_processes, single_program,
+};
 pub use shell_commands::commands_of;

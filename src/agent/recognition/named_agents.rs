@@ -12,8 +12,8 @@ const WORDS: usize = 512;
 const SCRIPT_ENDINGS: [&str; 5] = [".js", ".mjs", ".cjs", ".ts", ".py"];
 /// Words that stand behind the name of a program for one platform.
 const PLATFORM_WORDS: [&str; 18] = [
-    "linux", "darwin", "apple", "macos", "windows", "win32", "pc", "unknown", "x64", "x86", "x86_64", "arm64", "aarch64", "musl", "gnu",
-    "baseline", "static", "msvc",
+    "linux", "darwin", "apple", "macos", "windows", "win32", "pc", "unknown", "x64", "x86",
+    "x86_64", "arm64", "aarch64", "musl", "gnu", "baseline", "static", "msvc",
 ];
 /// Words that stand behind the number of a version.
 const VERSION_WORDS: [&str; 6] = ["alpha", "beta", "rc", "nightly", "preview", "latest"];
@@ -85,20 +85,26 @@ pub fn agents_in_command(argv: &[OsString], known: &[AgentWords]) -> NamedAgents
 pub fn single_program(argv: &[OsString]) -> Option<String> {
     let argv: Vec<String> = argv.iter().take(WORDS).map(|word| text_of(word)).collect();
     match launched_programs(&argv).as_slice() {
-        [LaunchedProgram::Program(word) | LaunchedProgram::Script(word)] => Some(base_name(word).to_owned()),
+        [LaunchedProgram::Program(word) | LaunchedProgram::Script(word)] => {
+            Some(base_name(word).to_owned())
+        }
         _ => None,
     }
 }
 
 /// The agents that run among the processes of a session. One that an agent started is its tool, and not the session.
 pub fn agents_in_processes(processes: &[ProcessCommand], known: &[AgentWords]) -> NamedAgents {
-    let agents: Vec<(&ProcessCommand, Vec<&str>)> =
-        processes.iter().map(|process| (process, agents_of(&as_started(&process.argv), known))).collect();
+    let agents: Vec<(&ProcessCommand, Vec<&str>)> = processes
+        .iter()
+        .map(|process| (process, agents_of(&as_started(&process.argv), known)))
+        .collect();
     let is_below_one = |process: &ProcessCommand| {
         let mut parent = process.parent;
         // A circle cannot be, but processes are read one after the other while pids come again.
         for _ in 0..processes.len() {
-            let Some((above, named)) = agents.iter().find(|(other, _)| other.pid == parent) else { return false };
+            let Some((above, named)) = agents.iter().find(|(other, _)| other.pid == parent) else {
+                return false;
+            };
             if !named.is_empty() {
                 return true;
             }
@@ -106,21 +112,37 @@ pub fn agents_in_processes(processes: &[ProcessCommand], known: &[AgentWords]) -
         }
         false
     };
-    let topmost = agents.iter().filter(|(process, named)| !named.is_empty() && !is_below_one(process));
-    NamedAgents::of(topmost.flat_map(|(_, named)| named.iter().copied()).collect())
+    let topmost = agents
+        .iter()
+        .filter(|(process, named)| !named.is_empty() && !is_below_one(process));
+    NamedAgents::of(
+        topmost
+            .flat_map(|(_, named)| named.iter().copied())
+            .collect(),
+    )
 }
 
 /// A program that wrote a title over its arguments shows all of it as one word.
 fn as_started(argv: &[OsString]) -> Vec<OsString> {
     match argv {
-        [title] => title.to_string_lossy().split(' ').take(WORDS).map(OsString::from).collect(),
+        [title] => title
+            .to_string_lossy()
+            .split(' ')
+            .take(WORDS)
+            .map(OsString::from)
+            .collect(),
         argv => argv.to_vec(),
     }
 }
 
 fn agents_of<'a>(argv: &[OsString], known: &'a [AgentWords]) -> Vec<&'a str> {
     let argv: Vec<String> = argv.iter().take(WORDS).map(|word| text_of(word)).collect();
-    let named = |program: &LaunchedProgram| known.iter().find(|words| words.name(program)).map(|words| words.agent.as_str());
+    let named = |program: &LaunchedProgram| {
+        known
+            .iter()
+            .find(|words| words.name(program))
+            .map(|words| words.agent.as_str())
+    };
     launched_programs(&argv).iter().filter_map(named).collect()
 }
 
@@ -132,18 +154,28 @@ fn text_of(word: &OsStr) -> String {
 impl AgentWords {
     fn name(&self, program: &LaunchedProgram) -> bool {
         match program {
-            LaunchedProgram::Program(word) => self.has_program(base_name(word)) || self.has_package_folder(word),
+            LaunchedProgram::Program(word) => {
+                self.has_program(base_name(word)) || self.has_package_folder(word)
+            }
             LaunchedProgram::Script(word) => {
                 let name = base_name(word);
-                let name = SCRIPT_ENDINGS.iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name);
+                let name = SCRIPT_ENDINGS
+                    .iter()
+                    .find_map(|ending| name.strip_suffix(ending))
+                    .unwrap_or(name);
                 self.has_program(name) || self.has_package_folder(word)
             }
             LaunchedProgram::Package(word) => {
                 let word = word.strip_prefix("npm:").unwrap_or(word);
                 // The sign of a scope is no sign of a version.
-                let version = word.char_indices().skip(1).find(|(_, c)| *c == '@').map_or(word.len(), |(at, _)| at);
+                let version = word
+                    .char_indices()
+                    .skip(1)
+                    .find(|(_, c)| *c == '@')
+                    .map_or(word.len(), |(at, _)| at);
                 let name = &word[..version];
-                self.packages.iter().any(|package| is_named(name, package)) || self.has_program(name)
+                self.packages.iter().any(|package| is_named(name, package))
+                    || self.has_program(name)
             }
         }
     }
@@ -156,29 +188,40 @@ impl AgentWords {
     /// Whether a path leads into a package as package managers lay them out.
     fn has_package_folder(&self, path: &str) -> bool {
         self.packages.iter().any(|package| {
-            path.split("node_modules/")
-                .skip(1)
-                .any(|inside| inside.strip_prefix(package.as_str()).is_some_and(|rest| rest.starts_with('/')))
+            path.split("node_modules/").skip(1).any(|inside| {
+                inside
+                    .strip_prefix(package.as_str())
+                    .is_some_and(|rest| rest.starts_with('/'))
+            })
         })
     }
 }
 
 /// Whether a name is this one, alone or with a version or a platform behind it.
 fn is_named(name: &str, known: &str) -> bool {
-    let Some(rest) = name.strip_prefix(known) else { return false };
+    let Some(rest) = name.strip_prefix(known) else {
+        return false;
+    };
     if rest.is_empty() {
         return true;
     }
-    rest.starts_with(['-', '@', '_']) && rest[1..].split(['-', '_', '@']).all(is_version_or_platform)
+    rest.starts_with(['-', '@', '_'])
+        && rest[1..].split(['-', '_', '@']).all(is_version_or_platform)
 }
 
 fn is_version_or_platform(word: &str) -> bool {
     let number = word.strip_prefix('v').unwrap_or(word);
-    let numbers = |text: &str| !text.is_empty() && text.split('.').all(|part| !part.is_empty() && part.chars().all(|c| c.is_ascii_digit()));
+    let numbers = |text: &str| {
+        !text.is_empty()
+            && text
+                .split('.')
+                .all(|part| !part.is_empty() && part.chars().all(|c| c.is_ascii_digit()))
+    };
     let staged = || {
-        VERSION_WORDS
-            .iter()
-            .any(|stage| word.strip_prefix(stage).is_some_and(|rest| rest.is_empty() || numbers(rest.trim_start_matches('.'))))
+        VERSION_WORDS.iter().any(|stage| {
+            word.strip_prefix(stage)
+                .is_some_and(|rest| rest.is_empty() || numbers(rest.trim_start_matches('.')))
+        })
     };
     // `x86_64` is cut in two.
     PLATFORM_WORDS.contains(&word) || numbers(number) || staged()

@@ -11,21 +11,32 @@ const COMMANDS: usize = 256;
 /// How deep substitutions are followed.
 const DEPTH: usize = 4;
 /// Words before a command that are no program.
-const KEYWORDS: [&str; 11] = ["if", "then", "elif", "else", "while", "until", "do", "!", "{", "}", "coproc"];
+const KEYWORDS: [&str; 11] = [
+    "if", "then", "elif", "else", "while", "until", "do", "!", "{", "}", "coproc",
+];
 
 /// The commands of a line: each its words, without quotes, assignments before it, and redirections.
 pub fn commands_of(line: &str) -> Vec<Vec<String>> {
     let end = line.floor_char_boundary(LINE.min(line.len()));
-    let mut reader = ShellReader { rest: line[..end].chars().collect(), at: 0, depth: 0, found: Vec::new() };
+    let mut reader = ShellReader {
+        rest: line[..end].chars().collect(),
+        at: 0,
+        depth: 0,
+        found: Vec::new(),
+    };
     reader.read(None);
     reader.found
 }
 
 /// Whether a word in front of a command sets a variable.
 pub(super) fn is_assignment(word: &str) -> bool {
-    let Some((name, _)) = word.split_once('=') else { return false };
+    let Some((name, _)) = word.split_once('=') else {
+        return false;
+    };
     let name = name.strip_suffix('+').unwrap_or(name);
-    !name.starts_with(|c: char| c.is_ascii_digit()) && !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    !name.starts_with(|c: char| c.is_ascii_digit())
+        && !name.is_empty()
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 struct ShellReader {
@@ -188,7 +199,11 @@ impl ShellReader {
     }
 
     fn redirection(&mut self, open: &mut OpenCommand, sign: char) {
-        if open.word.as_deref().is_some_and(|word| word.chars().all(|c| c.is_ascii_digit())) {
+        if open
+            .word
+            .as_deref()
+            .is_some_and(|word| word.chars().all(|c| c.is_ascii_digit()))
+        {
             open.word = None;
         }
         open.end_word();
@@ -214,7 +229,10 @@ impl ShellReader {
         open.end_word();
         open.next = NextWord::Part;
         let words = std::mem::take(&mut open.words);
-        let mut words = words.into_iter().skip_while(|word| KEYWORDS.contains(&word.as_str()) || is_assignment(word)).peekable();
+        let mut words = words
+            .into_iter()
+            .skip_while(|word| KEYWORDS.contains(&word.as_str()) || is_assignment(word))
+            .peekable();
         if words.peek().is_some() && self.found.len() < COMMANDS {
             self.found.push(words.collect());
         }
@@ -224,10 +242,17 @@ impl ShellReader {
     fn skip_documents(&mut self, open: &mut OpenCommand) {
         for (end, tabs) in std::mem::take(&mut open.documents) {
             while self.at < self.rest.len() {
-                let length = self.rest[self.at..].iter().position(|c| *c == '\n').unwrap_or(self.rest.len() - self.at);
+                let length = self.rest[self.at..]
+                    .iter()
+                    .position(|c| *c == '\n')
+                    .unwrap_or(self.rest.len() - self.at);
                 let line: String = self.rest[self.at..self.at + length].iter().collect();
                 self.at = (self.at + length + 1).min(self.rest.len());
-                let line = if tabs { line.trim_start_matches('\t') } else { &line };
+                let line = if tabs {
+                    line.trim_start_matches('\t')
+                } else {
+                    &line
+                };
                 if line == end {
                     break;
                 }
@@ -247,27 +272,56 @@ mod tests {
         for (line, expected) in [
             ("codex exec 'do it' | tee log", "codex exec [do it];tee log"),
             ("A=1 B='x y' codex exec", "codex exec"),
-            ("cd x && codex exec >out 2>&1; echo done", "cd x;codex exec;echo done"),
+            (
+                "cd x && codex exec >out 2>&1; echo done",
+                "cd x;codex exec;echo done",
+            ),
             ("codex exec &> all.log &", "codex exec"),
             ("if codex exec; then echo ok; fi", "codex exec;echo ok;fi"),
-            ("while ! claude -p; do sleep 1; done", "claude -p;sleep 1;done"),
+            (
+                "while ! claude -p; do sleep 1; done",
+                "claude -p;sleep 1;done",
+            ),
             ("( gemini -p x ) || { qwen -p y; }", "gemini -p x;qwen -p y"),
-            ("echo \"$(codex exec x)\" '$(claude)'", "codex exec x;echo $ [$(claude)]"),
+            (
+                "echo \"$(codex exec x)\" '$(claude)'",
+                "codex exec x;echo $ [$(claude)]",
+            ),
             ("x=`opencode run y`", "opencode run y"),
-            ("codex exec - <<EOF\nclaude -p\nEOF\necho end", "codex exec -;echo end"),
-            ("codex exec - <<-'EOF'\n\tclaude\n\tEOF\nls", "codex exec -;ls"),
+            (
+                "codex exec - <<EOF\nclaude -p\nEOF\necho end",
+                "codex exec -;echo end",
+            ),
+            (
+                "codex exec - <<-'EOF'\n\tclaude\n\tEOF\nls",
+                "codex exec -;ls",
+            ),
             ("codex exec <<< \"claude -p\"", "codex exec"),
             ("echo hi # | claude\nls", "echo hi;ls"),
-            ("case $x in\n codex) echo 1;;\n *) gemini;;\nesac", "case $x in;echo 1;gemini;esac"),
+            (
+                "case $x in\n codex) echo 1;;\n *) gemini;;\nesac",
+                "case $x in;echo 1;gemini;esac",
+            ),
             ("\\codex exec a\\ b", "codex exec [a b]"),
-            ("cat f | codex exec > >(tee log)", "cat f;tee log;codex exec"),
+            (
+                "cat f | codex exec > >(tee log)",
+                "cat f;tee log;codex exec",
+            ),
             ("\"$HOME/bin/codex\" exec", "$HOME/bin/codex exec"),
             ("", ""),
             ("'unclosed", "unclosed"),
         ] {
-            let shown = |word: &String| if word.contains(' ') || word.contains('(') { format!("[{word}]") } else { word.clone() };
-            let commands: Vec<String> =
-                commands_of(line).iter().map(|words| words.iter().map(shown).collect::<Vec<_>>().join(" ")).collect();
+            let shown = |word: &String| {
+                if word.contains(' ') || word.contains('(') {
+                    format!("[{word}]")
+                } else {
+                    word.clone()
+                }
+            };
+            let commands: Vec<String> = commands_of(line)
+                .iter()
+                .map(|words| words.iter().map(shown).collect::<Vec<_>>().join(" "))
+                .collect();
             assert_eq!(commands.join(";"), expected, "{line}");
         }
     }

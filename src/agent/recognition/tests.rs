@@ -7,7 +7,13 @@ use proptest::prelude::*;
 use super::*;
 
 fn words(agent: &str, program: &str, package: &str) -> AgentWords {
-    AgentWords { agent: agent.into(), title: agent.into(), dialect: None, programs: vec![program.into()], packages: vec![package.into()] }
+    AgentWords {
+        agent: agent.into(),
+        title: agent.into(),
+        dialect: None,
+        programs: vec![program.into()],
+        packages: vec![package.into()],
+    }
 }
 
 fn known() -> Vec<AgentWords> {
@@ -28,8 +34,17 @@ fn argv(words: &[&str]) -> Vec<OsString> {
 fn typed(line: &str) -> Vec<OsString> {
     let mut words = Vec::new();
     let mut rest = line;
-    while let Some(begin) = rest.strip_prefix('[').or(Some(rest)).filter(|rest| !rest.is_empty()) {
-        let end = if rest.starts_with('[') { begin.find(']') } else { begin.find(' ') }.unwrap_or(begin.len());
+    while let Some(begin) = rest
+        .strip_prefix('[')
+        .or(Some(rest))
+        .filter(|rest| !rest.is_empty())
+    {
+        let end = if rest.starts_with('[') {
+            begin.find(']')
+        } else {
+            begin.find(' ')
+        }
+        .unwrap_or(begin.len());
         words.push(begin[..end].into());
         rest = begin[end..].trim_start_matches(']').trim_start();
     }
@@ -59,19 +74,34 @@ fn an_agent_is_recognised_behind_whatever_starts_it() {
         ("npm exec -- @google/gemini-cli -p x", "gemini"),
         ("yarn dlx @openai/codex exec", "codex"),
         ("deno run -A npm:@openai/codex@1 exec", "codex"),
-        ("node /usr/lib/node_modules/@openai/codex/bin/codex.js exec", "codex"),
-        ("node --max-old-space-size=4096 /usr/lib/node_modules/@anthropic-ai/claude-code/cli.js -p", "claude"),
+        (
+            "node /usr/lib/node_modules/@openai/codex/bin/codex.js exec",
+            "codex",
+        ),
+        (
+            "node --max-old-space-size=4096 /usr/lib/node_modules/@anthropic-ai/claude-code/cli.js -p",
+            "claude",
+        ),
         ("node -r ./hook.js tools/codex.js exec", "codex"),
         ("/usr/bin/node /usr/local/bin/gemini -p x", "gemini"),
         ("env A=1 -u B codex exec", "codex"),
         ("env -S [codex exec x]", "codex"),
         ("nice -n 5 timeout -k 5 30m codex exec", "codex"),
-        ("timeout --signal=INT 1h env CODEX_HOME=/x codex exec", "codex"),
+        (
+            "timeout --signal=INT 1h env CODEX_HOME=/x codex exec",
+            "codex",
+        ),
         ("nohup setsid stdbuf -oL claude -p", "claude"),
         ("time codex exec", "codex"),
         ("sh -c [codex exec 'do it' | tee log]", "codex"),
-        ("bash -lc [cd sub && FOO=1 codex exec 'claude -p' 2>&1 | tee log]", "codex"),
-        ("bash -euo pipefail -c [printf x | claude -p --output-format stream-json | tee out.jsonl]", "claude"),
+        (
+            "bash -lc [cd sub && FOO=1 codex exec 'claude -p' 2>&1 | tee log]",
+            "codex",
+        ),
+        (
+            "bash -euo pipefail -c [printf x | claude -p --output-format stream-json | tee out.jsonl]",
+            "claude",
+        ),
         ("sh -c [exec codex exec -]", "codex"),
         ("sh -c [eval 'codex exec x']", "codex"),
         ("sh -c [bash -c \"codex exec x\"]", "codex"),
@@ -84,7 +114,13 @@ fn an_agent_is_recognised_behind_whatever_starts_it() {
         ("direnv exec . codex exec", "codex"),
         ("xargs -n 1 codex exec", "codex"),
     ] {
-        assert_eq!(agents_in_command(&typed(line), &known()).one().unwrap_or_default(), agent, "{line}");
+        assert_eq!(
+            agents_in_command(&typed(line), &known())
+                .one()
+                .unwrap_or_default(),
+            agent,
+            "{line}"
+        );
     }
 }
 
@@ -124,40 +160,86 @@ fn what_only_contains_a_name_is_no_agent() {
         "npx",
         "mise exec",
     ] {
-        assert_eq!(agents_in_command(&typed(line), &known()), NamedAgents::None, "{line}");
+        assert_eq!(
+            agents_in_command(&typed(line), &known()),
+            NamedAgents::None,
+            "{line}"
+        );
     }
     assert_eq!(agents_in_command(&[], &known()), NamedAgents::None);
 }
 
 #[test]
 fn a_line_with_two_agents_names_none_to_ask() {
-    let several = agents_in_command(&argv(&["sh", "-c", "claude -p plan | codex exec -"]), &known());
-    assert_eq!(several, NamedAgents::Several(vec!["claude".into(), "codex".into()]));
+    let several = agents_in_command(
+        &argv(&["sh", "-c", "claude -p plan | codex exec -"]),
+        &known(),
+    );
+    assert_eq!(
+        several,
+        NamedAgents::Several(vec!["claude".into(), "codex".into()])
+    );
     assert_eq!(several.one(), None);
-    let twice = agents_in_command(&argv(&["sh", "-c", "codex exec plan; codex exec do"]), &known());
+    let twice = agents_in_command(
+        &argv(&["sh", "-c", "codex exec plan; codex exec do"]),
+        &known(),
+    );
     assert_eq!(twice.one(), Some("codex"));
-    let looked_first = agents_in_command(&argv(&["sh", "-c", "claude --version; codex exec do"]), &known());
+    let looked_first = agents_in_command(
+        &argv(&["sh", "-c", "claude --version; codex exec do"]),
+        &known(),
+    );
     assert_eq!(looked_first.one(), Some("codex"));
 }
 
 fn process(pid: u32, parent: u32, words: &[&str]) -> ProcessCommand {
-    ProcessCommand { pid, parent, argv: argv(words) }
+    ProcessCommand {
+        pid,
+        parent,
+        argv: argv(words),
+    }
 }
 
 #[test]
 fn a_wrapper_is_recognised_by_its_child_and_an_agent_is_not_by_its_tools() {
     let wrapper = process(10, 1, &["/bin/sh", "./work.sh"]);
     let seen = |more: &[ProcessCommand]| {
-        let all: Vec<_> = std::iter::once(wrapper.clone()).chain(more.iter().cloned()).collect();
+        let all: Vec<_> = std::iter::once(wrapper.clone())
+            .chain(more.iter().cloned())
+            .collect();
         agents_in_processes(&all, &known())
     };
-    assert_eq!(seen(&[process(11, 10, &["git", "commit"])]), NamedAgents::None);
-    assert_eq!(seen(&[process(11, 10, &["codex", "exec"]), process(12, 11, &["bash", "-c", "claude -p x"])]).one(), Some("codex"));
-    let through_a_shell = [process(12, 11, &["claude"]), process(11, 10, &["bash", "x"]), process(13, 12, &["codex", "exec"])];
+    assert_eq!(
+        seen(&[process(11, 10, &["git", "commit"])]),
+        NamedAgents::None
+    );
+    assert_eq!(
+        seen(&[
+            process(11, 10, &["codex", "exec"]),
+            process(12, 11, &["bash", "-c", "claude -p x"])
+        ])
+        .one(),
+        Some("codex")
+    );
+    let through_a_shell = [
+        process(12, 11, &["claude"]),
+        process(11, 10, &["bash", "x"]),
+        process(13, 12, &["codex", "exec"]),
+    ];
     assert_eq!(seen(&through_a_shell).one(), Some("claude"));
-    assert_eq!(seen(&[process(11, 10, &["claude -p --verbose"])]).one(), Some("claude"), "a title over the arguments");
-    let two = [process(11, 10, &["codex", "exec"]), process(12, 10, &["claude", "-p"])];
-    assert_eq!(seen(&two), NamedAgents::Several(vec!["claude".into(), "codex".into()]));
+    assert_eq!(
+        seen(&[process(11, 10, &["claude -p --verbose"])]).one(),
+        Some("claude"),
+        "a title over the arguments"
+    );
+    let two = [
+        process(11, 10, &["codex", "exec"]),
+        process(12, 10, &["claude", "-p"]),
+    ];
+    assert_eq!(
+        seen(&two),
+        NamedAgents::Several(vec!["claude".into(), "codex".into()])
+    );
     let circle = [process(10, 11, &["x"]), process(11, 10, &["y"])];
     assert_eq!(agents_in_processes(&circle, &known()), NamedAgents::None);
 }
@@ -166,9 +248,22 @@ fn a_wrapper_is_recognised_by_its_child_and_an_agent_is_not_by_its_tools() {
 fn two_megabytes_of_arguments_are_read_in_a_moment() {
     let begun = std::time::Instant::now();
     let long = "x".repeat(2 << 20);
-    assert_eq!(agents_in_command(&argv(&["codex", &long]), &known()).one(), Some("codex"));
-    assert_eq!(agents_in_command(&argv(&["sh", "-c", &format!("codex exec '{long}'")]), &known()).one(), Some("codex"));
-    assert_eq!(agents_in_command(&argv(&["sh", "-c", &"nice ".repeat(400_000)]), &known()), NamedAgents::None);
+    assert_eq!(
+        agents_in_command(&argv(&["codex", &long]), &known()).one(),
+        Some("codex")
+    );
+    assert_eq!(
+        agents_in_command(
+            &argv(&["sh", "-c", &format!("codex exec '{long}'")]),
+            &known()
+        )
+        .one(),
+        Some("codex")
+    );
+    assert_eq!(
+        agents_in_command(&argv(&["sh", "-c", &"nice ".repeat(400_000)]), &known()),
+        NamedAgents::None
+    );
     let many: Vec<OsString> = (0..300_000).map(|_| OsString::from("env")).collect();
     assert_eq!(agents_in_command(&many, &known()), NamedAgents::None);
     assert!(begun.elapsed() < std::time::Duration::from_secs(30));

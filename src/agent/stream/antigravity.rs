@@ -8,19 +8,33 @@ use super::session_fold::SessionFold;
 
 /// Takes one event; says whether it is one of Antigravity's.
 pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {
-    let Some(kind) = text(event, "event") else { return false };
-    let Some(reported) = event.get(kind).filter(|reported| reported.is_object()) else { return false };
+    let Some(kind) = text(event, "event") else {
+        return false;
+    };
+    let Some(reported) = event.get(kind).filter(|reported| reported.is_object()) else {
+        return false;
+    };
     match kind {
         "init" => {}
         "step_update" if text(reported, "step_type") == Some("agent_response") => {
-            gathered.says(text(reported, "text_delta").unwrap_or_default().trim_end(), None);
+            gathered.says(
+                text(reported, "text_delta").unwrap_or_default().trim_end(),
+                None,
+            );
             let index = number(reported, "step_index").unwrap_or_default();
-            gathered.figures.message(&format!("step {index}"), reported.get("usage").and_then(tokens), true);
+            gathered.figures.message(
+                &format!("step {index}"),
+                reported.get("usage").and_then(tokens),
+                true,
+            );
         }
         "step_update" => {}
         "result" => {
             gathered.answers(text(reported, "response").unwrap_or_default().trim_end());
-            gathered.structured_output = reported.get("structured_output").filter(|value| !value.is_null()).cloned();
+            gathered.structured_output = reported
+                .get("structured_output")
+                .filter(|value| !value.is_null())
+                .cloned();
             let status = text(reported, "status").unwrap_or("result");
             gathered.ended = Some(cut(&status.to_lowercase(), 100));
             match status {
@@ -43,5 +57,10 @@ pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {
 fn tokens(usage: &Value) -> Option<TokenCounts> {
     let input = number(usage, "input_tokens")?;
     let total = number(usage, "total_tokens").unwrap_or(0);
-    Some(TokenCounts { input, output: number(usage, "output_tokens").unwrap_or(0).max(total.saturating_sub(input)) })
+    Some(TokenCounts {
+        input,
+        output: number(usage, "output_tokens")
+            .unwrap_or(0)
+            .max(total.saturating_sub(input)),
+    })
 }

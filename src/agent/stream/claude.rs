@@ -19,9 +19,16 @@ pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {
         Some("stream_event") => partial(gathered, event),
         Some("rate_limit_event") => rate_limit(gathered, event),
         Some("cost-state") => {
-            let tokens = event.get("modelUsage").and_then(models).map(|(tokens, _)| tokens);
+            let tokens = event
+                .get("modelUsage")
+                .and_then(models)
+                .map(|(tokens, _)| tokens);
             let session_cost = amount(event, "totalCostUSD");
-            gathered.figures.settle(&ResultUsage { session_tokens: tokens, session_cost, ..ResultUsage::default() });
+            gathered.figures.settle(&ResultUsage {
+                session_tokens: tokens,
+                session_cost,
+                ..ResultUsage::default()
+            });
             true
         }
         _ => false,
@@ -37,11 +44,23 @@ pub(super) fn reply(kind: Option<&str>, event: &Value) -> Option<ReplyEvent> {
     match kind? {
         "system" => Some(ReplyEvent::Other),
         "assistant" => {
-            let text = event.get("message").filter(|_| is_main(event)).map(texts).unwrap_or_default();
+            let text = event
+                .get("message")
+                .filter(|_| is_main(event))
+                .map(texts)
+                .unwrap_or_default();
             // Cut off before its result: a synthetic message carries the error.
             let is_error = is_true(event, "is_api_error_message");
             let api_error_status = number(event, "api_error_status");
-            Some(if text.is_empty() { ReplyEvent::Other } else { ReplyEvent::Said { text, is_error, api_error_status } })
+            Some(if text.is_empty() {
+                ReplyEvent::Other
+            } else {
+                ReplyEvent::Said {
+                    text,
+                    is_error,
+                    api_error_status,
+                }
+            })
         }
         "result" => Some(ReplyEvent::Finished(final_result(event))),
         _ => None,
@@ -54,11 +73,18 @@ pub(super) fn is_qwen(event: &Value) -> bool {
 }
 
 fn system(gathered: &mut SessionFold, event: &Value) -> bool {
-    let Some(subtype) = text(event, "subtype") else { return false };
+    let Some(subtype) = text(event, "subtype") else {
+        return false;
+    };
     match subtype {
         "api_retry" => {
-            let status = number(event, "error_status").map(|status| format!(" ({status})")).unwrap_or_default();
-            gathered.retries_for(format!("{}{status}", cut(text(event, "error").unwrap_or("unknown error"), 200)));
+            let status = number(event, "error_status")
+                .map(|status| format!(" ({status})"))
+                .unwrap_or_default();
+            gathered.retries_for(format!(
+                "{}{status}",
+                cut(text(event, "error").unwrap_or("unknown error"), 200)
+            ));
         }
         // Qwen Code's word for the same.
         "retry" => {
@@ -78,8 +104,10 @@ fn system(gathered: &mut SessionFold, event: &Value) -> bool {
 }
 
 fn ended_task(gathered: &mut SessionFold, event: &Value, status: Option<&str>) {
-    if matches!(status, Some("completed" | "failed" | "killed" | "stopped" | "cancelled"))
-        && let Some(id) = text(event, "task_id")
+    if matches!(
+        status,
+        Some("completed" | "failed" | "killed" | "stopped" | "cancelled")
+    ) && let Some(id) = text(event, "task_id")
     {
         gathered.ran(id);
     }
@@ -107,13 +135,17 @@ pub(super) fn shell_task(id: &str, command: &str) -> Value {
 }
 
 fn assistant(gathered: &mut SessionFold, event: &Value) -> bool {
-    let Some(message) = event.get("message").filter(|message| message.is_object()) else { return false };
+    let Some(message) = event.get("message").filter(|message| message.is_object()) else {
+        return false;
+    };
     let main = is_main(event);
     // A message of the program itself: no turn, no tokens.
     let synthetic = text(message, "model") == Some("<synthetic>");
     let id = text(message, "id");
     if let Some(id) = id.filter(|_| !synthetic) {
-        gathered.figures.message(id, message.get("usage").and_then(tokens), main);
+        gathered
+            .figures
+            .message(id, message.get("usage").and_then(tokens), main);
     }
     if !main {
         return true;
@@ -132,15 +164,25 @@ fn assistant(gathered: &mut SessionFold, event: &Value) -> bool {
 
 /// The text of a message, without its tool calls.
 fn texts(message: &Value) -> String {
-    list(message, "content").filter(|block| text(block, "type") == Some("text")).filter_map(|block| text(block, "text")).collect()
+    list(message, "content")
+        .filter(|block| text(block, "type") == Some("text"))
+        .filter_map(|block| text(block, "text"))
+        .collect()
 }
 
 fn user(gathered: &mut SessionFold, event: &Value) -> bool {
-    let Some(content) = event.get("message").and_then(|message| message.get("content")) else { return false };
+    let Some(content) = event
+        .get("message")
+        .and_then(|message| message.get("content"))
+    else {
+        return false;
+    };
     if !is_main(event) {
         return true;
     }
-    let reported = event.get("tool_use_result").or_else(|| event.get("toolUseResult"));
+    let reported = event
+        .get("tool_use_result")
+        .or_else(|| event.get("toolUseResult"));
     let mut texts = Vec::new();
     if let Some(text) = content.as_str() {
         texts.push(text);
@@ -188,7 +230,14 @@ fn result(gathered: &mut SessionFold, event: &Value) -> bool {
     for denial in list(event, "permission_denials") {
         gathered.refuses(text(denial, "tool_name").unwrap_or_default());
     }
-    let FinalResult { text: answer, structured_output, is_error, errors, api_error_status, .. } = final_result(event);
+    let FinalResult {
+        text: answer,
+        structured_output,
+        is_error,
+        errors,
+        api_error_status,
+        ..
+    } = final_result(event);
     match &answer {
         Some(answer) => gathered.answers(answer),
         None => gathered.said_it(),
@@ -198,7 +247,10 @@ fn result(gathered: &mut SessionFold, event: &Value) -> bool {
         gathered.stop_reason = Some(cut(reason, 100));
     }
     let error_subtype = subtype.filter(|subtype| subtype.starts_with("error"));
-    let ended = error_subtype.or(text(event, "terminal_reason")).or(subtype).unwrap_or("result");
+    let ended = error_subtype
+        .or(text(event, "terminal_reason"))
+        .or(subtype)
+        .unwrap_or("result");
     gathered.ended = Some(cut(ended, 100));
     if !is_error {
         gathered.recovers();
@@ -222,7 +274,9 @@ fn settle(gathered: &mut SessionFold, event: &Value, subtype: Option<&str>) {
         turns: number(event, "num_turns"),
         tokens: own,
         // If its own budget ended it, the result reports no tokens, though they were paid.
-        tokens_of_all: since.or(session.filter(|_| forgotten)).map(|(tokens, _)| tokens),
+        tokens_of_all: since
+            .or(session.filter(|_| forgotten))
+            .map(|(tokens, _)| tokens),
         cost: since.map(|(_, cost)| cost),
         session_tokens: session.map(|(tokens, _)| tokens),
         session_cost: amount(event, "total_cost_usd"),
@@ -233,7 +287,9 @@ fn settle(gathered: &mut SessionFold, event: &Value, subtype: Option<&str>) {
 fn final_result(event: &Value) -> FinalResult {
     let error_subtype = text(event, "subtype").filter(|subtype| subtype.starts_with("error"));
     // Qwen Code has one error in the place of a list, and Gemini a status in the place of a subtype.
-    let one = event.get("error").and_then(|error| error.get("message").unwrap_or(error).as_str());
+    let one = event
+        .get("error")
+        .and_then(|error| error.get("message").unwrap_or(error).as_str());
     FinalResult {
         text: match event.get("result") {
             Some(Value::String(answer)) => Some(answer.clone()),
@@ -245,26 +301,44 @@ fn final_result(event: &Value) -> FinalResult {
             .into_iter()
             .find_map(|key| event.get(key).filter(|value| !value.is_null()))
             .cloned(),
-        is_error: error_subtype.is_some() || is_true(event, "is_error") || text(event, "status") == Some("error"),
+        is_error: error_subtype.is_some()
+            || is_true(event, "is_error")
+            || text(event, "status") == Some("error"),
         cut_short: error_subtype.is_some(),
-        errors: list(event, "errors").filter_map(Value::as_str).chain(one).map(str::to_owned).collect(),
+        errors: list(event, "errors")
+            .filter_map(Value::as_str)
+            .chain(one)
+            .map(str::to_owned)
+            .collect(),
         api_error_status: number(event, "api_error_status"),
-        terminal_reason: text(event, "terminal_reason").or(error_subtype).map(str::to_owned),
+        terminal_reason: text(event, "terminal_reason")
+            .or(error_subtype)
+            .map(str::to_owned),
     }
 }
 
 /// `--include-partial-messages`: the partial events give the cost of a message sooner and more precisely.
 fn partial(gathered: &mut SessionFold, event: &Value) -> bool {
-    let Some(inner) = event.get("event") else { return false };
+    let Some(inner) = event.get("event") else {
+        return false;
+    };
     let main = is_main(event);
     match text(inner, "type") {
         Some("message_start") => {
-            if let Some((message, id)) = inner.get("message").and_then(|message| Some((message, text(message, "id")?))) {
-                gathered.figures.message(id, message.get("usage").and_then(tokens), main);
+            if let Some((message, id)) = inner
+                .get("message")
+                .and_then(|message| Some((message, text(message, "id")?)))
+            {
+                gathered
+                    .figures
+                    .message(id, message.get("usage").and_then(tokens), main);
             }
         }
         Some("message_delta") => {
-            if let (Some(id), Some(usage)) = (text(event, "api_message_id"), inner.get("usage").and_then(tokens)) {
+            if let (Some(id), Some(usage)) = (
+                text(event, "api_message_id"),
+                inner.get("usage").and_then(tokens),
+            ) {
                 gathered.figures.message(id, Some(usage), main);
             }
         }
@@ -274,34 +348,59 @@ fn partial(gathered: &mut SessionFold, event: &Value) -> bool {
 }
 
 fn rate_limit(gathered: &mut SessionFold, event: &Value) -> bool {
-    let Some(info) = event.get("rate_limit_info") else { return false };
-    let ends = info.get("resetsAt").and_then(Value::as_i64).and_then(|seconds| Timestamp::from_second(seconds).ok());
+    let Some(info) = event.get("rate_limit_info") else {
+        return false;
+    };
+    let ends = info
+        .get("resetsAt")
+        .and_then(Value::as_i64)
+        .and_then(|seconds| Timestamp::from_second(seconds).ok());
     gathered.limit_ends = ends.filter(|_| text(info, "status") == Some("rejected"));
     true
 }
 
 fn tokens(usage: &Value) -> Option<TokenCounts> {
-    let input = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"].map(|key| number(usage, key));
+    let input = [
+        "input_tokens",
+        "cache_creation_input_tokens",
+        "cache_read_input_tokens",
+    ]
+    .map(|key| number(usage, key));
     let output = number(usage, "output_tokens");
     if input.iter().chain([&output]).all(Option::is_none) {
         return None;
     }
     let input = input.into_iter().flatten().fold(0, u64::saturating_add);
-    Some(TokenCounts { input, output: output.unwrap_or(0) })
+    Some(TokenCounts {
+        input,
+        output: output.unwrap_or(0),
+    })
 }
 
 /// Qwen's cached tokens are among those read.
 fn tokens_with_cached(usage: &Value) -> Option<TokenCounts> {
-    Some(TokenCounts { input: number(usage, "input_tokens")?, output: number(usage, "output_tokens").unwrap_or(0) })
+    Some(TokenCounts {
+        input: number(usage, "input_tokens")?,
+        output: number(usage, "output_tokens").unwrap_or(0),
+    })
 }
 
 /// Tokens and US dollars of all models together.
 fn models(usage: &Value) -> Option<(TokenCounts, f64)> {
     let mut sum = (TokenCounts::default(), 0.0);
     for model in usage.as_object()?.values() {
-        let input = ["inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens"].into_iter().filter_map(|key| number(model, key));
+        let input = [
+            "inputTokens",
+            "cacheReadInputTokens",
+            "cacheCreationInputTokens",
+        ]
+        .into_iter()
+        .filter_map(|key| number(model, key));
         sum.0.input = input.fold(sum.0.input, u64::saturating_add);
-        sum.0.output = sum.0.output.saturating_add(number(model, "outputTokens").unwrap_or(0));
+        sum.0.output = sum
+            .0
+            .output
+            .saturating_add(number(model, "outputTokens").unwrap_or(0));
         sum.1 += amount(model, "costUSD")?;
     }
     Some(sum)

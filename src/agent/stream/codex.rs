@@ -35,13 +35,17 @@ pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {
             gathered.leaves_commands();
         }
         // Gemini's have a severity.
-        Some("error") if event.get("message").is_some() && event.get("severity").is_none() => match retry_reason(event) {
-            Some(why) => gathered.retries_for(cut(why, 200)),
-            // A turn that is completed after all takes it back.
-            None => gathered.fails(error_text(event), None),
-        },
+        Some("error") if event.get("message").is_some() && event.get("severity").is_none() => {
+            match retry_reason(event) {
+                Some(why) => gathered.retries_for(cut(why, 200)),
+                // A turn that is completed after all takes it back.
+                None => gathered.fails(error_text(event), None),
+            }
+        }
         Some(kind @ ("item.started" | "item.updated" | "item.completed")) => {
-            let Some(item) = event.get("item") else { return false };
+            let Some(item) = event.get("item") else {
+                return false;
+            };
             take_item(gathered, item, kind == "item.completed");
         }
         _ => return false,
@@ -54,19 +58,27 @@ pub(super) fn reply(kind: Option<&str>, event: &Value) -> Option<ReplyEvent> {
     match kind? {
         "thread.started" | "turn.started" => Some(ReplyEvent::Other),
         "turn.completed" => Some(ReplyEvent::Recovered),
-        "item.completed" | "agent_message" => Some(match event.get("item").or_else(|| event.get("msg")) {
-            Some(item) => reply_of_item(item),
-            None => ReplyEvent::Other,
-        }),
+        "item.completed" | "agent_message" => {
+            Some(match event.get("item").or_else(|| event.get("msg")) {
+                Some(item) => reply_of_item(item),
+                None => ReplyEvent::Other,
+            })
+        }
         _ => None,
     }
 }
 
 fn reply_of_item(item: &Value) -> ReplyEvent {
     match text(item, "type") {
-        Some("agent_message") => said(item.get("text").or_else(|| item.get("message")).and_then(Value::as_str)),
+        Some("agent_message") => said(
+            item.get("text")
+                .or_else(|| item.get("message"))
+                .and_then(Value::as_str),
+        ),
         // The service answered again: the agent works on.
-        Some("command_execution" | "file_change" | "mcp_tool_call" | "reasoning") => ReplyEvent::Recovered,
+        Some("command_execution" | "file_change" | "mcp_tool_call" | "reasoning") => {
+            ReplyEvent::Recovered
+        }
         _ => ReplyEvent::Other,
     }
 }
@@ -79,7 +91,10 @@ fn take_item(gathered: &mut SessionFold, item: &Value, completed: bool) {
             gathered.says(text(item, "text").unwrap_or_default(), text(item, "id"));
         }
         Some("command_execution") if completed => {
-            let failed = item.get("exit_code").and_then(Value::as_i64).is_some_and(|code| code != 0);
+            let failed = item
+                .get("exit_code")
+                .and_then(Value::as_i64)
+                .is_some_and(|code| code != 0);
             let output = text(item, "aggregated_output").unwrap_or_default();
             // A denial has no mark of its own: the sandbox lets a command fail.
             if let Some(cause) = read_only_cause(output).filter(|_| failed) {
@@ -90,27 +105,52 @@ fn take_item(gathered: &mut SessionFold, item: &Value, completed: bool) {
         Some("command_execution") => {
             let id = text(item, "id").unwrap_or_default();
             gathered.calls(id, "command_execution", item);
-            gathered.begins_command(id, shell_task(id, text(item, "command").unwrap_or_default()));
+            gathered.begins_command(
+                id,
+                shell_task(id, text(item, "command").unwrap_or_default()),
+            );
         }
         Some("mcp_tool_call") if completed => {
-            let result = item.get("result").map(|result| content_text(result.get("content").unwrap_or(result)));
+            let result = item
+                .get("result")
+                .map(|result| content_text(result.get("content").unwrap_or(result)));
             let failed = text(item, "status") == Some("failed");
             let input = item.get("arguments").unwrap_or(&Value::Null);
-            returned(gathered, item, (text(item, "tool").unwrap_or("mcp_tool_call"), input), &result.unwrap_or_default(), failed);
+            returned(
+                gathered,
+                item,
+                (text(item, "tool").unwrap_or("mcp_tool_call"), input),
+                &result.unwrap_or_default(),
+                failed,
+            );
         }
         Some("file_change") if completed => {
-            let paths: Vec<&str> = list(item, "changes").filter_map(|change| text(change, "path")).collect();
-            gathered.note(|| SessionEvent::Called { tool: "file_change".into(), input: cut(&paths.join(" "), 4000) });
+            let paths: Vec<&str> = list(item, "changes")
+                .filter_map(|change| text(change, "path"))
+                .collect();
+            gathered.note(|| SessionEvent::Called {
+                tool: "file_change".into(),
+                input: cut(&paths.join(" "), 4000),
+            });
         }
         Some("web_search") if completed => {
-            gathered.note(|| SessionEvent::Called { tool: "web_search".into(), input: input_summary(item) });
+            gathered.note(|| SessionEvent::Called {
+                tool: "web_search".into(),
+                input: input_summary(item),
+            });
         }
         Some("error") => gathered.add_message("system", text(item, "message").unwrap_or_default()),
         _ => {}
     }
 }
 
-fn returned(gathered: &mut SessionFold, item: &Value, (tool, input): (&str, &Value), content: &str, failed: bool) {
+fn returned(
+    gathered: &mut SessionFold,
+    item: &Value,
+    (tool, input): (&str, &Value),
+    content: &str,
+    failed: bool,
+) {
     let id = text(item, "id").unwrap_or_default();
     if !gathered.waits_for(id) {
         gathered.calls(id, tool, input);
@@ -120,11 +160,19 @@ fn returned(gathered: &mut SessionFold, item: &Value, (tool, input): (&str, &Val
 
 /// Why it connects again, as `Reconnecting... 2/5 (why)` says it.
 fn retry_reason(event: &Value) -> Option<&str> {
-    let rest = text(event, "message")?.strip_prefix("Reconnecting...")?.trim();
-    Some(rest.split_once('(').map_or(rest, |(_, why)| why.strip_suffix(')').unwrap_or(why)))
+    let rest = text(event, "message")?
+        .strip_prefix("Reconnecting...")?
+        .trim();
+    Some(
+        rest.split_once('(')
+            .map_or(rest, |(_, why)| why.strip_suffix(')').unwrap_or(why)),
+    )
 }
 
 /// Cached tokens are among those read.
 fn tokens(usage: &Value) -> Option<TokenCounts> {
-    Some(TokenCounts { input: number(usage, "input_tokens")?, output: number(usage, "output_tokens").unwrap_or(0) })
+    Some(TokenCounts {
+        input: number(usage, "input_tokens")?,
+        output: number(usage, "output_tokens").unwrap_or(0),
+    })
 }

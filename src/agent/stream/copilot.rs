@@ -18,13 +18,21 @@ pub(super) fn reply(kind: Option<&str>, event: &Value) -> Option<ReplyEvent> {
     Some(match kind? {
         "result" => match event.get("exitCode")?.as_i64() {
             Some(0) => ReplyEvent::Recovered,
-            _ => ReplyEvent::Failed { message: None, api_error_status: None },
+            _ => ReplyEvent::Failed {
+                message: None,
+                api_error_status: None,
+            },
         },
         // Stopped: what it said before is no answer, whatever exit code its last event names.
-        "abort" => ReplyEvent::Aborted { message: Some("it was stopped".into()), api_error_status: None },
+        "abort" => ReplyEvent::Aborted {
+            message: Some("it was stopped".into()),
+            api_error_status: None,
+        },
         "assistant.message" => said(data.and_then(|data| text(data, "content"))),
         "session.error" => ReplyEvent::Aborted {
-            message: data.and_then(|data| text(data, "message")).map(str::to_owned),
+            message: data
+                .and_then(|data| text(data, "message"))
+                .map(str::to_owned),
             api_error_status: data.and_then(status),
         },
         _ => return None,
@@ -43,23 +51,39 @@ fn status(data: &Value) -> Option<u64> {
 
 /// Takes one event; says whether it is one of Copilot's.
 pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {
-    let Some(kind) = text(event, "type") else { return false };
-    let Some(data) = event.get("data").filter(|data| data.is_object()) else { return kind == "result" && result(gathered, event) };
+    let Some(kind) = text(event, "type") else {
+        return false;
+    };
+    let Some(data) = event.get("data").filter(|data| data.is_object()) else {
+        return kind == "result" && result(gathered, event);
+    };
     match kind {
         "user.message" => gathered.add_message("user", text(data, "content").unwrap_or_default()),
         "assistant.turn_start" => {
             gathered.stop_reason = None;
             gathered.figures.turn();
         }
-        "assistant.message" => gathered.says(text(data, "content").unwrap_or_default(), text(data, "messageId")),
+        "assistant.message" => gathered.says(
+            text(data, "content").unwrap_or_default(),
+            text(data, "messageId"),
+        ),
         "tool.execution_start" => {
             let input = data.get("arguments").unwrap_or(&Value::Null);
-            gathered.calls(text(data, "toolCallId").unwrap_or_default(), text(data, "toolName").unwrap_or_default(), input);
+            gathered.calls(
+                text(data, "toolCallId").unwrap_or_default(),
+                text(data, "toolName").unwrap_or_default(),
+                input,
+            );
         }
         "tool.execution_complete" => tool_result(gathered, data),
-        "assistant.turn_retry" => gathered.retries_for(cut(text(data, "reason").unwrap_or("unknown error"), 200)),
+        "assistant.turn_retry" => {
+            gathered.retries_for(cut(text(data, "reason").unwrap_or("unknown error"), 200))
+        }
         "session.error" => {
-            gathered.fails(cut(text(data, "message").unwrap_or("unknown error"), 4000), status(data));
+            gathered.fails(
+                cut(text(data, "message").unwrap_or("unknown error"), 4000),
+                status(data),
+            );
         }
         // The error of a request is the session's only where its last event says so.
         "abort" => {
@@ -72,7 +96,9 @@ pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {
 }
 
 fn result(gathered: &mut SessionFold, event: &Value) -> bool {
-    let Some(code) = event.get("exitCode").and_then(Value::as_i64) else { return false };
+    let Some(code) = event.get("exitCode").and_then(Value::as_i64) else {
+        return false;
+    };
     gathered.session(text(event, "sessionId"));
     // Ended by TERM, it prints a last event with the exit code 0 all the same.
     let aborted = gathered.stop_reason.as_deref() == Some(ABORTED);
@@ -90,17 +116,25 @@ fn result(gathered: &mut SessionFold, event: &Value) -> bool {
 }
 
 fn tool_result(gathered: &mut SessionFold, data: &Value) {
-    let result = data.get("result").or_else(|| data.get("error")).map(|result| {
-        let content = ["content", "message"].into_iter().find_map(|key| result.get(key)).unwrap_or(result);
-        content_text(content)
-    });
+    let result = data
+        .get("result")
+        .or_else(|| data.get("error"))
+        .map(|result| {
+            let content = ["content", "message"]
+                .into_iter()
+                .find_map(|key| result.get(key))
+                .unwrap_or(result);
+            content_text(content)
+        });
     let failed = data.get("success").and_then(Value::as_bool) == Some(false);
     let id = text(data, "toolCallId").unwrap_or_default();
     let content = result.unwrap_or_default();
     let code = data.get("error").and_then(|error| text(error, "code"));
     let cause = match code.filter(|_| failed) {
         Some("denied") => Some(RefusalCause::Permission),
-        Some(_) if content.starts_with("Tool '") && content.ends_with("does not exist.") => Some(RefusalCause::NotOffered),
+        Some(_) if content.starts_with("Tool '") && content.ends_with("does not exist.") => {
+            Some(RefusalCause::NotOffered)
+        }
         _ => None,
     };
     if let Some(cause) = cause {
@@ -110,5 +144,14 @@ fn tool_result(gathered: &mut SessionFold, data: &Value) {
 }
 
 fn is_kind_of_copilot(kind: &str) -> bool {
-    ["session.", "assistant.", "user.", "tool.", "model.", "agent."].iter().any(|prefix| kind.starts_with(prefix))
+    [
+        "session.",
+        "assistant.",
+        "user.",
+        "tool.",
+        "model.",
+        "agent.",
+    ]
+    .iter()
+    .any(|prefix| kind.starts_with(prefix))
 }

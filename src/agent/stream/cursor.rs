@@ -13,14 +13,22 @@ pub(super) fn take(gathered: &mut SessionFold, event: &Value) -> bool {
         _ => return false,
     }
     // One member, named after the tool: `shellToolCall`, `writeToolCall`.
-    let Some((name, call)) = event.get("tool_call").and_then(Value::as_object).and_then(|calls| calls.iter().next()) else { return false };
+    let Some((name, call)) = event
+        .get("tool_call")
+        .and_then(Value::as_object)
+        .and_then(|calls| calls.iter().next())
+    else {
+        return false;
+    };
     let tool = name.strip_suffix("ToolCall").unwrap_or(name);
     let id = text(event, "call_id").unwrap_or_default();
     match text(event, "subtype") {
         Some("started") => gathered.calls(id, tool, call.get("args").unwrap_or(&Value::Null)),
         Some("completed") => {
             let result = call.get("result").unwrap_or(&Value::Null);
-            let failed = ["error", "failure", "rejected", "permissionDenied"].into_iter().find(|word| result.get(word).is_some());
+            let failed = ["error", "failure", "rejected", "permissionDenied"]
+                .into_iter()
+                .find(|word| result.get(word).is_some());
             if matches!(failed, Some("rejected" | "permissionDenied")) {
                 gathered.refuses(tool);
             }

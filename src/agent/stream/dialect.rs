@@ -40,7 +40,11 @@ impl StreamDialect {
     /// Copilot end so when they are stopped. Measured with these programs; of the others it is not known.
     pub fn always_reports_its_end(self) -> bool {
         match self {
-            StreamDialect::Codex | StreamDialect::Gemini | StreamDialect::Opencode | StreamDialect::Copilot | StreamDialect::Qwen => true,
+            StreamDialect::Codex
+            | StreamDialect::Gemini
+            | StreamDialect::Opencode
+            | StreamDialect::Copilot
+            | StreamDialect::Qwen => true,
             StreamDialect::Claude | StreamDialect::Antigravity => false,
         }
     }
@@ -50,7 +54,10 @@ impl StreamDialect {
         match self {
             StreamDialect::Claude | StreamDialect::Codex | StreamDialect::Copilot => true,
             // Qwen prints that it begins an answer again, and not that it waits for the service.
-            StreamDialect::Gemini | StreamDialect::Opencode | StreamDialect::Qwen | StreamDialect::Antigravity => false,
+            StreamDialect::Gemini
+            | StreamDialect::Opencode
+            | StreamDialect::Qwen
+            | StreamDialect::Antigravity => false,
         }
     }
 }

@@ -86,7 +86,10 @@ impl DocumentScanner {
 
     /// Whether a document is under way.
     pub fn is_open(&self) -> bool {
-        matches!(self.state, ScanState::Document | ScanState::String | ScanState::Behind)
+        matches!(
+            self.state,
+            ScanState::Document | ScanState::String | ScanState::Behind
+        )
     }
 
     fn step(&mut self, byte: u8, found: &mut impl FnMut(OutputPiece<'_>)) {
@@ -226,7 +229,9 @@ mod tests {
             });
         };
         let mut documents = DocumentScanner::new();
-        chunks.into_iter().for_each(|chunk| documents.push(chunk, &mut found));
+        chunks
+            .into_iter()
+            .for_each(|chunk| documents.push(chunk, &mut found));
         documents.finish(&mut found);
         all
     }
@@ -237,9 +242,15 @@ mod tests {
             ("{\"a\":1}\n{\"b\":2}", &["{\"a\":1}", "{\"b\":2}"][..]),
             ("{\"a\":1}\r\n\n  {\"b\":2}\n", &["{\"a\":1}", "{\"b\":2}"]),
             ("\u{feff}{\"a\":1}", &["{\"a\":1}"]),
-            ("{\n  \"a\": {\n    \"b\": 1\n  }\n}\n", &["{\n  \"a\": {\n    \"b\": 1\n  }\n}"]),
+            (
+                "{\n  \"a\": {\n    \"b\": 1\n  }\n}\n",
+                &["{\n  \"a\": {\n    \"b\": 1\n  }\n}"],
+            ),
             ("[{\"a\":1},{\"b\":[2]}]\n", &["{\"a\":1}", "{\"b\":[2]}"]),
-            ("[\n {\"a\":1},\n {\"b\":2}\n]\nbye", &["{\"a\":1}", "{\"b\":2}", "text"]),
+            (
+                "[\n {\"a\":1},\n {\"b\":2}\n]\nbye",
+                &["{\"a\":1}", "{\"b\":2}", "text"],
+            ),
             ("{\"a\":\"}{\\\"\"}", &["{\"a\":\"}{\\\"\"}"]),
             ("{\"a\":1}{\"b\":2}\n", &["{\"a\":1}", "{\"b\":2}"]),
             ("[INFO] {\"a\":1}\n{\"b\":2}\n", &["text", "{\"b\":2}"]),
@@ -262,14 +273,22 @@ mod tests {
         let found = pieces([format!("{{\"a\":\"{long}\",\"b\":2}}\n").as_bytes()]);
         let value: Value = serde_json::from_str(&found[0]).expect("still JSON");
         let text = value["a"].as_str().expect("still a text");
-        assert!(text.starts_with("beginé\né") && text.ends_with("é\"end"), "{}", &text[text.len() - 20..]);
+        assert!(
+            text.starts_with("beginé\né") && text.ends_with("é\"end"),
+            "{}",
+            &text[text.len() - 20..]
+        );
         assert!(found[0].len() < HEAD + 2 * TAIL + 100 && value["b"] == 2);
     }
 
     #[test]
     fn a_pair_of_surrogates_is_never_cut_in_two() {
         for shift in 0..12 {
-            let long = format!("{}{}", "x".repeat(shift), "\\ud83d\\ude00".repeat((HEAD + 3 * TAIL) / 12));
+            let long = format!(
+                "{}{}",
+                "x".repeat(shift),
+                "\\ud83d\\ude00".repeat((HEAD + 3 * TAIL) / 12)
+            );
             let found = pieces([format!("{{\"a\":\"{long}\"}}").as_bytes()]);
             let value: Value = serde_json::from_str(&found[0]).expect("still JSON");
             assert!(value["a"].as_str().expect("a text").ends_with('😀'));
@@ -288,7 +307,8 @@ mod tests {
             Just(b"[{\"a\":1},{\"b\":{}}]\n".to_vec()),
             Just(b"{\n \"a\": [1,\n 2]\n}\n".to_vec()),
             Just("text é\n".as_bytes().to_vec()),
-            prop::sample::select(b"{}[]\",:\\\n \xef\xbb\xbfu0d8aZ".to_vec()).prop_map(|byte| vec![byte]),
+            prop::sample::select(b"{}[]\",:\\\n \xef\xbb\xbfu0d8aZ".to_vec())
+                .prop_map(|byte| vec![byte]),
             prop::collection::vec(any::<u8>(), 0..12),
             Just(format!("{{\"s\":\"{}\"}}\n", "é\\u00e9\\ud83d\\ude00".repeat(9000)).into_bytes()),
         ];

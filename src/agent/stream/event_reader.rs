@@ -20,7 +20,9 @@ const ALL: [StreamDialect; 6] = [
 pub(super) fn take(dialect: StreamDialect, gathered: &mut SessionFold, event: &Value) -> bool {
     event.is_object()
         && match dialect {
-            StreamDialect::Claude | StreamDialect::Qwen => claude::take(gathered, event) || cursor::take(gathered, event),
+            StreamDialect::Claude | StreamDialect::Qwen => {
+                claude::take(gathered, event) || cursor::take(gathered, event)
+            }
             StreamDialect::Codex => codex::take(gathered, event),
             StreamDialect::Gemini => gemini::take(gathered, event),
             StreamDialect::Opencode => opencode::take(gathered, event),
@@ -31,19 +33,34 @@ pub(super) fn take(dialect: StreamDialect, gathered: &mut SessionFold, event: &V
 
 /// Takes an event of any dialect, and says whose it is.
 pub(super) fn take_any(gathered: &mut SessionFold, event: &Value) -> Option<StreamDialect> {
-    let taken = ALL.into_iter().find(|dialect| take(*dialect, gathered, event))?;
-    Some(if taken == StreamDialect::Claude && claude::is_qwen(event) { StreamDialect::Qwen } else { taken })
+    let taken = ALL
+        .into_iter()
+        .find(|dialect| take(*dialect, gathered, event))?;
+    Some(
+        if taken == StreamDialect::Claude && claude::is_qwen(event) {
+            StreamDialect::Qwen
+        } else {
+            taken
+        },
+    )
 }
 
 /// Whether only a program that begins a session prints such an event.
 pub(super) fn opens_a_session(event: &Value) -> bool {
     let kind = fields::text(event, "type").or_else(|| fields::text(event, "event"));
     match kind {
-        Some("system") => fields::text(event, "subtype") == Some("init") && event.get("session_id").is_some(),
+        Some("system") => {
+            fields::text(event, "subtype") == Some("init") && event.get("session_id").is_some()
+        }
         Some("thread.started") => event.get("thread_id").is_some(),
         Some("init") => event.get("session_id").is_some() || event.get("conversation_id").is_some(),
         Some("step_start") => event.get("sessionID").is_some(),
-        Some(kind) => kind.starts_with("session.") && ["data", "id", "timestamp"].iter().all(|key| event.get(key).is_some()),
+        Some(kind) => {
+            kind.starts_with("session.")
+                && ["data", "id", "timestamp"]
+                    .iter()
+                    .all(|key| event.get(key).is_some())
+        }
         None => false,
     }
 }

@@ -14,7 +14,10 @@ pub(super) fn number(value: &Value, key: &str) -> Option<u64> {
 
 /// The amount of a member; never negative, never infinite.
 pub(super) fn amount(value: &Value, key: &str) -> Option<f64> {
-    value.get(key)?.as_f64().filter(|amount| amount.is_finite() && *amount >= 0.0)
+    value
+        .get(key)?
+        .as_f64()
+        .filter(|amount| amount.is_finite() && *amount >= 0.0)
 }
 
 /// Whether a member is true.
@@ -24,7 +27,11 @@ pub(super) fn is_true(value: &Value, key: &str) -> bool {
 
 /// The members of a list; none if it is no list.
 pub(super) fn list<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
-    value.get(key).and_then(Value::as_array).into_iter().flatten()
+    value
+        .get(key)
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
 }
 
 /// The texts of content that is a text itself, or a list of blocks; one per line.
@@ -32,7 +39,10 @@ pub(super) fn content_text(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
         Value::Array(blocks) => {
-            let texts: Vec<&str> = blocks.iter().filter_map(|block| block.as_str().or_else(|| text(block, "text"))).collect();
+            let texts: Vec<&str> = blocks
+                .iter()
+                .filter_map(|block| block.as_str().or_else(|| text(block, "text")))
+                .collect();
             texts.join("\n")
         }
         Value::Null => String::new(),
@@ -42,17 +52,27 @@ pub(super) fn content_text(content: &Value) -> String {
 
 /// The error message of an event, in any of the programs' fields.
 pub(super) fn error_message(event: &Value) -> Option<&str> {
-    let error = event.get("error").or_else(|| event.get("msg")).or_else(|| event.get("message"));
+    let error = event
+        .get("error")
+        .or_else(|| event.get("msg"))
+        .or_else(|| event.get("message"));
     let inside = error.and_then(|error| {
         let inner = || error.get("data").and_then(|data| text(data, "message"));
-        error.as_str().or_else(|| text(error, "message")).or_else(inner).or_else(|| text(error, "name"))
+        error
+            .as_str()
+            .or_else(|| text(error, "message"))
+            .or_else(inner)
+            .or_else(|| text(error, "name"))
     });
     inside.or_else(|| text(event, "message"))
 }
 
 /// The same for a person, cut.
 pub(super) fn error_text(event: &Value) -> String {
-    cut(error_message(event).unwrap_or("it does not say which"), 4000)
+    cut(
+        error_message(event).unwrap_or("it does not say which"),
+        4000,
+    )
 }
 
 /// At most so many bytes of a text: all of it, or its beginning and its end.
@@ -61,7 +81,11 @@ pub(super) fn cut(text: &str, most: usize) -> String {
         return text.to_owned();
     }
     let end = text.ceil_char_boundary(text.len() - most / 2);
-    format!("{} [...] {}", &text[..text.floor_char_boundary(most / 2)], &text[end..])
+    format!(
+        "{} [...] {}",
+        &text[..text.floor_char_boundary(most / 2)],
+        &text[end..]
+    )
 }
 
 #[cfg(test)]
@@ -74,7 +98,10 @@ mod tests {
     fn content_is_text_in_any_of_its_forms() {
         for (content, expected) in [
             (json!("a"), "a"),
-            (json!([{"type": "text", "text": "a"}, {"type": "image"}, "b"]), "a\nb"),
+            (
+                json!([{"type": "text", "text": "a"}, {"type": "image"}, "b"]),
+                "a\nb",
+            ),
             (json!(null), ""),
             (json!({"a": 1}), "{\"a\":1}"),
         ] {

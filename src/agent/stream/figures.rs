@@ -21,11 +21,17 @@ pub(super) struct TokenCounts {
 
 impl TokenCounts {
     fn plus(self, more: TokenCounts) -> TokenCounts {
-        TokenCounts { input: self.input.saturating_add(more.input), output: self.output.saturating_add(more.output) }
+        TokenCounts {
+            input: self.input.saturating_add(more.input),
+            output: self.output.saturating_add(more.output),
+        }
     }
 
     fn or_more(self, other: TokenCounts) -> TokenCounts {
-        TokenCounts { input: self.input.max(other.input), output: self.output.max(other.output) }
+        TokenCounts {
+            input: self.input.max(other.input),
+            output: self.output.max(other.output),
+        }
     }
 
     fn total(self) -> u64 {
@@ -71,7 +77,11 @@ pub(super) struct UsageSums {
 impl UsageSums {
     /// A message of the agent, or of one that works for it, as far as it is written.
     pub fn message(&mut self, id: &str, tokens: Option<TokenCounts>, main: bool) {
-        let known = self.messages.iter_mut().rev().find(|(known, _)| known == id);
+        let known = self
+            .messages
+            .iter_mut()
+            .rev()
+            .find(|(known, _)| known == id);
         match known {
             Some((_, most)) => *most = most.or_more(tokens.unwrap_or_default()),
             None => {
@@ -80,7 +90,8 @@ impl UsageSums {
                 {
                     self.forgotten = self.forgotten.plus(old);
                 }
-                self.messages.push_back((id.to_owned(), tokens.unwrap_or_default()));
+                self.messages
+                    .push_back((id.to_owned(), tokens.unwrap_or_default()));
                 if main {
                     self.turn();
                 }
@@ -108,7 +119,8 @@ impl UsageSums {
     /// Tokens of the session so far, told again and again: earlier runs of it and the messages of this one included.
     pub fn so_far(&mut self, tokens: TokenCounts) {
         self.so_far = Some(self.so_far.unwrap_or_default().or_more(tokens));
-        (self.messages, self.forgotten, self.tokens) = (VecDeque::new(), TokenCounts::default(), None);
+        (self.messages, self.forgotten, self.tokens) =
+            (VecDeque::new(), TokenCounts::default(), None);
     }
 
     /// The session had spent this before this run.
@@ -119,7 +131,10 @@ impl UsageSums {
     /// A result told its turns, and no usage of its own: messages may be more than turns.
     pub fn settle_turns(&mut self, turns: Option<u64>) {
         let counted = std::mem::take(&mut self.turns_under_way);
-        self.settle(&ResultUsage { turns: turns.or(self.turns.map(|_| counted)), ..ResultUsage::default() });
+        self.settle(&ResultUsage {
+            turns: turns.or(self.turns.map(|_| counted)),
+            ..ResultUsage::default()
+        });
     }
 
     /// Tokens of the session, earlier runs of it included, where its program reports those.
@@ -134,21 +149,31 @@ impl UsageSums {
         Some(if began_again {
             total
         } else {
-            TokenCounts { input: total.input - self.earlier.input, output: total.output - self.earlier.output }
+            TokenCounts {
+                input: total.input - self.earlier.input,
+                output: total.output - self.earlier.output,
+            }
         })
     }
 
     /// A result: settles the pending usage.
     pub fn settle(&mut self, reported: &ResultUsage) {
         let seen = self.under_way();
-        let under_way = seen.or_more(reported.tokens.unwrap_or_default()).or_more(reported.tokens_of_all.unwrap_or_default());
+        let under_way = seen
+            .or_more(reported.tokens.unwrap_or_default())
+            .or_more(reported.tokens_of_all.unwrap_or_default());
         if self.tokens.is_some() || reported.tokens.or(reported.tokens_of_all).is_some() {
             self.tokens = Some(self.tokens.unwrap_or_default().plus(under_way));
         }
-        if let Some(turns) = reported.turns.map(|turns| turns.max(self.turns_under_way)).or(self.turns.map(|_| self.turns_under_way)) {
+        if let Some(turns) = reported
+            .turns
+            .map(|turns| turns.max(self.turns_under_way))
+            .or(self.turns.map(|_| self.turns_under_way))
+        {
             self.turns = Some(self.turns.unwrap_or_default().saturating_add(turns));
         }
-        (self.messages, self.forgotten, self.turns_under_way) = (VecDeque::new(), TokenCounts::default(), 0);
+        (self.messages, self.forgotten, self.turns_under_way) =
+            (VecDeque::new(), TokenCounts::default(), 0);
         self.settle_cost(reported);
     }
 
@@ -175,7 +200,9 @@ impl UsageSums {
     }
 
     fn under_way(&self) -> TokenCounts {
-        self.messages.iter().fold(self.forgotten, |sum, (_, tokens)| sum.plus(*tokens))
+        self.messages
+            .iter()
+            .fold(self.forgotten, |sum, (_, tokens)| sum.plus(*tokens))
     }
 
     /// The known usage of this run of the session; the session's total cost if this run's is not separate.
@@ -186,10 +213,16 @@ impl UsageSums {
             (counted, own) => counted.or(own),
         };
         SessionUsage {
-            turns: self.turns.map(|turns| turns.saturating_add(self.turns_under_way)),
+            turns: self
+                .turns
+                .map(|turns| turns.saturating_add(self.turns_under_way)),
             input_tokens: tokens.map(|tokens| tokens.input),
             output_tokens: tokens.map(|tokens| tokens.output),
-            cost_usd: if self.mixed_cost { self.session_cost } else { self.cost },
+            cost_usd: if self.mixed_cost {
+                self.session_cost
+            } else {
+                self.cost
+            },
             wall_seconds: None,
         }
     }
@@ -226,7 +259,12 @@ mod tests {
 
     fn sums(figures: &UsageSums) -> (Option<u64>, Option<u64>, Option<u64>, Option<f64>) {
         let usage = figures.usage();
-        (usage.turns, usage.input_tokens, usage.output_tokens, usage.cost_usd)
+        (
+            usage.turns,
+            usage.input_tokens,
+            usage.output_tokens,
+            usage.cost_usd,
+        )
     }
 
     #[test]
@@ -244,7 +282,12 @@ mod tests {
     fn a_result_knows_better_than_its_messages_but_never_less() {
         let mut figures = UsageSums::default();
         figures.message("a", Some(tokens(10, 1)), true);
-        figures.settle(&ResultUsage { turns: Some(2), tokens: Some(tokens(10, 40)), session_cost: Some(0.5), ..ResultUsage::default() });
+        figures.settle(&ResultUsage {
+            turns: Some(2),
+            tokens: Some(tokens(10, 40)),
+            session_cost: Some(0.5),
+            ..ResultUsage::default()
+        });
         assert_eq!(sums(&figures), (Some(2), Some(10), Some(40), Some(0.5)));
         figures.message("b", Some(tokens(7, 1)), true);
         assert_eq!(sums(&figures), (Some(3), Some(17), Some(41), Some(0.5)));
@@ -267,16 +310,39 @@ mod tests {
             session_cost: Some(0.28),
             ..ResultUsage::default()
         };
-        resumed.settle(&ResultUsage { cost: Some(0.14), tokens_of_all: Some(tokens(100, 50)), ..reported });
-        assert_eq!((resumed.usage().cost_usd, resumed.session_cost(), resumed.cost_is_of_the_session()), (Some(0.14), Some(0.28), false));
+        resumed.settle(&ResultUsage {
+            cost: Some(0.14),
+            tokens_of_all: Some(tokens(100, 50)),
+            ..reported
+        });
+        assert_eq!(
+            (
+                resumed.usage().cost_usd,
+                resumed.session_cost(),
+                resumed.cost_is_of_the_session()
+            ),
+            (Some(0.14), Some(0.28), false)
+        );
         let mut unclear = UsageSums::default();
         unclear.settle(&reported);
-        assert_eq!((unclear.usage().cost_usd, unclear.cost_is_of_the_session()), (Some(0.28), true));
+        assert_eq!(
+            (unclear.usage().cost_usd, unclear.cost_is_of_the_session()),
+            (Some(0.28), true)
+        );
         let mut refused = UsageSums::default();
-        refused.settle(&ResultUsage { tokens: Some(TokenCounts::default()), ..reported });
-        assert_eq!((refused.usage().cost_usd, refused.session_cost()), (Some(0.0), Some(0.28)));
+        refused.settle(&ResultUsage {
+            tokens: Some(TokenCounts::default()),
+            ..reported
+        });
+        assert_eq!(
+            (refused.usage().cost_usd, refused.session_cost()),
+            (Some(0.0), Some(0.28))
+        );
         let mut untold = UsageSums::default();
-        untold.settle(&ResultUsage { session_cost: Some(0.28), ..ResultUsage::default() });
+        untold.settle(&ResultUsage {
+            session_cost: Some(0.28),
+            ..ResultUsage::default()
+        });
         assert_eq!(untold.usage().cost_usd, Some(0.28));
     }
 
@@ -286,7 +352,10 @@ mod tests {
         for at in 0..10_000 {
             figures.message(&at.to_string(), Some(tokens(1, 2)), true);
         }
-        assert_eq!(sums(&figures), (Some(10_000), Some(10_000), Some(20_000), None));
+        assert_eq!(
+            sums(&figures),
+            (Some(10_000), Some(10_000), Some(20_000), None)
+        );
         assert!(figures.messages.len() <= MESSAGES);
     }
 }

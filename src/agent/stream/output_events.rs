@@ -78,12 +78,18 @@ impl Default for OutputEvents {
 impl OutputEvents {
     /// A reader of known events, such as a transcript, whatever their beginning.
     pub fn of_events() -> Self {
-        OutputEvents { believed: true, ..OutputEvents::default() }
+        OutputEvents {
+            believed: true,
+            ..OutputEvents::default()
+        }
     }
 
     /// A reader that reads the rules of this `stream` block as well.
     pub fn of_anyone(read_as: Option<&StreamFormat>) -> Self {
-        OutputEvents { format: ReaderFormat::of_anyone(read_as), ..OutputEvents::default() }
+        OutputEvents {
+            format: ReaderFormat::of_anyone(read_as),
+            ..OutputEvents::default()
+        }
     }
 
     /// Takes the next bytes, and returns what they complete.
@@ -106,9 +112,11 @@ impl OutputEvents {
         let line = std::mem::take(&mut self.unended);
         self.pending.push(&line);
         let mut pieces = Vec::new();
-        self.documents.push(&line, &mut |piece| pieces.push(OwnPiece::of(piece)));
+        self.documents
+            .push(&line, &mut |piece| pieces.push(OwnPiece::of(piece)));
         // A document that began with this line cut off the text before it.
-        let cuts = matches!(pieces.first(), Some(OwnPiece::Text)) && (pieces.len() > 1 || self.documents.is_open());
+        let cuts = matches!(pieces.first(), Some(OwnPiece::Text))
+            && (pieces.len() > 1 || self.documents.is_open());
         for (at, piece) in pieces.into_iter().enumerate() {
             self.take(piece, cuts && at == 0);
         }
@@ -121,7 +129,8 @@ impl OutputEvents {
     pub fn finish(&mut self) -> Vec<SessionEvent> {
         self.take_line();
         let mut pieces = Vec::new();
-        self.documents.finish(&mut |piece| pieces.push(OwnPiece::of(piece)));
+        self.documents
+            .finish(&mut |piece| pieces.push(OwnPiece::of(piece)));
         for piece in pieces {
             self.take(piece, false);
         }
@@ -144,13 +153,19 @@ impl OutputEvents {
             OwnPiece::Text => {
                 self.quoted();
                 let dropped = self.pending.dropped;
-                let lines = if before_this_line { self.pending.take_before_last() } else { self.pending.take() };
+                let lines = if before_this_line {
+                    self.pending.take_before_last()
+                } else {
+                    self.pending.take()
+                };
                 self.lines(&lines, dropped);
             }
             OwnPiece::TooLong => {
                 let lines = self.pending.take();
                 if self.believed {
-                    self.found.push(SessionEvent::Unread { what: "an event that is too long to be read".into() });
+                    self.found.push(SessionEvent::Unread {
+                        what: "an event that is too long to be read".into(),
+                    });
                 } else {
                     self.quoted();
                     self.lines(&lines, true);
@@ -174,16 +189,28 @@ impl OutputEvents {
             Some(how) if how.is_empty() => self.fold.ended = before,
             None => {}
             Some(how) => {
-                events.push(SessionEvent::Ended { how, error: self.fold.error.clone(), usage: self.fold.figures.usage() });
+                events.push(SessionEvent::Ended {
+                    how,
+                    error: self.fold.error.clone(),
+                    usage: self.fold.figures.usage(),
+                });
                 self.fold.is_over();
             }
         }
-        let ended = events.iter().any(|event| matches!(event, SessionEvent::Ended { .. }));
-        if let Some(message) = self.fold.error.clone().filter(|_| !ended && self.fold.error != error) {
+        let ended = events
+            .iter()
+            .any(|event| matches!(event, SessionEvent::Ended { .. }));
+        if let Some(message) = self
+            .fold
+            .error
+            .clone()
+            .filter(|_| !ended && self.fold.error != error)
+        {
             events.push(SessionEvent::Fault { message });
         }
         self.in_half = false;
-        let is_one = taken.is_some_and(|taken| first || opens_a_session(event) || self.format.believes(taken));
+        let is_one = taken
+            .is_some_and(|taken| first || opens_a_session(event) || self.format.believes(taken));
         if is_one && !self.believed {
             self.believed = true;
             if let Some((held, _)) = self.held.take() {
@@ -191,7 +218,9 @@ impl OutputEvents {
             }
         }
         let named = || self.format.rules().and_then(|rules| rules.kind(event));
-        let kind = text(event, "type").or_else(|| text(event, "event")).or_else(named);
+        let kind = text(event, "type")
+            .or_else(|| text(event, "event"))
+            .or_else(named);
         match (known, kind) {
             (true, _) if self.believed => {
                 self.pending.take();
@@ -202,7 +231,9 @@ impl OutputEvents {
             (false, _) if self.pending.bytes.is_empty() => {}
             (false, Some(kind)) if self.believed => {
                 self.pending.take();
-                self.found.push(SessionEvent::Unread { what: cut(kind, 100) });
+                self.found.push(SessionEvent::Unread {
+                    what: cut(kind, 100),
+                });
             }
             (false, _) => {
                 self.quoted();
@@ -240,7 +271,11 @@ impl OutputEvents {
         let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
         let mut raw = bytes.split(|byte| *byte == b'\n').peekable();
         while let Some(line) = raw.next() {
-            let mark = if dropped && raw.peek().is_none() { " [...]" } else { "" };
+            let mark = if dropped && raw.peek().is_none() {
+                " [...]"
+            } else {
+                ""
+            };
             // Without a terminal's controls; a lone CR makes lines of its own.
             let shown = plain_text(line).text;
             shown.split('\n').for_each(|line| self.line(line, mark));
@@ -248,23 +283,31 @@ impl OutputEvents {
     }
 
     fn line(&mut self, line: &str, mark: &str) {
-        if let Some(bytes) = line.strip_prefix(GAP.0).and_then(|rest| rest.strip_suffix(GAP.1)?.parse().ok()) {
+        if let Some(bytes) = line
+            .strip_prefix(GAP.0)
+            .and_then(|rest| rest.strip_suffix(GAP.1)?.parse().ok())
+        {
             self.found.push(SessionEvent::Gap { bytes });
             // What follows begins in the middle of a line.
             self.in_half = true;
             return;
         }
         let trimmed = line.trim();
-        if self.believed && (is_half_an_event(trimmed) || (self.in_half && is_other_half(trimmed))) {
+        if self.believed && (is_half_an_event(trimmed) || (self.in_half && is_other_half(trimmed)))
+        {
             // Its other half may follow, where another stream wrote between the two.
             self.in_half = !trimmed.ends_with('}');
-            self.found.push(SessionEvent::Unread { what: "half an event".into() });
+            self.found.push(SessionEvent::Unread {
+                what: "half an event".into(),
+            });
             return;
         }
         if self.believed && matches!(trimmed, "[" | "]" | "," | "],") {
             return;
         }
-        self.found.push(SessionEvent::Line { text: format!("{}{mark}", cut(line, LINE)) });
+        self.found.push(SessionEvent::Line {
+            text: format!("{}{mark}", cut(line, LINE)),
+        });
     }
 }
 
@@ -280,7 +323,9 @@ impl OwnPiece {
     fn of(piece: OutputPiece<'_>) -> Self {
         match piece {
             // What only looks like a document is text.
-            OutputPiece::Document(bytes) => serde_json::from_slice(bytes).map_or(OwnPiece::Text, OwnPiece::Document),
+            OutputPiece::Document(bytes) => {
+                serde_json::from_slice(bytes).map_or(OwnPiece::Text, OwnPiece::Document)
+            }
             OutputPiece::TooLong => OwnPiece::TooLong,
             OutputPiece::Text => OwnPiece::Text,
         }
@@ -291,7 +336,8 @@ impl PendingLines {
     fn push(&mut self, bytes: &[u8]) {
         let room = PENDING.saturating_sub(self.bytes.len());
         self.dropped |= room < bytes.len();
-        self.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        self.bytes
+            .extend_from_slice(&bytes[..bytes.len().min(room)]);
     }
 
     fn end_line(&mut self) {

@@ -4,7 +4,8 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::SessionEvent::{
-    Called, Ended, Fault, Gap, Line, Message, Named, Refused, Retried, Returned, Said, SaidPart, TaskBegan, TaskEnded, Unread,
+    Called, Ended, Fault, Gap, Line, Message, Named, Refused, Retried, Returned, Said, SaidPart,
+    TaskBegan, TaskEnded, Unread,
 };
 use super::*;
 
@@ -25,8 +26,16 @@ fn noted(output: &str) -> Vec<String> {
         SaidPart { text } => format!("more {text}"),
         Message { role, text } => format!("{role}: {text}"),
         Called { tool, input } => format!("{tool}({input})"),
-        Returned { tool, content, is_error } => {
-            format!("{} {}= {content}", tool.unwrap_or_default(), if is_error { "failed " } else { "" })
+        Returned {
+            tool,
+            content,
+            is_error,
+        } => {
+            format!(
+                "{} {}= {content}",
+                tool.unwrap_or_default(),
+                if is_error { "failed " } else { "" }
+            )
         }
         Refused { tool } => format!("refused {tool}"),
         Retried { why } => format!("retried {why}"),
@@ -111,7 +120,15 @@ fn codex_gemini_opencode_antigravity_and_copilot_are_read() {
         json!({"type": "tool_result", "tool_id": "r", "status": "success", "output": "x"}),
         json!({"type": "result", "status": "success", "stats": {"input_tokens": 1, "output_tokens": 1}}),
     ]);
-    let expected = ["named", "user: fix it", "said I ", "more will.", "read_file(a)", "read_file = x", "end success None None"];
+    let expected = [
+        "named",
+        "user: fix it",
+        "said I ",
+        "more will.",
+        "read_file(a)",
+        "read_file = x",
+        "end success None None",
+    ];
     assert_eq!(noted(&gemini), expected);
     let opencode = lines(&[
         json!({"type": "step_start", "sessionID": "ses_1", "part": {}}),
@@ -119,13 +136,24 @@ fn codex_gemini_opencode_antigravity_and_copilot_are_read() {
         json!({"type": "text", "sessionID": "ses_1", "part": {"id": "p", "text": "Done."}}),
         json!({"type": "step_finish", "sessionID": "ses_1", "part": {"reason": "stop"}}),
     ]);
-    assert_eq!(noted(&opencode), ["bash(ls)", "bash = a", "said Done.", "end completed None Some(1)"]);
+    assert_eq!(
+        noted(&opencode),
+        [
+            "bash(ls)",
+            "bash = a",
+            "said Done.",
+            "end completed None Some(1)"
+        ]
+    );
     let antigravity = lines(&[
         json!({"event": "init", "conversation_id": ID, "init": {}}),
         json!({"event": "step_update", "step_update": {"step_type": "agent_response", "text_delta": "OK\n"}}),
         json!({"event": "result", "result": {"status": "ERROR", "error": "quota", "response": "OK\n", "num_turns": 1}}),
     ]);
-    assert_eq!(noted(&antigravity), ["named", "said OK", "end error Some(\"quota\") Some(1)"]);
+    assert_eq!(
+        noted(&antigravity),
+        ["named", "said OK", "end error Some(\"quota\") Some(1)"]
+    );
     let copilot = lines(&[
         json!({"type": "session.tools_updated", "data": {"model": "m"}, "timestamp": "t"}),
         json!({"type": "user.message", "data": {"content": "hi"}}),
@@ -134,7 +162,17 @@ fn codex_gemini_opencode_antigravity_and_copilot_are_read() {
         json!({"type": "assistant.message", "data": {"content": "hello"}}),
         json!({"type": "result", "timestamp": "t", "sessionId": ID, "exitCode": 0}),
     ]);
-    assert_eq!(noted(&copilot), ["user: hi", "bash(ls)", "bash failed = denied", "said hello", "named", "end success None None"]);
+    assert_eq!(
+        noted(&copilot),
+        [
+            "user: hi",
+            "bash(ls)",
+            "bash failed = denied",
+            "said hello",
+            "named",
+            "end success None None"
+        ]
+    );
 }
 
 #[test]
@@ -144,29 +182,64 @@ fn an_output_that_is_no_events_is_its_lines() {
         ("one\n\n  two\n".to_owned(), vec!["| one", "| ", "|   two"]),
         ("\x1b[31mred\x1b[0m\rover\n".into(), vec!["| red", "| over"]),
         ("{\"a\": 1}\nend".into(), vec!["| {\"a\": 1}", "| end"]),
-        ("{\n  \"a\": 1\n}\n".into(), vec!["| {", "|   \"a\": 1", "| }"]),
-        ("{\"a\": [1,\n{\"b\": 2}\nx\n".into(), vec!["| {\"a\": [1,", "| {\"b\": 2}", "| x"]),
+        (
+            "{\n  \"a\": 1\n}\n".into(),
+            vec!["| {", "|   \"a\": 1", "| }"],
+        ),
+        (
+            "{\"a\": [1,\n{\"b\": 2}\nx\n".into(),
+            vec!["| {\"a\": [1,", "| {\"b\": 2}", "| x"],
+        ),
         ("half {\"a\"".into(), vec!["| half {\"a\""]),
         (String::new(), vec![]),
     ] {
         assert_eq!(noted(&output), expected, "{output:?}");
     }
     // Quoted in prose: text follows. At the end of an output: its result, behind what a script printed first.
-    assert_eq!(noted(&format!("I saw\n{quoted}\nand more\n")), ["| I saw", &format!("| {quoted}"), "| and more"]);
-    assert_eq!(noted(&format!("Building\n{quoted}\n")), ["| Building", "said x", "named"]);
+    assert_eq!(
+        noted(&format!("I saw\n{quoted}\nand more\n")),
+        ["| I saw", &format!("| {quoted}"), "| and more"]
+    );
+    assert_eq!(
+        noted(&format!("Building\n{quoted}\n")),
+        ["| Building", "said x", "named"]
+    );
 }
 
 #[test]
 fn nothing_of_an_event_that_was_cut_in_two_is_shown() {
     let event = claude(json!([{"type": "text", "text": "whole"}])).to_string();
     let (front, back) = event.split_at(60);
-    let gap = format!("{event}\n{front}\n[watchdog: 1234 bytes are left out here]\n{back}\n{event}\n");
-    assert_eq!(noted(&gap), ["said whole", "named", "unread half an event", "gap 1234", "unread half an event", "said whole"]);
+    let gap =
+        format!("{event}\n{front}\n[watchdog: 1234 bytes are left out here]\n{back}\n{event}\n");
+    assert_eq!(
+        noted(&gap),
+        [
+            "said whole",
+            "named",
+            "unread half an event",
+            "gap 1234",
+            "unread half an event",
+            "said whole"
+        ]
+    );
     // The other stream wrote in between.
     let mixed = format!("{event}\n{front}warning: slow\n{back}\nwarning: late\n");
-    assert_eq!(noted(&mixed), ["said whole", "named", "unread half an event", "unread half an event", "| warning: late"]);
+    assert_eq!(
+        noted(&mixed),
+        [
+            "said whole",
+            "named",
+            "unread half an event",
+            "unread half an event",
+            "| warning: late"
+        ]
+    );
     // Killed while it wrote.
-    assert_eq!(noted(&format!("{event}\n{front}")), ["said whole", "named", "unread half an event"]);
+    assert_eq!(
+        noted(&format!("{event}\n{front}")),
+        ["said whole", "named", "unread half an event"]
+    );
 }
 
 #[test]
@@ -180,7 +253,10 @@ fn memory_is_bounded_by_any_line_and_any_document() {
     assert!(
         matches!(&read(&format!("{event}\n"))[..], [Said { text }, Named { .. }] | [Named { .. }, Said { text }] if text.len() < 200_000)
     );
-    let huge = format!("{event}\n{{\"type\":\"assistant\",\"a\":[{}0]}}\n", "0,".repeat(2 << 20));
+    let huge = format!(
+        "{event}\n{{\"type\":\"assistant\",\"a\":[{}0]}}\n",
+        "0,".repeat(2 << 20)
+    );
     assert!(matches!(&read(&huge)[..], [.., Unread { what }] if what.contains("too long")));
 }
 

@@ -70,7 +70,11 @@ pub struct SessionView {
 
 impl Default for StreamReader {
     fn default() -> Self {
-        StreamReader { documents: DocumentScanner::new(), events: StreamFold::default(), tail: OutputTail::new(TEXT) }
+        StreamReader {
+            documents: DocumentScanner::new(),
+            events: StreamFold::default(),
+            tail: OutputTail::new(TEXT),
+        }
     }
 }
 
@@ -81,23 +85,42 @@ impl StreamReader {
     }
 
     fn of_format(format: ReaderFormat) -> Self {
-        StreamReader { events: StreamFold { format, ..StreamFold::default() }, ..StreamReader::default() }
+        StreamReader {
+            events: StreamFold {
+                format,
+                ..StreamFold::default()
+            },
+            ..StreamReader::default()
+        }
     }
 
     /// A reader of known events, such as a transcript, whatever their beginning.
     pub(in crate::agent) fn of_events() -> Self {
-        StreamReader { events: StreamFold { believed: true, ..StreamFold::default() }, ..StreamReader::default() }
+        StreamReader {
+            events: StreamFold {
+                believed: true,
+                ..StreamFold::default()
+            },
+            ..StreamReader::default()
+        }
     }
 
     /// The summary of a session from the end of its events: the sums are those that the program itself reported.
     pub(in crate::agent) fn finish_part(&mut self) -> SessionSummary {
         let summary = self.finish();
-        SessionSummary { usage: self.events.gathered.figures.reported_usage(), ..summary }
+        SessionSummary {
+            usage: self.events.gathered.figures.reported_usage(),
+            ..summary
+        }
     }
 
     /// Takes the next bytes.
     pub fn push(&mut self, bytes: &[u8]) {
-        let StreamReader { documents, events, tail } = self;
+        let StreamReader {
+            documents,
+            events,
+            tail,
+        } = self;
         tail.push(bytes);
         documents.push(bytes, &mut |piece| events.take(piece));
     }
@@ -108,7 +131,10 @@ impl StreamReader {
         if !self.events.believed {
             let end = self.tail.clone().into_bytes();
             let text = plain_text(&end[end.len().saturating_sub(8 << 10)..]).text;
-            return SessionView { last_line: last_line(&text), ..SessionView::default() };
+            return SessionView {
+                last_line: last_line(&text),
+                ..SessionView::default()
+            };
         }
         SessionView {
             structured: true,
@@ -124,16 +150,23 @@ impl StreamReader {
 
     /// The summary of the session, once its output has ended.
     pub fn finish(&mut self) -> SessionSummary {
-        let StreamReader { documents, events, tail } = self;
+        let StreamReader {
+            documents,
+            events,
+            tail,
+        } = self;
         documents.finish(&mut |piece| events.take(piece));
         if events.believed || events.last_is_event {
             events.believed = true;
             let summary = events.gathered.summary();
             // Where no event was one of theirs, the rules promise nothing about its end.
             return match events.format.rules().filter(|_| events.ruled) {
-                Some(rules) => {
-                    SessionSummary { ruled: true, expects_end: rules.tell_an_end(), prints_retries: rules.tell_retries(), ..summary }
-                }
+                Some(rules) => SessionSummary {
+                    ruled: true,
+                    expects_end: rules.tell_an_end(),
+                    prints_retries: rules.tell_retries(),
+                    ..summary
+                },
                 None => summary,
             };
         }
@@ -141,9 +174,15 @@ impl StreamReader {
         let text = text.trim();
         let dialect = match events.format {
             ReaderFormat::Dialect(dialect) => Some(dialect),
-            ReaderFormat::Any | ReaderFormat::Rules(_) | ReaderFormat::RulesOrAny(_) => events.named,
+            ReaderFormat::Any | ReaderFormat::Rules(_) | ReaderFormat::RulesOrAny(_) => {
+                events.named
+            }
         };
-        SessionSummary { output: (!text.is_empty()).then(|| text.to_owned()), dialect, ..SessionSummary::default() }
+        SessionSummary {
+            output: (!text.is_empty()).then(|| text.to_owned()),
+            dialect,
+            ..SessionSummary::default()
+        }
     }
 }
 
@@ -166,7 +205,9 @@ impl StreamFold {
                 self.ruled |= taken == Some(TakenEvent::ByRule);
                 // What a script printed before a session is not its program's.
                 if self.gathered.dialect.is_none() || opens {
-                    self.gathered.dialect = taken.and_then(TakenEvent::dialect).or(self.gathered.dialect);
+                    self.gathered.dialect = taken
+                        .and_then(TakenEvent::dialect)
+                        .or(self.gathered.dialect);
                 }
                 if self.gathered.ended.as_deref() == Some("") {
                     self.gathered.ended = before;
@@ -177,7 +218,8 @@ impl StreamFold {
                 if self.last_is_result {
                     self.gathered.is_over();
                 }
-                self.believed |= taken.is_some_and(|taken| first || opens || self.format.believes(taken));
+                self.believed |=
+                    taken.is_some_and(|taken| first || opens || self.format.believes(taken));
             }
         }
     }
@@ -194,7 +236,12 @@ pub fn dialect_of_output(output: &[u8]) -> Option<StreamDialect> {
 
 /// The last line with text, cut.
 fn last_line(text: &str) -> String {
-    let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let line = text
+        .lines()
+        .rev()
+        .map(str::trim)
+        .find(|line| !line.is_empty())
+        .unwrap_or_default();
     line.chars().take(LINE).collect()
 }
 
@@ -231,7 +278,9 @@ impl StreamTap {
     /// A reader for a session whose agent no command line names. `configured` is the `stream` block of the configured preset: its rules
     /// are read, and the events of every dialect as well.
     pub fn of_anyone(configured: Option<&StreamFormat>) -> Self {
-        StreamTap(Arc::new(Mutex::new(StreamReader::of_format(ReaderFormat::of_anyone(configured)))))
+        StreamTap(Arc::new(Mutex::new(StreamReader::of_format(
+            ReaderFormat::of_anyone(configured),
+        ))))
     }
 
     /// Tokens of earlier runs, by session: programs that count a whole session are told to have spent only the rest.

@@ -70,12 +70,17 @@ impl ReaderFormat {
 
     /// Takes an event; `None` for one that is not read here.
     pub fn take(&self, gathered: &mut SessionFold, event: &Value) -> Option<TakenEvent> {
-        let by_rule = |rules: &StreamRules, gathered: &mut SessionFold| rules.take(gathered, event).then_some(TakenEvent::ByRule);
+        let by_rule = |rules: &StreamRules, gathered: &mut SessionFold| {
+            rules.take(gathered, event).then_some(TakenEvent::ByRule)
+        };
         match self {
             ReaderFormat::Any => take_any(gathered, event).map(TakenEvent::OfDialect),
-            ReaderFormat::Dialect(dialect) => take(*dialect, gathered, event).then_some(TakenEvent::OfDialect(*dialect)),
+            ReaderFormat::Dialect(dialect) => {
+                take(*dialect, gathered, event).then_some(TakenEvent::OfDialect(*dialect))
+            }
             ReaderFormat::Rules(rules) => by_rule(rules, gathered),
-            ReaderFormat::RulesOrAny(rules) => by_rule(rules, gathered).or_else(|| take_any(gathered, event).map(TakenEvent::OfDialect)),
+            ReaderFormat::RulesOrAny(rules) => by_rule(rules, gathered)
+                .or_else(|| take_any(gathered, event).map(TakenEvent::OfDialect)),
         }
     }
 

@@ -52,9 +52,15 @@ pub(in crate::agent) enum ReplyEvent {
         api_error_status: Option<u64>,
     },
     /// Something failed, which the turn may survive.
-    Failed { message: Option<String>, api_error_status: Option<u64> },
+    Failed {
+        message: Option<String>,
+        api_error_status: Option<u64>,
+    },
     /// The session failed: earlier texts of the agent are no part of it.
-    Aborted { message: Option<String>, api_error_status: Option<u64> },
+    Aborted {
+        message: Option<String>,
+        api_error_status: Option<u64>,
+    },
     /// A turn is over.
     Finished(FinalResult),
 }
@@ -85,8 +91,17 @@ pub(in crate::agent) fn event_kind(event: &Value) -> Option<&str> {
 
 /// The part of an answer in an event of any known program; `None` for unknown events.
 pub(in crate::agent) fn reply_event(event: &Value) -> Option<ReplyEvent> {
-    let programs = [copilot::reply, claude::reply, codex::reply, opencode::reply, gemini::reply];
-    programs.into_iter().find_map(|program| program(event_kind(event), event)).or_else(|| failure(event))
+    let programs = [
+        copilot::reply,
+        claude::reply,
+        codex::reply,
+        opencode::reply,
+        gemini::reply,
+    ];
+    programs
+        .into_iter()
+        .find_map(|program| program(event_kind(event), event))
+        .or_else(|| failure(event))
 }
 
 /// An error, which the programs report in much the same way.
@@ -97,12 +112,23 @@ fn failure(event: &Value) -> Option<ReplyEvent> {
         None if event.get("error").is_some() && event.get("status").is_none() => {}
         _ => return None,
     }
-    let error = event.get("error").or_else(|| event.get("msg")).or_else(|| event.get("message"));
-    let api_error_status = error.and_then(|error| error.get("code").or_else(|| error.get("status"))?.as_u64());
-    Some(ReplyEvent::Failed { message: error_message(event).map(str::to_owned), api_error_status })
+    let error = event
+        .get("error")
+        .or_else(|| event.get("msg"))
+        .or_else(|| event.get("message"));
+    let api_error_status =
+        error.and_then(|error| error.get("code").or_else(|| error.get("status"))?.as_u64());
+    Some(ReplyEvent::Failed {
+        message: error_message(event).map(str::to_owned),
+        api_error_status,
+    })
 }
 
 /// A text of the agent; nothing where there is none.
 pub(super) fn said(text: Option<&str>) -> ReplyEvent {
-    text.map_or(ReplyEvent::Other, |text| ReplyEvent::Said { text: text.to_owned(), is_error: false, api_error_status: None })
+    text.map_or(ReplyEvent::Other, |text| ReplyEvent::Said {
+        text: text.to_owned(),
+        is_error: false,
+        api_error_status: None,
+    })
 }

@@ -11,7 +11,9 @@ use super::figures::{TokenCounts, UsageSums};
 use super::todo::TodoList;
 use super::tool_input::input_summary;
 use crate::agent::session_id::is_session_id;
-use watchdog_facts::context::{AgentTodoPlan, ContextMessage, SessionContext, SessionUsage, ToolResult};
+use watchdog_facts::context::{
+    AgentTodoPlan, ContextMessage, SessionContext, SessionUsage, ToolResult,
+};
 use watchdog_facts::refused_tool::{RefusalCause, RefusedTool};
 use watchdog_facts::session_event::SessionEvent;
 
@@ -43,8 +45,15 @@ impl SessionTokens {
     /// What was spent beyond an earlier total. A total below it is a new count.
     pub fn beyond(self, earlier: SessionTokens) -> SessionTokens {
         let began_again = self.input < earlier.input || self.output < earlier.output;
-        let earlier = if began_again { SessionTokens::default() } else { earlier };
-        SessionTokens { input: self.input - earlier.input, output: self.output - earlier.output }
+        let earlier = if began_again {
+            SessionTokens::default()
+        } else {
+            earlier
+        };
+        SessionTokens {
+            input: self.input - earlier.input,
+            output: self.output - earlier.output,
+        }
     }
 }
 
@@ -168,12 +177,18 @@ pub(super) struct SessionFold {
 impl SessionFold {
     /// A fold that also records what happens, for [`SessionFold::take_events`].
     pub fn recording() -> Self {
-        SessionFold { recorded: Some(Vec::new()), ..SessionFold::default() }
+        SessionFold {
+            recorded: Some(Vec::new()),
+            ..SessionFold::default()
+        }
     }
 
     /// What happened since the last call.
     pub fn take_events(&mut self) -> Vec<SessionEvent> {
-        self.recorded.as_mut().map(std::mem::take).unwrap_or_default()
+        self.recorded
+            .as_mut()
+            .map(std::mem::take)
+            .unwrap_or_default()
     }
 
     /// Something happened that only a record of everything has.
@@ -185,12 +200,19 @@ impl SessionFold {
 
     /// The program named its session.
     pub fn session(&mut self, id: Option<&str>) {
-        if let Some(id) = id.filter(|id| is_session_id(id) && self.session_id.as_deref() != Some(id)) {
+        if let Some(id) =
+            id.filter(|id| is_session_id(id) && self.session_id.as_deref() != Some(id))
+        {
             self.session_id = Some(id.to_owned());
             if let Some(earlier) = self.earlier.get(id) {
-                self.figures.continues(TokenCounts { input: earlier.input, output: earlier.output });
+                self.figures.continues(TokenCounts {
+                    input: earlier.input,
+                    output: earlier.output,
+                });
             }
-            self.note(|| SessionEvent::Named { session_id: id.to_owned() });
+            self.note(|| SessionEvent::Named {
+                session_id: id.to_owned(),
+            });
         }
     }
 
@@ -216,7 +238,9 @@ impl SessionFold {
         if text.is_empty() {
             return;
         }
-        self.note(|| SessionEvent::Said { text: text.to_owned() });
+        self.note(|| SessionEvent::Said {
+            text: text.to_owned(),
+        });
         self.keep_said(text, message);
     }
 
@@ -233,7 +257,11 @@ impl SessionFold {
             said => *said = Some(cut(text, OUTPUT)),
         }
         self.saying = message.map(|id| cut(id, 100));
-        self.keep(ContextMessage { role: "assistant".into(), text: Some(cut(text, MESSAGE)), tool_result: None });
+        self.keep(ContextMessage {
+            role: "assistant".into(),
+            text: Some(cut(text, MESSAGE)),
+            tool_result: None,
+        });
     }
 
     /// A part of the agent's text, as it arrives.
@@ -243,18 +271,25 @@ impl SessionFold {
             return;
         }
         if self.saying.as_deref() != Some(STREAMED) {
-            self.note(|| SessionEvent::Said { text: part.to_owned() });
+            self.note(|| SessionEvent::Said {
+                text: part.to_owned(),
+            });
             self.keep_said(part, Some(STREAMED));
             return;
         }
-        self.note(|| SessionEvent::SaidPart { text: part.to_owned() });
+        self.note(|| SessionEvent::SaidPart {
+            text: part.to_owned(),
+        });
         let said = self.said.get_or_insert_default();
         said.push_str(part);
         // Cut seldom, so that a long text does not cost its length for each part of it.
         if said.len() > 2 * OUTPUT {
             *said = cut(said, OUTPUT);
         }
-        if let Some(last) = self.messages.back_mut().filter(|last| last.role == "assistant")
+        if let Some(last) = self
+            .messages
+            .back_mut()
+            .filter(|last| last.role == "assistant")
             && let Some(text) = &mut last.text
             && text.len() < MESSAGE
         {
@@ -273,7 +308,9 @@ impl SessionFold {
         if !text.trim().is_empty() {
             let said = self.said.as_deref().unwrap_or_default().trim_end();
             if self.recorded.is_some() && !said.ends_with(cut(text, OUTPUT).trim()) {
-                self.note(|| SessionEvent::Said { text: text.to_owned() });
+                self.note(|| SessionEvent::Said {
+                    text: text.to_owned(),
+                });
             }
             self.said = Some(cut(text, OUTPUT));
         }
@@ -284,15 +321,25 @@ impl SessionFold {
     pub fn add_message(&mut self, role: &str, text: &str) {
         self.saying = None;
         if !text.is_empty() {
-            self.note(|| SessionEvent::Message { role: role.into(), text: text.to_owned() });
-            self.keep(ContextMessage { role: role.into(), text: Some(cut(text, MESSAGE)), tool_result: None });
+            self.note(|| SessionEvent::Message {
+                role: role.into(),
+                text: text.to_owned(),
+            });
+            self.keep(ContextMessage {
+                role: role.into(),
+                text: Some(cut(text, MESSAGE)),
+                tool_result: None,
+            });
         }
     }
 
     /// The agent called a tool.
     pub fn calls(&mut self, id: &str, tool: &str, input: &Value) {
         self.saying = None;
-        self.note(|| SessionEvent::Called { tool: cut(tool, 100), input: input_summary(input) });
+        self.note(|| SessionEvent::Called {
+            tool: cut(tool, 100),
+            input: input_summary(input),
+        });
         self.todo.called(id, tool, input);
         if self.calls.len() == CALLS {
             self.calls.pop_front();
@@ -307,16 +354,28 @@ impl SessionFold {
 
     /// The program refused the agent a call of this tool.
     pub fn refuses_for(&mut self, tool: &str, cause: RefusalCause) {
-        let refused = RefusedTool { tool: cut(tool, 100), cause };
-        if self.refused_tools.len() < REFUSED && !tool.is_empty() && !self.refused_tools.contains(&refused) {
-            self.note(|| SessionEvent::Refused { tool: refused.tool.clone() });
+        let refused = RefusedTool {
+            tool: cut(tool, 100),
+            cause,
+        };
+        if self.refused_tools.len() < REFUSED
+            && !tool.is_empty()
+            && !self.refused_tools.contains(&refused)
+        {
+            self.note(|| SessionEvent::Refused {
+                tool: refused.tool.clone(),
+            });
             self.refused_tools.push(refused);
         }
     }
 
     /// The program refused the agent the call of this id.
     pub fn refuses_call(&mut self, id: &str, cause: RefusalCause) {
-        let tool = self.calls.iter().find(|(call, _)| call == id).map(|(_, tool)| tool.clone());
+        let tool = self
+            .calls
+            .iter()
+            .find(|(call, _)| call == id)
+            .map(|(_, tool)| tool.clone());
         self.refuses_for(tool.as_deref().unwrap_or("a tool"), cause);
     }
 
@@ -344,18 +403,37 @@ impl SessionFold {
         self.todo.returned(id, is_error, content, reported);
         self.commands.retain(|(command, _)| command != id);
         let at = self.calls.iter().position(|(call, _)| call == id);
-        let name = at.and_then(|at| self.calls.remove(at)).map(|(_, name)| name);
-        self.note(|| SessionEvent::Returned { tool: name.clone(), content: content.to_owned(), is_error });
-        let result = ToolResult { id: Some(cut(id, 100)), name, content: cut(content, MESSAGE), is_error };
-        self.keep(ContextMessage { role: "tool".into(), text: None, tool_result: Some(result) });
+        let name = at
+            .and_then(|at| self.calls.remove(at))
+            .map(|(_, name)| name);
+        self.note(|| SessionEvent::Returned {
+            tool: name.clone(),
+            content: content.to_owned(),
+            is_error,
+        });
+        let result = ToolResult {
+            id: Some(cut(id, 100)),
+            name,
+            content: cut(content, MESSAGE),
+            is_error,
+        };
+        self.keep(ContextMessage {
+            role: "tool".into(),
+            text: None,
+            tool_result: Some(result),
+        });
     }
 
     fn keep(&mut self, message: ContextMessage) {
         self.message_bytes += weight(&message);
         self.messages.push_back(message);
-        while self.messages.len() > MESSAGES || (self.message_bytes > MESSAGE_BYTES && self.messages.len() > 1) {
+        while self.messages.len() > MESSAGES
+            || (self.message_bytes > MESSAGE_BYTES && self.messages.len() > 1)
+        {
             let old = self.messages.pop_front();
-            self.message_bytes = self.message_bytes.saturating_sub(old.as_ref().map_or(0, weight));
+            self.message_bytes = self
+                .message_bytes
+                .saturating_sub(old.as_ref().map_or(0, weight));
         }
     }
 
@@ -364,11 +442,22 @@ impl SessionFold {
         let now: Vec<Value> = tasks.take(TASKS).collect();
         let before = std::mem::replace(&mut self.background, now);
         if self.recorded.is_some() {
-            let known = |task: &Value, all: &[Value]| all.iter().any(|other| other.get("id") == task.get("id"));
-            let ended =
-                before.iter().filter(|task| !known(task, &self.background)).map(|task| SessionEvent::TaskEnded { what: name_of(task) });
-            let begun =
-                self.background.iter().filter(|task| !known(task, &before)).map(|task| SessionEvent::TaskBegan { what: name_of(task) });
+            let known = |task: &Value, all: &[Value]| {
+                all.iter().any(|other| other.get("id") == task.get("id"))
+            };
+            let ended = before
+                .iter()
+                .filter(|task| !known(task, &self.background))
+                .map(|task| SessionEvent::TaskEnded {
+                    what: name_of(task),
+                });
+            let begun = self
+                .background
+                .iter()
+                .filter(|task| !known(task, &before))
+                .map(|task| SessionEvent::TaskBegan {
+                    what: name_of(task),
+                });
             let changes: Vec<SessionEvent> = ended.chain(begun).collect();
             self.recorded.get_or_insert_default().extend(changes);
         }
@@ -376,8 +465,15 @@ impl SessionFold {
 
     /// This runs in the background as well.
     pub fn runs_too(&mut self, task: Value) {
-        if self.background.len() < TASKS && !self.background.iter().any(|known| known.get("id") == task.get("id")) {
-            self.note(|| SessionEvent::TaskBegan { what: name_of(&task) });
+        if self.background.len() < TASKS
+            && !self
+                .background
+                .iter()
+                .any(|known| known.get("id") == task.get("id"))
+        {
+            self.note(|| SessionEvent::TaskBegan {
+                what: name_of(&task),
+            });
             self.background.push(task);
         }
     }
@@ -385,7 +481,12 @@ impl SessionFold {
     /// A background task ended.
     pub fn ran(&mut self, id: &str) {
         let is_it = |task: &Value| text(task, "id") == Some(id);
-        if let Some(ended) = self.background.iter().find(|task| is_it(task)).filter(|_| self.recorded.is_some()) {
+        if let Some(ended) = self
+            .background
+            .iter()
+            .find(|task| is_it(task))
+            .filter(|_| self.recorded.is_some())
+        {
             let what = name_of(ended);
             self.note(|| SessionEvent::TaskEnded { what });
         }
@@ -423,9 +524,14 @@ impl SessionFold {
             structured: true,
             ruled: false,
             dialect: self.dialect,
-            expects_end: self.dialect.is_some_and(StreamDialect::always_reports_its_end),
+            expects_end: self
+                .dialect
+                .is_some_and(StreamDialect::always_reports_its_end),
             prints_retries: self.dialect.is_some_and(StreamDialect::reports_retries),
-            session_tokens: self.figures.session_total().map(|tokens| SessionTokens { input: tokens.input, output: tokens.output }),
+            session_tokens: self.figures.session_total().map(|tokens| SessionTokens {
+                input: tokens.input,
+                output: tokens.output,
+            }),
             error_status: self.error_status,
             session_id: self.session_id.clone(),
             usage: self.figures.usage(),
@@ -452,12 +558,18 @@ impl SessionFold {
 
 /// A background task in a few words.
 fn name_of(task: &Value) -> String {
-    let words = ["description", "type", "id"].into_iter().find_map(|key| text(task, key).filter(|word| !word.is_empty()));
+    let words = ["description", "type", "id"]
+        .into_iter()
+        .find_map(|key| text(task, key).filter(|word| !word.is_empty()));
     cut(words.unwrap_or("a task"), 500)
 }
 
 fn weight(message: &ContextMessage) -> usize {
-    message.text.as_ref().map_or(0, String::len) + message.tool_result.as_ref().map_or(0, |result| result.content.len())
+    message.text.as_ref().map_or(0, String::len)
+        + message
+            .tool_result
+            .as_ref()
+            .map_or(0, |result| result.content.len())
 }
 
 #[cfg(test)]
@@ -473,8 +585,16 @@ mod tests {
         }
         let reported = gathered.summary();
         let bytes: usize = reported.messages.iter().map(weight).sum();
-        assert!(bytes <= MESSAGE_BYTES && reported.messages.len() <= MESSAGES, "{bytes}");
-        assert!(reported.messages.iter().any(|message| message.text.as_deref().is_some_and(|text| text.starts_with("1999 "))));
+        assert!(
+            bytes <= MESSAGE_BYTES && reported.messages.len() <= MESSAGES,
+            "{bytes}"
+        );
+        assert!(reported.messages.iter().any(|message| {
+            message
+                .text
+                .as_deref()
+                .is_some_and(|text| text.starts_with("1999 "))
+        }));
     }
 
     #[test]

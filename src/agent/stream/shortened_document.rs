@@ -46,7 +46,12 @@ enum EscapeState {
 
 impl ShortenedDocument {
     pub fn new(most: usize) -> Self {
-        ShortenedDocument { most, kept: Vec::new(), too_long: false, string: PartialString::default() }
+        ShortenedDocument {
+            most,
+            kept: Vec::new(),
+            too_long: false,
+            string: PartialString::default(),
+        }
     }
 
     pub fn clear(&mut self) {
@@ -77,7 +82,8 @@ impl ShortenedDocument {
     pub fn string(&mut self, bytes: &[u8]) -> (usize, Option<u8>) {
         let mut at = 0;
         while at < bytes.len() {
-            if self.string.escape == EscapeState::None || self.string.escape == EscapeState::Paired {
+            if self.string.escape == EscapeState::None || self.string.escape == EscapeState::Paired
+            {
                 let plain = memchr3(b'"', b'\\', b'\n', &bytes[at..]).unwrap_or(bytes.len() - at);
                 if plain > 0 {
                     self.string.escape = EscapeState::None;
@@ -119,15 +125,37 @@ impl ShortenedDocument {
         let begins = self.string.escape == EscapeState::None;
         self.string.escape = match (self.string.escape, byte) {
             (EscapeState::None | EscapeState::Paired, _) => EscapeState::Begun,
-            (EscapeState::Begun, b'u') => EscapeState::Digits { seen: 0, high: false },
+            (EscapeState::Begun, b'u') => EscapeState::Digits {
+                seen: 0,
+                high: false,
+            },
             (EscapeState::Begun, _) => EscapeState::None,
-            (EscapeState::Digits { seen: 0, .. }, byte) => EscapeState::Digits { seen: 1, high: matches!(byte, b'd' | b'D') },
-            (EscapeState::Digits { seen: 1, high }, byte) => {
-                EscapeState::Digits { seen: 2, high: high && matches!(byte, b'8' | b'9' | b'a' | b'b' | b'A' | b'B') }
-            }
-            (EscapeState::Digits { seen: 3, high: true }, _) => EscapeState::Paired,
-            (EscapeState::Digits { seen: 3, high: false }, _) => EscapeState::None,
-            (EscapeState::Digits { seen, high }, _) => EscapeState::Digits { seen: seen + 1, high },
+            (EscapeState::Digits { seen: 0, .. }, byte) => EscapeState::Digits {
+                seen: 1,
+                high: matches!(byte, b'd' | b'D'),
+            },
+            (EscapeState::Digits { seen: 1, high }, byte) => EscapeState::Digits {
+                seen: 2,
+                high: high && matches!(byte, b'8' | b'9' | b'a' | b'b' | b'A' | b'B'),
+            },
+            (
+                EscapeState::Digits {
+                    seen: 3,
+                    high: true,
+                },
+                _,
+            ) => EscapeState::Paired,
+            (
+                EscapeState::Digits {
+                    seen: 3,
+                    high: false,
+                },
+                _,
+            ) => EscapeState::None,
+            (EscapeState::Digits { seen, high }, _) => EscapeState::Digits {
+                seen: seen + 1,
+                high,
+            },
         };
         self.unit(byte, begins);
     }

@@ -112,7 +112,9 @@ impl TryFrom<StreamBlock> for StreamFormat {
         match (block.dialect, block.events) {
             (Some(dialect), None) => Ok(StreamFormat::Dialect(dialect)),
             (None, Some(events)) => StreamRules::new(events).map(StreamFormat::Rules),
-            (Some(_), Some(_)) => Err("`stream` has both `dialect` and `events`; keep one of them".into()),
+            (Some(_), Some(_)) => {
+                Err("`stream` has both `dialect` and `events`; keep one of them".into())
+            }
             (None, None) => Err("`stream` names neither a `dialect` nor `events`".into()),
         }
     }
@@ -133,7 +135,10 @@ impl EventRule {
             &self.refused_tool,
             &self.retry,
         ];
-        self.when.keys().map(String::as_str).chain(named.into_iter().flatten().map(String::as_str))
+        self.when
+            .keys()
+            .map(String::as_str)
+            .chain(named.into_iter().flatten().map(String::as_str))
     }
 }
 
@@ -144,15 +149,25 @@ impl StreamRules {
     /// A sentence that names the rule, from 1, and what is wrong with it.
     pub fn new(events: Vec<EventRule>) -> Result<Self, String> {
         if events.is_empty() || events.len() > RULES {
-            return Err(format!("`stream.events` has {} rules; it takes 1 to {RULES}", events.len()));
+            return Err(format!(
+                "`stream.events` has {} rules; it takes 1 to {RULES}",
+                events.len()
+            ));
         }
         for (at, rule) in events.iter().enumerate() {
             let number = at + 1;
             if rule.when.is_empty() || rule.when.len() > CONDITIONS {
-                return Err(format!("rule {number} of `stream.events` needs 1 to {CONDITIONS} conditions in `when`"));
+                return Err(format!(
+                    "rule {number} of `stream.events` needs 1 to {CONDITIONS} conditions in `when`"
+                ));
             }
-            if let Some(pointer) = rule.pointers().find(|pointer| !pointer.starts_with('/') || pointer.len() > POINTER) {
-                return Err(format!("rule {number} of `stream.events`: '{pointer}' is no JSON pointer; it begins with '/', as in '/type'"));
+            if let Some(pointer) = rule
+                .pointers()
+                .find(|pointer| !pointer.starts_with('/') || pointer.len() > POINTER)
+            {
+                return Err(format!(
+                    "rule {number} of `stream.events`: '{pointer}' is no JSON pointer; it begins with '/', as in '/type'"
+                ));
             }
         }
         Ok(StreamRules { events })
@@ -170,12 +185,19 @@ impl StreamRules {
 
     /// The word by which the rules tell an event from others; `None` where it has none.
     pub(super) fn kind<'a>(&self, event: &'a Value) -> Option<&'a str> {
-        self.events.iter().flat_map(|rule| rule.when.keys()).find_map(|pointer| event.pointer(pointer)?.as_str())
+        self.events
+            .iter()
+            .flat_map(|rule| rule.when.keys())
+            .find_map(|pointer| event.pointer(pointer)?.as_str())
     }
 
     /// Takes an event; says whether a rule speaks of it.
     pub(super) fn take(&self, gathered: &mut SessionFold, event: &Value) -> bool {
-        let meets = |rule: &EventRule| rule.when.iter().all(|(pointer, value)| event.pointer(pointer) == Some(value));
+        let meets = |rule: &EventRule| {
+            rule.when
+                .iter()
+                .all(|(pointer, value)| event.pointer(pointer) == Some(value))
+        };
         let mut taken = false;
         for rule in self.events.iter().filter(|rule| meets(rule)) {
             taken = true;
@@ -186,8 +208,16 @@ impl StreamRules {
 }
 
 fn apply(rule: &EventRule, gathered: &mut SessionFold, event: &Value) {
-    let at = |pointer: &Option<String>| event.pointer(pointer.as_deref()?).filter(|value| !value.is_null());
-    let words = |pointer: &Option<String>| at(pointer).map(content_text).filter(|words| !words.trim().is_empty());
+    let at = |pointer: &Option<String>| {
+        event
+            .pointer(pointer.as_deref()?)
+            .filter(|value| !value.is_null())
+    };
+    let words = |pointer: &Option<String>| {
+        at(pointer)
+            .map(content_text)
+            .filter(|words| !words.trim().is_empty())
+    };
     gathered.session(at(&rule.session_id).and_then(Value::as_str));
     if let Some(text) = words(&rule.text) {
         gathered.says(&text, None);
@@ -197,17 +227,27 @@ fn apply(rule: &EventRule, gathered: &mut SessionFold, event: &Value) {
     }
     let count = |pointer: &Option<String>| at(pointer).and_then(Value::as_u64);
     let (input, output) = (count(&rule.input_tokens), count(&rule.output_tokens));
-    let tokens = (input.is_some() || output.is_some()).then(|| TokenCounts { input: input.unwrap_or(0), output: output.unwrap_or(0) });
-    let cost = at(&rule.cost_usd).and_then(Value::as_f64).filter(|amount| amount.is_finite() && *amount >= 0.0);
+    let tokens = (input.is_some() || output.is_some()).then(|| TokenCounts {
+        input: input.unwrap_or(0),
+        output: output.unwrap_or(0),
+    });
+    let cost = at(&rule.cost_usd)
+        .and_then(Value::as_f64)
+        .filter(|amount| amount.is_finite() && *amount >= 0.0);
     match rule.usage_of.unwrap_or_default() {
-        RuledUsage::Step if tokens.is_some() || cost.is_some() => gathered.figures.step(tokens.unwrap_or_default(), cost),
+        RuledUsage::Step if tokens.is_some() || cost.is_some() => {
+            gathered.figures.step(tokens.unwrap_or_default(), cost)
+        }
         RuledUsage::Step => {}
         RuledUsage::Session => {
             if let Some(tokens) = tokens {
                 gathered.figures.so_far(tokens);
             }
             if cost.is_some() {
-                gathered.figures.settle(&ResultUsage { session_cost: cost, ..ResultUsage::default() });
+                gathered.figures.settle(&ResultUsage {
+                    session_cost: cost,
+                    ..ResultUsage::default()
+                });
             }
         }
     }
@@ -217,7 +257,12 @@ fn apply(rule: &EventRule, gathered: &mut SessionFold, event: &Value) {
     if let Some(why) = words(&rule.retry) {
         gathered.retries_for(cut(&why, 200));
     }
-    fail(rule, gathered, words(&rule.error), count(&rule.error_status));
+    fail(
+        rule,
+        gathered,
+        words(&rule.error),
+        count(&rule.error_status),
+    );
     if let Some(until) = at(&rule.limit_until) {
         gathered.limit_ends = instant(until).or(gathered.limit_ends);
     }
@@ -237,7 +282,12 @@ fn apply(rule: &EventRule, gathered: &mut SessionFold, event: &Value) {
 }
 
 /// An error, a limit or a login: the status stands for the kind where the event names none.
-fn fail(rule: &EventRule, gathered: &mut SessionFold, message: Option<String>, status: Option<u64>) {
+fn fail(
+    rule: &EventRule,
+    gathered: &mut SessionFold,
+    message: Option<String>,
+    status: Option<u64>,
+) {
     let kind = match (rule.limit, rule.login_missing) {
         (true, _) => Some((429, "a usage limit is reached")),
         (false, true) => Some((401, "not logged in")),
@@ -245,7 +295,9 @@ fn fail(rule: &EventRule, gathered: &mut SessionFold, message: Option<String>, s
     };
     match (message, kind) {
         (None, None) => {}
-        (message, Some((code, words))) => gathered.fails(cut(message.as_deref().unwrap_or(words), 4000), Some(code)),
+        (message, Some((code, words))) => {
+            gathered.fails(cut(message.as_deref().unwrap_or(words), 4000), Some(code))
+        }
         (Some(message), None) => gathered.fails(cut(&message, 4000), status),
     }
 }
@@ -290,7 +342,13 @@ mod tests {
 
     fn read(events: &[Value]) -> super::super::SessionSummary {
         let mut reader = StreamReader::with_format(&format(rules()).expect("good rules"));
-        reader.push(events.iter().map(|event| format!("{event}\n")).collect::<String>().as_bytes());
+        reader.push(
+            events
+                .iter()
+                .map(|event| format!("{event}\n"))
+                .collect::<String>()
+                .as_bytes(),
+        );
         reader.finish()
     }
 
@@ -305,26 +363,69 @@ mod tests {
             json!({"kind": "again", "why": "busy"}),
             json!({"kind": "stop", "ok": true}),
         ]);
-        assert_eq!((summary.structured, summary.session_id.as_deref(), summary.output.as_deref()), (true, Some(ID), Some("All done.")));
-        assert_eq!((summary.usage.input_tokens, summary.usage.output_tokens, summary.usage.cost_usd), (Some(15), Some(3), Some(0.75)));
-        assert_eq!((summary.refused_tools.len(), summary.known_retries(), summary.reports_success()), (1, Some(1), true));
-        let limited = read(&[json!({"kind": "stop", "ok": false, "code": "quota", "message": "no more", "until": 1_787_200_000})]);
         assert_eq!(
-            (limited.error.as_deref(), limited.error_status, limited.ended.as_deref()),
+            (
+                summary.structured,
+                summary.session_id.as_deref(),
+                summary.output.as_deref()
+            ),
+            (true, Some(ID), Some("All done."))
+        );
+        assert_eq!(
+            (
+                summary.usage.input_tokens,
+                summary.usage.output_tokens,
+                summary.usage.cost_usd
+            ),
+            (Some(15), Some(3), Some(0.75))
+        );
+        assert_eq!(
+            (
+                summary.refused_tools.len(),
+                summary.known_retries(),
+                summary.reports_success()
+            ),
+            (1, Some(1), true)
+        );
+        let limited = read(&[
+            json!({"kind": "stop", "ok": false, "code": "quota", "message": "no more", "until": 1_787_200_000}),
+        ]);
+        assert_eq!(
+            (
+                limited.error.as_deref(),
+                limited.error_status,
+                limited.ended.as_deref()
+            ),
             (Some("no more"), Some(429), Some("failure"))
         );
-        assert_eq!(limited.limit_ends.map(|at| at.as_second()), Some(1_787_200_000));
+        assert_eq!(
+            limited.limit_ends.map(|at| at.as_second()),
+            Some(1_787_200_000)
+        );
         let login = read(&[json!({"kind": "stop", "ok": false, "code": "auth"})]);
         assert_eq!(login.error_status, Some(401));
         let stopped = read(&[json!({"kind": "begin", "session": {"id": ID}})]);
         assert!(stopped.expects_end && !stopped.reports_success());
-        assert!(!read(&[json!({"kind": "unknown"}), json!({"type": "result", "result": "x"})]).structured, "no rule speaks of them");
-        assert_eq!(read(&[json!({"kind": "begin", "session": {"id": "--yolo"}})]).session_id, None);
+        assert!(
+            !read(&[
+                json!({"kind": "unknown"}),
+                json!({"type": "result", "result": "x"})
+            ])
+            .structured,
+            "no rule speaks of them"
+        );
+        assert_eq!(
+            read(&[json!({"kind": "begin", "session": {"id": "--yolo"}})]).session_id,
+            None
+        );
     }
 
     #[test]
     fn a_block_that_cannot_be_meant_is_refused_with_what_to_do() {
-        assert_eq!(format(json!({"dialect": "codex"})), Ok(StreamFormat::Dialect(StreamDialect::Codex)));
+        assert_eq!(
+            format(json!({"dialect": "codex"})),
+            Ok(StreamFormat::Dialect(StreamDialect::Codex))
+        );
         let many = vec![json!({"when": {"/a": 1}}); RULES + 1];
         for (block, word) in [
             (json!({}), "neither"),
@@ -332,9 +433,18 @@ mod tests {
             (json!({"events": []}), "1 to 64"),
             (json!({"events": many}), "65 rules"),
             (json!({"events": [{"text": "/a"}]}), "rule 1"),
-            (json!({"events": [{"when": {"/a": 1}}, {"when": {"a": 1}}]}), "'a' is no JSON pointer"),
-            (json!({"events": [{"when": {"/a": 1}, "text": "result"}]}), "'result' is no JSON pointer"),
-            (json!({"events": [{"when": {"/a": 1}, "texts": "/a"}]}), "texts"),
+            (
+                json!({"events": [{"when": {"/a": 1}}, {"when": {"a": 1}}]}),
+                "'a' is no JSON pointer",
+            ),
+            (
+                json!({"events": [{"when": {"/a": 1}, "text": "result"}]}),
+                "'result' is no JSON pointer",
+            ),
+            (
+                json!({"events": [{"when": {"/a": 1}, "texts": "/a"}]}),
+                "texts",
+            ),
             (json!({"dialect": "klingon"}), "klingon"),
         ] {
             let refused = format(block).expect_err("it cannot be meant");
@@ -353,8 +463,12 @@ mod tests {
         leaf.prop_recursive(3, 24, 4, |inner| {
             prop_oneof![
                 prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-                prop::collection::btree_map("(kind|body|in|out|usd|until|status|message|ok|[a-z]{0,3})", inner, 0..5)
-                    .prop_map(|members| Value::Object(members.into_iter().collect())),
+                prop::collection::btree_map(
+                    "(kind|body|in|out|usd|until|status|message|ok|[a-z]{0,3})",
+                    inner,
+                    0..5
+                )
+                .prop_map(|members| Value::Object(members.into_iter().collect())),
             ]
         })
     }

@@ -19,7 +19,12 @@ fn read(output: &str) -> SessionSummary {
 }
 
 fn figures(summary: &SessionSummary) -> (Option<u64>, Option<u64>, Option<u64>, Option<f64>) {
-    (summary.usage.turns, summary.usage.input_tokens, summary.usage.output_tokens, summary.usage.cost_usd)
+    (
+        summary.usage.turns,
+        summary.usage.input_tokens,
+        summary.usage.output_tokens,
+        summary.usage.cost_usd,
+    )
 }
 
 fn said(id: &str, content: Value, usage: Value) -> Value {
@@ -36,8 +41,16 @@ fn a_session() -> Vec<Value> {
     let usage = json!({"input_tokens": 10, "cache_read_input_tokens": 5, "output_tokens": 1});
     vec![
         json!({"type": "system", "subtype": "init", "session_id": ID, "model": "m"}),
-        said("m1", json!([{"type": "text", "text": "Let me look."}]), usage.clone()),
-        said("m1", json!([{"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "ls"}}]), usage.clone()),
+        said(
+            "m1",
+            json!([{"type": "text", "text": "Let me look."}]),
+            usage.clone(),
+        ),
+        said(
+            "m1",
+            json!([{"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "ls"}}]),
+            usage.clone(),
+        ),
         returned("t1", "a.txt"),
         said("m2", json!([{"type": "text", "text": "All done."}]), usage),
         json!({"type": "result", "subtype": "success", "is_error": false, "session_id": ID, "num_turns": 2, "result": "All done.",
@@ -51,12 +64,29 @@ fn a_session() -> Vec<Value> {
 fn a_session_of_claude_code_tells_what_it_said_did_and_spent() {
     let summary = read(&lines(&a_session()));
     assert_eq!(figures(&summary), (Some(2), Some(30), Some(12), Some(0.02)));
-    assert_eq!((summary.session_id.as_deref(), summary.output.as_deref()), (Some(ID), Some("All done.")));
-    assert_eq!((summary.stop_reason.as_deref(), summary.ended.as_deref(), &summary.error), (Some("end_turn"), Some("completed"), &None));
-    let roles: Vec<&str> = summary.messages.iter().map(|message| message.role.as_str()).collect();
+    assert_eq!(
+        (summary.session_id.as_deref(), summary.output.as_deref()),
+        (Some(ID), Some("All done."))
+    );
+    assert_eq!(
+        (
+            summary.stop_reason.as_deref(),
+            summary.ended.as_deref(),
+            &summary.error
+        ),
+        (Some("end_turn"), Some("completed"), &None)
+    );
+    let roles: Vec<&str> = summary
+        .messages
+        .iter()
+        .map(|message| message.role.as_str())
+        .collect();
     assert_eq!(roles, ["assistant", "tool", "assistant"]);
     let result = summary.messages[1].tool_result.as_ref().expect("a result");
-    assert_eq!((result.name.as_deref(), result.content.as_str()), (Some("Bash"), "a.txt"));
+    assert_eq!(
+        (result.name.as_deref(), result.content.as_str()),
+        (Some("Bash"), "a.txt")
+    );
 }
 
 #[test]
@@ -64,7 +94,15 @@ fn a_running_session_shows_what_it_spent_so_far() {
     let mut reader = StreamReader::default();
     reader.push(lines(&a_session()[..5]).as_bytes());
     let view = reader.view();
-    assert_eq!((view.structured, view.usage.turns, view.usage.input_tokens, view.usage.cost_usd), (true, Some(2), Some(30), None));
+    assert_eq!(
+        (
+            view.structured,
+            view.usage.turns,
+            view.usage.input_tokens,
+            view.usage.cost_usd
+        ),
+        (true, Some(2), Some(30), None)
+    );
     assert_eq!(view.last_line, "All done.");
 }
 
@@ -72,7 +110,10 @@ fn a_running_session_shows_what_it_spent_so_far() {
 fn the_result_alone_and_an_array_of_events_are_read_as_well() {
     let events = a_session();
     let alone = read(&events[5].to_string());
-    assert_eq!((figures(&alone), alone.output.as_deref()), ((Some(2), Some(30), Some(12), Some(0.02)), Some("All done.")));
+    assert_eq!(
+        (figures(&alone), alone.output.as_deref()),
+        ((Some(2), Some(30), Some(12), Some(0.02)), Some("All done."))
+    );
     let array = read(&serde_json::to_string_pretty(&events).expect("JSON"));
     assert_eq!(array, read(&lines(&events)));
 }
@@ -88,19 +129,46 @@ fn several_results_are_turns_of_one_session_and_background_tasks_come_and_go() {
     let mut events = vec![
         json!({"type": "system", "subtype": "init", "session_id": ID}),
         json!({"type": "system", "subtype": "background_tasks_changed", "session_id": ID, "tasks": [task]}),
-        result(2, "waiting", json!({"input_tokens": 20, "output_tokens": 10}), model(120, 60, 1.2), model(20, 10, 0.2), 1.2),
+        result(
+            2,
+            "waiting",
+            json!({"input_tokens": 20, "output_tokens": 10}),
+            model(120, 60, 1.2),
+            model(20, 10, 0.2),
+            1.2,
+        ),
     ];
     let waiting = read(&lines(&events));
-    assert_eq!(waiting.background_tasks, [json!({"id": "b1", "type": "shell", "status": "running", "description": "tests"})]);
+    assert_eq!(
+        waiting.background_tasks,
+        [json!({"id": "b1", "type": "shell", "status": "running", "description": "tests"})]
+    );
     // Resumed: the whole cost is that of earlier runs, too.
-    assert_eq!((figures(&waiting), waiting.session_cost_usd), ((Some(2), Some(20), Some(10), Some(0.2)), Some(1.2)));
+    assert_eq!(
+        (figures(&waiting), waiting.session_cost_usd),
+        ((Some(2), Some(20), Some(10), Some(0.2)), Some(1.2))
+    );
     events.push(json!({"type": "system", "subtype": "task_updated", "task_id": "b1", "patch": {"status": "completed"}}));
-    events.push(result(1, "finished", json!({"input_tokens": 10, "output_tokens": 5}), model(130, 65, 1.3), model(10, 5, 0.1), 1.3));
+    events.push(result(
+        1,
+        "finished",
+        json!({"input_tokens": 10, "output_tokens": 5}),
+        model(130, 65, 1.3),
+        model(10, 5, 0.1),
+        1.3,
+    ));
     let summary = read(&lines(&events));
     assert_eq!(summary.background_tasks, Vec::<Value>::new());
     assert_eq!(summary.output.as_deref(), Some("finished"));
     let cost = summary.usage.cost_usd.expect("known");
-    assert_eq!((summary.usage.turns, summary.usage.input_tokens, summary.usage.output_tokens), (Some(3), Some(30), Some(15)));
+    assert_eq!(
+        (
+            summary.usage.turns,
+            summary.usage.input_tokens,
+            summary.usage.output_tokens
+        ),
+        (Some(3), Some(30), Some(15))
+    );
     assert!((cost - 0.3).abs() < 1e-9, "{cost}");
 }
 
@@ -112,15 +180,26 @@ fn errors_retries_and_limits_are_told() {
         json!({"type": "rate_limit_event", "rate_limit_info": {"status": "rejected", "resetsAt": 1_787_200_000}}),
         json!({"type": "result", "subtype": "error_max_turns", "is_error": true, "num_turns": 1, "errors": ["Reached maximum number of turns (1)"]}),
     ]));
-    assert_eq!((summary.retries, summary.last_retry.as_deref()), (1, Some("overloaded (529)")));
+    assert_eq!(
+        (summary.retries, summary.last_retry.as_deref()),
+        (1, Some("overloaded (529)"))
+    );
     assert_eq!(
         (summary.ended.as_deref(), summary.error.as_deref()),
-        (Some("error_max_turns"), Some("Reached maximum number of turns (1)"))
+        (
+            Some("error_max_turns"),
+            Some("Reached maximum number of turns (1)")
+        )
     );
-    assert_eq!(summary.limit_ends.map(|at| at.as_second()), Some(1_787_200_000));
-    let qwen =
-        json!({"type": "result", "subtype": "error_during_execution", "is_error": true, "error": {"message": "[API Error: 403 no]"}});
-    assert_eq!(read(&lines(&[qwen])).error.as_deref(), Some("[API Error: 403 no]"));
+    assert_eq!(
+        summary.limit_ends.map(|at| at.as_second()),
+        Some(1_787_200_000)
+    );
+    let qwen = json!({"type": "result", "subtype": "error_during_execution", "is_error": true, "error": {"message": "[API Error: 403 no]"}});
+    assert_eq!(
+        read(&lines(&[qwen])).error.as_deref(),
+        Some("[API Error: 403 no]")
+    );
     let allowed = json!({"type": "rate_limit_event", "rate_limit_info": {"status": "allowed", "resetsAt": 1_787_200_000}});
     assert_eq!(read(&lines(&[allowed])).limit_ends, None);
 }
@@ -128,12 +207,24 @@ fn errors_retries_and_limits_are_told() {
 #[test]
 fn subagents_spend_but_do_not_speak() {
     let mut events = a_session();
-    let mut helper = said("h1", json!([{"type": "text", "text": "helping"}]), json!({"input_tokens": 100, "output_tokens": 7}));
+    let mut helper = said(
+        "h1",
+        json!([{"type": "text", "text": "helping"}]),
+        json!({"input_tokens": 100, "output_tokens": 7}),
+    );
     helper["parent_tool_use_id"] = json!("t1");
     events.insert(5, helper);
     let summary = read(&lines(&events));
-    assert_eq!((summary.usage.turns, summary.usage.input_tokens), (Some(2), Some(130)));
-    assert!(summary.messages.iter().all(|message| message.text.as_deref() != Some("helping")));
+    assert_eq!(
+        (summary.usage.turns, summary.usage.input_tokens),
+        (Some(2), Some(130))
+    );
+    assert!(
+        summary
+            .messages
+            .iter()
+            .all(|message| message.text.as_deref() != Some("helping"))
+    );
 }
 
 #[test]
@@ -153,7 +244,14 @@ fn the_agents_list_is_followed() {
         returned("t2", "Updated task #1 status"),
     ]));
     let steps = summary.plan.expect("a plan").steps;
-    assert_eq!((steps.len(), steps[0].title.as_str(), steps[0].status.as_str()), (1, "test", "done"));
+    assert_eq!(
+        (
+            steps.len(),
+            steps[0].title.as_str(),
+            steps[0].status.as_str()
+        ),
+        (1, "test", "done")
+    );
 }
 
 #[test]
@@ -167,9 +265,24 @@ fn other_programs_are_understood() {
         json!({"type": "item.completed", "item": {"id": "i2", "type": "agent_message", "text": "OK"}}),
         json!({"type": "turn.completed", "usage": {"input_tokens": 100, "cached_input_tokens": 30, "output_tokens": 23}}),
     ]));
-    assert_eq!((figures(&codex), codex.output.as_deref()), ((Some(1), Some(100), Some(23), None), Some("OK")));
-    assert_eq!((codex.session_id.as_deref(), codex.error, codex.plan.map(|plan| plan.steps.len())), (Some(ID), None, Some(1)));
-    assert!(codex.messages.iter().any(|message| message.tool_result.as_ref().is_some_and(|result| result.is_error)));
+    assert_eq!(
+        (figures(&codex), codex.output.as_deref()),
+        ((Some(1), Some(100), Some(23), None), Some("OK"))
+    );
+    assert_eq!(
+        (
+            codex.session_id.as_deref(),
+            codex.error,
+            codex.plan.map(|plan| plan.steps.len())
+        ),
+        (Some(ID), None, Some(1))
+    );
+    assert!(codex.messages.iter().any(|message| {
+        message
+            .tool_result
+            .as_ref()
+            .is_some_and(|result| result.is_error)
+    }));
 
     let gemini = read(&lines(&[
         json!({"type": "init", "session_id": ID, "model": "m"}),
@@ -181,13 +294,22 @@ fn other_programs_are_understood() {
         json!({"type": "message", "role": "assistant", "content": "All done.", "delta": true}),
         json!({"type": "result", "status": "success", "stats": {"total_tokens": 120, "input_tokens": 90, "output_tokens": 20}}),
     ]));
-    assert_eq!((figures(&gemini), gemini.output.as_deref()), ((None, Some(90), Some(30), None), Some("All done.")));
-    assert_eq!((gemini.prompt.as_deref(), gemini.session_id.as_deref()), (Some("do it"), Some(ID)));
+    assert_eq!(
+        (figures(&gemini), gemini.output.as_deref()),
+        ((None, Some(90), Some(30), None), Some("All done."))
+    );
+    assert_eq!(
+        (gemini.prompt.as_deref(), gemini.session_id.as_deref()),
+        (Some("do it"), Some(ID))
+    );
 
     let whole = json!({"session_id": ID, "response": "Done.", "stats": {"models": {"m": {"api": {"totalRequests": 3},
         "tokens": {"prompt": 50, "candidates": 5, "thoughts": 4, "cached": 10, "total": 60}}}}});
     let gemini = read(&serde_json::to_string_pretty(&whole).expect("JSON"));
-    assert_eq!((figures(&gemini), gemini.output.as_deref()), ((Some(3), Some(50), Some(10), None), Some("Done.")));
+    assert_eq!(
+        (figures(&gemini), gemini.output.as_deref()),
+        ((Some(3), Some(50), Some(10), None), Some("Done."))
+    );
 
     let step = |cost: f64| {
         json!({"type": "step_finish", "sessionID": "ses_1", "part": {"type": "step-finish", "reason": "stop", "cost": cost,
@@ -202,7 +324,10 @@ fn other_programs_are_understood() {
         json!({"type": "text", "sessionID": "ses_1", "part": {"id": "p", "text": "Done."}}),
         step(0.5),
     ]));
-    assert_eq!((figures(&opencode), opencode.output.as_deref()), ((Some(2), Some(30), Some(10), Some(0.75)), Some("Done.")));
+    assert_eq!(
+        (figures(&opencode), opencode.output.as_deref()),
+        ((Some(2), Some(30), Some(10), Some(0.75)), Some("Done."))
+    );
     assert_eq!(opencode.plan.map(|plan| plan.steps.len()), Some(1));
 
     let antigravity = read(&lines(&[
@@ -210,15 +335,26 @@ fn other_programs_are_understood() {
         json!({"event": "step_update", "step_update": {"step_index": 2, "step_type": "agent_response", "text_delta": "OK\n", "usage": {"input_tokens": 17, "output_tokens": 2}}}),
         json!({"event": "result", "result": {"conversation_id": ID, "status": "SUCCESS", "response": "OK\n", "num_turns": 1, "usage": {"input_tokens": 17, "output_tokens": 2}}}),
     ]));
-    assert_eq!((figures(&antigravity), antigravity.output.as_deref()), ((Some(1), Some(17), Some(2), None), Some("OK")));
+    assert_eq!(
+        (figures(&antigravity), antigravity.output.as_deref()),
+        ((Some(1), Some(17), Some(2), None), Some("OK"))
+    );
 }
 
 #[test]
 fn plain_text_tells_its_end_and_no_figures() {
     let summary = read("Working...\n\x1b[32mAll done.\x1b[0m\n");
     assert_eq!(
-        (summary.structured, summary.output.as_deref(), figures(&summary)),
-        (false, Some("Working...\nAll done."), (None, None, None, None))
+        (
+            summary.structured,
+            summary.output.as_deref(),
+            figures(&summary)
+        ),
+        (
+            false,
+            Some("Working...\nAll done."),
+            (None, None, None, None)
+        )
     );
     assert_eq!(read("").output, None);
     let long = "x".repeat(3 * TEXT) + "\nTASK_DONE\n";
@@ -228,8 +364,12 @@ fn plain_text_tells_its_end_and_no_figures() {
 
 #[test]
 fn an_event_that_is_quoted_in_prose_is_no_event() {
-    let [result] = &a_session()[5..] else { panic!("one result") };
-    let summary = read(&format!("The program prints this:\n{result}\nand then it ends.\n"));
+    let [result] = &a_session()[5..] else {
+        panic!("one result")
+    };
+    let summary = read(&format!(
+        "The program prints this:\n{result}\nand then it ends.\n"
+    ));
     assert_eq!((summary.structured, summary.usage.cost_usd), (false, None));
     // But a script may say something before it starts the agent, or after.
     assert!(read(&format!("starting\n{}", lines(&a_session()))).structured);
@@ -239,8 +379,9 @@ fn an_event_that_is_quoted_in_prose_is_no_event() {
 
 #[test]
 fn unknown_and_broken_lines_pass() {
-    let mut output =
-        String::from("{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"nonsense\"}\nnot json\n{\"type\":\"assistant\"\n{}\n[]\n");
+    let mut output = String::from(
+        "{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"nonsense\"}\nnot json\n{\"type\":\"assistant\"\n{}\n[]\n",
+    );
     output
         .push_str("{\"type\":\"unknown\",\"value\":1}\n{\"type\":\"assistant\",\"message\":7}\n{\"type\":\"user\"}\n{\"type\":5}\nnull\n");
     let summary = read(&(output + &lines(&a_session()[1..])));
@@ -254,7 +395,11 @@ fn a_huge_result_of_a_tool_costs_little_and_hides_nothing() {
     events[3] = returned("t1", &format!("begin {} end", "é\n".repeat(4 << 20)));
     let summary = read(&lines(&events));
     assert_eq!(figures(&summary), (Some(2), Some(30), Some(12), Some(0.02)));
-    let content = &summary.messages[1].tool_result.as_ref().expect("kept").content;
+    let content = &summary.messages[1]
+        .tool_result
+        .as_ref()
+        .expect("kept")
+        .content;
     assert!(content.starts_with("begin") && content.ends_with("end") && content.len() < 100 << 10);
 }
 

@@ -48,7 +48,9 @@ impl TodoList {
                 None => return,
             },
             "TaskCreate" => match text(input, "subject") {
-                Some(subject) => TodoChange::Add { title: cut(subject, TITLE) },
+                Some(subject) => TodoChange::Add {
+                    title: cut(subject, TITLE),
+                },
                 None => return,
             },
             "TaskUpdate" => match id_in(input, "taskId") {
@@ -69,19 +71,35 @@ impl TodoList {
     }
 
     /// A call ended: it changed the list unless it failed. `told` is the program's further data about the result, beside its text.
-    pub fn returned(&mut self, call: &str, is_error: bool, content: &str, reported: Option<&Value>) {
-        let Some(at) = self.calls.iter().position(|(id, _)| id == call) else { return };
-        let Some((_, change)) = self.calls.remove(at) else { return };
+    pub fn returned(
+        &mut self,
+        call: &str,
+        is_error: bool,
+        content: &str,
+        reported: Option<&Value>,
+    ) {
+        let Some(at) = self.calls.iter().position(|(id, _)| id == call) else {
+            return;
+        };
+        let Some((_, change)) = self.calls.remove(at) else {
+            return;
+        };
         if is_error {
             return;
         }
         match change {
             TodoChange::Replace(steps) => self.steps = Some(steps),
             TodoChange::Add { title } => {
-                let id = reported.and_then(|reported| id_in(reported.get("task")?, "id")).or_else(|| number_after_hash(content));
+                let id = reported
+                    .and_then(|reported| id_in(reported.get("task")?, "id"))
+                    .or_else(|| number_after_hash(content));
                 let steps = self.steps.get_or_insert_default();
                 if steps.len() < STEPS {
-                    steps.push(PlanStep { id, title, status: "pending".into() });
+                    steps.push(PlanStep {
+                        id,
+                        title,
+                        status: "pending".into(),
+                    });
                 }
             }
             TodoChange::Set { id, title, status } => self.set(&id, title, status),
@@ -113,7 +131,11 @@ impl TodoList {
             Some(at) => at,
             // It was made before we listened.
             None if steps.len() < STEPS => {
-                steps.push(PlanStep { id: Some(id.to_owned()), title: format!("#{id}"), status: "pending".into() });
+                steps.push(PlanStep {
+                    id: Some(id.to_owned()),
+                    title: format!("#{id}"),
+                    status: "pending".into(),
+                });
                 steps.len() - 1
             }
             None => return,
@@ -129,25 +151,49 @@ impl TodoList {
     /// The list; `None` if the agent never made one. The agents' word for a finished step becomes `done`, as in other plans.
     pub fn plan(&self) -> Option<AgentTodoPlan> {
         let mut steps = self.steps.clone()?;
-        steps.iter_mut().filter(|step| step.status == "completed").for_each(|step| step.status = "done".into());
-        Some(AgentTodoPlan { objective: None, status: None, steps })
+        steps
+            .iter_mut()
+            .filter(|step| step.status == "completed")
+            .for_each(|step| step.status = "done".into());
+        Some(AgentTodoPlan {
+            objective: None,
+            status: None,
+            steps,
+        })
     }
 }
 
 /// The steps of a list in any of the forms that agents use.
 fn steps_in(list: &Value) -> Option<Vec<PlanStep>> {
-    let items = ["todos", "plan", "items", "tasks"].iter().find_map(|key| list.get(key)?.as_array())?;
+    let items = ["todos", "plan", "items", "tasks"]
+        .iter()
+        .find_map(|key| list.get(key)?.as_array())?;
     let step = |item: &Value| {
-        let title = ["content", "step", "text", "subject", "description", "title"].iter().find_map(|key| text(item, key))?;
-        let done = item.get("completed").and_then(Value::as_bool).map(|done| if done { DONE } else { "pending" });
-        let status = text(item, "status").map(state).unwrap_or_else(|| done.unwrap_or("pending").into());
-        Some(PlanStep { id: id_in(item, "id"), title: cut(title, TITLE), status })
+        let title = ["content", "step", "text", "subject", "description", "title"]
+            .iter()
+            .find_map(|key| text(item, key))?;
+        let done = item
+            .get("completed")
+            .and_then(Value::as_bool)
+            .map(|done| if done { DONE } else { "pending" });
+        let status = text(item, "status")
+            .map(state)
+            .unwrap_or_else(|| done.unwrap_or("pending").into());
+        Some(PlanStep {
+            id: id_in(item, "id"),
+            title: cut(title, TITLE),
+            status,
+        })
     };
     Some(items.iter().filter_map(step).take(STEPS).collect())
 }
 
 fn state(reported: &str) -> String {
-    if reported == "completed" { DONE.into() } else { cut(reported, 40) }
+    if reported == "completed" {
+        DONE.into()
+    } else {
+        cut(reported, 40)
+    }
 }
 
 fn id_in(value: &Value, key: &str) -> Option<String> {
@@ -160,7 +206,13 @@ fn id_in(value: &Value, key: &str) -> Option<String> {
 
 /// `7` of `Task #7 created successfully: …`.
 fn number_after_hash(content: &str) -> Option<String> {
-    let digits: String = content.split_once('#')?.1.chars().take_while(char::is_ascii_digit).take(9).collect();
+    let digits: String = content
+        .split_once('#')?
+        .1
+        .chars()
+        .take_while(char::is_ascii_digit)
+        .take(9)
+        .collect();
     (!digits.is_empty()).then_some(digits)
 }
 
@@ -172,7 +224,17 @@ mod tests {
 
     fn shown(todo: &TodoList) -> Vec<String> {
         let steps = todo.plan().map(|plan| plan.steps).unwrap_or_default();
-        steps.iter().map(|step| format!("{} {} {}", step.id.as_deref().unwrap_or("-"), step.title, step.status)).collect()
+        steps
+            .iter()
+            .map(|step| {
+                format!(
+                    "{} {} {}",
+                    step.id.as_deref().unwrap_or("-"),
+                    step.title,
+                    step.status
+                )
+            })
+            .collect()
     }
 
     #[test]
@@ -195,20 +257,46 @@ mod tests {
     #[test]
     fn tasks_are_made_changed_and_removed_one_by_one() {
         let mut todo = TodoList::default();
-        todo.called("1", "TaskCreate", &json!({"subject": "write tests", "description": "all"}));
+        todo.called(
+            "1",
+            "TaskCreate",
+            &json!({"subject": "write tests", "description": "all"}),
+        );
         todo.called("2", "TaskCreate", &json!({"subject": "ship"}));
-        todo.returned("1", false, "Task #1 created successfully: write tests", Some(&json!({"task": {"id": "1"}})));
+        todo.returned(
+            "1",
+            false,
+            "Task #1 created successfully: write tests",
+            Some(&json!({"task": {"id": "1"}})),
+        );
         todo.returned("2", false, "Task #2 created successfully: ship", None);
-        todo.called("3", "TaskUpdate", &json!({"taskId": "1", "status": "completed"}));
+        todo.called(
+            "3",
+            "TaskUpdate",
+            &json!({"taskId": "1", "status": "completed"}),
+        );
         todo.returned("3", false, "Updated task #1 status", None);
         assert_eq!(shown(&todo), ["1 write tests done", "2 ship pending"]);
-        todo.called("4", "TaskUpdate", &json!({"taskId": 2, "status": "deleted"}));
+        todo.called(
+            "4",
+            "TaskUpdate",
+            &json!({"taskId": 2, "status": "deleted"}),
+        );
         todo.returned("4", false, "", None);
-        todo.called("5", "TaskUpdate", &json!({"taskId": "9", "status": "in_progress"}));
+        todo.called(
+            "5",
+            "TaskUpdate",
+            &json!({"taskId": "9", "status": "in_progress"}),
+        );
         todo.returned("5", false, "", None);
         assert_eq!(shown(&todo), ["1 write tests done", "9 #9 in_progress"]);
         todo.called("6", "TaskList", &json!({}));
-        todo.returned("6", false, "", Some(&json!({"tasks": [{"id": "9", "subject": "look", "status": "pending"}]})));
+        todo.returned(
+            "6",
+            false,
+            "",
+            Some(&json!({"tasks": [{"id": "9", "subject": "look", "status": "pending"}]})),
+        );
         assert_eq!(shown(&todo), ["9 look pending"]);
     }
 
@@ -219,7 +307,12 @@ mod tests {
         assert_eq!(shown(&todo), ["- a done", "- b pending"]);
         todo.replace(&json!({"plan": [{"step": "c", "status": "in_progress"}]}));
         assert_eq!(shown(&todo), ["- c in_progress"]);
-        for nonsense in [json!(null), json!({"todos": 5}), json!([1]), json!({"plan": {"a": 1}})] {
+        for nonsense in [
+            json!(null),
+            json!({"todos": 5}),
+            json!([1]),
+            json!({"plan": {"a": 1}}),
+        ] {
             todo.replace(&nonsense);
             todo.called("x", "TodoWrite", &nonsense);
         }

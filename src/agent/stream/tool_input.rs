@@ -7,13 +7,31 @@ use super::fields::{cut, text};
 /// Bytes of the summary of a tool's input.
 const INPUT: usize = 4 << 10;
 /// The members of a tool's input that say best what it is called for, the best first.
-const TELLING: [&str; 10] = ["command", "file_path", "filePath", "path", "pattern", "query", "url", "description", "subject", "prompt"];
+const TELLING: [&str; 10] = [
+    "command",
+    "file_path",
+    "filePath",
+    "path",
+    "pattern",
+    "query",
+    "url",
+    "description",
+    "subject",
+    "prompt",
+];
 
 /// What a tool is called for, on one line.
 pub(super) fn input_summary(input: &Value) -> String {
-    let words_of_it = TELLING.iter().find_map(|key| text(input, key).filter(|words_of_it| !words_of_it.trim().is_empty()));
+    let words_of_it = TELLING
+        .iter()
+        .find_map(|key| text(input, key).filter(|words_of_it| !words_of_it.trim().is_empty()));
     let list = || {
-        let words: Option<Vec<&str>> = input.get("command")?.as_array()?.iter().map(Value::as_str).collect();
+        let words: Option<Vec<&str>> = input
+            .get("command")?
+            .as_array()?
+            .iter()
+            .map(Value::as_str)
+            .collect();
         words.map(|words| words.join(" "))
     };
     let summary = match (words_of_it, input) {
@@ -23,7 +41,11 @@ pub(super) fn input_summary(input: &Value) -> String {
         (None, Value::String(words_of_it)) => words_of_it.clone(),
         (None, other) => list().unwrap_or_else(|| other.to_string()),
     };
-    let lines: Vec<&str> = summary.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let lines: Vec<&str> = summary
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect();
     cut(&lines.join(" ⏎ "), INPUT)
 }
 
@@ -36,7 +58,10 @@ mod tests {
     #[test]
     fn the_input_of_a_tool_is_told_by_the_member_that_says_most() {
         for (input, expected) in [
-            (json!({"description": "tests", "command": "cargo test --all", "timeout": 5}), "cargo test --all"),
+            (
+                json!({"description": "tests", "command": "cargo test --all", "timeout": 5}),
+                "cargo test --all",
+            ),
             (json!({"file_path": "src/a.rs", "content": "x"}), "src/a.rs"),
             (json!({"command": ["sh", "-c", "ls"]}), "sh -c ls"),
             (json!({"command": "a\n\n  b"}), "a ⏎ b"),

@@ -29,7 +29,11 @@ use watchdog_git::Worktree;
 const SAMPLE_ID: &str = "00000000-0000-4000-8000-000000000000";
 
 /// Lists agents, or shows one.
-pub fn agent(command_env: &CommandEnv, terminal: &CommandTerminal, args: AgentArgs) -> Result<u8, CommandFailure> {
+pub fn agent(
+    command_env: &CommandEnv,
+    terminal: &CommandTerminal,
+    args: AgentArgs,
+) -> Result<u8, CommandFailure> {
     match args.command {
         AgentCommand::List => Ok(list(command_env, terminal)),
         AgentCommand::Show { name } => show(command_env, terminal, &name),
@@ -38,16 +42,23 @@ pub fn agent(command_env: &CommandEnv, terminal: &CommandTerminal, args: AgentAr
 }
 
 fn list(command_env: &CommandEnv, terminal: &CommandTerminal) -> u8 {
-    let mut presets: Vec<(Arc<AgentPreset>, Option<PathBuf>)> =
-        PresetCatalog::built_in().iter().map(|preset| (Arc::clone(preset), None)).collect();
+    let mut presets: Vec<(Arc<AgentPreset>, Option<PathBuf>)> = PresetCatalog::built_in()
+        .iter()
+        .map(|preset| (Arc::clone(preset), None))
+        .collect();
     let mut problems = Vec::new();
     for word in command_env.presets.own_words() {
         match command_env.presets.of_word(&word) {
-            Ok(found) => presets.extend(found.map(|preset| (preset, command_env.presets.file_of(&word)))),
+            Ok(found) => {
+                presets.extend(found.map(|preset| (preset, command_env.presets.file_of(&word))))
+            }
             Err(problem) => problems.push(problem.to_string()),
         }
     }
-    let agents: Vec<ListedAgent<'_>> = presets.iter().map(|(preset, file)| listed(preset, file.as_deref())).collect();
+    let agents: Vec<ListedAgent<'_>> = presets
+        .iter()
+        .map(|(preset, file)| listed(preset, file.as_deref()))
+        .collect();
     if terminal.json {
         terminal.value(&agents_json(&agents, &problems));
         return 0;
@@ -58,16 +69,28 @@ fn list(command_env: &CommandEnv, terminal: &CommandTerminal) -> u8 {
             [
                 agent.name.to_owned(),
                 escape_to_one_line(agent.title),
-                agent.tested.map_or_else(|| "untested".to_owned(), escape_to_one_line),
-                agent.file.as_deref().map_or_else(|| "built in".to_owned(), shown_path),
-                agent.found.as_deref().map_or_else(|| format!("{} is not in PATH", escape_to_one_line(agent.program)), shown_path),
+                agent
+                    .tested
+                    .map_or_else(|| "untested".to_owned(), escape_to_one_line),
+                agent
+                    .file
+                    .as_deref()
+                    .map_or_else(|| "built in".to_owned(), shown_path),
+                agent.found.as_deref().map_or_else(
+                    || format!("{} is not in PATH", escape_to_one_line(agent.program)),
+                    shown_path,
+                ),
             ]
         })
         .collect();
-    let table = TableColumns::new(["NAME", "AGENT", "TESTED", "PRESET", "PROGRAM"], &[], &rows).within(terminal_width());
+    let table = TableColumns::new(["NAME", "AGENT", "TESTED", "PRESET", "PROGRAM"], &[], &rows)
+        .within(terminal_width());
     terminal.line(&table.head());
-    rows.iter().for_each(|row| terminal.line(&table.line(row, Style::new())));
-    problems.iter().for_each(|problem| terminal.complain(&format!("watchdog: {}", escape_to_one_line(problem))));
+    rows.iter()
+        .for_each(|row| terminal.line(&table.line(row, Style::new())));
+    problems.iter().for_each(|problem| {
+        terminal.complain(&format!("watchdog: {}", escape_to_one_line(problem)))
+    });
     0
 }
 
@@ -80,7 +103,10 @@ fn listed<'a>(preset: &'a AgentPreset, file: Option<&Path>) -> ListedAgent<'a> {
         found: found.map(|path| path.display().to_string()),
         tested: preset.tested.as_deref(),
         file: file.map(|file| file.display().to_string()),
-        capabilities: AgentCapability::ALL.into_iter().map(|capability| (capability.as_str(), preset.can(capability))).collect(),
+        capabilities: AgentCapability::ALL
+            .into_iter()
+            .map(|capability| (capability.as_str(), preset.can(capability)))
+            .collect(),
     }
 }
 
@@ -88,14 +114,27 @@ fn program_in(program: &str, search_path: Option<&OsStr>) -> Option<PathBuf> {
     if program.contains('/') {
         return Some(PathBuf::from(program)).filter(|path| path.is_file());
     }
-    std::env::split_paths(search_path?).map(|folder| folder.join(program)).find(|path| path.is_file())
+    std::env::split_paths(search_path?)
+        .map(|folder| folder.join(program))
+        .find(|path| path.is_file())
 }
 
-fn show(command_env: &CommandEnv, terminal: &CommandTerminal, name: &PresetName) -> Result<u8, CommandFailure> {
-    let root = Worktree::open(&command_env.worktree).map_or_else(|_| command_env.worktree.clone(), |worktree| worktree.root().to_owned());
+fn show(
+    command_env: &CommandEnv,
+    terminal: &CommandTerminal,
+    name: &PresetName,
+) -> Result<u8, CommandFailure> {
+    let root = Worktree::open(&command_env.worktree).map_or_else(
+        |_| command_env.worktree.clone(),
+        |worktree| worktree.root().to_owned(),
+    );
     let found = command_env.find_preset(&root, name).map_err(|missing| {
         let failure = CommandFailure::configuration(missing.to_string());
-        if !matches!(missing, MissingPreset::Untrusted { .. }) { failure.hint("see `watchdog agent list`") } else { failure }
+        if !matches!(missing, MissingPreset::Untrusted { .. }) {
+            failure.hint("see `watchdog agent list`")
+        } else {
+            failure
+        }
     })?;
     let preset = &found.preset;
     let agent = listed(preset, found.file.as_deref());
@@ -104,32 +143,81 @@ fn show(command_env: &CommandEnv, terminal: &CommandTerminal, name: &PresetName)
         terminal.value(&agent_json(&agent, &lines));
         return Ok(0);
     }
-    let row = |head: &str, text: &str| terminal.line(&format!("{head:13}{}", escape_to_one_line(text)));
+    let row =
+        |head: &str, text: &str| terminal.line(&format!("{head:13}{}", escape_to_one_line(text)));
     row("name", &preset.name);
     row("agent", &preset.title);
-    row("preset", &agent.file.as_deref().map_or_else(|| "built in".to_owned(), shown_path));
-    row("program", &agent.found.as_deref().map_or_else(|| format!("{} is not in PATH", preset.program), shown_path));
+    row(
+        "preset",
+        &agent
+            .file
+            .as_deref()
+            .map_or_else(|| "built in".to_owned(), shown_path),
+    );
+    row(
+        "program",
+        &agent
+            .found
+            .as_deref()
+            .map_or_else(|| format!("{} is not in PATH", preset.program), shown_path),
+    );
     match &preset.tested {
         Some(version) => row("tested", version),
         None => row("tested", "no: it follows documentation, and was not run"),
     }
-    let typed = |words: &Vec<String>| words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ");
+    let typed = |words: &Vec<String>| {
+        words
+            .iter()
+            .map(|word| shell_word(word))
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
     row("session", &typed(&lines.session));
-    row("resumed", &lines.resumed.as_ref().map_or_else(|| "it cannot go on in an earlier session".to_owned(), typed));
-    row("question", &lines.question.as_ref().map_or_else(|| "never: name a program that answers with agent.probe".to_owned(), typed));
+    row(
+        "resumed",
+        &lines
+            .resumed
+            .as_ref()
+            .map_or_else(|| "it cannot go on in an earlier session".to_owned(), typed),
+    );
+    row(
+        "question",
+        &lines.question.as_ref().map_or_else(
+            || "never: name a program that answers with agent.probe".to_owned(),
+            typed,
+        ),
+    );
     for capability in AgentCapability::ALL {
         let has = preset.can(capability);
-        row(if has { "can" } else { "cannot" }, &format!("{}: {}", capability.as_str(), capability.sentence(has)));
+        row(
+            if has { "can" } else { "cannot" },
+            &format!("{}: {}", capability.as_str(), capability.sentence(has)),
+        );
     }
     for input in &preset.repository {
-        let off = input.off_in_question.as_deref().map(|by| format!("; off in a question by {by}")).unwrap_or_default();
+        let off = input
+            .off_in_question
+            .as_deref()
+            .map(|by| format!("; off in a question by {by}"))
+            .unwrap_or_default();
         row("repository", &format!("{} {}{off}", input.path, input.does));
     }
     if let Some(advice) = &preset.refusals {
-        row("refused", &format!("{} allows {}", advice.option.replace("{tools}", "TOOL..."), advice.allows));
+        row(
+            "refused",
+            &format!(
+                "{} allows {}",
+                advice.option.replace("{tools}", "TOOL..."),
+                advice.allows
+            ),
+        );
     }
     if let Some(login) = &preset.login {
-        let variables = if login.variables.is_empty() { String::new() } else { format!(", or {}", login.variables.join(", ")) };
+        let variables = if login.variables.is_empty() {
+            String::new()
+        } else {
+            format!(", or {}", login.variables.join(", "))
+        };
         row("login", &format!("{}{variables}", login.command));
     }
     Ok(0)
@@ -137,13 +225,25 @@ fn show(command_env: &CommandEnv, terminal: &CommandTerminal, name: &PresetName)
 
 /// What would be typed. A prompt on stdin is not part of it.
 fn shown_agent<'a>(preset: &'a Arc<AgentPreset>, name: &PresetName) -> ShownAgent<'a> {
-    let session = SessionAgent::Agent { name: name.clone(), preset: Arc::clone(preset), program: None, args: Vec::new() };
+    let session = SessionAgent::Agent {
+        name: name.clone(),
+        preset: Arc::clone(preset),
+        program: None,
+        args: Vec::new(),
+    };
     let shown = |conversation| {
         let words = session.shown(Path::new("{prompt_file}"), conversation);
-        words.into_iter().map(|word| word.replace(SAMPLE_ID, "{id}")).collect::<Vec<_>>()
+        words
+            .into_iter()
+            .map(|word| word.replace(SAMPLE_ID, "{id}"))
+            .collect::<Vec<_>>()
     };
     let can_resume = preset.resume.by_id.is_some() || preset.resume.latest.is_some();
-    let settings = AgentSettings { preset: name.clone(), model: None, probe: None };
+    let settings = AgentSettings {
+        preset: name.clone(),
+        model: None,
+        probe: None,
+    };
     let question = invocation(&InvocationInputs {
         settings: &settings,
         preset: Some(preset),
@@ -160,14 +260,32 @@ fn shown_agent<'a>(preset: &'a Arc<AgentPreset>, name: &PresetName) -> ShownAgen
         },
     });
     let words = |argv: Vec<std::ffi::OsString>| {
-        let texts = argv.into_iter().map(|word| word.to_string_lossy().replace(REPLY_SCHEMA, "{schema}").replace(SAMPLE_ID, "{id}"));
+        let texts = argv.into_iter().map(|word| {
+            word.to_string_lossy()
+                .replace(REPLY_SCHEMA, "{schema}")
+                .replace(SAMPLE_ID, "{id}")
+        });
         texts.collect::<Vec<_>>()
     };
     let inputs = preset.repository.iter();
     ShownAgent {
-        repository: inputs.map(|input| (input.path.as_str(), input.does.as_str(), input.off_in_question.as_deref())).collect(),
-        refusals: preset.refusals.as_ref().map(|advice| (advice.option.as_str(), advice.allows.as_str())),
-        login: preset.login.as_ref().map(|login| (login.command.as_str(), login.variables.as_slice())),
+        repository: inputs
+            .map(|input| {
+                (
+                    input.path.as_str(),
+                    input.does.as_str(),
+                    input.off_in_question.as_deref(),
+                )
+            })
+            .collect(),
+        refusals: preset
+            .refusals
+            .as_ref()
+            .map(|advice| (advice.option.as_str(), advice.allows.as_str())),
+        login: preset
+            .login
+            .as_ref()
+            .map(|login| (login.command.as_str(), login.variables.as_slice())),
         session: shown(ConversationChoice::Fresh),
         resumed: can_resume.then(|| shown(ConversationChoice::Resumed(Some(SAMPLE_ID)))),
         question: question.ok().map(|built| words(built.argv())),

@@ -17,16 +17,46 @@ use watchdog_store::breaker as records;
 use watchdog_store::journal::{event, kind};
 
 /// Shows or resets the breaker.
-pub fn breaker(command_env: &CommandEnv, terminal: &CommandTerminal, args: BreakerArgs) -> Result<u8, CommandFailure> {
-    let open = if args.command.is_some() { OpenWorktree::open(command_env)? } else { OpenWorktree::open_to_read(command_env)? };
+pub fn breaker(
+    command_env: &CommandEnv,
+    terminal: &CommandTerminal,
+    args: BreakerArgs,
+) -> Result<u8, CommandFailure> {
+    let open = if args.command.is_some() {
+        OpenWorktree::open(command_env)?
+    } else {
+        OpenWorktree::open_to_read(command_env)?
+    };
     let store = open.store.as_ref();
     let latest = recorded(&open.store, &open.worktree_id, args.spec.as_deref())?;
-    let spec = args.spec.or(latest.as_ref().map(|latest| latest.spec.clone())).unwrap_or_else(|| open.worktree.default_spec());
-    let settings = effective(command_env, &open, None, latest.as_ref().map(|latest| &latest.point))?.settings.breaker;
+    let spec = args
+        .spec
+        .or(latest.as_ref().map(|latest| latest.spec.clone()))
+        .unwrap_or_else(|| open.worktree.default_spec());
+    let settings = effective(
+        command_env,
+        &open,
+        None,
+        latest.as_ref().map(|latest| &latest.point),
+    )?
+    .settings
+    .breaker;
     if let Some(BreakerCommand::Reset { from_session }) = args.command {
-        PrivilegedCommand { command: "watchdog breaker reset", store, worktree_id: &open.worktree_id, from_session }.allow()?;
+        PrivilegedCommand {
+            command: "watchdog breaker reset",
+            store,
+            worktree_id: &open.worktree_id,
+            from_session,
+        }
+        .allow()?;
         records::reset(store, &open.worktree_id, &spec)?;
-        let noted = event(now(), &open.worktree_id, Some(&spec), kind::BREAKER, breaker_reset_data());
+        let noted = event(
+            now(),
+            &open.worktree_id,
+            Some(&spec),
+            kind::BREAKER,
+            breaker_reset_data(),
+        );
         // Nothing guards this append, so it cannot be fenced.
         let _done = store.append(&[noted], None)?;
     }
@@ -43,8 +73,13 @@ pub fn breaker(command_env: &CommandEnv, terminal: &CommandTerminal, args: Break
 }
 
 fn lines(spec: &str, breaker: &BreakerView) -> Vec<String> {
-    let mut lines =
-        vec![format!("{} for '{}': {} of {} strikes", breaker.state.as_str(), escape_to_one_line(spec), breaker.strikes, breaker.limit)];
+    let mut lines = vec![format!(
+        "{} for '{}': {} of {} strikes",
+        breaker.state.as_str(),
+        escape_to_one_line(spec),
+        breaker.strikes,
+        breaker.limit
+    )];
     if let Some(since) = &breaker.since {
         lines.push(format!("  since {since:.0}"));
     }

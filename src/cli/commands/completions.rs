@@ -48,7 +48,13 @@ fn script(shell: Shell) -> String {
     let mut made = Vec::new();
     clap_complete::generate(shell, &mut help::arranged(), "watchdog", &mut made);
     let made = String::from_utf8_lossy(&made).into_owned();
-    let asking_first = |values: &str| made.replacen(FUNCTION, &format!("{values}\n{FUNCTION}    _watchdog_values && return 0\n"), 1);
+    let asking_first = |values: &str| {
+        made.replacen(
+            FUNCTION,
+            &format!("{values}\n{FUNCTION}    _watchdog_values && return 0\n"),
+            1,
+        )
+    };
     match shell {
         Shell::Bash => asking_first(include_str!("../completions/values.bash")),
         Shell::Zsh => asking_first(include_str!("../completions/values.zsh")),
@@ -60,7 +66,9 @@ fn script(shell: Shell) -> String {
 /// The words of `watchdog complete -- WORD...`, the last of which is at the cursor. Only the scripts call it, so no help has it.
 pub fn words_to_complete(line: &[OsString]) -> Option<&[OsString]> {
     match line {
-        [_, command, separator, words @ ..] if command == "complete" && separator == "--" => Some(words),
+        [_, command, separator, words @ ..] if command == "complete" && separator == "--" => {
+            Some(words)
+        }
         _ => None,
     }
 }
@@ -69,20 +77,31 @@ pub fn words_to_complete(line: &[OsString]) -> Option<&[OsString]> {
 ///
 /// It says nothing of what cannot be read, and writes nothing: it reads git and files, and never opens the records.
 pub fn complete(words: &[OsString]) -> ExitCode {
-    let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let Some(completed) = CompletedValue::at_the_end_of(&words) else { return ExitCode::FAILURE };
+    let words: Vec<String> = words
+        .iter()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let Some(completed) = CompletedValue::at_the_end_of(&words) else {
+        return ExitCode::FAILURE;
+    };
     let begins = completed.list_begins.clone();
     let (sender, receiver) = mpsc::channel();
-    let reading = std::thread::Builder::new().spawn(move || sender.send(candidates(&completed).unwrap_or_default()));
-    let found = reading.ok().and_then(|_| receiver.recv_timeout(PATIENCE).ok()).unwrap_or_default();
+    let reading = std::thread::Builder::new()
+        .spawn(move || sender.send(candidates(&completed).unwrap_or_default()));
+    let found = reading
+        .ok()
+        .and_then(|_| receiver.recv_timeout(PATIENCE).ok())
+        .unwrap_or_default();
     let lines: String = found
         .iter()
         .filter(|(value, _)| !value.is_empty() && !value.contains(char::is_control))
-        .map(
-            |(value, about)| {
-                if about.is_empty() { format!("{begins}{value}\n") } else { format!("{begins}{value}\t{}\n", one_line(about)) }
-            },
-        )
+        .map(|(value, about)| {
+            if about.is_empty() {
+                format!("{begins}{value}\n")
+            } else {
+                format!("{begins}{value}\t{}\n", one_line(about))
+            }
+        })
         .collect();
     let _ = result_output::write(&mut std::io::stdout().lock(), lines.as_bytes());
     ExitCode::SUCCESS
@@ -94,32 +113,70 @@ fn one_line(text: &str) -> String {
 
 fn candidates(completed: &CompletedValue) -> Option<Vec<Candidate>> {
     match completed.kind {
-        CandidateKind::HelpTopic => Some(commands_below(&completed.before, ("exit-codes", "What the exit codes mean"))),
-        CandidateKind::ManualPage => Some(commands_below(&completed.before, ("completion.json", "The keys of the configuration"))),
-        CandidateKind::TaskStatus => Some(TASK_STATUSES.iter().map(|(word, _)| ((*word).to_owned(), String::new())).collect()),
+        CandidateKind::HelpTopic => Some(commands_below(
+            &completed.before,
+            ("exit-codes", "What the exit codes mean"),
+        )),
+        CandidateKind::ManualPage => Some(commands_below(
+            &completed.before,
+            ("completion.json", "The keys of the configuration"),
+        )),
+        CandidateKind::TaskStatus => Some(
+            TASK_STATUSES
+                .iter()
+                .map(|(word, _)| ((*word).to_owned(), String::new()))
+                .collect(),
+        ),
         CandidateKind::Spec => specs(&worktree(completed)?),
         CandidateKind::SpecOrLog => {
             let worktree = worktree(completed)?;
-            let logs = state(completed).and_then(|state| logs_of(&state.logs(), &worktree.worktree_id()).ok()).unwrap_or_default();
+            let logs = state(completed)
+                .and_then(|state| logs_of(&state.logs(), &worktree.worktree_id()).ok())
+                .unwrap_or_default();
             let logs = logs.into_iter().map(|log| (log.id, size(log.size)));
             Some(specs(&worktree).into_iter().flatten().chain(logs).collect())
         }
         CandidateKind::SpecOrVerdict => {
             let worktree = worktree(completed)?;
-            let verdicts = state(completed).map(|state| verdicts_of(&state, &worktree.worktree_id())).unwrap_or_default();
-            Some(specs(&worktree).into_iter().flatten().chain(verdicts).collect())
+            let verdicts = state(completed)
+                .map(|state| verdicts_of(&state, &worktree.worktree_id()))
+                .unwrap_or_default();
+            Some(
+                specs(&worktree)
+                    .into_iter()
+                    .flatten()
+                    .chain(verdicts)
+                    .collect(),
+            )
         }
         CandidateKind::SnapshotSpec => {
-            let mut specs: Vec<String> = worktree(completed)?.snapshots(None).ok()?.into_iter().map(|snapshot| snapshot.spec).collect();
+            let mut specs: Vec<String> = worktree(completed)?
+                .snapshots(None)
+                .ok()?
+                .into_iter()
+                .map(|snapshot| snapshot.spec)
+                .collect();
             specs.sort_unstable();
             specs.dedup();
-            Some(specs.into_iter().map(|spec| (spec, String::new())).collect())
+            Some(
+                specs
+                    .into_iter()
+                    .map(|spec| (spec, String::new()))
+                    .collect(),
+            )
         }
         CandidateKind::Snapshot => snapshots(&worktree(completed)?),
         CandidateKind::Task => {
             let worktree = worktree(completed)?;
-            let config = completed.config.as_deref().map(in_home).or_else(|| from_env("WATCHDOG_CONFIG"));
-            tasks(&worktree, &config.unwrap_or_else(|| worktree.root().join(CONFIGURATION_FILE)))
+            let config = completed
+                .config
+                .as_deref()
+                .map(in_home)
+                .or_else(|| from_env("WATCHDOG_CONFIG"));
+            tasks(
+                &worktree,
+                &config.unwrap_or_else(|| worktree.root().join(CONFIGURATION_FILE)),
+            )
         }
         CandidateKind::Check => Some(checks(&worktree(completed)?)),
         CandidateKind::Listed => Some(completed.listed.clone()),
@@ -133,17 +190,35 @@ fn verdicts_of(state: &StateDir, worktree_id: &str) -> Vec<Candidate> {
         let end = store.cursor_at(jiff::Timestamp::MAX).ok()?;
         Some(store.read_back(end, Some(worktree_id), 100).ok()?.0)
     };
-    let verdicts = events().into_iter().flatten().rev().filter(|event| event.kind == kind::VERDICT).take(10);
-    verdicts.map(|event| (event.id, event.data["reason"].as_str().unwrap_or_default().to_owned())).collect()
+    let verdicts = events()
+        .into_iter()
+        .flatten()
+        .rev()
+        .filter(|event| event.kind == kind::VERDICT)
+        .take(10);
+    verdicts
+        .map(|event| {
+            (
+                event.id,
+                event.data["reason"].as_str().unwrap_or_default().to_owned(),
+            )
+        })
+        .collect()
 }
 
 fn from_env(name: &str) -> Option<PathBuf> {
-    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+    std::env::var_os(name)
+        .filter(|value| !value.is_empty())
+        .map(PathBuf::from)
 }
 
 /// Where watchdog keeps its state, as the command would find it.
 fn state(completed: &CompletedValue) -> Option<StateDir> {
-    let named = completed.state_dir.as_deref().map(in_home).or_else(|| from_env("WATCHDOG_STATE_DIR"));
+    let named = completed
+        .state_dir
+        .as_deref()
+        .map(in_home)
+        .or_else(|| from_env("WATCHDOG_STATE_DIR"));
     StateDir::resolve(named, from_env("XDG_STATE_HOME"), from_env("HOME")).ok()
 }
 
@@ -152,26 +227,51 @@ fn worktree(completed: &CompletedValue) -> Option<Worktree> {
     if let Some(state) = state(completed) {
         serve_refs(&state);
     }
-    let folder = completed.worktree.as_deref().map(in_home).or_else(|| from_env("WATCHDOG_WORKTREE")).unwrap_or_else(|| ".".into());
+    let folder = completed
+        .worktree
+        .as_deref()
+        .map(in_home)
+        .or_else(|| from_env("WATCHDOG_WORKTREE"))
+        .unwrap_or_else(|| ".".into());
     Worktree::open(&folder).ok()
 }
 
 /// The commands below one, and at the top one word more.
 fn commands_below(path: &[String], more: (&str, &str)) -> Vec<Candidate> {
     let whole = help::arranged();
-    let named = path.iter().try_fold(&whole, |command, word| command.find_subcommand(word));
-    let commands = named.into_iter().flat_map(Command::get_subcommands).filter(|command| !command.is_hide_set());
-    let about = |command: &Command| command.get_about().map(ToString::to_string).unwrap_or_default();
-    let top = path.is_empty().then(|| (more.0.to_owned(), more.1.to_owned()));
-    commands.map(|command| (command.get_name().to_owned(), about(command))).chain(top).collect()
+    let named = path
+        .iter()
+        .try_fold(&whole, |command, word| command.find_subcommand(word));
+    let commands = named
+        .into_iter()
+        .flat_map(Command::get_subcommands)
+        .filter(|command| !command.is_hide_set());
+    let about = |command: &Command| {
+        command
+            .get_about()
+            .map(ToString::to_string)
+            .unwrap_or_default()
+    };
+    let top = path
+        .is_empty()
+        .then(|| (more.0.to_owned(), more.1.to_owned()));
+    commands
+        .map(|command| (command.get_name().to_owned(), about(command)))
+        .chain(top)
+        .collect()
 }
 
 /// The commands that `watchdog init` would write, by the names of their checks.
 fn checks(worktree: &Worktree) -> Vec<Candidate> {
     let proposed = proposal(&read_project(worktree, std::env::var_os("PATH").as_deref()));
     let text = file_text(&proposed.preselected()).unwrap_or_default();
-    let settings = parse_bytes(text.as_bytes(), Path::new(CONFIGURATION_FILE)).map(|parsed| parsed.settings).unwrap_or_default();
-    runnable(&settings).into_iter().map(|(name, criterion)| (name.to_owned(), criterion.run.to_string())).collect()
+    let settings = parse_bytes(text.as_bytes(), Path::new(CONFIGURATION_FILE))
+        .map(|parsed| parsed.settings)
+        .unwrap_or_default();
+    runnable(&settings)
+        .into_iter()
+        .map(|(name, criterion)| (name.to_owned(), criterion.run.to_string()))
+        .collect()
 }
 
 /// A path as the shell would expand it.
@@ -185,14 +285,28 @@ fn in_home(path: &str) -> PathBuf {
 fn specs(worktree: &Worktree) -> Option<Vec<Candidate>> {
     let (kept, id) = (worktree.kept_baselines().ok()?, worktree.worktree_id());
     let of_here = kept.into_iter().filter(|kept| kept.worktree_id == id);
-    Some(of_here.map(|kept| (kept.spec, format!("since {:.8}", kept.commit))).collect())
+    Some(
+        of_here
+            .map(|kept| (kept.spec, format!("since {:.8}", kept.commit)))
+            .collect(),
+    )
 }
 
 fn snapshots(worktree: &Worktree) -> Option<Vec<Candidate>> {
     let found = worktree.snapshots(None).ok()?;
-    let latest = (!found.is_empty()).then(|| ("latest".to_owned(), "the newest of this worktree".to_owned()));
+    let latest = (!found.is_empty()).then(|| {
+        (
+            "latest".to_owned(),
+            "the newest of this worktree".to_owned(),
+        )
+    });
     let of = found.into_iter().map(|snapshot| {
-        let about = format!("{:.0}, spec '{}', {}", snapshot.at, snapshot.spec, plural(snapshot.files, "file"));
+        let about = format!(
+            "{:.0}, spec '{}', {}",
+            snapshot.at,
+            snapshot.spec,
+            plural(snapshot.files, "file")
+        );
         (snapshot.id, about)
     });
     Some(latest.into_iter().chain(of).collect())
@@ -200,10 +314,18 @@ fn snapshots(worktree: &Worktree) -> Option<Vec<Candidate>> {
 
 /// The tasks of the folder that a configuration names; to read its name runs nothing, so trust is not asked for.
 fn tasks(worktree: &Worktree, config: &Path) -> Option<Vec<Candidate>> {
-    let settings =
-        read_regular_file(config, MAX_BYTES).ok().and_then(|bytes| parse_bytes(&bytes, config).ok()).map(|parsed| parsed.settings);
+    let settings = read_regular_file(config, MAX_BYTES)
+        .ok()
+        .and_then(|bytes| parse_bytes(&bytes, config).ok())
+        .map(|parsed| parsed.settings);
     let found = folder::read(worktree.root(), &settings.unwrap_or_default().tasks.dir).ok()?;
-    Some(found.tasks.into_iter().map(|loaded| (loaded.task.id, loaded.task.title)).collect())
+    Some(
+        found
+            .tasks
+            .into_iter()
+            .map(|loaded| (loaded.task.id, loaded.task.title))
+            .collect(),
+    )
 }
 
 #[cfg(test)]
@@ -213,7 +335,10 @@ mod tests {
     #[test]
     fn the_scripts_ask_watchdog_before_they_answer_themselves() {
         for shell in [Shell::Bash, Shell::Zsh] {
-            assert!(script(shell).contains("_watchdog() {\n    _watchdog_values && return 0\n"), "{shell}");
+            assert!(
+                script(shell).contains("_watchdog() {\n    _watchdog_values && return 0\n"),
+                "{shell}"
+            );
         }
     }
 }

@@ -27,22 +27,39 @@ struct CronJob {
 }
 
 /// Prints them.
-pub fn cron(command_env: &CommandEnv, terminal: &CommandTerminal, paths: &[PathBuf]) -> Result<u8, CommandFailure> {
-    let named = if paths.is_empty() { vec![command_env.worktree.clone()] } else { paths.to_vec() };
+pub fn cron(
+    command_env: &CommandEnv,
+    terminal: &CommandTerminal,
+    paths: &[PathBuf],
+) -> Result<u8, CommandFailure> {
+    let named = if paths.is_empty() {
+        vec![command_env.worktree.clone()]
+    } else {
+        paths.to_vec()
+    };
     let mut found = Vec::new();
     for path in &named {
-        let path = std::fs::canonicalize(path)
-            .map_err(|error| CommandFailure::new(Reason::NotARepository, format!("{} cannot be swept: {error}", path.display())))?;
+        let path = std::fs::canonicalize(path).map_err(|error| {
+            CommandFailure::new(
+                Reason::NotARepository,
+                format!("{} cannot be swept: {error}", path.display()),
+            )
+        })?;
         found.push(text(&path)?);
     }
-    let program = std::env::current_exe()
-        .map_err(|error| CommandFailure::new(Reason::StoreError, format!("where this program lies cannot be found out: {error}")))?;
+    let program = std::env::current_exe().map_err(|error| {
+        CommandFailure::new(
+            Reason::StoreError,
+            format!("where this program lies cannot be found out: {error}"),
+        )
+    })?;
     let search_path = std::env::var_os("PATH").unwrap_or_default();
     let job = CronJob {
         program: text(&program)?,
         state: text(command_env.state.root())?,
         paths: found,
-        search_path: text(Path::new(&search_path)).unwrap_or_else(|_| "/usr/local/bin:/usr/bin:/bin".into()),
+        search_path: text(Path::new(&search_path))
+            .unwrap_or_else(|_| "/usr/local/bin:/usr/bin:/bin".into()),
         is_in_fleet: command_env.state.fleet_setting().exists(),
     };
     let (line, service, timer) = (job.crontab(), job.service(), TIMER.to_string());
@@ -52,7 +69,8 @@ pub fn cron(command_env: &CommandEnv, terminal: &CommandTerminal, paths: &[PathB
         return Ok(0);
     }
     let folder = "${XDG_CONFIG_HOME:-$HOME/.config}/systemd/user";
-    let here = |name: &str, content: &str| format!("cat > \"{folder}/{name}\" <<'END'\n{content}END\n");
+    let here =
+        |name: &str, content: &str| format!("cat > \"{folder}/{name}\" <<'END'\n{content}END\n");
     let service = here("watchdog-sweep.service", &service);
     let timer = here("watchdog-sweep.timer", &timer);
     terminal.line(&format!(
@@ -62,7 +80,9 @@ pub fn cron(command_env: &CommandEnv, terminal: &CommandTerminal, paths: &[PathB
          # A user's timers stop when the user logs out, unless: loginctl enable-linger\n\
          # What the last sweep said: journalctl --user -u watchdog-sweep.service"
     ));
-    notes.iter().for_each(|note| terminal.line(&format!("# {}", escape_to_one_line(note))));
+    notes
+        .iter()
+        .for_each(|note| terminal.line(&format!("# {}", escape_to_one_line(note))));
     Ok(0)
 }
 
@@ -70,12 +90,28 @@ pub fn cron(command_env: &CommandEnv, terminal: &CommandTerminal, paths: &[PathB
 fn agents_of(command_env: &CommandEnv, paths: &[String]) -> Vec<String> {
     let settings = |path: &String| {
         let opened = Worktree::open(Path::new(path)).ok()?;
-        config_without_anchor(&CommandEnv { worktree: path.into(), ..command_env.clone() }, &opened).ok()
+        config_without_anchor(
+            &CommandEnv {
+                worktree: path.into(),
+                ..command_env.clone()
+            },
+            &opened,
+        )
+        .ok()
     };
     let mut found: Vec<String> = paths
         .iter()
-        .map(|path| settings(path).map_or_else(ConfigSettings::default, |effective| effective.settings).agent)
-        .map(|agent| agent.probe.and_then(|argv| argv.into_iter().next()).unwrap_or_else(|| agent.preset.to_string()))
+        .map(|path| {
+            settings(path)
+                .map_or_else(ConfigSettings::default, |effective| effective.settings)
+                .agent
+        })
+        .map(|agent| {
+            agent
+                .probe
+                .and_then(|argv| argv.into_iter().next())
+                .unwrap_or_else(|| agent.preset.to_string())
+        })
         .collect();
     found.sort();
     found.dedup();
@@ -84,7 +120,9 @@ fn agents_of(command_env: &CommandEnv, paths: &[String]) -> Vec<String> {
 
 /// What is to be known of agents that cron's own PATH does not have.
 fn path_notes(agents: &[String], search_path: &OsStr) -> Vec<String> {
-    let missing = agents.iter().filter(|agent| !agent.contains('/') && !is_in_path(agent, OsStr::new(CRON_PATH)));
+    let missing = agents
+        .iter()
+        .filter(|agent| !agent.contains('/') && !is_in_path(agent, OsStr::new(CRON_PATH)));
     missing
         .map(|agent| {
             if is_in_path(agent, search_path) {
@@ -120,18 +158,31 @@ WantedBy=timers.target
 
 impl CronJob {
     fn arguments(&self) -> impl Iterator<Item = &str> {
-        ["--state-dir", &self.state, "sweep"].into_iter().chain(self.paths.iter().map(String::as_str))
+        ["--state-dir", &self.state, "sweep"]
+            .into_iter()
+            .chain(self.paths.iter().map(String::as_str))
     }
 
     /// A sweep that overlaps the next one does no harm: each worktree has its own lock.
     fn crontab(&self) -> String {
-        let words: Vec<String> = [self.program.as_str()].into_iter().chain(self.arguments()).map(shell_word).collect();
+        let words: Vec<String> = [self.program.as_str()]
+            .into_iter()
+            .chain(self.arguments())
+            .map(shell_word)
+            .collect();
         // Only what calls for a person is printed, because cron mails whatever is.
-        let command = format!("PATH={} {} -q --news --only {CALLS}", shell_word(&self.search_path), words.join(" "));
+        let command = format!(
+            "PATH={} {} -q --news --only {CALLS}",
+            shell_word(&self.search_path),
+            words.join(" ")
+        );
         let mut lines = format!("*/10 * * * * {command}");
         if self.is_in_fleet {
             // A server that is away is nothing to mail about: what happened waits.
-            lines.push_str(&format!("\n*/5 * * * * {} -q 2>/dev/null", self.sync_words().map(shell_word).join(" ")));
+            lines.push_str(&format!(
+                "\n*/5 * * * * {} -q 2>/dev/null",
+                self.sync_words().map(shell_word).join(" ")
+            ));
         }
         // cron takes a percent sign for the end of the command.
         lines.replace('%', "\\%")
@@ -143,8 +194,14 @@ impl CronJob {
 
     fn service(&self) -> String {
         // Behind a dash: a server that is away fails nothing.
-        let sync =
-            if self.is_in_fleet { format!("ExecStart=-{} -q\n", self.sync_words().map(for_systemd).join(" ")) } else { String::new() };
+        let sync = if self.is_in_fleet {
+            format!(
+                "ExecStart=-{} -q\n",
+                self.sync_words().map(for_systemd).join(" ")
+            )
+        } else {
+            String::new()
+        };
         let words: Vec<String> = self.arguments().map(for_systemd).collect();
         format!(
             "[Unit]\nDescription=watchdog looks at every worktree once\n\n\
@@ -159,18 +216,33 @@ impl CronJob {
 }
 
 fn text(path: &Path) -> Result<String, CommandFailure> {
-    let of = |path: &OsStr| path.to_str().filter(|text| !text.contains(char::is_control)).map(str::to_owned);
+    let of = |path: &OsStr| {
+        path.to_str()
+            .filter(|text| !text.contains(char::is_control))
+            .map(str::to_owned)
+    };
     of(path.as_os_str()).ok_or_else(|| {
-        CommandFailure::usage(format!("'{}' cannot stand in a crontab or a unit: its name is not plain text", path.display()))
-            .hint("name a folder above it")
+        CommandFailure::usage(format!(
+            "'{}' cannot stand in a crontab or a unit: its name is not plain text",
+            path.display()
+        ))
+        .hint("name a folder above it")
     })
 }
 
 /// One word for systemd, which has quotes, specifiers and variables of its own.
 fn for_systemd(word: &str) -> String {
-    let escaped = word.replace('\\', r"\\").replace('"', "\\\"").replace('%', "%%").replace('$', "$$");
+    let escaped = word
+        .replace('\\', r"\\")
+        .replace('"', "\\\"")
+        .replace('%', "%%")
+        .replace('$', "$$");
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:,=@".contains(c);
-    if escaped.chars().all(plain) && !escaped.is_empty() { escaped } else { format!("\"{escaped}\"") }
+    if escaped.chars().all(plain) && !escaped.is_empty() {
+        escaped
+    } else {
+        format!("\"{escaped}\"")
+    }
 }
 
 #[cfg(test)]
@@ -189,16 +261,25 @@ mod tests {
 
     #[test]
     fn a_machine_in_a_fleet_copies_there_by_the_same_timer() {
-        let joined = CronJob { is_in_fleet: true, ..job("/p") };
+        let joined = CronJob {
+            is_in_fleet: true,
+            ..job("/p")
+        };
         let lines = joined.crontab();
         let sync = "*/5 * * * * '/opt/my tools/watchdog' --state-dir /s fleet sync -q 2>/dev/null";
         assert_eq!(lines.lines().last(), Some(sync), "{lines}");
         assert!(
-            joined.service().contains("\nExecStart=-\"/opt/my tools/watchdog\" --state-dir /s fleet sync -q\n#"),
+            joined.service().contains(
+                "\nExecStart=-\"/opt/my tools/watchdog\" --state-dir /s fleet sync -q\n#"
+            ),
             "{}",
             joined.service()
         );
-        assert!(!job("/p").service().contains("fleet"), "{}", job("/p").service());
+        assert!(
+            !job("/p").service().contains("fleet"),
+            "{}",
+            job("/p").service()
+        );
     }
 
     #[test]
@@ -212,7 +293,8 @@ mod tests {
     #[test]
     fn the_unit_survives_blanks_quotes_specifiers_and_variables() {
         let service = job(r#"/p/50% $HOME "x""#).service();
-        let line = r#"ExecStart="/opt/my tools/watchdog" --state-dir /s sweep "/p/50%% $$HOME \"x\"""#;
+        let line =
+            r#"ExecStart="/opt/my tools/watchdog" --state-dir /s sweep "/p/50%% $$HOME \"x\"""#;
         assert!(service.lines().any(|found| found == line), "{service}");
     }
 }

@@ -81,7 +81,12 @@ pub fn demo(terminal: &CommandTerminal) -> Result<u8, CommandFailure> {
     let (played, signal) = in_runtime(async |signals| {
         let (terminal, raised) = (*terminal, cancel.clone());
         let playing = spawn_io(move || play(&terminal, raised));
-        (signals.cancelling(SignalUrgency::Interrupted, &cancel, playing).await, signals.last())
+        (
+            signals
+                .cancelling(SignalUrgency::Interrupted, &cancel, playing)
+                .await,
+            signals.last(),
+        )
     })?;
     if cancel.is_cancelled() {
         let code = u8::try_from(128 + signal).unwrap_or(130);
@@ -102,21 +107,37 @@ fn play(terminal: &CommandTerminal, cancel: CancelFlag) -> Result<(), CommandFai
     terminal.line("The demo plays seven examples in a scratch repository, in about 20 seconds. It needs git, but no agent and no network.");
     stage.prepare(terminal)?;
     for (number, example) in (1..).zip(&EXAMPLES) {
-        heading(terminal, &format!("{number}/{examples}  {}", example.title), example.shows);
+        heading(
+            terminal,
+            &format!("{number}/{examples}  {}", example.title),
+            example.shows,
+        );
         stage.show_session(terminal, example);
         stage.run(terminal, example, example.expected)?;
     }
     let stalls = &EXAMPLES[EXAMPLES.len() - 1];
     let title = format!("{}/{examples}  Two more stalled sessions", examples - 1);
-    heading(terminal, &title, "The third strike opens the breaker: the next session is refused at once, and costs nothing.");
+    heading(
+        terminal,
+        &title,
+        "The third strike opens the breaker: the next session is refused at once, and costs nothing.",
+    );
     for expected in [13, 13, 14] {
         stage.run(terminal, stalls, expected)?;
     }
     stage.watchdog(terminal, &["breaker", "--spec", stalls.spec], 0)?;
     let title = format!("{examples}/{examples}  What is kept");
-    heading(terminal, &title, "Everything that was uncommitted is in a snapshot as well, and all of it is in the journal.");
+    heading(
+        terminal,
+        &title,
+        "Everything that was uncommitted is in a snapshot as well, and all of it is in the journal.",
+    );
     stage.watchdog(terminal, &["rescue", "list"], 0)?;
     stage.watchdog(terminal, &["events", "-n", "5"], 0)?;
-    heading(terminal, "That was the whole flow", "In a repository of your own, type: watchdog run -- YOUR-AGENT …");
+    heading(
+        terminal,
+        "That was the whole flow",
+        "In a repository of your own, type: watchdog run -- YOUR-AGENT …",
+    );
     Ok(())
 }

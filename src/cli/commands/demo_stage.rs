@@ -25,10 +25,19 @@ pub struct DemoStage {
 impl DemoStage {
     /// Makes the folder. `cancel` ends whatever runs.
     pub fn set(cancel: CancelFlag) -> Result<Self, CommandFailure> {
-        let failed = |error: io::Error| CommandFailure::new(Reason::StoreError, format!("failed to prepare the demo: {error}"));
+        let failed = |error: io::Error| {
+            CommandFailure::new(
+                Reason::StoreError,
+                format!("failed to prepare the demo: {error}"),
+            )
+        };
         let folder = std::env::temp_dir().join(format!("watchdog-demo-{}", std::process::id()));
         fs::create_dir(&folder).map_err(failed)?;
-        let mut stage = DemoStage { folder, program: PathBuf::new(), cancel };
+        let mut stage = DemoStage {
+            folder,
+            program: PathBuf::new(),
+            cancel,
+        };
         stage.folder = stage.folder.canonicalize().map_err(failed)?;
         stage.program = std::env::current_exe().map_err(failed)?;
         fs::create_dir(stage.repository()).map_err(failed)?;
@@ -51,7 +60,10 @@ impl DemoStage {
             vec!["config", "maintenance.auto", "false"],
             vec!["commit", "-q", "--allow-empty", "-m", "chore: start"],
         ] {
-            let argv: Vec<String> = std::iter::once("git").chain(args).map(str::to_owned).collect();
+            let argv: Vec<String> = std::iter::once("git")
+                .chain(args)
+                .map(str::to_owned)
+                .collect();
             self.process(&argv, 0)?;
         }
         Ok(())
@@ -64,26 +76,45 @@ impl DemoStage {
             terminal.line(&format!("{dim}  {}.sh | {line}{dim:#}", example.spec));
         }
         if !example.reply.is_empty() {
-            terminal.line(&format!("{dim}  the agent, when asked: {}{dim:#}", example.reply));
+            terminal.line(&format!(
+                "{dim}  the agent, when asked: {}{dim:#}",
+                example.reply
+            ));
         }
     }
 
     /// Runs the session of a example under watch.
-    pub fn run(&self, terminal: &CommandTerminal, example: &DemoExample, expected: u8) -> Result<(), CommandFailure> {
+    pub fn run(
+        &self,
+        terminal: &CommandTerminal,
+        example: &DemoExample,
+        expected: u8,
+    ) -> Result<(), CommandFailure> {
         let configuration = serde_json::json!({
             "completion_check": {"max_probes": 2},
             "agent": {"probe": ["sh", self.folder.join(format!("{}-answers.sh", example.spec))]},
         });
         for (name, text) in [
             (format!("{}.sh", example.spec), example.session.to_owned()),
-            (format!("{}-answers.sh", example.spec), format!("cat >/dev/null\necho '{}'\n", example.reply)),
+            (
+                format!("{}-answers.sh", example.spec),
+                format!("cat >/dev/null\necho '{}'\n", example.reply),
+            ),
             (format!("{}.json", example.spec), configuration.to_string()),
         ] {
             let path = self.folder.join(name);
-            let failed = |error| CommandFailure::new(Reason::StoreError, format!("failed to write {}: {error}", path.display()));
+            let failed = |error| {
+                CommandFailure::new(
+                    Reason::StoreError,
+                    format!("failed to write {}: {error}", path.display()),
+                )
+            };
             fs::write(&path, text).map_err(failed)?;
         }
-        let (configuration, script) = (format!("../{}.json", example.spec), format!("../{}.sh", example.spec));
+        let (configuration, script) = (
+            format!("../{}.json", example.spec),
+            format!("../{}.sh", example.spec),
+        );
         let mut args = vec!["--config", &configuration, "run", "--spec", example.spec];
         args.extend(example.options);
         args.extend(["--", "sh", &script]);
@@ -91,10 +122,19 @@ impl DemoStage {
     }
 
     /// Runs watchdog as its users do, shows the command line, and checks the exit code.
-    pub fn watchdog(&self, terminal: &CommandTerminal, args: &[&str], expected: u8) -> Result<(), CommandFailure> {
+    pub fn watchdog(
+        &self,
+        terminal: &CommandTerminal,
+        args: &[&str],
+        expected: u8,
+    ) -> Result<(), CommandFailure> {
         let prompt = Style::new().bold();
         terminal.line(&format!("{prompt}$ watchdog {}{prompt:#}", args.join(" ")));
-        let mut argv = vec![self.program.display().to_string(), "--state-dir".into(), self.folder.join("state").display().to_string()];
+        let mut argv = vec![
+            self.program.display().to_string(),
+            "--state-dir".into(),
+            self.folder.join("state").display().to_string(),
+        ];
         argv.extend(args.iter().map(|arg| (*arg).to_owned()));
         let code = self.process(&argv, expected)?;
         let dim = Style::new().dimmed();
@@ -103,7 +143,12 @@ impl DemoStage {
     }
 
     fn process(&self, argv: &[String], expected: u8) -> Result<u8, CommandFailure> {
-        let broken = |why: String| CommandFailure::new(Reason::AgentUnrunnable, format!("the demo did not go as it should: {why}"));
+        let broken = |why: String| {
+            CommandFailure::new(
+                Reason::AgentUnrunnable,
+                format!("the demo did not go as it should: {why}"),
+            )
+        };
         if self.cancel.is_cancelled() {
             return Err(broken("it was interrupted".into()));
         }
@@ -111,14 +156,23 @@ impl DemoStage {
         spec.mirror = MirrorTarget::Through;
         spec.child_wait = Duration::ZERO;
         // The demo shows defaults, whatever the shell that it was started from has set.
-        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("WATCHDOG_")) {
+        for (name, _) in
+            std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("WATCHDOG_"))
+        {
             spec.env.insert(name, None);
         }
         let session = SessionProcess::start(&spec).map_err(|error| broken(error.to_string()))?;
-        let outcome = session.wait(Some(Duration::from_secs(120)), Duration::from_secs(5), &self.cancel);
+        let outcome = session.wait(
+            Some(Duration::from_secs(120)),
+            Duration::from_secs(5),
+            &self.cancel,
+        );
         match outcome.exit {
             Some(ProcessExit::Code(code)) if code == i32::from(expected) => Ok(expected),
-            Some(exit) => Err(broken(format!("'{}' ended with {exit} instead of exit code {expected}", argv[0]))),
+            Some(exit) => Err(broken(format!(
+                "'{}' ended with {exit} instead of exit code {expected}",
+                argv[0]
+            ))),
             None => Err(broken(format!("'{}' did not end", argv[0]))),
         }
     }

@@ -60,8 +60,13 @@ pub fn evaluate(
         command_env.worktree = PathBuf::from(worktree);
     }
     context.spec = args.spec.or(context.spec);
-    let overrides = Overrides { every: args.all, no_cache: args.no_cache, ..Overrides::default() };
-    let judgement = in_runtime(async |signals| judge(&command_env, context, overrides, signals).await)?;
+    let overrides = Overrides {
+        every: args.all,
+        no_cache: args.no_cache,
+        ..Overrides::default()
+    };
+    let judgement =
+        in_runtime(async |signals| judge(&command_env, context, overrides, signals).await)?;
     let for_people = !terminal.json && io::stdout().is_terminal();
     if for_people {
         terminal.verdict(&judgement, false);
@@ -75,10 +80,20 @@ fn read(path: &Path) -> Result<SessionContext, CommandFailure> {
     let hint = "see: watchdog schema context, and watchdog evaluate --help";
     let stdin = path == Path::new("-");
     if stdin && io::stdin().is_terminal() {
-        return Err(CommandFailure::usage("the context is read from stdin, and stdin is a terminal").hint(hint));
+        return Err(CommandFailure::usage(
+            "the context is read from stdin, and stdin is a terminal",
+        )
+        .hint(hint));
     }
-    let shown = if stdin { "stdin".to_string() } else { path.display().to_string() };
-    let failed = |error: io::Error| CommandFailure::usage(format!("failed to read the context from {shown}: {error}")).hint(hint);
+    let shown = if stdin {
+        "stdin".to_string()
+    } else {
+        path.display().to_string()
+    };
+    let failed = |error: io::Error| {
+        CommandFailure::usage(format!("failed to read the context from {shown}: {error}"))
+            .hint(hint)
+    };
     let mut bytes = Vec::new();
     let limit = MAX_CONTEXT_BYTES as u64 + 1;
     let taken = if stdin {
@@ -88,5 +103,8 @@ fn read(path: &Path) -> Result<SessionContext, CommandFailure> {
     };
     taken.map_err(failed)?;
     let text = String::from_utf8_lossy(&bytes);
-    context_from_json(&text).map_err(|error| CommandFailure::usage(format!("the context from {shown} cannot be read: {error}")).hint(hint))
+    context_from_json(&text).map_err(|error| {
+        CommandFailure::usage(format!("the context from {shown} cannot be read: {error}"))
+            .hint(hint)
+    })
 }

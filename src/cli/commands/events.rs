@@ -41,17 +41,27 @@ pub(super) struct EventFilter {
 
 impl EventFilter {
     pub(super) fn has(&self, event: &StoredEvent) -> bool {
-        self.worktree.as_ref().is_none_or(|worktree| *worktree == event.worktree)
+        self.worktree
+            .as_ref()
+            .is_none_or(|worktree| *worktree == event.worktree)
             && self.since.is_none_or(|since| since <= event.at)
             && answers_to(event, &self.words)
     }
 }
 
 /// Prints the last events, oldest first; with `--follow` then goes on until a signal comes or the reader goes away.
-pub fn events(command_env: &CommandEnv, terminal: &CommandTerminal, args: EventsArgs) -> Result<u8, CommandFailure> {
+pub fn events(
+    command_env: &CommandEnv,
+    terminal: &CommandTerminal,
+    args: EventsArgs,
+) -> Result<u8, CommandFailure> {
     let (store, worktree) = open(command_env, args.all)?;
     let (since, last) = span_of(&args);
-    let chosen = EventFilter { worktree, words: args.kind, since };
+    let chosen = EventFilter {
+        worktree,
+        words: args.kind,
+        since,
+    };
     let (found, cursor) = last_of(store.as_ref(), &chosen, last)?;
     let style = EventLineStyle {
         zone: zone(args.utc),
@@ -61,7 +71,11 @@ pub fn events(command_env: &CommandEnv, terminal: &CommandTerminal, args: Events
         of_fleet: false,
     };
     let lines = EventLines::new(style, found.iter());
-    let mut printer = EventPrinter { terminal: *terminal, lines, store: Arc::clone(&store) };
+    let mut printer = EventPrinter {
+        terminal: *terminal,
+        lines,
+        store: Arc::clone(&store),
+    };
     if printer.show_all(found.into()).is_err() || !args.follow {
         return Ok(0);
     }
@@ -73,7 +87,10 @@ pub fn events(command_env: &CommandEnv, terminal: &CommandTerminal, args: Events
                 Ok(events) => {
                     reported = false;
                     let read = events.len();
-                    let within = events.into_iter().flat_map(with_those_within).filter(|event| chosen.has(event));
+                    let within = events
+                        .into_iter()
+                        .flat_map(with_those_within)
+                        .filter(|event| chosen.has(event));
                     if printer.show_all(within.collect()).is_err() {
                         return 0;
                     }
@@ -105,11 +122,18 @@ pub(super) fn span_of(args: &EventsArgs) -> (Option<Timestamp>, usize) {
         SinceTime::Ago(ago) => now().checked_sub(*ago).unwrap_or(Timestamp::MIN),
         SinceTime::At(at) => *at,
     });
-    (since, args.last.unwrap_or(if since.is_some() { usize::MAX } else { 50 }))
+    (
+        since,
+        args.last
+            .unwrap_or(if since.is_some() { usize::MAX } else { 50 }),
+    )
 }
 
 /// The store, and the worktree to show the events of; no worktree is needed to show those of all.
-fn open(command_env: &CommandEnv, all: bool) -> Result<(Arc<dyn LocalStore>, Option<String>), CommandFailure> {
+fn open(
+    command_env: &CommandEnv,
+    all: bool,
+) -> Result<(Arc<dyn LocalStore>, Option<String>), CommandFailure> {
     if all {
         command_env.state.ensure()?;
         return Ok((open_store_to_read(&command_env.state)?, None));
@@ -119,7 +143,11 @@ fn open(command_env: &CommandEnv, all: bool) -> Result<(Arc<dyn LocalStore>, Opt
 }
 
 /// The last `n` of the chosen events, and the place after the newest event of all.
-fn last_of(store: &dyn LocalStore, chosen: &EventFilter, n: usize) -> Result<(VecDeque<StoredEvent>, EventCursor), CommandFailure> {
+fn last_of(
+    store: &dyn LocalStore,
+    chosen: &EventFilter,
+    n: usize,
+) -> Result<(VecDeque<StoredEvent>, EventCursor), CommandFailure> {
     let end = store.cursor_at(Timestamp::MAX)?;
     let begin = match chosen.since {
         Some(since) => store.cursor_at(since)?,
@@ -129,13 +157,20 @@ fn last_of(store: &dyn LocalStore, chosen: &EventFilter, n: usize) -> Result<(Ve
     while found.len() < n && left > begin {
         let wanted = n - found.len();
         // Without words to look for, each event that is read is wanted.
-        let batch = if chosen.words.is_empty() { wanted.min(BATCH) } else { BATCH };
+        let batch = if chosen.words.is_empty() {
+            wanted.min(BATCH)
+        } else {
+            BATCH
+        };
         let (events, before) = store.read_back(left, chosen.worktree.as_deref(), batch)?;
         if events.is_empty() {
             break;
         }
         left = before;
-        let all = events.into_iter().rev().flat_map(|event| with_those_within(event).into_iter().rev());
+        let all = events
+            .into_iter()
+            .rev()
+            .flat_map(|event| with_those_within(event).into_iter().rev());
         for event in all.filter(|event| chosen.has(event)).take(wanted) {
             found.push_front(event);
         }
@@ -146,7 +181,9 @@ fn last_of(store: &dyn LocalStore, chosen: &EventFilter, n: usize) -> Result<(Ve
 /// The folders of the worktrees that have a baseline, by their ids. What cannot be read has no name.
 fn folders(store: &dyn LocalStore) -> HashMap<String, PathBuf> {
     let rows = baseline::everywhere(store).unwrap_or_default();
-    rows.into_iter().filter_map(|(id, _, row)| Some((id, row.ok()?.worktree))).collect()
+    rows.into_iter()
+        .filter_map(|(id, _, row)| Some((id, row.ok()?.worktree)))
+        .collect()
 }
 
 /// Prints events, as they come.
@@ -158,7 +195,11 @@ struct EventPrinter {
 
 impl EventPrinter {
     fn show_all(&mut self, events: Vec<StoredEvent>) -> io::Result<()> {
-        let events = if self.terminal.json { events } else { by_time(events) };
+        let events = if self.terminal.json {
+            events
+        } else {
+            by_time(events)
+        };
         events.iter().try_for_each(|event| self.show(event))
     }
 
@@ -169,8 +210,16 @@ impl EventPrinter {
         if self.lines.lacks(event) {
             let unnamed = HashMap::from([(event.worktree.clone(), PathBuf::new())]);
             // One that has no baseline is not looked up again.
-            self.lines.learn(unnamed.into_iter().chain(folders(self.store.as_ref())).collect());
+            self.lines.learn(
+                unnamed
+                    .into_iter()
+                    .chain(folders(self.store.as_ref()))
+                    .collect(),
+            );
         }
-        self.lines.next(event).iter().try_for_each(|line| reader::write_line(line))
+        self.lines
+            .next(event)
+            .iter()
+            .try_for_each(|line| reader::write_line(line))
     }
 }

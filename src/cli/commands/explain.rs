@@ -20,26 +20,50 @@ use watchdog_facts::verdict::Reason;
 use watchdog_store::{LocalStore, open_store_to_read};
 
 /// Prints why a verdict is as it is.
-pub fn explain(command_env: &CommandEnv, terminal: &CommandTerminal, args: ExplainArgs) -> Result<u8, CommandFailure> {
+pub fn explain(
+    command_env: &CommandEnv,
+    terminal: &CommandTerminal,
+    args: ExplainArgs,
+) -> Result<u8, CommandFailure> {
     let (store, scope) = journal_here(command_env)?;
     let named = args.verdict.as_deref();
     let commands = command_env.commands_here();
     let found = match choose(store.as_ref(), &scope, named)? {
-        VerdictChoice::Found(event) if LastVerdict::new((*event).clone(), true).text("reason").is_none() => {
-            let why = format!("the verdict of event {} cannot be read: its row is damaged", escape_to_one_line(&event.id));
-            return Err(CommandFailure::new(Reason::StoreError, why).hint(format!("judge again with: {}", commands.watchdog("check"))));
+        VerdictChoice::Found(event)
+            if LastVerdict::new((*event).clone(), true)
+                .text("reason")
+                .is_none() =>
+        {
+            let why = format!(
+                "the verdict of event {} cannot be read: its row is damaged",
+                escape_to_one_line(&event.id)
+            );
+            return Err(CommandFailure::new(Reason::StoreError, why)
+                .hint(format!("judge again with: {}", commands.watchdog("check"))));
         }
         VerdictChoice::Found(event) => explained(store.as_ref(), *event)?,
         VerdictChoice::Ambiguous(count) => {
             let name = escape_to_one_line(named.unwrap_or_default());
-            return Err(CommandFailure::usage(format!("events of {count} verdicts begin with '{name}'"))
-                .hint(format!("type more of its id; list them with: {}", commands.watchdog("events --json --kind verdict"))));
+            return Err(CommandFailure::usage(format!(
+                "events of {count} verdicts begin with '{name}'"
+            ))
+            .hint(format!(
+                "type more of its id; list them with: {}",
+                commands.watchdog("events --json --kind verdict")
+            )));
         }
         VerdictChoice::Missing => return Err(nothing_recorded(command_env, named)),
     };
     if terminal.json {
-        let facts = found.facts.as_ref().map(|facts| ExplainedFields { explanation: &facts.explanation, changes: &facts.changes });
-        terminal.value(&explain_json(&found.event, &found.sessions, facts.map_err(String::as_str)));
+        let facts = found.facts.as_ref().map(|facts| ExplainedFields {
+            explanation: &facts.explanation,
+            changes: &facts.changes,
+        });
+        terminal.value(&explain_json(
+            &found.event,
+            &found.sessions,
+            facts.map_err(String::as_str),
+        ));
     } else {
         show(terminal, &found);
     }
@@ -47,13 +71,19 @@ pub fn explain(command_env: &CommandEnv, terminal: &CommandTerminal, args: Expla
 }
 
 /// The journal, and whose verdicts are meant: the worktree's, or those of the folder where it was.
-fn journal_here(command_env: &CommandEnv) -> Result<(Arc<dyn LocalStore>, JournalScope), CommandFailure> {
+fn journal_here(
+    command_env: &CommandEnv,
+) -> Result<(Arc<dyn LocalStore>, JournalScope), CommandFailure> {
     if let Ok(open) = OpenWorktree::open_to_read(command_env) {
         return Ok((open.store, JournalScope::Worktree(open.worktree_id)));
     }
     command_env.state.ensure()?;
-    let folder = std::path::absolute(&command_env.worktree).unwrap_or_else(|_| command_env.worktree.clone());
-    Ok((open_store_to_read(&command_env.state)?, JournalScope::Folder(folder.display().to_string())))
+    let folder =
+        std::path::absolute(&command_env.worktree).unwrap_or_else(|_| command_env.worktree.clone());
+    Ok((
+        open_store_to_read(&command_env.state)?,
+        JournalScope::Folder(folder.display().to_string()),
+    ))
 }
 
 fn nothing_recorded(command_env: &CommandEnv, named: Option<&str>) -> CommandFailure {
@@ -61,11 +91,19 @@ fn nothing_recorded(command_env: &CommandEnv, named: Option<&str>) -> CommandFai
     match named.filter(|name| *name != "last") {
         None => {
             let folder = escape_to_one_line(&command_env.worktree.display().to_string());
-            CommandFailure::usage(format!("no verdict is recorded for {folder}"))
-                .hint(format!("judge it first with: {}", commands.watchdog("check")))
+            CommandFailure::usage(format!("no verdict is recorded for {folder}")).hint(format!(
+                "judge it first with: {}",
+                commands.watchdog("check")
+            ))
         }
-        Some(name) => CommandFailure::usage(format!("no spec and no event is named '{}'", escape_to_one_line(name)))
-            .hint(format!("list the verdicts with: {}", commands.watchdog("events --kind verdict"))),
+        Some(name) => CommandFailure::usage(format!(
+            "no spec and no event is named '{}'",
+            escape_to_one_line(name)
+        ))
+        .hint(format!(
+            "list the verdicts with: {}",
+            commands.watchdog("events --kind verdict")
+        )),
     }
 }
 
@@ -73,13 +111,28 @@ fn show(terminal: &CommandTerminal, found: &ExplainedVerdict) {
     let (event, data) = (&found.event, &found.event.data);
     let text = |key: &str| escape_to_one_line(data[key].as_str().unwrap_or("?"));
     let spec = escape_to_one_line(event.spec.as_deref().unwrap_or("-"));
-    terminal.sentence(&format!("{} ({}) of {spec}, {:.0}", text("status"), text("reason"), event.at));
+    terminal.sentence(&format!(
+        "{} ({}) of {spec}, {:.0}",
+        text("status"),
+        text("reason"),
+        event.at
+    ));
     terminal.sentence(&format!("  {}", text("message")));
-    terminal.sentence(&format!("  evidence: {}; worktree: {}", text("evidence"), text("worktree")));
+    terminal.sentence(&format!(
+        "  evidence: {}; worktree: {}",
+        text("evidence"),
+        text("worktree")
+    ));
     terminal.sentence(&format!("  event: {}", escape_to_one_line(&event.id)));
     terminal.line("");
-    let who = found.sessions.iter().map(worked_session_line).chain(questions_line(data));
-    let who: Vec<String> = who.map(|line| format!("  {}", escape_to_one_line(&line))).collect();
+    let who = found
+        .sessions
+        .iter()
+        .map(worked_session_line)
+        .chain(questions_line(data));
+    let who: Vec<String> = who
+        .map(|line| format!("  {}", escape_to_one_line(&line)))
+        .collect();
     if !who.is_empty() {
         terminal.line("Who worked");
         who.iter().for_each(|line| terminal.sentence(line));
@@ -98,11 +151,17 @@ fn show_facts(terminal: &CommandTerminal, facts: &ExplainedFacts) {
     }
     if !facts.ends_alike {
         let today = match &facts.explanation.end {
-            RunEnd::Concluded(verdict) => format!("{} ({})", verdict.status().as_str(), verdict.reason.as_str()),
+            RunEnd::Concluded(verdict) => format!(
+                "{} ({})",
+                verdict.status().as_str(),
+                verdict.reason.as_str()
+            ),
             RunEnd::NotRecorded { fact } => format!("at a fact that was not recorded: {fact}"),
         };
         terminal.line("");
-        terminal.sentence(&format!("By the rules of this version it ends otherwise: {today}."));
+        terminal.sentence(&format!(
+            "By the rules of this version it ends otherwise: {today}."
+        ));
     }
     terminal.line("");
     if facts.changes.is_empty() {
@@ -111,9 +170,13 @@ fn show_facts(terminal: &CommandTerminal, facts: &ExplainedFacts) {
     terminal.line("What would have changed it");
     for (change, end) in &facts.changes {
         let end = match end {
-            ChangedEnd::Verdict { reason, .. } => format!("{} ({})", reason.status().as_str(), reason.as_str()),
+            ChangedEnd::Verdict { reason, .. } => {
+                format!("{} ({})", reason.status().as_str(), reason.as_str())
+            }
             ChangedEnd::NotRecorded { fact } => {
-                format!("not known, as watchdog would have gone on to a fact that was not recorded: {fact}")
+                format!(
+                    "not known, as watchdog would have gone on to a fact that was not recorded: {fact}"
+                )
             }
         };
         terminal.sentence(&format!("  if {}: {end}", change.sentence));
@@ -123,13 +186,21 @@ fn show_facts(terminal: &CommandTerminal, facts: &ExplainedFacts) {
 fn show_step(terminal: &CommandTerminal, number: usize, step: &ExplainedStep) {
     let say = |text: &str| terminal.sentence(&format!("      {}", escape_to_one_line(text)));
     let from = escape_to_one_line(&step.read_from);
-    terminal.sentence(&format!(" {number:>2}  {} after {} ms, from {from}", step.fact, step.after_ms));
+    terminal.sentence(&format!(
+        " {number:>2}  {} after {} ms, from {from}",
+        step.fact, step.after_ms
+    ));
     say(&step.found);
     for out in &step.ruled_out {
         say(&format!("rules out {}: {}", out.what, out.because));
     }
     for rule in &step.rules {
-        say(&format!("rule {} ({}): {}", rule.as_str(), rule.section(), rule.sentence()));
+        say(&format!(
+            "rule {} ({}): {}",
+            rule.as_str(),
+            rule.section(),
+            rule.sentence()
+        ));
     }
     say(&format!("-> {}", step.then));
 }

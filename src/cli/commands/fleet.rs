@@ -14,7 +14,11 @@ use watchdog_store::LocalStore;
 
 /// Does what the words after `fleet` say.
 #[cfg(feature = "fleet")]
-pub fn fleet(command_env: &CommandEnv, terminal: &CommandTerminal, args: FleetArgs) -> Result<u8, CommandFailure> {
+pub fn fleet(
+    command_env: &CommandEnv,
+    terminal: &CommandTerminal,
+    args: FleetArgs,
+) -> Result<u8, CommandFailure> {
     super::fleet_words::fleet(command_env, terminal, args)
 }
 
@@ -26,12 +30,17 @@ pub fn fleet(_: &CommandEnv, _: &CommandTerminal, _: FleetArgs) -> Result<u8, Co
 
 #[cfg(not(feature = "fleet"))]
 fn without_fleet() -> CommandFailure {
-    CommandFailure::usage("this watchdog was built without the fleet").hint("build it with --features fleet")
+    CommandFailure::usage("this watchdog was built without the fleet")
+        .hint("build it with --features fleet")
 }
 
 /// Prints the events of all machines.
 #[cfg(feature = "fleet")]
-pub fn events(command_env: &CommandEnv, terminal: &CommandTerminal, args: EventsArgs) -> Result<u8, CommandFailure> {
+pub fn events(
+    command_env: &CommandEnv,
+    terminal: &CommandTerminal,
+    args: EventsArgs,
+) -> Result<u8, CommandFailure> {
     super::fleet_events::events(command_env, terminal, args)
 }
 
@@ -54,7 +63,12 @@ pub fn add_others(
 
 /// Says that this build has none.
 #[cfg(not(feature = "fleet"))]
-pub fn add_others(_: &CommandEnv, _: &CommandTerminal, _: &mut StatusOverview, _: (ShownSpecs, &[String])) -> Result<u8, CommandFailure> {
+pub fn add_others(
+    _: &CommandEnv,
+    _: &CommandTerminal,
+    _: &mut StatusOverview,
+    _: (ShownSpecs, &[String]),
+) -> Result<u8, CommandFailure> {
     Err(without_fleet())
 }
 
@@ -63,7 +77,10 @@ pub type NotedCopies = (Arc<dyn LocalStore>, Vec<String>, u8);
 
 /// The store of the copies of all machines, with what is to be noted, and the exit code.
 #[cfg(feature = "fleet")]
-pub fn copies_of(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<NotedCopies, CommandFailure> {
+pub fn copies_of(
+    command_env: &CommandEnv,
+    terminal: &CommandTerminal,
+) -> Result<NotedCopies, CommandFailure> {
     super::fleet_copies::copies_of(command_env, terminal)
 }
 
@@ -75,7 +92,10 @@ pub fn copies_of(_: &CommandEnv, _: &CommandTerminal) -> Result<NotedCopies, Com
 
 /// Reads the other machines again and again, for a view that stays.
 #[cfg(feature = "fleet")]
-pub fn read_others(command_env: &CommandEnv, only: &[String]) -> Result<OthersReader, CommandFailure> {
+pub fn read_others(
+    command_env: &CommandEnv,
+    only: &[String],
+) -> Result<OthersReader, CommandFailure> {
     super::fleet_copies::read_others(command_env, only)
 }
 
@@ -94,7 +114,10 @@ pub fn age_note(overview: &FleetOverview) -> Option<String> {
 #[cfg(feature = "fleet")]
 pub fn said_of(overview: &FleetOverview) -> (Option<String>, Vec<String>) {
     let now = crate::clock::now();
-    (super::fleet_copies::away_note(overview, now), super::fleet_copies::machine_lines(overview, now))
+    (
+        super::fleet_copies::away_note(overview, now),
+        super::fleet_copies::machine_lines(overview, now),
+    )
 }
 
 /// Nothing: this build looks at no fleet.

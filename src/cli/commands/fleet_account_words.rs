@@ -15,12 +15,12 @@ use crate::cli::terminal::CommandTerminal;
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::modes::fleet::{
-    AccountFault, AccountStanding, BudgetStanding, CapStanding, ClearedLimits, FleetSetting, account_as_recorded, clear_account_limits,
-    copy_now, use_account,
+    AccountFault, AccountStanding, BudgetStanding, CapStanding, ClearedLimits, FleetSetting,
+    account_as_recorded, clear_account_limits, copy_now, use_account,
 };
 use crate::wire::fleet_account_json::{
-    AccountBudgetJson, AccountLimitJson, AccountStandingJson, QuestionCapJson, cleared_limits_json, fleet_account_json,
-    with_account_standing,
+    AccountBudgetJson, AccountLimitJson, AccountStandingJson, QuestionCapJson, cleared_limits_json,
+    fleet_account_json, with_account_standing,
 };
 
 use super::fleet_words::{HOW_TO_JOIN, in_no_fleet, refuse_from_a_session};
@@ -37,21 +37,32 @@ pub(super) fn about_account(setting: &FleetSetting) -> String {
 }
 
 /// Shows the account, or changes it as the options say.
-pub(super) fn fleet_account(command_env: &CommandEnv, terminal: &CommandTerminal, args: &FleetAccountArgs) -> Result<u8, CommandFailure> {
-    let changes = args.clear_limit || args.max_cost_usd_per_day.is_some() || args.max_parallel_questions.is_some();
+pub(super) fn fleet_account(
+    command_env: &CommandEnv,
+    terminal: &CommandTerminal,
+    args: &FleetAccountArgs,
+) -> Result<u8, CommandFailure> {
+    let changes = args.clear_limit
+        || args.max_cost_usd_per_day.is_some()
+        || args.max_parallel_questions.is_some();
     if args.use_it || args.own || changes {
         // With whom limits are shared, whether one is over, and what may be spent and asked is a person's word.
         refuse_from_a_session(command_env, "watchdog fleet account", args.from_session)?;
     }
     let Some(setting) = FleetSetting::of(&command_env.state)? else {
         return match args.max_parallel_questions {
-            Some(QuestionCapWord(most)) if args.name.is_none() => set_own_cap(command_env, terminal, false, most),
-            _ if args.name.is_none() && !changes && own_cap(command_env)?.is_some() => show_own(command_env, terminal, false),
+            Some(QuestionCapWord(most)) if args.name.is_none() => {
+                set_own_cap(command_env, terminal, false, most)
+            }
+            _ if args.name.is_none() && !changes && own_cap(command_env)?.is_some() => {
+                show_own(command_env, terminal, false)
+            }
             _ => Ok(in_no_fleet(terminal, HOW_TO_JOIN)),
         };
     };
     if args.use_it || args.own {
-        let changed = use_account(&command_env.state, args.name.as_deref())?.unwrap_or(setting.clone());
+        let changed =
+            use_account(&command_env.state, args.name.as_deref())?.unwrap_or(setting.clone());
         if !terminal.json {
             terminal.sentence(&match &changed.account {
                 Some(name) => format!("This machine works on the account '{name}' from now on: its usage limits are shared."),
@@ -59,7 +70,10 @@ pub(super) fn fleet_account(command_env: &CommandEnv, terminal: &CommandTerminal
             });
         } else if !changes {
             let standing = account_as_recorded(open_store(&command_env.state)?.as_ref())?;
-            terminal.value(&standing_json(fleet_account_json(true, changed.account.as_deref(), true), &standing));
+            terminal.value(&standing_json(
+                fleet_account_json(true, changed.account.as_deref(), true),
+                &standing,
+            ));
         }
         if !changes {
             return Ok(0);
@@ -67,12 +81,16 @@ pub(super) fn fleet_account(command_env: &CommandEnv, terminal: &CommandTerminal
     }
     let Some(name) = args.name.as_deref().or(setting.account.as_deref()) else {
         return match args.max_parallel_questions {
-            Some(QuestionCapWord(most)) if !args.clear_limit && args.max_cost_usd_per_day.is_none() => {
+            Some(QuestionCapWord(most))
+                if !args.clear_limit && args.max_cost_usd_per_day.is_none() =>
+            {
                 set_own_cap(command_env, terminal, true, most)
             }
             None if !changes => show_own(command_env, terminal, true),
-            _ => Err(CommandFailure::usage("this machine's account is its own: no limit and no budget of it is shared")
-                .hint("name the account: watchdog fleet account NAME ...")),
+            _ => Err(CommandFailure::usage(
+                "this machine's account is its own: no limit and no budget of it is shared",
+            )
+            .hint("name the account: watchdog fleet account NAME ...")),
         };
     };
     if let Some(DayBudget(most)) = args.max_cost_usd_per_day {
@@ -89,9 +107,14 @@ pub(super) fn fleet_account(command_env: &CommandEnv, terminal: &CommandTerminal
         if !terminal.json {
             terminal.sentence(&match most {
                 Some(most) => {
-                    format!("The machines of the account '{name}' put at most {} to agents at a time.", plural(most.into(), "question"))
+                    format!(
+                        "The machines of the account '{name}' put at most {} to agents at a time.",
+                        plural(most.into(), "question")
+                    )
                 }
-                None => format!("The questions of the account '{name}' are not capped from now on."),
+                None => {
+                    format!("The questions of the account '{name}' are not capped from now on.")
+                }
             });
         }
     }
@@ -111,31 +134,51 @@ pub(super) fn fleet_account(command_env: &CommandEnv, terminal: &CommandTerminal
 
 fn own_cap(command_env: &CommandEnv) -> Result<Option<question_cap::QuestionCap>, CommandFailure> {
     command_env.state.ensure()?;
-    Ok(question_cap::of(open_store(&command_env.state)?.as_ref(), question_cap::CapScope::Own)?)
+    Ok(question_cap::of(
+        open_store(&command_env.state)?.as_ref(),
+        question_cap::CapScope::Own,
+    )?)
 }
 
-fn set_own_cap(command_env: &CommandEnv, terminal: &CommandTerminal, joined: bool, most: Option<u32>) -> Result<u8, CommandFailure> {
+fn set_own_cap(
+    command_env: &CommandEnv,
+    terminal: &CommandTerminal,
+    joined: bool,
+    most: Option<u32>,
+) -> Result<u8, CommandFailure> {
     command_env.state.ensure()?;
     question_cap::set_own(open_store(&command_env.state)?.as_ref(), most)?;
     if terminal.json {
         return show_own(command_env, terminal, joined);
     }
     terminal.sentence(&match most {
-        Some(most) => format!("This machine puts at most {} to agents at a time.", plural(most.into(), "question")),
+        Some(most) => format!(
+            "This machine puts at most {} to agents at a time.",
+            plural(most.into(), "question")
+        ),
         None => "The questions of this machine are not capped from now on.".to_owned(),
     });
     Ok(0)
 }
 
 /// The account of a machine that shares none.
-fn show_own(command_env: &CommandEnv, terminal: &CommandTerminal, joined: bool) -> Result<u8, CommandFailure> {
+fn show_own(
+    command_env: &CommandEnv,
+    terminal: &CommandTerminal,
+    joined: bool,
+) -> Result<u8, CommandFailure> {
     command_env.state.ensure()?;
     let standing = account_as_recorded(open_store(&command_env.state)?.as_ref())?;
     if terminal.json {
-        terminal.value(&standing_json(fleet_account_json(joined, None, true), &standing));
+        terminal.value(&standing_json(
+            fleet_account_json(joined, None, true),
+            &standing,
+        ));
         return Ok(0);
     }
-    terminal.sentence(&format!("This machine's account is its own. To share usage limits with others: {HOW_TO_SHARE}"));
+    terminal.sentence(&format!(
+        "This machine's account is its own. To share usage limits with others: {HOW_TO_SHARE}"
+    ));
     if let Some(cap) = &standing.questions {
         terminal.line(&format!("questions {}", cap_in_words(cap)));
     }
@@ -149,96 +192,179 @@ fn clear(
     name: &str,
     agent: Option<&str>,
 ) -> Result<u8, CommandFailure> {
-    let ClearedLimits { there, unsent } = clear_account_limits(&command_env.state, setting, name, agent)?;
+    let ClearedLimits { there, unsent } =
+        clear_account_limits(&command_env.state, setting, name, agent)?;
     if terminal.json {
         terminal.value(&cleared_limits_json(name, there, unsent.is_none()));
     }
     if let Some(error) = unsent {
-        terminal.complain(&format!("watchdog: the server was not told: {}", escape_to_one_line(&error.to_string())));
+        terminal.complain(&format!(
+            "watchdog: the server was not told: {}",
+            escape_to_one_line(&error.to_string())
+        ));
         return Ok(Reason::StoreError.status().exit_code());
     }
     if !terminal.json {
         terminal.sentence(&match there {
             0 => format!("No usage limit of the account '{name}' was in force."),
-            there => format!("{} of the account '{name}' cleared; its machines go on within seconds.", plural(there, "usage limit")),
+            there => format!(
+                "{} of the account '{name}' cleared; its machines go on within seconds.",
+                plural(there, "usage limit")
+            ),
         });
     }
     Ok(0)
 }
 
 /// How an account stands, by the server.
-pub(super) fn standing_by_server(command_env: &CommandEnv, setting: &FleetSetting, name: &str) -> Result<AccountStanding, CommandFailure> {
+pub(super) fn standing_by_server(
+    command_env: &CommandEnv,
+    setting: &FleetSetting,
+    name: &str,
+) -> Result<AccountStanding, CommandFailure> {
     let recorded = if setting.account.as_deref() == Some(name) {
         account_as_recorded(open_store(&command_env.state)?.as_ref())?
     } else {
         AccountStanding::default()
     };
-    let standing = AccountStanding { account: Some(name.to_owned()), ..recorded };
+    let standing = AccountStanding {
+        account: Some(name.to_owned()),
+        ..recorded
+    };
     Ok(standing.refreshed_by(&setting.server()?.needing_its_format())?)
 }
 
-fn show(command_env: &CommandEnv, terminal: &CommandTerminal, setting: &FleetSetting, name: &str) -> Result<u8, CommandFailure> {
+fn show(
+    command_env: &CommandEnv,
+    terminal: &CommandTerminal,
+    setting: &FleetSetting,
+    name: &str,
+) -> Result<u8, CommandFailure> {
     let standing = standing_by_server(command_env, setting, name)?;
     let used_here = setting.account.as_deref() == Some(name);
     if terminal.json {
-        terminal.value(&standing_json(fleet_account_json(true, Some(name), used_here), &standing));
+        terminal.value(&standing_json(
+            fleet_account_json(true, Some(name), used_here),
+            &standing,
+        ));
         return Ok(0);
     }
-    let here = if used_here { ", on which this machine works" } else { "" };
+    let here = if used_here {
+        ", on which this machine works"
+    } else {
+        ""
+    };
     terminal.line(&format!("account   {name}{here}"));
-    standing_lines(&standing, used_here).iter().for_each(|line| terminal.line(line));
+    standing_lines(&standing, used_here)
+        .iter()
+        .for_each(|line| terminal.line(line));
     Ok(0)
 }
 
 /// The account of this machine, and what is wrong with it, in `fleet status`.
-pub(super) fn show_account(terminal: &CommandTerminal, setting: &FleetSetting, standing: &AccountStanding) {
+pub(super) fn show_account(
+    terminal: &CommandTerminal,
+    setting: &FleetSetting,
+    standing: &AccountStanding,
+) {
     terminal.line(&format!("account   {}", about_account(setting)));
     if setting.account.is_some() {
-        standing_lines(standing, true).iter().for_each(|line| terminal.line(line));
+        standing_lines(standing, true)
+            .iter()
+            .for_each(|line| terminal.line(line));
     } else if let Some(cap) = &standing.questions {
         terminal.line(&format!("questions {}", cap_in_words(cap)));
     }
     for AccountFault { detail, mend, .. } in standing.faults() {
-        terminal.line(&format!("          {}; {mend}", escape_to_one_line(&detail)));
+        terminal.line(&format!(
+            "          {}; {mend}",
+            escape_to_one_line(&detail)
+        ));
     }
 }
 
 /// The budget, the cap and the limits of an account, a line each, as below `account`.
 pub(super) fn standing_lines(standing: &AccountStanding, used_here: bool) -> Vec<String> {
-    let mut lines =
-        vec![format!("budget    {}", standing.budget.as_ref().map_or("none".to_owned(), |budget| budget_in_words(budget, used_here)))];
-    lines.push(format!("questions {}", standing.questions.as_ref().map_or("as many at a time as there are".to_owned(), cap_in_words)));
+    let mut lines = vec![format!(
+        "budget    {}",
+        standing
+            .budget
+            .as_ref()
+            .map_or("none".to_owned(), |budget| budget_in_words(
+                budget, used_here
+            ))
+    )];
+    lines.push(format!(
+        "questions {}",
+        standing
+            .questions
+            .as_ref()
+            .map_or("as many at a time as there are".to_owned(), cap_in_words)
+    ));
     if standing.limits.is_empty() {
         lines.push("limits    none is in force".to_owned());
     }
     for (index, limit) in standing.limits.iter().enumerate() {
         let label = if index == 0 { "limits" } else { "" };
-        let left = time_span(Duration::try_from(limit.until.duration_since(now())).unwrap_or_default());
-        let (agent, machine) = (escape_to_one_line(&limit.agent), escape_to_one_line(&limit.machine));
-        lines.push(format!("{label:<9} {agent} for {left}, until {:.0}, met on {machine}", limit.until));
+        let left =
+            time_span(Duration::try_from(limit.until.duration_since(now())).unwrap_or_default());
+        let (agent, machine) = (
+            escape_to_one_line(&limit.agent),
+            escape_to_one_line(&limit.machine),
+        );
+        lines.push(format!(
+            "{label:<9} {agent} for {left}, until {:.0}, met on {machine}",
+            limit.until
+        ));
     }
     lines
 }
 
 fn budget_in_words(budget: &BudgetStanding, used_here: bool) -> String {
-    let BudgetStanding { most_usd, drawn_usd, free_usd, held_usd, spent_usd, .. } = budget;
-    let drawn = drawn_usd.map(|drawn| format!("; {drawn:.2} drawn today by its machines")).unwrap_or_default();
+    let BudgetStanding {
+        most_usd,
+        drawn_usd,
+        free_usd,
+        held_usd,
+        spent_usd,
+        ..
+    } = budget;
+    let drawn = drawn_usd
+        .map(|drawn| format!("; {drawn:.2} drawn today by its machines"))
+        .unwrap_or_default();
     let here = match used_here {
-        true => format!("; on this one {free_usd:.2} free, {held_usd:.2} held, {spent_usd:.2} spent"),
+        true => {
+            format!("; on this one {free_usd:.2} free, {held_usd:.2} held, {spent_usd:.2} spent")
+        }
         false => String::new(),
     };
     format!("{most_usd:.2} USD a day{drawn}{here}")
 }
 
 fn cap_in_words(cap: &CapStanding) -> String {
-    let CapStanding { most, is_own, taken, under_way, ready } = cap;
-    let taken = taken.map(|taken| format!("; {taken} taken by its machines")).unwrap_or_default();
-    let here = if *is_own { format!("; {under_way} under way") } else { format!("; on this one {under_way} under way, {ready} ready") };
+    let CapStanding {
+        most,
+        is_own,
+        taken,
+        under_way,
+        ready,
+    } = cap;
+    let taken = taken
+        .map(|taken| format!("; {taken} taken by its machines"))
+        .unwrap_or_default();
+    let here = if *is_own {
+        format!("; {under_way} under way")
+    } else {
+        format!("; on this one {under_way} under way, {ready} ready")
+    };
     format!("at most {most} at a time{taken}{here}")
 }
 
 /// Adds to an object how an account stands.
-pub(super) fn standing_json(account: serde_json::Value, standing: &AccountStanding) -> serde_json::Value {
+pub(super) fn standing_json(
+    account: serde_json::Value,
+    standing: &AccountStanding,
+) -> serde_json::Value {
     let faults: Vec<AccountFault> = standing.faults();
     let json = AccountStandingJson {
         refreshed_at: standing.refreshed_at,
@@ -259,6 +385,15 @@ pub(super) fn standing_json(account: serde_json::Value, standing: &AccountStandi
             ready_here: cap.ready,
         }),
     };
-    let limits = standing.limits.iter().map(|limit| AccountLimitJson { agent: &limit.agent, until: limit.until, machine: &limit.machine });
-    with_account_standing(account, &json, limits, faults.iter().map(|fault| fault.detail.as_str()))
+    let limits = standing.limits.iter().map(|limit| AccountLimitJson {
+        agent: &limit.agent,
+        until: limit.until,
+        machine: &limit.machine,
+    });
+    with_account_standing(
+        account,
+        &json,
+        limits,
+        faults.iter().map(|fault| fault.detail.as_str()),
+    )
 }

@@ -37,7 +37,11 @@ impl FleetCopies {
     pub(crate) fn open(command_env: &CommandEnv) -> Result<Self, CommandFailure> {
         let setting = setting_of(command_env)?;
         command_env.state.ensure()?;
-        Ok(FleetCopies { mirror: FleetMirror::open(&command_env.state, &setting)?, setting, away: None })
+        Ok(FleetCopies {
+            mirror: FleetMirror::open(&command_env.state, &setting)?,
+            setting,
+            away: None,
+        })
     }
 
     /// Reads on. `tell` is called once where there is much to read.
@@ -47,7 +51,9 @@ impl FleetCopies {
     pub(crate) fn read_on(&mut self, tell: impl FnOnce()) -> Result<(), CommandFailure> {
         self.away = match self.mirror.read_on(tell)? {
             MirrorState::Current => None,
-            MirrorState::Busy => Some("another watchdog of this machine reads the fleet at the moment".to_owned()),
+            MirrorState::Busy => {
+                Some("another watchdog of this machine reads the fleet at the moment".to_owned())
+            }
             MirrorState::Away(error) => Some(error.to_string()),
         };
         Ok(())
@@ -87,14 +93,25 @@ pub(super) fn add_others(
     }
     let is_away = overview.away.is_some();
     found.add_others(copies.store().as_ref(), overview, specs, now())?;
-    Ok(if is_away { Reason::StoreError.status().exit_code() } else { 0 })
+    Ok(if is_away {
+        Reason::StoreError.status().exit_code()
+    } else {
+        0
+    })
 }
 
 /// The store of the copies for a report, with what is to be noted, and the exit code.
-pub(super) fn copies_of(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<NotedCopies, CommandFailure> {
+pub(super) fn copies_of(
+    command_env: &CommandEnv,
+    terminal: &CommandTerminal,
+) -> Result<NotedCopies, CommandFailure> {
     let copies = current(command_env, terminal)?;
     let overview = copies.overview(&[])?;
-    let code = if overview.away.is_some() { Reason::StoreError.status().exit_code() } else { 0 };
+    let code = if overview.away.is_some() {
+        Reason::StoreError.status().exit_code()
+    } else {
+        0
+    };
     let mut notes: Vec<String> = away_note(&overview, now()).into_iter().collect();
     notes.push(
         "figures of what the machines share, from when each joined; commits that were looked at are not shared, so an abort may count as \
@@ -104,14 +121,23 @@ pub(super) fn copies_of(command_env: &CommandEnv, terminal: &CommandTerminal) ->
     Ok((copies.store(), notes, code))
 }
 
-fn current(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<FleetCopies, CommandFailure> {
+fn current(
+    command_env: &CommandEnv,
+    terminal: &CommandTerminal,
+) -> Result<FleetCopies, CommandFailure> {
     let mut copies = FleetCopies::open(command_env)?;
-    copies.read_on(|| terminal.tell("watchdog: reading what happened on all machines; the next look has it at once"))?;
+    copies.read_on(|| {
+        terminal
+            .tell("watchdog: reading what happened on all machines; the next look has it at once")
+    })?;
     Ok(copies)
 }
 
 /// Reads on and looks, each time that it is called.
-pub(super) fn read_others(command_env: &CommandEnv, only: &[String]) -> Result<OthersReader, CommandFailure> {
+pub(super) fn read_others(
+    command_env: &CommandEnv,
+    only: &[String],
+) -> Result<OthersReader, CommandFailure> {
     let mut copies = FleetCopies::open(command_env)?;
     let only = only.to_vec();
     Ok(Box::new(move || {
@@ -125,26 +151,50 @@ pub(super) fn read_others(command_env: &CommandEnv, only: &[String]) -> Result<O
 pub(crate) fn away_note(overview: &FleetOverview, now: Timestamp) -> Option<String> {
     let why = overview.away.as_ref()?;
     Some(match overview.read_at {
-        Some(at) => format!("other machines are shown as they were {}, as the fleet could not be read: {why}", age(at, now)),
-        None => format!("nothing is known of other machines, as the fleet could not be read: {why}"),
+        Some(at) => format!(
+            "other machines are shown as they were {}, as the fleet could not be read: {why}",
+            age(at, now)
+        ),
+        None => {
+            format!("nothing is known of other machines, as the fleet could not be read: {why}")
+        }
     })
 }
 
 /// The machines in words, for the end of a table.
 pub(super) fn machine_lines(overview: &FleetOverview, now: Timestamp) -> Vec<String> {
-    let meant = overview.machines.iter().filter(|machine| overview.has(&machine.name));
+    let meant = overview
+        .machines
+        .iter()
+        .filter(|machine| overview.has(&machine.name));
     let mut lines: Vec<String> = meant
         .clone()
         .filter(|machine| machine.name != overview.this)
         .map(|machine| {
-            let seen = age(now.checked_sub(Duration::from_secs(machine.silent_seconds)).unwrap_or(now), now);
-            let silent = if overview.silent.contains(&machine.name) { ": silent, though it was at work" } else { "" };
-            format!("  {}: last seen {seen}{silent}", escape_to_one_line(&machine.name))
+            let seen = age(
+                now.checked_sub(Duration::from_secs(machine.silent_seconds))
+                    .unwrap_or(now),
+                now,
+            );
+            let silent = if overview.silent.contains(&machine.name) {
+                ": silent, though it was at work"
+            } else {
+                ""
+            };
+            format!(
+                "  {}: last seen {seen}{silent}",
+                escape_to_one_line(&machine.name)
+            )
         })
         .collect();
     lines.insert(
         0,
-        format!("{} of the fleet on {}; this one is {}", plural(meant.count() as u64, "machine"), overview.server, overview.this),
+        format!(
+            "{} of the fleet on {}; this one is {}",
+            plural(meant.count() as u64, "machine"),
+            overview.server,
+            overview.this
+        ),
     );
     lines
 }

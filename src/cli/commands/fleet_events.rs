@@ -29,23 +29,50 @@ const READER: Duration = Duration::from_secs(2);
 /// # Errors
 /// Where it is in none, or the setting cannot be read.
 pub(super) fn setting_of(command_env: &CommandEnv) -> Result<FleetSetting, CommandFailure> {
-    FleetSetting::of(&command_env.state)?
-        .ok_or_else(|| CommandFailure::usage("this machine is in no fleet").hint("join one with: watchdog fleet join URL --name NAME"))
+    FleetSetting::of(&command_env.state)?.ok_or_else(|| {
+        CommandFailure::usage("this machine is in no fleet")
+            .hint("join one with: watchdog fleet join URL --name NAME")
+    })
 }
 
 /// Prints the last events of all machines, oldest first; with `--follow` then goes on until a signal comes or the reader goes away.
-pub(super) fn events(command_env: &CommandEnv, terminal: &CommandTerminal, args: EventsArgs) -> Result<u8, CommandFailure> {
+pub(super) fn events(
+    command_env: &CommandEnv,
+    terminal: &CommandTerminal,
+    args: EventsArgs,
+) -> Result<u8, CommandFailure> {
     let setting = setting_of(command_env)?;
     let (since, last) = span_of(&args);
-    let kept: Vec<&str> = args.kind.iter().map(String::as_str).filter(|word| stays(word)).collect();
+    let kept: Vec<&str> = args
+        .kind
+        .iter()
+        .map(String::as_str)
+        .filter(|word| stays(word))
+        .collect();
     if !kept.is_empty() {
-        terminal.tell(&format!("note: not shared with the fleet, and so not shown: {}", kept.join(", ")));
+        terminal.tell(&format!(
+            "note: not shared with the fleet, and so not shown: {}",
+            kept.join(", ")
+        ));
     }
     let journal = FleetJournal::new(&setting, args.machine)?;
-    let chosen = EventFilter { worktree: None, words: args.kind, since };
+    let chosen = EventFilter {
+        worktree: None,
+        words: args.kind,
+        since,
+    };
     let (found, end) = journal.last(last, since, |event| chosen.has(event))?;
-    let style = EventLineStyle { zone: zone(args.utc), room: terminal_width(), whole: terminal.verbose, worktrees: None, of_fleet: true };
-    let mut printer = FleetPrinter { terminal: *terminal, lines: EventLines::new(style, found.iter()) };
+    let style = EventLineStyle {
+        zone: zone(args.utc),
+        room: terminal_width(),
+        whole: terminal.verbose,
+        worktrees: None,
+        of_fleet: true,
+    };
+    let mut printer = FleetPrinter {
+        terminal: *terminal,
+        lines: EventLines::new(style, found.iter()),
+    };
     if printer.show_all(&found).is_err() || !args.follow {
         return Ok(0);
     }
@@ -53,7 +80,10 @@ pub(super) fn events(command_env: &CommandEnv, terminal: &CommandTerminal, args:
         // A thread of its own: every call of the server blocks. Whoever prints slowly is waited for.
         let (to, mut news) = tokio::sync::mpsc::channel(1);
         let follow = move || journal.follow(end, |news| to.blocking_send(news).is_ok());
-        if let Err(error) = std::thread::Builder::new().name("fleet events".into()).spawn(follow) {
+        if let Err(error) = std::thread::Builder::new()
+            .name("fleet events".into())
+            .spawn(follow)
+        {
             command_env.tell(&format!("cannot follow the fleet: {error}"));
             return 70;
         }
@@ -103,7 +133,10 @@ impl FleetPrinter {
             if self.terminal.json {
                 reader::write_line(&self.terminal.value_to(&fleet_event_json(event)))?;
             } else {
-                self.lines.next(event).iter().try_for_each(|line| reader::write_line(line))?;
+                self.lines
+                    .next(event)
+                    .iter()
+                    .try_for_each(|line| reader::write_line(line))?;
             }
         }
         Ok(())

@@ -4,7 +4,10 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::prompts::{can_ask, confirm};
 use crate::cli::terminal::CommandTerminal;
 use crate::judge::command_env::CommandEnv;
-use crate::modes::fleet::{FleetSetting, SharedRepository, SharingProposal, keep_shared_repository, shared_repository, sharing_proposal};
+use crate::modes::fleet::{
+    FleetSetting, SharedRepository, SharingProposal, keep_shared_repository, shared_repository,
+    sharing_proposal,
+};
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_git::{Worktree, public_address};
 
@@ -28,10 +31,16 @@ pub(super) fn share(
     let worktree = match Worktree::open(&command_env.worktree) {
         Ok(worktree) => worktree,
         Err(_) if wish.repository.is_none() => return Ok(None),
-        Err(error) => return Err(CommandFailure::usage(format!("cannot share a repository: {error}"))),
+        Err(error) => {
+            return Err(CommandFailure::usage(format!(
+                "cannot share a repository: {error}"
+            )));
+        }
     };
     if FleetSetting::of(&command_env.state)?.is_none() {
-        let failure = CommandFailure::usage("this machine is in no fleet, so that there is nobody to share with");
+        let failure = CommandFailure::usage(
+            "this machine is in no fleet, so that there is nobody to share with",
+        );
         return Err(failure.hint("join one first: watchdog fleet join URL --name NAME"));
     }
     let local = worktree.repository_id();
@@ -41,8 +50,14 @@ pub(super) fn share(
             if let Some(shared) = shared_repository(&command_env.state, &local)? {
                 return Ok(Some(shared));
             }
-            let Some(SharingProposal { id: Some(id), url }) = proposal else { return Ok(None) };
-            let question = format!("Share the tasks of this repository as {id}, over {} ({})?", wish.remote, public_address(url));
+            let Some(SharingProposal { id: Some(id), url }) = proposal else {
+                return Ok(None);
+            };
+            let question = format!(
+                "Share the tasks of this repository as {id}, over {} ({})?",
+                wish.remote,
+                public_address(url)
+            );
             let can_confirm = !terminal.json && can_ask();
             if !(can_confirm && confirm(&question, false).unwrap_or(false)) {
                 terminal.tell(&format!("this repository is not shared; to share it as {id}: watchdog fleet join --repository"));
@@ -52,24 +67,41 @@ pub(super) fn share(
         }
         (Some(_), None) => {
             let remote = escape_to_one_line(wish.remote);
-            let failure = CommandFailure::usage(format!("there is no remote '{remote}', over which work could travel"));
-            return Err(failure.hint("make one with git remote add, or name another one with --remote NAME"));
+            let failure = CommandFailure::usage(format!(
+                "there is no remote '{remote}', over which work could travel"
+            ));
+            return Err(failure
+                .hint("make one with git remote add, or name another one with --remote NAME"));
         }
         (Some(Some(id)), Some(_)) => id.to_owned(),
         (Some(None), Some(SharingProposal { id: Some(id), .. })) => id.clone(),
         (Some(None), Some(SharingProposal { id: None, .. })) => {
             let remote = escape_to_one_line(wish.remote);
-            let failure = CommandFailure::usage(format!("the address of remote '{remote}' names no host, so that it proposes no id"));
-            return Err(failure.hint("give the same id on every machine: watchdog fleet join --repository ID"));
+            let failure = CommandFailure::usage(format!(
+                "the address of remote '{remote}' names no host, so that it proposes no id"
+            ));
+            return Err(failure
+                .hint("give the same id on every machine: watchdog fleet join --repository ID"));
         }
     };
-    let Some(SharingProposal { url, .. }) = proposal else { return Ok(None) };
-    let shared = SharedRepository { id, remote: wish.remote.to_owned(), url };
+    let Some(SharingProposal { url, .. }) = proposal else {
+        return Ok(None);
+    };
+    let shared = SharedRepository {
+        id,
+        remote: wish.remote.to_owned(),
+        url,
+    };
     keep_shared_repository(&command_env.state, &local, &shared)?;
     Ok(Some(shared))
 }
 
 /// A shared repository in words.
 pub(super) fn in_words(shared: &SharedRepository) -> String {
-    format!("{} over {} ({})", shared.id, escape_to_one_line(&shared.remote), escape_to_one_line(&public_address(&shared.url)))
+    format!(
+        "{} over {} ({})",
+        shared.id,
+        escape_to_one_line(&shared.remote),
+        escape_to_one_line(&public_address(&shared.url))
+    )
 }

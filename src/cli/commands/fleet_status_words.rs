@@ -17,10 +17,12 @@ use crate::cli::table::{TableColumns, terminal_width};
 use crate::cli::terminal::CommandTerminal;
 use crate::judge::command_env::CommandEnv;
 use crate::modes::fleet::{
-    AccountStanding, COUNTED, FleetSetting, SharedRepository, WaitingCopies, account_as_recorded, shared_repositories, waiting_copies,
+    AccountStanding, COUNTED, FleetSetting, SharedRepository, WaitingCopies, account_as_recorded,
+    shared_repositories, waiting_copies,
 };
 use crate::wire::fleet_json::{
-    FleetHereJson, FleetMachineJson, FleetServerJson, fleet_status_json, no_object, with_account, with_shared_repositories,
+    FleetHereJson, FleetMachineJson, FleetServerJson, fleet_status_json, no_object, with_account,
+    with_shared_repositories,
 };
 
 use super::fleet_account_words::{show_account, standing_json};
@@ -35,7 +37,10 @@ struct FleetKnown {
     account: AccountStanding,
 }
 
-pub(super) fn status(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, CommandFailure> {
+pub(super) fn status(
+    command_env: &CommandEnv,
+    terminal: &CommandTerminal,
+) -> Result<u8, CommandFailure> {
     let Some(setting) = FleetSetting::of(&command_env.state)? else {
         return Ok(in_no_fleet(terminal, HOW_TO_JOIN));
     };
@@ -50,7 +55,10 @@ pub(super) fn status(command_env: &CommandEnv, terminal: &CommandTerminal) -> Re
         Err(error) => {
             let failure = CommandFailure::from(error);
             if terminal.json {
-                return Err(CommandFailure { known: Some(Box::new(known.to_json(None))), ..failure });
+                return Err(CommandFailure {
+                    known: Some(Box::new(known.to_json(None))),
+                    ..failure
+                });
             }
             known.show(terminal, None);
             return Err(failure);
@@ -62,7 +70,11 @@ pub(super) fn status(command_env: &CommandEnv, terminal: &CommandTerminal) -> Re
         known.show(terminal, Some(&found));
         show_machines(terminal, &known.setting, &found);
     }
-    Ok(if is_fit(&found) { 0 } else { Reason::StoreError.status().exit_code() })
+    Ok(if is_fit(&found) {
+        0
+    } else {
+        Reason::StoreError.status().exit_code()
+    })
 }
 
 /// Asks the server how it is, and how the account stands where it is fit.
@@ -81,12 +93,21 @@ fn is_fit(found: &FleetSurvey) -> bool {
 
 /// Whether the server can be read and does not list this machine any more.
 fn is_removed(setting: &FleetSetting, found: &FleetSurvey) -> bool {
-    found.events.is_some() && !found.machines.iter().any(|machine| machine.id == setting.machine_id)
+    found.events.is_some()
+        && !found
+            .machines
+            .iter()
+            .any(|machine| machine.id == setting.machine_id)
 }
 
 impl FleetKnown {
     fn to_json(&self, found: Option<&FleetSurvey>) -> Value {
-        let FleetKnown { setting, waiting, shared, account } = self;
+        let FleetKnown {
+            setting,
+            waiting,
+            shared,
+            account,
+        } = self;
         let here = FleetHereJson {
             machine: &setting.name,
             account: setting.account.as_deref(),
@@ -107,7 +128,9 @@ impl FleetKnown {
             is_read_only: found.is_read_only,
             clock_ahead_ms: found.clock_ahead_ms,
             missing_rights: &found.missing_rights,
-            events: found.events.map(|events| (events.days, events.oldest, events.bytes)),
+            events: found
+                .events
+                .map(|events| (events.days, events.oldest, events.bytes)),
             is_removed: is_removed(setting, found),
         });
         let machines = found.map(|found| {
@@ -122,18 +145,42 @@ impl FleetKnown {
             })
         });
         let status = fleet_status_json(&here, server.as_ref().zip(machines));
-        let listed: Vec<_> =
-            shared.iter().map(|(_, shared)| (shared.id.as_str(), shared.remote.as_str(), public_address(&shared.url))).collect();
-        with_shared_repositories(with_account(status, standing_json(no_object(), account)), listed.into_iter())
+        let listed: Vec<_> = shared
+            .iter()
+            .map(|(_, shared)| {
+                (
+                    shared.id.as_str(),
+                    shared.remote.as_str(),
+                    public_address(&shared.url),
+                )
+            })
+            .collect();
+        with_shared_repositories(
+            with_account(status, standing_json(no_object(), account)),
+            listed.into_iter(),
+        )
     }
 
     fn show(&self, terminal: &CommandTerminal, found: Option<&FleetSurvey>) {
-        let FleetKnown { setting, waiting, shared, account } = self;
+        let FleetKnown {
+            setting,
+            waiting,
+            shared,
+            account,
+        } = self;
         let server = &setting.server;
-        let (user, database) = (escape_to_one_line(&server.user), escape_to_one_line(&server.database));
-        terminal.line(&format!("server    {} as '{user}', database '{database}'", server.server()));
+        let (user, database) = (
+            escape_to_one_line(&server.user),
+            escape_to_one_line(&server.database),
+        );
+        terminal.line(&format!(
+            "server    {} as '{user}', database '{database}'",
+            server.server()
+        ));
         if let Some(found) = found {
-            about_server(setting, found).iter().for_each(|line| terminal.line(line));
+            about_server(setting, found)
+                .iter()
+                .for_each(|line| terminal.line(line));
         }
         show_account(terminal, setting, account);
         terminal.line(&format!("copies    {}", in_words(waiting)));
@@ -155,7 +202,10 @@ impl FleetKnown {
 fn about_server(setting: &FleetSetting, found: &FleetSurvey) -> Vec<String> {
     let tls = match (found.is_encrypted, found.is_through_pooler) {
         (true, false) => format!("TLS ({})", setting.server.tls.as_str()),
-        (true, true) => format!("TLS ({}), a pooler in transaction mode", setting.server.tls.as_str()),
+        (true, true) => format!(
+            "TLS ({}), a pooler in transaction mode",
+            setting.server.tls.as_str()
+        ),
         (false, false) => "no TLS".to_owned(),
         (false, true) => "no TLS, a pooler in transaction mode".to_owned(),
     };
@@ -164,14 +214,23 @@ fn about_server(setting: &FleetSetting, found: &FleetSurvey) -> Vec<String> {
         Some(format) if format == FLEET_FORMAT => format!("format {format}"),
         Some(format) => format!("format {format}, and this watchdog needs {FLEET_FORMAT}"),
     };
-    let mut lines = vec![format!("          PostgreSQL {}, {tls}, {format}", escape_to_one_line(&found.version))];
+    let mut lines = vec![format!(
+        "          PostgreSQL {}, {tls}, {format}",
+        escape_to_one_line(&found.version)
+    )];
     if found.is_read_only {
         lines.push("          read-only: nothing can be shared now".to_owned());
     }
     if !found.missing_rights.is_empty() {
-        lines.push(format!("          rights that are missing: {}", found.missing_rights.join(", ")));
+        lines.push(format!(
+            "          rights that are missing: {}",
+            found.missing_rights.join(", ")
+        ));
     }
-    lines.push(format!("clock     {}", clock_difference(found.clock_ahead_ms)));
+    lines.push(format!(
+        "clock     {}",
+        clock_difference(found.clock_ahead_ms)
+    ));
     lines
 }
 
@@ -184,16 +243,24 @@ fn show_machines(terminal: &CommandTerminal, setting: &FleetSetting, found: &Fle
         .machines
         .iter()
         .map(|machine| {
-            let this = if machine.id == setting.machine_id { " (this one)" } else { "" };
+            let this = if machine.id == setting.machine_id {
+                " (this one)"
+            } else {
+                ""
+            };
             [
                 format!("{}{this}", escape_to_one_line(&machine.name)),
-                format!("{} ago", time_span(Duration::from_secs(machine.silent_seconds))),
+                format!(
+                    "{} ago",
+                    time_span(Duration::from_secs(machine.silent_seconds))
+                ),
                 escape_to_one_line(&machine.program),
                 clock_difference(machine.clock_ahead_ms),
             ]
         })
         .collect();
-    let columns = TableColumns::new(["MACHINE", "SEEN", "WATCHDOG", "CLOCK"], &[], &rows).within(terminal_width());
+    let columns = TableColumns::new(["MACHINE", "SEEN", "WATCHDOG", "CLOCK"], &[], &rows)
+        .within(terminal_width());
     terminal.line(&columns.head());
     for row in &rows {
         terminal.line(&columns.line(row, Style::new().bold()));
@@ -203,16 +270,26 @@ fn show_machines(terminal: &CommandTerminal, setting: &FleetSetting, found: &Fle
 
 /// What waits to be copied.
 fn in_words(waiting: &WaitingCopies) -> String {
-    let more = if waiting.events == COUNTED { "at least " } else { "" };
+    let more = if waiting.events == COUNTED {
+        "at least "
+    } else {
+        ""
+    };
     let mut text = match waiting.events {
         0 => "everything is copied".to_owned(),
-        events => format!("{more}{} of this machine's journal to look at: watchdog fleet sync", plural(events as u64, "event")),
+        events => format!(
+            "{more}{} of this machine's journal to look at: watchdog fleet sync",
+            plural(events as u64, "event")
+        ),
     };
     if let Some(since) = waiting.failing_since {
         text.push_str(&format!("; the server has taken none since {since:.0}"));
     }
     if waiting.missed > 0 {
-        text.push_str(&format!("; up to {} deleted before", were(waiting.missed, "event")));
+        text.push_str(&format!(
+            "; up to {} deleted before",
+            were(waiting.missed, "event")
+        ));
     }
     text
 }

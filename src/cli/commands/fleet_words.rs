@@ -5,10 +5,13 @@ use crate::cli::args_fleet::{FleetArgs, FleetCommand};
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 use crate::judge::command_env::CommandEnv;
-use crate::modes::fleet::{FleetSetting, FleetSettingError, LeftFleet, copy_handed_over, copy_now, join_fleet, leave_fleet};
+use crate::modes::fleet::{
+    FleetSetting, FleetSettingError, LeftFleet, copy_handed_over, copy_now, join_fleet, leave_fleet,
+};
 use crate::session::inside_of;
 use crate::wire::fleet_json::{
-    fleet_joined_json, fleet_left_json, fleet_made_json, fleet_pruned_json, fleet_synced_json, no_fleet_json, with_shared_repository,
+    fleet_joined_json, fleet_left_json, fleet_made_json, fleet_pruned_json, fleet_synced_json,
+    no_fleet_json, with_shared_repository,
 };
 use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_facts::verdict::Reason;
@@ -24,18 +27,37 @@ use super::fleet_status_words::status;
 use super::from_session::PrivilegedCommand;
 
 const IN_NO_FLEET: &str = "This machine is in no fleet.";
-pub(super) const HOW_TO_JOIN: &str = "This machine is in no fleet. To join one: watchdog fleet join URL --name NAME";
+pub(super) const HOW_TO_JOIN: &str =
+    "This machine is in no fleet. To join one: watchdog fleet join URL --name NAME";
 
 /// The database that the SQL is printed for where no address names one.
 const USUAL_DATABASE: &str = "fleet";
 
 /// Does what the words after `fleet` say.
-pub(super) fn fleet(command_env: &CommandEnv, terminal: &CommandTerminal, args: FleetArgs) -> Result<u8, CommandFailure> {
+pub(super) fn fleet(
+    command_env: &CommandEnv,
+    terminal: &CommandTerminal,
+    args: FleetArgs,
+) -> Result<u8, CommandFailure> {
     match args.command {
-        FleetCommand::Init { url, worker, print_sql } => init(terminal, url.as_deref(), &worker, print_sql),
-        FleetCommand::Join { url, name, repository, remote, account, from_session } => {
+        FleetCommand::Init {
+            url,
+            worker,
+            print_sql,
+        } => init(terminal, url.as_deref(), &worker, print_sql),
+        FleetCommand::Join {
+            url,
+            name,
+            repository,
+            remote,
+            account,
+            from_session,
+        } => {
             refuse_from_a_session(command_env, "watchdog fleet join", from_session)?;
-            let wish = SharingWish { repository: repository.as_ref().map(Option::as_deref), remote: &remote };
+            let wish = SharingWish {
+                repository: repository.as_ref().map(Option::as_deref),
+                remote: &remote,
+            };
             let joined = url.as_deref().zip(name.as_deref());
             join(command_env, terminal, joined, account.as_deref(), &wish)
         }
@@ -44,7 +66,9 @@ pub(super) fn fleet(command_env: &CommandEnv, terminal: &CommandTerminal, args: 
             leave(command_env, terminal)
         }
         FleetCommand::Account(args) => fleet_account(command_env, terminal, &args),
-        FleetCommand::Sync { handed_over: true } => copy_handed_over(command_env).map(|()| 0).map_err(Into::into),
+        FleetCommand::Sync { handed_over: true } => copy_handed_over(command_env)
+            .map(|()| 0)
+            .map_err(Into::into),
         FleetCommand::Sync { handed_over: false } => sync(command_env, terminal),
         FleetCommand::Prune { older_than } => prune(command_env, terminal, older_than),
         FleetCommand::Status => status(command_env, terminal),
@@ -52,36 +76,70 @@ pub(super) fn fleet(command_env: &CommandEnv, terminal: &CommandTerminal, args: 
 }
 
 /// Whom this machine shares its queue with is a person's word.
-pub(super) fn refuse_from_a_session(command_env: &CommandEnv, command: &'static str, from_session: bool) -> Result<(), CommandFailure> {
+pub(super) fn refuse_from_a_session(
+    command_env: &CommandEnv,
+    command: &'static str,
+    from_session: bool,
+) -> Result<(), CommandFailure> {
     command_env.state.ensure()?;
     let store = open_store(&command_env.state)?;
-    let worktree_id = inside_of(store.as_ref())?.map(|(worktree_id, _)| worktree_id).unwrap_or_default();
-    PrivilegedCommand { command, store: store.as_ref(), worktree_id: &worktree_id, from_session }.allow()
+    let worktree_id = inside_of(store.as_ref())?
+        .map(|(worktree_id, _)| worktree_id)
+        .unwrap_or_default();
+    PrivilegedCommand {
+        command,
+        store: store.as_ref(),
+        worktree_id: &worktree_id,
+        from_session,
+    }
+    .allow()
 }
 
 fn settings(url: &str) -> Result<ConnectionSettings, FleetError> {
     ConnectionSettings::from_address(url, &|name| std::env::var(name).ok())
 }
 
-fn init(terminal: &CommandTerminal, url: Option<&str>, worker: &str, print_sql: bool) -> Result<u8, CommandFailure> {
+fn init(
+    terminal: &CommandTerminal,
+    url: Option<&str>,
+    worker: &str,
+    print_sql: bool,
+) -> Result<u8, CommandFailure> {
     let named = url.map(settings).transpose()?;
     let settings = match named {
         Some(settings) if !print_sql => settings,
         other => {
-            let database = other.map_or_else(|| USUAL_DATABASE.to_owned(), |settings| settings.database);
+            let database =
+                other.map_or_else(|| USUAL_DATABASE.to_owned(), |settings| settings.database);
             terminal.line(as_sql(&database, worker).trim_end());
             return Ok(0);
         }
     };
-    let MigrationOutcome { from, to, worker: granted } = migrate(&FleetServer::new(settings.clone())?, worker)?;
+    let MigrationOutcome {
+        from,
+        to,
+        worker: granted,
+    } = migrate(&FleetServer::new(settings.clone())?, worker)?;
     if terminal.json {
-        terminal.value(&fleet_made_json(&settings.server(), &settings.database, from, to, granted.as_deref()));
+        terminal.value(&fleet_made_json(
+            &settings.server(),
+            &settings.database,
+            from,
+            to,
+            granted.as_deref(),
+        ));
         return Ok(0);
     }
-    let database = format!("database '{}' of {}", escape_to_one_line(&settings.database), settings.server());
+    let database = format!(
+        "database '{}' of {}",
+        escape_to_one_line(&settings.database),
+        settings.server()
+    );
     terminal.sentence(&match from {
         None => format!("A fleet was made in {database} (format {to})."),
-        Some(from) if from < to => format!("The fleet in {database} was migrated from format {from} to {to}."),
+        Some(from) if from < to => {
+            format!("The fleet in {database} was migrated from format {from} to {to}.")
+        }
         Some(_) => format!("The fleet in {database} has format {to} already; nothing was changed."),
     });
     match granted {
@@ -113,17 +171,32 @@ fn join(
                 "This machine is '{name}' in the fleet on {server} (PostgreSQL {}, {tls}).",
                 escape_to_one_line(&found.version)
             ));
-            terminal.sentence(&format!("Its account of agents is {}.", about_account(&setting)));
+            terminal.sentence(&format!(
+                "Its account of agents is {}.",
+                about_account(&setting)
+            ));
         }
     }
     let shared = share(command_env, terminal, wish)?;
     if terminal.json {
-        let Some(setting) = FleetSetting::of(&command_env.state)? else { return Ok(0) };
-        let joined = fleet_joined_json((true, setting.account.as_deref()), &setting.name, &setting.server.server(), true);
-        let shared = shared.as_ref().map(|shared| (shared.id.as_str(), shared.remote.as_str()));
+        let Some(setting) = FleetSetting::of(&command_env.state)? else {
+            return Ok(0);
+        };
+        let joined = fleet_joined_json(
+            (true, setting.account.as_deref()),
+            &setting.name,
+            &setting.server.server(),
+            true,
+        );
+        let shared = shared
+            .as_ref()
+            .map(|shared| (shared.id.as_str(), shared.remote.as_str()));
         terminal.value(&with_shared_repository(joined, shared));
     } else if let Some(shared) = &shared {
-        terminal.sentence(&format!("This repository is shared as {}.", shared_in_words(shared)));
+        terminal.sentence(&format!(
+            "This repository is shared as {}.",
+            shared_in_words(shared)
+        ));
     }
     Ok(0)
 }
@@ -139,17 +212,30 @@ pub(super) fn in_no_fleet(terminal: &CommandTerminal, sentence: &str) -> u8 {
 }
 
 fn leave(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, CommandFailure> {
-    let Some(LeftFleet { setting, still_listed, slots_left }) = leave_fleet(&command_env.state)? else {
+    let Some(LeftFleet {
+        setting,
+        still_listed,
+        slots_left,
+    }) = leave_fleet(&command_env.state)?
+    else {
         return Ok(in_no_fleet(terminal, IN_NO_FLEET));
     };
     let (name, server) = (setting.name, setting.server.server());
     if terminal.json {
-        terminal.value(&fleet_left_json(&name, &server, still_listed.is_some(), slots_left));
+        terminal.value(&fleet_left_json(
+            &name,
+            &server,
+            still_listed.is_some(),
+            slots_left,
+        ));
     } else {
         terminal.sentence(&format!("This machine left the fleet on {server}."));
     }
     if let Some(error) = still_listed {
-        terminal.complain(&format!("watchdog: the server still lists '{name}': {}", escape_to_one_line(&error.to_string())));
+        terminal.complain(&format!(
+            "watchdog: the server still lists '{name}': {}",
+            escape_to_one_line(&error.to_string())
+        ));
     }
     if slots_left > 0 {
         let slots = plural(slots_left as u64, "slot");
@@ -164,11 +250,19 @@ fn sync(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, Comm
     };
     let server = setting.server.server();
     if terminal.json {
-        terminal.value(&fleet_synced_json(&setting.name, &server, done.sent, done.missed, done.busy));
+        terminal.value(&fleet_synced_json(
+            &setting.name,
+            &server,
+            done.sent,
+            done.missed,
+            done.busy,
+        ));
         return Ok(0);
     }
     terminal.sentence(&match (done.busy, done.sent) {
-        (true, _) => "Another watchdog of this machine copies to the fleet at the moment.".to_owned(),
+        (true, _) => {
+            "Another watchdog of this machine copies to the fleet at the moment.".to_owned()
+        }
         (false, 0) => format!("Nothing waited: the fleet on {server} has everything."),
         (false, sent) => format!("{} copied to the fleet on {server}.", were(sent, "event")),
     });
@@ -181,13 +275,22 @@ fn sync(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, Comm
     Ok(0)
 }
 
-fn prune(command_env: &CommandEnv, terminal: &CommandTerminal, older_than: i32) -> Result<u8, CommandFailure> {
+fn prune(
+    command_env: &CommandEnv,
+    terminal: &CommandTerminal,
+    older_than: i32,
+) -> Result<u8, CommandFailure> {
     let setting = super::fleet_events::setting_of(command_env)?;
     let server = setting.server()?.needing_its_format();
     let dropped = drop_days(&server, older_than)?;
     let left = event_days(&server)?;
     if terminal.json {
-        terminal.value(&fleet_pruned_json(dropped.days, dropped.events, left.days, left.bytes));
+        terminal.value(&fleet_pruned_json(
+            dropped.days,
+            dropped.events,
+            left.days,
+            left.bytes,
+        ));
         return Ok(0);
     }
     terminal.sentence(&format!(
@@ -201,20 +304,31 @@ fn prune(command_env: &CommandEnv, terminal: &CommandTerminal, older_than: i32) 
 
 /// How much the server keeps.
 pub(super) fn kept_events(found: &EventDays) -> String {
-    let oldest = found.oldest.map(|oldest| format!(" since {oldest}")).unwrap_or_default();
-    format!("{} kept{oldest}, {}", plural(found.days, "day"), size(found.bytes))
+    let oldest = found
+        .oldest
+        .map(|oldest| format!(" since {oldest}"))
+        .unwrap_or_default();
+    format!(
+        "{} kept{oldest}, {}",
+        plural(found.days, "day"),
+        size(found.bytes)
+    )
 }
 
 pub(super) fn were(count: u64, what: &str) -> String {
-    format!("{} {}", plural(count, what), if count == 1 { "was" } else { "were" })
+    format!(
+        "{} {}",
+        plural(count, what),
+        if count == 1 { "was" } else { "were" }
+    )
 }
 
 impl From<FleetError> for CommandFailure {
     fn from(error: FleetError) -> Self {
         let failure = match error {
-            FleetError::BadAddress { .. } | FleetError::BadVariable { .. } | FleetError::NameTaken { .. } => {
-                CommandFailure::usage(error.to_string())
-            }
+            FleetError::BadAddress { .. }
+            | FleetError::BadVariable { .. }
+            | FleetError::NameTaken { .. } => CommandFailure::usage(error.to_string()),
             _ => CommandFailure::new(Reason::StoreError, error.to_string()),
         };
         failure.hint(error.hint())
@@ -226,7 +340,9 @@ impl From<FleetSettingError> for CommandFailure {
         match error {
             FleetSettingError::Server(error) => error.into(),
             FleetSettingError::State(error) => error.into(),
-            FleetSettingError::Unusable { .. } => CommandFailure::new(Reason::StoreError, error.to_string()).hint(error.hint()),
+            FleetSettingError::Unusable { .. } => {
+                CommandFailure::new(Reason::StoreError, error.to_string()).hint(error.hint())
+            }
         }
     }
 }

@@ -10,7 +10,9 @@ use crate::hooks::HookDialect;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::open_worktree::OpenWorktree;
 use crate::modes::forget::forget as remove;
-use crate::modes::forget::{ForgetOptions, KeepReason, LeftoverCount, LeftoverKind, Leftovers, find_leftovers};
+use crate::modes::forget::{
+    ForgetOptions, KeepReason, LeftoverCount, LeftoverKind, Leftovers, find_leftovers,
+};
 use crate::session::inside_of;
 use crate::wire::forget_json::{LeftEntry, LeftWorktree, LeftoverList, leftovers_json};
 use watchdog_facts::display::{escape_to_one_line, plural};
@@ -22,7 +24,11 @@ use super::from_session::PrivilegedCommand;
 use super::hook::program;
 
 /// Shows what is left; removes it where that was said.
-pub fn forget(command_env: &CommandEnv, terminal: &CommandTerminal, args: ForgetArgs) -> Result<u8, CommandFailure> {
+pub fn forget(
+    command_env: &CommandEnv,
+    terminal: &CommandTerminal,
+    args: ForgetArgs,
+) -> Result<u8, CommandFailure> {
     let open = OpenWorktree::open(command_env).map_err(|unreadable| {
         let failure = CommandFailure::from(unreadable);
         if failure.reason != Reason::NotARepository.as_str() {
@@ -31,7 +37,12 @@ pub fn forget(command_env: &CommandEnv, terminal: &CommandTerminal, args: Forget
         failure.hint("go to a worktree of the repository, or name one with -C; where its folder is gone, use --all in another one")
     })?;
     let user_hooks = HookDialect::user_files(|name| std::env::var_os(name));
-    let options = ForgetOptions { all: args.all, snapshots: args.snapshots, program: program(true)?, user_hooks };
+    let options = ForgetOptions {
+        all: args.all,
+        snapshots: args.snapshots,
+        program: program(true)?,
+        user_hooks,
+    };
     if args.yes {
         return remove_all(command_env, terminal, &open, &args, &options);
     }
@@ -47,7 +58,10 @@ pub fn forget(command_env: &CommandEnv, terminal: &CommandTerminal, args: Forget
     if stdin_is_terminal() && says_yes() {
         return remove_all(command_env, terminal, &open, &args, &options);
     }
-    terminal.sentence(&format!("Nothing was removed. To remove these: {}", command(&open, &options)));
+    terminal.sentence(&format!(
+        "Nothing was removed. To remove these: {}",
+        command(&open, &options)
+    ));
     Ok(0)
 }
 
@@ -60,8 +74,15 @@ fn remove_all(
 ) -> Result<u8, CommandFailure> {
     let store = open.store.as_ref();
     // Written down for the worktree of the session: what is known of that one stays.
-    let worktree_id = inside_of(store)?.map_or_else(|| open.worktree_id.clone(), |(worktree_id, _)| worktree_id);
-    PrivilegedCommand { command: "watchdog forget", store, worktree_id: &worktree_id, from_session: args.from_session }.allow()?;
+    let worktree_id =
+        inside_of(store)?.map_or_else(|| open.worktree_id.clone(), |(worktree_id, _)| worktree_id);
+    PrivilegedCommand {
+        command: "watchdog forget",
+        store,
+        worktree_id: &worktree_id,
+        from_session: args.from_session,
+    }
+    .allow()?;
     let removed = remove(command_env, open, options)?;
     if terminal.json {
         terminal.value(&leftovers_json(&listed(&removed, options, true)));
@@ -83,31 +104,62 @@ fn says_yes() -> bool {
 
 fn command(open: &OpenWorktree, options: &ForgetOptions) -> String {
     let flag = |is_set: bool, flag: &'static str| if is_set { flag } else { "" };
-    open.commands.watchdog(&format!("forget{}{} --yes", flag(options.all, " --all"), flag(options.snapshots, " --snapshots")))
+    open.commands.watchdog(&format!(
+        "forget{}{} --yes",
+        flag(options.all, " --all"),
+        flag(options.snapshots, " --snapshots")
+    ))
 }
 
 fn listed<'a>(found: &'a Leftovers, options: &ForgetOptions, removed: bool) -> LeftoverList<'a> {
-    let worktrees =
-        found.worktrees.iter().map(|worktree| LeftWorktree { id: &worktree.id, root: worktree.root.as_deref(), gone: !worktree.there });
-    let entries = found.counts.iter().map(|(kind, LeftoverCount { count, bytes })| {
-        let by_kind = (*kind == LeftoverKind::Records).then_some(found.records.as_slice());
-        LeftEntry { kind: kind.as_str(), count: *count, bytes: *bytes, by_kind }
+    let worktrees = found.worktrees.iter().map(|worktree| LeftWorktree {
+        id: &worktree.id,
+        root: worktree.root.as_deref(),
+        gone: !worktree.there,
     });
+    let entries = found
+        .counts
+        .iter()
+        .map(|(kind, LeftoverCount { count, bytes })| {
+            let by_kind = (*kind == LeftoverKind::Records).then_some(found.records.as_slice());
+            LeftEntry {
+                kind: kind.as_str(),
+                count: *count,
+                bytes: *bytes,
+                by_kind,
+            }
+        });
     LeftoverList {
         removed,
         all: options.all,
         worktrees: worktrees.collect(),
         entries: entries.collect(),
-        kept: found.kept.iter().map(|(kind, count)| (kind.as_str(), *count)).collect(),
+        kept: found
+            .kept
+            .iter()
+            .map(|(kind, count)| (kind.as_str(), *count))
+            .collect(),
         notes: &found.notes,
     }
 }
 
-fn show(terminal: &CommandTerminal, commands: &WorktreeCommands, found: &Leftovers, options: &ForgetOptions, removed: bool) {
+fn show(
+    terminal: &CommandTerminal,
+    commands: &WorktreeCommands,
+    found: &Leftovers,
+    options: &ForgetOptions,
+    removed: bool,
+) {
     for worktree in &found.worktrees {
-        let root =
-            worktree.root.as_ref().map_or_else(|| format!("a worktree that is gone ({})", worktree.id), |root| root.display().to_string());
-        let gone = if worktree.there || worktree.root.is_none() { "" } else { " (gone)" };
+        let root = worktree.root.as_ref().map_or_else(
+            || format!("a worktree that is gone ({})", worktree.id),
+            |root| root.display().to_string(),
+        );
+        let gone = if worktree.there || worktree.root.is_none() {
+            ""
+        } else {
+            " (gone)"
+        };
         terminal.line(&format!("{}{gone}", escape_to_one_line(&root)));
     }
     if found.is_empty() {
@@ -122,13 +174,22 @@ fn show(terminal: &CommandTerminal, commands: &WorktreeCommands, found: &Leftove
     for note in &found.notes {
         terminal.complain(&format!("watchdog: {}", escape_to_one_line(note)));
     }
-    let snapshots = found.counts.iter().any(|(kind, number)| *kind == LeftoverKind::Snapshots && number.count > 0);
+    let snapshots = found
+        .counts
+        .iter()
+        .any(|(kind, number)| *kind == LeftoverKind::Snapshots && number.count > 0);
     if options.snapshots && snapshots && !removed {
         let list = commands.watchdog("rescue list");
-        terminal.sentence(&format!("Work that is only in a snapshot cannot be brought back; see what is there with: {list}"));
+        terminal.sentence(&format!(
+            "Work that is only in a snapshot cannot be brought back; see what is there with: {list}"
+        ));
     }
     if removed {
-        terminal.line(if found.is_empty() { "Nothing to remove." } else { "Removed." });
+        terminal.line(if found.is_empty() {
+            "Nothing to remove."
+        } else {
+            "Removed."
+        });
     }
 }
 
@@ -149,9 +210,21 @@ fn line(kind: LeftoverKind, number: LeftoverCount, found: &Leftovers) -> String 
         LeftoverKind::Prompts => "prompts",
         LeftoverKind::Locks => "lock files",
     };
-    let sized = number.bytes.map(|bytes| format!("  {}", size(bytes))).unwrap_or_default();
-    let kinds = found.records.iter().map(|(kind, count)| format!("{count} {kind}")).collect::<Vec<_>>().join(", ");
-    let kinds = if kind == LeftoverKind::Records { format!("  ({kinds})") } else { String::new() };
+    let sized = number
+        .bytes
+        .map(|bytes| format!("  {}", size(bytes)))
+        .unwrap_or_default();
+    let kinds = found
+        .records
+        .iter()
+        .map(|(kind, count)| format!("{count} {kind}"))
+        .collect::<Vec<_>>()
+        .join(", ");
+    let kinds = if kind == LeftoverKind::Records {
+        format!("  ({kinds})")
+    } else {
+        String::new()
+    };
     format!("  {what:<17} {:>6}{sized}{kinds}", grouped(number.count))
 }
 
@@ -159,23 +232,41 @@ fn in_words(commands: &WorktreeCommands, kind: KeepReason, count: u64) -> String
     match kind {
         KeepReason::Snapshots => {
             let list = commands.watchdog("rescue list");
-            format!("{} of work; remove them with --snapshots, look at them with: {list}", plural(count, "snapshot"))
+            format!(
+                "{} of work; remove them with --snapshots, look at them with: {list}",
+                plural(count, "snapshot")
+            )
         }
         KeepReason::SoleRefs => format!(
             "{} below refs/watchdog/ with commits that no branch, tag or remote has; remove them with --snapshots, list them with: {}",
             plural(count, "ref"),
             commands.git("for-each-ref refs/watchdog")
         ),
-        KeepReason::OtherSnapshots => format!("{} of other worktrees; --all means these, too", plural(count, "snapshot")),
-        KeepReason::SharedTrust => format!("trust in {}, shared with other worktrees; --all revokes it", plural(count, "file")),
-        KeepReason::SharedTasks => format!("the state of {}, shared with other worktrees; --all removes it", plural(count, "task")),
+        KeepReason::OtherSnapshots => format!(
+            "{} of other worktrees; --all means these, too",
+            plural(count, "snapshot")
+        ),
+        KeepReason::SharedTrust => format!(
+            "trust in {}, shared with other worktrees; --all revokes it",
+            plural(count, "file")
+        ),
+        KeepReason::SharedTasks => format!(
+            "the state of {}, shared with other worktrees; --all removes it",
+            plural(count, "task")
+        ),
         KeepReason::TaskWorktrees => {
             let remove = commands.git("worktree remove PATH");
-            format!("{} that agents were given for tasks; remove one with: {remove}", plural(count, "worktree"))
+            format!(
+                "{} that agents were given for tasks; remove one with: {remove}",
+                plural(count, "worktree")
+            )
         }
         KeepReason::UserHooks => {
             let uninstall = commands.watchdog_anywhere("hook uninstall --user");
-            format!("{} in your own settings; remove them with: {uninstall}", plural(count, "hook"))
+            format!(
+                "{} in your own settings; remove them with: {uninstall}",
+                plural(count, "hook")
+            )
         }
     }
 }

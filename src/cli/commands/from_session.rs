@@ -24,13 +24,21 @@ pub struct PrivilegedCommand<'a> {
 impl PrivilegedCommand<'_> {
     /// Refuses the command where it comes from inside of a session and nobody said that this is meant. Both are written down.
     pub fn allow(&self) -> Result<(), CommandFailure> {
-        let Some(spec) = inside_or_left(self.store)? else { return Ok(()) };
-        self.note(&PersonDeed::FromSession { spec: &spec, refused: !self.from_session })?;
+        let Some(spec) = inside_or_left(self.store)? else {
+            return Ok(());
+        };
+        self.note(&PersonDeed::FromSession {
+            spec: &spec,
+            refused: !self.from_session,
+        })?;
         if self.from_session {
             return Ok(());
         }
-        let message =
-            format!("'{}' was called from inside of the session of '{}', and was refused", self.command, escape_to_one_line(&spec));
+        let message = format!(
+            "'{}' was called from inside of the session of '{}', and was refused",
+            self.command,
+            escape_to_one_line(&spec)
+        );
         Err(CommandFailure::usage(message).hint("type it in a terminal outside of the session, or add --from-session where this is meant"))
     }
 
@@ -38,7 +46,10 @@ impl PrivilegedCommand<'_> {
     pub fn note(&self, deed: &PersonDeed<'_>) -> Result<(), CommandFailure> {
         let data = person_deed_data(self.command, deed);
         // Nothing guards this append, so it cannot be fenced.
-        let _done = self.store.append(&[event(now(), self.worktree_id, None, kind::TRUST, data)], None)?;
+        let _done = self.store.append(
+            &[event(now(), self.worktree_id, None, kind::TRUST, data)],
+            None,
+        )?;
         Ok(())
     }
 }

@@ -8,7 +8,9 @@ use crate::cli::args_hook::{HookArgs, HookCommand, InstallArgs, SettingsArgs};
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 use crate::hooks::settings_file::{SettingsFile, SettingsFileError};
-use crate::hooks::{HeldAgents, HookDialect, HookEntries, HookEvent, HookReply, hook_text, line_diff};
+use crate::hooks::{
+    HeldAgents, HookDialect, HookEntries, HookEvent, HookReply, hook_text, line_diff,
+};
 use crate::judge::command_env::CommandEnv;
 use crate::modes::hook::{HookHost, HookRequest, answer_hook};
 use crate::wire::setup_json::hook_settings_json;
@@ -32,21 +34,39 @@ pub fn hook(
             let command_env = around()?;
             let dialect = install.settings.agent;
             if install.subagents && !dialect.holds_subagents() {
-                return Err(CommandFailure::usage(format!("{}'s sub-agents cannot be held", dialect.title()))
-                    .hint("leave --subagents out: the agent itself is held"));
+                return Err(CommandFailure::usage(format!(
+                    "{}'s sub-agents cannot be held",
+                    dialect.title()
+                ))
+                .hint("leave --subagents out: the agent itself is held"));
             }
             let program = program(install.settings.user)?;
-            let holds = HeldAgents { subagents: install.subagents, all_sessions: install.all_sessions };
+            let holds = HeldAgents {
+                subagents: install.subagents,
+                all_sessions: install.all_sessions,
+            };
             let wanted = HookEntries::usual(dialect, &program, patience(install)?, holds);
             edit(&command_env, terminal, install.settings, &wanted, &program)
         }
         HookCommand::Uninstall(uninstall) => {
             let command_env = around()?;
-            edit(&command_env, terminal, uninstall.settings, &HookEntries::none(uninstall.settings.agent), &program(true)?)
+            edit(
+                &command_env,
+                terminal,
+                uninstall.settings,
+                &HookEntries::none(uninstall.settings.agent),
+                &program(true)?,
+            )
         }
         command => {
-            let dialect = command.event().map_or(HookDialect::Claude, |(_, args)| args.agent);
-            terminal.value(&answer(global, around, command).unwrap_or_else(|failure| excuse(&failure.message)).to_json(dialect));
+            let dialect = command
+                .event()
+                .map_or(HookDialect::Claude, |(_, args)| args.agent);
+            terminal.value(
+                &answer(global, around, command)
+                    .unwrap_or_else(|failure| excuse(&failure.message))
+                    .to_json(dialect),
+            );
             Ok(0)
         }
     }
@@ -54,7 +74,9 @@ pub fn hook(
 
 /// The answer to a hook that could not be answered.
 pub fn excuse(why: &str) -> HookReply {
-    HookReply::tell(format!("watchdog: could not judge, so the agent was not held: {why}"))
+    HookReply::tell(format!(
+        "watchdog: could not judge, so the agent was not held: {why}"
+    ))
 }
 
 fn answer(
@@ -82,10 +104,17 @@ fn answer(
         host: host(args.agent),
     };
     let command_env = around()?;
-    let reply = in_runtime(async |signals| answer_hook(&command_env, request, std::io::stdin(), signals).await)?;
-    let unread = take_unread_notes().into_iter().map(|note| format!("watchdog: {}", note.detail));
+    let reply = in_runtime(async |signals| {
+        answer_hook(&command_env, request, std::io::stdin(), signals).await
+    })?;
+    let unread = take_unread_notes()
+        .into_iter()
+        .map(|note| format!("watchdog: {}", note.detail));
     let lines: Vec<String> = reply.message.iter().cloned().chain(unread).collect();
-    Ok(HookReply { message: (!lines.is_empty()).then(|| lines.join("\n")), ..reply })
+    Ok(HookReply {
+        message: (!lines.is_empty()).then(|| lines.join("\n")),
+        ..reply
+    })
 }
 
 /// What the host's environment and process tell. A value that makes no sense is one that was not told.
@@ -102,13 +131,19 @@ fn host(dialect: HookDialect) -> HookHost {
     if dialect != HookDialect::Claude {
         // Variables of Claude Code would be those of a session around this one.
         let caller = calling_program();
-        return HookHost { has_person: caller.is_some_and(|one| !dialect.is_headless(&one.words, one.stdin_is_terminal)), ..common };
+        return HookHost {
+            has_person: caller
+                .is_some_and(|one| !dialect.is_headless(&one.words, one.stdin_is_terminal)),
+            ..common
+        };
     }
     let entrypoint = text("CLAUDE_CODE_ENTRYPOINT");
     HookHost {
         session_id: text("CLAUDE_CODE_SESSION_ID"),
         pid: number("CLAUDE_PID"),
-        has_person: entrypoint.is_some_and(|entrypoint| matches!(&*entrypoint, "cli" | "claude-vscode" | "claude-desktop")),
+        has_person: entrypoint.is_some_and(|entrypoint| {
+            matches!(&*entrypoint, "cli" | "claude-vscode" | "claude-desktop")
+        }),
         output_retries: number("MAX_STRUCTURED_OUTPUT_RETRIES").unwrap_or(common.output_retries),
         ..common
     }
@@ -119,24 +154,36 @@ fn patience(install: &InstallArgs) -> Result<Duration, CommandFailure> {
     if (5..=86_400).contains(&seconds) {
         Ok(Duration::from_secs(seconds))
     } else {
-        Err(CommandFailure::usage("--hook-timeout must be from 5 s to one day"))
+        Err(CommandFailure::usage(
+            "--hook-timeout must be from 5 s to one day",
+        ))
     }
 }
 
 /// How the hooks call this program. Settings of a project are for other machines too, so there its plain name is used where that leads
 /// here; those of a user name this very file.
 pub(super) fn program(whole_path: bool) -> Result<String, CommandFailure> {
-    let own = std::env::current_exe().map_err(|error| CommandFailure::usage(format!("failed to find this program's own file: {error}")))?;
+    let own = std::env::current_exe().map_err(|error| {
+        CommandFailure::usage(format!("failed to find this program's own file: {error}"))
+    })?;
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let named = std::env::split_paths(&path).map(|folder| folder.join("watchdog")).find(|file| file.is_file());
+    let named = std::env::split_paths(&path)
+        .map(|folder| folder.join("watchdog"))
+        .find(|file| file.is_file());
     let same = |file: &Path| file.canonicalize().ok() == own.canonicalize().ok();
     if !whole_path && named.as_deref().is_some_and(same) {
         return Ok("watchdog".into());
     }
     // A link in PATH outlives an upgrade; what it leads to may not.
-    let file: PathBuf = named.filter(|file| same(file) && file.is_absolute()).unwrap_or(own);
-    let text =
-        file.to_str().ok_or_else(|| CommandFailure::usage(format!("{} is not UTF-8, which settings cannot hold", file.display())))?;
+    let file: PathBuf = named
+        .filter(|file| same(file) && file.is_absolute())
+        .unwrap_or(own);
+    let text = file.to_str().ok_or_else(|| {
+        CommandFailure::usage(format!(
+            "{} is not UTF-8, which settings cannot hold",
+            file.display()
+        ))
+    })?;
     Ok(shell_word(text))
 }
 
@@ -165,23 +212,47 @@ fn edit(
             super::init::note_own_file(command_env, &worktree, which.agent.project_file());
         }
     }
-    let needs = which.agent.what_it_needs(!which.user).filter(|_| !wanted.is_empty());
+    let needs = which
+        .agent
+        .what_it_needs(!which.user)
+        .filter(|_| !wanted.is_empty());
     if terminal.json {
         let diff = line_diff::unified(before, text, &name);
-        terminal.value(&hook_settings_json(which.agent.as_str(), &name, changed, which.dry_run, &edited.others, needs, &diff));
+        terminal.value(&hook_settings_json(
+            which.agent.as_str(),
+            &name,
+            changed,
+            which.dry_run,
+            &edited.others,
+            needs,
+            &diff,
+        ));
         return Ok(0);
     }
     match (changed, which.dry_run) {
-        (false, _) => terminal.line(&format!("nothing to change in {}", escape_to_one_line(&name))),
-        (true, true) => terminal.line(escape_for_display(&line_diff::unified(before, text, &name)).trim_end()),
-        (true, false) if text.is_empty() => terminal.line(&format!("removed {}", escape_to_one_line(&name))),
-        (true, false) => terminal.line(&format!("changed {}; sessions that start from now on use it", escape_to_one_line(&name))),
+        (false, _) => terminal.line(&format!(
+            "nothing to change in {}",
+            escape_to_one_line(&name)
+        )),
+        (true, true) => {
+            terminal.line(escape_for_display(&line_diff::unified(before, text, &name)).trim_end())
+        }
+        (true, false) if text.is_empty() => {
+            terminal.line(&format!("removed {}", escape_to_one_line(&name)))
+        }
+        (true, false) => terminal.line(&format!(
+            "changed {}; sessions that start from now on use it",
+            escape_to_one_line(&name)
+        )),
     }
     if let Some(needs) = needs {
         terminal.line(needs);
     }
     for other in &edited.others {
-        terminal.complain(&format!("watchdog: left as it is, because it was written by hand: {}", escape_to_one_line(other)));
+        terminal.complain(&format!(
+            "watchdog: left as it is, because it was written by hand: {}",
+            escape_to_one_line(other)
+        ));
     }
     Ok(0)
 }
@@ -191,10 +262,15 @@ fn settings_path(command_env: &CommandEnv, which: SettingsArgs) -> Result<PathBu
         return which
             .agent
             .user_file(|name| std::env::var_os(name))
-            .ok_or_else(|| CommandFailure::usage("there is no home folder, so there are no settings of a user").hint("set HOME"));
+            .ok_or_else(|| {
+                CommandFailure::usage("there is no home folder, so there are no settings of a user")
+                    .hint("set HOME")
+            });
     }
-    let worktree = Worktree::open(&command_env.worktree)
-        .map_err(|error| CommandFailure::from(error).hint("go to the project, name it with -C, or choose your own settings with --user"))?;
+    let worktree = Worktree::open(&command_env.worktree).map_err(|error| {
+        CommandFailure::from(error)
+            .hint("go to the project, name it with -C, or choose your own settings with --user")
+    })?;
     Ok(worktree.root().join(which.agent.project_file()))
 }
 

@@ -23,28 +23,75 @@ pub(super) type TriedCheck = (String, &'static str, String, u64);
 const INTERRUPTED: u8 = 130;
 
 /// Has a person choose among what is proposed.
-pub(super) fn choose(terminal: &CommandTerminal, proposed: &ConfigProposal) -> Result<ChosenConfig, UnansweredPrompt> {
+pub(super) fn choose(
+    terminal: &CommandTerminal,
+    proposed: &ConfigProposal,
+) -> Result<ChosenConfig, UnansweredPrompt> {
     let mut chosen = proposed.preselected();
-    proposed.notes.iter().for_each(|note| terminal.complain(&format!("note: {}", escape_to_one_line(note))));
-    let checks = proposed.checks.iter().map(|check| (format!("{}  ({})", check.criterion.shown(), check.why), check.chosen));
-    let guards = proposed.guards.iter().map(|guard| (format!("guard {}  ({})", guard.glob, guard.why), guard.chosen));
-    let takeovers = proposed.takeovers.iter().map(|takeover| (takeover.shown(), takeover.chosen));
+    proposed
+        .notes
+        .iter()
+        .for_each(|note| terminal.complain(&format!("note: {}", escape_to_one_line(note))));
+    let checks = proposed.checks.iter().map(|check| {
+        (
+            format!("{}  ({})", check.criterion.shown(), check.why),
+            check.chosen,
+        )
+    });
+    let guards = proposed.guards.iter().map(|guard| {
+        (
+            format!("guard {}  ({})", guard.glob, guard.why),
+            guard.chosen,
+        )
+    });
+    let takeovers = proposed
+        .takeovers
+        .iter()
+        .map(|takeover| (takeover.shown(), takeover.chosen));
     let offers: Vec<(String, bool)> = checks.chain(guards).chain(takeovers).collect();
     if !offers.is_empty() {
-        let usual: Vec<usize> = offers.iter().enumerate().filter(|(_, offer)| offer.1).map(|(at, _)| at).collect();
-        let picked = choose_many("What does done mean here?", offers.into_iter().map(|offer| offer.0), &usual)?;
+        let usual: Vec<usize> = offers
+            .iter()
+            .enumerate()
+            .filter(|(_, offer)| offer.1)
+            .map(|(at, _)| at)
+            .collect();
+        let picked = choose_many(
+            "What does done mean here?",
+            offers.into_iter().map(|offer| offer.0),
+            &usual,
+        )?;
         let is_picked = |at: &usize| picked.contains(at);
-        let of_checks = proposed.checks.iter().enumerate().filter(|(at, _)| is_picked(at));
-        chosen.checks = of_checks.map(|(_, check)| check.criterion.clone()).collect();
-        let of_guards = proposed.guards.iter().enumerate().filter(|(at, _)| is_picked(&(at + proposed.checks.len())));
+        let of_checks = proposed
+            .checks
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| is_picked(at));
+        chosen.checks = of_checks
+            .map(|(_, check)| check.criterion.clone())
+            .collect();
+        let of_guards = proposed
+            .guards
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| is_picked(&(at + proposed.checks.len())));
         chosen.guards = of_guards.map(|(_, guard)| guard.glob.clone()).collect();
         let before = proposed.checks.len() + proposed.guards.len();
-        let of_takeovers = proposed.takeovers.iter().enumerate().filter(|(at, _)| is_picked(&(at + before)));
-        chosen.settings = of_takeovers.flat_map(|(_, takeover)| takeover.settings.clone()).collect();
+        let of_takeovers = proposed
+            .takeovers
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| is_picked(&(at + before)));
+        chosen.settings = of_takeovers
+            .flat_map(|(_, takeover)| takeover.settings.clone())
+            .collect();
     }
     if proposed.agents.len() > 1 {
         let words = proposed.agents.iter().map(|preset| preset.to_string());
-        chosen.agent = proposed.agents.get(choose_one("Which agent is asked about its state?", words)?).cloned();
+        chosen.agent = proposed
+            .agents
+            .get(choose_one("Which agent is asked about its state?", words)?)
+            .cloned();
     }
     Ok(chosen)
 }
@@ -62,12 +109,21 @@ pub(super) fn try_checks(
     if !asks && named.is_empty() {
         return Ok(tried);
     }
-    let settings = parse(text, Path::new("completion.json")).map(|parsed| parsed.settings).unwrap_or_default();
+    let settings = parse(text, Path::new("completion.json"))
+        .map(|parsed| parsed.settings)
+        .unwrap_or_default();
     let checks = runnable(&settings);
-    if let Some(unknown) = named.iter().find(|named| !named.is_empty() && !checks.iter().any(|(name, _)| name == named)) {
+    if let Some(unknown) = named
+        .iter()
+        .find(|named| !named.is_empty() && !checks.iter().any(|(name, _)| name == named))
+    {
         let near = nearest_hint(unknown, checks.iter().map(|(name, _)| *name));
-        let message = format!("no check with a command is named '{}' in the file{near}", escape_to_one_line(unknown));
-        return Err(CommandFailure::usage(message).hint("nothing was written; see its checks with `watchdog init --dry-run`"));
+        let message = format!(
+            "no check with a command is named '{}' in the file{near}",
+            escape_to_one_line(unknown)
+        );
+        return Err(CommandFailure::usage(message)
+            .hint("nothing was written; see its checks with `watchdog init --dry-run`"));
     }
     for (name, criterion) in checks {
         let question = format!("Run `{}` now, to see how it ends?", criterion.run);
@@ -78,11 +134,19 @@ pub(super) fn try_checks(
         if !is_named && !confirm(&question, false).map_err(unanswered)? {
             continue;
         }
-        terminal.tell(&format!("running {}: {}", escape_to_one_line(name), escape_to_one_line(&criterion.run.to_string())));
+        terminal.tell(&format!(
+            "running {}: {}",
+            escape_to_one_line(name),
+            escape_to_one_line(&criterion.run.to_string())
+        ));
         let ended = run_one(root, name, criterion)?;
         let said = match ended.outcome {
             CheckOutcome::Pass => "passes".to_owned(),
-            other => format!("{}: {}", other.as_str(), escape_for_display(ended.feedback.lines().next().unwrap_or_default())),
+            other => format!(
+                "{}: {}",
+                other.as_str(),
+                escape_for_display(ended.feedback.lines().next().unwrap_or_default())
+            ),
         };
         terminal.tell(&format!("  {said} ({:.1} s)", ended.took.as_secs_f64()));
         let millis = u64::try_from(ended.took.as_millis()).unwrap_or(u64::MAX);
@@ -96,25 +160,44 @@ pub(super) fn unanswered(why: UnansweredPrompt) -> CommandFailure {
     match why {
         UnansweredPrompt::Stopped => {
             let message = "stopped at a question; nothing was written".to_owned();
-            CommandFailure { code: INTERRUPTED, ..CommandFailure::new(Reason::Interrupted, message) }
+            CommandFailure {
+                code: INTERRUPTED,
+                ..CommandFailure::new(Reason::Interrupted, message)
+            }
         }
-        UnansweredPrompt::Unusable(_) => CommandFailure::usage(why.to_string()).hint("nothing was written; --yes asks nothing"),
+        UnansweredPrompt::Unusable(_) => {
+            CommandFailure::usage(why.to_string()).hint("nothing was written; --yes asks nothing")
+        }
     }
 }
 
 /// Ctrl-C ends the program that runs, and `init` with it.
-fn run_one(root: &Path, name: &str, criterion: &CommandCriterion) -> Result<FirstRun, CommandFailure> {
+fn run_one(
+    root: &Path,
+    name: &str,
+    criterion: &CommandCriterion,
+) -> Result<FirstRun, CommandFailure> {
     let cancel = CancelFlag::new();
-    let (root, name, criterion, flag) = (root.to_owned(), name.to_owned(), criterion.clone(), cancel.clone());
+    let (root, name, criterion, flag) = (
+        root.to_owned(),
+        name.to_owned(),
+        criterion.clone(),
+        cancel.clone(),
+    );
     let ended = in_runtime(async |signals| {
         let work = spawn_io(move || first_run(&root, &name, &criterion, &flag));
-        let ended = signals.cancelling(SignalUrgency::Interrupted, &cancel, work).await;
+        let ended = signals
+            .cancelling(SignalUrgency::Interrupted, &cancel, work)
+            .await;
         (ended, signals.last())
     })?;
     match ended {
         (_, signal @ 1..) => {
             let code = u8::try_from(128 + signal).unwrap_or(u8::MAX);
-            let failure = CommandFailure::new(Reason::Interrupted, "stopped while a check ran; nothing was written");
+            let failure = CommandFailure::new(
+                Reason::Interrupted,
+                "stopped while a check ran; nothing was written",
+            );
             Err(CommandFailure { code, ..failure })
         }
         (ended, _) => Ok(ended),

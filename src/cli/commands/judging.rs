@@ -18,7 +18,11 @@ use watchdog_store::take_unread_notes;
 use super::runtime::in_runtime;
 
 /// Judges what happened since a baseline.
-pub fn check(command_env: &CommandEnv, terminal: &CommandTerminal, args: CheckArgs) -> Result<u8, CommandFailure> {
+pub fn check(
+    command_env: &CommandEnv,
+    terminal: &CommandTerminal,
+    args: CheckArgs,
+) -> Result<u8, CommandFailure> {
     let request = CheckRequest {
         baseline: args.baseline,
         spec: args.judge.spec.clone(),
@@ -26,7 +30,10 @@ pub fn check(command_env: &CommandEnv, terminal: &CommandTerminal, args: CheckAr
         overrides: overrides(&args.judge, args.once),
         ..CheckRequest::default()
     };
-    let around = CommandEnv { numbers: args.numbers.numbers().map_err(CommandFailure::usage)?, ..command_env.clone() };
+    let around = CommandEnv {
+        numbers: args.numbers.numbers().map_err(CommandFailure::usage)?,
+        ..command_env.clone()
+    };
     let mut judgement = in_runtime(async |signals| judge_check(&around, request, signals).await)?;
     judgement.verdict.degraded.extend(take_unread_notes());
     terminal.verdict(&judgement, false);
@@ -34,7 +41,11 @@ pub fn check(command_env: &CommandEnv, terminal: &CommandTerminal, args: CheckAr
 }
 
 /// Wraps one session.
-pub fn run(command_env: &CommandEnv, terminal: &CommandTerminal, args: RunArgs) -> Result<u8, CommandFailure> {
+pub fn run(
+    command_env: &CommandEnv,
+    terminal: &CommandTerminal,
+    args: RunArgs,
+) -> Result<u8, CommandFailure> {
     let numbers = args.numbers.numbers().map_err(CommandFailure::usage)?;
     let line = RunLine::start(terminal);
     let request = RunRequest {
@@ -47,10 +58,20 @@ pub fn run(command_env: &CommandEnv, terminal: &CommandTerminal, args: RunArgs) 
         end_survivors: args.silence.end_survivors(false),
         output_to_stderr: terminal.json,
         view: line.as_ref().map(RunLine::view),
-        overrides: Overrides { no_progress_limit: Some(3), ..adopting(overrides(&args.judge, false), args.uncommitted) },
+        overrides: Overrides {
+            no_progress_limit: Some(3),
+            ..adopting(overrides(&args.judge, false), args.uncommitted)
+        },
     };
-    let narrate = line.as_ref().map_or_else(|| command_env.narrate.clone(), |line| line.narrator(terminal));
-    let around = CommandEnv { narrate, numbers, ..command_env.clone() };
+    let narrate = line.as_ref().map_or_else(
+        || command_env.narrate.clone(),
+        |line| line.narrator(terminal),
+    );
+    let around = CommandEnv {
+        narrate,
+        numbers,
+        ..command_env.clone()
+    };
     let mut judgement = in_runtime(async |signals| {
         if let Some(line) = &line {
             line.vanish_when_stopped();
@@ -85,6 +106,14 @@ pub fn overrides(args: &JudgeArgs, once: bool) -> Overrides {
 
 /// The same, with what the command line says of files that are uncommitted before the session.
 pub fn adopting(overrides: Overrides, args: UncommittedArgs) -> Overrides {
-    let uncommitted = if args.adopt { UncommittedRule::Adopt } else { UncommittedRule::Inherit };
-    Overrides { uncommitted, without_snapshot: args.without_snapshot, ..overrides }
+    let uncommitted = if args.adopt {
+        UncommittedRule::Adopt
+    } else {
+        UncommittedRule::Inherit
+    };
+    Overrides {
+        uncommitted,
+        without_snapshot: args.without_snapshot,
+        ..overrides
+    }
 }

@@ -40,7 +40,11 @@ const POLL: Duration = Duration::from_millis(100);
 const GONE: Duration = Duration::from_secs(15);
 
 /// Prints the output of a session.
-pub fn logs(command_env: &CommandEnv, terminal: &CommandTerminal, args: LogsArgs) -> Result<u8, CommandFailure> {
+pub fn logs(
+    command_env: &CommandEnv,
+    terminal: &CommandTerminal,
+    args: LogsArgs,
+) -> Result<u8, CommandFailure> {
     let open = OpenWorktree::open_to_read(command_env)?;
     if args.list {
         return list(command_env, terminal, &open);
@@ -49,14 +53,26 @@ pub fn logs(command_env: &CommandEnv, terminal: &CommandTerminal, args: LogsArgs
     if args.path {
         // A path is for programs: it stays as it is, unless a terminal shows it.
         let path = chosen.path.display().to_string();
-        terminal.line(&if io::stdout().is_terminal() { escape_to_one_line(&path) } else { path });
+        terminal.line(&if io::stdout().is_terminal() {
+            escape_to_one_line(&path)
+        } else {
+            path
+        });
         return Ok(0);
     }
     let runs = chosen.phase(&open) == SessionPhase::Runs;
-    terminal.tell(&format!("watchdog: {}", escape_to_one_line(&chosen.in_words(runs))));
+    terminal.tell(&format!(
+        "watchdog: {}",
+        escape_to_one_line(&chosen.in_words(runs))
+    ));
     let reader = open_chosen(&open, &command_env.state.logs(), &chosen)?;
     let kept = args.last.map(|last| (last, VecDeque::new()));
-    let mut output = LogOutput { reader, form: form(terminal, &args, chosen.events(command_env, &open)), kept, last_read: Instant::now() };
+    let mut output = LogOutput {
+        reader,
+        form: form(terminal, &args, chosen.events(command_env, &open)),
+        kept,
+        last_read: Instant::now(),
+    };
     if !args.follow || !runs {
         if output.show_all(&chosen.path)? && !runs {
             output.show_rest(&chosen.path)?;
@@ -67,23 +83,38 @@ pub fn logs(command_env: &CommandEnv, terminal: &CommandTerminal, args: LogsArgs
     follow(&open, &chosen, output)
 }
 
-fn open_chosen(open: &OpenWorktree, logs: &Path, chosen: &ChosenLog) -> Result<LogReader, CommandFailure> {
-    let opened = if chosen.is_transcript { LogReader::open_alone(&chosen.path) } else { LogReader::open(logs, &chosen.path) };
+fn open_chosen(
+    open: &OpenWorktree,
+    logs: &Path,
+    chosen: &ChosenLog,
+) -> Result<LogReader, CommandFailure> {
+    let opened = if chosen.is_transcript {
+        LogReader::open_alone(&chosen.path)
+    } else {
+        LogReader::open(logs, &chosen.path)
+    };
     let list = || open.commands.watchdog("logs --list");
     opened.map_err(|error| {
         let path = escape_to_one_line(&chosen.path.display().to_string());
         match error.kind() {
-            io::ErrorKind::NotFound => CommandFailure::usage(format!("the log {path} is gone; logs are kept for 30 days"))
-                .hint(format!("list those that are there with: {}", list())),
+            io::ErrorKind::NotFound => {
+                CommandFailure::usage(format!("the log {path} is gone; logs are kept for 30 days"))
+                    .hint(format!("list those that are there with: {}", list()))
+            }
             io::ErrorKind::InvalidInput => {
-                CommandFailure::usage(format!("{path} is not read: {error}")).hint(format!("list the logs with: {}", list()))
+                CommandFailure::usage(format!("{path} is not read: {error}"))
+                    .hint(format!("list the logs with: {}", list()))
             }
             _ => CommandFailure::new(Reason::StoreError, format!("cannot read {path}: {error}")),
         }
     })
 }
 
-fn list(command_env: &CommandEnv, terminal: &CommandTerminal, open: &OpenWorktree) -> Result<u8, CommandFailure> {
+fn list(
+    command_env: &CommandEnv,
+    terminal: &CommandTerminal,
+    open: &OpenWorktree,
+) -> Result<u8, CommandFailure> {
     let listed = logs_choice::list(command_env, open)?;
     if terminal.json {
         terminal.value(&logs_json(&open.root().to_string_lossy(), &listed));
@@ -94,15 +125,26 @@ fn list(command_env: &CommandEnv, terminal: &CommandTerminal, open: &OpenWorktre
         return Ok(0);
     }
     let at = now();
-    let cell = |text: &Option<String>| text.as_deref().filter(|text| !text.is_empty()).map_or("-".into(), escape_to_one_line);
+    let cell = |text: &Option<String>| {
+        text.as_deref()
+            .filter(|text| !text.is_empty())
+            .map_or("-".into(), escape_to_one_line)
+    };
     let rows: Vec<[String; 5]> = listed
         .iter()
         .map(|log| {
             let began = log.began.map_or("-".into(), |began| age(began, at));
-            [escape_to_one_line(&log.id), began, size(log.size), cell(&log.end), cell(&log.spec)]
+            [
+                escape_to_one_line(&log.id),
+                began,
+                size(log.size),
+                cell(&log.end),
+                cell(&log.spec),
+            ]
         })
         .collect();
-    let table = TableColumns::new(["ID", "BEGAN", "SIZE", "END", "SPEC"], &[2], &rows).within(terminal_width());
+    let table = TableColumns::new(["ID", "BEGAN", "SIZE", "END", "SPEC"], &[2], &rows)
+        .within(terminal_width());
     terminal.line(&table.head());
     for row in &rows {
         terminal.line(&table.line(row, Style::new()));
@@ -117,12 +159,20 @@ enum LogForm {
     /// One object a line.
     Json(OutputEvents, CommandTerminal, LineMasker),
     /// As it was, without secrets; escaped where a terminal shows it.
-    Raw { masker: LineMasker, unended: Vec<u8>, to_terminal: bool },
+    Raw {
+        masker: LineMasker,
+        unended: Vec<u8>,
+        to_terminal: bool,
+    },
 }
 
 fn form(terminal: &CommandTerminal, args: &LogsArgs, events: OutputEvents) -> LogForm {
     if args.raw {
-        LogForm::Raw { masker: LineMasker::default(), unended: Vec::new(), to_terminal: io::stdout().is_terminal() }
+        LogForm::Raw {
+            masker: LineMasker::default(),
+            unended: Vec::new(),
+            to_terminal: io::stdout().is_terminal(),
+        }
     } else if terminal.json {
         LogForm::Json(events, *terminal, LineMasker::default())
     } else {
@@ -134,17 +184,32 @@ impl LogForm {
     /// What these bytes complete, in lines with their ends.
     fn push(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
         match self {
-            LogForm::Raw { masker, unended, to_terminal } => {
-                let ended = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+            LogForm::Raw {
+                masker,
+                unended,
+                to_terminal,
+            } => {
+                let ended = bytes
+                    .iter()
+                    .rposition(|byte| *byte == b'\n')
+                    .map_or(0, |at| at + 1);
                 let (whole, rest) = bytes.split_at(ended);
                 let mut lines = Vec::new();
                 if !whole.is_empty() {
                     unended.extend_from_slice(whole);
                     let whole = std::mem::take(unended);
                     if masker.needs_none(&String::from_utf8_lossy(&whole)) && !*to_terminal {
-                        lines.extend(whole.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec));
+                        lines.extend(
+                            whole
+                                .split_inclusive(|byte| *byte == b'\n')
+                                .map(<[u8]>::to_vec),
+                        );
                     } else {
-                        lines.extend(whole.split_inclusive(|byte| *byte == b'\n').map(|line| raw_line(masker, line, *to_terminal)));
+                        lines.extend(
+                            whole
+                                .split_inclusive(|byte| *byte == b'\n')
+                                .map(|line| raw_line(masker, line, *to_terminal)),
+                        );
                     }
                 }
                 unended.extend_from_slice(rest);
@@ -176,9 +241,17 @@ impl LogForm {
     /// What was begun, while nothing more comes.
     fn pause(&mut self) -> Vec<Vec<u8>> {
         match self {
-            LogForm::Lines(_, view) => view.unended().into_iter().map(|line| (line + "\n").into_bytes()).collect(),
+            LogForm::Lines(_, view) => view
+                .unended()
+                .into_iter()
+                .map(|line| (line + "\n").into_bytes())
+                .collect(),
             LogForm::Json(..) => Vec::new(),
-            LogForm::Raw { masker, unended, to_terminal } if !unended.is_empty() => {
+            LogForm::Raw {
+                masker,
+                unended,
+                to_terminal,
+            } if !unended.is_empty() => {
                 vec![raw_line(masker, &std::mem::take(unended), *to_terminal)]
             }
             LogForm::Raw { .. } => Vec::new(),
@@ -190,19 +263,29 @@ impl LogForm {
             LogForm::Lines(_, view) => events.iter().flat_map(|event| view.lines(event)).collect(),
             LogForm::Json(_, terminal, masker) => {
                 let mut object = |event: &SessionEvent| match event {
-                    SessionEvent::Line { text } => log_event_json(&SessionEvent::Line { text: masker.mask(text).into_owned() }),
+                    SessionEvent::Line { text } => log_event_json(&SessionEvent::Line {
+                        text: masker.mask(text).into_owned(),
+                    }),
                     other => log_event_json(other),
                 };
-                events.iter().map(|event| terminal.value_to(&object(event))).collect()
+                events
+                    .iter()
+                    .map(|event| terminal.value_to(&object(event)))
+                    .collect()
             }
             LogForm::Raw { .. } => Vec::new(),
         };
-        lines.into_iter().map(|line| (line + "\n").into_bytes()).collect()
+        lines
+            .into_iter()
+            .map(|line| (line + "\n").into_bytes())
+            .collect()
     }
 }
 
 fn raw_line(masker: &mut LineMasker, line: &[u8], to_terminal: bool) -> Vec<u8> {
-    let (content, end) = line.strip_suffix(b"\n").map_or((line, &b""[..]), |content| (content, &b"\n"[..]));
+    let (content, end) = line
+        .strip_suffix(b"\n")
+        .map_or((line, &b""[..]), |content| (content, &b"\n"[..]));
     let text = String::from_utf8_lossy(content);
     let masked = masker.mask(&text);
     let shown: Cow<'_, [u8]> = match masked {
@@ -249,7 +332,8 @@ impl LogOutput {
             kept.drain(..kept.len().saturating_sub(*last));
             return true;
         }
-        lines.is_empty() || result_output::write(&mut anstream::stdout().lock(), &lines.concat()).is_ok()
+        lines.is_empty()
+            || result_output::write(&mut anstream::stdout().lock(), &lines.concat()).is_ok()
     }
 
     /// Shows the rest of an output that has ended: what the parts of a long log held is in the log by now.
@@ -273,7 +357,11 @@ impl LogOutput {
 }
 
 /// Shows what comes until the session ends, a signal comes, or nobody reads any more.
-fn follow(open: &OpenWorktree, chosen: &ChosenLog, mut output: LogOutput) -> Result<u8, CommandFailure> {
+fn follow(
+    open: &OpenWorktree,
+    chosen: &ChosenLog,
+    mut output: LogOutput,
+) -> Result<u8, CommandFailure> {
     in_runtime(async |signals| {
         if !output.show_all(&chosen.path)? || !output.show_kept() {
             return Ok(0);
@@ -284,7 +372,9 @@ fn follow(open: &OpenWorktree, chosen: &ChosenLog, mut output: LogOutput) -> Res
             if !output.show_all(&chosen.path)? {
                 return Ok(0);
             }
-            if phase == SessionPhase::Ended || (phase == SessionPhase::Gone && output.last_read.elapsed() > GONE) {
+            if phase == SessionPhase::Ended
+                || (phase == SessionPhase::Gone && output.last_read.elapsed() > GONE)
+            {
                 output.show_rest(&chosen.path)?;
                 return Ok(0);
             }

@@ -57,9 +57,14 @@ pub enum SessionPhase {
 impl ChosenLog {
     /// Where the session is now.
     pub fn phase(&self, open: &OpenWorktree) -> SessionPhase {
-        let (Some(spec), Some(begun)) = (&self.spec, &self.record) else { return SessionPhase::Ended };
+        let (Some(spec), Some(begun)) = (&self.spec, &self.record) else {
+            return SessionPhase::Ended;
+        };
         // A record that cannot be read now says nothing; its process does.
-        let now = session::of(open.store.as_ref(), &open.worktree_id, spec).ok().flatten().unwrap_or_else(|| begun.clone());
+        let now = session::of(open.store.as_ref(), &open.worktree_id, spec)
+            .ok()
+            .flatten()
+            .unwrap_or_else(|| begun.clone());
         match now.ended_at {
             None if now.started_at != begun.started_at => SessionPhase::Ended,
             None if is_running(&now) => SessionPhase::Runs,
@@ -73,27 +78,60 @@ impl ChosenLog {
         if self.is_transcript {
             return OutputEvents::of_events();
         }
-        let read_as = self.record.as_ref().and_then(|record| record.read_as.as_deref());
-        OutputEvents::of_anyone(command_env.stream_of_session(open.root(), self.agent.as_deref(), read_as).as_ref())
+        let read_as = self
+            .record
+            .as_ref()
+            .and_then(|record| record.read_as.as_deref());
+        OutputEvents::of_anyone(
+            command_env
+                .stream_of_session(open.root(), self.agent.as_deref(), read_as)
+                .as_ref(),
+        )
     }
 
     /// One line about it, for people.
     pub fn in_words(&self, runs: bool) -> String {
-        let spec = self.spec.as_ref().map(|spec| format!("'{spec}', ")).unwrap_or_default();
-        let began = self.began.map(|began| format!("began {began:.0}, ")).unwrap_or_default();
-        let ended = self.record.as_ref().and_then(|record| record.ended_at).map(|at| format!("ended {at:.0}"));
-        let state = if runs { "running".into() } else { ended.unwrap_or_else(|| "not running".into()) };
-        let what = if self.is_transcript { "the agent's transcript" } else { "log" };
+        let spec = self
+            .spec
+            .as_ref()
+            .map(|spec| format!("'{spec}', "))
+            .unwrap_or_default();
+        let began = self
+            .began
+            .map(|began| format!("began {began:.0}, "))
+            .unwrap_or_default();
+        let ended = self
+            .record
+            .as_ref()
+            .and_then(|record| record.ended_at)
+            .map(|at| format!("ended {at:.0}"));
+        let state = if runs {
+            "running".into()
+        } else {
+            ended.unwrap_or_else(|| "not running".into())
+        };
+        let what = if self.is_transcript {
+            "the agent's transcript"
+        } else {
+            "log"
+        };
         format!("{spec}{began}{state}; {what}: {}", self.path.display())
     }
 }
 
 fn is_running(record: &SessionRecord) -> bool {
-    record.ended_at.is_none() && record.pid.is_some_and(|pid| still_runs(pid, record.started_at))
+    record.ended_at.is_none()
+        && record
+            .pid
+            .is_some_and(|pid| still_runs(pid, record.started_at))
 }
 
 /// The log that a word names; without one, that of the last session.
-pub fn choose(command_env: &CommandEnv, open: &OpenWorktree, name: Option<&str>) -> Result<ChosenLog, CommandFailure> {
+pub fn choose(
+    command_env: &CommandEnv,
+    open: &OpenWorktree,
+    name: Option<&str>,
+) -> Result<ChosenLog, CommandFailure> {
     let store = open.store.as_ref();
     let logs = read_logs(command_env, open)?;
     let Some(name) = name else {
@@ -101,8 +139,12 @@ pub fn choose(command_env: &CommandEnv, open: &OpenWorktree, name: Option<&str>)
             return of_record(command_env, open, spec, record);
         }
         let Some(newest) = logs.first().cloned() else {
-            return Err(CommandFailure::usage("no session was seen in this worktree yet")
-                .hint(format!("run one with: {}", open.commands.watchdog("run -- CMD"))));
+            return Err(
+                CommandFailure::usage("no session was seen in this worktree yet").hint(format!(
+                    "run one with: {}",
+                    open.commands.watchdog("run -- CMD")
+                )),
+            );
         };
         return of_log(open, &logs, newest);
     };
@@ -115,33 +157,80 @@ pub fn choose(command_env: &CommandEnv, open: &OpenWorktree, name: Option<&str>)
         return of_log(open, &logs, log.clone());
     }
     let records = records(open)?;
-    if let Some((spec, record)) = records.iter().find(|(_, record)| record.session_id.as_deref() == Some(name)) {
+    if let Some((spec, record)) = records
+        .iter()
+        .find(|(_, record)| record.session_id.as_deref() == Some(name))
+    {
         return of_record(command_env, open, spec.clone(), record.clone());
     }
     if let Some(log) = of_event(open, &logs, name)? {
         return of_log(open, &logs, log);
     }
     if let Some(found) = transcript::session(open.root(), &command_env.claude_home, name) {
-        let began = found.begun.and_then(|begun| Timestamp::try_from(begun).ok());
-        return Ok(ChosenLog { spec: None, began, record: None, path: found.path, agent: None, is_transcript: true });
+        let began = found
+            .begun
+            .and_then(|begun| Timestamp::try_from(begun).ok());
+        return Ok(ChosenLog {
+            spec: None,
+            began,
+            record: None,
+            path: found.path,
+            agent: None,
+            is_transcript: true,
+        });
     }
     let specs: Vec<&str> = records.iter().map(|(spec, _)| spec.as_str()).collect();
-    let near = nearest_hint(name, specs.iter().copied().chain(logs.iter().map(|log| log.id.as_str())));
-    Err(CommandFailure::usage(format!("no session of this worktree is called '{}'{near}", escape_to_one_line(name)))
-        .hint(format!("list them with: {}", open.commands.watchdog("logs --list"))))
+    let near = nearest_hint(
+        name,
+        specs
+            .iter()
+            .copied()
+            .chain(logs.iter().map(|log| log.id.as_str())),
+    );
+    Err(CommandFailure::usage(format!(
+        "no session of this worktree is called '{}'{near}",
+        escape_to_one_line(name)
+    ))
+    .hint(format!(
+        "list them with: {}",
+        open.commands.watchdog("logs --list")
+    )))
 }
 
-fn of_record(command_env: &CommandEnv, open: &OpenWorktree, spec: String, record: SessionRecord) -> Result<ChosenLog, CommandFailure> {
+fn of_record(
+    command_env: &CommandEnv,
+    open: &OpenWorktree,
+    spec: String,
+    record: SessionRecord,
+) -> Result<ChosenLog, CommandFailure> {
     let (began, agent) = (Some(record.started_at), record.agent.clone());
     if let Some(path) = record.log.clone() {
-        return Ok(ChosenLog { spec: Some(spec), began, record: Some(record), path, agent, is_transcript: false });
+        return Ok(ChosenLog {
+            spec: Some(spec),
+            began,
+            record: Some(record),
+            path,
+            agent,
+            is_transcript: false,
+        });
     }
     let id = record.session_id.clone();
-    let found = id.as_ref().and_then(|id| transcript::session(open.root(), &command_env.claude_home, id));
+    let found = id
+        .as_ref()
+        .and_then(|id| transcript::session(open.root(), &command_env.claude_home, id));
     match found {
-        Some(found) => Ok(ChosenLog { spec: Some(spec), began, record: Some(record), path: found.path, agent, is_transcript: true }),
+        Some(found) => Ok(ChosenLog {
+            spec: Some(spec),
+            began,
+            record: Some(record),
+            path: found.path,
+            agent,
+            is_transcript: true,
+        }),
         None => {
-            let id = id.map(|id| format!(" ({})", escape_to_one_line(&id))).unwrap_or_default();
+            let id = id
+                .map(|id| format!(" ({})", escape_to_one_line(&id)))
+                .unwrap_or_default();
             let spec = escape_to_one_line(&spec);
             Err(CommandFailure::usage(format!(
                 "watchdog has no log of the last session of '{spec}'{id}: a hook reported it, and its transcript is not where Claude Code keeps them"
@@ -151,35 +240,62 @@ fn of_record(command_env: &CommandEnv, open: &OpenWorktree, spec: String, record
     }
 }
 
-fn of_log(open: &OpenWorktree, logs: &[SessionLog], log: SessionLog) -> Result<ChosenLog, CommandFailure> {
-    let record = records(open)?.into_iter().find(|(_, record)| has_log(record, &log));
+fn of_log(
+    open: &OpenWorktree,
+    logs: &[SessionLog],
+    log: SessionLog,
+) -> Result<ChosenLog, CommandFailure> {
+    let record = records(open)?
+        .into_iter()
+        .find(|(_, record)| has_log(record, &log));
     let (spec, agent) = match &record {
         Some((spec, record)) => (Some(spec.clone()), record.agent.clone()),
         None => {
-            let spec = facts_of(open, std::slice::from_ref(&log))?.into_iter().next().and_then(|(spec, _)| spec);
+            let spec = facts_of(open, std::slice::from_ref(&log))?
+                .into_iter()
+                .next()
+                .and_then(|(spec, _)| spec);
             (spec, agent_of(open, logs, &log)?)
         }
     };
-    Ok(ChosenLog { spec, began: log.began, record: record.map(|(_, record)| record), path: log.path, agent, is_transcript: false })
+    Ok(ChosenLog {
+        spec,
+        began: log.began,
+        record: record.map(|(_, record)| record),
+        path: log.path,
+        agent,
+        is_transcript: false,
+    })
 }
 
 fn has_log(record: &SessionRecord, log: &SessionLog) -> bool {
-    record.log.as_ref().is_some_and(|path| path.file_name() == log.path.file_name())
+    record
+        .log
+        .as_ref()
+        .is_some_and(|path| path.file_name() == log.path.file_name())
 }
 
 /// The last session of every spec of the worktree.
 fn records(open: &OpenWorktree) -> Result<Vec<(String, SessionRecord)>, CommandFailure> {
     let all = session::everywhere(open.store.as_ref())?;
-    let of_here = all.into_iter().filter(|(worktree_id, ..)| *worktree_id == open.worktree_id);
-    Ok(of_here.filter_map(|(_, spec, record)| Some((spec, record.ok()?))).collect())
+    let of_here = all
+        .into_iter()
+        .filter(|(worktree_id, ..)| *worktree_id == open.worktree_id);
+    Ok(of_here
+        .filter_map(|(_, spec, record)| Some((spec, record.ok()?)))
+        .collect())
 }
 
 /// The events of the worktree until `wanted` has what it needs, the newest first.
-fn each_event(open: &OpenWorktree, mut wanted: impl FnMut(&StoredEvent) -> bool) -> Result<(), CommandFailure> {
+fn each_event(
+    open: &OpenWorktree,
+    mut wanted: impl FnMut(&StoredEvent) -> bool,
+) -> Result<(), CommandFailure> {
     let mut end = open.store.cursor_at(Timestamp::MAX)?;
     for _ in 0..EVENTS / BATCH {
         let (events, before) = open.store.read_back(end, Some(&open.worktree_id), BATCH)?;
-        if events.is_empty() || events.iter().rev().any(&mut wanted) || before == EventCursor::START {
+        if events.is_empty() || events.iter().rev().any(&mut wanted) || before == EventCursor::START
+        {
             break;
         }
         end = before;
@@ -188,16 +304,29 @@ fn each_event(open: &OpenWorktree, mut wanted: impl FnMut(&StoredEvent) -> bool)
 }
 
 /// The log of the session that an event, or the agent's own name in one, is about.
-fn of_event(open: &OpenWorktree, logs: &[SessionLog], name: &str) -> Result<Option<SessionLog>, CommandFailure> {
+fn of_event(
+    open: &OpenWorktree,
+    logs: &[SessionLog],
+    name: &str,
+) -> Result<Option<SessionLog>, CommandFailure> {
     let mut found = None;
     each_event(open, |event| {
         let text = |pointer: &str| event.data.pointer(pointer).and_then(|value| value.as_str());
-        if event.id != name && text("/session_id") != Some(name) && text("/session/id") != Some(name) {
+        if event.id != name
+            && text("/session_id") != Some(name)
+            && text("/session/id") != Some(name)
+        {
             return false;
         }
-        let named = text("/log").and_then(|path| logs.iter().find(|log| path.ends_with(&format!("/{}.log", log.id))));
+        let named = text("/log").and_then(|path| {
+            logs.iter()
+                .find(|log| path.ends_with(&format!("/{}.log", log.id)))
+        });
         // An event without a log is about the session that began last before it.
-        let before = || logs.iter().find(|log| log.began.is_some_and(|began| began <= event.at));
+        let before = || {
+            logs.iter()
+                .find(|log| log.began.is_some_and(|began| began <= event.at))
+        };
         found = named.or_else(before).cloned();
         true
     })?;
@@ -208,8 +337,13 @@ fn of_event(open: &OpenWorktree, logs: &[SessionLog], name: &str) -> Result<Opti
 fn facts_of(open: &OpenWorktree, logs: &[SessionLog]) -> Result<Vec<SessionFacts>, CommandFailure> {
     let mut facts = vec![(None, None); logs.len()];
     each_event(open, |event| {
-        let Some(path) = event.data.get("log").and_then(|log| log.as_str()) else { return false };
-        if let Some(at) = logs.iter().position(|log| path.ends_with(&format!("/{}.log", log.id))) {
+        let Some(path) = event.data.get("log").and_then(|log| log.as_str()) else {
+            return false;
+        };
+        if let Some(at) = logs
+            .iter()
+            .position(|log| path.ends_with(&format!("/{}.log", log.id)))
+        {
             let (spec, end): &mut SessionFacts = &mut facts[at];
             spec.get_or_insert_with(|| event.spec.clone().unwrap_or_default());
             if let Some(status) = event.data.get("status").and_then(|status| status.as_str()) {
@@ -222,10 +356,16 @@ fn facts_of(open: &OpenWorktree, logs: &[SessionLog]) -> Result<Vec<SessionFacts
 }
 
 /// The agent of the session of a log, by the event of its end: the log is the one that began last before it.
-fn agent_of(open: &OpenWorktree, logs: &[SessionLog], log: &SessionLog) -> Result<Option<String>, CommandFailure> {
+fn agent_of(
+    open: &OpenWorktree,
+    logs: &[SessionLog],
+    log: &SessionLog,
+) -> Result<Option<String>, CommandFailure> {
     let mut found = None;
     each_event(open, |event| {
-        let last = logs.iter().find(|log| log.began.is_some_and(|began| began <= event.at));
+        let last = logs
+            .iter()
+            .find(|log| log.began.is_some_and(|began| began <= event.at));
         if event.kind == kind::SESSION_ENDED && last.is_some_and(|last| last.id == log.id) {
             found = ran_by(&event.data);
         }
@@ -234,17 +374,26 @@ fn agent_of(open: &OpenWorktree, logs: &[SessionLog], log: &SessionLog) -> Resul
     Ok(found)
 }
 
-fn read_logs(command_env: &CommandEnv, open: &OpenWorktree) -> Result<Vec<SessionLog>, CommandFailure> {
+fn read_logs(
+    command_env: &CommandEnv,
+    open: &OpenWorktree,
+) -> Result<Vec<SessionLog>, CommandFailure> {
     let folder = command_env.state.logs();
     logs_of(&folder, &open.worktree_id).map_err(|error| {
         let folder = folder.join(&open.worktree_id);
-        CommandFailure::new(Reason::StoreError, format!("cannot list the logs in {}: {error}", folder.display()))
-            .hint("make it readable for you, or name another state directory with --state-dir")
+        CommandFailure::new(
+            Reason::StoreError,
+            format!("cannot list the logs in {}: {error}", folder.display()),
+        )
+        .hint("make it readable for you, or name another state directory with --state-dir")
     })
 }
 
 /// The logs of the worktree, the newest first.
-pub fn list(command_env: &CommandEnv, open: &OpenWorktree) -> Result<Vec<ListedLog>, CommandFailure> {
+pub fn list(
+    command_env: &CommandEnv,
+    open: &OpenWorktree,
+) -> Result<Vec<ListedLog>, CommandFailure> {
     let logs = read_logs(command_env, open)?;
     let records = records(open)?;
     let facts = facts_of(open, &logs)?;

@@ -10,7 +10,10 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::live_view::LiveView;
 use crate::cli::terminal::CommandTerminal;
 use crate::judge::command_env::CommandEnv;
-use crate::modes::iterate::{AgentSelection, LoopLimitOverrides, LoopRequest, PauseRequest, about_silence, plan_loop, run_loop};
+use crate::modes::iterate::{
+    AgentSelection, LoopLimitOverrides, LoopRequest, PauseRequest, about_silence, plan_loop,
+    run_loop,
+};
 use crate::wire::loop_plan_json::LoopPlan;
 use watchdog_core::config::{CriteriaNumbers, misspelt_word};
 use watchdog_core::decision::iteration::prompt::{PromptSet, PromptTexts};
@@ -27,33 +30,51 @@ use super::runtime::in_runtime;
 const LONGEST_PROMPT: u64 = 4 * 1024 * 1024;
 
 /// Repeats sessions until one is judged complete, or something ends the loop.
-pub fn repeat(command_env: &CommandEnv, terminal: &CommandTerminal, args: LoopArgs) -> Result<u8, CommandFailure> {
+pub fn repeat(
+    command_env: &CommandEnv,
+    terminal: &CommandTerminal,
+    args: LoopArgs,
+) -> Result<u8, CommandFailure> {
     let dry_run = args.dry_run;
     let show_output = args.show_output;
     let vars = variables_by_name(&args.vars).map_err(CommandFailure::usage)?;
-    let command_env = &CommandEnv { numbers: CriteriaNumbers::of_values(&vars), ..command_env.clone() };
+    let command_env = &CommandEnv {
+        numbers: CriteriaNumbers::of_values(&vars),
+        ..command_env.clone()
+    };
     let request = request(command_env, args, &vars)?;
     if dry_run {
         let plan = plan_loop(command_env, &request)?;
         show_plan(terminal, &plan);
         return Ok(0);
     }
-    let live = if show_output { None } else { LiveView::start(terminal) };
+    let live = if show_output {
+        None
+    } else {
+        LiveView::start(terminal)
+    };
     let judgement = {
         // Dropped before the verdict is said: whoever reads that may wait for the end of the process.
         let _copies;
         match live {
             Some(live) => {
-                let around = CommandEnv { narrate: live.narrator(), ..command_env.clone() };
+                let around = CommandEnv {
+                    narrate: live.narrator(),
+                    ..command_env.clone()
+                };
                 _copies = copies(&around);
                 let view = live.of(String::new());
-                let judgement = in_runtime(async |signals| run_loop(&around, with_pause(request), view, signals).await);
+                let judgement = in_runtime(async |signals| {
+                    run_loop(&around, with_pause(request), view, signals).await
+                });
                 live.end();
                 judgement?
             }
             None => {
                 _copies = copies(command_env);
-                in_runtime(async |signals| run_loop(command_env, with_pause(request), Arc::new(()), signals).await)?
+                in_runtime(async |signals| {
+                    run_loop(command_env, with_pause(request), Arc::new(()), signals).await
+                })?
             }
         }
     };
@@ -61,18 +82,33 @@ pub fn repeat(command_env: &CommandEnv, terminal: &CommandTerminal, args: LoopAr
     Ok(judgement.exit_code())
 }
 
-fn request(command_env: &CommandEnv, args: LoopArgs, vars: &BTreeMap<String, String>) -> Result<LoopRequest, CommandFailure> {
+fn request(
+    command_env: &CommandEnv,
+    args: LoopArgs,
+    vars: &BTreeMap<String, String>,
+) -> Result<LoopRequest, CommandFailure> {
     let task = match (args.text.clone(), args.prompt.as_deref()) {
-        (Some(text), _) if text.trim().is_empty() => return Err(CommandFailure::usage("the text of -p is empty")),
+        (Some(text), _) if text.trim().is_empty() => {
+            return Err(CommandFailure::usage("the text of -p is empty"));
+        }
         (Some(text), _) => Some(("-p".to_owned(), text)),
-        (None, path) => path.map(|path| read_prompt(path).map(|text| (path.display().to_string(), text))).transpose()?,
+        (None, path) => path
+            .map(|path| read_prompt(path).map(|text| (path.display().to_string(), text)))
+            .transpose()?,
     };
-    if task.is_none() && args.prompts.is_none() && (args.agent.is_some() || args.command.is_empty()) {
-        let why = if args.agent.is_some() { "--agent needs to be told what to do" } else { "the loop has neither a prompt nor a program" };
+    if task.is_none() && args.prompts.is_none() && (args.agent.is_some() || args.command.is_empty())
+    {
+        let why = if args.agent.is_some() {
+            "--agent needs to be told what to do"
+        } else {
+            "the loop has neither a prompt nor a program"
+        };
         return Err(CommandFailure::usage(why).hint("name a text with -p TEXT or --prompt FILE"));
     }
     let of_set = |name: &str| -> Result<Option<(String, String)>, CommandFailure> {
-        let Some(folder) = &args.prompts else { return Ok(None) };
+        let Some(folder) = &args.prompts else {
+            return Ok(None);
+        };
         let path = folder.join(name);
         if is_absent(&path) {
             return Ok(None);
@@ -80,21 +116,50 @@ fn request(command_env: &CommandEnv, args: LoopArgs, vars: &BTreeMap<String, Str
         Ok(Some((path.display().to_string(), read_prompt(&path)?)))
     };
     let (initial, continuation) = (of_set("initial.md")?, of_set("continuation.md")?);
-    let phases = args.prompts.as_deref().map(phase_prompts).transpose()?.unwrap_or_default();
-    if let Some(folder) = args.prompts.as_ref().filter(|_| initial.is_none() && continuation.is_none() && phases.is_empty()) {
-        let why = format!("there is neither initial.md nor continuation.md in {}", folder.display());
-        return Err(CommandFailure::usage(why).hint("what is not there is taken from watchdog's own prompts; write at least one of them"));
+    let phases = args
+        .prompts
+        .as_deref()
+        .map(phase_prompts)
+        .transpose()?
+        .unwrap_or_default();
+    if let Some(folder) = args
+        .prompts
+        .as_ref()
+        .filter(|_| initial.is_none() && continuation.is_none() && phases.is_empty())
+    {
+        let why = format!(
+            "there is neither initial.md nor continuation.md in {}",
+            folder.display()
+        );
+        return Err(CommandFailure::usage(why).hint(
+            "what is not there is taken from watchdog's own prompts; write at least one of them",
+        ));
     }
     fn named(text: &Option<(String, String)>) -> Option<(&str, &str)> {
-        text.as_ref().map(|(name, text)| (name.as_str(), text.as_str()))
+        text.as_ref()
+            .map(|(name, text)| (name.as_str(), text.as_str()))
     }
-    let given = PromptTexts { task: named(&task), initial: named(&initial), continuation: named(&continuation), phases: &phases };
-    let prompts = PromptSet::new(given, vars).map_err(|error| CommandFailure::usage(error.to_string()))?;
+    let given = PromptTexts {
+        task: named(&task),
+        initial: named(&initial),
+        continuation: named(&continuation),
+        phases: &phases,
+    };
+    let prompts =
+        PromptSet::new(given, vars).map_err(|error| CommandFailure::usage(error.to_string()))?;
     let (fallback, program) = (args.fallback, command_env.agent_program.clone());
     let agents = match args.agent {
-        Some(name) => AgentSelection::Named { name, args: args.command, program, fallback },
+        Some(name) => AgentSelection::Named {
+            name,
+            args: args.command,
+            program,
+            fallback,
+        },
         None if args.command.is_empty() => AgentSelection::Configured { program, fallback },
-        None => AgentSelection::Program { argv: args.command, fallback },
+        None => AgentSelection::Program {
+            argv: args.command,
+            fallback,
+        },
     };
     Ok(LoopRequest {
         spec: args.judge.spec.clone(),
@@ -118,7 +183,11 @@ fn request(command_env: &CommandEnv, args: LoopArgs, vars: &BTreeMap<String, Str
         grace: args.grace,
         child_wait: args.child_wait,
         end_survivors: args.silence.end_survivors(true),
-        mirror: if args.show_output { MirrorTarget::ToStderr } else { MirrorTarget::Off },
+        mirror: if args.show_output {
+            MirrorTarget::ToStderr
+        } else {
+            MirrorTarget::Off
+        },
         overrides: adopting(overrides(&args.judge, false), args.uncommitted),
         effective: None,
         pause: PauseRequest::none(),
@@ -127,30 +196,53 @@ fn request(command_env: &CommandEnv, args: LoopArgs, vars: &BTreeMap<String, Str
 
 /// The request of a loop that a person can ask to pause. Without the signal it can still be ended.
 fn with_pause(request: LoopRequest) -> LoopRequest {
-    LoopRequest { pause: PauseRequest::listen().unwrap_or_else(|_| PauseRequest::none()), ..request }
+    LoopRequest {
+        pause: PauseRequest::listen().unwrap_or_else(|_| PauseRequest::none()),
+        ..request
+    }
 }
 
 /// The prompts `continuation-PHASE.md` of a folder: phase, path and text.
 fn phase_prompts(folder: &Path) -> Result<Vec<(String, String, String)>, CommandFailure> {
-    let entries = std::fs::read_dir(folder)
-        .map_err(|error| CommandFailure::usage(format!("failed to read the folder of prompts {}: {error}", folder.display())))?;
+    let entries = std::fs::read_dir(folder).map_err(|error| {
+        CommandFailure::usage(format!(
+            "failed to read the folder of prompts {}: {error}",
+            folder.display()
+        ))
+    })?;
     let mut found = Vec::new();
     for entry in entries.flatten() {
         let name = entry.file_name();
-        let phase = name.to_str().and_then(|name| name.strip_prefix("continuation-")?.strip_suffix(".md"));
+        let phase = name
+            .to_str()
+            .and_then(|name| name.strip_prefix("continuation-")?.strip_suffix(".md"));
         let Some(phase) = phase else { continue };
         let path = entry.path().display().to_string();
-        let refused = |why: String| Err(CommandFailure::usage(format!("{why}: {}", escape_for_display(&path))));
+        let refused = |why: String| {
+            Err(CommandFailure::usage(format!(
+                "{why}: {}",
+                escape_for_display(&path)
+            )))
+        };
         let shown = escape_for_display(phase);
         // The name of the file declares the phase; a slip of a usual one would be a prompt that no session gets.
         let phase = phase.to_lowercase();
         if !is_phase_name(&phase) {
-            return refused(format!("an agent cannot name the phase '{shown}'; use letters, digits, '-' and '_'"));
+            return refused(format!(
+                "an agent cannot name the phase '{shown}'; use letters, digits, '-' and '_'"
+            ));
         }
-        if let Some(meant) = misspelt_word(&phase, PHASES.iter().copied()).filter(|meant| *meant != phase) {
-            return refused(format!("no phase is named '{shown}', did you mean '{meant}'?"));
+        if let Some(meant) =
+            misspelt_word(&phase, PHASES.iter().copied()).filter(|meant| *meant != phase)
+        {
+            return refused(format!(
+                "no phase is named '{shown}', did you mean '{meant}'?"
+            ));
         }
-        if found.iter().any(|(known, ..): &(String, String, String)| *known == phase) {
+        if found
+            .iter()
+            .any(|(known, ..): &(String, String, String)| *known == phase)
+        {
             return refused(format!("the phase '{phase}' has two prompts; keep one"));
         }
         found.push((phase, path, read_prompt(&entry.path())?));
@@ -159,12 +251,21 @@ fn phase_prompts(folder: &Path) -> Result<Vec<(String, String, String)>, Command
 }
 
 fn read_prompt(path: &Path) -> Result<String, CommandFailure> {
-    let failed = |why: String| CommandFailure::usage(format!("failed to read the prompt {}: {why}", path.display()));
+    let failed = |why: String| {
+        CommandFailure::usage(format!(
+            "failed to read the prompt {}: {why}",
+            path.display()
+        ))
+    };
     let mut bytes = Vec::new();
     let read = if path == Path::new("-") {
-        std::io::stdin().lock().take(LONGEST_PROMPT + 1).read_to_end(&mut bytes)
+        std::io::stdin()
+            .lock()
+            .take(LONGEST_PROMPT + 1)
+            .read_to_end(&mut bytes)
     } else {
-        std::fs::File::open(path).and_then(|file| file.take(LONGEST_PROMPT + 1).read_to_end(&mut bytes))
+        std::fs::File::open(path)
+            .and_then(|file| file.take(LONGEST_PROMPT + 1).read_to_end(&mut bytes))
     };
     read.map_err(|error| failed(error.to_string()))?;
     if bytes.len() as u64 > LONGEST_PROMPT {
@@ -181,16 +282,36 @@ fn show_plan(terminal: &CommandTerminal, plan: &LoopPlan) {
     if terminal.json {
         return terminal.value(&plan.to_json());
     }
-    let how = if plan.resumed { "goes on with" } else { "begins with" };
-    terminal.line(&format!("{how} iteration {} ({} left)", plan.iteration, plan.budget));
-    terminal.line(&format!("spec: {}, first baseline: {}", escape_for_display(&plan.spec), plan.first_baseline));
-    terminal.line(&format!("starts: {}", escape_for_display(&plan.command.join(" "))));
+    let how = if plan.resumed {
+        "goes on with"
+    } else {
+        "begins with"
+    };
+    terminal.line(&format!(
+        "{how} iteration {} ({} left)",
+        plan.iteration, plan.budget
+    ));
+    terminal.line(&format!(
+        "spec: {}, first baseline: {}",
+        escape_for_display(&plan.spec),
+        plan.first_baseline
+    ));
+    terminal.line(&format!(
+        "starts: {}",
+        escape_for_display(&plan.command.join(" "))
+    ));
     if plan.agents.len() > 1 {
-        terminal.line(&format!("agents, the next one at a limit of the one before: {}", escape_for_display(&plan.agents.join(", "))));
+        terminal.line(&format!(
+            "agents, the next one at a limit of the one before: {}",
+            escape_for_display(&plan.agents.join(", "))
+        ));
     }
     terminal.line(&about_silence(plan.idle_timeout));
     if let Some(why) = &plan.refused {
-        terminal.line(&format!("but nothing would be started: {}", escape_for_display(why)));
+        terminal.line(&format!(
+            "but nothing would be started: {}",
+            escape_for_display(why)
+        ));
     }
     for note in &plan.notes {
         terminal.line(&format!("note: {}", escape_for_display(note)));

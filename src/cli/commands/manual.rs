@@ -29,14 +29,23 @@ struct ManualPage {
 
 /// Prints one page, or writes all of them into a folder.
 pub fn man(terminal: &CommandTerminal, args: &ManArgs) -> Result<u8, CommandFailure> {
-    let pages = pages().map_err(|error| CommandFailure::usage(format!("failed to make the manual pages: {error}")))?;
+    let pages = pages().map_err(|error| {
+        CommandFailure::usage(format!("failed to make the manual pages: {error}"))
+    })?;
     if let Some(dir) = &args.dir {
         let write = |page: &ManualPage| write_into(dir, page);
         pages.iter().try_for_each(write).map_err(|error| {
-            let failure = CommandFailure::usage(format!("failed to write the manual pages into {}: {error}", dir.display()));
+            let failure = CommandFailure::usage(format!(
+                "failed to write the manual pages into {}: {error}",
+                dir.display()
+            ));
             failure.hint("name a folder that you may write to, such as ~/.local/share/man")
         })?;
-        terminal.line(&format!("{} written into {}", plural(pages.len() as u64, "page"), dir.display()));
+        terminal.line(&format!(
+            "{} written into {}",
+            plural(pages.len() as u64, "page"),
+            dir.display()
+        ));
         return Ok(0);
     }
     let name = match args.page.join("-") {
@@ -45,11 +54,15 @@ pub fn man(terminal: &CommandTerminal, args: &ManArgs) -> Result<u8, CommandFail
         page => format!("watchdog-{page}"),
     };
     let Some(page) = pages.iter().find(|page| page.name == name) else {
-        let known = pages.iter().map(|page| page.name.strip_prefix("watchdog-").unwrap_or(&page.name));
+        let known = pages
+            .iter()
+            .map(|page| page.name.strip_prefix("watchdog-").unwrap_or(&page.name));
         let near = nearest_hint(&args.page.join("-"), known);
-        return Err(
-            CommandFailure::usage(format!("there is no page '{}'{near}", args.page.join(" "))).hint("the commands: watchdog --help")
-        );
+        return Err(CommandFailure::usage(format!(
+            "there is no page '{}'{near}",
+            args.page.join(" ")
+        ))
+        .hint("the commands: watchdog --help"));
     };
     // A reader that went away (a pager that was quit) is no fault of ours.
     let _ = result_output::write(&mut std::io::stdout().lock(), &page.text);
@@ -59,7 +72,10 @@ pub fn man(terminal: &CommandTerminal, args: &ManArgs) -> Result<u8, CommandFail
 fn write_into(dir: &Path, page: &ManualPage) -> std::io::Result<()> {
     let folder = dir.join(format!("man{}", page.section));
     fs::create_dir_all(&folder)?;
-    fs::write(folder.join(format!("{}.{}", page.name, page.section)), &page.text)
+    fs::write(
+        folder.join(format!("{}.{}", page.name, page.section)),
+        &page.text,
+    )
 }
 
 fn pages() -> std::io::Result<Vec<ManualPage>> {
@@ -72,23 +88,41 @@ fn pages() -> std::io::Result<Vec<ManualPage>> {
 
 /// A page has all options with their words, also those that `-h` leaves out.
 fn all_shown(command: Command) -> Command {
-    command.mut_args(|arg| arg.hide_short_help(false)).mut_subcommands(all_shown)
+    command
+        .mut_args(|arg| arg.hide_short_help(false))
+        .mut_subcommands(all_shown)
 }
 
 fn of_command(command: &Command, pages: &mut Vec<ManualPage>) -> std::io::Result<()> {
-    let name = command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned();
+    let name = command
+        .get_display_name()
+        .unwrap_or_else(|| command.get_name())
+        .to_owned();
     let mut text = Vec::new();
-    clap_mangen::Man::new(command.clone()).manual("watchdog").render(&mut text)?;
-    pages.push(ManualPage { section: 1, name, text });
-    command.get_subcommands().try_for_each(|sub| of_command(sub, pages))
+    clap_mangen::Man::new(command.clone())
+        .manual("watchdog")
+        .render(&mut text)?;
+    pages.push(ManualPage {
+        section: 1,
+        name,
+        text,
+    });
+    command
+        .get_subcommands()
+        .try_for_each(|sub| of_command(sub, pages))
 }
 
 /// The page about the configuration, from the Markdown that people read on the web.
 fn configuration_page() -> std::io::Result<ManualPage> {
     let mut page = Roff::new();
-    page.control("TH", [CONFIGURATION_PAGE, "5", "", version::short(), "watchdog"]);
+    page.control(
+        "TH",
+        [CONFIGURATION_PAGE, "5", "", version::short(), "watchdog"],
+    );
     page.control("SH", ["NAME"]);
-    page.text([roman("completion.json - what watchdog takes for done, whom it asks, and where its limits are")]);
+    page.text([roman(
+        "completion.json - what watchdog takes for done, whom it asks, and where its limits are",
+    )]);
     let mut inline: Vec<Inline> = Vec::new();
     let (mut emphasis, mut in_code, mut cell) = (0_u32, false, 0);
     let end_line = |page: &mut Roff, inline: &mut Vec<Inline>| {
@@ -129,8 +163,12 @@ fn configuration_page() -> std::io::Result<ManualPage> {
                 let words: String = inline.drain(..).map(words_of).collect();
                 page.control("SH", [words.to_uppercase().as_str()]);
             }
-            Event::End(TagEnd::Paragraph | TagEnd::Item | TagEnd::TableHead | TagEnd::TableRow) => end_line(&mut page, &mut inline),
-            Event::Text(text) if in_code => text.lines().for_each(|line| _ = page.text([roman(line)])),
+            Event::End(TagEnd::Paragraph | TagEnd::Item | TagEnd::TableHead | TagEnd::TableRow) => {
+                end_line(&mut page, &mut inline)
+            }
+            Event::Text(text) if in_code => {
+                text.lines().for_each(|line| _ = page.text([roman(line)]))
+            }
             Event::Text(text) if emphasis > 0 => inline.push(italic(text.to_string())),
             Event::Text(text) => inline.push(roman(text.to_string())),
             Event::Code(text) => inline.push(bold(text.to_string())),
@@ -140,7 +178,11 @@ fn configuration_page() -> std::io::Result<ManualPage> {
     }
     let mut text = Vec::new();
     page.to_writer(&mut text)?;
-    Ok(ManualPage { section: 5, name: CONFIGURATION_PAGE.to_owned(), text })
+    Ok(ManualPage {
+        section: 5,
+        name: CONFIGURATION_PAGE.to_owned(),
+        text,
+    })
 }
 
 fn words_of(inline: Inline) -> String {

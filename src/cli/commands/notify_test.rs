@@ -23,8 +23,7 @@ use watchdog_facts::verdict::Reason;
 use watchdog_store::journal::event;
 
 /// What to add where nobody is told of anything.
-const EXAMPLE: &str =
-    r#"add to completion.json, and allow it with `watchdog trust`: "notify": [{"on": ["review", "failed"], "desktop": true}]"#;
+const EXAMPLE: &str = r#"add to completion.json, and allow it with `watchdog trust`: "notify": [{"on": ["review", "failed"], "desktop": true}]"#;
 
 /// Where the rules are from.
 struct RulesHere {
@@ -35,41 +34,77 @@ struct RulesHere {
 }
 
 /// Sends a test notice, and says who has it.
-pub fn notify(command_env: &CommandEnv, terminal: &CommandTerminal, args: NotifyArgs) -> Result<u8, CommandFailure> {
+pub fn notify(
+    command_env: &CommandEnv,
+    terminal: &CommandTerminal,
+    args: NotifyArgs,
+) -> Result<u8, CommandFailure> {
     let NotifyCommand::Test { on } = args.command;
-    let RulesHere { rules, worktree_id, path, spec } = rules_here(command_env)?;
+    let RulesHere {
+        rules,
+        worktree_id,
+        path,
+        spec,
+    } = rules_here(command_env)?;
     if rules.is_empty() {
-        return Err(CommandFailure::usage("the configuration in force here has no `notify`, so nobody is told").hint(EXAMPLE));
+        return Err(CommandFailure::usage(
+            "the configuration in force here has no `notify`, so nobody is told",
+        )
+        .hint(EXAMPLE));
     }
     let (kind, data) = test_notice(on.as_deref());
     let sample = event(now(), &worktree_id, spec.as_deref(), kind, data);
-    let chosen: Vec<&NotifyRule> = rules.iter().filter(|rule| on.is_none() || answers_to(&sample, &rule.on)).collect();
+    let chosen: Vec<&NotifyRule> = rules
+        .iter()
+        .filter(|rule| on.is_none() || answers_to(&sample, &rule.on))
+        .collect();
     if chosen.is_empty() {
         let on = on.as_deref().unwrap_or_default();
-        let known: BTreeSet<&str> = rules.iter().flat_map(|rule| &rule.on).map(String::as_str).collect();
+        let known: BTreeSet<&str> = rules
+            .iter()
+            .flat_map(|rule| &rule.on)
+            .map(String::as_str)
+            .collect();
         let known: Vec<&str> = known.into_iter().collect();
-        let failure = CommandFailure::usage(format!("no receiver of `notify` is told about '{on}'"));
+        let failure =
+            CommandFailure::usage(format!("no receiver of `notify` is told about '{on}'"));
         return Err(failure.hint(format!("they are told about {}", known.join(", "))));
     }
     let notice = notice_json(&sample, &path);
     let mut tested = Vec::new();
     for (to, words, timeout) in receivers(&chosen) {
         let begun = Instant::now();
-        let sent = send(to, &[&notice], command_env.notifications.commands(), timeout);
+        let sent = send(
+            to,
+            &[&notice],
+            command_env.notifications.commands(),
+            timeout,
+        );
         let receiver = receiver(to, words, sent, begun.elapsed());
         if !terminal.json {
             show(terminal, &receiver);
         }
         tested.push(receiver);
     }
-    let failed = tested.iter().filter(|receiver| receiver.why.is_some()).count();
+    let failed = tested
+        .iter()
+        .filter(|receiver| receiver.why.is_some())
+        .count();
     if terminal.json {
         terminal.value(&tested_json(&tested));
     } else {
         let arrived = plural((tested.len() - failed) as u64, "test notice");
-        terminal.tell(&if failed == 0 { format!("{arrived} sent") } else { format!("{arrived} sent, {failed} not") });
+        terminal.tell(&if failed == 0 {
+            format!("{arrived} sent")
+        } else {
+            format!("{arrived} sent, {failed} not")
+        });
     }
-    Ok(if failed == 0 { 0 } else { Reason::StoreError.status().exit_code() })
+    Ok(if failed == 0 {
+        0
+    } else {
+        Reason::StoreError.status().exit_code()
+    })
 }
 
 /// The rules of the trusted configuration in force. A named one needs no repository.
@@ -77,23 +112,52 @@ fn rules_here(command_env: &CommandEnv) -> Result<RulesHere, CommandFailure> {
     let open = match (OpenWorktree::open(command_env), &command_env.config) {
         (Ok(open), _) => open,
         (Err(_), Some(named)) => {
-            let bytes = read_named(named, &command_env.worktree)
-                .map_err(|error| CommandFailure::configuration(format!("failed to read {}: {error}", named.display())))?;
-            let parsed = parse_bytes(&bytes, named).map_err(|error| CommandFailure::from(bad_configuration(&error)))?;
-            let path = std::path::absolute(&command_env.worktree).unwrap_or_default().display().to_string();
-            return Ok(RulesHere { rules: parsed.settings.notify, worktree_id: String::new(), path, spec: None });
+            let bytes = read_named(named, &command_env.worktree).map_err(|error| {
+                CommandFailure::configuration(format!(
+                    "failed to read {}: {error}",
+                    named.display()
+                ))
+            })?;
+            let parsed = parse_bytes(&bytes, named)
+                .map_err(|error| CommandFailure::from(bad_configuration(&error)))?;
+            let path = std::path::absolute(&command_env.worktree)
+                .unwrap_or_default()
+                .display()
+                .to_string();
+            return Ok(RulesHere {
+                rules: parsed.settings.notify,
+                worktree_id: String::new(),
+                path,
+                spec: None,
+            });
         }
         (Err(error), None) => return Err(error.into()),
     };
     let latest = recorded(&open.store, &open.worktree_id, None)?;
-    let spec = latest.as_ref().map_or_else(|| open.worktree.default_spec(), |latest| latest.spec.clone());
-    let found = effective(command_env, &open, Some(&spec), latest.as_ref().map(|latest| &latest.point))?;
+    let spec = latest.as_ref().map_or_else(
+        || open.worktree.default_spec(),
+        |latest| latest.spec.clone(),
+    );
+    let found = effective(
+        command_env,
+        &open,
+        Some(&spec),
+        latest.as_ref().map(|latest| &latest.point),
+    )?;
     if let ConfigTrust::Untrusted { allow_with } = found.trust {
-        let failure = CommandFailure::new(Reason::Untrusted, "completion.json is not trusted and not used, so nothing was sent");
+        let failure = CommandFailure::new(
+            Reason::Untrusted,
+            "completion.json is not trusted and not used, so nothing was sent",
+        );
         return Err(failure.hint(format!("read it, then allow it with: {allow_with}")));
     }
     let path = open.root().display().to_string();
-    Ok(RulesHere { rules: found.settings.notify, worktree_id: open.worktree_id, path, spec: Some(spec) })
+    Ok(RulesHere {
+        rules: found.settings.notify,
+        worktree_id: open.worktree_id,
+        path,
+        spec: Some(spec),
+    })
 }
 
 /// Each receiver once, with the words of all of its rules.
@@ -109,31 +173,54 @@ fn receivers<'r>(rules: &[&'r NotifyRule]) -> Vec<(&'r NotifyTarget, Vec<&'r str
     found
 }
 
-fn receiver(to: &NotifyTarget, on: Vec<&str>, sent: Result<(), SendError>, duration: Duration) -> TestedReceiver {
+fn receiver(
+    to: &NotifyTarget,
+    on: Vec<&str>,
+    sent: Result<(), SendError>,
+    duration: Duration,
+) -> TestedReceiver {
     let form = match to {
         NotifyTarget::Command(_) => "command",
         NotifyTarget::Url(_) => "url",
         NotifyTarget::Desktop => "desktop",
         NotifyTarget::Mail(_) => "mail",
-        NotifyTarget::Service { form: MessageForm::Own(_), .. } => "template",
+        NotifyTarget::Service {
+            form: MessageForm::Own(_),
+            ..
+        } => "template",
         NotifyTarget::Service { form, .. } => form.source(),
     };
     let note = match to {
-        NotifyTarget::Url(url) | NotifyTarget::Service { url, .. } if in_the_clear(url) => {
-            Some("it goes over the network in the clear, and so does a token in its address; use https")
-        }
+        NotifyTarget::Url(url) | NotifyTarget::Service { url, .. } if in_the_clear(url) => Some(
+            "it goes over the network in the clear, and so does a token in its address; use https",
+        ),
         _ => None,
     };
-    let (why, hint) = sent.err().map_or((None, None), |error| (Some(error.why), error.hint));
+    let (why, hint) = sent
+        .err()
+        .map_or((None, None), |error| (Some(error.why), error.hint));
     let on = on.into_iter().map(str::to_owned).collect();
-    TestedReceiver { to: recipient(to), form: form.to_owned(), on, why, hint, note, duration }
+    TestedReceiver {
+        to: recipient(to),
+        form: form.to_owned(),
+        on,
+        why,
+        hint,
+        note,
+        duration,
+    }
 }
 
 /// Whether an address is one of http beyond this machine.
 fn in_the_clear(url: &str) -> bool {
-    let host = url.strip_prefix("http://").and_then(|rest| rest.split(['/', '?', '#']).next()).unwrap_or("localhost");
+    let host = url
+        .strip_prefix("http://")
+        .and_then(|rest| rest.split(['/', '?', '#']).next())
+        .unwrap_or("localhost");
     let host = host.rsplit('@').next().unwrap_or(host);
-    !["localhost", "127.", "[::1]"].iter().any(|own| host.starts_with(own))
+    !["localhost", "127.", "[::1]"]
+        .iter()
+        .any(|own| host.starts_with(own))
 }
 
 fn show(terminal: &CommandTerminal, receiver: &TestedReceiver) {

@@ -42,17 +42,38 @@ pub fn probe(
         None => ask(&around()?, &args)?,
     };
     let outcome = answer.outcome;
-    let disputed = reply_of(&outcome).and_then(Reply::contradiction).or(against_git);
+    let disputed = reply_of(&outcome)
+        .and_then(Reply::contradiction)
+        .or(against_git);
     if terminal.json {
         let session = whom.as_ref().map(|whom| ProbedSession {
-            id: answer.session_id.as_deref().or(whom.resume.as_deref()).or(whom.expected.as_deref()),
+            id: answer
+                .session_id
+                .as_deref()
+                .or(whom.resume.as_deref())
+                .or(whom.expected.as_deref()),
             known_by: whom.known_by.as_str(),
         });
-        terminal.value(&probe_answer_json(&outcome, disputed.as_deref(), session, &answer.usage));
+        terminal.value(&probe_answer_json(
+            &outcome,
+            disputed.as_deref(),
+            session,
+            &answer.usage,
+        ));
     } else {
         show(terminal, &outcome, disputed.as_deref());
-        if let Some(answering) = whom.as_ref().and_then(|whom| answer.session_id.as_ref().or(whom.resume.as_ref()).map(|id| (id, whom))) {
-            terminal.line(&format!("  session: {} (known by {})", escape_to_one_line(answering.0), answering.1.known_by.as_str()));
+        if let Some(answering) = whom.as_ref().and_then(|whom| {
+            answer
+                .session_id
+                .as_ref()
+                .or(whom.resume.as_ref())
+                .map(|id| (id, whom))
+        }) {
+            terminal.line(&format!(
+                "  session: {} (known by {})",
+                escape_to_one_line(answering.0),
+                answering.1.known_by.as_str()
+            ));
         }
         if let Some(cost) = cost(&answer.usage) {
             terminal.line(&format!("  cost: {cost}"));
@@ -74,7 +95,10 @@ pub fn probe(
 
 /// What a question cost, in words; `None` where the agent does not tell.
 fn cost(usage: &ProbeUsage) -> Option<String> {
-    let tokens = usage.input_tokens.zip(usage.output_tokens).map(|(read, written)| format!("{read} tokens in, {written} out"));
+    let tokens = usage
+        .input_tokens
+        .zip(usage.output_tokens)
+        .map(|(read, written)| format!("{read} tokens in, {written} out"));
     let money = usage.cost_usd.map(|cost| format!("${cost:.4}"));
     let parts: Vec<String> = tokens.into_iter().chain(money).collect();
     (!parts.is_empty()).then(|| parts.join(", "))
@@ -86,19 +110,45 @@ fn ask(command_env: &CommandEnv, args: &ProbeArgs) -> Result<ProbeWithTarget, Co
     let open = OpenWorktree::open(command_env)?;
     let store = open.store.as_ref();
     let recorded = recorded(&open.store, &open.worktree_id, args.spec.as_deref())?;
-    let settings = effective(command_env, &open, None, recorded.as_ref().map(|found| &found.point))?.settings;
+    let settings = effective(
+        command_env,
+        &open,
+        None,
+        recorded.as_ref().map(|found| &found.point),
+    )?
+    .settings;
     let commits = match &recorded {
-        Some(found) => Some(open.worktree.commits_since(&found.point, Some(&found.refs))?),
+        Some(found) => Some(
+            open.worktree
+                .commits_since(&found.point, Some(&found.refs))?,
+        ),
         None => None,
     };
     let changes = open.worktree.changes()?;
-    let spec = recorded.as_ref().map_or_else(|| open.worktree.default_spec(), |found| found.spec.clone());
-    let ran = session_agent(store, &open.worktree_id, &spec, recorded.as_ref().map(|found| found.at));
+    let spec = recorded
+        .as_ref()
+        .map_or_else(|| open.worktree.default_spec(), |found| found.spec.clone());
+    let ran = session_agent(
+        store,
+        &open.worktree_id,
+        &spec,
+        recorded.as_ref().map(|found| found.at),
+    );
     let agent = settings_for(&settings.agent, ran.as_deref());
-    let source = command_env.transcripts_of(open.root(), &agent).filter(|_| agent.probe.is_none());
-    let whom =
-        ProbeTarget::of(store, (&open.worktree_id, &spec), (open.root(), source.as_ref()), None, recorded.as_ref().map(|found| found.at))?;
-    let facts = QuestionFacts { commits: commits.as_ref(), changes: Some(&changes) };
+    let source = command_env
+        .transcripts_of(open.root(), &agent)
+        .filter(|_| agent.probe.is_none());
+    let whom = ProbeTarget::of(
+        store,
+        (&open.worktree_id, &spec),
+        (open.root(), source.as_ref()),
+        None,
+        recorded.as_ref().map(|found| found.at),
+    )?;
+    let facts = QuestionFacts {
+        commits: commits.as_ref(),
+        changes: Some(&changes),
+    };
     let request = ProbeRequest {
         settings: &agent,
         preset: command_env.agent_preset(open.root(), &agent.preset),
@@ -114,20 +164,43 @@ fn ask(command_env: &CommandEnv, args: &ProbeArgs) -> Result<ProbeWithTarget, Co
         ),
         number: 1,
         prompt: probe_prompt(&facts, None),
-        timeout: args.probe_timeout.unwrap_or(settings.completion_check.probe_timeout),
+        timeout: args
+            .probe_timeout
+            .unwrap_or(settings.completion_check.probe_timeout),
         now: now(),
     };
     let cancel = CancelFlag::new();
-    let slots = SlotRequest { timeout: request.timeout, patience: request.timeout, cancel: &cancel };
-    let answer = with_interrupt(&cancel, || match command_env.slot_source().take(&open.store, slots, &|text| command_env.tell(text)) {
-        Ok(_slot) => ask_with(&request, &|program| program.run_cancellable(&cancel)),
-        Err(QuestionRefusal { why, retry_at }) => ProbeAnswer::unasked(ProbeOutcome::RateLimited { why, retry_at }),
+    let slots = SlotRequest {
+        timeout: request.timeout,
+        patience: request.timeout,
+        cancel: &cancel,
+    };
+    let answer = with_interrupt(&cancel, || {
+        match command_env
+            .slot_source()
+            .take(&open.store, slots, &|text| command_env.tell(text))
+        {
+            Ok(_slot) => ask_with(&request, &|program| program.run_cancellable(&cancel)),
+            Err(QuestionRefusal { why, retry_at }) => {
+                ProbeAnswer::unasked(ProbeOutcome::RateLimited { why, retry_at })
+            }
+        }
     })?;
     if reply_of(&answer.outcome).is_some() {
-        whom.pin(store, &open.worktree_id, &spec, answer.session_id.as_deref())?;
+        whom.pin(
+            store,
+            &open.worktree_id,
+            &spec,
+            answer.session_id.as_deref(),
+        )?;
     }
-    let against_git = reply_of(&answer.outcome).zip(commits.as_ref()).and_then(|(reply, commits)| reply.contradicts(commits));
-    let against_git = against_git.or_else(|| whom.proves_nothing().filter(|_| says_complete(&answer.outcome)));
+    let against_git = reply_of(&answer.outcome)
+        .zip(commits.as_ref())
+        .and_then(|(reply, commits)| reply.contradicts(commits));
+    let against_git = against_git.or_else(|| {
+        whom.proves_nothing()
+            .filter(|_| says_complete(&answer.outcome))
+    });
     Ok((answer, Some(whom), against_git))
 }
 
@@ -136,15 +209,31 @@ fn says_complete(outcome: &ProbeOutcome) -> bool {
 }
 
 /// Runs something that blocks while Ctrl-C, TERM and HUP raise `cancel`, so that no agent is left behind.
-pub(super) fn with_interrupt<T: Send>(cancel: &CancelFlag, work: impl FnOnce() -> T + Send) -> Result<T, CommandFailure> {
-    let failed = |error: std::io::Error| CommandFailure::new(Reason::StoreError, format!("failed to start the event loop: {error}"));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+pub(super) fn with_interrupt<T: Send>(
+    cancel: &CancelFlag,
+    work: impl FnOnce() -> T + Send,
+) -> Result<T, CommandFailure> {
+    let failed = |error: std::io::Error| {
+        CommandFailure::new(
+            Reason::StoreError,
+            format!("failed to start the event loop: {error}"),
+        )
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(failed)?;
     let no_thread = |error: std::io::Error| {
         let failure = CommandFailure::new(Reason::StoreError, format!("nothing is begun: {error}"));
-        CommandFailure { hint: shortage_in(&error.to_string()).map(|shortage| shortage.helps.to_owned()), ..failure }
+        CommandFailure {
+            hint: shortage_in(&error.to_string()).map(|shortage| shortage.helps.to_owned()),
+            ..failure
+        }
     };
     std::thread::scope(|scope| {
-        let working = std::thread::Builder::new().spawn_scoped(scope, work).map_err(no_thread)?;
+        let working = std::thread::Builder::new()
+            .spawn_scoped(scope, work)
+            .map_err(no_thread)?;
         runtime.block_on(async {
             let mut signals = crate::judge::signals::SignalState::listen().map_err(failed)?;
             while !working.is_finished() {
@@ -158,17 +247,28 @@ pub(super) fn with_interrupt<T: Send>(cancel: &CancelFlag, work: impl FnOnce() -
             }
             Ok::<(), CommandFailure>(())
         })?;
-        working.join().map_err(|panicked| std::panic::resume_unwind(panicked))
+        working
+            .join()
+            .map_err(|panicked| std::panic::resume_unwind(panicked))
     })
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, CommandFailure> {
-    let failed = |error: std::io::Error| CommandFailure::usage(format!("failed to read {}: {error}", path.display()));
+    let failed = |error: std::io::Error| {
+        CommandFailure::usage(format!("failed to read {}: {error}", path.display()))
+    };
     let mut bytes = Vec::new();
     if path == Path::new("-") {
-        std::io::stdin().take(LONGEST).read_to_end(&mut bytes).map_err(failed)?;
+        std::io::stdin()
+            .take(LONGEST)
+            .read_to_end(&mut bytes)
+            .map_err(failed)?;
     } else {
-        std::fs::File::open(path).map_err(failed)?.take(LONGEST).read_to_end(&mut bytes).map_err(failed)?;
+        std::fs::File::open(path)
+            .map_err(failed)?
+            .take(LONGEST)
+            .read_to_end(&mut bytes)
+            .map_err(failed)?;
     }
     Ok(bytes)
 }
@@ -177,10 +277,16 @@ fn show(terminal: &CommandTerminal, outcome: &ProbeOutcome, disputed: Option<&st
     let line = |text: String| terminal.line(&text);
     match outcome {
         ProbeOutcome::Reply(reply) => {
-            line(format!("{}: {}", reply.status.as_str(), escape_to_one_line(&reply.message)));
-            for (name, tasks) in
-                [("completed", &reply.tasks_completed), ("pending", &reply.tasks_pending), ("active", &reply.agents_details)]
-            {
+            line(format!(
+                "{}: {}",
+                reply.status.as_str(),
+                escape_to_one_line(&reply.message)
+            ));
+            for (name, tasks) in [
+                ("completed", &reply.tasks_completed),
+                ("pending", &reply.tasks_pending),
+                ("active", &reply.agents_details),
+            ] {
                 for task in tasks {
                     line(format!("  {name}: {}", escape_to_one_line(task)));
                 }
@@ -190,7 +296,10 @@ fn show(terminal: &CommandTerminal, outcome: &ProbeOutcome, disputed: Option<&st
             }
         }
         other => {
-            let why = other.why().map(|why| format!(": {}", escape_for_display(why))).unwrap_or_default();
+            let why = other
+                .why()
+                .map(|why| format!(": {}", escape_for_display(why)))
+                .unwrap_or_default();
             line(format!("{}{why}", other.as_str()));
         }
     }

@@ -41,35 +41,54 @@ const BESIDE_LIST: usize = 38;
 const DAYS: usize = 62;
 
 /// Shows what a period came to.
-pub fn report(command_env: &CommandEnv, here: bool, terminal: &CommandTerminal, args: ReportArgs) -> Result<u8, CommandFailure> {
+pub fn report(
+    command_env: &CommandEnv,
+    here: bool,
+    terminal: &CommandTerminal,
+    args: ReportArgs,
+) -> Result<u8, CommandFailure> {
     command_env.state.ensure()?;
     let (store, fleet_notes, code) = match args.fleet {
         true => super::fleet::copies_of(command_env, terminal)?,
         false => (open_store_to_read(&command_env.state)?, Vec::new(), 0),
     };
-    let paths = if args.paths.is_empty() && here && !args.fleet { vec![".".into()] } else { args.paths };
+    let paths = if args.paths.is_empty() && here && !args.fleet {
+        vec![".".into()]
+    } else {
+        args.paths
+    };
     let below = PathFilter::new(&command_env.worktree, &paths);
     let today = date(now());
     let from = match args.since {
         // Today is one of them.
         SinceTime::Ago(ago) => {
-            let days = i64::try_from(ago.div_duration_f64(DAY).ceil().max(1.0) as u64).unwrap_or(i64::MAX);
-            Span::new().try_days(days - 1).and_then(|span| today.checked_sub(span)).unwrap_or(jiff::civil::Date::MIN)
+            let days =
+                i64::try_from(ago.div_duration_f64(DAY).ceil().max(1.0) as u64).unwrap_or(i64::MAX);
+            Span::new()
+                .try_days(days - 1)
+                .and_then(|span| today.checked_sub(span))
+                .unwrap_or(jiff::civil::Date::MIN)
         }
         SinceTime::At(at) => date(at),
     };
-    let tell = || terminal.tell("watchdog: counting what happened so far; the next report has it at once");
+    let tell =
+        || terminal.tell("watchdog: counting what happened so far; the next report has it at once");
     if let Some(file) = &args.html {
         if terminal.json {
-            return Err(CommandFailure::usage("--html writes a page, and no JSON").hint("leave out --html, or --json"));
+            return Err(CommandFailure::usage("--html writes a page, and no JSON")
+                .hint("leave out --html, or --json"));
         }
         let mut found = page_figures(store.as_ref(), &below, from, (now(), today), tell)?;
-        found.notes.extend(store.notes().into_iter().map(|note| note.detail));
+        found
+            .notes
+            .extend(store.notes().into_iter().map(|note| note.detail));
         found.notes.extend(fleet_notes);
         return write_page(terminal, file, &page(&found)).map(|written| written.max(code));
     }
     let mut found = figures_of(store.as_ref(), &below, from, today, tell)?;
-    found.notes.extend(store.notes().into_iter().map(|note| note.detail));
+    found
+        .notes
+        .extend(store.notes().into_iter().map(|note| note.detail));
     found.notes.extend(fleet_notes);
     if args.fleet {
         name_machines(&mut found);
@@ -92,7 +111,11 @@ fn write_page(terminal: &CommandTerminal, file: &Path, text: &str) -> Result<u8,
         return Ok(0);
     }
     replace_file(file, text.as_bytes())?;
-    terminal.tell(&format!("wrote {} ({})", escape_to_one_line(&file.display().to_string()), size(text.len() as u64)));
+    terminal.tell(&format!(
+        "wrote {} ({})",
+        escape_to_one_line(&file.display().to_string()),
+        size(text.len() as u64)
+    ));
     Ok(0)
 }
 
@@ -103,11 +126,16 @@ fn date(at: Timestamp) -> jiff::civil::Date {
 fn show(terminal: &CommandTerminal, found: &FiguresReport, commands: &WorktreeCommands) {
     if found.total.is_empty() {
         let events = commands.watchdog_anywhere("events --all");
-        terminal.tell(&format!("nothing was counted from {} to {}; see what happened last with: {events}", found.from, found.to));
+        terminal.tell(&format!(
+            "nothing was counted from {} to {}; see what happened last with: {events}",
+            found.from, found.to
+        ));
         return;
     }
     let begins = found.begins.filter(|begins| *begins > found.from);
-    let begins = begins.map(|begins| format!("; figures begin on {begins}")).unwrap_or_default();
+    let begins = begins
+        .map(|begins| format!("; figures begin on {begins}"))
+        .unwrap_or_default();
     terminal.line(&format!("{} to {} (UTC){begins}", found.from, found.to));
     terminal.line("");
     for (name, text) in lines(found) {
@@ -127,7 +155,10 @@ fn show(terminal: &CommandTerminal, found: &FiguresReport, commands: &WorktreeCo
         }
         Some(_) => {}
     }
-    for (at, section) in sections(&found.measured, &found.completed, room_beside(BESIDE_LIST)).into_iter().enumerate() {
+    for (at, section) in sections(&found.measured, &found.completed, room_beside(BESIDE_LIST))
+        .into_iter()
+        .enumerate()
+    {
         if at > 0 {
             terminal.line("");
         }
@@ -139,38 +170,90 @@ fn show(terminal: &CommandTerminal, found: &FiguresReport, commands: &WorktreeCo
 
 fn show_days(terminal: &CommandTerminal, found: &FiguresReport) {
     let shown = &found.days[found.days.len().saturating_sub(DAYS)..];
-    let most = shown.iter().map(|day| judged(&day.sums).0).max().unwrap_or(0);
+    let most = shown
+        .iter()
+        .map(|day| judged(&day.sums).0)
+        .max()
+        .unwrap_or(0);
     let room = room_beside(BESIDE_BAR);
     let days: Vec<[String; 5]> = (shown.iter())
         .map(|day| {
             let (all, complete) = judged(&day.sums);
             let mark = if day.incomplete { "*" } else { "" };
-            let [all_shown, complete_shown] = [all, complete].map(|count| if day.measured { grouped(count) } else { "-".into() });
+            let [all_shown, complete_shown] = [all, complete].map(|count| {
+                if day.measured {
+                    grouped(count)
+                } else {
+                    "-".into()
+                }
+            });
             let sessions = grouped(day.sums.of(word::STARTED));
-            [format!("{}{mark}", day.date), sessions, all_shown, complete_shown, bar(all, complete, most, room)]
+            [
+                format!("{}{mark}", day.date),
+                sessions,
+                all_shown,
+                complete_shown,
+                bar(all, complete, most, room),
+            ]
         })
         .collect();
     terminal.line("");
-    print(terminal, &TableColumns::new(["DAY", "SESSIONS", "JUDGED", "COMPLETE", ""], &[1, 2, 3], &days), &days);
+    print(
+        terminal,
+        &TableColumns::new(
+            ["DAY", "SESSIONS", "JUDGED", "COMPLETE", ""],
+            &[1, 2, 3],
+            &days,
+        ),
+        &days,
+    );
     if shown.len() < found.days.len() {
-        terminal.tell(&format!("the last {DAYS} of {} days; all of them: --json", found.days.len()));
+        terminal.tell(&format!(
+            "the last {DAYS} of {} days; all of them: --json",
+            found.days.len()
+        ));
     }
 }
 
 fn show_worktrees(terminal: &CommandTerminal, found: &FiguresReport) {
     let worktrees: Vec<[String; 5]> = (found.worktrees.iter())
         .map(|own| {
-            let path = own.path.as_ref().map_or_else(|| format!("({})", own.id), |path| path.display().to_string());
+            let path = own.path.as_ref().map_or_else(
+                || format!("({})", own.id),
+                |path| path.display().to_string(),
+            );
             let (all, complete) = judged(&own.measured);
-            let [all, complete] = [all, complete].map(|count| if found.measured_since.is_some() { grouped(count) } else { "-".into() });
-            [grouped(own.sums.of(word::STARTED)), all, complete, money(&own.sums), shown_path(&path)]
+            let [all, complete] = [all, complete].map(|count| {
+                if found.measured_since.is_some() {
+                    grouped(count)
+                } else {
+                    "-".into()
+                }
+            });
+            [
+                grouped(own.sums.of(word::STARTED)),
+                all,
+                complete,
+                money(&own.sums),
+                shown_path(&path),
+            ]
         })
         .collect();
     terminal.line("");
-    let table = TableColumns::new(["SESSIONS", "JUDGED", "COMPLETE", "COST", "WORKTREE"], &[0, 1, 2, 3], &worktrees);
+    let table = TableColumns::new(
+        ["SESSIONS", "JUDGED", "COMPLETE", "COST", "WORKTREE"],
+        &[0, 1, 2, 3],
+        &worktrees,
+    );
     print(terminal, &table.within(terminal_width()), &worktrees);
     if found.worktrees.len() < found.worktrees_total {
-        terminal.line(&format!("and {} more", plural((found.worktrees_total - found.worktrees.len()) as u64, "worktree")));
+        terminal.line(&format!(
+            "and {} more",
+            plural(
+                (found.worktrees_total - found.worktrees.len()) as u64,
+                "worktree"
+            )
+        ));
     }
 }
 
@@ -181,17 +264,27 @@ fn show_agents(terminal: &CommandTerminal, found: &FiguresReport) {
         return;
     }
     let shown = |of: &AgentFigures| {
-        let name = if of.agent.is_empty() { "(not known)".to_owned() } else { shown_path(&of.agent) };
+        let name = if of.agent.is_empty() {
+            "(not known)".to_owned()
+        } else {
+            shown_path(&of.agent)
+        };
         let [read, written] = match of.tokens {
             Some((read, written)) => [grouped(read), grouped(written)],
             None => ["-".to_owned(), "-".to_owned()],
         };
-        let cost = of.cost_usd.map_or_else(|| "-".to_owned(), |usd| format!("${usd:.2}"));
+        let cost = of
+            .cost_usd
+            .map_or_else(|| "-".to_owned(), |usd| format!("${usd:.2}"));
         [grouped(of.sessions), read, written, cost, name]
     };
     let rows: Vec<[String; 5]> = agents.iter().map(shown).collect();
     terminal.line("");
-    let table = TableColumns::new(["SESSIONS", "TOKENS IN", "OUT", "COST", "AGENT"], &[0, 1, 2, 3], &rows);
+    let table = TableColumns::new(
+        ["SESSIONS", "TOKENS IN", "OUT", "COST", "AGENT"],
+        &[0, 1, 2, 3],
+        &rows,
+    );
     print(terminal, &table.within(terminal_width()), &rows);
 }
 
@@ -207,45 +300,105 @@ fn lines(found: &FiguresReport) -> Vec<(&'static str, String)> {
     let (sums, of) = (&found.total, |word| found.total.of(word));
     let counted = |counts: Vec<(&str, u64)>| {
         let total = grouped(counts.iter().map(|(_, count)| count).sum());
-        let each: Vec<String> = counts.into_iter().map(|(word, count)| format!("{} {word}", grouped(count))).collect();
-        if each.is_empty() { total } else { format!("{total}: {}", each.join(", ")) }
+        let each: Vec<String> = counts
+            .into_iter()
+            .map(|(word, count)| format!("{} {word}", grouped(count)))
+            .collect();
+        if each.is_empty() {
+            total
+        } else {
+            format!("{total}: {}", each.join(", "))
+        }
     };
-    let measured = |beginning: &str| found.measured.below(beginning).map(|(_, count)| count).sum::<u64>();
-    let (of_sessions, of_changes) = (measured(measure::JUDGED_SESSION), measured(measure::JUDGED_CHANGE));
+    let measured = |beginning: &str| {
+        found
+            .measured
+            .below(beginning)
+            .map(|(_, count)| count)
+            .sum::<u64>()
+    };
+    let (of_sessions, of_changes) = (
+        measured(measure::JUDGED_SESSION),
+        measured(measure::JUDGED_CHANGE),
+    );
     let judged = match found.measured_since {
         None => "not measured".to_owned(),
         Some(_) => {
-            let counted = |count, noun| format!("{} {noun}{}", grouped(count), if count == 1 { "" } else { "s" });
+            let counted = |count, noun| {
+                format!(
+                    "{} {noun}{}",
+                    grouped(count),
+                    if count == 1 { "" } else { "s" }
+                )
+            };
             let looks = counted(found.measured.of(measure::LOOKS), "look");
-            format!("{}, {} without one; {looks} saw the same again", counted(of_sessions, "session"), counted(of_changes, "change"))
+            format!(
+                "{}, {} without one; {looks} saw the same again",
+                counted(of_sessions, "session"),
+                counted(of_changes, "change")
+            )
         }
     };
     let ended = of(word::ENDED);
     let unreported = |reported: u64| match ended.saturating_sub(reported) {
         0 => String::new(),
-        unreported => format!(" (not told by {} of {})", grouped(unreported), plural(ended, "session")),
+        unreported => format!(
+            " (not told by {} of {})",
+            grouped(unreported),
+            plural(ended, "session")
+        ),
     };
     let tokens = match of(word::TOKENS_REPORTED) {
         0 => "not told".to_owned(),
-        reported => format!("{} in, {} out{}", grouped(of(word::TOKENS_IN)), grouped(of(word::TOKENS_OUT)), unreported(reported)),
+        reported => format!(
+            "{} in, {} out{}",
+            grouped(of(word::TOKENS_IN)),
+            grouped(of(word::TOKENS_OUT)),
+            unreported(reported)
+        ),
     };
     let mut questions = grouped(of(word::QUESTIONS));
     if of(word::QUESTION_TOKENS_REPORTED) > 0 {
-        questions.push_str(&format!("; {} in, {} out", grouped(of(word::QUESTION_TOKENS_IN)), grouped(of(word::QUESTION_TOKENS_OUT))));
+        questions.push_str(&format!(
+            "; {} in, {} out",
+            grouped(of(word::QUESTION_TOKENS_IN)),
+            grouped(of(word::QUESTION_TOKENS_OUT))
+        ));
     }
     if let Some(usd) = sums.question_cost_usd() {
         questions.push_str(&format!("; ${usd:.2}"));
     }
-    let failed = if of(word::RESCUES_FAILED) > 0 { format!("; {} failed", grouped(of(word::RESCUES_FAILED))) } else { String::new() };
+    let failed = if of(word::RESCUES_FAILED) > 0 {
+        format!("; {} failed", grouped(of(word::RESCUES_FAILED)))
+    } else {
+        String::new()
+    };
     vec![
-        ("sessions", format!("{} began, {} ended", grouped(of(word::STARTED)), grouped(ended))),
+        (
+            "sessions",
+            format!(
+                "{} began, {} ended",
+                grouped(of(word::STARTED)),
+                grouped(ended)
+            ),
+        ),
         ("judged", judged),
         ("iterations", grouped(of(word::ITERATIONS))),
         ("verdicts", counted(sums.verdicts_by_status())),
         ("probes", counted(sums.below(word::PROBE).collect())),
         ("questions", questions),
-        ("rescues", format!("{}, {}{failed}", grouped(of(word::RESCUES)), plural(of(word::RESCUE_COMMITS), "commit"))),
-        ("breaker", format!("opened {}", plural(of(word::TRIPS), "time"))),
+        (
+            "rescues",
+            format!(
+                "{}, {}{failed}",
+                grouped(of(word::RESCUES)),
+                plural(of(word::RESCUE_COMMITS), "commit")
+            ),
+        ),
+        (
+            "breaker",
+            format!("opened {}", plural(of(word::TRIPS), "time")),
+        ),
         ("tokens", tokens),
         (
             "cost",
@@ -265,7 +418,8 @@ fn judged(sums: &CounterSums) -> (u64, u64) {
 }
 
 fn money(sums: &CounterSums) -> String {
-    sums.cost_usd().map_or_else(|| "-".into(), |usd| format!("${usd:.2}"))
+    sums.cost_usd()
+        .map_or_else(|| "-".into(), |usd| format!("${usd:.2}"))
 }
 
 /// Columns that bars may take beside so many others; none where the terminal is too narrow.

@@ -19,22 +19,50 @@ use watchdog_git::{RestoreTarget, Snapshot};
 use watchdog_process::CancelFlag;
 
 use super::probe::with_interrupt;
-use super::snapshots::{RestoreDestination, SHOWN, drop_one, id_of, list, restore, show, show_left_out, show_more};
+use super::snapshots::{
+    RestoreDestination, SHOWN, drop_one, id_of, list, restore, show, show_left_out, show_more,
+};
 
 /// Salvages, or does what the subcommand says.
-pub fn rescue(command_env: &CommandEnv, terminal: &CommandTerminal, args: RescueArgs) -> Result<u8, CommandFailure> {
+pub fn rescue(
+    command_env: &CommandEnv,
+    terminal: &CommandTerminal,
+    args: RescueArgs,
+) -> Result<u8, CommandFailure> {
     let open = match args.command {
-        Some(RescueCommand::List { .. } | RescueCommand::Show { .. }) => OpenWorktree::open_to_read(command_env)?,
-        Some(RescueCommand::Restore { .. } | RescueCommand::Drop { .. }) | None => OpenWorktree::open(command_env)?,
+        Some(RescueCommand::List { .. } | RescueCommand::Show { .. }) => {
+            OpenWorktree::open_to_read(command_env)?
+        }
+        Some(RescueCommand::Restore { .. } | RescueCommand::Drop { .. }) | None => {
+            OpenWorktree::open(command_env)?
+        }
     };
     match args.command {
-        None => run_rescue(command_env, terminal, &open, &RescueOptions { spec: args.spec, dry_run: args.dry_run }),
-        Some(RescueCommand::List { spec, size }) => list(terminal, &open, spec.or(args.spec).as_deref(), size),
+        None => run_rescue(
+            command_env,
+            terminal,
+            &open,
+            &RescueOptions {
+                spec: args.spec,
+                dry_run: args.dry_run,
+            },
+        ),
+        Some(RescueCommand::List { spec, size }) => {
+            list(terminal, &open, spec.or(args.spec).as_deref(), size)
+        }
         Some(RescueCommand::Show { id, stat }) => show(terminal, &open, &id, stat),
-        Some(RescueCommand::Restore { id, branch, into, linked, .. }) => {
+        Some(RescueCommand::Restore {
+            id,
+            branch,
+            into,
+            linked,
+            ..
+        }) => {
             let target = match (branch, into, linked) {
                 (Some(branch), ..) => RestoreDestination::Here(RestoreTarget::Branch(branch)),
-                (None, Some(folder), _) => RestoreDestination::Here(RestoreTarget::Directory(folder)),
+                (None, Some(folder), _) => {
+                    RestoreDestination::Here(RestoreTarget::Directory(folder))
+                }
                 (None, None, Some(folder)) => RestoreDestination::LinkedWorktree(folder),
                 (None, None, None) => RestoreDestination::Here(RestoreTarget::Automatic),
             };
@@ -53,12 +81,21 @@ fn run_rescue(
     let cancel = CancelFlag::new();
     // The agent is asked for as long as nobody presses Ctrl-C.
     let ask = |planner: &PlannerAgent<'_>, prompt: &str, attempt: u32| {
-        with_interrupt(&cancel, || planner.ask(prompt, attempt, &cancel))
-            .unwrap_or_else(|failure| Err(PlanError::Unavailable { why: failure.message }))
+        with_interrupt(&cancel, || planner.ask(prompt, attempt, &cancel)).unwrap_or_else(
+            |failure| {
+                Err(PlanError::Unavailable {
+                    why: failure.message,
+                })
+            },
+        )
     };
     let (rescued, notes) = rescue_now(command_env, open, options, &ask)?;
     for note in notes {
-        terminal.tell(&format!("watchdog: {} ({})", escape_to_one_line(&note.detail), note.code));
+        terminal.tell(&format!(
+            "watchdog: {} ({})",
+            escape_to_one_line(&note.detail),
+            note.code
+        ));
     }
     match rescued {
         RescueReport::Nothing => Ok(nothing(terminal)),
@@ -81,48 +118,89 @@ fn show_preview(terminal: &CommandTerminal, preview: &RescuePreview) -> u8 {
         return nothing(terminal);
     }
     if terminal.json {
-        terminal.value(&rescue_preview_json(&preview.chosen, &preview.left_out, preview.refused.as_deref()));
+        terminal.value(&rescue_preview_json(
+            &preview.chosen,
+            &preview.left_out,
+            preview.refused.as_deref(),
+        ));
         return 0;
     }
-    terminal.line(&format!("would commit {}:", plural(preview.chosen.len() as u64, "file")));
+    terminal.line(&format!(
+        "would commit {}:",
+        plural(preview.chosen.len() as u64, "file")
+    ));
     for path in preview.chosen.iter().take(SHOWN) {
         terminal.line(&format!("  {}", escape_to_one_line(path)));
     }
     show_more(terminal, preview.chosen.len());
     show_left_out(terminal, &preview.left_out);
     if let Some(why) = &preview.refused {
-        terminal.line(&format!("but nothing would be committed: {}", escape_to_one_line(why)));
+        terminal.line(&format!(
+            "but nothing would be committed: {}",
+            escape_to_one_line(why)
+        ));
     }
     0
 }
 
-fn report(terminal: &CommandTerminal, open: &OpenWorktree, snapshot: &Snapshot, outcome: &RescueOutcome) -> Result<u8, CommandFailure> {
-    let restore = open.commands.watchdog(&format!("rescue restore {}", shell_word(id_of(&snapshot.name))));
+fn report(
+    terminal: &CommandTerminal,
+    open: &OpenWorktree,
+    snapshot: &Snapshot,
+    outcome: &RescueOutcome,
+) -> Result<u8, CommandFailure> {
+    let restore = open.commands.watchdog(&format!(
+        "rescue restore {}",
+        shell_word(id_of(&snapshot.name))
+    ));
     let unread = snapshot.require_all_read().err();
     let ok = outcome.failed.is_none() && outcome.lost.is_empty() && unread.is_none();
     if terminal.json {
         terminal.value(&rescued_json(&snapshot.name, outcome, &restore));
     } else {
-        let kept = if snapshot.misses_files() { "what could be read" } else { "everything" };
-        terminal.line(&format!("{} made; {kept} is kept in {}", plural(outcome.commits, "commit"), snapshot.name));
+        let kept = if snapshot.misses_files() {
+            "what could be read"
+        } else {
+            "everything"
+        };
+        terminal.line(&format!(
+            "{} made; {kept} is kept in {}",
+            plural(outcome.commits, "commit"),
+            snapshot.name
+        ));
         show_left_out(terminal, &outcome.left_out);
         for warning in &outcome.warnings {
             terminal.line(&format!("  note: {}", escape_to_one_line(&warning.detail)));
         }
         if let Some(held) = &outcome.held_back {
-            terminal.complain(&format!("watchdog: not committed: {}", escape_to_one_line(&held.why)));
+            terminal.complain(&format!(
+                "watchdog: not committed: {}",
+                escape_to_one_line(&held.why)
+            ));
         }
         if let Some(why) = &outcome.failed {
-            terminal.complain(&format!("watchdog: not committed: {}", watchdog_facts::display::escape_for_display(why)));
+            terminal.complain(&format!(
+                "watchdog: not committed: {}",
+                watchdog_facts::display::escape_for_display(why)
+            ));
         }
         if let Some(branch) = &outcome.fallback_branch {
-            terminal.complain(&format!("watchdog: the work is on the branch {} instead", escape_to_one_line(branch)));
+            terminal.complain(&format!(
+                "watchdog: the work is on the branch {} instead",
+                escape_to_one_line(branch)
+            ));
         }
         for path in outcome.lost.iter().take(SHOWN) {
-            terminal.complain(&format!("watchdog: neither in HEAD nor in the work tree: {}", escape_to_one_line(path)));
+            terminal.complain(&format!(
+                "watchdog: neither in HEAD nor in the work tree: {}",
+                escape_to_one_line(path)
+            ));
         }
         if outcome.lost.len() > SHOWN {
-            terminal.complain(&format!("watchdog: and {} more", grouped((outcome.lost.len() - SHOWN) as u64)));
+            terminal.complain(&format!(
+                "watchdog: and {} more",
+                grouped((outcome.lost.len() - SHOWN) as u64)
+            ));
         }
         if outcome.failed.is_some() || !outcome.lost.is_empty() {
             terminal.complain(&format!("  bring it back with: {restore}"));

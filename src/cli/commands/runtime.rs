@@ -30,10 +30,21 @@ async fn hold_threads() {
 
 /// Runs something in a runtime of one thread, with signals listened to from the first moment.
 pub fn in_runtime<T>(work: impl AsyncFnOnce(&mut SignalState) -> T) -> Result<T, CommandFailure> {
-    let failed = |error: std::io::Error| CommandFailure::new(Reason::StoreError, format!("failed to start the event loop: {error}"));
-    check_headroom().map_err(|why| CommandFailure::new(Reason::StoreError, format!("nothing is begun: {why}")).hint(why.hint()))?;
+    let failed = |error: std::io::Error| {
+        CommandFailure::new(
+            Reason::StoreError,
+            format!("failed to start the event loop: {error}"),
+        )
+    };
+    check_headroom().map_err(|why| {
+        CommandFailure::new(Reason::StoreError, format!("nothing is begun: {why}")).hint(why.hint())
+    })?;
     // A thread that is there once stays: where no further one can be had, work waits for it instead of failing.
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().thread_keep_alive(Duration::MAX).build().map_err(failed)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .thread_keep_alive(Duration::MAX)
+        .build()
+        .map_err(failed)?;
     let done = runtime.block_on(async {
         hold_threads().await;
         let mut signals = SignalState::listen().map_err(failed)?;

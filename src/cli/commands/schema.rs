@@ -6,7 +6,9 @@ use serde_json::Value;
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 use crate::judge::command_env::CommandEnv;
-use crate::judge::configuration::{FILE as CONFIGURATION_FILE, bad as bad_configuration, read_named};
+use crate::judge::configuration::{
+    FILE as CONFIGURATION_FILE, bad as bad_configuration, read_named,
+};
 use crate::wire::explain_json::EXPLAIN_SCHEMA;
 use watchdog_core::config::{parse_bytes, schema as config_schema, to_json};
 use watchdog_facts::display::escape_to_one_line;
@@ -66,7 +68,10 @@ pub fn schema(
     let text = match (args.of, args.resolved) {
         (SchemaSubject::Config, true) => pretty(&resolved(&around()?, terminal)?),
         (_, true) => {
-            return Err(CommandFailure::usage("only a configuration can be resolved").hint("see `watchdog schema config --resolved`"));
+            return Err(
+                CommandFailure::usage("only a configuration can be resolved")
+                    .hint("see `watchdog schema config --resolved`"),
+            );
         }
         (SchemaSubject::Verdict, false) => VERDICT.to_owned(),
         (SchemaSubject::Config, false) => pretty(&config_schema()),
@@ -84,15 +89,28 @@ pub fn schema(
 fn resolved(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<Value, CommandFailure> {
     let top = Worktree::open(&command_env.worktree).map(|worktree| worktree.root().to_owned());
     let top = top.unwrap_or_else(|_| command_env.worktree.clone());
-    let path = command_env.config.clone().unwrap_or_else(|| top.join(CONFIGURATION_FILE));
+    let path = command_env
+        .config
+        .clone()
+        .unwrap_or_else(|| top.join(CONFIGURATION_FILE));
     match read_named(&path, &top) {
         Ok(bytes) => {
             let parsed = parse_bytes(&bytes, &path).map_err(|error| bad_configuration(&error))?;
-            parsed.notes.iter().for_each(|note| terminal.complain(&format!("note: {}", escape_to_one_line(note))));
+            parsed
+                .notes
+                .iter()
+                .for_each(|note| terminal.complain(&format!("note: {}", escape_to_one_line(note))));
             Ok(to_json(&parsed.settings))
         }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound && command_env.config.is_none() => Ok(to_json(&Default::default())),
-        Err(error) => Err(CommandFailure::new(Reason::ConfigError, format!("failed to read {}: {error}", path.display()))),
+        Err(error)
+            if error.kind() == std::io::ErrorKind::NotFound && command_env.config.is_none() =>
+        {
+            Ok(to_json(&Default::default()))
+        }
+        Err(error) => Err(CommandFailure::new(
+            Reason::ConfigError,
+            format!("failed to read {}: {error}", path.display()),
+        )),
     }
 }
 
@@ -115,14 +133,23 @@ mod tests {
     use watchdog_facts::verdict::{Status, Verdict};
 
     fn keys(value: &Value) -> BTreeSet<&str> {
-        value.as_object().expect("an object").keys().map(String::as_str).collect()
+        value
+            .as_object()
+            .expect("an object")
+            .keys()
+            .map(String::as_str)
+            .collect()
     }
 
     #[test]
     fn every_schema_is_a_schema() {
-        let written = [VERDICT, CONTEXT, EVENT, REPORT, PRESET].map(|text| serde_json::from_str(text).expect("JSON"));
+        let written = [VERDICT, CONTEXT, EVENT, REPORT, PRESET]
+            .map(|text| serde_json::from_str(text).expect("JSON"));
         for schema in written.into_iter().chain([config_schema()]) {
-            assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+            assert_eq!(
+                schema["$schema"],
+                "https://json-schema.org/draft/2020-12/schema"
+            );
         }
     }
 
@@ -130,12 +157,18 @@ mod tests {
     fn the_schema_of_presets_names_every_capability_and_allows_those_that_are_built_in() {
         let schema: Value = serde_json::from_str(PRESET).expect("JSON");
         let words = &schema["properties"]["capabilities"]["items"]["enum"];
-        assert_eq!(*words, json!(AgentCapability::ALL.map(AgentCapability::as_str)));
+        assert_eq!(
+            *words,
+            json!(AgentCapability::ALL.map(AgentCapability::as_str))
+        );
         let validator = jsonschema::validator_for(&schema).expect("a schema");
         for preset in PresetCatalog::built_in() {
             let text = PresetCatalog::built_in_text(&preset.name).expect("it is built in");
             let value: Value = serde_json::from_str(text).expect("JSON");
-            let problems: Vec<String> = validator.iter_errors(&value).map(|error| error.to_string()).collect();
+            let problems: Vec<String> = validator
+                .iter_errors(&value)
+                .map(|error| error.to_string())
+                .collect();
             assert!(problems.is_empty(), "{}: {problems:?}", preset.name);
         }
     }
@@ -173,18 +206,37 @@ mod tests {
         };
         assert_eq!(keys(&judgement.to_json()), keys(&schema["properties"]));
         for reason in Reason::ALL {
-            let of = |pair: &&Value| pair["properties"]["status"]["const"] == reason.status().as_str();
-            let pair = schema["oneOf"].as_array().expect("pairs").iter().find(of).expect("each status has its reasons");
-            let words = pair["properties"]["reason"]["enum"].as_array().expect("words");
-            assert!(words.contains(&json!(reason.as_str())), "{}", reason.as_str());
+            let of =
+                |pair: &&Value| pair["properties"]["status"]["const"] == reason.status().as_str();
+            let pair = schema["oneOf"]
+                .as_array()
+                .expect("pairs")
+                .iter()
+                .find(of)
+                .expect("each status has its reasons");
+            let words = pair["properties"]["reason"]["enum"]
+                .as_array()
+                .expect("words");
+            assert!(
+                words.contains(&json!(reason.as_str())),
+                "{}",
+                reason.as_str()
+            );
         }
         let words: usize = schema["oneOf"]
             .as_array()
             .expect("pairs")
             .iter()
-            .map(|pair| pair["properties"]["reason"]["enum"].as_array().map_or(0, Vec::len))
+            .map(|pair| {
+                pair["properties"]["reason"]["enum"]
+                    .as_array()
+                    .map_or(0, Vec::len)
+            })
             .sum();
         assert_eq!(words, Reason::ALL.len());
-        assert_eq!(schema["properties"]["status"]["enum"][0], Status::Complete.as_str());
+        assert_eq!(
+            schema["properties"]["status"]["enum"][0],
+            Status::Complete.as_str()
+        );
     }
 }

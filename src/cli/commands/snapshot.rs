@@ -13,21 +13,44 @@ use crate::wire::trust_json::PersonDeed;
 use super::from_session::PrivilegedCommand;
 
 /// Records HEAD as the baseline of the spec, and prints it.
-pub fn snapshot(command_env: &CommandEnv, terminal: &CommandTerminal, args: SnapshotArgs) -> Result<u8, CommandFailure> {
+pub fn snapshot(
+    command_env: &CommandEnv,
+    terminal: &CommandTerminal,
+    args: SnapshotArgs,
+) -> Result<u8, CommandFailure> {
     let open = OpenWorktree::open(command_env)?;
     let (store, worktree_id) = (open.store.as_ref(), open.worktree_id.as_str());
-    let privileged = PrivilegedCommand { command: "watchdog snapshot", store, worktree_id, from_session: args.from_session };
+    let privileged = PrivilegedCommand {
+        command: "watchdog snapshot",
+        store,
+        worktree_id,
+        from_session: args.from_session,
+    };
     privileged.allow()?;
-    let options = BaselineOptions { spec: args.spec, adopt: args.adopt, accept_criteria: args.accept_criteria };
+    let options = BaselineOptions {
+        spec: args.spec,
+        adopt: args.adopt,
+        accept_criteria: args.accept_criteria,
+    };
     let (recorded, unread) = record_baseline(command_env, &open, &options)?;
     if args.accept_criteria {
-        privileged.note(&PersonDeed::Accepted { baseline: &recorded.point, spec: &recorded.spec })?;
+        privileged.note(&PersonDeed::Accepted {
+            baseline: &recorded.point,
+            spec: &recorded.spec,
+        })?;
     }
     if let Some(unreadable) = unread {
-        terminal.complain(&format!("watchdog: {}", watchdog_facts::display::escape_to_one_line(&unreadable.why)));
+        terminal.complain(&format!(
+            "watchdog: {}",
+            watchdog_facts::display::escape_to_one_line(&unreadable.why)
+        ));
     }
     for note in recorded.notes.iter().chain(&open.worktree.served_note()) {
-        terminal.complain(&format!("watchdog: {} ({})", watchdog_facts::display::escape_to_one_line(&note.detail), note.code));
+        terminal.complain(&format!(
+            "watchdog: {} ({})",
+            watchdog_facts::display::escape_to_one_line(&note.detail),
+            note.code
+        ));
     }
     if terminal.json {
         terminal.value(&new_baseline_json(&NewBaseline {
@@ -35,7 +58,12 @@ pub fn snapshot(command_env: &CommandEnv, terminal: &CommandTerminal, args: Snap
             worktree: open.root(),
             spec: &recorded.spec,
             branch: open.worktree.branch().as_deref(),
-            refs: recorded.refs.tips()?.iter().filter(|(name, _)| name.starts_with("refs/")).count(),
+            refs: recorded
+                .refs
+                .tips()?
+                .iter()
+                .filter(|(name, _)| name.starts_with("refs/"))
+                .count(),
             inherited: recorded.work.inherited.len(),
             at: recorded.at,
         }));

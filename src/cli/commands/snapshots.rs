@@ -16,13 +16,16 @@ use crate::judge::open_worktree::OpenWorktree;
 use crate::rescue::{RestoreIntoError, restore_into_worktree};
 use crate::session::recorded;
 use crate::wire::snapshot_json::{
-    change_word, dropped_data, dropped_json, restored_data, restored_json, shown_snapshot_json, snapshots_json,
+    change_word, dropped_data, dropped_json, restored_data, restored_json, shown_snapshot_json,
+    snapshots_json,
 };
 use watchdog_facts::display::{LARGE, escape_for_display, escape_to_one_line, plural};
 use watchdog_facts::evidence::LeftOut;
 use watchdog_facts::shell_line::{WorktreeCommands, shell_word};
 use watchdog_facts::verdict::Reason;
-use watchdog_git::{RestoreError, RestoreResult, RestoreTarget, RestoredTo, SnapshotDiff, SnapshotSummary, Worktree};
+use watchdog_git::{
+    RestoreError, RestoreResult, RestoreTarget, RestoredTo, SnapshotDiff, SnapshotSummary, Worktree,
+};
 use watchdog_store::journal::{event, kind};
 
 /// What stands for the newest snapshot of this worktree's spec.
@@ -36,9 +39,18 @@ const NAMED: usize = 500;
 pub(super) const SHOWN: usize = 20;
 
 /// Lists the snapshots, newest first; `measured` with the room that each of them needs.
-pub fn list(terminal: &CommandTerminal, open: &OpenWorktree, spec: Option<&str>, measured: bool) -> Result<u8, CommandFailure> {
+pub fn list(
+    terminal: &CommandTerminal,
+    open: &OpenWorktree,
+    spec: Option<&str>,
+    measured: bool,
+) -> Result<u8, CommandFailure> {
     let snapshots = open.worktree.snapshots(spec)?;
-    let sizes = if measured { Some(open.worktree.snapshot_sizes(&snapshots)?) } else { None };
+    let sizes = if measured {
+        Some(open.worktree.snapshot_sizes(&snapshots)?)
+    } else {
+        None
+    };
     if terminal.json {
         terminal.value(&snapshots_json(&snapshots, sizes.as_ref()));
         return Ok(0);
@@ -49,7 +61,11 @@ pub fn list(terminal: &CommandTerminal, open: &OpenWorktree, spec: Option<&str>,
     }
     let at = now();
     let rows = snapshots.iter().map(|info| {
-        let private = if info.private_files > 0 { format!(" ({} private)", info.private_files) } else { String::new() };
+        let private = if info.private_files > 0 {
+            format!(" ({} private)", info.private_files)
+        } else {
+            String::new()
+        };
         [
             escape_to_one_line(&info.id),
             age(info.at, at),
@@ -61,17 +77,32 @@ pub fn list(terminal: &CommandTerminal, open: &OpenWorktree, spec: Option<&str>,
     });
     let rows: Vec<[String; 6]> = rows.collect();
     let Some(sizes) = sizes else {
-        print_table(terminal, ["ID", "AGE", "SPEC", "FILES", "SIZE", "WHY"], &rows);
+        print_table(
+            terminal,
+            ["ID", "AGE", "SPEC", "FILES", "SIZE", "WHY"],
+            &rows,
+        );
         if let Some(line) = large_snapshots(&open.worktree, &open.commands) {
             terminal.tell(&line);
         }
         return Ok(0);
     };
-    let measured_rows = rows.into_iter().zip(&sizes.alone).map(|([id, age, spec, files, all, why], alone)| {
-        let alone = if *alone == 0 { "-".into() } else { size(*alone) };
-        [id, age, spec, files, all, alone, why]
-    });
-    print_table(terminal, ["ID", "AGE", "SPEC", "FILES", "SIZE", "ALONE", "WHY"], &measured_rows.collect::<Vec<_>>());
+    let measured_rows =
+        rows.into_iter()
+            .zip(&sizes.alone)
+            .map(|([id, age, spec, files, all, why], alone)| {
+                let alone = if *alone == 0 {
+                    "-".into()
+                } else {
+                    size(*alone)
+                };
+                [id, age, spec, files, all, alone, why]
+            });
+    print_table(
+        terminal,
+        ["ID", "AGE", "SPEC", "FILES", "SIZE", "ALONE", "WHY"],
+        &measured_rows.collect::<Vec<_>>(),
+    );
     let drop = open.commands.watchdog("rescue drop ID");
     terminal.tell(&format!(
         "together {} that HEAD has not, before compression; dropping one frees what it has alone, once git collects garbage: {drop}",
@@ -80,10 +111,15 @@ pub fn list(terminal: &CommandTerminal, open: &OpenWorktree, spec: Option<&str>,
     Ok(0)
 }
 
-fn print_table<const N: usize>(terminal: &CommandTerminal, head: [&'static str; N], rows: &[[String; N]]) {
+fn print_table<const N: usize>(
+    terminal: &CommandTerminal,
+    head: [&'static str; N],
+    rows: &[[String; N]],
+) {
     let table = TableColumns::new(head, &[], rows).within(terminal_width());
     terminal.line(&table.head());
-    rows.iter().for_each(|row| terminal.line(&table.line(row, Style::new())));
+    rows.iter()
+        .for_each(|row| terminal.line(&table.line(row, Style::new())));
 }
 
 /// The room that the snapshots of a repository need, where it is large.
@@ -95,30 +131,55 @@ pub(super) fn large_snapshots(worktree: &Worktree, commands: &WorktreeCommands) 
     }
     let total = worktree.snapshot_sizes(&snapshots).ok()?.total;
     let see = commands.watchdog("rescue list --size");
-    (total >= LARGE).then(|| format!("the snapshots have {} that HEAD has not; see which one could go with: {see}", size(total)))
+    (total >= LARGE).then(|| {
+        format!(
+            "the snapshots have {} that HEAD has not; see which one could go with: {see}",
+            size(total)
+        )
+    })
 }
 
 /// Rows with their columns under each other.
 fn table<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
-    let widths: [usize; N] = std::array::from_fn(|column| rows.iter().map(|row| row[column].width()).max().unwrap_or(0));
+    let widths: [usize; N] = std::array::from_fn(|column| {
+        rows.iter()
+            .map(|row| row[column].width())
+            .max()
+            .unwrap_or(0)
+    });
     let line = |row: &[String; N]| {
-        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell}{}", " ".repeat(width - cell.width())));
+        let cells = row
+            .iter()
+            .zip(widths)
+            .map(|(cell, width)| format!("{cell}{}", " ".repeat(width - cell.width())));
         cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     };
     rows.iter().map(line).collect()
 }
 
 /// Shows what a snapshot changes against the commit that it started from.
-pub fn show(terminal: &CommandTerminal, open: &OpenWorktree, id: &str, stat: bool) -> Result<u8, CommandFailure> {
+pub fn show(
+    terminal: &CommandTerminal,
+    open: &OpenWorktree,
+    id: &str,
+    stat: bool,
+) -> Result<u8, CommandFailure> {
     let id = resolve(open, id)?;
-    let diff = open.worktree.snapshot_diff(&id, if stat { 0 } else { PATCHES }).map_err(refused)?;
+    let diff = open
+        .worktree
+        .snapshot_diff(&id, if stat { 0 } else { PATCHES })
+        .map_err(refused)?;
     if terminal.json {
         terminal.value(&shown_snapshot_json(&diff, stat));
         return Ok(0);
     }
     let info = &diff.info;
     let branch = info.branch.as_deref().unwrap_or("a detached HEAD");
-    terminal.line(&format!("{}, spec '{}'", escape_to_one_line(&info.name), escape_to_one_line(&info.spec)));
+    terminal.line(&format!(
+        "{}, spec '{}'",
+        escape_to_one_line(&info.name),
+        escape_to_one_line(&info.spec)
+    ));
     terminal.line(&format!(
         "taken {} ({:.0}) on {}: {}",
         age(info.at, now()),
@@ -139,9 +200,15 @@ pub fn show(terminal: &CommandTerminal, open: &OpenWorktree, id: &str, stat: boo
             }
         }
         if diff.cut {
-            let base = info.base.as_deref().unwrap_or("4b825dc642cb6eb9a060e54bf8d69288fbee4904");
+            let base = info
+                .base
+                .as_deref()
+                .unwrap_or("4b825dc642cb6eb9a060e54bf8d69288fbee4904");
             let rest = open.commands.git(&format!("diff {base} {}", info.commit));
-            terminal.line(&format!("\nmore than {} of patches; see the rest with: {rest}", size(PATCHES as u64)));
+            terminal.line(&format!(
+                "\nmore than {} of patches; see the rest with: {rest}",
+                size(PATCHES as u64)
+            ));
         }
     }
     Ok(0)
@@ -152,8 +219,13 @@ fn compared_with(open: &OpenWorktree, info: &SnapshotSummary) -> String {
     let head = open.worktree.head_commit().ok().flatten();
     match (&info.base, head) {
         (None, _) => "compared with nothing: there was no commit yet".into(),
-        (Some(base), Some(head)) if *base == head => format!("compared with HEAD ({})", short(base)),
-        (Some(base), _) => format!("compared with {}, which was HEAD then; HEAD has moved since", short(base)),
+        (Some(base), Some(head)) if *base == head => {
+            format!("compared with HEAD ({})", short(base))
+        }
+        (Some(base), _) => format!(
+            "compared with {}, which was HEAD then; HEAD has moved since",
+            short(base)
+        ),
     }
 }
 
@@ -170,7 +242,11 @@ pub fn summary(diff: &SnapshotDiff) -> Vec<String> {
             }
             (None, None) => size(file.bytes),
         };
-        rows.push([format!("  {}", change_word(file)), lines, escape_to_one_line(&file.path)]);
+        rows.push([
+            format!("  {}", change_word(file)),
+            lines,
+            escape_to_one_line(&file.path),
+        ]);
     }
     let more = rows.len().saturating_sub(NAMED);
     rows.truncate(NAMED);
@@ -181,7 +257,10 @@ pub fn summary(diff: &SnapshotDiff) -> Vec<String> {
     if diff.incomplete {
         lines.push("  its private files are not in this repository any more".into());
     }
-    lines.push(format!("  {} changed, {added} lines added, {removed} removed", plural(diff.files.len() as u64, "file")));
+    lines.push(format!(
+        "  {} changed, {added} lines added, {removed} removed",
+        plural(diff.files.len() as u64, "file")
+    ));
     lines
 }
 
@@ -202,12 +281,21 @@ pub fn restore(
     target: RestoreDestination,
 ) -> Result<u8, CommandFailure> {
     let _lock = open.lock(command_env, "watchdog rescue restore", false)?;
-    let id = open.worktree.snapshot_info(&resolve(open, id)?).map_err(refused)?.id;
+    let id = open
+        .worktree
+        .snapshot_info(&resolve(open, id)?)
+        .map_err(refused)?
+        .id;
     let (restored, linked) = match target {
-        RestoreDestination::Here(target) => (open.worktree.restore(&id, target).map_err(refused)?, None),
+        RestoreDestination::Here(target) => {
+            (open.worktree.restore(&id, target).map_err(refused)?, None)
+        }
         RestoreDestination::LinkedWorktree(folder) => {
             let folder = std::path::absolute(&folder).unwrap_or(folder);
-            (restore_into_worktree(&open.worktree, &id, &folder).map_err(refused_worktree)?, Some(folder))
+            (
+                restore_into_worktree(&open.worktree, &id, &folder).map_err(refused_worktree)?,
+                Some(folder),
+            )
         }
     };
     let linked = linked.map(plain_path);
@@ -221,12 +309,20 @@ fn plain_path(folder: PathBuf) -> PathBuf {
     folder.canonicalize().unwrap_or(folder)
 }
 
-fn tell_restored(terminal: &CommandTerminal, open: &OpenWorktree, id: &str, restored: &RestoreResult, linked: Option<PathBuf>) {
+fn tell_restored(
+    terminal: &CommandTerminal,
+    open: &OpenWorktree,
+    id: &str,
+    restored: &RestoreResult,
+    linked: Option<PathBuf>,
+) {
     let (word, to) = match (&restored.to, &linked) {
         (RestoredTo::WorkTree { .. }, Some(folder)) => ("worktree", folder.display().to_string()),
         (RestoredTo::WorkTree { .. }, None) => ("work_tree", open.root().display().to_string()),
         (RestoredTo::Branch(name), _) => ("branch", name.clone()),
-        (RestoredTo::Directory(path), _) => ("directory", plain_path(path.clone()).display().to_string()),
+        (RestoredTo::Directory(path), _) => {
+            ("directory", plain_path(path.clone()).display().to_string())
+        }
     };
     if terminal.json {
         terminal.value(&restored_json(id, word, &to, restored));
@@ -235,9 +331,15 @@ fn tell_restored(terminal: &CommandTerminal, open: &OpenWorktree, id: &str, rest
     let files = plural(restored.files, "file");
     let to = escape_to_one_line(&to);
     terminal.line(&match (&restored.to, linked.is_some()) {
-        (RestoredTo::WorkTree { index: true }, true) => format!("{files} in the new worktree {to}, the index as it was"),
-        (RestoredTo::WorkTree { index: false }, true) => format!("{files} in the new worktree {to}"),
-        (RestoredTo::WorkTree { index: true }, false) => format!("{files} back in the work tree, the index as it was"),
+        (RestoredTo::WorkTree { index: true }, true) => {
+            format!("{files} in the new worktree {to}, the index as it was")
+        }
+        (RestoredTo::WorkTree { index: false }, true) => {
+            format!("{files} in the new worktree {to}")
+        }
+        (RestoredTo::WorkTree { index: true }, false) => {
+            format!("{files} back in the work tree, the index as it was")
+        }
         (RestoredTo::WorkTree { index: false }, false) => format!("{files} back in the work tree"),
         (RestoredTo::Branch(name), _) => {
             let switch = open.commands.git(&format!("switch {}", shell_word(name)));
@@ -252,14 +354,24 @@ fn tell_restored(terminal: &CommandTerminal, open: &OpenWorktree, id: &str, rest
 }
 
 /// Drops a snapshot.
-pub fn drop_one(terminal: &CommandTerminal, open: &OpenWorktree, id: &str) -> Result<u8, CommandFailure> {
-    let dropped = open.worktree.drop_snapshot(&resolve(open, id)?).map_err(refused)?;
+pub fn drop_one(
+    terminal: &CommandTerminal,
+    open: &OpenWorktree,
+    id: &str,
+) -> Result<u8, CommandFailure> {
+    let dropped = open
+        .worktree
+        .drop_snapshot(&resolve(open, id)?)
+        .map_err(refused)?;
     note(terminal, open, kind::DROPPED, dropped_data(&dropped));
     if terminal.json {
         terminal.value(&dropped_json(&dropped));
     } else {
         let id = escape_to_one_line(&dropped.id);
-        terminal.line(&format!("dropped {id}; until git collects garbage it is still there as {}", dropped.commit));
+        terminal.line(&format!(
+            "dropped {id}; until git collects garbage it is still there as {}",
+            dropped.commit
+        ));
     }
     Ok(0)
 }
@@ -274,18 +386,25 @@ fn resolve(open: &OpenWorktree, id: &str) -> Result<String, CommandFailure> {
     let root = open.root().to_string_lossy();
     let all = open.worktree.snapshots(Some(&spec))?;
     // Another worktree may work under the same spec: what was here comes first.
-    let newest = all.iter().find(|info| info.worktree == root).or(all.first());
+    let newest = all
+        .iter()
+        .find(|info| info.worktree == root)
+        .or(all.first());
     newest.map(|info| info.id.clone()).ok_or_else(|| {
         let spec = escape_to_one_line(&spec);
-        CommandFailure::usage(format!("there is no snapshot of the spec '{spec}' yet"))
-            .hint(format!("list all with: {}", open.commands.watchdog("rescue list")))
+        CommandFailure::usage(format!("there is no snapshot of the spec '{spec}' yet")).hint(
+            format!("list all with: {}", open.commands.watchdog("rescue list")),
+        )
     })
 }
 
 fn note(terminal: &CommandTerminal, open: &OpenWorktree, kind: &str, data: Value) {
     let noted = event(now(), &open.worktree_id, None, kind, data);
     if let Err(error) = open.store.append(&[noted], None) {
-        terminal.complain(&format!("watchdog: this could not be written into the journal: {}", escape_to_one_line(&error.to_string())));
+        terminal.complain(&format!(
+            "watchdog: this could not be written into the journal: {}",
+            escape_to_one_line(&error.to_string())
+        ));
     }
 }
 
@@ -293,7 +412,9 @@ fn note(terminal: &CommandTerminal, open: &OpenWorktree, kind: &str, data: Value
 pub(super) fn refused(error: RestoreError) -> CommandFailure {
     match error {
         RestoreError::Git(error) => error.into(),
-        RestoreError::Unknown { .. } => CommandFailure::usage(error.to_string()).hint("list them with `watchdog rescue list`"),
+        RestoreError::Unknown { .. } => {
+            CommandFailure::usage(error.to_string()).hint("list them with `watchdog rescue list`")
+        }
         RestoreError::Ambiguous { .. } => CommandFailure::usage(error.to_string()),
         other => CommandFailure::new(Reason::RescueIncomplete, other.to_string())
             .hint("name another place with --branch NAME, --to DIR or --worktree DIR"),
@@ -303,7 +424,8 @@ pub(super) fn refused(error: RestoreError) -> CommandFailure {
 fn refused_worktree(error: RestoreIntoError) -> CommandFailure {
     match error {
         RestoreIntoError::Restore(error) => refused(error),
-        other => CommandFailure::new(Reason::RescueIncomplete, other.to_string()).hint("or bring the files alone back with --to DIR"),
+        other => CommandFailure::new(Reason::RescueIncomplete, other.to_string())
+            .hint("or bring the files alone back with --to DIR"),
     }
 }
 
@@ -315,7 +437,11 @@ pub(super) fn id_of(name: &str) -> &str {
 /// What was left out, for people.
 pub(super) fn show_left_out(terminal: &CommandTerminal, left_out: &[LeftOut]) {
     for left in left_out.iter().take(SHOWN) {
-        terminal.line(&format!("  left out: {} ({})", escape_to_one_line(&left.path), left.why));
+        terminal.line(&format!(
+            "  left out: {} ({})",
+            escape_to_one_line(&left.path),
+            left.why
+        ));
     }
     show_more(terminal, left_out.len());
 }

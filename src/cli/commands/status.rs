@@ -32,32 +32,61 @@ use watchdog_git::Worktree;
 use watchdog_store::open_store_to_read;
 
 /// Shows what is going on.
-pub fn status(command_env: &CommandEnv, here: bool, terminal: &CommandTerminal, args: StatusArgs) -> Result<u8, CommandFailure> {
+pub fn status(
+    command_env: &CommandEnv,
+    here: bool,
+    terminal: &CommandTerminal,
+    args: StatusArgs,
+) -> Result<u8, CommandFailure> {
     command_env.state.ensure()?;
     let store = open_store_to_read(&command_env.state)?;
-    let paths = if args.paths.is_empty() && here && !args.fleet { vec![".".into()] } else { args.paths };
+    let paths = if args.paths.is_empty() && here && !args.fleet {
+        vec![".".into()]
+    } else {
+        args.paths
+    };
     let below = PathFilter::new(&command_env.worktree, &paths);
     let now = now();
-    let specs = if args.all_specs { ShownSpecs::All } else { ShownSpecs::Live };
+    let specs = if args.all_specs {
+        ShownSpecs::All
+    } else {
+        ShownSpecs::Live
+    };
     let mut found = overview_of(store.as_ref(), &command_env.state, &below, specs, now)?;
     found.read_sessions(&command_env.state, &command_env.claude_home);
-    found.notes.extend(store.notes().into_iter().map(|note| note.detail));
+    found
+        .notes
+        .extend(store.notes().into_iter().map(|note| note.detail));
     let mut code = 0;
     if args.fleet {
         code = super::fleet::add_others(command_env, terminal, &mut found, (specs, &args.machine))?;
     }
     if let Some(path) = &args.prometheus {
         let tell = || terminal.tell("counting the events of the journal, once");
-        found.notes.iter().for_each(|note| terminal.tell(&format!("note: {}", escape_to_one_line(note))));
-        let (sums, incomplete) = CounterHistory::default().sums(store.as_ref(), &below, now, tell)?;
+        found
+            .notes
+            .iter()
+            .for_each(|note| terminal.tell(&format!("note: {}", escape_to_one_line(note))));
+        let (sums, incomplete) =
+            CounterHistory::default().sums(store.as_ref(), &below, now, tell)?;
         return export(terminal, path, &metrics(&found, &sums, incomplete, now));
     }
-    let shown = |row: &StatusRow| args.only.is_empty() || row.words().iter().any(|word| args.only.iter().any(|only| only == word));
+    let shown = |row: &StatusRow| {
+        args.only.is_empty()
+            || row
+                .words()
+                .iter()
+                .any(|word| args.only.iter().any(|only| only == word))
+    };
     if terminal.json {
         terminal.value(&found.to_json(shown));
         return Ok(code);
     }
-    let (aged, machines) = found.fleet.as_ref().map(super::fleet::said_of).unwrap_or_default();
+    let (aged, machines) = found
+        .fleet
+        .as_ref()
+        .map(super::fleet::said_of)
+        .unwrap_or_default();
     found.notes.extend(aged);
     for note in &found.notes {
         terminal.tell(&format!("note: {}", escape_to_one_line(note)));
@@ -70,8 +99,12 @@ pub fn status(command_env: &CommandEnv, here: bool, terminal: &CommandTerminal, 
     let rows: Vec<&StatusRow> = found.rows.iter().filter(|row| shown(row)).collect();
     table(terminal, &rows, &command_env.commands_here());
     terminal.tell(&summary(&found.rows, rows.len()));
-    let own = Worktree::open(&command_env.worktree).ok().filter(|_| !args.fleet);
-    if let Some(line) = own.and_then(|own| super::snapshots::large_snapshots(&own, &command_env.commands(own.root()))) {
+    let own = Worktree::open(&command_env.worktree)
+        .ok()
+        .filter(|_| !args.fleet);
+    if let Some(line) = own
+        .and_then(|own| super::snapshots::large_snapshots(&own, &command_env.commands(own.root())))
+    {
         terminal.tell(&line);
     }
     machines.iter().for_each(|line| terminal.tell(line));
@@ -79,14 +112,22 @@ pub fn status(command_env: &CommandEnv, here: bool, terminal: &CommandTerminal, 
 }
 
 /// Writes the metrics in place of the table.
-fn export(terminal: &CommandTerminal, path: &Path, series: &[MetricSeries]) -> Result<u8, CommandFailure> {
+fn export(
+    terminal: &CommandTerminal,
+    path: &Path,
+    series: &[MetricSeries],
+) -> Result<u8, CommandFailure> {
     metrics_file::write(path, &metrics_text(series)).map_err(|error| {
         let failure = CommandFailure::new(Reason::StoreError, format!("cannot write metrics to {}: {error}", path.display()));
         failure.hint("what was there before is there still; make room, or name a file in a folder that this user may write to")
     })?;
     let samples: usize = series.iter().map(|metric| metric.samples.len()).sum();
     if path != Path::new("-") {
-        terminal.tell(&format!("wrote {} to {}", plural(samples as u64, "sample"), escape_to_one_line(&path.display().to_string())));
+        terminal.tell(&format!(
+            "wrote {} to {}",
+            plural(samples as u64, "sample"),
+            escape_to_one_line(&path.display().to_string())
+        ));
     }
     Ok(0)
 }
@@ -95,7 +136,12 @@ fn export(terminal: &CommandTerminal, path: &Path, series: &[MetricSeries]) -> R
 pub fn bare(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, CommandFailure> {
     if command_env.state.database().exists() {
         let store = open_store_to_read(&command_env.state)?;
-        let here = overview(store.as_ref(), &command_env.state, &PathFilter::new(&command_env.worktree, &[".".into()]), now())?;
+        let here = overview(
+            store.as_ref(),
+            &command_env.state,
+            &PathFilter::new(&command_env.worktree, &[".".into()]),
+            now(),
+        )?;
         if !here.rows.is_empty() {
             drop(store);
             return status(command_env, true, terminal, StatusArgs::default());
@@ -108,16 +154,28 @@ pub fn bare(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, 
 /// Commands about the worktree of this folder; where it is in none, with a word in its place.
 fn commands(command_env: &CommandEnv) -> WorktreeCommands {
     let worktree = Worktree::open(&command_env.worktree);
-    command_env.commands(worktree.as_ref().map_or(Path::new("WORKTREE"), Worktree::root))
+    command_env.commands(
+        worktree
+            .as_ref()
+            .map_or(Path::new("WORKTREE"), Worktree::root),
+    )
 }
 
 /// What there is to do where nothing is watched.
 fn nothing(below: &PathFilter, commands: &WorktreeCommands) -> String {
     if below.is_all() {
-        let (snapshot, run) = (commands.watchdog("snapshot"), commands.watchdog("run -- CMD"));
-        format!("no worktree has a recorded baseline, so nothing is watched yet\n  begin with: {snapshot}\n  or with:    {run}")
+        let (snapshot, run) = (
+            commands.watchdog("snapshot"),
+            commands.watchdog("run -- CMD"),
+        );
+        format!(
+            "no worktree has a recorded baseline, so nothing is watched yet\n  begin with: {snapshot}\n  or with:    {run}"
+        )
     } else {
-        format!("no worktree with a recorded baseline is there; see all with: {}", commands.watchdog_anywhere("status"))
+        format!(
+            "no worktree with a recorded baseline is there; see all with: {}",
+            commands.watchdog_anywhere("status")
+        )
     }
 }
 
@@ -127,31 +185,79 @@ fn table(terminal: &CommandTerminal, rows: &[&StatusRow], commands: &WorktreeCom
     }
     let now = local_now();
     // A row that stands for others brings them to where it stands itself.
-    let alone = |at| FaultGroup { first: at, others: Vec::new() };
-    let groups = if terminal.verbose { (0..rows.len()).map(alone).collect() } else { grouped(rows, |row| fault(row)) };
-    let cells: Vec<[String; 6]> = groups.iter().map(|group| cells(rows[group.first], now.timestamp())).collect();
-    let table = TableColumns::new(["STATUS", "REASON", "WHEN", "NOW", "SPEC", "WORKTREE"], &[], &cells).within(terminal_width());
+    let alone = |at| FaultGroup {
+        first: at,
+        others: Vec::new(),
+    };
+    let groups = if terminal.verbose {
+        (0..rows.len()).map(alone).collect()
+    } else {
+        grouped(rows, |row| fault(row))
+    };
+    let cells: Vec<[String; 6]> = groups
+        .iter()
+        .map(|group| cells(rows[group.first], now.timestamp()))
+        .collect();
+    let table = TableColumns::new(
+        ["STATUS", "REASON", "WHEN", "NOW", "SPEC", "WORKTREE"],
+        &[],
+        &cells,
+    )
+    .within(terminal_width());
     terminal.line(&table.head());
     for (group, cells) in groups.iter().zip(&cells) {
         let row = rows[group.first];
         let status = row.verdict.as_ref().and_then(|verdict| verdict.status);
         terminal.line(&table.line(cells, style_of(status.filter(|_| row.is_judged()))));
-        below(terminal, row, &attention::attention(row, commands, &now), &now);
-        row_lines::others(terminal, group.others.iter().map(|at| rows[*at].worktree.as_path()));
+        below(
+            terminal,
+            row,
+            &attention::attention(row, commands, &now),
+            &now,
+        );
+        row_lines::others(
+            terminal,
+            group.others.iter().map(|at| rows[*at].worktree.as_path()),
+        );
     }
 }
 
 /// What makes a worktree unreadable, be it now or when it was judged.
 fn fault(row: &StatusRow) -> Option<FaultKey> {
-    let judged = row.verdict.as_ref().filter(|verdict| verdict.since_baseline && verdict.reason() == Some(Reason::GitError));
-    let why = row.broken.as_deref().or_else(|| judged.and_then(|verdict| verdict.text("message")))?;
-    if row.needs_person() { FaultKey::of(&row.worktree, why) } else { None }
+    let judged = row
+        .verdict
+        .as_ref()
+        .filter(|verdict| verdict.since_baseline && verdict.reason() == Some(Reason::GitError));
+    let why = row
+        .broken
+        .as_deref()
+        .or_else(|| judged.and_then(|verdict| verdict.text("message")))?;
+    if row.needs_person() {
+        FaultKey::of(&row.worktree, why)
+    } else {
+        None
+    }
 }
 
 fn cells(row: &StatusRow, now: Timestamp) -> [String; 6] {
-    let text_of = |key: &str| row.verdict.as_ref().and_then(|verdict| verdict.text(key)).map_or_else(|| "-".into(), escape_to_one_line);
-    let unjudged = || if row.judgement_known { "never judged" } else { "not known" }.to_owned();
-    let when = row.verdict.as_ref().map_or_else(unjudged, |verdict| age(verdict.at, now));
+    let text_of = |key: &str| {
+        row.verdict
+            .as_ref()
+            .and_then(|verdict| verdict.text(key))
+            .map_or_else(|| "-".into(), escape_to_one_line)
+    };
+    let unjudged = || {
+        if row.judgement_known {
+            "never judged"
+        } else {
+            "not known"
+        }
+        .to_owned()
+    };
+    let when = row
+        .verdict
+        .as_ref()
+        .map_or_else(unjudged, |verdict| age(verdict.at, now));
     [
         text_of("status"),
         text_of("reason"),
@@ -166,15 +272,36 @@ fn cells(row: &StatusRow, now: Timestamp) -> [String; 6] {
 fn now_of(row: &StatusRow) -> String {
     let looped = row.looped.as_ref().filter(|_| row.loops()).map(|looped| {
         let number = looped.iteration();
-        let with = looped.standing.chosen.as_ref().filter(|_| looped.standing.agents.len() > 1);
-        let with = with.map(|name| format!(" with {}", escape_to_one_line(&bounded(name, 30)))).unwrap_or_default();
-        looped.at_most.map_or_else(|| format!("loop {number}{with}"), |most| format!("loop {number} of {most}{with}"))
+        let with = looped
+            .standing
+            .chosen
+            .as_ref()
+            .filter(|_| looped.standing.agents.len() > 1);
+        let with = with
+            .map(|name| format!(" with {}", escape_to_one_line(&bounded(name, 30))))
+            .unwrap_or_default();
+        looped.at_most.map_or_else(
+            || format!("loop {number}{with}"),
+            |most| format!("loop {number} of {most}{with}"),
+        )
     });
-    let session = row.session.as_ref().and_then(|session| session.pid).map(|pid| match row.live.map(|live| live.doing) {
-        Some(doing @ (SessionActivity::Stalled | SessionActivity::Waiting)) => format!("session {pid} {}", doing.as_str()),
-        Some(SessionActivity::Running) | None => format!("session {pid}"),
+    let session = row
+        .session
+        .as_ref()
+        .and_then(|session| session.pid)
+        .map(|pid| match row.live.map(|live| live.doing) {
+            Some(doing @ (SessionActivity::Stalled | SessionActivity::Waiting)) => {
+                format!("session {pid} {}", doing.as_str())
+            }
+            Some(SessionActivity::Running) | None => format!("session {pid}"),
+        });
+    let holder = row.holder.as_ref().map(|holder| {
+        format!(
+            "{} {}",
+            escape_to_one_line(&bounded(&holder.command, 30)),
+            holder.pid
+        )
     });
-    let holder = row.holder.as_ref().map(|holder| format!("{} {}", escape_to_one_line(&bounded(&holder.command, 30)), holder.pid));
     match (looped, session) {
         (Some(looped), Some(session)) => format!("{looped}, {session}"),
         (looped, session) => looped.or(session).or(holder).unwrap_or_else(|| "-".into()),
@@ -184,24 +311,45 @@ fn now_of(row: &StatusRow) -> String {
 /// Why a row is where it stands, the command to type, and what it has no room for.
 fn below(terminal: &CommandTerminal, row: &StatusRow, found: &Attention, now: &Zoned) {
     let calls = matches!(found.rank, AttentionRank::Person | AttentionRank::Resume);
-    let waits = row.verdict.as_ref().and_then(LastVerdict::retry_at).is_some_and(|at| now.timestamp() < at);
+    let waits = row
+        .verdict
+        .as_ref()
+        .and_then(LastVerdict::retry_at)
+        .is_some_and(|at| now.timestamp() < at);
     let says = match found.rank {
-        AttentionRank::Person | AttentionRank::Resume | AttentionRank::Running | AttentionRank::Gone => true,
+        AttentionRank::Person
+        | AttentionRank::Resume
+        | AttentionRank::Running
+        | AttentionRank::Gone => true,
         AttentionRank::Next => waits || terminal.verbose,
         AttentionRank::NotJudged => !row.judgement_known || terminal.verbose,
         AttentionRank::Complete => terminal.verbose,
     };
     let why = if says { found.why.as_str() } else { "" };
-    row_lines::why_and_command(terminal, why, found.command.as_deref().filter(|_| calls || terminal.verbose));
+    row_lines::why_and_command(
+        terminal,
+        why,
+        found
+            .command
+            .as_deref()
+            .filter(|_| calls || terminal.verbose),
+    );
     if row.gone {
         return;
     }
-    if row.verdict.as_ref().is_some_and(|verdict| !verdict.since_baseline) {
+    if row
+        .verdict
+        .as_ref()
+        .is_some_and(|verdict| !verdict.since_baseline)
+    {
         let recorded = local_time(row.baseline_at, now);
         terminal.gist(&format!("  that was about earlier work; its baseline was recorded at {recorded}, and nobody judged since"));
     }
     if !row.breaker.is_clean() && row.breaker.state != BreakerState::Open {
-        terminal.gist(&format!("  {}", escape_to_one_line(&attention::breaker(&row.breaker, now))));
+        terminal.gist(&format!(
+            "  {}",
+            escape_to_one_line(&attention::breaker(&row.breaker, now))
+        ));
     }
     if row.older.total() > 0 {
         terminal.gist(&format!("  {}", older(row.older)));
@@ -210,29 +358,71 @@ fn below(terminal: &CommandTerminal, row: &StatusRow, found: &Attention, now: &Z
 
 /// The specs that have no row.
 fn older(specs: OlderSpecs) -> String {
-    let OlderSpecs { complete, not_judged, unfinished } = specs;
-    let counts = [(complete, "complete"), (not_judged, "not judged"), (unfinished, "unfinished")];
-    let counts: Vec<String> = counts.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
-    format!("{}: {} (--all-specs shows them)", plural(specs.total(), "older spec"), counts.join(", "))
+    let OlderSpecs {
+        complete,
+        not_judged,
+        unfinished,
+    } = specs;
+    let counts = [
+        (complete, "complete"),
+        (not_judged, "not judged"),
+        (unfinished, "unfinished"),
+    ];
+    let counts: Vec<String> = counts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| format!("{count} {word}"))
+        .collect();
+    format!(
+        "{}: {} (--all-specs shows them)",
+        plural(specs.total(), "older spec"),
+        counts.join(", ")
+    )
 }
 
 fn summary(rows: &[StatusRow], shown: usize) -> String {
     let mut counts: BTreeMap<(u8, &str), usize> = BTreeMap::new();
     for row in rows {
-        let status = row.verdict.as_ref().and_then(|verdict| verdict.status).filter(|_| row.is_judged() && !row.gone);
+        let status = row
+            .verdict
+            .as_ref()
+            .and_then(|verdict| verdict.status)
+            .filter(|_| row.is_judged() && !row.gone);
         let word = status.map_or(if row.gone { "gone" } else { "not judged" }, Status::as_str);
-        *counts.entry((status.map_or(u8::MAX, Status::exit_code), word)).or_default() += 1;
+        *counts
+            .entry((status.map_or(u8::MAX, Status::exit_code), word))
+            .or_default() += 1;
     }
-    let counted: Vec<String> = counts.iter().map(|((_, word), count)| format!("{count} {word}")).collect();
+    let counted: Vec<String> = counts
+        .iter()
+        .map(|((_, word), count)| format!("{count} {word}"))
+        .collect();
     let worktrees = rows.iter().filter(|row| row.is_newest).count();
-    let specs = if worktrees < rows.len() { format!(", {}", plural(rows.len() as u64, "spec")) } else { String::new() };
-    let mut text = format!("{}{specs}: {}", plural(worktrees as u64, "worktree"), counted.join(", "));
+    let specs = if worktrees < rows.len() {
+        format!(", {}", plural(rows.len() as u64, "spec"))
+    } else {
+        String::new()
+    };
+    let mut text = format!(
+        "{}{specs}: {}",
+        plural(worktrees as u64, "worktree"),
+        counted.join(", ")
+    );
     for (count, what) in [
         (rows.iter().filter(|row| row.runs()).count(), "running"),
         (rows.iter().filter(|row| row.stalled()).count(), "stalled"),
-        (rows.iter().filter(|row| row.loop_interrupted()).count(), "interrupted"),
-        (rows.iter().filter(|row| row.broken.is_some()).count(), "broken"),
-        (rows.iter().filter(|row| row.needs_person()).count(), "for a person to look at"),
+        (
+            rows.iter().filter(|row| row.loop_interrupted()).count(),
+            "interrupted",
+        ),
+        (
+            rows.iter().filter(|row| row.broken.is_some()).count(),
+            "broken",
+        ),
+        (
+            rows.iter().filter(|row| row.needs_person()).count(),
+            "for a person to look at",
+        ),
     ] {
         if count > 0 {
             text.push_str(&format!("; {count} {what}"));

@@ -33,9 +33,17 @@ const JOBS: usize = 4;
 const QUIET: Duration = Duration::from_secs(1);
 
 /// Sweeps, and says what was found.
-pub fn sweep(command_env: &CommandEnv, terminal: &CommandTerminal, args: SweepArgs) -> Result<u8, CommandFailure> {
+pub fn sweep(
+    command_env: &CommandEnv,
+    terminal: &CommandTerminal,
+    args: SweepArgs,
+) -> Result<u8, CommandFailure> {
     let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
-    let paths = if args.paths.is_empty() { vec![command_env.worktree.clone()] } else { args.paths };
+    let paths = if args.paths.is_empty() {
+        vec![command_env.worktree.clone()]
+    } else {
+        args.paths
+    };
     let progress = Arc::new(SweepProgress::default());
     let frame = {
         let (progress, began) = (Arc::clone(&progress), Instant::now());
@@ -43,7 +51,11 @@ pub fn sweep(command_env: &CommandEnv, terminal: &CommandTerminal, args: SweepAr
     };
     let (json, only) = (terminal.json, args.only);
     let (shown, speaker) = (only.clone(), *terminal);
-    let news = args.news.then(|| NoticeHistory::open(&command_env.state)).transpose()?.map(Arc::new);
+    let news = args
+        .news
+        .then(|| NoticeHistory::open(&command_env.state))
+        .transpose()?
+        .map(Arc::new);
     let request = SweepRequest {
         paths,
         // One more than there are processors, as now and then one waits for the records.
@@ -75,14 +87,23 @@ pub fn sweep(command_env: &CommandEnv, terminal: &CommandTerminal, args: SweepAr
         },
     };
     // Thousands of stories at once tell nobody anything; the table does.
-    let quiet = CommandEnv { narrate: Arc::new(|_: &str| {}), ..command_env.clone() };
+    let quiet = CommandEnv {
+        narrate: Arc::new(|_: &str| {}),
+        ..command_env.clone()
+    };
     let report = in_runtime(async |signals| sweep_all(&quiet, request, signals).await);
     if let Some(frame) = frame {
         frame.end();
     }
     let report = report??;
     if !json {
-        table(terminal, &report, &only, news.as_deref(), &command_env.commands_here());
+        table(
+            terminal,
+            &report,
+            &only,
+            news.as_deref(),
+            &command_env.commands_here(),
+        );
     }
     for note in &report.notes {
         terminal.tell(&format!("note: {}", escape_to_one_line(note)));
@@ -103,58 +124,126 @@ fn word_of(line: &SweepTableRow) -> &'static str {
     line.status.map_or(line.reason, Status::as_str)
 }
 
-fn table(terminal: &CommandTerminal, report: &SweepReport, only: &[String], news: Option<&NoticeHistory>, commands: &WorktreeCommands) {
+fn table(
+    terminal: &CommandTerminal,
+    report: &SweepReport,
+    only: &[String],
+    news: Option<&NoticeHistory>,
+    commands: &WorktreeCommands,
+) {
     let is_news = |line: &SweepTableRow| news.is_none_or(|news| !news.is_known(&line.worktree));
-    let mut lines: Vec<&SweepTableRow> = report.lines.iter().filter(|line| is_shown(line, only, news.is_some()) && is_news(line)).collect();
+    let mut lines: Vec<&SweepTableRow> = report
+        .lines
+        .iter()
+        .filter(|line| is_shown(line, only, news.is_some()) && is_news(line))
+        .collect();
     if lines.is_empty() {
         return;
     }
     // Stable: by folder among those of the same rank.
     lines.sort_by_key(|line| line.rank());
-    let alone = |at| FaultGroup { first: at, others: Vec::new() };
-    let groups = if terminal.verbose { (0..lines.len()).map(alone).collect() } else { grouped(&lines, |line| fault(line)) };
+    let alone = |at| FaultGroup {
+        first: at,
+        others: Vec::new(),
+    };
+    let groups = if terminal.verbose {
+        (0..lines.len()).map(alone).collect()
+    } else {
+        grouped(&lines, |line| fault(line))
+    };
     let number = |n: Option<u64>| n.map_or_else(|| "-".to_string(), |n| n.to_string());
     let cells = |line: &SweepTableRow| {
         let status = line.status.map_or("-", Status::as_str).to_string();
-        let spec = line.spec.as_deref().map_or_else(|| "-".to_string(), escape_to_one_line);
-        [status, line.reason.to_string(), number(line.commits), number(line.left), spec, shown_path(&line.worktree)]
+        let spec = line
+            .spec
+            .as_deref()
+            .map_or_else(|| "-".to_string(), escape_to_one_line);
+        [
+            status,
+            line.reason.to_string(),
+            number(line.commits),
+            number(line.left),
+            spec,
+            shown_path(&line.worktree),
+        ]
     };
-    let rows: Vec<[String; 6]> = groups.iter().map(|group| cells(lines[group.first])).collect();
-    let table = TableColumns::new(["STATUS", "REASON", "COMMITS", "LEFT", "SPEC", "WORKTREE"], &[2, 3], &rows).within(terminal_width());
+    let rows: Vec<[String; 6]> = groups
+        .iter()
+        .map(|group| cells(lines[group.first]))
+        .collect();
+    let table = TableColumns::new(
+        ["STATUS", "REASON", "COMMITS", "LEFT", "SPEC", "WORKTREE"],
+        &[2, 3],
+        &rows,
+    )
+    .within(terminal_width());
     terminal.line(&table.head());
     for (group, row) in groups.iter().zip(&rows) {
         let line = lines[group.first];
         terminal.line(&table.line(row, style_of(line.status)));
         let commands = commands.clone().with_worktree(&line.path);
-        let step = line.next.as_ref().and_then(|next| next.line(&commands, line.spec.as_deref().unwrap_or_default(), "events"));
-        let says = line.status.is_none() || line.needs_person() || line.long_idle || terminal.verbose;
-        let why = if says { escape_to_one_line(attention::why(line.reason, &line.message)) } else { String::new() };
+        let step = line.next.as_ref().and_then(|next| {
+            next.line(
+                &commands,
+                line.spec.as_deref().unwrap_or_default(),
+                "events",
+            )
+        });
+        let says =
+            line.status.is_none() || line.needs_person() || line.long_idle || terminal.verbose;
+        let why = if says {
+            escape_to_one_line(attention::why(line.reason, &line.message))
+        } else {
+            String::new()
+        };
         row_lines::why_and_command(terminal, &why, step.as_deref());
-        row_lines::others(terminal, group.others.iter().map(|at| lines[*at].path.as_path()));
+        row_lines::others(
+            terminal,
+            group.others.iter().map(|at| lines[*at].path.as_path()),
+        );
     }
 }
 
 /// What makes a worktree unreadable.
 fn fault(line: &SweepTableRow) -> Option<FaultKey> {
-    let is_unreadable = line.status == Some(Status::Error) && line.reason == Reason::GitError.as_str();
-    if is_unreadable { FaultKey::of(&line.path, &line.message) } else { None }
+    let is_unreadable =
+        line.status == Some(Status::Error) && line.reason == Reason::GitError.as_str();
+    if is_unreadable {
+        FaultKey::of(&line.path, &line.message)
+    } else {
+        None
+    }
 }
 
 fn summary(report: &SweepReport) -> String {
     let mut counts: BTreeMap<(u8, &str), usize> = BTreeMap::new();
     for line in &report.lines {
-        *counts.entry((line.status.map_or(u8::MAX, Status::exit_code), word_of(line))).or_default() += 1;
+        *counts
+            .entry((
+                line.status.map_or(u8::MAX, Status::exit_code),
+                word_of(line),
+            ))
+            .or_default() += 1;
     }
-    let counted: Vec<String> = counts.iter().map(|((_, word), count)| format!("{count} {word}")).collect();
+    let counted: Vec<String> = counts
+        .iter()
+        .map(|((_, word), count)| format!("{count} {word}"))
+        .collect();
     let mut text = plural(report.lines.len() as u64, "worktree");
     if !counted.is_empty() {
         text.push_str(&format!(": {}", counted.join(", ")));
     }
     if report.probes > 0 {
-        text.push_str(&format!("; {} asked", plural(report.probes.into(), "question")));
+        text.push_str(&format!(
+            "; {} asked",
+            plural(report.probes.into(), "question")
+        ));
     }
     if report.not_reached > 0 {
-        text.push_str(&format!("; interrupted, {} not looked at", report.not_reached));
+        text.push_str(&format!(
+            "; interrupted, {} not looked at",
+            report.not_reached
+        ));
     }
     text.push_str(&format!("; {:.1} s", report.duration.as_secs_f64()));
     text
@@ -170,10 +259,16 @@ struct SweepProgress {
 impl SweepProgress {
     /// The line that says it; none while there is nothing to say.
     fn lines(&self, since: Duration) -> Vec<String> {
-        let (done, total) = (self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed));
+        let (done, total) = (
+            self.done.load(Ordering::Relaxed),
+            self.total.load(Ordering::Relaxed),
+        );
         if since < QUIET || total == 0 {
             return Vec::new();
         }
-        vec![progress_line([format!("{done} of {total} worktrees"), clock(since)])]
+        vec![progress_line([
+            format!("{done} of {total} worktrees"),
+            clock(since),
+        ])]
     }
 }

@@ -16,7 +16,8 @@ use crate::tasks::queue::{next, takes};
 use crate::tasks::task_board::{BoardTask, TaskBoard};
 use crate::tasks::task_transition::{TaskBoardError, TaskTransition};
 use crate::wire::task_json::{
-    ListedTasks, QueueTask, next_task_json, no_next_task_json, queue_task_json, set_task_json, shown_task_json, task_list_json,
+    ListedTasks, QueueTask, next_task_json, no_next_task_json, queue_task_json, set_task_json,
+    shown_task_json, task_list_json,
 };
 use watchdog_core::config::task_file::TaskStatus;
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};
@@ -26,8 +27,15 @@ use watchdog_facts::verdict::{Reason, Status};
 use super::task_work;
 
 /// Does one of the things that can be done with tasks.
-pub fn task(command_env: &CommandEnv, terminal: &CommandTerminal, args: TaskArgs) -> Result<u8, CommandFailure> {
-    let shared = TaskOptions { dry_run: args.dry_run, write_back: args.write_back };
+pub fn task(
+    command_env: &CommandEnv,
+    terminal: &CommandTerminal,
+    args: TaskArgs,
+) -> Result<u8, CommandFailure> {
+    let shared = TaskOptions {
+        dry_run: args.dry_run,
+        write_back: args.write_back,
+    };
     let command = match args.command {
         TaskCommand::Run(args) => return task_work::run(command_env, terminal, &shared, args),
         TaskCommand::Work(args) => return task_work::work(command_env, terminal, &shared, args),
@@ -39,9 +47,20 @@ pub fn task(command_env: &CommandEnv, terminal: &CommandTerminal, args: TaskArgs
         TaskCommand::List(list_args) => list(terminal, &queue, &shared, &list_args),
         TaskCommand::Show { id } => show(terminal, &queue, &shared, &id),
         TaskCommand::Next { role } => next_of(terminal, &queue, &shared, role.as_deref()),
-        TaskCommand::Set { id, status, reason, from_session } => {
+        TaskCommand::Set {
+            id,
+            status,
+            reason,
+            from_session,
+        } => {
             let (store, worktree_id) = (queue.open.store.as_ref(), queue.open.worktree_id.as_str());
-            PrivilegedCommand { command: "watchdog task set", store, worktree_id, from_session }.allow()?;
+            PrivilegedCommand {
+                command: "watchdog task set",
+                store,
+                worktree_id,
+                from_session,
+            }
+            .allow()?;
             set(terminal, &queue, &shared, &id, status, reason.as_deref())
         }
         TaskCommand::Run(_) | TaskCommand::Work(_) => unreachable!("taken above"),
@@ -58,20 +77,36 @@ pub struct TaskOptions {
 
 /// The tasks as they stand; with `--dry-run` nothing is written on the way.
 fn board(queue: &TaskQueue, shared: &TaskOptions) -> Result<TaskBoard, CommandFailure> {
-    Ok(if shared.dry_run { queue.board()? } else { queue.settled()? })
+    Ok(if shared.dry_run {
+        queue.board()?
+    } else {
+        queue.settled()?
+    })
 }
 
 /// What could not be read stops no other task, and is said.
 pub fn complain(terminal: &CommandTerminal, queue: &TaskQueue) {
     for note in &queue.effective.notes {
-        terminal.complain(&format!("watchdog: {} ({})", escape_to_one_line(&note.detail), note.code));
+        terminal.complain(&format!(
+            "watchdog: {} ({})",
+            escape_to_one_line(&note.detail),
+            note.code
+        ));
     }
     for problem in &queue.folder.problems {
-        terminal.complain(&format!("watchdog: {}", escape_for_display(&problem.to_string())));
+        terminal.complain(&format!(
+            "watchdog: {}",
+            escape_for_display(&problem.to_string())
+        ));
     }
 }
 
-fn list(terminal: &CommandTerminal, queue: &TaskQueue, shared: &TaskOptions, args: &TaskListArgs) -> Result<u8, CommandFailure> {
+fn list(
+    terminal: &CommandTerminal,
+    queue: &TaskQueue,
+    shared: &TaskOptions,
+    args: &TaskListArgs,
+) -> Result<u8, CommandFailure> {
     let board = board(queue, shared)?;
     if shared.write_back && !shared.dry_run {
         for entry in board.entries() {
@@ -82,11 +117,18 @@ fn list(terminal: &CommandTerminal, queue: &TaskQueue, shared: &TaskOptions, arg
     let shown: Vec<&BoardTask> = in_order(&board)
         .into_iter()
         .filter(|entry| args.status.is_empty() || args.status.contains(&entry.record.status))
-        .filter(|entry| args.role.as_deref().is_none_or(|role| takes(Some(role), entry.loaded.task.role.as_deref())))
+        .filter(|entry| {
+            args.role
+                .as_deref()
+                .is_none_or(|role| takes(Some(role), entry.loaded.task.role.as_deref()))
+        })
         .collect();
     if terminal.json {
         terminal.value(&task_list_json(&ListedTasks {
-            tasks: shown.iter().map(|entry| queue_task_json(&fields(queue, &board, entry))).collect(),
+            tasks: shown
+                .iter()
+                .map(|entry| queue_task_json(&fields(queue, &board, entry)))
+                .collect(),
             statuses: board.entries().map(|entry| entry.record.status).collect(),
             cycles: &cycles,
             problems: queue.folder.problems.iter().map(|bad| &bad.0).collect(),
@@ -96,7 +138,9 @@ fn list(terminal: &CommandTerminal, queue: &TaskQueue, shared: &TaskOptions, arg
     let nodes: Vec<graph::TaskGraphNode> = shown.iter().map(|entry| entry.node()).collect();
     match args.format {
         TaskFormat::Dot => terminal.line(escape_for_display(&graph::dot(&nodes)).trim_end()),
-        TaskFormat::Mermaid => terminal.line(escape_for_display(&graph::mermaid(&nodes)).trim_end()),
+        TaskFormat::Mermaid => {
+            terminal.line(escape_for_display(&graph::mermaid(&nodes)).trim_end())
+        }
         TaskFormat::Table => table(terminal, queue, &board, &shown, &cycles),
     }
     Ok(0)
@@ -106,35 +150,72 @@ fn list(terminal: &CommandTerminal, queue: &TaskQueue, shared: &TaskOptions, arg
 pub fn in_order(board: &TaskBoard) -> Vec<&BoardTask> {
     let mut entries: Vec<&BoardTask> = board.entries().collect();
     entries.sort_by(|a, b| {
-        let key = |entry: &BoardTask| (entry.loaded.task.priority, entry.record.since, entry.id().to_owned());
+        let key = |entry: &BoardTask| {
+            (
+                entry.loaded.task.priority,
+                entry.record.since,
+                entry.id().to_owned(),
+            )
+        };
         key(a).cmp(&key(b))
     });
     entries
 }
 
-fn table(terminal: &CommandTerminal, queue: &TaskQueue, board: &TaskBoard, shown: &[&BoardTask], cycles: &[Vec<String>]) {
+fn table(
+    terminal: &CommandTerminal,
+    queue: &TaskQueue,
+    board: &TaskBoard,
+    shown: &[&BoardTask],
+    cycles: &[Vec<String>],
+) {
     if board.entries().next().is_none() {
         let dir = &queue.effective.settings.tasks.dir;
-        terminal.line(&format!("no tasks in {}; see what one looks like with `watchdog task --help`", escape_to_one_line(dir)));
+        terminal.line(&format!(
+            "no tasks in {}; see what one looks like with `watchdog task --help`",
+            escape_to_one_line(dir)
+        ));
         return;
     }
     let rows: Vec<[String; 6]> = (shown.iter())
         .map(|entry| {
             let (task, record) = (&entry.loaded.task, &entry.record);
             let role = task.role.as_deref().unwrap_or("-");
-            let agent = record.agent.as_deref().filter(|_| record.status != TaskStatus::Pending).unwrap_or("-");
+            let agent = record
+                .agent
+                .as_deref()
+                .filter(|_| record.status != TaskStatus::Pending)
+                .unwrap_or("-");
             let cell = |text: &str| cut(&escape_to_one_line(text), 48);
-            [entry.id(), &task.title, role, task.priority.as_str(), record.status.as_str(), agent].map(cell)
+            [
+                entry.id(),
+                &task.title,
+                role,
+                task.priority.as_str(),
+                record.status.as_str(),
+                agent,
+            ]
+            .map(cell)
         })
         .collect();
-    let table = TableColumns::new(["ID", "TITLE", "ROLE", "PRIORITY", "STATUS", "ASSIGNED"], &[], &rows);
+    let table = TableColumns::new(
+        ["ID", "TITLE", "ROLE", "PRIORITY", "STATUS", "ASSIGNED"],
+        &[],
+        &rows,
+    );
     terminal.line(&table.head());
     for (entry, cells) in shown.iter().zip(&rows) {
-        let why = why_waiting(board, entry).map(|why| format!("  {why}")).unwrap_or_default();
+        let why = why_waiting(board, entry)
+            .map(|why| format!("  {why}"))
+            .unwrap_or_default();
         terminal.line(&format!("{}{why}", table.line(cells, Style::new())));
     }
     for circle in cycles {
-        terminal.line(&format!("these wait for each other and never begin: {} -> {}", circle.join(" -> "), circle[0]));
+        terminal.line(&format!(
+            "these wait for each other and never begin: {} -> {}",
+            circle.join(" -> "),
+            circle[0]
+        ));
     }
     terminal.line(&summary(board));
 }
@@ -146,7 +227,15 @@ pub fn why_waiting(board: &TaskBoard, entry: &BoardTask) -> Option<String> {
     }
     let words = match entry.record.status {
         TaskStatus::Pending | TaskStatus::Blocked if !board.dependencies().met(entry.id()) => {
-            format!("waits for {}", board.blockers(entry.id()).iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
+            format!(
+                "waits for {}",
+                board
+                    .blockers(entry.id())
+                    .iter()
+                    .map(ToString::to_string)
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            )
         }
         TaskStatus::Complete | TaskStatus::Pending => return None,
         _ => entry.record.message.clone()?,
@@ -155,11 +244,18 @@ pub fn why_waiting(board: &TaskBoard, entry: &BoardTask) -> Option<String> {
 }
 
 fn cut(text: &str, most: usize) -> String {
-    if text.chars().count() <= most { text.to_owned() } else { text.chars().take(most - 3).chain("...".chars()).collect() }
+    if text.chars().count() <= most {
+        text.to_owned()
+    } else {
+        text.chars().take(most - 3).chain("...".chars()).collect()
+    }
 }
 
 fn count(board: &TaskBoard, statuses: &[TaskStatus]) -> usize {
-    board.entries().filter(|entry| statuses.contains(&entry.record.status)).count()
+    board
+        .entries()
+        .filter(|entry| statuses.contains(&entry.record.status))
+        .count()
 }
 
 fn summary(board: &TaskBoard) -> String {
@@ -185,13 +281,21 @@ fn fields<'a>(queue: &TaskQueue, board: &TaskBoard, entry: &'a BoardTask) -> Que
     let task = &entry.loaded.task;
     // A copy that cannot be read stops its own task only.
     let governed = queue.governed(entry);
-    let trusted = governed.as_ref().is_ok_and(|governed| governed.allow_with.is_none());
-    let commands = governed.as_ref().map_or_else(|_| task.commands(), |governed| governed.task.commands());
+    let trusted = governed
+        .as_ref()
+        .is_ok_and(|governed| governed.allow_with.is_none());
+    let commands = governed
+        .as_ref()
+        .map_or_else(|_| task.commands(), |governed| governed.task.commands());
     QueueTask {
         task,
         record: &entry.record,
         file: &entry.loaded.relative,
-        waits_for: board.blockers(&task.id).iter().map(ToString::to_string).collect(),
+        waits_for: board
+            .blockers(&task.id)
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
         commands,
         trusted,
         file_gone: entry.gone,
@@ -202,17 +306,28 @@ fn fields<'a>(queue: &TaskQueue, board: &TaskBoard, entry: &'a BoardTask) -> Que
 pub fn known<'l>(board: &'l TaskBoard, id: &str) -> Result<&'l BoardTask, CommandFailure> {
     board.get(id).ok_or_else(|| {
         let named = escape_to_one_line(id);
-        CommandFailure::usage(format!("failed to get task '{named}': there is none with this id"))
-            .hint("see those that are there with `watchdog task list`")
+        CommandFailure::usage(format!(
+            "failed to get task '{named}': there is none with this id"
+        ))
+        .hint("see those that are there with `watchdog task list`")
     })
 }
 
-fn show(terminal: &CommandTerminal, queue: &TaskQueue, shared: &TaskOptions, id: &str) -> Result<u8, CommandFailure> {
+fn show(
+    terminal: &CommandTerminal,
+    queue: &TaskQueue,
+    shared: &TaskOptions,
+    id: &str,
+) -> Result<u8, CommandFailure> {
     let board = board(queue, shared)?;
     let entry = known(&board, id)?;
     let governed = queue.governed(entry)?;
     if terminal.json {
-        terminal.value(&shown_task_json(&fields(queue, &board, entry), &governed.task, &governed.notes));
+        terminal.value(&shown_task_json(
+            &fields(queue, &board, entry),
+            &governed.task,
+            &governed.notes,
+        ));
         return Ok(0);
     }
     for line in shown_lines(&board, entry, &governed) {
@@ -231,28 +346,59 @@ fn shown_lines(board: &TaskBoard, entry: &BoardTask, governed: &EffectiveTask) -
         line("role", task.role.as_deref().unwrap_or("any")),
         line("file", &entry.loaded.relative.display().to_string()),
     ];
-    let path = |path: &Option<std::path::PathBuf>| path.as_ref().map(|path| path.display().to_string());
-    let waits = board.blockers(&task.id).iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let path =
+        |path: &Option<std::path::PathBuf>| path.as_ref().map(|path| path.display().to_string());
+    let waits = board
+        .blockers(&task.id)
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(", ");
     for (name, text) in [
         ("waits for", Some(waits).filter(|waits| !waits.is_empty())),
         ("agent", record.agent.clone()),
-        ("because", record.message.clone().or_else(|| record.reason.clone())),
+        (
+            "because",
+            record.message.clone().or_else(|| record.reason.clone()),
+        ),
         ("branch", record.branch.clone()),
         ("worktree", path(&record.worktree)),
         ("log", path(&record.log)),
     ] {
         lines.extend(text.map(|text| line(name, &text)));
     }
-    lines.extend(governed.task.signals().iter().map(|signal| line("signal", signal)));
-    lines.extend(governed.task.commands().iter().map(|command| line("runs", command)));
-    lines.extend(governed.allow_with.iter().map(|with| line("untrusted", &format!("read it, then allow its commands with: {with}"))));
+    lines.extend(
+        governed
+            .task
+            .signals()
+            .iter()
+            .map(|signal| line("signal", signal)),
+    );
+    lines.extend(
+        governed
+            .task
+            .commands()
+            .iter()
+            .map(|command| line("runs", command)),
+    );
+    lines.extend(governed.allow_with.iter().map(|with| {
+        line(
+            "untrusted",
+            &format!("read it, then allow its commands with: {with}"),
+        )
+    }));
     lines.extend(governed.notes.iter().map(|note| line("note", &note.detail)));
     lines.push(String::new());
     lines.extend(governed.task.body.lines().map(escape_for_display));
     lines
 }
 
-fn next_of(terminal: &CommandTerminal, queue: &TaskQueue, shared: &TaskOptions, role: Option<&str>) -> Result<u8, CommandFailure> {
+fn next_of(
+    terminal: &CommandTerminal,
+    queue: &TaskQueue,
+    shared: &TaskOptions,
+    role: Option<&str>,
+) -> Result<u8, CommandFailure> {
     let board = board(queue, shared)?;
     let queued = board.queued();
     if let Some(task) = next(&queued, role) {
@@ -275,20 +421,42 @@ fn next_of(terminal: &CommandTerminal, queue: &TaskQueue, shared: &TaskOptions, 
 
 /// Why nothing comes next: all is done, something that runs must end first, or a person must decide.
 fn nothing_next(board: &TaskBoard, role: Option<&str>) -> (Status, &'static str, String) {
-    let wanted: Vec<&BoardTask> =
-        board.entries().filter(|entry| role.is_none_or(|role| takes(Some(role), entry.loaded.task.role.as_deref()))).collect();
+    let wanted: Vec<&BoardTask> = board
+        .entries()
+        .filter(|entry| {
+            role.is_none_or(|role| takes(Some(role), entry.loaded.task.role.as_deref()))
+        })
+        .collect();
     let all = |status| wanted.iter().all(|entry| entry.record.status == status);
     if wanted.is_empty() {
-        let of = role.map(|role| format!(" for the role '{}'", escape_to_one_line(role))).unwrap_or_default();
-        return (Status::Review, Reason::NoCriteria.as_str(), format!("there is no task{of}"));
+        let of = role
+            .map(|role| format!(" for the role '{}'", escape_to_one_line(role)))
+            .unwrap_or_default();
+        return (
+            Status::Review,
+            Reason::NoCriteria.as_str(),
+            format!("there is no task{of}"),
+        );
     }
     if all(TaskStatus::Complete) {
-        return (Status::Complete, "checks_passed", "every task is complete".into());
+        return (
+            Status::Complete,
+            "checks_passed",
+            "every task is complete".into(),
+        );
     }
     if count(board, &[TaskStatus::Assigned, TaskStatus::InProgress]) > 0 {
-        return (Status::Waiting, Reason::Dependencies.as_str(), "no task is ready; some are in progress".into());
+        return (
+            Status::Waiting,
+            Reason::Dependencies.as_str(),
+            "no task is ready; some are in progress".into(),
+        );
     }
-    (Status::Review, "dependencies", format!("no task is ready; {}", summary(board)))
+    (
+        Status::Review,
+        "dependencies",
+        format!("no task is ready; {}", summary(board)),
+    )
 }
 
 fn set(
@@ -302,15 +470,28 @@ fn set(
     let mut board = board(queue, shared)?;
     let before = known(&board, id)?.record.status;
     let change = if shared.dry_run {
-        crate::tasks::status::step_by_person(before, status, reason)
-            .map_err(|step| refused(TaskBoardError::Illegal { id: id.to_owned(), step }))?;
-        TaskTransition { id: id.to_owned(), from: Some(before), to: status, agent: None, reason: None, message: None }
+        crate::tasks::status::step_by_person(before, status, reason).map_err(|step| {
+            refused(TaskBoardError::Illegal {
+                id: id.to_owned(),
+                step,
+            })
+        })?;
+        TaskTransition {
+            id: id.to_owned(),
+            from: Some(before),
+            to: status,
+            agent: None,
+            reason: None,
+            message: None,
+        }
     } else {
         let change = board.set(id, status, reason, now()).map_err(refused)?;
         let changes: Vec<TaskTransition> = change.into_iter().chain(board.settle(now())?).collect();
         queue.note(&changes);
         if shared.write_back {
-            changes.iter().for_each(|change| write_back(terminal, &board, &change.id));
+            changes
+                .iter()
+                .for_each(|change| write_back(terminal, &board, &change.id));
         }
         changes.into_iter().next().unwrap_or(TaskTransition {
             id: id.to_owned(),
@@ -324,8 +505,17 @@ fn set(
     if terminal.json {
         terminal.value(&set_task_json(change_data(&change), shared.dry_run));
     } else {
-        let would = if shared.dry_run { " (nothing was written)" } else { "" };
-        terminal.line(&format!("{}: {} -> {}{would}", change.id, before.as_str(), change.to.as_str()));
+        let would = if shared.dry_run {
+            " (nothing was written)"
+        } else {
+            ""
+        };
+        terminal.line(&format!(
+            "{}: {} -> {}{would}",
+            change.id,
+            before.as_str(),
+            change.to.as_str()
+        ));
     }
     Ok(0)
 }
@@ -333,17 +523,26 @@ fn set(
 fn refused(error: TaskBoardError) -> CommandFailure {
     match error {
         TaskBoardError::Store(error) => error.into(),
-        TaskBoardError::Illegal { ref id, step } if (step.from, step.to) == (TaskStatus::Complete, TaskStatus::Pending) => {
-            CommandFailure::usage(error.to_string())
-                .hint(format!("reopen it with `watchdog task set {} pending --reason WHY`", shell_word(id)))
+        TaskBoardError::Illegal { ref id, step }
+            if (step.from, step.to) == (TaskStatus::Complete, TaskStatus::Pending) =>
+        {
+            CommandFailure::usage(error.to_string()).hint(format!(
+                "reopen it with `watchdog task set {} pending --reason WHY`",
+                shell_word(id)
+            ))
         }
         TaskBoardError::Illegal { .. } => CommandFailure::usage(error.to_string()),
-        TaskBoardError::Held { .. } | TaskBoardError::Lost { .. } => CommandFailure::new(Reason::Locked, error.to_string()),
+        TaskBoardError::Held { .. } | TaskBoardError::Lost { .. } => {
+            CommandFailure::new(Reason::Locked, error.to_string())
+        }
     }
 }
 
 fn write_back(terminal: &CommandTerminal, board: &TaskBoard, id: &str) {
     if let Err(error) = board.write_back(id) {
-        terminal.complain(&format!("watchdog: failed to write the status of {} into its file: {error}", escape_to_one_line(id)));
+        terminal.complain(&format!(
+            "watchdog: failed to write the status of {} into its file: {error}",
+            escape_to_one_line(id)
+        ));
     }
 }

@@ -13,7 +13,8 @@ use crate::judge::judgement_input::Overrides;
 use crate::modes::iterate::{LoopAgent, LoopView};
 use crate::modes::work::task_queue::TaskQueue;
 use crate::modes::work::{
-    AgentPoolOptions, AgentPoolReport, AgentPoolView, PoolAgent, TaskCheckout, TaskRunOptions, run_agent_pool, run_task,
+    AgentPoolOptions, AgentPoolReport, AgentPoolView, PoolAgent, TaskCheckout, TaskRunOptions,
+    run_agent_pool, run_task,
 };
 use crate::tasks::queue::{ready, takes};
 use crate::tasks::task_source::TaskSource;
@@ -37,15 +38,28 @@ const BY_HAND: &str = "by-hand";
 const NAMES: usize = 200;
 
 /// Runs one task in this worktree.
-pub fn run(command_env: &CommandEnv, terminal: &CommandTerminal, shared: &TaskOptions, args: TaskRunArgs) -> Result<u8, CommandFailure> {
+pub fn run(
+    command_env: &CommandEnv,
+    terminal: &CommandTerminal,
+    shared: &TaskOptions,
+    args: TaskRunArgs,
+) -> Result<u8, CommandFailure> {
     let command_env = &with_numbers(command_env, &args.work)?;
     let queue = TaskQueue::open(command_env)?;
     complain(terminal, &queue);
     let settings = &queue.effective.settings;
-    let entry = args.name.as_ref().and_then(|name| settings.agents.iter().find(|entry| entry.name == *name));
+    let entry = args
+        .name
+        .as_ref()
+        .and_then(|name| settings.agents.iter().find(|entry| entry.name == *name));
     let name = args.name.clone().unwrap_or_else(|| BY_HAND.to_owned());
     let agents = working_agents(command_env, &args.work, settings, entry)?;
-    let options = TaskRunOptions { id: args.id.clone(), agent: name, agents, ..template(&args.work, shared)? };
+    let options = TaskRunOptions {
+        id: args.id.clone(),
+        agent: name,
+        agents,
+        ..template(&args.work, shared)?
+    };
     if shared.dry_run {
         return plan_of_one(terminal, &queue, &options);
     }
@@ -53,11 +67,23 @@ pub fn run(command_env: &CommandEnv, terminal: &CommandTerminal, shared: &TaskOp
     known(&board, &args.id)?;
     drop(board);
     drop(queue);
-    let live = if args.work.show_output { None } else { LiveView::start(terminal) };
-    let narrate = live.as_ref().map_or_else(|| Arc::clone(&command_env.narrate), LiveView::narrator);
-    let around = CommandEnv { narrate, ..command_env.clone() };
+    let live = if args.work.show_output {
+        None
+    } else {
+        LiveView::start(terminal)
+    };
+    let narrate = live
+        .as_ref()
+        .map_or_else(|| Arc::clone(&command_env.narrate), LiveView::narrator);
+    let around = CommandEnv {
+        narrate,
+        ..command_env.clone()
+    };
     let _copies = copies(&around);
-    let view: Arc<dyn LoopView> = live.as_ref().map_or_else(|| Arc::new(()) as Arc<dyn LoopView>, |live| live.of(String::new()));
+    let view: Arc<dyn LoopView> = live.as_ref().map_or_else(
+        || Arc::new(()) as Arc<dyn LoopView>,
+        |live| live.of(String::new()),
+    );
     let report = in_runtime(async |signals| run_task(&around, &options, view, signals).await);
     if let Some(live) = live {
         live.end();
@@ -72,7 +98,12 @@ pub fn run(command_env: &CommandEnv, terminal: &CommandTerminal, shared: &TaskOp
 }
 
 /// Has agents work on all tasks.
-pub fn work(command_env: &CommandEnv, terminal: &CommandTerminal, shared: &TaskOptions, args: AgentPoolArgs) -> Result<u8, CommandFailure> {
+pub fn work(
+    command_env: &CommandEnv,
+    terminal: &CommandTerminal,
+    shared: &TaskOptions,
+    args: AgentPoolArgs,
+) -> Result<u8, CommandFailure> {
     let command_env = &with_numbers(command_env, &args.work)?;
     let queue = TaskQueue::open(command_env)?;
     complain(terminal, &queue);
@@ -83,12 +114,25 @@ pub fn work(command_env: &CommandEnv, terminal: &CommandTerminal, shared: &TaskO
     let commands = queue.open.commands.clone();
     let source = queue.source.clone();
     drop(queue);
-    let live = if args.work.show_output { None } else { LiveView::start(terminal) };
-    let narrate = live.as_ref().map_or_else(|| Arc::clone(&command_env.narrate), LiveView::narrator);
-    let around = CommandEnv { narrate, ..command_env.clone() };
+    let live = if args.work.show_output {
+        None
+    } else {
+        LiveView::start(terminal)
+    };
+    let narrate = live
+        .as_ref()
+        .map_or_else(|| Arc::clone(&command_env.narrate), LiveView::narrator);
+    let around = CommandEnv {
+        narrate,
+        ..command_env.clone()
+    };
     // Where there is one queue alone, nobody asks which.
     if source != TaskSource::Here || command_env.state.fleet_setting().exists() {
-        let share = if source == TaskSource::Here { "; this repository is not shared with the fleet" } else { "" };
+        let share = if source == TaskSource::Here {
+            "; this repository is not shared with the fleet"
+        } else {
+            ""
+        };
         around.tell(&format!("works on {source}{share}"));
     }
     let _copies = copies(&around);
@@ -106,9 +150,15 @@ pub fn work(command_env: &CommandEnv, terminal: &CommandTerminal, shared: &TaskO
 }
 
 /// The environment with the numbers that values for prompts have for criteria, too.
-fn with_numbers(command_env: &CommandEnv, args: &TaskWorkArgs) -> Result<CommandEnv, CommandFailure> {
+fn with_numbers(
+    command_env: &CommandEnv,
+    args: &TaskWorkArgs,
+) -> Result<CommandEnv, CommandFailure> {
     let vars = variables_by_name(&args.vars).map_err(CommandFailure::usage)?;
-    Ok(CommandEnv { numbers: CriteriaNumbers::of_values(&vars), ..command_env.clone() })
+    Ok(CommandEnv {
+        numbers: CriteriaNumbers::of_values(&vars),
+        ..command_env.clone()
+    })
 }
 
 fn template(args: &TaskWorkArgs, shared: &TaskOptions) -> Result<TaskRunOptions, CommandFailure> {
@@ -129,8 +179,15 @@ fn template(args: &TaskWorkArgs, shared: &TaskOptions) -> Result<TaskRunOptions,
         child_wait: args.child_wait,
         end_survivors: args.silence.end_survivors(true),
         vars,
-        mirror: if args.show_output { MirrorTarget::ToStderr } else { MirrorTarget::Off },
-        overrides: Overrides { no_probe: args.no_probe, ..Overrides::default() },
+        mirror: if args.show_output {
+            MirrorTarget::ToStderr
+        } else {
+            MirrorTarget::Off
+        },
+        overrides: Overrides {
+            no_probe: args.no_probe,
+            ..Overrides::default()
+        },
     })
 }
 
@@ -145,10 +202,19 @@ fn working_agents(
     let program = command_env.agent_program.clone();
     let presets = |name: &PresetName| command_env.preset_to_start(name);
     let found = match (&args.agent, entry) {
-        (Some(agent), _) => LoopAgent::preset(agent, &presets, args.command.clone(), program).map(|agent| vec![agent]),
+        (Some(agent), _) => LoopAgent::preset(agent, &presets, args.command.clone(), program)
+            .map(|agent| vec![agent]),
         (None, _) if !args.command.is_empty() => Ok(vec![LoopAgent::program(args.command.clone())]),
-        (None, Some(entry)) => LoopAgent::entry_with_fallback(entry, (settings, &presets), &[], program.as_ref()),
-        (None, None) => LoopAgent::preset(&settings.agent.preset, &presets, args.command.clone(), program).map(|agent| vec![agent]),
+        (None, Some(entry)) => {
+            LoopAgent::entry_with_fallback(entry, (settings, &presets), &[], program.as_ref())
+        }
+        (None, None) => LoopAgent::preset(
+            &settings.agent.preset,
+            &presets,
+            args.command.clone(),
+            program,
+        )
+        .map(|agent| vec![agent]),
     };
     found.map_err(CommandFailure::configuration)
 }
@@ -167,42 +233,97 @@ fn pool(
             None if why_no_id(&entry.name).is_none() => homes.join(&entry.name),
             None => {
                 let name = escape_to_one_line(&entry.name);
-                return Err(CommandFailure::configuration(format!("the agent's name '{name}' cannot be that of a folder"))
-                    .hint("name a folder for it with agents[].worktree, or give it a plainer name"));
+                return Err(CommandFailure::configuration(format!(
+                    "the agent's name '{name}' cannot be that of a folder"
+                ))
+                .hint("name a folder for it with agents[].worktree, or give it a plainer name"));
             }
         };
         let agents = working_agents(command_env, &args.work, settings, Some(entry))?;
-        Ok(PoolAgent { name: entry.name.clone(), role: entry.role.clone(), agents, home })
+        Ok(PoolAgent {
+            name: entry.name.clone(),
+            role: entry.role.clone(),
+            agents,
+            home,
+        })
     };
     let agents: Vec<PoolAgent> = if settings.agents.is_empty() {
         let agents = working_agents(command_env, &args.work, settings, None)?;
         let on_the_fly = |n: usize| {
             let name = format!("agent-{n}");
-            PoolAgent { home: homes.join(&name), name, role: None, agents: agents.clone() }
+            PoolAgent {
+                home: homes.join(&name),
+                name,
+                role: None,
+                agents: agents.clone(),
+            }
         };
         (1..=NAMES).map(on_the_fly).collect()
     } else {
-        settings.agents.iter().map(agent).collect::<Result<_, _>>()?
+        settings
+            .agents
+            .iter()
+            .map(agent)
+            .collect::<Result<_, _>>()?
     };
-    let at_most = args.agents.map_or(settings.agents.len().max(1), usize::from);
-    Ok(AgentPoolOptions { agents, at_most, each: template(&args.work, shared)?, stay: args.stay })
+    let at_most = args
+        .agents
+        .map_or(settings.agents.len().max(1), usize::from);
+    Ok(AgentPoolOptions {
+        agents,
+        at_most,
+        each: template(&args.work, shared)?,
+        stay: args.stay,
+    })
 }
 
 /// The folder of the worktrees that are ours: outside of the repository, as nothing is written into anybody's work tree.
 fn homes(command_env: &CommandEnv, queue: &TaskQueue) -> PathBuf {
-    let name = queue.open.root().file_name().map(Path::new).unwrap_or(Path::new("repository")).display().to_string();
-    let plain: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
+    let name = queue
+        .open
+        .root()
+        .file_name()
+        .map(Path::new)
+        .unwrap_or(Path::new("repository"))
+        .display()
+        .to_string();
+    let plain: String = name
+        .chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || c == '-' {
+                c
+            } else {
+                '_'
+            }
+        })
+        .collect();
     let id: String = queue.repository_id.chars().take(8).collect();
-    command_env.state.task_worktrees().join(format!("{plain}-{id}"))
+    command_env
+        .state
+        .task_worktrees()
+        .join(format!("{plain}-{id}"))
 }
 
-fn plan_of_one(terminal: &CommandTerminal, queue: &TaskQueue, options: &TaskRunOptions) -> Result<u8, CommandFailure> {
+fn plan_of_one(
+    terminal: &CommandTerminal,
+    queue: &TaskQueue,
+    options: &TaskRunOptions,
+) -> Result<u8, CommandFailure> {
     let board = queue.board()?;
     let entry = known(&board, &options.id)?;
     let governed = queue.governed(entry)?;
-    let shown = |agent: &LoopAgent| agent.worker.shown(Path::new("{prompt_file}"), crate::agent::ConversationChoice::Fresh);
+    let shown = |agent: &LoopAgent| {
+        agent.worker.shown(
+            Path::new("{prompt_file}"),
+            crate::agent::ConversationChoice::Fresh,
+        )
+    };
     let command = options.agents.first().map(shown).unwrap_or_default();
-    let waits: Vec<String> = board.blockers(&options.id).iter().map(ToString::to_string).collect();
+    let waits: Vec<String> = board
+        .blockers(&options.id)
+        .iter()
+        .map(ToString::to_string)
+        .collect();
     if terminal.json {
         terminal.value(&task_plan_json(&TaskPlan {
             task: &options.id,
@@ -215,40 +336,73 @@ fn plan_of_one(terminal: &CommandTerminal, queue: &TaskQueue, options: &TaskRunO
         }));
         return Ok(0);
     }
-    terminal.line(&format!("{}: {} ({})", options.id, escape_to_one_line(&governed.task.title), entry.record.status.as_str()));
-    terminal.line(&format!("starts: {}", escape_to_one_line(&command.join(" "))));
+    terminal.line(&format!(
+        "{}: {} ({})",
+        options.id,
+        escape_to_one_line(&governed.task.title),
+        entry.record.status.as_str()
+    ));
+    terminal.line(&format!(
+        "starts: {}",
+        escape_to_one_line(&command.join(" "))
+    ));
     if let Some(with) = &governed.allow_with {
-        terminal.line(&format!("but nothing would be started: its commands are not trusted; allow them with: {with}"));
+        terminal.line(&format!(
+            "but nothing would be started: its commands are not trusted; allow them with: {with}"
+        ));
     }
     if !waits.is_empty() {
-        terminal.line(&format!("but nothing would be started: it waits for {}", escape_to_one_line(&waits.join(", "))));
+        terminal.line(&format!(
+            "but nothing would be started: it waits for {}",
+            escape_to_one_line(&waits.join(", "))
+        ));
     }
     Ok(0)
 }
 
-fn plan_of_all(terminal: &CommandTerminal, queue: &TaskQueue, options: &AgentPoolOptions) -> Result<u8, CommandFailure> {
+fn plan_of_all(
+    terminal: &CommandTerminal,
+    queue: &TaskQueue,
+    options: &AgentPoolOptions,
+) -> Result<u8, CommandFailure> {
     let board = queue.board()?;
     let queued = board.queued();
     let agents: Vec<&PoolAgent> = options.agents.iter().take(options.at_most).collect();
     let first: Vec<_> = ready(&queued)
         .into_iter()
         .map(|task| {
-            let who: Vec<&str> =
-                agents.iter().filter(|agent| takes(agent.role.as_deref(), task.role.as_deref())).map(|agent| agent.name.as_str()).collect();
+            let who: Vec<&str> = agents
+                .iter()
+                .filter(|agent| takes(agent.role.as_deref(), task.role.as_deref()))
+                .map(|agent| agent.name.as_str())
+                .collect();
             (task.link.id.clone(), who)
         })
         .collect();
     if terminal.json {
-        let agents = agents.iter().map(|agent| PlannedAgent { name: &agent.name, role: agent.role.as_deref(), worktree: &agent.home });
+        let agents = agents.iter().map(|agent| PlannedAgent {
+            name: &agent.name,
+            role: agent.role.as_deref(),
+            worktree: &agent.home,
+        });
         terminal.value(&pool_plan_json(agents, &first));
         return Ok(0);
     }
     for agent in agents {
         let role = agent.role.as_deref().unwrap_or("any role");
-        terminal.line(&format!("agent {} ({}) in {}", escape_to_one_line(&agent.name), escape_to_one_line(role), agent.home.display()));
+        terminal.line(&format!(
+            "agent {} ({}) in {}",
+            escape_to_one_line(&agent.name),
+            escape_to_one_line(role),
+            agent.home.display()
+        ));
     }
     for (id, who) in first {
-        let who = if who.is_empty() { "nobody".to_owned() } else { who.join(" or ") };
+        let who = if who.is_empty() {
+            "nobody".to_owned()
+        } else {
+            who.join(" or ")
+        };
         terminal.line(&format!("ready: {id}, for {}", escape_to_one_line(&who)));
     }
     Ok(0)
@@ -260,14 +414,33 @@ fn show(terminal: &CommandTerminal, commands: &WorktreeCommands, report: &AgentP
     }
     for entry in &report.tasks {
         let record = &entry.record;
-        let why = record.message.as_deref().map(|message| format!(": {}", escape_to_one_line(message))).unwrap_or_default();
-        let branch = record.branch.as_deref().map(|branch| format!(" on {}", escape_to_one_line(branch))).unwrap_or_default();
-        terminal.line(&format!("{} {}{branch}{why}", entry.id(), record.status.as_str()));
+        let why = record
+            .message
+            .as_deref()
+            .map(|message| format!(": {}", escape_to_one_line(message)))
+            .unwrap_or_default();
+        let branch = record
+            .branch
+            .as_deref()
+            .map(|branch| format!(" on {}", escape_to_one_line(branch)))
+            .unwrap_or_default();
+        terminal.line(&format!(
+            "{} {}{branch}{why}",
+            entry.id(),
+            record.status.as_str()
+        ));
     }
     let (status, message) = (report.verdict.status(), &report.verdict.message);
-    terminal.line(&format!("{} ({}): {}", status.as_str(), report.verdict.reason.as_str(), escape_to_one_line(message)));
+    terminal.line(&format!(
+        "{} ({}): {}",
+        status.as_str(),
+        report.verdict.reason.as_str(),
+        escape_to_one_line(message)
+    ));
     if status == Status::Complete {
         let merge = commands.git("merge watchdog/ID");
-        terminal.line(&format!("merge the branches that you want, such as with: {merge}"));
+        terminal.line(&format!(
+            "merge the branches that you want, such as with: {merge}"
+        ));
     }
 }

@@ -10,11 +10,15 @@ use super::from_session::PrivilegedCommand;
 use crate::agent::preset::{AgentPreset, PresetProblem};
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
-use crate::judge::configuration::{FILE as CONFIGURATION_FILE, MAX_BYTES, bad as bad_configuration};
+use crate::judge::configuration::{
+    FILE as CONFIGURATION_FILE, MAX_BYTES, bad as bad_configuration,
+};
 use crate::judge::settle_anchor::criteria_trusted;
 use crate::modes::work::choose_queue;
 use crate::tasks;
-use crate::wire::trust_json::{PersonDeed, all_trusted_json, revoked_json, trusted_json, trusted_tasks_json};
+use crate::wire::trust_json::{
+    PersonDeed, all_trusted_json, revoked_json, trusted_json, trusted_tasks_json,
+};
 use watchdog_core::config::task_file::parse_task;
 use watchdog_core::config::{ConfigError, ConfigProblem, parse_bytes};
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};
@@ -28,7 +32,11 @@ use watchdog_system::read_regular_file;
 const SHOWN_LINES: usize = 60;
 
 /// Allows a file as its bytes are now, and shows the commands that it names.
-pub fn trust(command_env: &CommandEnv, terminal: &CommandTerminal, args: TrustArgs) -> Result<u8, CommandFailure> {
+pub fn trust(
+    command_env: &CommandEnv,
+    terminal: &CommandTerminal,
+    args: TrustArgs,
+) -> Result<u8, CommandFailure> {
     command_env.state.ensure()?;
     let store = TrustStore::new(&command_env.state);
     if args.list {
@@ -46,18 +54,31 @@ pub fn trust(command_env: &CommandEnv, terminal: &CommandTerminal, args: TrustAr
     privileged.allow()?;
     let (path, relative) = named(&worktree, command_env, args.file)?;
     if path.is_dir() {
-        return trust_tasks(command_env, terminal, (&worktree, &store), &path, args.rev.as_deref());
+        return trust_tasks(
+            command_env,
+            terminal,
+            (&worktree, &store),
+            &path,
+            args.rev.as_deref(),
+        );
     }
     let bytes = bytes_of(&worktree, &path, &relative, args.rev.as_deref())?;
     let grant = allow(&worktree, &store, &path, &relative, &bytes)?;
     move_anchors(command_env, &worktree, &relative, Some(&bytes))?;
     move_pin(command_env, &worktree, &relative, &bytes)?;
-    privileged.note(&PersonDeed::Trusted { path: &relative, hash: &grant.hash })?;
+    privileged.note(&PersonDeed::Trusted {
+        path: &relative,
+        hash: &grant.hash,
+    })?;
     if terminal.json {
         terminal.value(&trusted_json(&grant));
         return Ok(0);
     }
-    terminal.line(&format!("trusted: {} ({})", path.display(), &grant.hash[..16]));
+    terminal.line(&format!(
+        "trusted: {} ({})",
+        path.display(),
+        &grant.hash[..16]
+    ));
     for command in &grant.commands {
         terminal.line(&format!("  may run {}", escape_to_one_line(command)));
     }
@@ -68,49 +89,93 @@ pub fn trust(command_env: &CommandEnv, terminal: &CommandTerminal, args: TrustAr
     Ok(0)
 }
 
-fn bytes_of(worktree: &Worktree, path: &Path, relative: &Path, rev: Option<&str>) -> Result<Vec<u8>, CommandFailure> {
+fn bytes_of(
+    worktree: &Worktree,
+    path: &Path,
+    relative: &Path,
+    rev: Option<&str>,
+) -> Result<Vec<u8>, CommandFailure> {
     match rev {
-        None => {
-            read_regular_file(path, MAX_BYTES).map_err(|error| CommandFailure::usage(format!("failed to read {}: {error}", path.display())))
-        }
+        None => read_regular_file(path, MAX_BYTES).map_err(|error| {
+            CommandFailure::usage(format!("failed to read {}: {error}", path.display()))
+        }),
         Some(rev) => at_revision(worktree, rev, relative),
     }
 }
 
 /// The criteria of a task that is known follow a person's word about its file.
-fn move_pin(command_env: &CommandEnv, worktree: &Worktree, relative: &Path, bytes: &[u8]) -> Result<(), CommandFailure> {
-    let Some(parsed) = is_task(relative).then(|| parse_task(bytes, relative).ok()).flatten() else { return Ok(()) };
-    let Ok(text) = String::from_utf8(bytes.to_vec()) else { return Ok(()) };
-    let (tasks, _) = choose_queue(command_env, &open_store(&command_env.state)?, &worktree.repository_id())?;
-    let pinned = Some(PinnedFile { path: relative.to_string_lossy().into_owned(), text });
+fn move_pin(
+    command_env: &CommandEnv,
+    worktree: &Worktree,
+    relative: &Path,
+    bytes: &[u8],
+) -> Result<(), CommandFailure> {
+    let Some(parsed) = is_task(relative)
+        .then(|| parse_task(bytes, relative).ok())
+        .flatten()
+    else {
+        return Ok(());
+    };
+    let Ok(text) = String::from_utf8(bytes.to_vec()) else {
+        return Ok(());
+    };
+    let (tasks, _) = choose_queue(
+        command_env,
+        &open_store(&command_env.state)?,
+        &worktree.repository_id(),
+    )?;
+    let pinned = Some(PinnedFile {
+        path: relative.to_string_lossy().into_owned(),
+        text,
+    });
     let depends_on = Some(parsed.depends_on);
     tasks.change(&parsed.id, &|found| {
-        found.map(|found| TaskRecord { pinned: pinned.clone(), depends_on: depends_on.clone(), ..found.clone() })
+        found.map(|found| TaskRecord {
+            pinned: pinned.clone(),
+            depends_on: depends_on.clone(),
+            ..found.clone()
+        })
     })?;
     Ok(())
 }
 
 /// A configuration has none of these keys at its top.
 fn is_preset(path: &Path, bytes: &[u8]) -> bool {
-    let named = path.file_name().is_some_and(|name| name != CONFIGURATION_FILE);
+    let named = path
+        .file_name()
+        .is_some_and(|name| name != CONFIGURATION_FILE);
     let keys = serde_json::from_slice::<serde_json::Map<String, serde_json::Value>>(bytes);
     named && keys.is_ok_and(|keys| keys.contains_key("program") && keys.contains_key("session"))
 }
 
 fn is_task(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("md"))
+    path.extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("md"))
 }
 
 /// A script that runs without being named is shown with what it says now.
 fn show_default_script(terminal: &CommandTerminal, worktree: &Worktree, path: &Path, bytes: &[u8]) {
-    let settings = if is_task(path) { None } else { parse_bytes(bytes, path).ok() };
-    let Some(script) = settings.and_then(|parsed| parsed.settings.rescue.default_script()) else { return };
+    let settings = if is_task(path) {
+        None
+    } else {
+        parse_bytes(bytes, path).ok()
+    };
+    let Some(script) = settings.and_then(|parsed| parsed.settings.rescue.default_script()) else {
+        return;
+    };
     let file = worktree.root().join(script);
-    let Some(text) = read_regular_file(&file, MAX_BYTES).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned()) else {
-        return terminal.line(&format!("  {script} is not there now; one that a session writes is not run"));
+    let Some(text) = read_regular_file(&file, MAX_BYTES)
+        .ok()
+        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    else {
+        return terminal.line(&format!(
+            "  {script} is not there now; one that a session writes is not run"
+        ));
     };
     terminal.line(&format!("  {script} says now:"));
-    text.lines().take(SHOWN_LINES).for_each(|line| terminal.line(&format!("    {}", escape_to_one_line(line))));
+    text.lines()
+        .take(SHOWN_LINES)
+        .for_each(|line| terminal.line(&format!("    {}", escape_to_one_line(line))));
     let more = text.lines().count().saturating_sub(SHOWN_LINES);
     if more > 0 {
         terminal.line(&format!("    ... ({more} more lines)"));
@@ -139,17 +204,39 @@ fn trust_tasks(
     folder: &Path,
     rev: Option<&str>,
 ) -> Result<u8, CommandFailure> {
-    let relative = folder.strip_prefix(worktree.root()).unwrap_or(folder).to_string_lossy().into_owned();
+    let relative = folder
+        .strip_prefix(worktree.root())
+        .unwrap_or(folder)
+        .to_string_lossy()
+        .into_owned();
     let read = tasks::folder::read(worktree.root(), &relative);
-    let found = read.map_err(|error| CommandFailure::usage(format!("failed to read the tasks in {}: {error}", folder.display())))?;
+    let found = read.map_err(|error| {
+        CommandFailure::usage(format!(
+            "failed to read the tasks in {}: {error}",
+            folder.display()
+        ))
+    })?;
     for problem in &found.problems {
-        terminal.complain(&format!("watchdog: {}", escape_for_display(&problem.to_string())));
+        terminal.complain(&format!(
+            "watchdog: {}",
+            escape_for_display(&problem.to_string())
+        ));
     }
-    let named: Vec<_> = found.tasks.iter().filter(|loaded| rev.is_some() || !loaded.task.commands().is_empty()).collect();
+    let named: Vec<_> = found
+        .tasks
+        .iter()
+        .filter(|loaded| rev.is_some() || !loaded.task.commands().is_empty())
+        .collect();
     let mut grants = Vec::new();
     for loaded in named {
         let bytes = bytes_of(worktree, &loaded.path, &loaded.relative, rev)?;
-        grants.push(allow(worktree, store, &loaded.path, &loaded.relative, &bytes)?);
+        grants.push(allow(
+            worktree,
+            store,
+            &loaded.path,
+            &loaded.relative,
+            &bytes,
+        )?);
         move_pin(command_env, worktree, &loaded.relative, &bytes)?;
     }
     if terminal.json {
@@ -157,8 +244,14 @@ fn trust_tasks(
         return Ok(0);
     }
     for grant in &grants {
-        terminal.line(&format!("trusted: {} ({})", escape_to_one_line(&grant.path.display().to_string()), &grant.hash[..16]));
-        grant.commands.iter().for_each(|command| terminal.line(&format!("  may run {}", escape_to_one_line(command))));
+        terminal.line(&format!(
+            "trusted: {} ({})",
+            escape_to_one_line(&grant.path.display().to_string()),
+            &grant.hash[..16]
+        ));
+        grant.commands.iter().for_each(|command| {
+            terminal.line(&format!("  may run {}", escape_to_one_line(command)))
+        });
     }
     if grants.is_empty() {
         terminal.line("no task there names commands");
@@ -174,17 +267,31 @@ pub fn commands_in(path: &Path, bytes: &[u8]) -> Result<Vec<String>, ConfigError
     if is_preset(path, bytes) {
         let wrong = |problem: PresetProblem| ConfigError {
             origin: path.to_owned(),
-            problems: vec![ConfigProblem { line: 1, column: 1, key: String::new(), message: problem.why }],
+            problems: vec![ConfigProblem {
+                line: 1,
+                column: 1,
+                key: String::new(),
+                message: problem.why,
+            }],
             more: 0,
         };
-        return AgentPreset::read(bytes, path).map(|preset| preset.commands()).map_err(wrong);
+        return AgentPreset::read(bytes, path)
+            .map(|preset| preset.commands())
+            .map_err(wrong);
     }
     Ok(parse_bytes(bytes, path)?.settings.commands())
 }
 
 /// Pins the fingerprint of a file's bytes: of a configuration, or of a task.
-pub fn allow(worktree: &Worktree, store: &TrustStore, path: &Path, relative: &Path, bytes: &[u8]) -> Result<TrustGrant, CommandFailure> {
-    let commands = commands_in(path, bytes).map_err(|error| CommandFailure::from(bad_configuration(&error)))?;
+pub fn allow(
+    worktree: &Worktree,
+    store: &TrustStore,
+    path: &Path,
+    relative: &Path,
+    bytes: &[u8],
+) -> Result<TrustGrant, CommandFailure> {
+    let commands = commands_in(path, bytes)
+        .map_err(|error| CommandFailure::from(bad_configuration(&error)))?;
     let grant = TrustGrant {
         hash: fingerprint(&worktree.repository_id(), relative, bytes),
         repository: worktree.common_dir().to_owned(),
@@ -197,7 +304,11 @@ pub fn allow(worktree: &Worktree, store: &TrustStore, path: &Path, relative: &Pa
 }
 
 /// Takes the trust in a file's present bytes back.
-pub fn untrust(command_env: &CommandEnv, terminal: &CommandTerminal, args: UntrustArgs) -> Result<u8, CommandFailure> {
+pub fn untrust(
+    command_env: &CommandEnv,
+    terminal: &CommandTerminal,
+    args: UntrustArgs,
+) -> Result<u8, CommandFailure> {
     let worktree = Worktree::open(&command_env.worktree)?;
     command_env.state.ensure()?;
     let records = open_store(&command_env.state)?;
@@ -214,11 +325,17 @@ pub fn untrust(command_env: &CommandEnv, terminal: &CommandTerminal, args: Untru
     // Every grant for this path goes: whoever takes trust back does not mean one version of the file only.
     let grants = store.list()?;
     let mut revoked = 0;
-    for grant in grants.iter().filter(|grant| grant.path == relative && grant.repository == worktree.common_dir()) {
+    for grant in grants
+        .iter()
+        .filter(|grant| grant.path == relative && grant.repository == worktree.common_dir())
+    {
         revoked += usize::from(store.revoke(&grant.hash)?);
     }
     move_anchors(command_env, &worktree, &relative, None)?;
-    privileged.note(&PersonDeed::Revoked { path: &relative, revoked })?;
+    privileged.note(&PersonDeed::Revoked {
+        path: &relative,
+        revoked,
+    })?;
     if terminal.json {
         terminal.value(&revoked_json(revoked));
     } else if revoked == 0 {
@@ -229,25 +346,43 @@ pub fn untrust(command_env: &CommandEnv, terminal: &CommandTerminal, args: Untru
     Ok(0)
 }
 
-fn named(worktree: &Worktree, command_env: &CommandEnv, file: Option<PathBuf>) -> Result<(PathBuf, PathBuf), CommandFailure> {
+fn named(
+    worktree: &Worktree,
+    command_env: &CommandEnv,
+    file: Option<PathBuf>,
+) -> Result<(PathBuf, PathBuf), CommandFailure> {
     let Some(file) = file else {
-        return Ok((worktree.root().join(CONFIGURATION_FILE), CONFIGURATION_FILE.into()));
+        return Ok((
+            worktree.root().join(CONFIGURATION_FILE),
+            CONFIGURATION_FILE.into(),
+        ));
     };
     let path = std::path::absolute(command_env.worktree.join(&file))
         .and_then(|path| path.canonicalize())
-        .map_err(|error| CommandFailure::usage(format!("failed to find {}: {error}", file.display())))?;
+        .map_err(|error| {
+            CommandFailure::usage(format!("failed to find {}: {error}", file.display()))
+        })?;
     let relative = path
         .strip_prefix(worktree.root())
-        .map_err(|_| CommandFailure::usage(format!("{} is not in the worktree {}", path.display(), worktree.root().display())))?
+        .map_err(|_| {
+            CommandFailure::usage(format!(
+                "{} is not in the worktree {}",
+                path.display(),
+                worktree.root().display()
+            ))
+        })?
         .to_owned();
     Ok((path, relative))
 }
 
 fn at_revision(worktree: &Worktree, rev: &str, relative: &Path) -> Result<Vec<u8>, CommandFailure> {
-    let missing = || CommandFailure::usage(format!("{} is not in revision '{rev}'", relative.display()));
+    let missing =
+        || CommandFailure::usage(format!("{} is not in revision '{rev}'", relative.display()));
     match worktree.resolve(rev)? {
         HistoryPoint::Unborn => Err(missing()),
-        HistoryPoint::Commit(commit) => worktree.blob_at(&commit, &relative.to_string_lossy())?.ok_or_else(missing),
+        HistoryPoint::Commit(commit) => worktree
+            .blob_at(&commit, &relative.to_string_lossy())?
+            .ok_or_else(missing),
     }
 }
 
@@ -261,7 +396,13 @@ fn list(terminal: &CommandTerminal, store: &TrustStore) -> Result<u8, CommandFai
         terminal.line("nothing is trusted");
     }
     for grant in &grants {
-        terminal.line(&format!("{}  {:.0}  {} in {}", &grant.hash[..16], grant.at, grant.path.display(), grant.repository.display()));
+        terminal.line(&format!(
+            "{}  {:.0}  {} in {}",
+            &grant.hash[..16],
+            grant.at,
+            grant.path.display(),
+            grant.repository.display()
+        ));
     }
     Ok(0)
 }

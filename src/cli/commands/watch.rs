@@ -26,7 +26,11 @@ const SHORTEST_POLL: Duration = Duration::from_millis(100);
 const ARENAS: u8 = 2;
 
 /// Watches until a signal comes, or nobody reads any more.
-pub fn watch(command_env: &CommandEnv, terminal: &CommandTerminal, args: WatchArgs) -> Result<u8, CommandFailure> {
+pub fn watch(
+    command_env: &CommandEnv,
+    terminal: &CommandTerminal,
+    args: WatchArgs,
+) -> Result<u8, CommandFailure> {
     watchdog_system::limit_arenas(ARENAS);
     let overrides = Overrides {
         max_probes: args.max_probes,
@@ -49,7 +53,11 @@ pub fn watch(command_env: &CommandEnv, terminal: &CommandTerminal, args: WatchAr
         }
     };
     let request = WatchRequest {
-        paths: if args.paths.is_empty() { vec![command_env.worktree.clone()] } else { args.paths },
+        paths: if args.paths.is_empty() {
+            vec![command_env.worktree.clone()]
+        } else {
+            args.paths
+        },
         overrides,
         probe: args.probe,
         quiet_for: args.work_trees.then_some(args.quiet_for),
@@ -62,7 +70,11 @@ pub fn watch(command_env: &CommandEnv, terminal: &CommandTerminal, args: WatchAr
     };
     let _copies = copies(command_env);
     let signal = in_runtime(async |signals| stay(command_env, &request, signals).await)??;
-    Ok(if signal == 0 { 0 } else { 128 + u8::try_from(signal).unwrap_or(0) })
+    Ok(if signal == 0 {
+        0
+    } else {
+        128 + u8::try_from(signal).unwrap_or(0)
+    })
 }
 
 /// Serves the metrics from now on; where that is not possible nothing is watched.
@@ -74,10 +86,15 @@ fn serve_metrics(
 ) -> Result<(), CommandFailure> {
     command_env.state.ensure()?;
     let store = open_store(&command_env.state)?;
-    let served = serve(address, watch_page(command_env, store, Arc::clone(figures))).map_err(|error| {
-        let failure = CommandFailure::usage(format!("cannot serve metrics at {address}: {error}; nothing is watched"));
-        failure.hint("choose another port, such as --metrics 9478, or --metrics 0 for one that is free")
-    })?;
+    let served =
+        serve(address, watch_page(command_env, store, Arc::clone(figures))).map_err(|error| {
+            let failure = CommandFailure::usage(format!(
+                "cannot serve metrics at {address}: {error}; nothing is watched"
+            ));
+            failure.hint(
+                "choose another port, such as --metrics 9478, or --metrics 0 for one that is free",
+            )
+        })?;
     terminal.tell(&format!("metrics at http://{served}/metrics"));
     if served.is_public() {
         terminal

@@ -34,7 +34,11 @@ pub fn sign(rank: AttentionRank) -> char {
 
 /// The state in a word or two.
 pub fn state_of(row: &StatusRow) -> String {
-    let verdict = row.verdict.as_ref().and_then(|verdict| verdict.status).filter(|_| row.is_judged());
+    let verdict = row
+        .verdict
+        .as_ref()
+        .and_then(|verdict| verdict.status)
+        .filter(|_| row.is_judged());
     if row.gone {
         "gone".into()
     } else if row.broken.is_some() {
@@ -43,10 +47,16 @@ pub fn state_of(row: &StatusRow) -> String {
         "silent".into()
     } else if row.stalled() {
         "stalled".into()
-    } else if row.live.is_some_and(|live| live.doing == SessionActivity::Waiting) {
+    } else if row
+        .live
+        .is_some_and(|live| live.doing == SessionActivity::Waiting)
+    {
         "waiting".into()
     } else if let Some(looped) = row.looped.as_ref().filter(|_| row.loops()) {
-        let of = looped.at_most.map(|most| format!("/{most}")).unwrap_or_default();
+        let of = looped
+            .at_most
+            .map(|most| format!("/{most}"))
+            .unwrap_or_default();
         format!("loop {}{of}", looped.iteration())
     } else if row.session.is_some() {
         "running".into()
@@ -62,13 +72,19 @@ pub fn state_of(row: &StatusRow) -> String {
 /// The path of its worktree, with `~` for the home folder.
 pub fn worktree_text(model: &LiveModel, row: &StatusRow) -> String {
     let path = row.worktree.display().to_string();
-    let short = model.home.as_deref().and_then(|home| below_home(&path, home));
+    let short = model
+        .home
+        .as_deref()
+        .and_then(|home| below_home(&path, home));
     escape_to_one_line(&short.unwrap_or(path))
 }
 
 /// How long its session has run.
 pub fn session_text(model: &LiveModel, row: &StatusRow) -> String {
-    row.session.as_ref().map_or_else(|| UNKNOWN.into(), |session| clock(model.since(session.started_at)))
+    row.session.as_ref().map_or_else(
+        || UNKNOWN.into(),
+        |session| clock(model.since(session.started_at)),
+    )
 }
 
 /// A count.
@@ -86,9 +102,15 @@ pub fn cost_text(row: &StatusRow, facts: Option<&RowFacts>) -> String {
         return NOT_SHARED.into();
     }
     let session = facts.map(|facts| &facts.cost);
-    let looped = row.looped.as_ref().map(|looped| looped.standing.spent.cost_usd).filter(|spent| *spent > 0.0);
+    let looped = row
+        .looped
+        .as_ref()
+        .map(|looped| looped.standing.spent.cost_usd)
+        .filter(|spent| *spent > 0.0);
     match (session, looped) {
-        (Some(ShownFact::Known(cost)), Some(spent)) if row.session.is_some() => dollars(cost + spent),
+        (Some(ShownFact::Known(cost)), Some(spent)) if row.session.is_some() => {
+            dollars(cost + spent)
+        }
         (_, Some(spent)) => dollars(spent),
         (Some(ShownFact::Known(cost)), None) => dollars(*cost),
         (Some(ShownFact::Unreadable), None) => UNREADABLE.into(),
@@ -103,20 +125,33 @@ pub fn breaker_text(row: &StatusRow) -> String {
         BreakerState::Open => "open".into(),
         BreakerState::HalfOpen => "trial".into(),
         BreakerState::Closed if breaker.strikes == 0 => "ok".into(),
-        BreakerState::Closed => breaker.limit.map_or_else(|| breaker.strikes.to_string(), |limit| format!("{}/{limit}", breaker.strikes)),
+        BreakerState::Closed => breaker.limit.map_or_else(
+            || breaker.strikes.to_string(),
+            |limit| format!("{}/{limit}", breaker.strikes),
+        ),
     }
 }
 
 /// What the session said last.
 pub fn last_line_text(facts: Option<&RowFacts>) -> String {
-    facts.map(|facts| escape_to_one_line(facts.last_line.trim())).unwrap_or_default()
+    facts
+        .map(|facts| escape_to_one_line(facts.last_line.trim()))
+        .unwrap_or_default()
 }
 
 /// The agent of the session that runs, and the last change of the agent; `None` where neither is known.
 pub fn agent_text(row: &StatusRow, facts: Option<&RowFacts>) -> Option<String> {
-    let runs = row.session.as_ref().and_then(|session| session.agent.as_ref()).map(|agent| format!("session of {agent}"));
+    let runs = row
+        .session
+        .as_ref()
+        .and_then(|session| session.agent.as_ref())
+        .map(|agent| format!("session of {agent}"));
     let change = facts.and_then(|facts| facts.agent_change.clone());
-    let said = [runs, change].into_iter().flatten().collect::<Vec<_>>().join("; ");
+    let said = [runs, change]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join("; ");
     (!said.is_empty()).then(|| escape_to_one_line(&said))
 }
 
@@ -131,10 +166,20 @@ pub fn about(model: &LiveModel, row: &StatusRow) -> Vec<String> {
         lines.push(format!("type: {command}"));
     }
     lines.extend(agent_text(row, model.facts.get(&LiveRowKey::of(row))));
-    if let Some(verdict) = row.verdict.as_ref().filter(|verdict| verdict.since_baseline && !row.gone) {
-        let reason = verdict.text("reason").map(|reason| format!(" ({})", escape_to_one_line(reason))).unwrap_or_default();
+    if let Some(verdict) = row
+        .verdict
+        .as_ref()
+        .filter(|verdict| verdict.since_baseline && !row.gone)
+    {
+        let reason = verdict
+            .text("reason")
+            .map(|reason| format!(" ({})", escape_to_one_line(reason)))
+            .unwrap_or_default();
         let status = verdict.status.map_or("unknown", Status::as_str);
-        lines.push(format!("last verdict: {status}{reason}, {}", age(verdict.at, model.now.timestamp())));
+        lines.push(format!(
+            "last verdict: {status}{reason}, {}",
+            age(verdict.at, model.now.timestamp())
+        ));
     }
     lines
 }

@@ -1,6 +1,9 @@
 //! Which columns of the list fit a terminal, and how wide each is. Pure.
 
-use super::cells::{NOT_SHARED, breaker_text, cost_text, count_text, last_line_text, session_text, state_of, worktree_text};
+use super::cells::{
+    NOT_SHARED, breaker_text, cost_text, count_text, last_line_text, session_text, state_of,
+    worktree_text,
+};
 use super::live_data::LiveRowKey;
 use super::model::LiveModel;
 use crate::cli::table::without_middle;
@@ -37,9 +40,13 @@ pub enum ListColumn {
 use ListColumn::{Breaker, Commits, Cost, LastLine, Session, Spec, State, Unsaved, Worktree};
 
 /// From left to right.
-const PLACES: [ListColumn; 9] = [State, Worktree, Spec, Session, Commits, Unsaved, Cost, Breaker, LastLine];
+const PLACES: [ListColumn; 9] = [
+    State, Worktree, Spec, Session, Commits, Unsaved, Cost, Breaker, LastLine,
+];
 /// The most important first: those that a narrow terminal has no room for are left out from the end.
-const PRIORITY: [ListColumn; 9] = [State, Worktree, Session, Unsaved, Commits, Breaker, Cost, Spec, LastLine];
+const PRIORITY: [ListColumn; 9] = [
+    State, Worktree, Session, Unsaved, Commits, Breaker, Cost, Spec, LastLine,
+];
 /// A path is given no more than this while other columns want room.
 const WIDEST_PATH: usize = 40;
 
@@ -109,14 +116,22 @@ pub fn columns(width: usize) -> Vec<(ListColumn, usize)> {
         chosen.push(column);
     }
     let has_last = chosen.contains(&LastLine);
-    let more_path = if has_last { left.min(WIDEST_PATH - Worktree.least()) } else { left };
+    let more_path = if has_last {
+        left.min(WIDEST_PATH - Worktree.least())
+    } else {
+        left
+    };
     let room = width.saturating_sub(MARKS + State.least() + 1);
     let width_of = |column: ListColumn| match column {
         Worktree => (Worktree.least() + more_path).min(room),
         LastLine => LastLine.least() + left - more_path,
         other => other.least(),
     };
-    PLACES.into_iter().filter(|column| chosen.contains(column)).map(|column| (column, width_of(column))).collect()
+    PLACES
+        .into_iter()
+        .filter(|column| chosen.contains(column))
+        .map(|column| (column, width_of(column)))
+        .collect()
 }
 
 #[cfg(test)]
@@ -127,14 +142,23 @@ mod tests {
     fn columns_fit_and_the_most_important_stay() {
         for width in 20..300 {
             let columns = columns(width);
-            let taken: usize = MARKS + columns.iter().map(|(_, width)| width).sum::<usize>() + columns.len() - 1;
+            let taken: usize =
+                MARKS + columns.iter().map(|(_, width)| width).sum::<usize>() + columns.len() - 1;
             assert!(taken <= width, "{width}: {columns:?}");
             assert_eq!(columns[0].0, State, "{width}");
             assert_eq!(columns[1].0, Worktree, "{width}");
         }
-        let shown = |width| columns(width).into_iter().map(|(column, _)| column).collect::<Vec<_>>();
+        let shown = |width| {
+            columns(width)
+                .into_iter()
+                .map(|(column, _)| column)
+                .collect::<Vec<_>>()
+        };
         assert_eq!(shown(40), [State, Worktree, Session]);
-        assert_eq!(shown(80), [State, Worktree, Session, Commits, Unsaved, Cost, Breaker]);
+        assert_eq!(
+            shown(80),
+            [State, Worktree, Session, Commits, Unsaved, Cost, Breaker]
+        );
         assert_eq!(shown(120), PLACES);
     }
 }

@@ -2,7 +2,9 @@
 
 use std::io::{self, Write};
 
-use crossterm::style::{Attribute, Color as TerminalColor, Print, ResetColor, SetAttribute, SetForegroundColor};
+use crossterm::style::{
+    Attribute, Color as TerminalColor, Print, ResetColor, SetAttribute, SetForegroundColor,
+};
 use crossterm::{cursor, queue, terminal};
 use ratatui_core::backend::{Backend, ClearType, WindowSize};
 use ratatui_core::buffer::Cell;
@@ -11,7 +13,10 @@ use ratatui_core::style::{Color, Modifier};
 use rustix::termios::tcgetwinsize;
 
 /// Where a terminal does not tell its size.
-const USUAL: Size = Size { width: 80, height: 24 };
+const USUAL: Size = Size {
+    width: 80,
+    height: 24,
+};
 
 /// A terminal on stdout.
 #[derive(Debug)]
@@ -30,7 +35,10 @@ impl CrosstermBackend {
 /// The size of the terminal on stdout. Asked of stdout itself, as the controlling terminal may be another.
 pub fn terminal_size() -> Size {
     match tcgetwinsize(io::stdout()) {
-        Ok(size) if size.ws_col > 0 && size.ws_row > 0 => Size { width: size.ws_col, height: size.ws_row },
+        Ok(size) if size.ws_col > 0 && size.ws_row > 0 => Size {
+            width: size.ws_col,
+            height: size.ws_row,
+        },
         _ => USUAL,
     }
 }
@@ -100,7 +108,13 @@ impl Backend for CrosstermBackend {
     }
 
     fn window_size(&mut self) -> io::Result<WindowSize> {
-        Ok(WindowSize { columns_rows: terminal_size(), pixels: Size { width: 0, height: 0 } })
+        Ok(WindowSize {
+            columns_rows: terminal_size(),
+            pixels: Size {
+                width: 0,
+                height: 0,
+            },
+        })
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -125,9 +139,11 @@ impl CrosstermBackend {
         if let Some(colour) = colour {
             queue!(self.frame, SetForegroundColor(colour))?;
         }
-        for (modifier, attribute) in
-            [(Modifier::BOLD, Attribute::Bold), (Modifier::DIM, Attribute::Dim), (Modifier::REVERSED, Attribute::Reverse)]
-        {
+        for (modifier, attribute) in [
+            (Modifier::BOLD, Attribute::Bold),
+            (Modifier::DIM, Attribute::Dim),
+            (Modifier::REVERSED, Attribute::Reverse),
+        ] {
             if cell.modifier.contains(modifier) {
                 queue!(self.frame, SetAttribute(attribute))?;
             }

@@ -54,53 +54,75 @@ pub enum DetailRequest {
 }
 
 /// Begins; pages go to `to`.
-pub fn start(command_env: CommandEnv, requests: Receiver<DetailRequest>, to: Sender<LiveInput>) -> std::io::Result<()> {
-    std::thread::Builder::new().name("detail".into()).spawn(move || {
-        let mut open: Option<(LiveRowKey, DetailTab)> = None;
-        let mut output = None;
-        let mut last = None;
-        loop {
-            let follows = open.as_ref().is_some_and(|(_, tab)| *tab == DetailTab::Output);
-            match requests.recv_timeout(if follows { PAUSES.0 } else { PAUSES.1 }) {
-                Ok(DetailRequest::Tab(tab)) => (open, output, last) = (tab, None, None),
-                Ok(DetailRequest::Diff(snapshot)) => {
-                    let content = diff(&snapshot);
-                    if to.send(LiveInput::Diff(snapshot, content)).is_err() {
+pub fn start(
+    command_env: CommandEnv,
+    requests: Receiver<DetailRequest>,
+    to: Sender<LiveInput>,
+) -> std::io::Result<()> {
+    std::thread::Builder::new()
+        .name("detail".into())
+        .spawn(move || {
+            let mut open: Option<(LiveRowKey, DetailTab)> = None;
+            let mut output = None;
+            let mut last = None;
+            loop {
+                let follows = open
+                    .as_ref()
+                    .is_some_and(|(_, tab)| *tab == DetailTab::Output);
+                match requests.recv_timeout(if follows { PAUSES.0 } else { PAUSES.1 }) {
+                    Ok(DetailRequest::Tab(tab)) => (open, output, last) = (tab, None, None),
+                    Ok(DetailRequest::Diff(snapshot)) => {
+                        let content = diff(&snapshot);
+                        if to.send(LiveInput::Diff(snapshot, content)).is_err() {
+                            return;
+                        }
+                    }
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => return,
+                }
+                let Some((key, tab)) = &open else { continue };
+                let of = CommandEnv {
+                    worktree: key.worktree.clone(),
+                    ..command_env.clone()
+                };
+                let read = match tab {
+                    tab if key.is_remote() => shared_page(&of, key, *tab),
+                    DetailTab::Timeline => timeline(&of, key),
+                    DetailTab::Output => read_output(&of, key, &mut output),
+                    DetailTab::Verdict => verdict(&of, key),
+                    DetailTab::Snapshots => snapshots(key),
+                    DetailTab::Tasks => tasks(&of),
+                };
+                let content = read.unwrap_or_else(|failure| TabContent {
+                    lines: failed(&failure),
+                    ..TabContent::default()
+                });
+                if last.as_ref() != Some(&content) {
+                    last = Some(content.clone());
+                    if to.send(LiveInput::Tab(key.clone(), *tab, content)).is_err() {
                         return;
                     }
                 }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return,
             }
-            let Some((key, tab)) = &open else { continue };
-            let of = CommandEnv { worktree: key.worktree.clone(), ..command_env.clone() };
-            let read = match tab {
-                tab if key.is_remote() => shared_page(&of, key, *tab),
-                DetailTab::Timeline => timeline(&of, key),
-                DetailTab::Output => read_output(&of, key, &mut output),
-                DetailTab::Verdict => verdict(&of, key),
-                DetailTab::Snapshots => snapshots(key),
-                DetailTab::Tasks => tasks(&of),
-            };
-            let content = read.unwrap_or_else(|failure| TabContent { lines: failed(&failure), ..TabContent::default() });
-            if last.as_ref() != Some(&content) {
-                last = Some(content.clone());
-                if to.send(LiveInput::Tab(key.clone(), *tab, content)).is_err() {
-                    return;
-                }
-            }
-        }
-    })?;
+        })?;
     Ok(())
 }
 
 fn failed(failure: &CommandFailure) -> Vec<String> {
-    let hint = failure.hint.as_ref().map(|hint| format!("  {}", escape_to_one_line(hint)));
-    std::iter::once(escape_to_one_line(&failure.message)).chain(hint).collect()
+    let hint = failure
+        .hint
+        .as_ref()
+        .map(|hint| format!("  {}", escape_to_one_line(hint)));
+    std::iter::once(escape_to_one_line(&failure.message))
+        .chain(hint)
+        .collect()
 }
 
 fn text(lines: Vec<String>) -> TabContent {
-    TabContent { lines, snapshots: Vec::new() }
+    TabContent {
+        lines,
+        snapshots: Vec::new(),
+    }
 }
 
 /// The name of a worktree in the records; that of a folder that is gone is known by its path.
@@ -110,7 +132,11 @@ fn worktree_id(store: &dyn LocalStore, key: &LiveRowKey) -> Result<String, Comma
     }
     let found = baseline::everywhere(store)?;
     let is_it = |spec: &str, path: &PathBuf| spec == key.spec && *path == key.worktree;
-    let id = found.into_iter().find_map(|(id, spec, row)| row.ok().filter(|row| is_it(&spec, &row.worktree)).map(|_| id));
+    let id = found.into_iter().find_map(|(id, spec, row)| {
+        row.ok()
+            .filter(|row| is_it(&spec, &row.worktree))
+            .map(|_| id)
+    });
     id.ok_or_else(|| CommandFailure::usage("nothing is recorded of this worktree any more"))
 }
 
@@ -120,13 +146,22 @@ fn timeline(command_env: &CommandEnv, key: &LiveRowKey) -> Result<TabContent, Co
     let (events, before) = store.read_back(store.cursor_at(Timestamp::MAX)?, Some(&id), EVENTS)?;
     let at = local_now();
     let whole = events.len() < EVENTS || before == EventCursor::START;
-    let of_spec = events.into_iter().filter(|event| event.spec.as_ref().is_none_or(|spec| *spec == key.spec));
-    let mut lines: Vec<String> =
-        by_time(of_spec.flat_map(with_those_within).collect()).iter().map(|event| event_line(event, &at)).collect();
+    let of_spec = events
+        .into_iter()
+        .filter(|event| event.spec.as_ref().is_none_or(|spec| *spec == key.spec));
+    let mut lines: Vec<String> = by_time(of_spec.flat_map(with_those_within).collect())
+        .iter()
+        .map(|event| event_line(event, &at))
+        .collect();
     if !whole {
         lines.insert(
             0,
-            format!("(the last {EVENTS} events; all are in: {})", command_env.commands(&key.worktree).watchdog("events --last 100000")),
+            format!(
+                "(the last {EVENTS} events; all are in: {})",
+                command_env
+                    .commands(&key.worktree)
+                    .watchdog("events --last 100000")
+            ),
         );
     }
     if lines.is_empty() {
@@ -155,7 +190,10 @@ impl ReadOutput {
             self.reader.session_ended()?;
             self.read_all()?;
             let rest = self.events.finish();
-            let mut lines: Vec<String> = rest.iter().flat_map(|event| self.view.lines(event)).collect();
+            let mut lines: Vec<String> = rest
+                .iter()
+                .flat_map(|event| self.view.lines(event))
+                .collect();
             lines.extend(self.view.unended());
             self.keep(lines);
             self.over = true;
@@ -171,36 +209,69 @@ impl ReadOutput {
                 return Ok(());
             }
             let events = self.events.push(&buffer[..count]);
-            let lines = events.iter().flat_map(|event| self.view.lines(event)).collect();
+            let lines = events
+                .iter()
+                .flat_map(|event| self.view.lines(event))
+                .collect();
             self.keep(lines);
         }
     }
 
     fn keep(&mut self, lines: Vec<String>) {
-        self.lines.extend(lines.into_iter().map(|line| anstream::adapter::strip_str(&line).to_string()));
+        self.lines.extend(
+            lines
+                .into_iter()
+                .map(|line| anstream::adapter::strip_str(&line).to_string()),
+        );
         self.lines.drain(..self.lines.len().saturating_sub(OUTPUT));
     }
 }
 
-fn read_output(command_env: &CommandEnv, key: &LiveRowKey, read: &mut Option<ReadOutput>) -> Result<TabContent, CommandFailure> {
+fn read_output(
+    command_env: &CommandEnv,
+    key: &LiveRowKey,
+    read: &mut Option<ReadOutput>,
+) -> Result<TabContent, CommandFailure> {
     let open = OpenWorktree::open_to_read(command_env)?;
     let chosen = choose(command_env, &open, Some(&key.spec))?;
     if read.as_ref().is_none_or(|read| read.path != chosen.path) {
         let logs = command_env.state.logs();
-        let opened = if chosen.is_transcript { LogReader::open_alone(&chosen.path) } else { LogReader::open(&logs, &chosen.path) };
-        let reader = opened.map_err(|error| CommandFailure::usage(format!("cannot read {}: {error}", chosen.path.display())))?;
+        let opened = if chosen.is_transcript {
+            LogReader::open_alone(&chosen.path)
+        } else {
+            LogReader::open(&logs, &chosen.path)
+        };
+        let reader = opened.map_err(|error| {
+            CommandFailure::usage(format!("cannot read {}: {error}", chosen.path.display()))
+        })?;
         let events = chosen.events(command_env, &open);
         let view = LogView::new(false, None);
-        *read = Some(ReadOutput { path: chosen.path.clone(), reader, events, view, lines: VecDeque::new(), over: false });
+        *read = Some(ReadOutput {
+            path: chosen.path.clone(),
+            reader,
+            events,
+            view,
+            lines: VecDeque::new(),
+            over: false,
+        });
     }
     let phase = chosen.phase(&open);
-    let Some(output) = read else { return Ok(TabContent::default()) };
-    output
-        .read(phase == SessionPhase::Ended)
-        .map_err(|error| CommandFailure::usage(format!("cannot read {}: {error}", chosen.path.display())))?;
+    let Some(output) = read else {
+        return Ok(TabContent::default());
+    };
+    output.read(phase == SessionPhase::Ended).map_err(|error| {
+        CommandFailure::usage(format!("cannot read {}: {error}", chosen.path.display()))
+    })?;
     let mut lines: Vec<String> = output.lines.iter().cloned().collect();
     if lines.is_empty() {
-        lines.push(if phase == SessionPhase::Runs { "the session has said nothing yet" } else { "the session said nothing" }.into());
+        lines.push(
+            if phase == SessionPhase::Runs {
+                "the session has said nothing yet"
+            } else {
+                "the session said nothing"
+            }
+            .into(),
+        );
     }
     Ok(text(lines))
 }
@@ -208,26 +279,51 @@ fn read_output(command_env: &CommandEnv, key: &LiveRowKey, read: &mut Option<Rea
 fn verdict(command_env: &CommandEnv, key: &LiveRowKey) -> Result<TabContent, CommandFailure> {
     let store = open_store_to_read(&command_env.state)?;
     let work = (worktree_id(store.as_ref(), key)?, key.spec.clone());
-    let newest = store.newest_of(&[work], &[WantedKind::any(kind::VERDICT)], HISTORY)?.into_iter().flatten().next();
+    let newest = store
+        .newest_of(&[work], &[WantedKind::any(kind::VERDICT)], HISTORY)?
+        .into_iter()
+        .flatten()
+        .next();
     let none = || {
         let judge = command_env.commands(&key.worktree).watchdog("check --once");
-        vec!["This work was never judged.".to_owned(), format!("Judge it with: {judge}")]
+        vec![
+            "This work was never judged.".to_owned(),
+            format!("Judge it with: {judge}"),
+        ]
     };
-    Ok(text(newest.map_or_else(none, |event| verdict_lines(&RecordedVerdict::read(&event.data), event.at, &local_now()))))
+    Ok(text(newest.map_or_else(none, |event| {
+        verdict_lines(&RecordedVerdict::read(&event.data), event.at, &local_now())
+    })))
 }
 
 /// What the copies have of a page of another machine.
-fn shared_page(command_env: &CommandEnv, key: &LiveRowKey, tab: DetailTab) -> Result<TabContent, CommandFailure> {
-    let copies = CommandEnv { state: command_env.state.fleet_mirror(), ..command_env.clone() };
-    let not_shared = || vec![format!("not shared: the {} of a worktree stays on its machine", tab.as_str())];
+fn shared_page(
+    command_env: &CommandEnv,
+    key: &LiveRowKey,
+    tab: DetailTab,
+) -> Result<TabContent, CommandFailure> {
+    let copies = CommandEnv {
+        state: command_env.state.fleet_mirror(),
+        ..command_env.clone()
+    };
+    let not_shared = || {
+        vec![format!(
+            "not shared: the {} of a worktree stays on its machine",
+            tab.as_str()
+        )]
+    };
     Ok(match tab {
         DetailTab::Timeline => timeline(&copies, key)?,
         DetailTab::Verdict => {
             let mut lines = verdict(&copies, key)?.lines;
             for line in &mut lines {
-                *line = line.replace(": not read", ": not shared").replace(": not recorded", ": not shared");
+                *line = line
+                    .replace(": not read", ": not shared")
+                    .replace(": not recorded", ": not shared");
             }
-            lines.push("Commits by name, paths, feedback of checks and answers are not shared.".into());
+            lines.push(
+                "Commits by name, paths, feedback of checks and answers are not shared.".into(),
+            );
             text(lines)
         }
         DetailTab::Output | DetailTab::Snapshots | DetailTab::Tasks => text(not_shared()),
@@ -239,18 +335,30 @@ fn snapshots(key: &LiveRowKey) -> Result<TabContent, CommandFailure> {
     let root = worktree.root().to_string_lossy().into_owned();
     let at = now();
     let found = worktree.snapshots(None)?;
-    let here = found.into_iter().filter(|snapshot| snapshot.worktree == root || snapshot.spec == key.spec);
+    let here = found
+        .into_iter()
+        .filter(|snapshot| snapshot.worktree == root || snapshot.spec == key.spec);
     let snapshots: Vec<SnapshotChoice> = here
-        .map(|snapshot| SnapshotChoice { worktree: key.worktree.clone(), line: snapshot_line(&snapshot, at), id: snapshot.id })
+        .map(|snapshot| SnapshotChoice {
+            worktree: key.worktree.clone(),
+            line: snapshot_line(&snapshot, at),
+            id: snapshot.id,
+        })
         .collect();
-    let lines = if snapshots.is_empty() { vec!["no snapshots".to_owned()] } else { Vec::new() };
+    let lines = if snapshots.is_empty() {
+        vec!["no snapshots".to_owned()]
+    } else {
+        Vec::new()
+    };
     Ok(TabContent { lines, snapshots })
 }
 
 fn diff(snapshot: &SnapshotChoice) -> TabContent {
     let read = || -> Result<TabContent, CommandFailure> {
         let worktree = Worktree::open(&snapshot.worktree)?;
-        let diff = worktree.snapshot_diff(&snapshot.id, PATCHES).map_err(|error| CommandFailure::usage(error.to_string()))?;
+        let diff = worktree
+            .snapshot_diff(&snapshot.id, PATCHES)
+            .map_err(|error| CommandFailure::usage(error.to_string()))?;
         let mut lines = summary(&diff);
         for patch in diff.files.iter().filter_map(|file| file.patch.as_ref()) {
             lines.push(String::new());
@@ -270,13 +378,28 @@ fn tasks(command_env: &CommandEnv) -> Result<TabContent, CommandFailure> {
     let board = queue.board()?;
     let mut lines = Vec::new();
     for entry in in_order(&board) {
-        let why = why_waiting(&board, entry).map(|why| format!("  {why}")).unwrap_or_default();
+        let why = why_waiting(&board, entry)
+            .map(|why| format!("  {why}"))
+            .unwrap_or_default();
         let title = escape_to_one_line(&entry.loaded.task.title);
-        lines.push(format!("{:<11}  {:<8}  {title}{why}", entry.record.status.as_str(), escape_to_one_line(entry.id())));
+        lines.push(format!(
+            "{:<11}  {:<8}  {title}{why}",
+            entry.record.status.as_str(),
+            escape_to_one_line(entry.id())
+        ));
     }
-    lines.extend(queue.folder.problems.iter().map(|problem| escape_to_one_line(&problem.to_string())));
+    lines.extend(
+        queue
+            .folder
+            .problems
+            .iter()
+            .map(|problem| escape_to_one_line(&problem.to_string())),
+    );
     if lines.is_empty() {
-        lines.push(format!("no tasks in {}", escape_to_one_line(&queue.effective.settings.tasks.dir)));
+        lines.push(format!(
+            "no tasks in {}",
+            escape_to_one_line(&queue.effective.settings.tasks.dir)
+        ));
     }
     Ok(text(lines))
 }

@@ -23,11 +23,25 @@ pub fn draw_detail(paper: &mut LivePaper<'_>) {
     };
     if reading {
         paper.line(PAGE_TOP, &[("reading…", Ink::Dim)]);
-    } else if let Some(content) = page.content.as_ref().filter(|content| is_list && !content.snapshots.is_empty()) {
+    } else if let Some(content) = page
+        .content
+        .as_ref()
+        .filter(|content| is_list && !content.snapshots.is_empty())
+    {
         let top = (page.chosen + 1).saturating_sub(height);
-        for (line, (at, snapshot)) in content.snapshots.iter().enumerate().skip(top).take(height).enumerate() {
+        for (line, (at, snapshot)) in content
+            .snapshots
+            .iter()
+            .enumerate()
+            .skip(top)
+            .take(height)
+            .enumerate()
+        {
             let mark = if at == page.chosen { "> " } else { "  " };
-            paper.line(PAGE_TOP + line, &[(mark, Ink::Bold), (&snapshot.line, Ink::Plain)]);
+            paper.line(
+                PAGE_TOP + line,
+                &[(mark, Ink::Bold), (&snapshot.line, Ink::Plain)],
+            );
             if at == page.chosen {
                 paper.choose(PAGE_TOP + line);
             }
@@ -36,7 +50,11 @@ pub fn draw_detail(paper: &mut LivePaper<'_>) {
         let lines = page_lines(model, page);
         let top = page.scroll.min(lines.len().saturating_sub(height));
         for (at, line) in lines.iter().skip(top).take(height).enumerate() {
-            let ink = if page.diff.is_some() { diff_ink(line) } else { Ink::Plain };
+            let ink = if page.diff.is_some() {
+                diff_ink(line)
+            } else {
+                Ink::Plain
+            };
             paper.line(PAGE_TOP + at, &[(line, ink)]);
         }
     }
@@ -47,7 +65,10 @@ fn draw_head(paper: &mut LivePaper<'_>, page: &DetailPage) {
     let model = paper.model;
     let Some(row) = model.row(&page.key) else {
         let path = escape_to_one_line(&page.key.worktree.display().to_string());
-        paper.line(0, &[(&path, Ink::Bold), ("  no longer watched", Ink::Plain)]);
+        paper.line(
+            0,
+            &[(&path, Ink::Bold), ("  no longer watched", Ink::Plain)],
+        );
         return;
     };
     let rank = AttentionRank::of(row);
@@ -55,13 +76,25 @@ fn draw_head(paper: &mut LivePaper<'_>, page: &DetailPage) {
     let mut rest = format!("  {}", escape_to_one_line(&row.spec));
     if row.session.is_some() {
         rest.push_str(&format!("  session {}", session_text(model, row)));
-        if let Some(agent) = row.session.as_ref().and_then(|session| session.agent.as_ref()) {
+        if let Some(agent) = row
+            .session
+            .as_ref()
+            .and_then(|session| session.agent.as_ref())
+        {
             rest.push_str(&format!(" of {}", escape_to_one_line(agent)));
         }
     }
     let room = paper.width().saturating_sub(state.chars().count() + 2);
     let path = without_middle(&worktree_text(model, row), room.max(12));
-    paper.line(0, &[(state.trim_start(), Ink::Ranked(rank)), ("  ", Ink::Plain), (&path, Ink::Bold), (&rest, Ink::Plain)]);
+    paper.line(
+        0,
+        &[
+            (state.trim_start(), Ink::Ranked(rank)),
+            ("  ", Ink::Plain),
+            (&path, Ink::Bold),
+            (&rest, Ink::Plain),
+        ],
+    );
 }
 
 fn draw_tabs(paper: &mut LivePaper<'_>, open: DetailTab) {
@@ -78,7 +111,10 @@ fn draw_tabs(paper: &mut LivePaper<'_>, open: DetailTab) {
             (name, if tab == open { Ink::Bold } else { Ink::Dim })
         })
         .collect();
-    let parts: Vec<(&str, Ink)> = names.iter().map(|(name, ink)| (name.as_str(), *ink)).collect();
+    let parts: Vec<(&str, Ink)> = names
+        .iter()
+        .map(|(name, ink)| (name.as_str(), *ink))
+        .collect();
     paper.line(1, &parts);
     let rule = "─".repeat(paper.width());
     paper.line(2, &[(&rule, Ink::Dim)]);
@@ -97,9 +133,15 @@ fn draw_keys(paper: &mut LivePaper<'_>, page: &DetailPage, is_list: bool) {
     let model = paper.model;
     let keys = match (&model.busy, &page.diff) {
         (Some(busy), _) => format!("{busy}: being done…"),
-        (None, Some((snapshot, _))) => format!("{} · a act · Esc back", escape_to_one_line(&snapshot.id)),
-        (None, None) if is_list => "Enter shows the difference · a act · Tab next page · Esc back".into(),
-        (None, None) if page.follow => "follows the end · ↑ stops that · a act · Tab next page · Esc back".into(),
+        (None, Some((snapshot, _))) => {
+            format!("{} · a act · Esc back", escape_to_one_line(&snapshot.id))
+        }
+        (None, None) if is_list => {
+            "Enter shows the difference · a act · Tab next page · Esc back".into()
+        }
+        (None, None) if page.follow => {
+            "follows the end · ↑ stops that · a act · Tab next page · Esc back".into()
+        }
         (None, None) => "↑↓ scroll · G to the end · a act · Tab next page · Esc back".into(),
     };
     paper.line(paper.height() - 1, &[(&keys, Ink::Bold)]);

@@ -48,13 +48,15 @@ fn press(model: &mut LiveModel, keys: &[LiveKey]) {
 }
 
 fn fixture(name: &str) -> std::path::PathBuf {
-    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/it/fixtures/screens/live-{name}.txt"))
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join(format!("tests/it/fixtures/screens/live-{name}.txt"))
 }
 
 #[test]
 fn the_list_fits_every_size() {
     for (columns, rows) in [(80, 24), (120, 40), (40, 12), (40, 10)] {
-        expect_file![fixture(&format!("list.{columns}x{rows}"))].assert_eq(&screen(&model((columns, rows))));
+        expect_file![fixture(&format!("list.{columns}x{rows}"))]
+            .assert_eq(&screen(&model((columns, rows))));
     }
     for columns in 1..60 {
         for rows in 1..12 {
@@ -86,21 +88,49 @@ fn a_worktree_has_its_pages() {
     let mut model = model((80, 24));
     press(&mut model, &[LiveKey::Enter]);
     let key = model.detail.as_ref().unwrap().key.clone();
-    let events = ["01:33             a session began (process 7)", "01:59             judged review (untrusted): no"];
-    let content = TabContent { lines: events.map(str::to_owned).to_vec(), snapshots: Vec::new() };
-    update(&mut model, LiveInput::Tab(key.clone(), DetailTab::Timeline, content));
+    let events = [
+        "01:33             a session began (process 7)",
+        "01:59             judged review (untrusted): no",
+    ];
+    let content = TabContent {
+        lines: events.map(str::to_owned).to_vec(),
+        snapshots: Vec::new(),
+    };
+    update(
+        &mut model,
+        LiveInput::Tab(key.clone(), DetailTab::Timeline, content),
+    );
     expect_file![fixture("timeline.80x24")].assert_eq(&screen(&model));
     press(&mut model, &[LiveKey::Char('4')]);
     assert!(screen(&model).contains("reading…"));
-    let choice =
-        |id: &str| SnapshotChoice { worktree: key.worktree.clone(), id: id.into(), line: format!("1 hour ago      2 files  {id}") };
-    let content = TabContent { lines: Vec::new(), snapshots: vec![choice("main/1"), choice("main/2")] };
-    update(&mut model, LiveInput::Tab(key.clone(), DetailTab::Snapshots, content));
+    let choice = |id: &str| SnapshotChoice {
+        worktree: key.worktree.clone(),
+        id: id.into(),
+        line: format!("1 hour ago      2 files  {id}"),
+    };
+    let content = TabContent {
+        lines: Vec::new(),
+        snapshots: vec![choice("main/1"), choice("main/2")],
+    };
+    update(
+        &mut model,
+        LiveInput::Tab(key.clone(), DetailTab::Snapshots, content),
+    );
     press(&mut model, &[LiveKey::Down]);
     expect_file![fixture("snapshots.80x24")].assert_eq(&screen(&model));
     press(&mut model, &[LiveKey::Enter]);
-    let patch = ["  modified  +1 -1  a.txt", "", "@@ -1 +1 @@", "-old", "+new 日本語", &"x".repeat(200)];
-    let content = TabContent { lines: patch.map(str::to_owned).to_vec(), snapshots: Vec::new() };
+    let patch = [
+        "  modified  +1 -1  a.txt",
+        "",
+        "@@ -1 +1 @@",
+        "-old",
+        "+new 日本語",
+        &"x".repeat(200),
+    ];
+    let content = TabContent {
+        lines: patch.map(str::to_owned).to_vec(),
+        snapshots: Vec::new(),
+    };
     update(&mut model, LiveInput::Diff(choice("main/2"), content));
     expect_file![fixture("diff.80x24")].assert_eq(&screen(&model));
     model.size = (40, 12);
@@ -111,11 +141,20 @@ fn a_worktree_has_its_pages() {
 fn nothing_to_watch_says_what_to_type_and_an_unreadable_store_says_why() {
     let mut model = LiveModel::new(moment(), (80, 24), WorktreeCommands::default());
     assert!(screen(&model).contains("reading the records"));
-    update(&mut model, LiveInput::StoreFailed("database disk image is malformed".into()));
-    assert!(screen(&model).contains("cannot read the records, trying again: database disk image is malformed"));
+    update(
+        &mut model,
+        LiveInput::StoreFailed("database disk image is malformed".into()),
+    );
+    assert!(
+        screen(&model)
+            .contains("cannot read the records, trying again: database disk image is malformed")
+    );
     update(&mut model, LiveInput::Rows(Vec::new(), Vec::new()));
     expect_file![fixture("empty.80x24")].assert_eq(&screen(&model));
-    update(&mut model, LiveInput::Rows(vec![row("/w", "s")], vec!["a row cannot be read".into()]));
+    update(
+        &mut model,
+        LiveInput::Rows(vec![row("/w", "s")], vec!["a row cannot be read".into()]),
+    );
     assert!(screen(&model).contains("note: a row cannot be read"));
     press(&mut model, &[LiveKey::Char('f')]);
     assert!(screen(&model).contains("No worktree is like that"));
@@ -124,24 +163,54 @@ fn nothing_to_watch_says_what_to_type_and_an_unreadable_store_says_why() {
 #[test]
 fn what_is_unknown_or_unreadable_is_never_zero() {
     let text = screen(&model((120, 40)));
-    let line = |name: &str| text.lines().find(|line| line.contains(name)).unwrap_or_else(|| panic!("{name}:\n{text}")).to_owned();
-    let words = |name: &str| line(name).split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-    assert!(words("projects/cart").contains(&"?".to_owned()) && !words("projects/cart").contains(&"0".to_owned()), "{text}");
-    assert!(words("projects/half").contains(&"–".to_owned()) && !words("projects/half").contains(&"0".to_owned()), "{text}");
+    let line = |name: &str| {
+        text.lines()
+            .find(|line| line.contains(name))
+            .unwrap_or_else(|| panic!("{name}:\n{text}"))
+            .to_owned()
+    };
+    let words = |name: &str| {
+        line(name)
+            .split_whitespace()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    assert!(
+        words("projects/cart").contains(&"?".to_owned())
+            && !words("projects/cart").contains(&"0".to_owned()),
+        "{text}"
+    );
+    assert!(
+        words("projects/half").contains(&"–".to_owned())
+            && !words("projects/half").contains(&"0".to_owned()),
+        "{text}"
+    );
     assert!(words("projects/site").contains(&"0".to_owned()), "{text}");
 }
 
 #[test]
 fn without_colours_no_cell_has_a_style_and_with_them_the_text_is_the_same() {
     let styled = |model: &LiveModel| {
-        frame(model).content().iter().filter(|cell| cell.fg != Color::Reset || cell.modifier != Modifier::empty()).count()
+        frame(model)
+            .content()
+            .iter()
+            .filter(|cell| cell.fg != Color::Reset || cell.modifier != Modifier::empty())
+            .count()
     };
     let mut model = model((80, 24));
-    for keys in [&[][..], &[LiveKey::Char('?')], &[LiveKey::Escape, LiveKey::Char('a')], &[LiveKey::Enter]] {
+    for keys in [
+        &[][..],
+        &[LiveKey::Char('?')],
+        &[LiveKey::Escape, LiveKey::Char('a')],
+        &[LiveKey::Enter],
+    ] {
         press(&mut model, keys);
         model.colour = false;
         let (plain, text) = (styled(&model), screen(&model));
         model.colour = true;
-        assert_eq!((plain, styled(&model) > 20, screen(&model)), (0, true, text));
+        assert_eq!(
+            (plain, styled(&model) > 20, screen(&model)),
+            (0, true, text)
+        );
     }
 }

@@ -25,7 +25,12 @@ impl FrameBench {
     /// # Errors
     /// Where they cannot be read.
     pub fn open(state: &StateDir, (columns, rows): (u16, u16)) -> Result<Self, StoreError> {
-        let found = overview(open_store(state)?.as_ref(), state, &PathFilter::default(), now())?;
+        let found = overview(
+            open_store(state)?.as_ref(),
+            state,
+            &PathFilter::default(),
+            now(),
+        )?;
         let mut model = LiveModel::new(local_now(), (columns, rows), WorktreeCommands::default());
         model.colour = true;
         update(&mut model, LiveInput::Rows(found.rows, found.notes));
@@ -45,6 +50,8 @@ impl FrameBench {
             update(&mut self.model, LiveInput::Key(LiveKey::Home));
         }
         let model = &self.model;
-        let Ok(_) = self.terminal.draw(|frame| draw(model, frame.area(), frame.buffer_mut()));
+        let Ok(_) = self
+            .terminal
+            .draw(|frame| draw(model, frame.area(), frame.buffer_mut()));
     }
 }

@@ -2,7 +2,9 @@
 
 use jiff::Zoned;
 
-use super::live_data::{DetailTab, LiveRowKey, PlannedDeed, RowFacts, RowQuery, SnapshotChoice, TabContent};
+use super::live_data::{
+    DetailTab, LiveRowKey, PlannedDeed, RowFacts, RowQuery, SnapshotChoice, TabContent,
+};
 use crate::judge::live_session::SessionLiveness;
 use crate::report::overview::StatusRow;
 

@@ -24,7 +24,10 @@ impl LiveRowKey {
 
     /// The key of a row.
     pub fn of(row: &StatusRow) -> Self {
-        LiveRowKey { worktree: row.worktree.clone(), spec: row.spec.clone() }
+        LiveRowKey {
+            worktree: row.worktree.clone(),
+            spec: row.spec.clone(),
+        }
     }
 }
 
@@ -73,7 +76,13 @@ pub enum DetailTab {
 
 impl DetailTab {
     /// Every page, from left to right.
-    pub const ALL: [DetailTab; 5] = [DetailTab::Timeline, DetailTab::Output, DetailTab::Verdict, DetailTab::Snapshots, DetailTab::Tasks];
+    pub const ALL: [DetailTab; 5] = [
+        DetailTab::Timeline,
+        DetailTab::Output,
+        DetailTab::Verdict,
+        DetailTab::Snapshots,
+        DetailTab::Tasks,
+    ];
 
     /// Its name.
     pub fn as_str(self) -> &'static str {

@@ -8,7 +8,9 @@ use std::time::Duration;
 use jiff::{Timestamp, Zoned};
 
 use super::cells::{state_of, worktree_text};
-use super::live_data::{DetailTab, LiveRowKey, PlannedDeed, RowFacts, RowQuery, SnapshotChoice, TabContent};
+use super::live_data::{
+    DetailTab, LiveRowKey, PlannedDeed, RowFacts, RowQuery, SnapshotChoice, TabContent,
+};
 use crate::judge::live_session::SessionLiveness;
 use crate::report::attention::AttentionRank;
 use crate::report::overview::StatusRow;
@@ -32,7 +34,13 @@ pub enum ListOrder {
 
 impl ListOrder {
     /// Every order, in the order in which a key goes through them.
-    pub const ALL: [ListOrder; 5] = [ListOrder::Attention, ListOrder::Worktree, ListOrder::State, ListOrder::Newest, ListOrder::Session];
+    pub const ALL: [ListOrder; 5] = [
+        ListOrder::Attention,
+        ListOrder::Worktree,
+        ListOrder::State,
+        ListOrder::Newest,
+        ListOrder::Session,
+    ];
 
     /// Its name.
     pub fn as_str(self) -> &'static str {
@@ -47,7 +55,16 @@ impl ListOrder {
 }
 
 /// The filters that a key goes through; the first shows everything.
-pub const FILTERS: [&str; 8] = ["all", "needs you", "running", "stalled", "incomplete", "complete", "not_judged", "gone"];
+pub const FILTERS: [&str; 8] = [
+    "all",
+    "needs you",
+    "running",
+    "stalled",
+    "incomplete",
+    "complete",
+    "not_judged",
+    "gone",
+];
 
 /// The detail of one worktree.
 #[derive(Debug, Clone, PartialEq)]
@@ -146,7 +163,9 @@ impl LiveModel {
             home: None,
             commands,
             only: Vec::new(),
-            no_deeds: Some("Who this terminal belongs to was not read yet; try again in a moment.".into()),
+            no_deeds: Some(
+                "Who this terminal belongs to was not read yet; try again in a moment.".into(),
+            ),
             rows: Vec::new(),
             loaded: false,
             notes: Vec::new(),
@@ -169,7 +188,9 @@ impl LiveModel {
 
     /// The row that is chosen in the list.
     pub fn selected_row(&self) -> Option<&StatusRow> {
-        self.order.get(self.selected_at()?).map(|at| &self.rows[*at])
+        self.order
+            .get(self.selected_at()?)
+            .map(|at| &self.rows[*at])
     }
 
     /// Its place among the rows that are shown.
@@ -180,7 +201,9 @@ impl LiveModel {
 
     /// The row of a key.
     pub fn row(&self, key: &LiveRowKey) -> Option<&StatusRow> {
-        (0..self.rows.len()).find(|at| self.is_row(*at, key)).map(|at| &self.rows[at])
+        (0..self.rows.len())
+            .find(|at| self.is_row(*at, key))
+            .map(|at| &self.rows[at])
     }
 
     fn is_row(&self, at: usize, key: &LiveRowKey) -> bool {
@@ -210,16 +233,30 @@ impl LiveModel {
 
     /// The same; where what was chosen is shown no more, what stands in its place is chosen.
     fn arrange_around(&mut self, was_at: Option<usize>) {
-        let count = |rank: AttentionRank| self.rows.iter().filter(|row| AttentionRank::of(row) == rank).count();
+        let count = |rank: AttentionRank| {
+            self.rows
+                .iter()
+                .filter(|row| AttentionRank::of(row) == rank)
+                .count()
+        };
         self.counts = (count(AttentionRank::Person), count(AttentionRank::Running));
         let words = self.search.to_lowercase();
-        let mut order: Vec<usize> = (0..self.rows.len()).filter(|at| self.is_shown(&self.rows[*at], &words)).collect();
+        let mut order: Vec<usize> = (0..self.rows.len())
+            .filter(|at| self.is_shown(&self.rows[*at], &words))
+            .collect();
         match self.sort {
             ListOrder::Attention => order.sort_by_key(|at| AttentionRank::of(&self.rows[*at])),
-            ListOrder::Worktree => order.sort_by(|a, b| self.rows[*a].worktree.cmp(&self.rows[*b].worktree)),
+            ListOrder::Worktree => {
+                order.sort_by(|a, b| self.rows[*a].worktree.cmp(&self.rows[*b].worktree))
+            }
             ListOrder::State => order.sort_by_key(|at| state_of(&self.rows[*at])),
             ListOrder::Newest => order.sort_by_key(|at| Reverse(last_change(&self.rows[*at]))),
-            ListOrder::Session => order.sort_by_key(|at| self.rows[*at].session.as_ref().map_or(Timestamp::MAX, |it| it.started_at)),
+            ListOrder::Session => order.sort_by_key(|at| {
+                self.rows[*at]
+                    .session
+                    .as_ref()
+                    .map_or(Timestamp::MAX, |it| it.started_at)
+            }),
         }
         self.order = order;
         if self.selected_at().is_none() {
@@ -230,7 +267,11 @@ impl LiveModel {
     }
 
     fn is_shown(&self, row: &StatusRow, words: &str) -> bool {
-        let only = self.only.is_empty() || row.words().iter().any(|word| self.only.iter().any(|only| only == word));
+        let only = self.only.is_empty()
+            || row
+                .words()
+                .iter()
+                .any(|word| self.only.iter().any(|only| only == word));
         let filter = match FILTERS[self.filter] {
             "all" => true,
             "needs you" => row.needs_person(),
@@ -238,7 +279,10 @@ impl LiveModel {
         };
         let found = || {
             let has = |text: &str| text.to_lowercase().contains(words);
-            has(&worktree_text(self, row)) || has(&row.spec) || has(&state_of(row)) || row.branch.as_deref().is_some_and(has)
+            has(&worktree_text(self, row))
+                || has(&row.spec)
+                || has(&state_of(row))
+                || row.branch.as_deref().is_some_and(has)
         };
         only && filter && (words.is_empty() || found())
     }
@@ -247,12 +291,18 @@ impl LiveModel {
     pub fn keep_in_sight(&mut self) {
         let room = self.list_height();
         let at = self.selected_at().unwrap_or(0);
-        self.top = self.top.min(at).max((at + 1).saturating_sub(room)).min(self.order.len().saturating_sub(room));
+        self.top = self
+            .top
+            .min(at)
+            .max((at + 1).saturating_sub(room))
+            .min(self.order.len().saturating_sub(room));
     }
 
     /// Lines of the list that fit on the screen.
     pub fn list_height(&self) -> usize {
-        usize::from(self.size.1).saturating_sub(2 + self.footer_height()).max(1)
+        usize::from(self.size.1)
+            .saturating_sub(2 + self.footer_height())
+            .max(1)
     }
 
     /// Lines below the list: what is known of the chosen row, where there is room for that, and the keys.
@@ -272,13 +322,28 @@ impl LiveModel {
             readable: !row.gone && row.broken.is_none(),
             runs: row.runs(),
             log: row.session.as_ref().and_then(|session| session.log.clone()),
-            agent: row.session.as_ref().map(|session| (session.agent.clone(), session.read_as.clone())).unwrap_or_default(),
-            has_fallback: row.looped.as_ref().is_some_and(|looped| looped.standing.agents.len() > 1),
+            agent: row
+                .session
+                .as_ref()
+                .map(|session| (session.agent.clone(), session.read_as.clone()))
+                .unwrap_or_default(),
+            has_fallback: row
+                .looped
+                .as_ref()
+                .is_some_and(|looped| looped.standing.agents.len() > 1),
             changed: last_change(row),
         };
-        let shown = self.order.iter().skip(self.top).take(self.list_height()).map(|at| &self.rows[*at]);
+        let shown = self
+            .order
+            .iter()
+            .skip(self.top)
+            .take(self.list_height())
+            .map(|at| &self.rows[*at]);
         // No git and no log of another machine can be read.
-        shown.filter(|row| row.machine.is_none()).map(query).collect()
+        shown
+            .filter(|row| row.machine.is_none())
+            .map(query)
+            .collect()
     }
 
     /// How long a time has passed since then.
@@ -289,6 +354,11 @@ impl LiveModel {
 
 /// When a row changed last, as far as its records tell.
 pub fn last_change(row: &StatusRow) -> Timestamp {
-    let judged = row.verdict.as_ref().map_or(row.baseline_at, |verdict| verdict.at.max(row.baseline_at));
-    row.session.as_ref().map_or(judged, |session| session.started_at.max(judged))
+    let judged = row
+        .verdict
+        .as_ref()
+        .map_or(row.baseline_at, |verdict| verdict.at.max(row.baseline_at));
+    row.session
+        .as_ref()
+        .map_or(judged, |session| session.started_at.max(judged))
 }

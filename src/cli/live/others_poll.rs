@@ -31,17 +31,22 @@ pub struct OthersPoll {
 impl OthersPoll {
     /// Begins to read, again and again.
     pub fn start(mut read: OthersReader, age_note: AgeNote) -> std::io::Result<Self> {
-        let poll = OthersPoll { seen: Arc::default(), age_note };
+        let poll = OthersPoll {
+            seen: Arc::default(),
+            age_note,
+        };
         let seen = Arc::downgrade(&poll.seen);
-        std::thread::Builder::new().name("other machines".into()).spawn(move || {
-            loop {
-                let found = read();
-                let Some(seen) = seen.upgrade() else { return };
-                *seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
-                drop(seen);
-                std::thread::sleep(EVERY);
-            }
-        })?;
+        std::thread::Builder::new()
+            .name("other machines".into())
+            .spawn(move || {
+                loop {
+                    let found = read();
+                    let Some(seen) = seen.upgrade() else { return };
+                    *seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
+                    drop(seen);
+                    std::thread::sleep(EVERY);
+                }
+            })?;
         Ok(poll)
     }
 
@@ -54,7 +59,10 @@ impl OthersPoll {
         match &*self.seen() {
             None => (None, None),
             Some(Err(why)) => (None, Some(why.clone())),
-            Some(Ok((store, overview))) => (store.cursor_at(Timestamp::MAX).ok().map(|cursor| cursor.0), overview.away.clone()),
+            Some(Ok((store, overview))) => (
+                store.cursor_at(Timestamp::MAX).ok().map(|cursor| cursor.0),
+                overview.away.clone(),
+            ),
         }
     }
 
@@ -62,10 +70,19 @@ impl OthersPoll {
     ///
     /// # Errors
     /// Where the copies cannot be read.
-    pub fn add_to(&self, found: &mut StatusOverview, specs: ShownSpecs, now: Timestamp) -> Result<(), StoreError> {
+    pub fn add_to(
+        &self,
+        found: &mut StatusOverview,
+        specs: ShownSpecs,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
         match &*self.seen() {
-            None => found.notes.push("the other machines of the fleet are being read".into()),
-            Some(Err(why)) => found.notes.push(format!("the other machines of the fleet cannot be read: {why}")),
+            None => found
+                .notes
+                .push("the other machines of the fleet are being read".into()),
+            Some(Err(why)) => found.notes.push(format!(
+                "the other machines of the fleet cannot be read: {why}"
+            )),
             Some(Ok((store, overview))) => {
                 if !overview.has(&overview.this) {
                     found.rows.clear();

@@ -42,7 +42,9 @@ impl Ink {
             Ink::Ranked(AttentionRank::Person) => style.fg(Color::Red).add_modifier(Modifier::BOLD),
             Ink::Ranked(AttentionRank::Resume | AttentionRank::Next) => style.fg(Color::Yellow),
             Ink::Ranked(AttentionRank::Running) => style.fg(Color::Cyan),
-            Ink::Ranked(AttentionRank::NotJudged | AttentionRank::Gone) => style.add_modifier(Modifier::DIM),
+            Ink::Ranked(AttentionRank::NotJudged | AttentionRank::Gone) => {
+                style.add_modifier(Modifier::DIM)
+            }
             Ink::Ranked(AttentionRank::Complete) | Ink::Added => style.fg(Color::Green),
             Ink::Removed => style.fg(Color::Red),
         }
@@ -61,7 +63,11 @@ pub struct LivePaper<'a> {
 impl<'a> LivePaper<'a> {
     /// An empty frame.
     pub fn new(model: &'a LiveModel, area: Rect, buffer: &'a mut Buffer) -> Self {
-        LivePaper { model, area, buffer }
+        LivePaper {
+            model,
+            area,
+            buffer,
+        }
     }
 
     /// Columns of the frame.
@@ -88,7 +94,8 @@ impl<'a> LivePaper<'a> {
                 return;
             }
             let text = cut(text, left.min(usize::from(self.area.right() - x)));
-            self.buffer.set_stringn(x, y, &text, left, ink.style(self.model.colour));
+            self.buffer
+                .set_stringn(x, y, &text, left, ink.style(self.model.colour));
             let taken = text.width().min(left);
             x = x.saturating_add(u16::try_from(taken).unwrap_or(u16::MAX));
             left -= taken;
@@ -99,7 +106,14 @@ impl<'a> LivePaper<'a> {
     pub fn choose(&mut self, row: usize) {
         if let Some(y) = self.row(row) {
             let style = Ink::Chosen.style(self.model.colour);
-            self.buffer.set_style(Rect { y, height: 1, ..self.area }, style);
+            self.buffer.set_style(
+                Rect {
+                    y,
+                    height: 1,
+                    ..self.area
+                },
+                style,
+            );
         }
     }
 
@@ -111,14 +125,18 @@ impl<'a> LivePaper<'a> {
                 self.buffer[(x, y)].reset();
             }
             // Half of a character that takes two columns cannot stay.
-            if area.left() > self.area.left() && self.buffer[(area.left() - 1, y)].symbol().width() > 1 {
+            if area.left() > self.area.left()
+                && self.buffer[(area.left() - 1, y)].symbol().width() > 1
+            {
                 self.buffer[(area.left() - 1, y)].reset();
             }
         }
     }
 
     fn row(&self, row: usize) -> Option<u16> {
-        let row = u16::try_from(row).ok().filter(|row| *row < self.area.height)?;
+        let row = u16::try_from(row)
+            .ok()
+            .filter(|row| *row < self.area.height)?;
         Some(self.area.y + row)
     }
 }

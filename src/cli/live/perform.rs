@@ -23,7 +23,11 @@ pub type RunWords = fn(&[OsString]) -> u8;
 const REFUSED: u8 = 2;
 
 /// Begins; what came of it goes to `to`.
-pub fn perform(deed: PlannedDeed, run: RunWords, to: Sender<LiveInput>) -> std::io::Result<JoinHandle<()>> {
+pub fn perform(
+    deed: PlannedDeed,
+    run: RunWords,
+    to: Sender<LiveInput>,
+) -> std::io::Result<JoinHandle<()>> {
     std::thread::Builder::new().name("deed".into()).spawn(move || {
         let code = match &deed.means {
             Some(DeedMeans::Words(words)) => run(words),
@@ -77,7 +81,10 @@ fn send(request: ProcessRequest, pid: u32, since: Timestamp) -> Result<(), Strin
     }
     // USR1 would kill a loop of an older version.
     if !handles(pid, signal) {
-        return Err("This loop cannot be asked for that: it has just begun, or is of an older version.".to_owned());
+        return Err(
+            "This loop cannot be asked for that: it has just begun, or is of an older version."
+                .to_owned(),
+        );
     }
     let sent = match process {
         Some(process) => signal_held(&process, signal),
@@ -87,7 +94,10 @@ fn send(request: ProcessRequest, pid: u32, since: Timestamp) -> Result<(), Strin
 }
 
 fn raw(pid: u32) -> Result<Pid, String> {
-    i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or_else(gone)
+    i32::try_from(pid)
+        .ok()
+        .and_then(Pid::from_raw)
+        .ok_or_else(gone)
 }
 
 fn gone() -> String {

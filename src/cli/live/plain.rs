@@ -29,12 +29,28 @@ use watchdog_facts::verdict::Reason;
 type RowStamp = (String, AttentionRank, Option<Timestamp>, String);
 
 /// Writes lines until nobody reads any more or a signal comes.
-pub fn watch(command_env: &CommandEnv, chosen: ChosenRows, terminal: &CommandTerminal, only: &[String]) -> Result<u8, CommandFailure> {
-    let no_room = |error: std::io::Error| CommandFailure::new(Reason::StoreError, format!("the view cannot begin: {error}"));
+pub fn watch(
+    command_env: &CommandEnv,
+    chosen: ChosenRows,
+    terminal: &CommandTerminal,
+    only: &[String],
+) -> Result<u8, CommandFailure> {
+    let no_room = |error: std::io::Error| {
+        CommandFailure::new(
+            Reason::StoreError,
+            format!("the view cannot begin: {error}"),
+        )
+    };
     let (to, inputs) = channel();
     read_signals(to.clone()).map_err(no_room)?;
     let polled = SessionPoll::default();
-    polled.start(command_env.state.clone(), command_env.claude_home.clone(), to).map_err(no_room)?;
+    polled
+        .start(
+            command_env.state.clone(),
+            command_env.claude_home.clone(),
+            to,
+        )
+        .map_err(no_room)?;
     let mut poll = StorePoll::new(command_env.state.clone(), chosen);
     let mut lines = PlainLines {
         terminal: *terminal,
@@ -56,7 +72,10 @@ pub fn watch(command_env: &CommandEnv, chosen: ChosenRows, terminal: &CommandTer
             Ok(None) => failed = false,
             Err(error) if !failed => {
                 failed = true;
-                terminal.complain(&format!("watchdog: cannot read the records, trying again: {}", escape_to_one_line(&error.to_string())));
+                terminal.complain(&format!(
+                    "watchdog: cannot read the records, trying again: {}",
+                    escape_to_one_line(&error.to_string())
+                ));
             }
             Err(_) => {}
         }
@@ -66,7 +85,9 @@ pub fn watch(command_env: &CommandEnv, chosen: ChosenRows, terminal: &CommandTer
             return Ok(0);
         }
         match inputs.recv_timeout(POLL) {
-            Ok(LiveInput::Ended(signal)) => return Ok(128_u8.saturating_add(u8::try_from(signal).unwrap_or(0))),
+            Ok(LiveInput::Ended(signal)) => {
+                return Ok(128_u8.saturating_add(u8::try_from(signal).unwrap_or(0)));
+            }
             Ok(LiveInput::Session(key, live)) => {
                 lines.sessions.insert(key, live);
             }
@@ -101,22 +122,35 @@ impl PlainLines {
             row.live = self.sessions.get(&LiveRowKey::of(row)).copied();
         }
         let now = local_now();
-        if let Some(overview) = found.fleet.as_ref().filter(|overview| overview.away != self.away) {
+        if let Some(overview) = found
+            .fleet
+            .as_ref()
+            .filter(|overview| overview.away != self.away)
+        {
             match &overview.away {
-                Some(why) => {
-                    self.terminal.complain(&format!("watchdog: the fleet cannot be read, trying again: {}", escape_to_one_line(why)))
-                }
-                None => self.terminal.complain("watchdog: the fleet can be read again"),
+                Some(why) => self.terminal.complain(&format!(
+                    "watchdog: the fleet cannot be read, trying again: {}",
+                    escape_to_one_line(why)
+                )),
+                None => self
+                    .terminal
+                    .complain("watchdog: the fleet can be read again"),
             }
             self.away.clone_from(&overview.away);
         }
         let first = self.shown.is_none();
         if first && found.rows.is_empty() {
-            let snapshot = self.commands.clone().with_worktree(std::path::Path::new("WORKTREE")).watchdog("snapshot");
+            let snapshot = self
+                .commands
+                .clone()
+                .with_worktree(std::path::Path::new("WORKTREE"))
+                .watchdog("snapshot");
             // A reader that waits for a first line gets one.
             reader::write_line(&match self.terminal.json {
                 true => self.terminal.value_to(&found.to_json(|_| false)),
-                false => format!("no worktree has a recorded baseline, so nothing is watched yet; begin with: {snapshot}"),
+                false => format!(
+                    "no worktree has a recorded baseline, so nothing is watched yet; begin with: {snapshot}"
+                ),
             })?;
         }
         let mut before = self.shown.take().unwrap_or_default();
@@ -128,7 +162,8 @@ impl PlainLines {
             let is_new = before.remove(&key).is_none_or(|before| before != stamp);
             if is_new && self.is_wanted(row) {
                 let line = if self.terminal.json {
-                    self.terminal.value_to(&found.to_json(|other| std::ptr::eq(row, other)))
+                    self.terminal
+                        .value_to(&found.to_json(|other| std::ptr::eq(row, other)))
                 } else {
                     self.line(row, &now)
                 };
@@ -137,19 +172,32 @@ impl PlainLines {
             shown.insert(key, stamp);
         }
         for key in before.keys().filter(|_| !self.terminal.json) {
-            reader::write_line(&format!("{}  forgotten    {}", time(&now), shown_path(&key.worktree.display().to_string())))?;
+            reader::write_line(&format!(
+                "{}  forgotten    {}",
+                time(&now),
+                shown_path(&key.worktree.display().to_string())
+            ))?;
         }
         self.shown = Some(shown);
         Ok(())
     }
 
     fn is_wanted(&self, row: &StatusRow) -> bool {
-        self.only.is_empty() || row.words().iter().any(|word| self.only.iter().any(|only| only == word))
+        self.only.is_empty()
+            || row
+                .words()
+                .iter()
+                .any(|word| self.only.iter().any(|only| only == word))
     }
 
     fn line(&self, row: &StatusRow, now: &Zoned) -> String {
         let found = attention(row, &self.commands, now);
-        let style = style_of(row.verdict.as_ref().and_then(|verdict| verdict.status).filter(|_| row.is_judged()));
+        let style = style_of(
+            row.verdict
+                .as_ref()
+                .and_then(|verdict| verdict.status)
+                .filter(|_| row.is_judged()),
+        );
         let path = shown_path(&row.worktree.display().to_string());
         let mut line = format!(
             "{}  {style}{} {:<11}{style:#}  {path} [{}]",
@@ -173,5 +221,10 @@ fn time(now: &Zoned) -> String {
 }
 
 fn stamp(row: &StatusRow) -> RowStamp {
-    (state_of(row), AttentionRank::of(row), row.verdict.as_ref().map(|verdict| verdict.at), breaker_text(row))
+    (
+        state_of(row),
+        AttentionRank::of(row),
+        row.verdict.as_ref().map(|verdict| verdict.at),
+        breaker_text(row),
+    )
 }

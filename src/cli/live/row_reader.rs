@@ -53,7 +53,9 @@ impl RowReader {
     /// Begins; facts go to `to`.
     pub fn start(&self, command_env: CommandEnv, to: Sender<LiveInput>) -> std::io::Result<()> {
         let reader = self.clone();
-        std::thread::Builder::new().name("rows".into()).spawn(move || reader.keep_reading(&command_env, &to))?;
+        std::thread::Builder::new()
+            .name("rows".into())
+            .spawn(move || reader.keep_reading(&command_env, &to))?;
         Ok(())
     }
 
@@ -72,13 +74,19 @@ impl RowReader {
         let mut logs: HashMap<LiveRowKey, TailedLog> = HashMap::new();
         loop {
             let queries = self.wanted().clone();
-            logs.retain(|key, _| queries.iter().any(|query| query.key == *key && query.log.is_some()));
+            logs.retain(|key, _| {
+                queries
+                    .iter()
+                    .any(|query| query.key == *key && query.log.is_some())
+            });
             for query in &queries {
                 let before = read.get(&query.key);
                 let mut facts = before.map(|row| row.facts.clone()).unwrap_or_default();
                 let again = if query.runs { AGAIN.0 } else { AGAIN.1 };
                 let fresh = before.is_some_and(|row| {
-                    row.git_at.elapsed() < again && row.query.changed == query.changed && row.query.baseline == query.baseline
+                    row.git_at.elapsed() < again
+                        && row.query.changed == query.changed
+                        && row.query.baseline == query.baseline
                 });
                 let git_at = match before {
                     Some(row) if fresh => row.git_at,
@@ -88,10 +96,21 @@ impl RowReader {
                     }
                 };
                 read_log(query, command_env, &mut logs, &mut facts);
-                if before.is_none_or(|row| row.facts != facts) && to.send(LiveInput::Facts(query.key.clone(), facts.clone())).is_err() {
+                if before.is_none_or(|row| row.facts != facts)
+                    && to
+                        .send(LiveInput::Facts(query.key.clone(), facts.clone()))
+                        .is_err()
+                {
                     return;
                 }
-                read.insert(query.key.clone(), ReadRow { facts, query: query.clone(), git_at });
+                read.insert(
+                    query.key.clone(),
+                    ReadRow {
+                        facts,
+                        query: query.clone(),
+                        git_at,
+                    },
+                );
                 // Other rows are on the screen by now: those first.
                 if *self.wanted() != queries {
                     break;
@@ -99,7 +118,12 @@ impl RowReader {
             }
             let wanted = self.wanted();
             if *wanted == queries {
-                drop(self.0.1.wait_timeout(wanted, PAUSE).unwrap_or_else(PoisonError::into_inner));
+                drop(
+                    self.0
+                        .1
+                        .wait_timeout(wanted, PAUSE)
+                        .unwrap_or_else(PoisonError::into_inner),
+                );
             }
         }
     }
@@ -107,25 +131,44 @@ impl RowReader {
 
 /// What git says: a fact that it does not tell is unreadable, and never zero.
 fn read_worktree(query: &RowQuery, state: &StateDir, facts: &mut RowFacts) {
-    let Ok(worktree) = (if query.readable { Worktree::open(&query.key.worktree).map_err(drop) } else { Err(()) }) else {
+    let Ok(worktree) = (if query.readable {
+        Worktree::open(&query.key.worktree).map_err(drop)
+    } else {
+        Err(())
+    }) else {
         (facts.commits, facts.unsaved) = (ShownFact::Unreadable, ShownFact::Unreadable);
         return;
     };
-    let since = query.baseline.clone().map_or(HistoryPoint::Unborn, HistoryPoint::Commit);
-    facts.commits = known(worktree.commits_since(&since, None).map(|commits| commits.new_commits));
+    let since = query
+        .baseline
+        .clone()
+        .map_or(HistoryPoint::Unborn, HistoryPoint::Commit);
+    facts.commits = known(
+        worktree
+            .commits_since(&since, None)
+            .map(|commits| commits.new_commits),
+    );
     facts.unsaved = known(worktree.changes().map(|changes| {
         let counted = changes.staged.max(changes.unstaged) + changes.untracked + changes.conflicted;
         // The list has each path once; where it is not cut it is the count.
         let listed = changes.paths.len() as u64;
-        if changes.paths.len() < watchdog_facts::evidence::Changes::LISTED { listed } else { counted.max(listed) }
+        if changes.paths.len() < watchdog_facts::evidence::Changes::LISTED {
+            listed
+        } else {
+            counted.max(listed)
+        }
     }));
     if query.has_fallback {
         let work = (worktree.worktree_id(), query.key.spec.clone());
-        facts.agent_change = open_store_to_read(state).ok().and_then(|store| last_agent_change(store.as_ref(), work));
+        facts.agent_change = open_store_to_read(state)
+            .ok()
+            .and_then(|store| last_agent_change(store.as_ref(), work));
     }
     if query.log.is_none() {
         let work = (worktree.worktree_id(), query.key.spec.clone());
-        facts.cost = open_store_to_read(state).map_or(ShownFact::Unreadable, |store| last_cost(store.as_ref(), work));
+        facts.cost = open_store_to_read(state).map_or(ShownFact::Unreadable, |store| {
+            last_cost(store.as_ref(), work)
+        });
     }
 }
 
@@ -137,7 +180,11 @@ fn known<T, E>(read: Result<T, E>) -> ShownFact<T> {
 fn last_cost(store: &dyn LocalStore, work: (String, String)) -> ShownFact<f64> {
     match store.newest_of(&[work], &[WantedKind::any(kind::SESSION_ENDED)], HISTORY) {
         Ok(found) => {
-            let cost = found.into_iter().flatten().next().and_then(|event| ended_session_cost(&event.data));
+            let cost = found
+                .into_iter()
+                .flatten()
+                .next()
+                .and_then(|event| ended_session_cost(&event.data));
             cost.map_or(ShownFact::Unknown, ShownFact::Known)
         }
         Err(_) => ShownFact::Unreadable,
@@ -146,24 +193,50 @@ fn last_cost(store: &dyn LocalStore, work: (String, String)) -> ShownFact<f64> {
 
 /// The last change of the agent, in words.
 fn last_agent_change(store: &dyn LocalStore, work: (String, String)) -> Option<String> {
-    let found = store.newest_of(&[work], &[WantedKind::any(kind::AGENT_CHANGED)], HISTORY).ok()?;
+    let found = store
+        .newest_of(&[work], &[WantedKind::any(kind::AGENT_CHANGED)], HISTORY)
+        .ok()?;
     let here = local_now();
-    found.into_iter().flatten().next().map(|event| sentence(&event, &|at| local_time(at, &here)))
+    found
+        .into_iter()
+        .flatten()
+        .next()
+        .map(|event| sentence(&event, &|at| local_time(at, &here)))
 }
 
-fn read_log(query: &RowQuery, command_env: &CommandEnv, logs: &mut HashMap<LiveRowKey, TailedLog>, facts: &mut RowFacts) {
+fn read_log(
+    query: &RowQuery,
+    command_env: &CommandEnv,
+    logs: &mut HashMap<LiveRowKey, TailedLog>,
+    facts: &mut RowFacts,
+) {
     let Some(path) = &query.log else {
         facts.last_line.clear();
         return;
     };
     if logs.get(&query.key).is_none_or(|log| log.path != *path) {
         facts.cost = ShownFact::Unknown;
-        let Ok(reader) = LogReader::open(&command_env.state.logs(), path) else { return };
+        let Ok(reader) = LogReader::open(&command_env.state.logs(), path) else {
+            return;
+        };
         let (agent, read_as) = &query.agent;
-        let stream = command_env.stream_of_session(&query.key.worktree, agent.as_deref(), read_as.as_deref());
-        logs.insert(query.key.clone(), TailedLog { path: path.clone(), reader, tap: StreamTap::of_anyone(stream.as_ref()) });
+        let stream = command_env.stream_of_session(
+            &query.key.worktree,
+            agent.as_deref(),
+            read_as.as_deref(),
+        );
+        logs.insert(
+            query.key.clone(),
+            TailedLog {
+                path: path.clone(),
+                reader,
+                tap: StreamTap::of_anyone(stream.as_ref()),
+            },
+        );
     }
-    let Some(log) = logs.get_mut(&query.key) else { return };
+    let Some(log) = logs.get_mut(&query.key) else {
+        return;
+    };
     let mut buffer = vec![0; CHUNK];
     for _ in 0..ROUND / CHUNK {
         match log.reader.read(&mut buffer) {
@@ -173,8 +246,13 @@ fn read_log(query: &RowQuery, command_env: &CommandEnv, logs: &mut HashMap<LiveR
     }
     let view = log.tap.view();
     facts.last_line = match view.calls.last() {
-        Some(tool) if !view.last_line.contains(tool.as_str()) => format!("{tool} · {}", view.last_line),
+        Some(tool) if !view.last_line.contains(tool.as_str()) => {
+            format!("{tool} · {}", view.last_line)
+        }
         _ => view.last_line,
     };
-    facts.cost = view.usage.cost_usd.map_or(ShownFact::Unknown, ShownFact::Known);
+    facts.cost = view
+        .usage
+        .cost_usd
+        .map_or(ShownFact::Unknown, ShownFact::Known);
 }

@@ -52,7 +52,8 @@ impl LiveScreen {
     /// # Errors
     /// Where the terminal is gone.
     pub fn draw(&mut self, draw: impl FnOnce(Rect, &mut Buffer)) -> io::Result<()> {
-        self.terminal.draw(|frame| draw(frame.area(), frame.buffer_mut()))?;
+        self.terminal
+            .draw(|frame| draw(frame.area(), frame.buffer_mut()))?;
         Ok(())
     }
 
@@ -82,7 +83,13 @@ fn enter(mouse: bool) -> io::Result<()> {
     TAKEN.store(true, Ordering::Relaxed);
     held_back::begin();
     let mut out = io::stdout();
-    execute!(out, terminal::EnterAlternateScreen, cursor::Hide, terminal::Clear(terminal::ClearType::All)).inspect_err(|_| give_back())?;
+    execute!(
+        out,
+        terminal::EnterAlternateScreen,
+        cursor::Hide,
+        terminal::Clear(terminal::ClearType::All)
+    )
+    .inspect_err(|_| give_back())?;
     if mouse {
         execute!(out, event::EnableMouseCapture).inspect_err(|_| give_back())?;
     }
@@ -95,7 +102,12 @@ fn give_back() {
         return;
     }
     let mut out = io::stdout();
-    let _ = execute!(out, event::DisableMouseCapture, cursor::Show, terminal::LeaveAlternateScreen);
+    let _ = execute!(
+        out,
+        event::DisableMouseCapture,
+        cursor::Show,
+        terminal::LeaveAlternateScreen
+    );
     let _ = out.flush();
     let _ = terminal::disable_raw_mode();
     for line in held_back::end() {

@@ -26,39 +26,59 @@ pub struct SessionPoll(Arc<Mutex<RunningList>>);
 
 impl SessionPoll {
     /// Begins; reports go to `to`.
-    pub fn start(&self, state: StateDir, home: ClaudeHome, to: Sender<LiveInput>) -> std::io::Result<()> {
+    pub fn start(
+        &self,
+        state: StateDir,
+        home: ClaudeHome,
+        to: Sender<LiveInput>,
+    ) -> std::io::Result<()> {
         let list = Arc::clone(&self.0);
-        std::thread::Builder::new().name("sessions".into()).spawn(move || {
-            loop {
-                let running = list.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                for some in running.chunks(AT_ONCE) {
-                    let sent = std::thread::scope(|scope| {
-                        let threads: Vec<_> = some
-                            .iter()
-                            .filter_map(|(key, root, record)| {
-                                let (state, home, to) = (&state, &home, to.clone());
-                                let watch =
-                                    move || to.send(LiveInput::Session(key.clone(), live_session(record, root, state, home))).is_ok();
-                                // Without room for a thread the session stays as it was last seen.
-                                std::thread::Builder::new().spawn_scoped(scope, watch).ok()
-                            })
-                            .collect();
-                        threads.into_iter().all(|thread| !matches!(thread.join(), Ok(false)))
-                    });
-                    if !sent {
-                        return;
+        std::thread::Builder::new()
+            .name("sessions".into())
+            .spawn(move || {
+                loop {
+                    let running = list.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                    for some in running.chunks(AT_ONCE) {
+                        let sent = std::thread::scope(|scope| {
+                            let threads: Vec<_> = some
+                                .iter()
+                                .filter_map(|(key, root, record)| {
+                                    let (state, home, to) = (&state, &home, to.clone());
+                                    let watch = move || {
+                                        to.send(LiveInput::Session(
+                                            key.clone(),
+                                            live_session(record, root, state, home),
+                                        ))
+                                        .is_ok()
+                                    };
+                                    // Without room for a thread the session stays as it was last seen.
+                                    std::thread::Builder::new().spawn_scoped(scope, watch).ok()
+                                })
+                                .collect();
+                            threads
+                                .into_iter()
+                                .all(|thread| !matches!(thread.join(), Ok(false)))
+                        });
+                        if !sent {
+                            return;
+                        }
                     }
+                    std::thread::sleep(PAUSE);
                 }
-                std::thread::sleep(PAUSE);
-            }
-        })?;
+            })?;
         Ok(())
     }
 
     /// Takes the sessions of new rows.
     pub fn set(&self, rows: &[StatusRow]) {
         let running = rows.iter().filter(|row| !row.gone && row.machine.is_none());
-        let running = running.filter_map(|row| Some((LiveRowKey::of(row), row.worktree.clone(), row.session.clone()?)));
+        let running = running.filter_map(|row| {
+            Some((
+                LiveRowKey::of(row),
+                row.worktree.clone(),
+                row.session.clone()?,
+            ))
+        });
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = running.collect();
     }
 }

@@ -54,21 +54,42 @@ pub fn watch(
 ) -> Result<u8, CommandFailure> {
     command_env.state.ensure()?;
     let others = match args.fleet {
-        true => Some(OthersPoll::start(fleet::read_others(command_env, &args.machine)?, fleet::age_note).map_err(no_room)?),
+        true => Some(
+            OthersPoll::start(
+                fleet::read_others(command_env, &args.machine)?,
+                fleet::age_note,
+            )
+            .map_err(no_room)?,
+        ),
         false => None,
     };
-    let paths = if args.paths.is_empty() && here && !args.fleet { vec![".".into()] } else { args.paths.clone() };
+    let paths = if args.paths.is_empty() && here && !args.fleet {
+        vec![".".into()]
+    } else {
+        args.paths.clone()
+    };
     let below = PathFilter::new(&command_env.worktree, &paths);
-    let specs = if args.all_specs { ShownSpecs::All } else { ShownSpecs::Live };
+    let specs = if args.all_specs {
+        ShownSpecs::All
+    } else {
+        ShownSpecs::Live
+    };
     // A deed may end with notifications and progress: the view says what they came to.
-    let quiet = CommandEnv { narrate: std::sync::Arc::new(|_: &str| {}), ..command_env.clone() };
+    let quiet = CommandEnv {
+        narrate: std::sync::Arc::new(|_: &str| {}),
+        ..command_env.clone()
+    };
     if terminal.json || args.plain || !is_drawable() {
         return plain::watch(&quiet, (below, specs, others), terminal, &args.only);
     }
     let (to, inputs) = channel();
     read_signals(to.clone()).map_err(no_room)?;
     let screen = LiveScreen::take(args.mouse).map_err(|error| {
-        CommandFailure::new(Reason::StoreError, format!("the terminal cannot be drawn on: {error}")).hint("add --plain")
+        CommandFailure::new(
+            Reason::StoreError,
+            format!("the terminal cannot be drawn on: {error}"),
+        )
+        .hint("add --plain")
     })?;
     LiveShell::start(quiet, (below, specs, others), args.only, screen, run, to)?.run(&inputs)
 }
@@ -81,7 +102,11 @@ fn is_drawable() -> bool {
 }
 
 fn no_room(error: io::Error) -> CommandFailure {
-    CommandFailure::new(Reason::StoreError, format!("the view cannot begin: {error}")).hint("add --plain, which needs fewer threads")
+    CommandFailure::new(
+        Reason::StoreError,
+        format!("the view cannot begin: {error}"),
+    )
+    .hint("add --plain, which needs fewer threads")
 }
 
 /// Everything that the event loop holds.
@@ -109,18 +134,34 @@ impl LiveShell {
         let commands = WorktreeCommands::default().with_state_dir(command_env.state.named());
         let mut model = LiveModel::new(local_now(), (size.width, size.height), commands);
         model.colour = AutoStream::choice(&io::stdout()) != ColorChoice::Never;
-        model.home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+        model.home = std::env::var_os("HOME")
+            .map(PathBuf::from)
+            .filter(|home| home.is_absolute());
         model.only = only;
-        screen.draw(|area, buffer| draw(&model, area, buffer)).map_err(no_room)?;
+        screen
+            .draw(|area, buffer| draw(&model, area, buffer))
+            .map_err(no_room)?;
         read_keys(to.clone()).map_err(no_room)?;
         let (rows, sessions) = (RowReader::default(), SessionPoll::default());
         let state = command_env.state.clone();
-        rows.start(command_env.clone(), to.clone()).map_err(no_room)?;
-        sessions.start(state.clone(), command_env.claude_home.clone(), to.clone()).map_err(no_room)?;
+        rows.start(command_env.clone(), to.clone())
+            .map_err(no_room)?;
+        sessions
+            .start(state.clone(), command_env.claude_home.clone(), to.clone())
+            .map_err(no_room)?;
         let (detail, requests) = channel();
         detail_reader::start(command_env.clone(), requests, to.clone()).map_err(no_room)?;
         poll_records(&command_env, chosen, to.clone()).map_err(no_room)?;
-        Ok(LiveShell { model, screen, rows, sessions, detail, run, to, deed: None })
+        Ok(LiveShell {
+            model,
+            screen,
+            rows,
+            sessions,
+            detail,
+            run,
+            to,
+            deed: None,
+        })
     }
 
     fn run(mut self, inputs: &Receiver<LiveInput>) -> Result<u8, CommandFailure> {
@@ -144,7 +185,9 @@ impl LiveShell {
                 self.perform_all(effects)?;
             }
             let model = &self.model;
-            self.screen.draw(|area, buffer| draw(model, area, buffer)).map_err(no_room)?;
+            self.screen
+                .draw(|area, buffer| draw(model, area, buffer))
+                .map_err(no_room)?;
             drawn = Instant::now();
         }
     }
@@ -170,15 +213,23 @@ impl LiveShell {
                 LiveEffect::ReadTrust(key) => {
                     let commands = self.model.commands.clone();
                     let to = self.to.clone();
-                    let prepare = move || drop(to.send(LiveInput::Prepared(prepare_trust(&commands, &key))));
-                    std::thread::Builder::new().name("trust".into()).spawn(prepare).map_err(no_room)?;
+                    let prepare =
+                        move || drop(to.send(LiveInput::Prepared(prepare_trust(&commands, &key))));
+                    std::thread::Builder::new()
+                        .name("trust".into())
+                        .spawn(prepare)
+                        .map_err(no_room)?;
                 }
                 LiveEffect::Perform(deed) => {
                     let name = deed.name.clone();
                     match perform(deed, self.run, self.to.clone()) {
                         Ok(thread) => self.deed = Some((name, thread)),
                         Err(error) => {
-                            let _ = self.to.send(LiveInput::Performed(name, 1, vec![format!("it could not begin: {error}")]));
+                            let _ = self.to.send(LiveInput::Performed(
+                                name,
+                                1,
+                                vec![format!("it could not begin: {error}")],
+                            ));
                         }
                     }
                 }
@@ -211,7 +262,11 @@ impl LiveShell {
 }
 
 /// Reads the records again and again, and first of all whether deeds are allowed from here.
-fn poll_records(command_env: &CommandEnv, chosen: ChosenRows, to: Sender<LiveInput>) -> io::Result<()> {
+fn poll_records(
+    command_env: &CommandEnv,
+    chosen: ChosenRows,
+    to: Sender<LiveInput>,
+) -> io::Result<()> {
     let state = command_env.state.clone();
     std::thread::Builder::new().name("records".into()).spawn(move || {
         let mut poll = StorePoll::new(state.clone(), chosen);

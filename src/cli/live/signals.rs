@@ -3,7 +3,9 @@
 use std::io;
 use std::sync::mpsc::Sender;
 
-use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEventKind};
+use crossterm::event::{
+    self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEventKind,
+};
 use rustix::process::Signal;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -11,19 +13,21 @@ use super::input::{LiveInput, LiveKey};
 
 /// Reads keys until the terminal is gone or nobody wants them any more.
 pub fn read_keys(to: Sender<LiveInput>) -> io::Result<()> {
-    std::thread::Builder::new().name("keys".into()).spawn(move || {
-        loop {
-            let input = match event::read() {
-                Ok(event) => input_of(&event),
-                // It hung up.
-                Err(_) => Some(LiveInput::Ended(Signal::HUP.as_raw())),
-            };
-            let ended = matches!(input, Some(LiveInput::Ended(_)));
-            if input.is_some_and(|input| to.send(input).is_err()) || ended {
-                return;
+    std::thread::Builder::new()
+        .name("keys".into())
+        .spawn(move || {
+            loop {
+                let input = match event::read() {
+                    Ok(event) => input_of(&event),
+                    // It hung up.
+                    Err(_) => Some(LiveInput::Ended(Signal::HUP.as_raw())),
+                };
+                let ended = matches!(input, Some(LiveInput::Ended(_)));
+                if input.is_some_and(|input| to.send(input).is_err()) || ended {
+                    return;
+                }
             }
-        }
-    })?;
+        })?;
     Ok(())
 }
 
@@ -72,39 +76,52 @@ fn key_of(key: &KeyEvent) -> Option<LiveKey> {
 
 /// Listens to the signals that end, stop and continue the process, from the moment that this returns.
 pub fn read_signals(to: Sender<LiveInput>) -> io::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .build()?;
     let listening = {
         let _entered = runtime.enter();
         let ends = [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT];
         let mut listening = Vec::new();
         for of in ends {
-            listening.push((signal(SignalKind::from_raw(of.as_raw()))?, LiveInput::Ended(of.as_raw())));
+            listening.push((
+                signal(SignalKind::from_raw(of.as_raw()))?,
+                LiveInput::Ended(of.as_raw()),
+            ));
         }
-        listening.push((signal(SignalKind::from_raw(Signal::TSTP.as_raw()))?, LiveInput::Key(LiveKey::CtrlZ)));
-        listening.push((signal(SignalKind::from_raw(Signal::CONT.as_raw()))?, LiveInput::Continued));
+        listening.push((
+            signal(SignalKind::from_raw(Signal::TSTP.as_raw()))?,
+            LiveInput::Key(LiveKey::CtrlZ),
+        ));
+        listening.push((
+            signal(SignalKind::from_raw(Signal::CONT.as_raw()))?,
+            LiveInput::Continued,
+        ));
         listening
     };
-    std::thread::Builder::new().name("signals".into()).spawn(move || {
-        runtime.block_on(async {
-            let tasks = listening.into_iter().map(|(mut stream, input)| {
-                let to = to.clone();
-                async move {
-                    while stream.recv().await.is_some() {
-                        let sent = match &input {
-                            LiveInput::Ended(signal) => to.send(LiveInput::Ended(*signal)),
-                            LiveInput::Key(key) => to.send(LiveInput::Key(*key)),
-                            _ => to.send(LiveInput::Continued),
-                        };
-                        if sent.is_err() {
-                            return;
+    std::thread::Builder::new()
+        .name("signals".into())
+        .spawn(move || {
+            runtime.block_on(async {
+                let tasks = listening.into_iter().map(|(mut stream, input)| {
+                    let to = to.clone();
+                    async move {
+                        while stream.recv().await.is_some() {
+                            let sent = match &input {
+                                LiveInput::Ended(signal) => to.send(LiveInput::Ended(*signal)),
+                                LiveInput::Key(key) => to.send(LiveInput::Key(*key)),
+                                _ => to.send(LiveInput::Continued),
+                            };
+                            if sent.is_err() {
+                                return;
+                            }
                         }
                     }
-                }
+                });
+                let mut set = tokio::task::JoinSet::new();
+                tasks.for_each(|task| drop(set.spawn(task)));
+                while set.join_next().await.is_some() {}
             });
-            let mut set = tokio::task::JoinSet::new();
-            tasks.for_each(|task| drop(set.spawn(task)));
-            while set.join_next().await.is_some() {}
-        });
-    })?;
+        })?;
     Ok(())
 }

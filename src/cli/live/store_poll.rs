@@ -35,7 +35,14 @@ pub struct StorePoll {
 impl StorePoll {
     /// For the worktrees that are chosen.
     pub fn new(state: StateDir, (below, specs, others): ChosenRows) -> Self {
-        StorePoll { state, below, specs, others, store: None, seen: None }
+        StorePoll {
+            state,
+            below,
+            specs,
+            others,
+            store: None,
+            seen: None,
+        }
     }
 
     /// The state of all of them; `None` where nothing changed since the last call.
@@ -51,7 +58,11 @@ impl StorePoll {
     }
 
     fn file(&self) -> Option<(u64, u64)> {
-        self.state.database().metadata().ok().map(|file| (file.dev(), file.ino()))
+        self.state
+            .database()
+            .metadata()
+            .ok()
+            .map(|file| (file.dev(), file.ino()))
     }
 
     fn read(&mut self) -> Result<Option<StatusOverview>, StoreError> {
@@ -65,11 +76,16 @@ impl StorePoll {
             }
         };
         let stamp = stamp(store.as_ref(), self.others.as_ref())?;
-        if self.seen.is_some_and(|(seen, at)| seen == stamp && at.elapsed() < ANEW) {
+        if self
+            .seen
+            .is_some_and(|(seen, at)| seen == stamp && at.elapsed() < ANEW)
+        {
             return Ok(None);
         }
         let mut found = overview_of(store.as_ref(), &self.state, &self.below, self.specs, now())?;
-        found.notes.extend(store.notes().into_iter().map(|note| note.detail));
+        found
+            .notes
+            .extend(store.notes().into_iter().map(|note| note.detail));
         if let Some(others) = &self.others {
             others.add_to(&mut found, self.specs, now())?;
         }

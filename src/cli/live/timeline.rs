@@ -14,7 +14,10 @@ const SENTENCE: usize = 400;
 
 /// An event on one line: when, and what happened.
 pub fn event_line(event: &StoredEvent, now: &Zoned) -> String {
-    let said = escape_to_one_line(&bounded(&sentence(event, &|at| local_time(at, now)), SENTENCE));
+    let said = escape_to_one_line(&bounded(
+        &sentence(event, &|at| local_time(at, now)),
+        SENTENCE,
+    ));
     format!("{:<16}  {said}", local_time(event.at, now))
 }
 
@@ -23,5 +26,9 @@ pub fn snapshot_line(snapshot: &SnapshotSummary, now: Timestamp) -> String {
     let id = escape_to_one_line(&snapshot.id);
     let files = plural(snapshot.files, "file");
     let why = escape_to_one_line(&snapshot.why);
-    format!("{:<14}  {files}, {}  {why}  {id}", age(snapshot.at, now), size(snapshot.bytes))
+    format!(
+        "{:<14}  {files}, {}  {why}  {id}",
+        age(snapshot.at, now),
+        size(snapshot.bytes)
+    )
 }

@@ -11,9 +11,15 @@ use watchdog_system::read_regular_file;
 
 /// The deed, with what it allows; or why there is none.
 pub fn prepare_trust(commands: &WorktreeCommands, key: &LiveRowKey) -> Result<PlannedDeed, String> {
-    let worktree = Worktree::open(&key.worktree).map_err(|error| escape_to_one_line(&error.to_string()))?;
+    let worktree =
+        Worktree::open(&key.worktree).map_err(|error| escape_to_one_line(&error.to_string()))?;
     let path = worktree.root().join(CONFIGURATION_FILE);
-    let failed = |why: String| format!("cannot read {CONFIGURATION_FILE}: {}", escape_to_one_line(&why));
+    let failed = |why: String| {
+        format!(
+            "cannot read {CONFIGURATION_FILE}: {}",
+            escape_to_one_line(&why)
+        )
+    };
     let bytes = read_regular_file(&path, MAX_BYTES).map_err(|error| failed(error.to_string()))?;
     let named = commands_in(&path, &bytes).map_err(|error| failed(error.to_string()))?;
     Ok(trust_deed(commands, key, &path, bytes, &named))

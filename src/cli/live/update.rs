@@ -33,7 +33,9 @@ pub fn update(model: &mut LiveModel, input: LiveInput) -> Vec<LiveEffect> {
         LiveInput::StoreFailed(why) => model.store_error = Some(why),
         LiveInput::Session(key, live) => {
             model.sessions.insert(key.clone(), live);
-            let is_it = |row: &&mut StatusRow| row.worktree == key.worktree && row.spec == key.spec && row.session.is_some();
+            let is_it = |row: &&mut StatusRow| {
+                row.worktree == key.worktree && row.spec == key.spec && row.session.is_some()
+            };
             if let Some(row) = model.rows.iter_mut().find(is_it) {
                 row.live = Some(live);
                 model.arrange();
@@ -60,7 +62,11 @@ pub fn update(model: &mut LiveModel, input: LiveInput) -> Vec<LiveEffect> {
         }
         LiveInput::DeedsAllowed(why) => model.no_deeds = why,
         LiveInput::Continued => {}
-        LiveInput::Ended(signal) => return vec![LiveEffect::Quit(128_u8.saturating_add(u8::try_from(signal).unwrap_or(0)))],
+        LiveInput::Ended(signal) => {
+            return vec![LiveEffect::Quit(
+                128_u8.saturating_add(u8::try_from(signal).unwrap_or(0)),
+            )];
+        }
     }
     Vec::new()
 }
@@ -97,7 +103,10 @@ fn list_key(model: &mut LiveModel, key: LiveKey) -> Vec<LiveEffect> {
         LiveKey::Enter | LiveKey::Right => return open_detail(model),
         LiveKey::Char('/') => model.typing = true,
         LiveKey::Char('s') => {
-            let at = ListOrder::ALL.iter().position(|order| *order == model.sort).unwrap_or(0);
+            let at = ListOrder::ALL
+                .iter()
+                .position(|order| *order == model.sort)
+                .unwrap_or(0);
             model.sort = ListOrder::ALL[(at + 1) % ListOrder::ALL.len()];
             model.arrange();
         }
@@ -116,7 +125,9 @@ fn list_key(model: &mut LiveModel, key: LiveKey) -> Vec<LiveEffect> {
         }
         LiveKey::Click(line) => {
             let at = usize::from(line.saturating_sub(LIST_TOP)) + model.top;
-            if line < LIST_TOP || line >= LIST_TOP + u16::try_from(model.list_height()).unwrap_or(u16::MAX) {
+            if line < LIST_TOP
+                || line >= LIST_TOP + u16::try_from(model.list_height()).unwrap_or(u16::MAX)
+            {
                 return Vec::new();
             }
             if model.selected_at() == Some(at) {
@@ -125,7 +136,12 @@ fn list_key(model: &mut LiveModel, key: LiveKey) -> Vec<LiveEffect> {
             select(model, at);
         }
         key => {
-            if let Some(to) = moved(key, model.selected_at().unwrap_or(0), model.order.len(), model.list_height()) {
+            if let Some(to) = moved(
+                key,
+                model.selected_at().unwrap_or(0),
+                model.order.len(),
+                model.list_height(),
+            ) {
                 select(model, to);
             }
         }
@@ -176,15 +192,35 @@ fn search_key(model: &mut LiveModel, key: LiveKey) -> Vec<LiveEffect> {
 }
 
 fn open_detail(model: &mut LiveModel) -> Vec<LiveEffect> {
-    let Some(key) = model.selected.clone().filter(|key| model.row(key).is_some()) else { return Vec::new() };
+    let Some(key) = model
+        .selected
+        .clone()
+        .filter(|key| model.row(key).is_some())
+    else {
+        return Vec::new();
+    };
     let tab = DetailTab::default();
-    model.detail = Some(DetailPage { key: key.clone(), tab, content: None, scroll: 0, follow: true, chosen: 0, diff: None });
+    model.detail = Some(DetailPage {
+        key: key.clone(),
+        tab,
+        content: None,
+        scroll: 0,
+        follow: true,
+        chosen: 0,
+        diff: None,
+    });
     vec![LiveEffect::ReadTab(Some((key, tab)))]
 }
 
 fn open_menu(model: &mut LiveModel) -> Vec<LiveEffect> {
-    let key = model.detail.as_ref().map(|detail| detail.key.clone()).or_else(|| model.selected.clone());
-    let Some(row) = key.as_ref().and_then(|key| model.row(key)) else { return Vec::new() };
+    let key = model
+        .detail
+        .as_ref()
+        .map(|detail| detail.key.clone())
+        .or_else(|| model.selected.clone());
+    let Some(row) = key.as_ref().and_then(|key| model.row(key)) else {
+        return Vec::new();
+    };
     let message = |lines| Some(LiveOverlay::Message("nothing to do".into(), lines, 0));
     let overlay = if let Some(why) = &model.no_deeds {
         message(vec![why.clone()])
@@ -226,10 +262,14 @@ fn overlay_key(model: &mut LiveModel, key: LiveKey) -> Vec<LiveEffect> {
                 model.overlay = Some(LiveOverlay::Confirm(deed, scroll));
             }
         },
-        Some(LiveOverlay::Message(title, lines, scroll)) => match moved(key, scroll, lines.len(), page) {
-            Some(scroll) if lines.len() > page => model.overlay = Some(LiveOverlay::Message(title, lines, scroll)),
-            _ => {}
-        },
+        Some(LiveOverlay::Message(title, lines, scroll)) => {
+            match moved(key, scroll, lines.len(), page) {
+                Some(scroll) if lines.len() > page => {
+                    model.overlay = Some(LiveOverlay::Message(title, lines, scroll))
+                }
+                _ => {}
+            }
+        }
         // Any key closes these.
         Some(LiveOverlay::Help | LiveOverlay::Reading(_)) | None => {}
     }

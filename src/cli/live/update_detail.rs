@@ -13,7 +13,9 @@ pub const PAGE_TOP: usize = 3;
 
 /// Lines of a page that fit on the screen.
 pub fn page_height(model: &LiveModel) -> usize {
-    usize::from(model.size.1).saturating_sub(PAGE_TOP + 1).max(1)
+    usize::from(model.size.1)
+        .saturating_sub(PAGE_TOP + 1)
+        .max(1)
 }
 
 /// The lines of a page as they stand on the screen, broken where they are longer than it is wide.
@@ -23,7 +25,11 @@ pub fn page_lines(model: &LiveModel, page: &DetailPage) -> Vec<String> {
         None => page.content.as_ref(),
     };
     let room = usize::from(model.size.0).max(8);
-    content.into_iter().flat_map(|content| &content.lines).flat_map(|line| broken_lines(line, room)).collect()
+    content
+        .into_iter()
+        .flat_map(|content| &content.lines)
+        .flat_map(|line| broken_lines(line, room))
+        .collect()
 }
 
 /// A line as lines of at most so many columns: broken between words, and within what is longer than a line. A command to paste is no
@@ -41,7 +47,10 @@ pub fn broken_lines(line: &str, room: usize) -> Vec<String> {
                 taken += c.width().unwrap_or(0);
                 taken <= room.max(2)
             };
-            let end: usize = rest.chars().scan(fits, |fits, c| fits(c).then_some(c.len_utf8())).sum();
+            let end: usize = rest
+                .chars()
+                .scan(fits, |fits, c| fits(c).then_some(c.len_utf8()))
+                .sum();
             lines.push(rest[..end].to_owned());
             rest = &rest[end..];
         }
@@ -52,7 +61,10 @@ pub fn broken_lines(line: &str, room: usize) -> Vec<String> {
 
 /// The snapshot that is chosen on the page of snapshots.
 pub fn chosen_snapshot(model: &LiveModel) -> Option<&SnapshotChoice> {
-    let page = model.detail.as_ref().filter(|page| page.tab == DetailTab::Snapshots)?;
+    let page = model
+        .detail
+        .as_ref()
+        .filter(|page| page.tab == DetailTab::Snapshots)?;
     match &page.diff {
         Some((snapshot, _)) => Some(snapshot),
         None => page.content.as_ref()?.snapshots.get(page.chosen),
@@ -62,7 +74,9 @@ pub fn chosen_snapshot(model: &LiveModel) -> Option<&SnapshotChoice> {
 /// Takes a page that was read, where it is still wanted.
 pub fn take_tab(model: &mut LiveModel, key: &LiveRowKey, tab: DetailTab, content: TabContent) {
     let height = page_height(model);
-    let Some(mut page) = model.detail.take() else { return };
+    let Some(mut page) = model.detail.take() else {
+        return;
+    };
     if page.key == *key && page.tab == tab {
         page.chosen = page.chosen.min(content.snapshots.len().saturating_sub(1));
         page.content = Some(content);
@@ -84,7 +98,9 @@ pub fn take_diff(model: &mut LiveModel, of: &SnapshotChoice, content: TabContent
 
 /// Takes a key.
 pub fn detail_key(model: &mut LiveModel, key: LiveKey) -> Vec<LiveEffect> {
-    let Some(mut page) = model.detail.take() else { return Vec::new() };
+    let Some(mut page) = model.detail.take() else {
+        return Vec::new();
+    };
     let height = page_height(model);
     let mut effects = Vec::new();
     match key {
@@ -95,14 +111,27 @@ pub fn detail_key(model: &mut LiveModel, key: LiveKey) -> Vec<LiveEffect> {
         LiveKey::Escape | LiveKey::Char('q') => return vec![LiveEffect::ReadTab(None)],
         LiveKey::Right | LiveKey::Left => {
             let count = DetailTab::ALL.len();
-            let at = DetailTab::ALL.iter().position(|tab| *tab == page.tab).unwrap_or(0);
-            let next = if key == LiveKey::Right { at + 1 } else { at + count - 1 } % count;
+            let at = DetailTab::ALL
+                .iter()
+                .position(|tab| *tab == page.tab)
+                .unwrap_or(0);
+            let next = if key == LiveKey::Right {
+                at + 1
+            } else {
+                at + count - 1
+            } % count;
             effects = open_tab(&mut page, DetailTab::ALL[next]);
         }
-        LiveKey::Char(c @ '1'..='5') => effects = open_tab(&mut page, DetailTab::ALL[usize::from(c as u8 - b'1')]),
+        LiveKey::Char(c @ '1'..='5') => {
+            effects = open_tab(&mut page, DetailTab::ALL[usize::from(c as u8 - b'1')])
+        }
         LiveKey::Char('F') => page.follow = !page.follow,
         LiveKey::Enter if page.tab == DetailTab::Snapshots && page.diff.is_none() => {
-            let chosen = page.content.as_ref().and_then(|content| content.snapshots.get(page.chosen)).cloned();
+            let chosen = page
+                .content
+                .as_ref()
+                .and_then(|content| content.snapshots.get(page.chosen))
+                .cloned();
             if let Some(snapshot) = chosen {
                 page.diff = Some((snapshot.clone(), None));
                 page.scroll = 0;
@@ -110,7 +139,10 @@ pub fn detail_key(model: &mut LiveModel, key: LiveKey) -> Vec<LiveEffect> {
             }
         }
         key if page.tab == DetailTab::Snapshots && page.diff.is_none() => {
-            let count = page.content.as_ref().map_or(0, |content| content.snapshots.len());
+            let count = page
+                .content
+                .as_ref()
+                .map_or(0, |content| content.snapshots.len());
             page.chosen = moved(key, page.chosen, count, height).unwrap_or(page.chosen);
         }
         key => {
@@ -131,6 +163,14 @@ pub fn detail_key(model: &mut LiveModel, key: LiveKey) -> Vec<LiveEffect> {
 fn open_tab(page: &mut DetailPage, tab: DetailTab) -> Vec<LiveEffect> {
     // What is read from its beginning does not begin at its end.
     let follow = matches!(tab, DetailTab::Timeline | DetailTab::Output);
-    *page = DetailPage { key: page.key.clone(), tab, content: None, scroll: 0, follow, chosen: 0, diff: None };
+    *page = DetailPage {
+        key: page.key.clone(),
+        tab,
+        content: None,
+        scroll: 0,
+        follow,
+        chosen: 0,
+        diff: None,
+    };
     vec![LiveEffect::ReadTab(Some((page.key.clone(), tab)))]
 }

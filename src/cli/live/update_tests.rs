@@ -10,7 +10,9 @@ use crate::report::overview::StatusRow;
 use watchdog_facts::verdict::Reason;
 
 fn press(model: &mut LiveModel, keys: &[LiveKey]) -> Vec<LiveEffect> {
-    keys.iter().flat_map(|key| update(model, LiveInput::Key(*key))).collect()
+    keys.iter()
+        .flat_map(|key| update(model, LiveInput::Key(*key)))
+        .collect()
 }
 
 fn typed(text: &str) -> Vec<LiveKey> {
@@ -18,17 +20,49 @@ fn typed(text: &str) -> Vec<LiveKey> {
 }
 
 fn names(model: &LiveModel) -> Vec<String> {
-    model.order.iter().map(|at| model.rows[*at].worktree.file_name().unwrap().to_string_lossy().into_owned()).collect()
+    model
+        .order
+        .iter()
+        .map(|at| {
+            model.rows[*at]
+                .worktree
+                .file_name()
+                .unwrap()
+                .to_string_lossy()
+                .into_owned()
+        })
+        .collect()
 }
 
 fn chosen(model: &LiveModel) -> String {
-    model.selected_row().map(|row| row.worktree.file_name().unwrap().to_string_lossy().into_owned()).unwrap_or_default()
+    model
+        .selected_row()
+        .map(|row| {
+            row.worktree
+                .file_name()
+                .unwrap()
+                .to_string_lossy()
+                .into_owned()
+        })
+        .unwrap_or_default()
 }
 
 #[test]
 fn what_needs_a_person_stands_first_and_every_key_sorts_as_it_says() {
     let mut model = model((120, 40));
-    assert_eq!(names(&model), ["cart", "stuck", "auth", "日本 shop", "half", "fresh", "site", "old"]);
+    assert_eq!(
+        names(&model),
+        [
+            "cart",
+            "stuck",
+            "auth",
+            "日本 shop",
+            "half",
+            "fresh",
+            "site",
+            "old"
+        ]
+    );
     for (key, order, first) in [
         ('2', ListOrder::Worktree, "old"),
         ('3', ListOrder::State, "site"),
@@ -38,7 +72,11 @@ fn what_needs_a_person_stands_first_and_every_key_sorts_as_it_says() {
         ('s', ListOrder::Worktree, "old"),
     ] {
         press(&mut model, &[LiveKey::Char(key)]);
-        assert_eq!((model.sort, names(&model)[0].as_str()), (order, first), "{key}");
+        assert_eq!(
+            (model.sort, names(&model)[0].as_str()),
+            (order, first),
+            "{key}"
+        );
     }
 }
 
@@ -48,31 +86,68 @@ fn the_chosen_row_stays_chosen_while_rows_come_and_go() {
     press(&mut model, &[LiveKey::Down, LiveKey::Down]);
     assert_eq!(chosen(&model), "auth");
     let mut rows = some_rows();
-    rows.insert(0, judged(row("/home/me/new", "main"), Reason::GitError, "no"));
+    rows.insert(
+        0,
+        judged(row("/home/me/new", "main"), Reason::GitError, "no"),
+    );
     update(&mut model, LiveInput::Rows(rows, Vec::new()));
     assert_eq!(chosen(&model), "auth");
-    let others = some_rows().into_iter().filter(|row| !row.worktree.ends_with("auth"));
-    let rows = std::iter::once(judged(row("/home/me/new", "main"), Reason::GitError, "no")).chain(others).collect();
+    let others = some_rows()
+        .into_iter()
+        .filter(|row| !row.worktree.ends_with("auth"));
+    let rows = std::iter::once(judged(row("/home/me/new", "main"), Reason::GitError, "no"))
+        .chain(others)
+        .collect();
     update(&mut model, LiveInput::Rows(rows, Vec::new()));
-    assert_eq!(chosen(&model), "日本 shop", "what stands in its place is chosen");
+    assert_eq!(
+        chosen(&model),
+        "日本 shop",
+        "what stands in its place is chosen"
+    );
     update(&mut model, LiveInput::Rows(Vec::new(), Vec::new()));
-    assert_eq!((model.selected_row().is_none(), press(&mut model, &[LiveKey::Enter, LiveKey::Char('a')]).len()), (true, 0));
+    assert_eq!(
+        (
+            model.selected_row().is_none(),
+            press(&mut model, &[LiveKey::Enter, LiveKey::Char('a')]).len()
+        ),
+        (true, 0)
+    );
 }
 
 #[test]
 fn a_filter_and_a_search_leave_what_they_name_and_escape_shows_all_again() {
     let mut model = model((80, 24));
     press(&mut model, &[LiveKey::Char('f')]);
-    assert_eq!((FILTERS[model.filter], names(&model)), ("needs you", vec!["cart".to_owned(), "stuck".to_owned()]));
+    assert_eq!(
+        (FILTERS[model.filter], names(&model)),
+        ("needs you", vec!["cart".to_owned(), "stuck".to_owned()])
+    );
     press(&mut model, &[LiveKey::Char('f')]);
     assert_eq!(names(&model), ["stuck", "auth", "日本 shop"]);
     press(&mut model, &[LiveKey::Escape]);
     press(&mut model, &typed("/CART"));
-    assert_eq!(names(&model), ["cart", "日本 shop"], "the name of the work is searched, too");
-    press(&mut model, &[LiveKey::Backspace, LiveKey::Backspace, LiveKey::Backspace, LiveKey::Backspace]);
+    assert_eq!(
+        names(&model),
+        ["cart", "日本 shop"],
+        "the name of the work is searched, too"
+    );
+    press(
+        &mut model,
+        &[
+            LiveKey::Backspace,
+            LiveKey::Backspace,
+            LiveKey::Backspace,
+            LiveKey::Backspace,
+        ],
+    );
     press(&mut model, &typed("日本"));
     assert_eq!(names(&model), ["日本 shop"]);
-    assert!(press(&mut model, &typed("q")).iter().all(|effect| !matches!(effect, LiveEffect::Quit(_))), "it is typed");
+    assert!(
+        press(&mut model, &typed("q"))
+            .iter()
+            .all(|effect| !matches!(effect, LiveEffect::Quit(_))),
+        "it is typed"
+    );
     press(&mut model, &[LiveKey::Escape]);
     assert_eq!((model.typing, names(&model).len()), (false, 8));
     model.only = vec!["gone".into()];
@@ -84,11 +159,17 @@ fn a_filter_and_a_search_leave_what_they_name_and_escape_shows_all_again() {
 fn only_the_rows_on_the_screen_are_read() {
     let mut model = model((80, 8));
     let wanted = |effects: Vec<LiveEffect>| match effects.last() {
-        Some(LiveEffect::ReadRows(rows)) => rows.iter().map(|query| query.key.worktree.display().to_string()).collect::<Vec<_>>(),
+        Some(LiveEffect::ReadRows(rows)) => rows
+            .iter()
+            .map(|query| query.key.worktree.display().to_string())
+            .collect::<Vec<_>>(),
         other => panic!("{other:?}"),
     };
     let first = wanted(update(&mut model, LiveInput::Resized(80, 8)));
-    assert_eq!((first.len(), first[0].as_str()), (5, "/home/me/projects/cart"));
+    assert_eq!(
+        (first.len(), first[0].as_str()),
+        (5, "/home/me/projects/cart")
+    );
     let last = wanted(press(&mut model, &[LiveKey::End]));
     assert_eq!((last.len(), last[4].as_str()), (5, "/home/me/old"));
 }
@@ -96,19 +177,33 @@ fn only_the_rows_on_the_screen_are_read() {
 #[test]
 fn a_session_that_stalls_comes_to_the_top() {
     let mut model = model((80, 24));
-    let key = LiveRowKey { worktree: "/home/me/projects/auth".into(), spec: "spec/auth".into() };
-    let live = SessionLiveness { doing: SessionActivity::Stalled, idle: None };
+    let key = LiveRowKey {
+        worktree: "/home/me/projects/auth".into(),
+        spec: "spec/auth".into(),
+    };
+    let live = SessionLiveness {
+        doing: SessionActivity::Stalled,
+        idle: None,
+    };
     update(&mut model, LiveInput::Session(key, live));
     assert_eq!(names(&model)[..3], ["auth", "cart", "stuck"]);
     update(&mut model, LiveInput::Rows(some_rows(), Vec::new()));
-    assert_eq!(names(&model)[..3], ["auth", "cart", "stuck"], "the records do not say it, and it stays known");
+    assert_eq!(
+        names(&model)[..3],
+        ["auth", "cart", "stuck"],
+        "the records do not say it, and it stays known"
+    );
 }
 
 #[test]
 fn a_store_that_cannot_be_read_is_said_until_it_can() {
     let mut model = model((80, 24));
     update(&mut model, LiveInput::StoreFailed("disk I/O error".into()));
-    assert_eq!((model.store_error.as_deref(), names(&model).len()), (Some("disk I/O error"), 8), "what was read stays");
+    assert_eq!(
+        (model.store_error.as_deref(), names(&model).len()),
+        (Some("disk I/O error"), 8),
+        "what was read stays"
+    );
     update(&mut model, LiveInput::Rows(some_rows(), Vec::new()));
     assert_eq!(model.store_error, None);
 }
@@ -117,25 +212,44 @@ fn a_store_that_cannot_be_read_is_said_until_it_can() {
 fn menu(model: &mut LiveModel) -> Vec<(String, String)> {
     press(model, &[LiveKey::Char('a')]);
     match model.overlay.take() {
-        Some(LiveOverlay::Menu(found, 0)) => found.into_iter().map(|deed| (deed.name, deed.command)).collect(),
-        Some(LiveOverlay::Message(_, lines, _)) => lines.into_iter().map(|line| ("-".to_owned(), line)).collect(),
+        Some(LiveOverlay::Menu(found, 0)) => found
+            .into_iter()
+            .map(|deed| (deed.name, deed.command))
+            .collect(),
+        Some(LiveOverlay::Message(_, lines, _)) => lines
+            .into_iter()
+            .map(|line| ("-".to_owned(), line))
+            .collect(),
         other => panic!("{other:?}"),
     }
 }
 
 #[test]
 fn every_deed_names_its_command_and_none_is_offered_that_would_be_refused() {
-    let open =
-        |row: StatusRow| StatusRow { breaker: crate::report::overview::RecordedBreaker { strikes: 2, ..row.breaker.clone() }, ..row };
+    let open = |row: StatusRow| StatusRow {
+        breaker: crate::report::overview::RecordedBreaker {
+            strikes: 2,
+            ..row.breaker.clone()
+        },
+        ..row
+    };
     let dir = "watchdog -C /w";
-    let owned = |pairs: &[(&str, String)]| pairs.iter().map(|(name, line)| ((*name).to_owned(), line.clone())).collect::<Vec<_>>();
+    let owned = |pairs: &[(&str, String)]| {
+        pairs
+            .iter()
+            .map(|(name, line)| ((*name).to_owned(), line.clone()))
+            .collect::<Vec<_>>()
+    };
     for (row, expected) in [
         (
             open(row("/w", "a b")),
             vec![
                 ("judge now", format!("{dir} check --once --spec 'a b'")),
                 ("rescue", format!("{dir} rescue --spec 'a b'")),
-                ("reset the breaker", format!("{dir} breaker --spec 'a b' reset")),
+                (
+                    "reset the breaker",
+                    format!("{dir} breaker --spec 'a b' reset"),
+                ),
                 ("trust completion.json", format!("{dir} trust")),
             ],
         ),
@@ -147,7 +261,13 @@ fn every_deed_names_its_command_and_none_is_offered_that_would_be_refused() {
                 ("trust completion.json", format!("{dir} trust")),
             ],
         ),
-        (StatusRow { gone: true, ..row("/w", "s") }, vec![("-", "Nothing can be done here: its folder is gone.".into())]),
+        (
+            StatusRow {
+                gone: true,
+                ..row("/w", "s")
+            },
+            vec![("-", "Nothing can be done here: its folder is gone.".into())],
+        ),
     ] {
         let mut model = model((80, 24));
         model.take_rows(vec![row]);
@@ -162,33 +282,93 @@ fn nothing_is_done_before_y_and_no_other_key_is_a_yes() {
     let mut model = model((80, 24));
     press(&mut model, &[LiveKey::End, LiveKey::Up]);
     for no in [LiveKey::Char('n'), LiveKey::Escape, LiveKey::Char('q')] {
-        assert_eq!(press(&mut model, &[LiveKey::Char('a'), LiveKey::Enter, LiveKey::Enter, LiveKey::Down, no]), []);
+        assert_eq!(
+            press(
+                &mut model,
+                &[
+                    LiveKey::Char('a'),
+                    LiveKey::Enter,
+                    LiveKey::Enter,
+                    LiveKey::Down,
+                    no
+                ]
+            ),
+            []
+        );
         assert_eq!((&model.overlay, &model.busy), (&None, &None), "{no:?}");
     }
-    let effects = press(&mut model, &[LiveKey::Char('a'), LiveKey::Enter, LiveKey::Char('y')]);
-    let [LiveEffect::Perform(deed)] = &effects[..] else { panic!("{effects:?}") };
-    let words = ["watchdog", "-C", "/home/me/projects/site", "check", "--once", "--spec", "main"];
-    assert_eq!(deed.means, Some(DeedMeans::Words(words.iter().map(Into::into).collect())));
+    let effects = press(
+        &mut model,
+        &[LiveKey::Char('a'), LiveKey::Enter, LiveKey::Char('y')],
+    );
+    let [LiveEffect::Perform(deed)] = &effects[..] else {
+        panic!("{effects:?}")
+    };
+    let words = [
+        "watchdog",
+        "-C",
+        "/home/me/projects/site",
+        "check",
+        "--once",
+        "--spec",
+        "main",
+    ];
+    assert_eq!(
+        deed.means,
+        Some(DeedMeans::Words(words.iter().map(Into::into).collect()))
+    );
     press(&mut model, &[LiveKey::Char('a')]);
-    assert!(matches!(&model.overlay, Some(LiveOverlay::Message(_, lines, _)) if lines[0].contains("being done")), "one at a time");
-    update(&mut model, LiveInput::Performed("judge now".into(), 0, vec!["complete".into()]));
+    assert!(
+        matches!(&model.overlay, Some(LiveOverlay::Message(_, lines, _)) if lines[0].contains("being done")),
+        "one at a time"
+    );
+    update(
+        &mut model,
+        LiveInput::Performed("judge now".into(), 0, vec!["complete".into()]),
+    );
     assert_eq!((&model.busy, model.overlay.is_some()), (&None, true));
 }
 
 #[test]
 fn trust_is_confirmed_only_after_its_commands_were_read() {
     let mut model = model((80, 24));
-    press(&mut model, &[LiveKey::Home, LiveKey::Char('a'), LiveKey::End]);
+    press(
+        &mut model,
+        &[LiveKey::Home, LiveKey::Char('a'), LiveKey::End],
+    );
     let effects = press(&mut model, &[LiveKey::Enter]);
-    let [LiveEffect::ReadTrust(key)] = &effects[..] else { panic!("{effects:?}") };
-    assert_eq!(press(&mut model, &[LiveKey::Char('y')]), [], "there is nothing to confirm yet");
-    let deed = super::deed::trust_deed(&model.commands, key, "/w/completion.json".as_ref(), b"{}".to_vec(), &["make test".to_owned()]);
+    let [LiveEffect::ReadTrust(key)] = &effects[..] else {
+        panic!("{effects:?}")
+    };
+    assert_eq!(
+        press(&mut model, &[LiveKey::Char('y')]),
+        [],
+        "there is nothing to confirm yet"
+    );
+    let deed = super::deed::trust_deed(
+        &model.commands,
+        key,
+        "/w/completion.json".as_ref(),
+        b"{}".to_vec(),
+        &["make test".to_owned()],
+    );
     update(&mut model, LiveInput::Prepared(Ok(deed.clone())));
-    assert_eq!(model.overlay, None, "whoever closed the box does not want it any more");
-    press(&mut model, &[LiveKey::Char('a'), LiveKey::End, LiveKey::Enter]);
+    assert_eq!(
+        model.overlay, None,
+        "whoever closed the box does not want it any more"
+    );
+    press(
+        &mut model,
+        &[LiveKey::Char('a'), LiveKey::End, LiveKey::Enter],
+    );
     update(&mut model, LiveInput::Prepared(Ok(deed)));
-    let Some(LiveOverlay::Confirm(deed, _)) = &model.overlay else { panic!("{:?}", model.overlay) };
-    assert!(deed.says.iter().any(|line| line.contains("make test")), "{deed:?}");
+    let Some(LiveOverlay::Confirm(deed, _)) = &model.overlay else {
+        panic!("{:?}", model.overlay)
+    };
+    assert!(
+        deed.says.iter().any(|line| line.contains("make test")),
+        "{deed:?}"
+    );
     assert!(matches!(&deed.means, Some(DeedMeans::TrustFile { bytes, .. }) if bytes == b"{}"));
 }
 
@@ -199,22 +379,60 @@ fn the_pages_of_a_worktree_are_read_as_they_are_opened_and_escape_leads_back() {
         Some(LiveEffect::ReadTab(tab)) => tab.as_ref().map(|(_, tab)| *tab),
         other => panic!("{other:?}"),
     };
-    assert_eq!(opened(press(&mut model, &[LiveKey::Enter])), Some(DetailTab::Timeline));
+    assert_eq!(
+        opened(press(&mut model, &[LiveKey::Enter])),
+        Some(DetailTab::Timeline)
+    );
     for tab in [DetailTab::Output, DetailTab::Verdict, DetailTab::Snapshots] {
         assert_eq!(opened(press(&mut model, &[LiveKey::Right])), Some(tab));
     }
     let key = model.detail.as_ref().unwrap().key.clone();
-    let snapshot = |id: &str| SnapshotChoice { worktree: key.worktree.clone(), id: id.into(), line: id.into() };
-    let content = TabContent { lines: Vec::new(), snapshots: vec![snapshot("a/1"), snapshot("a/2")] };
-    update(&mut model, LiveInput::Tab(key.clone(), DetailTab::Tasks, TabContent::default()));
-    assert_eq!(model.detail.as_ref().unwrap().content, None, "another page is open by now");
-    update(&mut model, LiveInput::Tab(key.clone(), DetailTab::Snapshots, content));
-    assert_eq!(press(&mut model, &[LiveKey::Down, LiveKey::Enter]), [LiveEffect::ReadDiff(snapshot("a/2"))]);
+    let snapshot = |id: &str| SnapshotChoice {
+        worktree: key.worktree.clone(),
+        id: id.into(),
+        line: id.into(),
+    };
+    let content = TabContent {
+        lines: Vec::new(),
+        snapshots: vec![snapshot("a/1"), snapshot("a/2")],
+    };
+    update(
+        &mut model,
+        LiveInput::Tab(key.clone(), DetailTab::Tasks, TabContent::default()),
+    );
+    assert_eq!(
+        model.detail.as_ref().unwrap().content,
+        None,
+        "another page is open by now"
+    );
+    update(
+        &mut model,
+        LiveInput::Tab(key.clone(), DetailTab::Snapshots, content),
+    );
+    assert_eq!(
+        press(&mut model, &[LiveKey::Down, LiveKey::Enter]),
+        [LiveEffect::ReadDiff(snapshot("a/2"))]
+    );
     let restore = menu(&mut model);
-    assert!(restore[0].1.ends_with("rescue restore a/2 --branch restored/a-2"), "{restore:?}");
-    assert_eq!(press(&mut model, &[LiveKey::Escape]), [], "back to the list of snapshots");
+    assert!(
+        restore[0]
+            .1
+            .ends_with("rescue restore a/2 --branch restored/a-2"),
+        "{restore:?}"
+    );
+    assert_eq!(
+        press(&mut model, &[LiveKey::Escape]),
+        [],
+        "back to the list of snapshots"
+    );
     assert_eq!(opened(press(&mut model, &[LiveKey::Escape])), None);
-    assert_eq!((model.detail.is_none(), press(&mut model, &[LiveKey::Char('q')])), (true, vec![LiveEffect::Quit(0)]));
+    assert_eq!(
+        (
+            model.detail.is_none(),
+            press(&mut model, &[LiveKey::Char('q')])
+        ),
+        (true, vec![LiveEffect::Quit(0)])
+    );
 }
 
 #[test]
@@ -222,9 +440,15 @@ fn output_is_followed_until_somebody_scrolls_up() {
     let mut model = model((80, 14));
     press(&mut model, &[LiveKey::Enter, LiveKey::Char('2')]);
     let key = model.detail.as_ref().unwrap().key.clone();
-    let lines = |count: usize| TabContent { lines: (0..count).map(|n| format!("line {n}")).collect(), snapshots: Vec::new() };
+    let lines = |count: usize| TabContent {
+        lines: (0..count).map(|n| format!("line {n}")).collect(),
+        snapshots: Vec::new(),
+    };
     let take = |model: &mut LiveModel, count| {
-        update(model, LiveInput::Tab(key.clone(), DetailTab::Output, lines(count)));
+        update(
+            model,
+            LiveInput::Tab(key.clone(), DetailTab::Output, lines(count)),
+        );
         model.detail.as_ref().unwrap().scroll
     };
     assert_eq!(take(&mut model, 100), 90);
@@ -237,12 +461,24 @@ fn output_is_followed_until_somebody_scrolls_up() {
 
 #[test]
 fn ctrl_c_a_signal_and_ctrl_z_work_everywhere() {
-    for keys in [&[][..], &[LiveKey::Enter], &[LiveKey::Char('/')], &[LiveKey::Char('?')], &[LiveKey::Char('a'), LiveKey::Enter]] {
+    for keys in [
+        &[][..],
+        &[LiveKey::Enter],
+        &[LiveKey::Char('/')],
+        &[LiveKey::Char('?')],
+        &[LiveKey::Char('a'), LiveKey::Enter],
+    ] {
         let mut model = model((80, 24));
         press(&mut model, keys);
-        assert_eq!(press(&mut model, &[LiveKey::CtrlC]), [LiveEffect::Quit(130)]);
+        assert_eq!(
+            press(&mut model, &[LiveKey::CtrlC]),
+            [LiveEffect::Quit(130)]
+        );
         assert_eq!(press(&mut model, &[LiveKey::CtrlZ]), [LiveEffect::Suspend]);
-        assert_eq!(update(&mut model, LiveInput::Ended(15)), [LiveEffect::Quit(143)]);
+        assert_eq!(
+            update(&mut model, LiveInput::Ended(15)),
+            [LiveEffect::Quit(143)]
+        );
     }
 }
 
@@ -252,7 +488,10 @@ fn a_click_chooses_a_row_and_a_second_one_opens_it() {
     press(&mut model, &[LiveKey::Click(4)]);
     assert_eq!(chosen(&model), "auth");
     press(&mut model, &[LiveKey::Click(0), LiveKey::Click(23)]);
-    assert_eq!((chosen(&model).as_str(), model.detail.is_none()), ("auth", true));
+    assert_eq!(
+        (chosen(&model).as_str(), model.detail.is_none()),
+        ("auth", true)
+    );
     press(&mut model, &[LiveKey::Click(4)]);
     assert!(model.detail.is_some());
 }

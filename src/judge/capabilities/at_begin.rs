@@ -20,22 +20,36 @@ pub(super) struct CurrentOutcome<'a> {
 }
 
 /// The known results. A result that cannot be read or written counts as unknown.
-pub(super) fn find(input: &JudgementInput, store: &dyn LocalStore, ended: &CurrentOutcome<'_>) -> ResultBeforeWork {
+pub(super) fn find(
+    input: &JudgementInput,
+    store: &dyn LocalStore,
+    ended: &CurrentOutcome<'_>,
+) -> ResultBeforeWork {
     if ended.definition.fails_without_work {
-        return ResultBeforeWork { before: OutcomeBeforeWork::Failed, tests: None };
+        return ResultBeforeWork {
+            before: OutcomeBeforeWork::Failed,
+            tests: None,
+        };
     }
     if !ended.definition.of_worktree || input.origin.0 == HistoryPoint::unknown() {
         return ResultBeforeWork::default();
     }
     let (origin_tree, clean_tree, nothing_done, shows_all) = {
         let worktree = input.worktree.lock().expect("mutex poisoned");
-        let Ok(origin_tree) = worktree.tree_at(&input.origin.0) else { return ResultBeforeWork::default() };
+        let Ok(origin_tree) = worktree.tree_at(&input.origin.0) else {
+            return ResultBeforeWork::default();
+        };
         let clean_tree = clean_tree(&worktree);
-        let nothing_done = clean_tree.as_ref() == Some(&origin_tree) || has_no_work(input, &worktree, &origin_tree);
-        let shows_all = worktree.hidden_entries().is_ok_and(|hidden| hidden.is_none());
+        let nothing_done = clean_tree.as_ref() == Some(&origin_tree)
+            || has_no_work(input, &worktree, &origin_tree);
+        let shows_all = worktree
+            .hidden_entries()
+            .is_ok_and(|hidden| hidden.is_none());
         (origin_tree, clean_tree, nothing_done, shows_all)
     };
-    let Ok(record) = before::of(store, &input.worktree_id, &input.spec) else { return ResultBeforeWork::default() };
+    let Ok(record) = before::of(store, &input.worktree_id, &input.spec) else {
+        return ResultBeforeWork::default();
+    };
     let check = check_cache::inputs(&[ended.definition.text.as_bytes()]);
     let now_on = |tree: &str| {
         let before = match ended.outcome {
@@ -43,11 +57,19 @@ pub(super) fn find(input: &JudgementInput, store: &dyn LocalStore, ended: &Curre
             CheckOutcome::Unmet => OutcomeBeforeWork::Failed,
             _ => return None,
         };
-        Some(OutcomeRecord { check: check.clone(), tree: tree.to_owned(), before, tests: ended.tests, at: now() })
+        Some(OutcomeRecord {
+            check: check.clone(),
+            tree: tree.to_owned(),
+            before,
+            tests: ended.tests,
+            at: now(),
+        })
     };
     let begun = record.begun(&check).cloned();
     // A result for this very tree since the session began is a result for this work: a later pass is new.
-    let found_here = begun.as_ref().is_some_and(|mark| mark.tree == origin_tree && input.recorded_at.is_some_and(|at| mark.at >= at));
+    let found_here = begun.as_ref().is_some_and(|mark| {
+        mark.tree == origin_tree && input.recorded_at.is_some_and(|at| mark.at >= at)
+    });
     let identical = now_on(&origin_tree).filter(|_| nothing_done && !found_here);
     let known = match (identical, begun.clone()) {
         (Some(mark), None) => Some(mark),
@@ -61,7 +83,11 @@ pub(super) fn find(input: &JudgementInput, store: &dyn LocalStore, ended: &Curre
     });
     let begins = known.clone().filter(|mark| begun.as_ref() != Some(mark));
     // A session that runs, or that hid files from git, may have broken the check for this one look.
-    let is_sound = || shows_all && !input.overrides.from_inside && !session_lives(store, &input.worktree_id).unwrap_or(true);
+    let is_sound = || {
+        shows_all
+            && !input.overrides.from_inside
+            && !session_lives(store, &input.worktree_id).unwrap_or(true)
+    };
     if (seen.is_some() || begins.is_some()) && is_sound() {
         // An unsaved result is unknown to the next judgement.
         let _ = before::update(store, &input.worktree_id, &input.spec, |record| {
@@ -69,13 +95,20 @@ pub(super) fn find(input: &JudgementInput, store: &dyn LocalStore, ended: &Curre
             seen.iter().for_each(|mark| record.see(mark.clone()));
         });
     }
-    known.map_or_else(ResultBeforeWork::default, |mark| ResultBeforeWork { before: mark.before, tests: mark.tests })
+    known.map_or_else(ResultBeforeWork::default, |mark| ResultBeforeWork {
+        before: mark.before,
+        tests: mark.tests,
+    })
 }
 
 /// Whether HEAD's tree is as it was, and everything uncommitted was there before or is not the session's.
 fn has_no_work(input: &JudgementInput, worktree: &Worktree, origin_tree: &str) -> bool {
-    let same = worktree.head().and_then(|head| worktree.tree_at(&head)).is_ok_and(|tree| tree == origin_tree);
-    same && session_work::read(worktree, &input.work).is_ok_and(|found| !found.changes.work_left() && found.changes.operation.is_none())
+    let same = worktree
+        .head()
+        .and_then(|head| worktree.tree_at(&head))
+        .is_ok_and(|tree| tree == origin_tree);
+    same && session_work::read(worktree, &input.work)
+        .is_ok_and(|found| !found.changes.work_left() && found.changes.operation.is_none())
 }
 
 /// HEAD's tree, where nothing of the session is uncommitted.

@@ -24,16 +24,26 @@ pub struct CheckCache {
 impl CheckCache {
     /// Those that a store remembers.
     pub fn new(store: Arc<dyn LocalStore>) -> Self {
-        CheckCache { store, pending: Mutex::default() }
+        CheckCache {
+            store,
+            pending: Mutex::default(),
+        }
     }
 
-    pub(super) fn of(&self, input: &JudgementInput, request: &CommandRequest<'_>, rule: &CommandSuccess) -> Option<CachedPass> {
+    pub(super) fn of(
+        &self,
+        input: &JudgementInput,
+        request: &CommandRequest<'_>,
+        rule: &CommandSuccess,
+    ) -> Option<CachedPass> {
         let command = command(input, request, rule);
         let inputs = self.inputs(input, &command);
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         match inputs {
             Some((inputs, tree)) => {
-                let found = check_cache::of(self.store.as_ref(), &input.worktree_id, &inputs, now()).unwrap_or(None);
+                let found =
+                    check_cache::of(self.store.as_ref(), &input.worktree_id, &inputs, now())
+                        .unwrap_or(None);
                 pending.insert(command, inputs);
                 found.map(|tests| CachedPass { tests, tree })
             }
@@ -45,12 +55,31 @@ impl CheckCache {
     }
 
     /// Records a pass, if the inputs after the command are those from before it.
-    pub(super) fn remember(&self, input: &JudgementInput, request: &CommandRequest<'_>, rule: &CommandSuccess, tests: Option<TestCounts>) {
+    pub(super) fn remember(
+        &self,
+        input: &JudgementInput,
+        request: &CommandRequest<'_>,
+        rule: &CommandSuccess,
+        tests: Option<TestCounts>,
+    ) {
         let command = command(input, request, rule);
-        let before = self.pending.lock().unwrap_or_else(PoisonError::into_inner).remove(&command);
-        if let Some((inputs, _)) = self.inputs(input, &command).filter(|(now, _)| before.as_ref() == Some(now)) {
+        let before = self
+            .pending
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&command);
+        if let Some((inputs, _)) = self
+            .inputs(input, &command)
+            .filter(|(now, _)| before.as_ref() == Some(now))
+        {
             // Without a cache entry the command runs again.
-            let _ = check_cache::remember(self.store.as_ref(), &input.worktree_id, &inputs, tests, now());
+            let _ = check_cache::remember(
+                self.store.as_ref(),
+                &input.worktree_id,
+                &inputs,
+                tests,
+                now(),
+            );
         }
     }
 
@@ -59,9 +88,18 @@ impl CheckCache {
         let tree = input.worktree.lock().expect("mutex poisoned").clean_tree();
         let tree = tree.ok().flatten()?;
         // A session that a person started by hand has no record; its own calls are known by their processes.
-        let lives = input.overrides.from_inside || session_lives(self.store.as_ref(), &input.worktree_id).unwrap_or(true);
+        let lives = input.overrides.from_inside
+            || session_lives(self.store.as_ref(), &input.worktree_id).unwrap_or(true);
         let during: &[u8] = if lives { b"during a session" } else { b"" };
-        Some((check_cache::inputs(&[tree.as_bytes(), command.as_bytes(), &check_cache::environment(), during]), tree))
+        Some((
+            check_cache::inputs(&[
+                tree.as_bytes(),
+                command.as_bytes(),
+                &check_cache::environment(),
+                during,
+            ]),
+            tree,
+        ))
     }
 }
 
@@ -72,5 +110,8 @@ fn command(input: &JudgementInput, request: &CommandRequest<'_>, rule: &CommandS
         CommandLine::Argv(argv) => format!("{argv:?}"),
     };
     let stdin = check_cache::inputs(&[request.stdin]);
-    format!("{line} {:?} {rule:?} {stdin} {:?} {}", request.cwd, input.spec, request.clean)
+    format!(
+        "{line} {:?} {rule:?} {stdin} {:?} {}",
+        request.cwd, input.spec, request.clean
+    )
 }

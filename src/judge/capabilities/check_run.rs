@@ -16,22 +16,35 @@ use crate::clock::now;
 use crate::judge::session_work;
 
 /// Runs the command, in a scratch checkout where it is to be clean.
-pub(super) fn run(capabilities: &SystemCapabilities<'_>, request: &CommandRequest<'_>, report: Option<&str>) -> CheckCommandRun {
+pub(super) fn run(
+    capabilities: &SystemCapabilities<'_>,
+    request: &CommandRequest<'_>,
+    report: Option<&str>,
+) -> CheckCommandRun {
     if !request.clean {
         return run_in(capabilities, capabilities.root, request, report);
     }
-    let unrunnable = |why| CheckCommandRun { run: CommandRun::Unrunnable { why }, report: None, tree: None };
+    let unrunnable = |why| CheckCommandRun {
+        run: CommandRun::Unrunnable { why },
+        report: None,
+        tree: None,
+    };
     let tree = match work_tree_id(capabilities) {
         Ok(tree) => tree,
         Err(why) => return unrunnable(why),
     };
-    let Some(parent) = &capabilities.scratch else { return unrunnable("there is no place for a scratch checkout".into()) };
+    let Some(parent) = &capabilities.scratch else {
+        return unrunnable("there is no place for a scratch checkout".into());
+    };
     let scratch = {
         let worktree = capabilities.input.worktree.lock().expect("mutex poisoned");
         ScratchCheckout::of(&worktree, &tree, parent)
     };
     match scratch {
-        Ok(scratch) => CheckCommandRun { tree: Some(tree), ..run_in(capabilities, scratch.folder(), request, report) },
+        Ok(scratch) => CheckCommandRun {
+            tree: Some(tree),
+            ..run_in(capabilities, scratch.folder(), request, report)
+        },
         Err(why) => unrunnable(why),
     }
 }
@@ -46,41 +59,79 @@ fn work_tree_id(capabilities: &SystemCapabilities<'_>) -> Result<String, String>
     let refused = |error: watchdog_git::Error| format!("no scratch checkout can be made: {error}");
     if input.settings.rescue.mode == RescueMode::Off {
         let clean = worktree.clean_tree().map_err(refused)?;
-        return clean.ok_or_else(|| "a clean check needs a snapshot of what is uncommitted, and rescue.mode is off".into());
+        return clean.ok_or_else(|| {
+            "a clean check needs a snapshot of what is uncommitted, and rescue.mode is off".into()
+        });
     }
     worktree.to_owned_repo().map_err(refused)?;
     let max_new_bytes = input.settings.rescue.max_snapshot_bytes;
-    let request = SnapshotRequest { spec: &input.spec, at: now(), why: "for a check in a scratch checkout", max_new_bytes };
-    let taken = worktree.take_snapshot_with_private(&request, &rescue::private_rule(&input.settings.rescue)).map_err(refused)?;
+    let request = SnapshotRequest {
+        spec: &input.spec,
+        at: now(),
+        why: "for a check in a scratch checkout",
+        max_new_bytes,
+    };
+    let taken = worktree
+        .take_snapshot_with_private(&request, &rescue::private_rule(&input.settings.rescue))
+        .map_err(refused)?;
     match taken {
         // Other files existed before the session, or belong to no session.
         Some(taken) => {
-            let others = session_work::read(&worktree, &input.work).map_err(refused)?.others;
-            if others.is_empty() { Ok(taken.tree) } else { worktree.tree_without(&taken.tree, &others).map_err(refused) }
+            let others = session_work::read(&worktree, &input.work)
+                .map_err(refused)?
+                .others;
+            if others.is_empty() {
+                Ok(taken.tree)
+            } else {
+                worktree.tree_without(&taken.tree, &others).map_err(refused)
+            }
         }
-        None => worktree.head().and_then(|head| worktree.tree_at(&head)).map_err(refused),
+        None => worktree
+            .head()
+            .and_then(|head| worktree.tree_at(&head))
+            .map_err(refused),
     }
 }
 
-fn run_in(capabilities: &SystemCapabilities<'_>, root: &Path, request: &CommandRequest<'_>, report: Option<&str>) -> CheckCommandRun {
+fn run_in(
+    capabilities: &SystemCapabilities<'_>,
+    root: &Path,
+    request: &CommandRequest<'_>,
+    report: Option<&str>,
+) -> CheckCommandRun {
     let before = report.map(|path| stamp(root, path));
     let run = capabilities.run_at(root, request);
     let report = report.map(|path| {
         let after = stamp(root, path);
         if after.is_none() {
-            return Err(format!("{path} is not there; name the JUnit file that the command writes"));
+            return Err(format!(
+                "{path} is not there; name the JUnit file that the command writes"
+            ));
         }
         if before.as_ref() == Some(&after) {
-            return Err(format!("{path} was not written by this run; name the JUnit file that the command writes"));
+            return Err(format!(
+                "{path} was not written by this run; name the JUnit file that the command writes"
+            ));
         }
-        let bytes = worktree_files::read(root, path, MAX_REPORT_BYTES).map_err(|error| format!("cannot read {path}: {error}"))?;
+        let bytes = worktree_files::read(root, path, MAX_REPORT_BYTES)
+            .map_err(|error| format!("cannot read {path}: {error}"))?;
         bytes.ok_or_else(|| format!("{path} went away"))
     });
-    CheckCommandRun { run, report, tree: None }
+    CheckCommandRun {
+        run,
+        report,
+        tree: None,
+    }
 }
 
 /// A stamp that changes whenever a file is written, however its times are set: the kernel itself sets the time of the last status change.
 fn stamp(root: &Path, path: &str) -> Option<[i64; 5]> {
     let found = fs::metadata(root.join(path)).ok()?;
-    Some([found.ino() as i64, found.size() as i64, found.mtime_nsec(), found.ctime(), found.ctime_nsec()])
+    Some([
+        found.ino() as i64,
+        found.size() as i64,
+        found.mtime_nsec(),
+        found.ctime(),
+        found.ctime_nsec(),
+    ])
 }

@@ -19,7 +19,9 @@ const MOST_FILES: usize = 200;
 /// The edited tests since the commit that guards compare with.
 pub(super) fn find(input: &JudgementInput, root: &Path, lines: bool) -> ReadFact<TestEdits> {
     let point = input.criteria_point();
-    let HistoryPoint::Commit(commit) = &point else { return Ok(TestEdits::default()) };
+    let HistoryPoint::Commit(commit) = &point else {
+        return Ok(TestEdits::default());
+    };
     if point == HistoryPoint::unknown() {
         return Ok(TestEdits::default());
     }
@@ -27,8 +29,13 @@ pub(super) fn find(input: &JudgementInput, root: &Path, lines: bool) -> ReadFact
     let worktree = input.worktree.lock().expect("mutex poisoned");
     let mut touched = worktree.touched_since(&point, known, &is_test_file)?;
     touched.truncate(MOST_FILES);
-    let there = |path: &str| root.join(Path::new(std::ffi::OsStr::from_bytes(&unescape_path(path)))).symlink_metadata().is_ok();
-    let (present, gone): (Vec<String>, Vec<String>) = touched.into_iter().partition(|path| there(path));
+    let there = |path: &str| {
+        root.join(Path::new(std::ffi::OsStr::from_bytes(&unescape_path(path))))
+            .symlink_metadata()
+            .is_ok()
+    };
+    let (present, gone): (Vec<String>, Vec<String>) =
+        touched.into_iter().partition(|path| there(path));
     let gone = worktree.files_at(commit, gone)?;
     let mut edits = TestEdits::default();
     for path in gone {
@@ -46,8 +53,16 @@ pub(super) fn find(input: &JudgementInput, root: &Path, lines: bool) -> ReadFact
 }
 
 /// Whether the content of a file of the baseline is in another file of tests now.
-fn is_moved(worktree: &Worktree, commit: &str, root: &Path, path: &str, present: &[String]) -> ReadFact<bool> {
-    let Some(content) = worktree.blob_at(commit, path)? else { return Ok(true) };
+fn is_moved(
+    worktree: &Worktree,
+    commit: &str,
+    root: &Path,
+    path: &str,
+    present: &[String],
+) -> ReadFact<bool> {
+    let Some(content) = worktree.blob_at(commit, path)? else {
+        return Ok(true);
+    };
     let same = |path: &String| std::fs::read(root.join(path)).is_ok_and(|bytes| bytes == content);
     Ok(!content.is_empty() && present.iter().any(same))
 }

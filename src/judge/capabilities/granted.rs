@@ -10,16 +10,21 @@ use std::time::{Duration, Instant};
 use crate::agent::preset::AgentPreset;
 use crate::rescue;
 use watchdog_core::checks::{
-    BoundedText, CachedPass, Capabilities, CapturedStream, CheckCommandRun, CheckDefinition, CommandOutput, CommandRequest, CommandRun,
-    JudgeAnswer, JudgeRequest, LineOutcome, MatchedFile, PushState, ResultBeforeWork, TestEdits, TouchedPaths,
+    BoundedText, CachedPass, Capabilities, CapturedStream, CheckCommandRun, CheckDefinition,
+    CommandOutput, CommandRequest, CommandRun, JudgeAnswer, JudgeRequest, LineOutcome, MatchedFile,
+    PushState, ResultBeforeWork, TestEdits, TouchedPaths,
 };
 use watchdog_core::config::settings::{CommandLine, CommandSuccess};
-use watchdog_facts::evidence::{Changes, CheckOutcome, Commits, FaultKind, ReadFact, TestCounts, UnreadableFact};
+use watchdog_facts::evidence::{
+    Changes, CheckOutcome, Commits, FaultKind, ReadFact, TestCounts, UnreadableFact,
+};
 use watchdog_facts::secret_shapes::mask;
 use watchdog_facts::verdict::ProbeUsage;
 use watchdog_git as git;
 use watchdog_git::{HistoryPoint, Worktree};
-use watchdog_process::{BoundedOutput, CancelFlag, ProgramPurpose, ProgramRun, StartError, SurvivorRule};
+use watchdog_process::{
+    BoundedOutput, CancelFlag, ProgramPurpose, ProgramRun, StartError, SurvivorRule,
+};
 use watchdog_store::LocalStore;
 
 use super::at_begin::{self, CurrentOutcome};
@@ -76,38 +81,61 @@ impl<'a> SystemCapabilities<'a> {
 
     /// The same with another program as the agent.
     pub fn with_agent_program(self, agent_program: Option<OsString>) -> Self {
-        SystemCapabilities { agent_program, ..self }
+        SystemCapabilities {
+            agent_program,
+            ..self
+        }
     }
 
     /// The same with the agent's preset, or why there is none.
     pub fn with_agent_preset(self, preset: Result<Arc<AgentPreset>, String>) -> Self {
-        SystemCapabilities { agent_preset: Some(preset), ..self }
+        SystemCapabilities {
+            agent_preset: Some(preset),
+            ..self
+        }
     }
 
     /// The same with checkers that outlast this judgement.
     pub fn with_line_checkers(self, line_checkers: Arc<LineCheckers>) -> Self {
-        SystemCapabilities { line_checkers, ..self }
+        SystemCapabilities {
+            line_checkers,
+            ..self
+        }
     }
 
     /// The same with a cache: commands that passed before need not run again, unless the command line asks for it.
     pub fn with_earlier_passes(self, store: Arc<dyn LocalStore>) -> Self {
-        let earlier_passes = (!self.input.overrides.no_cache).then(|| CheckCache::new(Arc::clone(&store)));
-        SystemCapabilities { earlier_passes, store: Some(store), ..self }
+        let earlier_passes =
+            (!self.input.overrides.no_cache).then(|| CheckCache::new(Arc::clone(&store)));
+        SystemCapabilities {
+            earlier_passes,
+            store: Some(store),
+            ..self
+        }
     }
 
     /// The same where questions take slots of the cap of parallel questions.
     pub fn with_slots(self, slots: SlotSource) -> Self {
-        SystemCapabilities { slots: Some(slots), ..self }
+        SystemCapabilities {
+            slots: Some(slots),
+            ..self
+        }
     }
 
     /// The same with a folder for scratch checkouts.
     pub fn with_scratch(self, folder: PathBuf) -> Self {
-        SystemCapabilities { scratch: Some(folder), ..self }
+        SystemCapabilities {
+            scratch: Some(folder),
+            ..self
+        }
     }
 
     /// The same where clean checks run on a tree that is not that of the work.
     pub fn at_tree(self, tree: String) -> Self {
-        SystemCapabilities { at_tree: Some(tree), ..self }
+        SystemCapabilities {
+            at_tree: Some(tree),
+            ..self
+        }
     }
 
     /// The cost of the questions to models so far.
@@ -122,7 +150,10 @@ impl<'a> SystemCapabilities<'a> {
 
     /// The environment variables for every program of a check.
     fn variables(&self) -> BTreeMap<OsString, Option<OsString>> {
-        BTreeMap::from([("WATCHDOG_SPEC".into(), Some(OsString::from(&self.input.spec)))])
+        BTreeMap::from([(
+            "WATCHDOG_SPEC".into(),
+            Some(OsString::from(&self.input.spec)),
+        )])
     }
 
     fn worktree<T>(&self, read: impl FnOnce(&Worktree) -> T) -> T {
@@ -157,24 +188,45 @@ pub fn run_below(
     program.env = env;
     match program.run_with(cancel, SurvivorRule::End) {
         Ok((finished, _)) => {
-            let output = CommandOutput { stdout: captured(finished.stdout), stderr: captured(finished.stderr) };
+            let output = CommandOutput {
+                stdout: captured(finished.stdout),
+                stderr: captured(finished.stderr),
+            };
             match finished.timed_out || cancel.is_cancelled() {
                 true => CommandRun::TimedOut { output },
-                false => CommandRun::Finished { exit: finished.exit, output },
+                false => CommandRun::Finished {
+                    exit: finished.exit,
+                    output,
+                },
             }
         }
-        Err(StartError::NotRunnable { program, why }) => CommandRun::Unrunnable { why: format!("{program}: {why}") },
-        Err(error @ StartError::Shortage { .. }) => CommandRun::HeadroomError { why: error.to_string() },
-        Err(error @ StartError::System { .. }) => CommandRun::Unrunnable { why: error.to_string() },
+        Err(StartError::NotRunnable { program, why }) => CommandRun::Unrunnable {
+            why: format!("{program}: {why}"),
+        },
+        Err(error @ StartError::Shortage { .. }) => CommandRun::HeadroomError {
+            why: error.to_string(),
+        },
+        Err(error @ StartError::System { .. }) => CommandRun::Unrunnable {
+            why: error.to_string(),
+        },
     }
 }
 
 fn folder(root: &Path, cwd: Option<&str>) -> Result<PathBuf, String> {
-    let Some(cwd) = cwd else { return Ok(root.to_owned()) };
+    let Some(cwd) = cwd else {
+        return Ok(root.to_owned());
+    };
     let leads_out = || format!("{cwd} leads out of the worktree");
-    let folder = root.join(cwd).canonicalize().map_err(|error| format!("{cwd}: {error}"))?;
+    let folder = root
+        .join(cwd)
+        .canonicalize()
+        .map_err(|error| format!("{cwd}: {error}"))?;
     let root = root.canonicalize().map_err(|error| error.to_string())?;
-    if folder.starts_with(root) { Ok(folder) } else { Err(leads_out()) }
+    if folder.starts_with(root) {
+        Ok(folder)
+    } else {
+        Err(leads_out())
+    }
 }
 
 impl Capabilities for SystemCapabilities<'_> {
@@ -193,12 +245,18 @@ impl Capabilities for SystemCapabilities<'_> {
     fn commits(&self) -> ReadFact<Commits> {
         let evidence = self.input.evidence.clone();
         let is_baseline = self.input.origin.0 == self.input.baseline;
-        let evidence = if is_baseline { evidence } else { evidence.with_refs(self.input.origin.1.clone()) };
+        let evidence = if is_baseline {
+            evidence
+        } else {
+            evidence.with_refs(self.input.origin.1.clone())
+        };
         Ok(self.worktree(|worktree| worktree.session_commits(&self.input.origin.0, &evidence))?)
     }
 
     fn changes(&self) -> ReadFact<Changes> {
-        Ok(self.worktree(|worktree| session_work::read(worktree, &self.input.work))?.changes)
+        Ok(self
+            .worktree(|worktree| session_work::read(worktree, &self.input.work))?
+            .changes)
     }
 
     fn files(&self, glob: &str) -> io::Result<Vec<MatchedFile>> {
@@ -210,21 +268,43 @@ impl Capabilities for SystemCapabilities<'_> {
     }
 
     fn baseline_file(&self, path: &str, limit: u64) -> ReadFact<Option<Vec<u8>>> {
-        let unreadable = |why: String| UnreadableFact { kind: FaultKind::Git, why, hint: None };
+        let unreadable = |why: String| UnreadableFact {
+            kind: FaultKind::Git,
+            why,
+            hint: None,
+        };
         let inside = Path::new(path);
-        let inside = if inside.is_absolute() { inside.strip_prefix(self.root).ok() } else { Some(inside) };
-        let inside = inside.ok_or_else(|| unreadable(format!("{path} is outside of the worktree, so that no commit has it")))?;
-        let inside: PathBuf = inside.components().filter(|part| *part != Component::CurDir).collect();
-        let HistoryPoint::Commit(commit) = self.input.criteria_point() else { return Ok(None) };
-        let found = self.worktree(|worktree| worktree.blob_at(&commit, &inside.to_string_lossy()))?;
+        let inside = if inside.is_absolute() {
+            inside.strip_prefix(self.root).ok()
+        } else {
+            Some(inside)
+        };
+        let inside = inside.ok_or_else(|| {
+            unreadable(format!(
+                "{path} is outside of the worktree, so that no commit has it"
+            ))
+        })?;
+        let inside: PathBuf = inside
+            .components()
+            .filter(|part| *part != Component::CurDir)
+            .collect();
+        let HistoryPoint::Commit(commit) = self.input.criteria_point() else {
+            return Ok(None);
+        };
+        let found =
+            self.worktree(|worktree| worktree.blob_at(&commit, &inside.to_string_lossy()))?;
         match found {
-            Some(bytes) if bytes.len() as u64 > limit => Err(unreadable(format!("{path} of the baseline is larger than {limit} bytes"))),
+            Some(bytes) if bytes.len() as u64 > limit => Err(unreadable(format!(
+                "{path} of the baseline is larger than {limit} bytes"
+            ))),
             found => Ok(found),
         }
     }
 
     fn touched(&self, wanted: &dyn Fn(&str) -> bool) -> ReadFact<TouchedPaths> {
-        let mut paths = self.worktree(|worktree| worktree.touched_since(&self.input.origin.0, self.input.origin.1.as_ref(), wanted))?;
+        let mut paths = self.worktree(|worktree| {
+            worktree.touched_since(&self.input.origin.0, self.input.origin.1.as_ref(), wanted)
+        })?;
         let total = paths.len() as u64;
         paths.truncate(TouchedPaths::LISTED);
         Ok(TouchedPaths { paths, total })
@@ -238,11 +318,15 @@ impl Capabilities for SystemCapabilities<'_> {
     }
 
     fn head(&self) -> Option<String> {
-        self.worktree(Worktree::head).ok().map(|head| head.as_str().to_owned())
+        self.worktree(Worktree::head)
+            .ok()
+            .map(|head| head.as_str().to_owned())
     }
 
     fn hidden_entries(&self) -> ReadFact<Option<(u64, String)>> {
-        Ok(self.worktree(Worktree::hidden_entries)?.map(|hidden| (hidden.total, hidden.first)))
+        Ok(self
+            .worktree(Worktree::hidden_entries)?
+            .map(|hidden| (hidden.total, hidden.first)))
     }
 
     fn pushed(&self) -> ReadFact<PushState> {
@@ -256,10 +340,22 @@ impl Capabilities for SystemCapabilities<'_> {
 
     fn diff(&self, limit: usize) -> ReadFact<BoundedText> {
         let found = self.worktree(|worktree| {
-            let from = if self.baseline_known() { self.input.origin.0.clone() } else { worktree.head()? };
-            worktree.diff_since(&from, self.input.origin.1.as_ref(), limit, &rescue::looks_secret)
+            let from = if self.baseline_known() {
+                self.input.origin.0.clone()
+            } else {
+                worktree.head()?
+            };
+            worktree.diff_since(
+                &from,
+                self.input.origin.1.as_ref(),
+                limit,
+                &rescue::looks_secret,
+            )
         })?;
-        Ok(BoundedText { text: mask(&found.text).into_owned(), cut: found.cut })
+        Ok(BoundedText {
+            text: mask(&found.text).into_owned(),
+            cut: found.cut,
+        })
     }
 
     fn baseline_known(&self) -> bool {
@@ -277,23 +373,53 @@ impl Capabilities for SystemCapabilities<'_> {
         criteria_files::changed_scripts(self.input, line, cwd)
     }
 
-    fn passed_before(&self, request: &CommandRequest<'_>, rule: &CommandSuccess) -> Option<CachedPass> {
+    fn passed_before(
+        &self,
+        request: &CommandRequest<'_>,
+        rule: &CommandSuccess,
+    ) -> Option<CachedPass> {
         self.earlier_passes.as_ref()?.of(self.input, request, rule)
     }
 
-    fn remember_pass(&self, request: &CommandRequest<'_>, rule: &CommandSuccess, tests: Option<TestCounts>) {
+    fn remember_pass(
+        &self,
+        request: &CommandRequest<'_>,
+        rule: &CommandSuccess,
+        tests: Option<TestCounts>,
+    ) {
         if let Some(passes) = &self.earlier_passes {
             passes.remember(self.input, request, rule, tests);
         }
     }
 
-    fn at_begin(&self, definition: &CheckDefinition, outcome: CheckOutcome, tests: Option<TestCounts>) -> ResultBeforeWork {
-        let find = |store: &Arc<dyn LocalStore>| at_begin::find(self.input, store.as_ref(), &CurrentOutcome { definition, outcome, tests });
-        self.store.as_ref().map_or_else(ResultBeforeWork::default, find)
+    fn at_begin(
+        &self,
+        definition: &CheckDefinition,
+        outcome: CheckOutcome,
+        tests: Option<TestCounts>,
+    ) -> ResultBeforeWork {
+        let find = |store: &Arc<dyn LocalStore>| {
+            at_begin::find(
+                self.input,
+                store.as_ref(),
+                &CurrentOutcome {
+                    definition,
+                    outcome,
+                    tests,
+                },
+            )
+        };
+        self.store
+            .as_ref()
+            .map_or_else(ResultBeforeWork::default, find)
     }
 
     fn edited_tests(&self, lines: bool) -> ReadFact<TestEdits> {
-        if self.at_tree.is_some() { Ok(TestEdits::default()) } else { edited_tests::find(self.input, self.root, lines) }
+        if self.at_tree.is_some() {
+            Ok(TestEdits::default())
+        } else {
+            edited_tests::find(self.input, self.root, lines)
+        }
     }
 
     fn exchange(&self, request: &CommandRequest<'_>, line: &str) -> LineOutcome {
@@ -302,7 +428,12 @@ impl Capabilities for SystemCapabilities<'_> {
             Err(why) => return LineOutcome::Unrunnable { why },
         };
         match hosted_or_own(request, self.root, &folder, self.variables(), self.cancel) {
-            Ok((argv, env)) => self.line_checkers.exchange(argv, folder, &env, (line, request.timeout, self.cancel)),
+            Ok((argv, env)) => self.line_checkers.exchange(
+                argv,
+                folder,
+                &env,
+                (line, request.timeout, self.cancel),
+            ),
             Err(why) => LineOutcome::Unrunnable { why },
         }
     }
@@ -319,9 +450,16 @@ fn hosted_or_own(
     variables: EnvChanges,
     cancel: &CancelFlag,
 ) -> Result<(Vec<OsString>, EnvChanges), String> {
-    let hosted = if request.may_be_typescript { typescript::hosted(request.line, root, folder, cancel)? } else { None };
+    let hosted = if request.may_be_typescript {
+        typescript::hosted(request.line, root, folder, cancel)?
+    } else {
+        None
+    };
     Ok(match hosted {
-        Some(hosted) => (hosted.argv, variables.into_iter().chain(hosted.env).collect()),
+        Some(hosted) => (
+            hosted.argv,
+            variables.into_iter().chain(hosted.env).collect(),
+        ),
         None => (argv(request.line), variables),
     })
 }
@@ -335,7 +473,15 @@ fn argv(line: &CommandLine) -> Vec<OsString> {
 }
 
 fn captured(kept: BoundedOutput) -> CapturedStream {
-    let middle = if kept.dropped == 0 { 0 } else { kept.bytes.len() / 2 };
+    let middle = if kept.dropped == 0 {
+        0
+    } else {
+        kept.bytes.len() / 2
+    };
     let (head, tail) = kept.bytes.split_at(middle);
-    CapturedStream { head: head.to_vec(), dropped: kept.dropped, tail: tail.to_vec() }
+    CapturedStream {
+        head: head.to_vec(),
+        dropped: kept.dropped,
+        tail: tail.to_vec(),
+    }
 }

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use crate::agent::probe::{ProbeRequest, ProbeSubject, ask_to_judge};
-use watchdog_core::checks::{Capabilities as _, CommandRequest, CommandRun, JudgeAnswer, JudgeRequest};
+use watchdog_core::checks::{
+    Capabilities as _, CommandRequest, CommandRun, JudgeAnswer, JudgeRequest,
+};
 use watchdog_core::config::settings::{AgentSettings, CommandLine};
 use watchdog_facts::display::bounded;
 use watchdog_facts::evidence::{ProbeOutcome, ProcessExit};
@@ -13,28 +15,55 @@ use super::SystemCapabilities;
 use crate::clock::now;
 use crate::judge::agent_preset::preset_of_word;
 use crate::judge::question_slot::SlotRequest;
-use crate::judge::shared_account::{agent_of_question, held, hold_for_question, in_words, limit_met, question_ended};
+use crate::judge::shared_account::{
+    agent_of_question, held, hold_for_question, in_words, limit_met, question_ended,
+};
 
 /// The most bytes of an answer that are read: its first line decides.
 const ANSWER: usize = 64 << 10;
 
 /// Asks by the agent's preset, without tools and without a session, in a folder where no file of the worktree is read as instructions.
-pub(super) fn preset(capabilities: &SystemCapabilities<'_>, request: &JudgeRequest<'_>) -> JudgeAnswer {
+pub(super) fn preset(
+    capabilities: &SystemCapabilities<'_>,
+    request: &JudgeRequest<'_>,
+) -> JudgeAnswer {
     let settings = &capabilities.input.settings.agent;
-    let settings = AgentSettings { model: request.model.map(str::to_owned).or_else(|| settings.model.clone()), ..settings.clone() };
+    let settings = AgentSettings {
+        model: request
+            .model
+            .map(str::to_owned)
+            .or_else(|| settings.model.clone()),
+        ..settings.clone()
+    };
     let recipient = agent_of_question(&settings);
-    if let Some(limit) = capabilities.store.as_ref().and_then(|store| held(store.as_ref(), recipient.as_deref())) {
-        return JudgeAnswer::Failed { why: in_words(&limit) };
+    if let Some(limit) = capabilities
+        .store
+        .as_ref()
+        .and_then(|store| held(store.as_ref(), recipient.as_deref()))
+    {
+        return JudgeAnswer::Failed {
+            why: in_words(&limit),
+        };
     }
-    let share = match capabilities.store.as_ref().map_or(Ok(None), |store| hold_for_question(store.as_ref())) {
+    let share = match capabilities
+        .store
+        .as_ref()
+        .map_or(Ok(None), |store| hold_for_question(store.as_ref()))
+    {
         Ok(share) => share,
         Err(refused) => return JudgeAnswer::Failed { why: refused.why },
     };
     // It waits within the time that it has: several judges of one work may be more than the cap.
     let slot = match (&capabilities.slots, &capabilities.store) {
-        (Some(slots), Some(store)) => {
-            slots.take(store, SlotRequest { timeout: request.timeout, patience: request.timeout, cancel: capabilities.cancel }, &|_| ())
-        }
+        (Some(slots), Some(store)) => slots.take(
+            store,
+            SlotRequest {
+                timeout: request.timeout,
+                patience: request.timeout,
+                cancel: capabilities.cancel,
+            },
+            &|_| (),
+        ),
         _ => Ok(None),
     };
     let _slot = match slot {
@@ -48,11 +77,18 @@ pub(super) fn preset(capabilities: &SystemCapabilities<'_>, request: &JudgeReque
     };
     let question = ProbeRequest {
         settings: &settings,
-        preset: capabilities.agent_preset.clone().unwrap_or_else(|| preset_of_word(&settings.preset)),
+        preset: capabilities
+            .agent_preset
+            .clone()
+            .unwrap_or_else(|| preset_of_word(&settings.preset)),
         program: capabilities.agent_program.clone(),
         // Agents read instructions from the folder that they run in, which the one that is judged may have written. A program of the
         // user's own is found from the worktree.
-        worktree: if settings.probe.is_some() { capabilities.root } else { Path::new("/") },
+        worktree: if settings.probe.is_some() {
+            capabilities.root
+        } else {
+            Path::new("/")
+        },
         session_id: None,
         expected_session: None,
         probed: ProbeSubject::default(),
@@ -62,7 +98,11 @@ pub(super) fn preset(capabilities: &SystemCapabilities<'_>, request: &JudgeReque
         now: now(),
     };
     let mut spent = ProbeUsage::default();
-    let answer = ask_to_judge(&question, &|program| program.run_cancellable(capabilities.cancel), &mut spent);
+    let answer = ask_to_judge(
+        &question,
+        &|program| program.run_cancellable(capabilities.cancel),
+        &mut spent,
+    );
     capabilities.spend(spent);
     if let Some(store) = &capabilities.store {
         question_ended(store.as_ref(), share.as_ref(), spent.cost_usd);
@@ -76,28 +116,40 @@ pub(super) fn preset(capabilities: &SystemCapabilities<'_>, request: &JudgeReque
         Ok(text) => JudgeAnswer::Text(bounded(&text, ANSWER)),
         Err(outcome) => match (*outcome, capabilities.cancel.is_cancelled()) {
             (ProbeOutcome::TimedOut, _) | (_, true) => JudgeAnswer::TimedOut,
-            (outcome @ (ProbeOutcome::NotInstalled { .. } | ProbeOutcome::NotLoggedIn { .. }), _) => {
-                JudgeAnswer::Unrunnable { why: outcome.failure() }
-            }
-            (outcome, _) => JudgeAnswer::Failed { why: outcome.failure() },
+            (
+                outcome @ (ProbeOutcome::NotInstalled { .. } | ProbeOutcome::NotLoggedIn { .. }),
+                _,
+            ) => JudgeAnswer::Unrunnable {
+                why: outcome.failure(),
+            },
+            (outcome, _) => JudgeAnswer::Failed {
+                why: outcome.failure(),
+            },
         },
     }
 }
 
 /// Asks a program once.
-pub(super) fn program(capabilities: &SystemCapabilities<'_>, line: &CommandLine, request: &JudgeRequest<'_>) -> JudgeAnswer {
+pub(super) fn program(
+    capabilities: &SystemCapabilities<'_>,
+    line: &CommandLine,
+    request: &JudgeRequest<'_>,
+) -> JudgeAnswer {
     let mut command = CommandRequest::new(line, request.timeout);
     command.stdin = request.prompt.as_bytes();
     match capabilities.run_command(&command) {
         CommandRun::Unrunnable { why } => JudgeAnswer::Unrunnable { why },
         CommandRun::HeadroomError { why } => JudgeAnswer::Failed { why },
         CommandRun::TimedOut { .. } => JudgeAnswer::TimedOut,
-        CommandRun::Finished { exit: exit @ ProcessExit::Code(126 | 127), output } => {
-            JudgeAnswer::Unrunnable { why: said(&format!("it ended with {exit}"), &output.stderr.tail) }
-        }
-        CommandRun::Finished { exit, output } if !exit.success() => {
-            JudgeAnswer::Failed { why: said(&format!("it ended with {exit}"), &output.stderr.tail) }
-        }
+        CommandRun::Finished {
+            exit: exit @ ProcessExit::Code(126 | 127),
+            output,
+        } => JudgeAnswer::Unrunnable {
+            why: said(&format!("it ended with {exit}"), &output.stderr.tail),
+        },
+        CommandRun::Finished { exit, output } if !exit.success() => JudgeAnswer::Failed {
+            why: said(&format!("it ended with {exit}"), &output.stderr.tail),
+        },
         CommandRun::Finished { output, .. } => {
             let mut bytes = output.stdout.head;
             if output.stdout.dropped == 0 {

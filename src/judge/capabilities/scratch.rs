@@ -19,16 +19,34 @@ impl ScratchCheckout {
     /// Writes a tree below `parent`. The error is for a person.
     pub(super) fn of(worktree: &Worktree, tree: &str, parent: &Path) -> Result<Self, String> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
-        let refused = |error: std::io::Error| format!("no scratch checkout can be made in {}: {error}", parent.display());
-        let private = |folder: &Path| fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+        let refused = |error: std::io::Error| {
+            format!(
+                "no scratch checkout can be made in {}: {error}",
+                parent.display()
+            )
+        };
+        let private = |folder: &Path| {
+            fs::DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(folder)
+        };
         private(parent).map_err(refused)?;
         remove_left_behind(parent);
-        let name = format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let scratch = ScratchCheckout { folder: parent.join(name) };
+        let name = format!(
+            "{}-{}",
+            std::process::id(),
+            COUNT.fetch_add(1, Ordering::Relaxed)
+        );
+        let scratch = ScratchCheckout {
+            folder: parent.join(name),
+        };
         // One of an earlier process with this id.
         let _ = fs::remove_dir_all(&scratch.folder);
         private(&scratch.folder).map_err(refused)?;
-        worktree.write_tree(tree, &scratch.folder).map_err(|error| format!("no scratch checkout can be made: {error}"))?;
+        worktree
+            .write_tree(tree, &scratch.folder)
+            .map_err(|error| format!("no scratch checkout can be made: {error}"))?;
         Ok(scratch)
     }
 
@@ -49,7 +67,10 @@ impl Drop for ScratchCheckout {
 fn remove_left_behind(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let owner = name.to_str().and_then(|name| name.split_once('-')?.0.parse().ok()).and_then(Pid::from_raw);
+        let owner = name
+            .to_str()
+            .and_then(|name| name.split_once('-')?.0.parse().ok())
+            .and_then(Pid::from_raw);
         if owner.is_some_and(|owner| test_kill_process(owner) == Err(rustix::io::Errno::SRCH)) {
             let _ = fs::remove_dir_all(entry.path());
         }
@@ -61,7 +82,10 @@ mod tests {
     use super::super::scratch::*;
 
     #[test]
-    #[expect(clippy::disallowed_methods, reason = "a process that has ended is all that is needed")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a process that has ended is all that is needed"
+    )]
     fn what_a_dead_process_left_is_removed_and_nothing_else() {
         let parent = std::env::temp_dir().join(format!("watchdog-scratch-{}", std::process::id()));
         let mut child = std::process::Command::new("true").spawn().unwrap();
@@ -72,7 +96,10 @@ mod tests {
             fs::create_dir_all(parent.join(name).join("deep")).unwrap();
         }
         remove_left_behind(&parent);
-        let mut left: Vec<String> = fs::read_dir(&parent).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        let mut left: Vec<String> = fs::read_dir(&parent)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
         left.sort();
         assert_eq!(left, [ours, "notes".to_owned()]);
         fs::remove_dir_all(&parent).unwrap();

@@ -39,32 +39,60 @@ pub(super) struct HostedCommand {
 ///
 /// # Errors
 /// Where nothing here can run TypeScript, with what to install.
-pub(super) fn hosted(line: &CommandLine, root: &Path, folder: &Path, cancel: &CancelFlag) -> Result<Option<HostedCommand>, String> {
-    let CommandLine::Argv(argv) = line else { return Ok(None) };
-    let Some((program, args)) = argv.split_first().filter(|(program, _)| is_typescript(program)) else { return Ok(None) };
+pub(super) fn hosted(
+    line: &CommandLine,
+    root: &Path,
+    folder: &Path,
+    cancel: &CancelFlag,
+) -> Result<Option<HostedCommand>, String> {
+    let CommandLine::Argv(argv) = line else {
+        return Ok(None);
+    };
+    let Some((program, args)) = argv
+        .split_first()
+        .filter(|(program, _)| is_typescript(program))
+    else {
+        return Ok(None);
+    };
     // A file that is not there is the system's to name.
-    let Ok(file) = folder.join(program).canonicalize() else { return Ok(None) };
+    let Ok(file) = folder.join(program).canonicalize() else {
+        return Ok(None);
+    };
     if runs_by_itself(&file) {
         return Ok(None);
     }
     let root = root.canonicalize().map_err(|error| error.to_string())?;
     let runtime = find(cancel).map_err(|why| format!("{program}: {why}"))?;
-    let env = [("DENO_NO_UPDATE_CHECK", "1"), ("DENO_NO_PROMPT", "1"), ("NO_COLOR", "1")];
+    let env = [
+        ("DENO_NO_UPDATE_CHECK", "1"),
+        ("DENO_NO_PROMPT", "1"),
+        ("NO_COLOR", "1"),
+    ];
     Ok(Some(HostedCommand {
         argv: command(&runtime, &root, &file, args),
-        env: env.into_iter().map(|(name, value)| (name.into(), Some(value.into()))).collect(),
+        env: env
+            .into_iter()
+            .map(|(name, value)| (name.into(), Some(value.into())))
+            .collect(),
     }))
 }
 
 fn is_typescript(program: &str) -> bool {
-    [".ts", ".mts"].iter().any(|ending| program.ends_with(ending))
+    [".ts", ".mts"]
+        .iter()
+        .any(|ending| program.ends_with(ending))
 }
 
 /// Whether it may be executed and begins with `#!`.
 fn runs_by_itself(file: &Path) -> bool {
-    let executable = std::fs::metadata(file).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0);
+    let executable = std::fs::metadata(file)
+        .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0);
     let mut begin = [0; 2];
-    executable && open_regular_file(file).and_then(|mut file| file.read_exact(&mut begin)).is_ok() && begin == *b"#!"
+    executable
+        && open_regular_file(file)
+            .and_then(|mut file| file.read_exact(&mut begin))
+            .is_ok()
+        && begin == *b"#!"
 }
 
 /// Deno, or else a node that is new enough.
@@ -84,7 +112,9 @@ fn find(cancel: &CancelFlag) -> Result<TypescriptRuntime, String> {
 fn missing(has_node: bool, version: Option<&str>) -> String {
     let found = match (has_node, version) {
         (false, _) => "neither deno nor node is in PATH".to_owned(),
-        (true, Some(version)) => format!("deno is not in PATH, and node {version} does not read TypeScript"),
+        (true, Some(version)) => {
+            format!("deno is not in PATH, and node {version} does not read TypeScript")
+        }
         (true, None) => "deno is not in PATH, and node does not say its version".to_owned(),
     };
     format!("{found}; install deno, or node 22.6 or newer")
@@ -92,7 +122,10 @@ fn missing(has_node: bool, version: Option<&str>) -> String {
 
 /// The version of a node, such as `22.6.0`.
 fn version_of(node: &Path, cancel: &CancelFlag) -> Option<String> {
-    let mut program = ProgramRun::new([node.as_os_str(), OsStr::new("--version")], PathBuf::from("/"));
+    let mut program = ProgramRun::new(
+        [node.as_os_str(), OsStr::new("--version")],
+        PathBuf::from("/"),
+    );
     program.purpose = ProgramPurpose::Check;
     program.deadline = VERSION_TIMEOUT;
     let (finished, _) = program.run_with(cancel, SurvivorRule::End).ok()?;
@@ -107,29 +140,60 @@ fn node_options(version: &str) -> Option<&'static [&'static str]> {
     match (major, minor) {
         (..22, _) | (22, ..6) => None,
         (22, 6) => Some(&["--experimental-permission", "--experimental-strip-types"]),
-        (22, ..13) | (23, ..5) => Some(&["--experimental-permission", "--experimental-transform-types"]),
+        (22, ..13) | (23, ..5) => Some(&[
+            "--experimental-permission",
+            "--experimental-transform-types",
+        ]),
         (22..26, _) => Some(&["--permission", "--experimental-transform-types"]),
         _ => Some(&["--permission"]),
     }
 }
 
-fn command(runtime: &TypescriptRuntime, root: &Path, file: &Path, args: &[String]) -> Vec<OsString> {
+fn command(
+    runtime: &TypescriptRuntime,
+    root: &Path,
+    file: &Path,
+    args: &[String],
+) -> Vec<OsString> {
     // A file outside of the worktree is read, and what lies beside it.
     let beside = file.parent().filter(|folder| !folder.starts_with(root));
     let readable: Vec<&Path> = std::iter::once(root).chain(beside).collect();
     let mut argv: Vec<OsString> = match runtime {
         TypescriptRuntime::Deno(deno) => {
-            let fixed = ["run", "--quiet", "--no-prompt", "--no-lock", "--cached-only", "--allow-env=WATCHDOG_SPEC"];
-            let mut argv: Vec<OsString> = std::iter::once(deno.into()).chain(fixed.map(Into::into)).collect();
+            let fixed = [
+                "run",
+                "--quiet",
+                "--no-prompt",
+                "--no-lock",
+                "--cached-only",
+                "--allow-env=WATCHDOG_SPEC",
+            ];
+            let mut argv: Vec<OsString> = std::iter::once(deno.into())
+                .chain(fixed.map(Into::into))
+                .collect();
             // Of a path with a comma in it, deno would make two.
-            argv.extend(readable.iter().map(|path| option("--allow-read=", path, |byte| if byte == b',' { b",," } else { &[] })));
-            argv.push(format!("data:application/javascript;base64,{}", base64(HOST.as_bytes())).into());
+            argv.extend(readable.iter().map(|path| {
+                option("--allow-read=", path, |byte| {
+                    if byte == b',' { b",," } else { &[] }
+                })
+            }));
+            argv.push(
+                format!(
+                    "data:application/javascript;base64,{}",
+                    base64(HOST.as_bytes())
+                )
+                .into(),
+            );
             argv
         }
         TypescriptRuntime::Node(node, options) => {
             let mut argv: Vec<OsString> = vec![node.into(), "--no-warnings".into()];
             argv.extend(options.iter().map(OsString::from));
-            argv.extend(readable.iter().map(|path| option("--allow-fs-read=", &path.join(""), |_| &[])));
+            argv.extend(
+                readable
+                    .iter()
+                    .map(|path| option("--allow-fs-read=", &path.join(""), |_| &[])),
+            );
             argv.extend(["--input-type=module", "-e", HOST].map(Into::into));
             argv
         }
@@ -161,25 +225,52 @@ mod tests {
             ("18.0.0", None),
             ("20.20.2", None),
             ("22.5.1", None),
-            ("22.6.0", Some("--experimental-permission --experimental-strip-types")),
-            ("22.7.0", Some("--experimental-permission --experimental-transform-types")),
-            ("22.13.0", Some("--permission --experimental-transform-types")),
-            ("23.4.0", Some("--experimental-permission --experimental-transform-types")),
-            ("23.5.0-nightly", Some("--permission --experimental-transform-types")),
-            ("24.1.0", Some("--permission --experimental-transform-types")),
+            (
+                "22.6.0",
+                Some("--experimental-permission --experimental-strip-types"),
+            ),
+            (
+                "22.7.0",
+                Some("--experimental-permission --experimental-transform-types"),
+            ),
+            (
+                "22.13.0",
+                Some("--permission --experimental-transform-types"),
+            ),
+            (
+                "23.4.0",
+                Some("--experimental-permission --experimental-transform-types"),
+            ),
+            (
+                "23.5.0-nightly",
+                Some("--permission --experimental-transform-types"),
+            ),
+            (
+                "24.1.0",
+                Some("--permission --experimental-transform-types"),
+            ),
             ("26.0.0", Some("--permission")),
             ("", None),
             ("22", None),
             ("x.y.z", None),
         ] {
-            assert_eq!(node_options(version).map(|options| options.join(" ")), wanted.map(str::to_owned), "{version}");
+            assert_eq!(
+                node_options(version).map(|options| options.join(" ")),
+                wanted.map(str::to_owned),
+                "{version}"
+            );
         }
     }
 
     #[test]
     fn what_to_install_is_said_with_what_is_there() {
-        assert_eq!(missing(false, None), "neither deno nor node is in PATH; install deno, or node 22.6 or newer");
-        assert!(missing(true, Some("20.20.2")).starts_with("deno is not in PATH, and node 20.20.2 does not read TypeScript; install deno"));
+        assert_eq!(
+            missing(false, None),
+            "neither deno nor node is in PATH; install deno, or node 22.6 or newer"
+        );
+        assert!(missing(true, Some("20.20.2")).starts_with(
+            "deno is not in PATH, and node 20.20.2 does not read TypeScript; install deno"
+        ));
     }
 
     #[test]
@@ -187,7 +278,11 @@ mod tests {
         let root = Path::new("/w,1");
         let shown = |runtime: &TypescriptRuntime, file: &str| -> String {
             let argv = command(runtime, root, Path::new(file), &["more".into()]);
-            argv.iter().filter(|arg| arg.len() < 200).map(|arg| arg.to_string_lossy()).collect::<Vec<_>>().join(" ")
+            argv.iter()
+                .filter(|arg| arg.len() < 200)
+                .map(|arg| arg.to_string_lossy())
+                .collect::<Vec<_>>()
+                .join(" ")
         };
         let deno = TypescriptRuntime::Deno("/bin/deno".into());
         assert_eq!(
@@ -206,7 +301,12 @@ mod tests {
         let scratch = tempfile::tempdir().expect("a folder");
         let file = scratch.path().join("a.ts");
         let mut answers = Vec::new();
-        for (text, mode) in [("#!/bin/sh\n", 0o644), ("#!/bin/sh\n", 0o755), ("export default 1", 0o755), ("", 0o755)] {
+        for (text, mode) in [
+            ("#!/bin/sh\n", 0o644),
+            ("#!/bin/sh\n", 0o755),
+            ("export default 1", 0o755),
+            ("", 0o755),
+        ] {
             std::fs::write(&file, text).expect("written");
             std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).expect("set");
             answers.push(runs_by_itself(&file));
@@ -214,9 +314,18 @@ mod tests {
         assert_eq!(answers, [false, true, false, false]);
         let hosted = |argv: &[&str]| {
             let line = CommandLine::Argv(argv.iter().map(|arg| (*arg).to_owned()).collect());
-            hosted(&line, scratch.path(), scratch.path(), &CancelFlag::new()).map(|found| found.is_some())
+            hosted(&line, scratch.path(), scratch.path(), &CancelFlag::new())
+                .map(|found| found.is_some())
         };
-        assert_eq!(hosted(&["python3", "a.ts"]), Ok(false), "only the program itself");
-        assert_eq!(hosted(&["missing.ts"]), Ok(false), "what is not there is the system's to name");
+        assert_eq!(
+            hosted(&["python3", "a.ts"]),
+            Ok(false),
+            "only the program itself"
+        );
+        assert_eq!(
+            hosted(&["missing.ts"]),
+            Ok(false),
+            "what is not there is the system's to name"
+        );
     }
 }

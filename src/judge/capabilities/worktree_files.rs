@@ -16,9 +16,21 @@ use watchdog_system::read_regular_file;
 pub(super) fn find(root: &Path, glob: &str) -> io::Result<Vec<MatchedFile>> {
     let matcher = path_glob(glob).map_err(io::Error::other)?.compile_matcher();
     // Everything before the first wildcard is a plain folder: nothing beside it can match.
-    let plain: PathBuf =
-        Path::new(glob).components().take_while(|part| !part.as_os_str().to_string_lossy().contains(['*', '?', '[', '{', '\\'])).collect();
-    let mut walk = SymlinkSafeWalk { root, real_root: root.canonicalize()?, seen: HashSet::new(), found: Vec::new() };
+    let plain: PathBuf = Path::new(glob)
+        .components()
+        .take_while(|part| {
+            !part
+                .as_os_str()
+                .to_string_lossy()
+                .contains(['*', '?', '[', '{', '\\'])
+        })
+        .collect();
+    let mut walk = SymlinkSafeWalk {
+        root,
+        real_root: root.canonicalize()?,
+        seen: HashSet::new(),
+        found: Vec::new(),
+    };
     walk.visit(&plain, &|path| matcher.is_match(path))?;
     let mut found = walk.found;
     found.sort_by(|a, b| a.path.cmp(&b.path));
@@ -37,7 +49,14 @@ pub(super) fn read(root: &Path, path: &str, limit: u64) -> io::Result<Option<Vec
     }
     let real = match root.join(named).canonicalize() {
         Ok(real) => real,
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return Ok(None),
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+            ) =>
+        {
+            return Ok(None);
+        }
         Err(error) => return Err(error),
     };
     if !named.is_absolute() && !real.starts_with(root.canonicalize()?) {
@@ -63,7 +82,11 @@ impl SymlinkSafeWalk<'_> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(error),
         };
-        if !real.starts_with(&self.real_root) || real.strip_prefix(&self.real_root).is_ok_and(|inside| inside.starts_with(".git")) {
+        if !real.starts_with(&self.real_root)
+            || real
+                .strip_prefix(&self.real_root)
+                .is_ok_and(|inside| inside.starts_with(".git"))
+        {
             return Ok(());
         }
         let metadata = fs::metadata(&real)?;
@@ -75,7 +98,10 @@ impl SymlinkSafeWalk<'_> {
                 self.visit(&relative.join(entry?.file_name()), matches)?;
             }
         } else if metadata.is_file() && matches(relative) {
-            self.found.push(MatchedFile { path: escape_path(relative.as_os_str().as_bytes()), size: metadata.len() });
+            self.found.push(MatchedFile {
+                path: escape_path(relative.as_os_str().as_bytes()),
+                size: metadata.len(),
+            });
         }
         Ok(())
     }

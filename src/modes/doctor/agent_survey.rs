@@ -29,7 +29,9 @@ pub struct FoundAgent {
 }
 
 /// The agents that are being asked.
-pub(super) struct AgentSurvey<'scope>(Vec<(Arc<AgentPreset>, PathBuf, AgentLogin, VersionAnswer<'scope>)>);
+pub(super) struct AgentSurvey<'scope>(
+    Vec<(Arc<AgentPreset>, PathBuf, AgentLogin, VersionAnswer<'scope>)>,
+);
 
 /// A version, or the thread that asks for it.
 enum VersionAnswer<'scope> {
@@ -46,7 +48,10 @@ impl<'scope> AgentSurvey<'scope> {
         environment: &BTreeMap<OsString, OsString>,
     ) -> Self {
         // One of the user's own whose file is wrong is named where it is used.
-        let known = presets.words().into_iter().filter_map(|word| presets.of_word(&word).ok()?);
+        let known = presets
+            .words()
+            .into_iter()
+            .filter_map(|word| presets.of_word(&word).ok()?);
         let surveyed = known.filter_map(|agent| {
             let program = program_in(&agent.program, search_path?)?;
             let login = login_of(agent.login.as_ref(), environment);
@@ -55,7 +60,10 @@ impl<'scope> AgentSurvey<'scope> {
                 let program = program.clone();
                 move || version_of(program.as_os_str(), Path::new("/"))
             };
-            let answer = match Builder::new().name("version".into()).spawn_scoped(scope, ask.clone()) {
+            let answer = match Builder::new()
+                .name("version".into())
+                .spawn_scoped(scope, ask.clone())
+            {
                 Ok(thread) => VersionAnswer::Coming(thread),
                 // No room for a thread: one after the other.
                 Err(_) => VersionAnswer::Here(ask()),
@@ -75,7 +83,13 @@ impl<'scope> AgentSurvey<'scope> {
                     Err(panic) => std::panic::resume_unwind(panic),
                 },
             };
-            FoundAgent { name: agent.name.clone(), title: agent.title.clone(), program, version, login }
+            FoundAgent {
+                name: agent.name.clone(),
+                title: agent.title.clone(),
+                program,
+                version,
+                login,
+            }
         });
         found.collect()
     }
@@ -83,11 +97,17 @@ impl<'scope> AgentSurvey<'scope> {
 
 /// The program of this name that a shell would run.
 fn program_in(name: &str, search_path: &OsStr) -> Option<PathBuf> {
-    let runs = |file: &PathBuf| fs::metadata(file).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0);
+    let runs = |file: &PathBuf| {
+        fs::metadata(file)
+            .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    };
     if name.contains('/') {
         return Some(PathBuf::from(name)).filter(|path| path.is_absolute() && runs(path));
     }
-    std::env::split_paths(search_path).filter(|folder| folder.is_absolute()).map(|folder| folder.join(name)).find(runs)
+    std::env::split_paths(search_path)
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(name))
+        .find(runs)
 }
 
 impl FoundAgent {
@@ -95,7 +115,9 @@ impl FoundAgent {
     pub fn version_text(&self) -> Option<String> {
         match &self.version {
             ProgramVersion::Known(text) if !text.is_empty() => Some(text.clone()),
-            ProgramVersion::Known(_) | ProgramVersion::Failed(_) | ProgramVersion::Missing(_) => None,
+            ProgramVersion::Known(_) | ProgramVersion::Failed(_) | ProgramVersion::Missing(_) => {
+                None
+            }
         }
     }
 
@@ -107,12 +129,22 @@ impl FoundAgent {
             (ProgramVersion::Failed(why) | ProgramVersion::Missing(why), None) => why.clone(),
         };
         let works = matches!(self.version, ProgramVersion::Known(_));
-        let named = if is_preset { " (the one that is asked)" } else { "" };
+        let named = if is_preset {
+            " (the one that is asked)"
+        } else {
+            ""
+        };
         let detail = |login: &str| format!("{}{named}: {version}{login}", self.title);
         match &self.login {
-            _ if !works => DoctorFinding::note("agents", detail(""), format!("look what it says: {} --version", self.program.display())),
+            _ if !works => DoctorFinding::note(
+                "agents",
+                detail(""),
+                format!("look what it says: {} --version", self.program.display()),
+            ),
             AgentLogin::Seen(source) => DoctorFinding::ok("agents", detail(&format!("; {source}"))),
-            AgentLogin::Unseen { mend } => DoctorFinding::note("agents", detail("; no login or key seen"), mend),
+            AgentLogin::Unseen { mend } => {
+                DoctorFinding::note("agents", detail("; no login or key seen"), mend)
+            }
             AgentLogin::Unknown => DoctorFinding::ok("agents", detail("")),
         }
     }

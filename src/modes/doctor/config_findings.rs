@@ -11,7 +11,9 @@ use crate::agent::recognition::commands_of;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::{FILE, config_without_anchor};
 use crate::modes::init::is_in_path;
-use watchdog_core::config::settings::{CheckKind, CheckSpec, CommandCriterion, CommandLine, CommandSuccess, ConfigSettings};
+use watchdog_core::config::settings::{
+    CheckKind, CheckSpec, CommandCriterion, CommandLine, CommandSuccess, ConfigSettings,
+};
 use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::evidence::WarningCode;
@@ -31,12 +33,20 @@ impl ConfiguredAgent {
     /// Without a configuration.
     pub(super) fn usual() -> Self {
         let settings = ConfigSettings::default();
-        ConfiguredAgent { program: settings.agent.preset.to_string(), settings, named: false }
+        ConfiguredAgent {
+            program: settings.agent.preset.to_string(),
+            settings,
+            named: false,
+        }
     }
 
     /// The preset that is asked; `None` where a program of the user's own is.
     pub(super) fn preset(&self) -> Option<&str> {
-        self.settings.agent.probe.is_none().then(|| self.settings.agent.preset.as_str())
+        self.settings
+            .agent
+            .probe
+            .is_none()
+            .then(|| self.settings.agent.preset.as_str())
     }
 
     /// The settings in force.
@@ -46,7 +56,12 @@ impl ConfiguredAgent {
 
     /// The program that is asked.
     pub(super) fn program(&self) -> &str {
-        let own = self.settings.agent.probe.as_ref().and_then(|argv| argv.first());
+        let own = self
+            .settings
+            .agent
+            .probe
+            .as_ref()
+            .and_then(|argv| argv.first());
         own.unwrap_or(&self.program)
     }
 }
@@ -60,24 +75,50 @@ pub(super) fn config_findings(
     let effective = match config_without_anchor(command_env, worktree) {
         Ok(effective) => effective,
         Err(unreadable) => {
-            let mend = format!("edit it (`man completion.json` names every key), then: {}", commands.watchdog("trust"));
-            return (vec![DoctorFinding::wrong("configuration", unreadable.why, mend)], ConfiguredAgent::usual());
+            let mend = format!(
+                "edit it (`man completion.json` names every key), then: {}",
+                commands.watchdog("trust")
+            );
+            return (
+                vec![DoctorFinding::wrong("configuration", unreadable.why, mend)],
+                ConfiguredAgent::usual(),
+            );
         }
     };
     let mut findings = Vec::new();
     match (&effective.trust, &effective.file) {
         (ConfigTrust::Untrusted { allow_with }, _) => {
             let allow = format!("read it, then: {allow_with}");
-            findings.push(DoctorFinding::wrong("trust", format!("{FILE} is not trusted and not used"), allow));
+            findings.push(DoctorFinding::wrong(
+                "trust",
+                format!("{FILE} is not trusted and not used"),
+                allow,
+            ));
         }
-        (ConfigTrust::Settled, Some(_)) => findings.push(DoctorFinding::ok("configuration", format!("{FILE} is read and trusted"))),
+        (ConfigTrust::Settled, Some(_)) => findings.push(DoctorFinding::ok(
+            "configuration",
+            format!("{FILE} is read and trusted"),
+        )),
         (ConfigTrust::Settled, None) => {
-            findings
-                .push(DoctorFinding::ok("configuration", format!("none: commits decide; write one with: {}", commands.watchdog("init"))));
+            findings.push(DoctorFinding::ok(
+                "configuration",
+                format!(
+                    "none: commits decide; write one with: {}",
+                    commands.watchdog("init")
+                ),
+            ));
         }
     }
-    for note in effective.notes.iter().filter(|note| note.code != WarningCode::Untrusted) {
-        findings.push(DoctorFinding::note("configuration", note.detail.clone(), format!("edit it, then: {}", commands.watchdog("trust"))));
+    for note in effective
+        .notes
+        .iter()
+        .filter(|note| note.code != WarningCode::Untrusted)
+    {
+        findings.push(DoctorFinding::note(
+            "configuration",
+            note.detail.clone(),
+            format!("edit it, then: {}", commands.watchdog("trust")),
+        ));
     }
     findings.extend(counts_in_output(&effective.settings.checks).into_iter().map(|(name, text)| {
         let detail = format!("'{name}' passes where its output has \"{text}\" anywhere, as a program may print it of something else");
@@ -88,20 +129,43 @@ pub(super) fn config_findings(
     }
     let named = effective.names_agent;
     // That the configuration itself is not trusted is said above; here are the files that it names.
-    for note in effective.notes.iter().filter(|note| note.code == WarningCode::Untrusted && effective.trust == ConfigTrust::Settled) {
-        findings.push(DoctorFinding::wrong("trust", note.detail.clone(), "read it, then type that command"));
+    for note in effective.notes.iter().filter(|note| {
+        note.code == WarningCode::Untrusted && effective.trust == ConfigTrust::Settled
+    }) {
+        findings.push(DoctorFinding::wrong(
+            "trust",
+            note.detail.clone(),
+            "read it, then type that command",
+        ));
     }
     let found = command_env.find_preset(worktree.root(), &effective.settings.agent.preset);
-    let program = found.map_or_else(|_| effective.settings.agent.preset.to_string(), |found| found.preset.program.clone());
-    (findings, ConfiguredAgent { settings: effective.settings, named, program })
+    let program = found.map_or_else(
+        |_| effective.settings.agent.preset.to_string(),
+        |found| found.preset.program.clone(),
+    );
+    (
+        findings,
+        ConfiguredAgent {
+            settings: effective.settings,
+            named,
+            program,
+        },
+    )
 }
 
 /// The commands that pass by a number in their output, and the text with it.
 fn counts_in_output(checks: &[CheckSpec]) -> Vec<(String, String)> {
     let of = |check: &CheckSpec| match check {
         CheckSpec::Group { checks, .. } => counts_in_output(checks),
-        CheckSpec::Single { name, criterion: CheckKind::Command(CommandCriterion { success: CommandSuccess::Contains(text), .. }) }
-            if text.starts_with(|c: char| c.is_ascii_digit()) || text.ends_with(|c: char| c.is_ascii_digit()) =>
+        CheckSpec::Single {
+            name,
+            criterion:
+                CheckKind::Command(CommandCriterion {
+                    success: CommandSuccess::Contains(text),
+                    ..
+                }),
+        } if text.starts_with(|c: char| c.is_ascii_digit())
+            || text.ends_with(|c: char| c.is_ascii_digit()) =>
         {
             vec![(escape_to_one_line(name), escape_to_one_line(text))]
         }
@@ -116,9 +180,18 @@ fn self_search_findings(checks: &[CheckSpec]) -> Vec<DoctorFinding> {
     for check in checks {
         match check {
             CheckSpec::Group { checks, .. } => findings.extend(self_search_findings(checks)),
-            CheckSpec::Single { name, criterion: CheckKind::Command(command) } if searches_own_file(command) => {
-                let detail = format!("the check '{name}' searches {FILE} as well, which has what it searches for");
-                findings.push(DoctorFinding::note("configuration", detail, format!("name the paths, such as: -- ':!{FILE}'")));
+            CheckSpec::Single {
+                name,
+                criterion: CheckKind::Command(command),
+            } if searches_own_file(command) => {
+                let detail = format!(
+                    "the check '{name}' searches {FILE} as well, which has what it searches for"
+                );
+                findings.push(DoctorFinding::note(
+                    "configuration",
+                    detail,
+                    format!("name the paths, such as: -- ':!{FILE}'"),
+                ));
             }
             CheckSpec::Single { .. } => {}
         }
@@ -146,34 +219,59 @@ fn is_search_of_all(words: &[String]) -> bool {
         ["grep", arguments @ ..] => (false, arguments),
         _ => return false,
     };
-    let (mut recursive, mut pattern, mut paths, mut after_dashes) = (recursive, None, Vec::new(), false);
+    let (mut recursive, mut pattern, mut paths, mut after_dashes) =
+        (recursive, None, Vec::new(), false);
     let mut arguments = arguments.iter();
     while let Some(word) = arguments.next() {
-        match word.strip_prefix('-').filter(|option| !after_dashes && !option.is_empty()) {
+        match word
+            .strip_prefix('-')
+            .filter(|option| !after_dashes && !option.is_empty())
+        {
             Some("-") => after_dashes = true,
             Some("e" | "-regexp") => pattern = arguments.next(),
             // What it leaves out, or where it looks, is not plain any more.
             Some(option)
-                if ["-include", "-exclude", "-glob", "g", "-iglob", "t", "-type"].iter().any(|known| option.starts_with(known)) =>
+                if ["-include", "-exclude", "-glob", "g", "-iglob", "t", "-type"]
+                    .iter()
+                    .any(|known| option.starts_with(known)) =>
             {
                 return false;
             }
-            Some(option) => recursive |= !option.starts_with('-') && option.contains(['r', 'R']) || option == "-recursive",
+            Some(option) => {
+                recursive |= !option.starts_with('-') && option.contains(['r', 'R'])
+                    || option == "-recursive"
+            }
             None if pattern.is_none() => pattern = Some(word),
             None => paths.push(*word),
         }
     }
-    let plain = |pattern: &&str| !pattern.is_empty() && pattern.chars().all(|c| c.is_alphanumeric() || " _-:|".contains(c));
-    recursive && pattern.is_some_and(plain) && paths.iter().all(|path| matches!(*path, "." | "./" | FILE))
+    let plain = |pattern: &&str| {
+        !pattern.is_empty()
+            && pattern
+                .chars()
+                .all(|c| c.is_alphanumeric() || " _-:|".contains(c))
+    };
+    recursive
+        && pattern.is_some_and(plain)
+        && paths.iter().all(|path| matches!(*path, "." | "./" | FILE))
 }
 
 /// Looks whether the agent that would be asked can be run; `program` is the one that the command line or the environment names. One
 /// that nobody named may be missing: commits and checks need none.
-pub(super) fn agent_finding(agent: &ConfiguredAgent, program: Option<&OsStr>, search_path: Option<&OsStr>, root: &Path) -> DoctorFinding {
+pub(super) fn agent_finding(
+    agent: &ConfiguredAgent,
+    program: Option<&OsStr>,
+    search_path: Option<&OsStr>,
+    root: &Path,
+) -> DoctorFinding {
     let usual = agent.program.as_str();
     if let Some(argv) = &agent.settings.agent.probe {
         let probe = argv.first().map(String::as_str).unwrap_or_default();
-        let there = if probe.contains('/') { root.join(probe).is_file() } else { search_path.is_some_and(|path| is_in_path(probe, path)) };
+        let there = if probe.contains('/') {
+            root.join(probe).is_file()
+        } else {
+            search_path.is_some_and(|path| is_in_path(probe, path))
+        };
         return match there {
             true => DoctorFinding::ok("agent", format!("{probe} (agent.probe)")),
             false => DoctorFinding::wrong(
@@ -197,20 +295,36 @@ pub(super) fn agent_finding(agent: &ConfiguredAgent, program: Option<&OsStr>, se
     }
     let install = format!("install {usual}, or name another with agent.preset or agent.probe");
     match version_of(usual.as_ref(), folder) {
-        ProgramVersion::Known(text) if text.is_empty() => {
-            DoctorFinding::ok("agent", format!("{usual} runs, and does not tell its version"))
-        }
+        ProgramVersion::Known(text) if text.is_empty() => DoctorFinding::ok(
+            "agent",
+            format!("{usual} runs, and does not tell its version"),
+        ),
         ProgramVersion::Known(text) => DoctorFinding::ok("agent", text),
-        ProgramVersion::Failed(why) | ProgramVersion::Missing(why) if agent.named => DoctorFinding::wrong("agent", why, install),
+        ProgramVersion::Failed(why) | ProgramVersion::Missing(why) if agent.named => {
+            DoctorFinding::wrong("agent", why, install)
+        }
         ProgramVersion::Failed(why) => DoctorFinding::wrong("agent", why, install),
         ProgramVersion::Missing(why) => {
-            let there = |preset: &&Arc<AgentPreset>| search_path.is_some_and(|path| is_in_path(&preset.program, path));
-            let others = PresetCatalog::built_in().iter().filter(there).map(|preset| &preset.name);
+            let there = |preset: &&Arc<AgentPreset>| {
+                search_path.is_some_and(|path| is_in_path(&preset.program, path))
+            };
+            let others = PresetCatalog::built_in()
+                .iter()
+                .filter(there)
+                .map(|preset| &preset.name);
             match others.collect::<Vec<_>>().as_slice() {
-                [] => DoctorFinding::note("agent", format!("{why}; nobody can be asked, and commits and checks decide"), install),
+                [] => DoctorFinding::note(
+                    "agent",
+                    format!("{why}; nobody can be asked, and commits and checks decide"),
+                    install,
+                ),
                 [other, ..] => {
                     let detail = format!("{why}, and {other} is there");
-                    DoctorFinding::note("agent", detail, format!("write into {FILE}: \"agent\": {{\"preset\": \"{other}\"}}"))
+                    DoctorFinding::note(
+                        "agent",
+                        detail,
+                        format!("write into {FILE}: \"agent\": {{\"preset\": \"{other}\"}}"),
+                    )
                 }
             }
         }
@@ -245,7 +359,13 @@ mod tests {
             assert_eq!(searches_own_file(&command), warns, "{line}");
         }
         let argv = ["git", "grep", "-q", "TODO"].map(String::from).to_vec();
-        let below = CommandCriterion { cwd: Some("web".into()), ..CommandCriterion::new(CommandLine::Argv(argv.clone())) };
-        assert!(!searches_own_file(&below) && searches_own_file(&CommandCriterion::new(CommandLine::Argv(argv))));
+        let below = CommandCriterion {
+            cwd: Some("web".into()),
+            ..CommandCriterion::new(CommandLine::Argv(argv.clone()))
+        };
+        assert!(
+            !searches_own_file(&below)
+                && searches_own_file(&CommandCriterion::new(CommandLine::Argv(argv)))
+        );
     }
 }

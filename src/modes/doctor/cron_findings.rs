@@ -19,18 +19,44 @@ pub(super) fn crontab_finding(agent: &str, commands: &WorktreeCommands) -> Optio
     if is_in_path(agent, OsStr::new(CRON_PATH)) {
         return None;
     }
-    let detail = format!("cron's own PATH is {CRON_PATH}, which has no {agent}, and this line sets none: {line}");
-    Some(DoctorFinding::wrong("cron", detail, format!("take the line that this prints: {}", commands.watchdog("init --cron"))))
+    let detail = format!(
+        "cron's own PATH is {CRON_PATH}, which has no {agent}, and this line sets none: {line}"
+    );
+    Some(DoctorFinding::wrong(
+        "cron",
+        detail,
+        format!(
+            "take the line that this prints: {}",
+            commands.watchdog("init --cron")
+        ),
+    ))
 }
 
 /// The first line that calls watchdog with cron's own PATH, and does not say where the agent is.
 fn line_without_path(crontab: &str) -> Option<String> {
     let mut has_path = false;
-    for line in crontab.lines().map(str::trim).filter(|line| !line.starts_with('#')) {
+    for line in crontab
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.starts_with('#'))
+    {
         let finds_agent = ["PATH=", "--agent-program", "WATCHDOG_AGENT_PROGRAM="];
-        let finds_agent = line.split_whitespace().any(|word| finds_agent.iter().any(|begin| word.starts_with(begin)));
-        has_path |= line.starts_with("PATH") && line.trim_start_matches("PATH").trim_start().starts_with('=');
-        let calls = ["watchdog sweep", "watchdog check", "watchdog --state-dir", "watchdog -C", "watchdog run", "watchdog task"];
+        let finds_agent = line
+            .split_whitespace()
+            .any(|word| finds_agent.iter().any(|begin| word.starts_with(begin)));
+        has_path |= line.starts_with("PATH")
+            && line
+                .trim_start_matches("PATH")
+                .trim_start()
+                .starts_with('=');
+        let calls = [
+            "watchdog sweep",
+            "watchdog check",
+            "watchdog --state-dir",
+            "watchdog -C",
+            "watchdog run",
+            "watchdog task",
+        ];
         if calls.iter().any(|words| line.contains(words)) && !finds_agent && !has_path {
             return Some(line.to_owned());
         }
@@ -49,11 +75,20 @@ mod tests {
             ("0 3 * * * backup\n", false),
             ("*/10 * * * * /opt/watchdog sweep /src\n", true),
             ("# */10 * * * * watchdog sweep /src\n", false),
-            ("*/10 * * * * PATH=/a:/b watchdog --state-dir /s sweep /src\n", false),
+            (
+                "*/10 * * * * PATH=/a:/b watchdog --state-dir /s sweep /src\n",
+                false,
+            ),
             ("PATH=/a:/b\n*/10 * * * * watchdog sweep /src\n", false),
             ("PATH = /a\n* * * * * watchdog check --once\n", false),
-            ("* * * * * watchdog sweep --agent-program /opt/claude /src\n", false),
-            ("* * * * * WATCHDOG_AGENT_PROGRAM=/opt/claude watchdog sweep /src\n", false),
+            (
+                "* * * * * watchdog sweep --agent-program /opt/claude /src\n",
+                false,
+            ),
+            (
+                "* * * * * WATCHDOG_AGENT_PROGRAM=/opt/claude watchdog sweep /src\n",
+                false,
+            ),
             ("* * * * * SOMEPATH=/opt watchdog sweep /src\n", true),
             ("* * * * * watchdog check --once\nPATH=/a\n", true),
         ] {

@@ -8,7 +8,9 @@ use super::agent_survey::{AgentSurvey, FoundAgent};
 use super::config_findings::{ConfiguredAgent, agent_finding, config_findings};
 use super::cron_findings::crontab_finding;
 use super::finding::DoctorFinding;
-use super::git_findings::{clone_finding, git_finding, lock_findings, repository_findings, worktree_finding};
+use super::git_findings::{
+    clone_finding, git_finding, lock_findings, repository_findings, worktree_finding,
+};
 use super::hook_findings::hook_findings;
 use super::state_findings::state_findings;
 use crate::judge::command_env::CommandEnv;
@@ -44,23 +46,46 @@ pub struct DoctorReport {
 /// Looks at everything. The agents are asked for their versions meanwhile.
 pub fn diagnose(command_env: &CommandEnv, request: &DoctorRequest) -> DoctorReport {
     std::thread::scope(|scope| {
-        let survey = AgentSurvey::begin(scope, &command_env.presets, request.search_path.as_deref(), &request.environment);
+        let survey = AgentSurvey::begin(
+            scope,
+            &command_env.presets,
+            request.search_path.as_deref(),
+            &request.environment,
+        );
         let (mut findings, agent, at) = gather(command_env, request);
         let agents = survey.finish();
         let preset = agent.preset().map(str::to_owned);
-        let found = agents.iter().map(|agent| agent.finding(preset.as_deref() == Some(&agent.name)));
+        let found = agents
+            .iter()
+            .map(|agent| agent.finding(preset.as_deref() == Some(&agent.name)));
         findings.splice(at..at, found);
-        DoctorReport { findings, agents, preset }
+        DoctorReport {
+            findings,
+            agents,
+            preset,
+        }
     })
 }
 
 /// Everything but the agents of the machine, whom the configuration asks, and where the findings about agents stand.
-fn gather(command_env: &CommandEnv, request: &DoctorRequest) -> (Vec<DoctorFinding>, ConfiguredAgent, usize) {
-    let DoctorRequest { search_path, environment, commands, program } = request;
+fn gather(
+    command_env: &CommandEnv,
+    request: &DoctorRequest,
+) -> (Vec<DoctorFinding>, ConfiguredAgent, usize) {
+    let DoctorRequest {
+        search_path,
+        environment,
+        commands,
+        program,
+    } = request;
     let search_path = search_path.as_deref();
     let opened = Worktree::open(&command_env.worktree);
     let mut findings = vec![git_finding(), worktree_finding(&opened, commands)];
-    findings.extend(state_findings(&command_env.state, opened.as_ref().ok(), commands));
+    findings.extend(state_findings(
+        &command_env.state,
+        opened.as_ref().ok(),
+        commands,
+    ));
     #[cfg(feature = "fleet")]
     findings.extend(super::fleet_findings::fleet_findings(&command_env.state));
     let worktree = opened.ok();
@@ -73,13 +98,34 @@ fn gather(command_env: &CommandEnv, request: &DoctorRequest) -> (Vec<DoctorFindi
         findings.extend(found);
         agent = named;
     }
-    let root = worktree.as_ref().map_or(command_env.worktree.as_path(), Worktree::root);
-    findings.push(agent_finding(&agent, command_env.agent_program.as_deref(), search_path, root));
-    let presets = |name: &PresetName| command_env.find_preset(root, name).map(|found| found.preset);
+    let root = worktree
+        .as_ref()
+        .map_or(command_env.worktree.as_path(), Worktree::root);
+    findings.push(agent_finding(
+        &agent,
+        command_env.agent_program.as_deref(),
+        search_path,
+        root,
+    ));
+    let presets = |name: &PresetName| {
+        command_env
+            .find_preset(root, name)
+            .map(|found| found.preset)
+    };
     let missing = missing_fallbacks(agent.settings(), &presets, root);
-    findings.extend(missing.into_iter().map(|missing| DoctorFinding::note("fallback", missing.why, missing.mend)));
+    findings.extend(
+        missing
+            .into_iter()
+            .map(|missing| DoctorFinding::note("fallback", missing.why, missing.mend)),
+    );
     let after_agent = findings.len();
-    findings.extend(hook_findings(worktree.as_ref().map(Worktree::root), environment, program, search_path, commands));
+    findings.extend(hook_findings(
+        worktree.as_ref().map(Worktree::root),
+        environment,
+        program,
+        search_path,
+        commands,
+    ));
     findings.extend(crontab_finding(agent.program(), commands));
     (findings, agent, after_agent)
 }

@@ -60,21 +60,38 @@ pub enum SafeMend {
 impl DoctorFinding {
     /// Something that is as it should be.
     pub fn ok(what: &'static str, detail: impl Into<String>) -> Self {
-        DoctorFinding { what, state: FindingState::Ok, detail: detail.into(), mend: None, safe: None }
+        DoctorFinding {
+            what,
+            state: FindingState::Ok,
+            detail: detail.into(),
+            mend: None,
+            safe: None,
+        }
     }
 
     /// Something worth knowing, with what could be done.
     pub fn note(what: &'static str, detail: impl Into<String>, mend: impl Into<String>) -> Self {
-        DoctorFinding { state: FindingState::Note, mend: Some(mend.into()), ..Self::ok(what, detail) }
+        DoctorFinding {
+            state: FindingState::Note,
+            mend: Some(mend.into()),
+            ..Self::ok(what, detail)
+        }
     }
 
     /// Something that is wrong, with how to mend it.
     pub fn wrong(what: &'static str, detail: impl Into<String>, mend: impl Into<String>) -> Self {
-        DoctorFinding { state: FindingState::Wrong, mend: Some(mend.into()), ..Self::ok(what, detail) }
+        DoctorFinding {
+            state: FindingState::Wrong,
+            mend: Some(mend.into()),
+            ..Self::ok(what, detail)
+        }
     }
 
     /// The same with what `--fix` does about it.
     pub fn mended_by(self, safe: SafeMend) -> Self {
-        DoctorFinding { safe: Some(safe), ..self }
+        DoctorFinding {
+            safe: Some(safe),
+            ..self
+        }
     }
 }

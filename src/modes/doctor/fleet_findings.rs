@@ -14,13 +14,16 @@ const CLOCK_TOLERANCE_MS: u64 = 5_000;
 
 /// What there is to say of the fleet and of the account of agents; of the fleet nothing where this machine is in none.
 pub(super) fn fleet_findings(state: &StateDir) -> Vec<DoctorFinding> {
-    let wrong = |why: String, hint: String| DoctorFinding::wrong("fleet", escape_to_one_line(&why), hint);
+    let wrong =
+        |why: String, hint: String| DoctorFinding::wrong("fleet", escape_to_one_line(&why), hint);
     let setting = match FleetSetting::of(state) {
         Ok(None) => return account_findings(state, None, None),
         Ok(Some(setting)) => setting,
         Err(error) => return vec![wrong(error.to_string(), error.hint())],
     };
-    let reached = setting.server().and_then(|server| Ok((survey(&server)?, server)));
+    let reached = setting
+        .server()
+        .and_then(|server| Ok((survey(&server)?, server)));
     let (mut findings, server) = match &reached {
         Err(error) => (vec![wrong(error.to_string(), error.hint())], None),
         Ok((found, server)) => {
@@ -34,14 +37,29 @@ pub(super) fn fleet_findings(state: &StateDir) -> Vec<DoctorFinding> {
 
 fn of_survey(setting: &FleetSetting, found: &FleetSurvey) -> Vec<DoctorFinding> {
     let server = setting.server.server();
-    let tls = if found.is_encrypted { setting.server.tls.as_str() } else { "no TLS" };
-    let detail = format!("{} on {server} (PostgreSQL {}, {tls})", setting.name, escape_to_one_line(&found.version));
+    let tls = if found.is_encrypted {
+        setting.server.tls.as_str()
+    } else {
+        "no TLS"
+    };
+    let detail = format!(
+        "{} on {server} (PostgreSQL {}, {tls})",
+        setting.name,
+        escape_to_one_line(&found.version)
+    );
     let mut findings = vec![DoctorFinding::ok("fleet", detail)];
-    let mut wrong = |detail: String, mend: &str| findings.push(DoctorFinding::wrong("fleet", detail, mend));
+    let mut wrong =
+        |detail: String, mend: &str| findings.push(DoctorFinding::wrong("fleet", detail, mend));
     match found.format {
-        None => wrong("the database holds no fleet".into(), "have its owner run: watchdog fleet init URL"),
+        None => wrong(
+            "the database holds no fleet".into(),
+            "have its owner run: watchdog fleet init URL",
+        ),
         Some(newer) if newer > FLEET_FORMAT => {
-            wrong(format!("the fleet has format {newer}, and this watchdog knows {FLEET_FORMAT}"), "use the newer watchdog that made it");
+            wrong(
+                format!("the fleet has format {newer}, and this watchdog knows {FLEET_FORMAT}"),
+                "use the newer watchdog that made it",
+            );
         }
         Some(older) if older < FLEET_FORMAT => {
             wrong(
@@ -58,18 +76,37 @@ fn of_survey(setting: &FleetSetting, found: &FleetSurvey) -> Vec<DoctorFinding> 
         );
     }
     if !found.missing_rights.is_empty() {
-        let lacks = format!("user '{}' lacks {}", escape_to_one_line(&setting.server.user), found.missing_rights.join(", "));
-        wrong(lacks, "see which rights are needed: watchdog fleet init --print-sql");
+        let lacks = format!(
+            "user '{}' lacks {}",
+            escape_to_one_line(&setting.server.user),
+            found.missing_rights.join(", ")
+        );
+        wrong(
+            lacks,
+            "see which rights are needed: watchdog fleet init --print-sql",
+        );
     }
-    let mut note = |detail: String, mend: &str| findings.push(DoctorFinding::note("fleet", detail, mend));
+    let mut note =
+        |detail: String, mend: &str| findings.push(DoctorFinding::note("fleet", detail, mend));
     if found.clock_ahead_ms.unsigned_abs() > CLOCK_TOLERANCE_MS {
         let seconds = found.clock_ahead_ms.unsigned_abs() / 1000;
-        let side = if found.clock_ahead_ms > 0 { "ahead of" } else { "behind" };
-        note(format!("this machine's clock is {seconds} s {side} the server's"), "have both follow a time server");
+        let side = if found.clock_ahead_ms > 0 {
+            "ahead of"
+        } else {
+            "behind"
+        };
+        note(
+            format!("this machine's clock is {seconds} s {side} the server's"),
+            "have both follow a time server",
+        );
     }
-    let is_checked = found.is_encrypted && matches!(setting.server.tls, TlsMode::VerifyFull | TlsMode::VerifyCa);
+    let is_checked =
+        found.is_encrypted && matches!(setting.server.tls, TlsMode::VerifyFull | TlsMode::VerifyCa);
     if !is_checked && !setting.server.is_on_this_machine() {
-        note("who answers as the server is not checked".into(), "join again with sslmode=verify-full in the address");
+        note(
+            "who answers as the server is not checked".into(),
+            "join again with sslmode=verify-full in the address",
+        );
     }
     findings
 }
@@ -94,28 +131,66 @@ mod tests {
             machines: Vec::new(),
         };
         change(&mut survey);
-        let setting = FleetSetting { name: "one".into(), machine_id: "1".into(), server, account: None };
-        of_survey(&setting, &survey).into_iter().skip(1).map(|finding| (finding.state, finding.detail)).collect()
+        let setting = FleetSetting {
+            name: "one".into(),
+            machine_id: "1".into(),
+            server,
+            account: None,
+        };
+        of_survey(&setting, &survey)
+            .into_iter()
+            .skip(1)
+            .map(|finding| (finding.state, finding.detail))
+            .collect()
     }
 
     #[test]
     fn each_thing_that_is_wrong_with_a_fleet_is_said_and_a_sound_one_is_one_line() {
         let far = "postgres://w@db.example/x";
         assert_eq!(found(far, |_| ()), []);
-        assert_eq!(found("postgres://w@localhost/x", |survey| survey.is_encrypted = false), [], "nobody listens within this machine");
+        assert_eq!(
+            found("postgres://w@localhost/x", |survey| survey.is_encrypted =
+                false),
+            [],
+            "nobody listens within this machine"
+        );
         for (state, word, change) in [
-            (FindingState::Wrong, "no fleet", (|survey| survey.format = None) as fn(&mut FleetSurvey)),
-            (FindingState::Wrong, "format 99", |survey| survey.format = Some(99)),
-            (FindingState::Wrong, "needs", |survey| survey.format = Some(0)),
-            (FindingState::Wrong, "read-only", |survey| survey.is_read_only = true),
-            (FindingState::Wrong, "lacks insert", |survey| survey.missing_rights = vec!["insert on watchdog.event".into()]),
-            (FindingState::Note, "61 s ahead of", |survey| survey.clock_ahead_ms = 61_000),
-            (FindingState::Note, "61 s behind", |survey| survey.clock_ahead_ms = -61_000),
-            (FindingState::Note, "not checked", |survey| survey.is_encrypted = false),
+            (
+                FindingState::Wrong,
+                "no fleet",
+                (|survey| survey.format = None) as fn(&mut FleetSurvey),
+            ),
+            (FindingState::Wrong, "format 99", |survey| {
+                survey.format = Some(99)
+            }),
+            (FindingState::Wrong, "needs", |survey| {
+                survey.format = Some(0)
+            }),
+            (FindingState::Wrong, "read-only", |survey| {
+                survey.is_read_only = true
+            }),
+            (FindingState::Wrong, "lacks insert", |survey| {
+                survey.missing_rights = vec!["insert on watchdog.event".into()]
+            }),
+            (FindingState::Note, "61 s ahead of", |survey| {
+                survey.clock_ahead_ms = 61_000
+            }),
+            (FindingState::Note, "61 s behind", |survey| {
+                survey.clock_ahead_ms = -61_000
+            }),
+            (FindingState::Note, "not checked", |survey| {
+                survey.is_encrypted = false
+            }),
         ] {
             let said = found(far, change);
-            assert!(said.len() == 1 && said[0].0 == state && said[0].1.contains(word), "{word}: {said:?}");
+            assert!(
+                said.len() == 1 && said[0].0 == state && said[0].1.contains(word),
+                "{word}: {said:?}"
+            );
         }
-        assert_eq!(found("postgres://w@db.example/x?sslmode=require", |_| ()).len(), 1);
+        assert_eq!(
+            found("postgres://w@db.example/x?sslmode=require", |_| ()).len(),
+            1
+        );
     }
 }

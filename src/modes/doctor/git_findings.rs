@@ -21,13 +21,21 @@ const STALE: Duration = Duration::from_secs(10);
 /// Looks at the program.
 pub(super) fn git_finding() -> DoctorFinding {
     match version_of("git".as_ref(), Path::new("/")) {
-        ProgramVersion::Known(text) if numbers(&text).is_some_and(|found| found < SERVES_TABLES) => {
-            DoctorFinding::note("git", text, "repositories in the reftable format need git 2.45 or later")
+        ProgramVersion::Known(text)
+            if numbers(&text).is_some_and(|found| found < SERVES_TABLES) =>
+        {
+            DoctorFinding::note(
+                "git",
+                text,
+                "repositories in the reftable format need git 2.45 or later",
+            )
         }
         ProgramVersion::Known(text) => DoctorFinding::ok("git", text),
         ProgramVersion::Failed(why) => DoctorFinding::wrong("git", why, "install git"),
         ProgramVersion::Missing(why) => {
-            let detail = format!("{why}; it is needed for rescue commits and for repositories in the reftable format");
+            let detail = format!(
+                "{why}; it is needed for rescue commits and for repositories in the reftable format"
+            );
             DoctorFinding::wrong("git", detail, "install git")
         }
     }
@@ -35,19 +43,30 @@ pub(super) fn git_finding() -> DoctorFinding {
 
 /// `git version 2.47.3` as 2 and 47.
 fn numbers(text: &str) -> Option<(u64, u64)> {
-    let mut parts = text.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit()))?.split('.');
+    let mut parts = text
+        .split_whitespace()
+        .find(|word| word.starts_with(|c: char| c.is_ascii_digit()))?
+        .split('.');
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
 /// The worktree as it could be opened. Elsewhere than in a repository nothing is wrong.
-pub(super) fn worktree_finding(opened: &Result<Worktree, Error>, commands: &WorktreeCommands) -> DoctorFinding {
+pub(super) fn worktree_finding(
+    opened: &Result<Worktree, Error>,
+    commands: &WorktreeCommands,
+) -> DoctorFinding {
     match opened {
         Ok(worktree) => DoctorFinding::ok("worktree", worktree.root().display().to_string()),
-        Err(error @ (Error::NotARepository { .. } | Error::Bare { .. })) => {
-            DoctorFinding::note("worktree", error.to_string(), "go to a worktree, or name one with -C, to have it looked at, too")
-        }
+        Err(error @ (Error::NotARepository { .. } | Error::Bare { .. })) => DoctorFinding::note(
+            "worktree",
+            error.to_string(),
+            "go to a worktree, or name one with -C, to have it looked at, too",
+        ),
         Err(error @ Error::ForeignOwner { path }) => {
-            let allow = format!("git config --global --add safe.directory {}", shell_path(path));
+            let allow = format!(
+                "git config --global --add safe.directory {}",
+                shell_path(path)
+            );
             DoctorFinding::wrong("worktree", error.to_string(), allow)
         }
         Err(error) => DoctorFinding::wrong("worktree", error.to_string(), commands.git("fsck")),
@@ -55,49 +74,98 @@ pub(super) fn worktree_finding(opened: &Result<Worktree, Error>, commands: &Work
 }
 
 /// Another clone at the place of the recorded one. Where the records cannot be read, the findings about the state say so.
-pub(super) fn clone_finding(state: &StateDir, worktree: &Worktree, commands: &WorktreeCommands) -> Option<DoctorFinding> {
+pub(super) fn clone_finding(
+    state: &StateDir,
+    worktree: &Worktree,
+    commands: &WorktreeCommands,
+) -> Option<DoctorFinding> {
     let store = open_store(state).ok()?;
     match is_another_clone(store.as_ref(), worktree) {
         Ok(false) => None,
         Ok(true) => {
             let detail = "the recorded baseline is of another clone that was at this place";
-            Some(DoctorFinding::wrong("clone", detail, commands.watchdog("snapshot")))
+            Some(DoctorFinding::wrong(
+                "clone",
+                detail,
+                commands.watchdog("snapshot"),
+            ))
         }
-        Err(unreadable) => Some(DoctorFinding::wrong("clone", unreadable.why, commands.git("fsck"))),
+        Err(unreadable) => Some(DoctorFinding::wrong(
+            "clone",
+            unreadable.why,
+            commands.git("fsck"),
+        )),
     }
 }
 
 /// Whether snapshots and commits can be written: the rights of the repository's folders, and the room on its disk.
 pub(super) fn repository_findings(worktree: &Worktree) -> Vec<DoctorFinding> {
     let common = worktree.common_dir();
-    let own = ["refs/watchdog", "refs/watchdog/rescue", "refs/watchdog/baseline"].map(|folder| common.join(folder));
-    let folders = [worktree.git_dir().to_owned(), common.join("objects"), common.join("refs")];
+    let own = [
+        "refs/watchdog",
+        "refs/watchdog/rescue",
+        "refs/watchdog/baseline",
+    ]
+    .map(|folder| common.join(folder));
+    let folders = [
+        worktree.git_dir().to_owned(),
+        common.join("objects"),
+        common.join("refs"),
+    ];
     let refusal = |folder: &PathBuf| {
         let error = access(folder, Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK).err()?;
-        let detail = format!("cannot read and write {}: {}", folder.display(), std::io::Error::from(error));
-        Some(DoctorFinding::wrong("repository", detail, "give this user access to it"))
+        let detail = format!(
+            "cannot read and write {}: {}",
+            folder.display(),
+            std::io::Error::from(error)
+        );
+        Some(DoctorFinding::wrong(
+            "repository",
+            detail,
+            "give this user access to it",
+        ))
     };
     // Watchdog's own refs are not there before the first baseline. One that cannot be looked at lies below one that is named.
     let own = own.iter().filter(|folder| folder.is_dir());
-    folders.iter().chain(own).filter_map(refusal).chain(room(common, "free some space there")).collect()
+    folders
+        .iter()
+        .chain(own)
+        .filter_map(refusal)
+        .chain(room(common, "free some space there"))
+        .collect()
 }
 
 /// Locks of git. They are named and never removed: only a person knows that no git works there.
 pub(super) fn lock_findings(worktree: &Worktree) -> Vec<DoctorFinding> {
     let own = ["index.lock", "HEAD.lock"].map(|name| worktree.git_dir().join(name));
     let shared = ["packed-refs.lock", "config.lock"].map(|name| worktree.common_dir().join(name));
-    own.iter().chain(&shared).filter_map(|lock| lock_finding(lock, worktree.root())).collect()
+    own.iter()
+        .chain(&shared)
+        .filter_map(|lock| lock_finding(lock, worktree.root()))
+        .collect()
 }
 
 fn lock_finding(lock: &Path, root: &Path) -> Option<DoctorFinding> {
     let found = lock.symlink_metadata().ok()?;
-    let age = found.modified().ok().and_then(|since| since.elapsed().ok()).unwrap_or_default();
+    let age = found
+        .modified()
+        .ok()
+        .and_then(|since| since.elapsed().ok())
+        .unwrap_or_default();
     let aged = format!("{} is {} s old", lock.display(), age.as_secs());
     let remove = format!("rm {}", shell_path(lock));
     Some(match lock_owner(lock, root) {
-        Some(owner) => DoctorFinding::note("git lock", format!("{aged}, held by {owner}"), "wait for it"),
+        Some(owner) => DoctorFinding::note(
+            "git lock",
+            format!("{aged}, held by {owner}"),
+            "wait for it",
+        ),
         None if age < STALE => DoctorFinding::note("git lock", aged, "look again in a moment"),
-        None => DoctorFinding::wrong("git lock", format!("{aged}, and nobody holds it"), format!("if no git works there: {remove}")),
+        None => DoctorFinding::wrong(
+            "git lock",
+            format!("{aged}, and nobody holds it"),
+            format!("if no git works there: {remove}"),
+        ),
     })
 }
 

@@ -18,14 +18,23 @@ pub fn mend(command_env: &CommandEnv, safe: &SafeMend) -> Result<String, String>
     match safe {
         SafeMend::Close(paths) => {
             for path in paths {
-                let refused = |error: std::io::Error| format!("failed to close {} to others: {error}", path.display());
+                let refused = |error: std::io::Error| {
+                    format!("failed to close {} to others: {error}", path.display())
+                };
                 // A link in its place would lead elsewhere.
                 let found = fs::symlink_metadata(path).map_err(refused)?;
                 if !found.is_symlink() {
-                    fs::set_permissions(path, Permissions::from_mode(found.permissions().mode() & 0o700)).map_err(refused)?;
+                    fs::set_permissions(
+                        path,
+                        Permissions::from_mode(found.permissions().mode() & 0o700),
+                    )
+                    .map_err(refused)?;
                 }
             }
-            Ok(format!("closed to other users: {}", plural(paths.len() as u64, "path")))
+            Ok(format!(
+                "closed to other users: {}",
+                plural(paths.len() as u64, "path")
+            ))
         }
         SafeMend::RemoveLocks(paths) => {
             let mut removed = 0;
@@ -37,15 +46,33 @@ pub fn mend(command_env: &CommandEnv, safe: &SafeMend) -> Result<String, String>
         SafeMend::WriteHooks { file, text } => {
             file.replace(text).map_err(|error| error.to_string())?;
             note_own_file(command_env, &file.path);
-            Ok(format!("wrote the hooks of this version into {}", file.path.display()))
+            Ok(format!(
+                "wrote the hooks of this version into {}",
+                file.path.display()
+            ))
         }
     }
 }
 
 /// A file of the worktree that watchdog wrote is nobody's work. Where that cannot be noted, it counts like any other.
 fn note_own_file(command_env: &CommandEnv, file: &Path) {
-    let Ok(worktree) = Worktree::open(&command_env.worktree) else { return };
-    let Some(path) = file.strip_prefix(worktree.root()).ok().and_then(Path::to_str) else { return };
-    let Ok(store) = open_store(&command_env.state) else { return };
-    let _ = uncommitted::wrote(store.as_ref(), &worktree.worktree_id(), path, &worktree.content_id(path));
+    let Ok(worktree) = Worktree::open(&command_env.worktree) else {
+        return;
+    };
+    let Some(path) = file
+        .strip_prefix(worktree.root())
+        .ok()
+        .and_then(Path::to_str)
+    else {
+        return;
+    };
+    let Ok(store) = open_store(&command_env.state) else {
+        return;
+    };
+    let _ = uncommitted::wrote(
+        store.as_ref(),
+        &worktree.worktree_id(),
+        path,
+        &worktree.content_id(path),
+    );
 }

@@ -29,13 +29,23 @@ pub(super) fn version_of(program: &OsStr, folder: &Path) -> ProgramVersion {
     command.deadline = PATIENCE;
     match command.run() {
         Ok(finished) if finished.exit.success() => ProgramVersion::Known(bounded(
-            String::from_utf8_lossy(&finished.stdout.bytes).lines().next().unwrap_or_default().trim(),
+            String::from_utf8_lossy(&finished.stdout.bytes)
+                .lines()
+                .next()
+                .unwrap_or_default()
+                .trim(),
             LONGEST,
         )),
-        Ok(finished) if finished.timed_out => {
-            ProgramVersion::Failed(format!("{} --version did not answer in {} s", program.to_string_lossy(), PATIENCE.as_secs()))
-        }
-        Ok(finished) => ProgramVersion::Failed(format!("{} --version ended with {}", program.to_string_lossy(), finished.exit)),
+        Ok(finished) if finished.timed_out => ProgramVersion::Failed(format!(
+            "{} --version did not answer in {} s",
+            program.to_string_lossy(),
+            PATIENCE.as_secs()
+        )),
+        Ok(finished) => ProgramVersion::Failed(format!(
+            "{} --version ended with {}",
+            program.to_string_lossy(),
+            finished.exit
+        )),
         Err(error @ StartError::NotRunnable { .. }) => ProgramVersion::Missing(error.to_string()),
         Err(error) => ProgramVersion::Failed(error.to_string()),
     }

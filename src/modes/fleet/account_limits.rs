@@ -21,22 +21,42 @@ const REFRESH_AFTER: SignedDuration = SignedDuration::from_secs(60);
 ///
 /// # Errors
 /// Where a store cannot be used; what was not told waits.
-pub(super) fn share_account((state, local): (&StateDir, &dyn LocalStore), server: &FleetServer, machine: &str) -> Result<(), StoreError> {
-    let Some(shared) = account::of(local)? else { return Ok(()) };
+pub(super) fn share_account(
+    (state, local): (&StateDir, &dyn LocalStore),
+    server: &FleetServer,
+    machine: &str,
+) -> Result<(), StoreError> {
+    let Some(shared) = account::of(local)? else {
+        return Ok(());
+    };
     let at = now();
     let reported = |met: &account::MetLimit| ReportedLimit {
         agent: met.agent.clone(),
         until: met.until,
         age_ms: i64::try_from(at.duration_since(met.seen_at).as_millis()).unwrap_or(0),
     };
-    tell_limits(server, &shared.name, machine, &shared.met.iter().map(reported).collect::<Vec<_>>())?;
+    tell_limits(
+        server,
+        &shared.name,
+        machine,
+        &shared.met.iter().map(reported).collect::<Vec<_>>(),
+    )?;
     let found = limits_in_force(server, &shared.name)?;
     // The server says how long it lasts: this machine's clock may be another one.
     let at = now();
-    let here = found.into_iter().filter(|limit| limit.machine != machine).filter_map(|limit| {
-        let until = at.checked_add(SignedDuration::from_millis(limit.left_ms)).ok()?;
-        Some(AccountLimit { agent: limit.agent, until, machine: limit.machine })
-    });
+    let here = found
+        .into_iter()
+        .filter(|limit| limit.machine != machine)
+        .filter_map(|limit| {
+            let until = at
+                .checked_add(SignedDuration::from_millis(limit.left_ms))
+                .ok()?;
+            Some(AccountLimit {
+                agent: limit.agent,
+                until,
+                machine: limit.machine,
+            })
+        });
     let mut limits: Vec<AccountLimit> = here.collect();
     // Clocks and the way there differ by a little each time; that is no news, and nothing is written for it.
     for limit in &mut limits {
@@ -49,7 +69,11 @@ pub(super) fn share_account((state, local): (&StateDir, &dyn LocalStore), server
         }
     }
     let is_news = !shared.met.is_empty() || limits != shared.limits;
-    if is_news || shared.refreshed_at.is_none_or(|last| at.duration_since(last) >= REFRESH_AFTER) {
+    if is_news
+        || shared
+            .refreshed_at
+            .is_none_or(|last| at.duration_since(last) >= REFRESH_AFTER)
+    {
         account::refreshed(local, &shared.name, &shared.met, &limits, at)?;
     }
     let terms = account_terms(server, &shared.name)?;
@@ -69,15 +93,29 @@ pub(super) fn begin_account(local: &dyn LocalStore, name: Option<&str>) -> Resul
 ///
 /// # Errors
 /// Where the setting or the records of this machine cannot be read or written.
-pub fn use_account(state: &StateDir, name: Option<&str>) -> Result<Option<FleetSetting>, FleetSettingError> {
-    let Some(setting) = FleetSetting::of(state)? else { return Ok(None) };
-    let setting = FleetSetting { account: name.map(str::to_owned), ..setting };
+pub fn use_account(
+    state: &StateDir,
+    name: Option<&str>,
+) -> Result<Option<FleetSetting>, FleetSettingError> {
+    let Some(setting) = FleetSetting::of(state)? else {
+        return Ok(None);
+    };
+    let setting = FleetSetting {
+        account: name.map(str::to_owned),
+        ..setting
+    };
     let local = open_store(state)?;
     setting.keep(state)?;
     begin_account(local.as_ref(), name)?;
     give_ready_back(local.as_ref(), &setting);
     // Its limits and its budget are known before anything is spent, where the server answers.
-    let _ = setting.server().map(|server| share_account((state, local.as_ref()), &server.needing_its_format(), &setting.name));
+    let _ = setting.server().map(|server| {
+        share_account(
+            (state, local.as_ref()),
+            &server.needing_its_format(),
+            &setting.name,
+        )
+    });
     Ok(Some(setting))
 }
 
@@ -100,12 +138,20 @@ pub fn clear_account_limits(
     name: &str,
     agent: Option<&str>,
 ) -> Result<ClearedLimits, FleetSettingError> {
-    let cleared = setting.server().and_then(|server| clear_limits(&server.needing_its_format(), name, agent));
+    let cleared = setting
+        .server()
+        .and_then(|server| clear_limits(&server.needing_its_format(), name, agent));
     if setting.account.as_deref() == Some(name) {
         account::clear(open_store(state)?.as_ref(), agent)?;
     }
     Ok(match cleared {
-        Ok(there) => ClearedLimits { there, unsent: None },
-        Err(error) => ClearedLimits { there: 0, unsent: Some(error) },
+        Ok(there) => ClearedLimits {
+            there,
+            unsent: None,
+        },
+        Err(error) => ClearedLimits {
+            there: 0,
+            unsent: Some(error),
+        },
     })
 }

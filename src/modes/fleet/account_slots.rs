@@ -32,33 +32,61 @@ struct FleetSlots {
 /// # Errors
 /// Why there is none.
 pub fn connect_slots(state: &StateDir, account: &str) -> Result<Box<dyn SlotServer>, String> {
-    let setting = FleetSetting::of(state).map_err(|error| error.to_string())?.ok_or("this machine is in no fleet")?;
-    let server = setting.server().map_err(|error| error.to_string())?.needing_its_format();
-    Ok(Box::new(FleetSlots { server, account: account.to_owned(), machine: setting.name }))
+    let setting = FleetSetting::of(state)
+        .map_err(|error| error.to_string())?
+        .ok_or("this machine is in no fleet")?;
+    let server = setting
+        .server()
+        .map_err(|error| error.to_string())?
+        .needing_its_format();
+    Ok(Box::new(FleetSlots {
+        server,
+        account: account.to_owned(),
+        machine: setting.name,
+    }))
 }
 
 impl SlotServer for FleetSlots {
     fn take(&self, slot: &str, lasts: Duration) -> Result<ServerSlot, String> {
         let (account, machine, ids) = (&self.account, &self.machine, &[slot.to_owned()]);
-        let wanted = WantedSlots { account, machine, ids, lasts, to_keep: false };
-        Ok(match take_slots(&self.server, FOR_A_QUESTION, &wanted).map_err(|error| error.to_string())? {
-            None => ServerSlot::NoCap,
-            Some(TakenSlots { ids, .. }) if ids.is_empty() => ServerSlot::Full,
-            Some(_) => ServerSlot::Given,
-        })
+        let wanted = WantedSlots {
+            account,
+            machine,
+            ids,
+            lasts,
+            to_keep: false,
+        };
+        Ok(
+            match take_slots(&self.server, FOR_A_QUESTION, &wanted)
+                .map_err(|error| error.to_string())?
+            {
+                None => ServerSlot::NoCap,
+                Some(TakenSlots { ids, .. }) if ids.is_empty() => ServerSlot::Full,
+                Some(_) => ServerSlot::Given,
+            },
+        )
     }
 
     fn give_back(&self, slot: &str) {
         // One that does not arrive ends by itself.
-        let _ = give_slots_back(&self.server, FOR_A_QUESTION, &self.account, &[slot.to_owned()]);
+        let _ = give_slots_back(
+            &self.server,
+            FOR_A_QUESTION,
+            &self.account,
+            &[slot.to_owned()],
+        );
     }
 }
 
 /// Gives the slots back that this machine keeps ready, where it stops to share their account. Returns how many the server still has for it: those
 /// end by themselves.
 pub(super) fn give_ready_back(local: &dyn LocalStore, setting: &FleetSetting) -> usize {
-    let Ok(Some((account, ids))) = question_cap::give_up_ready(local, now()) else { return 0 };
-    let given = setting.server().and_then(|server| give_slots_back(&server.needing_its_format(), FOR_A_QUESTION, &account, &ids));
+    let Ok(Some((account, ids))) = question_cap::give_up_ready(local, now()) else {
+        return 0;
+    };
+    let given = setting.server().and_then(|server| {
+        give_slots_back(&server.needing_its_format(), FOR_A_QUESTION, &account, &ids)
+    });
     if given.is_ok() { 0 } else { ids.len() }
 }
 
@@ -71,15 +99,37 @@ pub(super) fn share_slots(
 ) -> Result<(), StoreError> {
     let known = question_cap::of(local, CapScope::Shared)?;
     let share = terms.slots_to_keep;
-    let now_is = terms.max_parallel_questions.map(|most| CapTerms { most, share });
-    let was = known.as_ref().and_then(|cap| Some((cap.account.as_str(), CapTerms { most: cap.most?, share: cap.share })));
+    let now_is = terms
+        .max_parallel_questions
+        .map(|most| CapTerms { most, share });
+    let was = known.as_ref().and_then(|cap| {
+        Some((
+            cap.account.as_str(),
+            CapTerms {
+                most: cap.most?,
+                share: cap.share,
+            },
+        ))
+    });
     if was != now_is.map(|terms| (account, terms)) {
         question_cap::set_shared(local, account, now_is)?;
     }
-    let Some(cap) = question_cap::of(local, CapScope::Shared)? else { return Ok(()) };
+    let Some(cap) = question_cap::of(local, CapScope::Shared)? else {
+        return Ok(());
+    };
     let at = now();
-    let Some(ids) = cap.to_keep(at.saturating_add(RENEWED_BEFORE).unwrap_or(at), at, || event_id(at)) else { return Ok(()) };
-    let wanted = WantedSlots { account, machine, ids: &ids, lasts: KEPT, to_keep: true };
+    let Some(ids) = cap.to_keep(at.saturating_add(RENEWED_BEFORE).unwrap_or(at), at, || {
+        event_id(at)
+    }) else {
+        return Ok(());
+    };
+    let wanted = WantedSlots {
+        account,
+        machine,
+        ids: &ids,
+        lasts: KEPT,
+        to_keep: true,
+    };
     let Some(TakenSlots { ids, .. }) = take_slots(server, CALL_DEADLINE, &wanted)? else {
         return question_cap::set_shared(local, account, None);
     };

@@ -110,7 +110,11 @@ pub fn account_as_recorded(local: &dyn LocalStore) -> Result<AccountStanding, St
         account: Some(shared.name).filter(|name| !name.is_empty()),
         refreshed_at: shared.refreshed_at,
         is_current: false,
-        limits: shared.limits.into_iter().filter(|limit| at < limit.until).collect(),
+        limits: shared
+            .limits
+            .into_iter()
+            .filter(|limit| at < limit.until)
+            .collect(),
         budget,
         questions,
     })
@@ -122,13 +126,22 @@ impl AccountStanding {
     /// # Errors
     /// Where the server cannot be asked.
     pub fn refreshed_by(mut self, server: &FleetServer) -> Result<Self, FleetError> {
-        let Some(name) = &self.account else { return Ok(self) };
+        let Some(name) = &self.account else {
+            return Ok(self);
+        };
         let (limits, terms) = (limits_in_force(server, name)?, account_terms(server, name)?);
         let at = now();
-        let until = |left_ms: i64| at.saturating_add(SignedDuration::from_millis(left_ms)).unwrap_or(Timestamp::MAX);
+        let until = |left_ms: i64| {
+            at.saturating_add(SignedDuration::from_millis(left_ms))
+                .unwrap_or(Timestamp::MAX)
+        };
         self.limits = limits
             .into_iter()
-            .map(|limit| AccountLimit { agent: limit.agent, until: until(limit.left_ms), machine: limit.machine })
+            .map(|limit| AccountLimit {
+                agent: limit.agent,
+                until: until(limit.left_ms),
+                machine: limit.machine,
+            })
             .collect();
         self.budget = terms.max_usd_per_day.map(|most_usd| BudgetStanding {
             most_usd,
@@ -152,23 +165,52 @@ impl AccountStanding {
     /// What is wrong with it, or holds agents, at this time.
     pub fn faults(&self) -> Vec<AccountFault> {
         let mut faults = Vec::new();
-        let mut fault = |is_wrong: bool, detail: String, mend: &'static str| faults.push(AccountFault { detail, mend, is_wrong });
-        let Some(name) = &self.account else { return faults };
+        let mut fault = |is_wrong: bool, detail: String, mend: &'static str| {
+            faults.push(AccountFault {
+                detail,
+                mend,
+                is_wrong,
+            })
+        };
+        let Some(name) = &self.account else {
+            return faults;
+        };
         if !self.is_current {
-            let known =
-                self.refreshed_at.map_or_else(|| "nothing is known of it".to_owned(), |at| format!("what it said at {at:.0} holds"));
+            let known = self.refreshed_at.map_or_else(
+                || "nothing is known of it".to_owned(),
+                |at| format!("what it said at {at:.0} holds"),
+            );
             let detail = format!("the server is not asked about the account '{name}': {known}");
-            fault(false, detail, "once the server answers: watchdog fleet sync");
+            fault(
+                false,
+                detail,
+                "once the server answers: watchdog fleet sync",
+            );
         }
-        for AccountLimit { agent, until, machine } in &self.limits {
-            let detail = format!("{agent} met its usage limit on {machine} and is held until {until:.0}");
-            fault(false, detail, "where it is over: watchdog fleet account --clear-limit");
+        for AccountLimit {
+            agent,
+            until,
+            machine,
+        } in &self.limits
+        {
+            let detail =
+                format!("{agent} met its usage limit on {machine} and is held until {until:.0}");
+            fault(
+                false,
+                detail,
+                "where it is over: watchdog fleet account --clear-limit",
+            );
         }
         if let Some(budget) = &self.budget {
             const RAISE: &str = "wait for the next day, or raise it: watchdog fleet account --max-cost-usd-per-day USD";
-            let day = budget.ends_at.map(|end| format!(" until {end:.0}")).unwrap_or_default();
+            let day = budget
+                .ends_at
+                .map(|end| format!(" until {end:.0}"))
+                .unwrap_or_default();
             match (budget.drawn_usd, &budget.unreached) {
-                (Some(drawn), _) if budget.free_usd < LEAST_SHARE && budget.most_usd - drawn < LEAST_SHARE => {
+                (Some(drawn), _)
+                    if budget.free_usd < LEAST_SHARE && budget.most_usd - drawn < LEAST_SHARE =>
+                {
                     let detail = format!(
                         "the budget of the account '{name}' ({:.2} USD a day) is spent or held{day}: no session begins",
                         budget.most_usd
@@ -176,16 +218,34 @@ impl AccountStanding {
                     fault(true, detail, RAISE);
                 }
                 (None, Some(why)) if budget.free_usd < LEAST_SHARE => {
-                    let detail = format!("nothing is left of this machine's share of the budget, and its server is gone ({why})");
-                    fault(true, detail, "have the server back, or work on an account of this machine's own: watchdog fleet account --own");
+                    let detail = format!(
+                        "nothing is left of this machine's share of the budget, and its server is gone ({why})"
+                    );
+                    fault(
+                        true,
+                        detail,
+                        "have the server back, or work on an account of this machine's own: watchdog fleet account --own",
+                    );
                 }
                 _ => {}
             }
         }
-        if let Some(CapStanding { is_own: false, taken: None, ready: 0, most, .. }) = &self.questions {
-            let detail =
-                format!("no slot of the {most} that the account has for questions is ready here, so that none is asked without the server");
-            fault(true, detail, "have the server back, or lift the cap: watchdog fleet account --max-parallel-questions none");
+        if let Some(CapStanding {
+            is_own: false,
+            taken: None,
+            ready: 0,
+            most,
+            ..
+        }) = &self.questions
+        {
+            let detail = format!(
+                "no slot of the {most} that the account has for questions is ready here, so that none is asked without the server"
+            );
+            fault(
+                true,
+                detail,
+                "have the server back, or lift the cap: watchdog fleet account --max-parallel-questions none",
+            );
         }
         faults
     }
@@ -196,9 +256,17 @@ mod tests {
     use super::*;
 
     fn of_team(change: impl Fn(&mut AccountStanding)) -> Vec<(bool, String)> {
-        let mut standing = AccountStanding { account: Some("team".into()), is_current: true, ..AccountStanding::default() };
+        let mut standing = AccountStanding {
+            account: Some("team".into()),
+            is_current: true,
+            ..AccountStanding::default()
+        };
         change(&mut standing);
-        standing.faults().into_iter().map(|fault| (fault.is_wrong, fault.detail)).collect()
+        standing
+            .faults()
+            .into_iter()
+            .map(|fault| (fault.is_wrong, fault.detail))
+            .collect()
     }
 
     #[test]
@@ -207,19 +275,53 @@ mod tests {
         assert_eq!(of_team(|_| ()), []);
         let budget = |drawn_usd: Option<f64>, free_usd: f64, unreached: Option<&str>| {
             let unreached = unreached.map(str::to_owned);
-            Some(BudgetStanding { most_usd: 5.0, drawn_usd, free_usd, unreached, ..BudgetStanding::default() })
+            Some(BudgetStanding {
+                most_usd: 5.0,
+                drawn_usd,
+                free_usd,
+                unreached,
+                ..BudgetStanding::default()
+            })
         };
-        assert_eq!(of_team(|found| found.budget = budget(Some(5.0), 0.3, None)), [], "this machine has some of it");
-        assert_eq!(of_team(|found| found.budget = budget(Some(4.0), 0.0, None)), []);
-        let limit = || AccountLimit { agent: "claude".into(), until: Timestamp::MAX, machine: "build-1".into() };
-        let known_at = |at: Option<Timestamp>| move |found: &mut AccountStanding| (found.is_current, found.refreshed_at) = (false, at);
+        assert_eq!(
+            of_team(|found| found.budget = budget(Some(5.0), 0.3, None)),
+            [],
+            "this machine has some of it"
+        );
+        assert_eq!(
+            of_team(|found| found.budget = budget(Some(4.0), 0.0, None)),
+            []
+        );
+        let limit = || AccountLimit {
+            agent: "claude".into(),
+            until: Timestamp::MAX,
+            machine: "build-1".into(),
+        };
+        let known_at = |at: Option<Timestamp>| {
+            move |found: &mut AccountStanding| (found.is_current, found.refreshed_at) = (false, at)
+        };
         for (is_wrong, word, said) in [
-            (false, "claude met its usage limit on build-1", of_team(|found| found.limits = vec![limit()])),
-            (true, "(5.00 USD a day) is spent", of_team(|found| found.budget = budget(Some(5.0), 0.0, None))),
+            (
+                false,
+                "claude met its usage limit on build-1",
+                of_team(|found| found.limits = vec![limit()]),
+            ),
+            (
+                true,
+                "(5.00 USD a day) is spent",
+                of_team(|found| found.budget = budget(Some(5.0), 0.0, None)),
+            ),
             (false, "nothing is known of it", of_team(known_at(None))),
-            (false, "what it said at 1970-01-01T00:00:00Z holds", of_team(known_at(Some(Timestamp::UNIX_EPOCH)))),
+            (
+                false,
+                "what it said at 1970-01-01T00:00:00Z holds",
+                of_team(known_at(Some(Timestamp::UNIX_EPOCH))),
+            ),
         ] {
-            assert!(said.len() == 1 && said[0].0 == is_wrong && said[0].1.contains(word), "{word}: {said:?}");
+            assert!(
+                said.len() == 1 && said[0].0 == is_wrong && said[0].1.contains(word),
+                "{word}: {said:?}"
+            );
         }
         let without_server = |change: &dyn Fn(&mut AccountStanding)| {
             of_team(|found| {
@@ -228,10 +330,24 @@ mod tests {
             })
         };
         for (word, said) in [
-            ("its server is gone (no route)", without_server(&|found| found.budget = budget(None, 0.0, Some("no route")))),
-            ("no slot of the 4", without_server(&|found| found.questions = Some(CapStanding { most: 4, ..CapStanding::default() }))),
+            (
+                "its server is gone (no route)",
+                without_server(&|found| found.budget = budget(None, 0.0, Some("no route"))),
+            ),
+            (
+                "no slot of the 4",
+                without_server(&|found| {
+                    found.questions = Some(CapStanding {
+                        most: 4,
+                        ..CapStanding::default()
+                    })
+                }),
+            ),
         ] {
-            assert!(said.len() == 2 && said[1].0 && said[1].1.contains(word), "{word}: {said:?}");
+            assert!(
+                said.len() == 2 && said[1].0 && said[1].1.contains(word),
+                "{word}: {said:?}"
+            );
         }
     }
 }

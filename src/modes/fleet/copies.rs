@@ -40,7 +40,12 @@ impl JoinedFleet {
     fn new(state: &StateDir, setting: &FleetSetting) -> Result<Self, StoreError> {
         let server = Arc::new(setting.server()?.needing_its_format());
         let store = FleetStore::new(Arc::clone(&server), &setting.name);
-        Ok(JoinedFleet { server, store, setting: setting.clone(), state: state.clone() })
+        Ok(JoinedFleet {
+            server,
+            store,
+            setting: setting.clone(),
+            state: state.clone(),
+        })
     }
 }
 
@@ -50,7 +55,11 @@ impl FleetLink for JoinedFleet {
     }
 
     fn heartbeat(&self) -> Result<(), StoreError> {
-        Ok(heartbeat(&self.server, &self.setting.name, &self.setting.machine_id)?)
+        Ok(heartbeat(
+            &self.server,
+            &self.setting.name,
+            &self.setting.machine_id,
+        )?)
     }
 
     fn share_account(&self, local: &dyn LocalStore) -> Result<(), StoreError> {
@@ -59,7 +68,10 @@ impl FleetLink for JoinedFleet {
 }
 
 fn identity(setting: &FleetSetting) -> CopyIdentity {
-    CopyIdentity { fleet: setting.fleet(), machine: setting.name.clone() }
+    CopyIdentity {
+        fleet: setting.fleet(),
+        machine: setting.name.clone(),
+    }
 }
 
 /// Begins to copy beside a command that stays; `None` where this machine is in no fleet. A setting that cannot be read is told, and nothing
@@ -68,7 +80,10 @@ pub fn begin_copies(command_env: &CommandEnv) -> Option<CopyWorker> {
     let setting = match FleetSetting::of(&command_env.state) {
         Ok(setting) => setting?,
         Err(error) => {
-            command_env.tell(&format!("nothing is copied to the fleet: {error}; {}", error.hint()));
+            command_env.tell(&format!(
+                "nothing is copied to the fleet: {error}; {}",
+                error.hint()
+            ));
             return None;
         }
     };
@@ -82,7 +97,13 @@ pub fn begin_copies(command_env: &CommandEnv) -> Option<CopyWorker> {
         Arc::new(move || open_store(&state).ok())
     };
     let hand_over = Box::new(move || hand_over(&state));
-    Some(CopyWorker::begin(open, identity(&setting), connect, Arc::clone(&command_env.narrate), hand_over))
+    Some(CopyWorker::begin(
+        open,
+        identity(&setting),
+        connect,
+        Arc::clone(&command_env.narrate),
+        hand_over,
+    ))
 }
 
 /// Starts a `watchdog fleet sync` that goes on when this command ends. Under another watchdog it would count as what a session left running:
@@ -93,7 +114,14 @@ fn hand_over(state: &StateDir) {
     }
     let started = std::env::current_exe().and_then(|program| {
         let words = ["fleet", "sync", "--handed-over"].map(OsString::from);
-        let argv: Vec<OsString> = [program.into_os_string(), "--state-dir".into(), state.root().into()].into_iter().chain(words).collect();
+        let argv: Vec<OsString> = [
+            program.into_os_string(),
+            "--state-dir".into(),
+            state.root().into(),
+        ]
+        .into_iter()
+        .chain(words)
+        .collect();
         start_detached(&argv, Path::new("/"))
     });
     if let Err(error) = started {
@@ -106,7 +134,9 @@ fn hand_over(state: &StateDir) {
 /// # Errors
 /// Where the setting or a store cannot be used.
 pub fn copy_handed_over(command_env: &CommandEnv) -> Result<(), FleetSettingError> {
-    let Some(setting) = FleetSetting::of(&command_env.state)? else { return Ok(()) };
+    let Some(setting) = FleetSetting::of(&command_env.state)? else {
+        return Ok(());
+    };
     let local = open_store(&command_env.state)?;
     let identity = identity(&setting);
     let until = Instant::now() + HANDED_OVER;
@@ -124,20 +154,36 @@ pub fn copy_handed_over(command_env: &CommandEnv) -> Result<(), FleetSettingErro
         }
         Ok(())
     };
-    copy().or_else(|error| Ok(copied::failed_unseen(local.as_ref(), &identity.fleet, &error.to_string(), now())?))
+    copy().or_else(|error| {
+        Ok(copied::failed_unseen(
+            local.as_ref(),
+            &identity.fleet,
+            &error.to_string(),
+            now(),
+        )?)
+    })
 }
 
 /// Copies everything that waits, now; `None` where this machine is in no fleet.
 ///
 /// # Errors
 /// Where the setting or a store cannot be used. What was not copied waits.
-pub fn copy_now(command_env: &CommandEnv) -> Result<Option<(FleetSetting, CopiedEvents)>, FleetSettingError> {
-    let Some(setting) = FleetSetting::of(&command_env.state)? else { return Ok(None) };
+pub fn copy_now(
+    command_env: &CommandEnv,
+) -> Result<Option<(FleetSetting, CopiedEvents)>, FleetSettingError> {
+    let Some(setting) = FleetSetting::of(&command_env.state)? else {
+        return Ok(None);
+    };
     let local = open_store(&command_env.state)?;
     let fleet = JoinedFleet::new(&command_env.state, &setting)?;
     fleet.heartbeat()?;
     fleet.share_account(local.as_ref())?;
-    let done = copy_events(local.as_ref(), fleet.store(), &identity(&setting), usize::MAX)?;
+    let done = copy_events(
+        local.as_ref(),
+        fleet.store(),
+        &identity(&setting),
+        usize::MAX,
+    )?;
     Ok(Some((setting, done)))
 }
 
@@ -156,11 +202,18 @@ pub struct WaitingCopies {
 ///
 /// # Errors
 /// Where the records of this machine cannot be read.
-pub fn waiting_copies(command_env: &CommandEnv, setting: &FleetSetting) -> Result<WaitingCopies, StoreError> {
+pub fn waiting_copies(
+    command_env: &CommandEnv,
+    setting: &FleetSetting,
+) -> Result<WaitingCopies, StoreError> {
     let local = open_store(&command_env.state)?;
     let progress = copied::of(local.as_ref(), &setting.fleet())?.unwrap_or_default();
     let events = waiting(local.as_ref(), &setting.fleet(), COUNTED)?;
-    Ok(WaitingCopies { events, missed: progress.missed, failing_since: progress.failing_since })
+    Ok(WaitingCopies {
+        events,
+        missed: progress.missed,
+        failing_since: progress.failing_since,
+    })
 }
 
 /// A machine that joins shares what happens from now on; what happened before stays its own.

@@ -79,14 +79,34 @@ struct WorkerState {
 impl CopyWorker {
     /// Begins to copy; the command's own work does not wait for the records to be opened. `tell` gets one line when the server is away, and one
     /// when it is back.
-    pub fn begin(open: OpenRecords, identity: CopyIdentity, connect: ConnectFleet, tell: TellPerson, hand_over: HandOver) -> Self {
+    pub fn begin(
+        open: OpenRecords,
+        identity: CopyIdentity,
+        connect: ConnectFleet,
+        tell: TellPerson,
+        hand_over: HandOver,
+    ) -> Self {
         let shared = Arc::new(WorkerShared::default());
-        let worker =
-            CopyWorker { shared: Arc::clone(&shared), open: Arc::clone(&open), fleet: identity.fleet.clone(), hand_over: Some(hand_over) };
+        let worker = CopyWorker {
+            shared: Arc::clone(&shared),
+            open: Arc::clone(&open),
+            fleet: identity.fleet.clone(),
+            hand_over: Some(hand_over),
+        };
         // Without a thread the copies are handed over at the end.
         let _begun = std::thread::Builder::new()
             .name("fleet copies".into())
-            .spawn(move || CopyThread { shared, identity, connect, tell, link: None, failures: 0 }.work(&open));
+            .spawn(move || {
+                CopyThread {
+                    shared,
+                    identity,
+                    connect,
+                    tell,
+                    link: None,
+                    failures: 0,
+                }
+                .work(&open)
+            });
         worker
     }
 
@@ -98,7 +118,9 @@ impl CopyWorker {
             self.shared.changed.notify_all();
             state.local.take()
         };
-        let Some(local) = local.or_else(|| (self.open)()) else { return };
+        let Some(local) = local.or_else(|| (self.open)()) else {
+            return;
+        };
         // Nobody is started for a server that did not answer just now, be it in an earlier command.
         if copied::is_left(local.as_ref(), &self.fleet, now()).unwrap_or(false)
             && let Some(hand_over) = self.hand_over.take()
@@ -144,7 +166,11 @@ impl WorkerShared {
             if left.is_zero() {
                 break;
             }
-            state = self.changed.wait_timeout(state, left).expect("mutex poisoned").0;
+            state = self
+                .changed
+                .wait_timeout(state, left)
+                .expect("mutex poisoned")
+                .0;
         }
     }
 
@@ -193,7 +219,8 @@ impl CopyThread {
                 // A connection that failed may be half open.
                 self.link = None;
                 self.failures += 1;
-                let is_news = copied::failed(local, &self.identity.fleet, now()).unwrap_or(self.failures == 1);
+                let is_news = copied::failed(local, &self.identity.fleet, now())
+                    .unwrap_or(self.failures == 1);
                 if is_news {
                     (self.tell)(&away(&error.to_string()));
                 }

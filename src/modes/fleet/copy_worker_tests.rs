@@ -16,7 +16,10 @@ fn verdict_at(second: i64) -> NewEvent {
 }
 
 fn identity() -> CopyIdentity {
-    CopyIdentity { fleet: "f".into(), machine: "builder".into() }
+    CopyIdentity {
+        fleet: "f".into(),
+        machine: "builder".into(),
+    }
 }
 
 /// Opens this store, again and again.
@@ -29,7 +32,10 @@ fn opens(local: &Arc<dyn LocalStore>) -> OpenRecords {
 fn eventually(what: &str, mut find: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !find() {
-        assert!(begun.elapsed() < Duration::from_secs(30), "{what}: it never came true");
+        assert!(
+            begun.elapsed() < Duration::from_secs(30),
+            "{what}: it never came true"
+        );
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -69,9 +75,13 @@ fn a_server_that_is_away_is_told_once_and_gets_everything_when_it_is_back() {
         move || {
             tries.fetch_add(1, Ordering::SeqCst);
             if !server.is_dir() {
-                return Err(StoreError::BadRecord { what: "the fleet".into(), why: "its server is away".into() });
+                return Err(StoreError::BadRecord {
+                    what: "the fleet".into(),
+                    why: "its server is away".into(),
+                });
             }
-            let state = StateDir::resolve(Some(server.clone()), None, None).expect("a folder of this test");
+            let state =
+                StateDir::resolve(Some(server.clone()), None, None).expect("a folder of this test");
             state.ensure()?;
             Ok(Box::new(NearFleet(SqliteStore::open(&state)?)))
         }
@@ -87,14 +97,28 @@ fn a_server_that_is_away_is_told_once_and_gets_everything_when_it_is_back() {
     std::fs::create_dir(&server).unwrap();
     eventually("copied", || waiting(local.as_ref(), "f", 9).unwrap() == 0);
     let _ = local.append(&[verdict_at(2)], None).unwrap();
-    eventually("the next one, too", || waiting(local.as_ref(), "f", 9).unwrap() == 0);
+    eventually("the next one, too", || {
+        waiting(local.as_ref(), "f", 9).unwrap() == 0
+    });
     eventually("it is said", || told.lock().unwrap().len() == 2);
     drop(worker);
-    let arrived = store(&folder, "server").read(watchdog_store::engine::EventCursor::START, 9).unwrap().0;
-    assert_eq!(arrived.iter().map(|event| event.at.as_second()).collect::<Vec<_>>(), [1, 2]);
+    let arrived = store(&folder, "server")
+        .read(watchdog_store::engine::EventCursor::START, 9)
+        .unwrap()
+        .0;
+    assert_eq!(
+        arrived
+            .iter()
+            .map(|event| event.at.as_second())
+            .collect::<Vec<_>>(),
+        [1, 2]
+    );
     let told = told.lock().unwrap();
     assert_eq!(told.len(), 2, "{told:?}");
-    assert!(told[0].contains("the work goes on") && told[1].contains("answers again"), "{told:?}");
+    assert!(
+        told[0].contains("the work goes on") && told[1].contains("answers again"),
+        "{told:?}"
+    );
 }
 
 /// Connects to a server that accepts and never answers, until the sender is dropped.
@@ -103,7 +127,10 @@ fn silent_server() -> (std::sync::mpsc::Sender<()>, ConnectFleet) {
     let held = Mutex::new(held);
     let connect: ConnectFleet = Box::new(move || {
         let _ = held.lock().unwrap().recv();
-        Err(StoreError::BadRecord { what: "the fleet".into(), why: "no answer".into() })
+        Err(StoreError::BadRecord {
+            what: "the fleet".into(),
+            why: "no answer".into(),
+        })
     });
     (hold, connect)
 }
@@ -125,13 +152,29 @@ fn the_end_of_a_command_waits_for_no_server_and_hands_over_what_is_left() {
     let silent = || Arc::new(|line: &str| panic!("nobody is to be told: {line}"));
     let (hold_first, connect) = silent_server();
     let (calls, hand_over) = counted();
-    drop(CopyWorker::begin(opens(&local), identity(), connect, silent(), hand_over));
+    drop(CopyWorker::begin(
+        opens(&local),
+        identity(),
+        connect,
+        silent(),
+        hand_over,
+    ));
     assert_eq!(calls.load(Ordering::SeqCst), 0, "nothing is left");
     let _ = local.append(&[verdict_at(1)], None).unwrap();
     let (hold, connect) = silent_server();
     let (calls, hand_over) = counted();
-    drop(CopyWorker::begin(opens(&local), identity(), connect, silent(), hand_over));
-    assert_eq!(calls.load(Ordering::SeqCst), 1, "the server never answered, and this returned");
+    drop(CopyWorker::begin(
+        opens(&local),
+        identity(),
+        connect,
+        silent(),
+        hand_over,
+    ));
+    assert_eq!(
+        calls.load(Ordering::SeqCst),
+        1,
+        "the server never answered, and this returned"
+    );
     drop((hold_first, hold));
 }
 
@@ -144,12 +187,21 @@ fn a_thread_that_rests_has_no_records_open_so_that_the_end_of_a_command_closes_t
     let open: OpenRecords = Arc::new(move || opens.lock().unwrap().take());
     let state = StateDir::resolve(Some(folder.path().join("server")), None, None).unwrap();
     state.ensure().unwrap();
-    let connect: ConnectFleet = Box::new(move || Ok(Box::new(NearFleet(SqliteStore::open(&state)?))));
-    let worker = CopyWorker::begin(open, identity(), connect, Arc::new(|_: &str| ()), Box::new(|| panic!("all is sent")));
+    let connect: ConnectFleet =
+        Box::new(move || Ok(Box::new(NearFleet(SqliteStore::open(&state)?))));
+    let worker = CopyWorker::begin(
+        open,
+        identity(),
+        connect,
+        Arc::new(|_: &str| ()),
+        Box::new(|| panic!("all is sent")),
+    );
     let seen = |local: &Arc<dyn LocalStore>| waiting(local.as_ref(), "f", 9).unwrap() == 0;
     // While it waits for the next event the thread has nothing open.
     eventually("it was sent, and the thread rests", || {
-        opened.upgrade().is_some_and(|local| seen(&local) && Arc::strong_count(&local) == 2)
+        opened
+            .upgrade()
+            .is_some_and(|local| seen(&local) && Arc::strong_count(&local) == 2)
     });
     drop(worker);
     eventually("it is closed", || opened.upgrade().is_none());
@@ -170,11 +222,24 @@ fn what_a_process_without_a_terminal_met_is_said_by_the_next_command_which_hands
             let told = Arc::clone(&told);
             move |line: &str| told.lock().unwrap().push(line.to_owned())
         });
-        drop(CopyWorker::begin(opens(&local), identity(), connect, tell, hand_over));
-        assert_eq!(calls.load(Ordering::SeqCst), 0, "the server is known to be away");
+        drop(CopyWorker::begin(
+            opens(&local),
+            identity(),
+            connect,
+            tell,
+            hand_over,
+        ));
+        assert_eq!(
+            calls.load(Ordering::SeqCst),
+            0,
+            "the server is known to be away"
+        );
         holds.push(hold);
         eventually("it is said", || !told.lock().unwrap().is_empty());
     }
     let told = told.lock().unwrap();
-    assert!(told.len() == 1 && told[0].starts_with("no answer; the work goes on"), "{told:?}");
+    assert!(
+        told.len() == 1 && told[0].starts_with("no answer; the work goes on"),
+        "{told:?}"
+    );
 }

@@ -52,7 +52,10 @@ pub fn copy_events(
         return Ok(CopiedEvents::default());
     }
     let Some(lease) = copied::lease(local, &identity.fleet, LEASE)? else {
-        return Ok(CopiedEvents { busy: true, ..CopiedEvents::default() });
+        return Ok(CopiedEvents {
+            busy: true,
+            ..CopiedEvents::default()
+        });
     };
     let done = copy_batches(local, shared, identity, batches);
     // A right that is not given back ends by itself.
@@ -84,7 +87,13 @@ fn copy_batches(
             .iter()
             .filter_map(|event| {
                 let folder = folders.get(&event.worktree).map(String::as_str);
-                fleet_copy(event, CopyOrigin { machine: &identity.machine, folder })
+                fleet_copy(
+                    event,
+                    CopyOrigin {
+                        machine: &identity.machine,
+                        folder,
+                    },
+                )
             })
             .collect();
         if !copies.is_empty() {
@@ -119,7 +128,12 @@ pub fn waiting(local: &dyn LocalStore, fleet: &str, most: usize) -> Result<usize
 /// The folders of the worktrees, by their names in the journal.
 fn folders_of(local: &dyn LocalStore) -> HashMap<String, String> {
     let recorded = baseline::everywhere(local).unwrap_or_default();
-    recorded.into_iter().filter_map(|(worktree, _, record)| Some((worktree, record.ok()?.worktree.display().to_string()))).collect()
+    recorded
+        .into_iter()
+        .filter_map(|(worktree, _, record)| {
+            Some((worktree, record.ok()?.worktree.display().to_string()))
+        })
+        .collect()
 }
 
 #[cfg(test)]

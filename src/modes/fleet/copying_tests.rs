@@ -6,7 +6,8 @@ use proptest::prelude::*;
 use serde_json::json;
 use tempfile::TempDir;
 use watchdog_store::engine::{
-    AppendOutcome, EngineTime, ExpectedRevision, Lease, LeaseRenewal, NewEvent, RowRevision, StoredEvent, StoredRow, SwapOutcome,
+    AppendOutcome, EngineTime, ExpectedRevision, Lease, LeaseRenewal, NewEvent, RowRevision,
+    StoredEvent, StoredRow, SwapOutcome,
 };
 use watchdog_store::journal::{event, kind};
 use watchdog_store::{RowKey, SqliteStore, StateDir};
@@ -28,11 +29,18 @@ struct UnreliableServer {
 }
 
 fn gone() -> StoreError {
-    StoreError::BadRecord { what: "the server".into(), why: "gone".into() }
+    StoreError::BadRecord {
+        what: "the server".into(),
+        why: "gone".into(),
+    }
 }
 
 impl SharedStore for UnreliableServer {
-    fn append(&self, events: &[NewEvent], guard: Option<&Lease>) -> Result<AppendOutcome, StoreError> {
+    fn append(
+        &self,
+        events: &[NewEvent],
+        guard: Option<&Lease>,
+    ) -> Result<AppendOutcome, StoreError> {
         if self.away.load(Ordering::SeqCst) {
             return Err(gone());
         }
@@ -52,16 +60,29 @@ impl SharedStore for UnreliableServer {
     fn get(&self, key: &RowKey) -> Result<Option<(RowRevision, Vec<u8>)>, StoreError> {
         self.store.get(key)
     }
-    fn cas_all(&self, writes: &[(RowKey, ExpectedRevision, Vec<u8>)]) -> Result<SwapOutcome, StoreError> {
+    fn cas_all(
+        &self,
+        writes: &[(RowKey, ExpectedRevision, Vec<u8>)],
+    ) -> Result<SwapOutcome, StoreError> {
         self.store.cas_all(writes)
     }
     fn delete(&self, key: &RowKey, expect: RowRevision) -> Result<SwapOutcome, StoreError> {
         self.store.delete(key, expect)
     }
-    fn list(&self, prefix: &str, after: Option<&RowKey>, limit: usize) -> Result<Vec<StoredRow>, StoreError> {
+    fn list(
+        &self,
+        prefix: &str,
+        after: Option<&RowKey>,
+        limit: usize,
+    ) -> Result<Vec<StoredRow>, StoreError> {
         self.store.list(prefix, after, limit)
     }
-    fn acquire(&self, key: &RowKey, holder: &str, ttl: Duration) -> Result<Option<Lease>, StoreError> {
+    fn acquire(
+        &self,
+        key: &RowKey,
+        holder: &str,
+        ttl: Duration,
+    ) -> Result<Option<Lease>, StoreError> {
         self.store.acquire(key, holder, ttl)
     }
     fn renew(&self, lease: &Lease, ttl: Duration) -> Result<LeaseRenewal, StoreError> {
@@ -70,7 +91,11 @@ impl SharedStore for UnreliableServer {
     fn release(&self, lease: &Lease) -> Result<bool, StoreError> {
         self.store.release(lease)
     }
-    fn read(&self, after: EventCursor, limit: usize) -> Result<(Vec<StoredEvent>, EventCursor), StoreError> {
+    fn read(
+        &self,
+        after: EventCursor,
+        limit: usize,
+    ) -> Result<(Vec<StoredEvent>, EventCursor), StoreError> {
         self.store.read(after, limit)
     }
 }
@@ -83,21 +108,41 @@ fn two_stores() -> TwoStores {
         SqliteStore::open(&state).unwrap()
     };
     let (local, store) = (open("here"), open("server"));
-    let server = UnreliableServer { store, lost: Vec::new().into(), away: false.into() };
-    TwoStores { _folder: folder, local, server }
+    let server = UnreliableServer {
+        store,
+        lost: Vec::new().into(),
+        away: false.into(),
+    };
+    TwoStores {
+        _folder: folder,
+        local,
+        server,
+    }
 }
 
 fn identity() -> CopyIdentity {
-    CopyIdentity { fleet: "f".into(), machine: "builder".into() }
+    CopyIdentity {
+        fleet: "f".into(),
+        machine: "builder".into(),
+    }
 }
 
 fn happened(n: i64, kind: &str) -> NewEvent {
-    event(Timestamp::from_second(n).unwrap(), "wt", Some("auth"), kind, json!({"status": "review", "reason": "untrusted"}))
+    event(
+        Timestamp::from_second(n).unwrap(),
+        "wt",
+        Some("auth"),
+        kind,
+        json!({"status": "review", "reason": "untrusted"}),
+    )
 }
 
 impl TwoStores {
     fn write(&self, events: &[NewEvent]) {
-        assert_eq!(self.local.append(events, None).unwrap(), AppendOutcome::Done);
+        assert_eq!(
+            self.local.append(events, None).unwrap(),
+            AppendOutcome::Done
+        );
     }
 
     fn copy(&self) -> Result<CopiedEvents, StoreError> {
@@ -105,21 +150,36 @@ impl TwoStores {
     }
 
     fn arrived(&self) -> Vec<i64> {
-        self.server.store.read(EventCursor::START, 10_000).unwrap().0.iter().map(|event| event.at.as_second()).collect()
+        self.server
+            .store
+            .read(EventCursor::START, 10_000)
+            .unwrap()
+            .0
+            .iter()
+            .map(|event| event.at.as_second())
+            .collect()
     }
 }
 
 #[test]
 fn what_waited_while_the_server_was_away_arrives_once_and_in_order() {
     let stores = two_stores();
-    stores.write(&[happened(1, kind::VERDICT), happened(2, kind::SNAPSHOT), happened(3, kind::SESSION_STARTED)]);
+    stores.write(&[
+        happened(1, kind::VERDICT),
+        happened(2, kind::SNAPSHOT),
+        happened(3, kind::SESSION_STARTED),
+    ]);
     stores.server.away.store(true, Ordering::SeqCst);
     stores.copy().unwrap_err();
     stores.write(&[happened(4, kind::VERDICT)]);
     stores.server.away.store(false, Ordering::SeqCst);
     let done = stores.copy().unwrap();
     assert_eq!((done.sent, done.read), (3, 4));
-    assert_eq!(stores.arrived(), [1, 3, 4], "a snapshot's ref stays on its machine");
+    assert_eq!(
+        stores.arrived(),
+        [1, 3, 4],
+        "a snapshot's ref stays on its machine"
+    );
     assert_eq!(stores.copy().unwrap(), CopiedEvents::default());
     assert_eq!(waiting(&stores.local, "f", 10).unwrap(), 0);
 }
@@ -129,8 +189,16 @@ fn a_journal_that_lost_its_oldest_events_says_how_many() {
     let stores = two_stores();
     stores.write(&[happened(0, kind::VERDICT)]);
     assert_eq!(stores.copy().unwrap().sent, 1);
-    stores.write(&[happened(1, kind::VERDICT), happened(2, kind::VERDICT), happened(3, kind::VERDICT)]);
-    let kept = watchdog_store::engine::EventRetention { older_than: Timestamp::from_second(3).unwrap(), at_least: 1, at_most: 100 };
+    stores.write(&[
+        happened(1, kind::VERDICT),
+        happened(2, kind::VERDICT),
+        happened(3, kind::VERDICT),
+    ]);
+    let kept = watchdog_store::engine::EventRetention {
+        older_than: Timestamp::from_second(3).unwrap(),
+        at_least: 1,
+        at_most: 100,
+    };
     assert_eq!(stores.local.prune(&kept).unwrap(), 3);
     let done = stores.copy().unwrap();
     assert_eq!((done.sent, done.missed), (1, 2));
@@ -141,7 +209,9 @@ fn a_journal_that_lost_its_oldest_events_says_how_many() {
 fn two_processes_do_not_send_the_same() {
     let stores = two_stores();
     stores.write(&[happened(1, kind::VERDICT)]);
-    let other = copied::lease(&stores.local, "f", LEASE).unwrap().expect("nobody copies yet");
+    let other = copied::lease(&stores.local, "f", LEASE)
+        .unwrap()
+        .expect("nobody copies yet");
     assert!(stores.copy().unwrap().busy);
     assert!(stores.arrived().is_empty());
     assert!(stores.local.release(&other).unwrap());

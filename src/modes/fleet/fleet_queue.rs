@@ -15,15 +15,30 @@ use crate::tasks::task_source::{SourcedTasks, TaskSource};
 ///
 /// # Errors
 /// Where the setting, or what is shared, cannot be read.
-pub fn fleet_queue(command_env: &CommandEnv, local_repository_id: &str) -> Result<Option<SourcedTasks>, FleetSettingError> {
-    let Some(setting) = FleetSetting::of(&command_env.state)? else { return Ok(None) };
-    let Some(shared) = shared_repository(&command_env.state, local_repository_id)? else { return Ok(None) };
+pub fn fleet_queue(
+    command_env: &CommandEnv,
+    local_repository_id: &str,
+) -> Result<Option<SourcedTasks>, FleetSettingError> {
+    let Some(setting) = FleetSetting::of(&command_env.state)? else {
+        return Ok(None);
+    };
+    let Some(shared) = shared_repository(&command_env.state, local_repository_id)? else {
+        return Ok(None);
+    };
     let address = setting.server.secret_address();
     let name = [address.as_str(), &setting.name, &shared.id].join("\n");
     let tasks = command_env.task_stores.get(&name, || {
         let server: FleetServer = setting.server()?.needing_its_format();
-        Ok::<_, FleetSettingError>(Arc::new(FleetTasks::new(Arc::new(server), &setting.name, &shared.id)) as Arc<dyn TaskStore>)
+        Ok::<_, FleetSettingError>(Arc::new(FleetTasks::new(
+            Arc::new(server),
+            &setting.name,
+            &shared.id,
+        )) as Arc<dyn TaskStore>)
     })?;
-    let source = TaskSource::Fleet { server: setting.server.server(), machine: setting.name, repository: shared.id };
+    let source = TaskSource::Fleet {
+        server: setting.server.server(),
+        machine: setting.name,
+        repository: shared.id,
+    };
     Ok(Some((tasks, source)))
 }

@@ -33,7 +33,9 @@ impl FleetSettingError {
     /// The remedy, for a person.
     pub fn hint(&self) -> String {
         match self {
-            FleetSettingError::Unusable { .. } => "join again with: watchdog fleet join URL --name NAME".into(),
+            FleetSettingError::Unusable { .. } => {
+                "join again with: watchdog fleet join URL --name NAME".into()
+            }
             FleetSettingError::Server(error) => error.hint(),
             FleetSettingError::State(error) => error.hint(),
         }
@@ -60,19 +62,37 @@ impl FleetSetting {
     /// Where the file cannot be read, is open to others, or is not understood.
     pub fn of(state: &StateDir) -> Result<Option<Self>, FleetSettingError> {
         let path = state.fleet_setting();
-        let unusable = |why: String| FleetSettingError::Unusable { path: path.clone(), why };
+        let unusable = |why: String| FleetSettingError::Unusable {
+            path: path.clone(),
+            why,
+        };
         let text = match fs::read_to_string(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             other => other.map_err(|error| unusable(error.to_string()))?,
         };
-        let mode = fs::symlink_metadata(&path).map_err(|error| unusable(error.to_string()))?.mode() & 0o777;
+        let mode = fs::symlink_metadata(&path)
+            .map_err(|error| unusable(error.to_string()))?
+            .mode()
+            & 0o777;
         if mode & 0o077 != 0 {
-            return Err(unusable(format!("other users may read it (mode {mode:o}), and it may hold a password; change that password")));
+            return Err(unusable(format!(
+                "other users may read it (mode {mode:o}), and it may hold a password; change that password"
+            )));
         }
-        let FleetSettingFields { name, machine_id, address, account } = read_fleet_setting(&text).map_err(unusable)?;
+        let FleetSettingFields {
+            name,
+            machine_id,
+            address,
+            account,
+        } = read_fleet_setting(&text).map_err(unusable)?;
         // Everything is in the address, so that the environment of the moment changes nothing.
         let server = ConnectionSettings::from_address(&address, &|_| None)?;
-        Ok(Some(FleetSetting { name, machine_id, server, account }))
+        Ok(Some(FleetSetting {
+            name,
+            machine_id,
+            server,
+            account,
+        }))
     }
 
     /// Keeps it.
@@ -82,9 +102,22 @@ impl FleetSetting {
     pub fn keep(&self, state: &StateDir) -> Result<(), FleetSettingError> {
         state.ensure()?;
         let address = self.server.secret_address();
-        let FleetSetting { name, machine_id, account, .. } = self.clone();
-        let fields = FleetSettingFields { name, machine_id, address, account };
-        Ok(replace_private_file(&state.fleet_setting(), fleet_setting_text(&fields).as_bytes())?)
+        let FleetSetting {
+            name,
+            machine_id,
+            account,
+            ..
+        } = self.clone();
+        let fields = FleetSettingFields {
+            name,
+            machine_id,
+            address,
+            account,
+        };
+        Ok(replace_private_file(
+            &state.fleet_setting(),
+            fleet_setting_text(&fields).as_bytes(),
+        )?)
     }
 
     /// Forgets it; one that is gone already is no fault.
@@ -94,7 +127,12 @@ impl FleetSetting {
     pub fn forget(state: &StateDir) -> Result<(), FleetSettingError> {
         let path = state.fleet_setting();
         match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(FleetSettingError::Unusable { path, why: error.to_string() }),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(FleetSettingError::Unusable {
+                    path,
+                    why: error.to_string(),
+                })
+            }
             _ => Ok(()),
         }
     }
@@ -109,12 +147,20 @@ impl FleetSetting {
     ///
     /// # Errors
     /// Where the file cannot be written or removed.
-    pub fn keep_left_machine_id(state: &StateDir, id: Option<&str>) -> Result<(), FleetSettingError> {
+    pub fn keep_left_machine_id(
+        state: &StateDir,
+        id: Option<&str>,
+    ) -> Result<(), FleetSettingError> {
         let path = state.left_fleet_machine();
         match id.map(|id| replace_private_file(&path, format!("{id}\n").as_bytes())) {
             Some(kept) => Ok(kept?),
             None => match fs::remove_file(&path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(FleetSettingError::Unusable { path, why: error.to_string() }),
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    Err(FleetSettingError::Unusable {
+                        path,
+                        why: error.to_string(),
+                    })
+                }
                 _ => Ok(()),
             },
         }

@@ -46,7 +46,10 @@ impl FleetJournal {
     /// # Errors
     /// Where the file of authorities cannot be read.
     pub fn new(setting: &FleetSetting, machines: Vec<String>) -> Result<Self, FleetSettingError> {
-        Ok(FleetJournal { server: setting.server()?.needing_its_format(), machines })
+        Ok(FleetJournal {
+            server: setting.server()?.needing_its_format(),
+            machines,
+        })
     }
 
     /// The last `n` events that `chosen` takes, oldest first, and the place behind the newest event of all.
@@ -66,7 +69,12 @@ impl FleetJournal {
             let Some(first) = events.last() else { break };
             left = EventCursor(first.position.0 - 1);
             let wanted = n - found.len();
-            events.into_iter().map(named).filter(&chosen).take(wanted).for_each(|event| found.push_front(event));
+            events
+                .into_iter()
+                .map(named)
+                .filter(&chosen)
+                .take(wanted)
+                .for_each(|event| found.push_front(event));
         }
         Ok((found.into(), end))
     }
@@ -77,7 +85,9 @@ impl FleetJournal {
         let (mut failures, mut resumes) = (0, true);
         loop {
             let step = match resumes {
-                true => follower.resume().map(|is_lost| is_lost.then_some(FollowedNews::Lost)),
+                true => follower
+                    .resume()
+                    .map(|is_lost| is_lost.then_some(FollowedNews::Lost)),
                 false => self.step(&mut follower),
             };
             resumes = step.is_err();
@@ -111,8 +121,11 @@ impl FleetJournal {
             follower.wait()?;
             return Ok(None);
         }
-        let is_meant = |found: &FleetEvent| self.machines.is_empty() || self.machines.contains(&found.machine);
-        Ok(Some(FollowedNews::Events(events.into_iter().filter(is_meant).map(named).collect())))
+        let is_meant =
+            |found: &FleetEvent| self.machines.is_empty() || self.machines.contains(&found.machine);
+        Ok(Some(FollowedNews::Events(
+            events.into_iter().filter(is_meant).map(named).collect(),
+        )))
     }
 }
 

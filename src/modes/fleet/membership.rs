@@ -30,25 +30,62 @@ pub fn join_fleet(
     let found = survey(&server)?;
     let (at, database) = (settings.server(), settings.database.clone());
     match found.format {
-        None => return Err(FleetError::NoSchema { server: at, database }.into()),
-        Some(newer) if newer > FLEET_FORMAT => return Err(FleetError::NewerSchema { found: newer, known: FLEET_FORMAT }.into()),
-        Some(older) if older < FLEET_FORMAT => return Err(FleetError::OlderSchema { found: older, known: FLEET_FORMAT }.into()),
+        None => {
+            return Err(FleetError::NoSchema {
+                server: at,
+                database,
+            }
+            .into());
+        }
+        Some(newer) if newer > FLEET_FORMAT => {
+            return Err(FleetError::NewerSchema {
+                found: newer,
+                known: FLEET_FORMAT,
+            }
+            .into());
+        }
+        Some(older) if older < FLEET_FORMAT => {
+            return Err(FleetError::OlderSchema {
+                found: older,
+                known: FLEET_FORMAT,
+            }
+            .into());
+        }
         Some(_) => {}
     }
     if found.is_read_only {
-        return Err(FleetError::ReadOnly { doing: "join the fleet", server: at }.into());
+        return Err(FleetError::ReadOnly {
+            doing: "join the fleet",
+            server: at,
+        }
+        .into());
     }
     if !found.missing_rights.is_empty() {
         let why = format!("it lacks {}", found.missing_rights.join(", "));
-        return Err(FleetError::NoRight { doing: "join the fleet", user: settings.user, why }.into());
+        return Err(FleetError::NoRight {
+            doing: "join the fleet",
+            user: settings.user,
+            why,
+        }
+        .into());
     }
     // A setting that cannot be read is replaced; its name on the server is then another machine's.
     let before = FleetSetting::of(state).unwrap_or_default();
-    let machine_id = before.as_ref().map(|before| before.machine_id.clone()).or_else(|| FleetSetting::left_machine_id(state));
+    let machine_id = before
+        .as_ref()
+        .map(|before| before.machine_id.clone())
+        .or_else(|| FleetSetting::left_machine_id(state));
     let machine_id = machine_id.unwrap_or_else(|| event_id(now()));
     join(&server, name, &machine_id)?;
-    let mut setting = FleetSetting { name: name.to_owned(), machine_id, server: settings, account: account.map(str::to_owned) };
-    let renewed = before.as_ref().filter(|before| before.fleet() == setting.fleet());
+    let mut setting = FleetSetting {
+        name: name.to_owned(),
+        machine_id,
+        server: settings,
+        account: account.map(str::to_owned),
+    };
+    let renewed = before
+        .as_ref()
+        .filter(|before| before.fleet() == setting.fleet());
     setting.account = setting.account.or_else(|| renewed?.account.clone());
     state.ensure()?;
     let local = open_store(state)?;
@@ -62,7 +99,11 @@ pub fn join_fleet(
     setting.keep(state)?;
     account::share(local.as_ref(), setting.account.as_deref())?;
     // Its limits and its budget are known before anything is spent.
-    share_account((state, local.as_ref()), &setting.server()?.needing_its_format(), &setting.name)?;
+    share_account(
+        (state, local.as_ref()),
+        &setting.server()?.needing_its_format(),
+        &setting.name,
+    )?;
     Ok((setting, found))
 }
 
@@ -82,14 +123,24 @@ pub struct LeftFleet {
 /// # Errors
 /// Where the setting cannot be read or removed.
 pub fn leave_fleet(state: &StateDir) -> Result<Option<LeftFleet>, FleetSettingError> {
-    let Some(setting) = FleetSetting::of(state)? else { return Ok(None) };
+    let Some(setting) = FleetSetting::of(state)? else {
+        return Ok(None);
+    };
     if let Ok(local) = open_store(state) {
         give_share_back(state, local.as_ref());
     }
-    let still_listed = setting.server().and_then(|server| leave(&server, &setting.machine_id)).err();
+    let still_listed = setting
+        .server()
+        .and_then(|server| leave(&server, &setting.machine_id))
+        .err();
     FleetSetting::forget(state)?;
     // A server that still lists this machine gives its name to this state alone.
-    FleetSetting::keep_left_machine_id(state, still_listed.is_some().then_some(setting.machine_id.as_str()))?;
+    FleetSetting::keep_left_machine_id(
+        state,
+        still_listed
+            .is_some()
+            .then_some(setting.machine_id.as_str()),
+    )?;
     forget_shared_repositories(state)?;
     let local = open_store(state)?;
     end_sharing(local.as_ref(), &setting)?;
@@ -97,5 +148,9 @@ pub fn leave_fleet(state: &StateDir) -> Result<Option<LeftFleet>, FleetSettingEr
     begin_account(local.as_ref(), None)?;
     let slots_left = give_ready_back(local.as_ref(), &setting);
     forget_mirror(state)?;
-    Ok(Some(LeftFleet { setting, still_listed, slots_left }))
+    Ok(Some(LeftFleet {
+        setting,
+        still_listed,
+        slots_left,
+    }))
 }

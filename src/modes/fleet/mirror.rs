@@ -13,7 +13,9 @@ use watchdog_fleet::{FleetError, FleetServer};
 use watchdog_store::engine::{EventCursor, NewEvent, StoredEvent};
 use watchdog_store::journal::tidy;
 use watchdog_store::seen_machines::{self, SeenMachine, SeenMachines};
-use watchdog_store::{LocalStore, StateDir, StoreError, baseline, breaker, copied, looped, open_store, session};
+use watchdog_store::{
+    LocalStore, StateDir, StoreError, baseline, breaker, copied, looped, open_store, session,
+};
 
 use super::fleet_setting::{FleetSetting, FleetSettingError};
 use super::mirrored::{MirroredWork, mirrored_id};
@@ -52,7 +54,10 @@ pub fn forget_mirror(state: &StateDir) -> Result<(), FleetSettingError> {
     let dir = state.fleet_mirror();
     match fs::remove_dir_all(dir.root()) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(FleetSettingError::Unusable { path: dir.root().to_owned(), why: error.to_string() })
+            Err(FleetSettingError::Unusable {
+                path: dir.root().to_owned(),
+                why: error.to_string(),
+            })
         }
         _ => Ok(()),
     }
@@ -67,7 +72,8 @@ impl FleetMirror {
         let dir = state.fleet_mirror();
         let fleet = setting.fleet();
         let is_of = |store: &Arc<dyn LocalStore>| -> Result<bool, StoreError> {
-            Ok(copied::of(store.as_ref(), &fleet)?.is_some() || store.cursor_at(Timestamp::MAX)? == EventCursor::START)
+            Ok(copied::of(store.as_ref(), &fleet)?.is_some()
+                || store.cursor_at(Timestamp::MAX)? == EventCursor::START)
         };
         dir.ensure()?;
         let mut store = open_store(&dir)?;
@@ -77,7 +83,12 @@ impl FleetMirror {
             dir.ensure()?;
             store = open_store(&dir)?;
         }
-        Ok(FleetMirror { fleet, dir, store, server: setting.server()?.needing_its_format() })
+        Ok(FleetMirror {
+            fleet,
+            dir,
+            store,
+            server: setting.server()?.needing_its_format(),
+        })
     }
 
     /// What was read.
@@ -101,7 +112,9 @@ impl FleetMirror {
         let mut tell = Some(tell);
         let mut read = 0;
         loop {
-            let Some(lease) = copied::lease(self.store.as_ref(), &self.fleet, LEASE)? else { return Ok(MirrorState::Busy) };
+            let Some(lease) = copied::lease(self.store.as_ref(), &self.fleet, LEASE)? else {
+                return Ok(MirrorState::Busy);
+            };
             let batch = self.read_batch(read == 0);
             // A right that is not given back ends by itself.
             let _ = self.store.release(&lease);
@@ -118,19 +131,29 @@ impl FleetMirror {
     }
 
     /// One batch; the inner error is the server's.
-    fn read_batch(&mut self, is_first: bool) -> Result<Result<usize, FleetError>, FleetSettingError> {
-        let mut through = copied::of(self.store.as_ref(), &self.fleet)?.unwrap_or_default().through();
+    fn read_batch(
+        &mut self,
+        is_first: bool,
+    ) -> Result<Result<usize, FleetError>, FleetSettingError> {
+        let mut through = copied::of(self.store.as_ref(), &self.fleet)?
+            .unwrap_or_default()
+            .through();
         if is_first {
             let read = self.store.newest(BATCH as usize + 1)?;
-            let seen = machines(&self.server).and_then(|seen| Ok((seen, self.is_continued(through, &read)?)));
+            let seen = machines(&self.server)
+                .and_then(|seen| Ok((seen, self.is_continued(through, &read)?)));
             let (seen, is_continued) = match seen {
                 Ok(found) => found,
                 Err(error) => return Ok(Err(error)),
             };
             if !is_continued {
                 // A standby took over that lacked some of it, or a backup was brought back: what is here is of another history.
-                fs::remove_dir_all(self.dir.root())
-                    .map_err(|error| FleetSettingError::Unusable { path: self.dir.root().to_owned(), why: error.to_string() })?;
+                fs::remove_dir_all(self.dir.root()).map_err(|error| {
+                    FleetSettingError::Unusable {
+                        path: self.dir.root().to_owned(),
+                        why: error.to_string(),
+                    }
+                })?;
                 self.dir.ensure()?;
                 self.store = open_store(&self.dir)?;
                 through = EventCursor::START;
@@ -140,7 +163,10 @@ impl FleetMirror {
                 seen_at: machine.seen_at,
                 silent_seconds: machine.silent_seconds,
             };
-            let seen = SeenMachines { read_at: now(), machines: seen.into_iter().map(of).collect() };
+            let seen = SeenMachines {
+                read_at: now(),
+                machines: seen.into_iter().map(of).collect(),
+            };
             seen_machines::record(self.store.as_ref(), &self.fleet, &seen)?;
         }
         let events = match events_after(&self.server, through, BATCH) {
@@ -164,7 +190,9 @@ impl FleetMirror {
             return Ok(true);
         }
         let found = events_after(&self.server, EventCursor(through.0 - 1), 1)?;
-        Ok(found.first().is_some_and(|found| found.position == through && read.iter().any(|read| read.id == found.event.id)))
+        Ok(found.first().is_some_and(|found| {
+            found.position == through && read.iter().any(|read| read.id == found.event.id)
+        }))
     }
 
     fn take(&self, events: &[FleetEvent]) -> Result<(), StoreError> {
@@ -173,14 +201,19 @@ impl FleetMirror {
             .iter()
             .map(|found| {
                 let event = of_machine(found.event.clone(), &found.machine);
-                NewEvent { worktree: mirrored_id(&found.machine, &event.worktree), ..event }
+                NewEvent {
+                    worktree: mirrored_id(&found.machine, &event.worktree),
+                    ..event
+                }
             })
             .collect();
         // Nothing guards it, so nothing can fence it off.
         let _ = store.append(&mirrored, None)?;
         let mut works: HashMap<(String, String), MirroredWork> = HashMap::new();
         for found in events {
-            let Some(spec) = found.event.spec.clone() else { continue };
+            let Some(spec) = found.event.spec.clone() else {
+                continue;
+            };
             let work = (mirrored_id(&found.machine, &found.event.worktree), spec);
             if !works.contains_key(&work) {
                 works.insert(work.clone(), self.work(&work)?);
@@ -200,7 +233,9 @@ impl FleetMirror {
                 looped::record(store, &worktree, &spec, looped)?;
             }
             if let Some(recorded) = &work.breaker {
-                breaker::update(store, &worktree, &spec, |breaker| breaker.clone_from(recorded))?;
+                breaker::update(store, &worktree, &spec, |breaker| {
+                    breaker.clone_from(recorded)
+                })?;
             }
         }
         Ok(())

@@ -45,7 +45,11 @@ impl MirroredWork {
     pub fn take(&mut self, machine: &str, event: &StoredEvent) {
         let data = &event.data;
         let text = |key: &str| data[key].as_str();
-        let commit = || text("baseline").filter(|commit| *commit != "unborn").map(str::to_owned);
+        let commit = || {
+            text("baseline")
+                .filter(|commit| *commit != "unborn")
+                .map(str::to_owned)
+        };
         let begins = event.kind == kind::BASELINE;
         if begins || self.baseline.is_none() {
             self.baseline = Some(BaselineRecord {
@@ -69,7 +73,10 @@ impl MirroredWork {
         match event.kind.as_str() {
             kind::SESSION_STARTED if data["inner"] != true => {
                 let agent = text("agent").map(str::to_owned);
-                self.session = Some(SessionRecord { agent, ..SessionRecord::began(event.at) });
+                self.session = Some(SessionRecord {
+                    agent,
+                    ..SessionRecord::began(event.at)
+                });
             }
             kind::SESSION_ENDED if data["inner"] != true => self.end_session(event.at),
             kind::VERDICT if !waits_for_it(text("reason")) => self.end_session(event.at),
@@ -79,13 +86,21 @@ impl MirroredWork {
                     let resumed = self.looped.take().filter(|looped| looped.id == id);
                     let at_most = number(&data["max_iterations"]);
                     let looped = resumed.unwrap_or_else(|| LoopRecord::begun(id, event.at));
-                    self.looped = Some(LoopRecord { at_most, over: None, under_way: None, ..looped });
+                    self.looped = Some(LoopRecord {
+                        at_most,
+                        over: None,
+                        under_way: None,
+                        ..looped
+                    });
                 }
             }
             kind::ITERATION => {
                 if let Some(looped) = &mut self.looped {
-                    looped.standing.finished = number(&data["iteration"]).unwrap_or(looped.standing.finished);
-                    looped.standing.chosen = text("agent").map(str::to_owned).or(looped.standing.chosen.take());
+                    looped.standing.finished =
+                        number(&data["iteration"]).unwrap_or(looped.standing.finished);
+                    looped.standing.chosen = text("agent")
+                        .map(str::to_owned)
+                        .or(looped.standing.chosen.take());
                 }
             }
             kind::INTERRUPTED => {
@@ -93,9 +108,14 @@ impl MirroredWork {
                     looped.under_way = Some((looped.standing.finished + 1, event.at));
                 }
             }
-            kind::COMPLETE | kind::REVIEW | kind::FAILED | kind::LIMIT if data["loop"].is_string() => {
+            kind::COMPLETE | kind::REVIEW | kind::FAILED | kind::LIMIT
+                if data["loop"].is_string() =>
+            {
                 if let Some(looped) = &mut self.looped {
-                    let reason = Reason::ALL.iter().copied().find(|reason| Some(reason.as_str()) == text("reason"));
+                    let reason = Reason::ALL
+                        .iter()
+                        .copied()
+                        .find(|reason| Some(reason.as_str()) == text("reason"));
                     looped.over = Some(reason.unwrap_or(Reason::Interrupted));
                 }
             }
@@ -104,7 +124,11 @@ impl MirroredWork {
     }
 
     fn end_session(&mut self, at: Timestamp) {
-        if let Some(session) = self.session.as_mut().filter(|session| session.ended_at.is_none()) {
+        if let Some(session) = self
+            .session
+            .as_mut()
+            .filter(|session| session.ended_at.is_none())
+        {
             session.ended_at = Some(at);
         }
     }
@@ -112,7 +136,14 @@ impl MirroredWork {
 
 /// Whether a verdict of this reason says that something still runs, or nothing of it.
 fn waits_for_it(reason: Option<&str>) -> bool {
-    [Reason::SessionActive, Reason::BackgroundWork, Reason::Locked, Reason::Dependencies].iter().any(|one| Some(one.as_str()) == reason)
+    [
+        Reason::SessionActive,
+        Reason::BackgroundWork,
+        Reason::Locked,
+        Reason::Dependencies,
+    ]
+    .iter()
+    .any(|one| Some(one.as_str()) == reason)
 }
 
 fn number(value: &serde_json::Value) -> Option<u32> {
@@ -121,11 +152,23 @@ fn number(value: &serde_json::Value) -> Option<u32> {
 
 fn breaker(event: &StoredEvent) -> Option<Breaker> {
     let strikes = number(&event.data["strikes"]).unwrap_or(0);
-    let since = event.data["since"].as_str().and_then(|since| since.parse().ok()).unwrap_or(event.at);
+    let since = event.data["since"]
+        .as_str()
+        .and_then(|since| since.parse().ok())
+        .unwrap_or(event.at);
     let why = NOT_SHARED.to_owned();
     match event.data["state"].as_str()? {
-        "open" => Some(Breaker::Open { strikes, since, why }),
-        "half_open" => Some(Breaker::HalfOpen { strikes, since, why, trial_since: None }),
+        "open" => Some(Breaker::Open {
+            strikes,
+            since,
+            why,
+        }),
+        "half_open" => Some(Breaker::HalfOpen {
+            strikes,
+            since,
+            why,
+            trial_since: None,
+        }),
         _ => Some(Breaker::Closed { strikes, why: None }),
     }
 }

@@ -18,22 +18,45 @@ fn work(events: &[(&str, Value)]) -> MirroredWork {
 
 #[test]
 fn a_baseline_names_the_machine_and_its_folder_and_a_verdict_its_branch() {
-    let found = work(&[("baseline", json!({"baseline": "abc"})), ("verdict", json!({"branch": "spec/auth", "reason": "max_probes"}))]);
+    let found = work(&[
+        ("baseline", json!({"baseline": "abc"})),
+        (
+            "verdict",
+            json!({"branch": "spec/auth", "reason": "max_probes"}),
+        ),
+    ]);
     let baseline = found.baseline.unwrap();
-    assert_eq!((baseline.commit.as_deref(), baseline.branch.as_deref()), (Some("abc"), Some("spec/auth")));
+    assert_eq!(
+        (baseline.commit.as_deref(), baseline.branch.as_deref()),
+        (Some("abc"), Some("spec/auth"))
+    );
     assert_eq!(baseline.worktree, PathBuf::from("build-2:/work/shop"));
-    let unheard = work(&[("verdict", json!({"baseline": "unborn", "reason": "max_probes"}))]);
-    assert_eq!(unheard.baseline.unwrap().commit, None, "a machine that joined after its baseline has a row as well");
+    let unheard = work(&[(
+        "verdict",
+        json!({"baseline": "unborn", "reason": "max_probes"}),
+    )]);
+    assert_eq!(
+        unheard.baseline.unwrap().commit,
+        None,
+        "a machine that joined after its baseline has a row as well"
+    );
 }
 
 #[test]
 fn a_session_runs_from_its_beginning_to_its_end_or_to_a_verdict_that_waits_for_nothing() {
-    let runs = |events: &[(&str, Value)]| work(events).session.is_some_and(|session| session.ended_at.is_none());
+    let runs = |events: &[(&str, Value)]| {
+        work(events)
+            .session
+            .is_some_and(|session| session.ended_at.is_none())
+    };
     let begun = ("session_started", json!({"agent": "claude"}));
     for (then, expected) in [
         (("probe", json!({})), true),
         (("session_ended", json!({"end": "exit 0"})), false),
-        (("session_ended", json!({"end": "exit 0", "inner": true})), true),
+        (
+            ("session_ended", json!({"end": "exit 0", "inner": true})),
+            true,
+        ),
         (("verdict", json!({"reason": "session_active"})), true),
         (("verdict", json!({"reason": "new_commits"})), false),
     ] {
@@ -44,25 +67,71 @@ fn a_session_runs_from_its_beginning_to_its_end_or_to_a_verdict_that_waits_for_n
 
 #[test]
 fn a_loop_runs_is_interrupted_goes_on_and_ends() {
-    let started = |resumed: bool| ("started", json!({"loop": "l", "max_iterations": 9, "resumed": resumed}));
+    let started = |resumed: bool| {
+        (
+            "started",
+            json!({"loop": "l", "max_iterations": 9, "resumed": resumed}),
+        )
+    };
     let iteration = ("iteration", json!({"iteration": 2, "agent": "codex"}));
     let looped = |events: &[(&str, Value)]| work(events).looped.unwrap();
     let running = looped(&[started(false), iteration.clone()]);
-    assert_eq!((running.iteration(), running.at_most, running.under_way, running.over), (2, Some(9), None, None));
-    let cut = looped(&[started(false), iteration.clone(), ("interrupted", json!({}))]);
+    assert_eq!(
+        (
+            running.iteration(),
+            running.at_most,
+            running.under_way,
+            running.over
+        ),
+        (2, Some(9), None, None)
+    );
+    let cut = looped(&[
+        started(false),
+        iteration.clone(),
+        ("interrupted", json!({})),
+    ]);
     assert!(cut.under_way.is_some() && cut.over.is_none());
-    let resumed = looped(&[started(false), iteration.clone(), ("interrupted", json!({})), started(true)]);
+    let resumed = looped(&[
+        started(false),
+        iteration.clone(),
+        ("interrupted", json!({})),
+        started(true),
+    ]);
     assert_eq!((resumed.iteration(), resumed.under_way), (2, None));
-    let paused = looped(&[started(false), ("limit", json!({"pause": "usage_limit", "until": "2026-03-04T05:06:07Z"}))]);
+    let paused = looped(&[
+        started(false),
+        (
+            "limit",
+            json!({"pause": "usage_limit", "until": "2026-03-04T05:06:07Z"}),
+        ),
+    ]);
     assert_eq!(paused.over, None, "a pause is no end");
-    let over = looped(&[started(false), ("complete", json!({"loop": "l", "reason": "checks_passed"}))]);
+    let over = looped(&[
+        started(false),
+        ("complete", json!({"loop": "l", "reason": "checks_passed"})),
+    ]);
     assert_eq!(over.over, Some(Reason::ChecksPassed));
-    assert_eq!(work(&[("started", json!({"task": "t"}))]).looped, None, "a task is no loop");
+    assert_eq!(
+        work(&[("started", json!({"task": "t"}))]).looped,
+        None,
+        "a task is no loop"
+    );
 }
 
 #[test]
 fn an_open_breaker_says_that_its_reason_is_not_shared() {
-    let found = work(&[("breaker", json!({"state": "open", "strikes": 3, "since": "2026-03-04T05:06:07Z"}))]).breaker;
+    let found = work(&[(
+        "breaker",
+        json!({"state": "open", "strikes": 3, "since": "2026-03-04T05:06:07Z"}),
+    )])
+    .breaker;
     let since = "2026-03-04T05:06:07Z".parse().unwrap();
-    assert_eq!(found, Some(Breaker::Open { strikes: 3, since, why: "not shared".into() }));
+    assert_eq!(
+        found,
+        Some(Breaker::Open {
+            strikes: 3,
+            since,
+            why: "not shared".into()
+        })
+    );
 }

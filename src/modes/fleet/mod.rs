@@ -25,13 +25,19 @@ mod sharing;
 pub use account_limits::{ClearedLimits, clear_account_limits, use_account};
 pub use account_slots::connect_slots;
 pub use account_spending::{draw_for_session, give_share_back};
-pub use account_standing::{AccountFault, AccountStanding, BudgetStanding, CapStanding, account_as_recorded};
-pub use copies::{COUNTED, WaitingCopies, begin_copies, copy_handed_over, copy_now, waiting_copies};
+pub use account_standing::{
+    AccountFault, AccountStanding, BudgetStanding, CapStanding, account_as_recorded,
+};
+pub use copies::{
+    COUNTED, WaitingCopies, begin_copies, copy_handed_over, copy_now, waiting_copies,
+};
 pub use copy_worker::CopyWorker;
 pub use fleet_queue::fleet_queue;
 pub use fleet_setting::{FleetSetting, FleetSettingError};
 pub use following::{FleetJournal, FollowedNews};
 pub use membership::{LeftFleet, join_fleet, leave_fleet};
 pub use mirror::{FleetMirror, MirrorState};
-pub use shared_repository::{SharedRepository, keep_shared_repository, shared_repositories, shared_repository};
+pub use shared_repository::{
+    SharedRepository, keep_shared_repository, shared_repositories, shared_repository,
+};
 pub use sharing::{SharingProposal, sharing_proposal};

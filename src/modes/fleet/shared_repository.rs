@@ -5,7 +5,9 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 
 use super::fleet_setting::FleetSettingError;
-use crate::wire::fleet_json::{SharedRepositoryFields, read_shared_repositories, shared_repositories_text};
+use crate::wire::fleet_json::{
+    SharedRepositoryFields, read_shared_repositories, shared_repositories_text,
+};
 use watchdog_store::{StateDir, replace_private_file};
 
 /// A repository that the fleet shares.
@@ -23,41 +25,81 @@ pub struct SharedRepository {
 ///
 /// # Errors
 /// Where the file cannot be read, is open to others, or is not understood.
-pub fn shared_repository(state: &StateDir, local_repository_id: &str) -> Result<Option<SharedRepository>, FleetSettingError> {
-    Ok(shared_repositories(state)?.into_iter().find_map(|(local, shared)| (local == local_repository_id).then_some(shared)))
+pub fn shared_repository(
+    state: &StateDir,
+    local_repository_id: &str,
+) -> Result<Option<SharedRepository>, FleetSettingError> {
+    Ok(shared_repositories(state)?
+        .into_iter()
+        .find_map(|(local, shared)| (local == local_repository_id).then_some(shared)))
 }
 
 /// All of them, each with its local name.
 ///
 /// # Errors
 /// As [`shared_repository`].
-pub fn shared_repositories(state: &StateDir) -> Result<Vec<(String, SharedRepository)>, FleetSettingError> {
+pub fn shared_repositories(
+    state: &StateDir,
+) -> Result<Vec<(String, SharedRepository)>, FleetSettingError> {
     let path = state.fleet_repositories();
-    let unusable = |why: String| FleetSettingError::Unusable { path: path.clone(), why };
+    let unusable = |why: String| FleetSettingError::Unusable {
+        path: path.clone(),
+        why,
+    };
     let text = match fs::read_to_string(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         other => other.map_err(|error| unusable(error.to_string()))?,
     };
-    let mode = fs::symlink_metadata(&path).map_err(|error| unusable(error.to_string()))?.mode() & 0o777;
+    let mode = fs::symlink_metadata(&path)
+        .map_err(|error| unusable(error.to_string()))?
+        .mode()
+        & 0o777;
     if mode & 0o077 != 0 {
-        return Err(unusable(format!("other users may read it (mode {mode:o}), and it may hold a password; change that password")));
+        return Err(unusable(format!(
+            "other users may read it (mode {mode:o}), and it may hold a password; change that password"
+        )));
     }
     let fields = read_shared_repositories(&text).map_err(unusable)?;
-    Ok(fields.into_iter().map(|SharedRepositoryFields { local, id, remote, url }| (local, SharedRepository { id, remote, url })).collect())
+    Ok(fields
+        .into_iter()
+        .map(
+            |SharedRepositoryFields {
+                 local,
+                 id,
+                 remote,
+                 url,
+             }| (local, SharedRepository { id, remote, url }),
+        )
+        .collect())
 }
 
 /// Shares a repository from now on, in place of what was kept of it.
 ///
 /// # Errors
 /// Where the file cannot be read or written.
-pub fn keep_shared_repository(state: &StateDir, local_repository_id: &str, shared: &SharedRepository) -> Result<(), FleetSettingError> {
+pub fn keep_shared_repository(
+    state: &StateDir,
+    local_repository_id: &str,
+    shared: &SharedRepository,
+) -> Result<(), FleetSettingError> {
     state.ensure()?;
     let mut all = shared_repositories(state)?;
     all.retain(|(local, _)| local != local_repository_id);
     all.push((local_repository_id.to_owned(), shared.clone()));
-    let fields: Vec<_> =
-        (all.into_iter()).map(|(local, SharedRepository { id, remote, url })| SharedRepositoryFields { local, id, remote, url }).collect();
-    Ok(replace_private_file(&state.fleet_repositories(), shared_repositories_text(&fields).as_bytes())?)
+    let fields: Vec<_> = (all.into_iter())
+        .map(
+            |(local, SharedRepository { id, remote, url })| SharedRepositoryFields {
+                local,
+                id,
+                remote,
+                url,
+            },
+        )
+        .collect();
+    Ok(replace_private_file(
+        &state.fleet_repositories(),
+        shared_repositories_text(&fields).as_bytes(),
+    )?)
 }
 
 /// Shares none any more; a file that is gone already is no fault.
@@ -67,7 +109,10 @@ pub fn keep_shared_repository(state: &StateDir, local_repository_id: &str, share
 pub fn forget_shared_repositories(state: &StateDir) -> Result<(), FleetSettingError> {
     let path = state.fleet_repositories();
     match fs::remove_file(&path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(FleetSettingError::Unusable { path, why: error.to_string() }),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(FleetSettingError::Unusable {
+            path,
+            why: error.to_string(),
+        }),
         _ => Ok(()),
     }
 }
@@ -81,19 +126,35 @@ mod tests {
     #[test]
     fn what_a_person_shared_is_kept_for_its_owner_alone_until_it_is_forgotten() {
         let scratch = tempfile::tempdir().expect("a scratch folder");
-        let state = StateDir::resolve(Some(scratch.path().join("state")), None, None).expect("a folder");
+        let state =
+            StateDir::resolve(Some(scratch.path().join("state")), None, None).expect("a folder");
         assert_eq!(shared_repository(&state, "here").expect("no file"), None);
-        let shared = |id: &str| SharedRepository { id: id.into(), remote: "origin".into(), url: "https://u:p@h/x".into() };
+        let shared = |id: &str| SharedRepository {
+            id: id.into(),
+            remote: "origin".into(),
+            url: "https://u:p@h/x".into(),
+        };
         keep_shared_repository(&state, "here", &shared("h/x")).expect("kept");
         keep_shared_repository(&state, "there", &shared("h/y")).expect("kept");
         keep_shared_repository(&state, "here", &shared("h/z")).expect("kept");
-        assert_eq!(shared_repository(&state, "here").expect("read"), Some(shared("h/z")));
+        assert_eq!(
+            shared_repository(&state, "here").expect("read"),
+            Some(shared("h/z"))
+        );
         assert_eq!(shared_repositories(&state).expect("read").len(), 2);
         let path = state.fleet_repositories();
-        assert_eq!(fs::metadata(&path).expect("there").permissions().mode() & 0o777, 0o600);
+        assert_eq!(
+            fs::metadata(&path).expect("there").permissions().mode() & 0o777,
+            0o600
+        );
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).expect("a mode");
-        let error = shared_repository(&state, "here").expect_err("others may read it").to_string();
-        assert!(error.contains("other users may read it") && !error.contains("u:p"), "{error}");
+        let error = shared_repository(&state, "here")
+            .expect_err("others may read it")
+            .to_string();
+        assert!(
+            error.contains("other users may read it") && !error.contains("u:p"),
+            "{error}"
+        );
         forget_shared_repositories(&state).expect("removed");
         forget_shared_repositories(&state).expect("gone already");
         assert_eq!(shared_repositories(&state).expect("no file"), []);

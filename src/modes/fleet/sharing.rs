@@ -23,11 +23,22 @@ pub struct SharingProposal {
 /// ways would not agree. The address that is kept is the one with that way, as git pushes to it now.
 pub fn sharing_proposal(worktree: &Worktree, remote: &str) -> Option<SharingProposal> {
     let configured = worktree.configured_address(remote)?;
-    let output = git(worktree.root(), &["remote", "get-url", "--push", "--", remote], &[], true, DEADLINE).run().ok()?;
+    let output = git(
+        worktree.root(),
+        &["remote", "get-url", "--push", "--", remote],
+        &[],
+        true,
+        DEADLINE,
+    )
+    .run()
+    .ok()?;
     if !output.exit.success() {
         return None;
     }
     let printed = String::from_utf8(output.stdout.bytes).ok()?;
     let url = absolute_address(printed.lines().next()?, worktree.root());
-    Some(SharingProposal { id: repository_id_of(&configured), url })
+    Some(SharingProposal {
+        id: repository_id_of(&configured),
+        url,
+    })
 }

@@ -11,7 +11,9 @@ use watchdog_store::left_rows::{self, ForgottenOwners};
 use watchdog_store::trust::TrustStore;
 use watchdog_store::{StoreError, baseline, figures, lock};
 
-use super::leftovers::{ForgetOptions, KeepReason, LeftoverCount, LeftoverKind, Leftovers, TargetWorktree};
+use super::leftovers::{
+    ForgetOptions, KeepReason, LeftoverCount, LeftoverKind, Leftovers, TargetWorktree,
+};
 use crate::judge::command_env::CommandEnv;
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::refusal::Refusal;
@@ -23,7 +25,11 @@ const NUMBERED: u32 = 20;
 ///
 /// # Errors
 /// Where the repository or the records cannot be read.
-pub fn find_leftovers(command_env: &CommandEnv, open: &OpenWorktree, options: &ForgetOptions) -> Result<Leftovers, Refusal> {
+pub fn find_leftovers(
+    command_env: &CommandEnv,
+    open: &OpenWorktree,
+    options: &ForgetOptions,
+) -> Result<Leftovers, Refusal> {
     let store = open.store.as_ref();
     let refs = open.worktree.own_refs()?;
     let known = KnownWorktrees::of(open, &refs)?;
@@ -44,27 +50,54 @@ pub fn find_leftovers(command_env: &CommandEnv, open: &OpenWorktree, options: &F
     let mut kept: BTreeMap<KeepReason, u64> = BTreeMap::new();
     counts.insert(LeftoverKind::Hooks, hooks(options, &mut found, &mut kept));
     let rows = left_rows::rows_of(store, &found.owners)?;
-    counts.insert(LeftoverKind::Records, sized(rows.len(), rows.iter().map(|row| row.bytes).sum()));
+    counts.insert(
+        LeftoverKind::Records,
+        sized(rows.len(), rows.iter().map(|row| row.bytes).sum()),
+    );
     let mut by_kind: BTreeMap<&'static str, u64> = BTreeMap::new();
-    rows.iter().for_each(|row| *by_kind.entry(row.kind).or_default() += 1);
+    rows.iter()
+        .for_each(|row| *by_kind.entry(row.kind).or_default() += 1);
     found.records = by_kind.into_iter().collect();
-    counts.insert(LeftoverKind::Figures, counted(figures::days_of(store, &found.owners.worktrees)?));
-    let mut events = LeftoverCount { count: 0, bytes: Some(0) };
+    counts.insert(
+        LeftoverKind::Figures,
+        counted(figures::days_of(store, &found.owners.worktrees)?),
+    );
+    let mut events = LeftoverCount {
+        count: 0,
+        bytes: Some(0),
+    };
     for id in &found.owners.worktrees {
         let (count, bytes) = store.events_of(id)?;
-        events = LeftoverCount { count: events.count + count, bytes: events.bytes.map(|sum| sum + bytes) };
+        events = LeftoverCount {
+            count: events.count + count,
+            bytes: events.bytes.map(|sum| sum + bytes),
+        };
     }
     counts.insert(LeftoverKind::Events, events);
     trust(command_env, open, &mut found, &mut kept)?;
     counts.insert(LeftoverKind::Trust, counted(found.grants.len() as u64));
     choose_refs(open, options, refs, &mut found, &mut counts, &mut kept)?;
     files(command_env, &mut found, &mut counts);
-    let locks = found.owners.worktrees.iter().filter(|id| lock::has_file(&command_env.state, id)).count();
+    let locks = found
+        .owners
+        .worktrees
+        .iter()
+        .filter(|id| lock::has_file(&command_env.state, id))
+        .count();
     counts.insert(LeftoverKind::Locks, counted(locks as u64));
     let of_tasks = command_env.state.task_worktrees();
-    let for_tasks = found.worktrees.iter().filter(|one| one.there && one.root.as_ref().is_some_and(|root| root.starts_with(&of_tasks)));
+    let for_tasks = found.worktrees.iter().filter(|one| {
+        one.there
+            && one
+                .root
+                .as_ref()
+                .is_some_and(|root| root.starts_with(&of_tasks))
+    });
     kept.insert(KeepReason::TaskWorktrees, for_tasks.count() as u64);
-    found.counts = LeftoverKind::ALL.into_iter().map(|kind| (kind, counts.remove(&kind).unwrap_or_default())).collect();
+    found.counts = LeftoverKind::ALL
+        .into_iter()
+        .map(|kind| (kind, counts.remove(&kind).unwrap_or_default()))
+        .collect();
     found.kept = kept.into_iter().filter(|(_, count)| *count > 0).collect();
     Ok(found)
 }
@@ -74,7 +107,10 @@ fn counted(count: u64) -> LeftoverCount {
 }
 
 fn sized(count: usize, bytes: u64) -> LeftoverCount {
-    LeftoverCount { count: count as u64, bytes: Some(bytes) }
+    LeftoverCount {
+        count: count as u64,
+        bytes: Some(bytes),
+    }
 }
 
 /// The worktrees of a repository, as git, refs and records know of them.
@@ -90,8 +126,10 @@ struct KnownWorktrees {
 impl KnownWorktrees {
     fn of(open: &OpenWorktree, refs: &[OwnRef]) -> Result<Self, StoreError> {
         let (store, common_dir) = (open.store.as_ref(), open.worktree.common_dir());
-        let there: BTreeMap<String, FoundWorktree> =
-            worktrees_of(common_dir).into_iter().map(|found| (found.worktree_id(), found)).collect();
+        let there: BTreeMap<String, FoundWorktree> = worktrees_of(common_dir)
+            .into_iter()
+            .map(|found| (found.worktree_id(), found))
+            .collect();
         let repository = open.worktree.repository_id();
         let half_forgotten = left_rows::half_forgotten(store, &repository)?;
         let mut ids: BTreeSet<String> = there.keys().cloned().collect();
@@ -107,13 +145,27 @@ impl KnownWorktrees {
                 recorded.insert(id, record.worktree);
             }
         }
-        Ok(KnownWorktrees { own: open.worktree_id.clone(), there, ids, recorded, half_forgotten })
+        Ok(KnownWorktrees {
+            own: open.worktree_id.clone(),
+            there,
+            ids,
+            recorded,
+            half_forgotten,
+        })
     }
 
-    fn owners(&self, open: &OpenWorktree, options: &ForgetOptions, refs: &[OwnRef]) -> Result<ForgottenOwners, StoreError> {
+    fn owners(
+        &self,
+        open: &OpenWorktree,
+        options: &ForgetOptions,
+        refs: &[OwnRef],
+    ) -> Result<ForgottenOwners, StoreError> {
         let repository = open.worktree.repository_id();
         let owners = |worktrees: BTreeSet<String>, whole| ForgottenOwners {
-            roots: worktrees.iter().filter_map(|id| self.meant(id).root).collect(),
+            roots: worktrees
+                .iter()
+                .filter_map(|id| self.meant(id).root)
+                .collect(),
             worktrees,
             repository: repository.clone(),
             whole,
@@ -121,34 +173,60 @@ impl KnownWorktrees {
         if options.all {
             return Ok(owners(self.ids.clone(), true));
         }
-        let others: BTreeSet<String> = self.ids.iter().filter(|id| **id != self.own).cloned().collect();
-        let have_refs = refs.iter().any(|own| own.worktree_id.as_ref().is_some_and(|id| others.contains(id)));
+        let others: BTreeSet<String> = self
+            .ids
+            .iter()
+            .filter(|id| **id != self.own)
+            .cloned()
+            .collect();
+        let have_refs = refs.iter().any(|own| {
+            own.worktree_id
+                .as_ref()
+                .is_some_and(|id| others.contains(id))
+        });
         let half = self.half_forgotten.iter().any(|id| others.contains(id));
-        let alone = !have_refs && !half && left_rows::rows_of(open.store.as_ref(), &owners(others, false))?.is_empty();
+        let alone = !have_refs
+            && !half
+            && left_rows::rows_of(open.store.as_ref(), &owners(others, false))?.is_empty();
         Ok(owners([self.own.clone()].into(), alone))
     }
 
     /// The worktrees that are there and cannot be read, for a person.
     fn unreadable(&self) -> impl Iterator<Item = String> {
-        self.there.values().filter_map(|found| match &found.standing {
-            WorktreeState::Broken { why } | WorktreeState::Unlisted { why } => Some(format!("{}: {why}", found.root.display())),
-            WorktreeState::There | WorktreeState::Gone { .. } | WorktreeState::Nothing { .. } => None,
-        })
+        self.there
+            .values()
+            .filter_map(|found| match &found.standing {
+                WorktreeState::Broken { why } | WorktreeState::Unlisted { why } => {
+                    Some(format!("{}: {why}", found.root.display()))
+                }
+                WorktreeState::There
+                | WorktreeState::Gone { .. }
+                | WorktreeState::Nothing { .. } => None,
+            })
     }
 
     fn meant(&self, id: &str) -> TargetWorktree {
         let listed = self.there.get(id);
         // One that cannot be read is not gone.
-        let there = listed.is_some_and(|found| !matches!(found.standing, WorktreeState::Gone { .. }));
-        let root = listed.map(|found| found.root.clone()).or_else(|| self.recorded.get(id).cloned());
-        TargetWorktree { id: id.to_owned(), root, there }
+        let there =
+            listed.is_some_and(|found| !matches!(found.standing, WorktreeState::Gone { .. }));
+        let root = listed
+            .map(|found| found.root.clone())
+            .or_else(|| self.recorded.get(id).cloned());
+        TargetWorktree {
+            id: id.to_owned(),
+            root,
+            there,
+        }
     }
 }
 
 /// Whether a recorded worktree that git knows nothing of was one of this repository: its name in the records comes from the shared git
 /// directory and from the name that git gave it, which is that of its folder.
 fn was_of(common_dir: &Path, id: &str, root: &Path) -> bool {
-    let Some(name) = root.file_name() else { return false };
+    let Some(name) = root.file_name() else {
+        return false;
+    };
     let admin = common_dir.join("worktrees");
     let is_id = |name: &std::ffi::OsStr| {
         let named = FoundWorktree {
@@ -167,28 +245,53 @@ fn was_of(common_dir: &Path, id: &str, root: &Path) -> bool {
     is_id(name) || (1..=NUMBERED).any(|n| is_id(&numbered(n)))
 }
 
-fn hooks(options: &ForgetOptions, found: &mut Leftovers, kept: &mut BTreeMap<KeepReason, u64>) -> LeftoverCount {
+fn hooks(
+    options: &ForgetOptions,
+    found: &mut Leftovers,
+    kept: &mut BTreeMap<KeepReason, u64>,
+) -> LeftoverCount {
     let mut count = 0;
     let mut of_user = None;
-    let roots: Vec<&PathBuf> = found.worktrees.iter().filter(|worktree| worktree.there).filter_map(|one| one.root.as_ref()).collect();
+    let roots: Vec<&PathBuf> = found
+        .worktrees
+        .iter()
+        .filter(|worktree| worktree.there)
+        .filter_map(|one| one.root.as_ref())
+        .collect();
     for dialect in HookDialect::ALL {
-        let users = options.user_hooks.iter().find(|(of, _)| *of == dialect).map(|(_, path)| path);
+        let users = options
+            .user_hooks
+            .iter()
+            .find(|(of, _)| *of == dialect)
+            .map(|(_, path)| path);
         let users_file = users.and_then(|path| path.canonicalize().ok());
-        if let Some(text) = users.and_then(|path| SettingsFile::read(path).ok()).and_then(|file| file.text) {
+        if let Some(text) = users
+            .and_then(|path| SettingsFile::read(path).ok())
+            .and_then(|file| file.text)
+        {
             *of_user.get_or_insert(0) += hook_text::own_entries(dialect, &text, &options.program);
         }
-        for path in roots.iter().flat_map(|root| dialect.project_files().into_iter().map(|name| root.join(name))) {
+        for path in roots.iter().flat_map(|root| {
+            dialect
+                .project_files()
+                .into_iter()
+                .map(|name| root.join(name))
+        }) {
             match SettingsFile::read(&path) {
                 // Of a home folder that is a worktree.
                 Ok(file) if Some(&file.path) == users_file.as_ref() => {}
                 Ok(file) => {
-                    let own = file.text.as_deref().map_or(0, |text| hook_text::own_entries(dialect, text, &options.program));
+                    let own = file.text.as_deref().map_or(0, |text| {
+                        hook_text::own_entries(dialect, text, &options.program)
+                    });
                     if own > 0 {
                         count += own;
                         found.settings.push((dialect, file));
                     }
                 }
-                Err(error) => found.notes.push(format!("the hooks in it are unknown: {error}")),
+                Err(error) => found
+                    .notes
+                    .push(format!("the hooks in it are unknown: {error}")),
             }
         }
     }
@@ -203,12 +306,17 @@ fn trust(
     kept: &mut BTreeMap<KeepReason, u64>,
 ) -> Result<(), StoreError> {
     let grants = TrustStore::new(&command_env.state).list()?;
-    let ours = grants.into_iter().filter(|grant| grant.repository == open.worktree.common_dir());
+    let ours = grants
+        .into_iter()
+        .filter(|grant| grant.repository == open.worktree.common_dir());
     if found.owners.whole {
         found.grants = ours.map(|grant| grant.hash).collect();
     } else {
         kept.insert(KeepReason::SharedTrust, ours.count() as u64);
-        kept.insert(KeepReason::SharedTasks, left_rows::tasks_of(open.store.as_ref(), &found.owners.repository)?);
+        kept.insert(
+            KeepReason::SharedTasks,
+            left_rows::tasks_of(open.store.as_ref(), &found.owners.repository)?,
+        );
     }
     Ok(())
 }
@@ -221,17 +329,28 @@ fn choose_refs(
     counts: &mut BTreeMap<LeftoverKind, LeftoverCount>,
     kept: &mut BTreeMap<KeepReason, u64>,
 ) -> Result<(), Refusal> {
-    let of_meant = |own: &OwnRef| own.worktree_id.as_ref().is_some_and(|id| found.owners.worktrees.contains(id));
+    let of_meant = |own: &OwnRef| {
+        own.worktree_id
+            .as_ref()
+            .is_some_and(|id| found.owners.worktrees.contains(id))
+    };
     let root = open.root().to_string_lossy().into_owned();
     let summaries = open.worktree.snapshots(None)?;
-    let sizes: HashMap<&str, u64> = summaries.iter().map(|info| (info.name.as_str(), info.bytes)).collect();
-    let of_this: HashSet<&str> =
-        summaries.iter().filter(|info| options.all || info.worktree == root).map(|info| info.name.as_str()).collect();
+    let sizes: HashMap<&str, u64> = summaries
+        .iter()
+        .map(|info| (info.name.as_str(), info.bytes))
+        .collect();
+    let of_this: HashSet<&str> = summaries
+        .iter()
+        .filter(|info| options.all || info.worktree == root)
+        .map(|info| info.name.as_str())
+        .collect();
     let is_meant = |name: &str| options.all || of_this.contains(name);
     let sole = if options.snapshots {
         HashSet::new()
     } else {
-        open.worktree.sole_keepers(&refs.iter().filter(|own| of_meant(own)).collect::<Vec<_>>())?
+        open.worktree
+            .sole_keepers(&refs.iter().filter(|own| of_meant(own)).collect::<Vec<_>>())?
     };
     let mut chosen = Vec::new();
     for own in refs {
@@ -245,11 +364,17 @@ fn choose_refs(
                 } else if !options.snapshots {
                     *kept.entry(KeepReason::Snapshots).or_default() += 1;
                 }
-                (LeftoverKind::Snapshots, options.snapshots && is_meant(&own.name))
+                (
+                    LeftoverKind::Snapshots,
+                    options.snapshots && is_meant(&own.name),
+                )
             }
             OwnRefKind::PrivatePart => {
                 let of = own.name.replacen("/private/", "/rescue/", 1);
-                (LeftoverKind::PrivateParts, options.snapshots && is_meant(&of))
+                (
+                    LeftoverKind::PrivateParts,
+                    options.snapshots && is_meant(&of),
+                )
             }
             OwnRefKind::Unknown => (LeftoverKind::OtherRefs, options.all && options.snapshots),
         };
@@ -270,7 +395,11 @@ fn choose_refs(
     Ok(())
 }
 
-fn files(command_env: &CommandEnv, found: &mut Leftovers, counts: &mut BTreeMap<LeftoverKind, LeftoverCount>) {
+fn files(
+    command_env: &CommandEnv,
+    found: &mut Leftovers,
+    counts: &mut BTreeMap<LeftoverKind, LeftoverCount>,
+) {
     let size = |path: &Path| fs::metadata(path).map_or(0, |meta| meta.len());
     let (mut logs, mut prompts) = (Vec::new(), Vec::new());
     for id in &found.owners.worktrees {
@@ -278,11 +407,24 @@ fn files(command_env: &CommandEnv, found: &mut Leftovers, counts: &mut BTreeMap<
         match fs::read_dir(&folder).and_then(Iterator::collect::<std::io::Result<Vec<_>>>) {
             Ok(entries) => logs.extend(entries.into_iter().map(|entry| entry.path())),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => found.notes.push(format!("the logs in {} stay, as they cannot be listed: {error}", folder.display())),
+            Err(error) => found.notes.push(format!(
+                "the logs in {} stay, as they cannot be listed: {error}",
+                folder.display()
+            )),
         }
-        prompts.extend([command_env.state.prompts().join(format!("{id}.md"))].into_iter().filter(|path| path.exists()));
+        prompts.extend(
+            [command_env.state.prompts().join(format!("{id}.md"))]
+                .into_iter()
+                .filter(|path| path.exists()),
+        );
     }
-    counts.insert(LeftoverKind::Logs, sized(logs.len(), logs.iter().map(|path| size(path)).sum()));
-    counts.insert(LeftoverKind::Prompts, sized(prompts.len(), prompts.iter().map(|path| size(path)).sum()));
+    counts.insert(
+        LeftoverKind::Logs,
+        sized(logs.len(), logs.iter().map(|path| size(path)).sum()),
+    );
+    counts.insert(
+        LeftoverKind::Prompts,
+        sized(prompts.len(), prompts.iter().map(|path| size(path)).sum()),
+    );
     found.files = logs.into_iter().chain(prompts).collect();
 }

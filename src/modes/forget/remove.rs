@@ -33,17 +33,31 @@ const COMMAND: &str = "watchdog forget";
 /// # Errors
 /// Where a session runs in one of the worktrees, another watchdog holds one, or a row or ref could not be read or removed. Earlier removals
 /// stay; a second call removes the rest.
-pub fn forget(command_env: &CommandEnv, open: &OpenWorktree, options: &ForgetOptions) -> Result<Leftovers, Refusal> {
+pub fn forget(
+    command_env: &CommandEnv,
+    open: &OpenWorktree,
+    options: &ForgetOptions,
+) -> Result<Leftovers, Refusal> {
     let meant = find_leftovers(command_env, open, options)?;
     let locks = lock_all(command_env, &meant)?;
     refuse_live_sessions(open, &meant)?;
     // Includes leftovers that other processes created before we had the locks.
     let mut found = find_leftovers(command_env, open, options)?;
     if found.owners.worktrees != meant.owners.worktrees {
-        return Err(Verdict::new(Reason::Locked, "worktrees of this repository came or went meanwhile; try again").into());
+        return Err(Verdict::new(
+            Reason::Locked,
+            "worktrees of this repository came or went meanwhile; try again",
+        )
+        .into());
     }
     // The files of the locks that were just taken are no leftovers.
-    let (locked, there) = (LeftoverKind::Locks, meant.counts.iter().find(|(kind, _)| *kind == LeftoverKind::Locks));
+    let (locked, there) = (
+        LeftoverKind::Locks,
+        meant
+            .counts
+            .iter()
+            .find(|(kind, _)| *kind == LeftoverKind::Locks),
+    );
     found
         .counts
         .iter_mut()
@@ -70,7 +84,13 @@ pub fn forget(command_env: &CommandEnv, open: &OpenWorktree, options: &ForgetOpt
 fn lock_all(command_env: &CommandEnv, meant: &Leftovers) -> Result<Vec<WorktreeLock>, Refusal> {
     let mut locks = Vec::new();
     for worktree in &meant.worktrees {
-        let holder = LockHolder { pid: std::process::id(), command: COMMAND.into(), since: now(), session_active: false, spec: None };
+        let holder = LockHolder {
+            pid: std::process::id(),
+            command: COMMAND.into(),
+            since: now(),
+            session_active: false,
+            spec: None,
+        };
         match WorktreeLock::try_acquire(&command_env.state, &worktree.id, holder)? {
             LockAttempt::Held(lock) => locks.push(lock),
             LockAttempt::Busy(holder) => {
@@ -86,13 +106,20 @@ fn lock_all(command_env: &CommandEnv, meant: &Leftovers) -> Result<Vec<WorktreeL
 /// Refuses where a session runs that a hook reported: it holds no lock.
 fn refuse_live_sessions(open: &OpenWorktree, meant: &Leftovers) -> Result<(), Refusal> {
     for (id, spec, record) in session::everywhere(open.store.as_ref())? {
-        let Some(worktree) = meant.worktrees.iter().find(|worktree| worktree.id == id) else { continue };
+        let Some(worktree) = meant.worktrees.iter().find(|worktree| worktree.id == id) else {
+            continue;
+        };
         // An unreadable record is no reason to keep leftovers permanently.
         let Ok(record) = record else { continue };
-        let running = record.pid.filter(|pid| record.ended_at.is_none() && still_runs(*pid, record.started_at));
+        let running = record
+            .pid
+            .filter(|pid| record.ended_at.is_none() && still_runs(*pid, record.started_at));
         if let Some(pid) = running {
             let since = record.started_at;
-            let message = format!("a session of '{spec}' runs since {since:.0} (process {pid}){}; nothing was removed", at(worktree));
+            let message = format!(
+                "a session of '{spec}' runs since {since:.0} (process {pid}){}; nothing was removed",
+                at(worktree)
+            );
             return Err(Verdict::new(Reason::SessionActive, message).into());
         }
     }
@@ -100,7 +127,11 @@ fn refuse_live_sessions(open: &OpenWorktree, meant: &Leftovers) -> Result<(), Re
 }
 
 fn at(worktree: &TargetWorktree) -> String {
-    worktree.root.as_ref().map(|root| format!(", in {}", root.display())).unwrap_or_default()
+    worktree
+        .root
+        .as_ref()
+        .map(|root| format!(", in {}", root.display()))
+        .unwrap_or_default()
 }
 
 /// Removes our entries from the settings. A file that cannot be edited stays as it is, with a warning.
@@ -108,10 +139,17 @@ fn remove_hooks(found: &mut Leftovers, program: &str) {
     let mut left = 0;
     for (dialect, file) in &found.settings {
         let text = file.text.as_deref().unwrap_or_default();
-        let edited = hook_text::edit(text, &HookEntries::none(*dialect), program).map_err(|error| error.to_string());
-        if let Err(why) = edited.and_then(|edited| file.replace(file.text_after(&edited)).map_err(|error| error.to_string())) {
+        let edited = hook_text::edit(text, &HookEntries::none(*dialect), program)
+            .map_err(|error| error.to_string());
+        if let Err(why) = edited.and_then(|edited| {
+            file.replace(file.text_after(&edited))
+                .map_err(|error| error.to_string())
+        }) {
             left += hook_text::own_entries(*dialect, text, program);
-            found.notes.push(format!("the hooks in {} were left: {why}", file.path.display()));
+            found.notes.push(format!(
+                "the hooks in {} were left: {why}",
+                file.path.display()
+            ));
         }
     }
     for (kind, number) in &mut found.counts {
@@ -121,7 +159,11 @@ fn remove_hooks(found: &mut Leftovers, program: &str) {
     }
 }
 
-fn remove_records(command_env: &CommandEnv, open: &OpenWorktree, found: &Leftovers) -> Result<(), StoreError> {
+fn remove_records(
+    command_env: &CommandEnv,
+    open: &OpenWorktree,
+    found: &Leftovers,
+) -> Result<(), StoreError> {
     let store = open.store.as_ref();
     left_rows::remove(store, &left_rows::rows_of(store, &found.owners)?)?;
     figures::remove_worktrees(store, &found.owners.worktrees)?;
@@ -129,7 +171,10 @@ fn remove_records(command_env: &CommandEnv, open: &OpenWorktree, found: &Leftove
         while store.remove_events(id)? == PRUNED_AT_ONCE {}
     }
     let trust = TrustStore::new(&command_env.state);
-    found.grants.iter().try_for_each(|hash| trust.revoke(hash).map(drop))
+    found
+        .grants
+        .iter()
+        .try_for_each(|hash| trust.revoke(hash).map(drop))
 }
 
 fn remove_file(file: &Path) -> Result<(), Refusal> {
@@ -144,7 +189,12 @@ fn unless_gone(path: &Path, removed: std::io::Result<()>) -> Result<(), Refusal>
     match removed {
         Err(error) if error.kind() != ErrorKind::NotFound => {
             let why = format!("failed to remove {}: {error}", path.display());
-            Err(UnreadableFact { kind: FaultKind::Store, why, hint: Some("remedy that, then type the same again".into()) }.into())
+            Err(UnreadableFact {
+                kind: FaultKind::Store,
+                why,
+                hint: Some("remedy that, then type the same again".into()),
+            }
+            .into())
         }
         _ => Ok(()),
     }

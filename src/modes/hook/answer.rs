@@ -52,11 +52,18 @@ fn settled(done: Result<HookReply, JoinError>) -> HookReply {
 
 /// Lets the agent continue as if watchdog were not installed, and tells the user why.
 fn failed(why: &str) -> HookReply {
-    HookReply::tell(format!("watchdog: could not judge, so the agent was not held: {why}"))
+    HookReply::tell(format!(
+        "watchdog: could not judge, so the agent was not held: {why}"
+    ))
 }
 
 /// The reply to an event.
-fn respond(command_env: &CommandEnv, request: &HookRequest, input: impl Read, cancel: &CancelFlag) -> HookReply {
+fn respond(
+    command_env: &CommandEnv,
+    request: &HookRequest,
+    input: impl Read,
+    cancel: &CancelFlag,
+) -> HookReply {
     let input = match HookInput::read(request.dialect, input) {
         Ok(input) => input,
         Err(error) => return failed(&error.to_string()),
@@ -68,13 +75,19 @@ fn respond(command_env: &CommandEnv, request: &HookRequest, input: impl Read, ca
     };
     match event {
         HookEvent::SubagentStop if !request.hold_subagents => return HookReply::quiet(),
-        HookEvent::PreToolUse | HookEvent::PostToolUse if input.tool_name.as_deref() != Some(OUTPUT_TOOL) => return HookReply::quiet(),
+        HookEvent::PreToolUse | HookEvent::PostToolUse
+            if input.tool_name.as_deref() != Some(OUTPUT_TOOL) =>
+        {
+            return HookReply::quiet();
+        }
         _ => {}
     }
     let hooked = match HookWorktree::open(command_env, request, &input) {
         Ok(hooked) => hooked,
         // A user's settings apply in every folder, also in those without a repository.
-        Err(unreadable) if unreadable.kind == FaultKind::NotARepository && command_env.config.is_none() => {
+        Err(unreadable)
+            if unreadable.kind == FaultKind::NotARepository && command_env.config.is_none() =>
+        {
             command_env.tell(&format!("{}; there is nothing to judge", unreadable.why));
             return HookReply::quiet();
         }
@@ -83,7 +96,10 @@ fn respond(command_env: &CommandEnv, request: &HookRequest, input: impl Read, ca
     let answered = match event {
         HookEvent::SessionStart => begin::begin(command_env, request, &input, hooked),
         HookEvent::SessionEnd => finish::finish(command_env, &input, hooked),
-        HookEvent::Stop | HookEvent::SubagentStop | HookEvent::PreToolUse | HookEvent::PostToolUse => {
+        HookEvent::Stop
+        | HookEvent::SubagentStop
+        | HookEvent::PreToolUse
+        | HookEvent::PostToolUse => {
             judged::judge(command_env, request, event, &input, hooked, cancel)
         }
     };

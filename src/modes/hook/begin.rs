@@ -32,24 +32,50 @@ pub fn begin(
     input: &HookInput,
     hooked: HookWorktree,
 ) -> Result<HookReply, UnreadableFact> {
-    let HookWorktree { open, session: earlier } = hooked;
+    let HookWorktree {
+        open,
+        session: earlier,
+    } = hooked;
     let store = open.store.as_ref();
     let at = now();
-    let pid = request.host.pid.filter(|_| request.host.session_id == input.session_id).or_else(caller);
+    let pid = request
+        .host
+        .pid
+        .filter(|_| request.host.session_id == input.session_id)
+        .or_else(caller);
     let active = active(store, &open.worktree_id, pid)?;
     // Only a new session gets a new baseline. A resumed, cleared or compacted session keeps its baseline, and so does one inside another.
     let fresh = active.is_none() && input.source.as_deref().unwrap_or("startup") == "startup";
-    let anew = if fresh { begin_anew(store, &open.worktree, AnewBy::Command, &open.commands)? } else { None };
-    let named = request.spec.clone().or_else(|| earlier.and_then(|earlier| earlier.spec));
+    let anew = if fresh {
+        begin_anew(store, &open.worktree, AnewBy::Command, &open.commands)?
+    } else {
+        None
+    };
+    let named = request
+        .spec
+        .clone()
+        .or_else(|| earlier.and_then(|earlier| earlier.spec));
     let spec = active.as_ref().map(|(spec, _)| spec.clone()).or(named);
     let before = recorded(&open.store, &open.worktree_id, spec.as_deref())?;
     let recorded = match before {
         Some(before) if !fresh => before,
         _ => {
             settle_anchor::between_sessions(&open, spec.as_deref(), at)?;
-            let recorded = record(store, &open.worktree, spec.as_deref(), UncommittedRule::Inherit, at)?;
+            let recorded = record(
+                store,
+                &open.worktree,
+                spec.as_deref(),
+                UncommittedRule::Inherit,
+                at,
+            )?;
             command_env.note_conversations(&open, &recorded)?;
-            note(&open, &recorded.spec, kind::BASELINE, baseline_data(&recorded.point), at)?;
+            note(
+                &open,
+                &recorded.spec,
+                kind::BASELINE,
+                baseline_data(&recorded.point),
+                at,
+            )?;
             recorded
         }
     };
@@ -57,7 +83,12 @@ pub fn begin(
         Some((spec, session)) => adopt(store, &open.worktree_id, spec, session, input, pid)?,
         None => {
             let agent = Some(request.dialect.as_str().to_owned());
-            let session = SessionRecord { session_id: input.session_id.clone(), pid, agent, ..SessionRecord::began(at) };
+            let session = SessionRecord {
+                session_id: input.session_id.clone(),
+                pid,
+                agent,
+                ..SessionRecord::began(at)
+            };
             session::record(store, &open.worktree_id, &recorded.spec, &session)?;
         }
     }
@@ -75,30 +106,77 @@ pub fn begin(
         };
         hook_session::record(store, id, None, &kept)?;
     }
-    let data = hook_session_started_data(pid, input.session_id.as_deref(), input.source.as_deref(), active.is_some());
+    let data = hook_session_started_data(
+        pid,
+        input.session_id.as_deref(),
+        input.source.as_deref(),
+        active.is_some(),
+    );
     note(&open, &recorded.spec, kind::SESSION_STARTED, data, at)?;
-    let effective = effective(command_env, &open, Some(&recorded.spec), Some(&recorded.point))?;
-    let effective = if fresh { settle_anchor::session_begins(&open, &recorded, effective)? } else { effective };
+    let effective = effective(
+        command_env,
+        &open,
+        Some(&recorded.spec),
+        Some(&recorded.point),
+    )?;
+    let effective = if fresh {
+        settle_anchor::session_begins(&open, &recorded, effective)?
+    } else {
+        effective
+    };
     // A resumed session has a snapshot from its start; the outer session takes the snapshots of an inner one.
-    let unkept = if active.is_none() { keep(command_env, &open, &recorded.spec, &effective.settings.rescue, at).err() } else { None };
+    let unkept = if active.is_none() {
+        keep(
+            command_env,
+            &open,
+            &recorded.spec,
+            &effective.settings.rescue,
+            at,
+        )
+        .err()
+    } else {
+        None
+    };
     let reply = what_done_means(&effective);
     let unkept = unkept.map(|why| format!("watchdog: what is uncommitted could not be kept in a snapshot before the session: {why}"));
     let anew = anew.map(|note| format!("watchdog: {}", note.detail));
-    let message = [reply.message.clone(), unkept, anew].into_iter().flatten().reduce(|first, more| format!("{first}; {more}"));
+    let message = [reply.message.clone(), unkept, anew]
+        .into_iter()
+        .flatten()
+        .reduce(|first, more| format!("{first}; {more}"));
     Ok(HookReply { message, ..reply })
 }
 
 /// Takes a snapshot of the uncommitted files before an agent may disturb them. A hook cannot refuse a session, so the user sees a warning
 /// where that fails.
-fn keep(command_env: &CommandEnv, open: &OpenWorktree, spec: &str, settings: &RescueSettings, at: Timestamp) -> Result<(), UnreadableFact> {
+fn keep(
+    command_env: &CommandEnv,
+    open: &OpenWorktree,
+    spec: &str,
+    settings: &RescueSettings,
+    at: Timestamp,
+) -> Result<(), UnreadableFact> {
     if settings.mode == RescueMode::Off {
         return Ok(());
     }
     let max_new_bytes = settings.max_snapshot_bytes;
-    let request = SnapshotRequest { spec, at, why: "before the session", max_new_bytes };
-    let taken = open.worktree.take_snapshot_with_private(&request, &private_rule(settings))?;
+    let request = SnapshotRequest {
+        spec,
+        at,
+        why: "before the session",
+        max_new_bytes,
+    };
+    let taken = open
+        .worktree
+        .take_snapshot_with_private(&request, &private_rule(settings))?;
     if let Some(taken) = taken.as_ref().filter(|taken| !taken.reused) {
-        let kept = snapshot_event(at, &open.worktree_id, Some(spec), &taken.name, &taken.commit);
+        let kept = snapshot_event(
+            at,
+            &open.worktree_id,
+            Some(spec),
+            &taken.name,
+            &taken.commit,
+        );
         // Nothing guards this append, so it cannot be fenced.
         let _done = open.store.append(&[kept], None)?;
         command_env.tell(&format!("kept the uncommitted work in {}", taken.name));
@@ -118,7 +196,10 @@ fn active(
 ) -> Result<Option<(String, SessionRecord)>, UnreadableFact> {
     let latest = session::latest(store, worktree_id)?;
     Ok(latest.filter(|(_, session)| {
-        let runs = session.ended_at.is_none() && session.pid.is_some_and(|pid| still_runs(pid, session.started_at));
+        let runs = session.ended_at.is_none()
+            && session
+                .pid
+                .is_some_and(|pid| still_runs(pid, session.started_at));
         // Only watchdog itself keeps a log: then the process is the session that it runs, be it this one.
         runs && (session.log.is_some() || session.pid != pid)
     }))
@@ -133,40 +214,69 @@ fn adopt(
     input: &HookInput,
     pid: Option<u32>,
 ) -> Result<(), UnreadableFact> {
-    let other = session.session_id.as_deref().filter(|id| Some(*id) != input.session_id.as_deref());
+    let other = session
+        .session_id
+        .as_deref()
+        .filter(|id| Some(*id) != input.session_id.as_deref());
     let other_runs = match other {
-        Some(id) => hook_session::of(store, id, None)?
-            .is_some_and(|other| other.pid != pid && other.pid.is_some_and(|pid| still_runs(pid, other.last_event_at))),
+        Some(id) => hook_session::of(store, id, None)?.is_some_and(|other| {
+            other.pid != pid
+                && other
+                    .pid
+                    .is_some_and(|pid| still_runs(pid, other.last_event_at))
+        }),
         None => false,
     };
     // A session that only hooks know belongs to its own agent alone.
     if !other_runs && session.log.is_some() {
-        session::update(store, worktree_id, spec, |session| session.session_id.clone_from(&input.session_id))?;
+        session::update(store, worktree_id, spec, |session| {
+            session.session_id.clone_from(&input.session_id)
+        })?;
     }
     Ok(())
 }
 
-fn note(open: &OpenWorktree, spec: &str, kind: &str, data: serde_json::Value, at: Timestamp) -> Result<(), UnreadableFact> {
+fn note(
+    open: &OpenWorktree,
+    spec: &str,
+    kind: &str,
+    data: serde_json::Value,
+    at: Timestamp,
+) -> Result<(), UnreadableFact> {
     // Nothing guards this append, so it cannot be fenced.
-    let _done = open.store.append(&[event(at, &open.worktree_id, Some(spec), kind, data)], None)?;
+    let _done = open.store.append(
+        &[event(at, &open.worktree_id, Some(spec), kind, data)],
+        None,
+    )?;
     Ok(())
 }
 
 /// The program that called the hook, past the shell that a host puts between, which ends at once.
 fn caller() -> Option<u32> {
-    let parent = || rustix::process::getppid().and_then(|pid| u32::try_from(pid.as_raw_nonzero().get()).ok());
+    let parent = || {
+        rustix::process::getppid().and_then(|pid| u32::try_from(pid.as_raw_nonzero().get()).ok())
+    };
     calling_program().map(|program| program.pid).or_else(parent)
 }
 
 /// The text for the agent, and the one for the user.
 fn what_done_means(effective: &EffectiveConfig) -> HookReply {
-    let mut notes: Vec<String> =
-        effective.notes.iter().filter(|note| note.code != WarningCode::Untrusted).map(|note| note.detail.clone()).collect();
+    let mut notes: Vec<String> = effective
+        .notes
+        .iter()
+        .filter(|note| note.code != WarningCode::Untrusted)
+        .map(|note| note.detail.clone())
+        .collect();
     if let ConfigTrust::Untrusted { allow_with } = &effective.trust {
         notes.insert(0, format!("completion.json is not trusted, so its checks will not run; read it, then allow it with: {allow_with}"));
     }
     let message = (!notes.is_empty()).then(|| format!("watchdog: {}", notes.join("; ")));
-    HookReply { act: HookAction::Begin { context: words(&effective.settings) }, message }
+    HookReply {
+        act: HookAction::Begin {
+            context: words(&effective.settings),
+        },
+        message,
+    }
 }
 
 fn words(settings: &ConfigSettings) -> String {
@@ -203,19 +313,33 @@ mod tests {
             sets_rescue_mode: false,
         };
         let reply = what_done_means(&settled);
-        assert!(matches!(&reply.act, HookAction::Begin { context } if context.contains("committed")), "{reply:?}");
+        assert!(
+            matches!(&reply.act, HookAction::Begin { context } if context.contains("committed")),
+            "{reply:?}"
+        );
         assert_eq!(reply.message, None);
         let untrusted = EffectiveConfig {
-            trust: ConfigTrust::Untrusted { allow_with: "watchdog trust".into() },
+            trust: ConfigTrust::Untrusted {
+                allow_with: "watchdog trust".into(),
+            },
             notes: vec![
-                Degradation { code: WarningCode::Untrusted, detail: "x".into() },
-                Degradation { code: WarningCode::CriteriaChanged, detail: "changed".into() },
+                Degradation {
+                    code: WarningCode::Untrusted,
+                    detail: "x".into(),
+                },
+                Degradation {
+                    code: WarningCode::CriteriaChanged,
+                    detail: "changed".into(),
+                },
             ],
             ..settled
         };
-        let message = what_done_means(&untrusted).message.expect("the user is told");
+        let message = what_done_means(&untrusted)
+            .message
+            .expect("the user is told");
         assert!(
-            message.starts_with("watchdog: completion.json is not trusted") && message.ends_with("watchdog trust; changed"),
+            message.starts_with("watchdog: completion.json is not trusted")
+                && message.ends_with("watchdog trust; changed"),
             "{message}"
         );
     }

@@ -20,24 +20,41 @@ use crate::judge::settle_anchor;
 use crate::wire::hook_events::hook_session_ended_data;
 
 /// Records the end, and takes a snapshot of the uncommitted files.
-pub fn finish(command_env: &CommandEnv, input: &HookInput, hooked: HookWorktree) -> Result<HookReply, UnreadableFact> {
-    let HookWorktree { open, session: known } = hooked;
+pub fn finish(
+    command_env: &CommandEnv,
+    input: &HookInput,
+    hooked: HookWorktree,
+) -> Result<HookReply, UnreadableFact> {
+    let HookWorktree {
+        open,
+        session: known,
+    } = hooked;
     let store = open.store.as_ref();
     let at = now();
     let spec = known.and_then(|known| known.spec);
     let found = match &spec {
-        Some(spec) => session::of(store, &open.worktree_id, spec)?.map(|session| (spec.clone(), session)),
+        Some(spec) => {
+            session::of(store, &open.worktree_id, spec)?.map(|session| (spec.clone(), session))
+        }
         None => session::latest(store, &open.worktree_id)?,
     };
     // One that watchdog runs ends when watchdog sees its process end; another one is none of this session's business.
-    let ours = found.filter(|(_, session)| session.log.is_none() && session.session_id == input.session_id && session.ended_at.is_none());
+    let ours = found.filter(|(_, session)| {
+        session.log.is_none()
+            && session.session_id == input.session_id
+            && session.ended_at.is_none()
+    });
     if let Some((spec, _)) = &ours {
-        session::update(store, &open.worktree_id, spec, |session| session.ended_at = Some(at))?;
+        session::update(store, &open.worktree_id, spec, |session| {
+            session.ended_at = Some(at)
+        })?;
         if let Some(note) = settle_anchor::session_ended(store, &open.worktree, spec) {
             command_env.tell(&note.detail);
         }
         let (_, end) = open.worktree.uncommitted_contents()?;
-        if let Some(recorded) = crate::session::recorded(&open.store, &open.worktree_id, Some(spec))? {
+        if let Some(recorded) =
+            crate::session::recorded(&open.store, &open.worktree_id, Some(spec))?
+        {
             uncommitted::ended(store, &open.worktree_id, spec, recorded.at, &end)?;
         }
     }
@@ -45,21 +62,52 @@ pub fn finish(command_env: &CommandEnv, input: &HookInput, hooked: HookWorktree)
         hook_session::forget(store, id)?;
     }
     let inner = ours.is_none();
-    let spec = ours.map(|(spec, _)| spec).or(spec).unwrap_or_else(|| open.worktree.default_spec());
+    let spec = ours
+        .map(|(spec, _)| spec)
+        .or(spec)
+        .unwrap_or_else(|| open.worktree.default_spec());
     let data = hook_session_ended_data(input.reason.as_deref(), input.session_id.as_deref(), inner);
     // Nothing guards this append, so it cannot be fenced.
-    let _done = store.append(&[event(at, &open.worktree_id, Some(&spec), kind::SESSION_ENDED, data)], None)?;
+    let _done = store.append(
+        &[event(
+            at,
+            &open.worktree_id,
+            Some(&spec),
+            kind::SESSION_ENDED,
+            data,
+        )],
+        None,
+    )?;
 
     let baseline = crate::session::recorded(&open.store, &open.worktree_id, Some(&spec))?;
-    let settings = effective(command_env, &open, Some(&spec), baseline.as_ref().map(|found| &found.point))?.settings;
+    let settings = effective(
+        command_env,
+        &open,
+        Some(&spec),
+        baseline.as_ref().map(|found| &found.point),
+    )?
+    .settings;
     if settings.rescue.mode == RescueMode::Off {
         return Ok(HookReply::quiet());
     }
     let max_new_bytes = settings.rescue.max_snapshot_bytes;
-    let request = SnapshotRequest { spec: &spec, at, why: "at the end of a session", max_new_bytes };
-    let taken = open.worktree.take_snapshot_with_private(&request, &private_rule(&settings.rescue))?;
+    let request = SnapshotRequest {
+        spec: &spec,
+        at,
+        why: "at the end of a session",
+        max_new_bytes,
+    };
+    let taken = open
+        .worktree
+        .take_snapshot_with_private(&request, &private_rule(&settings.rescue))?;
     if let Some(taken) = taken.filter(|taken| !taken.reused) {
-        let kept = snapshot_event(at, &open.worktree_id, Some(&spec), &taken.name, &taken.commit);
+        let kept = snapshot_event(
+            at,
+            &open.worktree_id,
+            Some(&spec),
+            &taken.name,
+            &taken.commit,
+        );
         // Nothing guards this append, so it cannot be fenced.
         let _done = store.append(&[kept], None)?;
         command_env.tell(&format!("kept the uncommitted work in {}", taken.name));
@@ -67,9 +115,21 @@ pub fn finish(command_env: &CommandEnv, input: &HookInput, hooked: HookWorktree)
     // Last, as the host may wait no longer.
     if let Some(found) = &baseline {
         let evidence = origin_evidence(&open.store, &open.worktree, Some(&found.refs));
-        let helpers = snapshot_helpers(&open.worktree, &evidence, &request, &settings.rescue, |_, _| true);
+        let helpers = snapshot_helpers(
+            &open.worktree,
+            &evidence,
+            &request,
+            &settings.rescue,
+            |_, _| true,
+        );
         for taken in &helpers.taken {
-            let kept = snapshot_event(at, &open.worktree_id, Some(&spec), &taken.name, &taken.commit);
+            let kept = snapshot_event(
+                at,
+                &open.worktree_id,
+                Some(&spec),
+                &taken.name,
+                &taken.commit,
+            );
             // Nothing guards this append, so it cannot be fenced.
             let _done = store.append(&[kept], None)?;
         }

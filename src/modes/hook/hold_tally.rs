@@ -28,41 +28,79 @@ impl<'a> HoldTally<'a> {
         fallback: &str,
         fresh: HookedAgent,
     ) -> Result<Self, UnreadableFact> {
-        let session_id = input.session_id.clone().unwrap_or_else(|| format!("none in {fallback}"));
-        let agent_id = if event == HookEvent::SubagentStop { input.agent_id.clone() } else { None };
+        let session_id = input
+            .session_id
+            .clone()
+            .unwrap_or_else(|| format!("none in {fallback}"));
+        let agent_id = if event == HookEvent::SubagentStop {
+            input.agent_id.clone()
+        } else {
+            None
+        };
         let found = hook_session::of(store, &session_id, agent_id.as_deref())?;
         let known = found.is_some();
         let output = matches!(event, HookEvent::PreToolUse | HookEvent::PostToolUse);
         let mut kept = found.unwrap_or(fresh);
         if row_ended(kept.prompt_id.as_deref(), input, output) {
-            kept = HookedAgent { held: 0, denied: 0, accepted: None, ..kept };
+            kept = HookedAgent {
+                held: 0,
+                denied: 0,
+                accepted: None,
+                ..kept
+            };
         }
         kept.prompt_id = input.prompt_id.clone().or(kept.prompt_id);
-        Ok(HoldTally { store, session_id, agent_id, kept, known, output })
+        Ok(HoldTally {
+            store,
+            session_id,
+            agent_id,
+            kept,
+            known,
+            output,
+        })
     }
 
     /// So often, out of at most `most`.
     pub fn held(&self, most: u32) -> HoldStreak {
-        HoldStreak { times: Some(if self.output { self.kept.denied } else { self.kept.held }), most }
+        HoldStreak {
+            times: Some(if self.output {
+                self.kept.denied
+            } else {
+                self.kept.held
+            }),
+            most,
+        }
     }
 
     /// Whether this very structured output, or the one that ended this turn, was let pass already.
     pub fn accepted(&self, event: HookEvent, input: &HookInput) -> bool {
-        let Some((prompt, call)) = &self.kept.accepted else { return false };
+        let Some((prompt, call)) = &self.kept.accepted else {
+            return false;
+        };
         match event {
             HookEvent::PostToolUse => input.tool_use_id.as_ref() == Some(call),
             // A turn that ends with structured output has no last words.
-            HookEvent::Stop => input.prompt_id.as_ref() == Some(prompt) && input.last_message.is_none(),
+            HookEvent::Stop => {
+                input.prompt_id.as_ref() == Some(prompt) && input.last_message.is_none()
+            }
             _ => false,
         }
     }
 
     /// Stores the new count.
-    pub fn count(mut self, counted: HoldCountChange, holding: HoldPoint, input: &HookInput, now: Timestamp) -> Result<(), UnreadableFact> {
+    pub fn count(
+        mut self,
+        counted: HoldCountChange,
+        holding: HoldPoint,
+        input: &HookInput,
+        now: Timestamp,
+    ) -> Result<(), UnreadableFact> {
         let before = self.kept.clone();
         match counted {
             HoldCountChange::Same => return Ok(()),
-            HoldCountChange::OneMore if self.output => self.kept.denied = self.kept.denied.saturating_add(1),
+            HoldCountChange::OneMore if self.output => {
+                self.kept.denied = self.kept.denied.saturating_add(1)
+            }
             HoldCountChange::OneMore => self.kept.held = self.kept.held.saturating_add(1),
             HoldCountChange::Over => (self.kept.held, self.kept.denied) = (0, 0),
         }
@@ -72,11 +110,19 @@ impl<'a> HoldTally<'a> {
             self.kept.accepted = Some((prompt.clone(), call.clone()));
         }
         // An agent that was never held leaves nothing behind when it passes: most calls end without a write.
-        if self.kept == before || (!self.known && counted == HoldCountChange::Over && self.kept.accepted.is_none()) {
+        if self.kept == before
+            || (!self.known && counted == HoldCountChange::Over && self.kept.accepted.is_none())
+        {
             return Ok(());
         }
         self.kept.last_event_at = now;
-        hook_session::record(self.store, &self.session_id, self.agent_id.as_deref(), &self.kept).map_err(UnreadableFact::from)
+        hook_session::record(
+            self.store,
+            &self.session_id,
+            self.agent_id.as_deref(),
+            &self.kept,
+        )
+        .map_err(UnreadableFact::from)
     }
 }
 
@@ -106,8 +152,16 @@ mod tests {
             (None, None, false, true, false),
             (None, Some("q"), true, false, false),
         ] {
-            let input = HookInput { prompt_id: prompt.map(str::to_owned), stop_hook_active: active, ..HookInput::default() };
-            assert_eq!(row_ended(counted, &input, output), ended, "{counted:?} {prompt:?} {active} {output}");
+            let input = HookInput {
+                prompt_id: prompt.map(str::to_owned),
+                stop_hook_active: active,
+                ..HookInput::default()
+            };
+            assert_eq!(
+                row_ended(counted, &input, output),
+                ended,
+                "{counted:?} {prompt:?} {active} {output}"
+            );
         }
     }
 }

@@ -77,7 +77,11 @@ pub struct HookWorktree {
 
 impl HookWorktree {
     /// Opens the records, then the worktree of the session.
-    pub fn open(command_env: &CommandEnv, request: &HookRequest, input: &HookInput) -> Result<Self, UnreadableFact> {
+    pub fn open(
+        command_env: &CommandEnv,
+        request: &HookRequest,
+        input: &HookInput,
+    ) -> Result<Self, UnreadableFact> {
         command_env.state.ensure()?;
         let store = open_store(&command_env.state)?;
         let notes = store.notes();
@@ -89,15 +93,32 @@ impl HookWorktree {
         let worktree = Worktree::open(&folder)?;
         let store: Arc<dyn LocalStore> = store;
         let commands = command_env.commands(worktree.root());
-        Ok(HookWorktree { open: OpenWorktree { worktree_id: worktree.worktree_id(), worktree, store, notes, commands }, session })
+        Ok(HookWorktree {
+            open: OpenWorktree {
+                worktree_id: worktree.worktree_id(),
+                worktree,
+                store,
+                notes,
+                commands,
+            },
+            session,
+        })
     }
 }
 
 /// The folder whose worktree is judged. An agent cannot choose another judge by changing its folder: the folder where a session began goes
 /// before the present one, and the one that the user names before both.
-fn folder(command_env: &CommandEnv, request: &HookRequest, input: &HookInput, session: Option<&HookedAgent>) -> PathBuf {
+fn folder(
+    command_env: &CommandEnv,
+    request: &HookRequest,
+    input: &HookInput,
+    session: Option<&HookedAgent>,
+) -> PathBuf {
     let there = |path: Option<&Path>| path.filter(|path| path.is_dir()).map(Path::to_owned);
-    let (reported, began) = (there(input.cwd.as_deref()), session.map(|session| session.worktree.as_path()));
+    let (reported, began) = (
+        there(input.cwd.as_deref()),
+        session.map(|session| session.worktree.as_path()),
+    );
     let project = there(request.host.project.as_deref());
     let found = match request.event {
         _ if request.worktree_named => None,

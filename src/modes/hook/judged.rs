@@ -7,13 +7,16 @@ use jiff::Timestamp;
 
 use crate::agent::transcript_read;
 use crate::hooks::{
-    HoldCountChange, HoldPoint, HoldStreak, HookDecision, HookEvent, HookInput, HookReply, StopFacts, context, decide, judge_criteria,
+    HoldCountChange, HoldPoint, HoldStreak, HookDecision, HookEvent, HookInput, HookReply,
+    StopFacts, context, decide, judge_criteria,
 };
 use crate::rescue::private_rule;
 use crate::session::{RecordedBaseline, recorded};
 use watchdog_core::checks::{self, CheckContext, GroupOutcome, read_sensors};
 use watchdog_core::config::settings::{CheckSpec, Limits, RescueMode};
-use watchdog_core::decision::machine::{ChecksResult, ConfigTrust, CriteriaFilesRole, EarlierRounds, MachineSetup};
+use watchdog_core::decision::machine::{
+    ChecksResult, ConfigTrust, CriteriaFilesRole, EarlierRounds, MachineSetup,
+};
 use watchdog_core::decision::termination::{SpentUsage, termination};
 use watchdog_facts::context::SessionContext;
 use watchdog_facts::evidence::{CheckOutcome, CheckResult, UnreadableFact, WarningCode};
@@ -57,10 +60,18 @@ pub fn judge(
     if stop.is_unheld() {
         return Ok(HookReply::quiet());
     }
-    let tally = HoldTally::read(stop.store.as_ref(), event, hook_input, &stop.input.worktree_id, stop.new_session())?;
+    let tally = HoldTally::read(
+        stop.store.as_ref(),
+        event,
+        hook_input,
+        &stop.input.worktree_id,
+        stop.new_session(),
+    )?;
     let holding = match event {
         HookEvent::PreToolUse => HoldPoint::Output,
-        HookEvent::PostToolUse => HoldPoint::OutputTaken { finish: request.finish },
+        HookEvent::PostToolUse => HoldPoint::OutputTaken {
+            finish: request.finish,
+        },
         _ => HoldPoint::Stop,
     };
     let held = tally.held(most(&stop.input.settings.limits, request, holding));
@@ -75,7 +86,14 @@ pub fn judge(
     let mut decision = decide(holding, &facts, held);
     if let Err(unreadable) = tally.count(decision.counted, holding, hook_input, stop.at) {
         // An unsaved count could hold the agent without end.
-        decision = decide(holding, &facts, HoldStreak { times: None, most: held.most });
+        decision = decide(
+            holding,
+            &facts,
+            HoldStreak {
+                times: None,
+                most: held.most,
+            },
+        );
         command_env.tell(&unreadable.why);
     }
     stop.record(&context, &decision, held, &results);
@@ -109,18 +127,42 @@ impl<'a> JudgedStop<'a> {
         let HookWorktree { open, session } = hooked;
         let at = now();
         let store = Arc::clone(&open.store);
-        let spec = request.spec.clone().or_else(|| session.as_ref().and_then(|session| session.spec.clone()));
+        let spec = request
+            .spec
+            .clone()
+            .or_else(|| session.as_ref().and_then(|session| session.spec.clone()));
         let found = recorded(&store, &open.worktree_id, spec.as_deref())?;
         let known = found.is_some();
-        let effective = effective(command_env, &open, spec.as_deref(), found.as_ref().map(|found| &found.point))?;
+        let effective = effective(
+            command_env,
+            &open,
+            spec.as_deref(),
+            found.as_ref().map(|found| &found.point),
+        )?;
         let recorded = found.unwrap_or_else(|| {
             let spec = spec.unwrap_or_else(|| open.worktree.default_spec());
             RecordedBaseline::made_up(spec, HistoryPoint::unknown(), at)
         });
         let root = open.root().to_owned();
-        let began = session_began(store.as_ref(), &open.worktree_id, &recorded.spec, hook_input);
+        let began = session_began(
+            store.as_ref(),
+            &open.worktree_id,
+            &recorded.spec,
+            hook_input,
+        );
         let input = JudgementInput::new(open, recorded, known, effective, Overrides::default());
-        Ok(JudgedStop { command_env, request, event, hook_input, store, root, input, known, began, at })
+        Ok(JudgedStop {
+            command_env,
+            request,
+            event,
+            hook_input,
+            store,
+            root,
+            input,
+            known,
+            began,
+            at,
+        })
     }
 
     fn is_stop(&self) -> bool {
@@ -149,26 +191,57 @@ impl<'a> JudgedStop<'a> {
 
     /// The session's context. Reads its transcript only if a check or a budget needs it.
     fn session_context(&self) -> SessionContext {
-        let JudgedStop { event, hook_input, input, .. } = self;
-        let path = if *event == HookEvent::SubagentStop { &hook_input.agent_transcript_path } else { &hook_input.transcript_path };
+        let JudgedStop {
+            event,
+            hook_input,
+            input,
+            ..
+        } = self;
+        let path = if *event == HookEvent::SubagentStop {
+            &hook_input.agent_transcript_path
+        } else {
+            &hook_input.transcript_path
+        };
         let is_read = self.request.dialect.has_known_transcript() && asks_the_transcript(input);
         let path = path.as_ref().filter(|path| path.is_file() && is_read);
         // An unreadable transcript gives an empty context: its usage is unknown then, and checks report the lack of messages.
         let read = path.and_then(|path| transcript_read::read(path, transcript_read::WINDOW).ok());
-        let mut session = context(*event, hook_input, read.map(|summary| summary.context()).unwrap_or_default());
-        session.usage.wall_seconds = self.began.map(|began| self.at.duration_since(began).as_secs_f64().max(0.0));
+        let mut session = context(
+            *event,
+            hook_input,
+            read.map(|summary| summary.context()).unwrap_or_default(),
+        );
+        session.usage.wall_seconds = self
+            .began
+            .map(|began| self.at.duration_since(began).as_secs_f64().max(0.0));
         session.spec = Some(input.spec.clone());
-        session.baseline = input.known.is_some().then(|| input.baseline.as_str().to_owned());
+        session.baseline = input
+            .known
+            .is_some()
+            .then(|| input.baseline.as_str().to_owned());
         session
     }
 
     /// The facts behind the answer. Limits come first, before all other facts.
-    fn facts(&self, context: &SessionContext, cancel: &CancelFlag) -> (StopFacts, Vec<CheckResult>) {
-        let JudgedStop { command_env, store, input, root, known, .. } = self;
+    fn facts(
+        &self,
+        context: &SessionContext,
+        cancel: &CancelFlag,
+    ) -> (StopFacts, Vec<CheckResult>) {
+        let JudgedStop {
+            command_env,
+            store,
+            input,
+            root,
+            known,
+            ..
+        } = self;
         let none = Vec::new();
         let settings = &input.settings;
         let counts = input.trust == ConfigTrust::Settled;
-        if let Some(stop) = termination(&settings.limits, &SpentUsage::of(&context.usage), now()).filter(|_| counts) {
+        if let Some(stop) =
+            termination(&settings.limits, &SpentUsage::of(&context.usage), now()).filter(|_| counts)
+        {
             return (StopFacts::Limit(stop), none);
         }
         if counts && !settings.limits.sensors.is_empty() {
@@ -176,7 +249,11 @@ impl<'a> JudgedStop<'a> {
                 return (StopFacts::Failed { why }, none);
             }
             // A sensor without an answer holds nobody.
-            if let (Some(stop), _) = read_sensors(&settings.limits, &SystemCapabilities::new(input, root, cancel), context) {
+            if let (Some(stop), _) = read_sensors(
+                &settings.limits,
+                &SystemCapabilities::new(input, root, cancel),
+                context,
+            ) {
                 return (StopFacts::Limit(stop), none);
             }
         }
@@ -185,27 +262,51 @@ impl<'a> JudgedStop<'a> {
             if self.is_stop() && !tasks.is_empty() {
                 return (StopFacts::Background { tasks }, none);
             }
-            let runs_programs = input.setup(EarlierRounds::default(), None, false).checks_run_programs;
-            if let Err(why) = if runs_programs { keep_work(command_env, input) } else { Ok(()) } {
+            let runs_programs = input
+                .setup(EarlierRounds::default(), None, false)
+                .checks_run_programs;
+            if let Err(why) = if runs_programs {
+                keep_work(command_env, input)
+            } else {
+                Ok(())
+            } {
                 return (StopFacts::Failed { why }, none);
             }
         }
         // Files that criteria merely name are compared where the session is judged.
-        let criteria_files = if settings.guards.is_empty() { CriteriaFilesRole::None } else { CriteriaFilesRole::Guarded };
-        let setup = MachineSetup { criteria_files, ..input.setup(EarlierRounds::default(), None, false) };
+        let criteria_files = if settings.guards.is_empty() {
+            CriteriaFilesRole::None
+        } else {
+            CriteriaFilesRole::Guarded
+        };
+        let setup = MachineSetup {
+            criteria_files,
+            ..input.setup(EarlierRounds::default(), None, false)
+        };
         let judge = || {
             let capabilities = SystemCapabilities::new(input, root, cancel)
                 .with_earlier_passes(Arc::clone(store))
                 .with_slots(command_env.slot_source())
                 .with_scratch(command_env.state.scratch());
-            let outcome = checks::evaluate(settings, &CheckContext::new(&capabilities).with_session(context).side_by_side(at_once()));
+            let outcome = checks::evaluate(
+                settings,
+                &CheckContext::new(&capabilities)
+                    .with_session(context)
+                    .side_by_side(at_once()),
+            );
             judged(outcome, *known, &input.commands)
         };
         judge_criteria(setup, judge, || criteria_files::changed(input))
     }
 
     /// Records the answer in the log and the journal; the journal has nothing where nothing was judged.
-    fn record(&self, context: &SessionContext, decision: &HookDecision, held: HoldStreak, results: &[CheckResult]) {
+    fn record(
+        &self,
+        context: &SessionContext,
+        decision: &HookDecision,
+        held: HoldStreak,
+        results: &[CheckResult],
+    ) {
         tracing::info!(
             target: "watchdog::decision",
             hook = self.event.command(),
@@ -217,7 +318,11 @@ impl<'a> JudgedStop<'a> {
         if decision.message.is_empty() {
             return;
         }
-        let journal = CommandJournal::new(Arc::clone(&self.store), &self.input.worktree_id, &self.input.spec);
+        let journal = CommandJournal::new(
+            Arc::clone(&self.store),
+            &self.input.worktree_id,
+            &self.input.spec,
+        );
         for check in results {
             journal.note(kind::CHECK, check_data(check));
         }
@@ -245,7 +350,10 @@ impl<'a> JudgedStop<'a> {
 fn is_watched(store: &dyn watchdog_store::LocalStore, input: &JudgementInput) -> bool {
     let latest = session::latest(store, &input.worktree_id).ok().flatten();
     latest.is_some_and(|(_, session)| {
-        let runs = session.ended_at.is_none() && session.pid.is_some_and(|pid| still_runs(pid, session.started_at));
+        let runs = session.ended_at.is_none()
+            && session
+                .pid
+                .is_some_and(|pid| still_runs(pid, session.started_at));
         // Only watchdog itself keeps a log.
         runs && session.log.is_some()
     })
@@ -255,25 +363,39 @@ fn is_watched(store: &dyn watchdog_store::LocalStore, input: &JudgementInput) ->
 fn changed_something(input: &JudgementInput) -> bool {
     let worktree = input.worktree.lock().expect("mutex poisoned");
     let moved = worktree.head().map_or(true, |head| head != input.baseline);
-    moved || session_work::read(&worktree, &input.work).map_or(true, |found| found.changes.work_left())
+    moved
+        || session_work::read(&worktree, &input.work)
+            .map_or(true, |found| found.changes.work_left())
 }
 
 /// How often the agent may be held: as the configuration says, but less often than the host allows.
 fn most(limits: &Limits, request: &HookRequest, holding: HoldPoint) -> u32 {
-    let host = if holding == HoldPoint::Stop { request.host.stop_blocks } else { request.host.output_retries };
+    let host = if holding == HoldPoint::Stop {
+        request.host.stop_blocks
+    } else {
+        request.host.output_retries
+    };
     limits.max_stop_blocks.min(host.saturating_sub(1))
 }
 
 /// When the session began, as its own start hook recorded it.
-fn session_began(store: &dyn watchdog_store::LocalStore, worktree_id: &str, spec: &str, hook_input: &HookInput) -> Option<Timestamp> {
+fn session_began(
+    store: &dyn watchdog_store::LocalStore,
+    worktree_id: &str,
+    spec: &str,
+    hook_input: &HookInput,
+) -> Option<Timestamp> {
     // It only serves the time budget: an unreadable record is unknown usage, and counts neither as spent nor as zero.
     let found = session::of(store, worktree_id, spec).ok().flatten()?;
-    (found.session_id.is_some() && found.session_id == hook_input.session_id).then_some(found.started_at)
+    (found.session_id.is_some() && found.session_id == hook_input.session_id)
+        .then_some(found.started_at)
 }
 
 fn asks_the_transcript(input: &JudgementInput) -> bool {
     let limits = &input.settings.limits;
-    let budget = limits.max_turns.is_some() || limits.max_total_tokens.is_some() || limits.max_cost_usd.is_some();
+    let budget = limits.max_turns.is_some()
+        || limits.max_total_tokens.is_some()
+        || limits.max_cost_usd.is_some();
     budget || input.settings.checks.iter().any(asks_what_was_said)
 }
 
@@ -281,7 +403,10 @@ fn asks_the_transcript(input: &JudgementInput) -> bool {
 fn asks_what_was_said(check: &CheckSpec) -> bool {
     match check {
         CheckSpec::Group { checks, .. } => checks.iter().any(asks_what_was_said),
-        CheckSpec::Single { criterion, .. } => !["always", "command", "feature_list", "files", "git", "issue"].contains(&criterion.kind()),
+        CheckSpec::Single { criterion, .. } => {
+            !["always", "command", "feature_list", "files", "git", "issue"]
+                .contains(&criterion.kind())
+        }
     }
 }
 
@@ -311,7 +436,12 @@ fn keep_work(command_env: &CommandEnv, input: &JudgementInput) -> Result<(), Str
         return Ok(());
     }
     let max_new_bytes = input.settings.rescue.max_snapshot_bytes;
-    let request = SnapshotRequest { spec: &input.spec, at: now(), why: "before the checks of a stop", max_new_bytes };
+    let request = SnapshotRequest {
+        spec: &input.spec,
+        at: now(),
+        why: "before the checks of a stop",
+        max_new_bytes,
+    };
     let rule = private_rule(&input.settings.rescue);
     let worktree = input.worktree.lock().expect("mutex poisoned");
     let taken = worktree.take_snapshot_with_private(&request, &rule);
@@ -325,7 +455,9 @@ fn keep_work(command_env: &CommandEnv, input: &JudgementInput) -> Result<(), Str
         }
         taken.require_all_read()
     });
-    kept.map_err(|error| format!("the uncommitted work could not be kept before checks run: {error}"))
+    kept.map_err(|error| {
+        format!("the uncommitted work could not be kept before checks run: {error}")
+    })
 }
 
 /// Adds to any answer what weakens the criteria, and that a damaged database was put aside.
@@ -333,12 +465,24 @@ fn with_notes(reply: HookReply, input: &JudgementInput) -> HookReply {
     let notes: Vec<&str> = input
         .notes
         .iter()
-        .filter(|note| matches!(note.code, WarningCode::CriteriaChanged | WarningCode::StoreDamaged))
+        .filter(|note| {
+            matches!(
+                note.code,
+                WarningCode::CriteriaChanged | WarningCode::StoreDamaged
+            )
+        })
         .map(|note| note.detail.as_str())
         .collect();
     if notes.is_empty() {
         return reply;
     }
     let notes = format!("watchdog: {}", notes.join("; "));
-    HookReply { message: Some(reply.message.map_or(notes.clone(), |message| format!("{message}\n{notes}"))), ..reply }
+    HookReply {
+        message: Some(
+            reply
+                .message
+                .map_or(notes.clone(), |message| format!("{message}\n{notes}")),
+        ),
+        ..reply
+    }
 }

@@ -3,7 +3,9 @@
 
 use watchdog_facts::patterns::path_globs;
 
-use super::facts::{FolderBuild, NodeProject, PythonProject, ScriptRunner, TestPresence, is_inside};
+use super::facts::{
+    FolderBuild, NodeProject, PythonProject, ScriptRunner, TestPresence, is_inside,
+};
 use super::proposed::{ProposedCheck, ProposedCriterion};
 
 /// Checks of folders below the root that are proposed.
@@ -22,7 +24,13 @@ pub struct BuildChecks {
 
 /// The commands for these folders, the root first.
 pub fn build_checks(builds: &[FolderBuild]) -> BuildChecks {
-    let mut found = BuildProposer { builds, checks: Vec::new(), notes: Vec::new(), tested: Vec::new(), root_runs: None };
+    let mut found = BuildProposer {
+        builds,
+        checks: Vec::new(),
+        notes: Vec::new(),
+        tested: Vec::new(),
+        root_runs: None,
+    };
     for build in builds {
         found.cargo(build);
         found.node(build);
@@ -30,14 +38,21 @@ pub fn build_checks(builds: &[FolderBuild]) -> BuildChecks {
         found.go(build);
         found.task_runners(build);
     }
-    let (mut checks, mut below): (Vec<_>, Vec<_>) = found.checks.into_iter().partition(|(at_root, _)| *at_root);
+    let (mut checks, mut below): (Vec<_>, Vec<_>) =
+        found.checks.into_iter().partition(|(at_root, _)| *at_root);
     below.sort_by_key(|(_, check)| !check.chosen);
     if below.len() > MOST_BELOW {
-        found.notes.push(format!("{} more checks of folders below could be written by hand", below.len() - MOST_BELOW));
+        found.notes.push(format!(
+            "{} more checks of folders below could be written by hand",
+            below.len() - MOST_BELOW
+        ));
         below.truncate(MOST_BELOW);
     }
     checks.append(&mut below);
-    BuildChecks { checks: checks.into_iter().map(|(_, check)| check).collect(), notes: found.notes }
+    BuildChecks {
+        checks: checks.into_iter().map(|(_, check)| check).collect(),
+        notes: found.notes,
+    }
 }
 
 struct BuildProposer<'a> {
@@ -55,13 +70,35 @@ impl<'a> BuildProposer<'a> {
     /// Adds a command of a folder.
     fn command(&mut self, build: &FolderBuild, name: &str, run: &str, why: String, chosen: bool) {
         let at_root = build.folder.is_empty();
-        let name = if at_root { name.to_owned() } else { format!("{name} in {}", build.folder) };
-        let criterion = ProposedCriterion::Command { name, run: run.to_owned(), folder: build.folder.clone() };
-        self.checks.push((at_root, ProposedCheck { criterion, why, chosen }));
+        let name = if at_root {
+            name.to_owned()
+        } else {
+            format!("{name} in {}", build.folder)
+        };
+        let criterion = ProposedCriterion::Command {
+            name,
+            run: run.to_owned(),
+            folder: build.folder.clone(),
+        };
+        self.checks.push((
+            at_root,
+            ProposedCheck {
+                criterion,
+                why,
+                chosen,
+            },
+        ));
     }
 
     /// Adds one that is written, unless `above_tests` (a folder above runs tests of the same language) or the root may run it.
-    fn chosen_unless(&mut self, build: &FolderBuild, name: &str, run: &str, why: &str, above_tests: bool) -> bool {
+    fn chosen_unless(
+        &mut self,
+        build: &FolderBuild,
+        name: &str,
+        run: &str,
+        why: &str,
+        above_tests: bool,
+    ) -> bool {
         let against = match &self.root_runs {
             _ if above_tests => Some("a folder above runs tests already".to_owned()),
             Some(root) => Some(format!("`{root}` at the root may run it")),
@@ -80,9 +117,19 @@ impl<'a> BuildProposer<'a> {
     }
 
     /// Where no test was found, a build is all that can pass: a run of no test is no pass.
-    fn build(&mut self, build: &FolderBuild, (run, tests): (&str, &str), why: &str, above_tests: bool) {
+    fn build(
+        &mut self,
+        build: &FolderBuild,
+        (run, tests): (&str, &str),
+        why: &str,
+        above_tests: bool,
+    ) {
         if self.chosen_unless(build, "build", run, why, above_tests) {
-            let inside = if build.folder.is_empty() { String::new() } else { format!(" in {}", build.folder) };
+            let inside = if build.folder.is_empty() {
+                String::new()
+            } else {
+                format!(" in {}", build.folder)
+            };
             self.notes
                 .push(format!("no test was found for `{tests}`{inside}, and a run of no test is no pass: add it once there are tests"));
         }
@@ -93,7 +140,8 @@ impl<'a> BuildProposer<'a> {
         if above(self.builds, build).any(|other| is_cargo_member(build, other)) {
             return;
         }
-        let above_tests = above(self.builds, build).any(|other| cargo_tests(self.builds, other) == TestPresence::Found);
+        let above_tests = above(self.builds, build)
+            .any(|other| cargo_tests(self.builds, other) == TestPresence::Found);
         let all = if cargo.workspace { " --workspace" } else { "" };
         let (test, compile) = (format!("cargo test{all}"), format!("cargo build{all}"));
         let why = in_folder(build, "Cargo.toml");
@@ -108,7 +156,12 @@ impl<'a> BuildProposer<'a> {
         if above(self.builds, build).any(|other| is_node_member(build, other)) {
             return;
         }
-        let above_tests = above(self.builds, build).any(|other| other.node.as_ref().is_some_and(|node| test_script(node).is_some()));
+        let above_tests = above(self.builds, build).any(|other| {
+            other
+                .node
+                .as_ref()
+                .is_some_and(|node| test_script(node).is_some())
+        });
         let file = in_folder(build, "package.json");
         let (program, runs) = match node.manager {
             ScriptRunner::Npm => ("npm", "npm run "),
@@ -118,9 +171,19 @@ impl<'a> BuildProposer<'a> {
         };
         if let Some(script) = test_script(node) {
             // `bun test` is another command than the script.
-            let run = if node.manager == ScriptRunner::Bun { "bun run test".to_owned() } else { format!("{program} test") };
+            let run = if node.manager == ScriptRunner::Bun {
+                "bun run test".to_owned()
+            } else {
+                format!("{program} test")
+            };
             if watches(script) {
-                self.command(build, "tests", &run, format!("scripts.test of {file} watches files, so it may never end"), false);
+                self.command(
+                    build,
+                    "tests",
+                    &run,
+                    format!("scripts.test of {file} watches files, so it may never end"),
+                    false,
+                );
             } else {
                 self.tests(build, &run, &format!("scripts.test of {file}"), above_tests);
             }
@@ -129,15 +192,33 @@ impl<'a> BuildProposer<'a> {
             if passes_over {
                 self.tests(build, run, &why, above_tests);
             } else {
-                self.command(build, "tests", run, format!("{why}; it fails where a member has none"), false);
+                self.command(
+                    build,
+                    "tests",
+                    run,
+                    format!("{why}; it fails where a member has none"),
+                    false,
+                );
             }
         } else if node.scripts.contains_key("build") {
             let why = format!("scripts.build of {file}; it has no tests");
             self.chosen_unless(build, "build", &format!("{runs}build"), &why, above_tests);
         }
-        for (name, scripts) in [("types", &["typecheck", "type-check", "check-types"][..]), ("lint", &["lint"])] {
-            if let Some(script) = scripts.iter().find(|script| build.folder.is_empty() && node.scripts.contains_key(**script)) {
-                self.command(build, name, &format!("{runs}{script}"), format!("scripts.{script} of {file}"), false);
+        for (name, scripts) in [
+            ("types", &["typecheck", "type-check", "check-types"][..]),
+            ("lint", &["lint"]),
+        ] {
+            if let Some(script) = scripts
+                .iter()
+                .find(|script| build.folder.is_empty() && node.scripts.contains_key(**script))
+            {
+                self.command(
+                    build,
+                    name,
+                    &format!("{runs}{script}"),
+                    format!("scripts.{script} of {file}"),
+                    false,
+                );
             }
         }
     }
@@ -158,7 +239,11 @@ impl<'a> BuildProposer<'a> {
             ("", None) => "pytest".to_owned(),
             (launcher, _) => format!("{launcher} pytest"),
         };
-        let why_pytest = if python.pytest { "pytest is configured" } else { "files of tests" };
+        let why_pytest = if python.pytest {
+            "pytest is configured"
+        } else {
+            "files of tests"
+        };
         let session = python.nox.as_ref().and_then(|nox| nox.tests.as_ref());
         let environments = match session {
             _ if python.tox => Some(("tox".to_owned(), "tox is configured")),
@@ -167,30 +252,61 @@ impl<'a> BuildProposer<'a> {
         };
         let pytest = has_pytest.then_some((pytest, why_pytest));
         // Where nothing has prepared an environment with pytest, tox and nox make their own.
-        let (first, second) =
-            if pytest.as_ref().is_some_and(|(run, _)| run != "pytest") { (pytest, environments) } else { (environments, pytest) };
-        let (first, second) = if first.is_some() { (first, second) } else { (second, None) };
+        let (first, second) = if pytest.as_ref().is_some_and(|(run, _)| run != "pytest") {
+            (pytest, environments)
+        } else {
+            (environments, pytest)
+        };
+        let (first, second) = if first.is_some() {
+            (first, second)
+        } else {
+            (second, None)
+        };
         let Some((run, why)) = first else {
             if python.nox.is_some() {
-                self.command(build, "nox", "nox", "noxfile.py; no session of it is called tests".into(), false);
+                self.command(
+                    build,
+                    "nox",
+                    "nox",
+                    "noxfile.py; no session of it is called tests".into(),
+                    false,
+                );
             }
             return;
         };
         if self.tests(build, &run, why, false) && python.tests == TestPresence::NoneFound {
-            let inside = if build.folder.is_empty() { String::new() } else { format!(" in {}", build.folder) };
-            self.notes.push(format!("{why}, and no test was found{inside}: `{run}` fails until there is one"));
+            let inside = if build.folder.is_empty() {
+                String::new()
+            } else {
+                format!(" in {}", build.folder)
+            };
+            self.notes.push(format!(
+                "{why}, and no test was found{inside}: `{run}` fails until there is one"
+            ));
         }
         if let Some((run, why)) = second {
-            self.command(build, "tests", &run, format!("{why}; the tests run already"), false);
+            self.command(
+                build,
+                "tests",
+                &run,
+                format!("{why}; the tests run already"),
+                false,
+            );
         }
     }
 
     fn go(&mut self, build: &'a FolderBuild) {
-        let above_tests = above(self.builds, build).any(|other| other.go == Some(TestPresence::Found));
+        let above_tests =
+            above(self.builds, build).any(|other| other.go == Some(TestPresence::Found));
         let why = in_folder(build, "go.mod");
         match build.go {
             Some(TestPresence::Found) => _ = self.tests(build, "go test ./...", &why, above_tests),
-            Some(TestPresence::NoneFound) => self.build(build, ("go build ./...", "go test ./..."), &why, above_tests),
+            Some(TestPresence::NoneFound) => self.build(
+                build,
+                ("go build ./...", "go test ./..."),
+                &why,
+                above_tests,
+            ),
             None => {}
         }
     }
@@ -198,15 +314,31 @@ impl<'a> BuildProposer<'a> {
     /// Make and just stand in where no language's own tool runs tests; beside one they can be chosen.
     fn task_runners(&mut self, build: &'a FolderBuild) {
         let at_root = build.folder.is_empty();
-        for (program, file, targets) in [("make", "Makefile", &build.make), ("just", "justfile", &build.just)] {
+        for (program, file, targets) in [
+            ("make", "Makefile", &build.make),
+            ("just", "justfile", &build.just),
+        ] {
             let why = format!("target of the {}", in_folder(build, file));
-            for target in ["test", "check"].into_iter().filter(|target| targets.contains(*target)) {
+            for target in ["test", "check"]
+                .into_iter()
+                .filter(|target| targets.contains(*target))
+            {
                 let run = format!("{program} {target}");
-                let is_tested = self.tested.iter().any(|tested| is_inside(&build.folder, tested));
-                let more = if is_tested { "; the tests run already" } else { "" };
+                let is_tested = self
+                    .tested
+                    .iter()
+                    .any(|tested| is_inside(&build.folder, tested));
+                let more = if is_tested {
+                    "; the tests run already"
+                } else {
+                    ""
+                };
                 self.command(build, "tests", &run, format!("{why}{more}"), !is_tested);
                 self.tested.push(&build.folder);
-                self.root_runs = self.root_runs.take().or(Some(run).filter(|_| at_root && !is_tested));
+                self.root_runs = self
+                    .root_runs
+                    .take()
+                    .or(Some(run).filter(|_| at_root && !is_tested));
             }
             if at_root && targets.contains("lint") {
                 self.command(build, "lint", &format!("{program} lint"), why, false);
@@ -216,26 +348,53 @@ impl<'a> BuildProposer<'a> {
 }
 
 /// The folders that a folder lies in.
-fn above<'a>(builds: &'a [FolderBuild], build: &'a FolderBuild) -> impl Iterator<Item = &'a FolderBuild> + Clone {
-    builds.iter().filter(|other| other.folder != build.folder && is_inside(&build.folder, &other.folder))
+fn above<'a>(
+    builds: &'a [FolderBuild],
+    build: &'a FolderBuild,
+) -> impl Iterator<Item = &'a FolderBuild> + Clone {
+    builds
+        .iter()
+        .filter(|other| other.folder != build.folder && is_inside(&build.folder, &other.folder))
 }
 
 /// The folders that lie in a folder.
-fn below<'a>(builds: &'a [FolderBuild], build: &'a FolderBuild) -> impl Iterator<Item = &'a FolderBuild> {
-    builds.iter().filter(|other| other.folder != build.folder && is_inside(&other.folder, &build.folder))
+fn below<'a>(
+    builds: &'a [FolderBuild],
+    build: &'a FolderBuild,
+) -> impl Iterator<Item = &'a FolderBuild> {
+    builds
+        .iter()
+        .filter(|other| other.folder != build.folder && is_inside(&other.folder, &build.folder))
 }
 
 /// Whether a project of Cargo has tests, those of its members included.
 fn cargo_tests(builds: &[FolderBuild], build: &FolderBuild) -> TestPresence {
-    let has_tests = |build: &FolderBuild| build.cargo.as_ref().is_some_and(|cargo| cargo.tests == TestPresence::Found);
-    let any = has_tests(build) || below(builds, build).any(|inner| is_cargo_member(inner, build) && has_tests(inner));
-    if any { TestPresence::Found } else { TestPresence::NoneFound }
+    let has_tests = |build: &FolderBuild| {
+        build
+            .cargo
+            .as_ref()
+            .is_some_and(|cargo| cargo.tests == TestPresence::Found)
+    };
+    let any = has_tests(build)
+        || below(builds, build).any(|inner| is_cargo_member(inner, build) && has_tests(inner));
+    if any {
+        TestPresence::Found
+    } else {
+        TestPresence::NoneFound
+    }
 }
 
 /// What runs the tests of the members of a workspace, where some have tests; and whether it passes over those that have none.
-fn members_run(builds: &[FolderBuild], build: &FolderBuild, node: &NodeProject) -> Option<(&'static str, bool)> {
-    let members = below(builds, build).filter(|inner| is_node_member(inner, build)).filter_map(|inner| inner.node.as_ref());
-    let (tested, untested): (Vec<_>, Vec<_>) = members.partition(|member| test_script(member).is_some());
+fn members_run(
+    builds: &[FolderBuild],
+    build: &FolderBuild,
+    node: &NodeProject,
+) -> Option<(&'static str, bool)> {
+    let members = below(builds, build)
+        .filter(|inner| is_node_member(inner, build))
+        .filter_map(|inner| inner.node.as_ref());
+    let (tested, untested): (Vec<_>, Vec<_>) =
+        members.partition(|member| test_script(member).is_some());
     if tested.is_empty() {
         return None;
     }
@@ -250,7 +409,11 @@ fn members_run(builds: &[FolderBuild], build: &FolderBuild, node: &NodeProject) 
 
 /// The name of a file, with the folder that it is in.
 fn in_folder(build: &FolderBuild, file: &str) -> String {
-    if build.folder.is_empty() { file.to_owned() } else { format!("{}/{file}", build.folder) }
+    if build.folder.is_empty() {
+        file.to_owned()
+    } else {
+        format!("{}/{file}", build.folder)
+    }
 }
 
 /// The path of a folder from another one that it lies in.
@@ -259,17 +422,32 @@ fn relative<'a>(inner: &'a FolderBuild, outer: &FolderBuild) -> &'a str {
 }
 
 fn is_cargo_member(inner: &FolderBuild, outer: &FolderBuild) -> bool {
-    let (Some(own), Some(workspace)) = (&inner.cargo, &outer.cargo) else { return false };
+    let (Some(own), Some(workspace)) = (&inner.cargo, &outer.cargo) else {
+        return false;
+    };
     let path = relative(inner, outer);
-    workspace.workspace && !own.workspace && !workspace.excluded.iter().any(|excluded| is_inside(path, plain_path(excluded)))
+    workspace.workspace
+        && !own.workspace
+        && !workspace
+            .excluded
+            .iter()
+            .any(|excluded| is_inside(path, plain_path(excluded)))
 }
 
 fn is_node_member(inner: &FolderBuild, outer: &FolderBuild) -> bool {
-    let (Some(_), Some(workspace)) = (&inner.node, &outer.node) else { return false };
+    let (Some(_), Some(workspace)) = (&inner.node, &outer.node) else {
+        return false;
+    };
     let path = relative(inner, outer);
-    let fits = |pattern: &str| path_globs(&[plain_path(pattern).to_owned()]).is_ok_and(|globs| globs.is_match(path));
-    let (without, with): (Vec<&String>, Vec<&String>) = workspace.members.iter().partition(|pattern| pattern.starts_with('!'));
-    with.into_iter().any(|pattern| fits(pattern)) && !without.into_iter().any(|pattern| fits(&pattern[1..]))
+    let fits = |pattern: &str| {
+        path_globs(&[plain_path(pattern).to_owned()]).is_ok_and(|globs| globs.is_match(path))
+    };
+    let (without, with): (Vec<&String>, Vec<&String>) = workspace
+        .members
+        .iter()
+        .partition(|pattern| pattern.starts_with('!'));
+    with.into_iter().any(|pattern| fits(pattern))
+        && !without.into_iter().any(|pattern| fits(&pattern[1..]))
 }
 
 fn plain_path(path: &str) -> &str {
@@ -282,11 +460,15 @@ fn runs_python_tests(python: &PythonProject) -> bool {
 
 /// The script of a package that tests. What `npm init` writes where nobody has tests is none.
 fn test_script(node: &NodeProject) -> Option<&String> {
-    node.scripts.get("test").filter(|script| !script.trim().is_empty() && !script.contains("no test specified"))
+    node.scripts
+        .get("test")
+        .filter(|script| !script.trim().is_empty() && !script.contains("no test specified"))
 }
 
 fn watches(script: &str) -> bool {
-    script.split_whitespace().any(|word| matches!(word, "--watch" | "--watchAll" | "-w" | "watch"))
+    script
+        .split_whitespace()
+        .any(|word| matches!(word, "--watch" | "--watchAll" | "-w" | "watch"))
 }
 
 #[cfg(test)]

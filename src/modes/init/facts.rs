@@ -145,5 +145,8 @@ pub struct FoundList {
 
 /// Whether a folder is another one or lies in it. Both are paths from the root, which is the empty one.
 pub fn is_inside(folder: &str, other: &str) -> bool {
-    other.is_empty() || folder.strip_prefix(other).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    other.is_empty()
+        || folder
+            .strip_prefix(other)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

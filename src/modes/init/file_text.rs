@@ -29,20 +29,33 @@ pub fn file_text(chosen: &ChosenConfig) -> Result<String, String> {
 fn render(chosen: &ChosenConfig) -> String {
     let mut blocks = vec!["\"version\": 1".to_owned()];
     if let Some(preset) = &chosen.agent {
-        blocks.push(format!("\"agent\": {{\"preset\": {}}}", quoted(preset.as_str())));
+        blocks.push(format!(
+            "\"agent\": {{\"preset\": {}}}",
+            quoted(preset.as_str())
+        ));
     }
     blocks.extend(settings(chosen).into_iter().map(|(block, keys)| {
-        let keys = keys.iter().map(|(key, value)| format!("{}: {value}", quoted(key)));
+        let keys = keys
+            .iter()
+            .map(|(key, value)| format!("{}: {value}", quoted(key)));
         match block {
             "" => keys.collect::<Vec<_>>().join(",\n  "),
-            block => format!("{}: {{\n    {}\n  }}", quoted(block), keys.collect::<Vec<_>>().join(",\n    ")),
+            block => format!(
+                "{}: {{\n    {}\n  }}",
+                quoted(block),
+                keys.collect::<Vec<_>>().join(",\n    ")
+            ),
         }
     }));
     if !chosen.guards.is_empty() {
         blocks.push(format!("\"guards\": {}", list(&chosen.guards)));
     }
     if !chosen.checks.is_empty() {
-        let checks: Vec<String> = chosen.checks.iter().map(|check| format!("    {}", criterion(check))).collect();
+        let checks: Vec<String> = chosen
+            .checks
+            .iter()
+            .map(|check| format!("    {}", criterion(check)))
+            .collect();
         blocks.push(format!("\"checks\": [\n{}\n  ]", checks.join(",\n")));
     }
     format!("{{\n  {}\n}}\n", blocks.join(",\n  "))
@@ -56,15 +69,26 @@ fn settings(chosen: &ChosenConfig) -> Vec<SettingsBlock> {
     let limits = chosen.limits;
     let usual = [
         ForeignSetting::new("limits", "max_iterations", limits.max_iterations),
-        ForeignSetting::new("limits", "session_timeout_seconds", limits.session_timeout_seconds),
-        ForeignSetting::new("limits", "idle_timeout_seconds", limits.idle_timeout_seconds),
+        ForeignSetting::new(
+            "limits",
+            "session_timeout_seconds",
+            limits.session_timeout_seconds,
+        ),
+        ForeignSetting::new(
+            "limits",
+            "idle_timeout_seconds",
+            limits.idle_timeout_seconds,
+        ),
     ];
     let mut blocks: Vec<SettingsBlock> = Vec::new();
     for setting in usual.iter().chain(&chosen.settings) {
-        let at = blocks.iter().position(|(name, _)| *name == setting.block).unwrap_or_else(|| {
-            blocks.push((setting.block, Vec::new()));
-            blocks.len() - 1
-        });
+        let at = blocks
+            .iter()
+            .position(|(name, _)| *name == setting.block)
+            .unwrap_or_else(|| {
+                blocks.push((setting.block, Vec::new()));
+                blocks.len() - 1
+            });
         let keys = &mut blocks[at].1;
         match keys.iter_mut().find(|(key, _)| *key == setting.key) {
             Some((_, value)) => value.clone_from(&setting.value),
@@ -77,7 +101,11 @@ fn settings(chosen: &ChosenConfig) -> Vec<SettingsBlock> {
 fn criterion(criterion: &ProposedCriterion) -> String {
     match criterion {
         ProposedCriterion::Command { name, run, folder } => {
-            let cwd = if folder.is_empty() { String::new() } else { format!(", \"cwd\": {}", quoted(folder)) };
+            let cwd = if folder.is_empty() {
+                String::new()
+            } else {
+                format!(", \"cwd\": {}", quoted(folder))
+            };
             format!(
                 "{{\"type\": \"command\", \"name\": {}, \"run\": {}{cwd}, \"timeout_seconds\": {CHECK_SECONDS}}}",
                 quoted(name),
@@ -86,7 +114,10 @@ fn criterion(criterion: &ProposedCriterion) -> String {
         }
         ProposedCriterion::FeatureList { path, freeze } => {
             let frozen = if *freeze { ", \"freeze\": true" } else { "" };
-            format!("{{\"type\": \"feature_list\", \"path\": {}{frozen}}}", quoted(path))
+            format!(
+                "{{\"type\": \"feature_list\", \"path\": {}{frozen}}}",
+                quoted(path)
+            )
         }
         ProposedCriterion::Plan { path, done } => {
             let mut text = format!("{{\"type\": \"plan\", \"path\": {}", quoted(path));
@@ -104,7 +135,14 @@ fn quoted(text: &str) -> String {
 }
 
 fn list(texts: &[String]) -> String {
-    format!("[{}]", texts.iter().map(|text| quoted(text)).collect::<Vec<_>>().join(", "))
+    format!(
+        "[{}]",
+        texts
+            .iter()
+            .map(|text| quoted(text))
+            .collect::<Vec<_>>()
+            .join(", ")
+    )
 }
 
 #[cfg(test)]
@@ -136,10 +174,23 @@ mod tests {
         let empty: ConfigProposal = proposal(&ProjectFacts::default());
         let chosen = ChosenConfig {
             checks: vec![
-                ProposedCriterion::Command { name: odd.clone(), run: odd.clone(), folder: odd.clone() },
-                ProposedCriterion::FeatureList { path: "feature_list.json".into(), freeze: true },
-                ProposedCriterion::Plan { path: "plan.json".into(), done: vec!["completed".into(), odd.clone()] },
-                ProposedCriterion::Plan { path: "tasks.md".into(), done: Vec::new() },
+                ProposedCriterion::Command {
+                    name: odd.clone(),
+                    run: odd.clone(),
+                    folder: odd.clone(),
+                },
+                ProposedCriterion::FeatureList {
+                    path: "feature_list.json".into(),
+                    freeze: true,
+                },
+                ProposedCriterion::Plan {
+                    path: "plan.json".into(),
+                    done: vec!["completed".into(), odd.clone()],
+                },
+                ProposedCriterion::Plan {
+                    path: "tasks.md".into(),
+                    done: Vec::new(),
+                },
             ],
             guards: vec![".github/workflows/**".into(), "tests/**".into()],
             agent: Some(PresetName::CODEX),
@@ -156,7 +207,10 @@ mod tests {
     #[test]
     fn what_the_parser_refuses_is_never_text_to_write() {
         let empty = proposal(&ProjectFacts::default()).preselected();
-        let chosen = ChosenConfig { guards: vec!["a[".into()], ..empty };
+        let chosen = ChosenConfig {
+            guards: vec!["a[".into()],
+            ..empty
+        };
         assert!(file_text(&chosen).unwrap_err().contains("guards[0]"));
     }
 }

@@ -5,8 +5,13 @@ use std::collections::BTreeSet;
 /// The targets that rules of a Makefile name.
 pub fn make_targets(text: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
-    for line in text.lines().filter(|line| !line.starts_with(['\t', '#', ' ', '.'])) {
-        let Some((names, rest)) = line.split_once(':') else { continue };
+    for line in text
+        .lines()
+        .filter(|line| !line.starts_with(['\t', '#', ' ', '.']))
+    {
+        let Some((names, rest)) = line.split_once(':') else {
+            continue;
+        };
         // An assignment: `A := b`, `A ::= b`; and a name with a value, such as `A = b:c`.
         if rest.trim_start_matches(':').starts_with('=') || names.contains(['=', '$', '%']) {
             continue;
@@ -19,14 +24,21 @@ pub fn make_targets(text: &str) -> BTreeSet<String> {
 /// The recipes of a justfile that can be run without an argument.
 pub fn just_recipes(text: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
-    for line in text.lines().filter(|line| !line.starts_with(['\t', '#', ' ', '['])) {
-        let Some((head, rest)) = line.split_once(':') else { continue };
+    for line in text
+        .lines()
+        .filter(|line| !line.starts_with(['\t', '#', ' ', '[']))
+    {
+        let Some((head, rest)) = line.split_once(':') else {
+            continue;
+        };
         if rest.starts_with('=') {
             continue;
         }
         let mut words = head.trim_start_matches('@').split_whitespace();
         let Some(name) = words.next() else { continue };
-        let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
+        let is_name = name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
         if is_name && words.all(|parameter| parameter.contains('=') || parameter.starts_with('*')) {
             found.insert(name.to_owned());
         }
@@ -41,8 +53,16 @@ pub fn boxes(text: &str) -> (usize, usize) {
         if line.starts_with("```") || line.starts_with("~~~") {
             in_code = !in_code;
         }
-        let bullet = line.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start_matches(['-', '*', '+', '.', ')']);
-        let Some(mark) = bullet.trim_start().strip_prefix('[').filter(|_| !in_code && bullet.len() < line.len()) else { continue };
+        let bullet = line
+            .trim_start_matches(|c: char| c.is_ascii_digit())
+            .trim_start_matches(['-', '*', '+', '.', ')']);
+        let Some(mark) = bullet
+            .trim_start()
+            .strip_prefix('[')
+            .filter(|_| !in_code && bullet.len() < line.len())
+        else {
+            continue;
+        };
         match mark.chars().next() {
             Some(' ') if mark[1..].starts_with(']') => (all, open) = (all + 1, open + 1),
             Some('x' | 'X') if mark[1..].starts_with(']') => all += 1,
@@ -60,13 +80,19 @@ pub fn pytest_is_configured(name: &str, text: &str) -> bool {
         "tox.ini" => "[pytest]",
         _ => "",
     };
-    let section = !heads.is_empty() && text.lines().any(|line| line.trim_start().starts_with(heads));
+    let section = !heads.is_empty()
+        && text
+            .lines()
+            .any(|line| line.trim_start().starts_with(heads));
     let named = |line: &str| {
         let line = line.trim().trim_start_matches(['"', '\'']);
-        line.strip_prefix("pytest").is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
+        line.strip_prefix("pytest")
+            .is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
     };
     // A dependency: a line of its own, or one word of a list.
-    section || (name.contains("requirements") || name == "pyproject.toml") && text.lines().any(|line| line.split(['[', ',']).any(named))
+    section
+        || (name.contains("requirements") || name == "pyproject.toml")
+            && text.lines().any(|line| line.split(['[', ',']).any(named))
 }
 
 /// Whether a file of a Python project configures tox.
@@ -78,7 +104,8 @@ pub fn tox_is_configured(name: &str, text: &str) -> bool {
         "tox.toml" => return true,
         _ => &[],
     };
-    text.lines().any(|line| heads.iter().any(|head| line.trim_start().starts_with(head)))
+    text.lines()
+        .any(|line| heads.iter().any(|head| line.trim_start().starts_with(head)))
 }
 
 /// The session of a `noxfile.py` that runs tests, by its name.
@@ -88,34 +115,60 @@ pub fn nox_tests(text: &str) -> Option<String> {
     for line in text.lines() {
         if line.starts_with("@nox.session") || line.starts_with("@session") {
             named = Some(value_of(line, "name"));
-        } else if let Some(rest) = line.strip_prefix("def ").or_else(|| line.strip_prefix("async def ")) {
-            let function = rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
+        } else if let Some(rest) = line
+            .strip_prefix("def ")
+            .or_else(|| line.strip_prefix("async def "))
+        {
+            let function = rest
+                .split(|c: char| !c.is_alphanumeric() && c != '_')
+                .next()
+                .unwrap_or_default();
             if let Some(name) = named.take() {
                 sessions.insert(name.unwrap_or_else(|| function.to_owned()));
             }
         }
     }
-    ["tests", "test", "pytest", "unit"].into_iter().find(|name| sessions.contains(*name)).map(str::to_owned)
+    ["tests", "test", "pytest", "unit"]
+        .into_iter()
+        .find(|name| sessions.contains(*name))
+        .map(str::to_owned)
 }
 
 /// The quoted value of a keyword argument on a line of Python.
 fn value_of(line: &str, key: &str) -> Option<String> {
-    let after = line.split(['(', ',']).find_map(|part| part.trim_start().strip_prefix(key)?.trim_start().strip_prefix('='))?;
-    let quote = after.trim_start().chars().next().filter(|c| matches!(c, '"' | '\''))?;
+    let after = line.split(['(', ',']).find_map(|part| {
+        part.trim_start()
+            .strip_prefix(key)?
+            .trim_start()
+            .strip_prefix('=')
+    })?;
+    let quote = after
+        .trim_start()
+        .chars()
+        .next()
+        .filter(|c| matches!(c, '"' | '\''))?;
     after.split(quote).nth(1).map(str::to_owned)
 }
 
 /// The texts of an array in a table of TOML, such as `members` of `[workspace]`. It may go over several lines.
 pub fn toml_list(text: &str, table: &str, key: &str) -> Vec<String> {
     let mut inside = false;
-    let mut lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+    let mut lines = text
+        .lines()
+        .map(|line| line.split('#').next().unwrap_or_default().trim());
     while let Some(line) = lines.next() {
         if line.starts_with('[') {
             inside = line == format!("[{table}]");
-        } else if let Some(first) = line.strip_prefix(key).and_then(|rest| rest.trim_start().strip_prefix('=')).filter(|_| inside) {
+        } else if let Some(first) = line
+            .strip_prefix(key)
+            .and_then(|rest| rest.trim_start().strip_prefix('='))
+            .filter(|_| inside)
+        {
             let mut list = first.to_owned();
             while !list.contains(']') {
-                let Some(line) = lines.next() else { return Vec::new() };
+                let Some(line) = lines.next() else {
+                    return Vec::new();
+                };
                 list.push_str(line);
             }
             return quoted_texts(list.split(']').next().unwrap_or_default());
@@ -126,12 +179,27 @@ pub fn toml_list(text: &str, table: &str, key: &str) -> Vec<String> {
 
 /// The patterns of `packages` in a `pnpm-workspace.yaml`.
 pub fn pnpm_members(text: &str) -> Vec<String> {
-    let lines = text.lines().skip_while(|line| !line.starts_with("packages:"));
-    let entries = lines.skip(1).map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')).map_while(|line| {
-        let entry = line.strip_prefix('-')?.trim();
-        let quote = entry.chars().next().filter(|c| matches!(c, '"' | '\''));
-        Some(quote.map_or_else(|| entry.split(" #").next(), |quote| entry.split(quote).nth(1)).unwrap_or_default().trim().to_owned())
-    });
+    let lines = text
+        .lines()
+        .skip_while(|line| !line.starts_with("packages:"));
+    let entries = lines
+        .skip(1)
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .map_while(|line| {
+            let entry = line.strip_prefix('-')?.trim();
+            let quote = entry.chars().next().filter(|c| matches!(c, '"' | '\''));
+            Some(
+                quote
+                    .map_or_else(
+                        || entry.split(" #").next(),
+                        |quote| entry.split(quote).nth(1),
+                    )
+                    .unwrap_or_default()
+                    .trim()
+                    .to_owned(),
+            )
+        });
     entries.filter(|entry| !entry.is_empty()).collect()
 }
 
@@ -141,7 +209,9 @@ fn quoted_texts(text: &str) -> Vec<String> {
     let mut rest = text;
     while let Some((_, after)) = rest.find(['"', '\'']).map(|at| rest.split_at(at)) {
         let quote = &after[..1];
-        let Some((inner, behind)) = after[1..].split_once(quote) else { break };
+        let Some((inner, behind)) = after[1..].split_once(quote) else {
+            break;
+        };
         found.push(inner.to_owned());
         rest = behind;
     }
@@ -172,11 +242,26 @@ mod tests {
     #[test]
     fn the_session_of_nox_that_tests_is_known_by_its_name() {
         for (text, expected) in [
-            ("import nox\n@nox.session\ndef tests(session):\n    pass\n", Some("tests")),
-            ("@nox.session(python=['3.11', '3.12'])\ndef test(session):\n", Some("test")),
-            ("@nox.session(name=\"unit\", reuse_venv=True)\ndef _run(session):\n", Some("unit")),
-            ("@session(name = 'pytest')\n@parametrize('a', [1])\ndef x(session):\n", Some("pytest")),
-            ("@nox.session\ndef lint(session):\ndef tests(session):\n", None),
+            (
+                "import nox\n@nox.session\ndef tests(session):\n    pass\n",
+                Some("tests"),
+            ),
+            (
+                "@nox.session(python=['3.11', '3.12'])\ndef test(session):\n",
+                Some("test"),
+            ),
+            (
+                "@nox.session(name=\"unit\", reuse_venv=True)\ndef _run(session):\n",
+                Some("unit"),
+            ),
+            (
+                "@session(name = 'pytest')\n@parametrize('a', [1])\ndef x(session):\n",
+                Some("pytest"),
+            ),
+            (
+                "@nox.session\ndef lint(session):\ndef tests(session):\n",
+                None,
+            ),
             ("@nox.session(name='lint')\ndef tests(session):\n", None),
             ("def tests(session):\n", None),
             ("", None),
@@ -192,10 +277,15 @@ mod tests {
         assert_eq!(toml_list(toml, "workspace", "members"), ["a", "b/*", "c"]);
         assert_eq!(toml_list(toml, "workspace", "exclude"), [""; 0]);
         assert_eq!(toml_list(toml, "package", "exclude"), ["no"]);
-        assert_eq!(toml_list("[workspace]\nexclude = [\"open", "workspace", "exclude"), [""; 0]);
-        let yaml =
-            "# x\npackages:\n  # all\n  - 'packages/*'\n  - \"apps/**\" # deep\n  - plain # one\n  - '!**/test/**'\n\ncatalog:\n  - no\n";
-        assert_eq!(pnpm_members(yaml), ["packages/*", "apps/**", "plain", "!**/test/**"]);
+        assert_eq!(
+            toml_list("[workspace]\nexclude = [\"open", "workspace", "exclude"),
+            [""; 0]
+        );
+        let yaml = "# x\npackages:\n  # all\n  - 'packages/*'\n  - \"apps/**\" # deep\n  - plain # one\n  - '!**/test/**'\n\ncatalog:\n  - no\n";
+        assert_eq!(
+            pnpm_members(yaml),
+            ["packages/*", "apps/**", "plain", "!**/test/**"]
+        );
         assert_eq!(pnpm_members("onlyBuiltDependencies:\n  - x\n"), [""; 0]);
     }
 
@@ -203,15 +293,26 @@ mod tests {
     fn targets_are_those_of_rules() {
         let text = ".PHONY: test lint\nCC := gcc\nX ::= y\nURL = http://x\nall: build\n\ntest check: build ## runs it\n\techo a: b\n\
                     double:: x\n%.o: %.c\n$(OBJ): x\n# no: comment\n  indented: x\nempty:\n";
-        assert_eq!(make_targets(text), ["all", "check", "double", "empty", "test"].map(str::to_owned).into());
-        assert_eq!(make_targets("not a makefile at all\n\0\u{fffd}"), BTreeSet::new());
+        assert_eq!(
+            make_targets(text),
+            ["all", "check", "double", "empty", "test"]
+                .map(str::to_owned)
+                .into()
+        );
+        assert_eq!(
+            make_targets("not a makefile at all\n\0\u{fffd}"),
+            BTreeSet::new()
+        );
     }
 
     #[test]
     fn recipes_that_need_an_argument_are_none() {
         let text = "set shell := ['sh', '-c']\nversion := '1'\nalias t := test\n@test: build\n  cargo test\nbench name:\n  x\n\
                     check mode='all' *args: test\n[private]\nhidden:\nplus +files:\n";
-        assert_eq!(just_recipes(text), ["check", "hidden", "test"].map(str::to_owned).into());
+        assert_eq!(
+            just_recipes(text),
+            ["check", "hidden", "test"].map(str::to_owned).into()
+        );
     }
 
     #[test]
@@ -227,7 +328,11 @@ mod tests {
             ("pyproject.toml", "[tool.pytest.ini_options]\n", true),
             ("pyproject.toml", "dev = [\"pytest>=8\"]", true),
             ("pyproject.toml", "dev = [\"ruff\", \"pytest\"]", true),
-            ("pyproject.toml", "[tool.poetry.dev-dependencies]\npytest = \"^8\"", true),
+            (
+                "pyproject.toml",
+                "[tool.poetry.dev-dependencies]\npytest = \"^8\"",
+                true,
+            ),
             ("pyproject.toml", "dev = [\"pytest_mock_only\"]", false),
             ("pyproject.toml", "[project]\nname = 'x'", false),
             ("requirements-dev.txt", "pytest==8.0\n", true),

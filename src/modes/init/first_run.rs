@@ -6,11 +6,14 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use watchdog_core::checks::{
-    BoundedText, Capabilities, CheckContext, CommandCheck, CommandRequest, CommandRun, CompletionCheck as _, JudgeAnswer, JudgeRequest,
-    LineOutcome, MatchedFile, PushState, TouchedPaths,
+    BoundedText, Capabilities, CheckContext, CommandCheck, CommandRequest, CommandRun,
+    CompletionCheck as _, JudgeAnswer, JudgeRequest, LineOutcome, MatchedFile, PushState,
+    TouchedPaths,
 };
 use watchdog_core::config::settings::{CheckKind, CheckSpec, CommandCriterion, ConfigSettings};
-use watchdog_facts::evidence::{Changes, CheckOutcome, Commits, FaultKind, ReadFact, UnreadableFact};
+use watchdog_facts::evidence::{
+    Changes, CheckOutcome, Commits, FaultKind, ReadFact, UnreadableFact,
+};
 use watchdog_process::CancelFlag;
 
 use crate::judge::capabilities::run_below;
@@ -34,18 +37,35 @@ pub fn runnable(settings: &ConfigSettings) -> Vec<(&str, &CommandCriterion)> {
         .checks
         .iter()
         .filter_map(|check| match check {
-            CheckSpec::Single { name, criterion: CheckKind::Command(criterion) } => Some((name.as_str(), criterion)),
+            CheckSpec::Single {
+                name,
+                criterion: CheckKind::Command(criterion),
+            } => Some((name.as_str(), criterion)),
             _ => None,
         })
         .collect()
 }
 
 /// Runs one command at `root` to its end, or until `cancel` is raised.
-pub fn first_run(root: &Path, name: &str, criterion: &CommandCriterion, cancel: &CancelFlag) -> FirstRun {
+pub fn first_run(
+    root: &Path,
+    name: &str,
+    criterion: &CommandCriterion,
+    cancel: &CancelFlag,
+) -> FirstRun {
     let begun = Instant::now();
-    let capabilities = CommandsAlone { root, cancel, begun };
+    let capabilities = CommandsAlone {
+        root,
+        cancel,
+        begun,
+    };
     let judgement = CommandCheck::new(criterion.clone()).check(&CheckContext::new(&capabilities));
-    FirstRun { name: name.to_owned(), outcome: judgement.outcome(), feedback: judgement.feedback().to_owned(), took: begun.elapsed() }
+    FirstRun {
+        name: name.to_owned(),
+        outcome: judgement.outcome(),
+        feedback: judgement.feedback().to_owned(),
+        took: begun.elapsed(),
+    }
 }
 
 /// Capabilities to run a command, and nothing else: there is no session to look at.
@@ -56,7 +76,11 @@ struct CommandsAlone<'a> {
 }
 
 fn no_session<T>() -> ReadFact<T> {
-    Err(UnreadableFact { kind: FaultKind::Git, why: "there is no session".into(), hint: None })
+    Err(UnreadableFact {
+        kind: FaultKind::Git,
+        why: "there is no session".into(),
+        hint: None,
+    })
 }
 
 impl Capabilities for CommandsAlone<'_> {
@@ -105,10 +129,14 @@ impl Capabilities for CommandsAlone<'_> {
     }
 
     fn ask_judge(&self, _request: &JudgeRequest<'_>) -> JudgeAnswer {
-        JudgeAnswer::Unrunnable { why: "there is no session".into() }
+        JudgeAnswer::Unrunnable {
+            why: "there is no session".into(),
+        }
     }
 
     fn exchange(&self, _request: &CommandRequest<'_>, _line: &str) -> LineOutcome {
-        LineOutcome::Unrunnable { why: "there is no session".into() }
+        LineOutcome::Unrunnable {
+            why: "there is no session".into(),
+        }
     }
 }

@@ -21,7 +21,11 @@ pub struct FolderReader<'a> {
 impl<'a> FolderReader<'a> {
     /// Reads in `folder`, a path from the root of the worktree. What cannot be used is named in `unusable`.
     pub fn new(root: &'a Path, folder: &'a str, unusable: &'a mut Vec<String>) -> Self {
-        FolderReader { root, folder, unusable }
+        FolderReader {
+            root,
+            folder,
+            unusable,
+        }
     }
 
     /// The path of a file in this folder.
@@ -41,7 +45,11 @@ impl<'a> FolderReader<'a> {
     }
 
     fn shown(&self, name: &str) -> String {
-        if self.folder.is_empty() { name.to_owned() } else { format!("{}/{name}", self.folder) }
+        if self.folder.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{}/{name}", self.folder)
+        }
     }
 
     /// The beginning of a file; `None` where there is none. A pipe or device in its place is none.
@@ -50,10 +58,18 @@ impl<'a> FolderReader<'a> {
         let mut bytes = Vec::new();
         match open_regular_file(&path).and_then(|file| file.take(most).read_to_end(&mut bytes)) {
             Ok(_) => Some(bytes),
-            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::InvalidInput) => None,
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::InvalidInput
+                ) =>
+            {
+                None
+            }
             Err(error) => {
                 let shown = self.shown(name);
-                self.unusable.push(format!("failed to read {shown}: {error}"));
+                self.unusable
+                    .push(format!("failed to read {shown}: {error}"));
                 None
             }
         }
@@ -61,12 +77,16 @@ impl<'a> FolderReader<'a> {
 
     /// The beginning of a file as text.
     pub fn text(&mut self, name: &str) -> Option<String> {
-        self.bytes(name, MOST).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        self.bytes(name, MOST)
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// The text of the first of these files that is there; empty where none is.
     pub fn first_text(&mut self, names: &[&str]) -> String {
-        names.iter().find_map(|name| self.text(name)).unwrap_or_default()
+        names
+            .iter()
+            .find_map(|name| self.text(name))
+            .unwrap_or_default()
     }
 
     /// A file of JSON.

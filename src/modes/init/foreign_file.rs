@@ -40,7 +40,11 @@ pub struct ForeignSetting {
 impl ForeignSetting {
     /// This key with this value.
     pub fn new(block: &'static str, key: &str, value: impl Into<Value>) -> Self {
-        ForeignSetting { block, key: key.to_owned(), value: value.into() }
+        ForeignSetting {
+            block,
+            key: key.to_owned(),
+            value: value.into(),
+        }
     }
 
     /// What a person reads of it.

@@ -21,30 +21,57 @@ const BLOCKS: [&str; 3] = ["limits", "breaker", "completion_check"];
 /// Everything that is wrong with it, on one line each.
 pub fn plain_form(path: &str, text: &str) -> Result<ForeignFile, String> {
     let parsed = parse(text, Path::new(path)).map_err(|error| error.to_string())?;
-    let (plain, default) = (to_json(&parsed.settings), to_json(&ConfigSettings::default()));
+    let (plain, default) = (
+        to_json(&parsed.settings),
+        to_json(&ConfigSettings::default()),
+    );
     let mut settings = Vec::new();
     for block in BLOCKS {
-        for (key, value) in plain[block].as_object().into_iter().flatten().filter(|(key, value)| default[block][key.as_str()] != **value) {
+        for (key, value) in plain[block]
+            .as_object()
+            .into_iter()
+            .flatten()
+            .filter(|(key, value)| default[block][key.as_str()] != **value)
+        {
             settings.push(ForeignSetting::new(block, key, value.clone()));
         }
     }
     // Where a person decides, commits alone must not.
     if plain[WITHOUT_CHECKS] != default[WITHOUT_CHECKS] {
-        settings.push(ForeignSetting::new("", WITHOUT_CHECKS, plain[WITHOUT_CHECKS].clone()));
+        settings.push(ForeignSetting::new(
+            "",
+            WITHOUT_CHECKS,
+            plain[WITHOUT_CHECKS].clone(),
+        ));
     }
     let entries = plain["checks"].as_array().cloned().unwrap_or_default();
-    let criteria = entries.iter().zip(&parsed.settings.checks).map(|(entry, check)| ForeignCriterion {
-        entry: shortest(entry),
-        meaning: meaning(check),
-        chosen: !lacks_a_number(check),
-    });
-    Ok(ForeignFile { path: path.to_owned(), criteria: criteria.collect(), settings, notes: parsed.notes })
+    let criteria = entries
+        .iter()
+        .zip(&parsed.settings.checks)
+        .map(|(entry, check)| ForeignCriterion {
+            entry: shortest(entry),
+            meaning: meaning(check),
+            chosen: !lacks_a_number(check),
+        });
+    Ok(ForeignFile {
+        path: path.to_owned(),
+        criteria: criteria.collect(),
+        settings,
+        notes: parsed.notes,
+    })
 }
 
 /// What a check asks for, on one line.
 fn meaning(check: &CheckSpec) -> String {
-    let settings = ConfigSettings { checks: vec![check.clone()], ..ConfigSettings::default() };
-    describe(&settings).lines().map(|line| line.trim().trim_start_matches("- ")).collect::<Vec<_>>().join("; ")
+    let settings = ConfigSettings {
+        checks: vec![check.clone()],
+        ..ConfigSettings::default()
+    };
+    describe(&settings)
+        .lines()
+        .map(|line| line.trim().trim_start_matches("- "))
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 /// Whether an issue is asked for whose number the other program has on its command line.
@@ -59,7 +86,9 @@ fn lacks_a_number(check: &CheckSpec) -> bool {
 
 /// The entry without the keys that mean the same where they are not there.
 fn shortest(entry: &Value) -> Value {
-    let Value::Object(keys) = entry else { return entry.clone() };
+    let Value::Object(keys) = entry else {
+        return entry.clone();
+    };
     let mut keys = keys.clone();
     if let Some(Value::Array(inner)) = keys.get_mut("checks") {
         inner.iter_mut().for_each(|entry| *entry = shortest(entry));
@@ -76,8 +105,16 @@ fn shortest(entry: &Value) -> Value {
 }
 
 fn read(keys: &Map<String, Value>) -> Option<Vec<CheckSpec>> {
-    let file = Map::from_iter([("checks".to_owned(), Value::Array(vec![Value::Object(keys.clone())]))]);
-    parse(&Value::Object(file).to_string(), Path::new("completion.json")).ok().map(|parsed| parsed.settings.checks)
+    let file = Map::from_iter([(
+        "checks".to_owned(),
+        Value::Array(vec![Value::Object(keys.clone())]),
+    )]);
+    parse(
+        &Value::Object(file).to_string(),
+        Path::new("completion.json"),
+    )
+    .ok()
+    .map(|parsed| parsed.settings.checks)
 }
 
 #[cfg(test)]
@@ -92,15 +129,32 @@ mod tests {
         let found = plain_form(".agent/a/agent.json", text).expect("it is right");
         let entry = r#"{"mode":"any","checks":[{"type":"signal","text":"DONE","match":"contains","in":"iteration"},{"type":"iterations","count":3}]}"#;
         let wanted: Value = serde_json::from_str(entry).expect("JSON");
-        assert_eq!(found.criteria.iter().map(|criterion| &criterion.entry).collect::<Vec<_>>(), [&wanted]);
-        assert!(found.criteria[0].meaning.contains("DONE") && found.criteria[0].chosen, "{found:?}");
-        assert_eq!(found.settings, [ForeignSetting::new("limits", "max_iterations", 40)]);
+        assert_eq!(
+            found
+                .criteria
+                .iter()
+                .map(|criterion| &criterion.entry)
+                .collect::<Vec<_>>(),
+            [&wanted]
+        );
+        assert!(
+            found.criteria[0].meaning.contains("DONE") && found.criteria[0].chosen,
+            "{found:?}"
+        );
+        assert_eq!(
+            found.settings,
+            [ForeignSetting::new("limits", "max_iterations", 40)]
+        );
         assert!(found.notes.is_empty(), "{found:?}");
     }
 
     #[test]
     fn an_issue_without_a_number_is_not_written_by_itself() {
-        let found = plain_form("agent.json", r#"{"runner": {"verdict": {"type": "poll:state"}}}"#).expect("it is right");
+        let found = plain_form(
+            "agent.json",
+            r#"{"runner": {"verdict": {"type": "poll:state"}}}"#,
+        )
+        .expect("it is right");
         assert!(!found.criteria[0].chosen, "{found:?}");
         assert!(plain_form("agent.json", r#"{"runner": {"verdict": {"type": "poll"}}}"#).is_err());
     }

@@ -122,8 +122,13 @@ impl ProposedCriterion {
     pub fn shown(&self) -> String {
         match self {
             ProposedCriterion::Command { name, run, .. } => format!("check {name}: {run}"),
-            ProposedCriterion::FeatureList { path, freeze: true } => format!("feature list {path}, frozen but for passes"),
-            ProposedCriterion::FeatureList { path, freeze: false } => format!("feature list {path}"),
+            ProposedCriterion::FeatureList { path, freeze: true } => {
+                format!("feature list {path}, frozen but for passes")
+            }
+            ProposedCriterion::FeatureList {
+                path,
+                freeze: false,
+            } => format!("feature list {path}"),
             ProposedCriterion::Plan { path, .. } => format!("plan {path}: every step done"),
             ProposedCriterion::Foreign { meaning, .. } => meaning.clone(),
         }
@@ -148,9 +153,30 @@ impl ProposedTakeover {
 impl ConfigProposal {
     /// What is written where nobody chooses.
     pub fn preselected(&self) -> ChosenConfig {
-        let chosen = self.checks.iter().filter(|check| check.chosen).map(|check| check.criterion.clone()).collect();
-        let guards = self.guards.iter().filter(|guard| guard.chosen).map(|guard| guard.glob.clone()).collect();
-        let settings = self.takeovers.iter().filter(|takeover| takeover.chosen).flat_map(|takeover| takeover.settings.clone()).collect();
-        ChosenConfig { checks: chosen, guards, limits: self.limits, settings, agent: self.agents.first().cloned() }
+        let chosen = self
+            .checks
+            .iter()
+            .filter(|check| check.chosen)
+            .map(|check| check.criterion.clone())
+            .collect();
+        let guards = self
+            .guards
+            .iter()
+            .filter(|guard| guard.chosen)
+            .map(|guard| guard.glob.clone())
+            .collect();
+        let settings = self
+            .takeovers
+            .iter()
+            .filter(|takeover| takeover.chosen)
+            .flat_map(|takeover| takeover.settings.clone())
+            .collect();
+        ChosenConfig {
+            checks: chosen,
+            guards,
+            limits: self.limits,
+            settings,
+            agent: self.agents.first().cloned(),
+        }
     }
 }

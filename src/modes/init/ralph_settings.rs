@@ -9,14 +9,35 @@ const HOUR: u64 = 3600;
 const SHOWN: usize = 50;
 /// Why a variable has no counterpart in a `completion.json`.
 const WITHOUT_COUNTERPART: &[(&str, &str)] = &[
-    ("MAX_TOKENS_PER_HOUR", "watchdog counts the tokens of a whole loop, not of an hour: limits.max_total_tokens"),
-    ("CB_SAME_ERROR_THRESHOLD", "the breaker counts sessions without progress, whatever they print"),
-    ("CB_OUTPUT_DECLINE_THRESHOLD", "the length of an output says nothing of the work"),
-    ("CB_AUTO_RESET", "the breaker lets one session try again after its cooldown"),
-    ("SESSION_CONTINUITY", "type `watchdog loop --continue` to go on in one conversation"),
+    (
+        "MAX_TOKENS_PER_HOUR",
+        "watchdog counts the tokens of a whole loop, not of an hour: limits.max_total_tokens",
+    ),
+    (
+        "CB_SAME_ERROR_THRESHOLD",
+        "the breaker counts sessions without progress, whatever they print",
+    ),
+    (
+        "CB_OUTPUT_DECLINE_THRESHOLD",
+        "the length of an output says nothing of the work",
+    ),
+    (
+        "CB_AUTO_RESET",
+        "the breaker lets one session try again after its cooldown",
+    ),
+    (
+        "SESSION_CONTINUITY",
+        "type `watchdog loop --continue` to go on in one conversation",
+    ),
     ("SESSION_EXPIRY_HOURS", "a conversation ends with its loop"),
-    ("ALLOWED_TOOLS", "the agent's own option: type it behind `--` of `watchdog loop`"),
-    ("CLAUDE_CODE_CMD", "name the program behind `--` of `watchdog loop`, or with --agent-program"),
+    (
+        "ALLOWED_TOOLS",
+        "the agent's own option: type it behind `--` of `watchdog loop`",
+    ),
+    (
+        "CLAUDE_CODE_CMD",
+        "name the program behind `--` of `watchdog loop`, or with --agent-program",
+    ),
 ];
 
 /// An issue of GitHub, with its repository where the file names one.
@@ -65,8 +86,15 @@ pub fn ralph_settings(text: &str) -> RalphSettings {
         ignored: Vec::new(),
     };
     for line in text.lines() {
-        let Some((name, value)) = assignment(line) else { continue };
-        let number = |most: u64| value.as_deref().and_then(|value| value.parse::<u64>().ok()).filter(|n| (1..=most).contains(n));
+        let Some((name, value)) = assignment(line) else {
+            continue;
+        };
+        let number = |most: u64| {
+            value
+                .as_deref()
+                .and_then(|value| value.parse::<u64>().ok())
+                .filter(|n| (1..=most).contains(n))
+        };
         let taken = match (name, &value) {
             ("CLAUDE_TIMEOUT_MINUTES", _) => put(&mut found.session_minutes, number(100_000)),
             ("CB_NO_PROGRESS_THRESHOLD", _) => put(&mut found.breaker_limit, number(1000)),
@@ -78,7 +106,12 @@ pub fn ralph_settings(text: &str) -> RalphSettings {
                 true
             }
             ("OPTIONAL_SECTIONS", Some(value)) => {
-                found.optional_sections = value.split(',').map(str::trim).filter(|title| !title.is_empty()).map(str::to_owned).collect();
+                found.optional_sections = value
+                    .split(',')
+                    .map(str::trim)
+                    .filter(|title| !title.is_empty())
+                    .map(str::to_owned)
+                    .collect();
                 true
             }
             ("FIX_PLAN_FILE", Some(value)) if is_plain_name(value) => {
@@ -102,7 +135,12 @@ impl RalphSettings {
 
     /// What is not taken over, on as few lines as there are reasons.
     pub fn notes(&self) -> Vec<String> {
-        let reason = |name: &str| WITHOUT_COUNTERPART.iter().find(|(known, _)| *known == name).map(|(_, why)| *why);
+        let reason = |name: &str| {
+            WITHOUT_COUNTERPART
+                .iter()
+                .find(|(known, _)| *known == name)
+                .map(|(_, why)| *why)
+        };
         let mut notes: Vec<String> = self
             .hourly_sessions
             .zip(self.pause_seconds())
@@ -111,8 +149,18 @@ impl RalphSettings {
             })
             .into_iter()
             .collect();
-        notes.extend(self.ignored.iter().filter_map(|name| reason(name).map(|why| format!("not taken over: {name}: {why}"))));
-        let others: Vec<&str> = self.ignored.iter().filter(|name| reason(name).is_none()).take(SHOWN).map(String::as_str).collect();
+        notes.extend(
+            self.ignored.iter().filter_map(|name| {
+                reason(name).map(|why| format!("not taken over: {name}: {why}"))
+            }),
+        );
+        let others: Vec<&str> = self
+            .ignored
+            .iter()
+            .filter(|name| reason(name).is_none())
+            .take(SHOWN)
+            .map(String::as_str)
+            .collect();
         if !others.is_empty() {
             notes.push(format!("not taken over: {}", others.join(", ")));
         }
@@ -126,12 +174,23 @@ fn issue(value: &str) -> Option<RalphIssue> {
         Some((address, number)) => (address.split_once("://")?.1.split_once('/')?.1, number),
         None => value.split_once('#').unwrap_or(("", value)),
     };
-    let number = number.parse().ok().filter(|number| (1..=u64::from(u32::MAX)).contains(number))?;
-    let part = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
+    let number = number
+        .parse()
+        .ok()
+        .filter(|number| (1..=u64::from(u32::MAX)).contains(number))?;
+    let part = |text: &str| {
+        !text.is_empty()
+            && text
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
+    };
     match repo.split_once('/') {
         None if repo.is_empty() => Some(RalphIssue { number, repo: None }),
         Some((owner, name)) if part(owner) && part(name) && !owner.starts_with('-') => {
-            Some(RalphIssue { number, repo: Some(repo.to_owned()) })
+            Some(RalphIssue {
+                number,
+                repo: Some(repo.to_owned()),
+            })
         }
         _ => None,
     }
@@ -144,15 +203,23 @@ fn put(slot: &mut Option<u64>, value: Option<u64>) -> bool {
 
 /// The name of a file in the folder itself.
 fn is_plain_name(value: &str) -> bool {
-    !value.is_empty() && !value.contains(['/', '\\']) && !value.chars().any(char::is_control) && value != ".." && value != "."
+    !value.is_empty()
+        && !value.contains(['/', '\\'])
+        && !value.chars().any(char::is_control)
+        && value != ".."
+        && value != "."
 }
 
 /// A line that sets a variable: its name, and its value where that is plain text.
 fn assignment(line: &str) -> Option<(&str, Option<String>)> {
     let line = line.trim();
-    let (name, value) = line.strip_prefix("export ").unwrap_or(line).split_once('=')?;
-    let is_name =
-        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !name.starts_with(|c: char| c.is_ascii_digit());
+    let (name, value) = line
+        .strip_prefix("export ")
+        .unwrap_or(line)
+        .split_once('=')?;
+    let is_name = !name.is_empty()
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        && !name.starts_with(|c: char| c.is_ascii_digit());
     is_name.then(|| (name, plain_value(value)))
 }
 
@@ -165,9 +232,16 @@ fn plain_value(value: &str) -> Option<String> {
             (rest.is_empty() || rest.starts_with('#')).then_some(text)?
         }
         // Within a word `#` begins no comment.
-        _ => value.split([' ', '\t', ';']).next().filter(|word| !word.starts_with('#')).unwrap_or_default(),
+        _ => value
+            .split([' ', '\t', ';'])
+            .next()
+            .filter(|word| !word.starts_with('#'))
+            .unwrap_or_default(),
     };
-    let text = match text.strip_prefix("${").and_then(|inner| inner.strip_suffix('}')) {
+    let text = match text
+        .strip_prefix("${")
+        .and_then(|inner| inner.strip_suffix('}'))
+    {
         Some(inner) if !value.starts_with('\'') => inner.split_once(":-")?.1,
         _ => text,
     };
@@ -187,8 +261,21 @@ mod tests {
                     CB_COOLDOWN_MINUTES=\"${CB_COOLDOWN_MINUTES:-30}\"\nOPTIONAL_SECTIONS='Later, Some day'\nFIX_PLAN_FILE=\"@fix_plan.md\"\n\
                     MAX_CALLS_PER_HOUR=100\nif true; then\n";
         let found = ralph_settings(text);
-        assert_eq!((found.session_minutes, found.breaker_limit, found.breaker_minutes), (Some(15), Some(4), Some(30)));
-        assert_eq!((found.optional_sections, found.fix_plan.as_str()), (vec!["Later".to_owned(), "Some day".to_owned()], "@fix_plan.md"));
+        assert_eq!(
+            (
+                found.session_minutes,
+                found.breaker_limit,
+                found.breaker_minutes
+            ),
+            (Some(15), Some(4), Some(30))
+        );
+        assert_eq!(
+            (found.optional_sections, found.fix_plan.as_str()),
+            (
+                vec!["Later".to_owned(), "Some day".to_owned()],
+                "@fix_plan.md"
+            )
+        );
         assert_eq!((found.hourly_sessions, found.ignored.len()), (Some(100), 0));
     }
 
@@ -197,14 +284,25 @@ mod tests {
         for sessions in [1, 7, 100, 3599, 3600] {
             let found = ralph_settings(&format!("MAX_CALLS_PER_HOUR={sessions}"));
             let pause = found.pause_seconds().expect("a pause");
-            assert!(HOUR / pause <= sessions && pause >= 1, "{sessions} in an hour, {pause} s apart");
+            assert!(
+                HOUR / pause <= sessions && pause >= 1,
+                "{sessions} in an hour, {pause} s apart"
+            );
         }
-        assert_eq!(ralph_settings("MAX_CALLS_PER_HOUR=0").ignored, ["MAX_CALLS_PER_HOUR"], "0 is no limit there, and none here");
+        assert_eq!(
+            ralph_settings("MAX_CALLS_PER_HOUR=0").ignored,
+            ["MAX_CALLS_PER_HOUR"],
+            "0 is no limit there, and none here"
+        );
     }
 
     #[test]
     fn an_issue_is_read_in_each_of_its_forms_and_in_no_other() {
-        let found = |value: &str| ralph_settings(&format!("GITHUB_ISSUE=\"{value}\"")).issue.map(|issue| (issue.number, issue.repo));
+        let found = |value: &str| {
+            ralph_settings(&format!("GITHUB_ISSUE=\"{value}\""))
+                .issue
+                .map(|issue| (issue.number, issue.repo))
+        };
         let other = || Some("o/n.x".to_owned());
         for (value, wanted) in [
             ("7", Some((7, None))),
@@ -225,13 +323,20 @@ mod tests {
 
     #[test]
     fn each_variable_without_a_counterpart_is_named_with_the_reason() {
-        let notes = ralph_settings("MAX_TOKENS_PER_HOUR=5\nALLOWED_TOOLS=\"Write\"\nPROJECT_NAME=x\nVERBOSE=true\n").notes();
+        let notes = ralph_settings(
+            "MAX_TOKENS_PER_HOUR=5\nALLOWED_TOOLS=\"Write\"\nPROJECT_NAME=x\nVERBOSE=true\n",
+        )
+        .notes();
         assert_eq!(notes.len(), 3, "{notes:?}");
         assert!(
-            notes[0].starts_with("not taken over: MAX_TOKENS_PER_HOUR: ") && notes[0].ends_with("limits.max_total_tokens"),
+            notes[0].starts_with("not taken over: MAX_TOKENS_PER_HOUR: ")
+                && notes[0].ends_with("limits.max_total_tokens"),
             "{notes:?}"
         );
-        assert!(notes[1].contains("behind `--`") && notes[2] == "not taken over: PROJECT_NAME, VERBOSE", "{notes:?}");
+        assert!(
+            notes[1].contains("behind `--`") && notes[2] == "not taken over: PROJECT_NAME, VERBOSE",
+            "{notes:?}"
+        );
     }
 
     #[test]
@@ -247,9 +352,17 @@ mod tests {
             "CLAUDE_TIMEOUT_MINUTES=",
         ] {
             let found = ralph_settings(line);
-            assert_eq!((found.session_minutes, found.ignored.as_slice()), (None, &["CLAUDE_TIMEOUT_MINUTES".to_owned()][..]), "{line}");
+            assert_eq!(
+                (found.session_minutes, found.ignored.as_slice()),
+                (None, &["CLAUDE_TIMEOUT_MINUTES".to_owned()][..]),
+                "{line}"
+            );
         }
-        for line in ["FIX_PLAN_FILE=../../etc/passwd", "FIX_PLAN_FILE='..'", "FIX_PLAN_FILE=\"a\u{1b}[2J\""] {
+        for line in [
+            "FIX_PLAN_FILE=../../etc/passwd",
+            "FIX_PLAN_FILE='..'",
+            "FIX_PLAN_FILE=\"a\u{1b}[2J\"",
+        ] {
             assert_eq!(ralph_settings(line).fix_plan, "fix_plan.md", "{line}");
         }
         assert_eq!(ralph_settings("").optional_sections, OPTIONAL);

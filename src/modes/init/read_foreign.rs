@@ -41,9 +41,15 @@ pub fn foreign_files(root: &Path, unusable: &mut Vec<String>) -> Vec<ForeignFile
 
 /// The checklists of specs below the folder that spec-workflow-runner names, by path.
 pub fn runner_spec_lists(root: &Path) -> Vec<String> {
-    let named_in_file = read_inside(root, RUNNER).ok().flatten().and_then(|text| serde_json::from_str::<Value>(&text).ok());
+    let named_in_file = read_inside(root, RUNNER)
+        .ok()
+        .flatten()
+        .and_then(|text| serde_json::from_str::<Value>(&text).ok());
     let folder_name = |key: &str, usual: &str| {
-        let named = named_in_file.as_ref().and_then(|file| file.get(key)?.as_str()).unwrap_or(usual);
+        let named = named_in_file
+            .as_ref()
+            .and_then(|file| file.get(key)?.as_str())
+            .unwrap_or(usual);
         Some(named.to_owned()).filter(|name| is_plain(name))
     };
     let names = (
@@ -51,9 +57,15 @@ pub fn runner_spec_lists(root: &Path) -> Vec<String> {
         folder_name("specs_subdir", "specs"),
         folder_name("tasks_filename", "tasks.md"),
     );
-    let (Some(top), Some(specs), Some(list)) = names else { return Vec::new() };
+    let (Some(top), Some(specs), Some(list)) = names else {
+        return Vec::new();
+    };
     let folder = format!("{top}/{specs}");
-    folders(root, &folder).into_iter().map(|name| format!("{folder}/{name}/{list}")).filter(|path| is_file_inside(root, path)).collect()
+    folders(root, &folder)
+        .into_iter()
+        .map(|name| format!("{folder}/{name}/{list}"))
+        .filter(|path| is_file_inside(root, path))
+        .collect()
 }
 
 struct ForeignReader<'a> {
@@ -71,10 +83,15 @@ impl ForeignReader<'_> {
 
     /// Agents' descriptions. Which of several agents works here nobody can tell, so that all are offered then.
     fn agents(&mut self) -> Vec<ForeignFile> {
-        let paths = folders(self.root, AGENTS).into_iter().map(|name| format!("{AGENTS}/{name}/agent.json"));
+        let paths = folders(self.root, AGENTS)
+            .into_iter()
+            .map(|name| format!("{AGENTS}/{name}/agent.json"));
         let mut found: Vec<ForeignFile> = paths.filter_map(|path| self.lowered(&path)).collect();
         let several = found.len() > 1;
-        found.iter_mut().flat_map(|file| &mut file.criteria).for_each(|criterion| criterion.chosen &= !several);
+        found
+            .iter_mut()
+            .flat_map(|file| &mut file.criteria)
+            .for_each(|criterion| criterion.chosen &= !several);
         if several {
             // A limit of one agent is none of another.
             found.iter_mut().for_each(|file| file.settings.clear());
@@ -87,7 +104,10 @@ impl ForeignReader<'_> {
         match plain_form(path, &text) {
             Ok(found) => Some(found),
             Err(why) => {
-                self.unusable.push(format!("{path} is not taken over: {}", why.replace('\n', "; ")));
+                self.unusable.push(format!(
+                    "{path} is not taken over: {}",
+                    why.replace('\n', "; ")
+                ));
                 None
             }
         }
@@ -110,11 +130,16 @@ impl ForeignReader<'_> {
         });
         let seconds = |minutes: u64| minutes * 60;
         let settings: Vec<ForeignSetting> = [
-            said.session_minutes.map(|n| ForeignSetting::new("limits", "session_timeout_seconds", seconds(n))),
-            said.breaker_limit.map(|n| ForeignSetting::new("breaker", "limit", n)),
-            said.max_loops.map(|n| ForeignSetting::new("limits", "max_iterations", n)),
-            said.pause_seconds().map(|n| ForeignSetting::new("limits", "cooldown_seconds", n)),
-            said.breaker_minutes.map(|n| ForeignSetting::new("breaker", "cooldown_seconds", seconds(n))),
+            said.session_minutes
+                .map(|n| ForeignSetting::new("limits", "session_timeout_seconds", seconds(n))),
+            said.breaker_limit
+                .map(|n| ForeignSetting::new("breaker", "limit", n)),
+            said.max_loops
+                .map(|n| ForeignSetting::new("limits", "max_iterations", n)),
+            said.pause_seconds()
+                .map(|n| ForeignSetting::new("limits", "cooldown_seconds", n)),
+            said.breaker_minutes
+                .map(|n| ForeignSetting::new("breaker", "cooldown_seconds", seconds(n))),
         ]
         .into_iter()
         .flatten()
@@ -123,14 +148,30 @@ impl ForeignReader<'_> {
             return None;
         }
         let notes = said.notes();
-        let path = if text.is_some() { RALPH_SETTINGS.to_owned() } else { plan };
-        Some(ForeignFile { path, criteria: criterion.into_iter().chain(said.issue.map(issue_criterion)).collect(), settings, notes })
+        let path = if text.is_some() {
+            RALPH_SETTINGS.to_owned()
+        } else {
+            plan
+        };
+        Some(ForeignFile {
+            path,
+            criteria: criterion
+                .into_iter()
+                .chain(said.issue.map(issue_criterion))
+                .collect(),
+            settings,
+            notes,
+        })
     }
 
     /// The file of spec-workflow-runner, which is one where it says where its specs are.
     fn runner(&mut self) -> Option<ForeignFile> {
         let text = read_inside(self.root, RUNNER).ok().flatten()?;
-        let keys = ["\"spec_workflow_dir_name\"", "\"specs_subdir\"", "\"tasks_filename\""];
+        let keys = [
+            "\"spec_workflow_dir_name\"",
+            "\"specs_subdir\"",
+            "\"tasks_filename\"",
+        ];
         if keys.iter().filter(|key| text.contains(**key)).count() < 2 {
             return None;
         }
@@ -139,14 +180,25 @@ impl ForeignReader<'_> {
 
     /// A folder of tasks that watchdog would not look into by itself.
     fn tasks(&mut self) -> Option<ForeignFile> {
-        let read_without_a_word = [folder::OWN, folder::OTHER].iter().any(|path| self.root.join(path).is_dir());
-        let named = self.text("tanuki.yaml").and_then(|text| tasks_dir(&text)).unwrap_or_else(|| TASKS.to_owned());
-        if read_without_a_word || fs::symlink_metadata(self.root.join(&named)).is_ok_and(|found| !found.is_dir()) {
+        let read_without_a_word = [folder::OWN, folder::OTHER]
+            .iter()
+            .any(|path| self.root.join(path).is_dir());
+        let named = self
+            .text("tanuki.yaml")
+            .and_then(|text| tasks_dir(&text))
+            .unwrap_or_else(|| TASKS.to_owned());
+        if read_without_a_word
+            || fs::symlink_metadata(self.root.join(&named)).is_ok_and(|found| !found.is_dir())
+        {
             return None;
         }
-        let found = folder::read(self.root, &named).ok().filter(|found| !found.tasks.is_empty())?;
-        let mut notes =
-            vec![format!("{}; `watchdog trust {named}` allows the commands of tasks", plural(found.tasks.len() as u64, "task"))];
+        let found = folder::read(self.root, &named)
+            .ok()
+            .filter(|found| !found.tasks.is_empty())?;
+        let mut notes = vec![format!(
+            "{}; `watchdog trust {named}` allows the commands of tasks",
+            plural(found.tasks.len() as u64, "task")
+        )];
         notes.extend(found.problems.iter().take(3).map(ToString::to_string));
         Some(ForeignFile {
             path: named.clone(),
@@ -159,23 +211,46 @@ impl ForeignReader<'_> {
 
 /// Offered only: Ralph closes the issue itself when it ends, and an agent that nobody tells so leaves it open.
 fn issue_criterion(issue: RalphIssue) -> ForeignCriterion {
-    let whose = issue.repo.as_ref().map(|repo| format!(" of {repo}")).unwrap_or_default();
-    let mut entry = Map::from_iter([("type".to_owned(), Value::from("issue")), ("number".to_owned(), issue.number.into())]);
+    let whose = issue
+        .repo
+        .as_ref()
+        .map(|repo| format!(" of {repo}"))
+        .unwrap_or_default();
+    let mut entry = Map::from_iter([
+        ("type".to_owned(), Value::from("issue")),
+        ("number".to_owned(), issue.number.into()),
+    ]);
     entry.extend(issue.repo.map(|repo| ("repo".to_owned(), repo.into())));
-    ForeignCriterion { entry: Value::Object(entry), meaning: format!("issue #{}{whose} is closed", issue.number), chosen: false }
+    ForeignCriterion {
+        entry: Value::Object(entry),
+        meaning: format!("issue #{}{whose} is closed", issue.number),
+        chosen: false,
+    }
 }
 
 /// The folder that a `tanuki.yaml` names.
 fn tasks_dir(text: &str) -> Option<String> {
-    let value = text.lines().find_map(|line| line.strip_prefix("tasks_dir:"))?;
-    let value = value.split(" #").next().unwrap_or_default().trim().trim_matches(['"', '\'']).trim_end_matches('/');
+    let value = text
+        .lines()
+        .find_map(|line| line.strip_prefix("tasks_dir:"))?;
+    let value = value
+        .split(" #")
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .trim_matches(['"', '\''])
+        .trim_end_matches('/');
     let inside = !value.is_empty() && !value.starts_with('/') && value.split('/').all(is_plain);
     inside.then(|| value.to_owned())
 }
 
 /// Whether it is the name of one file or folder that a person can read.
 fn is_plain(name: &str) -> bool {
-    !name.is_empty() && name != ".." && name != "." && !name.contains(['/', '\\']) && !name.contains(char::is_control)
+    !name.is_empty()
+        && name != ".."
+        && name != "."
+        && !name.contains(['/', '\\'])
+        && !name.contains(char::is_control)
 }
 
 /// The names of the folders in a folder that is no link, sorted.
@@ -185,8 +260,17 @@ fn folders(root: &Path, path: &str) -> Vec<String> {
         return Vec::new();
     }
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let of_folder = |entry: fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir()).then(|| entry.file_name().into_string().ok());
-    let mut names: Vec<String> = entries.filter_map(of_folder).flatten().filter(|name| is_plain(name)).collect();
+    let of_folder = |entry: fs::DirEntry| {
+        entry
+            .file_type()
+            .is_ok_and(|kind| kind.is_dir())
+            .then(|| entry.file_name().into_string().ok())
+    };
+    let mut names: Vec<String> = entries
+        .filter_map(of_folder)
+        .flatten()
+        .filter(|name| is_plain(name))
+        .collect();
     names.sort();
     names.truncate(MOST);
     names
@@ -207,7 +291,9 @@ fn is_file_inside(root: &Path, path: &str) -> bool {
 /// Why what is there is not used.
 fn read_inside(root: &Path, path: &str) -> Result<Option<String>, String> {
     let file = root.join(path);
-    let Ok(found) = fs::symlink_metadata(&file) else { return Ok(None) };
+    let Ok(found) = fs::symlink_metadata(&file) else {
+        return Ok(None);
+    };
     if found.is_symlink() {
         return Err("it is a link".into());
     }
@@ -218,12 +304,18 @@ fn read_inside(root: &Path, path: &str) -> Result<Option<String>, String> {
         return Err("it leads out of the worktree".into());
     }
     if found.len() > MAX_BYTES as u64 {
-        return Err(format!("it is {} bytes long, and at most {MAX_BYTES} are read", found.len()));
+        return Err(format!(
+            "it is {} bytes long, and at most {MAX_BYTES} are read",
+            found.len()
+        ));
     }
     let mut bytes = Vec::new();
-    let read = open_regular_file(&file).and_then(|file| file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes));
+    let read = open_regular_file(&file)
+        .and_then(|file| file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes));
     read.map_err(|error| format!("it cannot be read: {error}"))?;
-    String::from_utf8(bytes).map(Some).map_err(|_| "it is not UTF-8 text".into())
+    String::from_utf8(bytes)
+        .map(Some)
+        .map_err(|_| "it is not UTF-8 text".into())
 }
 
 #[cfg(test)]

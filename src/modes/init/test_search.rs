@@ -36,7 +36,11 @@ pub struct TestSearch<'a> {
 impl<'a> TestSearch<'a> {
     /// In these folders of the worktree at `root`.
     pub fn new(root: &'a Path, folders: &'a [OwnFolder]) -> Self {
-        TestSearch { root, folders, opened: 0 }
+        TestSearch {
+            root,
+            folders,
+            opened: 0,
+        }
     }
 
     /// Looks in `top` and below it, but not in the `others` below it, which have tests of their own.
@@ -44,10 +48,16 @@ impl<'a> TestSearch<'a> {
         let folders = self.folders;
         let own = folders.iter().filter(|folder| {
             is_inside(&folder.path, top)
-                && !others.iter().any(|other| *other != top && is_inside(other, top) && is_inside(&folder.path, other))
+                && !others.iter().any(|other| {
+                    *other != top && is_inside(other, top) && is_inside(&folder.path, other)
+                })
         });
         for folder in own {
-            if folder.files.iter().any(|name| self.is_test(&folder.path, name, language)) {
+            if folder
+                .files
+                .iter()
+                .any(|name| self.is_test(&folder.path, name, language))
+            {
                 return TestPresence::Found;
             }
         }
@@ -57,7 +67,9 @@ impl<'a> TestSearch<'a> {
     fn is_test(&mut self, folder: &str, name: &str, language: TestLanguage) -> bool {
         match language {
             TestLanguage::Go => name.ends_with("_test.go"),
-            TestLanguage::Python => name.ends_with(".py") && (name.starts_with("test_") || name.ends_with("_test.py")),
+            TestLanguage::Python => {
+                name.ends_with(".py") && (name.starts_with("test_") || name.ends_with("_test.py"))
+            }
             TestLanguage::Rust => {
                 let opens = name.ends_with(".rs") && self.opened < MOST_OPENED;
                 self.opened += usize::from(opens);
@@ -69,11 +81,22 @@ impl<'a> TestSearch<'a> {
 
 fn has_rust_tests(path: &Path) -> bool {
     let mut bytes = Vec::new();
-    if open_regular_file(path).and_then(|file| file.take(MOST_READ).read_to_end(&mut bytes)).is_err() {
+    if open_regular_file(path)
+        .and_then(|file| file.take(MOST_READ).read_to_end(&mut bytes))
+        .is_err()
+    {
         return false;
     }
     let text = String::from_utf8_lossy(&bytes);
-    let marks = ["#[test]", "::test]", "::test(", "#[rstest", "#[test_case", "proptest!", "#[wasm_bindgen_test"];
+    let marks = [
+        "#[test]",
+        "::test]",
+        "::test(",
+        "#[rstest",
+        "#[test_case",
+        "proptest!",
+        "#[wasm_bindgen_test",
+    ];
     marks.iter().any(|mark| text.contains(mark))
 }
 
@@ -88,16 +111,26 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let folder = |path: &str, files: &[(&str, &str)]| {
             fs::create_dir_all(root.path().join(path)).unwrap();
-            files.iter().for_each(|(name, text)| fs::write(root.path().join(path).join(name), text).unwrap());
-            OwnFolder { path: path.into(), files: files.iter().map(|(name, _)| (*name).to_owned()).collect() }
+            files.iter().for_each(|(name, text)| {
+                fs::write(root.path().join(path).join(name), text).unwrap()
+            });
+            OwnFolder {
+                path: path.into(),
+                files: files.iter().map(|(name, _)| (*name).to_owned()).collect(),
+            }
         };
         let folders = [
             folder("", &[("test.txt", "")]),
             folder("api/src", &[("lib.rs", "fn a() {}"), ("test_data.txt", "")]),
-            folder("api/src/deep", &[("mod.rs", "#[tokio::test]\nasync fn a() {}")]),
+            folder(
+                "api/src/deep",
+                &[("mod.rs", "#[tokio::test]\nasync fn a() {}")],
+            ),
             folder("api2", &[("a_test.go", ""), ("test_a.py", "")]),
         ];
-        let found = |top: &str, others: &[&str], language| TestSearch::new(root.path(), &folders).below(top, others, language);
+        let found = |top: &str, others: &[&str], language| {
+            TestSearch::new(root.path(), &folders).below(top, others, language)
+        };
         use TestLanguage::{Go, Python, Rust};
         use TestPresence::{Found, NoneFound};
         for (top, others, language, expected) in [
@@ -113,7 +146,11 @@ mod tests {
             ("", &["api2"], Python, NoneFound),
             ("no/such", &[], Go, NoneFound),
         ] {
-            assert_eq!(found(top, others, language), expected, "{top} without {others:?}: {language:?}");
+            assert_eq!(
+                found(top, others, language),
+                expected,
+                "{top} without {others:?}: {language:?}"
+            );
         }
     }
 }

@@ -34,24 +34,41 @@ pub async fn read_described_prompt(
         ..SessionContext::default()
     };
     let (root, args) = (context.root.clone(), context.request.prompts.vars().clone());
-    let line_checkers = context.command_env.line_checkers.clone().unwrap_or_default();
+    let line_checkers = context
+        .command_env
+        .line_checkers
+        .clone()
+        .unwrap_or_default();
     let cancel = CancelFlag::new();
     let asking = {
         let cancel = cancel.clone();
         spawn_io(move || {
-            let capabilities = SystemCapabilities::new(&prepared.input, &root, &cancel).with_line_checkers(line_checkers);
-            let texts = ask_for_prompt(&prepared.input.settings, &args, &CheckContext::new(&capabilities).with_session(&session));
+            let capabilities = SystemCapabilities::new(&prepared.input, &root, &cancel)
+                .with_line_checkers(line_checkers);
+            let texts = ask_for_prompt(
+                &prepared.input.settings,
+                &args,
+                &CheckContext::new(&capabilities).with_session(&session),
+            );
             drop(capabilities);
             (prepared, texts)
         })
     };
-    let (prepared, texts) = signals.cancelling(SignalUrgency::Interrupted, &cancel, asking).await;
+    let (prepared, texts) = signals
+        .cancelling(SignalUrgency::Interrupted, &cancel, asking)
+        .await;
     if signals.urgency() >= SignalUrgency::Interrupted {
-        return Err(prepared.refuse(Verdict::new(Reason::Interrupted, "interrupted before the session was started")));
+        return Err(prepared.refuse(Verdict::new(
+            Reason::Interrupted,
+            "interrupted before the session was started",
+        )));
     }
     match texts.transpose() {
         Ok(texts) => Ok((prepared, texts)),
-        Err(why) => Err(prepared.refuse(Verdict::new(Reason::VerifyUnrunnable, format!("no session was started: {why}")))),
+        Err(why) => Err(prepared.refuse(Verdict::new(
+            Reason::VerifyUnrunnable,
+            format!("no session was started: {why}"),
+        ))),
     }
 }
 

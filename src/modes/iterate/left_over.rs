@@ -20,22 +20,35 @@ pub async fn wait_for_its_end(
     timeout: Option<Duration>,
     signals: &mut SignalState,
 ) -> Result<(), Box<Verdict>> {
-    let recorded = session::of(store.as_ref(), worktree_id, spec).ok().flatten();
-    let Some(pid) = recorded.filter(|session| session.ended_at.is_none()).and_then(|session| session.pid) else { return Ok(()) };
+    let recorded = session::of(store.as_ref(), worktree_id, spec)
+        .ok()
+        .flatten();
+    let Some(pid) = recorded
+        .filter(|session| session.ended_at.is_none())
+        .and_then(|session| session.pid)
+    else {
+        return Ok(());
+    };
     // The system reuses pids: a process without a watchdog's mark is not that session.
     if !started_by_a_watchdog(pid) {
         return Ok(());
     }
-    command_env.tell(&format!("the session of a watchdog that was killed still runs (process {pid}): waiting for its end"));
+    command_env.tell(&format!(
+        "the session of a watchdog that was killed still runs (process {pid}): waiting for its end"
+    ));
     match pid_wait::end_of(pid, timeout, signals).await {
         Ok(PidWaitOutcome::Ended | PidWaitOutcome::NotRunning) => Ok(()),
         Ok(PidWaitOutcome::Cancelled) => Err(Box::new(Verdict::new(
             Reason::Interrupted,
-            format!("interrupted while an earlier session still runs (process {pid}); nothing was started"),
+            format!(
+                "interrupted while an earlier session still runs (process {pid}); nothing was started"
+            ),
         ))),
         Ok(PidWaitOutcome::TimedOut) | Err(_) => Err(Box::new(Verdict::new(
             Reason::SessionActive,
-            format!("the session of a watchdog that was killed still runs (process {pid}); end it, then start the loop again"),
+            format!(
+                "the session of a watchdog that was killed still runs (process {pid}); end it, then start the loop again"
+            ),
         ))),
     }
 }

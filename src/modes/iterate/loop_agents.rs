@@ -66,23 +66,53 @@ impl AgentSelection {
     ///
     /// # Errors
     /// A name that neither `agents` nor a preset has, or one that stands twice.
-    pub fn resolve(&self, settings: &ConfigSettings, presets: PresetLookup<'_>) -> Result<Vec<LoopAgent>, String> {
+    pub fn resolve(
+        &self,
+        settings: &ConfigSettings,
+        presets: PresetLookup<'_>,
+    ) -> Result<Vec<LoopAgent>, String> {
         let (first, fallback) = match self {
             AgentSelection::Given(agents) => return Ok(agents.clone()),
-            AgentSelection::Program { argv, fallback } => (LoopAgent::program(argv.clone()), fallback.clone()),
-            AgentSelection::Configured { program, fallback } => {
-                let model = settings.agent.model.iter().flat_map(|model| ["--model".into(), model.as_str().into()]).collect();
-                (LoopAgent::preset(&settings.agent.preset, presets, model, program.clone())?, fallback.clone())
+            AgentSelection::Program { argv, fallback } => {
+                (LoopAgent::program(argv.clone()), fallback.clone())
             }
-            AgentSelection::Named { name, args, program, fallback } => {
-                let own = entry(settings, name).map(|entry| entry.fallback.clone()).unwrap_or_default();
-                (by_name(settings, presets, name, args, program.as_ref())?, if fallback.is_empty() { own } else { fallback.clone() })
+            AgentSelection::Configured { program, fallback } => {
+                let model = settings
+                    .agent
+                    .model
+                    .iter()
+                    .flat_map(|model| ["--model".into(), model.as_str().into()])
+                    .collect();
+                (
+                    LoopAgent::preset(&settings.agent.preset, presets, model, program.clone())?,
+                    fallback.clone(),
+                )
+            }
+            AgentSelection::Named {
+                name,
+                args,
+                program,
+                fallback,
+            } => {
+                let own = entry(settings, name)
+                    .map(|entry| entry.fallback.clone())
+                    .unwrap_or_default();
+                (
+                    by_name(settings, presets, name, args, program.as_ref())?,
+                    if fallback.is_empty() {
+                        own
+                    } else {
+                        fallback.clone()
+                    },
+                )
             }
         };
         let mut agents = vec![first];
         for name in fallback {
             if agents.iter().any(|agent| agent.name == name) {
-                return Err(format!("the agent '{name}' is named twice; every agent of a loop is named once"));
+                return Err(format!(
+                    "the agent '{name}' is named twice; every agent of a loop is named once"
+                ));
             }
             agents.push(by_name(settings, presets, &name, &[], None)?);
         }
@@ -93,28 +123,63 @@ impl AgentSelection {
 impl LoopAgent {
     /// A program of the user's, by the name of its file.
     pub fn program(argv: Vec<OsString>) -> Self {
-        let name = argv.first().and_then(|program| Path::new(program).file_name()).unwrap_or_default();
-        LoopAgent { name: name.to_string_lossy().into_owned(), worker: SessionAgent::Program(argv), max_cost_usd: None, model: None }
+        let name = argv
+            .first()
+            .and_then(|program| Path::new(program).file_name())
+            .unwrap_or_default();
+        LoopAgent {
+            name: name.to_string_lossy().into_owned(),
+            worker: SessionAgent::Program(argv),
+            max_cost_usd: None,
+            model: None,
+        }
     }
 
     /// A known agent with further arguments.
     ///
     /// # Errors
     /// Where there is no such preset.
-    pub fn preset(name: &PresetName, presets: PresetLookup<'_>, args: Vec<OsString>, program: Option<OsString>) -> Result<Self, String> {
-        let worker =
-            SessionAgent::Agent { name: name.clone(), preset: presets(name).map_err(|missing| missing.to_string())?, program, args };
-        Ok(LoopAgent { name: name.as_str().to_owned(), worker, max_cost_usd: None, model: None })
+    pub fn preset(
+        name: &PresetName,
+        presets: PresetLookup<'_>,
+        args: Vec<OsString>,
+        program: Option<OsString>,
+    ) -> Result<Self, String> {
+        let worker = SessionAgent::Agent {
+            name: name.clone(),
+            preset: presets(name).map_err(|missing| missing.to_string())?,
+            program,
+            args,
+        };
+        Ok(LoopAgent {
+            name: name.as_str().to_owned(),
+            worker,
+            max_cost_usd: None,
+            model: None,
+        })
     }
 
     /// An entry of `agents`, with further arguments for its preset.
     ///
     /// # Errors
     /// Where there is no such preset.
-    pub fn entry(entry: &AgentEntry, presets: PresetLookup<'_>, args: &[OsString], program: Option<&OsString>) -> Result<Self, String> {
-        let model = entry.model.iter().flat_map(|model| ["--model".into(), model.as_str().into()]);
+    pub fn entry(
+        entry: &AgentEntry,
+        presets: PresetLookup<'_>,
+        args: &[OsString],
+        program: Option<&OsString>,
+    ) -> Result<Self, String> {
+        let model = entry
+            .model
+            .iter()
+            .flat_map(|model| ["--model".into(), model.as_str().into()]);
         let worker = match &entry.command {
-            Some(argv) => SessionAgent::Program(argv.iter().map(OsString::from).chain(args.iter().cloned()).collect()),
+            Some(argv) => SessionAgent::Program(
+                argv.iter()
+                    .map(OsString::from)
+                    .chain(args.iter().cloned())
+                    .collect(),
+            ),
             None => SessionAgent::Agent {
                 name: entry.preset.clone(),
                 preset: presets(&entry.preset).map_err(|missing| missing.to_string())?,
@@ -122,7 +187,12 @@ impl LoopAgent {
                 args: model.chain(args.iter().cloned()).collect(),
             },
         };
-        Ok(LoopAgent { name: entry.name.clone(), worker, max_cost_usd: entry.max_cost_usd, model: entry.model.clone() })
+        Ok(LoopAgent {
+            name: entry.name.clone(),
+            worker,
+            max_cost_usd: entry.max_cost_usd,
+            model: entry.model.clone(),
+        })
     }
 
     /// An entry of `agents` with those that take over for it at a limit, in their order.
@@ -136,7 +206,10 @@ impl LoopAgent {
         program: Option<&OsString>,
     ) -> Result<Vec<LoopAgent>, String> {
         let first = LoopAgent::entry(found, presets, args, program);
-        let others = found.fallback.iter().map(|name| by_name(settings, presets, name, &[], None));
+        let others = found
+            .fallback
+            .iter()
+            .map(|name| by_name(settings, presets, name, &[], None));
         std::iter::once(first).chain(others).collect()
     }
 
@@ -144,13 +217,20 @@ impl LoopAgent {
     ///
     /// # Errors
     /// Where there is no such agent, or its preset cannot be read.
-    pub fn named(settings: &ConfigSettings, presets: PresetLookup<'_>, name: &str) -> Result<Self, String> {
+    pub fn named(
+        settings: &ConfigSettings,
+        presets: PresetLookup<'_>,
+        name: &str,
+    ) -> Result<Self, String> {
         by_name(settings, presets, name, &[], None)
     }
 
     /// Its place in the order of a loop.
     pub fn ranked(&self) -> RankedAgent {
-        RankedAgent { name: self.name.clone(), max_cost_usd: self.max_cost_usd }
+        RankedAgent {
+            name: self.name.clone(),
+            max_cost_usd: self.max_cost_usd,
+        }
     }
 
     /// Whom a usage limit of its sessions belongs to, among the machines of an account; `None` where that is unclear.
@@ -191,13 +271,22 @@ fn by_name(
     let unknown = |presets: &[&str], own: &str| {
         let entries = settings.agents.iter().map(|entry| entry.name.as_str());
         let known = nearest_first(name, entries.chain(presets.iter().copied()));
-        format!("no entry of `agents` and no preset has this name: {}{own}", unknown_preset(name, known.iter().copied()))
+        format!(
+            "no entry of `agents` and no preset has this name: {}{own}",
+            unknown_preset(name, known.iter().copied())
+        )
     };
     let Some(preset) = PresetName::parse(name) else {
-        return Err(unknown(&PresetName::BUILT_IN.each_ref().map(PresetName::as_str), ""));
+        return Err(unknown(
+            &PresetName::BUILT_IN.each_ref().map(PresetName::as_str),
+            "",
+        ));
     };
     match presets(&preset) {
-        Err(MissingPreset::Unknown { known, own, .. }) => Err(unknown(&known.iter().map(String::as_str).collect::<Vec<_>>(), &own)),
+        Err(MissingPreset::Unknown { known, own, .. }) => Err(unknown(
+            &known.iter().map(String::as_str).collect::<Vec<_>>(),
+            &own,
+        )),
         _ => LoopAgent::preset(&preset, presets, args.to_vec(), program.cloned()),
     }
 }
@@ -212,7 +301,9 @@ mod tests {
             {"name": "main", "preset": "claude", "model": "opus", "fallback": ["second", "own"], "max_cost_usd": 2.5},
             {"name": "second", "preset": "codex", "fallback": ["main"]},
             {"name": "own", "command": ["my-agent", "{prompt}"]}]}"#;
-        watchdog_core::config::parse(text, Path::new("completion.json")).expect("a good file").settings
+        watchdog_core::config::parse(text, Path::new("completion.json"))
+            .expect("a good file")
+            .settings
     }
 
     fn named(name: &str, fallback: &[&str]) -> Result<Vec<LoopAgent>, String> {
@@ -226,8 +317,17 @@ mod tests {
     }
 
     fn built_in(name: &PresetName) -> Result<Arc<AgentPreset>, MissingPreset> {
-        let known = || PresetName::BUILT_IN.iter().map(ToString::to_string).collect();
-        let unknown = || MissingPreset::Unknown { name: name.to_string(), known: known(), own: "; and so on".into() };
+        let known = || {
+            PresetName::BUILT_IN
+                .iter()
+                .map(ToString::to_string)
+                .collect()
+        };
+        let unknown = || MissingPreset::Unknown {
+            name: name.to_string(),
+            known: known(),
+            own: "; and so on".into(),
+        };
         PresetCatalog::built_in_named(name.as_str()).ok_or_else(unknown)
     }
 
@@ -239,28 +339,79 @@ mod tests {
     fn an_entry_brings_its_fallback_and_only_the_one_that_is_started_has_any() {
         let agents = named("main", &[]).expect("known names");
         assert_eq!(names(&agents), ["main", "second", "own"]);
-        let shown: Vec<String> = agents.iter().map(|agent| format!("{:?}", agent.worker)).collect();
-        assert!(shown[0].contains("opus") && shown[0].contains("--yes") && shown[0].contains("/opt/agent"), "{shown:?}");
-        assert!(shown[1].contains("codex") && !shown[1].contains("--yes") && !shown[1].contains("/opt/agent"), "{shown:?}");
+        let shown: Vec<String> = agents
+            .iter()
+            .map(|agent| format!("{:?}", agent.worker))
+            .collect();
+        assert!(
+            shown[0].contains("opus")
+                && shown[0].contains("--yes")
+                && shown[0].contains("/opt/agent"),
+            "{shown:?}"
+        );
+        assert!(
+            shown[1].contains("codex")
+                && !shown[1].contains("--yes")
+                && !shown[1].contains("/opt/agent"),
+            "{shown:?}"
+        );
         assert!(shown[2].contains("my-agent"), "{shown:?}");
         let (first, second) = (&agents[0], &agents[1]);
-        assert_eq!((first.ranked().max_cost_usd, first.preset_name().as_deref()), (Some(2.5), Some("claude")));
-        assert_eq!((second.preset_name().as_deref(), agents[2].preset_name()), (Some("codex"), None));
+        assert_eq!(
+            (first.ranked().max_cost_usd, first.preset_name().as_deref()),
+            (Some(2.5), Some("claude"))
+        );
+        assert_eq!(
+            (second.preset_name().as_deref(), agents[2].preset_name()),
+            (Some("codex"), None)
+        );
     }
 
     #[test]
     fn the_command_line_names_others_and_unknown_or_double_names_are_refused() {
-        assert_eq!(names(&named("main", &["gemini"]).expect("a preset")), ["main", "gemini"], "in place of the entry's own");
-        assert_eq!(names(&named("claude", &[]).expect("a preset")), ["claude"], "nobody is inferred");
-        for (name, near) in [("mian", "main"), ("seconds", "second"), ("codx", "codex"), ("Main2", "main")] {
+        assert_eq!(
+            names(&named("main", &["gemini"]).expect("a preset")),
+            ["main", "gemini"],
+            "in place of the entry's own"
+        );
+        assert_eq!(
+            names(&named("claude", &[]).expect("a preset")),
+            ["claude"],
+            "nobody is inferred"
+        );
+        for (name, near) in [
+            ("mian", "main"),
+            ("seconds", "second"),
+            ("codx", "codex"),
+            ("Main2", "main"),
+        ] {
             let why = named(name, &[]).expect_err("nobody has the name");
             assert!(why.contains(&format!("did you mean `{near}`?")), "{why}");
-            assert!(why.contains(&format!("must be one of `{near}`, ")), "the nearest is listed first: {why}");
-            assert!(why.contains("`own`") && why.contains("`opencode`"), "entries and presets are listed: {why}");
+            assert!(
+                why.contains(&format!("must be one of `{near}`, ")),
+                "the nearest is listed first: {why}"
+            );
+            assert!(
+                why.contains("`own`") && why.contains("`opencode`"),
+                "entries and presets are listed: {why}"
+            );
         }
-        assert!(named("Nobody", &[]).is_err_and(|why| why.contains("`main`") && why.contains("`codex`")));
+        assert!(
+            named("Nobody", &[])
+                .is_err_and(|why| why.contains("`main`") && why.contains("`codex`"))
+        );
         assert!(named("main", &["main"]).is_err_and(|why| why.contains("'main' is named twice")));
-        let program = AgentSelection::Program { argv: vec!["/bin/agent".into()], fallback: vec!["second".into()] };
-        assert_eq!(names(&program.resolve(&settings(), &built_in).expect("known names")), ["agent", "second"]);
+        let program = AgentSelection::Program {
+            argv: vec!["/bin/agent".into()],
+            fallback: vec!["second".into()],
+        };
+        assert_eq!(
+            names(
+                &program
+                    .resolve(&settings(), &built_in)
+                    .expect("known names")
+            ),
+            ["agent", "second"]
+        );
     }
 }

@@ -8,15 +8,26 @@ use watchdog_facts::display::time_span;
 
 /// The result of an iteration, in one line.
 pub fn in_words(record: &IterationRecord, message: &str) -> String {
-    let crash = record.crash.as_deref().map(|why| format!("; the session ended badly: {why}")).unwrap_or_default();
+    let crash = record
+        .crash
+        .as_deref()
+        .map(|why| format!("; the session ended badly: {why}"))
+        .unwrap_or_default();
     let (number, seconds) = (record.number, record.duration.as_secs());
-    format!("iteration {number} after {seconds} s: {} ({}): {message}{crash}", record.reason.status().as_str(), record.reason.as_str())
+    format!(
+        "iteration {number} after {seconds} s: {} ({}): {message}{crash}",
+        record.reason.status().as_str(),
+        record.reason.as_str()
+    )
 }
 
 /// The handling of silent sessions, in words.
 pub fn about_silence(idle_timeout: Option<Duration>) -> String {
     match idle_timeout {
-        Some(limit) => format!("ends a session that is silent for {} (--idle-timeout)", time_span(limit)),
+        Some(limit) => format!(
+            "ends a session that is silent for {} (--idle-timeout)",
+            time_span(limit)
+        ),
         None => "ends no session for its silence (--idle-timeout 30m would)".to_string(),
     }
 }

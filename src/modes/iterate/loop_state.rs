@@ -40,19 +40,35 @@ impl PersistedLoop {
         at: Timestamp,
     ) -> Result<Self, UnreadableFact> {
         let (worktree_id, recipe) = (worktree.worktree_id(), request.recipe());
-        let is_same = |last: &LoopRecord| is_of(worktree, last) && last.recipe.as_ref().is_none_or(|known| *known == recipe);
+        let is_same = |last: &LoopRecord| {
+            is_of(worktree, last) && last.recipe.as_ref().is_none_or(|known| *known == recipe)
+        };
         let last = looped::of(store.as_ref(), &worktree_id, spec)?.filter(is_same);
         // A strike of a loop counts in the breaker of its spec, too: without one there, a reset or a complete came since.
         let strikes = breaker::of(store.as_ref(), &worktree_id, spec)?.strikes();
-        let own_breaker = last.as_ref().map(|last| last.breaker.clone()).filter(|_| strikes > 0).unwrap_or_default();
+        let own_breaker = last
+            .as_ref()
+            .map(|last| last.breaker.clone())
+            .filter(|_| strikes > 0)
+            .unwrap_or_default();
         let unfinished_loop = last.filter(|last| last.over.is_none() && !request.restart);
         let resumed = unfinished_loop.is_some();
         let record = match unfinished_loop {
             Some(record) => record,
             None => begin(worktree, at)?,
         };
-        let record = LoopRecord { recipe: Some(recipe), breaker: own_breaker, ..record };
-        Ok(PersistedLoop { store: Arc::clone(store), worktree_id, spec: spec.to_owned(), record, resumed })
+        let record = LoopRecord {
+            recipe: Some(recipe),
+            breaker: own_breaker,
+            ..record
+        };
+        Ok(PersistedLoop {
+            store: Arc::clone(store),
+            worktree_id,
+            spec: spec.to_owned(),
+            record,
+            resumed,
+        })
     }
 
     /// The state.
@@ -62,21 +78,37 @@ impl PersistedLoop {
 
     /// Where the loop began.
     pub fn origin(&self) -> HistoryPoint {
-        self.record.origin.clone().map_or(HistoryPoint::Unborn, HistoryPoint::Commit)
+        self.record
+            .origin
+            .clone()
+            .map_or(HistoryPoint::Unborn, HistoryPoint::Commit)
     }
 
     /// Changes the state, and stores it.
     pub fn keep(&mut self, change: impl FnOnce(&mut LoopRecord)) -> Result<(), UnreadableFact> {
         change(&mut self.record);
-        Ok(looped::record(self.store.as_ref(), &self.worktree_id, &self.spec, &self.record)?)
+        Ok(looped::record(
+            self.store.as_ref(),
+            &self.worktree_id,
+            &self.spec,
+            &self.record,
+        )?)
     }
 
     /// Adds a judged iteration.
-    pub fn judged(&mut self, standing: &LoopStanding, iteration: IterationRecord, verdict: &Verdict) -> Result<(), UnreadableFact> {
+    pub fn judged(
+        &mut self,
+        standing: &LoopStanding,
+        iteration: IterationRecord,
+        verdict: &Verdict,
+    ) -> Result<(), UnreadableFact> {
         self.keep(|record| {
             record.standing = standing.clone();
             record.under_way = None;
-            record.feedback = verdict.feedback.as_deref().map(|feedback| watchdog_facts::display::bounded(feedback, FEEDBACK));
+            record.feedback = verdict
+                .feedback
+                .as_deref()
+                .map(|feedback| watchdog_facts::display::bounded(feedback, FEEDBACK));
             record.records.push(iteration);
             let more = record.records.len().saturating_sub(KEPT);
             record.records.drain(..more);
@@ -88,8 +120,15 @@ impl PersistedLoop {
         let last = self.record.records.last()?;
         let feedback = self.record.feedback.clone();
         // Resuming means that a person has decided; for the agent it is unfinished work.
-        let reason = if last.reason == Reason::Interrupted { Reason::Unfinished } else { last.reason };
-        Some(Verdict { feedback, ..Verdict::new(reason, last.message.clone()) })
+        let reason = if last.reason == Reason::Interrupted {
+            Reason::Unfinished
+        } else {
+            last.reason
+        };
+        Some(Verdict {
+            feedback,
+            ..Verdict::new(reason, last.message.clone())
+        })
     }
 }
 
@@ -99,7 +138,12 @@ fn is_of(worktree: &Worktree, found: &LoopRecord) -> bool {
         (Some(then), Some(now)) => *then == now,
         _ => true,
     };
-    same && found.origin.as_deref().is_none_or(|origin| !matches!(worktree.resolve(origin), Err(git::Error::UnknownRevision { .. })))
+    same && found.origin.as_deref().is_none_or(|origin| {
+        !matches!(
+            worktree.resolve(origin),
+            Err(git::Error::UnknownRevision { .. })
+        )
+    })
 }
 
 fn begin(worktree: &Worktree, at: Timestamp) -> Result<LoopRecord, UnreadableFact> {
@@ -107,5 +151,10 @@ fn begin(worktree: &Worktree, at: Timestamp) -> Result<LoopRecord, UnreadableFac
         HistoryPoint::Unborn => None,
         HistoryPoint::Commit(commit) => Some(commit),
     };
-    Ok(LoopRecord { origin, refs: worktree.ref_tips()?, birth: worktree.birth(), ..LoopRecord::begun(event_id(at), at) })
+    Ok(LoopRecord {
+        origin,
+        refs: worktree.ref_tips()?,
+        birth: worktree.birth(),
+        ..LoopRecord::begun(event_id(at), at)
+    })
 }

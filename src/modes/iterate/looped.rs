@@ -12,7 +12,8 @@ use crate::session::{AnewBy, begin_anew, spec_of_new_session};
 use watchdog_core::checks::DescribedPrompt;
 use watchdog_core::decision::iteration::agent_order::AgentChange;
 use watchdog_core::decision::iteration::next::{
-    IterationOutcome, LoopAction, LoopEnd, LoopEvent, LoopMachine, LoopPolicy, PauseLength, PauseReason,
+    IterationOutcome, LoopAction, LoopEnd, LoopEvent, LoopMachine, LoopPolicy, PauseLength,
+    PauseReason,
 };
 use watchdog_core::decision::iteration::prompt::PromptFacts;
 use watchdog_core::decision::iteration::record::IterationRecord;
@@ -59,7 +60,12 @@ mod account_holds;
 mod loop_end;
 
 /// Repeats sessions until one is judged complete, or something ends the loop.
-pub async fn run_loop(command_env: &CommandEnv, request: LoopRequest, view: Arc<dyn LoopView>, signals: &mut SignalState) -> Judgement {
+pub async fn run_loop(
+    command_env: &CommandEnv,
+    request: LoopRequest,
+    view: Arc<dyn LoopView>,
+    signals: &mut SignalState,
+) -> Judgement {
     let begun = now();
     match LoopRun::open(command_env, request, view, begun).await {
         Ok(mut looped) => {
@@ -104,19 +110,35 @@ struct FinishedIteration {
 }
 
 impl LoopRun {
-    async fn open(command_env: &CommandEnv, request: LoopRequest, view: Arc<dyn LoopView>, begun: Timestamp) -> Result<Self, Refusal> {
+    async fn open(
+        command_env: &CommandEnv,
+        request: LoopRequest,
+        view: Arc<dyn LoopView>,
+        begun: Timestamp,
+    ) -> Result<Self, Refusal> {
         let open = OpenWorktree::open(command_env)?;
         let mut lock = open.lock(command_env, "watchdog loop", true)?;
-        if let Some(anew) = begin_anew(open.store.as_ref(), &open.worktree, AnewBy::Command, &open.commands)? {
+        if let Some(anew) = begin_anew(
+            open.store.as_ref(),
+            &open.worktree,
+            AnewBy::Command,
+            &open.commands,
+        )? {
             command_env.tell(&anew.detail);
         }
-        let spec = spec_of_new_session(open.store.as_ref(), &open.worktree, request.spec.as_deref())?;
+        let spec =
+            spec_of_new_session(open.store.as_ref(), &open.worktree, request.spec.as_deref())?;
         // Saying so is a courtesy to others.
         let _ = lock.set_spec(&spec);
         let memory = PersistedLoop::open(&open.store, &open.worktree, &spec, &request, begun)?;
         // One that was cut off is this loop's own, and waited for.
         if memory.record().under_way.is_none()
-            && let Some(running) = RunningSession::of(command_env, open.store.as_ref(), (&open.worktree_id, open.root()), Some(&spec))?
+            && let Some(running) = RunningSession::of(
+                command_env,
+                open.store.as_ref(),
+                (&open.worktree_id, open.root()),
+                Some(&spec),
+            )?
         {
             return Err(running.not_beside_it().into());
         }
@@ -128,19 +150,36 @@ impl LoopRun {
         };
         if let ConfigTrust::Untrusted { allow_with } = &effective.trust {
             // A session would be useless: its criteria would not be read, and no verdict could be `complete`.
-            let why = format!("completion.json is not trusted, so nothing was started; read it, then type: {allow_with}");
+            let why = format!(
+                "completion.json is not trusted, so nothing was started; read it, then type: {allow_with}"
+            );
             return Err(Verdict::new(Reason::Untrusted, why).into());
         }
         effective.settings.limits = request.limits.over(&effective.settings.limits);
-        refuse_while_open(command_env, &open, (&spec, &effective.settings), memory.record().breaker.clone(), begun)?;
+        refuse_while_open(
+            command_env,
+            &open,
+            (&spec, &effective.settings),
+            memory.record().breaker.clone(),
+            begun,
+        )?;
         let presets = |name: &PresetName| command_env.preset_to_start(name);
-        let agents = request.agents.resolve(&effective.settings, &presets).map_err(|why| Verdict::new(Reason::ConfigError, why))?;
+        let agents = request
+            .agents
+            .resolve(&effective.settings, &presets)
+            .map_err(|why| Verdict::new(Reason::ConfigError, why))?;
         let context = LoopContext {
-            command_env: CommandEnv { line_checkers: Some(Arc::default()), ..command_env.clone() },
+            command_env: CommandEnv {
+                line_checkers: Some(Arc::default()),
+                ..command_env.clone()
+            },
             store: Arc::clone(&open.store),
             root: open.root().to_owned(),
             worktree_id: open.worktree_id.clone(),
-            prompt_file: command_env.state.prompts().join(format!("{}.md", open.worktree_id)),
+            prompt_file: command_env
+                .state
+                .prompts()
+                .join(format!("{}.md", open.worktree_id)),
             spec: spec.clone(),
             origin,
             refs: memory.record().refs.clone().into(),
@@ -153,7 +192,8 @@ impl LoopRun {
         if !memory.resumed {
             standing.work = context.work().await;
         }
-        let wall_before = Duration::try_from_secs_f64(standing.spent.wall_seconds.max(0.0)).unwrap_or_default();
+        let wall_before =
+            Duration::try_from_secs_f64(standing.spent.wall_seconds.max(0.0)).unwrap_or_default();
         let status = LoopStatus {
             spec: spec.clone(),
             iteration: standing.finished,
@@ -165,9 +205,20 @@ impl LoopRun {
             tap: None,
         };
         let (no_progress, max_wait) = (context.request.no_progress, context.request.max_wait);
-        let policy = LoopPolicy { limits, no_progress, max_wait, agents: context.agents.iter().map(LoopAgent::ranked).collect() };
+        let policy = LoopPolicy {
+            limits,
+            no_progress,
+            max_wait,
+            agents: context.agents.iter().map(LoopAgent::ranked).collect(),
+        };
         let notify = &context.settings().notify;
-        let journal = CommandJournal::telling((&open.worktree_id, &spec), &context.root, notify, command_env, &open.store);
+        let journal = CommandJournal::telling(
+            (&open.worktree_id, &spec),
+            &context.root,
+            notify,
+            command_env,
+            &open.store,
+        );
         let mut looped = LoopRun {
             machine: LoopMachine::new(policy, standing.clone()),
             context,
@@ -194,7 +245,11 @@ impl LoopRun {
         let record = self.memory.record();
         let at_most = self.context.settings().limits.max_iterations;
         if self.memory.resumed {
-            let next = record.under_way.map_or(record.standing.finished.saturating_add(1), |(number, _)| number);
+            let next = record
+                .under_way
+                .map_or(record.standing.finished.saturating_add(1), |(number, _)| {
+                    number
+                });
             self.tell(&format!("resuming the loop of {:.0} at iteration {next}/{at_most} (--restart to start over)", record.begun_at));
         }
         for agent in &self.context.agents {
@@ -202,9 +257,23 @@ impl LoopRun {
                 self.tell(&clause);
             }
         }
-        warnings_before_the_first_session(&self.context.agents, &self.context.root).iter().for_each(|warning| self.tell(warning));
-        self.tell(&about_silence(self.context.request.idle_timeout(self.context.settings().limits.idle_timeout)));
-        self.journal.write(kind::STARTED, loop_started_data(&record.id, self.memory.resumed, at_most, &self.context.origin));
+        warnings_before_the_first_session(&self.context.agents, &self.context.root)
+            .iter()
+            .for_each(|warning| self.tell(warning));
+        self.tell(&about_silence(
+            self.context
+                .request
+                .idle_timeout(self.context.settings().limits.idle_timeout),
+        ));
+        self.journal.write(
+            kind::STARTED,
+            loop_started_data(
+                &record.id,
+                self.memory.resumed,
+                at_most,
+                &self.context.origin,
+            ),
+        );
     }
 
     fn wall(&self) -> Duration {
@@ -224,22 +293,31 @@ impl LoopRun {
         };
         loop {
             came = match self.next(came) {
-                LoopAction::Iterate { .. } if signals.urgency() >= SignalUrgency::Interrupted => return self.interrupted(),
-                LoopAction::Iterate { .. } if self.context.request.pause.came() => return self.paused(),
+                LoopAction::Iterate { .. } if signals.urgency() >= SignalUrgency::Interrupted => {
+                    return self.interrupted();
+                }
+                LoopAction::Iterate { .. } if self.context.request.pause.came() => {
+                    return self.paused();
+                }
                 LoopAction::Iterate { number } => match self.iterate(number, signals).await {
                     Ok(played) => LoopStepInput::Played(Box::new(played)),
                     Err(refusal) => {
-                        self.last = Some(refusal.into_judgement(&self.context.command_env, self.begun));
+                        self.last =
+                            Some(refusal.into_judgement(&self.context.command_env, self.begun));
                         return self.finish(&LoopEnd::Verdict);
                     }
                 },
                 LoopAction::JudgeAgain => match self.judge_again(signals).await {
                     Ok(played) => LoopStepInput::Played(Box::new(played)),
-                    Err(unreadable) => return self.finish_with(self.context.unreadable(unreadable)),
+                    Err(unreadable) => {
+                        return self.finish_with(self.context.unreadable(unreadable));
+                    }
                 },
                 LoopAction::Pause { length, why } => match self.pause(length, why, signals).await {
                     true => LoopStepInput::PauseOver,
-                    false if signals.urgency() >= SignalUrgency::Interrupted => return self.interrupted(),
+                    false if signals.urgency() >= SignalUrgency::Interrupted => {
+                        return self.interrupted();
+                    }
                     false => return self.paused(),
                 },
                 LoopAction::End(end) => return self.finish(&end),
@@ -248,22 +326,48 @@ impl LoopRun {
     }
 
     /// The session that was under way when an earlier process of this loop died is judged first: its commits count.
-    async fn take_up_what_was_cut_off(&mut self, signals: &mut SignalState) -> Result<LoopStepInput, Box<Verdict>> {
-        let Some((number, at)) = self.memory.record().under_way else { return Ok(LoopStepInput::Begin) };
-        let timeout = self.context.request.timeout.or(self.context.settings().limits.session_timeout);
-        let LoopContext { command_env, store, worktree_id, spec, .. } = &self.context;
-        left_over::wait_for_its_end(command_env, store, worktree_id, spec, timeout, signals).await?;
+    async fn take_up_what_was_cut_off(
+        &mut self,
+        signals: &mut SignalState,
+    ) -> Result<LoopStepInput, Box<Verdict>> {
+        let Some((number, at)) = self.memory.record().under_way else {
+            return Ok(LoopStepInput::Begin);
+        };
+        let timeout = self.context.request.timeout.or(self
+            .context
+            .settings()
+            .limits
+            .session_timeout);
+        let LoopContext {
+            command_env,
+            store,
+            worktree_id,
+            spec,
+            ..
+        } = &self.context;
+        left_over::wait_for_its_end(command_env, store, worktree_id, spec, timeout, signals)
+            .await?;
         self.status.iteration = number;
         self.show(LoopPhase::Judging);
-        let input = self.context.input_of_last_session(true).map_err(|unreadable| Box::new(self.context.unreadable(unreadable)))?;
+        let input = self
+            .context
+            .input_of_last_session(true)
+            .map_err(|unreadable| Box::new(self.context.unreadable(unreadable)))?;
         let crash = Some(("it was cut off, and so was watchdog".to_string(), false));
         let prepared = self.prepared(input, at);
-        Ok(LoopStepInput::Played(Box::new(self.judged(prepared, number, ObservedSession::default(), crash, signals).await)))
+        Ok(LoopStepInput::Played(Box::new(
+            self.judged(prepared, number, ObservedSession::default(), crash, signals)
+                .await,
+        )))
     }
 
     /// Runs one iteration, by the steps of `run`: the loop has opened and locked the worktree already. `Err` holds the verdict of one
     /// that could not begin.
-    async fn iterate(&mut self, number: u32, signals: &mut SignalState) -> Result<FinishedIteration, Refusal> {
+    async fn iterate(
+        &mut self,
+        number: u32,
+        signals: &mut SignalState,
+    ) -> Result<FinishedIteration, Refusal> {
         let begun = now();
         // Other processes see a session here; a failure to record that is no reason to end.
         let _ = self.lock.set_session_active(true);
@@ -274,25 +378,39 @@ impl LoopRun {
         let prepared = self.prepared(self.context.input_of_new_session(number)?, begun);
         let prepared = refuse_what_passes(prepared, signals).await?;
         let records = &self.memory.record().records;
-        let (mut prepared, texts) = read_described_prompt(prepared, (number, records), &self.context, signals).await?;
-        self.journal.note(kind::BASELINE, baseline_data(&prepared.input.baseline));
+        let (mut prepared, texts) =
+            read_described_prompt(prepared, (number, records), &self.context, signals).await?;
+        self.journal
+            .note(kind::BASELINE, baseline_data(&prepared.input.baseline));
 
         let change = self.machine.agent_change(now());
         let takes_up = self.takes_up(number, change.is_some());
-        let prompt = self.prompt(number, &prepared.input, (change.as_ref(), takes_up), texts.as_ref());
+        let prompt = self.prompt(
+            number,
+            &prepared.input,
+            (change.as_ref(), takes_up),
+            texts.as_ref(),
+        );
         if let Some(change) = &change {
             self.tell(&change_in_words(change));
-            self.journal.write(kind::AGENT_CHANGED, agent_changed_data(change));
+            self.journal
+                .write(kind::AGENT_CHANGED, agent_changed_data(change));
             // The conversation of another agent is never taken up.
             let kept = self.memory.keep(|record| record.session_id = None);
             kept.map_err(|unreadable| prepared.unreadable(unreadable))?;
         }
         let share = SessionShare::take(&self.context.command_env, &self.context.store).await;
-        let account_share = share.map_err(|stop| prepared.instead(Verdict::new(stop.reason, stop.why)))?;
-        let options = self.begin_session(number, (&prompt, takes_up), &prepared).inspect_err(|_| {
-            account_share.iter().for_each(|share| share.settle(None));
-        })?;
-        let options = SessionOptions { account_share, ..options };
+        let account_share =
+            share.map_err(|stop| prepared.instead(Verdict::new(stop.reason, stop.why)))?;
+        let options = self
+            .begin_session(number, (&prompt, takes_up), &prepared)
+            .inspect_err(|_| {
+                account_share.iter().for_each(|share| share.settle(None));
+            })?;
+        let options = SessionOptions {
+            account_share,
+            ..options
+        };
         let mut seen = run_session(&prepared, options, signals).await;
         self.end_session(&seen);
         seen.context.prompt.get_or_insert(prompt);
@@ -313,22 +431,44 @@ impl LoopRun {
     ) -> Result<SessionOptions, Refusal> {
         let chosen = self.machine.standing().chosen.clone();
         let agent = self.context.agent(chosen.as_deref());
-        let conversation =
-            if takes_up { ConversationChoice::Resumed(self.memory.record().session_id.as_deref()) } else { ConversationChoice::Fresh };
-        let options = self.context.options((number, agent), prompt, self.machine.standing(), conversation);
-        let options = options.map_err(|why| prepared.instead(Verdict::new(Reason::AgentUnrunnable, why)))?;
+        let conversation = if takes_up {
+            ConversationChoice::Resumed(self.memory.record().session_id.as_deref())
+        } else {
+            ConversationChoice::Fresh
+        };
+        let options = self.context.options(
+            (number, agent),
+            prompt,
+            self.machine.standing(),
+            conversation,
+        );
+        let options =
+            options.map_err(|why| prepared.instead(Verdict::new(Reason::AgentUnrunnable, why)))?;
         self.machine.session_begins();
         let (begun, at_most) = (prepared.begun, self.status.max_iterations);
         let standing = self.machine.standing().clone();
         let kept = self.memory.keep(|record| {
-            (record.under_way, record.at_most, record.standing) = (Some((number, begun)), Some(at_most), standing);
+            (record.under_way, record.at_most, record.standing) =
+                (Some((number, begun)), Some(at_most), standing);
         });
         kept.map_err(|unreadable| prepared.unreadable(unreadable))?;
         tracing::info!(target: "watchdog::session", iteration = number, max_iterations = at_most, "begins an iteration");
-        let with = chosen.filter(|_| self.context.agents.len() > 1).map(|name| format!(" with {name}")).unwrap_or_default();
-        self.tell(&format!("iteration {number} of at most {at_most} begins{with}"));
-        let breaker = self.memory.record().breaker.state(begun, &self.context.settings().breaker);
-        (self.status.iteration, self.status.breaker) = (number, Some((breaker.state, breaker.strikes, breaker.limit)));
+        let with = chosen
+            .filter(|_| self.context.agents.len() > 1)
+            .map(|name| format!(" with {name}"))
+            .unwrap_or_default();
+        self.tell(&format!(
+            "iteration {number} of at most {at_most} begins{with}"
+        ));
+        let breaker = self
+            .memory
+            .record()
+            .breaker
+            .state(begun, &self.context.settings().breaker);
+        (self.status.iteration, self.status.breaker) = (
+            number,
+            Some((breaker.state, breaker.strikes, breaker.limit)),
+        );
         self.status.tap = Some(options.tap.clone());
         self.show(LoopPhase::Session { since: begun });
         Ok(options)
@@ -344,17 +484,30 @@ impl LoopRun {
         }
     }
 
-    async fn judge_again(&mut self, signals: &mut SignalState) -> Result<FinishedIteration, UnreadableFact> {
+    async fn judge_again(
+        &mut self,
+        signals: &mut SignalState,
+    ) -> Result<FinishedIteration, UnreadableFact> {
         let number = self.machine.standing().finished.saturating_add(1);
         self.show(LoopPhase::Judging);
         let prepared = self.prepared(self.context.input_of_last_session(false)?, now());
-        Ok(self.judged(prepared, number, ObservedSession::default(), None, signals).await)
+        Ok(self
+            .judged(prepared, number, ObservedSession::default(), None, signals)
+            .await)
     }
 
     /// An input of this loop, whose sessions share one journal.
     fn prepared(&self, input: JudgementInput, begun: Timestamp) -> PreparedJudgement {
-        let LoopContext { command_env, store, .. } = &self.context;
-        PreparedJudgement { command_env: command_env.clone(), input, store: Arc::clone(store), journal: Arc::clone(&self.journal), begun }
+        let LoopContext {
+            command_env, store, ..
+        } = &self.context;
+        PreparedJudgement {
+            command_env: command_env.clone(),
+            input,
+            store: Arc::clone(store),
+            journal: Arc::clone(&self.journal),
+            begun,
+        }
     }
 
     async fn judged(
@@ -370,28 +523,57 @@ impl LoopRun {
         // A program that is asked in the agent's place has limits of its own.
         let own_limit = matches!(seen.end, Some(SessionEnd::RateLimited { .. }));
         let of_agent = own_limit || self.context.settings().agent.probe.is_none();
-        let (words, spent) = (seen.context.output.clone(), SpentUsage::of(&seen.context.usage));
+        let (words, spent) = (
+            seen.context.output.clone(),
+            SpentUsage::of(&seen.context.usage),
+        );
         seen.context.iteration = Some(number.into());
-        seen.context.summaries = self.memory.record().records.iter().map(IterationRecord::summary).collect();
+        seen.context.summaries = self
+            .memory
+            .record()
+            .records
+            .iter()
+            .map(IterationRecord::summary)
+            .collect();
         let begun = prepared.begun;
         let mut judgement = prepared.judge(seen, signals).await;
         judgement.breaker = Some(self.feed_own_breaker(&judgement.verdict));
         let settings = self.context.settings();
-        let phases: Vec<&str> = self.context.request.prompts.phases().chain(settings.last_phases()).collect();
+        let phases: Vec<&str> = self
+            .context
+            .request
+            .prompts
+            .phases()
+            .chain(settings.last_phases())
+            .collect();
         let record = IterationRecord::new(number, begun, judgement.duration, &judgement.verdict)
             .with_words(words.as_deref(), &phases)
             .with_crash(crash.as_ref().map(|(why, _)| why.as_str()));
-        let record = IterationRecord { log: judgement.log.clone(), agent: ran, ..record };
+        let record = IterationRecord {
+            log: judgement.log.clone(),
+            agent: ran,
+            ..record
+        };
         let work = self.context.work().await;
         let outcome = outcome(&judgement, crash, of_agent, work, spent);
-        FinishedIteration { judgement, outcome, record }
+        FinishedIteration {
+            judgement,
+            outcome,
+            record,
+        }
     }
 
     /// Counts a strike of this loop, which no strike of another command adds to.
     fn feed_own_breaker(&mut self, verdict: &Verdict) -> BreakerView {
-        let (at, settings, outcome) = (now(), self.context.settings().breaker.clone(), BreakerInput::of(verdict));
+        let (at, settings, outcome) = (
+            now(),
+            self.context.settings().breaker.clone(),
+            BreakerInput::of(verdict),
+        );
         // The record of the standing, which follows, says where it cannot be written.
-        let _ = self.memory.keep(|record| record.breaker.record(at, &settings, outcome));
+        let _ = self
+            .memory
+            .keep(|record| record.breaker.record(at, &settings, outcome));
         self.memory.record().breaker.state(at, &settings)
     }
 
@@ -400,15 +582,29 @@ impl LoopRun {
         self.refresh_account();
         let played = match came {
             LoopStepInput::Begin => return self.machine.step(now(), self.wall(), LoopEvent::Begin),
-            LoopStepInput::PauseOver => return self.machine.step(now(), self.wall(), LoopEvent::PauseOver),
+            LoopStepInput::PauseOver => {
+                return self.machine.step(now(), self.wall(), LoopEvent::PauseOver);
+            }
             LoopStepInput::Played(played) => *played,
         };
-        let FinishedIteration { judgement, outcome, record } = played;
+        let FinishedIteration {
+            judgement,
+            outcome,
+            record,
+        } = played;
         let line = in_words(&record, &judgement.verdict.message);
         self.journal.write(kind::ITERATION, record_json(&record));
-        self.status.breaker = judgement.breaker.as_ref().map(|breaker| (breaker.state, breaker.strikes, breaker.limit));
-        let (before, interrupted) = (self.machine.standing().finished, outcome.reason == Reason::Interrupted);
-        let action = self.machine.step(now(), self.wall(), LoopEvent::Judged(Box::new(outcome)));
+        self.status.breaker = judgement
+            .breaker
+            .as_ref()
+            .map(|breaker| (breaker.state, breaker.strikes, breaker.limit));
+        let (before, interrupted) = (
+            self.machine.standing().finished,
+            outcome.reason == Reason::Interrupted,
+        );
+        let action = self
+            .machine
+            .step(now(), self.wall(), LoopEvent::Judged(Box::new(outcome)));
         // The verdict of the loop says how its last iteration ended.
         if !matches!(action, LoopAction::End(_)) {
             self.tell(&line);
@@ -417,31 +613,51 @@ impl LoopRun {
         let kept = match (interrupted, standing.finished == before) {
             // The process that resumes this loop judges it again: its commits count then.
             (true, _) => self.memory.keep(|kept| kept.standing = standing),
-            (false, true) => self.memory.keep(|kept| (kept.standing, kept.under_way) = (standing, None)),
+            (false, true) => self
+                .memory
+                .keep(|kept| (kept.standing, kept.under_way) = (standing, None)),
             (false, false) => self.memory.judged(&standing, record, &judgement.verdict),
         };
         if let Err(unreadable) = kept {
-            self.tell(&format!("how the loop stands could not be written down, so it cannot be gone on with: {}", unreadable.why));
+            self.tell(&format!(
+                "how the loop stands could not be written down, so it cannot be gone on with: {}",
+                unreadable.why
+            ));
         }
         self.last = Some(judgement);
         action
     }
 
     /// Waits; false if a signal came.
-    async fn pause(&mut self, length: PauseLength, why: PauseReason, signals: &mut SignalState) -> bool {
+    async fn pause(
+        &mut self,
+        length: PauseLength,
+        why: PauseReason,
+        signals: &mut SignalState,
+    ) -> bool {
         let from = now();
         let until = pause::end_of(length, from);
-        let seconds = Duration::try_from(until.duration_since(from)).unwrap_or_default().as_secs_f64().ceil();
+        let seconds = Duration::try_from(until.duration_since(from))
+            .unwrap_or_default()
+            .as_secs_f64()
+            .ceil();
         if why == PauseReason::Overload {
             self.journal.write(kind::LIMIT, loop_pause_data(why, until));
         }
         if why != PauseReason::Cooldown {
-            self.tell(&format!("{}: going on at {until:.0}, in {seconds} s", why_in_words(why)));
+            self.tell(&format!(
+                "{}: going on at {until:.0}, in {seconds} s",
+                why_in_words(why)
+            ));
         }
         self.show(LoopPhase::Pause { until, why });
         let command_env = &self.context.command_env;
         let tell = |left: Duration| {
-            command_env.tell(&format!("{}: going on in {} min", why_in_words(why), left.as_secs().div_ceil(60)));
+            command_env.tell(&format!(
+                "{}: going on in {} min",
+                why_in_words(why),
+                left.as_secs().div_ceil(60)
+            ));
         };
         let mut request = self.context.request.pause.clone();
         tokio::select! {
@@ -456,8 +672,12 @@ impl LoopRun {
         if !self.context.request.same_conversation || number == 1 || changed {
             return false;
         }
-        let agent = self.context.agent(self.machine.standing().chosen.as_deref());
-        let takes_up = agent.worker.takes_up(ConversationChoice::Resumed(self.memory.record().session_id.as_deref()));
+        let agent = self
+            .context
+            .agent(self.machine.standing().chosen.as_deref());
+        let takes_up = agent.worker.takes_up(ConversationChoice::Resumed(
+            self.memory.record().session_id.as_deref(),
+        ));
         if !takes_up {
             let name = &agent.name;
             self.tell(&format!("iteration {number} begins a new conversation despite --continue: {name} cannot take up the last one"));
@@ -474,7 +694,11 @@ impl LoopRun {
     ) -> String {
         let settings = self.context.settings();
         let branch = input.worktree.lock().expect("mutex poisoned").branch();
-        let last = self.last.as_ref().map(|last| last.verdict.clone()).or_else(|| self.memory.last_verdict());
+        let last = self
+            .last
+            .as_ref()
+            .map(|last| last.verdict.clone())
+            .or_else(|| self.memory.last_verdict());
         let prompt = self.context.request.prompts.compose(&PromptFacts {
             iteration: number,
             max_iterations: settings.limits.max_iterations,
@@ -492,6 +716,8 @@ impl LoopRun {
             worktree: &self.context.root.display().to_string(),
             baseline: self.context.origin.as_str(),
         });
-        change.map_or(prompt.clone(), |change| handed_over(&self.context, change, last.as_ref(), &prompt))
+        change.map_or(prompt.clone(), |change| {
+            handed_over(&self.context, change, last.as_ref(), &prompt)
+        })
     }
 }

@@ -11,17 +11,27 @@ use watchdog_process::program_in_path;
 fn missing_program(agent: &LoopAgent, root: &Path) -> Option<String> {
     let program = match &agent.worker {
         SessionAgent::Program(argv) => argv.first()?.to_string_lossy().into_owned(),
-        SessionAgent::Agent { preset, program, .. } => {
-            program.as_ref().map_or_else(|| preset.program.clone(), |program| program.to_string_lossy().into_owned())
-        }
+        SessionAgent::Agent {
+            preset, program, ..
+        } => program.as_ref().map_or_else(
+            || preset.program.clone(),
+            |program| program.to_string_lossy().into_owned(),
+        ),
     };
-    let is_there = if program.contains('/') { root.join(&program).is_file() } else { program_in_path(&program).is_some() };
+    let is_there = if program.contains('/') {
+        root.join(&program).is_file()
+    } else {
+        program_in_path(&program).is_some()
+    };
     (!is_there).then_some(program)
 }
 
 /// A warning for each agent of a loop that would take over and has no program here. The first one needs none: its session says it at once.
 pub fn warnings_before_the_first_session(agents: &[LoopAgent], root: &Path) -> Vec<String> {
-    let missing = agents.iter().skip(1).filter_map(|agent| Some((agent, missing_program(agent, root)?)));
+    let missing = agents
+        .iter()
+        .skip(1)
+        .filter_map(|agent| Some((agent, missing_program(agent, root)?)));
     missing
         .map(|(LoopAgent { name, .. }, program)| {
             format!(
@@ -42,8 +52,16 @@ pub struct MissingFallback {
 }
 
 /// Every agent in a `fallback` of a configuration that could not take over.
-pub fn missing_fallbacks(settings: &ConfigSettings, presets: PresetLookup<'_>, root: &Path) -> Vec<MissingFallback> {
-    let mut names: Vec<&str> = settings.agents.iter().flat_map(|entry| entry.fallback.iter().map(String::as_str)).collect();
+pub fn missing_fallbacks(
+    settings: &ConfigSettings,
+    presets: PresetLookup<'_>,
+    root: &Path,
+) -> Vec<MissingFallback> {
+    let mut names: Vec<&str> = settings
+        .agents
+        .iter()
+        .flat_map(|entry| entry.fallback.iter().map(String::as_str))
+        .collect();
     names.sort_unstable();
     names.dedup();
     let found = names.into_iter().filter_map(|name| match LoopAgent::named(settings, presets, name) {

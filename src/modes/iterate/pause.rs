@@ -27,7 +27,11 @@ pub fn end_of(length: PauseLength, from: Timestamp) -> Timestamp {
 }
 
 /// Waits until then, and shows now and then how long that still is; `false` if a signal came first.
-pub async fn wait_until(until: Timestamp, signals: &mut SignalState, tell: impl Fn(Duration)) -> bool {
+pub async fn wait_until(
+    until: Timestamp,
+    signals: &mut SignalState,
+    tell: impl Fn(Duration),
+) -> bool {
     let begun = now();
     let length = Duration::try_from(until.duration_since(begun)).unwrap_or_default();
     let mut reported_after = Duration::ZERO;

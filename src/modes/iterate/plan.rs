@@ -27,7 +27,10 @@ use super::request::LoopRequest;
 ///
 /// # Errors
 /// Where repository, records or configuration cannot be read.
-pub fn plan_loop(command_env: &CommandEnv, request: &LoopRequest) -> Result<LoopPlan, UnreadableFact> {
+pub fn plan_loop(
+    command_env: &CommandEnv,
+    request: &LoopRequest,
+) -> Result<LoopPlan, UnreadableFact> {
     let open = OpenWorktree::open(command_env)?;
     let spec = spec_of_new_session(open.store.as_ref(), &open.worktree, request.spec.as_deref())?;
     let memory = PersistedLoop::open(&open.store, &open.worktree, &spec, request, now())?;
@@ -39,9 +42,16 @@ pub fn plan_loop(command_env: &CommandEnv, request: &LoopRequest) -> Result<Loop
     let limits = request.limits.over(&effective.settings.limits);
     let standing = &memory.record().standing;
     let iteration = standing.finished.saturating_add(1);
-    let config_error = |why| UnreadableFact { kind: FaultKind::Config, why, hint: None };
+    let config_error = |why| UnreadableFact {
+        kind: FaultKind::Config,
+        why,
+        hint: None,
+    };
     let presets = |name: &PresetName| command_env.preset_to_start(name);
-    let agents = request.agents.resolve(&effective.settings, &presets).map_err(config_error)?;
+    let agents = request
+        .agents
+        .resolve(&effective.settings, &presets)
+        .map_err(config_error)?;
     let order: Vec<RankedAgent> = agents.iter().map(LoopAgent::ranked).collect();
     let agent = match choose_agent(now(), &order, &standing.agents) {
         AgentChoice::Agent(index) => &agents[index],
@@ -49,13 +59,18 @@ pub fn plan_loop(command_env: &CommandEnv, request: &LoopRequest) -> Result<Loop
     };
     let changed = standing.ran.as_ref().is_some_and(|ran| *ran != agent.name);
     let last = ConversationChoice::Resumed(memory.record().session_id.as_deref());
-    let resumed = request.same_conversation && iteration > 1 && !changed && agent.worker.takes_up(last);
+    let resumed =
+        request.same_conversation && iteration > 1 && !changed && agent.worker.takes_up(last);
     let budget = budget(&limits, standing);
     let prompt = request.prompts.compose(&PromptFacts {
         iteration,
         max_iterations: limits.max_iterations,
         resumed,
-        criteria: &if effective.trust == ConfigTrust::Settled { describe(&effective.settings) } else { String::new() },
+        criteria: &if effective.trust == ConfigTrust::Settled {
+            describe(&effective.settings)
+        } else {
+            String::new()
+        },
         // A plan starts no program.
         handler_task: None,
         last: memory.last_verdict().as_ref(),
@@ -66,24 +81,41 @@ pub fn plan_loop(command_env: &CommandEnv, request: &LoopRequest) -> Result<Loop
         worktree: &open.root().display().to_string(),
         baseline: origin.as_str(),
     });
-    let conversation = if resumed { last } else { ConversationChoice::Fresh };
-    let file = command_env.state.prompts().join(format!("{}.md", open.worktree_id));
+    let conversation = if resumed {
+        last
+    } else {
+        ConversationChoice::Fresh
+    };
+    let file = command_env
+        .state
+        .prompts()
+        .join(format!("{}.md", open.worktree_id));
     Ok(LoopPlan {
         command: agent.worker.shown(&file, conversation),
         agent: agent.name.clone(),
         agents: agents.iter().map(|agent| agent.name.clone()).collect(),
         refused: match &effective.trust {
-            ConfigTrust::Untrusted { allow_with } => Some(format!("completion.json is not trusted; read it, then type: {allow_with}")),
+            ConfigTrust::Untrusted { allow_with } => Some(format!(
+                "completion.json is not trusted; read it, then type: {allow_with}"
+            )),
             // As the loop itself: only before its first session.
             ConfigTrust::Settled
                 if iteration == 1
-                    && let Err(half_done) = refuse_half_done(&open.worktree, &request.overrides) =>
+                    && let Err(half_done) =
+                        refuse_half_done(&open.worktree, &request.overrides) =>
             {
                 Some(half_done.into_verdict().message)
             }
-            ConfigTrust::Settled => may_begin(&limits, &standing.spent, standing.finished.into(), now()).map(|stop| stop.why),
+            ConfigTrust::Settled => {
+                may_begin(&limits, &standing.spent, standing.finished.into(), now())
+                    .map(|stop| stop.why)
+            }
         },
-        notes: effective.notes.iter().map(|note| note.detail.clone()).collect(),
+        notes: effective
+            .notes
+            .iter()
+            .map(|note| note.detail.clone())
+            .collect(),
         resumed: memory.resumed,
         idle_timeout: request.idle_timeout(limits.idle_timeout),
         first_baseline: origin.as_str().to_owned(),
@@ -97,18 +129,35 @@ pub fn plan_loop(command_env: &CommandEnv, request: &LoopRequest) -> Result<Loop
 /// The remaining budget, in words.
 pub fn budget(limits: &Limits, standing: &LoopStanding) -> String {
     let spent = &standing.spent;
-    let mut left = vec![format!("{} of {} iterations", limits.max_iterations.saturating_sub(standing.finished), limits.max_iterations)];
+    let mut left = vec![format!(
+        "{} of {} iterations",
+        limits.max_iterations.saturating_sub(standing.finished),
+        limits.max_iterations
+    )];
     if let Some(most) = limits.max_turns {
-        left.push(format!("{} of {most} turns", most.saturating_sub(spent.turns)));
+        left.push(format!(
+            "{} of {most} turns",
+            most.saturating_sub(spent.turns)
+        ));
     }
     if let Some(most) = limits.max_total_tokens {
-        left.push(format!("{} of {most} tokens", most.saturating_sub(spent.tokens)));
+        left.push(format!(
+            "{} of {most} tokens",
+            most.saturating_sub(spent.tokens)
+        ));
     }
     if let Some(most) = limits.max_cost_usd {
-        left.push(format!("{:.2} of {most:.2} US dollars", (most - spent.cost_usd).max(0.0)));
+        left.push(format!(
+            "{:.2} of {most:.2} US dollars",
+            (most - spent.cost_usd).max(0.0)
+        ));
     }
     if let Some(most) = limits.max_wall {
-        left.push(format!("{:.0} of {} s", (most.as_secs_f64() - spent.wall_seconds).max(0.0), most.as_secs()));
+        left.push(format!(
+            "{:.0} of {} s",
+            (most.as_secs_f64() - spent.wall_seconds).max(0.0),
+            most.as_secs()
+        ));
     }
     if let Some(deadline) = limits.deadline {
         left.push(format!("until {deadline:.0}"));

@@ -63,13 +63,19 @@ impl LoopRequest {
             named => format!("{named:?}"),
         };
         let text = format!("{:?} {agents} {}", self.prompts, self.same_conversation);
-        Sha256::digest(text.as_bytes())[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+        Sha256::digest(text.as_bytes())[..16]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect()
     }
 
     /// How long a session may be silent before watchdog ends it, given the configured limit; `None` = no limit. A loop runs unattended, so
     /// that it has a limit by default, too.
     pub fn idle_timeout(&self, configured: Option<Duration>) -> Option<Duration> {
-        self.idle_timeout.or(configured).or(Some(USUAL_LIMIT)).filter(|limit| !limit.is_zero())
+        self.idle_timeout
+            .or(configured)
+            .or(Some(USUAL_LIMIT))
+            .filter(|limit| !limit.is_zero())
     }
 }
 

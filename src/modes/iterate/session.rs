@@ -8,7 +8,9 @@ use std::sync::Arc;
 use crate::agent::stream::StreamTap;
 use crate::agent::{ConversationChoice, SessionAgent};
 use crate::rescue::private_rule;
-use crate::session::{RecordedBaseline, UncommittedRule, log_path, record, recorded, refuse_replaced_clone};
+use crate::session::{
+    RecordedBaseline, UncommittedRule, log_path, record, recorded, refuse_replaced_clone,
+};
 use watchdog_core::config::settings::{ConfigSettings, RescueMode};
 use watchdog_core::decision::breaker::BreakerState;
 use watchdog_core::decision::iteration::agent_order::standing_of;
@@ -80,17 +82,28 @@ impl LoopContext {
 
     /// Refuses to begin where a git operation is half done before the first session. A worktree that cannot be opened is refused later.
     pub fn refuse_half_done(&self) -> Result<(), Refusal> {
-        Worktree::open(&self.root).map_or(Ok(()), |worktree| refuse_half_done(&worktree, &self.request.overrides))
+        Worktree::open(&self.root).map_or(Ok(()), |worktree| {
+            refuse_half_done(&worktree, &self.request.overrides)
+        })
     }
 
     /// The agents that a limit holds which another machine of the same account met.
     pub fn held_by_account(&self) -> Vec<(String, AccountLimit)> {
         // Mostly there is none, and no command line is read for it.
-        if account::of(self.store.as_ref()).is_ok_and(|shared| shared.is_none_or(|shared| shared.limits.is_empty())) {
+        if account::of(self.store.as_ref())
+            .is_ok_and(|shared| shared.is_none_or(|shared| shared.limits.is_empty()))
+        {
             return Vec::new();
         }
-        let of =
-            |agent: &LoopAgent| Some((agent.name.clone(), held(self.store.as_ref(), agent.account_agent(&self.command_env).as_deref())?));
+        let of = |agent: &LoopAgent| {
+            Some((
+                agent.name.clone(),
+                held(
+                    self.store.as_ref(),
+                    agent.account_agent(&self.command_env).as_deref(),
+                )?,
+            ))
+        };
         self.agents.iter().filter_map(of).collect()
     }
 
@@ -111,10 +124,25 @@ impl LoopContext {
     pub fn input_of_new_session(&self, number: u32) -> Result<JudgementInput, UnreadableFact> {
         let open = self.open()?;
         if number > 1 {
-            refuse_replaced_clone(open.store.as_ref(), &open.worktree, &self.spec, &open.commands)?;
+            refuse_replaced_clone(
+                open.store.as_ref(),
+                &open.worktree,
+                &self.spec,
+                &open.commands,
+            )?;
         }
-        let uncommitted = if number == 1 { self.request.overrides.uncommitted } else { UncommittedRule::Inherit };
-        let recorded = record(open.store.as_ref(), &open.worktree, Some(&self.spec), uncommitted, now())?;
+        let uncommitted = if number == 1 {
+            self.request.overrides.uncommitted
+        } else {
+            UncommittedRule::Inherit
+        };
+        let recorded = record(
+            open.store.as_ref(),
+            &open.worktree,
+            Some(&self.spec),
+            uncommitted,
+            now(),
+        )?;
         settle_anchor::session_begins(&open, &recorded, self.effective.clone())?;
         self.command_env.note_conversations(&open, &recorded)?;
         Ok(self.input(open, recorded, true, false))
@@ -132,33 +160,64 @@ impl LoopContext {
         Ok(self.input(open, recorded, known, no_probe))
     }
 
-    fn input(&self, open: OpenWorktree, recorded: RecordedBaseline, known: bool, no_probe: bool) -> JudgementInput {
+    fn input(
+        &self,
+        open: OpenWorktree,
+        recorded: RecordedBaseline,
+        known: bool,
+        no_probe: bool,
+    ) -> JudgementInput {
         let mut effective = self.effective.clone();
         if self.request.effective.is_none() {
-            effective.notes.extend(self.criteria_changed(&open, &effective.notes));
+            effective
+                .notes
+                .extend(self.criteria_changed(&open, &effective.notes));
         }
-        let overrides = Overrides { no_probe: no_probe || self.request.overrides.no_probe, once: false, ..self.request.overrides.clone() };
-        JudgementInput::new(open, recorded, known, effective, overrides).begun_at(self.origin.clone(), self.refs.clone())
+        let overrides = Overrides {
+            no_probe: no_probe || self.request.overrides.no_probe,
+            once: false,
+            ..self.request.overrides.clone()
+        };
+        JudgementInput::new(open, recorded, known, effective, overrides)
+            .begun_at(self.origin.clone(), self.refs.clone())
     }
 
     /// Whether the work tree's criteria differ from those in force.
     fn criteria_changed(&self, open: &OpenWorktree, known: &[Degradation]) -> Option<Degradation> {
         // One that does not even parse any more is no reason to end: it does not count.
-        let notes = effective(&self.command_env, open, Some(&self.spec), Some(&self.origin)).map(|found| found.notes).unwrap_or_default();
-        notes.into_iter().find(|note| note.code == WarningCode::CriteriaChanged && !known.contains(note))
+        let notes = effective(
+            &self.command_env,
+            open,
+            Some(&self.spec),
+            Some(&self.origin),
+        )
+        .map(|found| found.notes)
+        .unwrap_or_default();
+        notes
+            .into_iter()
+            .find(|note| note.code == WarningCode::CriteriaChanged && !known.contains(note))
     }
 
     /// The agent with this name; the preferred one where none has it.
     pub fn agent(&self, name: Option<&str>) -> &LoopAgent {
-        self.agents.iter().find(|agent| Some(agent.name.as_str()) == name).unwrap_or(&self.agents[0])
+        self.agents
+            .iter()
+            .find(|agent| Some(agent.name.as_str()) == name)
+            .unwrap_or(&self.agents[0])
     }
 
     /// What is said of a program of the user's before its first session, where its command line names an agent.
     pub fn recognised(&self, agent: &LoopAgent) -> Option<String> {
-        let SessionAgent::Program(argv) = &agent.worker else { return None };
+        let SessionAgent::Program(argv) = &agent.worker else {
+            return None;
+        };
         let recognition = SessionRecognition::of_command(&self.command_env, None, argv);
         let clause = recognition.clause(&self.settings().agent, self.effective.names_agent)?;
-        Some(if self.agents.len() > 1 { format!("{}: {clause}", agent.name) } else { clause })
+        Some(if self.agents.len() > 1 {
+            format!("{}: {clause}", agent.name)
+        } else {
+            clause
+        })
     }
 
     /// Whether an agent is another than the preferred one, whose program the command line may name.
@@ -174,21 +233,34 @@ impl LoopContext {
         standing: &LoopStanding,
         conversation: ConversationChoice<'_>,
     ) -> Result<SessionOptions, String> {
-        write_prompt(&self.prompt_file, prompt).map_err(|error| format!("cannot write {}: {error}", self.prompt_file.display()))?;
-        let command = agent.worker.command(prompt, &self.prompt_file, conversation).map_err(|error| error.to_string())?;
+        write_prompt(&self.prompt_file, prompt)
+            .map_err(|error| format!("cannot write {}: {error}", self.prompt_file.display()))?;
+        let command = agent
+            .worker
+            .command(prompt, &self.prompt_file, conversation)
+            .map_err(|error| error.to_string())?;
         let mut env: BTreeMap<OsString, Option<OsString>> = BTreeMap::from([
-            ("WATCHDOG_PROMPT_FILE".into(), Some(self.prompt_file.clone().into_os_string())),
+            (
+                "WATCHDOG_PROMPT_FILE".into(),
+                Some(self.prompt_file.clone().into_os_string()),
+            ),
             ("WATCHDOG_ITERATION".into(), Some(number.to_string().into())),
             ("WATCHDOG_SPEC".into(), Some(self.spec.clone().into())),
         ]);
-        env.extend(command.env.into_iter().map(|(name, value)| (name, Some(value))));
+        env.extend(
+            command
+                .env
+                .into_iter()
+                .map(|(name, value)| (name, Some(value))),
+        );
         if let ConversationChoice::Resumed(Some(id)) = conversation {
             env.insert("WATCHDOG_SESSION_ID".into(), Some(id.into()));
         }
         let (tap, ruled_by) = match agent.preset_name() {
             Some(_) => (StreamTap::of_preset(agent.worker.stream()), None),
             None => {
-                let recognition = SessionRecognition::of_command(&self.command_env, None, &command.argv);
+                let recognition =
+                    SessionRecognition::of_command(&self.command_env, None, &command.argv);
                 recognition.reading(&self.command_env, &self.root, &self.settings().agent)
             }
         };
@@ -198,9 +270,15 @@ impl LoopContext {
             command: command.argv,
             log: log_path(&self.command_env.state.logs(), &self.worktree_id, now()),
             env,
-            stdin: if command.stdin == StdinSource::Bytes(Vec::new()) { StdinSource::Null } else { command.stdin },
+            stdin: if command.stdin == StdinSource::Bytes(Vec::new()) {
+                StdinSource::Null
+            } else {
+                command.stdin
+            },
             timeout: self.request.timeout,
-            idle_timeout: self.request.idle_timeout(self.settings().limits.idle_timeout),
+            idle_timeout: self
+                .request
+                .idle_timeout(self.settings().limits.idle_timeout),
             grace: self.request.grace,
             child_wait: self.request.child_wait,
             end_survivors: self.request.end_survivors,
@@ -213,25 +291,37 @@ impl LoopContext {
             agent_budget: agent.max_cost_usd.map(|max_cost_usd| AgentBudget {
                 agent: agent.name.clone(),
                 max_cost_usd,
-                before_usd: standing_of(&standing.agents, &agent.name).map_or(0.0, |known| known.spent.cost_usd),
+                before_usd: standing_of(&standing.agents, &agent.name)
+                    .map_or(0.0, |known| known.spent.cost_usd),
             }),
         })
     }
 
     /// The present state of the work. `None` where it could not be read, with a warning.
     pub async fn work(&self) -> Option<String> {
-        let (root, spec, rescue) = (self.root.clone(), self.spec.clone(), self.settings().rescue.clone());
+        let (root, spec, rescue) = (
+            self.root.clone(),
+            self.spec.clone(),
+            self.settings().rescue.clone(),
+        );
         let reading = spawn_io(move || {
             let worktree = Worktree::open(&root)?;
             match rescue.mode {
                 // Not even a snapshot is wanted: sizes and times must do.
                 RescueMode::Off => {
                     let head = worktree.head()?;
-                    worktree.changes().map(|changes| format!("{head}-{:016x}", changes.fingerprint))
+                    worktree
+                        .changes()
+                        .map(|changes| format!("{head}-{:016x}", changes.fingerprint))
                 }
                 _ => {
                     let max_new_bytes = rescue.max_snapshot_bytes;
-                    let request = SnapshotRequest { spec: &spec, at: now(), why: "between two sessions", max_new_bytes };
+                    let request = SnapshotRequest {
+                        spec: &spec,
+                        at: now(),
+                        why: "between two sessions",
+                        max_new_bytes,
+                    };
                     worktree.work_state(&request, &private_rule(&rescue))
                 }
             }
@@ -239,7 +329,8 @@ impl LoopContext {
         match reading.await {
             Ok(state) => Some(state),
             Err(error) => {
-                self.command_env.tell(&format!("cannot determine progress: {error}"));
+                self.command_env
+                    .tell(&format!("cannot determine progress: {error}"));
                 None
             }
         }
@@ -251,14 +342,23 @@ pub fn crash_of(seen: &ObservedSession) -> Option<(String, bool)> {
     match &seen.end {
         // A program may end well although its service failed; one that stopped at a limit of its own did not crash then.
         Some(SessionEnd::Ended { exit } | SessionEnd::CutShort { exit, .. }) => {
-            let overload = seen.notes.iter().find(|note| note.code == WarningCode::Overloaded);
-            let stopped = seen.notes.iter().find(|note| note.code == WarningCode::EndUnconfirmed);
+            let overload = seen
+                .notes
+                .iter()
+                .find(|note| note.code == WarningCode::Overloaded);
+            let stopped = seen
+                .notes
+                .iter()
+                .find(|note| note.code == WarningCode::EndUnconfirmed);
             (overload.map(|note| (note.detail.clone(), true)))
                 .or_else(|| (!exit.success()).then(|| (exit.to_string(), false)))
                 .or_else(|| stopped.map(|note| (note.detail.clone(), false)))
         }
         // A system without room is waited for like a service without room.
-        Some(SessionEnd::NotStarted { why, shortage: true }) => Some((why.clone(), true)),
+        Some(SessionEnd::NotStarted {
+            why,
+            shortage: true,
+        }) => Some((why.clone(), true)),
         _ => None,
     }
 }
@@ -271,15 +371,23 @@ pub fn outcome(
     work: Option<String>,
     spent: SpentUsage,
 ) -> IterationOutcome {
-    let (crash, overloaded) = crash.map_or((None, false), |(why, overloaded)| (Some(why), overloaded));
+    let (crash, overloaded) =
+        crash.map_or((None, false), |(why, overloaded)| (Some(why), overloaded));
     IterationOutcome {
         reason: judgement.verdict.reason,
         retry_at: judgement.verdict.retry_at,
         of_agent,
-        unasked: judgement.verdict.probes.last().is_some_and(|probe| probe.withheld),
+        unasked: judgement
+            .verdict
+            .probes
+            .last()
+            .is_some_and(|probe| probe.withheld),
         crash,
         overloaded,
-        breaker_open: judgement.breaker.as_ref().is_some_and(|breaker| breaker.state == BreakerState::Open),
+        breaker_open: judgement
+            .breaker
+            .as_ref()
+            .is_some_and(|breaker| breaker.state == BreakerState::Open),
         work,
         spent,
     }

@@ -28,7 +28,11 @@ pub struct AgentWatch {
 
 impl AgentWatch {
     /// Begins to watch; `tell` gets each agent once. `None` where no thread can be had: then the session is not recognised by its processes.
-    pub fn begin(processes: CommandLineReader, known: Vec<AgentWords>, tell: impl Fn(&AgentWords) + Send + 'static) -> Option<Self> {
+    pub fn begin(
+        processes: CommandLineReader,
+        known: Vec<AgentWords>,
+        tell: impl Fn(&AgentWords) + Send + 'static,
+    ) -> Option<Self> {
         let seen = Arc::new(Mutex::new(BTreeSet::new()));
         let (stop, stopped) = channel::<()>();
         let found = Arc::clone(&seen);
@@ -37,16 +41,28 @@ impl AgentWatch {
             let mut pause = FIRST;
             while matches!(stopped.recv_timeout(pause), Err(RecvTimeoutError::Timeout)) {
                 let scan_start = Instant::now();
-                let lines: Vec<ProcessCommand> = processes.read().into_iter().map(as_command).collect();
+                let lines: Vec<ProcessCommand> =
+                    processes.read().into_iter().map(as_command).collect();
                 let agents = agents_in_processes(&lines, &known);
                 let mut new = Vec::new();
                 let has_seen = {
                     let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
-                    new.extend(names(agents).into_iter().filter(|name| found.insert(name.clone())));
+                    new.extend(
+                        names(agents)
+                            .into_iter()
+                            .filter(|name| found.insert(name.clone())),
+                    );
                     !found.is_empty()
                 };
-                known.iter().filter(|words| new.contains(&words.agent)).for_each(&tell);
-                let next = if has_seen || begun.elapsed() > FREQUENT { SELDOM } else { (pause * 2).min(LONGEST) };
+                known
+                    .iter()
+                    .filter(|words| new.contains(&words.agent))
+                    .for_each(&tell);
+                let next = if has_seen || begun.elapsed() > FREQUENT {
+                    SELDOM
+                } else {
+                    (pause * 2).min(LONGEST)
+                };
                 pause = next.max(scan_start.elapsed() * COST);
             }
         };
@@ -67,7 +83,11 @@ impl AgentWatch {
 }
 
 fn as_command(line: ProcessCommandLine) -> ProcessCommand {
-    ProcessCommand { pid: line.pid, parent: line.parent, argv: line.argv }
+    ProcessCommand {
+        pid: line.pid,
+        parent: line.parent,
+        argv: line.argv,
+    }
 }
 
 fn names(agents: NamedAgents) -> Vec<String> {

@@ -47,7 +47,11 @@ pub struct SessionBudget<'a> {
 
 impl SessionBudget<'_> {
     /// When the session is ended, from its start: by its own timeout, or where time itself is the budget, with what that means.
-    pub fn timeout(&self, own: Option<Duration>, at: Timestamp) -> (Option<Duration>, Option<StopReason>) {
+    pub fn timeout(
+        &self,
+        own: Option<Duration>,
+        at: Timestamp,
+    ) -> (Option<Duration>, Option<StopReason>) {
         match (own, time_left(self.limits, &self.before, at)) {
             (Some(own), Some((left, _))) if own < left => (Some(own), None),
             (_, Some((left, stop))) => (Some(left), Some(stop)),
@@ -58,23 +62,38 @@ impl SessionBudget<'_> {
     /// Completes once a budget is spent and the session had time to end by itself; never where no such budget is set.
     pub async fn spent_while_it_runs(&self) {
         let limits = self.limits;
-        let is_limited = limits.max_turns.is_some() || limits.max_total_tokens.is_some() || limits.max_cost_usd.is_some();
+        let is_limited = limits.max_turns.is_some()
+            || limits.max_total_tokens.is_some()
+            || limits.max_cost_usd.is_some();
         if !is_limited && self.of_agent.is_none() && self.of_account.is_none() {
             return std::future::pending().await;
         }
         // Time has its own end.
-        let limits = Limits { deadline: None, max_wall: None, ..limits.clone() };
+        let limits = Limits {
+            deadline: None,
+            max_wall: None,
+            ..limits.clone()
+        };
         let mut extended_at = 0.0;
         loop {
             let spent = SpentUsage::of(&self.tap.view().usage);
-            let agents_is_spent = self.of_agent.is_some_and(|budget| budget.before_usd + spent.cost_usd >= budget.max_cost_usd);
-            if let Some(share) = self.of_account.filter(|share| share.is_nearly_spent(spent.cost_usd) && spent.cost_usd > extended_at) {
+            let agents_is_spent = self
+                .of_agent
+                .is_some_and(|budget| budget.before_usd + spent.cost_usd >= budget.max_cost_usd);
+            if let Some(share) = self.of_account.filter(|share| {
+                share.is_nearly_spent(spent.cost_usd) && spent.cost_usd > extended_at
+            }) {
                 // Once for each further cost that is told: a server that is gone is not asked without end.
                 extended_at = spent.cost_usd;
                 share.extend(spent.cost_usd).await;
             }
-            let accounts_is_spent = self.of_account.is_some_and(|share| spent.cost_usd >= share.usd());
-            if agents_is_spent || accounts_is_spent || termination(&limits, &self.before.plus(spent), now()).is_some() {
+            let accounts_is_spent = self
+                .of_account
+                .is_some_and(|share| spent.cost_usd >= share.usd());
+            if agents_is_spent
+                || accounts_is_spent
+                || termination(&limits, &self.before.plus(spent), now()).is_some()
+            {
                 break;
             }
             tokio::time::sleep(POLL).await;
@@ -89,16 +108,28 @@ impl SessionBudget<'_> {
 
     /// What the end of a session means that was ended because its agent's budget is spent; `None` where the agent has none.
     pub fn agent_stop(&self, spent: SpentUsage) -> Option<StopReason> {
-        let budget =
-            self.of_agent.filter(|budget| self.of_account.is_none() || budget.before_usd + spent.cost_usd >= budget.max_cost_usd)?;
-        let (agent, most, cost) = (&budget.agent, budget.max_cost_usd, budget.before_usd + spent.cost_usd);
-        let why = format!("the budget of the agent {agent} is spent (agents[].max_cost_usd): its sessions cost {cost:.2} of {most:.2} USD");
-        Some(StopReason { reason: Reason::BudgetExhausted, why })
+        let budget = self.of_agent.filter(|budget| {
+            self.of_account.is_none() || budget.before_usd + spent.cost_usd >= budget.max_cost_usd
+        })?;
+        let (agent, most, cost) = (
+            &budget.agent,
+            budget.max_cost_usd,
+            budget.before_usd + spent.cost_usd,
+        );
+        let why = format!(
+            "the budget of the agent {agent} is spent (agents[].max_cost_usd): its sessions cost {cost:.2} of {most:.2} USD"
+        );
+        Some(StopReason {
+            reason: Reason::BudgetExhausted,
+            why,
+        })
     }
 
     /// What the end of a session means that was ended because its part of the account's budget is spent; `None` where the account has none.
     pub fn account_stop(&self, spent: SpentUsage) -> Option<StopReason> {
-        self.of_account.filter(|share| spent.cost_usd >= share.usd()).map(|share| share.stop())
+        self.of_account
+            .filter(|share| spent.cost_usd >= share.usd())
+            .map(|share| share.stop())
     }
 
     /// Warnings about budgets that could not be compared with the session.

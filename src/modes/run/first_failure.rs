@@ -4,8 +4,12 @@
 
 use std::sync::Arc;
 
-use watchdog_core::checks::{CheckContext, CheckDefinition, CommandCheck, CompletionCheck as _, evaluate};
-use watchdog_core::config::settings::{CheckKind, CheckSpec, CommandCriterion, ConfigSettings, Mode};
+use watchdog_core::checks::{
+    CheckContext, CheckDefinition, CommandCheck, CompletionCheck as _, evaluate,
+};
+use watchdog_core::config::settings::{
+    CheckKind, CheckSpec, CommandCriterion, ConfigSettings, Mode,
+};
 use watchdog_core::decision::machine::ConfigTrust;
 use watchdog_facts::display::bounded;
 use watchdog_facts::evidence::{CheckOutcome, OutcomeBeforeWork, UnreadableFact};
@@ -24,7 +28,10 @@ use crate::judge::signals::{SignalState, SignalUrgency};
 use crate::judge::spawn_io::spawn_io;
 
 /// Refuses the session where a check passes that must fail first.
-pub async fn refuse_what_passes(prepared: PreparedJudgement, signals: &mut SignalState) -> Result<PreparedJudgement, Refusal> {
+pub async fn refuse_what_passes(
+    prepared: PreparedJudgement,
+    signals: &mut SignalState,
+) -> Result<PreparedJudgement, Refusal> {
     let wanted = wanted(&prepared.input);
     let cheap = cheap_checks(&prepared.input, prepared.store.as_ref());
     if wanted.is_empty() && cheap.is_empty() {
@@ -35,13 +42,24 @@ pub async fn refuse_what_passes(prepared: PreparedJudgement, signals: &mut Signa
         let cancel = cancel.clone();
         spawn_io(move || {
             record_outcomes(&prepared.input, &prepared.store, cheap, &cancel);
-            let found = first_pass(&prepared.input, &wanted, &prepared.command_env, prepared.store.as_ref(), &cancel);
+            let found = first_pass(
+                &prepared.input,
+                &wanted,
+                &prepared.command_env,
+                prepared.store.as_ref(),
+                &cancel,
+            );
             (prepared, found)
         })
     };
-    let (prepared, found) = signals.cancelling(SignalUrgency::Interrupted, &cancel, running).await;
+    let (prepared, found) = signals
+        .cancelling(SignalUrgency::Interrupted, &cancel, running)
+        .await;
     if signals.urgency() >= SignalUrgency::Interrupted {
-        return Err(prepared.refuse(Verdict::new(Reason::Interrupted, "interrupted before the session was started")));
+        return Err(prepared.refuse(Verdict::new(
+            Reason::Interrupted,
+            "interrupted before the session was started",
+        )));
     }
     prepared.unless(found)?;
     Ok(prepared)
@@ -52,7 +70,10 @@ fn wanted(input: &JudgementInput) -> Vec<(String, CommandCriterion)> {
     fn add(check: &CheckSpec, found: &mut Vec<(String, CommandCriterion)>) {
         match check {
             CheckSpec::Group { checks, .. } => checks.iter().for_each(|check| add(check, found)),
-            CheckSpec::Single { name, criterion: CheckKind::Command(command) } if command.must_fail_first => {
+            CheckSpec::Single {
+                name,
+                criterion: CheckKind::Command(command),
+            } if command.must_fail_first => {
                 found.push((name.clone(), command.clone()));
             }
             CheckSpec::Single { .. } => {}
@@ -60,7 +81,11 @@ fn wanted(input: &JudgementInput) -> Vec<(String, CommandCriterion)> {
     }
     let mut found = Vec::new();
     if input.trust == ConfigTrust::Settled {
-        input.settings.checks.iter().for_each(|check| add(check, &mut found));
+        input
+            .settings
+            .checks
+            .iter()
+            .for_each(|check| add(check, &mut found));
     }
     found
 }
@@ -69,14 +94,23 @@ fn wanted(input: &JudgementInput) -> Vec<(String, CommandCriterion)> {
 pub fn cheap_checks(input: &JudgementInput, store: &dyn LocalStore) -> Vec<CheckSpec> {
     fn add(check: &CheckSpec, is_wanted: &dyn Fn(&CheckKind) -> bool, checks: &mut Vec<CheckSpec>) {
         match check {
-            CheckSpec::Group { checks: members, .. } => members.iter().for_each(|member| add(member, is_wanted, checks)),
-            CheckSpec::Single { criterion, .. } if is_wanted(criterion) => checks.push(check.clone()),
+            CheckSpec::Group {
+                checks: members, ..
+            } => members
+                .iter()
+                .for_each(|member| add(member, is_wanted, checks)),
+            CheckSpec::Single { criterion, .. } if is_wanted(criterion) => {
+                checks.push(check.clone())
+            }
             CheckSpec::Single { .. } => {}
         }
     }
     let mut checks = Vec::new();
     // Without the record a later pass is no more than `committed`.
-    if let (ConfigTrust::Settled, Ok(record)) = (&input.trust, before::of(store, &input.worktree_id, &input.spec)) {
+    if let (ConfigTrust::Settled, Ok(record)) = (
+        &input.trust,
+        before::of(store, &input.worktree_id, &input.spec),
+    ) {
         let is_known = |criterion: &CheckKind| record.begun(&check_id(criterion)).is_some();
         let is_wanted = |criterion: &CheckKind| {
             criterion.of_worktree()
@@ -84,7 +118,11 @@ pub fn cheap_checks(input: &JudgementInput, store: &dyn LocalStore) -> Vec<Check
                 && !CheckDefinition::of(criterion).fails_without_work
                 && !is_known(criterion)
         };
-        input.settings.checks.iter().for_each(|check| add(check, &is_wanted, &mut checks));
+        input
+            .settings
+            .checks
+            .iter()
+            .for_each(|check| add(check, &is_wanted, &mut checks));
     }
     checks
 }
@@ -95,15 +133,33 @@ fn check_id(criterion: &CheckKind) -> String {
 }
 
 /// Judges these checks, which records how each ends without any work.
-pub fn record_outcomes(input: &JudgementInput, store: &Arc<dyn LocalStore>, checks: Vec<CheckSpec>, cancel: &CancelFlag) {
+pub fn record_outcomes(
+    input: &JudgementInput,
+    store: &Arc<dyn LocalStore>,
+    checks: Vec<CheckSpec>,
+    cancel: &CancelFlag,
+) {
     if checks.is_empty() {
         return;
     }
-    let root = input.worktree.lock().expect("mutex poisoned").root().to_owned();
-    let capabilities = SystemCapabilities::new(input, &root, cancel).with_earlier_passes(Arc::clone(store));
-    let settings = ConfigSettings { checks, mode: Mode::All, ..ConfigSettings::default() };
+    let root = input
+        .worktree
+        .lock()
+        .expect("mutex poisoned")
+        .root()
+        .to_owned();
+    let capabilities =
+        SystemCapabilities::new(input, &root, cancel).with_earlier_passes(Arc::clone(store));
+    let settings = ConfigSettings {
+        checks,
+        mode: Mode::All,
+        ..ConfigSettings::default()
+    };
     // The record is what counts, and not whether they pass.
-    let _ = evaluate(&settings, &CheckContext::new(&capabilities).asking_every(true));
+    let _ = evaluate(
+        &settings,
+        &CheckContext::new(&capabilities).asking_every(true),
+    );
 }
 
 fn first_pass(
@@ -115,16 +171,29 @@ fn first_pass(
 ) -> Result<Option<Verdict>, UnreadableFact> {
     let (tree, root) = {
         let worktree = input.worktree.lock().expect("mutex poisoned");
-        (worktree.tree_at(&input.origin.0)?, worktree.root().to_owned())
+        (
+            worktree.tree_at(&input.origin.0)?,
+            worktree.root().to_owned(),
+        )
     };
     for (name, command) in wanted {
         let check = check_id(&CheckKind::Command(command.clone()));
-        if before::of(store, &input.worktree_id, &input.spec)?.begun(&check).is_some_and(|mark| mark.before == OutcomeBeforeWork::Failed) {
+        if before::of(store, &input.worktree_id, &input.spec)?
+            .begun(&check)
+            .is_some_and(|mark| mark.before == OutcomeBeforeWork::Failed)
+        {
             continue;
         }
-        command_env.tell(&format!("'{name}' must fail before the work begins: it runs in a scratch checkout first"));
-        let capabilities = SystemCapabilities::new(input, &root, cancel).with_scratch(command_env.state.scratch()).at_tree(tree.clone());
-        let clean = CommandCheck::new(CommandCriterion { clean: true, ..command.clone() });
+        command_env.tell(&format!(
+            "'{name}' must fail before the work begins: it runs in a scratch checkout first"
+        ));
+        let capabilities = SystemCapabilities::new(input, &root, cancel)
+            .with_scratch(command_env.state.scratch())
+            .at_tree(tree.clone());
+        let clean = CommandCheck::new(CommandCriterion {
+            clean: true,
+            ..command.clone()
+        });
         let judged = clean.judge(&CheckContext::new(&capabilities));
         match judged.judgement.outcome() {
             CheckOutcome::Pass => {
@@ -137,8 +206,16 @@ fn first_pass(
                 return Ok(Some(Verdict::new(Reason::NoCriteria, message)));
             }
             CheckOutcome::Unmet | CheckOutcome::Unrunnable => {
-                let mark = OutcomeRecord { check, tree: tree.clone(), before: OutcomeBeforeWork::Failed, tests: judged.tests, at: now() };
-                before::update(store, &input.worktree_id, &input.spec, |record| record.begin(mark.clone()))?;
+                let mark = OutcomeRecord {
+                    check,
+                    tree: tree.clone(),
+                    before: OutcomeBeforeWork::Failed,
+                    tests: judged.tests,
+                    at: now(),
+                };
+                before::update(store, &input.worktree_id, &input.spec, |record| {
+                    record.begin(mark.clone())
+                })?;
             }
             // It gave no result: a later pass is not known to be new.
             CheckOutcome::Waiting | CheckOutcome::Failed | CheckOutcome::TimedOut => {}

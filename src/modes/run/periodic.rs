@@ -65,7 +65,10 @@ impl PeriodicSnapshots {
         }
         let every = subject.settings.snapshot_every;
         let mut schedule = SnapshotSchedule::new(every, (every / 3).min(SETTLE));
-        let unkept = subject.scan(&mut schedule).inspect_err(|why| subject.complain(why)).err();
+        let unkept = subject
+            .scan(&mut schedule)
+            .inspect_err(|why| subject.complain(why))
+            .err();
         if every.is_zero() {
             return (None, unkept);
         }
@@ -73,12 +76,17 @@ impl PeriodicSnapshots {
         let (stop, stopped) = channel();
         let narrate = Arc::clone(&subject.narrate);
         let span = tracing::Span::current();
-        let watch_over = move || span.in_scope(|| subject.watch_over(schedule, complained, &stopped));
-        let thread = std::thread::Builder::new().name("snapshots".into()).spawn(watch_over);
+        let watch_over =
+            move || span.in_scope(|| subject.watch_over(schedule, complained, &stopped));
+        let thread = std::thread::Builder::new()
+            .name("snapshots".into())
+            .spawn(watch_over);
         match thread {
             Ok(thread) => (Some(PeriodicSnapshots { stop, thread }), unkept),
             Err(error) => {
-                narrate(&format!("no snapshots are taken during the session: {error}"));
+                narrate(&format!(
+                    "no snapshots are taken during the session: {error}"
+                ));
                 (None, unkept)
             }
         }
@@ -95,9 +103,17 @@ impl PeriodicSnapshots {
 }
 
 impl SnapshotSubject {
-    fn watch_over(self, mut schedule: SnapshotSchedule, mut complained: bool, stopped: &Receiver<()>) {
+    fn watch_over(
+        self,
+        mut schedule: SnapshotSchedule,
+        mut complained: bool,
+        stopped: &Receiver<()>,
+    ) {
         watchdog_system::lower_thread_priority();
-        while matches!(stopped.recv_timeout(schedule.pause()), Err(RecvTimeoutError::Timeout)) {
+        while matches!(
+            stopped.recv_timeout(schedule.pause()),
+            Err(RecvTimeoutError::Timeout)
+        ) {
             match self.scan(&mut schedule) {
                 Ok(()) => complained = false,
                 // A repository that is in the middle of something may be readable at the next look; one complaint will do.
@@ -111,12 +127,15 @@ impl SnapshotSubject {
     }
 
     fn complain(&self, why: &str) {
-        (self.narrate)(&format!("a snapshot during the session could not be taken: {why}"));
+        (self.narrate)(&format!(
+            "a snapshot during the session could not be taken: {why}"
+        ));
     }
 
     fn scan(&self, schedule: &mut SnapshotSchedule) -> Result<(), String> {
         // Opened again each time, because the agent may change configuration and refs.
-        let opened = Worktree::open(&self.root).and_then(|worktree| worktree.changes().map(|changes| (worktree, changes)));
+        let opened = Worktree::open(&self.root)
+            .and_then(|worktree| worktree.changes().map(|changes| (worktree, changes)));
         let (worktree, changes) = match opened {
             Ok(opened) => opened,
             Err(error) => {
@@ -128,15 +147,22 @@ impl SnapshotSubject {
         let due = schedule.is_due(changes.any().then_some(changes.fingerprint)) || !schedule.begun;
         let at = now();
         let max_new_bytes = self.settings.max_snapshot_bytes;
-        let request = SnapshotRequest { spec: &self.spec, at, why: schedule.why(), max_new_bytes };
+        let request = SnapshotRequest {
+            spec: &self.spec,
+            at,
+            why: schedule.why(),
+            max_new_bytes,
+        };
         self.snapshot_helpers(&worktree, &request);
         if !due {
             return Ok(());
         }
-        let taken = worktree.take_snapshot_with_private(&request, &private_rule(&self.settings)).map_err(|error| {
-            schedule.forget();
-            error.to_string()
-        })?;
+        let taken = worktree
+            .take_snapshot_with_private(&request, &private_rule(&self.settings))
+            .map_err(|error| {
+                schedule.forget();
+                error.to_string()
+            })?;
         self.note(taken.as_ref().filter(|snapshot| !snapshot.reused), at);
         let Some(taken) = taken else { return Ok(()) };
         if !schedule.begun
@@ -155,7 +181,9 @@ impl SnapshotSubject {
         let every = self.settings.snapshot_every;
         let is_due = |root: &Path, state: u64| {
             let mut seen = self.helpers.borrow_mut();
-            let due = seen.get(root).is_none_or(|(kept, at)| *kept != state && at.elapsed() >= every);
+            let due = seen
+                .get(root)
+                .is_none_or(|(kept, at)| *kept != state && at.elapsed() >= every);
             if due {
                 seen.insert(root.to_owned(), (state, Instant::now()));
             }
@@ -172,7 +200,13 @@ impl SnapshotSubject {
 
     fn note(&self, taken: Option<&Snapshot>, at: Timestamp) {
         if let Some(snapshot) = taken {
-            let event = snapshot_event(at, &self.worktree_id, Some(&self.spec), &snapshot.name, &snapshot.commit);
+            let event = snapshot_event(
+                at,
+                &self.worktree_id,
+                Some(&self.spec),
+                &snapshot.name,
+                &snapshot.commit,
+            );
             // The ref is what counts, and the journal can be rebuilt from it.
             let _ = self.store.append(&[event], None);
         }
@@ -229,7 +263,11 @@ impl SnapshotSchedule {
         let open = self.since >= self.every;
         let Some(seen) = seen.filter(|seen| Some(*seen) != self.kept) else {
             // Nothing new: even after a long quiet time, a change must be noticed soon, but scans cost something.
-            self.pause = if open { self.settle.max(self.every / 5) } else { self.every.saturating_sub(self.since) };
+            self.pause = if open {
+                self.settle.max(self.every / 5)
+            } else {
+                self.every.saturating_sub(self.since)
+            };
             return false;
         };
         // A work tree that is never quiet must not go without any.
@@ -240,17 +278,29 @@ impl SnapshotSchedule {
             return true;
         }
         self.last = open.then_some(seen);
-        self.pause = if open { self.settle } else { self.every.saturating_sub(self.since) };
+        self.pause = if open {
+            self.settle
+        } else {
+            self.every.saturating_sub(self.since)
+        };
         false
     }
 
     /// Why a snapshot is taken, once it is due.
     fn why(&self) -> &'static str {
-        if self.begun { "during the session" } else { "before the session" }
+        if self.begun {
+            "during the session"
+        } else {
+            "before the session"
+        }
     }
 
     fn failed(&mut self) {
-        self.since += if self.first { Duration::ZERO } else { self.pause };
+        self.since += if self.first {
+            Duration::ZERO
+        } else {
+            self.pause
+        };
         self.first = false;
         self.pause = self.every;
     }
@@ -294,15 +344,32 @@ mod tests {
 
     #[test]
     fn a_change_is_kept_once_it_is_quiet() {
-        assert_eq!(taken(4000, |at| (at >= 100).then_some(7)), [310], "the first look after the interval, and one to see that it rests");
-        assert_eq!(taken(4000, |at| (at >= 1000).then_some(7)), [1030], "looked at every minute after a long quiet time");
-        assert_eq!(taken(400, |at| Some(if at < 350 { at } else { 1 })), [0, 360], "it changes until 350");
+        assert_eq!(
+            taken(4000, |at| (at >= 100).then_some(7)),
+            [310],
+            "the first look after the interval, and one to see that it rests"
+        );
+        assert_eq!(
+            taken(4000, |at| (at >= 1000).then_some(7)),
+            [1030],
+            "looked at every minute after a long quiet time"
+        );
+        assert_eq!(
+            taken(400, |at| Some(if at < 350 { at } else { 1 })),
+            [0, 360],
+            "it changes until 350"
+        );
     }
 
     #[test]
     fn between_two_snapshots_the_interval_passes() {
         let times = taken(4000, |at| Some(at / 100));
-        assert!(times.windows(2).all(|pair| pair[1] - pair[0] >= EVERY.as_secs()), "{times:?}");
+        assert!(
+            times
+                .windows(2)
+                .all(|pair| pair[1] - pair[0] >= EVERY.as_secs()),
+            "{times:?}"
+        );
         assert!(times.len() > 8, "{times:?}");
     }
 

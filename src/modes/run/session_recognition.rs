@@ -23,9 +23,18 @@ pub struct SessionRecognition {
 
 impl SessionRecognition {
     /// Of a session with this command line. `chosen` is the agent that watchdog was told to start.
-    pub fn of_command(command_env: &CommandEnv, chosen: Option<&str>, command: &[OsString]) -> Self {
+    pub fn of_command(
+        command_env: &CommandEnv,
+        chosen: Option<&str>,
+        command: &[OsString],
+    ) -> Self {
         let known = known_agents(&command_env.presets);
-        SessionRecognition { by_command: agents_in_command(command, &known), known, chosen: chosen.map(str::to_owned), watch: None }
+        SessionRecognition {
+            by_command: agents_in_command(command, &known),
+            known,
+            chosen: chosen.map(str::to_owned),
+            watch: None,
+        }
     }
 
     /// The agent that a person named.
@@ -37,7 +46,12 @@ impl SessionRecognition {
     pub fn watch(&mut self, processes: CommandLineReader, command_env: &CommandEnv) {
         if self.named().is_none() {
             let narrate = command_env.narrate.clone();
-            let tell = move |words: &AgentWords| narrate(&format!("{} runs in the session, as its processes show", words.title));
+            let tell = move |words: &AgentWords| {
+                narrate(&format!(
+                    "{} runs in the session, as its processes show",
+                    words.title
+                ))
+            };
             self.watch = AgentWatch::begin(processes, self.known.clone(), tell);
         }
     }
@@ -45,38 +59,78 @@ impl SessionRecognition {
     /// The agent, once the session has ended. `names_itself` = its output told an id.
     pub fn finish(self, output_dialect: OutputDialect<'_>, names_itself: bool) -> SightedAgent {
         let by_processes = self.watch.map(|watch| watch.seen()).unwrap_or_default();
-        let signs = AgentSigns { chosen: self.chosen.as_deref(), by_command: self.by_command, by_processes, output_dialect, names_itself };
+        let signs = AgentSigns {
+            chosen: self.chosen.as_deref(),
+            by_command: self.by_command,
+            by_processes,
+            output_dialect,
+            names_itself,
+        };
         signs.agent(&self.known)
     }
 
     /// What reads the session's output: the `stream` block of the named agent, or else every dialect and the rules of the configured
     /// preset. With it the preset whose rules are read without its being named.
-    pub fn reading(&self, command_env: &CommandEnv, root: &Path, configured: &AgentSettings) -> (StreamTap, Option<String>) {
+    pub fn reading(
+        &self,
+        command_env: &CommandEnv,
+        root: &Path,
+        configured: &AgentSettings,
+    ) -> (StreamTap, Option<String>) {
         // One that cannot be read or is not trusted says nothing about an output.
-        let preset = |name: &PresetName| command_env.find_preset(root, name).ok().map(|found| found.preset);
+        let preset = |name: &PresetName| {
+            command_env
+                .find_preset(root, name)
+                .ok()
+                .map(|found| found.preset)
+        };
         if let Some(named) = self.named().and_then(PresetName::parse) {
-            return (StreamTap::of_preset(preset(&named).and_then(|preset| preset.stream.clone()).as_ref()), None);
+            return (
+                StreamTap::of_preset(
+                    preset(&named)
+                        .and_then(|preset| preset.stream.clone())
+                        .as_ref(),
+                ),
+                None,
+            );
         }
         let stream = preset(&configured.preset).and_then(|preset| preset.stream.clone());
-        let ruled_by = matches!(stream, Some(StreamFormat::Rules(_))).then(|| configured.preset.as_str().to_owned());
+        let ruled_by = matches!(stream, Some(StreamFormat::Rules(_)))
+            .then(|| configured.preset.as_str().to_owned());
         (StreamTap::of_anyone(stream.as_ref()), ruled_by)
     }
 
     /// What a person is told before the session begins; `None` where its command line names no agent. `names_agent` = the configuration
     /// names the agent of these settings.
     pub fn clause(&self, settings: &AgentSettings, names_agent: bool) -> Option<String> {
-        let title = |agent: &str| self.words(agent).map_or_else(|| agent.to_owned(), |words| words.title.clone());
+        let title = |agent: &str| {
+            self.words(agent)
+                .map_or_else(|| agent.to_owned(), |words| words.title.clone())
+        };
         let configured = settings.preset.as_str();
         match &self.by_command {
             NamedAgents::None => None,
             NamedAgents::One(agent) => {
                 let other = names_agent && settings.probe.is_none() && configured != agent;
-                let other = if other { format!(" (agent.preset names {configured}, which did not run it)") } else { String::new() };
-                Some(format!("session of {}, as its command line says{other}", title(agent)))
+                let other = if other {
+                    format!(" (agent.preset names {configured}, which did not run it)")
+                } else {
+                    String::new()
+                };
+                Some(format!(
+                    "session of {}, as its command line says{other}",
+                    title(agent)
+                ))
             }
             NamedAgents::Several(agents) => {
-                let titles = agents.iter().map(|agent| title(agent)).collect::<Vec<_>>().join(" and ");
-                Some(format!("its command line names {titles}, so none of them is taken for the session's agent"))
+                let titles = agents
+                    .iter()
+                    .map(|agent| title(agent))
+                    .collect::<Vec<_>>()
+                    .join(" and ");
+                Some(format!(
+                    "its command line names {titles}, so none of them is taken for the session's agent"
+                ))
             }
         }
     }

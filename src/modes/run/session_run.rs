@@ -28,7 +28,8 @@ use watchdog_facts::session_exit::{EndedBy, SessionExit};
 use watchdog_facts::session_work::ContentIds;
 use watchdog_process::own_stdin::stdin_may_bring_more;
 use watchdog_process::{
-    MirrorTarget, SessionLaunch, SessionOutcome, SessionProcess, StartError, StdinSource, SurvivingProcess, TerminalCover,
+    MirrorTarget, SessionLaunch, SessionOutcome, SessionProcess, StartError, StdinSource,
+    SurvivingProcess, TerminalCover,
 };
 use watchdog_store::LocalStore;
 use watchdog_store::journal::kind;
@@ -55,7 +56,9 @@ use crate::judge::signals::SignalState;
 use crate::judge::spawn_io::spawn_io;
 use crate::judge::survivors::processes_left;
 use crate::modes::person::person_can_answer;
-use crate::wire::session_events::{SeenSessionEnd, end_word, session_ended_data, session_limit_data, session_started_data};
+use crate::wire::session_events::{
+    SeenSessionEnd, end_word, session_ended_data, session_limit_data, session_started_data,
+};
 
 /// A session to run.
 #[derive(Debug, Clone)]
@@ -99,12 +102,30 @@ pub struct SessionOptions {
 }
 
 /// Runs one session in the worktree of an input to its end, after a snapshot of the uncommitted files.
-pub async fn run_session(prepared: &PreparedJudgement, options: SessionOptions, signals: &mut SignalState) -> ObservedSession {
-    let PreparedJudgement { command_env, input, store, journal, .. } = prepared;
-    let worktree = input.worktree.lock().expect("mutex poisoned").root().display().to_string();
+pub async fn run_session(
+    prepared: &PreparedJudgement,
+    options: SessionOptions,
+    signals: &mut SignalState,
+) -> ObservedSession {
+    let PreparedJudgement {
+        command_env,
+        input,
+        store,
+        journal,
+        ..
+    } = prepared;
+    let worktree = input
+        .worktree
+        .lock()
+        .expect("mutex poisoned")
+        .root()
+        .display()
+        .to_string();
     let span = tracing::info_span!(target: "watchdog::session", "session", worktree = worktree, spec = input.spec);
     let share = options.account_share.clone();
-    let seen = run_in_span(command_env, input, store, journal, options, signals).instrument(span.clone()).await;
+    let seen = run_in_span(command_env, input, store, journal, options, signals)
+        .instrument(span.clone())
+        .await;
     if let Some(share) = share {
         // One that did not begin cost nothing.
         share.settle(seen.context.usage.cost_usd);
@@ -136,7 +157,8 @@ async fn run_in_span(
         (worktree.root().to_owned(), worktree.git_dir().to_owned())
     };
     let log = options.log.clone();
-    let mut recognition = SessionRecognition::of_command(command_env, options.agent.as_deref(), &options.command);
+    let mut recognition =
+        SessionRecognition::of_command(command_env, options.agent.as_deref(), &options.command);
     let named_agent = recognition.named().map(str::to_owned);
     let may_get_input = options.stdin == StdinSource::Inherit && stdin_may_bring_more();
     let spec = SessionLaunch {
@@ -169,10 +191,14 @@ async fn run_in_span(
     };
     let without_snapshot = input.overrides.without_snapshot;
     let span = tracing::Span::current();
-    let (snapshots, unkept) = spawn_io(move || span.in_scope(|| PeriodicSnapshots::start(subject))).await;
+    let (snapshots, unkept) =
+        spawn_io(move || span.in_scope(|| PeriodicSnapshots::start(subject))).await;
     if let Some(why) = unkept.filter(|_| !without_snapshot) {
         stop(snapshots);
-        return ObservedSession { end: Some(SessionEnd::NotKept { why }), ..ObservedSession::default() };
+        return ObservedSession {
+            end: Some(SessionEnd::NotKept { why }),
+            ..ObservedSession::default()
+        };
     }
     // First of all: the successor of a killed watchdog must find the session, and its first processes must count as its own.
     // This process's pid takes its place until its own is known.
@@ -187,33 +213,72 @@ async fn run_in_span(
     };
     let former = session::of(store.as_ref(), &input.worktree_id, &input.spec);
     let mut notes = Vec::new();
-    if let Err(error) = session::record(store.as_ref(), &input.worktree_id, &input.spec, &announced) {
-        notes.push(Degradation { code: WarningCode::StoreUnwritable, detail: error.to_string() });
+    if let Err(error) = session::record(store.as_ref(), &input.worktree_id, &input.spec, &announced)
+    {
+        notes.push(Degradation {
+            code: WarningCode::StoreUnwritable,
+            detail: error.to_string(),
+        });
     }
     // Its threads before it: one that cannot be had must not cost a session that has begun to work.
-    let began = SessionWaiter::prepare().map_err(StartError::no_thread).and_then(|waiter| Ok((waiter, SessionProcess::start(&spec)?)));
+    let began = SessionWaiter::prepare()
+        .map_err(StartError::no_thread)
+        .and_then(|waiter| Ok((waiter, SessionProcess::start(&spec)?)));
     let (waiter, session) = match began {
         Ok(began) => began,
         Err(error) => {
             stop(snapshots);
             // It never ran. If the record stays, it describes a session that is gone, which is correct, too.
-            let _ = former.and_then(|former| session::put_back(store.as_ref(), (&input.worktree_id, &input.spec), former.as_ref()));
-            return ObservedSession { end: Some(not_started(error)), ..ObservedSession::default() };
+            let _ = former.and_then(|former| {
+                session::put_back(
+                    store.as_ref(),
+                    (&input.worktree_id, &input.spec),
+                    former.as_ref(),
+                )
+            });
+            return ObservedSession {
+                end: Some(not_started(error)),
+                ..ObservedSession::default()
+            };
         }
     };
-    let started = SessionRecord { pid: Some(session.pid()), ..announced };
+    let started = SessionRecord {
+        pid: Some(session.pid()),
+        ..announced
+    };
     // Not in its place: a hook may have told its name by now.
-    if let Err(error) = session::update(store.as_ref(), &input.worktree_id, &input.spec, |record| record.pid = started.pid)
-        && notes.is_empty()
+    if let Err(error) = session::update(store.as_ref(), &input.worktree_id, &input.spec, |record| {
+        record.pid = started.pid
+    }) && notes.is_empty()
     {
-        notes.push(Degradation { code: WarningCode::StoreUnwritable, detail: error.to_string() });
+        notes.push(Degradation {
+            code: WarningCode::StoreUnwritable,
+            detail: error.to_string(),
+        });
     }
     tracing::debug!(target: "watchdog::session", pid = session.pid(), "the session runs");
-    journal.write(kind::SESSION_STARTED, session_started_data(session.pid(), &shown(&options.command), named_agent.as_deref()));
+    journal.write(
+        kind::SESSION_STARTED,
+        session_started_data(
+            session.pid(),
+            &shown(&options.command),
+            named_agent.as_deref(),
+        ),
+    );
     recognition.watch(session.meter().command_lines(), command_env);
-    let known = named_agent.as_deref().and_then(PresetName::parse).and_then(|name| command_env.agent_preset(&root, &name).ok());
+    let known = named_agent
+        .as_deref()
+        .and_then(PresetName::parse)
+        .and_then(|name| command_env.agent_preset(&root, &name).ok());
     if let Some(unheld) = known.and_then(|preset| {
-        unheld_limits(&preset, &input.settings.limits, (options.agent_budget.is_some(), options.account_share.is_some()))
+        unheld_limits(
+            &preset,
+            &input.settings.limits,
+            (
+                options.agent_budget.is_some(),
+                options.account_share.is_some(),
+            ),
+        )
     }) {
         command_env.tell(&unheld);
     }
@@ -228,7 +293,9 @@ async fn run_in_span(
         home: command_env.claude_home.clone(),
         may_get_input,
     };
-    options.tap.continues(earlier_tokens(store.as_ref(), &input.worktree_id));
+    options
+        .tap
+        .continues(earlier_tokens(store.as_ref(), &input.worktree_id));
     let budget = SessionBudget {
         limits: &input.settings.limits,
         before: options.before,
@@ -236,22 +303,58 @@ async fn run_in_span(
         of_account: options.account_share.as_ref(),
         tap: &options.tap,
     };
-    let (timeout, at_timeout) = budget.timeout(options.timeout.or(input.settings.limits.session_timeout), now());
-    let terms = SessionTimeLimit { timeout, grace: options.grace };
-    let WaitedSession { outcome, silent, over_budget } = waiter.wait(session, watched, terms, &budget, signals).await;
+    let (timeout, at_timeout) = budget.timeout(
+        options.timeout.or(input.settings.limits.session_timeout),
+        now(),
+    );
+    let terms = SessionTimeLimit {
+        timeout,
+        grace: options.grace,
+    };
+    let WaitedSession {
+        outcome,
+        silent,
+        over_budget,
+    } = waiter.wait(session, watched, terms, &budget, signals).await;
     stop(snapshots);
     if !outcome.ended_survivors.is_empty() {
-        command_env.tell(&format!("ended what outlived the session: {}", named(&outcome.ended_survivors)));
+        command_env.tell(&format!(
+            "ended what outlived the session: {}",
+            named(&outcome.ended_survivors)
+        ));
     }
     let mut summary = options.tap.finish();
     summary.usage.cost_usd = own_cost(store.as_ref(), &input.worktree_id, &summary);
     let stop = at_timeout.filter(|_| outcome.timed_out);
-    let root = input.worktree.lock().expect("mutex poisoned").root().to_owned();
+    let root = input
+        .worktree
+        .lock()
+        .expect("mutex poisoned")
+        .root()
+        .to_owned();
     let ruled_by = options.ruled_by.as_deref().filter(|_| summary.ruled);
-    let preset = speaking_preset((command_env, &root), named_agent.as_deref().or(ruled_by), &summary);
+    let preset = speaking_preset(
+        (command_env, &root),
+        named_agent.as_deref().or(ruled_by),
+        &summary,
+    );
     let advice = preset.as_ref().and_then(|preset| preset.refusals.as_ref());
-    let mut seen = see(outcome, (&summary, advice), notes, &budget, SessionCutoff { stop, silent, over_budget }, now());
-    let dialect = summary.dialect.filter(|_| summary.structured).map(StreamDialect::as_str);
+    let mut seen = see(
+        outcome,
+        (&summary, advice),
+        notes,
+        &budget,
+        SessionCutoff {
+            stop,
+            silent,
+            over_budget,
+        },
+        now(),
+    );
+    let dialect = summary
+        .dialect
+        .filter(|_| summary.structured)
+        .map(StreamDialect::as_str);
     let output_dialect = match (ruled_by, dialect) {
         (Some(preset), _) => OutputDialect::RulesOf(preset),
         (None, Some(dialect)) => OutputDialect::Dialect(dialect),
@@ -261,8 +364,12 @@ async fn run_in_span(
     (seen.agent, seen.agent_source) = (sighted.agent, sighted.source);
     if seen.session_id.is_none() {
         // An agent that prints nothing about itself may have told its name by a hook.
-        let recorded = session::of(store.as_ref(), &input.worktree_id, &input.spec).ok().flatten();
-        seen.session_id = recorded.filter(|recorded| recorded.started_at == started.started_at).and_then(|recorded| recorded.session_id);
+        let recorded = session::of(store.as_ref(), &input.worktree_id, &input.spec)
+            .ok()
+            .flatten();
+        seen.session_id = recorded
+            .filter(|recorded| recorded.started_at == started.started_at)
+            .and_then(|recorded| recorded.session_id);
     }
     journal.write(
         kind::SESSION_ENDED,
@@ -274,7 +381,9 @@ async fn run_in_span(
             usage: &seen.context.usage,
             session_cost_usd: summary.session_cost_usd,
             ended: summary.ended.as_deref(),
-            session_tokens: summary.session_tokens.map(|tokens| (tokens.input, tokens.output)),
+            session_tokens: summary
+                .session_tokens
+                .map(|tokens| (tokens.input, tokens.output)),
             retries: summary.known_retries(),
         }),
     );
@@ -284,7 +393,11 @@ async fn run_in_span(
     if let Some(SessionEnd::RateLimited { retry_at, .. }) = &seen.end {
         limit_met(store.as_ref(), options.account_agent.as_deref(), *retry_at);
     }
-    let survivors = seen.survivors.iter().map(|survivor| (survivor.pid, survivor.name.clone())).collect();
+    let survivors = seen
+        .survivors
+        .iter()
+        .map(|survivor| (survivor.pid, survivor.name.clone()))
+        .collect();
     let (agent, agent_source) = (seen.agent.clone(), seen.agent_source);
     let ended = SessionRecord {
         agent,
@@ -299,7 +412,11 @@ async fn run_in_span(
         command_env.tell("the session's end could not be recorded");
     }
     let worktree = input.worktree.lock().expect("mutex poisoned");
-    seen.notes.extend(settle_anchor::session_ended(store.as_ref(), &worktree, &input.spec));
+    seen.notes.extend(settle_anchor::session_ended(
+        store.as_ref(),
+        &worktree,
+        &input.spec,
+    ));
     drop(worktree);
     if seen.survivors.is_empty() {
         seen.uncommitted_at_end = uncommitted_at_end(input, store);
@@ -310,8 +427,20 @@ async fn run_in_span(
 /// Records the session's uncommitted files: later changes are not its work. `None` where that could not be read or recorded; then all
 /// that is found counts as its work.
 fn uncommitted_at_end(input: &JudgementInput, store: &Arc<dyn LocalStore>) -> Option<ContentIds> {
-    let end = input.worktree.lock().expect("mutex poisoned").uncommitted_contents().ok()?.1;
-    let recorded = uncommitted::ended(store.as_ref(), &input.worktree_id, &input.spec, input.recorded_at?, &end);
+    let end = input
+        .worktree
+        .lock()
+        .expect("mutex poisoned")
+        .uncommitted_contents()
+        .ok()?
+        .1;
+    let recorded = uncommitted::ended(
+        store.as_ref(),
+        &input.worktree_id,
+        &input.spec,
+        input.recorded_at?,
+        &end,
+    );
     recorded.ok().map(|()| end)
 }
 
@@ -334,13 +463,22 @@ struct SessionCutoff {
 
 /// The preset of the program that printed the output: the named agent's where that speaks so, or else the one that is built in for the
 /// dialect of the output.
-fn speaking_preset((command_env, root): (&CommandEnv, &Path), named: Option<&str>, summary: &SessionSummary) -> Option<Arc<AgentPreset>> {
+fn speaking_preset(
+    (command_env, root): (&CommandEnv, &Path),
+    named: Option<&str>,
+    summary: &SessionSummary,
+) -> Option<Arc<AgentPreset>> {
     let speaks = |preset: &Arc<AgentPreset>| match (&preset.stream, summary.dialect) {
         (Some(StreamFormat::Dialect(dialect)), Some(printed)) => *dialect == printed,
         _ => true,
     };
-    let found = named.and_then(PresetName::parse).and_then(|name| command_env.find_preset(root, &name).ok());
-    found.map(|found| found.preset).filter(speaks).or_else(|| PresetCatalog::built_in_named(summary.dialect?.as_str()))
+    let found = named
+        .and_then(PresetName::parse)
+        .and_then(|name| command_env.find_preset(root, &name).ok());
+    found
+        .map(|found| found.preset)
+        .filter(speaks)
+        .or_else(|| PresetCatalog::built_in_named(summary.dialect?.as_str()))
 }
 
 fn see(
@@ -352,27 +490,55 @@ fn see(
     at: Timestamp,
 ) -> ObservedSession {
     if let Some(why) = &outcome.log_note {
-        notes.push(Degradation { code: WarningCode::LogIncomplete, detail: why.clone() });
+        notes.push(Degradation {
+            code: WarningCode::LogIncomplete,
+            detail: why.clone(),
+        });
     }
     notes.extend(processes_left(outcome.survivors.len()));
-    let usage = SessionUsage { wall_seconds: Some(outcome.duration.as_secs_f64()), ..summary.usage };
+    let usage = SessionUsage {
+        wall_seconds: Some(outcome.duration.as_secs_f64()),
+        ..summary.usage
+    };
     let spent = SpentUsage::of(&usage);
     notes.extend(budget.unknown(spent));
     let ended = EndedSession::new(&outcome, summary, advice, at);
     let refused = ended.refusals();
     notes.extend(ended.notes());
-    let session_id = summary.session_id.clone().or_else(|| ended.session_id()).or_else(|| session_id_in(&outcome.tail_stdout));
+    let session_id = summary
+        .session_id
+        .clone()
+        .or_else(|| ended.session_id())
+        .or_else(|| session_id_in(&outcome.tail_stdout));
     if let Some(SilenceCause::Finished(after)) = cut.silent.filter(|_| outcome.cancelled) {
-        let detail = format!("it told its final result, was silent for {} s and did not end; watchdog ended it", after.as_secs());
-        notes.push(Degradation { code: WarningCode::EndedAfterResult, detail });
+        let detail = format!(
+            "it told its final result, was silent for {} s and did not end; watchdog ended it",
+            after.as_secs()
+        );
+        notes.push(Degradation {
+            code: WarningCode::EndedAfterResult,
+            detail,
+        });
     }
     // A session that ended by itself is judged by its work, whatever its agent may still spend.
-    let of_agent = || budget.agent_stop(spent).or_else(|| budget.account_stop(spent)).filter(|_| cut.over_budget && outcome.cancelled);
-    let end = match (cut.stop.or_else(|| budget.stop(spent, at)).or_else(of_agent), cut.silent.filter(|_| outcome.cancelled)) {
+    let of_agent = || {
+        budget
+            .agent_stop(spent)
+            .or_else(|| budget.account_stop(spent))
+            .filter(|_| cut.over_budget && outcome.cancelled)
+    };
+    let end = match (
+        cut.stop
+            .or_else(|| budget.stop(spent, at))
+            .or_else(of_agent),
+        cut.silent.filter(|_| outcome.cancelled),
+    ) {
         (Some(stop), _) => SessionEnd::OverLimit { stop },
         (None, Some(SilenceCause::Idle(after))) => SessionEnd::Idle { after },
         // How it was ended says nothing about it: its result does.
-        (None, Some(SilenceCause::Finished(_))) => ended.with_exit(ProcessExit::Code(i32::from(summary.error.is_some()))).end(),
+        (None, Some(SilenceCause::Finished(_))) => ended
+            .with_exit(ProcessExit::Code(i32::from(summary.error.is_some())))
+            .end(),
         (None, None) => ended.end(),
     };
     let by = match (cut.silent, outcome.cancelled) {
@@ -393,19 +559,29 @@ fn see(
         uncommitted_at_end: None,
         notes,
         refused,
-        context: SessionContext { usage, ..summary.context() },
+        context: SessionContext {
+            usage,
+            ..summary.context()
+        },
     }
 }
 
 fn not_started(error: StartError) -> SessionEnd {
     let shortage = matches!(error, StartError::Shortage { .. });
-    SessionEnd::NotStarted { why: format!("the session could not be started: {error}"), shortage }
+    SessionEnd::NotStarted {
+        why: format!("the session could not be started: {error}"),
+        shortage,
+    }
 }
 
 /// The first few processes, in words.
 fn named(survivors: &[SurvivingProcess]) -> String {
     const NAMED: usize = 5;
-    let mut words: Vec<String> = survivors.iter().take(NAMED).map(ToString::to_string).collect();
+    let mut words: Vec<String> = survivors
+        .iter()
+        .take(NAMED)
+        .map(ToString::to_string)
+        .collect();
     if survivors.len() > NAMED {
         words.push(format!("{} more", survivors.len() - NAMED));
     }
@@ -414,5 +590,9 @@ fn named(survivors: &[SurvivingProcess]) -> String {
 
 /// The command line for the journal, each word cut short: prompts are long, and do not belong there.
 fn shown(command: &[OsString]) -> Vec<String> {
-    command.iter().take(20).map(|word| word.to_string_lossy().chars().take(200).collect()).collect()
+    command
+        .iter()
+        .take(20)
+        .map(|word| word.to_string_lossy().chars().take(200).collect())
+        .collect()
 }

@@ -28,7 +28,10 @@ pub struct SessionShare {
 
 impl std::fmt::Debug for SessionShare {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SessionShare").field("account", &self.account).field("usd", &self.usd()).finish_non_exhaustive()
+        f.debug_struct("SessionShare")
+            .field("account", &self.account)
+            .field("usd", &self.usd())
+            .finish_non_exhaustive()
     }
 }
 
@@ -38,18 +41,32 @@ impl SessionShare {
     ///
     /// # Errors
     /// Why no session may begin.
-    pub async fn take(command_env: &CommandEnv, store: &Arc<dyn LocalStore>) -> Result<Option<Arc<Self>>, StopReason> {
+    pub async fn take(
+        command_env: &CommandEnv,
+        store: &Arc<dyn LocalStore>,
+    ) -> Result<Option<Arc<Self>>, StopReason> {
         let (state, store) = (command_env.state.clone(), Arc::clone(store));
         spawn_io(move || Self::take_now(state, store)).await
     }
 
-    fn take_now(state: StateDir, store: Arc<dyn LocalStore>) -> Result<Option<Arc<Self>>, StopReason> {
+    fn take_now(
+        state: StateDir,
+        store: Arc<dyn LocalStore>,
+    ) -> Result<Option<Arc<Self>>, StopReason> {
         let unreadable = |error: StoreError| StopReason {
             reason: Reason::BudgetExhausted,
             why: format!("what is left of the account's budget cannot be read: {error}"),
         };
-        let Some(known) = account_share::of(store.as_ref()).map_err(unreadable)? else { return Ok(None) };
-        let share = SessionShare { store, state, account: known.account, most_usd: known.most_usd, held: Mutex::default() };
+        let Some(known) = account_share::of(store.as_ref()).map_err(unreadable)? else {
+            return Ok(None);
+        };
+        let share = SessionShare {
+            store,
+            state,
+            account: known.account,
+            most_usd: known.most_usd,
+            held: Mutex::default(),
+        };
         share.take_more(share.most_usd * PART).map_err(unreadable)?;
         if share.usd() >= LEAST_SHARE {
             return Ok(Some(Arc::new(share)));
@@ -63,7 +80,12 @@ impl SessionShare {
 
     /// US dollars that it holds.
     pub fn usd(&self) -> f64 {
-        self.held.lock().expect("mutex poisoned").iter().map(|held| held.usd).sum()
+        self.held
+            .lock()
+            .expect("mutex poisoned")
+            .iter()
+            .map(|held| held.usd)
+            .sum()
     }
 
     /// Whether a session that cost so much comes near to what it holds.
@@ -80,7 +102,8 @@ impl SessionShare {
     }
 
     fn take_more(&self, part: f64) -> Result<(), StoreError> {
-        let free = account_share::of(self.store.as_ref())?.map_or(0.0, |share| share.free_usd(now()));
+        let free =
+            account_share::of(self.store.as_ref())?.map_or(0.0, |share| share.free_usd(now()));
         if free < part / 2.0 {
             draw(&self.state, self.store.as_ref(), part);
         }
@@ -92,7 +115,10 @@ impl SessionShare {
 
     /// Its session ended and cost so much; an agent that tells no cost cost nothing that is known.
     pub fn settle(&self, cost_usd: Option<f64>) {
-        let mut cost = cost_usd.filter(|cost| cost.is_finite()).unwrap_or(0.0).max(0.0);
+        let mut cost = cost_usd
+            .filter(|cost| cost.is_finite())
+            .unwrap_or(0.0)
+            .max(0.0);
         let mut held = self.held.lock().expect("mutex poisoned");
         for part in held.drain(..) {
             // What is not written down counts as spent.
@@ -106,7 +132,10 @@ impl SessionShare {
     pub fn stop(&self) -> StopReason {
         match account_share::of(self.store.as_ref()) {
             Ok(Some(left)) => spent(&left),
-            _ => StopReason { reason: Reason::BudgetExhausted, why: format!("the budget of the account '{}' is spent", self.account) },
+            _ => StopReason {
+                reason: Reason::BudgetExhausted,
+                why: format!("the budget of the account '{}' is spent", self.account),
+            },
         }
     }
 }
@@ -118,7 +147,9 @@ pub async fn give_back(command_env: &CommandEnv, store: &Arc<dyn LocalStore>) {
 }
 
 fn spent(share: &AccountShare) -> StopReason {
-    let AccountShare { account, most_usd, .. } = share;
+    let AccountShare {
+        account, most_usd, ..
+    } = share;
     let why = match (&share.unreached, share.ends_at) {
         (Some(why), _) => format!(
             "this machine's share of the budget of the account '{account}' is spent, and the fleet's server is gone ({why}); go on once it \
@@ -129,10 +160,15 @@ fn spent(share: &AccountShare) -> StopReason {
              to see or raise it: watchdog fleet account"
         ),
         (None, None) => {
-            format!("the budget of the account '{account}' leaves nothing ({most_usd:.2} USD a day); see: watchdog fleet account")
+            format!(
+                "the budget of the account '{account}' leaves nothing ({most_usd:.2} USD a day); see: watchdog fleet account"
+            )
         }
     };
-    StopReason { reason: Reason::BudgetExhausted, why }
+    StopReason {
+        reason: Reason::BudgetExhausted,
+        why,
+    }
 }
 
 #[cfg(feature = "fleet")]

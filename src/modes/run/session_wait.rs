@@ -51,12 +51,23 @@ impl SessionWaiter {
         let (tell, outcome) = oneshot::channel();
         let silence = SilenceWatch::prepare()?;
         let raised = cancel.clone();
-        std::thread::Builder::new().name("session".into()).spawn(move || {
-            let Ok((session, terms)) = given.recv() else { return };
-            let wait = std::panic::AssertUnwindSafe(|| session.wait(terms.timeout, terms.grace, &raised));
-            let _ = tell.send(std::panic::catch_unwind(wait));
-        })?;
-        Ok(SessionWaiter { cancel, give, outcome, silence })
+        std::thread::Builder::new()
+            .name("session".into())
+            .spawn(move || {
+                let Ok((session, terms)) = given.recv() else {
+                    return;
+                };
+                let wait = std::panic::AssertUnwindSafe(|| {
+                    session.wait(terms.timeout, terms.grace, &raised)
+                });
+                let _ = tell.send(std::panic::catch_unwind(wait));
+            })?;
+        Ok(SessionWaiter {
+            cancel,
+            give,
+            outcome,
+            silence,
+        })
     }
 
     /// Waits for a session. A first signal ends it with its grace period, a second one at once. A budget that it spends while it runs ends
@@ -69,7 +80,12 @@ impl SessionWaiter {
         budget: &SessionBudget<'_>,
         signals: &mut SignalState,
     ) -> WaitedSession {
-        let SessionWaiter { cancel, give, mut outcome, mut silence } = self;
+        let SessionWaiter {
+            cancel,
+            give,
+            mut outcome,
+            mut silence,
+        } = self;
         silence.begin(watched);
         // Where its thread were gone, the session would be dropped here, which ends it, and the outcome never come.
         let _ = give.send((session, terms));
@@ -95,7 +111,11 @@ impl SessionWaiter {
         // A person's word comes before silence.
         let silent = silent.filter(|_| signals.urgency() == SignalUrgency::None);
         match came.expect("the thread that waits tells how that ended") {
-            Ok(outcome) => WaitedSession { outcome, silent, over_budget: over },
+            Ok(outcome) => WaitedSession {
+                outcome,
+                silent,
+                over_budget: over,
+            },
             Err(panic) => std::panic::resume_unwind(panic),
         }
     }

@@ -35,12 +35,17 @@ impl AgentSigns<'_> {
     /// The agent. A person's word decides; what the session could make up comes
     /// after it, and where two of these signs disagree none of them counts.
     pub fn agent(&self, known: &[AgentWords]) -> SightedAgent {
-        let named = |agent: &str, source| SightedAgent { agent: Some(agent.to_owned()), source: Some(source) };
+        let named = |agent: &str, source| SightedAgent {
+            agent: Some(agent.to_owned()),
+            source: Some(source),
+        };
         let is_plain = self.output_dialect == OutputDialect::None;
         let speaks = |agent: &str| match self.output_dialect {
             OutputDialect::None => false,
             OutputDialect::RulesOf(preset) => preset == agent,
-            OutputDialect::Dialect(dialect) => known.iter().any(|words| words.agent == agent && words.dialect.as_deref() == Some(dialect)),
+            OutputDialect::Dialect(dialect) => known
+                .iter()
+                .any(|words| words.agent == agent && words.dialect.as_deref() == Some(dialect)),
         };
         if let Some(agent) = self.chosen {
             return named(agent, AgentSource::Named);
@@ -48,18 +53,31 @@ impl AgentSigns<'_> {
         if let Some(agent) = self.by_command.one() {
             // What another program printed told the id, so that it may not be the named agent's.
             let is_its_own = is_plain || speaks(agent);
-            return named(agent, if is_its_own { AgentSource::Named } else { AgentSource::Output });
+            return named(
+                agent,
+                if is_its_own {
+                    AgentSource::Named
+                } else {
+                    AgentSource::Output
+                },
+            );
         }
-        let unknown = SightedAgent { agent: None, source: (self.names_itself || !is_plain).then_some(AgentSource::Output) };
+        let unknown = SightedAgent {
+            agent: None,
+            source: (self.names_itself || !is_plain).then_some(AgentSource::Output),
+        };
         match (&self.by_command, &self.by_processes) {
-            (NamedAgents::Several(agents), _) | (NamedAgents::None, NamedAgents::Several(agents)) => {
+            (NamedAgents::Several(agents), _)
+            | (NamedAgents::None, NamedAgents::Several(agents)) => {
                 let mut speaking = agents.iter().filter(|agent| speaks(agent));
                 match (speaking.next(), speaking.next()) {
                     (Some(agent), None) => named(agent, AgentSource::Output),
                     _ => unknown,
                 }
             }
-            (_, NamedAgents::One(agent)) if is_plain || speaks(agent) => named(agent, AgentSource::Processes),
+            (_, NamedAgents::One(agent)) if is_plain || speaks(agent) => {
+                named(agent, AgentSource::Processes)
+            }
             (_, NamedAgents::One(_)) => unknown,
             _ => match self.output_dialect {
                 // The first agent with that dialect is the one that it is named after.
@@ -95,28 +113,169 @@ mod tests {
         let codex = OutputDialect::Dialect("codex");
         let own = OutputDialect::RulesOf("agents/mine.json");
         for (chosen, by_command, by_processes, output_dialect, names_itself, agent, source) in [
-            (Some("gemini"), one("codex"), one("claude"), codex, true, Some("gemini"), Some(AgentSource::Named)),
-            (None, one("gemini"), one("claude"), codex, true, Some("gemini"), Some(AgentSource::Output)),
-            (None, one("gemini"), one("claude"), plain, false, Some("gemini"), Some(AgentSource::Named)),
-            (None, one("gemini"), none(), OutputDialect::Dialect("gemini"), true, Some("gemini"), Some(AgentSource::Named)),
-            (None, none(), one("codex"), plain, false, Some("codex"), Some(AgentSource::Processes)),
-            (None, none(), one("codex"), codex, true, Some("codex"), Some(AgentSource::Processes)),
-            (None, none(), one("claude"), codex, true, None, Some(AgentSource::Output)),
-            (None, none(), none(), codex, true, Some("codex"), Some(AgentSource::Output)),
-            (None, none(), none(), OutputDialect::Dialect("antigravity"), true, None, Some(AgentSource::Output)),
-            (None, none(), none(), plain, true, None, Some(AgentSource::Output)),
+            (
+                Some("gemini"),
+                one("codex"),
+                one("claude"),
+                codex,
+                true,
+                Some("gemini"),
+                Some(AgentSource::Named),
+            ),
+            (
+                None,
+                one("gemini"),
+                one("claude"),
+                codex,
+                true,
+                Some("gemini"),
+                Some(AgentSource::Output),
+            ),
+            (
+                None,
+                one("gemini"),
+                one("claude"),
+                plain,
+                false,
+                Some("gemini"),
+                Some(AgentSource::Named),
+            ),
+            (
+                None,
+                one("gemini"),
+                none(),
+                OutputDialect::Dialect("gemini"),
+                true,
+                Some("gemini"),
+                Some(AgentSource::Named),
+            ),
+            (
+                None,
+                none(),
+                one("codex"),
+                plain,
+                false,
+                Some("codex"),
+                Some(AgentSource::Processes),
+            ),
+            (
+                None,
+                none(),
+                one("codex"),
+                codex,
+                true,
+                Some("codex"),
+                Some(AgentSource::Processes),
+            ),
+            (
+                None,
+                none(),
+                one("claude"),
+                codex,
+                true,
+                None,
+                Some(AgentSource::Output),
+            ),
+            (
+                None,
+                none(),
+                none(),
+                codex,
+                true,
+                Some("codex"),
+                Some(AgentSource::Output),
+            ),
+            (
+                None,
+                none(),
+                none(),
+                OutputDialect::Dialect("antigravity"),
+                true,
+                None,
+                Some(AgentSource::Output),
+            ),
+            (
+                None,
+                none(),
+                none(),
+                plain,
+                true,
+                None,
+                Some(AgentSource::Output),
+            ),
             (None, none(), none(), plain, false, None, None),
-            (None, several(), one("claude"), codex, true, Some("codex"), Some(AgentSource::Output)),
+            (
+                None,
+                several(),
+                one("claude"),
+                codex,
+                true,
+                Some("codex"),
+                Some(AgentSource::Output),
+            ),
             (None, several(), none(), plain, false, None, None),
-            (None, none(), several(), codex, true, Some("codex"), Some(AgentSource::Output)),
-            (None, none(), several(), OutputDialect::Dialect("gemini"), true, None, Some(AgentSource::Output)),
-            (None, none(), none(), own, true, Some("agents/mine.json"), Some(AgentSource::Output)),
-            (None, none(), one("codex"), own, true, None, Some(AgentSource::Output)),
-            (None, one("codex"), none(), own, true, Some("codex"), Some(AgentSource::Output)),
+            (
+                None,
+                none(),
+                several(),
+                codex,
+                true,
+                Some("codex"),
+                Some(AgentSource::Output),
+            ),
+            (
+                None,
+                none(),
+                several(),
+                OutputDialect::Dialect("gemini"),
+                true,
+                None,
+                Some(AgentSource::Output),
+            ),
+            (
+                None,
+                none(),
+                none(),
+                own,
+                true,
+                Some("agents/mine.json"),
+                Some(AgentSource::Output),
+            ),
+            (
+                None,
+                none(),
+                one("codex"),
+                own,
+                true,
+                None,
+                Some(AgentSource::Output),
+            ),
+            (
+                None,
+                one("codex"),
+                none(),
+                own,
+                true,
+                Some("codex"),
+                Some(AgentSource::Output),
+            ),
         ] {
-            let signs = AgentSigns { chosen, by_command, by_processes, output_dialect, names_itself };
-            let expected = SightedAgent { agent: agent.map(str::to_owned), source };
-            assert_eq!(signs.agent(&known_agents(&PresetCatalog::default())), expected, "{signs:?}");
+            let signs = AgentSigns {
+                chosen,
+                by_command,
+                by_processes,
+                output_dialect,
+                names_itself,
+            };
+            let expected = SightedAgent {
+                agent: agent.map(str::to_owned),
+                source,
+            };
+            assert_eq!(
+                signs.agent(&known_agents(&PresetCatalog::default())),
+                expected,
+                "{signs:?}"
+            );
         }
     }
 }

@@ -14,7 +14,9 @@ use tokio::sync::oneshot;
 use crate::agent::stream::StreamTap;
 use crate::agent::transcript::{self, ClaudeHome};
 use crate::watch::{LastChange, last_change};
-use watchdog_core::decision::silence::{LivenessSignals, PersonWait, SilenceVerdict, may_wait_for_person, silence};
+use watchdog_core::decision::silence::{
+    LivenessSignals, PersonWait, SilenceVerdict, may_wait_for_person, silence,
+};
 use watchdog_process::session_meter::{CpuUse, ProcessSample, SessionMeter};
 
 use crate::agent::transcript_read::unanswered_calls;
@@ -72,14 +74,16 @@ impl SilenceWatch {
     pub fn prepare() -> io::Result<Self> {
         let (begin, begun) = channel::<WatchedSession>();
         let (tell, end) = oneshot::channel();
-        std::thread::Builder::new().name("silence".into()).spawn(move || {
-            if let Ok(session) = begun.recv()
-                && let Some(end) = watch(session, &begun)
-            {
-                // Without a receiver the session has ended by itself.
-                let _ = tell.send(end);
-            }
-        })?;
+        std::thread::Builder::new()
+            .name("silence".into())
+            .spawn(move || {
+                if let Ok(session) = begun.recv()
+                    && let Some(end) = watch(session, &begun)
+                {
+                    // Without a receiver the session has ended by itself.
+                    let _ = tell.send(end);
+                }
+            })?;
         Ok(SilenceWatch { begin, end })
     }
 
@@ -98,7 +102,9 @@ impl SilenceWatch {
 }
 
 fn watch(session: WatchedSession, stopped: &Receiver<WatchedSession>) -> Option<SilenceCause> {
-    let pause = session.limit.map_or(SAMPLES.1, |limit| (limit / 40).clamp(SAMPLES.0, SAMPLES.1));
+    let pause = session
+        .limit
+        .map_or(SAMPLES.1, |limit| (limit / 40).clamp(SAMPLES.0, SAMPLES.1));
     let mut state = WatchState::new(session, pause);
     while matches!(stopped.recv_timeout(pause), Err(RecvTimeoutError::Timeout)) {
         if let Some(end) = state.sample() {
@@ -126,14 +132,19 @@ struct WatchState {
 impl WatchState {
     fn new(session: WatchedSession, pause: Duration) -> Self {
         let at = Instant::now();
-        let stretch = session.limit.map_or(STRETCH, |limit| limit.clamp(SAMPLES.0, STRETCH));
+        let stretch = session
+            .limit
+            .map_or(STRETCH, |limit| limit.clamp(SAMPLES.0, STRETCH));
         let transcript = transcript_of(&session, None);
         WatchState {
             begun: (at, now()),
             watched: Duration::ZERO,
             last_sample: at,
             pause,
-            signals: LivenessSignals { transcript: transcript.as_ref().map(|_| Duration::ZERO), ..LivenessSignals::default() },
+            signals: LivenessSignals {
+                transcript: transcript.as_ref().map(|_| Duration::ZERO),
+                ..LivenessSignals::default()
+            },
             output: 0,
             transcript,
             processor: CpuUse::over(stretch),
@@ -145,7 +156,9 @@ impl WatchState {
 
     fn sample(&mut self) -> Option<SilenceCause> {
         let at = Instant::now();
-        self.watched += at.saturating_duration_since(self.last_sample).min(self.pause * 2 + SAMPLES.0);
+        self.watched += at
+            .saturating_duration_since(self.last_sample)
+            .min(self.pause * 2 + SAMPLES.0);
         self.last_sample = at;
         let view = self.session.tap.view();
         let output = self.session.meter.output();
@@ -163,21 +176,31 @@ impl WatchState {
             self.signals.processor = Some(if works { self.watched } else { before });
         }
         self.signals.waits = PersonWait::No;
-        self.signals.finished = view.finished && !self.session.may_get_input && !self.began_something(processes);
-        if matches!(self.judged(), SilenceVerdict::Alive { .. }) || self.watched < self.next_costly {
+        self.signals.finished =
+            view.finished && !self.session.may_get_input && !self.began_something(processes);
+        if matches!(self.judged(), SilenceVerdict::Alive { .. }) || self.watched < self.next_costly
+        {
             return None;
         }
         self.scan_files();
-        let calls = if view.structured { view.calls } else { unanswered_calls(self.transcript.as_ref().map(|(path, _)| path.as_path())) };
+        let calls = if view.structured {
+            view.calls
+        } else {
+            unanswered_calls(self.transcript.as_ref().map(|(path, _)| path.as_path()))
+        };
         let runs = self.began_something(processes);
         if calls.iter().any(|tool| may_wait_for_person(tool, runs)) {
-            self.signals.waits = PersonWait::ForPerson { can_answer: self.session.can_answer };
+            self.signals.waits = PersonWait::ForPerson {
+                can_answer: self.session.can_answer,
+            };
         }
         match self.judged() {
             SilenceVerdict::Fallen { quiet } => Some(SilenceCause::Idle(quiet)),
             SilenceVerdict::Finished { quiet } => Some(SilenceCause::Finished(quiet)),
             SilenceVerdict::Waiting { .. } => {
-                self.next_costly = self.next_costly.max(self.watched + self.session.limit.unwrap_or_default() / 8);
+                self.next_costly = self
+                    .next_costly
+                    .max(self.watched + self.session.limit.unwrap_or_default() / 8);
                 None
             }
             SilenceVerdict::Alive { .. } => None,
@@ -190,17 +213,29 @@ impl WatchState {
 
     /// Whether a process of the session may have started after its last output: the time between two samples is unknown.
     fn began_something(&self, processes: Option<ProcessSample>) -> bool {
-        let said = self.signals.output.max(self.signals.transcript.unwrap_or_default());
+        let said = self
+            .signals
+            .output
+            .max(self.signals.transcript.unwrap_or_default());
         let ago = self.watched.saturating_sub(said);
-        processes.and_then(|sample| sample.youngest).is_some_and(|youngest| youngest < ago + self.pause)
+        processes
+            .and_then(|sample| sample.youngest)
+            .is_some_and(|youngest| youngest < ago + self.pause)
     }
 
     fn scan_files(&mut self) {
         let begun = Instant::now();
-        let found = last_change(&self.session.root, &self.session.git_dir, &self.session.except);
+        let found = last_change(
+            &self.session.root,
+            &self.session.git_dir,
+            &self.session.except,
+        );
         self.next_costly = self.watched + begun.elapsed() * COST;
         let Some(found) = found else { return };
-        let same = self.files.replace(found).is_some_and(|before| before.mark == found.mark);
+        let same = self
+            .files
+            .replace(found)
+            .is_some_and(|before| before.mark == found.mark);
         if same && self.signals.files.is_some() {
             return;
         }
@@ -224,7 +259,8 @@ impl WatchState {
 /// The transcript of the session, or the latest of its folder, and how long it is.
 fn transcript_of(session: &WatchedSession, id: Option<&str>) -> Option<(PathBuf, u64)> {
     let of = |root: &Path| match id {
-        Some(id) => transcript::session(root, &session.home, id).or_else(|| transcript::latest_session(root, &session.home)),
+        Some(id) => transcript::session(root, &session.home, id)
+            .or_else(|| transcript::latest_session(root, &session.home)),
         None => transcript::latest_session(root, &session.home),
     };
     of(&session.root).map(|found| (found.path, found.size))

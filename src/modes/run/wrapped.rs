@@ -63,13 +63,24 @@ pub struct RunRequest {
 }
 
 /// Runs one session and judges it.
-pub async fn run(command_env: &CommandEnv, request: RunRequest, signals: &mut SignalState) -> Judgement {
+pub async fn run(
+    command_env: &CommandEnv,
+    request: RunRequest,
+    signals: &mut SignalState,
+) -> Judgement {
     let begun = now();
-    try_run(command_env, request, signals, begun).await.unwrap_or_else(|refusal| refusal.into_judgement(command_env, begun))
+    try_run(command_env, request, signals, begun)
+        .await
+        .unwrap_or_else(|refusal| refusal.into_judgement(command_env, begun))
 }
 
 /// The steps of a check with a session before the last of them: open, lock, input, admit, judge. `Err` says why no session started.
-async fn try_run(command_env: &CommandEnv, request: RunRequest, signals: &mut SignalState, begun: Timestamp) -> Result<Judgement, Refusal> {
+async fn try_run(
+    command_env: &CommandEnv,
+    request: RunRequest,
+    signals: &mut SignalState,
+    begun: Timestamp,
+) -> Result<Judgement, Refusal> {
     let open = OpenWorktree::open(command_env)?;
     let mut lock = open.lock(command_env, "watchdog run", true)?;
     refuse_half_done(&open.worktree, &request.overrides)?;
@@ -79,7 +90,12 @@ async fn try_run(command_env: &CommandEnv, request: RunRequest, signals: &mut Si
     refuse_open_breaker(command_env, &open, &spec, begun)?;
 
     let store = Arc::clone(&open.store);
-    let prepared = PreparedJudgement::new(command_env, judgement_input(command_env, open, &request, begun)?, store, begun);
+    let prepared = PreparedJudgement::new(
+        command_env,
+        judgement_input(command_env, open, &request, begun)?,
+        store,
+        begun,
+    );
     prepared.admit()?;
     prepared.unless(Ok(spent_before(&prepared.input, begun)))?;
     let recognition = SessionRecognition::of_command(command_env, None, &request.command);
@@ -89,14 +105,26 @@ async fn try_run(command_env: &CommandEnv, request: RunRequest, signals: &mut Si
     let mut prepared = refuse_what_passes(prepared, signals).await?;
     match SessionShare::take(command_env, &prepared.store).await {
         Ok(share) => options.account_share = share,
-        Err(stop) => prepared.unless(Ok(Some(Verdict::new(stop.reason, format!("{}; the session was not started", stop.why)))))?,
+        Err(stop) => prepared.unless(Ok(Some(Verdict::new(
+            stop.reason,
+            format!("{}; the session was not started", stop.why),
+        ))))?,
     }
-    prepared.journal.note(kind::BASELINE, baseline_data(&prepared.input.baseline));
+    prepared
+        .journal
+        .note(kind::BASELINE, baseline_data(&prepared.input.baseline));
 
-    let limit = options.timeout.or(prepared.input.settings.limits.session_timeout);
-    request.show(RunPhase::Session { since: now(), limit, tap: options.tap.clone() });
+    let limit = options
+        .timeout
+        .or(prepared.input.settings.limits.session_timeout);
+    request.show(RunPhase::Session {
+        since: now(),
+        limit,
+        tap: options.tap.clone(),
+    });
     let seen = run_session(&prepared, options, signals).await;
-    prepared.input.overrides.other_agent = is_of_another(command_env, &prepared.input, seen.agent.as_deref());
+    prepared.input.overrides.other_agent =
+        is_of_another(command_env, &prepared.input, seen.agent.as_deref());
     request.show(RunPhase::Judging(now()));
     if lock.set_session_active(false).is_err() {
         command_env.tell("could not update the lock file: it still names a running session");
@@ -111,7 +139,10 @@ async fn try_run(command_env: &CommandEnv, request: RunRequest, signals: &mut Si
 /// The verdict to give where a limit is met before the session.
 fn spent_before(input: &JudgementInput, at: Timestamp) -> Option<Verdict> {
     let stop = termination(&input.settings.limits, &SpentUsage::default(), at)?;
-    Some(Verdict::new(stop.reason, format!("{}; the session was not started", stop.why)))
+    Some(Verdict::new(
+        stop.reason,
+        format!("{}; the session was not started", stop.why),
+    ))
 }
 
 impl RunRequest {
@@ -122,9 +153,23 @@ impl RunRequest {
     }
 
     /// The options of the session, with the idle timeout and the log file in force.
-    fn options(&self, prepared: &PreparedJudgement, recognition: &SessionRecognition) -> SessionOptions {
-        let PreparedJudgement { command_env, input, begun, .. } = prepared;
-        let root = input.worktree.lock().expect("mutex poisoned").root().to_owned();
+    fn options(
+        &self,
+        prepared: &PreparedJudgement,
+        recognition: &SessionRecognition,
+    ) -> SessionOptions {
+        let PreparedJudgement {
+            command_env,
+            input,
+            begun,
+            ..
+        } = prepared;
+        let root = input
+            .worktree
+            .lock()
+            .expect("mutex poisoned")
+            .root()
+            .to_owned();
         let (tap, ruled_by) = recognition.reading(command_env, &root, &input.settings.agent);
         SessionOptions {
             agent: None,
@@ -134,7 +179,10 @@ impl RunRequest {
             env: BTreeMap::new(),
             stdin: StdinSource::Inherit,
             timeout: self.timeout,
-            idle_timeout: self.idle_timeout.or(input.settings.limits.idle_timeout).filter(|limit| !limit.is_zero()),
+            idle_timeout: self
+                .idle_timeout
+                .or(input.settings.limits.idle_timeout)
+                .filter(|limit| !limit.is_zero()),
             grace: self.grace,
             child_wait: self.child_wait,
             end_survivors: self.end_survivors,
@@ -143,7 +191,11 @@ impl RunRequest {
             agent_budget: None,
             account_share: None,
             account_agent: agent_of_command(command_env, &self.command),
-            mirror: if self.output_to_stderr { MirrorTarget::ToStderr } else { MirrorTarget::Through },
+            mirror: if self.output_to_stderr {
+                MirrorTarget::ToStderr
+            } else {
+                MirrorTarget::Through
+            },
             cover: self.view.clone().map(|view| view as Arc<dyn TerminalCover>),
         }
     }
@@ -151,18 +203,31 @@ impl RunRequest {
 
 /// Whether the program that the command line or the environment names for questions is that of another agent than the session's.
 fn is_of_another(command_env: &CommandEnv, input: &JudgementInput, ran: Option<&str>) -> bool {
-    let Some((program, ran)) = command_env.agent_program.as_ref().zip(ran) else { return false };
+    let Some((program, ran)) = command_env.agent_program.as_ref().zip(ran) else {
+        return false;
+    };
     // One that does not say whose it is was named for the configured agent.
-    agents_in_command(std::slice::from_ref(program), &known_agents(&command_env.presets))
-        .one()
-        .unwrap_or(input.settings.agent.preset.as_str())
+    agents_in_command(
+        std::slice::from_ref(program),
+        &known_agents(&command_env.presets),
+    )
+    .one()
+    .unwrap_or(input.settings.agent.preset.as_str())
         != ran
 }
 
 /// Adds a warning about the session's changes to the file in force.
 fn note_changed_criteria(prepared: &mut PreparedJudgement) {
-    let PreparedJudgement { command_env, input, store, .. } = prepared;
-    let Ok(worktree) = Worktree::open(input.worktree.get_mut().expect("mutex poisoned").root()) else { return };
+    let PreparedJudgement {
+        command_env,
+        input,
+        store,
+        ..
+    } = prepared;
+    let Ok(worktree) = Worktree::open(input.worktree.get_mut().expect("mutex poisoned").root())
+    else {
+        return;
+    };
     let open = OpenWorktree {
         worktree_id: input.worktree_id.clone(),
         commands: input.commands.clone(),
@@ -171,16 +236,30 @@ fn note_changed_criteria(prepared: &mut PreparedJudgement) {
         notes: StoreNotes::default(),
     };
     // One that does not even parse any more does not count.
-    let Ok(found) = effective(command_env, &open, Some(&input.spec), Some(&input.baseline)) else { return };
-    let new = found.notes.into_iter().filter(|note| note.code == WarningCode::CriteriaChanged && !input.notes.contains(note));
+    let Ok(found) = effective(command_env, &open, Some(&input.spec), Some(&input.baseline)) else {
+        return;
+    };
+    let new = found
+        .notes
+        .into_iter()
+        .filter(|note| note.code == WarningCode::CriteriaChanged && !input.notes.contains(note));
     let new: Vec<_> = new.collect();
     input.notes.extend(new);
 }
 
 /// Refuses where a session of the same spec runs that a hook reported or a killed watchdog left: its baseline stays.
-fn refuse_beside_live_session(command_env: &CommandEnv, open: &OpenWorktree, named: Option<&str>) -> Result<(), Refusal> {
+fn refuse_beside_live_session(
+    command_env: &CommandEnv,
+    open: &OpenWorktree,
+    named: Option<&str>,
+) -> Result<(), Refusal> {
     let spec = spec_of_new_session(open.store.as_ref(), &open.worktree, named)?;
-    let running = RunningSession::of(command_env, open.store.as_ref(), (&open.worktree_id, open.root()), Some(&spec))?;
+    let running = RunningSession::of(
+        command_env,
+        open.store.as_ref(),
+        (&open.worktree_id, open.root()),
+        Some(&spec),
+    )?;
     running.map_or(Ok(()), |running| Err(running.not_beside_it().into()))
 }
 
@@ -190,17 +269,34 @@ fn judgement_input(
     request: &RunRequest,
     begun: Timestamp,
 ) -> Result<JudgementInput, UnreadableFact> {
-    let anew = begin_anew(open.store.as_ref(), &open.worktree, AnewBy::Command, &open.commands)?;
+    let anew = begin_anew(
+        open.store.as_ref(),
+        &open.worktree,
+        AnewBy::Command,
+        &open.commands,
+    )?;
     // Reads the configuration before it records anything: a mistake in it leaves no record.
     let head = open.worktree.head()?;
     let spec = spec_of_new_session(open.store.as_ref(), &open.worktree, request.spec.as_deref())?;
     settle_anchor::between_sessions(&open, Some(&spec), begun)?;
     let effective = effective(command_env, &open, Some(&spec), Some(&head))?;
-    let mut recorded = record(open.store.as_ref(), &open.worktree, Some(&spec), request.overrides.uncommitted, begun)?;
+    let mut recorded = record(
+        open.store.as_ref(),
+        &open.worktree,
+        Some(&spec),
+        request.overrides.uncommitted,
+        begun,
+    )?;
     recorded.notes.extend(anew);
     let effective = settle_anchor::session_begins(&open, &recorded, effective)?;
     command_env.note_conversations(&open, &recorded)?;
-    Ok(JudgementInput::new(open, recorded, true, effective, request.overrides.clone()))
+    Ok(JudgementInput::new(
+        open,
+        recorded,
+        true,
+        effective,
+        request.overrides.clone(),
+    ))
 }
 
 /// One line for a person before the session begins: the baseline, the agent where it is known, whose the uncommitted files are, the log, and what ends the session.
@@ -215,6 +311,13 @@ fn first_line(input: &JudgementInput, options: &SessionOptions, agent: Option<St
         Some(limit) => format!("ended when silent for {}", time_span(limit)),
         None => "no idle timeout (--idle-timeout 30m)".to_string(),
     };
-    let agent = agent.map(|clause| format!("{clause}; ")).unwrap_or_default();
-    format!("{}, baseline {baseline}; {agent}{}; {timeout}, {idle}; log: {}", input.spec, input.whose_work(), options.log.display())
+    let agent = agent
+        .map(|clause| format!("{clause}; "))
+        .unwrap_or_default();
+    format!(
+        "{}, baseline {baseline}; {agent}{}; {timeout}, {idle}; log: {}",
+        input.spec,
+        input.whose_work(),
+        options.log.display()
+    )
 }

@@ -63,7 +63,11 @@ pub struct SweepShared<'a> {
 ///
 /// # Errors
 /// When watchdog's own state cannot be read; the fault of a single worktree is a row.
-pub async fn sweep(command_env: &CommandEnv, request: SweepRequest, signals: &mut SignalState) -> Result<SweepReport, UnreadableFact> {
+pub async fn sweep(
+    command_env: &CommandEnv,
+    request: SweepRequest,
+    signals: &mut SignalState,
+) -> Result<SweepReport, UnreadableFact> {
     let cancel = CancelFlag::new();
     let sweeping = {
         let (command_env, cancel) = (command_env.clone(), cancel.clone());
@@ -75,7 +79,11 @@ pub async fn sweep(command_env: &CommandEnv, request: SweepRequest, signals: &mu
     }
 }
 
-fn sweep_now(around: &CommandEnv, request: &SweepRequest, cancel: CancelFlag) -> Result<SweepReport, UnreadableFact> {
+fn sweep_now(
+    around: &CommandEnv,
+    request: &SweepRequest,
+    cancel: CancelFlag,
+) -> Result<SweepReport, UnreadableFact> {
     let begun = Instant::now();
     around.state.ensure()?;
     let store: Arc<dyn LocalStore> = open_store(&around.state)?;
@@ -84,14 +92,21 @@ fn sweep_now(around: &CommandEnv, request: &SweepRequest, cancel: CancelFlag) ->
     let mut jobs = VecDeque::from(found.worktrees);
     // Begins at another worktree each time, so that a spent probe budget does not always leave out the same ones.
     if !jobs.is_empty() {
-        let turn = usize::try_from(now().as_second().unsigned_abs()).unwrap_or(0).wrapping_mul(7919) % jobs.len();
+        let turn = usize::try_from(now().as_second().unsigned_abs())
+            .unwrap_or(0)
+            .wrapping_mul(7919)
+            % jobs.len();
         jobs.rotate_left(turn);
     }
     let sweep = SweepShared {
         around,
         request,
         batcher: Arc::new(JournalBatcher::new(Arc::clone(&store))),
-        probe_budget: ProbeBudget::new(if request.overrides.no_probe { 0 } else { request.max_probes_total }),
+        probe_budget: ProbeBudget::new(if request.overrides.no_probe {
+            0
+        } else {
+            request.max_probes_total
+        }),
         cancel,
         memory: SweepCache::open(Arc::clone(&store), around, request)?,
         recent_refs: RecentRefs::default(),
@@ -103,7 +118,10 @@ fn sweep_now(around: &CommandEnv, request: &SweepRequest, cancel: CancelFlag) ->
         total: jobs.len(),
         jobs: Mutex::new(jobs),
         done: AtomicUsize::new(0),
-        report: Mutex::new(SweepReport { notes: found.notes, ..SweepReport::default() }),
+        report: Mutex::new(SweepReport {
+            notes: found.notes,
+            ..SweepReport::default()
+        }),
     };
     // People get one message about the whole sweep. What an earlier one could not deliver is tried now, also where nothing is judged anew.
     let gathered = around.notifications.gather();
@@ -112,10 +130,14 @@ fn sweep_now(around: &CommandEnv, request: &SweepRequest, cancel: CancelFlag) ->
     drop(gathered);
     let mut report = std::mem::take(&mut *held(&sweep.report));
     if let Err(error) = sweep.batcher.finish().and_then(|()| sweep.memory.finish()) {
-        report.notes.push(format!("what was seen could not be written down: {error}"));
+        report
+            .notes
+            .push(format!("what was seen could not be written down: {error}"));
     }
     if tidy(sweep.store.as_ref(), now(), report.lines.len()).is_err() {
-        report.notes.push("old events could not be removed from the journal".into());
+        report
+            .notes
+            .push("old events could not be removed from the journal".into());
     }
     // What the store met on the way, such as a damaged database.
     for note in sweep.store.notes() {
@@ -135,13 +157,29 @@ impl SweepShared<'_> {
         let wanted = Mutex::new(Some(wanted));
         std::thread::scope(|scope| {
             let begin = || std::thread::Builder::new();
-            let ask = || begin().spawn_scoped(scope, || self.ask_all(&wanted)).is_ok();
+            let ask = || {
+                begin()
+                    .spawn_scoped(scope, || self.ask_all(&wanted))
+                    .is_ok()
+            };
             // If the system refuses a thread, fewer do the work; without probe threads no probe is sent.
-            if (0..self.request.max_parallel_probes.max(1)).filter(|_| ask()).count() == 0 {
+            if (0..self.request.max_parallel_probes.max(1))
+                .filter(|_| ask())
+                .count()
+                == 0
+            {
                 *held(&wanted) = None;
             }
-            let scan = |want: SyncSender<JudgementAwaitingProbe>| begin().spawn_scoped(scope, move || self.scan_all(&want)).is_ok();
-            if (0..self.request.jobs.max(1)).filter(|_| scan(want.clone())).count() == 0 {
+            let scan = |want: SyncSender<JudgementAwaitingProbe>| {
+                begin()
+                    .spawn_scoped(scope, move || self.scan_all(&want))
+                    .is_ok()
+            };
+            if (0..self.request.jobs.max(1))
+                .filter(|_| scan(want.clone()))
+                .count()
+                == 0
+            {
                 self.scan_all(&want);
             }
             drop(want);
@@ -151,7 +189,9 @@ impl SweepShared<'_> {
     fn scan_all(&self, want: &SyncSender<JudgementAwaitingProbe>) {
         let mut repo_caches: HashMap<PathBuf, RepoCache> = HashMap::new();
         while !self.cancel.is_cancelled() {
-            let Some(found) = held(&self.jobs).pop_front() else { return };
+            let Some(found) = held(&self.jobs).pop_front() else {
+                return;
+            };
             let root = found.root.clone();
             // Each holds an opened repository. A bug that one was in the middle of must not spread.
             if repo_caches.len() == REPO_CACHES && !repo_caches.contains_key(&found.common_dir) {
@@ -171,7 +211,9 @@ impl SweepShared<'_> {
                         self.tell_of(root, || self.without_asking(refused.0));
                     }
                 }
-                SweepScanOutcome::Wants(pending) => self.tell_of(root, || self.without_asking(*pending)),
+                SweepScanOutcome::Wants(pending) => {
+                    self.tell_of(root, || self.without_asking(*pending))
+                }
             }
         }
     }
@@ -212,8 +254,16 @@ impl SweepShared<'_> {
         if !held(&self.expired).insert(worktree.common_dir().to_owned()) {
             return;
         }
-        if let Err(why) = expire(&worktree, self.store.as_ref(), &self.around.state.logs(), judgement_run.input.settings.rescue.keep_days) {
-            held(&self.report).notes.push(format!("old snapshots of {} could not be dropped: {why}", worktree.root().display()));
+        if let Err(why) = expire(
+            &worktree,
+            self.store.as_ref(),
+            &self.around.state.logs(),
+            judgement_run.input.settings.rescue.keep_days,
+        ) {
+            held(&self.report).notes.push(format!(
+                "old snapshots of {} could not be dropped: {why}",
+                worktree.root().display()
+            ));
         }
     }
 }

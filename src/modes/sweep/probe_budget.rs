@@ -11,12 +11,19 @@ pub struct ProbeBudget {
 impl ProbeBudget {
     /// So many questions for the whole sweep.
     pub fn new(total: u32) -> Self {
-        ProbeBudget { left: AtomicU32::new(total), total }
+        ProbeBudget {
+            left: AtomicU32::new(total),
+            total,
+        }
     }
 
     /// Takes one question, if one is left.
     pub fn take(&self) -> bool {
-        self.left.try_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok()
+        self.left
+            .try_update(Ordering::SeqCst, Ordering::SeqCst, |left| {
+                left.checked_sub(1)
+            })
+            .is_ok()
     }
 
     /// Puts one back that was not sent.
@@ -43,11 +50,23 @@ mod tests {
     fn no_more_is_taken_than_there_is_however_many_ask_at_once() {
         let probe_budget = ProbeBudget::new(100);
         let taken: usize = std::thread::scope(|scope| {
-            let takers: Vec<_> = (0..4).map(|_| scope.spawn(|| (0..60).filter(|_| probe_budget.take()).count())).collect();
+            let takers: Vec<_> = (0..4)
+                .map(|_| scope.spawn(|| (0..60).filter(|_| probe_budget.take()).count()))
+                .collect();
             takers.into_iter().map(|taker| taker.join().unwrap()).sum()
         });
-        assert_eq!((taken, probe_budget.taken(), probe_budget.is_spent()), (100, 100, true));
+        assert_eq!(
+            (taken, probe_budget.taken(), probe_budget.is_spent()),
+            (100, 100, true)
+        );
         probe_budget.put_back();
-        assert!((probe_budget.taken(), probe_budget.take(), probe_budget.take()) == (99, true, false), "one that was not sent");
+        assert!(
+            (
+                probe_budget.taken(),
+                probe_budget.take(),
+                probe_budget.take()
+            ) == (99, true, false),
+            "one that was not sent"
+        );
     }
 }

@@ -59,8 +59,13 @@ impl SweepRow {
         match &self.outcome {
             SweepOutcome::Judged(judgement) => judgement.to_json(),
             SweepOutcome::Again { verdict } => (**verdict).clone(),
-            SweepOutcome::Unwatched { note: None } => not_judged(NotJudged::NoBaseline, "no baseline is recorded"),
-            SweepOutcome::Unwatched { note: Some(why) } => not_judged(NotJudged::NoBaseline, &format!("no baseline is recorded; {why}")),
+            SweepOutcome::Unwatched { note: None } => {
+                not_judged(NotJudged::NoBaseline, "no baseline is recorded")
+            }
+            SweepOutcome::Unwatched { note: Some(why) } => not_judged(
+                NotJudged::NoBaseline,
+                &format!("no baseline is recorded; {why}"),
+            ),
             SweepOutcome::Untouched => not_judged(NotJudged::Untouched, UNTOUCHED),
             SweepOutcome::Gone { why } => not_judged(NotJudged::Gone, why),
         }
@@ -108,24 +113,42 @@ impl SweepRow {
                     ..blank
                 }
             }
-            SweepOutcome::Unwatched { note } => {
-                SweepTableRow { reason: NotJudged::NoBaseline.as_str(), message: short(note.as_deref().unwrap_or_default()), ..blank }
-            }
-            SweepOutcome::Untouched => SweepTableRow { reason: NotJudged::Untouched.as_str(), ..blank },
-            SweepOutcome::Gone { why } => SweepTableRow { reason: NotJudged::Gone.as_str(), message: short(why), ..blank },
+            SweepOutcome::Unwatched { note } => SweepTableRow {
+                reason: NotJudged::NoBaseline.as_str(),
+                message: short(note.as_deref().unwrap_or_default()),
+                ..blank
+            },
+            SweepOutcome::Untouched => SweepTableRow {
+                reason: NotJudged::Untouched.as_str(),
+                ..blank
+            },
+            SweepOutcome::Gone { why } => SweepTableRow {
+                reason: NotJudged::Gone.as_str(),
+                message: short(why),
+                ..blank
+            },
         };
         // The object of a verdict is large, and of most rows nobody needs the step.
-        line.next = line.needs_person().then(|| NextStep::after_verdict(&self.to_json()));
+        line.next = line
+            .needs_person()
+            .then(|| NextStep::after_verdict(&self.to_json()));
         line
     }
 }
 
 fn is_long_idle(judgement: &Judgement) -> bool {
-    let idle = judgement.session.as_ref().and_then(|session| session.idle_seconds).unwrap_or_default();
+    let idle = judgement
+        .session
+        .as_ref()
+        .and_then(|session| session.idle_seconds)
+        .unwrap_or_default();
     let verdict = &judgement.verdict;
     verdict.reason == Reason::SessionActive
         && idle >= LONG_IDLE.as_secs()
-        && verdict.changes.as_ref().is_some_and(|changes| changes.work_left())
+        && verdict
+            .changes
+            .as_ref()
+            .is_some_and(|changes| changes.work_left())
 }
 
 /// One worktree in the table. Whole verdicts, with all their commits and paths, would be too large for thousands.
@@ -156,7 +179,8 @@ pub struct SweepTableRow {
 impl SweepTableRow {
     /// Whether a person must look.
     pub fn needs_person(&self) -> bool {
-        self.status.is_some_and(|status| status.exit_code() >= Status::Review.exit_code())
+        self.status
+            .is_some_and(|status| status.exit_code() >= Status::Review.exit_code())
     }
 
     /// Where it stands in the table: what needs a person comes first, then what goes on, what is complete, and what was not judged.
@@ -199,13 +223,25 @@ impl SweepReport {
     pub fn exit_code(&self) -> u8 {
         let code = |status: Status| match status {
             Status::Complete | Status::Incomplete | Status::Waiting => 0,
-            Status::Review | Status::Timeout | Status::Stopped | Status::Failed | Status::Error => status.exit_code(),
+            Status::Review | Status::Timeout | Status::Stopped | Status::Failed | Status::Error => {
+                status.exit_code()
+            }
         };
         if self.has_lost_records {
             return Status::Error.exit_code();
         }
-        let interrupted = if self.not_reached > 0 { Status::Stopped.exit_code() } else { 0 };
-        self.lines.iter().filter_map(|line| line.status).map(code).max().unwrap_or(0).max(interrupted)
+        let interrupted = if self.not_reached > 0 {
+            Status::Stopped.exit_code()
+        } else {
+            0
+        };
+        self.lines
+            .iter()
+            .filter_map(|line| line.status)
+            .map(code)
+            .max()
+            .unwrap_or(0)
+            .max(interrupted)
     }
 }
 
@@ -252,12 +288,38 @@ mod tests {
                 long_idle: false,
                 next: None,
             };
-            SweepReport { lines: statuses.iter().map(line).collect(), not_reached, ..SweepReport::default() }.exit_code()
+            SweepReport {
+                lines: statuses.iter().map(line).collect(),
+                not_reached,
+                ..SweepReport::default()
+            }
+            .exit_code()
         };
         assert_eq!(of(&[], 0), 0);
-        assert_eq!(of(&[Some(Status::Complete), Some(Status::Incomplete), Some(Status::Waiting), None], 0), 0);
+        assert_eq!(
+            of(
+                &[
+                    Some(Status::Complete),
+                    Some(Status::Incomplete),
+                    Some(Status::Waiting),
+                    None
+                ],
+                0
+            ),
+            0
+        );
         assert_eq!(of(&[Some(Status::Review), Some(Status::Incomplete)], 0), 12);
-        assert_eq!(of(&[Some(Status::Failed), Some(Status::Timeout), Some(Status::Stopped)], 0), 15);
+        assert_eq!(
+            of(
+                &[
+                    Some(Status::Failed),
+                    Some(Status::Timeout),
+                    Some(Status::Stopped)
+                ],
+                0
+            ),
+            15
+        );
         assert_eq!(of(&[Some(Status::Error), Some(Status::Failed)], 3), 16);
         assert_eq!(of(&[Some(Status::Complete)], 1), 14);
     }

@@ -22,9 +22,13 @@ use crate::judge::settle_anchor;
 use crate::session::{has_conversation_since, is_another_clone, recorded_sharing};
 use crate::wire::sweep_json::is_untouched_json;
 use crate::wire::verdict_json::{JudgedSession, Judgement};
-use watchdog_core::decision::machine::{CheckMachine, DriveOutcome, MachineAction, MachineEvent, MachineSetup, drive};
+use watchdog_core::decision::machine::{
+    CheckMachine, DriveOutcome, MachineAction, MachineEvent, MachineSetup, drive,
+};
 use watchdog_core::decision::session_life::SessionLife;
-use watchdog_facts::evidence::{Changes, Commits, Degradation, FaultKind, UnreadableFact, WarningCode};
+use watchdog_facts::evidence::{
+    Changes, Commits, Degradation, FaultKind, UnreadableFact, WarningCode,
+};
 use watchdog_facts::refused_tool::ToolRefusals;
 use watchdog_facts::verdict::{Reason, Status, Verdict};
 use watchdog_git::{FoundWorktree, RepoCache, WorktreeState, is_absent};
@@ -78,7 +82,12 @@ impl SweepShared<'_> {
 
     /// Judges one worktree as far as that takes no question.
     pub fn scan(&self, found: &FoundWorktree, repo_cache: &mut RepoCache) -> SweepScanOutcome {
-        let row = |outcome| SweepScanOutcome::Row(SweepRow { worktree: found.root.clone(), outcome });
+        let row = |outcome| {
+            SweepScanOutcome::Row(SweepRow {
+                worktree: found.root.clone(),
+                outcome,
+            })
+        };
         let judged = |verdict| SweepScanOutcome::Row(unjudged(found.root.clone(), verdict));
         let id = found.worktree_id();
         let watched = self.watched.contains(&id);
@@ -89,64 +98,108 @@ impl SweepShared<'_> {
                 return row(SweepOutcome::Gone { why: why.clone() });
             }
             WorktreeState::Broken { why } if !watched && !self.was_watched(&found.root) => {
-                return row(SweepOutcome::Unwatched { note: Some(why.clone()) });
+                return row(SweepOutcome::Unwatched {
+                    note: Some(why.clone()),
+                });
             }
             WorktreeState::Broken { why } | WorktreeState::Unlisted { why } => {
                 return judged(Verdict::unreadable(unreadable(FaultKind::Git, why)));
             }
             WorktreeState::Nothing { why } => {
                 let verdict = Verdict::unreadable(unreadable(FaultKind::NotARepository, why));
-                return row(SweepOutcome::Judged(Box::new(bare_judgement(&found.root, verdict))));
+                return row(SweepOutcome::Judged(Box::new(bare_judgement(
+                    &found.root,
+                    verdict,
+                ))));
             }
         }
         if !watched {
             return row(SweepOutcome::Unwatched { note: None });
         }
         if let Some((verdict, session)) = self.session_active(&id, &found.root) {
-            let judgement = Judgement { session: Some(session), ..bare_judgement(&found.root, verdict) };
+            let judgement = Judgement {
+                session: Some(session),
+                ..bare_judgement(&found.root, verdict)
+            };
             return SweepScanOutcome::Row(judged_row(found.root.clone(), judgement));
         }
-        let holder =
-            LockHolder { pid: std::process::id(), command: "watchdog sweep".into(), since: now(), session_active: false, spec: None };
+        let holder = LockHolder {
+            pid: std::process::id(),
+            command: "watchdog sweep".into(),
+            since: now(),
+            session_active: false,
+            spec: None,
+        };
         let lock = match WorktreeLock::try_acquire(&self.around.state, &id, holder) {
             Ok(LockAttempt::Held(lock)) => lock,
             Ok(LockAttempt::Busy(holder)) => return judged(taken(holder)),
             Err(error) => return judged(self.unreadable(&found.root, error.into())),
         };
         match self.memory.recall(found, &id) {
-            Some(verdict) if !is_untouched_json(&verdict) => return row(SweepOutcome::Again { verdict: Box::new(verdict) }),
-            Some(_) if !self.has_conversation(&id, &found.root) => return row(SweepOutcome::Untouched),
+            Some(verdict) if !is_untouched_json(&verdict) => {
+                return row(SweepOutcome::Again {
+                    verdict: Box::new(verdict),
+                });
+            }
+            Some(_) if !self.has_conversation(&id, &found.root) => {
+                return row(SweepOutcome::Untouched);
+            }
             _ => {}
         }
-        self.judge(found, repo_cache, id, lock).unwrap_or_else(|unreadable| match is_absent(&found.root) {
-            false => judged(self.unreadable(&found.root, unreadable)),
-            true => row(SweepOutcome::Gone { why: VANISHED.into() }),
-        })
+        self.judge(found, repo_cache, id, lock)
+            .unwrap_or_else(|unreadable| match is_absent(&found.root) {
+                false => judged(self.unreadable(&found.root, unreadable)),
+                true => row(SweepOutcome::Gone {
+                    why: VANISHED.into(),
+                }),
+            })
     }
 
     /// Whether a baseline was recorded for the worktree that was at this place. A broken `.git` does not say under which name; where the
     /// records cannot be read, one may have been.
     fn was_watched(&self, root: &Path) -> bool {
-        baseline::everywhere(self.store.as_ref())
-            .map_or(true, |rows| rows.into_iter().any(|(_, _, row)| row.is_ok_and(|row| row.worktree == root)))
+        baseline::everywhere(self.store.as_ref()).map_or(true, |rows| {
+            rows.into_iter()
+                .any(|(_, _, row)| row.is_ok_and(|row| row.worktree == root))
+        })
     }
 
     /// A session that works there: one that a hook or `run` recorded, or a known agent's process. Only an idle one is judged.
     fn session_active(&self, id: &str, root: &Path) -> Option<(Verdict, JudgedSession)> {
-        if !self.with_sessions.contains(id) && self.around.agents.inside(&self.around.presets, root).is_empty() {
+        if !self.with_sessions.contains(id)
+            && self
+                .around
+                .agents
+                .inside(&self.around.presets, root)
+                .is_empty()
+        {
             return None;
         }
         // One that cannot be read hides nothing: the lock and the judgement come next.
-        let worktree_life = WorktreeLife::read(self.around, self.store.as_ref(), (id, root), Duration::ZERO).ok()?;
-        let SessionLife::Busy { words } = worktree_life.life else { return None };
-        Some((Verdict::new(Reason::SessionActive, words), worktree_life.session?))
+        let worktree_life =
+            WorktreeLife::read(self.around, self.store.as_ref(), (id, root), Duration::ZERO)
+                .ok()?;
+        let SessionLife::Busy { words } = worktree_life.life else {
+            return None;
+        };
+        Some((
+            Verdict::new(Reason::SessionActive, words),
+            worktree_life.session?,
+        ))
     }
 
     /// Whether anything was said in a worktree since its latest baseline. What cannot be read counts as that.
     fn has_conversation(&self, id: &str, root: &Path) -> bool {
         let since_baseline = || -> Result<bool, StoreError> {
-            let Some((spec, baseline)) = baseline::latest(self.store.as_ref(), id)? else { return Ok(true) };
-            has_conversation_since(self.store.as_ref(), (id, &spec), (root, &self.transcript_sources), baseline.at)
+            let Some((spec, baseline)) = baseline::latest(self.store.as_ref(), id)? else {
+                return Ok(true);
+            };
+            has_conversation_since(
+                self.store.as_ref(),
+                (id, &spec),
+                (root, &self.transcript_sources),
+                baseline.at,
+            )
         };
         since_baseline().unwrap_or(true)
     }
@@ -165,54 +218,95 @@ impl SweepShared<'_> {
         lock: WorktreeLock,
     ) -> Result<SweepScanOutcome, UnreadableFact> {
         let begun = now();
-        let around = CommandEnv { worktree: found.root.clone(), ..self.around.clone() };
-        let end = |judgement: Judgement| Ok(SweepScanOutcome::Row(judged_row(found.root.clone(), judgement)));
+        let around = CommandEnv {
+            worktree: found.root.clone(),
+            ..self.around.clone()
+        };
+        let end = |judgement: Judgement| {
+            Ok(SweepScanOutcome::Row(judged_row(
+                found.root.clone(),
+                judgement,
+            )))
+        };
         let spent = self.probe_budget.is_spent();
         let input = match self.judgement_input(&around, found, repo_cache, id, spent)? {
             Ok(input) => input,
-            Err(outcome) => return Ok(SweepScanOutcome::Row(SweepRow { worktree: found.root.clone(), outcome })),
+            Err(outcome) => {
+                return Ok(SweepScanOutcome::Row(SweepRow {
+                    worktree: found.root.clone(),
+                    outcome,
+                }));
+            }
         };
         let mut prepared = PreparedJudgement::new(&around, input, Arc::clone(&self.store), begun);
         prepared.journal.join(&self.batcher);
         if let Err(refusal) = prepared.note_open_breaker() {
             return end(refusal.into_judgement(&around, begun));
         }
-        let (judgement_run, setup) = match JudgementRun::begin(prepared, ObservedSession::default(), true) {
-            Ok(begun) => begun,
-            Err(judgement) => return end(*judgement),
-        };
+        let (judgement_run, setup) =
+            match JudgementRun::begin(prepared, ObservedSession::default(), true) {
+                Ok(begun) => begun,
+                Err(judgement) => return end(*judgement),
+            };
         let mut machine = CheckMachine::new(setup.clone());
         let _within = judgement_run.span.clone().entered();
-        match drive(&mut machine, MachineEvent::Start, &mut self.driver(&judgement_run, &|_| false)) {
+        match drive(
+            &mut machine,
+            MachineEvent::Start,
+            &mut self.driver(&judgement_run, &|_| false),
+        ) {
             DriveOutcome::Ended(mut verdict) => {
                 // The message says why the agent was not asked, also where the probe budget was spent before this judgement began.
-                let asks = self.request.max_probes_total > 0 && !self.request.overrides.no_probe && setup.unasked.is_none();
+                let asks = self.request.max_probes_total > 0
+                    && !self.request.overrides.no_probe
+                    && setup.unasked.is_none();
                 if spent && asks && verdict.reason == Reason::Unfinished {
                     verdict.degraded.push(self.rationed());
                 }
                 let mut judgement = self.settle(&judgement_run, *verdict);
-                let untouched = is_untouched(&judgement.verdict) && self.is_silent(&judgement_run.input, &found.root);
-                if let Err(error) = self.memory.keep(found, &judgement_run, (&judgement, untouched), begun) {
-                    judgement.verdict.degraded.push(Degradation { code: WarningCode::StoreUnwritable, detail: error.to_string() });
+                let untouched = is_untouched(&judgement.verdict)
+                    && self.is_silent(&judgement_run.input, &found.root);
+                if let Err(error) =
+                    self.memory
+                        .keep(found, &judgement_run, (&judgement, untouched), begun)
+                {
+                    judgement.verdict.degraded.push(Degradation {
+                        code: WarningCode::StoreUnwritable,
+                        detail: error.to_string(),
+                    });
                 }
                 if let Some(worktree) = judgement_run.into_worktree() {
                     repo_cache.give_back(worktree);
                 }
                 if untouched {
-                    return Ok(SweepScanOutcome::Row(SweepRow { worktree: found.root.clone(), outcome: SweepOutcome::Untouched }));
+                    return Ok(SweepScanOutcome::Row(SweepRow {
+                        worktree: found.root.clone(),
+                        outcome: SweepOutcome::Untouched,
+                    }));
                 }
                 end(judgement)
             }
             DriveOutcome::Held(action) => {
                 let found = found.clone();
-                let nothing = has_nothing(machine.commits(), machine.changes()) && self.is_silent(&judgement_run.input, &found.root);
-                let pending = JudgementAwaitingProbe { found, judgement_run, setup, machine, action, _lock: lock };
+                let nothing = has_nothing(machine.commits(), machine.changes())
+                    && self.is_silent(&judgement_run.input, &found.root);
+                let pending = JudgementAwaitingProbe {
+                    found,
+                    judgement_run,
+                    setup,
+                    machine,
+                    action,
+                    _lock: lock,
+                };
                 if nothing {
                     // No agent can know of work that is not there.
                     let row = self.judge_without_asking(pending, None);
                     return Ok(SweepScanOutcome::Row(match &row.outcome {
                         SweepOutcome::Judged(judgement) if is_untouched(&judgement.verdict) => {
-                            SweepRow { outcome: SweepOutcome::Untouched, ..row }
+                            SweepRow {
+                                outcome: SweepOutcome::Untouched,
+                                ..row
+                            }
                         }
                         _ => row,
                     }));
@@ -236,25 +330,50 @@ impl SweepShared<'_> {
         };
         let worktree = repo_cache.open(found)?;
         if worktree.worktree_id() != id {
-            return Err(unreadable(FaultKind::Git, "another worktree took its place while it was looked at"));
+            return Err(unreadable(
+                FaultKind::Git,
+                "another worktree took its place while it was looked at",
+            ));
         }
         if is_another_clone(self.store.as_ref(), &worktree)? {
-            return Ok(Err(SweepOutcome::Unwatched { note: Some(OTHER_CLONE.into()) }));
+            return Ok(Err(SweepOutcome::Unwatched {
+                note: Some(OTHER_CLONE.into()),
+            }));
         }
         let commands = around.commands(worktree.root());
-        let open = OpenWorktree { worktree_id: id, worktree, store: Arc::clone(&self.store), notes: StoreNotes::default(), commands };
+        let open = OpenWorktree {
+            worktree_id: id,
+            worktree,
+            store: Arc::clone(&self.store),
+            notes: StoreNotes::default(),
+            commands,
+        };
         settle_anchor::between_sessions(&open, Some(&recorded.spec), now())?;
         let effective = effective(around, &open, Some(&recorded.spec), Some(&recorded.point))?;
         let no_probe = self.request.overrides.no_probe || probes_spent;
-        let overrides = Overrides { no_probe, once: true, ..self.request.overrides.clone() };
-        Ok(Ok(JudgementInput::new(open, recorded, true, effective, overrides)))
+        let overrides = Overrides {
+            no_probe,
+            once: true,
+            ..self.request.overrides.clone()
+        };
+        Ok(Ok(JudgementInput::new(
+            open, recorded, true, effective, overrides,
+        )))
     }
 
     /// Continues a judgement whose turn it is to ask.
     pub fn ask(&self, pending: JudgementAwaitingProbe) -> SweepRow {
-        let JudgementAwaitingProbe { found, judgement_run, setup, mut machine, action, _lock } = pending;
+        let JudgementAwaitingProbe {
+            found,
+            judgement_run,
+            setup,
+            mut machine,
+            action,
+            _lock,
+        } = pending;
         // A plan belongs to the answer that led to it; another question is one more of the ration.
-        let may_ask = |action: &MachineAction| *action == MachineAction::Rescue || self.probe_budget.take();
+        let may_ask =
+            |action: &MachineAction| *action == MachineAction::Rescue || self.probe_budget.take();
         let mut driver = self.driver(&judgement_run, &may_ask);
         let event = match self.cancel.is_cancelled() {
             true => {
@@ -269,8 +388,17 @@ impl SweepShared<'_> {
         }
         let _within = judgement_run.span.clone().entered();
         match drive(&mut machine, event, &mut driver) {
-            DriveOutcome::Ended(verdict) => judged_row(found.root, self.settle(&judgement_run, *verdict)),
-            DriveOutcome::Held(_) => self.without_asking(JudgementAwaitingProbe { found, judgement_run, setup, machine, action, _lock }),
+            DriveOutcome::Ended(verdict) => {
+                judged_row(found.root, self.settle(&judgement_run, *verdict))
+            }
+            DriveOutcome::Held(_) => self.without_asking(JudgementAwaitingProbe {
+                found,
+                judgement_run,
+                setup,
+                machine,
+                action,
+                _lock,
+            }),
         }
     }
 
@@ -279,26 +407,56 @@ impl SweepShared<'_> {
         self.judge_without_asking(pending, Some(self.rationed()))
     }
 
-    fn judge_without_asking(&self, pending: JudgementAwaitingProbe, note: Option<Degradation>) -> SweepRow {
-        let JudgementAwaitingProbe { found, judgement_run, mut setup, _lock, .. } = pending;
+    fn judge_without_asking(
+        &self,
+        pending: JudgementAwaitingProbe,
+        note: Option<Degradation>,
+    ) -> SweepRow {
+        let JudgementAwaitingProbe {
+            found,
+            judgement_run,
+            mut setup,
+            _lock,
+            ..
+        } = pending;
         setup.no_probe = true;
         setup.notes.extend(note);
         judgement_run.executor.ask_nobody();
         let mut machine = CheckMachine::new(setup);
         let _within = judgement_run.span.clone().entered();
-        match drive(&mut machine, MachineEvent::Start, &mut self.driver(&judgement_run, &|_| true)) {
-            DriveOutcome::Ended(verdict) => judged_row(found.root, self.settle(&judgement_run, *verdict)),
+        match drive(
+            &mut machine,
+            MachineEvent::Start,
+            &mut self.driver(&judgement_run, &|_| true),
+        ) {
+            DriveOutcome::Ended(verdict) => {
+                judged_row(found.root, self.settle(&judgement_run, *verdict))
+            }
             DriveOutcome::Held(_) => unreachable!("everything may be done"),
         }
     }
 
-    fn driver<'a>(&'a self, judgement_run: &'a JudgementRun, may_ask: &'a dyn Fn(&MachineAction) -> bool) -> SweepDriver<'a> {
-        SweepDriver { executor: &judgement_run.executor, cancel: &self.cancel, may_ask }
+    fn driver<'a>(
+        &'a self,
+        judgement_run: &'a JudgementRun,
+        may_ask: &'a dyn Fn(&MachineAction) -> bool,
+    ) -> SweepDriver<'a> {
+        SweepDriver {
+            executor: &judgement_run.executor,
+            cancel: &self.cancel,
+            may_ask,
+        }
     }
 
     fn rationed(&self) -> Degradation {
-        let detail = format!("the agent was not asked, as the {} questions of this sweep are spent", self.request.max_probes_total);
-        Degradation { code: WarningCode::ProbesRationed, detail }
+        let detail = format!(
+            "the agent was not asked, as the {} questions of this sweep are spent",
+            self.request.max_probes_total
+        );
+        Degradation {
+            code: WarningCode::ProbesRationed,
+            detail,
+        }
     }
 
     fn settle(&self, judgement_run: &JudgementRun, verdict: Verdict) -> Judgement {
@@ -310,7 +468,8 @@ impl SweepShared<'_> {
 
 /// Whether nothing shows that a session was here: no commit, and no change of its own.
 fn has_nothing(commits: Option<&Commits>, changes: Option<&Changes>) -> bool {
-    let no_commit = commits.is_some_and(|commits| commits.new_commits == 0 && commits.degraded.is_empty());
+    let no_commit =
+        commits.is_some_and(|commits| commits.new_commits == 0 && commits.degraded.is_empty());
     let no_change = |changes: &Changes| {
         let is_old = changes.total() == changes.inherited && changes.conflicted == 0;
         is_old && changes.operation.is_none() && changes.degraded.is_empty()
@@ -326,15 +485,27 @@ fn is_untouched(verdict: &Verdict) -> bool {
 }
 
 fn unreadable(kind: FaultKind, why: &str) -> UnreadableFact {
-    UnreadableFact { kind, why: why.to_owned(), hint: None }
+    UnreadableFact {
+        kind,
+        why: why.to_owned(),
+        hint: None,
+    }
 }
 
 fn judged_row(worktree: PathBuf, judgement: Judgement) -> SweepRow {
     // Removed during the scan: this is no fault of git or the agent.
     if judgement.verdict.status() == Status::Error && is_absent(&worktree) {
-        return SweepRow { worktree, outcome: SweepOutcome::Gone { why: VANISHED.into() } };
+        return SweepRow {
+            worktree,
+            outcome: SweepOutcome::Gone {
+                why: VANISHED.into(),
+            },
+        };
     }
-    SweepRow { worktree, outcome: SweepOutcome::Judged(Box::new(judgement)) }
+    SweepRow {
+        worktree,
+        outcome: SweepOutcome::Judged(Box::new(judgement)),
+    }
 }
 
 /// A verdict on a worktree that could not be opened, or was not to be.
@@ -366,8 +537,13 @@ mod tests {
 
     #[test]
     fn a_panic_is_a_row_that_names_the_bug() {
-        for work in [(|| panic!("{} went wrong", "this")) as fn() -> SweepScanOutcome, || panic!("this went wrong")] {
-            let SweepScanOutcome::Row(row) = isolated("/".into(), work) else { panic!("no row") };
+        for work in [
+            (|| panic!("{} went wrong", "this")) as fn() -> SweepScanOutcome,
+            || panic!("this went wrong"),
+        ] {
+            let SweepScanOutcome::Row(row) = isolated("/".into(), work) else {
+                panic!("no row")
+            };
             let line = row.line();
             assert_eq!((line.worktree.as_str(), line.reason), ("/", "git_error"));
             assert!(line.message.contains("this went wrong"), "{}", line.message);

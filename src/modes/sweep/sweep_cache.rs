@@ -44,9 +44,19 @@ pub struct SweepCache {
 
 impl SweepCache {
     /// Reads what there is, for one sweep.
-    pub fn open(store: Arc<dyn LocalStore>, around: &CommandEnv, request: &SweepRequest) -> Result<Self, UnreadableFact> {
+    pub fn open(
+        store: Arc<dyn LocalStore>,
+        around: &CommandEnv,
+        request: &SweepRequest,
+    ) -> Result<Self, UnreadableFact> {
         let asks_nobody = request.overrides.no_probe || request.max_probes_total == 0;
-        let words = (env!("CARGO_PKG_VERSION"), &request.overrides, asks_nobody, &around.config, &around.trusted);
+        let words = (
+            env!("CARGO_PKG_VERSION"),
+            &request.overrides,
+            asks_nobody,
+            &around.config,
+            &around.trusted,
+        );
         let mut everywhere = vec![around.state.trust()];
         everywhere.extend(around.config.clone());
         Ok(SweepCache {
@@ -69,12 +79,22 @@ impl SweepCache {
             return None;
         }
         // A dropped snapshot must be taken again; a packed one costs a scan. The fingerprints include refs in tables.
-        let is_there = |name: &str| [name, TABLES].iter().any(|file| found.common_dir.join(file).exists());
+        let is_there = |name: &str| {
+            [name, TABLES]
+                .iter()
+                .any(|file| found.common_dir.join(file).exists())
+        };
         if last.snapshot.is_some_and(|name| !is_there(&name)) {
             return None;
         }
         let more = self.beside(found);
-        let stamp = StatFingerprints::read(&last.paths).stamp(FingerprintScope { worktree: found, more: &more }, now().into())?;
+        let stamp = StatFingerprints::read(&last.paths).stamp(
+            FingerprintScope {
+                worktree: found,
+                more: &more,
+            },
+            now().into(),
+        )?;
         if stamp != last.stamp {
             return None;
         }
@@ -89,7 +109,9 @@ impl SweepCache {
         (judgement, is_untouched): (&Judgement, bool),
         begun: Timestamp,
     ) -> Result<(), StoreError> {
-        let Some(entry) = self.entry(found, judgement_run, (judgement, is_untouched), begun) else { return Ok(()) };
+        let Some(entry) = self.entry(found, judgement_run, (judgement, is_untouched), begun) else {
+            return Ok(());
+        };
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.push((judgement_run.input.worktree_id.clone(), entry));
         if waiting.len() < TOGETHER {
@@ -103,7 +125,11 @@ impl SweepCache {
     /// Writes what still waits.
     pub fn finish(&self) -> Result<(), StoreError> {
         let due = std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
-        if due.is_empty() { Ok(()) } else { sweep_cache::keep(self.store.as_ref(), &due) }
+        if due.is_empty() {
+            Ok(())
+        } else {
+            sweep_cache::keep(self.store.as_ref(), &due)
+        }
     }
 
     /// Deletes the cached verdict of a worktree that is gone.
@@ -128,20 +154,46 @@ impl SweepCache {
             Reason::Unfinished => self.asks_nobody,
             _ => false,
         };
-        let closed = judgement.breaker.as_ref().is_some_and(|breaker| breaker.state == BreakerState::Closed && breaker.strikes == 0);
-        let written =
-            !verdict.degraded.iter().any(|note| matches!(note.code, WarningCode::StoreUnwritable | WarningCode::JournalUnwritable));
-        let plain = judgement_run.input.settings.checks.is_empty() && verdict.probes.is_empty() && verdict.rescue_commits == 0;
+        let closed = judgement
+            .breaker
+            .as_ref()
+            .is_some_and(|breaker| breaker.state == BreakerState::Closed && breaker.strikes == 0);
+        let written = !verdict.degraded.iter().any(|note| {
+            matches!(
+                note.code,
+                WarningCode::StoreUnwritable | WarningCode::JournalUnwritable
+            )
+        });
+        let plain = judgement_run.input.settings.checks.is_empty()
+            && verdict.probes.is_empty()
+            && verdict.rescue_commits == 0;
         if !(rests_on_git && closed && written && plain && verdict.changes.is_some()) {
             return None;
         }
         let fingerprints = judgement_run.executor.stat_fingerprints()?;
         let snapshot = verdict.snapshot.clone();
         let more = self.beside(found);
-        let stamp = fingerprints.stamp(FingerprintScope { worktree: found, more: &more }, begun.into())?;
+        let stamp = fingerprints.stamp(
+            FingerprintScope {
+                worktree: found,
+                more: &more,
+            },
+            begun.into(),
+        )?;
         let inputs = self.inputs_of(&judgement_run.input.worktree_id)?;
-        let verdict = if is_untouched { untouched_json(judgement.to_json()) } else { judgement.to_json() };
-        Some(SweepCacheEntry { inputs, paths: fingerprints.to_text(), stamp, snapshot, at: begun, verdict })
+        let verdict = if is_untouched {
+            untouched_json(judgement.to_json())
+        } else {
+            judgement.to_json()
+        };
+        Some(SweepCacheEntry {
+            inputs,
+            paths: fingerprints.to_text(),
+            stamp,
+            snapshot,
+            at: begun,
+            verdict,
+        })
     }
 
     fn beside(&self, found: &FoundWorktree) -> Vec<PathBuf> {
@@ -151,10 +203,17 @@ impl SweepCache {
     }
 
     fn inputs_of(&self, id: &str) -> Option<String> {
-        Some(fingerprint(&format!("{} {}", self.inputs, self.rows.get(id)?)))
+        Some(fingerprint(&format!(
+            "{} {}",
+            self.inputs,
+            self.rows.get(id)?
+        )))
     }
 }
 
 fn fingerprint(text: &str) -> String {
-    Sha256::digest(text.as_bytes())[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+    Sha256::digest(text.as_bytes())[..16]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }

@@ -34,8 +34,14 @@ impl MachineDriver for SweepDriver<'_> {
 impl SweepDriver<'_> {
     /// Carries out an action whose turn it is, and returns its event.
     pub fn perform_now(&self, action: &MachineAction, machine: &CheckMachine) -> MachineEvent {
-        let event = self.executor.perform(action, &(machine.commits().cloned(), machine.changes().cloned()), self.cancel);
-        self.executor.recorder().written(journal::observed(self.executor.journal(), &event));
+        let event = self.executor.perform(
+            action,
+            &(machine.commits().cloned(), machine.changes().cloned()),
+            self.cancel,
+        );
+        self.executor
+            .recorder()
+            .written(journal::observed(self.executor.journal(), &event));
         event
     }
 }

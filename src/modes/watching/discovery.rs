@@ -14,7 +14,11 @@ use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use watchdog_git::{SearchResult, WorktreeState, find_worktrees};
 
 /// How long after an event to search: a new worktree of git's is incomplete at first.
-const PAUSES: [Duration; 3] = [Duration::from_millis(50), Duration::from_millis(500), Duration::from_secs(5)];
+const PAUSES: [Duration; 3] = [
+    Duration::from_millis(50),
+    Duration::from_millis(500),
+    Duration::from_secs(5),
+];
 
 /// The pause after a search, as a multiple of the time that it took, so that searches never use more than a part of one processor.
 const REST: u32 = 4;
@@ -36,7 +40,15 @@ impl Discovery {
     /// Starts without a search.
     pub fn new(paths: Vec<PathBuf>) -> Self {
         let now = Instant::now();
-        Discovery { paths, under_way: None, begun: now, rested: now, next: None, left: 0, is_over: Arc::default() }
+        Discovery {
+            paths,
+            under_way: None,
+            begun: now,
+            rested: now,
+            next: None,
+            left: 0,
+            is_over: Arc::default(),
+        }
     }
 
     /// Schedules a search, as worktrees may have come, gone or moved.
@@ -48,7 +60,9 @@ impl Discovery {
 
     /// When to call [`Discovery::begin_due`] next.
     pub fn due(&self) -> Option<Instant> {
-        self.next.filter(|_| self.under_way.is_none()).map(|next| next.max(self.rested))
+        self.next
+            .filter(|_| self.under_way.is_none())
+            .map(|next| next.max(self.rested))
     }
 
     /// Begins a search that is due.
@@ -63,7 +77,9 @@ impl Discovery {
     fn begin(&mut self) {
         self.begun = Instant::now();
         let (paths, is_over) = (self.paths.clone(), Arc::clone(&self.is_over));
-        self.under_way = Some(tokio::task::spawn_blocking(move || find_worktrees(&paths, &|| is_over.load(Ordering::Relaxed))));
+        self.under_way = Some(tokio::task::spawn_blocking(move || {
+            find_worktrees(&paths, &|| is_over.load(Ordering::Relaxed))
+        }));
     }
 
     /// The result of the search in progress, or its panic; never completes where there is none. Safe to cancel.
@@ -83,23 +99,35 @@ impl Discovery {
     }
 
     /// The first search. Finding nothing is an error: the paths are probably mistaken, and waiting would hide that.
-    pub async fn first(&mut self, signals: &mut SignalState) -> Result<SearchResult, UnreadableFact> {
+    pub async fn first(
+        &mut self,
+        signals: &mut SignalState,
+    ) -> Result<SearchResult, UnreadableFact> {
         self.begin();
         let search = tokio::select! {
             // Nothing is watched yet that this could spoil.
             search = self.found() => or_panic(search),
             () = signals.reached(SignalUrgency::Interrupted) => return Ok(SearchResult::default()),
         };
-        if search.worktrees.iter().any(|worktree| worktree.standing == WorktreeState::There) {
+        if search
+            .worktrees
+            .iter()
+            .any(|worktree| worktree.standing == WorktreeState::There)
+        {
             return Ok(search);
         }
-        let why = search.worktrees.iter().find_map(|worktree| match &worktree.standing {
-            WorktreeState::There => None,
-            WorktreeState::Gone { why } | WorktreeState::Broken { why } | WorktreeState::Unlisted { why } => {
-                Some(format!("{}: {why}", worktree.root.display()))
-            }
-            WorktreeState::Nothing { why } => Some(why.clone()),
-        });
+        let why = search
+            .worktrees
+            .iter()
+            .find_map(|worktree| match &worktree.standing {
+                WorktreeState::There => None,
+                WorktreeState::Gone { why }
+                | WorktreeState::Broken { why }
+                | WorktreeState::Unlisted { why } => {
+                    Some(format!("{}: {why}", worktree.root.display()))
+                }
+                WorktreeState::Nothing { why } => Some(why.clone()),
+            });
         let why = why.unwrap_or_else(|| "no worktree was found".into());
         Err(UnreadableFact {
             kind: FaultKind::NotARepository,
@@ -119,11 +147,24 @@ mod tests {
         assert_eq!(discovery.due(), None, "nothing moved");
         discovery.next = Some(Instant::now() + PAUSES[2]);
         discovery.want();
-        assert!(discovery.due().is_some_and(|at| at <= Instant::now() + PAUSES[0]), "soon");
+        assert!(
+            discovery
+                .due()
+                .is_some_and(|at| at <= Instant::now() + PAUSES[0]),
+            "soon"
+        );
         let first = discovery.due();
         discovery.want();
-        assert_eq!(discovery.due(), first, "what moves all the time puts nothing off");
+        assert_eq!(
+            discovery.due(),
+            first,
+            "what moves all the time puts nothing off"
+        );
         discovery.rested = Instant::now() + PAUSES[1];
-        assert_eq!(discovery.due(), Some(discovery.rested), "a search that took long is not repeated at once");
+        assert_eq!(
+            discovery.due(),
+            Some(discovery.rested),
+            "a search that took long is not repeated at once"
+        );
     }
 }

@@ -50,9 +50,12 @@ impl LastScan {
         if !self.is_followed_by(due.since) || self.in_a_row == 0 {
             return soonest;
         }
-        let affordable = (self.took.unwrap_or_default() * SHARE).clamp(BETWEEN_LOOKS, LONGEST_PAUSE);
+        let affordable =
+            (self.took.unwrap_or_default() * SHARE).clamp(BETWEEN_LOOKS, LONGEST_PAUSE);
         let pause = (BETWEEN_LOOKS * 2_u32.pow(self.in_a_row.min(3))).min(LONGEST_PAUSE);
-        (self.begun + pause).min(due.moved + QUIET).max(self.begun + affordable)
+        (self.begun + pause)
+            .min(due.moved + QUIET)
+            .max(self.begun + affordable)
     }
 }
 
@@ -71,22 +74,47 @@ impl DueScans {
 
     fn add_at(&mut self, now: Instant, id: String, cause: ScanCause, pause: Duration) {
         let at = now + pause;
-        let due = self.due.entry(id).or_insert(DueScan { at, since: now, moved: now, cause });
+        let due = self.due.entry(id).or_insert(DueScan {
+            at,
+            since: now,
+            moved: now,
+            cause,
+        });
         due.moved = now;
         if cause > due.cause {
-            *due = DueScan { at: due.at.min(at), cause, ..*due };
+            *due = DueScan {
+                at: due.at.min(at),
+                cause,
+                ..*due
+            };
         }
     }
 
     /// Schedules another scan of a worktree that was due `since` then, unless an event made it due already.
     pub fn add_again(&mut self, id: String, cause: ScanCause, since: Instant, pause: Duration) {
-        self.due.entry(id).or_insert(DueScan { at: Instant::now() + pause, since, moved: since, cause });
+        self.due.entry(id).or_insert(DueScan {
+            at: Instant::now() + pause,
+            since,
+            moved: since,
+            cause,
+        });
     }
 
     /// The same for a locked worktree: no scan begins before the pause is over, despite further events.
-    pub fn add_again_after(&mut self, id: String, cause: ScanCause, since: Instant, pause: Duration) {
+    pub fn add_again_after(
+        &mut self,
+        id: String,
+        cause: ScanCause,
+        since: Instant,
+        pause: Duration,
+    ) {
         let at = Instant::now() + pause;
-        let due = self.due.entry(id).or_insert(DueScan { at, since, moved: since, cause });
+        let due = self.due.entry(id).or_insert(DueScan {
+            at,
+            since,
+            moved: since,
+            cause,
+        });
         due.cause = due.cause.max(cause);
         due.at = due.at.max(at);
     }
@@ -115,10 +143,21 @@ impl DueScans {
 
     fn begin_at(&mut self, now: Instant, id: &str) {
         let due = self.due.remove(id);
-        let before = self.last_scans.get(id).filter(|last| due.is_some_and(|due| last.is_followed_by(due.since)));
+        let before = self
+            .last_scans
+            .get(id)
+            .filter(|last| due.is_some_and(|due| last.is_followed_by(due.since)));
         let in_a_row = before.map_or(0, |last| last.in_a_row + 1);
-        self.last_scans.retain(|_, last| now.saturating_duration_since(last.begun) < LONGEST_PAUSE);
-        self.last_scans.insert(id.to_owned(), LastScan { begun: now, took: None, in_a_row });
+        self.last_scans
+            .retain(|_, last| now.saturating_duration_since(last.begun) < LONGEST_PAUSE);
+        self.last_scans.insert(
+            id.to_owned(),
+            LastScan {
+                begun: now,
+                took: None,
+                in_a_row,
+            },
+        );
     }
 
     /// Notes that the scan of a worktree ended.
@@ -138,19 +177,35 @@ impl DueScans {
     }
 
     fn begins_at(&self, id: &str, due: &DueScan) -> Instant {
-        let last = self.last_scans.get(id).filter(|_| due.cause == ScanCause::Head);
+        let last = self
+            .last_scans
+            .get(id)
+            .filter(|_| due.cause == ScanCause::Head);
         last.map_or(due.at, |last| due.at.max(last.rested(due)))
     }
 
     /// When the next scan is due; worktrees that are being scanned do not count.
     pub fn next(&self, under_way: &BTreeSet<String>) -> Option<Instant> {
-        self.due.iter().filter(|(id, _)| !under_way.contains(*id)).map(|(id, due)| self.begins_at(id, due)).min()
+        self.due
+            .iter()
+            .filter(|(id, _)| !under_way.contains(*id))
+            .map(|(id, due)| self.begins_at(id, due))
+            .min()
     }
 
     /// The scans that are due by `time`, the one that waits longest first; worktrees that are being scanned do not count.
-    pub fn ready(&self, time: Instant, under_way: &BTreeSet<String>) -> Vec<(String, ScanCause, Instant)> {
-        let ready = self.due.iter().filter(|(id, due)| !under_way.contains(*id) && self.begins_at(id, due) <= time);
-        let mut ready: Vec<(String, ScanCause, Instant)> = ready.map(|(id, due)| (id.clone(), due.cause, due.since)).collect();
+    pub fn ready(
+        &self,
+        time: Instant,
+        under_way: &BTreeSet<String>,
+    ) -> Vec<(String, ScanCause, Instant)> {
+        let ready = self
+            .due
+            .iter()
+            .filter(|(id, due)| !under_way.contains(*id) && self.begins_at(id, due) <= time);
+        let mut ready: Vec<(String, ScanCause, Instant)> = ready
+            .map(|(id, due)| (id.clone(), due.cause, due.since))
+            .collect();
         ready.sort_by_key(|(_, _, since)| *since);
         ready
     }
@@ -174,7 +229,11 @@ mod tests {
             if now == ends {
                 due.end_at(at(now), "a");
             }
-            let under_way = if now < ends { BTreeSet::from(["a".to_owned()]) } else { BTreeSet::new() };
+            let under_way = if now < ends {
+                BTreeSet::from(["a".to_owned()])
+            } else {
+                BTreeSet::new()
+            };
             if !due.ready(at(now), &under_way).is_empty() {
                 due.begin_at(at(now), "a");
                 begun.push(now);
@@ -198,19 +257,34 @@ mod tests {
             // A look that takes long is not begun twice at a time.
             (&[0, 6, 7, 8], 700, &[4, 704]),
         ] {
-            assert_eq!(begun_at(movements, scan), expected, "{movements:?}, {scan} ms each");
+            assert_eq!(
+                begun_at(movements, scan),
+                expected,
+                "{movements:?}, {scan} ms each"
+            );
         }
     }
 
     #[test]
-    fn looks_at_a_worktree_that_moves_all_the_time_get_rarer_and_one_follows_its_last_movement_soon() {
-        let all_the_time = |millis: u64, step: usize| (0..=millis).step_by(step).collect::<Vec<_>>();
+    fn looks_at_a_worktree_that_moves_all_the_time_get_rarer_and_one_follows_its_last_movement_soon()
+     {
+        let all_the_time =
+            |millis: u64, step: usize| (0..=millis).step_by(step).collect::<Vec<_>>();
         assert_eq!(begun_at(&all_the_time(1_000, 1), 5), [4, 254, 754, 1_100]);
-        assert_eq!(begun_at(&all_the_time(10_000, 5), 5), [4, 254, 754, 1_754, 3_754, 5_754, 7_754, 9_754, 10_100]);
+        assert_eq!(
+            begun_at(&all_the_time(10_000, 5), 5),
+            [4, 254, 754, 1_754, 3_754, 5_754, 7_754, 9_754, 10_100]
+        );
         // Where it falls quiet in between, it is looked at then.
-        assert_eq!(begun_at(&all_the_time(900, 150), 5), [4, 254, 550, 850, 1_100]);
+        assert_eq!(
+            begun_at(&all_the_time(900, 150), 5),
+            [4, 254, 550, 850, 1_100]
+        );
         // What moves now and then does not wait.
-        assert_eq!(begun_at(&all_the_time(1_500, 500), 5), [4, 504, 1_004, 1_504]);
+        assert_eq!(
+            begun_at(&all_the_time(1_500, 500), 5),
+            [4, 504, 1_004, 1_504]
+        );
         let mut after_many = all_the_time(3_000, 5);
         after_many.push(3_500);
         assert_eq!(begun_at(&after_many, 5), [4, 254, 754, 1_754, 3_100, 3_504]);
@@ -219,10 +293,22 @@ mod tests {
     #[test]
     fn looks_that_cost_much_are_further_apart_while_movements_go_on() {
         for (scan, longest) in [(5, 250), (100, 800), (700, 2_000)] {
-            let begun = begun_at(&(0..=20_000).step_by(5).chain([20_150, 20_300]).collect::<Vec<_>>(), scan);
+            let begun = begun_at(
+                &(0..=20_000)
+                    .step_by(5)
+                    .chain([20_150, 20_300])
+                    .collect::<Vec<_>>(),
+                scan,
+            );
             let last = begun.last().copied().unwrap_or_default();
-            assert!(last > 20_300 && last <= 20_304 + longest.max(scan), "{scan}: {begun:?}");
-            assert!(begun.len() as u64 * scan <= 20_000 * 9 / 20, "{scan}: {begun:?}");
+            assert!(
+                last > 20_300 && last <= 20_304 + longest.max(scan),
+                "{scan}: {begun:?}"
+            );
+            assert!(
+                begun.len() as u64 * scan <= 20_000 * 9 / 20,
+                "{scan}: {begun:?}"
+            );
         }
     }
 
@@ -233,7 +319,12 @@ mod tests {
         due.begin_at(now, "a");
         due.add_at(now, "a".into(), ScanCause::Head, SETTLE);
         due.add_at(now, "b".into(), ScanCause::Head, SETTLE);
-        let ready = |due: &DueScans| due.ready(now + SETTLE, &BTreeSet::new()).into_iter().map(|(id, _, _)| id).collect::<Vec<_>>();
+        let ready = |due: &DueScans| {
+            due.ready(now + SETTLE, &BTreeSet::new())
+                .into_iter()
+                .map(|(id, _, _)| id)
+                .collect::<Vec<_>>()
+        };
         assert_eq!(ready(&due), ["b"]);
         due.add_at(now, "a".into(), ScanCause::Ended, SETTLE);
         assert_eq!(ready(&due), ["a", "b"]);

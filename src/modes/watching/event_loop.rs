@@ -90,7 +90,11 @@ struct WatchLoop<'a, L> {
 ///
 /// # Errors
 /// Where there is no place for the records, or they cannot be read.
-pub async fn watch(around: &CommandEnv, request: &WatchRequest, signals: &mut SignalState) -> Result<i32, UnreadableFact> {
+pub async fn watch(
+    around: &CommandEnv,
+    request: &WatchRequest,
+    signals: &mut SignalState,
+) -> Result<i32, UnreadableFact> {
     watch_by(around, request, signals, scan).await
 }
 
@@ -102,7 +106,11 @@ pub(super) async fn watch_by(
     scan: impl AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static,
 ) -> Result<i32, UnreadableFact> {
     let (state, poll_only) = (around.state.clone(), request.poll_only);
-    let WatchSources { store, mut tail, fs_events } = spawn_io(move || open_sources(&state, poll_only)).await?;
+    let WatchSources {
+        store,
+        mut tail,
+        fs_events,
+    } = spawn_io(move || open_sources(&state, poll_only)).await?;
     let mut discovery = Discovery::new(request.paths.clone());
     let first = discovery.first(signals).await?;
     around.notifications.wake(&store);
@@ -128,7 +136,9 @@ pub(super) async fn watch_by(
         stalled: ReportedStalls::default(),
     };
     watch.found(first).await;
-    tokio::task::LocalSet::new().run_until(watch.stay(&mut tail, signals)).await;
+    tokio::task::LocalSet::new()
+        .run_until(watch.stay(&mut tail, signals))
+        .await;
     Ok(signals.last())
 }
 
@@ -140,8 +150,19 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
         loop {
             self.discovery.begin_due();
             self.begin_scans().await;
-            self.request.figures.stands(self.due.len(), self.scans.len(), self.watch_set.size().0, self.fs_events.count());
-            let next = self.due.next(&self.under_way).into_iter().chain(self.quiet.values().copied()).chain(self.discovery.due()).min();
+            self.request.figures.stands(
+                self.due.len(),
+                self.scans.len(),
+                self.watch_set.size().0,
+                self.fs_events.count(),
+            );
+            let next = self
+                .due
+                .next(&self.under_way)
+                .into_iter()
+                .chain(self.quiet.values().copied())
+                .chain(self.discovery.due())
+                .min();
             let full = self.scans.len() >= self.request.jobs;
             let go_on = tokio::select! {
                 moved = async { sleep_until(listen_at).await; self.fs_events.next().await } => {
@@ -175,7 +196,11 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
     }
 
     fn pause(&self) -> Duration {
-        if self.polls() { self.request.poll } else { TICK }
+        if self.polls() {
+            self.request.poll
+        } else {
+            TICK
+        }
     }
 
     fn polls(&self) -> bool {
@@ -193,7 +218,11 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
         };
         let mut is_news = false;
         for path in paths {
-            let AffectedWorktrees { heads, work, search } = self.watch_set.concern(&path);
+            let AffectedWorktrees {
+                heads,
+                work,
+                search,
+            } = self.watch_set.concern(&path);
             if search {
                 self.discovery.want();
                 is_news = true;
@@ -227,7 +256,12 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
 
     async fn begin_scans(&mut self) {
         let time = Instant::now();
-        let fallen: Vec<String> = self.quiet.iter().filter(|(_, at)| **at <= time).map(|(id, _)| id.clone()).collect();
+        let fallen: Vec<String> = self
+            .quiet
+            .iter()
+            .filter(|(_, at)| **at <= time)
+            .map(|(id, _)| id.clone())
+            .collect();
         for id in fallen {
             // A pending scan for HEAD alone would replace this one.
             if self.due.has(&id) {
@@ -261,13 +295,28 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
     }
 
     /// Reads what says where HEAD is in these worktrees, as far as they are watched, in a thread of its own.
-    async fn read_heads(&self, ids: impl Iterator<Item = &String>) -> BTreeMap<String, GitDirsState> {
-        let dirs: Vec<_> = ids.filter_map(|id| Some((id.clone(), self.watch_set.get(id)?.dirs.clone()))).collect();
-        if dirs.is_empty() { BTreeMap::new() } else { spawn_io(move || scan_heads(dirs)).await }
+    async fn read_heads(
+        &self,
+        ids: impl Iterator<Item = &String>,
+    ) -> BTreeMap<String, GitDirsState> {
+        let dirs: Vec<_> = ids
+            .filter_map(|id| Some((id.clone(), self.watch_set.get(id)?.dirs.clone())))
+            .collect();
+        if dirs.is_empty() {
+            BTreeMap::new()
+        } else {
+            spawn_io(move || scan_heads(dirs)).await
+        }
     }
 
     /// Whether a due scan may begin now. One that is too early is put off, one that would find nothing is dropped.
-    fn is_ready(&mut self, id: &str, cause: ScanCause, waited: Duration, head: &GitDirsState) -> bool {
+    fn is_ready(
+        &mut self,
+        id: &str,
+        cause: ScanCause,
+        waited: Duration,
+        head: &GitDirsState,
+    ) -> bool {
         if cause != ScanCause::Ended && head.is_busy && waited < PATIENCE {
             self.due.put_off(id, SETTLE);
             return false;
@@ -278,7 +327,10 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
             }
             // The scan finds out whether one without a HEAD is gone or broken.
             if head.head_fingerprint.is_some()
-                && self.watch_set.get(id).is_some_and(|watched| watched.head_fingerprint == head.head_fingerprint)
+                && self
+                    .watch_set
+                    .get(id)
+                    .is_some_and(|watched| watched.head_fingerprint == head.head_fingerprint)
             {
                 self.due.remove(id);
                 return false;
@@ -288,36 +340,66 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
     }
 
     fn begin_scan(&mut self, id: String, cause: ScanCause, since: Instant) {
-        let Some(watched) = self.watch_set.get(&id) else { return };
+        let Some(watched) = self.watch_set.get(&id) else {
+            return;
+        };
         let root = watched.root.clone();
         tracing::info!(target: "watchdog::watch", worktree = %root.display(), cause = cause.as_str(), "looks at a worktree");
-        let subject =
-            ScanSubject { id: id.clone(), root: root.clone(), cause, seen: watched.seen.clone(), fingerprint: watched.fingerprint };
+        let subject = ScanSubject {
+            id: id.clone(),
+            root: root.clone(),
+            cause,
+            seen: watched.seen.clone(),
+            fingerprint: watched.fingerprint,
+        };
         let may_ask = self.request.probe || cause == ScanCause::Ended;
-        let overrides = Overrides { once: true, no_probe: self.request.overrides.no_probe || !may_ask, ..self.request.overrides.clone() };
+        let overrides = Overrides {
+            once: true,
+            no_probe: self.request.overrides.no_probe || !may_ask,
+            ..self.request.overrides.clone()
+        };
         let narrate = Arc::clone(&self.around.narrate);
         let named = root.display().to_string();
-        let around =
-            CommandEnv { worktree: root, narrate: Arc::new(move |text: &str| narrate(&format!("{named}: {text}"))), ..self.around.clone() };
+        let around = CommandEnv {
+            worktree: root,
+            narrate: Arc::new(move |text: &str| narrate(&format!("{named}: {text}"))),
+            ..self.around.clone()
+        };
         let (store, signals) = (Arc::clone(&self.store), self.signals.clone());
         self.under_way.insert(id.clone());
         self.request.figures.scan_begins();
         let scan = self.scan.clone();
-        let task = self.scans.spawn_local(async move { scan(ScanTask { around, store, subject, overrides, signals }).await });
-        self.tasks.insert(task.id(), RunningScan { id, cause, since });
+        let task = self.scans.spawn_local(async move {
+            scan(ScanTask {
+                around,
+                store,
+                subject,
+                overrides,
+                signals,
+            })
+            .await
+        });
+        self.tasks
+            .insert(task.id(), RunningScan { id, cause, since });
     }
 
     /// Takes the outcome of a scan; `false` where the output is closed.
     fn on_scan_end(&mut self, outcome: Result<(Id, WatchScanOutcome), JoinError>) -> bool {
-        let task = outcome.as_ref().map_or_else(JoinError::id, |(task, _)| *task);
-        let Some(RunningScan { id, cause, since }) = self.tasks.remove(&task) else { return true };
+        let task = outcome
+            .as_ref()
+            .map_or_else(JoinError::id, |(task, _)| *task);
+        let Some(RunningScan { id, cause, since }) = self.tasks.remove(&task) else {
+            return true;
+        };
         self.under_way.remove(&id);
         self.due.end(&id);
         let outcome = match outcome {
             Ok((_, outcome)) => outcome,
             Err(panicked) => return self.panicked(id, panicked),
         };
-        let Some(watched) = self.watch_set.get_mut(&id) else { return true };
+        let Some(watched) = self.watch_set.get_mut(&id) else {
+            return true;
+        };
         match outcome {
             WatchScanOutcome::Unwatched => true,
             WatchScanOutcome::Same { head } => {
@@ -332,19 +414,27 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
                 self.due.add_again_after(id, cause, since, pause);
                 true
             }
-            WatchScanOutcome::Judged { head, fingerprint, judgement } => {
+            WatchScanOutcome::Judged {
+                head,
+                fingerprint,
+                judgement,
+            } => {
                 // Commits of the judgement itself are no news.
-                let after = judgement
-                    .verdict
-                    .commits
-                    .as_ref()
-                    .map(|commits| commits.head.clone().map_or(HistoryPoint::Unborn, HistoryPoint::Commit));
+                let after = judgement.verdict.commits.as_ref().map(|commits| {
+                    commits
+                        .head
+                        .clone()
+                        .map_or(HistoryPoint::Unborn, HistoryPoint::Commit)
+                });
                 watched.seen = after.or(head);
                 watched.fingerprint = fingerprint.or(watched.fingerprint);
                 self.complaints.remove(&id);
                 (self.request.on_row)(&judgement)
             }
-            WatchScanOutcome::Unreadable { why: unreadable, is_gone } => {
+            WatchScanOutcome::Unreadable {
+                why: unreadable,
+                is_gone,
+            } => {
                 // It may just have been moved or removed, which the search finds, or be readable again soon.
                 watched.head_fingerprint = None;
                 let root = watched.root.clone();
@@ -352,12 +442,23 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
                 let pause = (since.elapsed() / 4).clamp(BUSY.0, BROKEN);
                 self.due.add_again(id.clone(), cause, since, pause);
                 // A worktree is broken for a moment while it is being removed, which needs no report.
-                if is_gone || since.elapsed() < PATIENCE || self.complaints.get(&id) == Some(&unreadable.why) {
+                if is_gone
+                    || since.elapsed() < PATIENCE
+                    || self.complaints.get(&id) == Some(&unreadable.why)
+                {
                     return true;
                 }
                 self.complaints.insert(id, unreadable.why.clone());
-                let around = CommandEnv { worktree: root, ..self.around.clone() };
-                (self.request.on_row)(&about(&around, None, Verdict::unreadable(unreadable), now()))
+                let around = CommandEnv {
+                    worktree: root,
+                    ..self.around.clone()
+                };
+                (self.request.on_row)(&about(
+                    &around,
+                    None,
+                    Verdict::unreadable(unreadable),
+                    now(),
+                ))
             }
         }
     }
@@ -365,10 +466,24 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
     /// Reports a panic for its worktree only, and continues to watch the others. That worktree is scanned again on its next event:
     /// at once, it would only panic again.
     fn panicked(&mut self, id: String, panicked: JoinError) -> bool {
-        let Ok(panic) = panicked.try_into_panic() else { return true };
-        let worktree = self.watch_set.get(&id).map(|watched| watched.root.clone()).unwrap_or_else(|| id.into());
-        let around = CommandEnv { worktree, ..self.around.clone() };
-        (self.request.on_row)(&about(&around, None, verdict_of_panic(panic.as_ref()), now()))
+        let Ok(panic) = panicked.try_into_panic() else {
+            return true;
+        };
+        let worktree = self
+            .watch_set
+            .get(&id)
+            .map(|watched| watched.root.clone())
+            .unwrap_or_else(|| id.into());
+        let around = CommandEnv {
+            worktree,
+            ..self.around.clone()
+        };
+        (self.request.on_row)(&about(
+            &around,
+            None,
+            verdict_of_panic(panic.as_ref()),
+            now(),
+        ))
     }
 
     /// Reads what other processes recorded: ends of sessions, and verdicts that make ours superfluous.
@@ -398,17 +513,29 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
             return;
         };
         match event.kind.as_str() {
-            kind::SESSION_ENDED => self.due.add(event.worktree.clone(), ScanCause::Ended, SETTLE),
-            kind::BASELINE | kind::SESSION_STARTED => self.due.add(event.worktree.clone(), ScanCause::Head, SETTLE),
+            kind::SESSION_ENDED => self
+                .due
+                .add(event.worktree.clone(), ScanCause::Ended, SETTLE),
+            kind::BASELINE | kind::SESSION_STARTED => {
+                self.due
+                    .add(event.worktree.clone(), ScanCause::Head, SETTLE)
+            }
             kind::VERDICT => {
                 let reason = event.data["reason"].as_str();
-                let was_judged = [Reason::Locked, Reason::SessionActive].iter().all(|busy| reason != Some(busy.as_str()));
+                let was_judged = [Reason::Locked, Reason::SessionActive]
+                    .iter()
+                    .all(|busy| reason != Some(busy.as_str()));
                 if let Some(head) = event.data["head"].as_str().filter(|_| was_judged) {
-                    watched.seen = Some(if head == "unborn" { HistoryPoint::Unborn } else { HistoryPoint::Commit(head.to_owned()) });
+                    watched.seen = Some(if head == "unborn" {
+                        HistoryPoint::Unborn
+                    } else {
+                        HistoryPoint::Commit(head.to_owned())
+                    });
                     self.due.remove(&event.worktree);
                     // The next scan finds out whether HEAD moved since then.
                     watched.head_fingerprint = None;
-                    self.due.add(event.worktree.clone(), ScanCause::Head, BUSY.0);
+                    self.due
+                        .add(event.worktree.clone(), ScanCause::Head, BUSY.0);
                 }
             }
             _ => {}
@@ -417,19 +544,32 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
 
     async fn scan_regularly(&mut self) {
         self.around.notifications.wake(&self.store);
-        let worktrees = self.watch_set.names().into_iter().filter_map(|id| Some((id.clone(), self.watch_set.get(&id)?.root.clone())));
-        self.stalled.scan(self.around, &self.store, worktrees.collect());
+        let worktrees = self
+            .watch_set
+            .names()
+            .into_iter()
+            .filter_map(|id| Some((id.clone(), self.watch_set.get(&id)?.root.clone())));
+        self.stalled
+            .scan(self.around, &self.store, worktrees.collect());
         if self.last_round.elapsed() >= ROUND {
             self.last_round = Instant::now();
             self.all_due("it is time");
         } else if self.polls() {
             for (id, head) in self.read_heads(self.watch_set.names().iter()).await {
-                if self.watch_set.get(&id).is_some_and(|watched| watched.head_fingerprint != head.head_fingerprint) {
+                if self
+                    .watch_set
+                    .get(&id)
+                    .is_some_and(|watched| watched.head_fingerprint != head.head_fingerprint)
+                {
                     self.due.add(id, ScanCause::Head, SETTLE);
                 }
             }
             // Without events it is unknown for how long changes were left alone; then they are judged once.
-            if self.request.quiet_for.is_some_and(|quiet| self.last_work.elapsed() >= quiet) {
+            if self
+                .request
+                .quiet_for
+                .is_some_and(|quiet| self.last_work.elapsed() >= quiet)
+            {
                 self.last_work = Instant::now();
                 for id in self.watch_set.names() {
                     self.due.add(id, ScanCause::Quiet, SETTLE);
@@ -454,13 +594,17 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
         for found in &search.worktrees {
             // Those that are known stay watched.
             if let WorktreeState::Unlisted { why } = &found.standing {
-                self.around.tell(&format!("{}: {why}", found.root.display()));
+                self.around
+                    .tell(&format!("{}: {why}", found.root.display()));
             }
         }
         let roots = self.watch_set.roots_beside(&search.worktrees);
         let left = spawn_io(move || still_there(roots)).await;
-        let new = self.watch_set.replace(&search.worktrees, &|root| left.contains(root));
-        self.complaints.retain(|id, _| self.watch_set.get(id).is_some());
+        let new = self
+            .watch_set
+            .replace(&search.worktrees, &|root| left.contains(root));
+        self.complaints
+            .retain(|id, _| self.watch_set.get(id).is_some());
         let mut wanted = BTreeMap::new();
         for watched in self.watch_set.all() {
             wanted.extend(watched.dirs.own());
@@ -476,7 +620,10 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
             () = signals.reached(SignalUrgency::Interrupted) => return,
         };
         // This scan sees movements between the search and the watch, and reports broken worktrees.
-        for id in new.into_iter().chain(self.watch_set.with_git_data_in(&begun)) {
+        for id in new
+            .into_iter()
+            .chain(self.watch_set.with_git_data_in(&begun))
+        {
             self.due.add(id, ScanCause::Head, Duration::ZERO);
         }
         for id in self.watch_set.with_top_in(&begun) {
@@ -484,7 +631,11 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
         }
         if before != self.watch_set.size() {
             let (worktrees, repositories) = self.watch_set.size();
-            let of = if repositories == 1 { "1 repository".to_owned() } else { format!("{repositories} repositories") };
+            let of = if repositories == 1 {
+                "1 repository".to_owned()
+            } else {
+                format!("{repositories} repositories")
+            };
             let line = format!(
                 "watching {} of {of}, in {}",
                 plural(worktrees as u64, "worktree"),
@@ -492,8 +643,16 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
             );
             self.around.tell(&line);
         }
-        if let Some(error) = self.fs_events.watch_error.as_ref().filter(|_| !self.watch_error_reported) {
-            self.around.tell(&format!("{error}; looking every {} s instead", self.request.poll.as_secs_f64()));
+        if let Some(error) = self
+            .fs_events
+            .watch_error
+            .as_ref()
+            .filter(|_| !self.watch_error_reported)
+        {
+            self.around.tell(&format!(
+                "{error}; looking every {} s instead",
+                self.request.poll.as_secs_f64()
+            ));
         }
         self.watch_error_reported = self.fs_events.watch_error.is_some();
     }

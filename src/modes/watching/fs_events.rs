@@ -50,7 +50,10 @@ impl WaitingEvents {
             FsMovement::At(paths) => moved.at.extend(paths),
         }
         if moved.anywhere || moved.at.len() > WAITING {
-            *moved = MovedPaths { at: HashSet::new(), anywhere: true };
+            *moved = MovedPaths {
+                at: HashSet::new(),
+                anywhere: true,
+            };
         }
         if was_empty {
             self.some.notify_one();
@@ -72,18 +75,26 @@ impl FsEvents {
     pub fn new(closed: bool) -> Self {
         let waiting = Arc::new(WaitingEvents::default());
         let for_thread = Arc::clone(&waiting);
-        let (folders, watch_error) = match WatchedFolders::start(move |moved| for_thread.keep(moved)) {
-            Ok(_) if closed => (None, None),
-            Ok(folders) => (Some(folders), None),
-            Err(error) => (None, Some(error)),
-        };
-        FsEvents { folders, waiting, missed: false, watch_error }
+        let (folders, watch_error) =
+            match WatchedFolders::start(move |moved| for_thread.keep(moved)) {
+                Ok(_) if closed => (None, None),
+                Ok(folders) => (Some(folders), None),
+                Err(error) => (None, Some(error)),
+            };
+        FsEvents {
+            folders,
+            waiting,
+            missed: false,
+            watch_error,
+        }
     }
 
     /// Watches these folders and no others, and returns the new ones: earlier events in them were missed. `watch_error` holds why one
     /// cannot be watched.
     pub async fn listen_to(&mut self, wanted: BTreeMap<PathBuf, WatchDepth>) -> BTreeSet<PathBuf> {
-        let Some(mut folders) = self.folders.take() else { return BTreeSet::new() };
+        let Some(mut folders) = self.folders.take() else {
+            return BTreeSet::new();
+        };
         let missed = std::mem::take(&mut self.missed);
         let listening = move || {
             let (begun, error) = folders.replace(wanted, missed);
@@ -124,7 +135,10 @@ mod tests {
 
     #[test]
     fn many_events_at_one_path_are_one_and_those_that_find_no_room_are_anywhere() {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .unwrap();
         runtime.block_on(async {
             let mut fs_events = FsEvents::new(true);
             let waiting = Arc::clone(&fs_events.waiting);
@@ -134,10 +148,17 @@ mod tests {
             (0..=WAITING).for_each(|n| waiting.keep(at(&format!("/r/{n}"))));
             waiting.keep(at("/r/.git/HEAD"));
             let reported = tokio::time::timeout(Duration::from_secs(20), fs_events.next()).await;
-            assert_eq!(reported.expect("it is reported without a further movement"), FsMovement::Anywhere);
+            assert_eq!(
+                reported.expect("it is reported without a further movement"),
+                FsMovement::Anywhere
+            );
             assert!(fs_events.missed, "folders may have come without an event");
             waiting.keep(at("/r/.git/HEAD"));
-            assert_eq!(fs_events.next().await, at("/r/.git/HEAD"), "all of it was taken");
+            assert_eq!(
+                fs_events.next().await,
+                at("/r/.git/HEAD"),
+                "all of it was taken"
+            );
             waiting.keep(FsMovement::Anywhere);
             assert_eq!(fs_events.next().await, FsMovement::Anywhere);
         });

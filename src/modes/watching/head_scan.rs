@@ -17,11 +17,22 @@ pub struct GitDirsState {
 pub fn scan_heads(worktrees: Vec<(String, GitDirs)>) -> BTreeMap<String, GitDirsState> {
     worktrees
         .into_iter()
-        .map(|(id, dirs)| (id, GitDirsState { is_busy: dirs.is_busy(), head_fingerprint: dirs.head_fingerprint() }))
+        .map(|(id, dirs)| {
+            (
+                id,
+                GitDirsState {
+                    is_busy: dirs.is_busy(),
+                    head_fingerprint: dirs.head_fingerprint(),
+                },
+            )
+        })
         .collect()
 }
 
 /// Those of these top folders that still have git data.
 pub fn still_there(roots: BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
-    roots.into_iter().filter(|root| root.join(".git").symlink_metadata().is_ok()).collect()
+    roots
+        .into_iter()
+        .filter(|root| root.join(".git").symlink_metadata().is_ok())
+        .collect()
 }

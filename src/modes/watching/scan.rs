@@ -109,17 +109,31 @@ pub async fn scan(task: ScanTask) -> WatchScanOutcome {
 }
 
 fn scan_here(task: &ScanTask) -> WatchScanOutcome {
-    let ScanTask { around, store, subject, overrides, signals } = task;
+    let ScanTask {
+        around,
+        store,
+        subject,
+        overrides,
+        signals,
+    } = task;
     match prepare(around, store, subject) {
         Ok(PreparedScan::Judge(open, lock, head, fingerprint)) => {
-            let request = CheckRequest { overrides: overrides.clone(), ..CheckRequest::default() };
+            let request = CheckRequest {
+                overrides: overrides.clone(),
+                ..CheckRequest::default()
+            };
             let begun = now();
             let judged = judge_worktree(around, *open, &request, signals, begun);
-            let judgement = Box::new(judged.unwrap_or_else(|refusal| refusal.into_judgement(around, begun)));
+            let judgement =
+                Box::new(judged.unwrap_or_else(|refusal| refusal.into_judgement(around, begun)));
             drop(lock);
             match unreadable(&judgement).filter(|_| head.is_none()) {
                 Some(unreadable) => unreadable_scan(subject, unreadable),
-                None => WatchScanOutcome::Judged { head, fingerprint, judgement },
+                None => WatchScanOutcome::Judged {
+                    head,
+                    fingerprint,
+                    judgement,
+                },
             }
         }
         Ok(PreparedScan::Nothing(outcome)) => outcome,
@@ -128,7 +142,10 @@ fn scan_here(task: &ScanTask) -> WatchScanOutcome {
 }
 
 fn unreadable_scan(subject: &ScanSubject, why: UnreadableFact) -> WatchScanOutcome {
-    WatchScanOutcome::Unreadable { why, is_gone: is_absent(&subject.root) }
+    WatchScanOutcome::Unreadable {
+        why,
+        is_gone: is_absent(&subject.root),
+    }
 }
 
 /// The reason why git became unreadable during a judgement: a worktree is broken for a moment while it is being removed.
@@ -138,20 +155,42 @@ fn unreadable(judgement: &Judgement) -> Option<UnreadableFact> {
         Reason::NotARepository => FaultKind::NotARepository,
         _ => return None,
     };
-    Some(UnreadableFact { kind, why: judgement.verdict.message.clone(), hint: None })
+    Some(UnreadableFact {
+        kind,
+        why: judgement.verdict.message.clone(),
+        hint: None,
+    })
 }
 
 enum PreparedScan {
-    Judge(Box<OpenWorktree>, WorktreeLock, Option<HistoryPoint>, Option<u64>),
+    Judge(
+        Box<OpenWorktree>,
+        WorktreeLock,
+        Option<HistoryPoint>,
+        Option<u64>,
+    ),
     Nothing(WatchScanOutcome),
 }
 
-fn prepare(around: &CommandEnv, store: &Arc<dyn LocalStore>, subject: &ScanSubject) -> Result<PreparedScan, UnreadableFact> {
-    let Some(recorded) = recorded(store, &subject.id, None)? else { return Ok(PreparedScan::Nothing(WatchScanOutcome::Unwatched)) };
+fn prepare(
+    around: &CommandEnv,
+    store: &Arc<dyn LocalStore>,
+    subject: &ScanSubject,
+) -> Result<PreparedScan, UnreadableFact> {
+    let Some(recorded) = recorded(store, &subject.id, None)? else {
+        return Ok(PreparedScan::Nothing(WatchScanOutcome::Unwatched));
+    };
     let worktree = Worktree::open(&subject.root)?;
     if worktree.worktree_id() != subject.id {
-        let why = format!("another worktree is in the place of {}", subject.root.display());
-        return Err(UnreadableFact { kind: FaultKind::NotARepository, why, hint: None });
+        let why = format!(
+            "another worktree is in the place of {}",
+            subject.root.display()
+        );
+        return Err(UnreadableFact {
+            kind: FaultKind::NotARepository,
+            why,
+            hint: None,
+        });
     }
     if is_another_clone(store.as_ref(), &worktree)? {
         return Ok(PreparedScan::Nothing(WatchScanOutcome::Unwatched));
@@ -174,29 +213,57 @@ fn prepare(around: &CommandEnv, store: &Arc<dyn LocalStore>, subject: &ScanSubje
         return Ok(PreparedScan::Nothing(WatchScanOutcome::Same { head }));
     }
     // A session that works is waited for, as a lock is.
-    let life = WorktreeLife::read(around, store.as_ref(), (&subject.id, &subject.root), Duration::ZERO)?;
+    let life = WorktreeLife::read(
+        around,
+        store.as_ref(),
+        (&subject.id, &subject.root),
+        Duration::ZERO,
+    )?;
     if matches!(life.life, SessionLife::Busy { .. }) {
         return Ok(PreparedScan::Nothing(WatchScanOutcome::Busy));
     }
     // Takes the lock only now, so that a scan without news blocks no other process.
-    let holder = LockHolder { pid: std::process::id(), command: WATCH.into(), since: now(), session_active: false, spec: None };
-    let LockAttempt::Held(lock) = WorktreeLock::try_acquire(&around.state, &subject.id, holder)? else {
+    let holder = LockHolder {
+        pid: std::process::id(),
+        command: WATCH.into(),
+        since: now(),
+        session_active: false,
+        spec: None,
+    };
+    let LockAttempt::Held(lock) = WorktreeLock::try_acquire(&around.state, &subject.id, holder)?
+    else {
         return Ok(PreparedScan::Nothing(WatchScanOutcome::Busy));
     };
-    if subject.cause != ScanCause::Quiet && was_judged(store.as_ref(), &subject.id, head.as_ref())? {
+    if subject.cause != ScanCause::Quiet && was_judged(store.as_ref(), &subject.id, head.as_ref())?
+    {
         return Ok(PreparedScan::Nothing(WatchScanOutcome::Same { head }));
     }
     let commands = around.commands(worktree.root());
-    let open = OpenWorktree { worktree_id: subject.id.clone(), worktree, store: Arc::clone(store), notes: StoreNotes::default(), commands };
+    let open = OpenWorktree {
+        worktree_id: subject.id.clone(),
+        worktree,
+        store: Arc::clone(store),
+        notes: StoreNotes::default(),
+        commands,
+    };
     Ok(PreparedScan::Judge(Box::new(open), lock, head, fingerprint))
 }
 
 /// Whether the last record of a worktree is a verdict on this very head: the former holder of the lock may have just written one.
-fn was_judged(store: &dyn LocalStore, id: &str, head: Option<&HistoryPoint>) -> Result<bool, UnreadableFact> {
+fn was_judged(
+    store: &dyn LocalStore,
+    id: &str,
+    head: Option<&HistoryPoint>,
+) -> Result<bool, UnreadableFact> {
     let (events, _) = store.read_back(store.cursor_at(Timestamp::MAX)?, Some(id), 1)?;
-    let busy = |reason: &str| [Reason::Locked, Reason::SessionActive].iter().any(|busy| reason == busy.as_str());
+    let busy = |reason: &str| {
+        [Reason::Locked, Reason::SessionActive]
+            .iter()
+            .any(|busy| reason == busy.as_str())
+    };
     Ok(events.last().is_some_and(|event| {
-        let judged = event.kind == kind::VERDICT && !event.data["reason"].as_str().is_some_and(busy);
+        let judged =
+            event.kind == kind::VERDICT && !event.data["reason"].as_str().is_some_and(busy);
         judged && head.is_some_and(|head| event.data["head"].as_str() == Some(head.as_str()))
     }))
 }

@@ -23,19 +23,30 @@ type SharedLog = Arc<Mutex<Vec<String>>>;
 /// As much of a repository as a search asks for.
 fn bare_bones(root: &Path) {
     for folder in ["objects", "refs/heads"] {
-        fs::create_dir_all(root.join(".git").join(folder)).expect("the scratch folder takes folders");
+        fs::create_dir_all(root.join(".git").join(folder))
+            .expect("the scratch folder takes folders");
     }
     switch(root, "main");
 }
 
 fn switch(root: &Path, branch: &str) {
     let head = root.join(".git/HEAD");
-    fs::write(head.with_extension("lock"), format!("ref: refs/heads/{branch}\n")).expect("the scratch folder takes files");
+    fs::write(
+        head.with_extension("lock"),
+        format!("ref: refs/heads/{branch}\n"),
+    )
+    .expect("the scratch folder takes files");
     fs::rename(head.with_extension("lock"), head).expect("as git does it");
 }
 
 async fn until(log: &SharedLog, line: &str, times: usize) {
-    let seen = || log.lock().expect("nobody panics with it").iter().filter(|seen| *seen == line).count();
+    let seen = || {
+        log.lock()
+            .expect("nobody panics with it")
+            .iter()
+            .filter(|seen| *seen == line)
+            .count()
+    };
     let found = tokio::time::timeout(Duration::from_secs(20), async {
         while seen() < times {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -59,7 +70,8 @@ fn a_scan_that_panics_is_an_error_of_its_worktree_and_the_watch_continues() {
         worktree: scratch.path().to_owned(),
         config: None,
         numbers: CriteriaNumbers::default(),
-        state: StateDir::resolve(Some(scratch.path().join("state")), None, None).expect("it was named"),
+        state: StateDir::resolve(Some(scratch.path().join("state")), None, None)
+            .expect("it was named"),
         trusted: None,
         agent_program: None,
         presets: PresetCatalog::from_env(),
@@ -77,7 +89,12 @@ fn a_scan_that_panics_is_an_error_of_its_worktree_and_the_watch_continues() {
         move |judgement: &Judgement| {
             let verdict = &judgement.verdict;
             let name = judgement.worktree.rsplit('/').next().unwrap_or_default();
-            note(format!("{}/{} of {name}: {}", verdict.status().as_str(), verdict.reason.as_str(), verdict.message));
+            note(format!(
+                "{}/{} of {name}: {}",
+                verdict.status().as_str(),
+                verdict.reason.as_str(),
+                verdict.message
+            ));
             true
         }
     };
@@ -94,7 +111,13 @@ fn a_scan_that_panics_is_an_error_of_its_worktree_and_the_watch_continues() {
         has_readers: Arc::new(|| true),
     };
     let scan = async move |task: ScanTask| {
-        let name = task.subject.root.file_name().expect("a folder has a name").to_string_lossy().into_owned();
+        let name = task
+            .subject
+            .root
+            .file_name()
+            .expect("a folder has a name")
+            .to_string_lossy()
+            .into_owned();
         note(name.clone());
         assert_ne!(name, "bad", "a bug that this one meets");
         WatchScanOutcome::Same { head: None }
@@ -110,10 +133,18 @@ fn a_scan_that_panics_is_an_error_of_its_worktree_and_the_watch_continues() {
         switch(&good, "another");
         until(&log, "good", 3).await;
         let log = log.lock().expect("nobody panics with it");
-        let panic_lines = log.iter().filter(|line| line.starts_with(panic_lines) && line.contains("a bug that this one meets")).count();
+        let panic_lines = log
+            .iter()
+            .filter(|line| {
+                line.starts_with(panic_lines) && line.contains("a bug that this one meets")
+            })
+            .count();
         assert_eq!(panic_lines, 2, "{log:#?}");
     };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("the system has room for one");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("the system has room for one");
     runtime.block_on(async {
         let mut signals = SignalState::none();
         tokio::select! {

@@ -26,16 +26,37 @@ pub struct ReportedStalls {
 
 impl ReportedStalls {
     /// Checks the sessions that run in these worktrees, in a thread of its own, unless the last check is still in progress.
-    pub fn scan(&mut self, around: &CommandEnv, store: &Arc<dyn LocalStore>, worktrees: HashMap<String, PathBuf>) {
-        if worktrees.is_empty() || self.under_way.as_ref().is_some_and(|scan| !scan.is_finished()) {
+    pub fn scan(
+        &mut self,
+        around: &CommandEnv,
+        store: &Arc<dyn LocalStore>,
+        worktrees: HashMap<String, PathBuf>,
+    ) {
+        if worktrees.is_empty()
+            || self
+                .under_way
+                .as_ref()
+                .is_some_and(|scan| !scan.is_finished())
+        {
             return;
         }
-        let (around, store, reported) = (around.clone(), Arc::clone(store), Arc::clone(&self.reported));
+        let (around, store, reported) = (
+            around.clone(),
+            Arc::clone(store),
+            Arc::clone(&self.reported),
+        );
         self.under_way = Some(tokio::task::spawn_blocking(move || {
             // The scan of a worktree reports an unreadable record.
             for (id, (spec, found)) in latest_of_each(store.as_ref()) {
-                let Some(root) = worktrees.get(&id) else { continue };
-                let Some(pid) = found.pid.filter(|pid| found.ended_at.is_none() && still_runs(*pid, found.started_at)) else { continue };
+                let Some(root) = worktrees.get(&id) else {
+                    continue;
+                };
+                let Some(pid) = found
+                    .pid
+                    .filter(|pid| found.ended_at.is_none() && still_runs(*pid, found.started_at))
+                else {
+                    continue;
+                };
                 let live = live_session(&found, root, &around.state, &around.claude_home);
                 let mut reported = reported.lock().unwrap_or_else(PoisonError::into_inner);
                 let key = (id, found.started_at);
@@ -43,7 +64,11 @@ impl ReportedStalls {
                 if live.doing != SessionActivity::Stalled {
                     reported.remove(&key);
                 } else if reported.insert(key) {
-                    around.tell(&format!("{}: the session of '{spec}' (process {pid}) runs{}", root.display(), live.in_words()));
+                    around.tell(&format!(
+                        "{}: the session of '{spec}' (process {pid}) runs{}",
+                        root.display(),
+                        live.in_words()
+                    ));
                 }
             }
         }));
@@ -55,7 +80,10 @@ fn latest_of_each(store: &dyn LocalStore) -> BTreeMap<String, (String, SessionRe
     let mut latest: BTreeMap<String, (String, SessionRecord)> = BTreeMap::new();
     for (id, spec, found) in session::everywhere(store).unwrap_or_default() {
         let Ok(found) = found else { continue };
-        if latest.get(&id).is_none_or(|(_, best)| best.started_at <= found.started_at) {
+        if latest
+            .get(&id)
+            .is_none_or(|(_, best)| best.started_at <= found.started_at)
+        {
             latest.insert(id, (spec, found));
         }
     }

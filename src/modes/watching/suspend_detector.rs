@@ -28,7 +28,8 @@ impl SuspendDetector {
     /// been wrong for any time.
     pub fn stood_still(&mut self, own: Instant, wall: Timestamp) -> bool {
         let before = std::mem::replace(self, SuspendDetector { own, wall });
-        own.duration_since(before.own) > STILL || wall.duration_since(before.wall).unsigned_abs() > STILL
+        own.duration_since(before.own) > STILL
+            || wall.duration_since(before.wall).unsigned_abs() > STILL
     }
 }
 
@@ -50,10 +51,14 @@ mod tests {
         ] {
             let (begin, at) = (Instant::now(), Timestamp::UNIX_EPOCH);
             let mut suspend_detector = SuspendDetector::new(begin, at);
-            let (own, wall) = (begin + Duration::from_millis(own), at + jiff::SignedDuration::from_millis(wall));
+            let (own, wall) = (
+                begin + Duration::from_millis(own),
+                at + jiff::SignedDuration::from_millis(wall),
+            );
             assert_eq!(suspend_detector.stood_still(own, wall), noticed, "{what}");
             assert!(
-                !suspend_detector.stood_still(own + Duration::from_secs(2), wall + Duration::from_secs(2)),
+                !suspend_detector
+                    .stood_still(own + Duration::from_secs(2), wall + Duration::from_secs(2)),
                 "{what}, and then an ordinary turn"
             );
         }

@@ -51,7 +51,12 @@ impl WatchFigures {
 
     /// The state at this moment.
     pub(super) fn stands(&self, due: usize, under_way: usize, worktrees: usize, folders: usize) {
-        for (figure, now) in [(&self.due, due), (&self.under_way, under_way), (&self.worktrees, worktrees), (&self.folders, folders)] {
+        for (figure, now) in [
+            (&self.due, due),
+            (&self.under_way, under_way),
+            (&self.worktrees, worktrees),
+            (&self.folders, folders),
+        ] {
             figure.store(now as u64, Relaxed);
         }
     }

@@ -50,23 +50,48 @@ impl WatchSet {
     /// Takes the result of a search, and keeps what is known of those that stay. A broken worktree stays, too, since somebody may count on
     /// it, even where the search did not recognize it any more: `is_left` says whether anything of it is there. Returns the names of those
     /// that are new, in a new place, or broken.
-    pub fn replace(&mut self, found: &[FoundWorktree], is_left: &dyn Fn(&Path) -> bool) -> Vec<String> {
+    pub fn replace(
+        &mut self,
+        found: &[FoundWorktree],
+        is_left: &dyn Fn(&Path) -> bool,
+    ) -> Vec<String> {
         let mut old = std::mem::take(self).watched;
         let mut new = Vec::new();
-        let is_worktree = |worktree: &&FoundWorktree| matches!(worktree.standing, WorktreeState::There | WorktreeState::Broken { .. });
+        let is_worktree = |worktree: &&FoundWorktree| {
+            matches!(
+                worktree.standing,
+                WorktreeState::There | WorktreeState::Broken { .. }
+            )
+        };
         for worktree in found.iter().filter(is_worktree) {
             let id = worktree.worktree_id();
-            let dirs = GitDirs { git_dir: worktree.git_dir.clone(), common_dir: worktree.common_dir.clone() };
+            let dirs = GitDirs {
+                git_dir: worktree.git_dir.clone(),
+                common_dir: worktree.common_dir.clone(),
+            };
             let watched = match old.remove(&id) {
-                Some(watched) if watched.root == worktree.root => WatchedWorktree { dirs, ..watched },
+                Some(watched) if watched.root == worktree.root => {
+                    WatchedWorktree { dirs, ..watched }
+                }
                 // Events there may have been missed.
                 Some(watched) => {
                     new.push(id.clone());
-                    WatchedWorktree { root: worktree.root.clone(), dirs, head_fingerprint: None, ..watched }
+                    WatchedWorktree {
+                        root: worktree.root.clone(),
+                        dirs,
+                        head_fingerprint: None,
+                        ..watched
+                    }
                 }
                 None => {
                     new.push(id.clone());
-                    WatchedWorktree { root: worktree.root.clone(), dirs, head_fingerprint: None, seen: None, fingerprint: None }
+                    WatchedWorktree {
+                        root: worktree.root.clone(),
+                        dirs,
+                        head_fingerprint: None,
+                        seen: None,
+                        fingerprint: None,
+                    }
                 }
             };
             if worktree.standing != WorktreeState::There && !new.contains(&id) {
@@ -87,8 +112,12 @@ impl WatchSet {
     }
 
     fn insert(&mut self, id: String, watched: WatchedWorktree) {
-        self.by_git_dir.insert(watched.dirs.git_dir.clone(), id.clone());
-        self.by_common_dir.entry(watched.dirs.common_dir.clone()).or_default().insert(id.clone());
+        self.by_git_dir
+            .insert(watched.dirs.git_dir.clone(), id.clone());
+        self.by_common_dir
+            .entry(watched.dirs.common_dir.clone())
+            .or_default()
+            .insert(id.clone());
         self.by_root.insert(watched.root.clone(), id.clone());
         self.watched.insert(id, watched);
     }
@@ -121,48 +150,90 @@ impl WatchSet {
     /// The top folders of those that a search did not find.
     pub fn roots_beside(&self, found: &[FoundWorktree]) -> BTreeSet<PathBuf> {
         let found: BTreeSet<String> = found.iter().map(FoundWorktree::worktree_id).collect();
-        self.watched.iter().filter(|(id, _)| !found.contains(*id)).map(|(_, watched)| watched.root.clone()).collect()
+        self.watched
+            .iter()
+            .filter(|(id, _)| !found.contains(*id))
+            .map(|(_, watched)| watched.root.clone())
+            .collect()
     }
 
     /// The worktrees whose git data lies in any of these folders.
     pub fn with_git_data_in(&self, folders: &BTreeSet<PathBuf>) -> Vec<String> {
-        let is_in = |dirs: &GitDirs| dirs.own().into_iter().chain(dirs.shared()).any(|(folder, _)| folders.contains(&folder));
-        let found = self.watched.iter().filter(|(_, watched)| !folders.is_empty() && is_in(&watched.dirs));
+        let is_in = |dirs: &GitDirs| {
+            dirs.own()
+                .into_iter()
+                .chain(dirs.shared())
+                .any(|(folder, _)| folders.contains(&folder))
+        };
+        let found = self
+            .watched
+            .iter()
+            .filter(|(_, watched)| !folders.is_empty() && is_in(&watched.dirs));
         found.map(|(id, _)| id.clone()).collect()
     }
 
     /// The worktrees whose top is any of these folders.
     pub fn with_top_in(&self, folders: &BTreeSet<PathBuf>) -> Vec<String> {
-        folders.iter().filter_map(|folder| self.by_root.get(folder)).cloned().collect()
+        folders
+            .iter()
+            .filter_map(|folder| self.by_root.get(folder))
+            .cloned()
+            .collect()
     }
 
     /// The worktrees that an event at this path concerns.
     pub fn concern(&self, path: &Path) -> AffectedWorktrees {
         let mut concern = AffectedWorktrees::default();
         // The nearest git directory around the path; `worktrees/<name>` lies inside the shared one.
-        let around = path.ancestors().find(|folder| self.by_git_dir.contains_key(*folder) || self.by_common_dir.contains_key(*folder));
+        let around = path.ancestors().find(|folder| {
+            self.by_git_dir.contains_key(*folder) || self.by_common_dir.contains_key(*folder)
+        });
         let Some(git_dir) = around else {
             match path.ancestors().find_map(|folder| self.by_root.get(folder)) {
-                Some(id) if !path.components().any(|part| part.as_os_str() == OsStr::new(".git")) => concern.work.insert(id.clone()),
+                Some(id)
+                    if !path
+                        .components()
+                        .any(|part| part.as_os_str() == OsStr::new(".git")) =>
+                {
+                    concern.work.insert(id.clone())
+                }
                 Some(_) | None => false,
             };
             return concern;
         };
         let own = self.by_git_dir.get(git_dir);
-        let inside = path.strip_prefix(git_dir).unwrap_or(path).as_os_str().as_bytes();
+        let inside = path
+            .strip_prefix(git_dir)
+            .unwrap_or(path)
+            .as_os_str()
+            .as_bytes();
         // Its own folder moved or went away, as did the file that says where its work tree is, or a worktree came or went.
-        concern.search = inside.is_empty() || inside.starts_with(b"gitdir") || inside == b"commondir" || inside.starts_with(b"worktrees");
+        concern.search = inside.is_empty()
+            || inside.starts_with(b"gitdir")
+            || inside == b"commondir"
+            || inside.starts_with(b"worktrees");
         let of_all = self.by_common_dir.get(git_dir);
         if let (Some(name), Some(all)) = (inside.strip_prefix(b"refs/heads/"), of_all) {
             let branch = [b"refs/heads/", name.strip_suffix(b".lock").unwrap_or(name)].concat();
-            let on_it = |id: &&String| self.watched.get(*id).is_some_and(|watched| is_or_below(watched.branch(), &branch));
+            let on_it = |id: &&String| {
+                self.watched
+                    .get(*id)
+                    .is_some_and(|watched| is_or_below(watched.branch(), &branch))
+            };
             concern.heads.extend(all.iter().filter(on_it).cloned());
-        } else if let (true, Some(all)) = (inside == b"packed-refs" || inside.starts_with(b"reftable"), of_all) {
+        } else if let (true, Some(all)) = (
+            inside == b"packed-refs" || inside.starts_with(b"reftable"),
+            of_all,
+        ) {
             // Except its lock: each commit takes that for a moment and changes nothing, and every worktree would be scanned.
             concern.heads.extend(all.iter().cloned());
         }
         // A commit creates and removes locks; files that do not define HEAD are no sign of one.
-        if let Some(own) = own.filter(|_| inside.starts_with(b"HEAD") || inside.starts_with(b"index") || inside.starts_with(b"reftable")) {
+        if let Some(own) = own.filter(|_| {
+            inside.starts_with(b"HEAD")
+                || inside.starts_with(b"index")
+                || inside.starts_with(b"reftable")
+        }) {
             concern.heads.insert(own.clone());
         }
         concern
@@ -171,13 +242,17 @@ impl WatchSet {
 
 impl WatchedWorktree {
     fn branch(&self) -> &[u8] {
-        self.head_fingerprint.as_ref().map_or(&[], |head_fingerprint| &head_fingerprint.branch)
+        self.head_fingerprint
+            .as_ref()
+            .map_or(&[], |head_fingerprint| &head_fingerprint.branch)
     }
 }
 
 /// Whether a branch is the changed one, or lies in a folder of branches that came or went as a whole.
 fn is_or_below(branch: &[u8], moved: &[u8]) -> bool {
-    branch.strip_prefix(moved).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+    branch
+        .strip_prefix(moved)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
 }
 
 #[cfg(test)]
@@ -185,7 +260,12 @@ mod tests {
     use super::super::watch_set::*;
 
     fn worktree(root: &str, git_dir: &str, common_dir: &str) -> FoundWorktree {
-        FoundWorktree { root: root.into(), git_dir: git_dir.into(), common_dir: common_dir.into(), standing: WorktreeState::There }
+        FoundWorktree {
+            root: root.into(),
+            git_dir: git_dir.into(),
+            common_dir: common_dir.into(),
+            standing: WorktreeState::There,
+        }
     }
 
     /// A main worktree on `main`, and linked ones on `task/a` and `task/b`.
@@ -198,7 +278,10 @@ mod tests {
         let mut watch_set = WatchSet::default();
         assert_eq!(watch_set.replace(&found, &|_| false).len(), 3);
         let ids = found.map(|worktree| worktree.worktree_id());
-        for (id, branch) in ids.iter().zip(["refs/heads/main", "refs/heads/task/a", "refs/heads/task/b"]) {
+        for (id, branch) in
+            ids.iter()
+                .zip(["refs/heads/main", "refs/heads/task/a", "refs/heads/task/b"])
+        {
             let mut head_fingerprint = HeadFingerprint::default();
             head_fingerprint.branch = branch.into();
             watch_set.get_mut(id).unwrap().head_fingerprint = Some(head_fingerprint);
@@ -230,7 +313,14 @@ mod tests {
             ("/elsewhere/file", vec![], false),
         ] {
             let concern = watch_set.concern(Path::new(path));
-            assert_eq!((concern.heads.iter().collect::<BTreeSet<_>>(), concern.search), (heads.into_iter().collect(), search), "{path}");
+            assert_eq!(
+                (
+                    concern.heads.iter().collect::<BTreeSet<_>>(),
+                    concern.search
+                ),
+                (heads.into_iter().collect(), search),
+                "{path}"
+            );
             assert!(concern.work.is_empty(), "{path}");
         }
     }
@@ -240,29 +330,68 @@ mod tests {
         let (mut watch_set, [main, ..]) = watch_set();
         let inner = worktree("/r/inner", "/r/inner/.git", "/r/inner/.git");
         let mut found = vec![worktree("/r", "/r/.git", "/r/.git"), inner.clone()];
-        assert_eq!(watch_set.replace(&found, &|_| false), [inner.worktree_id()], "what stays is not new");
+        assert_eq!(
+            watch_set.replace(&found, &|_| false),
+            [inner.worktree_id()],
+            "what stays is not new"
+        );
         for (path, id) in [("/r/src/x", &main), ("/r/inner/x", &inner.worktree_id())] {
-            assert_eq!(watch_set.concern(Path::new(path)).work.iter().collect::<Vec<_>>(), [id], "{path}");
+            assert_eq!(
+                watch_set
+                    .concern(Path::new(path))
+                    .work
+                    .iter()
+                    .collect::<Vec<_>>(),
+                [id],
+                "{path}"
+            );
         }
-        assert!(watch_set.concern(Path::new("/r/sub/.git/x")).work.is_empty());
+        assert!(
+            watch_set
+                .concern(Path::new("/r/sub/.git/x"))
+                .work
+                .is_empty()
+        );
         found.pop();
         watch_set.replace(&found, &|_| false);
         assert_eq!(watch_set.size(), (1, 1));
-        assert!(watch_set.get(&main).unwrap().head_fingerprint.is_some(), "what is known of it is kept");
+        assert!(
+            watch_set.get(&main).unwrap().head_fingerprint.is_some(),
+            "what is known of it is kept"
+        );
     }
 
     #[test]
     fn what_is_broken_stays_and_what_is_gone_or_replaced_does_not() {
         let (mut watch_set, [main, a, b]) = watch_set();
-        let gone =
-            FoundWorktree { standing: WorktreeState::Gone { why: String::new() }, ..worktree("/a", "/r/.git/worktrees/a", "/r/.git") };
-        let broken =
-            FoundWorktree { standing: WorktreeState::Broken { why: String::new() }, ..worktree("/b", "/r/.git/worktrees/b", "/r/.git") };
-        assert_eq!(watch_set.replace(&[gone, broken], &|_| true), [b.clone(), main.clone()]);
-        assert_eq!(watch_set.names().iter().collect::<BTreeSet<_>>(), BTreeSet::from([&main, &b]), "the one that nobody found is left");
+        let gone = FoundWorktree {
+            standing: WorktreeState::Gone { why: String::new() },
+            ..worktree("/a", "/r/.git/worktrees/a", "/r/.git")
+        };
+        let broken = FoundWorktree {
+            standing: WorktreeState::Broken { why: String::new() },
+            ..worktree("/b", "/r/.git/worktrees/b", "/r/.git")
+        };
+        assert_eq!(
+            watch_set.replace(&[gone, broken], &|_| true),
+            [b.clone(), main.clone()]
+        );
+        assert_eq!(
+            watch_set.names().iter().collect::<BTreeSet<_>>(),
+            BTreeSet::from([&main, &b]),
+            "the one that nobody found is left"
+        );
         assert!(watch_set.get(&a).is_none());
         let other = worktree("/r", "/elsewhere", "/elsewhere");
-        assert_eq!(watch_set.replace(std::slice::from_ref(&other), &|root| root == Path::new("/r")), [other.worktree_id()]);
-        assert_eq!(watch_set.names(), [other.worktree_id()], "another one is in its place, and of the third nothing is left");
+        assert_eq!(
+            watch_set.replace(std::slice::from_ref(&other), &|root| root
+                == Path::new("/r")),
+            [other.worktree_id()]
+        );
+        assert_eq!(
+            watch_set.names(),
+            [other.worktree_id()],
+            "another one is in its place, and of the third nothing is left"
+        );
     }
 }

@@ -23,6 +23,14 @@ pub struct WatchSources {
 pub fn open_sources(state: &StateDir, poll_only: bool) -> Result<WatchSources, UnreadableFact> {
     state.ensure()?;
     let store: Arc<dyn LocalStore> = open_store(state)?;
-    let tail = EventTail::new(Arc::clone(&store), state.root(), store.cursor_at(Timestamp::MAX)?);
-    Ok(WatchSources { store, tail, fs_events: FsEvents::new(poll_only) })
+    let tail = EventTail::new(
+        Arc::clone(&store),
+        state.root(),
+        store.cursor_at(Timestamp::MAX)?,
+    );
+    Ok(WatchSources {
+        store,
+        tail,
+        fs_events: FsEvents::new(poll_only),
+    })
 }

@@ -16,7 +16,10 @@ pub struct WatchedFolders {
 impl WatchedFolders {
     /// No folder yet.
     pub fn start(on_movement: impl Fn(FsMovement) + Send + 'static) -> Result<Self, WatchError> {
-        Ok(WatchedFolders { watching: FolderWatch::start(on_movement)?, watched: BTreeMap::new() })
+        Ok(WatchedFolders {
+            watching: FolderWatch::start(on_movement)?,
+            watched: BTreeMap::new(),
+        })
     }
 
     /// How many folders are watched, without those below them.
@@ -26,14 +29,26 @@ impl WatchedFolders {
 
     /// Watches exactly these folders; watches trees again if new folders below them may have been `missed`. Returns the newly watched
     /// ones, and the reason if some are not watched.
-    pub fn replace(&mut self, wanted: BTreeMap<PathBuf, WatchDepth>, missed: bool) -> (BTreeSet<PathBuf>, Option<WatchError>) {
+    pub fn replace(
+        &mut self,
+        wanted: BTreeMap<PathBuf, WatchDepth>,
+        missed: bool,
+    ) -> (BTreeSet<PathBuf>, Option<WatchError>) {
         let mut begun = BTreeSet::new();
-        let there: BTreeMap<PathBuf, (WatchDepth, u64)> =
-            wanted.into_iter().filter_map(|(folder, depth)| inode(&folder).map(|inode| (folder, (depth, inode)))).collect();
-        for folder in self.watched.iter().filter(|(folder, known)| there.get(*folder) != Some(*known)).map(|(folder, _)| folder) {
+        let there: BTreeMap<PathBuf, (WatchDepth, u64)> = wanted
+            .into_iter()
+            .filter_map(|(folder, depth)| inode(&folder).map(|inode| (folder, (depth, inode))))
+            .collect();
+        for folder in self
+            .watched
+            .iter()
+            .filter(|(folder, known)| there.get(*folder) != Some(*known))
+            .map(|(folder, _)| folder)
+        {
             self.watching.remove(folder);
         }
-        self.watched.retain(|folder, known| there.get(folder) == Some(known));
+        self.watched
+            .retain(|folder, known| there.get(folder) == Some(known));
         let mut watch_error = None;
         for (folder, known) in there {
             let again = missed && known.0 == WatchDepth::Tree;
@@ -62,5 +77,8 @@ impl WatchedFolders {
 }
 
 fn inode(folder: &Path) -> Option<u64> {
-    std::fs::metadata(folder).ok().filter(std::fs::Metadata::is_dir).map(|meta| meta.ino())
+    std::fs::metadata(folder)
+        .ok()
+        .filter(std::fs::Metadata::is_dir)
+        .map(|meta| meta.ino())
 }

@@ -42,6 +42,9 @@ mod tests {
             std::thread::yield_now();
         }
         assert!(BootMoment::now() >= soon);
-        assert!(!BootMoment::now().after(Duration::MAX).is_past(), "the end of time is no overflow");
+        assert!(
+            !BootMoment::now().after(Duration::MAX).is_past(),
+            "the end of time is no overflow"
+        );
     }
 }

@@ -22,15 +22,25 @@ pub(super) struct FenceMark {
 impl FenceMark {
     /// The message of its commit.
     pub(super) fn message(&self) -> String {
-        format!("{SUBJECT}\n\ntask: {}\nfence: {}\npush: {}\n", self.task, self.fence, self.push)
+        format!(
+            "{SUBJECT}\n\ntask: {}\nfence: {}\npush: {}\n",
+            self.task, self.fence, self.push
+        )
     }
 
     /// The mark of such a commit, as git prints it raw; `None` where it is none of ours.
     pub(super) fn of_commit(raw: &str) -> Option<Self> {
         let (_, message) = raw.split_once("\n\n")?;
         let body = message.strip_prefix(SUBJECT)?;
-        let field = |name: &str| body.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
-        Some(FenceMark { task: field("task")?.to_owned(), fence: field("fence")?.parse().ok()?, push: field("push")?.parse().ok()? })
+        let field = |name: &str| {
+            body.lines()
+                .find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+        };
+        Some(FenceMark {
+            task: field("task")?.to_owned(),
+            fence: field("fence")?.parse().ok()?,
+            push: field("push")?.parse().ok()?,
+        })
     }
 }
 
@@ -47,7 +57,10 @@ pub(super) fn branch_of_fence(task: &str, fence: i64) -> String {
 /// The fence that such a branch belongs to; `None` for a branch of another task, or another kind.
 pub(super) fn fence_of_branch(task: &str, branch: &str) -> Option<i64> {
     let number = branch.strip_prefix(&branch_of(task))?.strip_prefix('-')?;
-    number.bytes().all(|byte| byte.is_ascii_digit()).then(|| number.parse().ok())?
+    number
+        .bytes()
+        .all(|byte| byte.is_ascii_digit())
+        .then(|| number.parse().ok())?
 }
 
 #[cfg(test)]
@@ -61,12 +74,24 @@ mod tests {
 
     #[test]
     fn a_fence_reads_back_and_nothing_else_is_one() {
-        let mark = FenceMark { task: "T1".into(), fence: 42, push: 7 };
-        let raw = |message: &str| format!("tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904\nauthor x\n\n{message}");
-        assert_eq!(FenceMark::of_commit(&raw(&mark.message())), Some(mark.clone()));
-        for other in
-            ["", "feat: x", "watchdog: fence of a task\n\ntask: T1\nfence: x\npush: 7", "watchdog: fence of a task\n\ntask: T1\nfence: 4"]
-        {
+        let mark = FenceMark {
+            task: "T1".into(),
+            fence: 42,
+            push: 7,
+        };
+        let raw = |message: &str| {
+            format!("tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904\nauthor x\n\n{message}")
+        };
+        assert_eq!(
+            FenceMark::of_commit(&raw(&mark.message())),
+            Some(mark.clone())
+        );
+        for other in [
+            "",
+            "feat: x",
+            "watchdog: fence of a task\n\ntask: T1\nfence: x\npush: 7",
+            "watchdog: fence of a task\n\ntask: T1\nfence: 4",
+        ] {
             assert_eq!(FenceMark::of_commit(&raw(other)), None, "{other}");
         }
     }

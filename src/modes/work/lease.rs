@@ -49,7 +49,10 @@ impl RenewedLease {
     ) -> Self {
         let (sender, lost) = watch::channel(false);
         let renew = Arc::new(renew);
-        let shared = Arc::new(LeaseState { until: Mutex::new(requested_at.after(ttl)), ended: AtomicBool::new(false) });
+        let shared = Arc::new(LeaseState {
+            until: Mutex::new(requested_at.after(ttl)),
+            ended: AtomicBool::new(false),
+        });
         let state = Arc::clone(&shared);
         let beating = tokio::spawn(async move {
             while !state.is_lost() {
@@ -71,7 +74,10 @@ impl RenewedLease {
                     }
                 };
                 match answer {
-                    Some(Ok(Ok(true))) if !state.is_lost() => *state.until.lock().unwrap_or_else(PoisonError::into_inner) = sent.after(ttl),
+                    Some(Ok(Ok(true))) if !state.is_lost() => {
+                        *state.until.lock().unwrap_or_else(PoisonError::into_inner) =
+                            sent.after(ttl)
+                    }
                     Some(Ok(Ok(false))) => state.ended.store(true, Ordering::SeqCst),
                     // Retries a store that is busy, or a disk that is full for a moment, while the lease can still be valid.
                     _ => {}
@@ -80,7 +86,11 @@ impl RenewedLease {
             state.ended.store(true, Ordering::SeqCst);
             let _ = sender.send(true);
         });
-        RenewedLease { beating, shared, lost }
+        RenewedLease {
+            beating,
+            shared,
+            lost,
+        }
     }
 
     /// Whether it is lost, or cannot be proven to stand, by now.
@@ -118,7 +128,9 @@ mod tests {
         let renewals = Arc::new(AtomicU32::new(0));
         let count = Arc::clone(&renewals);
         let long = Duration::from_secs(3);
-        let kept = RenewedLease::start(BootMoment::now(), long, move |_| Ok(count.fetch_add(1, Ordering::Relaxed) < 1));
+        let kept = RenewedLease::start(BootMoment::now(), long, move |_| {
+            Ok(count.fetch_add(1, Ordering::Relaxed) < 1)
+        });
         assert!(!kept.is_lost());
         kept.lost().await;
         assert!(kept.is_lost());
@@ -127,7 +139,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_store_that_cannot_answer_for_a_whole_lease_loses_it() {
-        let bad = || StoreError::BadRecord { what: "lease".into(), why: "test".into() };
+        let bad = || StoreError::BadRecord {
+            what: "lease".into(),
+            why: "test".into(),
+        };
         let kept = RenewedLease::start(BootMoment::now(), TTL, move |_| Err(bad()));
         kept.lost().await;
         assert!(kept.is_lost());
@@ -152,7 +167,10 @@ mod tests {
         let asked = BootMoment::now();
         std::thread::sleep(Duration::from_millis(20));
         let kept = RenewedLease::start(asked, Duration::from_millis(10), |_| Ok(true));
-        assert!(kept.is_lost(), "no answer that comes later makes it stand again");
+        assert!(
+            kept.is_lost(),
+            "no answer that comes later makes it stand again"
+        );
         kept.lost().await;
     }
 }

@@ -38,14 +38,25 @@ pub struct TaskWorktree {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TaskWorktreeError {
     /// The work of a dependency conflicts with the branch.
-    #[error("the work of {dependency} does not merge into {branch}; merge it by hand in {root}, then run the task again: {why}")]
-    Conflict { dependency: String, branch: String, root: String, why: String },
+    #[error(
+        "the work of {dependency} does not merge into {branch}; merge it by hand in {root}, then run the task again: {why}"
+    )]
+    Conflict {
+        dependency: String,
+        branch: String,
+        root: String,
+        why: String,
+    },
     /// The branch is in use where the tasks themselves are.
     #[error("the branch {branch} is checked out in {root}; switch that to another branch first")]
     CheckedOut { branch: String, root: String },
     /// The branch is in the middle of an operation in another worktree.
     #[error("a {operation} is in progress on {branch} in {root}; finish or abort it there")]
-    HalfDone { operation: &'static str, branch: String, root: String },
+    HalfDone {
+        operation: &'static str,
+        branch: String,
+        root: String,
+    },
     /// There is nothing to begin from.
     #[error("the repository has no commit yet; make a first one")]
     Unborn,
@@ -87,7 +98,9 @@ pub struct TaskDependency {
 pub fn make_ready(wanted: &TaskWorktreeRequest) -> Result<TaskWorktree, TaskWorktreeError> {
     let failed = |error: watchdog_git::Error| TaskWorktreeError::Git(error.to_string());
     let from = Worktree::open(&wanted.from).map_err(failed)?;
-    let HistoryPoint::Commit(base) = from.head().map_err(failed)? else { return Err(TaskWorktreeError::Unborn) };
+    let HistoryPoint::Commit(base) = from.head().map_err(failed)? else {
+        return Err(TaskWorktreeError::Unborn);
+    };
     let base = wanted.begin_at.clone().unwrap_or(base);
     let mut notes = Vec::new();
     if let Some(half_done) = half_done(&from, &wanted.branch) {
@@ -95,7 +108,10 @@ pub fn make_ready(wanted: &TaskWorktreeRequest) -> Result<TaskWorktree, TaskWork
     }
     let root = match checked_out(&from, &wanted.branch) {
         Some(root) if root == from.root() => {
-            return Err(TaskWorktreeError::CheckedOut { branch: wanted.branch.clone(), root: root.display().to_string() });
+            return Err(TaskWorktreeError::CheckedOut {
+                branch: wanted.branch.clone(),
+                root: root.display().to_string(),
+            });
         }
         Some(root) => root,
         None => beside_others(|| settle_in(&from, wanted, &base, &mut notes))?,
@@ -105,11 +121,17 @@ pub fn make_ready(wanted: &TaskWorktreeRequest) -> Result<TaskWorktree, TaskWork
 }
 
 /// Tries again where git met a worktree that another git was just making: it reads all of them first, and gives up at a half-made one.
-fn beside_others<T>(mut make: impl FnMut() -> Result<T, TaskWorktreeError>) -> Result<T, TaskWorktreeError> {
+fn beside_others<T>(
+    mut make: impl FnMut() -> Result<T, TaskWorktreeError>,
+) -> Result<T, TaskWorktreeError> {
     let mut pause = SHORTEST_PAUSE;
     loop {
         match make() {
-            Err(TaskWorktreeError::Git(why)) if pause <= LONGEST_PAUSE && why.contains("failed to read") && why.contains("/worktrees/") => {
+            Err(TaskWorktreeError::Git(why))
+                if pause <= LONGEST_PAUSE
+                    && why.contains("failed to read")
+                    && why.contains("/worktrees/") =>
+            {
                 std::thread::sleep(pause);
                 pause *= 2;
             }
@@ -120,76 +142,150 @@ fn beside_others<T>(mut make: impl FnMut() -> Result<T, TaskWorktreeError>) -> R
 
 /// Makes room for a branch of the remote: the local one of the same name goes on from `head`, or is kept under another name where it has
 /// commits that `head` lacks, or uncommitted work. Says so. One that follows `head` stays: its commits are pushed with the next ones.
-pub(super) fn keep_beside(from: &Worktree, branch: &str, head: &str) -> Result<Option<String>, TaskWorktreeError> {
+pub(super) fn keep_beside(
+    from: &Worktree,
+    branch: &str,
+    head: &str,
+) -> Result<Option<String>, TaskWorktreeError> {
     let name = format!("refs/heads/{branch}");
-    let Ok(HistoryPoint::Commit(local)) = from.resolve(&name) else { return Ok(None) };
+    let Ok(HistoryPoint::Commit(local)) = from.resolve(&name) else {
+        return Ok(None);
+    };
     if local == head || from.is_ancestor(head, &local) {
         return Ok(None);
     }
     if from.is_ancestor(&local, head) {
         match checked_out(from, branch).map(|root| Worktree::open(&root)) {
             None => return run(from, &["update-ref", &name, head, &local]).map(|()| None),
-            Some(Ok(there)) if there.changes().is_ok_and(|changes| !changes.any() && changes.operation.is_none()) => {
+            Some(Ok(there))
+                if there
+                    .changes()
+                    .is_ok_and(|changes| !changes.any() && changes.operation.is_none()) =>
+            {
                 return run(&there, &["merge", "--quiet", "--ff-only", head]).map(|()| None);
             }
             Some(_) => {}
         }
     }
     if checked_out(from, branch).as_deref() == Some(from.root()) {
-        return Err(TaskWorktreeError::CheckedOut { branch: branch.to_owned(), root: from.root().display().to_string() });
+        return Err(TaskWorktreeError::CheckedOut {
+            branch: branch.to_owned(),
+            root: from.root().display().to_string(),
+        });
     }
     for n in 1..=MOST {
-        let kept = format!("{branch}-kept-{local:.8}{}", if n == 1 { String::new() } else { format!("-{n}") });
-        if matches!(from.resolve(&format!("refs/heads/{kept}")), Ok(HistoryPoint::Commit(_))) {
+        let kept = format!(
+            "{branch}-kept-{local:.8}{}",
+            if n == 1 {
+                String::new()
+            } else {
+                format!("-{n}")
+            }
+        );
+        if matches!(
+            from.resolve(&format!("refs/heads/{kept}")),
+            Ok(HistoryPoint::Commit(_))
+        ) {
             continue;
         }
         run(from, &["branch", "-m", branch, &kept])?;
-        return Ok(Some(format!("{branch} goes on from {head:.12} of the remote; what was here is kept on {kept} ({local:.12})")));
+        return Ok(Some(format!(
+            "{branch} goes on from {head:.12} of the remote; what was here is kept on {kept} ({local:.12})"
+        )));
     }
-    Err(TaskWorktreeError::Git(format!("{MOST} branches are kept of {branch} already; remove some")))
+    Err(TaskWorktreeError::Git(format!(
+        "{MOST} branches are kept of {branch} already; remove some"
+    )))
 }
 
 /// The rebase of a branch that some worktree is in the middle of: HEAD names no branch there, and git lets nobody else have it.
 pub(super) fn half_done(from: &Worktree, branch: &str) -> Option<TaskWorktreeError> {
-    let there = worktrees_of(from.common_dir()).into_iter().filter(|found| found.standing == WorktreeState::There);
-    there.filter_map(|found| Worktree::open(&found.root).ok()).find_map(|worktree| {
-        let operation = worktree.operation().ok().flatten()?;
-        let heads = ["rebase-merge/head-name", "rebase-apply/head-name"].map(|name| worktree.git_dir().join(name));
-        let is_of =
-            |head: &PathBuf| read_regular_file(head, 4096).is_ok_and(|name| name.trim_ascii() == format!("refs/heads/{branch}").as_bytes());
-        heads.iter().any(is_of).then(|| TaskWorktreeError::HalfDone {
-            operation: operation.as_str(),
-            branch: branch.to_owned(),
-            root: worktree.root().display().to_string(),
+    let there = worktrees_of(from.common_dir())
+        .into_iter()
+        .filter(|found| found.standing == WorktreeState::There);
+    there
+        .filter_map(|found| Worktree::open(&found.root).ok())
+        .find_map(|worktree| {
+            let operation = worktree.operation().ok().flatten()?;
+            let heads = ["rebase-merge/head-name", "rebase-apply/head-name"]
+                .map(|name| worktree.git_dir().join(name));
+            let is_of = |head: &PathBuf| {
+                read_regular_file(head, 4096).is_ok_and(|name| {
+                    name.trim_ascii() == format!("refs/heads/{branch}").as_bytes()
+                })
+            };
+            heads
+                .iter()
+                .any(is_of)
+                .then(|| TaskWorktreeError::HalfDone {
+                    operation: operation.as_str(),
+                    branch: branch.to_owned(),
+                    root: worktree.root().display().to_string(),
+                })
         })
-    })
 }
 
 /// The worktree that has a branch checked out.
 fn checked_out(from: &Worktree, branch: &str) -> Option<PathBuf> {
-    let there = worktrees_of(from.common_dir()).into_iter().filter(|found| found.standing == WorktreeState::There);
-    there.map(|found| found.root).find(|root| Worktree::open(root).is_ok_and(|worktree| worktree.branch().as_deref() == Some(branch)))
+    let there = worktrees_of(from.common_dir())
+        .into_iter()
+        .filter(|found| found.standing == WorktreeState::There);
+    there.map(|found| found.root).find(|root| {
+        Worktree::open(root).is_ok_and(|worktree| worktree.branch().as_deref() == Some(branch))
+    })
 }
 
 /// Puts the branch into the agent's folder, or into the first one beside it that is free.
-fn settle_in(from: &Worktree, wanted: &TaskWorktreeRequest, base: &str, notes: &mut Vec<String>) -> Result<PathBuf, TaskWorktreeError> {
-    let known = matches!(from.resolve(&format!("refs/heads/{}", wanted.branch)), Ok(HistoryPoint::Commit(_)));
+fn settle_in(
+    from: &Worktree,
+    wanted: &TaskWorktreeRequest,
+    base: &str,
+    notes: &mut Vec<String>,
+) -> Result<PathBuf, TaskWorktreeError> {
+    let known = matches!(
+        from.resolve(&format!("refs/heads/{}", wanted.branch)),
+        Ok(HistoryPoint::Commit(_))
+    );
     for n in 1..=MOST {
         let folder = beside(&wanted.home, n);
-        let text = folder.to_str().ok_or_else(|| TaskWorktreeError::Git(format!("{} is not UTF-8", folder.display())))?;
+        let text = folder
+            .to_str()
+            .ok_or_else(|| TaskWorktreeError::Git(format!("{} is not UTF-8", folder.display())))?;
         if !folder.exists() {
             if let Some(parent) = folder.parent() {
-                std::fs::create_dir_all(parent).map_err(|error| TaskWorktreeError::Git(format!("{}: {error}", parent.display())))?;
+                std::fs::create_dir_all(parent).map_err(|error| {
+                    TaskWorktreeError::Git(format!("{}: {error}", parent.display()))
+                })?;
             }
-            let new = ["worktree", "add", "--quiet", "--no-track", "-b", &wanted.branch, "--", text, base];
+            let new = [
+                "worktree",
+                "add",
+                "--quiet",
+                "--no-track",
+                "-b",
+                &wanted.branch,
+                "--",
+                text,
+                base,
+            ];
             let old = ["worktree", "add", "--quiet", "--", text, &wanted.branch];
             run(from, if known { &old } else { &new })?;
-            return folder.canonicalize().map_err(|error| TaskWorktreeError::Git(error.to_string()));
+            return folder
+                .canonicalize()
+                .map_err(|error| TaskWorktreeError::Git(error.to_string()));
         }
         match why_not_free(from, &folder, &wanted.taken) {
             None => {
-                let worktree = Worktree::open(&folder).map_err(|error| TaskWorktreeError::Git(error.to_string()))?;
-                let new = ["checkout", "--quiet", "--no-track", "-b", &wanted.branch, base];
+                let worktree = Worktree::open(&folder)
+                    .map_err(|error| TaskWorktreeError::Git(error.to_string()))?;
+                let new = [
+                    "checkout",
+                    "--quiet",
+                    "--no-track",
+                    "-b",
+                    &wanted.branch,
+                    base,
+                ];
                 let old = ["checkout", "--quiet", &wanted.branch];
                 run(&worktree, if known { &old } else { &new })?;
                 return Ok(worktree.root().to_owned());
@@ -197,12 +293,21 @@ fn settle_in(from: &Worktree, wanted: &TaskWorktreeRequest, base: &str, notes: &
             Some(why) => notes.push(format!("{} is left as it is: {why}", folder.display())),
         }
     }
-    Err(TaskWorktreeError::Git(format!("{} and {} folders beside it are in use; {}", wanted.home.display(), MOST - 1, notes.join("; "))))
+    Err(TaskWorktreeError::Git(format!(
+        "{} and {} folders beside it are in use; {}",
+        wanted.home.display(),
+        MOST - 1,
+        notes.join("; ")
+    )))
 }
 
 fn beside(home: &Path, n: u32) -> PathBuf {
     let name = home.file_name().unwrap_or_default().to_string_lossy();
-    if n == 1 { home.to_owned() } else { home.with_file_name(format!("{name}-{n}")) }
+    if n == 1 {
+        home.to_owned()
+    } else {
+        home.with_file_name(format!("{name}-{n}"))
+    }
 }
 
 /// Why a worktree may not be switched to another branch. `None` = everything in it is kept by the branch that it is on.
@@ -212,10 +317,16 @@ fn why_not_free(from: &Worktree, folder: &Path, taken: &[String]) -> Option<Stri
         Err(error) => return Some(error.to_string()),
     };
     let here = folder.canonicalize().ok();
-    if here.as_deref() != Some(worktree.root()) || worktree.common_dir() != from.common_dir() || worktree.root() == from.root() {
+    if here.as_deref() != Some(worktree.root())
+        || worktree.common_dir() != from.common_dir()
+        || worktree.root() == from.root()
+    {
         return Some("it is no linked worktree of this repository".into());
     }
-    let Some(branch) = worktree.branch().filter(|branch| branch.starts_with("watchdog/")) else {
+    let Some(branch) = worktree
+        .branch()
+        .filter(|branch| branch.starts_with("watchdog/"))
+    else {
         return Some("it is on no branch of a task".into());
     };
     if taken.contains(&branch) {
@@ -224,19 +335,36 @@ fn why_not_free(from: &Worktree, folder: &Path, taken: &[String]) -> Option<Stri
     match worktree.changes() {
         Err(error) => Some(error.to_string()),
         Ok(changes) if changes.any() => Some(format!("it holds uncommitted work of {branch}")),
-        Ok(changes) if changes.operation.is_some() => Some(format!("something is half done on {branch} there")),
+        Ok(changes) if changes.operation.is_some() => {
+            Some(format!("something is half done on {branch} there"))
+        }
         Ok(changes) => changes.degraded.first().map(|note| note.detail.clone()),
     }
 }
 
 /// Merges the dependencies' commits that the branch lacks. A worktree with unsaved work is left to its agent.
-fn bring_in(root: &Path, wanted: &TaskWorktreeRequest, notes: &mut Vec<String>) -> Result<(), TaskWorktreeError> {
+fn bring_in(
+    root: &Path,
+    wanted: &TaskWorktreeRequest,
+    notes: &mut Vec<String>,
+) -> Result<(), TaskWorktreeError> {
     let failed = |error: watchdog_git::Error| TaskWorktreeError::Git(error.to_string());
     let worktree = Worktree::open(root).map_err(failed)?;
-    for TaskDependency { branch: dependency, head } in &wanted.dependencies {
+    for TaskDependency {
+        branch: dependency,
+        head,
+    } in &wanted.dependencies
+    {
         let rev = head.as_ref().unwrap_or(dependency);
-        if head.is_none() && !matches!(worktree.resolve(&format!("refs/heads/{dependency}")), Ok(HistoryPoint::Commit(_))) {
-            notes.push(format!("the branch {dependency} is gone; its work is taken to be in the base branch"));
+        if head.is_none()
+            && !matches!(
+                worktree.resolve(&format!("refs/heads/{dependency}")),
+                Ok(HistoryPoint::Commit(_))
+            )
+        {
+            notes.push(format!(
+                "the branch {dependency} is gone; its work is taken to be in the base branch"
+            ));
             continue;
         }
         if is_in(&worktree, rev).map_err(failed)? {
@@ -244,15 +372,33 @@ fn bring_in(root: &Path, wanted: &TaskWorktreeRequest, notes: &mut Vec<String>) 
         }
         let changes = worktree.changes().map_err(failed)?;
         if changes.any() || changes.operation.is_some() {
-            notes.push(format!("{dependency} is not merged, as {} holds uncommitted work", root.display()));
+            notes.push(format!(
+                "{dependency} is not merged, as {} holds uncommitted work",
+                root.display()
+            ));
             continue;
         }
         let message = format!("Merge branch '{dependency}' into {}", wanted.branch);
-        if let Err(why) = run(&worktree, &["merge", "--quiet", "--no-edit", "--no-verify", "-m", &message, rev]) {
+        if let Err(why) = run(
+            &worktree,
+            &[
+                "merge",
+                "--quiet",
+                "--no-edit",
+                "--no-verify",
+                "-m",
+                &message,
+                rev,
+            ],
+        ) {
             // Back to the state before: an agent must not start on a half-merged tree.
             let _ = run(&worktree, &["merge", "--abort"]);
             let is_shallow = worktree.common_dir().join("shallow").exists();
-            let cut = if is_shallow { "; this clone is shallow, get the rest with: git fetch --unshallow" } else { "" };
+            let cut = if is_shallow {
+                "; this clone is shallow, get the rest with: git fetch --unshallow"
+            } else {
+                ""
+            };
             return Err(TaskWorktreeError::Conflict {
                 dependency: dependency.clone(),
                 branch: wanted.branch.clone(),
@@ -266,7 +412,9 @@ fn bring_in(root: &Path, wanted: &TaskWorktreeRequest, notes: &mut Vec<String>) 
 
 /// Whether HEAD has a commit, or the one that a branch names, already.
 fn is_in(worktree: &Worktree, rev: &str) -> Result<bool, watchdog_git::Error> {
-    let HistoryPoint::Commit(head) = worktree.head()? else { return Ok(false) };
+    let HistoryPoint::Commit(head) = worktree.head()? else {
+        return Ok(false);
+    };
     match worktree.resolve(rev) {
         Ok(HistoryPoint::Commit(commit)) => Ok(worktree.is_ancestor(&commit, &head)),
         // The merge says why.
@@ -276,11 +424,29 @@ fn is_in(worktree: &Worktree, rev: &str) -> Result<bool, watchdog_git::Error> {
 
 /// Runs git in a worktree, without the repository's hooks and without the programs that its own configuration names.
 fn run(worktree: &Worktree, args: &[&str]) -> Result<(), TaskWorktreeError> {
-    let args: Vec<&str> = ["-c", "core.hooksPath=/dev/null"].iter().chain(args).copied().collect();
-    let overrides = worktree.without_local_programs().map_err(|error| TaskWorktreeError::Git(error.to_string()))?;
-    let finished = git(worktree.root(), &args, &[], worktree.has_identity(), DEADLINE).configured(&overrides).run();
+    let args: Vec<&str> = ["-c", "core.hooksPath=/dev/null"]
+        .iter()
+        .chain(args)
+        .copied()
+        .collect();
+    let overrides = worktree
+        .without_local_programs()
+        .map_err(|error| TaskWorktreeError::Git(error.to_string()))?;
+    let finished = git(
+        worktree.root(),
+        &args,
+        &[],
+        worktree.has_identity(),
+        DEADLINE,
+    )
+    .configured(&overrides)
+    .run();
     let finished = finished.map_err(|error| TaskWorktreeError::Git(error.to_string()))?;
-    if finished.exit.success() { Ok(()) } else { Err(TaskWorktreeError::Git(tail(&finished))) }
+    if finished.exit.success() {
+        Ok(())
+    } else {
+        Err(TaskWorktreeError::Git(tail(&finished)))
+    }
 }
 
 #[cfg(test)]
@@ -289,14 +455,25 @@ mod tests {
 
     #[test]
     fn a_worktree_that_another_git_is_making_is_waited_for_and_nothing_else_is() {
-        let half_made = || TaskWorktreeError::Git("fatal: failed to read .git/worktrees/agent-5/commondir: Success".into());
+        let half_made = || {
+            TaskWorktreeError::Git(
+                "fatal: failed to read .git/worktrees/agent-5/commondir: Success".into(),
+            )
+        };
         let mut tries = 0;
         let made = beside_others(|| {
             tries += 1;
-            if tries < 4 { Err(half_made()) } else { Ok(tries) }
+            if tries < 4 {
+                Err(half_made())
+            } else {
+                Ok(tries)
+            }
         });
         assert_eq!(made, Ok(4));
-        for refused in [TaskWorktreeError::Git("fatal: a branch named 'watchdog/T1' already exists".into()), TaskWorktreeError::Unborn] {
+        for refused in [
+            TaskWorktreeError::Git("fatal: a branch named 'watchdog/T1' already exists".into()),
+            TaskWorktreeError::Unborn,
+        ] {
             let mut tries = 0;
             let made: Result<(), TaskWorktreeError> = beside_others(|| {
                 tries += 1;

@@ -85,7 +85,11 @@ pub struct AgentPoolReport {
 impl AgentPoolReport {
     /// The object for programs.
     pub fn to_json(&self) -> Value {
-        let tasks: Vec<Value> = self.tasks.iter().map(|entry| pool_task_json(entry.id(), &entry.record)).collect();
+        let tasks: Vec<Value> = self
+            .tasks
+            .iter()
+            .map(|entry| pool_task_json(entry.id(), &entry.record))
+            .collect();
         let done: Vec<Value> = self.done.iter().map(TaskReport::to_json).collect();
         pool_json(&self.verdict, &tasks, &done)
     }
@@ -150,9 +154,16 @@ pub async fn run_agent_pool(
     }
     let seats = take_seats(&queue, options)?;
     if seats.is_empty() {
-        let verdict = Verdict::new(Reason::Locked, "every agent works already, under another 'watchdog task work'");
+        let verdict = Verdict::new(
+            Reason::Locked,
+            "every agent works already, under another 'watchdog task work'",
+        );
         let tasks = queue.settled_beside().await?.entries().cloned().collect();
-        return Ok(AgentPoolReport { verdict, tasks, done: Vec::new() });
+        return Ok(AgentPoolReport {
+            verdict,
+            tasks,
+            done: Vec::new(),
+        });
     }
     let mut pool = AgentPool {
         command_env,
@@ -172,14 +183,28 @@ pub async fn run_agent_pool(
     match read_queue(command_env).await {
         Ok(QueueState { board, .. }) => {
             let verdict = pool.verdict(&board, interrupted);
-            Ok(AgentPoolReport { verdict, tasks: board.entries().cloned().collect(), done: pool.done })
+            Ok(AgentPoolReport {
+                verdict,
+                tasks: board.entries().cloned().collect(),
+                done: pool.done,
+            })
         }
         // What was done here is reported even where the queue's server is gone.
         Err(unreadable) if unreadable.kind == FaultKind::Store && pool.is_away => {
             let verdict = Verdict::unreadable(unreadable);
-            let verdict =
-                if interrupted { Verdict::new(Reason::Interrupted, format!("interrupted; {}", verdict.message)) } else { verdict };
-            Ok(AgentPoolReport { verdict, tasks: pool.seen, done: pool.done })
+            let verdict = if interrupted {
+                Verdict::new(
+                    Reason::Interrupted,
+                    format!("interrupted; {}", verdict.message),
+                )
+            } else {
+                verdict
+            };
+            Ok(AgentPoolReport {
+                verdict,
+                tasks: pool.seen,
+                done: pool.done,
+            })
         }
         Err(unreadable) => Err(unreadable),
     }
@@ -220,7 +245,10 @@ impl AgentPool<'_> {
     /// Whether no agent could take anything, and the queue was read a moment ago: reading it costs a look at every file and record.
     fn can_wait(&self, running: &JoinSet<SeatEvent>) -> bool {
         let is_idle = |seat: &AgentSeat| seat.busy.is_none() && seat.out.is_none();
-        !running.is_empty() && !self.seen.is_empty() && !self.seats.iter().any(is_idle) && !self.read_at.after(POLL_BUSY).is_past()
+        !running.is_empty()
+            && !self.seen.is_empty()
+            && !self.seats.iter().any(is_idle)
+            && !self.read_at.after(POLL_BUSY).is_past()
     }
 
     fn say(&mut self, text: &str) {
@@ -230,7 +258,11 @@ impl AgentPool<'_> {
     }
 
     /// Gives every idle agent its next task. Whether there is something to wait for.
-    fn give_out(&mut self, found: Result<QueueState, UnreadableFact>, running: &mut JoinSet<SeatEvent>) -> bool {
+    fn give_out(
+        &mut self,
+        found: Result<QueueState, UnreadableFact>,
+        running: &mut JoinSet<SeatEvent>,
+    ) -> bool {
         let QueueState { queue, board } = match found {
             Ok(state) => state,
             Err(unreadable) => return self.without_queue(&unreadable, !running.is_empty()),
@@ -240,15 +272,31 @@ impl AgentPool<'_> {
             self.command_env.tell("the queue can be read again");
         }
         let is_shared = queue.source != TaskSource::Here;
-        let ours = |entry: &BoardTask| self.seats.iter().any(|seat| seat.busy.as_deref() == Some(entry.id()));
+        let ours = |entry: &BoardTask| {
+            self.seats
+                .iter()
+                .any(|seat| seat.busy.as_deref() == Some(entry.id()))
+        };
         // A status that a person set has no lease, and no known end.
         let taken = |entry: &BoardTask| {
-            matches!(entry.record.status, TaskStatus::Assigned | TaskStatus::InProgress) && entry.record.fence.is_some() && !ours(entry)
+            matches!(
+                entry.record.status,
+                TaskStatus::Assigned | TaskStatus::InProgress
+            ) && entry.record.fence.is_some()
+                && !ours(entry)
         };
         let (queued, taken_by_others) = (board.queued(), board.entries().any(taken));
         // Of a task whose file is not here nothing is known but what was pinned: whoever has its file begins it.
-        let is_strange = |id: &str| is_shared && board.get(id).is_some_and(|entry| entry.gone && entry.record.baseline.is_none());
-        let ready: Vec<&QueuedTask> = ready(&queued).into_iter().filter(|task| !is_strange(&task.link.id)).collect();
+        let is_strange = |id: &str| {
+            is_shared
+                && board
+                    .get(id)
+                    .is_some_and(|entry| entry.gone && entry.record.baseline.is_none())
+        };
+        let ready: Vec<&QueuedTask> = ready(&queued)
+            .into_iter()
+            .filter(|task| !is_strange(&task.link.id))
+            .collect();
         self.seen = board.entries().cloned().collect();
         for problem in &queue.folder.problems {
             self.say(&problem.to_string());
@@ -268,12 +316,17 @@ impl AgentPool<'_> {
                 continue;
             }
             let role = task.role.as_deref();
-            let fits = |seat: &AgentSeat| seat.out.is_none() && takes(seat.agent.role.as_deref(), role);
+            let fits =
+                |seat: &AgentSeat| seat.out.is_none() && takes(seat.agent.role.as_deref(), role);
             if !self.seats.iter().any(fits) {
                 continue;
             }
             // A task that was found to be beyond us (its commands are not allowed) is not waited for.
-            if self.later.get(id).is_some_and(|until| *until == Timestamp::MAX) {
+            if self
+                .later
+                .get(id)
+                .is_some_and(|until| *until == Timestamp::MAX)
+            {
                 continue;
             }
             // An agent here will take it, now or after its present task.
@@ -281,7 +334,11 @@ impl AgentPool<'_> {
             if self.later.contains_key(id) {
                 continue;
             }
-            if let Some(n) = self.seats.iter().position(|seat| seat.busy.is_none() && fits(seat)) {
+            if let Some(n) = self
+                .seats
+                .iter()
+                .position(|seat| seat.busy.is_none() && fits(seat))
+            {
                 self.seats[n].busy = Some(id.clone());
                 given.push(n);
             }
@@ -289,10 +346,16 @@ impl AgentPool<'_> {
         for n in given {
             // Where machines share a queue, the next ones in case that others are faster.
             let role = self.seats[n].agent.role.as_deref();
-            let others = ready.iter().filter(|task| is_shared && takes(role, task.role.as_deref()));
-            let others = others
-                .map(|task| &task.link.id)
-                .filter(|id| !self.later.contains_key(*id) && !self.seats.iter().any(|seat| seat.busy.as_ref() == Some(*id)));
+            let others = ready
+                .iter()
+                .filter(|task| is_shared && takes(role, task.role.as_deref()));
+            let others = others.map(|task| &task.link.id).filter(|id| {
+                !self.later.contains_key(*id)
+                    && !self
+                        .seats
+                        .iter()
+                        .any(|seat| seat.busy.as_ref() == Some(*id))
+            });
             let others = others.take(OTHERS).cloned().collect();
             self.choose(n, others, running);
         }
@@ -302,14 +365,21 @@ impl AgentPool<'_> {
     /// What to do while the queue cannot be read. Whether there is something to wait for.
     fn without_queue(&mut self, unreadable: &UnreadableFact, is_working: bool) -> bool {
         if unreadable.kind != FaultKind::Store {
-            self.say(&format!("the tasks cannot be read, looking again: {}", unreadable.why));
+            self.say(&format!(
+                "the tasks cannot be read, looking again: {}",
+                unreadable.why
+            ));
             return is_working;
         }
         if !std::mem::replace(&mut self.is_away, true) {
-            self.command_env.tell(&format!("the tasks cannot be read, and nothing new is taken until they can: {}", unreadable.why));
+            self.command_env.tell(&format!(
+                "the tasks cannot be read, and nothing new is taken until they can: {}",
+                unreadable.why
+            ));
         }
         // A server that is started again is waited for as long as a lease lasts.
-        is_working || (!self.seen.is_empty() && !self.read_at.after(self.options.each.lease).is_past())
+        is_working
+            || (!self.seen.is_empty() && !self.read_at.after(self.options.each.lease).is_past())
     }
 
     /// Has a seat take the task that it was given, or another one.
@@ -326,9 +396,13 @@ impl AgentPool<'_> {
         };
         let (outer, name) = (Arc::clone(&self.command_env.narrate), agent.name);
         let narrate = Arc::new(move |text: &str| outer(&format!("{name}: {text}")));
-        let around = CommandEnv { narrate, ..self.command_env.clone() };
+        let around = CommandEnv {
+            narrate,
+            ..self.command_env.clone()
+        };
         running.spawn_local(async move {
-            let beginning = isolate_panic(async move { claim_task(&around, &options, &others).await }).await;
+            let beginning =
+                isolate_panic(async move { claim_task(&around, &options, &others).await }).await;
             SeatEvent::Chose(n, id, beginning)
         });
     }
@@ -372,7 +446,9 @@ impl AgentPool<'_> {
         };
         let verdict = &report.judgement.verdict;
         let text = match report.end {
-            TaskEnd::Stands(status) => format!("{name}: {id} is {}: {}", status.as_str(), verdict.message),
+            TaskEnd::Stands(status) => {
+                format!("{name}: {id} is {}: {}", status.as_str(), verdict.message)
+            }
             TaskEnd::CompleteBefore => verdict.message.clone(),
             TaskEnd::NotBegun => format!("{name}: {id} was not begun: {}", verdict.message),
             TaskEnd::Lost => format!("{name}: {id} was lost"),
@@ -395,12 +471,18 @@ impl AgentPool<'_> {
                     self.command_env.tell(&text)
                 }
                 match status {
-                    TaskStatus::Pending if reason == Reason::AgentUnrunnable => self.seats[n].out = Some(verdict.message.clone()),
+                    TaskStatus::Pending if reason == Reason::AgentUnrunnable => {
+                        self.seats[n].out = Some(verdict.message.clone())
+                    }
                     TaskStatus::Pending if reason == Reason::DeadlineExceeded => {
                         let why = verdict.message.clone();
-                        self.seats.iter_mut().for_each(|seat| seat.out = Some(why.clone()));
+                        self.seats
+                            .iter_mut()
+                            .for_each(|seat| seat.out = Some(why.clone()));
                     }
-                    TaskStatus::Pending if reason == Reason::RateLimited => self.seats[n].out = Some(verdict.message.clone()),
+                    TaskStatus::Pending if reason == Reason::RateLimited => {
+                        self.seats[n].out = Some(verdict.message.clone())
+                    }
                     TaskStatus::Pending => self.leave_alone(&id),
                     _ if verdict.status() == Status::Error => self.failed(n, &id),
                     _ => self.seats[n].errors = 0,
@@ -422,39 +504,69 @@ impl AgentPool<'_> {
         seat.errors += 1;
         if seat.errors >= ERRORS {
             seat.out = Some(format!("{ERRORS} errors in a row"));
-            let text = format!("{}: takes no more tasks after {ERRORS} errors in a row", seat.agent.name);
+            let text = format!(
+                "{}: takes no more tasks after {ERRORS} errors in a row",
+                seat.agent.name
+            );
             self.say(&text);
         }
     }
 
     /// The verdict on the queue: the worst status of its tasks.
     fn verdict(&self, board: &TaskBoard, interrupted: bool) -> Verdict {
-        let count = |status: TaskStatus| board.entries().filter(|entry| entry.record.status == status).count();
+        let count = |status: TaskStatus| {
+            board
+                .entries()
+                .filter(|entry| entry.record.status == status)
+                .count()
+        };
         let all = board.entries().count();
         let figures = format!(
             "{} of {all} tasks are complete, {} in review, {} failed, {} left",
             count(TaskStatus::Complete),
             count(TaskStatus::Review),
             count(TaskStatus::Failed),
-            count(TaskStatus::Pending) + count(TaskStatus::Blocked) + count(TaskStatus::Assigned) + count(TaskStatus::InProgress),
+            count(TaskStatus::Pending)
+                + count(TaskStatus::Blocked)
+                + count(TaskStatus::Assigned)
+                + count(TaskStatus::InProgress),
         );
-        let out: Vec<String> = self.seats.iter().filter_map(|seat| Some(format!("{}: {}", seat.agent.name, seat.out.as_ref()?))).collect();
+        let out: Vec<String> = self
+            .seats
+            .iter()
+            .filter_map(|seat| Some(format!("{}: {}", seat.agent.name, seat.out.as_ref()?)))
+            .collect();
         if interrupted {
-            Verdict::new(Reason::Interrupted, format!("interrupted; {figures}; start it again to go on"))
+            Verdict::new(
+                Reason::Interrupted,
+                format!("interrupted; {figures}; start it again to go on"),
+            )
         } else if all == 0 {
             Verdict::new(Reason::NoCriteria, "there is no task")
         } else if count(TaskStatus::Failed) > 0 {
             Verdict::new(Reason::Halted, figures)
         } else if count(TaskStatus::Complete) == all {
-            Verdict::new(Reason::ChecksPassed, format!("all {all} tasks are complete"))
+            Verdict::new(
+                Reason::ChecksPassed,
+                format!("all {all} tasks are complete"),
+            )
         } else if !out.is_empty() {
-            Verdict::new(Reason::AgentStopped, format!("{figures}; {}", out.join("; ")))
+            Verdict::new(
+                Reason::AgentStopped,
+                format!("{figures}; {}", out.join("; ")),
+            )
         } else if self.later.values().any(|until| *until == Timestamp::MAX) {
-            Verdict::new(Reason::Untrusted, format!("{figures}; some name commands that are not trusted"))
+            Verdict::new(
+                Reason::Untrusted,
+                format!("{figures}; some name commands that are not trusted"),
+            )
         } else if count(TaskStatus::Review) > 0 {
             Verdict::new(Reason::Disputed, figures)
         } else {
-            Verdict::new(Reason::Dependencies, format!("{figures}; no agent here takes them, or they wait for each other"))
+            Verdict::new(
+                Reason::Dependencies,
+                format!("{figures}; no agent here takes them, or they wait for each other"),
+            )
         }
     }
 }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use super::options::TaskCheckout;
-use super::own_worktree::{TaskDependency, TaskWorktree, TaskWorktreeError, TaskWorktreeRequest, branch_of, make_ready};
+use super::own_worktree::{
+    TaskDependency, TaskWorktree, TaskWorktreeError, TaskWorktreeRequest, branch_of, make_ready,
+};
 use super::snapshot_travel::SnapshotSharing;
 use super::task::{ClaimedWork, HeldWrite};
 use super::travel::TaskTravel;
@@ -20,16 +22,25 @@ use watchdog_store::task::TaskRecord;
 
 impl ClaimedWork {
     /// Records that the task is begun, and makes its worktree.
-    pub(super) async fn prepare(&self, travel: Option<&TaskTravel>) -> Result<TaskWorktree, Box<Verdict>> {
-        let unreadable = |unreadable: UnreadableFact| Box::new(Verdict::unreadable(unreadable.placed(&self.queue.open.commands)));
+    pub(super) async fn prepare(
+        &self,
+        travel: Option<&TaskTravel>,
+    ) -> Result<TaskWorktree, Box<Verdict>> {
+        let unreadable = |unreadable: UnreadableFact| {
+            Box::new(Verdict::unreadable(
+                unreadable.placed(&self.queue.open.commands),
+            ))
+        };
         let (mut wanted, dependencies) = self.wanted(travel.is_some()).await.map_err(unreadable)?;
         let mut notes = Vec::new();
         let mut travelled = None;
         if let Some(travel) = travel {
             let has_own_worktree = wanted.is_some();
             let (way, mut made) = (travel.clone(), wanted.take());
-            let (arrived, made) = spawn_io(move || (way.arrive(made.as_mut(), &dependencies), made)).await;
-            let arrived = arrived.map_err(|error| Box::new(travel.not_arrived(&error, has_own_worktree)))?;
+            let (arrived, made) =
+                spawn_io(move || (way.arrive(made.as_mut(), &dependencies), made)).await;
+            let arrived =
+                arrived.map_err(|error| Box::new(travel.not_arrived(&error, has_own_worktree)))?;
             wanted = made;
             notes = arrived.notes;
             notes.extend(self.snapshots_arrive(travel).await);
@@ -37,10 +48,16 @@ impl ClaimedWork {
         }
         let baseline = self.baseline().as_str().to_owned();
         let own = wanted.as_ref().map(|wanted| wanted.branch.clone());
-        let branch = travelled.or(own).or_else(|| self.queue.open.worktree.branch());
+        let branch = travelled
+            .or(own)
+            .or_else(|| self.queue.open.worktree.branch());
         let begin = move |record: &mut TaskRecord| {
             record.attempts += 1;
-            let unborn = if baseline == HistoryPoint::Unborn.as_str() { String::new() } else { baseline.clone() };
+            let unborn = if baseline == HistoryPoint::Unborn.as_str() {
+                String::new()
+            } else {
+                baseline.clone()
+            };
             record.baseline.get_or_insert(unborn);
             record.branch = branch.clone();
         };
@@ -51,17 +68,24 @@ impl ClaimedWork {
             false => held.step(TaskStatus::InProgress, now(), &begin),
         });
         let step = self.written(write).await;
-        let change = step.map_err(|error| Box::new(Verdict::new(Reason::StoreError, error.to_string())))?;
+        let change =
+            step.map_err(|error| Box::new(Verdict::new(Reason::StoreError, error.to_string())))?;
         self.queue.note(&[change]);
         let mut ready = match wanted {
-            None => TaskWorktree { root: self.queue.open.root().to_owned(), notes: Vec::new() },
-            Some(wanted) => spawn_io(move || make_ready(&wanted)).await.map_err(|error| Box::new(not_ready(&error)))?,
+            None => TaskWorktree {
+                root: self.queue.open.root().to_owned(),
+                notes: Vec::new(),
+            },
+            Some(wanted) => spawn_io(move || make_ready(&wanted))
+                .await
+                .map_err(|error| Box::new(not_ready(&error)))?,
         };
         notes.append(&mut ready.notes);
         ready.notes = notes;
         let (root, held) = (ready.root.clone(), self.held.clone());
         // For people; the branch is what counts.
-        let _ = spawn_io(move || held.amend(now(), |record| record.worktree = Some(root.clone()))).await;
+        let _ = spawn_io(move || held.amend(now(), |record| record.worktree = Some(root.clone())))
+            .await;
         Ok(ready)
     }
 
@@ -72,8 +96,15 @@ impl ClaimedWork {
         match spawn_io(move || travel.snapshots_arrive()).await {
             Ok(0) => None,
             Ok(many) => {
-                let list = self.queue.open.commands.watchdog(&format!("rescue list --spec {}", shell_word(&self.options.id)));
-                Some(format!("{} of {} came from other machines; see: {list}", plural(many as u64, "snapshot"), self.options.id))
+                let list = self.queue.open.commands.watchdog(&format!(
+                    "rescue list --spec {}",
+                    shell_word(&self.options.id)
+                ));
+                Some(format!(
+                    "{} of {} came from other machines; see: {list}",
+                    plural(many as u64, "snapshot"),
+                    self.options.id
+                ))
             }
             Err(error) => Some(format!("snapshots of other machines did not come: {error}")),
         }
@@ -81,23 +112,46 @@ impl ClaimedWork {
 
     /// The worktree to be made, `None` where work is done in that of the tasks; and the work of the dependencies. What travels is the commit at
     /// which each was completed.
-    async fn wanted(&self, travels: bool) -> Result<(Option<TaskWorktreeRequest>, Vec<TaskDependency>), UnreadableFact> {
+    async fn wanted(
+        &self,
+        travels: bool,
+    ) -> Result<(Option<TaskWorktreeRequest>, Vec<TaskDependency>), UnreadableFact> {
         let board = self.queue.board_beside().await?;
         let own = branch_of(&self.options.id);
-        let entries = self.governed.task.depends_on.iter().filter_map(|id| board.get(id));
+        let entries = self
+            .governed
+            .task
+            .depends_on
+            .iter()
+            .filter_map(|id| board.get(id));
         let dependencies: Vec<TaskDependency> = entries
             .filter_map(|entry| {
                 let head = entry.record.head.clone().filter(|_| travels);
-                Some(TaskDependency { branch: entry.record.branch.clone()?, head })
+                Some(TaskDependency {
+                    branch: entry.record.branch.clone()?,
+                    head,
+                })
             })
             .filter(|dependency| dependency.branch != own)
             .collect();
-        let TaskCheckout::Own(home) = &self.options.checkout else { return Ok((None, dependencies)) };
-        let taken = |entry: &&BoardTask| matches!(entry.record.status, TaskStatus::Assigned | TaskStatus::InProgress);
+        let TaskCheckout::Own(home) = &self.options.checkout else {
+            return Ok((None, dependencies));
+        };
+        let taken = |entry: &&BoardTask| {
+            matches!(
+                entry.record.status,
+                TaskStatus::Assigned | TaskStatus::InProgress
+            )
+        };
         let wanted = TaskWorktreeRequest {
             from: self.queue.open.root().to_owned(),
             home: home.clone(),
-            taken: board.entries().filter(taken).map(|entry| branch_of(entry.id())).filter(|branch| *branch != own).collect(),
+            taken: board
+                .entries()
+                .filter(taken)
+                .map(|entry| branch_of(entry.id()))
+                .filter(|branch| *branch != own)
+                .collect(),
             begin_at: None,
             dependencies: dependencies.clone(),
             branch: own,

@@ -12,16 +12,26 @@ use watchdog_store::task_store::LocalTasks;
 ///
 /// # Errors
 /// Where the setting of a fleet cannot be read: another queue than the shared one is never used in its place.
-pub fn choose_queue(command_env: &CommandEnv, local: &Arc<dyn LocalStore>, repository_id: &str) -> Result<SourcedTasks, UnreadableFact> {
+pub fn choose_queue(
+    command_env: &CommandEnv,
+    local: &Arc<dyn LocalStore>,
+    repository_id: &str,
+) -> Result<SourcedTasks, UnreadableFact> {
     if let Some(shared) = shared_queue(command_env, repository_id)? {
         return Ok(shared);
     }
     let store: Arc<dyn LocalStore> = Arc::clone(local);
-    Ok((Arc::new(LocalTasks::new(store, repository_id)), TaskSource::Here))
+    Ok((
+        Arc::new(LocalTasks::new(store, repository_id)),
+        TaskSource::Here,
+    ))
 }
 
 #[cfg(feature = "fleet")]
-fn shared_queue(command_env: &CommandEnv, repository_id: &str) -> Result<Option<SourcedTasks>, UnreadableFact> {
+fn shared_queue(
+    command_env: &CommandEnv,
+    repository_id: &str,
+) -> Result<Option<SourcedTasks>, UnreadableFact> {
     crate::modes::fleet::fleet_queue(command_env, repository_id).map_err(|error| UnreadableFact {
         kind: watchdog_facts::evidence::FaultKind::Store,
         why: error.to_string(),
@@ -32,10 +42,16 @@ fn shared_queue(command_env: &CommandEnv, repository_id: &str) -> Result<Option<
 /// This build is in no fleet. A repository that a person shared from this machine has its tasks there all the same: to work on them here, too,
 /// would do them twice.
 #[cfg(not(feature = "fleet"))]
-fn shared_queue(command_env: &CommandEnv, repository_id: &str) -> Result<Option<SourcedTasks>, UnreadableFact> {
+fn shared_queue(
+    command_env: &CommandEnv,
+    repository_id: &str,
+) -> Result<Option<SourcedTasks>, UnreadableFact> {
     let path = command_env.state.fleet_repositories();
-    let unusable =
-        |why: String, hint: &str| UnreadableFact { kind: watchdog_facts::evidence::FaultKind::Store, why, hint: Some(hint.to_owned()) };
+    let unusable = |why: String, hint: &str| UnreadableFact {
+        kind: watchdog_facts::evidence::FaultKind::Store,
+        why,
+        hint: Some(hint.to_owned()),
+    };
     match std::fs::read_to_string(&path) {
         Ok(text) if text.contains(repository_id) => Err(unusable(
             "the tasks of this repository are in a fleet's queue, and this watchdog was built without the fleet".into(),

@@ -14,21 +14,44 @@ pub(super) struct RemoteClones {
 
 pub(super) fn try_git(at: &Path, args: &[&str]) -> Output {
     let mut command = Command::new("git");
-    command.current_dir(at).args(["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgSign=false"]).args(args);
-    command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1").output().expect("git")
+    command
+        .current_dir(at)
+        .args([
+            "-c",
+            "user.name=a",
+            "-c",
+            "user.email=a@b",
+            "-c",
+            "commit.gpgSign=false",
+        ])
+        .args(args);
+    command
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .output()
+        .expect("git")
 }
 
 #[track_caller]
 pub(super) fn git(at: &Path, args: &[&str]) -> String {
     let output = try_git(at, args);
-    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "git {args:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
 impl RemoteClones {
     pub(super) fn new() -> Self {
-        let made = RemoteClones { home: tempfile::tempdir().expect("a scratch folder") };
-        git(made.home.path(), &["init", "-q", "--bare", "-b", "main", "remote.git"]);
+        let made = RemoteClones {
+            home: tempfile::tempdir().expect("a scratch folder"),
+        };
+        git(
+            made.home.path(),
+            &["init", "-q", "--bare", "-b", "main", "remote.git"],
+        );
         git(made.home.path(), &["clone", "-q", "remote.git", "first"]);
         let first = made.at("first");
         git(&first, &["commit", "-q", "--allow-empty", "-m", "base"]);
@@ -37,7 +60,11 @@ impl RemoteClones {
     }
 
     pub(super) fn at(&self, name: &str) -> PathBuf {
-        self.home.path().canonicalize().expect("it is there").join(name)
+        self.home
+            .path()
+            .canonicalize()
+            .expect("it is there")
+            .join(name)
     }
 
     pub(super) fn clone(&self, name: &str) -> PathBuf {
@@ -56,19 +83,37 @@ impl RemoteClones {
     }
 
     pub(super) fn refs(&self) -> String {
-        git(&self.at("remote.git"), &["for-each-ref", "--format=%(refname) %(objectname)"])
+        git(
+            &self.at("remote.git"),
+            &["for-each-ref", "--format=%(refname) %(objectname)"],
+        )
     }
 
     pub(super) fn there(&self, name: &str) -> Option<String> {
-        let output = try_git(&self.at("remote.git"), &["rev-parse", "-q", "--verify", name]);
-        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+        let output = try_git(
+            &self.at("remote.git"),
+            &["rev-parse", "-q", "--verify", name],
+        );
+        output
+            .status
+            .success()
+            .then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
     }
 
     /// Whether any object on the remote holds this text.
     pub(super) fn remote_holds(&self, text: &str) -> bool {
-        let all = git(&self.at("remote.git"), &["cat-file", "--batch-all-objects", "--batch-check=%(objectname) %(objecttype)"]);
+        let all = git(
+            &self.at("remote.git"),
+            &[
+                "cat-file",
+                "--batch-all-objects",
+                "--batch-check=%(objectname) %(objecttype)",
+            ],
+        );
         let blobs = all.lines().filter_map(|line| line.strip_suffix(" blob"));
-        blobs.into_iter().any(|id| git(&self.at("remote.git"), &["cat-file", "blob", id]).contains(text))
+        blobs
+            .into_iter()
+            .any(|id| git(&self.at("remote.git"), &["cat-file", "blob", id]).contains(text))
     }
 
     pub(super) fn hook(&self, script: &str) {

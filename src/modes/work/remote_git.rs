@@ -65,15 +65,23 @@ pub(super) struct RemoteFailure {
 impl<'w> RemoteGit<'w> {
     /// Makes the directory.
     pub(super) fn beside(worktree: &'w Worktree, url: &str) -> Result<Self, RemoteFailure> {
-        let failed = |why: String| RemoteFailure { said: without_credentials(&why, url) };
+        let failed = |why: String| RemoteFailure {
+            said: without_credentials(&why, url),
+        };
         if url.is_empty() || url.chars().any(char::is_control) {
             return Err(failed("the address of the remote is none".into()));
         }
-        let tips = worktree.ref_tips().map_err(|error| failed(error.to_string()))?;
+        let tips = worktree
+            .ref_tips()
+            .map_err(|error| failed(error.to_string()))?;
         let is_long = tips.iter().any(|(_, id)| id.len() == 64);
-        let dir = tempfile::Builder::new().prefix("watchdog-remote-").tempdir().map_err(|error| failed(error.to_string()))?;
+        let dir = tempfile::Builder::new()
+            .prefix("watchdog-remote-")
+            .tempdir()
+            .map_err(|error| failed(error.to_string()))?;
         let objects = worktree.common_dir().join("objects");
-        let mut config = "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n".to_owned();
+        let mut config =
+            "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n".to_owned();
         if is_long {
             config.push_str("\tobjectformat = sha256\n");
         }
@@ -89,9 +97,13 @@ impl<'w> RemoteGit<'w> {
         if is_partial {
             config.push_str("\tpromisor = true\n");
         }
-        let is_branch = |name: &str| name.starts_with("refs/heads/") || name.starts_with("refs/remotes/");
+        let is_branch =
+            |name: &str| name.starts_with("refs/heads/") || name.starts_with("refs/remotes/");
         let branches: Vec<_> = tips.iter().filter(|(name, _)| is_branch(name)).collect();
-        let mut packed: Vec<String> = branches.iter().map(|(name, id)| format!("{id} refs/here/{}\n", &name[5..])).collect();
+        let mut packed: Vec<String> = branches
+            .iter()
+            .map(|(name, id)| format!("{id} refs/here/{}\n", &name[5..]))
+            .collect();
         packed.sort_by(|a, b| a.split(' ').nth(1).cmp(&b.split(' ').nth(1)));
         let write = || -> std::io::Result<()> {
             // It may hold a password.
@@ -100,12 +112,24 @@ impl<'w> RemoteGit<'w> {
             fs::create_dir(dir.path().join("refs"))?;
             fs::write(dir.path().join("HEAD"), "ref: refs/heads/none\n")?;
             fs::write(dir.path().join("config"), &config)?;
-            fs::write(dir.path().join("packed-refs"), format!("# pack-refs with: sorted \n{}", packed.concat()))
+            fs::write(
+                dir.path().join("packed-refs"),
+                format!("# pack-refs with: sorted \n{}", packed.concat()),
+            )
         };
         write().map_err(|error| failed(error.to_string()))?;
         let shallow = Some(worktree.common_dir().join("shallow")).filter(|path| path.exists());
         let whole = RefCell::new(branches.iter().map(|(_, id)| id.clone()).collect());
-        let mut made = RemoteGit { worktree, dir, whole, objects, shallow, is_partial, ssh: None, url: url.to_owned() };
+        let mut made = RemoteGit {
+            worktree,
+            dir,
+            whole,
+            objects,
+            shallow,
+            is_partial,
+            ssh: None,
+            url: url.to_owned(),
+        };
         if goes_over_ssh(url) {
             made.ssh = made.quiet_ssh()?;
         }
@@ -117,7 +141,9 @@ impl<'w> RemoteGit<'w> {
         // Without any such key git ends with 1.
         let configured = |key: &str| -> Result<Option<String>, RemoteFailure> {
             let finished = self.finish(&["config", "--get", key], b"", ANSWER_WITHIN)?;
-            let value = String::from_utf8_lossy(&finished.stdout.bytes).trim_end_matches('\n').to_owned();
+            let value = String::from_utf8_lossy(&finished.stdout.bytes)
+                .trim_end_matches('\n')
+                .to_owned();
             Ok((finished.exit.success()).then_some(value))
         };
         let (ssh_command, variant) = (configured("core.sshCommand")?, configured("ssh.variant")?);
@@ -138,15 +164,27 @@ impl<'w> RemoteGit<'w> {
     /// Whether the configuration of all repositories leads to another address. Git does not follow it from here; where the person's own git
     /// would go elsewhere, nobody knows what is meant.
     pub(super) fn is_redirected(&self) -> Result<bool, RemoteFailure> {
-        let address = rewritten_address(self.dir.path(), &self.url).map_err(|error| self.unread(&error))?;
+        let address =
+            rewritten_address(self.dir.path(), &self.url).map_err(|error| self.unread(&error))?;
         Ok(address != self.url)
     }
 
     /// The refs of the remote that match `patterns`, by name.
-    pub(super) fn refs(&self, patterns: &[&str]) -> Result<BTreeMap<String, String>, RemoteFailure> {
-        let args: Vec<&str> = ["ls-remote", "--refs", REMOTE].iter().chain(patterns).copied().collect();
+    pub(super) fn refs(
+        &self,
+        patterns: &[&str],
+    ) -> Result<BTreeMap<String, String>, RemoteFailure> {
+        let args: Vec<&str> = ["ls-remote", "--refs", REMOTE]
+            .iter()
+            .chain(patterns)
+            .copied()
+            .collect();
         let listed = self.run(&args, b"", ANSWER_WITHIN)?;
-        Ok(listed.lines().filter_map(|line| line.split_once('\t')).map(|(id, name)| (name.to_owned(), id.to_owned())).collect())
+        Ok(listed
+            .lines()
+            .filter_map(|line| line.split_once('\t'))
+            .map(|(id, name)| (name.to_owned(), id.to_owned()))
+            .collect())
     }
 
     /// Gets what refs of the remote name, and all that leads there.
@@ -155,55 +193,114 @@ impl<'w> RemoteGit<'w> {
             return Ok(());
         }
         // What came is on the disk before a ref names it.
-        let fixed =
-            ["-c", "core.fsync=committed", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", REMOTE];
-        self.run(&fixed.iter().chain(refs).copied().collect::<Vec<_>>(), b"", TRANSFER).map(drop)
+        let fixed = [
+            "-c",
+            "core.fsync=committed",
+            "fetch",
+            "--quiet",
+            "--no-tags",
+            "--no-write-fetch-head",
+            "--no-recurse-submodules",
+            REMOTE,
+        ];
+        self.run(
+            &fixed.iter().chain(refs).copied().collect::<Vec<_>>(),
+            b"",
+            TRANSFER,
+        )
+        .map(drop)
     }
 
     /// Moves refs of the remote, each from the value that is expected (`None` = it is not there) to an object of this repository.
-    pub(super) fn push(&self, updates: &[RefUpdate<'_>], atomic: bool) -> Result<(), RemoteFailure> {
-        let mut args: Vec<String> =
-            ["push", "--porcelain", "--no-verify", "--no-signed", "--recurse-submodules=no"].map(str::to_owned).to_vec();
+    pub(super) fn push(
+        &self,
+        updates: &[RefUpdate<'_>],
+        atomic: bool,
+    ) -> Result<(), RemoteFailure> {
+        let mut args: Vec<String> = [
+            "push",
+            "--porcelain",
+            "--no-verify",
+            "--no-signed",
+            "--recurse-submodules=no",
+        ]
+        .map(str::to_owned)
+        .to_vec();
         if atomic {
             args.push("--atomic".into());
         }
-        args.extend(updates.iter().map(|update| format!("--force-with-lease={}:{}", update.name, update.expected.unwrap_or_default())));
+        args.extend(updates.iter().map(|update| {
+            format!(
+                "--force-with-lease={}:{}",
+                update.name,
+                update.expected.unwrap_or_default()
+            )
+        }));
         args.push(REMOTE.into());
-        args.extend(updates.iter().map(|update| format!("{}:{}", update.to.unwrap_or_default(), update.name)));
-        self.run(&args.iter().map(String::as_str).collect::<Vec<_>>(), b"", TRANSFER).map(drop)
+        args.extend(
+            updates
+                .iter()
+                .map(|update| format!("{}:{}", update.to.unwrap_or_default(), update.name)),
+        );
+        self.run(
+            &args.iter().map(String::as_str).collect::<Vec<_>>(),
+            b"",
+            TRANSFER,
+        )
+        .map(drop)
     }
 
     /// A commit without files and parents.
     pub(super) fn empty_commit(&self, message: &str) -> Result<String, RemoteFailure> {
-        self.worktree.write_empty_commit(message, now()).map_err(|error| self.unread(&error))
+        self.worktree
+            .write_empty_commit(message, now())
+            .map_err(|error| self.unread(&error))
     }
 
     /// A commit as git keeps it, where it has no files. The outer `None` = it is not here, the inner one = it has some.
-    pub(super) fn empty_commit_text(&self, id: &str) -> Result<Option<Option<String>>, RemoteFailure> {
-        self.worktree.empty_commit_text(id).map_err(|error| self.unread(&error))
+    pub(super) fn empty_commit_text(
+        &self,
+        id: &str,
+    ) -> Result<Option<Option<String>>, RemoteFailure> {
+        self.worktree
+            .empty_commit_text(id)
+            .map_err(|error| self.unread(&error))
     }
 
     /// Those of the commits that are not here with everything that leads there: a fetch that was cut off may leave the commit alone. What a
     /// remote has promised to a partial clone counts as here.
     pub(super) fn missing<'i>(&self, ids: &[&'i str]) -> Vec<&'i str> {
-        let is_open = |id: &&str| !(self.whole.borrow().contains(*id) && self.worktree.has_commit(id));
+        let is_open =
+            |id: &&str| !(self.whole.borrow().contains(*id) && self.worktree.has_commit(id));
         let open: Vec<&str> = ids.iter().copied().filter(is_open).collect();
         if open.is_empty() || self.are_whole(&open) {
             return Vec::new();
         }
-        if open.len() == 1 { open } else { open.into_iter().filter(|id| !self.are_whole(&[id])).collect() }
+        if open.len() == 1 {
+            open
+        } else {
+            open.into_iter()
+                .filter(|id| !self.are_whole(&[id]))
+                .collect()
+        }
     }
 
     /// Asks git once for all of them.
     fn are_whole(&self, ids: &[&str]) -> bool {
-        let promised: &[&str] = if self.is_partial { &["--exclude-promisor-objects"] } else { &[] };
+        let promised: &[&str] = if self.is_partial {
+            &["--exclude-promisor-objects"]
+        } else {
+            &[]
+        };
         let commits: Vec<String> = ids.iter().map(|id| format!("{id}^{{commit}}")).collect();
         let mut args = [&["rev-list", "--objects", "--quiet"], promised].concat();
         args.extend(commits.iter().map(String::as_str));
         args.extend(["--not", "--glob=refs/here/*"]);
         let are_whole = self.run(&args, b"", ANSWER_WITHIN).is_ok();
         if are_whole {
-            self.whole.borrow_mut().extend(ids.iter().map(ToString::to_string));
+            self.whole
+                .borrow_mut()
+                .extend(ids.iter().map(ToString::to_string));
         }
         are_whole
     }
@@ -213,7 +310,11 @@ impl<'w> RemoteGit<'w> {
         if old == new {
             return Ok(true);
         }
-        let finished = self.finish(&["merge-base", "--is-ancestor", old, new], b"", ANSWER_WITHIN)?;
+        let finished = self.finish(
+            &["merge-base", "--is-ancestor", old, new],
+            b"",
+            ANSWER_WITHIN,
+        )?;
         match finished.exit {
             ProcessExit::Code(0) => Ok(true),
             ProcessExit::Code(1) => Ok(false),
@@ -221,7 +322,12 @@ impl<'w> RemoteGit<'w> {
         }
     }
 
-    fn run(&self, args: &[&str], stdin: &[u8], deadline: Duration) -> Result<String, RemoteFailure> {
+    fn run(
+        &self,
+        args: &[&str],
+        stdin: &[u8],
+        deadline: Duration,
+    ) -> Result<String, RemoteFailure> {
         let finished = self.finish(args, stdin, deadline)?;
         if !finished.exit.success() || finished.stdout.dropped > 0 {
             return Err(self.failure(&finished));
@@ -230,17 +336,30 @@ impl<'w> RemoteGit<'w> {
     }
 
     fn unread(&self, error: &watchdog_git::Error) -> RemoteFailure {
-        RemoteFailure { said: without_credentials(&error.to_string(), &self.url) }
+        RemoteFailure {
+            said: without_credentials(&error.to_string(), &self.url),
+        }
     }
 
     fn failure(&self, finished: &FinishedProgram) -> RemoteFailure {
-        RemoteFailure { said: without_credentials(&tail(finished), &self.url) }
+        RemoteFailure {
+            said: without_credentials(&tail(finished), &self.url),
+        }
     }
 
     /// Runs git to its end, whatever its exit code says.
-    fn finish(&self, args: &[&str], stdin: &[u8], deadline: Duration) -> Result<FinishedProgram, RemoteFailure> {
+    fn finish(
+        &self,
+        args: &[&str],
+        stdin: &[u8],
+        deadline: Duration,
+    ) -> Result<FinishedProgram, RemoteFailure> {
         let root = self.dir.path();
-        let args: Vec<&str> = FIXED.iter().flat_map(|setting| ["-c", setting]).chain(args.iter().copied()).collect();
+        let args: Vec<&str> = FIXED
+            .iter()
+            .flat_map(|setting| ["-c", setting])
+            .chain(args.iter().copied())
+            .collect();
         let mut program = git(root, &args, &[], false, deadline);
         let mut set = |name: &str, value: OsString| program.env.insert(name.into(), Some(value));
         set("GIT_DIR", root.as_os_str().to_owned());
@@ -256,10 +375,15 @@ impl<'w> RemoteGit<'w> {
         program.stdin = stdin.to_vec();
         // A list of refs is read whole.
         program.keep = 4 << 20;
-        let failed = |said: String| RemoteFailure { said: without_credentials(&said, &self.url) };
+        let failed = |said: String| RemoteFailure {
+            said: without_credentials(&said, &self.url),
+        };
         let finished = program.run().map_err(|error| failed(error.to_string()))?;
         if finished.timed_out {
-            return Err(failed(format!("the remote did not answer within {} s", deadline.as_secs())));
+            return Err(failed(format!(
+                "the remote did not answer within {} s",
+                deadline.as_secs()
+            )));
         }
         Ok(finished)
     }
@@ -267,8 +391,16 @@ impl<'w> RemoteGit<'w> {
 
 /// Whether objects are missing here that a remote has promised.
 fn has_promised_objects(objects: &Path) -> bool {
-    let packs = fs::read_dir(objects.join("pack")).into_iter().flatten().flatten();
-    packs.into_iter().any(|entry| entry.path().extension().is_some_and(|extension| extension == "promisor"))
+    let packs = fs::read_dir(objects.join("pack"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    packs.into_iter().any(|entry| {
+        entry
+            .path()
+            .extension()
+            .is_some_and(|extension| extension == "promisor")
+    })
 }
 
 /// A ref of the remote that a push moves.

@@ -50,9 +50,16 @@ impl Drop for AgentName {
 ///
 /// # Errors
 /// Where the store cannot say.
-pub(super) fn take_seats(queue: &TaskQueue, options: &AgentPoolOptions) -> Result<Vec<AgentSeat>, UnreadableFact> {
+pub(super) fn take_seats(
+    queue: &TaskQueue,
+    options: &AgentPoolOptions,
+) -> Result<Vec<AgentSeat>, UnreadableFact> {
     let ttl = options.each.lease;
-    let holder = format!("{} {}", std::process::id(), watchdog_store::journal::event_id(now()));
+    let holder = format!(
+        "{} {}",
+        std::process::id(),
+        watchdog_store::journal::event_id(now())
+    );
     let mut seats = Vec::new();
     for agent in &options.agents {
         if seats.len() == options.at_most {
@@ -61,12 +68,35 @@ pub(super) fn take_seats(queue: &TaskQueue, options: &AgentPoolOptions) -> Resul
         let store = queue.store();
         let requested_at = BootMoment::now();
         // Names are those of one machine: each has its own agents, and two may call theirs alike.
-        let Some(lease) = agent_lease(store.as_ref(), &queue.repository_id, &agent.name, &holder, ttl)? else { continue };
+        let Some(lease) = agent_lease(
+            store.as_ref(),
+            &queue.repository_id,
+            &agent.name,
+            &holder,
+            ttl,
+        )?
+        else {
+            continue;
+        };
         let (renewing, renewed) = (Arc::clone(&store), lease.clone());
-        let renewed =
-            RenewedLease::start(requested_at, ttl, move |ttl| Ok(matches!(renewing.renew(&renewed, ttl)?, LeaseRenewal::Held(_))));
-        let name = AgentName { renewed, store, lease };
-        seats.push(AgentSeat { agent: agent.clone(), busy: None, errors: 0, out: None, name });
+        let renewed = RenewedLease::start(requested_at, ttl, move |ttl| {
+            Ok(matches!(
+                renewing.renew(&renewed, ttl)?,
+                LeaseRenewal::Held(_)
+            ))
+        });
+        let name = AgentName {
+            renewed,
+            store,
+            lease,
+        };
+        seats.push(AgentSeat {
+            agent: agent.clone(),
+            busy: None,
+            errors: 0,
+            out: None,
+            name,
+        });
     }
     Ok(seats)
 }
@@ -75,9 +105,15 @@ pub(super) fn take_seats(queue: &TaskQueue, options: &AgentPoolOptions) -> Resul
 pub(super) async fn isolate_panic<T: 'static>(
     work: impl Future<Output = Result<T, UnreadableFact>> + 'static,
 ) -> Result<T, UnreadableFact> {
-    tokio::task::spawn_local(work).await.unwrap_or_else(|error| {
-        Err(UnreadableFact { kind: FaultKind::Git, why: format!("ended by a bug of watchdog: {error}"), hint: None })
-    })
+    tokio::task::spawn_local(work)
+        .await
+        .unwrap_or_else(|error| {
+            Err(UnreadableFact {
+                kind: FaultKind::Git,
+                why: format!("ended by a bug of watchdog: {error}"),
+                hint: None,
+            })
+        })
 }
 
 #[cfg(test)]
@@ -97,6 +133,11 @@ mod tests {
         });
         let ended = ended.await;
         assert!(ended.contains(&Ok(1)), "{ended:?}");
-        assert!(ended.iter().any(|end| end.as_ref().is_err_and(|error| error.why.contains("this went wrong"))), "{ended:?}");
+        assert!(
+            ended.iter().any(|end| end
+                .as_ref()
+                .is_err_and(|error| error.why.contains("this went wrong"))),
+            "{ended:?}"
+        );
     }
 }

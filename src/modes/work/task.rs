@@ -13,7 +13,9 @@ use crate::judge::configuration::{EffectiveConfig, effective};
 use crate::judge::judgement_about::about;
 use crate::judge::signals::SignalState;
 use crate::judge::spawn_io::spawn_io;
-use crate::modes::iterate::{AgentSelection, LoopLimitOverrides, LoopRequest, LoopView, PauseRequest, run_loop};
+use crate::modes::iterate::{
+    AgentSelection, LoopLimitOverrides, LoopRequest, LoopView, PauseRequest, run_loop,
+};
 use crate::tasks::leased_task::LeasedTask;
 use crate::tasks::task_board::BoardTask;
 use crate::tasks::task_transition::{TaskBoardError, TaskTransition};
@@ -76,7 +78,13 @@ impl TaskReport {
             TaskEnd::NotBegun | TaskEnd::Lost => None,
         };
         let begun = !matches!(self.end, TaskEnd::NotBegun | TaskEnd::CompleteBefore);
-        let task = WorkedTask { id: &self.id, status, agent: &self.agent, begun, worktree: self.worktree.as_deref() };
+        let task = WorkedTask {
+            id: &self.id,
+            status,
+            agent: &self.agent,
+            begun,
+            worktree: self.worktree.as_deref(),
+        };
         worked_task_json(&self.judgement, &task)
     }
 }
@@ -86,9 +94,13 @@ pub fn status_after(verdict: &Verdict) -> TaskStatus {
     match (verdict.status(), verdict.reason) {
         (Status::Complete, _) => TaskStatus::Complete,
         // The agent cannot continue, through no fault of the task.
-        (_, Reason::AgentUnrunnable | Reason::Interrupted | Reason::DeadlineExceeded) | (Status::Waiting, _) => TaskStatus::Pending,
+        (_, Reason::AgentUnrunnable | Reason::Interrupted | Reason::DeadlineExceeded)
+        | (Status::Waiting, _) => TaskStatus::Pending,
         (Status::Failed, _) => TaskStatus::Failed,
-        (Status::Incomplete | Status::Review | Status::Timeout | Status::Stopped | Status::Error, _) => TaskStatus::Review,
+        (
+            Status::Incomplete | Status::Review | Status::Timeout | Status::Stopped | Status::Error,
+            _,
+        ) => TaskStatus::Review,
     }
 }
 
@@ -126,7 +138,8 @@ pub struct ClaimedWork {
 }
 
 /// Something that is written under the lease of a task.
-pub(super) type HeldWrite = Arc<dyn Fn(&LeasedTask) -> Result<TaskTransition, TaskBoardError> + Send + Sync>;
+pub(super) type HeldWrite =
+    Arc<dyn Fn(&LeasedTask) -> Result<TaskTransition, TaskBoardError> + Send + Sync>;
 
 impl ClaimedWork {
     /// The task.
@@ -138,7 +151,11 @@ impl ClaimedWork {
     ///
     /// # Errors
     /// Where its status cannot be recorded.
-    pub async fn perform_now(self, view: Arc<dyn LoopView>, signals: &SignalState) -> Result<TaskReport, UnreadableFact> {
+    pub async fn perform_now(
+        self,
+        view: Arc<dyn LoopView>,
+        signals: &SignalState,
+    ) -> Result<TaskReport, UnreadableFact> {
         let store = self.queue.store();
         let travel = self.travel();
         let prepared = match &travel {
@@ -148,15 +165,32 @@ impl ClaimedWork {
         let mut sharing = None;
         let (mut judgement, root) = match prepared {
             Ok(ready) => {
-                ready.notes.iter().for_each(|note| self.command_env.tell(note));
+                ready
+                    .notes
+                    .iter()
+                    .for_each(|note| self.command_env.tell(note));
                 let mut signals = signals.also(self.kept.lost());
-                let around = CommandEnv { worktree: ready.root.clone(), ..self.command_env.clone() };
+                let around = CommandEnv {
+                    worktree: ready.root.clone(),
+                    ..self.command_env.clone()
+                };
                 match self.request() {
                     Ok(request) => {
                         // As it is before the session.
-                        sharing = request.effective.as_ref().and_then(|effective| SnapshotSharing::of(&effective.settings));
+                        sharing = request
+                            .effective
+                            .as_ref()
+                            .and_then(|effective| SnapshotSharing::of(&effective.settings));
                         let again = match &request.effective {
-                            Some(effective) => self.judged_again(&around, effective, matches!(travel, Ok(Some(_))), &signals).await,
+                            Some(effective) => {
+                                self.judged_again(
+                                    &around,
+                                    effective,
+                                    matches!(travel, Ok(Some(_))),
+                                    &signals,
+                                )
+                                .await
+                            }
                             None => None,
                         };
                         let judgement = match again {
@@ -178,9 +212,13 @@ impl ClaimedWork {
             reason = judgement.verdict.reason.as_str(),
             "ends work on a task"
         );
-        let log = root.as_deref().and_then(|root| log_of(store.as_ref(), root, &self.options.id));
+        let log = root
+            .as_deref()
+            .and_then(|root| log_of(store.as_ref(), root, &self.options.id));
         let pushed = match (travel, &root) {
-            (Ok(Some(travel)), Some(root)) => self.push(&travel, &mut judgement, (root, sharing)).await,
+            (Ok(Some(travel)), Some(root)) => {
+                self.push(&travel, &mut judgement, (root, sharing)).await
+            }
             _ => None,
         };
         let end = self.write_down(&judgement, log, pushed).await;
@@ -192,11 +230,20 @@ impl ClaimedWork {
         {
             for entry in board.entries() {
                 if let Err(error) = board.write_back(entry.id()) {
-                    self.command_env.tell(&format!("the status of {} could not be written into its file: {error}", entry.id()));
+                    self.command_env.tell(&format!(
+                        "the status of {} could not be written into its file: {error}",
+                        entry.id()
+                    ));
                 }
             }
         }
-        Ok(TaskReport { id: self.options.id.clone(), agent: self.options.agent.clone(), end, judgement, worktree: root })
+        Ok(TaskReport {
+            id: self.options.id.clone(),
+            agent: self.options.agent.clone(),
+            end,
+            judgement,
+            worktree: root,
+        })
     }
 
     fn about(&self, verdict: Verdict) -> Judgement {
@@ -226,14 +273,35 @@ impl ClaimedWork {
 
     /// Gives it back before anything was begun.
     pub(super) async fn put_back(self) -> Result<TaskReport, UnreadableFact> {
-        let to = if self.was == TaskStatus::Pending { TaskStatus::Pending } else { TaskStatus::Review };
-        let step = self.written(Arc::new(move |held| held.step(to, now(), |record| record.fence = None))).await;
-        self.queue.note(step.as_ref().map(std::slice::from_ref).unwrap_or_default());
+        let to = if self.was == TaskStatus::Pending {
+            TaskStatus::Pending
+        } else {
+            TaskStatus::Review
+        };
+        let step = self
+            .written(Arc::new(move |held| {
+                held.step(to, now(), |record| record.fence = None)
+            }))
+            .await;
+        self.queue
+            .note(step.as_ref().map(std::slice::from_ref).unwrap_or_default());
         self.release().await;
-        let verdict = Verdict::new(Reason::Locked, format!("somebody else worked on {} in between", self.options.id));
-        let judgement = Judgement { spec: Some(self.options.id.clone()), ..self.about(verdict) };
+        let verdict = Verdict::new(
+            Reason::Locked,
+            format!("somebody else worked on {} in between", self.options.id),
+        );
+        let judgement = Judgement {
+            spec: Some(self.options.id.clone()),
+            ..self.about(verdict)
+        };
         let (id, agent) = (self.options.id.clone(), self.options.agent.clone());
-        Ok(TaskReport { id, agent, end: TaskEnd::NotBegun, judgement, worktree: None })
+        Ok(TaskReport {
+            id,
+            agent,
+            end: TaskEnd::NotBegun,
+            judgement,
+            worktree: None,
+        })
     }
 
     /// Writes under the lease, in a thread of its own. A server that is away is asked again while the lease surely stands.
@@ -242,9 +310,14 @@ impl ClaimedWork {
         loop {
             let (held, write) = (self.held.clone(), Arc::clone(&write));
             match spawn_io(move || write(&held)).await {
-                Err(TaskBoardError::Store(StoreError::Shared { why, .. })) if !self.kept.is_lost() => {
+                Err(TaskBoardError::Store(StoreError::Shared { why, .. }))
+                    if !self.kept.is_lost() =>
+                {
                     if !std::mem::replace(&mut said, true) {
-                        self.command_env.tell(&format!("{why}; what became of {} is written while its lease stands", self.options.id));
+                        self.command_env.tell(&format!(
+                            "{why}; what became of {} is written while its lease stands",
+                            self.options.id
+                        ));
                     }
                     tokio::time::sleep(AGAIN).await;
                 }
@@ -263,7 +336,12 @@ impl ClaimedWork {
     }
 
     fn request(&self) -> Result<LoopRequest, UnreadableFact> {
-        let mut effective = effective(&self.command_env, &self.queue.open, Some(&self.options.id), Some(&self.baseline()))?;
+        let mut effective = effective(
+            &self.command_env,
+            &self.queue.open,
+            Some(&self.options.id),
+            Some(&self.baseline()),
+        )?;
         lay_over(&mut effective, &self.governed);
         let task = &self.governed.task;
         let options = &self.options;
@@ -272,7 +350,10 @@ impl ClaimedWork {
             agents: AgentSelection::Given(options.agents.clone()),
             same_conversation: false,
             prompts: self.prompts.clone(),
-            limits: LoopLimitOverrides { max_iterations: task.max_iterations, ..LoopLimitOverrides::default() },
+            limits: LoopLimitOverrides {
+                max_iterations: task.max_iterations,
+                ..LoopLimitOverrides::default()
+            },
             no_progress: options.no_progress,
             max_wait: options.max_wait,
             // An interrupted loop is resumed; a task that a person reopened gets a new one.
@@ -296,7 +377,10 @@ impl ClaimedWork {
         pushed: Option<RemoteBranch>,
     ) -> Result<TaskEnd, UnreadableFact> {
         let lost = || {
-            self.command_env.tell(&format!("the lease of {} has ended; somebody else may work on it", self.options.id));
+            self.command_env.tell(&format!(
+                "the lease of {} has ended; somebody else may work on it",
+                self.options.id
+            ));
             Ok(TaskEnd::Lost)
         };
         if self.kept.is_lost() {
@@ -308,7 +392,15 @@ impl ClaimedWork {
             verdict.reason.as_str().to_owned(),
             verdict.message.clone(),
             // What the remote has is what others go on from.
-            pushed.as_ref().map(|pushed| pushed.head.clone()).or_else(|| verdict.commits.as_ref().and_then(|commits| commits.head.clone())),
+            pushed
+                .as_ref()
+                .map(|pushed| pushed.head.clone())
+                .or_else(|| {
+                    verdict
+                        .commits
+                        .as_ref()
+                        .and_then(|commits| commits.head.clone())
+                }),
         );
         let branch = pushed.map(|pushed| pushed.branch);
         let write: HeldWrite = Arc::new(move |held| {
@@ -322,7 +414,9 @@ impl ClaimedWork {
             };
             match held.step(status, now(), end) {
                 // It ended before anything was begun.
-                Err(TaskBoardError::Illegal { .. }) if held.step(TaskStatus::InProgress, now(), |_| {}).is_ok() => {
+                Err(TaskBoardError::Illegal { .. })
+                    if held.step(TaskStatus::InProgress, now(), |_| {}).is_ok() =>
+                {
                     held.step(status, now(), end)
                 }
                 done => done,
@@ -358,7 +452,12 @@ fn lay_over(effective: &mut EffectiveConfig, governed: &EffectiveTask) {
 /// The title leads, unless the text begins with it as its own heading.
 pub(super) fn prompt_of(task: &TaskFile) -> String {
     let (title, body) = (task.title.trim(), task.body.as_str());
-    let heading = body.lines().next().unwrap_or_default().trim_start_matches('#').trim();
+    let heading = body
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .trim_start_matches('#')
+        .trim();
     match () {
         () if body.is_empty() => title.to_owned(),
         () if heading == title => body.to_owned(),
@@ -368,7 +467,10 @@ pub(super) fn prompt_of(task: &TaskFile) -> String {
 
 fn log_of(store: &dyn LocalStore, root: &Path, id: &str) -> Option<PathBuf> {
     let worktree = Worktree::open(root).ok()?;
-    session::of(store, &worktree.worktree_id(), id).ok().flatten()?.log
+    session::of(store, &worktree.worktree_id(), id)
+        .ok()
+        .flatten()?
+        .log
 }
 
 #[cfg(test)]
@@ -379,11 +481,17 @@ mod tests {
     fn the_title_leads_the_prompt_and_stands_there_once() {
         let prompt = |body: &str| {
             let text = format!("---\nid: T1\ntitle: Log in\n---\n{body}");
-            prompt_of(&watchdog_core::config::task_file::parse_task(text.as_bytes(), Path::new("t.md")).expect("a task"))
+            prompt_of(
+                &watchdog_core::config::task_file::parse_task(text.as_bytes(), Path::new("t.md"))
+                    .expect("a task"),
+            )
         };
         assert_eq!(prompt(""), "Log in");
         assert_eq!(prompt("With a password."), "Log in\n\nWith a password.");
-        assert_eq!(prompt("# Log in\n\nWith a password."), "# Log in\n\nWith a password.");
+        assert_eq!(
+            prompt("# Log in\n\nWith a password."),
+            "# Log in\n\nWith a password."
+        );
     }
 
     #[test]
@@ -409,7 +517,11 @@ mod tests {
             (Reason::RateLimited, Pending),
             (Reason::Locked, Pending),
         ] {
-            assert_eq!(status_after(&Verdict::new(reason, "x")), status, "{reason:?}");
+            assert_eq!(
+                status_after(&Verdict::new(reason, "x")),
+                status,
+                "{reason:?}"
+            );
         }
     }
 }

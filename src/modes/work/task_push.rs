@@ -19,8 +19,17 @@ impl ClaimedWork {
     /// The way of its work to the remote of a shared repository.
     pub(super) fn travel(&self) -> Result<Option<TaskTravel>, Box<Verdict>> {
         let from = self.queue.open.root().to_owned();
-        TaskTravel::of(&self.command_env, &self.queue.repository_id, (&self.options.id, self.held.fence()), from)
-            .map_err(|unreadable| Box::new(Verdict::unreadable(unreadable.placed(&self.queue.open.commands))))
+        TaskTravel::of(
+            &self.command_env,
+            &self.queue.repository_id,
+            (&self.options.id, self.held.fence()),
+            from,
+        )
+        .map_err(|unreadable| {
+            Box::new(Verdict::unreadable(
+                unreadable.placed(&self.queue.open.commands),
+            ))
+        })
     }
 
     /// Pushes what was judged, and nothing newer. Finished work is tried again while the remote is away and the lease stands; without it the
@@ -32,7 +41,11 @@ impl ClaimedWork {
         (root, sharing): (&Path, Option<SnapshotSharing>),
     ) -> Option<RemoteBranch> {
         let is_complete = status_after(&judgement.verdict) == TaskStatus::Complete;
-        let judged = judgement.verdict.commits.as_ref().and_then(|commits| commits.head.clone());
+        let judged = judgement
+            .verdict
+            .commits
+            .as_ref()
+            .and_then(|commits| commits.head.clone());
         let committed = || match Worktree::open(root).and_then(|worktree| worktree.head()) {
             Ok(HistoryPoint::Commit(head)) => Some(head),
             _ => None,
@@ -52,9 +65,14 @@ impl ClaimedWork {
                     }
                     return Some(pushed);
                 }
-                Err(error @ TaskRemoteError::Away { .. }) if is_complete && !begun.after(self.options.push_retry).is_past() => {
+                Err(error @ TaskRemoteError::Away { .. })
+                    if is_complete && !begun.after(self.options.push_retry).is_past() =>
+                {
                     if !std::mem::replace(&mut said, true) {
-                        self.command_env.tell(&format!("{error}; the push of {} is tried again", self.options.id));
+                        self.command_env.tell(&format!(
+                            "{error}; the push of {} is tried again",
+                            self.options.id
+                        ));
                     }
                     tokio::time::sleep(AGAIN).await;
                 }
@@ -63,18 +81,41 @@ impl ClaimedWork {
         };
         if is_complete {
             // In the worktree that has the work.
-            let again = self.command_env.commands(root).watchdog(&format!("task run {}", shell_word(&self.options.id)));
-            let Verdict { commits, changes, checks, .. } =
-                std::mem::replace(&mut judgement.verdict, travel.not_pushed(&error, &commit, &again));
-            judgement.verdict = Verdict { commits, changes, checks, ..judgement.verdict.clone() };
+            let again = self
+                .command_env
+                .commands(root)
+                .watchdog(&format!("task run {}", shell_word(&self.options.id)));
+            let Verdict {
+                commits,
+                changes,
+                checks,
+                ..
+            } = std::mem::replace(
+                &mut judgement.verdict,
+                travel.not_pushed(&error, &commit, &again),
+            );
+            judgement.verdict = Verdict {
+                commits,
+                changes,
+                checks,
+                ..judgement.verdict.clone()
+            };
         } else {
-            self.command_env.tell(&format!("what is committed of {} was not pushed: {error}", self.options.id));
+            self.command_env.tell(&format!(
+                "what is committed of {} was not pushed: {error}",
+                self.options.id
+            ));
         }
         None
     }
 
     /// Pushes the snapshots of the task. Nothing depends on them: what fails is said, and they stay here.
-    async fn push_snapshots(&self, travel: &TaskTravel, pushed: &RemoteBranch, sharing: SnapshotSharing) {
+    async fn push_snapshots(
+        &self,
+        travel: &TaskTravel,
+        pushed: &RemoteBranch,
+        sharing: SnapshotSharing,
+    ) {
         if self.kept.is_lost() {
             return;
         }
@@ -82,11 +123,21 @@ impl ClaimedWork {
         match spawn_io(move || travel.push_snapshots(&head, &sharing)).await {
             Ok(PushedSnapshots { pushed, kept }) => {
                 if pushed > 0 {
-                    self.command_env.tell(&format!("{} of {} pushed", plural(pushed as u64, "snapshot"), self.options.id));
+                    self.command_env.tell(&format!(
+                        "{} of {} pushed",
+                        plural(pushed as u64, "snapshot"),
+                        self.options.id
+                    ));
                 }
-                kept.iter().for_each(|why| self.command_env.tell(&format!("a snapshot stays on this machine: {why}")));
+                kept.iter().for_each(|why| {
+                    self.command_env
+                        .tell(&format!("a snapshot stays on this machine: {why}"))
+                });
             }
-            Err(error) => self.command_env.tell(&format!("the snapshots of {} were not pushed: {error}", self.options.id)),
+            Err(error) => self.command_env.tell(&format!(
+                "the snapshots of {} were not pushed: {error}",
+                self.options.id
+            )),
         }
     }
 }

@@ -97,7 +97,9 @@ impl TaskQueue {
 
     /// What reopens a task that is complete.
     pub fn reopen_with(&self, id: &str) -> String {
-        self.open.commands.watchdog(&format!("task set {} pending --reason WHY", shell_word(id)))
+        self.open
+            .commands
+            .watchdog(&format!("task set {} pending --reason WHY", shell_word(id)))
     }
 
     /// The store.
@@ -123,10 +125,17 @@ impl TaskQueue {
 
     fn reading(&self) -> impl FnOnce() -> Result<TaskBoard, UnreadableFact> + Send + 'static {
         let (tasks, folder, here) = (Arc::clone(&self.tasks), self.folder.clone(), self.store());
-        let (repository_id, is_shared) = (self.repository_id.clone(), self.source != TaskSource::Here);
+        let (repository_id, is_shared) =
+            (self.repository_id.clone(), self.source != TaskSource::Here);
         move || {
             // Where tasks stood on this machine before it shared them is where they begin.
-            let earlier = || if is_shared { LocalTasks::new(here, &repository_id).tasks() } else { Ok(Vec::new()) };
+            let earlier = || {
+                if is_shared {
+                    LocalTasks::new(here, &repository_id).tasks()
+                } else {
+                    Ok(Vec::new())
+                }
+            };
             Ok(TaskBoard::read(tasks, &folder, earlier, now())?)
         }
     }
@@ -163,11 +172,19 @@ impl TaskQueue {
     fn pin(&self, board: &mut TaskBoard) -> Result<(), UnreadableFact> {
         board.pin(|loaded| {
             let committed = match (&self.head, loaded.relative.to_str()) {
-                (HistoryPoint::Commit(commit), Some(path)) => self.open.worktree.blob_at(commit, path)?,
+                (HistoryPoint::Commit(commit), Some(path)) => {
+                    self.open.worktree.blob_at(commit, path)?
+                }
                 _ => None,
             };
-            let is_this = |bytes: &Vec<u8>| parse_task(bytes, &loaded.relative).is_ok_and(|task| task.id == loaded.task.id);
-            Ok::<_, UnreadableFact>(committed.filter(is_this).unwrap_or_else(|| loaded.bytes.clone()))
+            let is_this = |bytes: &Vec<u8>| {
+                parse_task(bytes, &loaded.relative).is_ok_and(|task| task.id == loaded.task.id)
+            };
+            Ok::<_, UnreadableFact>(
+                committed
+                    .filter(is_this)
+                    .unwrap_or_else(|| loaded.bytes.clone()),
+            )
         })
     }
 
@@ -175,8 +192,15 @@ impl TaskQueue {
     /// written already, so a failure here changes nothing.
     pub fn note(&self, changes: &[TaskTransition]) {
         let at = now();
-        let event_of =
-            |change: &TaskTransition| Some(event(at, &self.open.worktree_id, Some(&change.id), event_kind(change)?, change_data(change)));
+        let event_of = |change: &TaskTransition| {
+            Some(event(
+                at,
+                &self.open.worktree_id,
+                Some(&change.id),
+                event_kind(change)?,
+                change_data(change),
+            ))
+        };
         let events: Vec<_> = changes.iter().filter_map(event_of).collect();
         if events.is_empty() {
             return;
@@ -193,7 +217,9 @@ impl TaskQueue {
     /// # Errors
     /// Where the commit, or its copy, cannot be read.
     pub fn governed(&self, entry: &BoardTask) -> Result<EffectiveTask, UnreadableFact> {
-        let LoadedTask { relative, bytes, .. } = &entry.loaded;
+        let LoadedTask {
+            relative, bytes, ..
+        } = &entry.loaded;
         let recorded = entry.record.baseline.as_deref().map(|commit| match commit {
             "" => HistoryPoint::Unborn,
             commit => HistoryPoint::Commit(commit.to_owned()),
@@ -217,19 +243,41 @@ impl TaskQueue {
             let name = escape_to_one_line(&relative.display().to_string());
             let detail = format!(
                 "{name} is gone, and the task stays open as it was; bring the file back, or close it with: {}",
-                self.open.commands.watchdog(&format!("task set {} complete --reason WHY", shell_word(entry.id())))
+                self.open.commands.watchdog(&format!(
+                    "task set {} complete --reason WHY",
+                    shell_word(entry.id())
+                ))
             );
-            notes.push(Degradation { code: WarningCode::CriteriaChanged, detail });
+            notes.push(Degradation {
+                code: WarningCode::CriteriaChanged,
+                detail,
+            });
             let task = entry.loaded.task.clone();
-            let allow_with = if task.commands().is_empty() { None } else { self.wanted_trust(relative, bytes, None)? };
-            return Ok(EffectiveTask { task, allow_with, notes });
+            let allow_with = if task.commands().is_empty() {
+                None
+            } else {
+                self.wanted_trust(relative, bytes, None)?
+            };
+            return Ok(EffectiveTask {
+                task,
+                allow_with,
+                notes,
+            });
         }
         let (mut task, mut bytes, commit) = match committed {
             Some(committed) if committed != *bytes => {
-                let short: String = commit.iter().flat_map(|commit| commit.chars().take(12)).collect();
+                let short: String = commit
+                    .iter()
+                    .flat_map(|commit| commit.chars().take(12))
+                    .collect();
                 let name = escape_to_one_line(&relative.display().to_string());
-                let detail = format!("{name} differs from that of {short}, which governs: commit the change before the task is begun");
-                notes.push(Degradation { code: WarningCode::CriteriaChanged, detail });
+                let detail = format!(
+                    "{name} differs from that of {short}, which governs: commit the change before the task is begun"
+                );
+                notes.push(Degradation {
+                    code: WarningCode::CriteriaChanged,
+                    detail,
+                });
                 let task = parse_task(&committed, relative).map_err(|error| UnreadableFact {
                     kind: FaultKind::Config,
                     why: format!("{error} (as {short} has it)"),
@@ -240,42 +288,82 @@ impl TaskQueue {
             _ => (entry.loaded.task.clone(), bytes.clone(), None),
         };
         let pinned = entry.record.pinned.as_ref();
-        if let Some((text, pinned)) = pinned.and_then(|pinned| Some((&pinned.text, parse_task(pinned.text.as_bytes(), relative).ok()?)))
-            && (&pinned.checks, pinned.mode) != (&task.checks, task.mode)
+        if let Some((text, pinned)) = pinned.and_then(|pinned| {
+            Some((
+                &pinned.text,
+                parse_task(pinned.text.as_bytes(), relative).ok()?,
+            ))
+        }) && (&pinned.checks, pinned.mode) != (&task.checks, task.mode)
         {
             let name = escape_to_one_line(&relative.display().to_string());
             let detail = format!(
                 "the criteria of {name} differ from those that the task was first seen with, which govern; accept the new ones with: {}",
-                self.open.commands.watchdog(&format!("trust {}", shell_path(relative)))
+                self.open
+                    .commands
+                    .watchdog(&format!("trust {}", shell_path(relative)))
             );
-            notes.push(Degradation { code: WarningCode::CriteriaChanged, detail });
+            notes.push(Degradation {
+                code: WarningCode::CriteriaChanged,
+                detail,
+            });
             (task.checks, task.mode) = (pinned.checks, pinned.mode);
             bytes = text.clone().into_bytes();
         }
-        let allow_with = if task.commands().is_empty() { None } else { self.wanted_trust(relative, &bytes, commit.as_deref())? };
-        Ok(EffectiveTask { task, allow_with, notes })
+        let allow_with = if task.commands().is_empty() {
+            None
+        } else {
+            self.wanted_trust(relative, &bytes, commit.as_deref())?
+        };
+        Ok(EffectiveTask {
+            task,
+            allow_with,
+            notes,
+        })
     }
 
     /// The task as it was pinned, where another machine began it at a commit that is not in this clone.
     fn pinned_remotely(&self, pinned: &PinnedFile) -> Result<EffectiveTask, UnreadableFact> {
         let relative = std::path::Path::new(&pinned.path);
-        let task = parse_task(pinned.text.as_bytes(), relative).map_err(|error| UnreadableFact {
-            kind: FaultKind::Config,
-            why: format!("{error} (as it is recorded)"),
-            hint: None,
-        })?;
+        let task =
+            parse_task(pinned.text.as_bytes(), relative).map_err(|error| UnreadableFact {
+                kind: FaultKind::Config,
+                why: format!("{error} (as it is recorded)"),
+                hint: None,
+            })?;
         let is_free = task.commands().is_empty();
-        let allow_with = if is_free { None } else { self.wanted_trust(relative, pinned.text.as_bytes(), None)? };
-        Ok(EffectiveTask { task, allow_with, notes: Vec::new() })
+        let allow_with = if is_free {
+            None
+        } else {
+            self.wanted_trust(relative, pinned.text.as_bytes(), None)?
+        };
+        Ok(EffectiveTask {
+            task,
+            allow_with,
+            notes: Vec::new(),
+        })
     }
 
-    fn wanted_trust(&self, relative: &std::path::Path, bytes: &[u8], commit: Option<&str>) -> Result<Option<String>, UnreadableFact> {
+    fn wanted_trust(
+        &self,
+        relative: &std::path::Path,
+        bytes: &[u8],
+        commit: Option<&str>,
+    ) -> Result<Option<String>, UnreadableFact> {
         let hash = fingerprint(&self.repository_id, relative, bytes);
-        if self.trust.is_trusted(&hash, self.trusted_hashes.as_deref())? {
+        if self
+            .trust
+            .is_trusted(&hash, self.trusted_hashes.as_deref())?
+        {
             return Ok(None);
         }
-        let rev = commit.map(|commit| format!(" --rev {}", &commit[..commit.len().min(12)])).unwrap_or_default();
-        Ok(Some(self.open.commands.watchdog(&format!("trust {}{rev}", shell_path(relative)))))
+        let rev = commit
+            .map(|commit| format!(" --rev {}", &commit[..commit.len().min(12)]))
+            .unwrap_or_default();
+        Ok(Some(
+            self.open
+                .commands
+                .watchdog(&format!("trust {}{rev}", shell_path(relative))),
+        ))
     }
 }
 
@@ -296,5 +384,11 @@ fn event_kind(change: &TaskTransition) -> Option<&'static str> {
 /// A step as an event has it.
 pub fn change_data(change: &TaskTransition) -> Value {
     let why = (change.reason.as_deref(), change.message.as_deref());
-    task_transition_data(&change.id, change.from, change.to, change.agent.as_deref(), why)
+    task_transition_data(
+        &change.id,
+        change.from,
+        change.to,
+        change.agent.as_deref(),
+        why,
+    )
 }

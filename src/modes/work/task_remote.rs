@@ -62,29 +62,64 @@ pub struct RemoteBranch {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TaskRemoteError {
     /// Another machine took the task over.
-    #[error("{task} was taken over by another machine: {remote} has fence {found}, and this is {ours}; nothing was pushed")]
-    Late { task: String, remote: String, found: i64, ours: i64 },
+    #[error(
+        "{task} was taken over by another machine: {remote} has fence {found}, and this is {ours}; nothing was pushed"
+    )]
+    Late {
+        task: String,
+        remote: String,
+        found: i64,
+        ours: i64,
+    },
     /// Somebody moved the branch to commits that ours do not follow.
-    #[error("{branch} on {remote} has commits ({found:.12}) that are not in {wanted:.12}; nothing was pushed")]
-    Diverged { branch: String, remote: String, found: String, wanted: String },
+    #[error(
+        "{branch} on {remote} has commits ({found:.12}) that are not in {wanted:.12}; nothing was pushed"
+    )]
+    Diverged {
+        branch: String,
+        remote: String,
+        found: String,
+        wanted: String,
+    },
     /// The fence of the remote is not one of watchdog's.
-    #[error("{name} on {remote} is no fence of watchdog; somebody else wrote it, so that nothing was pushed")]
+    #[error(
+        "{name} on {remote} is no fence of watchdog; somebody else wrote it, so that nothing was pushed"
+    )]
     ForeignFence { name: String, remote: String },
     /// A dependency was completed at a commit that cannot be had.
-    #[error("{branch} on {remote} does not have {commit:.12}, at which it was completed; push that commit there")]
-    NoDependency { branch: String, remote: String, commit: String },
+    #[error(
+        "{branch} on {remote} does not have {commit:.12}, at which it was completed; push that commit there"
+    )]
+    NoDependency {
+        branch: String,
+        remote: String,
+        commit: String,
+    },
     /// The work of another machine is not in the worktree that is to go on.
-    #[error("{branch} on {remote} has work that is not here ({head:.12}); bring that commit into this branch first")]
-    NotHere { branch: String, remote: String, head: String },
+    #[error(
+        "{branch} on {remote} has work that is not here ({head:.12}); bring that commit into this branch first"
+    )]
+    NotHere {
+        branch: String,
+        remote: String,
+        head: String,
+    },
     /// There is nothing to begin from.
     #[error("the repository has no commit yet; make a first one")]
     Unborn,
     /// No branch may begin at a commit in the middle of an operation.
     #[error("a {operation} is in progress in {root}; finish or abort it")]
-    HalfDone { operation: &'static str, root: String },
+    HalfDone {
+        operation: &'static str,
+        root: String,
+    },
     /// The order of two commits is unknown.
     #[error("cannot tell whether {new:.12} has the work of {old:.12}: {why}; nothing was pushed")]
-    Uncompared { old: String, new: String, why: String },
+    Uncompared {
+        old: String,
+        new: String,
+        why: String,
+    },
     /// The repository here is in no state for it.
     #[error("cannot bring {branch} to where the remote has it: {why}")]
     Unusable { branch: String, why: String },
@@ -122,11 +157,21 @@ impl RemoteRefs {
 
     /// Where work goes on: the branch of the newest fence.
     fn newest(&self, task: &str) -> Option<RemoteBranch> {
-        let fenced = self.branch.as_ref().map(|head| RemoteBranch { branch: branch_of(task), head: head.clone(), is_fenced: true });
-        let single =
-            self.by_fence.iter().next_back().map(|(fence, head)| {
-                (*fence, RemoteBranch { branch: branch_of_fence(task, *fence), head: head.clone(), is_fenced: false })
-            });
+        let fenced = self.branch.as_ref().map(|head| RemoteBranch {
+            branch: branch_of(task),
+            head: head.clone(),
+            is_fenced: true,
+        });
+        let single = self.by_fence.iter().next_back().map(|(fence, head)| {
+            (
+                *fence,
+                RemoteBranch {
+                    branch: branch_of_fence(task, *fence),
+                    head: head.clone(),
+                    is_fenced: false,
+                },
+            )
+        });
         match (single, &self.mark) {
             (Some((fence, _)), Some(mark)) if mark.fence > fence && fenced.is_some() => fenced,
             (Some((_, branch)), _) => Some(branch),
@@ -141,9 +186,16 @@ impl TaskRemote {
     ///
     /// # Errors
     /// See [`TaskRemoteError`]; nothing is begun then.
-    pub fn take_over(&self, worktree: &Worktree, base: &Result<String, TaskRemoteError>) -> Result<RemoteBranch, TaskRemoteError> {
+    pub fn take_over(
+        &self,
+        worktree: &Worktree,
+        base: &Result<String, TaskRemoteError>,
+    ) -> Result<RemoteBranch, TaskRemoteError> {
         let git = self.git(worktree)?;
-        self.move_to(&git, |seen| seen.newest(&self.task).map_or_else(|| base.clone(), |found| Ok(found.head)))
+        self.move_to(&git, |seen| {
+            seen.newest(&self.task)
+                .map_or_else(|| base.clone(), |found| Ok(found.head))
+        })
     }
 
     /// Pushes one commit of the task, and no other: what was judged. It must follow what the remote has.
@@ -153,12 +205,14 @@ impl TaskRemote {
     pub fn push(&self, worktree: &Worktree, commit: &str) -> Result<RemoteBranch, TaskRemoteError> {
         let git = self.git(worktree)?;
         self.move_to(&git, |seen| match seen.newest(&self.task) {
-            Some(found) if !compared(&git, &found.head, commit)? => Err(TaskRemoteError::Diverged {
-                branch: found.branch,
-                remote: self.name.clone(),
-                found: found.head,
-                wanted: commit.to_owned(),
-            }),
+            Some(found) if !compared(&git, &found.head, commit)? => {
+                Err(TaskRemoteError::Diverged {
+                    branch: found.branch,
+                    remote: self.name.clone(),
+                    found: found.head,
+                    wanted: commit.to_owned(),
+                })
+            }
             _ => Ok(commit.to_owned()),
         })
     }
@@ -178,14 +232,21 @@ impl TaskRemote {
         let git = self.git(worktree)?;
         let missing = |of: &[(&'c str, &'c str)]| -> Vec<(&'c str, &'c str)> {
             let missing = git.missing(&of.iter().map(|(_, commit)| *commit).collect::<Vec<_>>());
-            of.iter().copied().filter(|(_, commit)| missing.contains(commit)).collect()
+            of.iter()
+                .copied()
+                .filter(|(_, commit)| missing.contains(commit))
+                .collect()
         };
         let wanted = missing(commits);
         if wanted.is_empty() {
             return Ok(None);
         }
-        let names: Vec<String> = wanted.iter().map(|(branch, _)| format!("refs/heads/{branch}")).collect();
-        git.fetch(&names.iter().map(String::as_str).collect::<Vec<_>>()).map_err(|failure| self.away(failure))?;
+        let names: Vec<String> = wanted
+            .iter()
+            .map(|(branch, _)| format!("refs/heads/{branch}"))
+            .collect();
+        git.fetch(&names.iter().map(String::as_str).collect::<Vec<_>>())
+            .map_err(|failure| self.away(failure))?;
         Ok(missing(&wanted).first().copied())
     }
 
@@ -193,20 +254,30 @@ impl TaskRemote {
     ///
     /// # Errors
     /// Where the repository cannot be read, or its history is cut.
-    pub fn leads_to(&self, worktree: &Worktree, old: &str, new: &str) -> Result<bool, TaskRemoteError> {
+    pub fn leads_to(
+        &self,
+        worktree: &Worktree,
+        old: &str,
+        new: &str,
+    ) -> Result<bool, TaskRemoteError> {
         compared(&self.git(worktree)?, old, new)
     }
 
     pub(super) fn git<'w>(&self, worktree: &'w Worktree) -> Result<RemoteGit<'w>, TaskRemoteError> {
         let git = RemoteGit::beside(worktree, &self.url).map_err(|failure| self.away(failure))?;
         if git.is_redirected().map_err(|failure| self.away(failure))? {
-            return Err(TaskRemoteError::Redirected { remote: self.name.clone() });
+            return Err(TaskRemoteError::Redirected {
+                remote: self.name.clone(),
+            });
         }
         Ok(git)
     }
 
     pub(super) fn away(&self, failure: RemoteFailure) -> TaskRemoteError {
-        TaskRemoteError::Away { remote: self.name.clone(), why: failure.said }
+        TaskRemoteError::Away {
+            remote: self.name.clone(),
+            why: failure.said,
+        }
     }
 
     /// Moves branch and fence to where `target` says, from what the remote has at that moment.
@@ -218,7 +289,11 @@ impl TaskRemote {
         let mut atomic = true;
         let mut last = None;
         let mut number = 0;
-        let mut recalled = self.recalled.take().filter(|seen| seen.mark.as_ref().is_some_and(|mark| mark.fence == self.fence));
+        let mut recalled = self.recalled.take().filter(|seen| {
+            seen.mark
+                .as_ref()
+                .is_some_and(|mark| mark.fence == self.fence)
+        });
         let mut tries = 0;
         while tries < TRIES {
             let is_recalled = recalled.is_some();
@@ -249,7 +324,9 @@ impl TaskRemote {
                 }
                 (Ok(_), Ok(now)) => {
                     self.check_fence(&now)?;
-                    last = Some(RemoteFailure { said: "the push ended well, and the remote does not have it".into() });
+                    last = Some(RemoteFailure {
+                        said: "the push ended well, and the remote does not have it".into(),
+                    });
                 }
                 (Ok(_), Err(error)) => return Err(error),
                 (Err(failure), _) if atomic && failure.is_not_atomic() => atomic = false,
@@ -264,50 +341,111 @@ impl TaskRemote {
                 }
             }
         }
-        Err(self.away(last.unwrap_or_else(|| RemoteFailure { said: "others moved the branch each time".into() })))
+        Err(self.away(last.unwrap_or_else(|| RemoteFailure {
+            said: "others moved the branch each time".into(),
+        })))
     }
 
-    fn push_fenced(&self, git: &RemoteGit<'_>, seen: &RemoteRefs, to: &str, push: u64) -> Result<MovedBranch, RemoteFailure> {
-        let mark = FenceMark { task: self.task.clone(), fence: self.fence, push };
+    fn push_fenced(
+        &self,
+        git: &RemoteGit<'_>,
+        seen: &RemoteRefs,
+        to: &str,
+        push: u64,
+    ) -> Result<MovedBranch, RemoteFailure> {
+        let mark = FenceMark {
+            task: self.task.clone(),
+            fence: self.fence,
+            push,
+        };
         let fence_id = git.empty_commit(&mark.message())?;
         let (branch, name) = (branch_of(&self.task), fence_ref(&self.task));
         let updates = [
-            RefUpdate { name: &format!("refs/heads/{branch}"), expected: seen.branch.as_deref(), to: Some(to) },
-            RefUpdate { name: &name, expected: seen.fence_id.as_deref(), to: Some(&fence_id) },
+            RefUpdate {
+                name: &format!("refs/heads/{branch}"),
+                expected: seen.branch.as_deref(),
+                to: Some(to),
+            },
+            RefUpdate {
+                name: &name,
+                expected: seen.fence_id.as_deref(),
+                to: Some(&fence_id),
+            },
         ];
-        let branch = RemoteBranch { branch, head: to.to_owned(), is_fenced: true };
-        git.push(&updates, true).map(|()| MovedBranch { branch, fence_id: Some(fence_id), fence: self.fence })
+        let branch = RemoteBranch {
+            branch,
+            head: to.to_owned(),
+            is_fenced: true,
+        };
+        git.push(&updates, true).map(|()| MovedBranch {
+            branch,
+            fence_id: Some(fence_id),
+            fence: self.fence,
+        })
     }
 
-    fn push_single(&self, git: &RemoteGit<'_>, seen: &RemoteRefs, to: &str) -> Result<MovedBranch, RemoteFailure> {
+    fn push_single(
+        &self,
+        git: &RemoteGit<'_>,
+        seen: &RemoteRefs,
+        to: &str,
+    ) -> Result<MovedBranch, RemoteFailure> {
         let branch = branch_of_fence(&self.task, self.fence);
         let expected = seen.by_fence.get(&self.fence).map(String::as_str);
-        let update = RefUpdate { name: &format!("refs/heads/{branch}"), expected, to: Some(to) };
-        let branch = RemoteBranch { branch, head: to.to_owned(), is_fenced: false };
-        git.push(&[update], false).map(|()| MovedBranch { branch, fence_id: None, fence: self.fence })
+        let update = RefUpdate {
+            name: &format!("refs/heads/{branch}"),
+            expected,
+            to: Some(to),
+        };
+        let branch = RemoteBranch {
+            branch,
+            head: to.to_owned(),
+            is_fenced: false,
+        };
+        git.push(&[update], false).map(|()| MovedBranch {
+            branch,
+            fence_id: None,
+            fence: self.fence,
+        })
     }
 
     pub(super) fn check_fence(&self, seen: &RemoteRefs) -> Result<(), TaskRemoteError> {
         match seen.largest_fence() {
-            Some(found) if found > self.fence => {
-                Err(TaskRemoteError::Late { task: self.task.clone(), remote: self.name.clone(), found, ours: self.fence })
-            }
+            Some(found) if found > self.fence => Err(TaskRemoteError::Late {
+                task: self.task.clone(),
+                remote: self.name.clone(),
+                found,
+                ours: self.fence,
+            }),
             _ => Ok(()),
         }
     }
 
     /// What the remote has, with its commits in the repository. Refuses a larger fence.
     pub(super) fn read_refs(&self, git: &RemoteGit<'_>) -> Result<RemoteRefs, TaskRemoteError> {
-        let (branch, fence) = (format!("refs/heads/{}", branch_of(&self.task)), fence_ref(&self.task));
+        let (branch, fence) = (
+            format!("refs/heads/{}", branch_of(&self.task)),
+            fence_ref(&self.task),
+        );
         let by_fence = format!("{branch}-*");
         let mut last = None;
         for _ in 0..TRIES {
-            let found = git.refs(&[&branch, &fence, &by_fence]).map_err(|failure| self.away(failure))?;
+            let found = git
+                .refs(&[&branch, &fence, &by_fence])
+                .map_err(|failure| self.away(failure))?;
             let singles: BTreeMap<i64, String> = found
                 .iter()
-                .filter_map(|(name, id)| Some((fence_of_branch(&self.task, name.strip_prefix("refs/heads/")?)?, id.clone())))
+                .filter_map(|(name, id)| {
+                    Some((
+                        fence_of_branch(&self.task, name.strip_prefix("refs/heads/")?)?,
+                        id.clone(),
+                    ))
+                })
                 .collect();
-            let newest = singles.keys().next_back().map(|fence| format!("refs/heads/{}", branch_of_fence(&self.task, *fence)));
+            let newest = singles
+                .keys()
+                .next_back()
+                .map(|fence| format!("refs/heads/{}", branch_of_fence(&self.task, *fence)));
             let on_branches: Vec<(&str, &str)> = [Some(&branch), newest.as_ref()]
                 .into_iter()
                 .flatten()
@@ -315,7 +453,11 @@ impl TaskRemote {
                 .collect();
             let heads: Vec<&str> = on_branches.iter().map(|(_, head)| *head).collect();
             let missing = git.missing(&heads);
-            let mut wanted: Vec<&str> = on_branches.iter().filter(|(_, head)| missing.contains(head)).map(|(name, _)| *name).collect();
+            let mut wanted: Vec<&str> = on_branches
+                .iter()
+                .filter(|(_, head)| missing.contains(head))
+                .map(|(name, _)| *name)
+                .collect();
             let mut mark = self.mark(git, found.get(&fence))?;
             if mark == FoundMark::NotHere {
                 wanted.push(&fence);
@@ -338,19 +480,43 @@ impl TaskRemote {
                 FoundMark::NoFence => None,
                 FoundMark::Fence(mark) => Some(mark),
             };
-            let seen = RemoteRefs { branch: found.get(&branch).cloned(), fence_id: found.get(&fence).cloned(), mark, by_fence: singles };
+            let seen = RemoteRefs {
+                branch: found.get(&branch).cloned(),
+                fence_id: found.get(&fence).cloned(),
+                mark,
+                by_fence: singles,
+            };
             self.check_fence(&seen)?;
             return Ok(seen);
         }
-        Err(self.away(last.unwrap_or_else(|| RemoteFailure { said: "others moved the branch each time".into() })))
+        Err(self.away(last.unwrap_or_else(|| RemoteFailure {
+            said: "others moved the branch each time".into(),
+        })))
     }
 
     /// What the fence's commit says. Its bytes are checked against its name, and it has nothing but a message: nothing else need be here.
-    fn mark(&self, git: &RemoteGit<'_>, fence_id: Option<&String>) -> Result<FoundMark, TaskRemoteError> {
-        let Some(id) = fence_id else { return Ok(FoundMark::NoFence) };
-        let Some(text) = git.empty_commit_text(id).map_err(|failure| self.away(failure))? else { return Ok(FoundMark::NotHere) };
-        let mark = text.as_deref().and_then(FenceMark::of_commit).filter(|mark| mark.task == self.task);
-        let foreign = || TaskRemoteError::ForeignFence { name: fence_ref(&self.task), remote: self.name.clone() };
+    fn mark(
+        &self,
+        git: &RemoteGit<'_>,
+        fence_id: Option<&String>,
+    ) -> Result<FoundMark, TaskRemoteError> {
+        let Some(id) = fence_id else {
+            return Ok(FoundMark::NoFence);
+        };
+        let Some(text) = git
+            .empty_commit_text(id)
+            .map_err(|failure| self.away(failure))?
+        else {
+            return Ok(FoundMark::NotHere);
+        };
+        let mark = text
+            .as_deref()
+            .and_then(FenceMark::of_commit)
+            .filter(|mark| mark.task == self.task);
+        let foreign = || TaskRemoteError::ForeignFence {
+            name: fence_ref(&self.task),
+            remote: self.name.clone(),
+        };
         mark.map(FoundMark::Fence).ok_or_else(foreign)
     }
 }
@@ -368,9 +534,15 @@ enum FoundMark {
 
 /// Whether `old` is `new`, or one of its ancestors. A shallow clone can say yes, and not no.
 fn compared(git: &RemoteGit<'_>, old: &str, new: &str) -> Result<bool, TaskRemoteError> {
-    let unknown = |why: String| TaskRemoteError::Uncompared { old: old.to_owned(), new: new.to_owned(), why };
+    let unknown = |why: String| TaskRemoteError::Uncompared {
+        old: old.to_owned(),
+        new: new.to_owned(),
+        why,
+    };
     match git.leads_to(old, new) {
-        Ok(false) if git.is_shallow() => Err(unknown("this clone is shallow; get the rest with: git fetch --unshallow".into())),
+        Ok(false) if git.is_shallow() => Err(unknown(
+            "this clone is shallow; get the rest with: git fetch --unshallow".into(),
+        )),
         Ok(leads) => Ok(leads),
         Err(failure) => Err(unknown(failure.said)),
     }

@@ -37,7 +37,13 @@ impl TaskTravel {
     ) -> Result<Option<Self>, UnreadableFact> {
         let found = address_of(command_env, repository_id)?;
         Ok(found.map(|(name, url)| TaskTravel {
-            remote: TaskRemote { name, url, task: task.to_owned(), fence, recalled: RecalledRefs::default() },
+            remote: TaskRemote {
+                name,
+                url,
+                task: task.to_owned(),
+                fence,
+                recalled: RecalledRefs::default(),
+            },
             from,
         }))
     }
@@ -50,14 +56,18 @@ impl TaskTravel {
         dependencies: &[TaskDependency],
     ) -> Result<ArrivedTask, TaskRemoteError> {
         let worktree = Worktree::open(&self.from).map_err(|error| self.unusable(&error))?;
-        let HistoryPoint::Commit(head) = worktree.head().map_err(|error| self.unusable(&error))? else {
+        let HistoryPoint::Commit(head) = worktree.head().map_err(|error| self.unusable(&error))?
+        else {
             return Err(TaskRemoteError::Unborn);
         };
         // HEAD in the middle of a rebase or a merge is no commit for others to begin at.
         let half_done = worktree
             .operation()
             .map_err(|error| self.unusable(&error))?
-            .map(|operation| TaskRemoteError::HalfDone { operation: operation.as_str(), root: worktree.root().display().to_string() });
+            .map(|operation| TaskRemoteError::HalfDone {
+                operation: operation.as_str(),
+                root: worktree.root().display().to_string(),
+            });
         let base = match half_done {
             Some(half_done) if wanted.is_none() => return Err(half_done),
             Some(half_done) => Err(half_done),
@@ -65,23 +75,41 @@ impl TaskTravel {
         };
         let found = self.remote.take_over(&worktree, &base)?;
         let mut notes = Vec::new();
-        let completed: Vec<(&str, &str)> =
-            dependencies.iter().filter_map(|dependency| Some((dependency.branch.as_str(), dependency.head.as_deref()?))).collect();
+        let completed: Vec<(&str, &str)> = dependencies
+            .iter()
+            .filter_map(|dependency| {
+                Some((dependency.branch.as_str(), dependency.head.as_deref()?))
+            })
+            .collect();
         if let Some((branch, commit)) = self.remote.fetch_commits(&worktree, &completed)? {
             let (branch, commit) = (branch.to_owned(), commit.to_owned());
-            return Err(TaskRemoteError::NoDependency { branch, remote: self.remote.name.clone(), commit });
+            return Err(TaskRemoteError::NoDependency {
+                branch,
+                remote: self.remote.name.clone(),
+                commit,
+            });
         }
         match wanted {
             Some(wanted) => {
-                notes.extend(keep_beside(&worktree, &wanted.branch, &found.head).map_err(|error| self.unusable(&error))?);
+                notes.extend(
+                    keep_beside(&worktree, &wanted.branch, &found.head)
+                        .map_err(|error| self.unusable(&error))?,
+                );
                 wanted.begin_at = Some(found.head);
             }
             None if self.remote.leads_to(&worktree, &found.head, &head)? => {}
             None => {
-                return Err(TaskRemoteError::NotHere { branch: found.branch, remote: self.remote.name.clone(), head: found.head });
+                return Err(TaskRemoteError::NotHere {
+                    branch: found.branch,
+                    remote: self.remote.name.clone(),
+                    head: found.head,
+                });
             }
         }
-        Ok(ArrivedTask { branch: found.branch, notes })
+        Ok(ArrivedTask {
+            branch: found.branch,
+            notes,
+        })
     }
 
     /// Gets the snapshots that other machines pushed of the task, and says how many.
@@ -91,9 +119,14 @@ impl TaskTravel {
     }
 
     /// Pushes the snapshots of the task that began at what was `pushed`.
-    pub(super) fn push_snapshots(&self, pushed: &str, sharing: &SnapshotSharing) -> Result<PushedSnapshots, TaskRemoteError> {
+    pub(super) fn push_snapshots(
+        &self,
+        pushed: &str,
+        sharing: &SnapshotSharing,
+    ) -> Result<PushedSnapshots, TaskRemoteError> {
         let worktree = Worktree::open(&self.from).map_err(|error| self.unusable(&error))?;
-        self.remote.push_snapshots(&worktree, pushed, sharing, now())
+        self.remote
+            .push_snapshots(&worktree, pushed, sharing, now())
     }
 
     /// Pushes a commit of the task.
@@ -108,14 +141,18 @@ impl TaskTravel {
         let task = &self.remote.task;
         match error {
             TaskRemoteError::Late { .. } => Verdict::new(Reason::Locked, error.to_string()),
-            TaskRemoteError::Away { .. } | TaskRemoteError::Unborn => {
-                Verdict::new(Reason::Dependencies, format!("{task} cannot begin yet: {error}"))
-            }
+            TaskRemoteError::Away { .. } | TaskRemoteError::Unborn => Verdict::new(
+                Reason::Dependencies,
+                format!("{task} cannot begin yet: {error}"),
+            ),
             // The next task would meet the same, and another machine may begin this one.
-            TaskRemoteError::HalfDone { .. } if has_own_worktree => {
-                Verdict::new(Reason::Dependencies, format!("{task} cannot begin yet, as its branch would begin there: {error}"))
+            TaskRemoteError::HalfDone { .. } if has_own_worktree => Verdict::new(
+                Reason::Dependencies,
+                format!("{task} cannot begin yet, as its branch would begin there: {error}"),
+            ),
+            TaskRemoteError::HalfDone { .. } => {
+                Verdict::new(Reason::Disputed, format!("{task} was not begun: {error}"))
             }
-            TaskRemoteError::HalfDone { .. } => Verdict::new(Reason::Disputed, format!("{task} was not begun: {error}")),
             TaskRemoteError::Uncompared { .. } => Verdict::new(Reason::GitError, error.to_string()),
             _ => Verdict::new(Reason::Disputed, error.to_string()),
         }
@@ -125,23 +162,34 @@ impl TaskTravel {
     /// `again` is the command line that runs the task once more.
     pub(super) fn not_pushed(&self, error: &TaskRemoteError, commit: &str, again: &str) -> Verdict {
         let (task, short) = (&self.remote.task, &commit[..commit.len().min(12)]);
-        let again = format!("its work is committed on this machine ({short}); run it here again: {again}");
+        let again =
+            format!("its work is committed on this machine ({short}); run it here again: {again}");
         match error {
-            TaskRemoteError::Away { .. } | TaskRemoteError::Uncompared { .. } => {
-                Verdict::new(Reason::GitError, format!("{task} is done and was not pushed: {error}; {again}"))
-            }
-            _ => Verdict::new(Reason::Disputed, format!("{task} is done and was not pushed: {error}; {again}")),
+            TaskRemoteError::Away { .. } | TaskRemoteError::Uncompared { .. } => Verdict::new(
+                Reason::GitError,
+                format!("{task} is done and was not pushed: {error}; {again}"),
+            ),
+            _ => Verdict::new(
+                Reason::Disputed,
+                format!("{task} is done and was not pushed: {error}; {again}"),
+            ),
         }
     }
 
     fn unusable(&self, error: &dyn std::fmt::Display) -> TaskRemoteError {
-        TaskRemoteError::Unusable { branch: branch_of(&self.remote.task), why: error.to_string() }
+        TaskRemoteError::Unusable {
+            branch: branch_of(&self.remote.task),
+            why: error.to_string(),
+        }
     }
 }
 
 /// Name and address of the remote that a person shared the repository over.
 #[cfg(feature = "fleet")]
-fn address_of(command_env: &CommandEnv, repository_id: &str) -> Result<Option<(String, String)>, UnreadableFact> {
+fn address_of(
+    command_env: &CommandEnv,
+    repository_id: &str,
+) -> Result<Option<(String, String)>, UnreadableFact> {
     use crate::modes::fleet::{FleetSetting, shared_repository};
     let read = || match FleetSetting::of(&command_env.state)? {
         Some(_) => shared_repository(&command_env.state, repository_id),

@@ -32,22 +32,44 @@ impl ClaimedWork {
         signals: &SignalState,
     ) -> Option<Judgement> {
         let earlier = self.earlier_work(!effective.settings.checks.is_empty(), travels)?;
-        let overrides = Overrides { no_probe: true, no_rescue: true, ..self.options.overrides.clone() };
-        let (around, effective, signals, id) = (around.clone(), effective.clone(), signals.clone(), self.options.id.clone());
+        let overrides = Overrides {
+            no_probe: true,
+            no_rescue: true,
+            ..self.options.overrides.clone()
+        };
+        let (around, effective, signals, id) = (
+            around.clone(),
+            effective.clone(),
+            signals.clone(),
+            self.options.id.clone(),
+        );
         let judgement = spawn_io(move || {
             let open = OpenWorktree::open(&around).ok()?;
-            let HistoryPoint::Commit(head) = open.worktree.head().ok()? else { return None };
+            let HistoryPoint::Commit(head) = open.worktree.head().ok()? else {
+                return None;
+            };
             let _lock = open.lock(&around, "watchdog task", false).ok()?;
             let (recorded, is_known) = match earlier {
-                EarlierWork::Unpushed(commit) if commit == head => (recorded(&open.store, &open.worktree_id, Some(&id)).ok()??, true),
-                EarlierWork::Abandoned(baseline) if is_judgeable(&around, &open, &id, (&baseline, &head))? => {
-                    (RecordedBaseline::made_up(id, HistoryPoint::Commit(baseline), now()), false)
+                EarlierWork::Unpushed(commit) if commit == head => (
+                    recorded(&open.store, &open.worktree_id, Some(&id)).ok()??,
+                    true,
+                ),
+                EarlierWork::Abandoned(baseline)
+                    if is_judgeable(&around, &open, &id, (&baseline, &head))? =>
+                {
+                    (
+                        RecordedBaseline::made_up(id, HistoryPoint::Commit(baseline), now()),
+                        false,
+                    )
                 }
                 EarlierWork::Unpushed(_) | EarlierWork::Abandoned(_) => return None,
             };
             let store = Arc::clone(&open.store);
             let input = JudgementInput::new(open, recorded, is_known, effective, overrides);
-            Some(PreparedJudgement::new(&around, input, store, now()).judge_here(ObservedSession::default(), &signals))
+            Some(
+                PreparedJudgement::new(&around, input, store, now())
+                    .judge_here(ObservedSession::default(), &signals),
+            )
         })
         .await?;
         (judgement.verdict.status() == Status::Complete).then_some(judgement)
@@ -58,12 +80,19 @@ impl ClaimedWork {
     fn earlier_work(&self, has_checks: bool, travels: bool) -> Option<EarlierWork> {
         let (record, because) = (&self.entry.record, self.was_because.as_deref()?);
         match self.was {
-            TaskStatus::Review if travels && [Reason::GitError, Reason::Disputed].map(Reason::as_str).contains(&because) => {
+            TaskStatus::Review
+                if travels
+                    && [Reason::GitError, Reason::Disputed]
+                        .map(Reason::as_str)
+                        .contains(&because) =>
+            {
                 record.head.clone().map(EarlierWork::Unpushed)
             }
-            TaskStatus::Pending if has_checks && because == LEASE_ENDED => {
-                record.baseline.clone().filter(|commit| !commit.is_empty()).map(EarlierWork::Abandoned)
-            }
+            TaskStatus::Pending if has_checks && because == LEASE_ENDED => record
+                .baseline
+                .clone()
+                .filter(|commit| !commit.is_empty())
+                .map(EarlierWork::Abandoned),
             _ => None,
         }
     }
@@ -78,8 +107,19 @@ enum EarlierWork {
 }
 
 /// Whether HEAD has work after the baseline, all of it committed and no session at it; `None` where that cannot be read.
-fn is_judgeable(around: &CommandEnv, open: &OpenWorktree, id: &str, (baseline, head): (&str, &str)) -> Option<bool> {
-    let running = RunningSession::of(around, open.store.as_ref(), (&open.worktree_id, open.root()), Some(id)).ok()?;
+fn is_judgeable(
+    around: &CommandEnv,
+    open: &OpenWorktree,
+    id: &str,
+    (baseline, head): (&str, &str),
+) -> Option<bool> {
+    let running = RunningSession::of(
+        around,
+        open.store.as_ref(),
+        (&open.worktree_id, open.root()),
+        Some(id),
+    )
+    .ok()?;
     let changes = open.worktree.changes().ok()?;
     let is_settled = running.is_none() && !changes.any() && changes.operation.is_none();
     Some(is_settled && baseline != head && open.worktree.is_ancestor(baseline, head))

@@ -67,7 +67,11 @@ const HELD: [&str; 2] = ["assigned", "in_progress"];
 pub fn faults(record: &RoundRecord) -> Vec<String> {
     let mut wrong = Vec::new();
     for task in record.tasks.keys() {
-        let versions: Vec<&TaskVersion> = record.versions.iter().filter(|version| version.task == *task).collect();
+        let versions: Vec<&TaskVersion> = record
+            .versions
+            .iter()
+            .filter(|version| version.task == *task)
+            .collect();
         task_faults(task, &versions, &mut wrong);
         push_faults(task, &record.pushes, &mut wrong);
         remote_faults(task, record, &versions, &mut wrong);
@@ -84,9 +88,15 @@ fn task_faults(task: &str, versions: &[&TaskVersion], wrong: &mut Vec<String>) {
     if last.status != "complete" {
         wrong.push(format!("{task} did not end: it is {}", last.status));
     }
-    let completions: BTreeSet<Option<i64>> = versions.iter().filter(|v| v.status == "complete").map(|v| v.fence).collect();
+    let completions: BTreeSet<Option<i64>> = versions
+        .iter()
+        .filter(|v| v.status == "complete")
+        .map(|v| v.fence)
+        .collect();
     if completions.len() > 1 {
-        wrong.push(format!("{task} was completed under several fences: {completions:?}"));
+        wrong.push(format!(
+            "{task} was completed under several fences: {completions:?}"
+        ));
     }
     for pair in versions.windows(2) {
         let (before, after) = (pair[0], pair[1]);
@@ -94,18 +104,31 @@ fn task_faults(task: &str, versions: &[&TaskVersion], wrong: &mut Vec<String>) {
             wrong.push(format!("{task} was complete and became {}", after.status));
         }
         if after.fence.is_some() && before.fence.is_some() && after.fence < before.fence {
-            wrong.push(format!("{task} went back from fence {:?} to {:?}", before.fence, after.fence));
+            wrong.push(format!(
+                "{task} went back from fence {:?} to {:?}",
+                before.fence, after.fence
+            ));
         }
         let held = HELD.contains(&before.status.as_str()) && before.holder.is_some();
         let changes_hands = after.holder != before.holder || after.fence != before.fence;
         let is_given_back = after.holder.is_none() && after.fence == before.fence;
         // It was written after the server had looked at the lease: an end between the two is no fault.
-        if held && changes_hands && !is_given_back && before.until.is_none_or(|until| until > after.written) {
-            wrong.push(format!("{task} was taken from {:?} while its lease ran", before.holder));
+        if held
+            && changes_hands
+            && !is_given_back
+            && before.until.is_none_or(|until| until > after.written)
+        {
+            wrong.push(format!(
+                "{task} was taken from {:?} while its lease ran",
+                before.holder
+            ));
         }
         let new_hands = after.holder.is_some() && after.holder != before.holder;
         if new_hands && after.fence <= before.fence {
-            wrong.push(format!("{task} went to {:?} without a larger fence", after.holder));
+            wrong.push(format!(
+                "{task} went to {:?} without a larger fence",
+                after.holder
+            ));
         }
         let completes = after.status == "complete" && before.status != "complete";
         if completes && (!held || after.fence.is_some_and(|fence| Some(fence) != before.fence)) {
@@ -121,30 +144,51 @@ fn task_faults(task: &str, versions: &[&TaskVersion], wrong: &mut Vec<String>) {
 fn push_faults(task: &str, pushes: &[PushedRefs], wrong: &mut Vec<String>) {
     let mut newest = None;
     for push in pushes {
-        let fence = push.fences.iter().find(|(of, _)| of == task).map(|(_, fence)| *fence);
+        let fence = push
+            .fences
+            .iter()
+            .find(|(of, _)| of == task)
+            .map(|(_, fence)| *fence);
         if push.branches.iter().any(|of| of == task) && fence.is_none() {
             wrong.push(format!("the branch of {task} was pushed without its fence"));
         }
         if fence.is_some() && fence < newest {
-            wrong.push(format!("{task} was pushed under fence {fence:?} after {newest:?}"));
+            wrong.push(format!(
+                "{task} was pushed under fence {fence:?} after {newest:?}"
+            ));
         }
         newest = newest.max(fence);
     }
 }
 
-fn remote_faults(task: &str, record: &RoundRecord, versions: &[&TaskVersion], wrong: &mut Vec<String>) {
-    let Some(last) = versions.last().filter(|version| version.status == "complete") else { return };
+fn remote_faults(
+    task: &str,
+    record: &RoundRecord,
+    versions: &[&TaskVersion],
+    wrong: &mut Vec<String>,
+) {
+    let Some(last) = versions
+        .last()
+        .filter(|version| version.status == "complete")
+    else {
+        return;
+    };
     let Some(there) = record.on_remote.get(task) else {
         wrong.push(format!("nobody looked for {task} on the remote"));
         return;
     };
     if last.head.is_none() || there.tip != last.head {
-        wrong.push(format!("{task} was judged at {:?}, and the remote has {:?} on {:?}", last.head, there.tip, last.branch));
+        wrong.push(format!(
+            "{task} was judged at {:?}, and the remote has {:?} on {:?}",
+            last.head, there.tip, last.branch
+        ));
     }
     let needed = with_dependencies(task, &record.tasks);
     let missing: Vec<&String> = needed.difference(&there.holds).collect();
     if !missing.is_empty() {
-        wrong.push(format!("the branch of {task} lacks the work of {missing:?}"));
+        wrong.push(format!(
+            "the branch of {task} lacks the work of {missing:?}"
+        ));
     }
 }
 
@@ -152,7 +196,14 @@ fn with_dependencies(task: &str, tasks: &BTreeMap<String, Vec<String>>) -> BTree
     let mut all = BTreeSet::new();
     let mut open = vec![task.to_owned()];
     while let Some(next) = open.pop() {
-        open.extend(tasks.get(&next).into_iter().flatten().filter(|of| !all.contains(*of)).cloned());
+        open.extend(
+            tasks
+                .get(&next)
+                .into_iter()
+                .flatten()
+                .filter(|of| !all.contains(*of))
+                .cloned(),
+        );
         all.insert(next);
     }
     all
@@ -166,13 +217,22 @@ fn event_faults(record: &RoundRecord, wrong: &mut Vec<String>) {
         }
     }
     for (machine, journal) in &record.journals {
-        let there: Vec<&String> = record.events.iter().filter(|(of, _)| of == machine).map(|(_, id)| id).collect();
+        let there: Vec<&String> = record
+            .events
+            .iter()
+            .filter(|(of, _)| of == machine)
+            .map(|(_, id)| id)
+            .collect();
         let known: BTreeSet<&String> = there.iter().copied().collect();
         for id in journal.iter().filter(|id| !known.contains(id)) {
             wrong.push(format!("the event {id} of {machine} was lost"));
         }
         let ours: BTreeSet<&String> = journal.iter().collect();
-        let in_order: Vec<&String> = there.iter().copied().filter(|id| ours.contains(id)).collect();
+        let in_order: Vec<&String> = there
+            .iter()
+            .copied()
+            .filter(|id| ours.contains(id))
+            .collect();
         let expected: Vec<&String> = journal.iter().filter(|id| known.contains(id)).collect();
         if in_order != expected {
             wrong.push(format!("the events of {machine} are out of order"));
@@ -183,11 +243,21 @@ fn event_faults(record: &RoundRecord, wrong: &mut Vec<String>) {
 
 /// A follower sees each event once, in the order of the server; after a takeover those of each machine in their order.
 fn followed_faults(record: &RoundRecord, wrong: &mut Vec<String>) {
-    let machine_of: BTreeMap<&String, &String> = record.events.iter().map(|(machine, id)| (id, machine)).collect();
+    let machine_of: BTreeMap<&String, &String> = record
+        .events
+        .iter()
+        .map(|(machine, id)| (id, machine))
+        .collect();
     let lines = |ids: &[&String]| -> BTreeMap<&str, Vec<String>> {
         let mut lines: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for id in ids {
-            let line = if record.took_over { machine_of.get(id).map_or("nobody", |machine| machine.as_str()) } else { "all" };
+            let line = if record.took_over {
+                machine_of
+                    .get(id)
+                    .map_or("nobody", |machine| machine.as_str())
+            } else {
+                "all"
+            };
             lines.entry(line).or_default().push((*id).clone());
         }
         lines
@@ -197,6 +267,10 @@ fn followed_faults(record: &RoundRecord, wrong: &mut Vec<String>) {
     if lines(&followed) != lines(&on_server) {
         let known: BTreeSet<&String> = followed.iter().copied().collect();
         let missed = on_server.iter().filter(|id| !known.contains(*id)).count();
-        wrong.push(format!("a follower saw {} events of {}, {missed} were passed over", followed.len(), on_server.len()));
+        wrong.push(format!(
+            "a follower saw {} events of {}, {missed} were passed over",
+            followed.len(),
+            on_server.len()
+        ));
     }
 }

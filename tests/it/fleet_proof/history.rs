@@ -56,13 +56,21 @@ pub fn versions(server: &OwnServer) -> Vec<TaskVersion> {
 
 /// The machine and id of each event, in the order of the server.
 pub fn events(server: &OwnServer) -> Vec<(String, String)> {
-    let listed = server.sql("fleet", "SELECT machine, id FROM watchdog.event ORDER BY seq");
-    listed.lines().filter_map(|line| line.split_once('|')).map(|(machine, id)| (machine.to_owned(), id.to_owned())).collect()
+    let listed = server.sql(
+        "fleet",
+        "SELECT machine, id FROM watchdog.event ORDER BY seq",
+    );
+    listed
+        .lines()
+        .filter_map(|line| line.split_once('|'))
+        .map(|(machine, id)| (machine.to_owned(), id.to_owned()))
+        .collect()
 }
 
 /// How many tasks have not ended yet; `None` where the server cannot say.
 pub fn open_tasks(server: &OwnServer) -> Option<usize> {
-    let open = "SELECT count(*) FROM watchdog.task WHERE status NOT IN ('complete', 'review', 'failed')";
+    let open =
+        "SELECT count(*) FROM watchdog.task WHERE status NOT IN ('complete', 'review', 'failed')";
     server.try_sql("fleet", open).ok()?.parse().ok()
 }
 

@@ -23,8 +23,10 @@ git commit -qm "feat: $WATCHDOG_SPEC"
 "#;
 
 /// Kinds of events that docs/fleet.md keeps on their machine.
-const STAYS: [&str; 11] =
-    ["commits", "changes", "snapshot", "check", "restore", "dropped", "expired", "trust", "degraded", "notify", "watch"];
+const STAYS: [&str; 11] = [
+    "commits", "changes", "snapshot", "check", "restore", "dropped", "expired", "trust",
+    "degraded", "notify", "watch",
+];
 
 /// A machine; dropped, everything on it ends.
 pub struct Machine {
@@ -38,31 +40,93 @@ pub struct Machine {
 
 impl Machine {
     /// Joins the fleet. Its wall clock is ahead of the others' by `ahead`.
-    pub fn join(name: &str, ahead: Duration, address: &dyn Fn(u16) -> String, server: u16, remote: &Remote) -> Self {
+    pub fn join(
+        name: &str,
+        ahead: Duration,
+        address: &dyn Fn(u16) -> String,
+        server: u16,
+        remote: &Remote,
+    ) -> Self {
         let env = TestEnv::new();
         let (way, clock) = (RoughWay::to(server), WallClock::new(&env));
         let clone = env.root().join("clone");
-        let _cloned = env.command("git", &env.root()).args(["clone", "-q"]).args([remote.path(), &clone]).run().expect(0);
-        let _named = env.command("git", &clone).args(["config", "user.name", name]).run().expect(0);
-        let _quiet = env.command("git", &clone).args(["config", "maintenance.auto", "false"]).run().expect(0);
+        let _cloned = env
+            .command("git", &env.root())
+            .args(["clone", "-q"])
+            .args([remote.path(), &clone])
+            .run()
+            .expect(0);
+        let _named = env
+            .command("git", &clone)
+            .args(["config", "user.name", name])
+            .run()
+            .expect(0);
+        let _quiet = env
+            .command("git", &clone)
+            .args(["config", "maintenance.auto", "false"])
+            .run()
+            .expect(0);
         env.write("config/completion.json", CONFIG);
-        let machine = Machine { name: name.to_owned(), way, env, clone, clock, working: None };
+        let machine = Machine {
+            name: name.to_owned(),
+            way,
+            env,
+            clone,
+            clock,
+            working: None,
+        };
         machine.clock.be_ahead_by(ahead);
         let address = address(machine.way.port);
-        machine.call(&["fleet", "join", &address, "--name", name, "--repository", "proof/tasks"]).expect(0);
+        machine
+            .call(&[
+                "fleet",
+                "join",
+                &address,
+                "--name",
+                name,
+                "--repository",
+                "proof/tasks",
+            ])
+            .expect(0);
         machine
     }
 
     fn call(&self, args: &[&str]) -> crate::support::CommandOutput {
-        self.clock.read_by(watchdog(&self.env, &self.clone, args)).run()
+        self.clock
+            .read_by(watchdog(&self.env, &self.clone, args))
+            .run()
     }
 
     /// Begins to work on the tasks of the fleet, and stays.
     pub fn work(&mut self) {
-        let config = self.env.root().join("config/completion.json").to_string_lossy().into_owned();
-        let args = ["task", "work", "--agents", "1", "--stay", "--lease", "3s", "--no-probe", "--child-wait", "0s", "--config", &config];
-        let args: Vec<&str> = args.into_iter().chain(["--", "sh", "-c", AGENT, &self.name]).collect();
-        let run = self.clock.read_by(watchdog(&self.env, &self.clone, &args)).timeout(Duration::from_secs(600));
+        let config = self
+            .env
+            .root()
+            .join("config/completion.json")
+            .to_string_lossy()
+            .into_owned();
+        let args = [
+            "task",
+            "work",
+            "--agents",
+            "1",
+            "--stay",
+            "--lease",
+            "3s",
+            "--no-probe",
+            "--child-wait",
+            "0s",
+            "--config",
+            &config,
+        ];
+        let args: Vec<&str> = args
+            .into_iter()
+            .chain(["--", "sh", "-c", AGENT, &self.name])
+            .collect();
+        let run = self
+            .clock
+            .read_by(watchdog(&self.env, &self.clone, &args))
+            .timeout(Duration::from_secs(600));
         self.working = Some(run.spawn());
     }
 
@@ -104,20 +168,41 @@ impl Machine {
 
     /// The ids of what it may share, in the order of its journal, since it joined.
     pub fn journal(&self) -> Vec<String> {
-        let listed = self.call(&["events", "--all", "--json", "-n", "1000000"]).expect(0).stdout;
-        let event = |line: &str| serde_json::from_str::<serde_json::Value>(line).expect("a line is an object");
-        let shared = |event: &serde_json::Value| event["kind"].as_str().is_some_and(|kind| !STAYS.contains(&kind));
-        listed.lines().map(event).filter(shared).filter_map(|event| event["id"].as_str().map(str::to_owned)).collect()
+        let listed = self
+            .call(&["events", "--all", "--json", "-n", "1000000"])
+            .expect(0)
+            .stdout;
+        let event = |line: &str| {
+            serde_json::from_str::<serde_json::Value>(line).expect("a line is an object")
+        };
+        let shared = |event: &serde_json::Value| {
+            event["kind"]
+                .as_str()
+                .is_some_and(|kind| !STAYS.contains(&kind))
+        };
+        listed
+            .lines()
+            .map(event)
+            .filter(shared)
+            .filter_map(|event| event["id"].as_str().map(str::to_owned))
+            .collect()
     }
 
     /// What its watchdog said last, for a round that failed.
     pub fn story(&self) -> String {
-        let said = self.working.as_ref().map(Running::stderr_so_far).unwrap_or_default();
+        let said = self
+            .working
+            .as_ref()
+            .map(Running::stderr_so_far)
+            .unwrap_or_default();
         let lines: Vec<&str> = said.lines().rev().take(15).collect();
-        lines.into_iter().rev().map(|line| format!("  {}: {line}\n", self.name)).collect()
+        lines
+            .into_iter()
+            .rev()
+            .map(|line| format!("  {}: {line}\n", self.name))
+            .collect()
     }
 }
 
 /// Quick loops that ask nobody.
-const CONFIG: &str =
-    r#"{"version": 1, "limits": {"cooldown_seconds": 0}, "rescue": {"mode": "single"}, "completion_check": {"max_probes": 0}}"#;
+const CONFIG: &str = r#"{"version": 1, "limits": {"cooldown_seconds": 0}, "rescue": {"mode": "single"}, "completion_check": {"max_probes": 0}}"#;

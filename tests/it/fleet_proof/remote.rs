@@ -30,7 +30,10 @@ impl Remote {
         let env = TestEnv::new();
         let repo = env.repo();
         for (id, wanted) in tasks {
-            let text = format!("---\nid: {id}\ntitle: Do {id}\ndepends_on: [{}]\n---\n", wanted.join(", "));
+            let text = format!(
+                "---\nid: {id}\ntitle: Do {id}\ndepends_on: [{}]\n---\n",
+                wanted.join(", ")
+            );
             repo.write(&format!(".watchdog/tasks/{id}.md"), text);
         }
         let _ = repo.commit_all("the tasks");
@@ -42,8 +45,11 @@ impl Remote {
         let _ = remote.git(&["config", "receive.autogc", "false"]);
         // Each push would list all refs a second time, in a program of its own, as if what it brings lay in another repository.
         let _ = remote.git(&["config", "core.alternateRefsCommand", "true"]);
-        let hook = remote.env.write("remote.git/hooks/reference-transaction", NOTES);
-        fs::set_permissions(hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("it is ours");
+        let hook = remote
+            .env
+            .write("remote.git/hooks/reference-transaction", NOTES);
+        fs::set_permissions(hook, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+            .expect("it is ours");
         remote
     }
 
@@ -70,10 +76,18 @@ impl Remote {
     pub fn pushes(&self) -> Vec<PushedRefs> {
         let text = fs::read_to_string(self.path.join("pushes")).unwrap_or_default();
         let updates: Vec<Vec<(&str, &str)>> = text.lines().map(updates_of).collect();
-        let fences: BTreeSet<&str> = updates.iter().flatten().filter(|(name, _)| name.starts_with(FENCE)).map(|(_, new)| *new).collect();
+        let fences: BTreeSet<&str> = updates
+            .iter()
+            .flatten()
+            .filter(|(name, _)| name.starts_with(FENCE))
+            .map(|(_, new)| *new)
+            .collect();
         let fences = self.fences_in(&fences);
         let pushed = |updates: Vec<(&str, &str)>| {
-            let mut push = PushedRefs { fences: Vec::new(), branches: Vec::new() };
+            let mut push = PushedRefs {
+                fences: Vec::new(),
+                branches: Vec::new(),
+            };
             for (name, new) in updates {
                 if let Some(task) = name.strip_prefix(FENCE) {
                     push.fences.push((task.to_owned(), fences[new]));
@@ -83,32 +97,83 @@ impl Remote {
             }
             push
         };
-        updates.into_iter().map(pushed).filter(|push| !push.fences.is_empty() || !push.branches.is_empty()).collect()
+        updates
+            .into_iter()
+            .map(pushed)
+            .filter(|push| !push.fences.is_empty() || !push.branches.is_empty())
+            .collect()
     }
 
     /// The number behind the word `fence` in the message of each commit that a fence stands for. Git is asked once for all of them.
     fn fences_in(&self, commits: &BTreeSet<&str>) -> BTreeMap<String, i64> {
-        let ids = commits.iter().map(|id| format!("{id}\n")).collect::<String>();
-        let args = ["log", "--no-walk=unsorted", "--stdin", "-z", "--format=%H %B"];
-        let said = self.env.command("git", &self.path).args(args).stdin(ids).run().expect(0).stdout;
+        let ids = commits
+            .iter()
+            .map(|id| format!("{id}\n"))
+            .collect::<String>();
+        let args = [
+            "log",
+            "--no-walk=unsorted",
+            "--stdin",
+            "-z",
+            "--format=%H %B",
+        ];
+        let said = self
+            .env
+            .command("git", &self.path)
+            .args(args)
+            .stdin(ids)
+            .run()
+            .expect(0)
+            .stdout;
         let fence = |message: &str| {
-            let mut words = message.split(|c: char| !c.is_ascii_alphanumeric()).skip_while(|word| *word != "fence").skip(1);
-            words.find_map(|word| word.parse().ok()).unwrap_or_else(|| panic!("no fence in {message:?}"))
+            let mut words = message
+                .split(|c: char| !c.is_ascii_alphanumeric())
+                .skip_while(|word| *word != "fence")
+                .skip(1);
+            words
+                .find_map(|word| word.parse().ok())
+                .unwrap_or_else(|| panic!("no fence in {message:?}"))
         };
-        let of = |entry: &str| entry.split_once(' ').map(|(id, message)| (id.to_owned(), fence(message)));
+        let of = |entry: &str| {
+            entry
+                .split_once(' ')
+                .map(|(id, message)| (id.to_owned(), fence(message)))
+        };
         said.split('\0').filter_map(of).collect()
     }
 
     /// What there is of each task that was completed on a branch: its file is the proof that a task's work is in a commit. Git is asked
     /// once for every file of every task.
     pub fn holds(&self, branches: &BTreeMap<&String, &String>) -> BTreeMap<String, TaskOnRemote> {
-        let tips = self.git(&["for-each-ref", "--format=%(refname:short) %(objectname)", "refs/heads"]).unwrap_or_default();
-        let tips: BTreeMap<&str, &str> = tips.lines().filter_map(|line| line.split_once(' ')).collect();
+        let tips = self
+            .git(&[
+                "for-each-ref",
+                "--format=%(refname:short) %(objectname)",
+                "refs/heads",
+            ])
+            .unwrap_or_default();
+        let tips: BTreeMap<&str, &str> = tips
+            .lines()
+            .filter_map(|line| line.split_once(' '))
+            .collect();
         let tip_of = |branch: &String| tips.get(branch.as_str()).copied();
-        let asked: Vec<(&str, &String)> =
-            branches.values().filter_map(|branch| tip_of(branch)).flat_map(|tip| branches.keys().map(move |task| (tip, *task))).collect();
-        let names = asked.iter().map(|(tip, task)| format!("{tip}:{task}.txt\n")).collect::<String>();
-        let said = self.env.command("git", &self.path).args(["cat-file", "--batch-check"]).stdin(names).run().expect(0).stdout;
+        let asked: Vec<(&str, &String)> = branches
+            .values()
+            .filter_map(|branch| tip_of(branch))
+            .flat_map(|tip| branches.keys().map(move |task| (tip, *task)))
+            .collect();
+        let names = asked
+            .iter()
+            .map(|(tip, task)| format!("{tip}:{task}.txt\n"))
+            .collect::<String>();
+        let said = self
+            .env
+            .command("git", &self.path)
+            .args(["cat-file", "--batch-check"])
+            .stdin(names)
+            .run()
+            .expect(0)
+            .stdout;
         assert_eq!(said.lines().count(), asked.len(), "git answers to each");
         let mut held: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
         for ((tip, task), answer) in asked.into_iter().zip(said.lines()) {
@@ -118,14 +183,26 @@ impl Remote {
         }
         let found = |branch: &String| {
             let tip = tip_of(branch);
-            TaskOnRemote { tip: tip.map(str::to_owned), holds: tip.and_then(|tip| held.get(tip)).cloned().unwrap_or_default() }
+            TaskOnRemote {
+                tip: tip.map(str::to_owned),
+                holds: tip
+                    .and_then(|tip| held.get(tip))
+                    .cloned()
+                    .unwrap_or_default(),
+            }
         };
-        branches.iter().map(|(task, branch)| ((*task).clone(), found(branch))).collect()
+        branches
+            .iter()
+            .map(|(task, branch)| ((*task).clone(), found(branch)))
+            .collect()
     }
 }
 
 /// Name and new value of each ref in a line of the hook.
 fn updates_of(line: &str) -> Vec<(&str, &str)> {
     let words: Vec<&str> = line.split_whitespace().collect();
-    words.chunks_exact(3).map(|update| (update[2], update[1])).collect()
+    words
+        .chunks_exact(3)
+        .map(|update| (update[2], update[1]))
+        .collect()
 }

@@ -39,10 +39,16 @@ impl RoughWay {
         let shared = Arc::clone(&state);
         thread::spawn(move || {
             for here in listener.incoming().map_while(Result::ok) {
-                let Ok(there) = TcpStream::connect(("127.0.0.1", shared.server.load(Ordering::SeqCst))) else { continue };
+                let Ok(there) =
+                    TcpStream::connect(("127.0.0.1", shared.server.load(Ordering::SeqCst)))
+                else {
+                    continue;
+                };
                 for (from, to) in [(&here, &there), (&there, &here)] {
                     let _ = from.set_nodelay(true);
-                    let (Ok(from), Ok(to)) = (from.try_clone(), to.try_clone()) else { continue };
+                    let (Ok(from), Ok(to)) = (from.try_clone(), to.try_clone()) else {
+                        continue;
+                    };
                     let state = Arc::clone(&shared);
                     thread::spawn(move || pass(from, to, &state));
                 }
@@ -61,7 +67,10 @@ impl RoughWay {
 
     /// Everything takes so much longer.
     pub fn delay_by(&self, time: Duration) {
-        self.state.delay.store(u64::try_from(time.as_millis()).unwrap_or(u64::MAX), Ordering::SeqCst);
+        self.state.delay.store(
+            u64::try_from(time.as_millis()).unwrap_or(u64::MAX),
+            Ordering::SeqCst,
+        );
     }
 
     /// Lets nothing through, or everything again. Nothing that was sent is lost, it only waits.
@@ -76,7 +85,13 @@ impl RoughWay {
 
     /// Ends all connections in the middle of whatever they carry.
     pub fn cut(&self) {
-        for stream in self.state.open.lock().expect("no thread panics with it").drain(..) {
+        for stream in self
+            .state
+            .open
+            .lock()
+            .expect("no thread panics with it")
+            .drain(..)
+        {
             let _ = stream.shutdown(Shutdown::Both);
         }
     }

@@ -53,7 +53,13 @@ pub fn play(seed: u64, size: RoundSize, tally: &mut Tally) {
     let remote = Remote::new(&tasks);
     let server = OwnServer::start(seed);
     let owner = TestEnv::new();
-    let made = ["fleet", "init", &server.address("owner", server.port), "--worker", "worker"];
+    let made = [
+        "fleet",
+        "init",
+        &server.address("owner", server.port),
+        "--worker",
+        "worker",
+    ];
     watchdog(&owner, &owner.root(), &made).run().expect(0);
     history::begin(&server);
     if size.with_standby {
@@ -63,18 +69,35 @@ pub fn play(seed: u64, size: RoundSize, tally: &mut Tally) {
         .map(|n| {
             // An hour lies between the first and the last.
             let ahead = Duration::from_secs(3600 * n as u64 / (size.machines - 1).max(1) as u64);
-            Machine::join(&format!("m{n}"), ahead, &|port| server.address("worker", port), server.port, &remote)
+            Machine::join(
+                &format!("m{n}"),
+                ahead,
+                &|port| server.address("worker", port),
+                server.port,
+                &remote,
+            )
         })
         .collect();
     let follower = Follower::join(&server);
     let mut turn = Turn::wait();
     let following = follower.follow();
-    let mut round = FleetRound { server, machines, follower, lasting: Vec::new(), dice, took_over: false };
+    let mut round = FleetRound {
+        server,
+        machines,
+        follower,
+        lasting: Vec::new(),
+        dice,
+        took_over: false,
+    };
     let began = Instant::now();
     round.machines.iter_mut().for_each(Machine::work);
     // One that cannot connect at all says so and ends; it is followed from here on.
-    wait_until("the follower is connected", Duration::from_secs(60), || !following.stdout_so_far().is_empty());
-    let mut fails_over_at = size.with_standby.then(|| Duration::from_secs(5 + round.dice.roll(20) as u64));
+    wait_until("the follower is connected", Duration::from_secs(60), || {
+        !following.stdout_so_far().is_empty()
+    });
+    let mut fails_over_at = size
+        .with_standby
+        .then(|| Duration::from_secs(5 + round.dice.roll(20) as u64));
     let mut looks_at = Duration::from_secs(5);
     let mut packs_at = looks_at;
     while began.elapsed() < size.patience {
@@ -102,7 +125,11 @@ pub fn play(seed: u64, size: RoundSize, tally: &mut Tally) {
     }
     let took = began.elapsed();
     round.calm();
-    let gave_up: Vec<String> = round.machines.iter_mut().filter_map(|machine| machine.gave_up().then(|| machine.name.clone())).collect();
+    let gave_up: Vec<String> = round
+        .machines
+        .iter_mut()
+        .filter_map(|machine| machine.gave_up().then(|| machine.name.clone()))
+        .collect();
     let story: String = round.machines.iter().map(Machine::story).collect();
     for machine in &mut round.machines {
         machine.end();
@@ -112,14 +139,26 @@ pub fn play(seed: u64, size: RoundSize, tally: &mut Tally) {
     tally.many("round", "versions of tasks", record.versions.len() as u64);
     tally.many("round", "events", record.events.len() as u64);
     tally.many("round", "pushes", record.pushes.len() as u64);
-    let taken_over = record.versions.iter().filter(|version| version.status == "assigned").count();
+    let taken_over = record
+        .versions
+        .iter()
+        .filter(|version| version.status == "assigned")
+        .count();
     tally.many("round", "times that a task was taken", taken_over as u64);
     tally.many("round", "tasks", record.tasks.len() as u64);
     let mut wrong = faults(&record);
-    wrong.extend(gave_up.iter().map(|name| format!("the watchdog of {name} ended by itself")));
+    wrong.extend(
+        gave_up
+            .iter()
+            .map(|name| format!("the watchdog of {name} ended by itself")),
+    );
     let left = history::not_complete(&round.server);
     let said = following.stderr_so_far();
-    assert!(wrong.is_empty(), "seed {seed}, after {took:?}:\n{}\n{left}\n{story}  the follower: {said}", wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "seed {seed}, after {took:?}:\n{}\n{left}\n{story}  the follower: {said}",
+        wrong.join("\n")
+    );
 }
 
 /// Tasks of which each depends on up to two earlier ones of its neighbourhood, half of them on none.
@@ -127,8 +166,14 @@ fn tasks(dice: &mut Dice, count: usize) -> BTreeMap<String, Vec<String>> {
     let name = |n: usize| format!("T{n:03}");
     (0..count)
         .map(|n| {
-            let wanted = if n == 0 || dice.once_in(2) { 0 } else { 1 + dice.roll(2) };
-            let mut of: Vec<String> = (0..wanted).map(|_| name(n - 1 - dice.roll(n.min(20)))).collect();
+            let wanted = if n == 0 || dice.once_in(2) {
+                0
+            } else {
+                1 + dice.roll(2)
+            };
+            let mut of: Vec<String> = (0..wanted)
+                .map(|_| name(n - 1 - dice.roll(n.min(20))))
+                .collect();
             of.sort();
             of.dedup();
             (name(n), of)
@@ -145,13 +190,27 @@ struct Follower {
 impl Follower {
     fn join(server: &OwnServer) -> Self {
         let (env, way) = (TestEnv::new(), RoughWay::to(server.port));
-        watchdog(&env, &env.root(), &["fleet", "join", &server.address("worker", way.port), "--name", "follower"]).run().expect(0);
+        watchdog(
+            &env,
+            &env.root(),
+            &[
+                "fleet",
+                "join",
+                &server.address("worker", way.port),
+                "--name",
+                "follower",
+            ],
+        )
+        .run()
+        .expect(0);
         Follower { env, way }
     }
 
     fn follow(&self) -> Running {
         let args = ["events", "--fleet", "--follow", "--json", "-n", "1000000"];
-        watchdog(&self.env, &self.env.root(), &args).timeout(Duration::from_secs(900)).spawn()
+        watchdog(&self.env, &self.env.root(), &args)
+            .timeout(Duration::from_secs(900))
+            .spawn()
     }
 }
 
@@ -159,10 +218,13 @@ impl FleetRound {
     /// Ends what has lasted long enough.
     fn pass_by(&mut self) {
         let now = Instant::now();
-        let (over, lasting) = std::mem::take(&mut self.lasting).into_iter().partition(|lasting: &Lasting| lasting.until <= now);
+        let (over, lasting) = std::mem::take(&mut self.lasting)
+            .into_iter()
+            .partition(|lasting: &Lasting| lasting.until <= now);
         self.lasting = lasting;
         let over: Vec<Lasting> = over;
-        over.into_iter().for_each(|lasting| self.mend(lasting.fault));
+        over.into_iter()
+            .for_each(|lasting| self.mend(lasting.fault));
     }
 
     fn mend(&mut self, fault: FleetFault) {
@@ -193,7 +255,11 @@ impl FleetRound {
             | FleetFault::ShutWay(n) => Some(n),
             FleetFault::StopServer => None,
         };
-        if self.lasting.iter().any(|lasting| about(lasting.fault) == about(fault)) {
+        if self
+            .lasting
+            .iter()
+            .any(|lasting| about(lasting.fault) == about(fault))
+        {
             return;
         }
         match fault {
@@ -233,7 +299,11 @@ impl FleetRound {
     }
 
     fn lead_to_server(&self) {
-        self.machines.iter().map(|machine| &machine.way).chain([&self.follower.way]).for_each(|way| way.lead_to(self.server.port));
+        self.machines
+            .iter()
+            .map(|machine| &machine.way)
+            .chain([&self.follower.way])
+            .for_each(|way| way.lead_to(self.server.port));
     }
 
     /// Ends every fault.
@@ -245,7 +315,12 @@ impl FleetRound {
         }
     }
 
-    fn record(&self, tasks: BTreeMap<String, Vec<String>>, remote: &Remote, following: &Running) -> RoundRecord {
+    fn record(
+        &self,
+        tasks: BTreeMap<String, Vec<String>>,
+        remote: &Remote,
+        following: &Running,
+    ) -> RoundRecord {
         let versions = history::versions(&self.server);
         let events = history::events(&self.server);
         let branch_of: BTreeMap<&String, &String> = versions
@@ -254,9 +329,22 @@ impl FleetRound {
             .filter_map(|version| Some((&version.task, version.branch.as_ref()?)))
             .collect();
         let on_remote = remote.holds(&branch_of);
-        let journals = self.machines.iter().map(|machine| (machine.name.clone(), machine.journal())).collect();
+        let journals = self
+            .machines
+            .iter()
+            .map(|machine| (machine.name.clone(), machine.journal()))
+            .collect();
         let followed = followed(following, events.len());
-        RoundRecord { tasks, pushes: remote.pushes(), on_remote, journals, followed, versions, events, took_over: self.took_over }
+        RoundRecord {
+            tasks,
+            pushes: remote.pushes(),
+            on_remote,
+            journals,
+            followed,
+            versions,
+            events,
+            took_over: self.took_over,
+        }
     }
 }
 
@@ -265,7 +353,13 @@ fn followed(following: &Running, expected: usize) -> Vec<String> {
     let ids = || -> Vec<String> {
         let said = following.stdout_so_far();
         let event = |line: &str| serde_json::from_str::<serde_json::Value>(line).ok();
-        said.lines().filter_map(event).filter_map(|event| event["id"].as_str().map(str::to_owned)).collect()
+        said.lines()
+            .filter_map(event)
+            .filter_map(|event| event["id"].as_str().map(str::to_owned))
+            .collect()
     };
-    wait_for(Duration::from_secs(30), || Some(ids()).filter(|ids| ids.len() >= expected)).unwrap_or_else(ids)
+    wait_for(Duration::from_secs(30), || {
+        Some(ids()).filter(|ids| ids.len() >= expected)
+    })
+    .unwrap_or_else(ids)
 }

@@ -6,18 +6,24 @@ use std::time::Duration;
 use super::round::{RoundSize, play};
 use crate::torture::Tally;
 
-const THIS: &str = "fleet_proof::rounds::every_task_is_done_once_whatever_happens_to_machines_and_server";
+const THIS: &str =
+    "fleet_proof::rounds::every_task_is_done_once_whatever_happens_to_machines_and_server";
 
 fn number(name: &str, default: u64) -> u64 {
     match std::env::var(name) {
-        Ok(text) => text.parse().unwrap_or_else(|e| panic!("{name}={text}: {e}")),
+        Ok(text) => text
+            .parse()
+            .unwrap_or_else(|e| panic!("{name}={text}: {e}")),
         Err(_) => default,
     }
 }
 
 #[test]
 fn every_task_is_done_once_whatever_happens_to_machines_and_server() {
-    let (first, rounds) = (number("WATCHDOG_FLEET_SEED", 1), number("WATCHDOG_FLEET_ROUNDS", 1));
+    let (first, rounds) = (
+        number("WATCHDOG_FLEET_SEED", 1),
+        number("WATCHDOG_FLEET_ROUNDS", 1),
+    );
     let size = RoundSize {
         machines: number("WATCHDOG_FLEET_MACHINES", 8) as usize,
         tasks: number("WATCHDOG_FLEET_TASKS", 200) as usize,
@@ -32,6 +38,13 @@ fn every_task_is_done_once_whatever_happens_to_machines_and_server() {
         }
     }
     println!("{rounds} rounds from seed {first}, {size:?}\n{tally}");
-    let repeat = |seed: &u64| format!("  WATCHDOG_FLEET_SEED={seed} cargo test --test it {THIS} -- --nocapture\n");
-    assert!(failed.is_empty(), "{} rounds failed; each alone:\n{}", failed.len(), failed.iter().map(repeat).collect::<String>());
+    let repeat = |seed: &u64| {
+        format!("  WATCHDOG_FLEET_SEED={seed} cargo test --test it {THIS} -- --nocapture\n")
+    };
+    assert!(
+        failed.is_empty(),
+        "{} rounds failed; each alone:\n{}",
+        failed.len(),
+        failed.iter().map(repeat).collect::<String>()
+    );
 }

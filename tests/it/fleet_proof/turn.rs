@@ -12,7 +12,8 @@ pub struct Turn(Option<File>);
 impl Turn {
     /// Waits for it.
     pub fn wait() -> Self {
-        let file = std::env::var_os("WATCHDOG_FLEET_TURN").map(|path| File::create(path).expect("the file of turns"));
+        let file = std::env::var_os("WATCHDOG_FLEET_TURN")
+            .map(|path| File::create(path).expect("the file of turns"));
         if let Some(file) = &file {
             flock(file, FlockOperation::LockExclusive).expect("a lock that others give up");
         }

@@ -14,31 +14,93 @@ pub struct CallFamily {
 
 /// All families, in the order of what hurts.
 pub const FAMILIES: &[CallFamily] = &[
-    CallFamily { name: "open", calls: "openat,open,openat2", errors: &["ENOSPC", "EIO", "EMFILE", "EACCES", "EINTR", "ENOMEM", "EROFS"] },
+    CallFamily {
+        name: "open",
+        calls: "openat,open,openat2",
+        errors: &[
+            "ENOSPC", "EIO", "EMFILE", "EACCES", "EINTR", "ENOMEM", "EROFS",
+        ],
+    },
     CallFamily {
         name: "write",
         calls: "write,pwrite64,writev,copy_file_range,ftruncate,fallocate",
         errors: &["ENOSPC", "EIO", "EINTR", "EAGAIN"],
     },
-    CallFamily { name: "rename", calls: "rename,renameat,renameat2", errors: &["ENOSPC", "EIO", "EACCES", "ENOMEM", "EROFS"] },
-    CallFamily { name: "link", calls: "link,linkat,symlink,symlinkat", errors: &["ENOSPC", "EIO", "EACCES", "ENOMEM", "EROFS"] },
-    CallFamily { name: "sync", calls: "fsync,fdatasync,syncfs", errors: &["EIO", "ENOSPC", "EINTR"] },
-    CallFamily { name: "unlink", calls: "unlink,unlinkat,rmdir", errors: &["EIO", "EACCES", "ENOMEM", "EROFS"] },
-    CallFamily { name: "mkdir", calls: "mkdir,mkdirat", errors: &["ENOSPC", "EIO", "EACCES", "ENOMEM", "EROFS"] },
-    CallFamily { name: "list", calls: "getdents64", errors: &["EIO", "ENOMEM"] },
-    CallFamily { name: "stat", calls: "newfstatat,fstat,statx", errors: &["EIO", "EACCES", "ENOMEM"] },
-    CallFamily { name: "read", calls: "read,pread64", errors: &["EIO", "EINTR", "EAGAIN"] },
-    CallFamily { name: "lock", calls: "fcntl,flock", errors: &["EINTR", "EAGAIN", "EIO"] },
-    CallFamily { name: "mode", calls: "fchmod,fchmodat,chmod,utimensat", errors: &["EIO", "EACCES", "EROFS"] },
+    CallFamily {
+        name: "rename",
+        calls: "rename,renameat,renameat2",
+        errors: &["ENOSPC", "EIO", "EACCES", "ENOMEM", "EROFS"],
+    },
+    CallFamily {
+        name: "link",
+        calls: "link,linkat,symlink,symlinkat",
+        errors: &["ENOSPC", "EIO", "EACCES", "ENOMEM", "EROFS"],
+    },
+    CallFamily {
+        name: "sync",
+        calls: "fsync,fdatasync,syncfs",
+        errors: &["EIO", "ENOSPC", "EINTR"],
+    },
+    CallFamily {
+        name: "unlink",
+        calls: "unlink,unlinkat,rmdir",
+        errors: &["EIO", "EACCES", "ENOMEM", "EROFS"],
+    },
+    CallFamily {
+        name: "mkdir",
+        calls: "mkdir,mkdirat",
+        errors: &["ENOSPC", "EIO", "EACCES", "ENOMEM", "EROFS"],
+    },
+    CallFamily {
+        name: "list",
+        calls: "getdents64",
+        errors: &["EIO", "ENOMEM"],
+    },
+    CallFamily {
+        name: "stat",
+        calls: "newfstatat,fstat,statx",
+        errors: &["EIO", "EACCES", "ENOMEM"],
+    },
+    CallFamily {
+        name: "read",
+        calls: "read,pread64",
+        errors: &["EIO", "EINTR", "EAGAIN"],
+    },
+    CallFamily {
+        name: "lock",
+        calls: "fcntl,flock",
+        errors: &["EINTR", "EAGAIN", "EIO"],
+    },
+    CallFamily {
+        name: "mode",
+        calls: "fchmod,fchmodat,chmod,utimensat",
+        errors: &["EIO", "EACCES", "EROFS"],
+    },
     CallFamily {
         name: "handle",
         calls: "pipe2,eventfd2,epoll_create1,inotify_init1,inotify_add_watch,dup,pidfd_open,socketpair",
         errors: &["EMFILE", "ENOMEM", "ENOSPC"],
     },
-    CallFamily { name: "close", calls: "close", errors: &[] },
-    CallFamily { name: "map", calls: "mmap", errors: &["ENOMEM"] },
-    CallFamily { name: "exec", calls: "execve", errors: &["EACCES", "EIO", "ENOMEM"] },
-    CallFamily { name: "process", calls: "clone3,clone,vfork", errors: &["EAGAIN", "ENOMEM"] },
+    CallFamily {
+        name: "close",
+        calls: "close",
+        errors: &[],
+    },
+    CallFamily {
+        name: "map",
+        calls: "mmap",
+        errors: &["ENOMEM"],
+    },
+    CallFamily {
+        name: "exec",
+        calls: "execve",
+        errors: &["EACCES", "EIO", "ENOMEM"],
+    },
+    CallFamily {
+        name: "process",
+        calls: "clone3,clone,vfork",
+        errors: &["EAGAIN", "ENOMEM"],
+    },
 ];
 
 /// What happens at the call.
@@ -65,11 +127,20 @@ impl Injection {
     /// A random one among `most` calls of a family.
     pub fn random(dice: &mut Dice, family: &'static CallFamily, most: usize) -> Self {
         let kill = family.errors.is_empty() || dice.once_in(3);
-        let fault = if kill { CallFault::Kill } else { CallFault::Error(family.errors[dice.roll(family.errors.len())]) };
+        let fault = if kill {
+            CallFault::Kill
+        } else {
+            CallFault::Error(family.errors[dice.roll(family.errors.len())])
+        };
         // A call that is interrupted is made again, as it must be: one that is interrupted for ever does not exist. Where somebody holds a
         // lock for ever, the database gives up each read after ten seconds of its own.
         let may_last = !kill && fault != CallFault::Error("EINTR") && family.name != "lock";
-        Injection { family, fault, at: 1 + dice.roll(most.max(1)), lasting: may_last && dice.once_in(3) }
+        Injection {
+            family,
+            fault,
+            at: 1 + dice.roll(most.max(1)),
+            lasting: may_last && dice.once_in(3),
+        }
     }
 
     /// As strace wants it.
@@ -78,12 +149,22 @@ impl Injection {
             CallFault::Error(name) => format!("error={name}"),
             CallFault::Kill => "signal=SIGKILL".to_owned(),
         };
-        format!("inject={}:{what}:when={}{}", self.family.calls, self.at, if self.lasting { "+" } else { "" })
+        format!(
+            "inject={}:{what}:when={}{}",
+            self.family.calls,
+            self.at,
+            if self.lasting { "+" } else { "" }
+        )
     }
 
     /// Whether a lock may be left: its holder died, or was not let remove it.
     pub fn may_leave_locks(&self) -> bool {
-        self.fault == CallFault::Kill || matches!(self.family.name, "unlink" | "rename" | "map" | "exec" | "process") || self.lasting
+        self.fault == CallFault::Kill
+            || matches!(
+                self.family.name,
+                "unlink" | "rename" | "map" | "exec" | "process"
+            )
+            || self.lasting
     }
 
     /// Whether a process may have no room for memory or a thread.

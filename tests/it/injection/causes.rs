@@ -45,10 +45,26 @@ const CAUSES: &[InjectedCause] = &[
         words: &["Permission denied"],
         lay: |ground| close(&folders(&ground.repo().join(".git/objects")), 0o500),
     },
-    InjectedCause { name: "full records", words: &["No space left on device", "disk is full"], lay: |ground| full(&ground.env.state()) },
-    InjectedCause { name: "full repository", words: &["No space left on device"], lay: |ground| full(&ground.repo().join(".git")) },
-    InjectedCause { name: "read-only repository", words: &["Read-only file system"], lay: |ground| read_only(&ground.repo().join(".git")) },
-    InjectedCause { name: "damaged records", words: &["doctor --rebuild"], lay: damage_records },
+    InjectedCause {
+        name: "full records",
+        words: &["No space left on device", "disk is full"],
+        lay: |ground| full(&ground.env.state()),
+    },
+    InjectedCause {
+        name: "full repository",
+        words: &["No space left on device"],
+        lay: |ground| full(&ground.repo().join(".git")),
+    },
+    InjectedCause {
+        name: "read-only repository",
+        words: &["Read-only file system"],
+        lay: |ground| read_only(&ground.repo().join(".git")),
+    },
+    InjectedCause {
+        name: "damaged records",
+        words: &["doctor --rebuild"],
+        lay: damage_records,
+    },
     InjectedCause {
         name: "read-only records",
         words: &["Read-only file system", "readonly database"],
@@ -63,7 +79,9 @@ fn damage_records(ground: &InjectionGround) -> Vec<String> {
         return Vec::new();
     }
     let connection = rusqlite::Connection::open(&database).expect("it is ours");
-    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).expect("no other process has it");
+    connection
+        .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+        .expect("no other process has it");
     drop(connection);
     let mut bytes = fs::read(&database).expect("it is ours");
     bytes.chunks_mut(4096).skip(1).for_each(|page| page.fill(0));
@@ -76,13 +94,23 @@ fn close(paths: &[PathBuf], mode: u32) -> Vec<String> {
     for path in paths.iter().filter(|path| path.exists()) {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("it is ours");
     }
-    ["setpriv", "--bounding-set=-all", "--inh-caps=-all"].map(str::to_owned).into()
+    ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
+        .map(str::to_owned)
+        .into()
 }
 
 /// A folder and those below it.
 fn folders(top: &Path) -> Vec<PathBuf> {
-    let inner = fs::read_dir(top).expect("it is ours").map(|entry| entry.expect("it is ours").path()).filter(|path| path.is_dir());
-    inner.collect::<Vec<_>>().iter().flat_map(|path| folders(path)).chain([top.to_owned()]).collect()
+    let inner = fs::read_dir(top)
+        .expect("it is ours")
+        .map(|entry| entry.expect("it is ours").path())
+        .filter(|path| path.is_dir());
+    inner
+        .collect::<Vec<_>>()
+        .iter()
+        .flat_map(|path| folders(path))
+        .chain([top.to_owned()])
+        .collect()
 }
 
 /// Puts what a folder holds on a file system of its own without any room, for the command alone.
@@ -92,21 +120,28 @@ fn full(folder: &Path) -> Vec<String> {
         "cp -a {name} {name}.copy && mount -t tmpfs -o size=3m tmpfs {name} && cp -a {name}.copy/. {name} && rm -r {name}.copy && \
          {{ cat /dev/zero >{name}/filler 2>/dev/null; exec \"$@\"; }}"
     );
-    ["unshare", "-rm", "sh", "-c", &script, "sh"].map(str::to_owned).into()
+    ["unshare", "-rm", "sh", "-c", &script, "sh"]
+        .map(str::to_owned)
+        .into()
 }
 
 /// Mounts a folder read-only, for the command alone.
 fn read_only(folder: &Path) -> Vec<String> {
     let name = folder.to_str().expect("UTF-8");
-    let script = format!("mount --bind {name} {name} && mount -o remount,bind,ro {name} && exec \"$@\"");
-    ["unshare", "-rm", "sh", "-c", &script, "sh"].map(str::to_owned).into()
+    let script =
+        format!("mount --bind {name} {name} && mount -o remount,bind,ro {name} && exec \"$@\"");
+    ["unshare", "-rm", "sh", "-c", &script, "sh"]
+        .map(str::to_owned)
+        .into()
 }
 
 /// Output without what differs from run to run: numbers, ids, times, ages and the columns that they take.
 pub fn normal(text: &str) -> String {
     let ages = regex::Regex::new(r"just now|\d+ \w+ ago").expect("a right pattern");
     let columns = regex::Regex::new(r" {2,}").expect("a right pattern");
-    let text = columns.replace_all(&ages.replace_all(text, "AGE"), "  ").into_owned();
+    let text = columns
+        .replace_all(&ages.replace_all(text, "AGE"), "  ")
+        .into_owned();
     let mut words = String::new();
     for word in text.split_inclusive(|c: char| !c.is_ascii_alphanumeric()) {
         let is_number = word.chars().any(|c| c.is_ascii_digit());
@@ -124,7 +159,11 @@ fn is_as_undisturbed(out: &CommandOutput, undisturbed: &CommandOutput) -> bool {
 #[test]
 fn every_command_names_the_injected_cause() {
     // A watch is played among the failing calls.
-    let all = SCENES.iter().copied().filter(|scene| *scene != Scene::Watch).chain(READS.iter().copied().map(Scene::Read));
+    let all = SCENES
+        .iter()
+        .copied()
+        .filter(|scene| *scene != Scene::Watch)
+        .chain(READS.iter().copied().map(Scene::Read));
     let scenes: Mutex<Vec<Scene>> = Mutex::new(all.collect());
     let silent = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
@@ -139,14 +178,21 @@ fn every_command_names_the_injected_cause() {
         }
     });
     let silent = silent.into_inner().expect("no worker panicked");
-    assert!(silent.is_empty(), "{} commands do not name the cause:\n{}", silent.len(), silent.join("\n"));
+    assert!(
+        silent.is_empty(),
+        "{} commands do not name the cause:\n{}",
+        silent.len(),
+        silent.join("\n")
+    );
 }
 
 fn meet_causes(ground: &mut InjectionGround, scene: Scene) -> Vec<String> {
     let call = |ground: &mut InjectionGround, cause: Option<&InjectedCause>| {
         ground.lay(scene);
         let wrapper = cause.map_or_else(Vec::new, |cause| (cause.lay)(ground));
-        ground.call(scene, &wrapper).unwrap_or_else(|hung| panic!("{} {hung}", scene.name()))
+        ground
+            .call(scene, &wrapper)
+            .unwrap_or_else(|hung| panic!("{} {hung}", scene.name()))
     };
     let undisturbed = call(ground, None);
     let mut faults = Vec::new();
@@ -155,7 +201,11 @@ fn meet_causes(ground: &mut InjectionGround, scene: Scene) -> Vec<String> {
         let said = format!("{}{}", out.stdout, out.stderr);
         let is_named = cause.words.iter().any(|word| said.contains(word));
         if !(is_named || is_as_undisturbed(&out, &undisturbed)) {
-            faults.push(format!("{} with {}: {out}\nundisturbed: {undisturbed}", scene.name(), cause.name));
+            faults.push(format!(
+                "{} with {}: {out}\nundisturbed: {undisturbed}",
+                scene.name(),
+                cause.name
+            ));
         }
     }
     faults

@@ -32,11 +32,24 @@ pub fn count_calls(ground: &mut InjectionGround, scene: Scene) -> CallCounts {
     let trace = ground.env.root().join("tmp/trace");
     let all: Vec<&str> = FAMILIES.iter().map(|family| family.calls).collect();
     let arguments = strace_arguments(&trace, &format!("trace={}", all.join(",")), None);
-    let out = ground.call(scene, &arguments).unwrap_or_else(|hung| panic!("{}: {hung}", scene.name()));
+    let out = ground
+        .call(scene, &arguments)
+        .unwrap_or_else(|hung| panic!("{}: {hung}", scene.name()));
     let counts = counts(&fs::read_to_string(&trace).expect("strace wrote it"));
     let injection = Injection::random(&mut Dice::new(1), &FAMILIES[0], 1);
-    let faults = AfterPoint { ground, scene, injection, wanted: &wanted, out: &out }.faults();
-    assert!(faults.is_empty() && scene.says_well(&out), "{}, undisturbed: {faults:?}\n{out}", scene.name());
+    let faults = AfterPoint {
+        ground,
+        scene,
+        injection,
+        wanted: &wanted,
+        out: &out,
+    }
+    .faults();
+    assert!(
+        faults.is_empty() && scene.says_well(&out),
+        "{}, undisturbed: {faults:?}\n{out}",
+        scene.name()
+    );
     counts
 }
 
@@ -44,9 +57,14 @@ pub fn count_calls(ground: &mut InjectionGround, scene: Scene) -> CallCounts {
 fn counts(trace: &str) -> CallCounts {
     let mut by_process: BTreeMap<(&str, &'static str), usize> = BTreeMap::new();
     for line in trace.lines() {
-        let Some((pid, call)) = line.split_once(' ') else { continue };
+        let Some((pid, call)) = line.split_once(' ') else {
+            continue;
+        };
         let name = call.trim_start().split('(').next().unwrap_or_default();
-        if let Some(family) = FAMILIES.iter().find(|family| family.calls.split(',').any(|one| one == name)) {
+        if let Some(family) = FAMILIES
+            .iter()
+            .find(|family| family.calls.split(',').any(|one| one == name))
+        {
             *by_process.entry((pid, family.name)).or_default() += 1;
         }
     }
@@ -59,7 +77,13 @@ fn counts(trace: &str) -> CallCounts {
 }
 
 fn strace_arguments(trace: &Path, traced: &str, inject: Option<&Injection>) -> Vec<String> {
-    let mut arguments = vec!["strace".to_owned(), "-f".to_owned(), "-qq".to_owned(), "-o".to_owned(), trace.to_string_lossy().into_owned()];
+    let mut arguments = vec![
+        "strace".to_owned(),
+        "-f".to_owned(),
+        "-qq".to_owned(),
+        "-o".to_owned(),
+        trace.to_string_lossy().into_owned(),
+    ];
     arguments.extend(["-e".to_owned(), traced.to_owned()]);
     match inject {
         // With the filter in the kernel strace sends no signals.
@@ -75,7 +99,9 @@ fn strace_arguments(trace: &Path, traced: &str, inject: Option<&Injection>) -> V
 
 /// Faults that do not exist, and that no program has an answer to: an eventfd takes a write whatever the disk, and a lock is always freed.
 fn cannot_be(line: &str) -> bool {
-    let is_none = [r#", "\1\0\0\0\0\0\0\0", 8)"#, "F_UNLCK", "LOCK_UN"].iter().any(|words| line.contains(words));
+    let is_none = [r#", "\1\0\0\0\0\0\0\0", 8)"#, "F_UNLCK", "LOCK_UN"]
+        .iter()
+        .any(|words| line.contains(words));
     is_none && line.contains("(INJECTED)")
 }
 
@@ -90,20 +116,30 @@ pub fn play_read(
     if let Entry::Vacant(unplayed) = undisturbed.entry(scene) {
         ground.lay(scene);
         let all: Vec<&str> = FAMILIES.iter().map(|family| family.calls).collect();
-        let out = ground.call(scene, &strace_arguments(&trace, &format!("trace={}", all.join(",")), None)).expect("it ends");
+        let out = ground
+            .call(
+                scene,
+                &strace_arguments(&trace, &format!("trace={}", all.join(",")), None),
+            )
+            .expect("it ends");
         let counts = counts(&fs::read_to_string(&trace).expect("strace wrote it"));
         unplayed.insert((counts, out));
     }
     let (counts, well) = &undisturbed[&scene];
     for _ in 0..20 {
         let family = dice.pick(FAMILIES);
-        let Some(most) = counts.get(family.name) else { continue };
+        let Some(most) = counts.get(family.name) else {
+            continue;
+        };
         let injection = Injection::random(dice, family, *most);
         if injection.fault == CallFault::Kill {
             continue;
         }
         ground.lay(scene);
-        let out = match ground.call(scene, &strace_arguments(&trace, &format!("trace={}", family.calls), Some(&injection))) {
+        let out = match ground.call(
+            scene,
+            &strace_arguments(&trace, &format!("trace={}", family.calls), Some(&injection)),
+        ) {
             Ok(out) => out,
             Err(hung) => return Some(format!("{}: {hung}", scene.name())),
         };
@@ -114,9 +150,17 @@ pub fn play_read(
         let said = |of: &CommandOutput| (normal(&of.stdout), normal(&of.stderr));
         let is_silent = out.code == Some(0) && normal(&out.stderr) == normal(&well.stderr);
         let is_broken = out.code == Some(70) || is_silent && said(&out) != said(well);
-        let line = traced.lines().find(|line| line.contains("(INJECTED)")).unwrap_or_default();
-        let what =
-            format!("{} with {} at {} {}: {line}\n{out}\nundisturbed: {well}", scene.name(), injection.word(), family.name, injection.at);
+        let line = traced
+            .lines()
+            .find(|line| line.contains("(INJECTED)"))
+            .unwrap_or_default();
+        let what = format!(
+            "{} with {} at {} {}: {line}\n{out}\nundisturbed: {well}",
+            scene.name(),
+            injection.word(),
+            family.name,
+            injection.at
+        );
         return is_broken.then_some(what);
     }
     None
@@ -126,7 +170,11 @@ pub fn play_read(
 pub fn play(ground: &mut InjectionGround, scene: Scene, injection: Injection) -> PointOutcome {
     let wanted = ground.lay(scene);
     let trace = ground.env.root().join("tmp/trace");
-    let arguments = strace_arguments(&trace, &format!("trace={}", injection.family.calls), Some(&injection));
+    let arguments = strace_arguments(
+        &trace,
+        &format!("trace={}", injection.family.calls),
+        Some(&injection),
+    );
     let called = ground.call(scene, &arguments);
     let traced = fs::read_to_string(&trace).unwrap_or_default();
     let reached = traced.contains("(INJECTED)") || traced.contains("killed by SIGKILL");
@@ -137,9 +185,20 @@ pub fn play(ground: &mut InjectionGround, scene: Scene, injection: Injection) ->
         Ok(out) => out,
         Err(hung) => return PointOutcome::Broken(hung),
     };
-    let faults = AfterPoint { ground, scene, injection, wanted: &wanted, out: &out }.faults();
+    let faults = AfterPoint {
+        ground,
+        scene,
+        injection,
+        wanted: &wanted,
+        out: &out,
+    }
+    .faults();
     if faults.is_empty() {
-        PointOutcome::Held { end: out.code.map_or("no code".to_owned(), |code| format!("exit {code}")) }
+        PointOutcome::Held {
+            end: out
+                .code
+                .map_or("no code".to_owned(), |code| format!("exit {code}")),
+        }
     } else {
         PointOutcome::Broken(format!("{}\n{out}", faults.join("\n")))
     }

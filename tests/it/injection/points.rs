@@ -12,14 +12,17 @@ use super::scene::{READS, SCENES, Scene};
 use crate::support::random_tree::Dice;
 use crate::torture::Tally;
 
-const THIS: &str = "injection::points::every_system_call_that_fails_loses_nothing_and_is_not_silent";
+const THIS: &str =
+    "injection::points::every_system_call_that_fails_loses_nothing_and_is_not_silent";
 
 /// Draws until a point is reached, at most so often.
 const DRAWS: usize = 20;
 
 fn number(name: &str, default: u64) -> u64 {
     match std::env::var(name) {
-        Ok(text) => text.parse().unwrap_or_else(|e| panic!("{name}={text}: {e}")),
+        Ok(text) => text
+            .parse()
+            .unwrap_or_else(|e| panic!("{name}={text}: {e}")),
         Err(_) => default,
     }
 }
@@ -27,7 +30,11 @@ fn number(name: &str, default: u64) -> u64 {
 /// The scenes to play: all, or the one that `WATCHDOG_INJECT_SCENE` names.
 fn scenes() -> Vec<Scene> {
     let wanted = std::env::var("WATCHDOG_INJECT_SCENE").ok();
-    let chosen: Vec<Scene> = SCENES.iter().copied().filter(|scene| wanted.as_deref().is_none_or(|name| name == scene.name())).collect();
+    let chosen: Vec<Scene> = SCENES
+        .iter()
+        .copied()
+        .filter(|scene| wanted.as_deref().is_none_or(|name| name == scene.name()))
+        .collect();
     assert!(
         !chosen.is_empty(),
         "WATCHDOG_INJECT_SCENE={wanted:?} is none of {:?}",
@@ -47,9 +54,17 @@ struct Points {
 
 #[test]
 fn every_system_call_that_fails_loses_nothing_and_is_not_silent() {
-    let (first, points) = (number("WATCHDOG_INJECT_SEED", 1), number("WATCHDOG_INJECT_POINTS", 300));
-    let shared =
-        Points { scenes: scenes(), counts: Mutex::default(), next: AtomicU64::new(0), tally: Mutex::default(), broken: Mutex::default() };
+    let (first, points) = (
+        number("WATCHDOG_INJECT_SEED", 1),
+        number("WATCHDOG_INJECT_POINTS", 300),
+    );
+    let shared = Points {
+        scenes: scenes(),
+        counts: Mutex::default(),
+        next: AtomicU64::new(0),
+        tally: Mutex::default(),
+        broken: Mutex::default(),
+    };
     // Some points wait for a lock, or for what never answers.
     let workers = 2 * std::thread::available_parallelism().map_or(2, usize::from);
     std::thread::scope(|scope| {
@@ -57,19 +72,41 @@ fn every_system_call_that_fails_loses_nothing_and_is_not_silent() {
             scope.spawn(|| shared.work(first, points));
         }
     });
-    let broken = shared.broken.into_inner().expect("no worker panicked with it");
-    println!("{points} points from seed {first}\n{}", shared.tally.into_inner().expect("no worker panicked with it"));
-    assert!(broken.is_empty(), "{} points are broken:\n{}", broken.len(), broken.join("\n"));
+    let broken = shared
+        .broken
+        .into_inner()
+        .expect("no worker panicked with it");
+    println!(
+        "{points} points from seed {first}\n{}",
+        shared
+            .tally
+            .into_inner()
+            .expect("no worker panicked with it")
+    );
+    assert!(
+        broken.is_empty(),
+        "{} points are broken:\n{}",
+        broken.len(),
+        broken.join("\n")
+    );
 }
 
 #[test]
 fn a_session_does_not_start_where_the_disk_fails_while_its_predecessors_work_is_kept() {
     let mut ground = InjectionGround::new();
-    let family = FAMILIES.iter().find(|family| family.name == "read").expect("it is one of them");
+    let family = FAMILIES
+        .iter()
+        .find(|family| family.name == "read")
+        .expect("it is one of them");
     let mut held_back = 0;
     // The reads of the first snapshot are among them, whatever was read before.
     for at in (46..=70).step_by(4) {
-        let injection = Injection { family, fault: CallFault::Error("EIO"), at, lasting: true };
+        let injection = Injection {
+            family,
+            fault: CallFault::Error("EIO"),
+            at,
+            lasting: true,
+        };
         match play(&mut ground, Scene::Run, injection) {
             PointOutcome::Held { end } => held_back += usize::from(end == "exit 16"),
             PointOutcome::NotReached => {}
@@ -82,7 +119,10 @@ fn a_session_does_not_start_where_the_disk_fails_while_its_predecessors_work_is_
 /// Commands that only read, with one failing call each.
 #[test]
 fn reads_that_fail_are_not_silent() {
-    let (first, points) = (number("WATCHDOG_INJECT_SEED", 1), number("WATCHDOG_INJECT_READS", 200));
+    let (first, points) = (
+        number("WATCHDOG_INJECT_SEED", 1),
+        number("WATCHDOG_INJECT_READS", 200),
+    );
     let (next, broken) = (AtomicU64::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for _ in 0..2 * std::thread::available_parallelism().map_or(2, usize::from) {
@@ -95,23 +135,44 @@ fn reads_that_fail_are_not_silent() {
                         return;
                     }
                     let scene = Scene::Read(READS[point as usize % READS.len()]);
-                    let told = play_read(&mut ground, &mut undisturbed, scene, &mut Dice::new(first + point));
-                    broken.lock().expect("no worker panicked with it").extend(told.map(|what| format!("seed {}: {what}", first + point)));
+                    let told = play_read(
+                        &mut ground,
+                        &mut undisturbed,
+                        scene,
+                        &mut Dice::new(first + point),
+                    );
+                    broken
+                        .lock()
+                        .expect("no worker panicked with it")
+                        .extend(told.map(|what| format!("seed {}: {what}", first + point)));
                 }
             });
         }
     });
     let broken = broken.into_inner().expect("no worker panicked with it");
-    assert!(broken.is_empty(), "{} points are broken:\n{}", broken.len(), broken.join("\n"));
+    assert!(
+        broken.is_empty(),
+        "{} points are broken:\n{}",
+        broken.len(),
+        broken.join("\n")
+    );
 }
 
 #[test]
 fn a_watch_in_which_no_read_works_any_more_ends_at_an_interrupt() {
     let mut ground = InjectionGround::new();
-    let family = FAMILIES.iter().find(|family| family.name == "read").expect("it is one of them");
+    let family = FAMILIES
+        .iter()
+        .find(|family| family.name == "read")
+        .expect("it is one of them");
     let mut reached = 0;
     for at in [20, 45, 70] {
-        let injection = Injection { family, fault: CallFault::Error("EIO"), at, lasting: true };
+        let injection = Injection {
+            family,
+            fault: CallFault::Error("EIO"),
+            at,
+            lasting: true,
+        };
         match play(&mut ground, Scene::Watch, injection) {
             PointOutcome::Held { .. } => reached += 1,
             PointOutcome::NotReached => {}
@@ -131,7 +192,10 @@ impl Points {
             }
             let seed = first + point;
             if catch_unwind(AssertUnwindSafe(|| self.draw_and_play(&mut ground, seed))).is_err() {
-                self.broken.lock().expect("no worker panicked with it").push(format!("seed {seed} panicked, see above"));
+                self.broken
+                    .lock()
+                    .expect("no worker panicked with it")
+                    .push(format!("seed {seed} panicked, see above"));
                 ground = InjectionGround::new();
             }
         }
@@ -144,7 +208,9 @@ impl Points {
         let scene = self.scenes[seed as usize % self.scenes.len()];
         for _ in 0..DRAWS {
             let family = dice.pick(FAMILIES);
-            let Some(most) = self.most(ground, scene, family.name) else { continue };
+            let Some(most) = self.most(ground, scene, family.name) else {
+                continue;
+            };
             let injection = Injection::random(&mut dice, family, most);
             let word = format!("{} at {} {}", injection.word(), family.name, injection.at);
             match play(ground, scene, injection) {
@@ -152,24 +218,40 @@ impl Points {
                 PointOutcome::Held { end } => self.count(scene, &injection, &end),
                 PointOutcome::Broken(what) => {
                     self.count(scene, &injection, "BROKEN");
-                    let again = format!("WATCHDOG_INJECT_SEED={seed} WATCHDOG_INJECT_POINTS=1 cargo test --test it {THIS} -- --nocapture");
+                    let again = format!(
+                        "WATCHDOG_INJECT_SEED={seed} WATCHDOG_INJECT_POINTS=1 cargo test --test it {THIS} -- --nocapture"
+                    );
                     let said = format!("{}: {word}: {what}\n  again: {again}\n", scene.name());
                     println!("{said}");
-                    self.broken.lock().expect("no worker panicked with it").push(said);
+                    self.broken
+                        .lock()
+                        .expect("no worker panicked with it")
+                        .push(said);
                 }
             }
             return;
         }
-        self.tally.lock().expect("no worker panicked with it").one("not reached", scene.name());
+        self.tally
+            .lock()
+            .expect("no worker panicked with it")
+            .one("not reached", scene.name());
     }
 
     fn most(&self, ground: &mut InjectionGround, scene: Scene, family: &str) -> Option<usize> {
-        if let Some(counts) = self.counts.lock().expect("no worker panicked with it").get(&scene) {
+        if let Some(counts) = self
+            .counts
+            .lock()
+            .expect("no worker panicked with it")
+            .get(&scene)
+        {
             return counts.get(family).copied();
         }
         let counts = count_calls(ground, scene);
         let most = counts.get(family).copied();
-        self.counts.lock().expect("no worker panicked with it").insert(scene, counts);
+        self.counts
+            .lock()
+            .expect("no worker panicked with it")
+            .insert(scene, counts);
         most
     }
 

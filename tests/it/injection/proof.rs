@@ -42,12 +42,16 @@ impl AfterPoint<'_> {
     fn was_killed(&self) -> bool {
         let ended_here = self.out.stderr.contains(NO_ROOM);
         self.out.code.is_some_and(|code| code > 128)
-            && (self.injection.fault == CallFault::Kill || self.injection.takes_room() || ended_here)
+            && (self.injection.fault == CallFault::Kill
+                || self.injection.takes_room()
+                || ended_here)
     }
 
     /// Whether code of ours panicked. gix panics where it gets no thread; that is caught, and a verdict like any other.
     fn panicked(&self) -> bool {
-        let ours = |line: &str| line.contains("panicked at") && !(self.injection.takes_room() && line.contains("/gix"));
+        let ours = |line: &str| {
+            line.contains("panicked at") && !(self.injection.takes_room() && line.contains("/gix"))
+        };
         self.out.code == Some(70) || self.out.stderr.lines().any(ours)
     }
 
@@ -71,8 +75,16 @@ impl AfterPoint<'_> {
         if self.scene == Scene::HookStop && code != 0 && code != 127 {
             return Err(format!("a hook ended with {code}"));
         }
-        let says_so = self.out.stderr.contains("failed to write the result to stdout");
-        if self.scene == Scene::HookStop && code == 0 && !says_so && !is_mute && serde_json::from_str::<Value>(&self.out.stdout).is_err() {
+        let says_so = self
+            .out
+            .stderr
+            .contains("failed to write the result to stdout");
+        if self.scene == Scene::HookStop
+            && code == 0
+            && !says_so
+            && !is_mute
+            && serde_json::from_str::<Value>(&self.out.stdout).is_err()
+        {
             return Err("a hook answered no JSON".to_owned());
         }
         Ok(())
@@ -86,7 +98,9 @@ impl AfterPoint<'_> {
                 let path = entry.path();
                 if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                     folders.push(path);
-                } else if path.extension().is_some_and(|extension| extension == "lock")
+                } else if path
+                    .extension()
+                    .is_some_and(|extension| extension == "lock")
                     && !path.components().any(|part| part.as_os_str() == "watchdog")
                 {
                     let _ = fs::remove_file(&path);
@@ -94,7 +108,11 @@ impl AfterPoint<'_> {
                 }
             }
         }
-        if left.is_empty() || self.injection.may_leave_locks() { Ok(()) } else { Err(format!("locks are left: {left:?}")) }
+        if left.is_empty() || self.injection.may_leave_locks() {
+            Ok(())
+        } else {
+            Err(format!("locks are left: {left:?}"))
+        }
     }
 
     fn git_is_content(&self) -> Result<(), String> {
@@ -102,7 +120,9 @@ impl AfterPoint<'_> {
             // What a killed `git worktree add` leaves of it.
             let _ = fs::remove_dir_all(self.ground.repo().join(".git/worktrees"));
         }
-        let fsck = self.ground.git(&["fsck", "--strict", "--no-dangling", "--no-progress"]);
+        let fsck = self
+            .ground
+            .git(&["fsck", "--strict", "--no-dangling", "--no-progress"]);
         let status = self.ground.git(&["status", "--porcelain"]);
         match (fsck.code, status.code) {
             (Some(0), Some(0)) => Ok(()),
@@ -117,7 +137,13 @@ impl AfterPoint<'_> {
         }
         let not = |what: &str| Err(format!("it says that all is well, and {what}"));
         match self.scene {
-            Scene::Run | Scene::Check | Scene::Loop | Scene::Task | Scene::Sweep | Scene::Watch | Scene::HookStop => {
+            Scene::Run
+            | Scene::Check
+            | Scene::Loop
+            | Scene::Task
+            | Scene::Sweep
+            | Scene::Watch
+            | Scene::HookStop => {
                 if self.ground.git(&["cat-file", "-e", "HEAD:done.txt"]).code != Some(0) {
                     return not("HEAD does not have the work");
                 }
@@ -134,17 +160,34 @@ impl AfterPoint<'_> {
             Scene::Rescue => {
                 let named = self.out.json()["left_out"].clone();
                 let mut left = missing(self.wanted, &self.in_commit("HEAD")?);
-                let is_named = |path: &Path| named.to_string().contains(&format!("\"{}\"", path.display()));
-                left.retain(|path, _| !Path::new(&*String::from_utf8_lossy(path)).ancestors().any(is_named) && !is_named(Path::new(".")));
+                let is_named = |path: &Path| {
+                    named
+                        .to_string()
+                        .contains(&format!("\"{}\"", path.display()))
+                };
+                left.retain(|path, _| {
+                    !Path::new(&*String::from_utf8_lossy(path))
+                        .ancestors()
+                        .any(is_named)
+                        && !is_named(Path::new("."))
+                });
                 if !left.is_empty() {
                     return not(&format!("HEAD misses {:?}", names(&left)));
                 }
             }
             Scene::RestoreHere | Scene::RestoreFolder | Scene::RestoreWorktree => {
-                let at = if self.scene == Scene::RestoreHere { self.ground.repo() } else { self.ground.target() };
+                let at = if self.scene == Scene::RestoreHere {
+                    self.ground.repo()
+                } else {
+                    self.ground.target()
+                };
                 let said = self.out.json();
                 let on_branch = said["to"] == "branch";
-                let back = if on_branch { self.in_commit(said["where"].as_str().unwrap_or_default())? } else { manifest(&at) };
+                let back = if on_branch {
+                    self.in_commit(said["where"].as_str().unwrap_or_default())?
+                } else {
+                    manifest(&at)
+                };
                 let mut left = missing(self.wanted, &back);
                 // Secrets stay off a branch, which its note says.
                 left.retain(|path, _| !(on_branch && path == b".env"));
@@ -154,8 +197,13 @@ impl AfterPoint<'_> {
             }
             Scene::Read(_) => {}
             Scene::Rebuild => {
-                let listed = self.ground.env.watchdog(&self.ground.repo(), &["rescue", "list", "--json"]);
-                let count = serde_json::from_str::<Value>(&listed.stdout).ok().and_then(|list| Some(list["snapshots"].as_array()?.len()));
+                let listed = self
+                    .ground
+                    .env
+                    .watchdog(&self.ground.repo(), &["rescue", "list", "--json"]);
+                let count = serde_json::from_str::<Value>(&listed.stdout)
+                    .ok()
+                    .and_then(|list| Some(list["snapshots"].as_array()?.len()));
                 if count.unwrap_or(0) == 0 {
                     return not(&format!("no snapshot is listed: {listed}"));
                 }
@@ -169,8 +217,15 @@ impl AfterPoint<'_> {
         let (tar, folder) = (self.scratch("head.tar"), self.scratch("head"));
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir(&folder).map_err(|e| e.to_string())?;
-        let made = self.ground.git(&["archive", "-o", &tar.to_string_lossy(), commit]);
-        let unpacked = self.ground.env.command("tar", &folder).args(["-xf", &tar.to_string_lossy()]).run();
+        let made = self
+            .ground
+            .git(&["archive", "-o", &tar.to_string_lossy(), commit]);
+        let unpacked = self
+            .ground
+            .env
+            .command("tar", &folder)
+            .args(["-xf", &tar.to_string_lossy()])
+            .run();
         if (made.code, unpacked.code) != (Some(0), Some(0)) {
             return Err(format!("{commit} cannot be read: {made}{unpacked}"));
         }
@@ -188,43 +243,77 @@ impl AfterPoint<'_> {
             return Ok(());
         }
         lost = missing(&lost, &self.in_commit("HEAD")?);
-        let listed = self.ground.env.watchdog(&self.ground.repo(), &["rescue", "list", "--json"]);
-        let list: Value = serde_json::from_str(&listed.stdout).map_err(|e| format!("snapshots cannot be listed: {e}: {listed}"))?;
-        for (n, snapshot) in list["snapshots"].as_array().into_iter().flatten().enumerate() {
+        let listed = self
+            .ground
+            .env
+            .watchdog(&self.ground.repo(), &["rescue", "list", "--json"]);
+        let list: Value = serde_json::from_str(&listed.stdout)
+            .map_err(|e| format!("snapshots cannot be listed: {e}: {listed}"))?;
+        for (n, snapshot) in list["snapshots"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .enumerate()
+        {
             if lost.is_empty() {
                 break;
             }
             let to = self.scratch(&format!("back-{n}"));
             let id = snapshot["id"].as_str().unwrap_or_default();
-            let out = self.ground.env.watchdog(&self.ground.repo(), &["rescue", "restore", id, "--to", &to.to_string_lossy()]);
+            let out = self.ground.env.watchdog(
+                &self.ground.repo(),
+                &["rescue", "restore", id, "--to", &to.to_string_lossy()],
+            );
             if out.code != Some(0) {
                 return Err(format!("a snapshot cannot be restored: {out}"));
             }
             lost = missing(&lost, &manifest(Path::new(&to)));
         }
         // What nobody may read nobody can keep; then it must say so before the session begins.
-        let denied = self.injection.fault == CallFault::Error("EACCES") && self.out.stderr.contains("cannot be read (permission denied)");
-        if lost.is_empty() || denied { Ok(()) } else { Err(format!("LOST: {:?}", names(&lost))) }
+        let denied = self.injection.fault == CallFault::Error("EACCES")
+            && self
+                .out
+                .stderr
+                .contains("cannot be read (permission denied)");
+        if lost.is_empty() || denied {
+            Ok(())
+        } else {
+            Err(format!("LOST: {:?}", names(&lost)))
+        }
     }
 
     /// The same command again, with nothing in its way, or a look where it needs what it brought back already.
     fn the_next_run_works(&self) -> Result<(), String> {
         let scene = match self.scene {
             // A second restore finds the work there, and a folder that is not empty.
-            Scene::RestoreHere | Scene::RestoreFolder | Scene::RestoreWorktree | Scene::Watch => Scene::Snapshot,
+            Scene::RestoreHere | Scene::RestoreFolder | Scene::RestoreWorktree | Scene::Watch => {
+                Scene::Snapshot
+            }
             Scene::Sweep | Scene::Check => Scene::Check,
             other => other,
         };
-        let again = self.ground.call(scene, &[]).map_err(|hung| format!("the next {} {hung}", scene.name()))?;
+        let again = self
+            .ground
+            .call(scene, &[])
+            .map_err(|hung| format!("the next {} {hung}", scene.name()))?;
         // A session that threw away what its predecessor left is complete by its commit; what a person must decide is an answer, too.
         let works = match scene {
-            Scene::Check | Scene::Task => again.code.is_some_and(|code| matches!(code, 0 | 10 | 11 | 12)),
+            Scene::Check | Scene::Task => again
+                .code
+                .is_some_and(|code| matches!(code, 0 | 10 | 11 | 12)),
             _ => again.code == Some(0),
         };
-        if works { Ok(()) } else { Err(format!("the next {} does not work: {again}", scene.name())) }
+        if works {
+            Ok(())
+        } else {
+            Err(format!("the next {} does not work: {again}", scene.name()))
+        }
     }
 }
 
 fn names(entries: &Manifest) -> Vec<String> {
-    entries.keys().map(|path| String::from_utf8_lossy(path).into_owned()).collect()
+    entries
+        .keys()
+        .map(|path| String::from_utf8_lossy(path).into_owned())
+        .collect()
 }

@@ -13,12 +13,10 @@ pub const CONFIG: &str = r#"{"version": 1, "rescue": {"mode": "single"}, "comple
   "checks": [{"type": "command", "name": "done", "run": "git clean -qfdx -e done.txt; git checkout -q -f .; test -e done.txt"}]}"#;
 
 /// Commits decide.
-pub const PLAIN_CONFIG: &str =
-    r#"{"version": 1, "rescue": {"mode": "single"}, "completion_check": {"max_probes": 0}, "limits": {"cooldown_seconds": 0}}"#;
+pub const PLAIN_CONFIG: &str = r#"{"version": 1, "rescue": {"mode": "single"}, "completion_check": {"max_probes": 0}, "limits": {"cooldown_seconds": 0}}"#;
 
 /// A session that throws away what it found, does its work and commits it.
-const SESSION: &str =
-    "git reset -q --hard; git clean -qfdx; od -An -N8 -tx1 /dev/urandom >done.txt; git add done.txt; git commit -qm 'feat: done'";
+const SESSION: &str = "git reset -q --hard; git clean -qfdx; od -An -N8 -tx1 /dev/urandom >done.txt; git add done.txt; git commit -qm 'feat: done'";
 
 /// What a loop says that waits until its session has room.
 pub const NO_ROOM: &str = "no room for the session: going on at";
@@ -115,7 +113,11 @@ impl Scene {
                     "--no-probe",
                     "-q",
                     "--config",
-                    &ground.env.root().join("config/plain.json").to_string_lossy(),
+                    &ground
+                        .env
+                        .root()
+                        .join("config/plain.json")
+                        .to_string_lossy(),
                     "--",
                     "sh",
                     "-c",
@@ -130,7 +132,12 @@ impl Scene {
             Scene::HookStop => {
                 let began = json!({"session_id": "s", "source": "startup", "cwd": ground.repo(), "hook_event_name": "SessionStart"});
                 let args = ["hook", "session-start"];
-                let _began = ground.env.watchdog_command(&ground.repo(), &args).stdin(began.to_string()).run().expect(0);
+                let _began = ground
+                    .env
+                    .watchdog_command(&ground.repo(), &args)
+                    .stdin(began.to_string())
+                    .run()
+                    .expect(0);
                 commit_done(ground);
             }
             Scene::RestoreHere | Scene::RestoreFolder | Scene::RestoreWorktree => {
@@ -154,13 +161,27 @@ impl Scene {
     /// Its arguments.
     pub fn args(self, ground: &InjectionGround) -> Vec<String> {
         let path = |name: &str| ground.env.root().join(name).to_string_lossy().into_owned();
-        let (config, plain, target) = (path("config/completion.json"), path("config/plain.json"), path("target"));
+        let (config, plain, target) = (
+            path("config/completion.json"),
+            path("config/plain.json"),
+            path("target"),
+        );
         let session = ["--", "sh", "-c", SESSION];
         let quick = ["--no-probe", "--child-wait", "0s", "--grace", "1s"];
         let words: Vec<&str> = match self {
             Scene::Run => [&["run", "--json", "--config", &plain], &quick[..], &session].concat(),
-            Scene::Loop => [&["loop", "--json", "--config", &config, "--cooldown", "0s"], &quick[..], &session].concat(),
-            Scene::Task => [&["task", "run", "T1", "--json", "--config", &config], &quick[..], &session].concat(),
+            Scene::Loop => [
+                &["loop", "--json", "--config", &config, "--cooldown", "0s"],
+                &quick[..],
+                &session,
+            ]
+            .concat(),
+            Scene::Task => [
+                &["task", "run", "T1", "--json", "--config", &config],
+                &quick[..],
+                &session,
+            ]
+            .concat(),
             Scene::Check => vec!["check", "--json", "--no-probe", "--config", &config],
             Scene::Sweep => vec!["sweep", "--json", "--no-probe", "--config", &plain],
             Scene::Watch => vec!["watch", "--json", "--no-probe", "--config", &plain],
@@ -169,7 +190,14 @@ impl Scene {
             Scene::Rescue => vec!["rescue", "--json", "--config", &plain],
             Scene::RestoreHere => vec!["rescue", "restore", "latest", "--json"],
             Scene::RestoreFolder => vec!["rescue", "restore", "latest", "--json", "--to", &target],
-            Scene::RestoreWorktree => vec!["rescue", "restore", "latest", "--json", "--worktree", &target],
+            Scene::RestoreWorktree => vec![
+                "rescue",
+                "restore",
+                "latest",
+                "--json",
+                "--worktree",
+                &target,
+            ],
             Scene::Rebuild => vec!["doctor", "--rebuild", "--json"],
             Scene::Read(words) => words.split_whitespace().collect(),
         };
@@ -203,12 +231,24 @@ impl Scene {
 fn commit_done(ground: &InjectionGround) {
     fs::write(ground.repo().join("done.txt"), "done\n").expect("the work tree takes files");
     ground.git(&["add", "done.txt"]).expect(0);
-    ground.git(&["commit", "-q", "-m", "feat: done", "--", "done.txt"]).expect(0);
+    ground
+        .git(&["commit", "-q", "-m", "feat: done", "--", "done.txt"])
+        .expect(0);
 }
 
 /// A snapshot of the work.
 fn keep(ground: &InjectionGround) {
     // The verdict is beside the point.
-    let kept = ground.env.watchdog(&ground.repo(), &["check", "--baseline", "HEAD", "--no-probe", "--no-rescue"]);
-    assert!(!ground.git(&["for-each-ref", "refs/watchdog/rescue"]).expect(0).stdout.is_empty(), "{kept}");
+    let kept = ground.env.watchdog(
+        &ground.repo(),
+        &["check", "--baseline", "HEAD", "--no-probe", "--no-rescue"],
+    );
+    assert!(
+        !ground
+            .git(&["for-each-ref", "refs/watchdog/rescue"])
+            .expect(0)
+            .stdout
+            .is_empty(),
+        "{kept}"
+    );
 }

@@ -20,14 +20,21 @@ impl AgentSdk {
     #[track_caller]
     pub fn installed() -> Self {
         let packages = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/agent-sdk");
-        let installed = packages.join(format!("claude_agent_sdk-{VERSION}.dist-info")).is_dir();
-        let interpreter = fs::read_to_string(packages.join("interpreter")).ok().filter(|_| installed);
+        let installed = packages
+            .join(format!("claude_agent_sdk-{VERSION}.dist-info"))
+            .is_dir();
+        let interpreter = fs::read_to_string(packages.join("interpreter"))
+            .ok()
+            .filter(|_| installed);
         let interpreter = interpreter.unwrap_or_else(|| {
             panic!(
                 "the Claude Agent SDK {VERSION} is not in {}: run `scripts/test --install-only`, which puts it there",
                 packages.display()
             )
         });
-        AgentSdk { interpreter: interpreter.trim().into(), packages }
+        AgentSdk {
+            interpreter: interpreter.trim().into(),
+            packages,
+        }
     }
 }

@@ -26,7 +26,11 @@ pub(super) enum Answer {
     /// Content blocks of an assistant message.
     Blocks(Vec<Value>),
     /// An API error.
-    Error { status: u16, kind: String, message: String },
+    Error {
+        status: u16,
+        kind: String,
+        message: String,
+    },
     /// Any body.
     Raw { status: u16, body: String },
     /// The connection is dropped without a word.
@@ -41,7 +45,14 @@ enum Condition {
 
 impl Rule {
     fn answering(answer: Answer) -> Self {
-        Rule { conditions: Vec::new(), left: Some(1), answer, headers: Vec::new(), delay: Duration::ZERO, stall: Duration::ZERO }
+        Rule {
+            conditions: Vec::new(),
+            left: Some(1),
+            answer,
+            headers: Vec::new(),
+            delay: Duration::ZERO,
+            stall: Duration::ZERO,
+        }
     }
 
     /// The assistant says a text.
@@ -51,7 +62,9 @@ impl Rule {
 
     /// The assistant calls a tool.
     pub fn tool(name: &str, input: Value) -> Self {
-        Rule::answering(Answer::Blocks(vec![json!({"type": "tool_use", "name": name, "input": input})]))
+        Rule::answering(Answer::Blocks(vec![
+            json!({"type": "tool_use", "name": name, "input": input}),
+        ]))
     }
 
     /// The assistant runs a command line with the Bash tool.
@@ -71,12 +84,19 @@ impl Rule {
             529 => "overloaded_error",
             _ => "api_error",
         };
-        Rule::answering(Answer::Error { status, kind: kind.to_string(), message: message.to_string() })
+        Rule::answering(Answer::Error {
+            status,
+            kind: kind.to_string(),
+            message: message.to_string(),
+        })
     }
 
     /// Any body.
     pub fn raw(status: u16, body: &str) -> Self {
-        Rule::answering(Answer::Raw { status, body: body.to_string() })
+        Rule::answering(Answer::Raw {
+            status,
+            body: body.to_string(),
+        })
     }
 
     /// The connection is dropped.
@@ -132,7 +152,12 @@ impl Rule {
 
     /// Whether it applies to this request; if so, one use is spent.
     pub(super) fn take(&mut self, body: &Value) -> bool {
-        if self.left == Some(0) || !self.conditions.iter().all(|condition| condition.holds(body)) {
+        if self.left == Some(0)
+            || !self
+                .conditions
+                .iter()
+                .all(|condition| condition.holds(body))
+        {
             return false;
         }
         if let Some(left) = &mut self.left {
@@ -169,28 +194,50 @@ impl Condition {
 }
 
 fn compile(pattern: &str) -> Regex {
-    RegexBuilder::new(pattern).dot_matches_new_line(true).build().expect("a pattern in a test is a regular expression")
+    RegexBuilder::new(pattern)
+        .dot_matches_new_line(true)
+        .build()
+        .expect("a pattern in a test is a regular expression")
 }
 
 /// The names of the tools that a request offers to the model.
 pub(super) fn offered_tools(body: &Value) -> Vec<&str> {
-    body["tools"].as_array().into_iter().flatten().filter_map(|tool| tool["name"].as_str()).collect()
+    body["tools"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|tool| tool["name"].as_str())
+        .collect()
 }
 
 /// The text of the last user message, tool results included.
 pub(super) fn last_user_text(body: &Value) -> String {
-    let messages = body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let last = messages.iter().rev().find(|message| message["role"] == "user");
-    last.map(|message| text_of(&message["content"])).unwrap_or_default()
+    let messages = body["messages"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    let last = messages
+        .iter()
+        .rev()
+        .find(|message| message["role"] == "user");
+    last.map(|message| text_of(&message["content"]))
+        .unwrap_or_default()
 }
 
 fn text_of(content: &Value) -> String {
-    let Some(blocks) = content.as_array() else { return content.as_str().unwrap_or_default().to_string() };
-    let texts = blocks.iter().filter_map(|block| match block["type"].as_str() {
-        Some("text") => block["text"].as_str().filter(|text| !text.starts_with("<system-reminder>")).map(str::to_string),
-        Some("tool_result") => Some(text_of(&block["content"])),
-        _ => None,
-    });
+    let Some(blocks) = content.as_array() else {
+        return content.as_str().unwrap_or_default().to_string();
+    };
+    let texts = blocks
+        .iter()
+        .filter_map(|block| match block["type"].as_str() {
+            Some("text") => block["text"]
+                .as_str()
+                .filter(|text| !text.starts_with("<system-reminder>"))
+                .map(str::to_string),
+            Some("tool_result") => Some(text_of(&block["content"])),
+            _ => None,
+        });
     texts.collect::<Vec<_>>().join("\n")
 }
 
@@ -201,22 +248,43 @@ pub(super) fn stream_events(message: &Value) -> Vec<(&'static str, Value)> {
     start["stop_reason"] = Value::Null;
     start["usage"]["output_tokens"] = json!(1);
     let mut events = vec![("message_start", json!({"message": start}))];
-    for (i, block) in message["content"].as_array().into_iter().flatten().enumerate() {
+    for (i, block) in message["content"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .enumerate()
+    {
         let (opened, delta) = match block["type"].as_str() {
-            Some("text") => (json!({"type": "text", "text": ""}), Some(json!({"type": "text_delta", "text": block["text"]}))),
+            Some("text") => (
+                json!({"type": "text", "text": ""}),
+                Some(json!({"type": "text_delta", "text": block["text"]})),
+            ),
             Some("tool_use") => {
                 let mut opened = block.clone();
                 opened["input"] = Value::Object(Map::new());
-                (opened, Some(json!({"type": "input_json_delta", "partial_json": block["input"].to_string()})))
+                (
+                    opened,
+                    Some(
+                        json!({"type": "input_json_delta", "partial_json": block["input"].to_string()}),
+                    ),
+                )
             }
             _ => (block.clone(), None),
         };
-        events.push(("content_block_start", json!({"index": i, "content_block": opened})));
-        events.extend(delta.map(|delta| ("content_block_delta", json!({"index": i, "delta": delta}))));
+        events.push((
+            "content_block_start",
+            json!({"index": i, "content_block": opened}),
+        ));
+        events.extend(
+            delta.map(|delta| ("content_block_delta", json!({"index": i, "delta": delta}))),
+        );
         events.push(("content_block_stop", json!({"index": i})));
     }
     let stop = json!({"stop_reason": message["stop_reason"], "stop_sequence": null});
-    events.push(("message_delta", json!({"delta": stop, "usage": {"output_tokens": message["usage"]["output_tokens"]}})));
+    events.push((
+        "message_delta",
+        json!({"delta": stop, "usage": {"output_tokens": message["usage"]["output_tokens"]}}),
+    ));
     events.push(("message_stop", json!({})));
     for (name, data) in &mut events {
         data["type"] = json!(name);

@@ -42,29 +42,54 @@ pub struct AtTerminal {
 impl AtTerminal {
     /// Starts a command, whose environment and folder are set, at a terminal of so many columns and of this kind; `stdout` may go elsewhere.
     pub fn spawn(mut command: Command, columns: u16, term: &str, stdout: Option<File>) -> Self {
-        let leader = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("the system has terminals");
-        grantpt(&leader).and_then(|()| unlockpt(&leader)).expect("it is ours");
-        let size = Winsize { ws_row: 40, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        let leader =
+            openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("the system has terminals");
+        grantpt(&leader)
+            .and_then(|()| unlockpt(&leader))
+            .expect("it is ours");
+        let size = Winsize {
+            ws_row: 40,
+            ws_col: columns,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
         tcsetwinsize(&leader, size).expect("it takes a size");
         let name = ptsname(&leader, Vec::new()).expect("it has a name");
-        let end =
-            File::options().read(true).write(true).open(Path::new(std::ffi::OsStr::from_bytes(name.as_bytes()))).expect("its other end");
+        let end = File::options()
+            .read(true)
+            .write(true)
+            .open(Path::new(std::ffi::OsStr::from_bytes(name.as_bytes())))
+            .expect("its other end");
         let side = || Stdio::from(end.try_clone().expect("descriptors are left"));
-        command.stdin(side()).stdout(stdout.map_or_else(&side, Stdio::from)).stderr(side()).env("TERM", term);
+        command
+            .stdin(side())
+            .stdout(stdout.map_or_else(&side, Stdio::from))
+            .stderr(side())
+            .env("TERM", term);
         let child = command.spawn().expect("it can be started");
         // Whoever still has the other end open would keep the reader from its end.
         drop((command, end));
         let keyboard = File::from(leader);
         let screen = Arc::new(Mutex::new(Vec::new()));
-        let (mut shown, kept) = (keyboard.try_clone().expect("descriptors are left"), Arc::clone(&screen));
+        let (mut shown, kept) = (
+            keyboard.try_clone().expect("descriptors are left"),
+            Arc::clone(&screen),
+        );
         let reader = std::thread::spawn(move || {
             let mut bytes = [0; 4096];
             // It fails once the program has ended.
             while let Ok(count @ 1..) = shown.read(&mut bytes) {
-                kept.lock().expect("no test panics there").extend_from_slice(&bytes[..count]);
+                kept.lock()
+                    .expect("no test panics there")
+                    .extend_from_slice(&bytes[..count]);
             }
         });
-        AtTerminal { child, keyboard, screen, reader }
+        AtTerminal {
+            child,
+            keyboard,
+            screen,
+            reader,
+        }
     }
 
     /// Its process id.
@@ -75,7 +100,8 @@ impl AtTerminal {
     /// Sends a signal to it alone.
     pub fn signal(&self, signal: rustix::process::Signal) {
         // It may have ended on its own; the test then looks at how.
-        let _ = rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal);
+        let _ =
+            rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal);
     }
 
     /// Makes the terminal wider or narrower.
@@ -85,7 +111,12 @@ impl AtTerminal {
 
     /// Gives the terminal so many columns and rows.
     pub fn resize_to(&self, columns: u16, rows: u16) {
-        let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        let size = Winsize {
+            ws_row: rows,
+            ws_col: columns,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
         tcsetwinsize(&self.keyboard, size).expect("it takes a size");
     }
 
@@ -104,14 +135,20 @@ impl AtTerminal {
     #[track_caller]
     pub fn wait_for(&mut self, words: &str) -> &mut Self {
         let found = wait_for(PATIENCE, || self.shown().contains(words).then_some(()));
-        assert!(found.is_some(), "it does not show {words:?}:\n{}", self.shown());
+        assert!(
+            found.is_some(),
+            "it does not show {words:?}:\n{}",
+            self.shown()
+        );
         self
     }
 
     /// Types keys.
     pub fn press(&mut self, keys: &[&str]) -> &mut Self {
         for key in keys {
-            self.keyboard.write_all(key.as_bytes()).expect("it reads keys");
+            self.keyboard
+                .write_all(key.as_bytes())
+                .expect("it reads keys");
         }
         self
     }
@@ -119,10 +156,20 @@ impl AtTerminal {
     /// Waits for its end; returns its exit code and all that it showed.
     #[track_caller]
     pub fn wait(mut self) -> (i32, String) {
-        let ended = wait_for(PATIENCE, || self.child.try_wait().expect("our own child can be waited for"));
-        let Some(status) = ended else { panic!("it still runs:\n{}", self.shown()) };
+        let ended = wait_for(PATIENCE, || {
+            self.child
+                .try_wait()
+                .expect("our own child can be waited for")
+        });
+        let Some(status) = ended else {
+            panic!("it still runs:\n{}", self.shown())
+        };
         let read = wait_for(PATIENCE, || self.reader.is_finished().then_some(()));
-        assert!(read.is_some(), "it ended, and something still has its terminal open:\n{}", self.shown());
+        assert!(
+            read.is_some(),
+            "it ended, and something still has its terminal open:\n{}",
+            self.shown()
+        );
         (status.code().unwrap_or(-1), self.shown())
     }
 }

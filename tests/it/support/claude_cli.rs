@@ -28,7 +28,12 @@ impl Claude {
         env.install("claude", &program());
         env.set("ANTHROPIC_API_KEY", "test-not-a-key");
         env.set("ANTHROPIC_BASE_URL", api.base_url());
-        for name in ["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "DISABLE_TELEMETRY", "DISABLE_ERROR_REPORTING"] {
+        for name in [
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
+            "DISABLE_AUTOUPDATER",
+            "DISABLE_TELEMETRY",
+            "DISABLE_ERROR_REPORTING",
+        ] {
             env.set(name, "1");
         }
         Claude { env, api }
@@ -36,7 +41,9 @@ impl Claude {
 
     /// `claude` itself, to be run in a repository.
     pub fn command(&self, repo: &Repo<'_>, args: &[&str]) -> Run {
-        self.env.command(OsString::from("claude"), repo.path()).args(args)
+        self.env
+            .command(OsString::from("claude"), repo.path())
+            .args(args)
     }
 
     /// The transcripts of all sessions, by path, with their bytes and times of change.
@@ -45,7 +52,11 @@ impl Claude {
         let projects = self.env.home().join(".claude/projects");
         for folder in fs::read_dir(projects).into_iter().flatten().flatten() {
             for file in fs::read_dir(folder.path()).into_iter().flatten().flatten() {
-                if file.path().extension().is_some_and(|extension| extension == "jsonl") {
+                if file
+                    .path()
+                    .extension()
+                    .is_some_and(|extension| extension == "jsonl")
+                {
                     found.push(Transcript::read(&file.path()));
                 }
             }
@@ -69,14 +80,26 @@ pub struct Transcript {
 impl Transcript {
     fn read(path: &Path) -> Self {
         let bytes = fs::read(path).expect("a transcript can be read");
-        let written = fs::metadata(path).and_then(|data| data.modified()).expect("a transcript has a time");
-        Transcript { path: path.to_owned(), bytes, written }
+        let written = fs::metadata(path)
+            .and_then(|data| data.modified())
+            .expect("a transcript has a time");
+        Transcript {
+            path: path.to_owned(),
+            bytes,
+            written,
+        }
     }
 }
 
 impl std::fmt::Debug for Transcript {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} ({} bytes, {:?})", self.path.display(), self.bytes.len(), self.written)
+        write!(
+            f,
+            "{} ({} bytes, {:?})",
+            self.path.display(),
+            self.bytes.len(),
+            self.written
+        )
     }
 }
 
@@ -88,10 +111,13 @@ fn program() -> PathBuf {
         "aarch64" => "arm64",
         other => panic!("the Claude Code CLI has no package for {other}"),
     };
-    let package =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("target/claude-code/node_modules/@anthropic-ai/claude-code-linux-{arch}"));
+    let package = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!(
+        "target/claude-code/node_modules/@anthropic-ai/claude-code-linux-{arch}"
+    ));
     let manifest = fs::read_to_string(package.join("package.json")).unwrap_or_default();
-    let found = serde_json::from_str::<serde_json::Value>(&manifest).ok().and_then(|json| Some(json["version"].as_str()?.to_string()));
+    let found = serde_json::from_str::<serde_json::Value>(&manifest)
+        .ok()
+        .and_then(|json| Some(json["version"].as_str()?.to_string()));
     assert_eq!(
         found.as_deref(),
         Some(VERSION),

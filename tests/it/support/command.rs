@@ -29,14 +29,23 @@ pub struct Run {
 }
 
 /// Variables of the instruments that look into a program: which lines it ran, and which change of it plays.
-const INSTRUMENTS: [&str; 3] = ["LLVM_PROFILE_FILE", "WATCHDOG_MUTANT", "WATCHDOG_MUTANT_REACHED"];
+const INSTRUMENTS: [&str; 3] = [
+    "LLVM_PROFILE_FILE",
+    "WATCHDOG_MUTANT",
+    "WATCHDOG_MUTANT_REACHED",
+];
 
 /// Numbers the files that hold outputs, so that runs in one environment do not share them.
 static RUNS: AtomicU64 = AtomicU64::new(0);
 
 impl Run {
     /// `keep` is the folder for output files.
-    pub fn new(program: impl Into<OsString>, cwd: &Path, keep: &Path, vars: BTreeMap<OsString, OsString>) -> Self {
+    pub fn new(
+        program: impl Into<OsString>,
+        cwd: &Path,
+        keep: &Path,
+        vars: BTreeMap<OsString, OsString>,
+    ) -> Self {
         Run {
             argv: vec![program.into()],
             cwd: cwd.to_owned(),
@@ -51,7 +60,8 @@ impl Run {
 
     /// Adds arguments.
     pub fn args<S: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
-        self.argv.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
+        self.argv
+            .extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
         self
     }
 
@@ -99,9 +109,20 @@ impl Run {
 
     /// Starts it at a terminal of so many columns, of a kind that `TERM` names.
     pub fn at_terminal_of(self, columns: u16, term: &str) -> AtTerminal {
-        let stdout = self.stdout_to.as_ref().map(|path| File::options().write(true).open(path).expect("it takes what is written"));
+        let stdout = self.stdout_to.as_ref().map(|path| {
+            File::options()
+                .write(true)
+                .open(path)
+                .expect("it takes what is written")
+        });
         let mut command = Command::new(&self.argv[0]);
-        command.args(&self.argv[1..]).current_dir(&self.cwd).env_clear().envs(instruments()).envs(&self.vars).process_group(0);
+        command
+            .args(&self.argv[1..])
+            .current_dir(&self.cwd)
+            .env_clear()
+            .envs(instruments())
+            .envs(&self.vars)
+            .process_group(0);
         AtTerminal::spawn(command, columns, term, stdout)
     }
 
@@ -112,8 +133,12 @@ impl Run {
         let stdout = self.keep.join(format!("{number}.stdout"));
         let stderr = self.keep.join(format!("{number}.stderr"));
         let stdin = self.keep.join(format!("{number}.stdin"));
-        let create = |path: &Path| File::create(path).unwrap_or_else(|e| panic!("cannot create {}: {e}", path.display()));
-        create(&stdin).write_all(&self.stdin).expect("the scratch folder takes a file");
+        let create = |path: &Path| {
+            File::create(path).unwrap_or_else(|e| panic!("cannot create {}: {e}", path.display()))
+        };
+        create(&stdin)
+            .write_all(&self.stdin)
+            .expect("the scratch folder takes a file");
         let child = Command::new(self.program())
             .arg0(&self.argv[0])
             .args(&self.argv[1..])
@@ -123,7 +148,11 @@ impl Run {
             .envs(&self.vars)
             .stdin(File::open(&stdin).expect("was just written"))
             .stdout(match &self.stdout_to {
-                Some(path) => File::options().write(true).open(path).expect("it takes what is written").into(),
+                Some(path) => File::options()
+                    .write(true)
+                    .open(path)
+                    .expect("it takes what is written")
+                    .into(),
                 None if self.discard_stdout => Stdio::null(),
                 None => create(&stdout).into(),
             })
@@ -131,7 +160,14 @@ impl Run {
             .process_group(0)
             .spawn()
             .unwrap_or_else(|e| panic!("cannot run {:?}: {e}", self.argv[0]));
-        Running { child, argv: self.argv, stdout, stderr, deadline: Instant::now() + self.timeout, timeout: self.timeout }
+        Running {
+            child,
+            argv: self.argv,
+            stdout,
+            stderr,
+            deadline: Instant::now() + self.timeout,
+            timeout: self.timeout,
+        }
     }
 }
 
@@ -139,15 +175,24 @@ impl Run {
     /// Git by its path: tests start it tens of thousands of times, and by its name each costs a copy of this process's memory map.
     fn program(&self) -> PathBuf {
         let name = Path::new(&self.argv[0]);
-        let folders = self.vars.get(OsStr::new("PATH")).filter(|_| name == Path::new("git"));
-        let found = folders.and_then(|path| std::env::split_paths(path).map(|folder| folder.join(name)).find(|file| file.is_file()));
+        let folders = self
+            .vars
+            .get(OsStr::new("PATH"))
+            .filter(|_| name == Path::new("git"));
+        let found = folders.and_then(|path| {
+            std::env::split_paths(path)
+                .map(|folder| folder.join(name))
+                .find(|file| file.is_file())
+        });
         found.unwrap_or_else(|| name.to_owned())
     }
 }
 
 /// What instruments ask of a program that a test starts, where these tests run under one.
 fn instruments() -> impl Iterator<Item = (&'static str, OsString)> {
-    INSTRUMENTS.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?)))
+    INSTRUMENTS
+        .into_iter()
+        .filter_map(|name| Some((name, std::env::var_os(name)?)))
 }
 
 /// A program that runs. Its group is killed if the test drops it.
@@ -179,7 +224,10 @@ impl Running {
 
     /// Whether it has ended.
     pub fn ended(&mut self) -> bool {
-        self.child.try_wait().expect("our own child can be waited for").is_some()
+        self.child
+            .try_wait()
+            .expect("our own child can be waited for")
+            .is_some()
     }
 
     /// Sends a signal to it alone.
@@ -195,7 +243,9 @@ impl Running {
     pub fn wait(mut self) -> CommandOutput {
         let left = self.deadline.saturating_duration_since(Instant::now());
         let child = &mut self.child;
-        let status = wait_for(left, || child.try_wait().expect("our own child can be waited for"));
+        let status = wait_for(left, || {
+            child.try_wait().expect("our own child can be waited for")
+        });
         let Some(status) = status else {
             let hung = CommandOutput::new(&self.argv, &self.stdout, &self.stderr, None);
             panic!("{:?} still ran after {:?}\n{hung}", self.argv, self.timeout);
@@ -207,7 +257,10 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         if let Ok(None) = self.child.try_wait() {
-            let _ = rustix::process::kill_process_group(rustix::process::Pid::from_child(&self.child), rustix::process::Signal::KILL);
+            let _ = rustix::process::kill_process_group(
+                rustix::process::Pid::from_child(&self.child),
+                rustix::process::Signal::KILL,
+            );
             let _ = self.child.wait();
         }
     }
@@ -227,36 +280,63 @@ pub struct CommandOutput {
 
 impl CommandOutput {
     fn new(argv: &[OsString], stdout: &Path, stderr: &Path, status: Option<ExitStatus>) -> Self {
-        let code = status.and_then(|status| status.code().or_else(|| status.signal().map(|signal| 128 + signal)));
-        CommandOutput { stdout: read(stdout), stderr: read(stderr), code, argv: argv.to_vec() }
+        let code = status.and_then(|status| {
+            status
+                .code()
+                .or_else(|| status.signal().map(|signal| 128 + signal))
+        });
+        CommandOutput {
+            stdout: read(stdout),
+            stderr: read(stderr),
+            code,
+            argv: argv.to_vec(),
+        }
     }
 
     /// Fails the test unless it ended with `code`.
     #[track_caller]
     pub fn expect(self, code: i32) -> Self {
-        assert_eq!(self.code, Some(code), "{:?} ended otherwise than with {code}\n{self}", self.argv);
+        assert_eq!(
+            self.code,
+            Some(code),
+            "{:?} ended otherwise than with {code}\n{self}",
+            self.argv
+        );
         self
     }
 
     /// The one JSON object on its stdout.
     #[track_caller]
     pub fn json(&self) -> serde_json::Value {
-        serde_json::from_str(&self.stdout).unwrap_or_else(|e| panic!("{:?}: stdout is no JSON: {e}\n{self}", self.argv))
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|e| panic!("{:?}: stdout is no JSON: {e}\n{self}", self.argv))
     }
 
     /// The verdict's status and reason, as `status/reason`.
     #[track_caller]
     pub fn verdict(&self) -> String {
         let json = self.json();
-        let word = |key: &str| json[key].as_str().unwrap_or_else(|| panic!("no \"{key}\" in the verdict\n{self}")).to_string();
+        let word = |key: &str| {
+            json[key]
+                .as_str()
+                .unwrap_or_else(|| panic!("no \"{key}\" in the verdict\n{self}"))
+                .to_string()
+        };
         format!("{}/{}", word("status"), word("reason"))
     }
 }
 
 impl fmt::Display for CommandOutput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let code = self.code.map_or("still running".to_string(), |code| format!("exit {code}"));
-        write!(f, "{code}\n--- stdout\n{}\n--- stderr\n{}\n---", self.stdout.trim_end(), self.stderr.trim_end())
+        let code = self
+            .code
+            .map_or("still running".to_string(), |code| format!("exit {code}"));
+        write!(
+            f,
+            "{code}\n--- stdout\n{}\n--- stderr\n{}\n---",
+            self.stdout.trim_end(),
+            self.stderr.trim_end()
+        )
     }
 }
 

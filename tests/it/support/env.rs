@@ -30,13 +30,20 @@ impl TestEnv {
 
     /// The same below a folder of one's choice.
     pub fn below(folder: &Path) -> Self {
-        let root = tempfile::Builder::new().prefix("watchdog-it-").tempdir_in(folder).expect("the system has room for a scratch folder");
+        let root = tempfile::Builder::new()
+            .prefix("watchdog-it-")
+            .tempdir_in(folder)
+            .expect("the system has room for a scratch folder");
         let at = fs::canonicalize(root.path()).expect("was just made");
         for folder in ["home", "tmp", "bin", "output", "state"] {
             fs::create_dir(at.join(folder)).expect("the scratch folder takes folders");
         }
         fs::write(at.join("home/.gitconfig"), GIT_CONFIG).expect("the scratch home takes a file");
-        let mark = at.file_name().expect("a scratch folder has a name").to_string_lossy().into_owned();
+        let mark = at
+            .file_name()
+            .expect("a scratch folder has a name")
+            .to_string_lossy()
+            .into_owned();
         let mut vars = BTreeMap::new();
         let mut set = |name: &str, value: OsString| vars.insert(OsString::from(name), value);
         set("PATH", search_path(&at.join("bin")));
@@ -80,7 +87,8 @@ impl TestEnv {
     /// Writes a file below the scratch folder and returns its path.
     pub fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
         let path = self.root().join(name);
-        fs::create_dir_all(path.parent().expect("below the scratch folder")).expect("the scratch folder takes folders");
+        fs::create_dir_all(path.parent().expect("below the scratch folder"))
+            .expect("the scratch folder takes folders");
         fs::write(&path, text).expect("the scratch folder takes files");
         path
     }
@@ -137,7 +145,9 @@ impl TestEnv {
     /// Fails the test if a process of this environment still lives, after a moment to be reaped.
     #[track_caller]
     pub fn assert_nothing_left(&self) {
-        let gone = wait_for(Duration::from_secs(5), || self.processes_left().is_empty().then_some(()));
+        let gone = wait_for(Duration::from_secs(5), || {
+            self.processes_left().is_empty().then_some(())
+        });
         assert!(gone.is_some(), "left running: {:#?}", self.processes_left());
     }
 }
@@ -178,7 +188,10 @@ const GIT_CONFIG: &str = "\
 /// Our own folder first, then only the system's, so that an agent installed elsewhere on the machine is not found.
 fn search_path(own: &Path) -> OsString {
     let inherited = std::env::var_os("PATH").unwrap_or_default();
-    let git = std::env::split_paths(&inherited).map(|folder| folder.join("git")).find(|git| git.is_file());
+    let git = std::env::split_paths(&inherited)
+        .map(|folder| folder.join("git"))
+        .find(|git| git.is_file());
     symlink(git.expect("git is in PATH"), own.join("git")).expect("the folder was just made");
-    std::env::join_paths([own, Path::new("/usr/bin"), Path::new("/bin")]).expect("no folder has a colon in it")
+    std::env::join_paths([own, Path::new("/usr/bin"), Path::new("/bin")])
+        .expect("no folder has a colon in it")
 }

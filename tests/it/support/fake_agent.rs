@@ -112,7 +112,10 @@ fn values(steps: &[Step]) -> Vec<Value> {
 impl TestEnv {
     /// Writes a script and returns the command line that plays it.
     pub fn fake_agent(&self, name: &str, steps: &[Step]) -> [String; 2] {
-        let script: PathBuf = self.write(&format!("scripts/{name}.json"), Value::from(values(steps)).to_string());
+        let script: PathBuf = self.write(
+            &format!("scripts/{name}.json"),
+            Value::from(values(steps)).to_string(),
+        );
         [PROGRAM.to_string(), script.to_string_lossy().into_owned()]
     }
 

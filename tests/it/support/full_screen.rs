@@ -30,12 +30,19 @@ pub fn full_screen(shown: &str, (columns, rows): (usize, usize)) -> Option<Vec<S
                 });
                 match (end, parameters.as_str()) {
                     (Some('H'), place) => {
-                        let mut numbers = place.split(';').map(|number| number.parse::<usize>().unwrap_or(1));
-                        (row, column) = (numbers.next().unwrap_or(1) - 1, numbers.next().unwrap_or(1) - 1);
+                        let mut numbers = place
+                            .split(';')
+                            .map(|number| number.parse::<usize>().unwrap_or(1));
+                        (row, column) = (
+                            numbers.next().unwrap_or(1) - 1,
+                            numbers.next().unwrap_or(1) - 1,
+                        );
                     }
                     (Some('J'), "2") => cells = vec![vec![" ".to_owned(); columns]; rows],
                     (Some('m' | 'h' | 'l') | None, _) => {}
-                    (Some(end), parameters) => panic!("a sequence that this screen does not know: ESC [ {parameters} {end}"),
+                    (Some(end), parameters) => panic!(
+                        "a sequence that this screen does not know: ESC [ {parameters} {end}"
+                    ),
                 }
             }
             c if c.is_control() => {}
@@ -54,5 +61,10 @@ pub fn full_screen(shown: &str, (columns, rows): (usize, usize)) -> Option<Vec<S
             }
         }
     }
-    Some(cells.iter().map(|row| row.concat().trim_end().to_owned()).collect())
+    Some(
+        cells
+            .iter()
+            .map(|row| row.concat().trim_end().to_owned())
+            .collect(),
+    )
 }

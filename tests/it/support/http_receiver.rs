@@ -39,7 +39,10 @@ pub struct Receiver {
 
 impl Receiver {
     pub fn start(script: &[Reply]) -> Self {
-        Receiver::on(TcpListener::bind("127.0.0.1:0").expect("a free port"), script)
+        Receiver::on(
+            TcpListener::bind("127.0.0.1:0").expect("a free port"),
+            script,
+        )
     }
 
     pub fn on(listener: TcpListener, script: &[Reply]) -> Self {
@@ -48,9 +51,15 @@ impl Receiver {
         let (seen, script) = (Arc::clone(&got), script.to_vec());
         std::thread::spawn(move || {
             for (n, stream) in listener.incoming().enumerate() {
-                let reply = script.get(n).or(script.last()).copied().expect("a script has replies");
+                let reply = script
+                    .get(n)
+                    .or(script.last())
+                    .copied()
+                    .expect("a script has replies");
                 let seen = Arc::clone(&seen);
-                std::thread::spawn(move || answer(stream.expect("the loopback interface works"), reply, &seen));
+                std::thread::spawn(move || {
+                    answer(stream.expect("the loopback interface works"), reply, &seen)
+                });
             }
         });
         Receiver { port, got }
@@ -66,7 +75,11 @@ impl Receiver {
 
     #[track_caller]
     pub fn wait_for(&self, count: usize) -> Vec<Got> {
-        wait_until(&format!("{count} requests came"), Duration::from_secs(20), || self.got().len() >= count);
+        wait_until(
+            &format!("{count} requests came"),
+            Duration::from_secs(20),
+            || self.got().len() >= count,
+        );
         self.got()
     }
 }
@@ -93,7 +106,11 @@ fn answer(mut stream: TcpStream, reply: Reply, seen: &Mutex<Vec<Got>>) {
         return;
     }
     let text = String::from_utf8(body).expect("a body is UTF-8");
-    seen.lock().expect("mutex poisoned").push(Got { head, body: serde_json::from_str(&text).unwrap_or_default(), text });
+    seen.lock().expect("mutex poisoned").push(Got {
+        head,
+        body: serde_json::from_str(&text).unwrap_or_default(),
+        text,
+    });
     match reply {
         Reply::Status(code) => say(&mut stream, code, ""),
         Reply::Says(code, text) => say(&mut stream, code, text),
@@ -104,5 +121,9 @@ fn answer(mut stream: TcpStream, reply: Reply, seen: &Mutex<Vec<Got>>) {
 }
 
 fn say(stream: &mut TcpStream, code: u16, text: &str) {
-    let _ = write!(stream, "HTTP/1.1 {code} X\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{text}", text.len());
+    let _ = write!(
+        stream,
+        "HTTP/1.1 {code} X\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{text}",
+        text.len()
+    );
 }

@@ -18,16 +18,30 @@ impl Repo {
     /// Like [`Repo::init`], with more arguments for `git init`.
     pub fn init_with(args: &[&str]) -> Self {
         let home = tempfile::tempdir().expect("a scratch folder");
-        let root = home.path().canonicalize().expect("the folder exists").join("repo");
+        let root = home
+            .path()
+            .canonicalize()
+            .expect("the folder exists")
+            .join("repo");
         std::fs::create_dir(&root).expect("a fresh folder");
-        let repo = Repo { _home: Some(home), root };
+        let repo = Repo {
+            _home: Some(home),
+            root,
+        };
         repo.git(&[&["init", "-q", "-b", "main"], args].concat());
         repo
     }
 
     /// Another work tree or repository inside the same scratch folder.
     pub fn at(&self, name: &str) -> Repo {
-        Repo { _home: None, root: self.root.parent().expect("below the scratch folder").join(name) }
+        Repo {
+            _home: None,
+            root: self
+                .root
+                .parent()
+                .expect("below the scratch folder")
+                .join(name),
+        }
     }
 
     /// The top folder of the work tree.
@@ -44,7 +58,10 @@ impl Repo {
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new("git");
         command.current_dir(&self.root).args(args);
-        hermetic(&mut command, self.root.parent().expect("below the scratch folder"));
+        hermetic(
+            &mut command,
+            self.root.parent().expect("below the scratch folder"),
+        );
         command
     }
 
@@ -52,7 +69,11 @@ impl Repo {
     #[track_caller]
     pub fn git(&self, args: &[&str]) -> String {
         let output = self.try_git(args);
-        assert!(output.status.success(), "git {args:?} failed: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "git {args:?} failed: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         String::from_utf8_lossy(&output.stdout).trim().to_string()
     }
 
@@ -64,7 +85,8 @@ impl Repo {
     /// Writes a file, making its folders.
     pub fn write(&self, path: &str, text: &str) {
         let path = self.root.join(path);
-        std::fs::create_dir_all(path.parent().expect("below the root")).expect("folders can be made");
+        std::fs::create_dir_all(path.parent().expect("below the root"))
+            .expect("folders can be made");
         std::fs::write(path, text).expect("the file can be written");
     }
 

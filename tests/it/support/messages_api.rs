@@ -62,10 +62,17 @@ impl Request {
 impl MessagesApi {
     /// Starts to listen on a free port. With no rule that applies, the reply is `ok (default reply)`.
     pub fn start(rules: impl IntoIterator<Item = Rule>) -> Self {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("the loopback interface has a free port");
+        let listener =
+            TcpListener::bind(("127.0.0.1", 0)).expect("the loopback interface has a free port");
         let port = listener.local_addr().expect("it is bound").port();
-        let state = State { rules: rules.into_iter().collect(), ..State::default() };
-        let shared = Arc::new(Shared { state: Mutex::new(state), stopping: Condvar::new() });
+        let state = State {
+            rules: rules.into_iter().collect(),
+            ..State::default()
+        };
+        let shared = Arc::new(Shared {
+            state: Mutex::new(state),
+            stopping: Condvar::new(),
+        });
         let accepting = Arc::clone(&shared);
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -92,7 +99,10 @@ impl MessagesApi {
 
     /// The requests for a message, in order.
     pub fn messages(&self) -> Vec<Request> {
-        self.requests().into_iter().filter(|request| request.path == "/v1/messages").collect()
+        self.requests()
+            .into_iter()
+            .filter(|request| request.path == "/v1/messages")
+            .collect()
     }
 }
 
@@ -112,9 +122,15 @@ impl Shared {
 
     /// Holds an answer back, but not beyond the life of the server.
     fn hold(&self, time: Duration) -> io::Result<()> {
-        let (state, _) =
-            self.stopping.wait_timeout_while(self.lock(), time, |state| !state.stopped).unwrap_or_else(PoisonError::into_inner);
-        if state.stopped { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
+        let (state, _) = self
+            .stopping
+            .wait_timeout_while(self.lock(), time, |state| !state.stopped)
+            .unwrap_or_else(PoisonError::into_inner);
+        if state.stopped {
+            Err(io::ErrorKind::Interrupted.into())
+        } else {
+            Ok(())
+        }
     }
 
     /// Answers the requests of one connection until it closes.
@@ -127,7 +143,10 @@ impl Shared {
                 let mut state = self.lock();
                 let mut rule = Rule::text("ok (default reply)");
                 if request.method == "POST" && request.path == "/v1/messages" {
-                    let found = state.rules.iter_mut().position(|rule| rule.take(&request.body));
+                    let found = state
+                        .rules
+                        .iter_mut()
+                        .position(|rule| rule.take(&request.body));
                     request.rule = found;
                     if let Some(found) = found {
                         rule = state.rules[found].clone();
@@ -147,7 +166,13 @@ impl Shared {
                 }
                 ("POST", "/v1/messages/count_tokens") => {
                     let tokens = (request.body.to_string().len() / 4).max(1);
-                    send(&mut out, 200, &[], &json!({"input_tokens": tokens}).to_string(), head)?;
+                    send(
+                        &mut out,
+                        200,
+                        &[],
+                        &json!({"input_tokens": tokens}).to_string(),
+                        head,
+                    )?;
                 }
                 ("HEAD", _) | (_, "/") => send(&mut out, 200, &[], "{}", head)?,
                 (_, path) => {
@@ -159,10 +184,20 @@ impl Shared {
         Ok(())
     }
 
-    fn answer(&self, out: &mut TcpStream, rule: &Rule, body: &Value, number: usize) -> io::Result<()> {
+    fn answer(
+        &self,
+        out: &mut TcpStream,
+        rule: &Rule,
+        body: &Value,
+        number: usize,
+    ) -> io::Result<()> {
         let blocks = match &rule.answer {
             Answer::Blocks(blocks) => blocks,
-            Answer::Error { status, kind, message } => {
+            Answer::Error {
+                status,
+                kind,
+                message,
+            } => {
                 let error = json!({"type": "error", "error": {"type": kind, "message": message}});
                 return send(out, *status, &rule.headers, &error.to_string(), false);
             }
@@ -209,25 +244,44 @@ fn read_request(reader: &mut impl BufRead) -> io::Result<Option<Request>> {
         if line.is_empty() {
             break;
         }
-        if let Some((name, value)) = line.split_once(':').filter(|(name, _)| name.eq_ignore_ascii_case("content-length")) {
-            length = value.trim().parse().map_err(|_| io::Error::other(format!("{name}: {value}")))?;
+        if let Some((name, value)) = line
+            .split_once(':')
+            .filter(|(name, _)| name.eq_ignore_ascii_case("content-length"))
+        {
+            length = value
+                .trim()
+                .parse()
+                .map_err(|_| io::Error::other(format!("{name}: {value}")))?;
         }
     }
     let mut bytes = vec![0; length];
     reader.read_exact(&mut bytes)?;
     let body = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
-    Ok(Some(Request { method, path, body, rule: None }))
+    Ok(Some(Request {
+        method,
+        path,
+        body,
+        rule: None,
+    }))
 }
 
 fn head_lines(status: u16, kind: &str, headers: &[(String, String)]) -> String {
-    let mut head = format!("HTTP/1.1 {status} scripted\r\ncontent-type: {kind}\r\nrequest-id: req_scripted\r\n");
+    let mut head = format!(
+        "HTTP/1.1 {status} scripted\r\ncontent-type: {kind}\r\nrequest-id: req_scripted\r\n"
+    );
     for (name, value) in headers {
         head.push_str(&format!("{name}: {value}\r\n"));
     }
     head
 }
 
-fn send(out: &mut TcpStream, status: u16, headers: &[(String, String)], body: &str, head_only: bool) -> io::Result<()> {
+fn send(
+    out: &mut TcpStream,
+    status: u16,
+    headers: &[(String, String)],
+    body: &str,
+    head_only: bool,
+) -> io::Result<()> {
     let mut text = head_lines(status, "application/json", headers);
     text.push_str(&format!("content-length: {}\r\n\r\n", body.len()));
     if !head_only {

@@ -31,14 +31,29 @@ impl Process {
 pub fn with_variable(name: &str, value: &str) -> Vec<Process> {
     let wanted = format!("{name}={value}").into_bytes();
     let own = std::process::id() as i32;
-    let Ok(entries) = fs::read_dir("/proc") else { panic!("these tests look for processes in /proc, and it is not there") };
+    let Ok(entries) = fs::read_dir("/proc") else {
+        panic!("these tests look for processes in /proc, and it is not there")
+    };
     entries
         .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok().map(|pid| (pid, entry.path())))
+        .filter_map(|entry| {
+            entry
+                .file_name()
+                .to_str()?
+                .parse::<i32>()
+                .ok()
+                .map(|pid| (pid, entry.path()))
+        })
         .filter(|(pid, _)| *pid != own)
-        .filter(|(_, folder)| fs::read(folder.join("environ")).is_ok_and(|all| all.split(|b| *b == 0).any(|one| one == wanted)))
+        .filter(|(_, folder)| {
+            fs::read(folder.join("environ"))
+                .is_ok_and(|all| all.split(|b| *b == 0).any(|one| one == wanted))
+        })
         .filter(|(_, folder)| !is_zombie(folder))
-        .map(|(pid, folder)| Process { pid, command: command_line(&folder) })
+        .map(|(pid, folder)| Process {
+            pid,
+            command: command_line(&folder),
+        })
         .collect()
 }
 
@@ -46,7 +61,15 @@ pub fn with_variable(name: &str, value: &str) -> Vec<Process> {
 /// many (`VmHWM` less `RssFile`).
 pub fn peak_own_kib(pid: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let of = |key: &str| status.lines().find_map(|line| line.strip_prefix(key))?.trim().strip_suffix(" kB")?.parse::<u64>().ok();
+    let of = |key: &str| {
+        status
+            .lines()
+            .find_map(|line| line.strip_prefix(key))?
+            .trim()
+            .strip_suffix(" kB")?
+            .parse::<u64>()
+            .ok()
+    };
     Some(of("VmHWM:")?.saturating_sub(of("RssFile:")?))
 }
 
@@ -61,10 +84,21 @@ fn is_zombie(folder: &Path) -> bool {
 
 fn state(folder: &Path) -> Option<char> {
     // The state follows the command name, which stands in parentheses and may hold anything.
-    fs::read_to_string(folder.join("stat")).ok()?.rsplit(')').next()?.trim_start().chars().next()
+    fs::read_to_string(folder.join("stat"))
+        .ok()?
+        .rsplit(')')
+        .next()?
+        .trim_start()
+        .chars()
+        .next()
 }
 
 fn command_line(folder: &Path) -> String {
     let bytes = fs::read(folder.join("cmdline")).unwrap_or_default();
-    String::from_utf8_lossy(&bytes).split('\0').collect::<Vec<_>>().join(" ").trim_end().to_string()
+    String::from_utf8_lossy(&bytes)
+        .split('\0')
+        .collect::<Vec<_>>()
+        .join(" ")
+        .trim_end()
+        .to_string()
 }

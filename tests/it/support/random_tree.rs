@@ -45,7 +45,20 @@ impl Dice {
 }
 
 /// Names that people and programs use.
-pub const NAMES: &[&[u8]] = &[b"a", b"b", b"c.txt", b"d e", "ü".as_bytes(), b"new\nline", b"-x", b"a.b", b"a-b", b"A", b"sub", b"sub.x"];
+pub const NAMES: &[&[u8]] = &[
+    b"a",
+    b"b",
+    b"c.txt",
+    b"d e",
+    "ü".as_bytes(),
+    b"new\nline",
+    b"-x",
+    b"a.b",
+    b"a-b",
+    b"A",
+    b"sub",
+    b"sub.x",
+];
 
 /// A random path of one to three of the names.
 pub fn path(dice: &mut Dice, names: &[&[u8]]) -> OsString {
@@ -73,22 +86,44 @@ pub fn make_way(root: &Path, name: &OsStr) {
 }
 
 /// Changes one random thing in the work tree, or the index, or both, and says what. `git` may fail.
-pub fn change(root: &Path, dice: &mut Dice, names: &[&[u8]], git: &dyn Fn(&[&OsStr])) -> &'static str {
+pub fn change(
+    root: &Path,
+    dice: &mut Dice,
+    names: &[&[u8]],
+    git: &dyn Fn(&[&OsStr]),
+) -> &'static str {
     let name = path(dice, names);
     let target = root.join(&name);
     let run = |args: &[&str]| {
-        let args: Vec<&OsStr> = ["--literal-pathspecs"].iter().chain(args).map(OsStr::new).chain([OsStr::new("--"), &name]).collect();
+        let args: Vec<&OsStr> = ["--literal-pathspecs"]
+            .iter()
+            .chain(args)
+            .map(OsStr::new)
+            .chain([OsStr::new("--"), &name])
+            .collect();
         git(&args);
     };
     match dice.roll(10) {
         0..=4 => {
             make_way(root, &name);
             if dice.once_in(5) {
-                std::os::unix::fs::symlink(OsStr::from_bytes(names[dice.roll(names.len())]), &target).unwrap();
+                std::os::unix::fs::symlink(
+                    OsStr::from_bytes(names[dice.roll(names.len())]),
+                    &target,
+                )
+                .unwrap();
                 return "symlink";
             }
-            std::fs::write(&target, vec![b'a' + dice.roll(4) as u8; [0, 1, 3, 3, 20_000][dice.roll(5)]]).unwrap();
-            std::fs::set_permissions(&target, std::fs::Permissions::from_mode([0o644, 0o755][dice.roll(2)])).unwrap();
+            std::fs::write(
+                &target,
+                vec![b'a' + dice.roll(4) as u8; [0, 1, 3, 3, 20_000][dice.roll(5)]],
+            )
+            .unwrap();
+            std::fs::set_permissions(
+                &target,
+                std::fs::Permissions::from_mode([0o644, 0o755][dice.roll(2)]),
+            )
+            .unwrap();
             "write"
         }
         5 => {

@@ -26,7 +26,11 @@ impl<'env> Repo<'env> {
     /// Runs git here; a failure fails the test. Returns its stdout without the last line break.
     #[track_caller]
     pub fn git(&self, args: &[&str]) -> String {
-        self.try_git(args).expect(0).stdout.trim_end_matches('\n').to_string()
+        self.try_git(args)
+            .expect(0)
+            .stdout
+            .trim_end_matches('\n')
+            .to_string()
     }
 
     /// Runs git here, whatever it returns.
@@ -43,7 +47,8 @@ impl<'env> Repo<'env> {
     /// Writes a file of the work tree.
     pub fn write(&self, name: &str, text: impl AsRef<[u8]>) {
         let path = self.path.join(name);
-        fs::create_dir_all(path.parent().expect("below the work tree")).expect("the work tree takes folders");
+        fs::create_dir_all(path.parent().expect("below the work tree"))
+            .expect("the work tree takes folders");
         fs::write(&path, text).expect("the work tree takes files");
     }
 
@@ -69,7 +74,10 @@ impl<'env> Repo<'env> {
     /// Subjects of the commits since `baseline`, newest first.
     #[track_caller]
     pub fn subjects_since(&self, baseline: &str) -> Vec<String> {
-        self.git(&["log", "--format=%s", &format!("{baseline}..HEAD")]).lines().map(str::to_string).collect()
+        self.git(&["log", "--format=%s", &format!("{baseline}..HEAD")])
+            .lines()
+            .map(str::to_string)
+            .collect()
     }
 
     /// What `git status --porcelain` prints, with every untracked file.
@@ -81,7 +89,14 @@ impl<'env> Repo<'env> {
     /// The refs under `refs/watchdog/rescue/`.
     #[track_caller]
     pub fn snapshots(&self) -> Vec<String> {
-        self.git(&["for-each-ref", "--format=%(refname)", "refs/watchdog/rescue"]).lines().map(str::to_string).collect()
+        self.git(&[
+            "for-each-ref",
+            "--format=%(refname)",
+            "refs/watchdog/rescue",
+        ])
+        .lines()
+        .map(str::to_string)
+        .collect()
     }
 
     /// The content of a file in a commit, if it is in there.

@@ -27,8 +27,12 @@ impl ScratchRepo {
         std::fs::create_dir_all(dir.path().join("home")).unwrap();
         let repo = ScratchRepo { dir, root };
         repo.git(["init", "-q", "-b", "main"]);
-        for (key, value) in [("user.name", "A Person"), ("user.email", "person@example.com"), ("commit.gpgSign", "false"), ("gc.auto", "0")]
-        {
+        for (key, value) in [
+            ("user.name", "A Person"),
+            ("user.email", "person@example.com"),
+            ("commit.gpgSign", "false"),
+            ("gc.auto", "0"),
+        ] {
             repo.git(["config", key, value]);
         }
         repo
@@ -103,21 +107,36 @@ impl ScratchRepo {
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("HOME", self.dir.path().join("home"));
         for who in ["AUTHOR", "COMMITTER"] {
-            command.env(format!("GIT_{who}_NAME"), "A Person").env(format!("GIT_{who}_EMAIL"), "person@example.com");
+            command
+                .env(format!("GIT_{who}_NAME"), "A Person")
+                .env(format!("GIT_{who}_EMAIL"), "person@example.com");
         }
         command.args(["-c", "protocol.file.allow=always"]);
         command
     }
 
     /// Runs git in a folder, whatever comes of it.
-    pub fn try_git_in<S: AsRef<OsStr>>(&self, folder: &Path, args: impl IntoIterator<Item = S>) -> Output {
+    pub fn try_git_in<S: AsRef<OsStr>>(
+        &self,
+        folder: &Path,
+        args: impl IntoIterator<Item = S>,
+    ) -> Output {
         self.command(folder).args(args).output().unwrap()
     }
 
     /// Runs git in a folder; it must succeed.
-    pub fn git_in<S: AsRef<OsStr>>(&self, folder: &Path, args: impl IntoIterator<Item = S>) -> String {
+    pub fn git_in<S: AsRef<OsStr>>(
+        &self,
+        folder: &Path,
+        args: impl IntoIterator<Item = S>,
+    ) -> String {
         let out = self.try_git_in(folder, args);
-        assert!(out.status.success(), "git failed: {}{}", String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+        assert!(
+            out.status.success(),
+            "git failed: {}{}",
+            String::from_utf8_lossy(&out.stdout),
+            String::from_utf8_lossy(&out.stderr)
+        );
         String::from_utf8_lossy(&out.stdout).trim_end().to_owned()
     }
 
@@ -132,13 +151,28 @@ impl ScratchRepo {
 
     /// Takes a snapshot of the spec `auth`.
     pub fn try_snapshot(&self) -> Option<Snapshot> {
-        self.open().take_snapshot(&SnapshotRequest { spec: "auth", at: instant(), why: "test", max_new_bytes: None }).unwrap()
+        self.open()
+            .take_snapshot(&SnapshotRequest {
+                spec: "auth",
+                at: instant(),
+                why: "test",
+                max_new_bytes: None,
+            })
+            .unwrap()
     }
 
     /// Takes a snapshot of the spec `auth`, with what `rule` names kept apart.
     pub fn snapshot_apart(&self, rule: PrivacyClassifier<'_>) -> Option<Snapshot> {
         self.open()
-            .take_snapshot_with_private(&SnapshotRequest { spec: "auth", at: instant(), why: "test", max_new_bytes: None }, rule)
+            .take_snapshot_with_private(
+                &SnapshotRequest {
+                    spec: "auth",
+                    at: instant(),
+                    why: "test",
+                    max_new_bytes: None,
+                },
+                rule,
+            )
             .unwrap()
     }
 
@@ -173,7 +207,10 @@ impl ScratchRepo {
             for entry in std::fs::read_dir(folder).unwrap() {
                 let path = entry.unwrap().path();
                 let inside = path.strip_prefix(&git).unwrap().to_owned();
-                if inside.starts_with("objects") || inside.starts_with("refs/watchdog") || inside.ends_with("COMMIT_EDITMSG") {
+                if inside.starts_with("objects")
+                    || inside.starts_with("refs/watchdog")
+                    || inside.ends_with("COMMIT_EDITMSG")
+                {
                     continue;
                 }
                 let meta = std::fs::symlink_metadata(&path).unwrap();
@@ -184,7 +221,15 @@ impl ScratchRepo {
                 let bytes = std::fs::read(&path).unwrap();
                 let mut hasher = DefaultHasher::new();
                 bytes.hash(&mut hasher);
-                found.insert(inside, (bytes.len(), hasher.finish(), meta.mtime(), meta.mtime_nsec()));
+                found.insert(
+                    inside,
+                    (
+                        bytes.len(),
+                        hasher.finish(),
+                        meta.mtime(),
+                        meta.mtime_nsec(),
+                    ),
+                );
             }
         }
         found
@@ -207,11 +252,26 @@ pub fn files(root: &Path) -> Files {
             if path.file_name() == Some(OsStr::new(".git")) {
                 continue;
             }
-            let name = path.strip_prefix(root).unwrap().as_os_str().as_bytes().to_vec();
+            let name = path
+                .strip_prefix(root)
+                .unwrap()
+                .as_os_str()
+                .as_bytes()
+                .to_vec();
             if meta.is_dir() {
                 folders.push(path);
             } else if meta.is_symlink() {
-                found.insert(name, ('l', std::fs::read_link(&path).unwrap().as_os_str().as_bytes().to_vec()));
+                found.insert(
+                    name,
+                    (
+                        'l',
+                        std::fs::read_link(&path)
+                            .unwrap()
+                            .as_os_str()
+                            .as_bytes()
+                            .to_vec(),
+                    ),
+                );
             } else if meta.is_file() {
                 let kind = if meta.mode() & 0o100 != 0 { 'x' } else { 'f' };
                 found.insert(name, (kind, std::fs::read(&path).unwrap()));
@@ -230,11 +290,22 @@ pub fn in_own_process(test: &str, prefix: &[&str], variables: &[(&str, &str)]) -
     }
     let this = std::env::current_exe().unwrap();
     let this = this.to_str().unwrap();
-    let argv: Vec<&str> = prefix.iter().copied().chain([this, "--exact", test, "--nocapture"]).collect();
+    let argv: Vec<&str> = prefix
+        .iter()
+        .copied()
+        .chain([this, "--exact", test, "--nocapture"])
+        .collect();
     let mut command = Command::new(argv[0]);
-    command.args(&argv[1..]).env(MARK, "1").envs(variables.iter().copied());
+    command
+        .args(&argv[1..])
+        .env(MARK, "1")
+        .envs(variables.iter().copied());
     let out = command.output().unwrap();
-    let text = format!("{}{}", String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+    let text = format!(
+        "{}{}",
+        String::from_utf8_lossy(&out.stdout),
+        String::from_utf8_lossy(&out.stderr)
+    );
     assert!(out.status.success() && text.contains("1 passed"), "{text}");
     false
 }

@@ -6,7 +6,12 @@ use unicode_width::UnicodeWidthChar as _;
 ///
 /// Knows the sequences that watchdog writes: up, erase to the end of the line and of the screen, and colours, which are left out.
 pub fn screen(shown: &str, columns: usize) -> Vec<String> {
-    let mut screen = TerminalScreen { rows: vec![Vec::new()], row: 0, column: 0, columns };
+    let mut screen = TerminalScreen {
+        rows: vec![Vec::new()],
+        row: 0,
+        column: 0,
+        columns,
+    };
     let mut rest = shown.chars();
     while let Some(c) = rest.next() {
         match c {
@@ -30,7 +35,11 @@ pub fn screen(shown: &str, columns: usize) -> Vec<String> {
             c => screen.put(c),
         }
     }
-    let mut lines: Vec<String> = screen.rows.iter().map(|row| row.concat().trim_end().to_owned()).collect();
+    let mut lines: Vec<String> = screen
+        .rows
+        .iter()
+        .map(|row| row.concat().trim_end().to_owned())
+        .collect();
     while lines.last().is_some_and(String::is_empty) {
         lines.pop();
     }
@@ -61,7 +70,11 @@ impl TerminalScreen {
         }
         let row = &mut self.rows[self.row];
         if width == 0 {
-            if let Some(before) = row[..self.column].iter_mut().rev().find(|cell| !cell.is_empty()) {
+            if let Some(before) = row[..self.column]
+                .iter_mut()
+                .rev()
+                .find(|cell| !cell.is_empty())
+            {
                 before.push(c);
             }
             return;

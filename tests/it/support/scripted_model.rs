@@ -21,10 +21,18 @@ pub struct ScriptedModel {
 impl ScriptedModel {
     /// Starts to listen on a free port.
     pub fn answering(answer: impl Fn(&Value) -> String + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("the loopback interface has a free port");
+        let listener =
+            TcpListener::bind(("127.0.0.1", 0)).expect("the loopback interface has a free port");
         let port = listener.local_addr().expect("it is bound").port();
-        let (stopped, asked) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
-        let (ends, log, answer): (_, _, Arc<Answering>) = (Arc::clone(&stopped), Arc::clone(&asked), Arc::new(Box::new(answer)));
+        let (stopped, asked) = (
+            Arc::new(AtomicBool::new(false)),
+            Arc::new(Mutex::new(Vec::new())),
+        );
+        let (ends, log, answer): (_, _, Arc<Answering>) = (
+            Arc::clone(&stopped),
+            Arc::clone(&asked),
+            Arc::new(Box::new(answer)),
+        );
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 if ends.load(Ordering::Relaxed) {
@@ -35,7 +43,11 @@ impl ScriptedModel {
                 std::thread::spawn(move || drop(serve(stream, &log, &answer)));
             }
         });
-        ScriptedModel { port, stopped, asked }
+        ScriptedModel {
+            port,
+            stopped,
+            asked,
+        }
     }
 
     /// Its address, without a path.
@@ -45,7 +57,13 @@ impl ScriptedModel {
 
     /// What it was asked so far, but for titles of conversations.
     pub fn asked(&self) -> Vec<Value> {
-        self.asked.lock().expect("no panic while it was held").iter().filter(|body| !is_title(body)).cloned().collect()
+        self.asked
+            .lock()
+            .expect("no panic while it was held")
+            .iter()
+            .filter(|body| !is_title(body))
+            .cloned()
+            .collect()
     }
 }
 
@@ -68,34 +86,57 @@ fn serve(stream: TcpStream, log: &Mutex<Vec<Value>>, answer: &Answering) -> io::
     let mut out = stream;
     let mut first = String::new();
     reader.read_line(&mut first)?;
-    let path = first.split_whitespace().nth(1).unwrap_or_default().split('?').next().unwrap_or_default().to_owned();
+    let path = first
+        .split_whitespace()
+        .nth(1)
+        .unwrap_or_default()
+        .split('?')
+        .next()
+        .unwrap_or_default()
+        .to_owned();
     let mut length = 0;
     loop {
         let mut line = String::new();
         if reader.read_line(&mut line)? == 0 || line.trim_end().is_empty() {
             break;
         }
-        if let Some((_, value)) = line.split_once(':').filter(|(name, _)| name.eq_ignore_ascii_case("content-length")) {
+        if let Some((_, value)) = line
+            .split_once(':')
+            .filter(|(name, _)| name.eq_ignore_ascii_case("content-length"))
+        {
             length = value.trim().parse().unwrap_or(0);
         }
     }
     let mut bytes = vec![0; length];
     reader.read_exact(&mut bytes)?;
     let body: Value = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
-    let text = if is_title(&body) { "A title".to_owned() } else { answer(&body) };
+    let text = if is_title(&body) {
+        "A title".to_owned()
+    } else {
+        answer(&body)
+    };
     let events = match path.rsplit('/').next().unwrap_or_default() {
         "responses" => responses(&text),
         "completions" => chat(&text),
         name if name.ends_with("enerateContent") => gemini(&text),
-        _ => return out.write_all(b"HTTP/1.1 404 no\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}"),
+        _ => {
+            return out
+                .write_all(b"HTTP/1.1 404 no\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}");
+        }
     };
     log.lock().expect("no panic while it was held").push(body);
-    write!(out, "HTTP/1.1 200 scripted\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n{events}")?;
+    write!(
+        out,
+        "HTTP/1.1 200 scripted\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n{events}"
+    )?;
     out.flush()
 }
 
 fn event(data: &Value) -> String {
-    let name = data["type"].as_str().map(|name| format!("event: {name}\n")).unwrap_or_default();
+    let name = data["type"]
+        .as_str()
+        .map(|name| format!("event: {name}\n"))
+        .unwrap_or_default();
     format!("{name}data: {data}\n\n")
 }
 
@@ -125,12 +166,18 @@ fn chat(text: &str) -> String {
     };
     let usage = json!({"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120});
     let last = json!({"id": "c", "object": "chat.completion.chunk", "created": 0, "model": "scripted", "choices": [], "usage": usage});
-    let chunks = [chunk(json!({"role": "assistant", "content": text}), Value::Null), chunk(json!({}), "stop".into()), last];
+    let chunks = [
+        chunk(json!({"role": "assistant", "content": text}), Value::Null),
+        chunk(json!({}), "stop".into()),
+        last,
+    ];
     chunks.iter().map(event).collect::<String>() + "data: [DONE]\n\n"
 }
 
 fn gemini(text: &str) -> String {
-    event(&json!({"candidates": [{"content": {"role": "model", "parts": [{"text": text}]}, "index": 0, "finishReason": "STOP"}],
+    event(
+        &json!({"candidates": [{"content": {"role": "model", "parts": [{"text": text}]}, "index": 0, "finishReason": "STOP"}],
                   "modelVersion": "scripted", "responseId": "r",
-                  "usageMetadata": {"promptTokenCount": 100, "candidatesTokenCount": 20, "totalTokenCount": 120}}))
+                  "usageMetadata": {"promptTokenCount": 100, "candidatesTokenCount": 20, "totalTokenCount": 120}}),
+    )
 }

@@ -51,19 +51,27 @@ impl WallClock {
     /// A clock that is right as yet. Needs the C compiler that Rust links with.
     pub fn new(env: &TestEnv) -> Self {
         let slept = env.write("clock/slept", 0_i64.to_ne_bytes());
-        WallClock { library: library(env), slept }
+        WallClock {
+            library: library(env),
+            slept,
+        }
     }
 
     /// Has a program read this clock.
     pub fn read_by(&self, run: Run) -> Run {
-        run.env("LD_PRELOAD", self.library.to_string_lossy().as_ref()).env("TEST_SLEPT", self.slept.to_string_lossy().as_ref())
+        run.env("LD_PRELOAD", self.library.to_string_lossy().as_ref())
+            .env("TEST_SLEPT", self.slept.to_string_lossy().as_ref())
     }
 
     /// So much later than all other clocks have it. Written in place, in one step: programs that run look at these very bytes.
     pub fn be_ahead_by(&self, time: Duration) {
         let seconds = i64::try_from(time.as_secs()).expect("no machine sleeps for so long");
-        let file = fs::OpenOptions::new().write(true).open(&self.slept).expect("it is there");
-        file.write_all_at(&seconds.to_ne_bytes(), 0).expect("it takes eight bytes");
+        let file = fs::OpenOptions::new()
+            .write(true)
+            .open(&self.slept)
+            .expect("it is there");
+        file.write_all_at(&seconds.to_ne_bytes(), 0)
+            .expect("it takes eight bytes");
     }
 }
 
@@ -71,13 +79,23 @@ impl WallClock {
 fn library(env: &TestEnv) -> PathBuf {
     let mut hasher = DefaultHasher::new();
     SHIFTED.hash(&mut hasher);
-    let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("shifted-clock-{:x}.so", hasher.finish()));
+    let library = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join(format!("shifted-clock-{:x}.so", hasher.finish()));
     if !library.exists() {
         let source = env.write("clock/shifted.c", SHIFTED);
-        let fresh = tempfile::Builder::new().prefix("shifted-").tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder of our own");
+        let fresh = tempfile::Builder::new()
+            .prefix("shifted-")
+            .tempdir_in(env!("CARGO_TARGET_TMPDIR"))
+            .expect("a folder of our own");
         let compiled = fresh.path().join("shifted.so");
         let args = ["-O1", "-shared", "-fPIC", "-o"];
-        let _compiled = env.command("cc", &env.root()).args(args).args([&compiled, &source]).args(["-ldl"]).run().expect(0);
+        let _compiled = env
+            .command("cc", &env.root())
+            .args(args)
+            .args([&compiled, &source])
+            .args(["-ldl"])
+            .run()
+            .expect(0);
         // In one step, as tests beside this one need it as well.
         fs::rename(&compiled, &library).expect("it takes its place");
     }

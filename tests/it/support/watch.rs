@@ -24,7 +24,9 @@ impl Watch {
     /// The same, of a command line of one's own.
     pub fn of(run: Run) -> Self {
         let running = run.spawn();
-        wait_until("it watches", SOON, || running.stderr_so_far().contains("watching "));
+        wait_until("it watches", SOON, || {
+            running.stderr_so_far().contains("watching ")
+        });
         Watch(running)
     }
 
@@ -40,8 +42,16 @@ impl Watch {
     /// Waits for so many judgements, and returns the last as `status/reason of folder`.
     #[track_caller]
     pub fn wait_for(&self, count: usize) -> String {
-        let found = wait_for(SOON, || Some(self.verdicts()).filter(|found| found.len() >= count));
-        let found = found.unwrap_or_else(|| panic!("{count} judgements\n{}\n{}", self.0.stdout_so_far(), self.0.stderr_so_far()));
+        let found = wait_for(SOON, || {
+            Some(self.verdicts()).filter(|found| found.len() >= count)
+        });
+        let found = found.unwrap_or_else(|| {
+            panic!(
+                "{count} judgements\n{}\n{}",
+                self.0.stdout_so_far(),
+                self.0.stderr_so_far()
+            )
+        });
         assert_eq!(found.len(), count, "no more than these: {found:#?}");
         gist(&found[count - 1])
     }
@@ -57,7 +67,12 @@ impl Watch {
 /// A verdict as `status/reason of folder`.
 pub fn gist(verdict: &Value) -> String {
     let word = |key: &str| verdict[key].as_str().unwrap_or_default();
-    format!("{}/{} of {}", word("status"), word("reason"), word("worktree").rsplit('/').next().unwrap_or_default())
+    format!(
+        "{}/{} of {}",
+        word("status"),
+        word("reason"),
+        word("worktree").rsplit('/').next().unwrap_or_default()
+    )
 }
 
 /// A linked worktree beside the repository, with a baseline.

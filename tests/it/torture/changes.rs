@@ -38,8 +38,15 @@ const ODD_NAMES: &[&[u8]] = &[
 ];
 
 /// Names of what is never committed.
-const LEFT_OUT_NAMES: &[&str] =
-    &[".env", "deep/.env.local", "id_rsa", "server.pem", "node_modules/x/index.js", "target/CACHEDIR.TAG", "target/debug/out"];
+const LEFT_OUT_NAMES: &[&str] = &[
+    ".env",
+    "deep/.env.local",
+    "id_rsa",
+    "server.pem",
+    "node_modules/x/index.js",
+    "target/CACHEDIR.TAG",
+    "target/debug/out",
+];
 
 /// Does so much random work in the work tree.
 pub fn work(ground: &Ground, dice: &mut Dice, amount: usize, tally: &mut Tally) {
@@ -60,7 +67,11 @@ fn write(root: &Path, name: &OsStr, bytes: &[u8]) {
 /// A file or symlink that is there, outside of repositories inside; always the same one for the same dice.
 fn existing(ground: &Ground, dice: &mut Dice) -> Option<OsString> {
     let nested = nested::NESTED.map(|name| format!("{name}/").into_bytes());
-    let keep = |path: &Vec<u8>| path != b".gitignore" && path != b".gitmodules" && !nested.iter().any(|folder| path.starts_with(folder));
+    let keep = |path: &Vec<u8>| {
+        path != b".gitignore"
+            && path != b".gitmodules"
+            && !nested.iter().any(|folder| path.starts_with(folder))
+    };
     let all: Vec<Vec<u8>> = manifest(&ground.root).into_keys().filter(keep).collect();
     (!all.is_empty()).then(|| OsString::from_vec(dice.pick(&all).clone()))
 }
@@ -97,7 +108,8 @@ fn one(ground: &Ground, dice: &mut Dice) -> &'static str {
             "secret or bulk"
         }
         18 => {
-            let name = [format!("{IGNORED_FOLDER}/x"), format!("x{IGNORED_ENDING}")][dice.roll(2)].clone();
+            let name =
+                [format!("{IGNORED_FOLDER}/x"), format!("x{IGNORED_ENDING}")][dice.roll(2)].clone();
             write(root, OsStr::new(&name), b"ignored");
             "ignored"
         }
@@ -110,19 +122,31 @@ fn one(ground: &Ground, dice: &mut Dice) -> &'static str {
         20 => {
             // Above what is read in one piece, and rarely more than that: the others are what is interesting.
             let size = if dice.once_in(4) { 9 << 20 } else { 300 << 10 };
-            let bytes = if dice.once_in(2) { dice.bytes(size) } else { vec![b'x'; size] };
+            let bytes = if dice.once_in(2) {
+                dice.bytes(size)
+            } else {
+                vec![b'x'; size]
+            };
             write(root, OsStr::new("big.bin"), &bytes);
             "big file"
         }
         21 | 22 => nested::change(ground, dice),
         23 => {
-            write(root, OsStr::new("lines.crlf"), [&b"a\r\nb\r\nc\r\n"[..], b"a\nb\r\n", b"a\nb\n"][dice.roll(3)]);
+            write(
+                root,
+                OsStr::new("lines.crlf"),
+                [&b"a\r\nb\r\nc\r\n"[..], b"a\nb\r\n", b"a\nb\n"][dice.roll(3)],
+            );
             "line endings"
         }
         24 => {
             let deep = vec!["d"; 40].join("/") + "/file";
             let long = "n".repeat(250);
-            write(root, OsStr::new([deep.as_str(), long.as_str()][dice.roll(2)]), b"x");
+            write(
+                root,
+                OsStr::new([deep.as_str(), long.as_str()][dice.roll(2)]),
+                b"x",
+            );
             "deep or long path"
         }
         _ => {
@@ -130,7 +154,8 @@ fn one(ground: &Ground, dice: &mut Dice) -> &'static str {
             let pipe = root.join("pipe");
             if pipe.symlink_metadata().is_err() {
                 let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
-                rustix::fs::mknodat(rustix::fs::CWD, pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+                rustix::fs::mknodat(rustix::fs::CWD, pipe, rustix::fs::FileType::Fifo, mode, 0)
+                    .unwrap();
             }
             "pipe and empty folder"
         }
@@ -139,7 +164,9 @@ fn one(ground: &Ground, dice: &mut Dice) -> &'static str {
 
 /// Something with a file that is there.
 fn on_existing(ground: &Ground, dice: &mut Dice) -> &'static str {
-    let Some(name) = existing(ground, dice) else { return "nothing" };
+    let Some(name) = existing(ground, dice) else {
+        return "nothing";
+    };
     if name.len() > 200 {
         return "nothing";
     }
@@ -166,7 +193,14 @@ fn on_existing(ground: &Ground, dice: &mut Dice) -> &'static str {
         3 => {
             let to = OsString::from_vec([name.as_bytes(), b".moved"].concat());
             make_way(&ground.root, &to);
-            ground.try_git(&[OsStr::new("--literal-pathspecs"), OsStr::new("mv"), OsStr::new("-f"), OsStr::new("--"), &name, &to]);
+            ground.try_git(&[
+                OsStr::new("--literal-pathspecs"),
+                OsStr::new("mv"),
+                OsStr::new("-f"),
+                OsStr::new("--"),
+                &name,
+                &to,
+            ]);
             "rename by git"
         }
         4 => {
@@ -187,7 +221,12 @@ fn swap(ground: &Ground, dice: &mut Dice, names: &[&[u8]]) -> &'static str {
     let path = ground.root.join(&name);
     if path.symlink_metadata().is_ok_and(|m| m.is_dir()) {
         if dice.once_in(2) {
-            ground.try_git(&[OsStr::new("--literal-pathspecs"), OsStr::new("add"), OsStr::new("--"), &name]);
+            ground.try_git(&[
+                OsStr::new("--literal-pathspecs"),
+                OsStr::new("add"),
+                OsStr::new("--"),
+                &name,
+            ]);
         }
         write(&ground.root, &name, b"was a folder\n");
         return "file in place of a folder";

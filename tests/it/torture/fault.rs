@@ -43,7 +43,14 @@ pub enum Fault {
     Twin,
 }
 
-const LOCKS: &[&str] = &["index.lock", "index.lock", "HEAD.lock", "refs/heads/main.lock", "packed-refs.lock", "config.lock"];
+const LOCKS: &[&str] = &[
+    "index.lock",
+    "index.lock",
+    "HEAD.lock",
+    "refs/heads/main.lock",
+    "packed-refs.lock",
+    "config.lock",
+];
 
 impl Fault {
     /// Any of them.
@@ -51,10 +58,21 @@ impl Fault {
         match dice.roll(22) {
             0 => Fault::None,
             1..=4 => Fault::Signal(Signal::KILL, moment(dice)),
-            5 => Fault::Signal(*dice.pick(&[Signal::TERM, Signal::INT, Signal::HUP]), moment(dice)),
+            5 => Fault::Signal(
+                *dice.pick(&[Signal::TERM, Signal::INT, Signal::HUP]),
+                moment(dice),
+            ),
             6 | 7 => Fault::KillGit(1 << dice.roll(15)),
             8 => Fault::KillAgent,
-            9 | 10 => Fault::DiskFull(*dice.pick(&[0, 1, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20])),
+            9 | 10 => Fault::DiskFull(*dice.pick(&[
+                0,
+                1,
+                4 << 10,
+                16 << 10,
+                64 << 10,
+                256 << 10,
+                1 << 20,
+            ])),
             11 => Fault::NoMoreFiles(*dice.pick(&[0, 1, 2, 5, 10, 20, 40])),
             12 => Fault::ReadOnlyObjects,
             13 => Fault::Hook(Hook::Fails),
@@ -63,7 +81,10 @@ impl Fault {
             16 | 17 => Fault::Script,
             18 => Fault::Twin,
             20 => Fault::AgentDestroys,
-            19 => Fault::Lock(LOCKS[dice.roll(LOCKS.len())], Duration::from_secs(*dice.pick(&[0, 60, 4 * 24 * 3600]))),
+            19 => Fault::Lock(
+                LOCKS[dice.roll(LOCKS.len())],
+                Duration::from_secs(*dice.pick(&[0, 60, 4 * 24 * 3600])),
+            ),
             _ => Fault::Restless,
         }
     }
@@ -98,17 +119,32 @@ impl Fault {
 
     /// Whether nothing at all can be kept, so that no rescue may be claimed.
     pub fn forbids_keeping(&self) -> bool {
-        matches!(self, Fault::DiskFull(0 | 1) | Fault::NoMoreFiles(0 | 1) | Fault::ReadOnlyObjects)
+        matches!(
+            self,
+            Fault::DiskFull(0 | 1) | Fault::NoMoreFiles(0 | 1) | Fault::ReadOnlyObjects
+        )
     }
 
     /// Whether only programs of the user, and no fault of the system, touch the repository besides watchdog.
     pub fn has_foreign_writers(&self) -> bool {
-        matches!(self, Fault::Script | Fault::AgentDestroys | Fault::Hook(Hook::Destroys | Hook::Kills) | Fault::KillGit(_))
+        matches!(
+            self,
+            Fault::Script
+                | Fault::AgentDestroys
+                | Fault::Hook(Hook::Destroys | Hook::Kills)
+                | Fault::KillGit(_)
+        )
     }
 
     /// Whether something is killed that may be in the midst of a change of the index.
     pub fn kills(&self) -> bool {
-        matches!(self, Fault::Signal(Signal::KILL, _) | Fault::KillGit(_) | Fault::Hook(Hook::Kills | Hook::Hangs) | Fault::Script)
+        matches!(
+            self,
+            Fault::Signal(Signal::KILL, _)
+                | Fault::KillGit(_)
+                | Fault::Hook(Hook::Kills | Hook::Hangs)
+                | Fault::Script
+        )
     }
 }
 
@@ -130,7 +166,13 @@ pub struct Planted {
 impl Planted {
     /// Lets a fault begin that lasts while watchdog runs.
     pub fn plant(ground: &mut Ground, fault: &Fault) -> Self {
-        let mut planted = Planted { lock: None, restless: None, sealed: None, gits_die: false, full: false };
+        let mut planted = Planted {
+            lock: None,
+            restless: None,
+            sealed: None,
+            gits_die: false,
+            full: false,
+        };
         match fault {
             Fault::KillGit(after) => {
                 ground.kill_every_git(*after);
@@ -156,7 +198,13 @@ impl Planted {
                 planted.lock = Some(path);
             }
             Fault::Restless => planted.restless = Some(write_all_the_time(ground.root.clone())),
-            Fault::None | Fault::Signal(..) | Fault::KillAgent | Fault::AgentDestroys | Fault::Hook(_) | Fault::Script | Fault::Twin => {}
+            Fault::None
+            | Fault::Signal(..)
+            | Fault::KillAgent
+            | Fault::AgentDestroys
+            | Fault::Hook(_)
+            | Fault::Script
+            | Fault::Twin => {}
         }
         planted
     }
@@ -177,7 +225,11 @@ impl Planted {
             ground.free_disk();
         }
         if let Some(lock) = self.lock {
-            assert!(lock.exists(), "a foreign lock is never deleted: {}\n{told}", lock.display());
+            assert!(
+                lock.exists(),
+                "a foreign lock is never deleted: {}\n{told}",
+                lock.display()
+            );
             std::fs::remove_file(lock).unwrap();
         }
         scripts::remove_hooks(ground);
@@ -196,7 +248,10 @@ fn write_all_the_time(root: PathBuf) -> (Arc<AtomicBool>, std::thread::JoinHandl
             // Any of these may fail, as the rescue script may be at work.
             match n % 5 {
                 0 => drop(std::fs::remove_file(&path)),
-                1 => drop(std::fs::rename(&path, root.join(format!("{RESTLESS}{}", (n + 3) % 7)))),
+                1 => drop(std::fs::rename(
+                    &path,
+                    root.join(format!("{RESTLESS}{}", (n + 3) % 7)),
+                )),
                 2 => drop(std::fs::create_dir(&path)),
                 3 => drop(std::fs::remove_dir(&path)),
                 _ => drop(std::fs::write(&path, vec![b'r'; n * 997 % 50_000])),

@@ -49,7 +49,11 @@ impl Drop for Mounts {
 
 fn run(program: &str, args: &[&OsStr]) {
     let out = Command::new(program).args(args).output().unwrap();
-    assert!(out.status.success(), "{program} {args:?}: {}", String::from_utf8_lossy(&out.stderr));
+    assert!(
+        out.status.success(),
+        "{program} {args:?}: {}",
+        String::from_utf8_lossy(&out.stderr)
+    );
 }
 
 impl Ground {
@@ -64,7 +68,11 @@ impl Ground {
             std::fs::create_dir(&at).unwrap();
             let size = OsString::from(format!("size={SMALL_DISK}m"));
             mounts.mount(
-                &["-t", "tmpfs", "-o"].map(OsStr::new).into_iter().chain([size.as_os_str(), OsStr::new("small")]).collect::<Vec<_>>(),
+                &["-t", "tmpfs", "-o"]
+                    .map(OsStr::new)
+                    .into_iter()
+                    .chain([size.as_os_str(), OsStr::new("small")])
+                    .collect::<Vec<_>>(),
                 &at,
             );
             env.set("WATCHDOG_STATE_DIR", at.join("state"));
@@ -72,16 +80,31 @@ impl Ground {
             disk = Some(at);
         }
         std::fs::create_dir_all(&root).unwrap();
-        Ground { mounts, env, root, disk }
+        Ground {
+            mounts,
+            env,
+            root,
+            disk,
+        }
     }
 
     /// Runs git in a folder, with no part of the fault.
     pub fn git_in<S: AsRef<OsStr>>(&self, folder: &Path, args: &[S]) -> Output {
         let mut command = Command::new("git");
         hermetic(&mut command, &self.env.home());
-        let settings = ["gc.auto=0", "protocol.file.allow=always", "advice.detachedHead=false", "core.hooksPath=/dev/null"];
+        let settings = [
+            "gc.auto=0",
+            "protocol.file.allow=always",
+            "advice.detachedHead=false",
+            "core.hooksPath=/dev/null",
+        ];
         command.args(settings.iter().flat_map(|setting| ["-c", setting]));
-        command.current_dir(folder).env("GIT_OPTIONAL_LOCKS", "0").args(args).output().unwrap()
+        command
+            .current_dir(folder)
+            .env("GIT_OPTIONAL_LOCKS", "0")
+            .args(args)
+            .output()
+            .unwrap()
     }
 
     /// Runs git in the work tree, whatever comes of it.
@@ -94,7 +117,11 @@ impl Ground {
     pub fn git<S: AsRef<OsStr>>(&self, args: &[S]) -> Vec<u8> {
         let mut out = self.try_git(args);
         let shown: Vec<_> = args.iter().map(AsRef::as_ref).collect();
-        assert!(out.status.success(), "git {shown:?}: {}", String::from_utf8_lossy(&out.stderr));
+        assert!(
+            out.status.success(),
+            "git {shown:?}: {}",
+            String::from_utf8_lossy(&out.stderr)
+        );
         if out.stdout.last() == Some(&b'\n') {
             out.stdout.pop();
         }
@@ -110,7 +137,9 @@ impl Ground {
     /// The commit of HEAD; `None` on an unborn branch.
     pub fn head(&self) -> Option<String> {
         let out = self.try_git(&["rev-parse", "-q", "--verify", "HEAD"]);
-        out.status.success().then(|| String::from_utf8_lossy(&out.stdout).trim().to_owned())
+        out.status
+            .success()
+            .then(|| String::from_utf8_lossy(&out.stdout).trim().to_owned())
     }
 
     /// Fills the small disk until `left` bytes are free.
@@ -135,7 +164,14 @@ impl Ground {
 
     fn remount(&self, option: &str) {
         let disk = self.disk.as_ref().expect("this fault has a disk");
-        run("mount", &["-o", &format!("remount,{option}")].map(OsStr::new).into_iter().chain([disk.as_os_str()]).collect::<Vec<_>>());
+        run(
+            "mount",
+            &["-o", &format!("remount,{option}")]
+                .map(OsStr::new)
+                .into_iter()
+                .chain([disk.as_os_str()])
+                .collect::<Vec<_>>(),
+        );
     }
 
     /// There is room again.
@@ -145,13 +181,24 @@ impl Ground {
     }
 
     fn filler(&self) -> PathBuf {
-        self.disk.as_ref().expect("this fault has a disk").join("filler")
+        self.disk
+            .as_ref()
+            .expect("this fault has a disk")
+            .join("filler")
     }
 
     /// Makes a folder read-only, for root too.
     pub fn seal(&mut self, folder: &Path) {
-        self.mounts.mount(&[OsStr::new("--bind"), folder.as_os_str()], folder);
-        run("mount", &["-o", "remount,bind,ro"].map(OsStr::new).into_iter().chain([folder.as_os_str()]).collect::<Vec<_>>());
+        self.mounts
+            .mount(&[OsStr::new("--bind"), folder.as_os_str()], folder);
+        run(
+            "mount",
+            &["-o", "remount,bind,ro"]
+                .map(OsStr::new)
+                .into_iter()
+                .chain([folder.as_os_str()])
+                .collect::<Vec<_>>(),
+        );
     }
 
     /// Takes that back.
@@ -165,7 +212,10 @@ impl Ground {
         let real = std::fs::read_link(&git).unwrap();
         std::fs::rename(&git, self.real_git()).unwrap();
         let seconds = after_micros as f64 / 1e6;
-        let script = format!("#!/bin/sh\nexec timeout -s KILL {seconds:.6} '{}' \"$@\"\n", real.display());
+        let script = format!(
+            "#!/bin/sh\nexec timeout -s KILL {seconds:.6} '{}' \"$@\"\n",
+            real.display()
+        );
         self.env.write("bin/git", script);
         std::fs::set_permissions(git, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     }

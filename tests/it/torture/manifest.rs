@@ -41,13 +41,21 @@ pub fn entry(path: &[u8], kind: char, bytes: &[u8]) -> Entry {
         let text: Vec<u8> = bytes.iter().copied().filter(|b| *b != b'\r').collect();
         Sha256::digest(text).into()
     });
-    Entry { kind, sha256: Sha256::digest(bytes).into(), size: bytes.len() as u64, converted }
+    Entry {
+        kind,
+        sha256: Sha256::digest(bytes).into(),
+        size: bytes.len() as u64,
+        converted,
+    }
 }
 
 impl Entry {
     /// Whether the other has the same content, if need be with git's own line endings.
     pub fn comes_back_as(&self, other: &Entry) -> bool {
-        self == other || (self.kind == other.kind && self.converted.is_some() && self.converted == other.converted)
+        self == other
+            || (self.kind == other.kind
+                && self.converted.is_some()
+                && self.converted == other.converted)
     }
 }
 
@@ -60,16 +68,29 @@ pub fn manifest(root: &Path) -> Manifest {
         for dir_entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
             let name = dir_entry.file_name();
             let text = name.to_string_lossy();
-            if name == OsStr::new(".git") || text == IGNORED_FOLDER || text.ends_with(IGNORED_ENDING) || text.starts_with(RESTLESS) {
+            if name == OsStr::new(".git")
+                || text == IGNORED_FOLDER
+                || text.ends_with(IGNORED_ENDING)
+                || text.starts_with(RESTLESS)
+            {
                 continue;
             }
             let path = dir_entry.path();
             let meta = std::fs::symlink_metadata(&path).unwrap();
-            let key = path.strip_prefix(root).unwrap().as_os_str().as_bytes().to_vec();
+            let key = path
+                .strip_prefix(root)
+                .unwrap()
+                .as_os_str()
+                .as_bytes()
+                .to_vec();
             if meta.is_dir() {
                 folders.push(path);
             } else if meta.is_symlink() {
-                let target = entry(&key, 'l', std::fs::read_link(&path).unwrap().as_os_str().as_bytes());
+                let target = entry(
+                    &key,
+                    'l',
+                    std::fs::read_link(&path).unwrap().as_os_str().as_bytes(),
+                );
                 found.insert(key, target);
             } else if meta.is_file() {
                 let kind = if meta.mode() & 0o100 != 0 { 'x' } else { 'f' };
@@ -83,5 +104,9 @@ pub fn manifest(root: &Path) -> Manifest {
 
 /// What of `wanted` is not in `found`, byte for byte, with its kind.
 pub fn missing(wanted: &Manifest, found: &Manifest) -> Manifest {
-    wanted.iter().filter(|(path, entry)| found.get(*path) != Some(*entry)).map(|(path, entry)| (path.clone(), *entry)).collect()
+    wanted
+        .iter()
+        .filter(|(path, entry)| found.get(*path) != Some(*entry))
+        .map(|(path, entry)| (path.clone(), *entry))
+        .collect()
 }

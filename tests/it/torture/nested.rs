@@ -29,7 +29,13 @@ pub fn submodule(ground: &Ground, dice: &mut Dice) {
     }
     git(&["add", "-A"]);
     git(&["commit", "-qm", "of the submodule"]);
-    ground.git(&["submodule", "--quiet", "add", source.to_str().unwrap(), SUBMODULE]);
+    ground.git(&[
+        "submodule",
+        "--quiet",
+        "add",
+        source.to_str().unwrap(),
+        SUBMODULE,
+    ]);
 }
 
 /// Does some work in a repository inside the work tree, and says what.
@@ -78,7 +84,15 @@ fn work(ground: &Ground, dice: &mut Dice, inside: &str) -> &'static str {
         _ => {
             write(&folder, "committed.txt", &dice.bytes(10));
             git(&["add", "-A"]);
-            git(&["-c", "user.name=A", "-c", "user.email=a@example.com", "commit", "-qm", "in a nested repository"]);
+            git(&[
+                "-c",
+                "user.name=A",
+                "-c",
+                "user.email=a@example.com",
+                "commit",
+                "-qm",
+                "in a nested repository",
+            ]);
             "a commit in a nested repository"
         }
     }
@@ -93,6 +107,12 @@ fn write(folder: &Path, name: &str, bytes: &[u8]) {
 /// The git directories whose commits hold files of the work tree: where they lie, and where their HEAD is.
 pub fn git_dirs(root: &Path) -> Vec<(&'static str, PathBuf)> {
     let git = root.join(".git");
-    let all = [("", git.clone()), (SUBMODULE, git.join("modules").join(SUBMODULE)), (LINKED, git.join("worktrees").join(LINKED))];
-    all.into_iter().filter(|(_, dir)| dir.join("HEAD").exists()).collect()
+    let all = [
+        ("", git.clone()),
+        (SUBMODULE, git.join("modules").join(SUBMODULE)),
+        (LINKED, git.join("worktrees").join(LINKED)),
+    ];
+    all.into_iter()
+        .filter(|(_, dir)| dir.join("HEAD").exists())
+        .collect()
 }

@@ -56,7 +56,13 @@ pub fn play(seed: u64, tally: &mut Tally) {
         tally.one("script or hook", word);
     }
     let amount = dice.roll(25);
-    let mut scene = Scene { ground: &mut ground, dice, tally, fault: &fault, amount };
+    let mut scene = Scene {
+        ground: &mut ground,
+        dice,
+        tally,
+        fault: &fault,
+        amount,
+    };
     let (before, out) = match action {
         Action::Run => scene.session(&config),
         Action::Check => scene.direct(&["check", "--json", "--config", &config]),
@@ -64,9 +70,19 @@ pub fn play(seed: u64, tally: &mut Tally) {
     };
     if std::env::var_os("WATCHDOG_TORTURE_STORY").is_some() {
         let word = out.stdout.lines().next().unwrap_or_default();
-        println!("seed {seed}: {:?}, {action:?}, {state:?}, {fault:?}, {what:?}, exit {:?}: {word}", began.elapsed(), out.code);
+        println!(
+            "seed {seed}: {:?}, {action:?}, {state:?}, {fault:?}, {what:?}, exit {:?}: {word}",
+            began.elapsed(),
+            out.code
+        );
     }
-    let after = After { fault: &fault, action, state, out: &out, story: format!("{what:?} config {config}") };
+    let after = After {
+        fault: &fault,
+        action,
+        state,
+        out: &out,
+        story: format!("{what:?} config {config}"),
+    };
     prove(&ground, &before, &after, tally);
 }
 
@@ -112,7 +128,8 @@ fn configure(ground: &Ground, dice: &mut Dice, fault: &Fault) -> (String, Vec<St
         rescue["protect"] = json!(["main"]);
     }
     let status = *dice.pick(&["complete", "complete", "complete", "working", "nonsense"]);
-    let reply = json!({"status": status, "message": "scripted", "should_continue": dice.once_in(2)});
+    let reply =
+        json!({"status": status, "message": "scripted", "should_continue": dice.once_in(2)});
     let probe = ground.env.fake_agent("probe", &[Step::print_json(&reply)]);
     let config = json!({
         "version": 1,
@@ -120,7 +137,9 @@ fn configure(ground: &Ground, dice: &mut Dice, fault: &Fault) -> (String, Vec<St
         "completion_check": {"max_probes": 1, "probe_interval_seconds": 0, "probe_timeout_seconds": 20},
         "rescue": rescue,
     });
-    let path = ground.env.write("config/completion.json", config.to_string());
+    let path = ground
+        .env
+        .write("config/completion.json", config.to_string());
     (path.to_str().unwrap().to_owned(), what)
 }
 
@@ -139,7 +158,12 @@ impl Scene<'_> {
         changes::work(self.ground, self.dice, self.amount, self.tally);
         let before = Before::look(self.ground);
         let planted = Planted::plant(self.ground, self.fault);
-        let running = self.ground.env.watchdog_command(&self.ground.root, args).timeout(PATIENCE).spawn();
+        let running = self
+            .ground
+            .env
+            .watchdog_command(&self.ground.root, args)
+            .timeout(PATIENCE)
+            .spawn();
         let out = self.ended_or_killed(running, Instant::now());
         planted.heal(self.ground, &out.to_string());
         (before, out)
@@ -147,17 +171,48 @@ impl Scene<'_> {
 
     /// watchdog runs a session, in which the work is done.
     fn session(&mut self, config: &str) -> (Before, CommandOutput) {
-        let (up, go): (PathBuf, PathBuf) = (self.ground.env.root().join("session-is-up"), self.ground.env.root().join("session-may-go"));
+        let (up, go): (PathBuf, PathBuf) = (
+            self.ground.env.root().join("session-is-up"),
+            self.ground.env.root().join("session-may-go"),
+        );
         let last = match self.fault {
             Fault::KillAgent => Step::hang(),
-            _ => self.dice.pick(&[Step::exit(0), Step::exit(0), Step::exit(3), Step::print("done\n")]).clone(),
+            _ => self
+                .dice
+                .pick(&[
+                    Step::exit(0),
+                    Step::exit(0),
+                    Step::exit(3),
+                    Step::print("done\n"),
+                ])
+                .clone(),
         };
-        let session = [Step::write(up.to_str().unwrap(), ""), Step::wait_for(&go), last];
+        let session = [
+            Step::write(up.to_str().unwrap(), ""),
+            Step::wait_for(&go),
+            last,
+        ];
         let agent = self.ground.env.fake_agent("session", &session);
         // Some of them begin in the middle of a merge.
-        let mut args = vec!["run", "--json", "--adopt", "--grace", "1s", "--child-wait", "1s", "--config", config, "--"];
+        let mut args = vec![
+            "run",
+            "--json",
+            "--adopt",
+            "--grace",
+            "1s",
+            "--child-wait",
+            "1s",
+            "--config",
+            config,
+            "--",
+        ];
         args.extend(agent.iter().map(String::as_str));
-        let running = self.ground.env.watchdog_command(&self.ground.root, &args).timeout(PATIENCE).spawn();
+        let running = self
+            .ground
+            .env
+            .watchdog_command(&self.ground.root, &args)
+            .timeout(PATIENCE)
+            .spawn();
         wait_until("the session is up", PATIENCE, || up.exists());
         changes::work(self.ground, self.dice, self.amount, self.tally);
         if *self.fault == Fault::AgentDestroys {
@@ -173,8 +228,17 @@ impl Scene<'_> {
         std::fs::write(&go, "").unwrap();
         if *self.fault == Fault::KillAgent {
             let line = agent.join(" ");
-            let agents = self.ground.env.processes_left().into_iter().filter(|process| process.command == line);
-            assert_eq!(agents.map(|process| process.kill()).count(), 1, "one session");
+            let agents = self
+                .ground
+                .env
+                .processes_left()
+                .into_iter()
+                .filter(|process| process.command == line);
+            assert_eq!(
+                agents.map(|process| process.kill()).count(),
+                1,
+                "one session"
+            );
         }
         let out = self.ended_or_killed(running, Instant::now());
         planted.heal(self.ground, &out.to_string());
@@ -184,32 +248,68 @@ impl Scene<'_> {
     /// Until one holds what was written last; it began after the rest was there.
     fn wait_for_a_snapshot(&self) {
         wait_until("a snapshot during the session", PATIENCE, || {
-            let refs = self.ground.git_text(&["for-each-ref", "--format=%(refname)", "refs/watchdog/rescue"]);
-            refs.lines().any(|name| self.ground.try_git(&["cat-file", "-e", &format!("{name}:{LAST}")]).status.success())
+            let refs = self.ground.git_text(&[
+                "for-each-ref",
+                "--format=%(refname)",
+                "refs/watchdog/rescue",
+            ]);
+            refs.lines().any(|name| {
+                self.ground
+                    .try_git(&["cat-file", "-e", &format!("{name}:{LAST}")])
+                    .status
+                    .success()
+            })
         });
     }
 
     /// Signals where the fault is one; then waits until nothing runs any more.
     fn ended_or_killed(&mut self, running: Running, began: Instant) -> CommandOutput {
         if let Fault::Signal(signal, after) = self.fault {
-            while let Some(left) = (began + *after).checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
+            while let Some(left) = (began + *after)
+                .checked_duration_since(Instant::now())
+                .filter(|left| !left.is_zero())
+            {
                 std::thread::sleep(left);
             }
             running.signal(*signal);
         }
         if *self.fault == Fault::Twin {
             // It may be first, or find the other at work; either way it does no harm.
-            let twin = self.ground.env.watchdog(&self.ground.root, &["rescue", "--json"]);
-            self.tally.one("the other watchdog", format!("exit {}", twin.code.unwrap_or(-1)));
+            let twin = self
+                .ground
+                .env
+                .watchdog(&self.ground.root, &["rescue", "--json"]);
+            self.tally.one(
+                "the other watchdog",
+                format!("exit {}", twin.code.unwrap_or(-1)),
+            );
         }
         let out = running.wait();
-        self.tally.one("exit", out.code.map_or("none".into(), |code| code.to_string()));
+        self.tally.one(
+            "exit",
+            out.code.map_or("none".into(), |code| code.to_string()),
+        );
         // A killed watchdog's children go on; what would never end is ended here.
-        let hangs = out.code == Some(128 + Signal::KILL.as_raw()) && !matches!(self.fault, Fault::Signal(..));
-        let patience = if hangs { Duration::from_millis(500) } else { Duration::from_secs(20) };
-        if wait_for(patience, || self.ground.env.processes_left().is_empty().then_some(())).is_none() {
-            self.ground.env.processes_left().iter().for_each(|process| process.kill());
-            wait_until("what was left running is gone", PATIENCE, || self.ground.env.processes_left().is_empty());
+        let hangs = out.code == Some(128 + Signal::KILL.as_raw())
+            && !matches!(self.fault, Fault::Signal(..));
+        let patience = if hangs {
+            Duration::from_millis(500)
+        } else {
+            Duration::from_secs(20)
+        };
+        if wait_for(patience, || {
+            self.ground.env.processes_left().is_empty().then_some(())
+        })
+        .is_none()
+        {
+            self.ground
+                .env
+                .processes_left()
+                .iter()
+                .for_each(|process| process.kill());
+            wait_until("what was left running is gone", PATIENCE, || {
+                self.ground.env.processes_left().is_empty()
+            });
             self.tally.one("left running", self.fault.name());
         }
         out

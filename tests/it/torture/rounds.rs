@@ -14,25 +14,35 @@ const PLAYS: &str = "WATCHDOG_TORTURE_PLAYS";
 
 fn number(name: &str, default: u64) -> u64 {
     match std::env::var(name) {
-        Ok(text) => text.parse().unwrap_or_else(|e| panic!("{name}={text}: {e}")),
+        Ok(text) => text
+            .parse()
+            .unwrap_or_else(|e| panic!("{name}={text}: {e}")),
         Err(_) => default,
     }
 }
 
 #[test]
 fn every_byte_can_be_got_back_whatever_goes_wrong() {
-    assert!(rustix::process::geteuid().is_root(), "small disks and read-only folders are mounts: run this as root");
+    assert!(
+        rustix::process::geteuid().is_root(),
+        "small disks and read-only folders are mounts: run this as root"
+    );
     if std::env::var_os(PLAYS).is_none() {
         in_a_namespace();
         return;
     }
-    let (first, rounds) = (number("WATCHDOG_TORTURE_SEED", 1), number("WATCHDOG_TORTURE_ROUNDS", 60));
+    let (first, rounds) = (
+        number("WATCHDOG_TORTURE_SEED", 1),
+        number("WATCHDOG_TORTURE_ROUNDS", 60),
+    );
     let workers = std::thread::available_parallelism().map_or(2, usize::from);
     let next = AtomicU64::new(0);
     let mut tally = Tally::default();
     let mut failed = Vec::new();
     std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(|| work(first, rounds, &next))).collect();
+        let workers: Vec<_> = (0..workers)
+            .map(|_| scope.spawn(|| work(first, rounds, &next)))
+            .collect();
         for worker in workers {
             let (counts, faults) = worker.join().unwrap();
             tally.join(counts);
@@ -41,9 +51,17 @@ fn every_byte_can_be_got_back_whatever_goes_wrong() {
     });
     failed.sort_unstable();
     println!("{rounds} rounds from seed {first}\n{tally}");
-    let repeat =
-        |seed: &u64| format!("  WATCHDOG_TORTURE_SEED={seed} WATCHDOG_TORTURE_ROUNDS=1 cargo test --test it {THIS} -- --nocapture\n");
-    assert!(failed.is_empty(), "{} rounds failed; each alone:\n{}", failed.len(), failed.iter().map(repeat).collect::<String>());
+    let repeat = |seed: &u64| {
+        format!(
+            "  WATCHDOG_TORTURE_SEED={seed} WATCHDOG_TORTURE_ROUNDS=1 cargo test --test it {THIS} -- --nocapture\n"
+        )
+    };
+    assert!(
+        failed.is_empty(),
+        "{} rounds failed; each alone:\n{}",
+        failed.len(),
+        failed.iter().map(repeat).collect::<String>()
+    );
     assert_eq!(tally.count("files", "lost"), 0);
 }
 
@@ -88,5 +106,8 @@ fn in_a_namespace() {
         println!("{line}");
     }
     let status = child.wait().unwrap();
-    assert!(status.success() && passed, "rounds failed, see above ({status})");
+    assert!(
+        status.success() && passed,
+        "rounds failed, see above ({status})"
+    );
 }

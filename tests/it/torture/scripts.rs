@@ -12,25 +12,45 @@ const RESCUE_LINES: &[(&str, &str)] = &[
     ("clean -fdx", "git clean -qfdx"),
     ("clean -ffdx", "git clean -qffdx"),
     ("checkout .", "git checkout -q -f ."),
-    ("rm", "find . -mindepth 1 -maxdepth 1 ! -name .git -exec rm -rf {} +"),
-    ("add and commit", "git add -A && git commit -q -m 'by the script'"),
+    (
+        "rm",
+        "find . -mindepth 1 -maxdepth 1 ! -name .git -exec rm -rf {} +",
+    ),
+    (
+        "add and commit",
+        "git add -A && git commit -q -m 'by the script'",
+    ),
     ("commit -a", "git commit -q -a -m 'by the script'"),
-    ("commit --amend", "git add -A; git commit -q --amend -m 'by the script'"),
+    (
+        "commit --amend",
+        "git add -A; git commit -q --amend -m 'by the script'",
+    ),
     ("another branch", "git checkout -q -f -b elsewhere"),
-    ("orphan branch", "git checkout -q -f --orphan orphan; git rm -rfq --cached ."),
+    (
+        "orphan branch",
+        "git checkout -q -f --orphan orphan; git rm -rfq --cached .",
+    ),
     ("reset to the past", "git reset -q --hard HEAD~1"),
     ("rm index", "rm -f .git/index"),
-    ("gc", "git reflog expire --expire=now --all; git gc -q --prune=now"),
-    ("truncate", "for f in *; do [ -f \"$f\" ] && : >\"$f\"; done"),
-    ("reformat", "for f in *; do [ -f \"$f\" ] && echo formatted >>\"$f\"; done"),
+    (
+        "gc",
+        "git reflog expire --expire=now --all; git gc -q --prune=now",
+    ),
+    (
+        "truncate",
+        "for f in *; do [ -f \"$f\" ] && : >\"$f\"; done",
+    ),
+    (
+        "reformat",
+        "for f in *; do [ -f \"$f\" ] && echo formatted >>\"$f\"; done",
+    ),
     ("fail", "exit 3"),
     ("hang", "sleep 1000"),
     ("kill watchdog", "end $PPID watchdog"),
 ];
 
 /// Kills a process, provided that it is what it is taken for: who is adopted by a stranger must not kill the stranger.
-const END: &str =
-    "end() { [ \"$(cat /proc/$1/comm)\" = \"$2\" ] && kill -9 \"$1\"; }\nparent_of() { awk '{print $4}' \"/proc/$1/stat\"; }\n";
+const END: &str = "end() { [ \"$(cat /proc/$1/comm)\" = \"$2\" ] && kill -9 \"$1\"; }\nparent_of() { awk '{print $4}' \"/proc/$1/stat\"; }\n";
 
 /// A random rescue script; returns its command and what it does.
 pub fn rescue_script(ground: &Ground, dice: &mut Dice) -> (String, Vec<&'static str>) {
@@ -55,13 +75,22 @@ fn program(ground: &Ground, name: &str, text: &str) -> String {
 pub fn destroy_as_the_agent(ground: &Ground, dice: &mut Dice) -> &'static str {
     let harmful: Vec<_> = RESCUE_LINES.iter().take(8).collect();
     let (word, line) = **dice.pick(&harmful);
-    let out = ground.env.command("sh", &ground.root).args(["-c", line]).run();
+    let out = ground
+        .env
+        .command("sh", &ground.root)
+        .args(["-c", line])
+        .run();
     // Some of them fail in some states, having done half of it.
     assert!(out.code.is_some(), "{out}");
     word
 }
 
-const HOOKS: &[&str] = &["pre-commit", "commit-msg", "prepare-commit-msg", "post-commit"];
+const HOOKS: &[&str] = &[
+    "pre-commit",
+    "commit-msg",
+    "prepare-commit-msg",
+    "post-commit",
+];
 
 /// How a hook stands in the way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -57,11 +57,19 @@ impl State {
 /// Makes the repository with its first commits, and brings HEAD into `state`.
 pub fn begin(ground: &Ground, dice: &mut Dice, state: State) {
     ground.git(&["init", "-q", "-b", "main"]);
-    for (key, value) in [("user.name", "A Person"), ("user.email", "person@example.com"), ("gc.auto", "0"), ("rerere.enabled", "false")] {
+    for (key, value) in [
+        ("user.name", "A Person"),
+        ("user.email", "person@example.com"),
+        ("gc.auto", "0"),
+        ("rerere.enabled", "false"),
+    ] {
         ground.git(&["config", key, value]);
     }
     let write = |name: &str, text: &str| std::fs::write(ground.root.join(name), text).unwrap();
-    write(".gitignore", &format!("*{IGNORED_ENDING}\n{IGNORED_FOLDER}/\n"));
+    write(
+        ".gitignore",
+        &format!("*{IGNORED_ENDING}\n{IGNORED_FOLDER}/\n"),
+    );
     if state == State::Unborn {
         return;
     }
@@ -70,7 +78,9 @@ pub fn begin(ground: &Ground, dice: &mut Dice, state: State) {
     write("lines.crlf", "a\r\nb\r\n");
     write(".gitattributes", "*.crlf text eol=crlf\n");
     for _ in 0..dice.roll(15) {
-        random_tree::change(&ground.root, dice, NAMES, &|args| drop(ground.try_git(args)));
+        random_tree::change(&ground.root, dice, NAMES, &|args| {
+            drop(ground.try_git(args))
+        });
     }
     nested::submodule(ground, dice);
     commit(ground, "base");
@@ -94,7 +104,15 @@ fn diverge(ground: &Ground, state: State) {
     let operation: &[&str] = match state {
         State::Branch | State::Unborn | State::Detached => return,
         State::Sparse => {
-            ground.git(&["sparse-checkout", "set", "--no-cone", "/*", "!/a*", "!/sub", "!/conflict.txt"]);
+            ground.git(&[
+                "sparse-checkout",
+                "set",
+                "--no-cone",
+                "/*",
+                "!/a*",
+                "!/sub",
+                "!/conflict.txt",
+            ]);
             return;
         }
         State::Merge => &["merge", "-q", "other"],
@@ -111,5 +129,9 @@ fn diverge(ground: &Ground, state: State) {
     commit(ground, "ours");
     let out = ground.try_git(&operation.iter().map(OsStr::new).collect::<Vec<_>>());
     assert!(!out.status.success(), "a conflict was wanted");
-    assert!(!ground.git(&["ls-files", "--unmerged"]).is_empty(), "a conflict was wanted: {}", String::from_utf8_lossy(&out.stderr));
+    assert!(
+        !ground.git(&["ls-files", "--unmerged"]).is_empty(),
+        "a conflict was wanted: {}",
+        String::from_utf8_lossy(&out.stderr)
+    );
 }

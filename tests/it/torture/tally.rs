@@ -15,7 +15,12 @@ impl Tally {
 
     /// Counts many.
     pub fn many(&mut self, group: &'static str, word: impl Into<String>, n: u64) {
-        *self.0.entry(group).or_default().entry(word.into()).or_default() += n;
+        *self
+            .0
+            .entry(group)
+            .or_default()
+            .entry(word.into())
+            .or_default() += n;
     }
 
     /// Takes over what another one counted.
@@ -29,7 +34,11 @@ impl Tally {
 
     /// How often.
     pub fn count(&self, group: &str, word: &str) -> u64 {
-        self.0.get(group).and_then(|words| words.get(word)).copied().unwrap_or(0)
+        self.0
+            .get(group)
+            .and_then(|words| words.get(word))
+            .copied()
+            .unwrap_or(0)
     }
 }
 

@@ -14,8 +14,9 @@ const MOST_BYTES: usize = 1 << 20;
 const TRIES: usize = 500;
 
 /// A fenced block: its info word and its content.
-static FENCE: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"(?ms)^[ \t]*```+[ \t]*([\w.-]*)[^\n`]*\n(.*?)^[ \t]*```").expect("a fixed pattern"));
+static FENCE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?ms)^[ \t]*```+[ \t]*([\w.-]*)[^\n`]*\n(.*?)^[ \t]*```").expect("a fixed pattern")
+});
 
 /// A candidate for the requested object.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,25 +39,51 @@ pub(super) fn given(text: &str, tag: Option<&str>) -> Vec<JsonCandidate> {
     if let Some(tag) = tag {
         found.extend(elements(text, tag));
     }
-    let covered: Vec<(usize, usize)> = found.iter().map(|given| (given.at, given.at + given.raw.len())).collect();
+    let covered: Vec<(usize, usize)> = found
+        .iter()
+        .map(|given| (given.at, given.at + given.raw.len()))
+        .collect();
     let outside = |at: usize| !covered.iter().any(|(from, to)| (*from..*to).contains(&at));
-    found.extend(objects(text, tag).into_iter().filter(|given| outside(given.at)));
-    found.retain(|given| tag.is_none_or(|tag| given.tagged || given.object.as_ref().is_some_and(|object| names_itself(object, tag))));
+    found.extend(
+        objects(text, tag)
+            .into_iter()
+            .filter(|given| outside(given.at)),
+    );
+    found.retain(|given| {
+        tag.is_none_or(|tag| {
+            given.tagged
+                || given
+                    .object
+                    .as_ref()
+                    .is_some_and(|object| names_itself(object, tag))
+        })
+    });
     found.sort_by_key(|given| given.at);
     found
 }
 
 /// Whether an object's own `signal` or `type` is the tag.
 pub(super) fn names_itself(object: &Value, tag: &str) -> bool {
-    ["signal", "type"].iter().any(|key| object.get(key).and_then(Value::as_str) == Some(tag))
+    ["signal", "type"]
+        .iter()
+        .any(|key| object.get(key).and_then(Value::as_str) == Some(tag))
 }
 
 fn fenced(text: &str, tag: Option<&str>) -> Vec<JsonCandidate> {
     let blocks = FENCE.captures_iter(text).filter_map(|block| {
-        let (all, word, content) = (block.get(0)?, block.get(1)?.as_str(), block.get(2)?.as_str());
+        let (all, word, content) = (
+            block.get(0)?,
+            block.get(1)?.as_str(),
+            block.get(2)?.as_str(),
+        );
         let tagged = tag == Some(word);
         let object = object_in(content);
-        (tagged || object.is_some()).then(|| JsonCandidate { at: all.start(), raw: all.as_str().to_owned(), object, tagged })
+        (tagged || object.is_some()).then(|| JsonCandidate {
+            at: all.start(),
+            raw: all.as_str().to_owned(),
+            object,
+            tagged,
+        })
     });
     blocks.collect()
 }
@@ -67,16 +94,25 @@ fn elements(text: &str, tag: &str) -> Vec<JsonCandidate> {
     let mut from = 0;
     while let Some(start) = text[from..].find(&open).map(|at| from + at) {
         let content = start + open.len();
-        let Some(end) = text[content..].find(&close).map(|at| content + at) else { break };
+        let Some(end) = text[content..].find(&close).map(|at| content + at) else {
+            break;
+        };
         let object = object_in(&text[content..end]);
         from = end + close.len();
-        found.push(JsonCandidate { at: start, raw: text[start..from].to_owned(), object, tagged: true });
+        found.push(JsonCandidate {
+            at: start,
+            raw: text[start..from].to_owned(),
+            object,
+            tagged: true,
+        });
     }
     found
 }
 
 fn object_in(text: &str) -> Option<Value> {
-    strict_json::parse(text.trim()).ok().filter(Value::is_object)
+    strict_json::parse(text.trim())
+        .ok()
+        .filter(Value::is_object)
 }
 
 /// The unmarked objects of a text; objects inside of one are part of it. One with a key twice has no value, whatever is inside of it.
@@ -84,13 +120,20 @@ fn objects(text: &str, tag: Option<&str>) -> Vec<JsonCandidate> {
     let mut found = Vec::new();
     let mut from = 0;
     for _ in 0..TRIES {
-        let Some(at) = text[from..].find('{').map(|at| from + at) else { break };
+        let Some(at) = text[from..].find('{').map(|at| from + at) else {
+            break;
+        };
         let mut stream = Deserializer::from_str(&text[at..]).into_iter::<Value>();
         match stream.next() {
             Some(Ok(object)) => {
                 from = at + stream.byte_offset();
                 let tagged = tag.is_some_and(|tag| names_itself(&object, tag));
-                found.push(JsonCandidate { at, raw: text[at..from].to_owned(), object: object_in(&text[at..from]), tagged });
+                found.push(JsonCandidate {
+                    at,
+                    raw: text[at..from].to_owned(),
+                    object: object_in(&text[at..from]),
+                    tagged,
+                });
             }
             Some(Err(_)) | None => from = at + 1,
         }
@@ -106,21 +149,47 @@ mod tests {
     use super::*;
 
     fn objects_of(text: &str, tag: Option<&str>) -> Vec<Option<Value>> {
-        given(text, tag).into_iter().map(|given| given.object).collect()
+        given(text, tag)
+            .into_iter()
+            .map(|given| given.object)
+            .collect()
     }
 
     #[test]
     fn a_tag_is_a_fence_an_element_or_a_field() {
         let object = || Some(json!({"status": "approved"}));
-        assert_eq!(objects_of("ok\n```review\n{\"status\": \"approved\"}\n```\n", Some("review")), [object()]);
-        assert_eq!(objects_of("<review> {\"status\": \"approved\"}</review> bye", Some("review")), [object()]);
+        assert_eq!(
+            objects_of(
+                "ok\n```review\n{\"status\": \"approved\"}\n```\n",
+                Some("review")
+            ),
+            [object()]
+        );
+        assert_eq!(
+            objects_of(
+                "<review> {\"status\": \"approved\"}</review> bye",
+                Some("review")
+            ),
+            [object()]
+        );
         for key in ["signal", "type"] {
             let text = format!("here: {{\"{key}\": \"review\", \"n\": 1}}.");
-            assert_eq!(objects_of(&text, Some("review")), [Some(json!({key: "review", "n": 1}))]);
+            assert_eq!(
+                objects_of(&text, Some("review")),
+                [Some(json!({key: "review", "n": 1}))]
+            );
         }
-        assert_eq!(objects_of("```json\n{\"type\": \"review\"}\n```", Some("review")), [Some(json!({"type": "review"}))]);
+        assert_eq!(
+            objects_of("```json\n{\"type\": \"review\"}\n```", Some("review")),
+            [Some(json!({"type": "review"}))]
+        );
         assert_eq!(objects_of("```done\nnot json\n```", Some("done")), [None]);
-        for text in ["```other\n{\"a\": 1}\n```", "<review>{\"a\": 1}", "{\"type\": \"preview\"}", "review"] {
+        for text in [
+            "```other\n{\"a\": 1}\n```",
+            "<review>{\"a\": 1}",
+            "{\"type\": \"preview\"}",
+            "review",
+        ] {
             assert!(given(text, Some("review")).is_empty(), "{text}");
         }
     }
@@ -128,13 +197,23 @@ mod tests {
     #[test]
     fn without_a_tag_every_object_counts_once_and_in_order() {
         let text = "first {\"a\": {\"b\": 1}} then\n```json\n{\"c\": 2}\n```\n{broken {\"d\": 3}";
-        assert_eq!(objects_of(text, None), [Some(json!({"a": {"b": 1}})), Some(json!({"c": 2})), Some(json!({"d": 3}))]);
+        assert_eq!(
+            objects_of(text, None),
+            [
+                Some(json!({"a": {"b": 1}})),
+                Some(json!({"c": 2})),
+                Some(json!({"d": 3}))
+            ]
+        );
     }
 
     #[test]
     fn an_element_is_quoted_as_a_whole_and_the_next_is_found_behind_it() {
         let text = "so <a>{\"n\": 1}</a>, no: <a>{\"n\": 2}</a> <a>open";
-        let raw: Vec<String> = given(text, Some("a")).into_iter().map(|given| given.raw).collect();
+        let raw: Vec<String> = given(text, Some("a"))
+            .into_iter()
+            .map(|given| given.raw)
+            .collect();
         assert_eq!(raw, ["<a>{\"n\": 1}</a>", "<a>{\"n\": 2}</a>"]);
     }
 
@@ -147,7 +226,10 @@ mod tests {
         ] {
             assert_eq!(objects_of(text, Some("review")), [None], "{text}");
         }
-        assert_eq!(objects_of("{\"a\": 1, \"a\": {\"status\": \"approved\"}}", None), [None]);
+        assert_eq!(
+            objects_of("{\"a\": 1, \"a\": {\"status\": \"approved\"}}", None),
+            [None]
+        );
     }
 
     proptest! {

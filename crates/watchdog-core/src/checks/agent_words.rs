@@ -5,25 +5,49 @@ use watchdog_facts::context::{ContextMessage, SessionContext};
 
 /// The texts of the agent that count, oldest first.
 pub(super) fn said<'a>(session: &'a SessionContext, scope: TextScope) -> Vec<&'a str> {
-    let own = |message: &'a ContextMessage| message.text.as_deref().filter(|_| message.role == "assistant");
+    let own = |message: &'a ContextMessage| {
+        message
+            .text
+            .as_deref()
+            .filter(|_| message.role == "assistant")
+    };
     let mut texts: Vec<&str> = match scope {
         TextScope::Last => match &session.output {
             Some(output) => return vec![output],
-            None => return session.messages.iter().rev().find_map(own).into_iter().collect(),
+            None => {
+                return session
+                    .messages
+                    .iter()
+                    .rev()
+                    .find_map(own)
+                    .into_iter()
+                    .collect();
+            }
         },
         TextScope::Iteration => {
-            let of_iteration = session
-                .summaries
-                .last()
-                .filter(|last| last.iteration.is_none() || session.iteration.is_none() || last.iteration == session.iteration);
-            let prompt = session.messages.iter().rposition(|message| message.role == "user" && message.text.is_some());
+            let of_iteration = session.summaries.last().filter(|last| {
+                last.iteration.is_none()
+                    || session.iteration.is_none()
+                    || last.iteration == session.iteration
+            });
+            let prompt = session
+                .messages
+                .iter()
+                .rposition(|message| message.role == "user" && message.text.is_some());
             let since = &session.messages[prompt.unwrap_or_default()..];
-            let summed = of_iteration.into_iter().flat_map(|summary| summary.assistant_responses.iter().map(String::as_str));
+            let summed = of_iteration
+                .into_iter()
+                .flat_map(|summary| summary.assistant_responses.iter().map(String::as_str));
             summed.chain(since.iter().filter_map(own)).collect()
         }
         TextScope::Session => {
-            let summed = session.summaries.iter().flat_map(|summary| summary.assistant_responses.iter().map(String::as_str));
-            summed.chain(session.messages.iter().filter_map(own)).collect()
+            let summed = session
+                .summaries
+                .iter()
+                .flat_map(|summary| summary.assistant_responses.iter().map(String::as_str));
+            summed
+                .chain(session.messages.iter().filter_map(own))
+                .collect()
         }
     };
     texts.extend(session.output.as_deref());
@@ -32,7 +56,11 @@ pub(super) fn said<'a>(session: &'a SessionContext, scope: TextScope) -> Vec<&'a
 
 /// The known prompts of the agent.
 pub(super) fn prompts(session: &SessionContext) -> Vec<&str> {
-    let users = session.messages.iter().filter(|message| message.role == "user").filter_map(|message| message.text.as_deref());
+    let users = session
+        .messages
+        .iter()
+        .filter(|message| message.role == "user")
+        .filter_map(|message| message.text.as_deref());
     session.prompt.as_deref().into_iter().chain(users).collect()
 }
 
@@ -42,7 +70,11 @@ mod tests {
     use watchdog_facts::context::IterationSummary;
 
     fn message(role: &str, text: &str) -> ContextMessage {
-        ContextMessage { role: role.into(), text: Some(text.into()), tool_result: None }
+        ContextMessage {
+            role: role.into(),
+            text: Some(text.into()),
+            tool_result: None,
+        }
     }
 
     fn context() -> SessionContext {
@@ -71,17 +103,39 @@ mod tests {
     #[test]
     fn a_check_looks_back_as_far_as_it_is_told_to() {
         assert_eq!(said(&context(), TextScope::Last), ["o"]);
-        assert_eq!(said(&context(), TextScope::Iteration), ["s2", "a2", "a3", "o"]);
-        assert_eq!(said(&context(), TextScope::Session), ["s1", "s2", "a1", "a2", "a3", "o"]);
-        let without_output = SessionContext { output: None, ..context() };
+        assert_eq!(
+            said(&context(), TextScope::Iteration),
+            ["s2", "a2", "a3", "o"]
+        );
+        assert_eq!(
+            said(&context(), TextScope::Session),
+            ["s1", "s2", "a1", "a2", "a3", "o"]
+        );
+        let without_output = SessionContext {
+            output: None,
+            ..context()
+        };
         assert_eq!(said(&without_output, TextScope::Last), ["a3"]);
-        let third = SessionContext { iteration: Some(3), ..context() };
+        let third = SessionContext {
+            iteration: Some(3),
+            ..context()
+        };
         assert_eq!(said(&third, TextScope::Iteration), ["a2", "a3", "o"]);
-        let uncounted = SessionContext { iteration: None, ..context() };
-        assert_eq!(said(&uncounted, TextScope::Iteration), ["s2", "a2", "a3", "o"], "the last summary is of this iteration");
+        let uncounted = SessionContext {
+            iteration: None,
+            ..context()
+        };
+        assert_eq!(
+            said(&uncounted, TextScope::Iteration),
+            ["s2", "a2", "a3", "o"],
+            "the last summary is of this iteration"
+        );
         let mut unnumbered = third;
         unnumbered.summaries[1].iteration = None;
-        assert_eq!(said(&unnumbered, TextScope::Iteration), ["s2", "a2", "a3", "o"]);
+        assert_eq!(
+            said(&unnumbered, TextScope::Iteration),
+            ["s2", "a2", "a3", "o"]
+        );
         assert!(said(&SessionContext::default(), TextScope::Session).is_empty());
         assert_eq!(prompts(&context()), ["p", "u1", "u2"]);
     }

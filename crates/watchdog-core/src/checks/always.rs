@@ -10,7 +10,9 @@ pub struct AlwaysMet;
 
 impl CompletionCheck for AlwaysMet {
     fn check(&self, _context: &CheckContext<'_>) -> CheckJudgement {
-        CheckJudgement::Pass { evidence: Evidence::None }
+        CheckJudgement::Pass {
+            evidence: Evidence::None,
+        }
     }
 
     fn description(&self) -> String {
@@ -26,7 +28,12 @@ mod tests {
     #[test]
     fn it_passes_with_no_evidence_and_asks_nothing_of_the_outside() {
         let fake = Fake::default();
-        assert_eq!(AlwaysMet.check(&CheckContext::new(&fake)), CheckJudgement::Pass { evidence: Evidence::None });
+        assert_eq!(
+            AlwaysMet.check(&CheckContext::new(&fake)),
+            CheckJudgement::Pass {
+                evidence: Evidence::None
+            }
+        );
         assert!(fake.asked().is_empty());
     }
 }

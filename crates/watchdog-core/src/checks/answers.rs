@@ -25,7 +25,11 @@ impl CheckDefinition {
             CheckKind::SqlResult(_) => true,
             _ => false,
         };
-        CheckDefinition { text: format!("{criterion:?}"), of_worktree: criterion.of_worktree(), fails_without_work }
+        CheckDefinition {
+            text: format!("{criterion:?}"),
+            of_worktree: criterion.of_worktree(),
+            fails_without_work,
+        }
     }
 }
 
@@ -65,8 +69,10 @@ impl TestEdits {
             let names: Vec<&str> = self.deleted.iter().map(String::as_str).collect();
             format!("deleted {}", super::feedback::first_three(&names))
         });
-        let removed = (self.removed > 0 && self.deleted.is_empty()).then(|| format!("removed {}", plural(self.removed, "test")));
-        let ignored = (self.ignored > 0).then(|| format!("skips {} more than before", plural(self.ignored, "test")));
+        let removed = (self.removed > 0 && self.deleted.is_empty())
+            .then(|| format!("removed {}", plural(self.removed, "test")));
+        let ignored = (self.ignored > 0)
+            .then(|| format!("skips {} more than before", plural(self.ignored, "test")));
         let words: Vec<String> = [deleted, removed, ignored].into_iter().flatten().collect();
         (!words.is_empty()).then(|| format!("the session {}", words.join(" and ")))
     }
@@ -103,7 +109,14 @@ pub struct CommandRequest<'a> {
 impl<'a> CommandRequest<'a> {
     /// A command to run at the root of the worktree, with an empty stdin.
     pub fn new(line: &'a CommandLine, timeout: Duration) -> Self {
-        CommandRequest { line, cwd: None, timeout, stdin: &[], clean: false, may_be_typescript: false }
+        CommandRequest {
+            line,
+            cwd: None,
+            timeout,
+            stdin: &[],
+            clean: false,
+            may_be_typescript: false,
+        }
     }
 }
 
@@ -168,7 +181,11 @@ pub struct CapturedStream {
 impl CapturedStream {
     /// A stream that was kept whole.
     pub fn whole(bytes: impl Into<Vec<u8>>) -> Self {
-        CapturedStream { head: Vec::new(), dropped: 0, tail: bytes.into() }
+        CapturedStream {
+            head: Vec::new(),
+            dropped: 0,
+            tail: bytes.into(),
+        }
     }
 
     /// Whether nothing but white space was written.
@@ -178,7 +195,11 @@ impl CapturedStream {
 
     /// The stretches of the stream that have no gap.
     pub(super) fn stretches(&self) -> Vec<Vec<u8>> {
-        if self.dropped == 0 { vec![[self.head.as_slice(), &self.tail].concat()] } else { vec![self.head.clone(), self.tail.clone()] }
+        if self.dropped == 0 {
+            vec![[self.head.as_slice(), &self.tail].concat()]
+        } else {
+            vec![self.head.clone(), self.tail.clone()]
+        }
     }
 }
 
@@ -238,7 +259,12 @@ pub struct JudgeRequest<'a> {
 impl<'a> JudgeRequest<'a> {
     /// A question to the agent's preset.
     pub fn new(prompt: &'a str, timeout: Duration) -> Self {
-        JudgeRequest { prompt, run: None, model: None, timeout }
+        JudgeRequest {
+            prompt,
+            run: None,
+            model: None,
+            timeout,
+        }
     }
 }
 

@@ -7,8 +7,9 @@ use crate::config::settings::{CommandLine, CommandSuccess};
 use watchdog_facts::evidence::{Changes, CheckOutcome, Commits, ReadFact, TestCounts};
 
 use super::answers::{
-    BoundedText, CachedPass, CheckCommandRun, CheckDefinition, CommandRequest, CommandRun, JudgeAnswer, JudgeRequest, LineOutcome,
-    MatchedFile, PushState, ResultBeforeWork, TestEdits, TouchedPaths,
+    BoundedText, CachedPass, CheckCommandRun, CheckDefinition, CommandRequest, CommandRun,
+    JudgeAnswer, JudgeRequest, LineOutcome, MatchedFile, PushState, ResultBeforeWork, TestEdits,
+    TouchedPaths,
 };
 
 /// The outside, as checks see it.
@@ -25,7 +26,11 @@ pub trait Capabilities: Sync {
     /// a path from the root of the worktree, or of the checkout.
     fn run_check(&self, request: &CommandRequest<'_>, report: Option<&str>) -> CheckCommandRun {
         let report = report.map(|path| Err(format!("{path} cannot be read here")));
-        CheckCommandRun { run: self.run_command(request), report, tree: None }
+        CheckCommandRun {
+            run: self.run_command(request),
+            report,
+            tree: None,
+        }
     }
 
     /// The commits since the baseline.
@@ -93,17 +98,32 @@ pub trait Capabilities: Sync {
     }
 
     /// The result of a check from when the work began, given its present result. A result without any work was the same then.
-    fn at_begin(&self, _definition: &CheckDefinition, _outcome: CheckOutcome, _tests: Option<TestCounts>) -> ResultBeforeWork {
+    fn at_begin(
+        &self,
+        _definition: &CheckDefinition,
+        _outcome: CheckOutcome,
+        _tests: Option<TestCounts>,
+    ) -> ResultBeforeWork {
         ResultBeforeWork::default()
     }
 
     /// Whether this very command passed before by this rule of success, and none of its known inputs changed since.
-    fn passed_before(&self, _request: &CommandRequest<'_>, _rule: &CommandSuccess) -> Option<CachedPass> {
+    fn passed_before(
+        &self,
+        _request: &CommandRequest<'_>,
+        _rule: &CommandSuccess,
+    ) -> Option<CachedPass> {
         None
     }
 
     /// Records that a command passed, for [`Capabilities::passed_before`], which the check called right before it ran.
-    fn remember_pass(&self, _request: &CommandRequest<'_>, _rule: &CommandSuccess, _tests: Option<TestCounts>) {}
+    fn remember_pass(
+        &self,
+        _request: &CommandRequest<'_>,
+        _rule: &CommandSuccess,
+        _tests: Option<TestCounts>,
+    ) {
+    }
 
     /// The session's changes to tests since the baseline. Compares lines only if `lines` is set.
     fn edited_tests(&self, _lines: bool) -> ReadFact<TestEdits> {
@@ -127,7 +147,10 @@ mod tests {
         }
 
         fn run_command(&self, _: &CommandRequest<'_>) -> CommandRun {
-            CommandRun::Finished { exit: ProcessExit::Code(1), output: CommandOutput::default() }
+            CommandRun::Finished {
+                exit: ProcessExit::Code(1),
+                output: CommandOutput::default(),
+            }
         }
 
         fn commits(&self) -> ReadFact<Commits> {
@@ -163,7 +186,10 @@ mod tests {
         }
 
         fn diff(&self, _: usize) -> ReadFact<BoundedText> {
-            Ok(BoundedText { text: String::new(), cut: false })
+            Ok(BoundedText {
+                text: String::new(),
+                cut: false,
+            })
         }
 
         fn ask_judge(&self, _: &JudgeRequest<'_>) -> JudgeAnswer {
@@ -178,8 +204,13 @@ mod tests {
     #[test]
     fn a_system_that_remembers_nothing_runs_every_command_and_is_taken_to_know_its_baseline() {
         assert!(LeastSystem.baseline_known());
-        let failing = CommandCheck::new(CommandCriterion::new(CommandLine::Shell("npm test".into())));
+        let failing =
+            CommandCheck::new(CommandCriterion::new(CommandLine::Shell("npm test".into())));
         let judgement = failing.check(&CheckContext::new(&LeastSystem));
-        assert_eq!(judgement.feedback(), "`npm test` ended with exit 1, not 0", "no earlier pass stands in for it");
+        assert_eq!(
+            judgement.feedback(),
+            "`npm test` ended with exit 1, not 0",
+            "no earlier pass stands in for it"
+        );
     }
 }

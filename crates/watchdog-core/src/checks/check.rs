@@ -73,7 +73,12 @@ static EMPTY_SESSION: LazyLock<SessionContext> = LazyLock::new(SessionContext::d
 impl<'a> CheckContext<'a> {
     /// A context with these capabilities, in which nothing is known of the session.
     pub fn new(capabilities: &'a dyn Capabilities) -> Self {
-        CheckContext { capabilities, session: &EMPTY_SESSION, every: false, at_once: 1 }
+        CheckContext {
+            capabilities,
+            session: &EMPTY_SESSION,
+            every: false,
+            at_once: 1,
+        }
     }
 
     /// The same with the session's context.
@@ -88,7 +93,10 @@ impl<'a> CheckContext<'a> {
 
     /// The same with so many expensive checks at a time, at least one.
     pub fn side_by_side(self, at_once: usize) -> Self {
-        CheckContext { at_once: at_once.max(1), ..self }
+        CheckContext {
+            at_once: at_once.max(1),
+            ..self
+        }
     }
 }
 
@@ -108,7 +116,12 @@ pub struct JudgedCheck {
 
 impl From<CheckJudgement> for JudgedCheck {
     fn from(judgement: CheckJudgement) -> Self {
-        JudgedCheck { judgement, tests: None, tree: None, notes: Vec::new() }
+        JudgedCheck {
+            judgement,
+            tests: None,
+            tree: None,
+            notes: Vec::new(),
+        }
     }
 }
 
@@ -164,7 +177,9 @@ impl CheckJudgement {
     /// The outcome without its words.
     pub fn outcome(&self) -> CheckOutcome {
         match self {
-            CheckJudgement::Pass { .. } | CheckJudgement::PassWith { .. } | CheckJudgement::PassedBefore { .. } => CheckOutcome::Pass,
+            CheckJudgement::Pass { .. }
+            | CheckJudgement::PassWith { .. }
+            | CheckJudgement::PassedBefore { .. } => CheckOutcome::Pass,
             CheckJudgement::Unmet { .. } => CheckOutcome::Unmet,
             CheckJudgement::Waiting { .. } => CheckOutcome::Waiting,
             CheckJudgement::Unrunnable { .. } => CheckOutcome::Unrunnable,
@@ -176,9 +191,9 @@ impl CheckJudgement {
     /// The strength of a pass; [`Evidence::None`] for everything else.
     pub fn evidence(&self) -> Evidence {
         match self {
-            CheckJudgement::Pass { evidence } | CheckJudgement::PassWith { evidence, .. } | CheckJudgement::PassedBefore { evidence } => {
-                *evidence
-            }
+            CheckJudgement::Pass { evidence }
+            | CheckJudgement::PassWith { evidence, .. }
+            | CheckJudgement::PassedBefore { evidence } => *evidence,
             _ => Evidence::None,
         }
     }
@@ -189,7 +204,9 @@ impl CheckJudgement {
             CheckJudgement::Pass { .. } | CheckJudgement::PassedBefore { .. } => "",
             CheckJudgement::PassWith { found, .. } => found,
             CheckJudgement::Unmet { feedback } | CheckJudgement::Waiting { feedback } => feedback,
-            CheckJudgement::Unrunnable { why } | CheckJudgement::Failed { why } | CheckJudgement::TimedOut { why } => why,
+            CheckJudgement::Unrunnable { why }
+            | CheckJudgement::Failed { why }
+            | CheckJudgement::TimedOut { why } => why,
         }
     }
 }

@@ -15,10 +15,15 @@ pub(super) struct ChecklistBox {
 
 /// `-`, `*`, `+`, `1.` or `1)`, maybe quoted, then a box, then white space or the end.
 static BOX: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^[\s>]*(?:[-*+]|\d{1,9}[.)])\s+(?:[-*+]\s+)*\[(?P<mark>[^\[\]]{0,4})\](?P<title>\s.*|)$").expect("a fixed pattern")
+    Regex::new(
+        r"^[\s>]*(?:[-*+]|\d{1,9}[.)])\s+(?:[-*+]\s+)*\[(?P<mark>[^\[\]]{0,4})\](?P<title>\s.*|)$",
+    )
+    .expect("a fixed pattern")
 });
 
-static HEADING: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^ {0,3}(#{1,6})\s+(.*?)(?:\s+#+)?\s*$").expect("a fixed pattern"));
+static HEADING: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^ {0,3}(#{1,6})\s+(.*?)(?:\s+#+)?\s*$").expect("a fixed pattern")
+});
 
 /// The items of a checklist, in order, without those below headings named in `optional`, in any case. Subsections belong to their section.
 pub(super) fn items(markdown: &str, optional: &[String]) -> Vec<ChecklistBox> {
@@ -43,7 +48,9 @@ pub(super) fn items(markdown: &str, optional: &[String]) -> Vec<ChecklistBox> {
         if let Some(heading) = HEADING.captures(line) {
             let (level, title) = (heading[1].len(), heading[2].trim());
             if skipping.is_none_or(|above| level <= above) {
-                let named = optional.iter().any(|name| name.trim().to_lowercase() == title.to_lowercase());
+                let named = optional
+                    .iter()
+                    .any(|name| name.trim().to_lowercase() == title.to_lowercase());
                 skipping = named.then_some(level);
             }
         } else if skipping.is_none() {
@@ -66,7 +73,10 @@ fn item(line: &str) -> Option<ChecklistBox> {
         // A date, a version, a footnote, `[NOTE]`.
         _ => return None,
     };
-    Some(ChecklistBox { title: found["title"].trim().to_owned(), done })
+    Some(ChecklistBox {
+        title: found["title"].trim().to_owned(),
+        done,
+    })
 }
 
 /// A block of code between lines of backticks or tildes.
@@ -85,7 +95,9 @@ impl CodeFence {
 
     fn is_closed_by(&self, line: &str) -> bool {
         let line = line.trim_start_matches([' ', '\t', '>']);
-        Self::read(line).is_some_and(|(sign, length, info)| sign == self.sign && length >= self.length && info.trim().is_empty())
+        Self::read(line).is_some_and(|(sign, length, info)| {
+            sign == self.sign && length >= self.length && info.trim().is_empty()
+        })
     }
 
     fn read(line: &str) -> Option<(char, usize, &str)> {
@@ -144,16 +156,29 @@ mod tests {
     /// Open items as their titles, ticked ones in parentheses.
     #[track_caller]
     fn check(markdown: &str, wanted: &[&str]) {
-        let found: Vec<String> = (items(markdown, &["Optional".into(), "Nice to Have".into()]).into_iter())
-            .map(|item| if item.done { format!("({})", item.title) } else { item.title })
-            .collect();
+        let found: Vec<String> = (items(markdown, &["Optional".into(), "Nice to Have".into()])
+            .into_iter())
+        .map(|item| {
+            if item.done {
+                format!("({})", item.title)
+            } else {
+                item.title
+            }
+        })
+        .collect();
         assert_eq!(found, wanted, "{markdown}");
     }
 
     #[test]
     fn boxes_in_lists_of_any_kind_and_depth_count() {
-        check("- [ ] a\n* [x] b\n+ [X] c\n1. [ ] d\n2) [x] e\n", &["a", "(b)", "(c)", "d", "(e)"]);
-        check("- [x] a\n  - [ ] b\n\t- [x] c\n        - [ ] d\n", &["(a)", "b", "(c)", "d"]);
+        check(
+            "- [ ] a\n* [x] b\n+ [X] c\n1. [ ] d\n2) [x] e\n",
+            &["a", "(b)", "(c)", "d", "(e)"],
+        );
+        check(
+            "- [x] a\n  - [ ] b\n\t- [x] c\n        - [ ] d\n",
+            &["(a)", "b", "(c)", "d"],
+        );
         check("- [ ] a\r\n- [x] b\r\n", &["a", "(b)"]);
         check("\u{feff}- [ ] a", &["a"]);
         check("> - [ ] quoted", &["quoted"]);
@@ -167,8 +192,14 @@ mod tests {
             "- [/] going\n- [-] dropped\n- [?] why\n- [] narrow\n- [  ] wide\n- [✓] good",
             &["going", "dropped", "why", "narrow", "wide", "(good)"],
         );
-        check("- [NOTE] n\n- [2026-01-29] d\n- [v1.0] v\n- [#141] i\n- [1] f\n- [xx] y\n- [ab] z", &[]);
-        check("- [x](http://link)\n- [ ][ref]\n- [x]: url\n[ ] no list\n-[ ] no space\nsee - [ ] in a line", &[]);
+        check(
+            "- [NOTE] n\n- [2026-01-29] d\n- [v1.0] v\n- [#141] i\n- [1] f\n- [xx] y\n- [ab] z",
+            &[],
+        );
+        check(
+            "- [x](http://link)\n- [ ][ref]\n- [x]: url\n[ ] no list\n-[ ] no space\nsee - [ ] in a line",
+            &[],
+        );
     }
 
     #[test]
@@ -183,8 +214,14 @@ mod tests {
         check("```\r\n- [ ] a\r\n```\r\n- [ ] b\r\n", &["b"]);
         check("use ``` in a line\n- [ ] a", &["a"]);
         check("``` not `code`\n- [ ] a", &["a"]);
-        check("<!-- - [ ] a -->\n<!--\n- [ ] b\n-->\n- [x] c <!-- x -->", &["(c)"]);
-        check("- [ ] show `<!--` here\n- [ ] b", &["show `<!--` here", "b"]);
+        check(
+            "<!-- - [ ] a -->\n<!--\n- [ ] b\n-->\n- [x] c <!-- x -->",
+            &["(c)"],
+        );
+        check(
+            "- [ ] show `<!--` here\n- [ ] b",
+            &["show `<!--` here", "b"],
+        );
     }
 
     #[test]
@@ -195,9 +232,15 @@ mod tests {
 
     #[test]
     fn optional_sections_do_not_count_with_all_that_is_below_them() {
-        check("# P\n- [x] a\n## OPTIONAL\n- [ ] b\n### More\n- [ ] c\n## Rest ##\n- [ ] d", &["(a)", "d"]);
+        check(
+            "# P\n- [x] a\n## OPTIONAL\n- [ ] b\n### More\n- [ ] c\n## Rest ##\n- [ ] d",
+            &["(a)", "d"],
+        );
         check("## Nice to Have ##\n- [ ] a\n# Next\n- [ ] b\n", &["b"]);
-        check("## Not optional\n- [ ] a\n```\n## Optional\n```\n- [ ] b", &["a", "b"]);
+        check(
+            "## Not optional\n- [ ] a\n```\n## Optional\n```\n- [ ] b",
+            &["a", "b"],
+        );
     }
 
     proptest! {

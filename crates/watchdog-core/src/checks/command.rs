@@ -48,7 +48,13 @@ impl CommandCheck {
     /// A sentence, and below it the end of the command's output.
     fn with_output(&self, sentence: String, output: &CommandOutput) -> String {
         let lines = self.criterion.tail_lines;
-        let end = |stream: &super::answers::CapturedStream| stream.stretches().last().map(|bytes| tail(bytes, lines)).unwrap_or_default();
+        let end = |stream: &super::answers::CapturedStream| {
+            stream
+                .stretches()
+                .last()
+                .map(|bytes| tail(bytes, lines))
+                .unwrap_or_default()
+        };
         let (stdout, stderr) = (end(&output.stdout), end(&output.stderr));
         let text = match (stdout.is_empty(), stderr.is_empty()) {
             (true, true) => sentence,
@@ -60,15 +66,30 @@ impl CommandCheck {
     }
 
     /// The feedback of a failed command: one failed test with its message where the runner names one, else the end of the output.
-    fn unmet(&self, title: &str, how: &str, run: Option<&TestRun>, tests: Option<TestCounts>, output: &CommandOutput) -> String {
+    fn unmet(
+        &self,
+        title: &str,
+        how: &str,
+        run: Option<&TestRun>,
+        tests: Option<TestCounts>,
+        output: &CommandOutput,
+    ) -> String {
         if tests.is_some_and(|tests| tests.ran == 0 && tests.failed == 0) {
             return self.with_output(format!("{title} ran no test ({how})"), output);
         }
-        let Some(failure) = run.and_then(|run| run.failure.as_ref()) else { return self.with_output(format!("{title} {how}"), output) };
+        let Some(failure) = run.and_then(|run| run.failure.as_ref()) else {
+            return self.with_output(format!("{title} {how}"), output);
+        };
         let name = bounded(one_line(&failure.name), 200);
         let message = bounded(one_line(&failure.message), 400);
-        let message = if message.is_empty() { message } else { format!(": {message}") };
-        let others = tests.map_or(String::new(), |tests| format!("; {} of {} failed", tests.failed, plural(tests.ran, "test")));
+        let message = if message.is_empty() {
+            message
+        } else {
+            format!(": {message}")
+        };
+        let others = tests.map_or(String::new(), |tests| {
+            format!("; {} of {} failed", tests.failed, plural(tests.ran, "test"))
+        });
         format!("test `{name}` fails{message} ({title} {how}{others})")
     }
 
@@ -83,10 +104,20 @@ impl CommandCheck {
     ) -> JudgedCheck {
         let title = self.title();
         let mut notes = Vec::new();
-        let note = |code, why: &str| Degradation { code, detail: format!("{title}: {why}") };
+        let note = |code, why: &str| Degradation {
+            code,
+            detail: format!("{title}: {why}"),
+        };
         let mut word_only = false;
-        if let Some(TestCounts { failed: failed @ 1.., .. }) = tests {
-            notes.push(note(WarningCode::TestsFailed, &format!("it passed although {} failed", plural(failed, "test"))));
+        if let Some(TestCounts {
+            failed: failed @ 1..,
+            ..
+        }) = tests
+        {
+            notes.push(note(
+                WarningCode::TestsFailed,
+                &format!("it passed although {} failed", plural(failed, "test")),
+            ));
             word_only = true;
         }
         match context.capabilities.edited_tests(known) {
@@ -99,13 +130,22 @@ impl CommandCheck {
             Err(unreadable) => notes.push(note(WarningCode::TestsUnknown, &unreadable.why)),
         }
         let judgement = match judgement {
-            CheckJudgement::Pass { evidence } if word_only => CheckJudgement::Pass { evidence: evidence.min(Evidence::Claimed) },
+            CheckJudgement::Pass { evidence } if word_only => CheckJudgement::Pass {
+                evidence: evidence.min(Evidence::Claimed),
+            },
             CheckJudgement::PassedBefore { evidence } if word_only => {
-                CheckJudgement::PassedBefore { evidence: evidence.min(Evidence::Claimed) }
+                CheckJudgement::PassedBefore {
+                    evidence: evidence.min(Evidence::Claimed),
+                }
             }
             other => other,
         };
-        JudgedCheck { judgement, tests, tree, notes }
+        JudgedCheck {
+            judgement,
+            tests,
+            tree,
+            notes,
+        }
     }
 
     fn rule(&self, exit: ProcessExit, output: &CommandOutput) -> SuccessOutcome {
@@ -121,17 +161,25 @@ impl CommandCheck {
         }
         match &self.criterion.success {
             CommandSuccess::Exit(_) => SuccessOutcome::Met,
-            CommandSuccess::Empty if output.stdout.is_blank() && output.stderr.is_blank() => SuccessOutcome::Met,
-            CommandSuccess::Empty => SuccessOutcome::Unmet("must print nothing, and printed something".into()),
+            CommandSuccess::Empty if output.stdout.is_blank() && output.stderr.is_blank() => {
+                SuccessOutcome::Met
+            }
+            CommandSuccess::Empty => {
+                SuccessOutcome::Unmet("must print nothing, and printed something".into())
+            }
             CommandSuccess::Contains(text) => {
                 let contains_text = |bytes: &[u8]| has_text(&String::from_utf8_lossy(bytes), text);
                 search(output, contains_text, &format!("\"{}\"", one_line(text)))
             }
             CommandSuccess::Regex(pattern) => match output_regex(pattern) {
-                Ok(regex) => {
-                    search(output, |bytes| regex.is_match(&String::from_utf8_lossy(bytes)), &format!("a match of /{}/", one_line(pattern)))
-                }
-                Err(_) => SuccessOutcome::Unknown("has a rule of success that is not a valid regular expression".into()),
+                Ok(regex) => search(
+                    output,
+                    |bytes| regex.is_match(&String::from_utf8_lossy(bytes)),
+                    &format!("a match of /{}/", one_line(pattern)),
+                ),
+                Err(_) => SuccessOutcome::Unknown(
+                    "has a rule of success that is not a valid regular expression".into(),
+                ),
             },
         }
     }
@@ -140,12 +188,18 @@ impl CommandCheck {
 /// Looks in either stream. What was dropped may have held it, so that its absence is known only where nothing was.
 fn search(output: &CommandOutput, found: impl Fn(&[u8]) -> bool, what: &str) -> SuccessOutcome {
     let streams = [&output.stdout, &output.stderr];
-    if streams.iter().flat_map(|stream| stream.stretches()).any(|bytes| found(&bytes)) {
+    if streams
+        .iter()
+        .flat_map(|stream| stream.stretches())
+        .any(|bytes| found(&bytes))
+    {
         return SuccessOutcome::Met;
     }
     match streams.iter().map(|stream| stream.dropped).sum::<u64>() {
         0 => SuccessOutcome::Unmet(format!("did not print {what}")),
-        dropped => SuccessOutcome::Unknown(format!("printed too much to tell whether it printed {what}: {dropped} bytes were dropped")),
+        dropped => SuccessOutcome::Unknown(format!(
+            "printed too much to tell whether it printed {what}: {dropped} bytes were dropped"
+        )),
     }
 }
 
@@ -163,29 +217,50 @@ impl CompletionCheck for CommandCheck {
         if let Some(earlier) = context.capabilities.passed_before(&request, rule) {
             let tree = self.criterion.clean.then_some(earlier.tree);
             return match self.shown(context) {
-                Ok(evidence) => {
-                    self.weighed(CheckJudgement::PassedBefore { evidence }, earlier.tests.is_some(), earlier.tests, tree, context)
-                }
+                Ok(evidence) => self.weighed(
+                    CheckJudgement::PassedBefore { evidence },
+                    earlier.tests.is_some(),
+                    earlier.tests,
+                    tree,
+                    context,
+                ),
                 Err(unknown) => unknown.into(),
             };
         }
-        let ran = context.capabilities.run_check(&request, self.criterion.junit.as_deref());
+        let ran = context
+            .capabilities
+            .run_check(&request, self.criterion.junit.as_deref());
         let tree = ran.tree;
-        let unknown = |judgement| JudgedCheck { judgement, tests: None, tree: tree.clone(), notes: Vec::new() };
+        let unknown = |judgement| JudgedCheck {
+            judgement,
+            tests: None,
+            tree: tree.clone(),
+            notes: Vec::new(),
+        };
         let (exit, output) = match ran.run {
             CommandRun::Unrunnable { why } => {
-                return unknown(CheckJudgement::Unrunnable { why: format!("{title} cannot be run: {}", one_line(&why)) });
+                return unknown(CheckJudgement::Unrunnable {
+                    why: format!("{title} cannot be run: {}", one_line(&why)),
+                });
             }
             CommandRun::HeadroomError { why } => {
-                return unknown(CheckJudgement::Failed { why: format!("{title} could not be started: {}", one_line(&why)) });
+                return unknown(CheckJudgement::Failed {
+                    why: format!("{title} could not be started: {}", one_line(&why)),
+                });
             }
             CommandRun::TimedOut { output } => {
                 let seconds = self.criterion.timeout.as_secs();
-                let why = self.with_output(format!("{title} did not end within {seconds} seconds"), &output);
+                let why = self.with_output(
+                    format!("{title} did not end within {seconds} seconds"),
+                    &output,
+                );
                 return unknown(CheckJudgement::TimedOut { why });
             }
             // The shell's words for "not executable" and "not found".
-            CommandRun::Finished { exit: ProcessExit::Code(code @ (126 | 127)), output } => {
+            CommandRun::Finished {
+                exit: ProcessExit::Code(code @ (126 | 127)),
+                output,
+            } => {
                 return unknown(CheckJudgement::Unrunnable {
                     why: self.with_output(format!("{title} cannot be run (exit {code})"), &output),
                 });
@@ -196,30 +271,49 @@ impl CompletionCheck for CommandCheck {
         let printed = run.as_ref().and_then(|run| run.counts);
         let known = ran.report.is_some() || run.is_some();
         let counted = ran.report.map_or(Ok(printed), |report| {
-            runners::counts_in_report(&report?).map(Some).map_err(|why| {
-                let path = one_line(self.criterion.junit.as_deref().unwrap_or_default());
-                format!("{path} is no JUnit report: {why}")
-            })
+            runners::counts_in_report(&report?)
+                .map(Some)
+                .map_err(|why| {
+                    let path = one_line(self.criterion.junit.as_deref().unwrap_or_default());
+                    format!("{path} is no JUnit report: {why}")
+                })
         });
         let tests = counted.as_ref().ok().copied().flatten();
         let judgement = match (self.rule(exit, &output), counted) {
-            (SuccessOutcome::Met, Err(why)) => {
-                CheckJudgement::Failed { why: format!("{title} passed, and how many tests ran is unknown: {why}") }
-            }
-            (SuccessOutcome::Met, Ok(Some(TestCounts { ran: 0, .. }))) => {
-                CheckJudgement::Unmet { feedback: format!("{title} ran no test; make it run the tests of the work") }
-            }
+            (SuccessOutcome::Met, Err(why)) => CheckJudgement::Failed {
+                why: format!("{title} passed, and how many tests ran is unknown: {why}"),
+            },
+            (SuccessOutcome::Met, Ok(Some(TestCounts { ran: 0, .. }))) => CheckJudgement::Unmet {
+                feedback: format!("{title} ran no test; make it run the tests of the work"),
+            },
             (SuccessOutcome::Met, Ok(_)) => {
                 context.capabilities.remember_pass(&request, rule, tests);
                 match self.shown(context) {
-                    Ok(evidence) => return self.weighed(CheckJudgement::Pass { evidence }, known, tests, tree, context),
+                    Ok(evidence) => {
+                        return self.weighed(
+                            CheckJudgement::Pass { evidence },
+                            known,
+                            tests,
+                            tree,
+                            context,
+                        );
+                    }
                     Err(unknown) => unknown,
                 }
             }
-            (SuccessOutcome::Unmet(how), _) => CheckJudgement::Unmet { feedback: self.unmet(&title, &how, run.as_ref(), tests, &output) },
-            (SuccessOutcome::Unknown(how), _) => CheckJudgement::Failed { why: self.with_output(format!("{title} {how}"), &output) },
+            (SuccessOutcome::Unmet(how), _) => CheckJudgement::Unmet {
+                feedback: self.unmet(&title, &how, run.as_ref(), tests, &output),
+            },
+            (SuccessOutcome::Unknown(how), _) => CheckJudgement::Failed {
+                why: self.with_output(format!("{title} {how}"), &output),
+            },
         };
-        JudgedCheck { judgement, tests, tree, notes: Vec::new() }
+        JudgedCheck {
+            judgement,
+            tests,
+            tree,
+            notes: Vec::new(),
+        }
     }
 
     fn description(&self) -> String {
@@ -227,8 +321,13 @@ impl CompletionCheck for CommandCheck {
         match &self.criterion.success {
             CommandSuccess::Exit(code) => format!("{title} ends with exit {code}"),
             CommandSuccess::Empty => format!("{title} ends with exit 0 and prints nothing"),
-            CommandSuccess::Contains(text) => format!("{title} ends with exit 0 and prints \"{}\"", one_line(text)),
-            CommandSuccess::Regex(pattern) => format!("{title} ends with exit 0 and prints a match of /{}/", one_line(pattern)),
+            CommandSuccess::Contains(text) => {
+                format!("{title} ends with exit 0 and prints \"{}\"", one_line(text))
+            }
+            CommandSuccess::Regex(pattern) => format!(
+                "{title} ends with exit 0 and prints a match of /{}/",
+                one_line(pattern)
+            ),
         }
     }
 }
@@ -245,31 +344,54 @@ mod tests {
     use watchdog_facts::evidence::{CheckOutcome, OutcomeBeforeWork, ReadFact};
 
     fn criterion(success: CommandSuccess) -> CommandCriterion {
-        CommandCriterion { success, ..CommandCriterion::new(CommandLine::Shell("npm test".into())) }
+        CommandCriterion {
+            success,
+            ..CommandCriterion::new(CommandLine::Shell("npm test".into()))
+        }
     }
 
     fn finished(exit: ProcessExit, stdout: &[u8], stderr: &[u8]) -> CommandRun {
         CommandRun::Finished {
             exit,
-            output: CommandOutput { stdout: CapturedStream::whole(stdout), stderr: CapturedStream::whole(stderr) },
+            output: CommandOutput {
+                stdout: CapturedStream::whole(stdout),
+                stderr: CapturedStream::whole(stderr),
+            },
         }
     }
 
     #[track_caller]
     fn check(success: CommandSuccess, run: CommandRun, outcome: CheckOutcome, words: &[&str]) {
-        let fake = Fake { runs: vec![("npm test", run.clone())], ..Fake::default() };
-        let judgement = CommandCheck::new(criterion(success.clone())).check(&CheckContext::new(&fake));
-        assert_eq!(judgement.outcome(), outcome, "{success:?} {run:?}: {judgement:?}");
+        let fake = Fake {
+            runs: vec![("npm test", run.clone())],
+            ..Fake::default()
+        };
+        let judgement =
+            CommandCheck::new(criterion(success.clone())).check(&CheckContext::new(&fake));
+        assert_eq!(
+            judgement.outcome(),
+            outcome,
+            "{success:?} {run:?}: {judgement:?}"
+        );
         for word in words {
-            assert!(judgement.feedback().contains(word), "{success:?} {run:?}: {judgement:?}");
+            assert!(
+                judgement.feedback().contains(word),
+                "{success:?} {run:?}: {judgement:?}"
+            );
         }
-        let expected = if outcome == CheckOutcome::Pass { Evidence::Verified } else { Evidence::None };
+        let expected = if outcome == CheckOutcome::Pass {
+            Evidence::Verified
+        } else {
+            Evidence::None
+        };
         assert_eq!(judgement.evidence(), expected);
-        assert_eq!(judgement.feedback().is_empty(), outcome == CheckOutcome::Pass);
+        assert_eq!(
+            judgement.feedback().is_empty(),
+            outcome == CheckOutcome::Pass
+        );
     }
 
-    const RAN_NONE: &str =
-        "running 0 tests\n\ntest result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 3 filtered out; finished in 0.00s\n";
+    const RAN_NONE: &str = "running 0 tests\n\ntest result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 3 filtered out; finished in 0.00s\n";
 
     const ONE_FAILS: &str = "running 2 tests\ntest a::c ... ok\ntest a::b ... FAILED\n\nfailures:\n\n---- a::b stdout ----\n\
         thread 'a::b' panicked at src/a.rs:7:5:\nboom\nnote: run with `RUST_BACKTRACE=1`\n\n\nfailures:\n    a::b\n\n\
@@ -283,11 +405,46 @@ mod tests {
         let code = |code| ProcessExit::Code(code);
         for (rule, exit, stdout, stderr, outcome, words) in [
             (CommandSuccess::Exit(0), code(0), "", "", Pass, ""),
-            (CommandSuccess::Exit(0), code(1), "", "", Unmet, "`npm test` ended with exit 1, not 0"),
-            (CommandSuccess::Exit(0), code(1), "", "test foo ... FAILED", Unmet, "FAILED"),
-            (CommandSuccess::Exit(0), code(0), RAN_NONE, "", Unmet, "`npm test` ran no test"),
-            (CommandSuccess::Exit(0), code(1), "9 passed in 0.1s", "", Unmet, "`npm test` ended with exit 1, not 0\n9 passed"),
-            (CommandSuccess::Exit(0), code(5), "no tests ran in 0.01s", "", Unmet, "`npm test` ran no test (ended with exit 5, not 0)"),
+            (
+                CommandSuccess::Exit(0),
+                code(1),
+                "",
+                "",
+                Unmet,
+                "`npm test` ended with exit 1, not 0",
+            ),
+            (
+                CommandSuccess::Exit(0),
+                code(1),
+                "",
+                "test foo ... FAILED",
+                Unmet,
+                "FAILED",
+            ),
+            (
+                CommandSuccess::Exit(0),
+                code(0),
+                RAN_NONE,
+                "",
+                Unmet,
+                "`npm test` ran no test",
+            ),
+            (
+                CommandSuccess::Exit(0),
+                code(1),
+                "9 passed in 0.1s",
+                "",
+                Unmet,
+                "`npm test` ended with exit 1, not 0\n9 passed",
+            ),
+            (
+                CommandSuccess::Exit(0),
+                code(5),
+                "no tests ran in 0.01s",
+                "",
+                Unmet,
+                "`npm test` ran no test (ended with exit 5, not 0)",
+            ),
             (
                 CommandSuccess::Exit(0),
                 code(101),
@@ -297,40 +454,117 @@ mod tests {
                 "test `a::b` fails: src/a.rs:7:5: boom (`npm test` ended with exit 101, not 0; 1 of 2 tests failed)",
             ),
             (CommandSuccess::Exit(3), code(3), "", "", Pass, ""),
-            (CommandSuccess::Exit(3), code(0), "", "", Unmet, "exit 0, not 3"),
-            (CommandSuccess::Exit(0), ProcessExit::Signal(9), "", "", Unmet, "signal 9"),
+            (
+                CommandSuccess::Exit(3),
+                code(0),
+                "",
+                "",
+                Unmet,
+                "exit 0, not 3",
+            ),
+            (
+                CommandSuccess::Exit(0),
+                ProcessExit::Signal(9),
+                "",
+                "",
+                Unmet,
+                "signal 9",
+            ),
             (CommandSuccess::Empty, code(0), "", "", Pass, ""),
             (CommandSuccess::Empty, code(0), " \n", "\n", Pass, ""),
-            (CommandSuccess::Empty, code(0), "M a.rs", "", Unmet, "M a.rs"),
-            (CommandSuccess::Empty, code(0), "", "warning", Unmet, "warning"),
+            (
+                CommandSuccess::Empty,
+                code(0),
+                "M a.rs",
+                "",
+                Unmet,
+                "M a.rs",
+            ),
+            (
+                CommandSuccess::Empty,
+                code(0),
+                "",
+                "warning",
+                Unmet,
+                "warning",
+            ),
             (CommandSuccess::Empty, code(1), "", "", Unmet, "exit 1"),
             (contains(), code(0), "test success message", "", Pass, ""),
             (contains(), code(0), "", "success", Pass, ""),
-            (contains(), code(0), "Success", "", Unmet, "did not print \"success\""),
+            (
+                contains(),
+                code(0),
+                "Success",
+                "",
+                Unmet,
+                "did not print \"success\"",
+            ),
             (contains(), code(1), "success", "", Unmet, "exit 1"),
             (regex(), code(0), "run\n12 passed\ndone", "", Pass, ""),
-            (regex(), code(0), "12 passed, 1 failed", "", Unmet, "did not print a match of /^[0-9]+ passed$/"),
+            (
+                regex(),
+                code(0),
+                "12 passed, 1 failed",
+                "",
+                Unmet,
+                "did not print a match of /^[0-9]+ passed$/",
+            ),
         ] {
-            check(rule, finished(exit, stdout.as_bytes(), stderr.as_bytes()), outcome, &[words]);
+            check(
+                rule,
+                finished(exit, stdout.as_bytes(), stderr.as_bytes()),
+                outcome,
+                &[words],
+            );
         }
     }
 
     #[test]
     fn a_command_that_could_not_run_is_never_a_pass_whatever_its_rule() {
-        for success in [CommandSuccess::Exit(127), CommandSuccess::Exit(126), CommandSuccess::Exit(0), CommandSuccess::Empty] {
+        for success in [
+            CommandSuccess::Exit(127),
+            CommandSuccess::Exit(126),
+            CommandSuccess::Exit(0),
+            CommandSuccess::Empty,
+        ] {
             let not_found = finished(ProcessExit::Code(127), b"", b"sh: npm: not found");
-            check(success.clone(), not_found, CheckOutcome::Unrunnable, &["cannot be run (exit 127)", "npm: not found"]);
-            check(success.clone(), finished(ProcessExit::Code(126), b"", b""), CheckOutcome::Unrunnable, &["exit 126"]);
-            let refused = CommandRun::Unrunnable { why: "permission\ndenied".into() };
-            check(success, refused, CheckOutcome::Unrunnable, &["`npm test` cannot be run: permission denied"]);
+            check(
+                success.clone(),
+                not_found,
+                CheckOutcome::Unrunnable,
+                &["cannot be run (exit 127)", "npm: not found"],
+            );
+            check(
+                success.clone(),
+                finished(ProcessExit::Code(126), b"", b""),
+                CheckOutcome::Unrunnable,
+                &["exit 126"],
+            );
+            let refused = CommandRun::Unrunnable {
+                why: "permission\ndenied".into(),
+            };
+            check(
+                success,
+                refused,
+                CheckOutcome::Unrunnable,
+                &["`npm test` cannot be run: permission denied"],
+            );
         }
     }
 
     #[test]
     fn a_deadline_that_passed_shows_what_was_printed_until_then() {
-        let output = CommandOutput { stdout: CapturedStream::whole("waiting for the database"), stderr: CapturedStream::default() };
+        let output = CommandOutput {
+            stdout: CapturedStream::whole("waiting for the database"),
+            stderr: CapturedStream::default(),
+        };
         let words = ["did not end within 300 seconds", "waiting for the database"];
-        check(CommandSuccess::Exit(0), CommandRun::TimedOut { output }, CheckOutcome::TimedOut, &words);
+        check(
+            CommandSuccess::Exit(0),
+            CommandRun::TimedOut { output },
+            CheckOutcome::TimedOut,
+            &words,
+        );
     }
 
     #[test]
@@ -338,81 +572,213 @@ mod tests {
         let gap = |head: &str, tail: &str| CommandRun::Finished {
             exit: ProcessExit::Code(0),
             output: CommandOutput {
-                stdout: CapturedStream { head: head.into(), dropped: 99, tail: tail.into() },
+                stdout: CapturedStream {
+                    head: head.into(),
+                    dropped: 99,
+                    tail: tail.into(),
+                },
                 stderr: CapturedStream::default(),
             },
         };
         let contains = || CommandSuccess::Contains("success".into());
-        check(contains(), gap("", "noise"), CheckOutcome::Failed, &["99 bytes were dropped"]);
-        check(contains(), gap("suc", "cess"), CheckOutcome::Failed, &["too much to tell"]);
+        check(
+            contains(),
+            gap("", "noise"),
+            CheckOutcome::Failed,
+            &["99 bytes were dropped"],
+        );
+        check(
+            contains(),
+            gap("suc", "cess"),
+            CheckOutcome::Failed,
+            &["too much to tell"],
+        );
         check(contains(), gap("success", ""), CheckOutcome::Pass, &[]);
-        check(CommandSuccess::Empty, gap("", ""), CheckOutcome::Unmet, &["printed something"]);
-        check(CommandSuccess::Exit(0), gap("", ""), CheckOutcome::Pass, &[]);
+        check(
+            CommandSuccess::Empty,
+            gap("", ""),
+            CheckOutcome::Unmet,
+            &["printed something"],
+        );
+        check(
+            CommandSuccess::Exit(0),
+            gap("", ""),
+            CheckOutcome::Pass,
+            &[],
+        );
     }
 
     #[test]
     fn feedback_is_the_bounded_end_of_both_streams() {
         let lines: String = (0..100).map(|n| format!("line {n}\n")).collect();
-        let criterion = CommandCriterion { tail_lines: 2, ..criterion(CommandSuccess::Exit(0)) };
-        let fake = Fake { runs: vec![("npm test", finished(ProcessExit::Code(1), lines.as_bytes(), b"oops"))], ..Fake::default() };
+        let criterion = CommandCriterion {
+            tail_lines: 2,
+            ..criterion(CommandSuccess::Exit(0))
+        };
+        let fake = Fake {
+            runs: vec![(
+                "npm test",
+                finished(ProcessExit::Code(1), lines.as_bytes(), b"oops"),
+            )],
+            ..Fake::default()
+        };
         let judgement = CommandCheck::new(criterion).check(&CheckContext::new(&fake));
-        assert_eq!(judgement.feedback(), "`npm test` ended with exit 1, not 0\nstderr:\noops\nstdout:\nline 98\nline 99");
+        assert_eq!(
+            judgement.feedback(),
+            "`npm test` ended with exit 1, not 0\nstderr:\noops\nstdout:\nline 98\nline 99"
+        );
         let endless = vec![b'x'; 5_000_000];
-        let fake = Fake { runs: vec![("npm test", finished(ProcessExit::Code(1), &endless, &endless))], ..Fake::default() };
-        let judgement =
-            CommandCheck::new(super::CommandCriterion::new(CommandLine::Shell("npm test".into()))).check(&CheckContext::new(&fake));
+        let fake = Fake {
+            runs: vec![(
+                "npm test",
+                finished(ProcessExit::Code(1), &endless, &endless),
+            )],
+            ..Fake::default()
+        };
+        let judgement = CommandCheck::new(super::CommandCriterion::new(CommandLine::Shell(
+            "npm test".into(),
+        )))
+        .check(&CheckContext::new(&fake));
         assert!(judgement.feedback().chars().count() < 8000);
         let full = |letter: &str| format!("{}\n", letter.repeat(499)).repeat(4);
         let said = |cwd: Option<String>, text: &str| {
             let fake = Fake {
-                runs: vec![("npm test", finished(ProcessExit::Code(0), full("a").as_bytes(), full("b").as_bytes()))],
+                runs: vec![(
+                    "npm test",
+                    finished(
+                        ProcessExit::Code(0),
+                        full("a").as_bytes(),
+                        full("b").as_bytes(),
+                    ),
+                )],
                 ..Fake::default()
             };
-            let criterion = CommandCriterion { cwd, ..CommandCriterion::new(CommandLine::Shell("npm test".into())) };
+            let criterion = CommandCriterion {
+                cwd,
+                ..CommandCriterion::new(CommandLine::Shell("npm test".into()))
+            };
             let success = CommandSuccess::Contains(text.into());
-            CommandCheck::new(CommandCriterion { success, ..criterion }).check(&CheckContext::new(&fake)).feedback().to_owned()
+            CommandCheck::new(CommandCriterion {
+                success,
+                ..criterion
+            })
+            .check(&CheckContext::new(&fake))
+            .feedback()
+            .to_owned()
         };
-        assert!(said(None, "x").ends_with(full("a").trim_end()), "both ends are shown whole: {}", said(None, "x").len());
-        assert_eq!(said(Some("w".repeat(600)), &"x".repeat(600)).chars().count(), 5003, "a long sentence leaves less room for them");
+        assert!(
+            said(None, "x").ends_with(full("a").trim_end()),
+            "both ends are shown whole: {}",
+            said(None, "x").len()
+        );
+        assert_eq!(
+            said(Some("w".repeat(600)), &"x".repeat(600))
+                .chars()
+                .count(),
+            5003,
+            "a long sentence leaves less room for them"
+        );
     }
 
     #[test]
     fn a_pass_of_what_the_session_wrote_itself_is_its_word() {
         let judged = |changed: ReadFact<Vec<String>>, exit| {
             let runs = vec![("npm test", finished(ProcessExit::Code(exit), b"", b""))];
-            let fake = Fake { runs, changed_scripts: Some(changed), ..Fake::default() };
+            let fake = Fake {
+                runs,
+                changed_scripts: Some(changed),
+                ..Fake::default()
+            };
             CommandCheck::new(criterion(CommandSuccess::Exit(0))).check(&CheckContext::new(&fake))
         };
-        assert_eq!(judged(Ok(Vec::new()), 0), CheckJudgement::Pass { evidence: Evidence::Verified });
-        assert_eq!(judged(Ok(vec!["check.sh".into()]), 0), CheckJudgement::Pass { evidence: Evidence::Claimed });
-        assert_eq!(judged(Ok(vec!["check.sh".into()]), 1).outcome(), CheckOutcome::Unmet);
+        assert_eq!(
+            judged(Ok(Vec::new()), 0),
+            CheckJudgement::Pass {
+                evidence: Evidence::Verified
+            }
+        );
+        assert_eq!(
+            judged(Ok(vec!["check.sh".into()]), 0),
+            CheckJudgement::Pass {
+                evidence: Evidence::Claimed
+            }
+        );
+        assert_eq!(
+            judged(Ok(vec!["check.sh".into()]), 1).outcome(),
+            CheckOutcome::Unmet
+        );
         let unknown = judged(Err(broken("the baseline is gone")), 0);
-        let why = "whether files that `npm test` names were changed cannot be told: the baseline is gone";
+        let why =
+            "whether files that `npm test` names were changed cannot be told: the baseline is gone";
         assert_eq!(unknown, CheckJudgement::Failed { why: why.into() });
     }
 
     #[test]
     fn what_passed_before_does_not_run_again() {
         let judged = |changed: Vec<String>, removed| {
-            let edits = TestEdits { removed, ..TestEdits::default() };
-            let tests = Some(TestCounts { ran: 2, failed: 0, skipped: 0 });
-            let passed_before = Some(CachedPass { tests, ..CachedPass::default() });
-            let fake = Fake { passed_before, changed_scripts: Some(Ok(changed)), edits, ..Fake::default() };
-            let judgement = CommandCheck::new(criterion(CommandSuccess::Exit(0))).check(&CheckContext::new(&fake));
-            assert!(fake.asked().is_empty(), "nothing runs and nothing is remembered anew");
+            let edits = TestEdits {
+                removed,
+                ..TestEdits::default()
+            };
+            let tests = Some(TestCounts {
+                ran: 2,
+                failed: 0,
+                skipped: 0,
+            });
+            let passed_before = Some(CachedPass {
+                tests,
+                ..CachedPass::default()
+            });
+            let fake = Fake {
+                passed_before,
+                changed_scripts: Some(Ok(changed)),
+                edits,
+                ..Fake::default()
+            };
+            let judgement = CommandCheck::new(criterion(CommandSuccess::Exit(0)))
+                .check(&CheckContext::new(&fake));
+            assert!(
+                fake.asked().is_empty(),
+                "nothing runs and nothing is remembered anew"
+            );
             judgement
         };
-        assert_eq!(judged(Vec::new(), 0), CheckJudgement::PassedBefore { evidence: Evidence::Verified });
-        assert_eq!(judged(vec!["check.sh".into()], 0), CheckJudgement::PassedBefore { evidence: Evidence::Claimed });
-        assert_eq!(judged(Vec::new(), 1), CheckJudgement::PassedBefore { evidence: Evidence::Claimed });
+        assert_eq!(
+            judged(Vec::new(), 0),
+            CheckJudgement::PassedBefore {
+                evidence: Evidence::Verified
+            }
+        );
+        assert_eq!(
+            judged(vec!["check.sh".into()], 0),
+            CheckJudgement::PassedBefore {
+                evidence: Evidence::Claimed
+            }
+        );
+        assert_eq!(
+            judged(Vec::new(), 1),
+            CheckJudgement::PassedBefore {
+                evidence: Evidence::Claimed
+            }
+        );
     }
 
     #[test]
     fn only_passes_are_remembered() {
         for (exit, remembers) in [(0, true), (1, false), (127, false)] {
-            let fake = Fake { runs: vec![("npm test", finished(ProcessExit::Code(exit), b"", b""))], ..Fake::default() };
-            let _ = CommandCheck::new(criterion(CommandSuccess::Exit(0))).check(&CheckContext::new(&fake));
-            assert_eq!(fake.asked().iter().any(|asked| asked.starts_with("remember")), remembers, "{exit}");
+            let fake = Fake {
+                runs: vec![("npm test", finished(ProcessExit::Code(exit), b"", b""))],
+                ..Fake::default()
+            };
+            let _ = CommandCheck::new(criterion(CommandSuccess::Exit(0)))
+                .check(&CheckContext::new(&fake));
+            assert_eq!(
+                fake.asked()
+                    .iter()
+                    .any(|asked| asked.starts_with("remember")),
+                remembers,
+                "{exit}"
+            );
         }
     }
 
@@ -421,30 +787,73 @@ mod tests {
         let mut criterion = criterion(CommandSuccess::Exit(0));
         criterion.cwd = Some("web".into());
         criterion.timeout = Duration::from_secs(7);
-        assert_eq!(CommandCheck::new(criterion.clone()).description(), "`npm test` in `web` ends with exit 0");
-        let fake = Fake { runs: vec![("npm test", finished(ProcessExit::Code(0), b"", b""))], ..Fake::default() };
-        assert_eq!(CommandCheck::new(criterion).check(&CheckContext::new(&fake)).outcome(), CheckOutcome::Pass);
-        assert_eq!(fake.asked(), ["run npm test in web for 7 s", "remember npm test by Exit(0)"]);
+        assert_eq!(
+            CommandCheck::new(criterion.clone()).description(),
+            "`npm test` in `web` ends with exit 0"
+        );
+        let fake = Fake {
+            runs: vec![("npm test", finished(ProcessExit::Code(0), b"", b""))],
+            ..Fake::default()
+        };
+        assert_eq!(
+            CommandCheck::new(criterion)
+                .check(&CheckContext::new(&fake))
+                .outcome(),
+            CheckOutcome::Pass
+        );
+        assert_eq!(
+            fake.asked(),
+            [
+                "run npm test in web for 7 s",
+                "remember npm test by Exit(0)"
+            ]
+        );
     }
 
     #[test]
     fn a_pass_whose_tests_the_session_took_away_is_its_word() {
         let passes = "running 2 tests\ntest result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n";
         let judged = |stdout: &str, edits: TestEdits| {
-            let runs = vec![("npm test", finished(ProcessExit::Code(0), stdout.as_bytes(), b""))];
-            let fake = Fake { runs, edits, ..Fake::default() };
-            let judged = CommandCheck::new(criterion(CommandSuccess::Exit(0))).judge(&CheckContext::new(&fake));
+            let runs = vec![(
+                "npm test",
+                finished(ProcessExit::Code(0), stdout.as_bytes(), b""),
+            )];
+            let fake = Fake {
+                runs,
+                edits,
+                ..Fake::default()
+            };
+            let judged = CommandCheck::new(criterion(CommandSuccess::Exit(0)))
+                .judge(&CheckContext::new(&fake));
             (
                 judged.judgement.evidence(),
-                judged.notes.into_iter().map(|note| format!("{}: {}", note.code, note.detail)).collect::<Vec<_>>(),
+                judged
+                    .notes
+                    .into_iter()
+                    .map(|note| format!("{}: {}", note.code, note.detail))
+                    .collect::<Vec<_>>(),
             )
         };
-        let deleted = || TestEdits { deleted: vec!["tests/a.rs".into()], ..TestEdits::default() };
+        let deleted = || TestEdits {
+            deleted: vec!["tests/a.rs".into()],
+            ..TestEdits::default()
+        };
         let said = vec!["tests_deleted: `npm test`: the session deleted tests/a.rs".to_owned()];
-        assert_eq!(judged(passes, TestEdits::default()), (Evidence::Verified, Vec::new()));
+        assert_eq!(
+            judged(passes, TestEdits::default()),
+            (Evidence::Verified, Vec::new())
+        );
         assert_eq!(judged(passes, deleted()), (Evidence::Claimed, said.clone()));
-        assert_eq!(judged("all is well", deleted()), (Evidence::Verified, said), "it may run no tests at all");
-        let ignored = TestEdits { ignored: 1, removed: 2, ..TestEdits::default() };
+        assert_eq!(
+            judged("all is well", deleted()),
+            (Evidence::Verified, said),
+            "it may run no tests at all"
+        );
+        let ignored = TestEdits {
+            ignored: 1,
+            removed: 2,
+            ..TestEdits::default()
+        };
         let said = vec!["tests_deleted: `npm test`: the session removed 2 tests and skips 1 test more than before".to_owned()];
         assert_eq!(judged(passes, ignored), (Evidence::Claimed, said));
         let failed = "12 passed, 1 failed in 0.5s".to_owned();
@@ -454,46 +863,133 @@ mod tests {
     #[test]
     fn a_report_counts_in_place_of_what_is_printed() {
         let judged = |report: Result<&str, &str>| {
-            let runs = vec![("npm test", finished(ProcessExit::Code(0), b"9 passed in 0.1s", b""))];
-            let report = Some(report.map(|xml| xml.as_bytes().to_vec()).map_err(str::to_owned));
-            let fake = Fake { runs, report, ..Fake::default() };
+            let runs = vec![(
+                "npm test",
+                finished(ProcessExit::Code(0), b"9 passed in 0.1s", b""),
+            )];
+            let report = Some(
+                report
+                    .map(|xml| xml.as_bytes().to_vec())
+                    .map_err(str::to_owned),
+            );
+            let fake = Fake {
+                runs,
+                report,
+                ..Fake::default()
+            };
             let junit = Some("out.xml".to_owned());
-            CommandCheck::new(CommandCriterion { junit, ..criterion(CommandSuccess::Exit(0)) }).judge(&CheckContext::new(&fake))
+            CommandCheck::new(CommandCriterion {
+                junit,
+                ..criterion(CommandSuccess::Exit(0))
+            })
+            .judge(&CheckContext::new(&fake))
         };
-        let found = judged(Ok("<testsuite><testcase/><testcase><skipped/></testcase><testcase/></testsuite>"));
-        assert_eq!((found.judgement.outcome(), found.tests), (CheckOutcome::Pass, Some(TestCounts { ran: 2, failed: 0, skipped: 1 })));
+        let found = judged(Ok(
+            "<testsuite><testcase/><testcase><skipped/></testcase><testcase/></testsuite>",
+        ));
+        assert_eq!(
+            (found.judgement.outcome(), found.tests),
+            (
+                CheckOutcome::Pass,
+                Some(TestCounts {
+                    ran: 2,
+                    failed: 0,
+                    skipped: 1
+                })
+            )
+        );
         for (report, outcome, words) in [
-            (Err("out.xml was not written by this run"), CheckOutcome::Failed, "out.xml was not written by this run"),
-            (Ok("<html/>"), CheckOutcome::Failed, "out.xml is no JUnit report"),
+            (
+                Err("out.xml was not written by this run"),
+                CheckOutcome::Failed,
+                "out.xml was not written by this run",
+            ),
+            (
+                Ok("<html/>"),
+                CheckOutcome::Failed,
+                "out.xml is no JUnit report",
+            ),
             (Ok("<testsuites/>"), CheckOutcome::Unmet, "ran no test"),
         ] {
             let found = judged(report);
             assert_eq!(found.judgement.outcome(), outcome, "{words}");
-            assert!(found.judgement.feedback().contains(words), "{:?}", found.judgement);
+            assert!(
+                found.judgement.feedback().contains(words),
+                "{:?}",
+                found.judgement
+            );
         }
     }
 
     #[test]
     fn a_suite_that_is_smaller_than_it_was_is_the_agents_word() {
-        let counts = |ran, skipped| Some(TestCounts { ran, failed: 0, skipped });
+        let counts = |ran, skipped| {
+            Some(TestCounts {
+                ran,
+                failed: 0,
+                skipped,
+            })
+        };
         let judged = |before: Option<TestCounts>, now: &str| {
-            let output = CommandOutput { stdout: CapturedStream::whole(now), ..CommandOutput::default() };
-            let runs = vec![("t", CommandRun::Finished { exit: ProcessExit::Code(0), output })];
-            let fake = Fake { runs, at_begin: ResultBeforeWork { before: OutcomeBeforeWork::Failed, tests: before }, ..Fake::default() };
-            let criterion = CheckKind::Command(CommandCriterion::new(CommandLine::Shell("t".into())));
-            let check = CheckSpec::Single { name: "tests".into(), criterion };
+            let output = CommandOutput {
+                stdout: CapturedStream::whole(now),
+                ..CommandOutput::default()
+            };
+            let runs = vec![(
+                "t",
+                CommandRun::Finished {
+                    exit: ProcessExit::Code(0),
+                    output,
+                },
+            )];
+            let fake = Fake {
+                runs,
+                at_begin: ResultBeforeWork {
+                    before: OutcomeBeforeWork::Failed,
+                    tests: before,
+                },
+                ..Fake::default()
+            };
+            let criterion =
+                CheckKind::Command(CommandCriterion::new(CommandLine::Shell("t".into())));
+            let check = CheckSpec::Single {
+                name: "tests".into(),
+                criterion,
+            };
             build(&check).evaluate(CheckOrder::Given, &CheckContext::new(&fake))
         };
         for (before, now, evidence, words) in [
             (counts(5, 0), "5 passed in 0.1s", Evidence::Verified, ""),
             (counts(5, 0), "6 passed in 0.1s", Evidence::Verified, ""),
             (None, "1 passed in 0.1s", Evidence::Verified, ""),
-            (counts(5, 0), "4 passed in 0.1s", Evidence::Claimed, "tests: 4 tests ran, and 5 did when the work began"),
-            (counts(5, 1), "5 passed, 2 skipped in 0.1s", Evidence::Claimed, "tests: 2 tests skipped, and 1 were when the work began"),
+            (
+                counts(5, 0),
+                "4 passed in 0.1s",
+                Evidence::Claimed,
+                "tests: 4 tests ran, and 5 did when the work began",
+            ),
+            (
+                counts(5, 1),
+                "5 passed, 2 skipped in 0.1s",
+                Evidence::Claimed,
+                "tests: 2 tests skipped, and 1 were when the work began",
+            ),
         ] {
             let found = judged(before, now);
-            assert_eq!((found.outcome, found.evidence), (CheckOutcome::Pass, evidence), "{now}");
-            assert_eq!(found.notes.iter().map(|note| note.detail.as_str()).collect::<String>(), words, "{now}");
+            assert_eq!(
+                (found.outcome, found.evidence),
+                (CheckOutcome::Pass, evidence),
+                "{now}"
+            );
+            assert_eq!(
+                found
+                    .notes
+                    .iter()
+                    .map(|note| note.detail.as_str())
+                    .collect::<String>(),
+                words,
+                "{now}"
+            );
         }
     }
 }

@@ -3,7 +3,9 @@
 
 use serde_json::{Map, Value};
 
-use watchdog_facts::context::{AgentTodoPlan, IterationSummary, PlanStep, SessionContext, SessionUsage};
+use watchdog_facts::context::{
+    AgentTodoPlan, IterationSummary, PlanStep, SessionContext, SessionUsage,
+};
 
 use super::context_messages::messages;
 
@@ -28,10 +30,21 @@ pub(super) type ContextResult<T> = Result<T, ContextError>;
 /// The first thing that is wrong, with its key.
 pub fn context_from_json(text: &str) -> Result<SessionContext, ContextError> {
     if text.len() > MAX_CONTEXT_BYTES {
-        return wrong("", format!("the context is {} bytes long; at most {MAX_CONTEXT_BYTES} are read", text.len()));
+        return wrong(
+            "",
+            format!(
+                "the context is {} bytes long; at most {MAX_CONTEXT_BYTES} are read",
+                text.len()
+            ),
+        );
     }
-    let value: Value = serde_json::from_str(text.trim_start_matches('\u{feff}'))
-        .map_err(|error| ContextError { key: String::new(), why: format!("the context is not valid JSON: {error}") })?;
+    let value: Value =
+        serde_json::from_str(text.trim_start_matches('\u{feff}')).map_err(|error| {
+            ContextError {
+                key: String::new(),
+                why: format!("the context is not valid JSON: {error}"),
+            }
+        })?;
     context_from_value(&value)
 }
 
@@ -44,7 +57,12 @@ pub fn context_from_value(value: &Value) -> Result<SessionContext, ContextError>
     match top.get("schema") {
         None => {}
         Some((_, Value::Number(version))) if version.as_u64() == Some(1) => {}
-        Some((key, other)) => return wrong(&key, format!("this program reads schema 1 of the context, found {other}")),
+        Some((key, other)) => {
+            return wrong(
+                &key,
+                format!("this program reads schema 1 of the context, found {other}"),
+            );
+        }
     }
     Ok(SessionContext {
         worktree: top.text("worktree")?,
@@ -55,12 +73,25 @@ pub fn context_from_value(value: &Value) -> Result<SessionContext, ContextError>
         claims_done: top.flag("claims_done")?,
         stop_reason: top.text("stop_reason")?,
         tentative_output: top.get("tentative_output").map(|(_, value)| value.clone()),
-        output: top.get("output").map(|(key, value)| message_text(&key, value)).transpose()?,
-        prompt: top.get("prompt").map(|(key, value)| message_text(&key, value)).transpose()?,
+        output: top
+            .get("output")
+            .map(|(key, value)| message_text(&key, value))
+            .transpose()?,
+        prompt: top
+            .get("prompt")
+            .map(|(key, value)| message_text(&key, value))
+            .transpose()?,
         summaries: top.each("summaries", summary)?,
-        plan: top.get("plan").map(|(key, value)| plan(&key, value)).transpose()?,
+        plan: top
+            .get("plan")
+            .map(|(key, value)| plan(&key, value))
+            .transpose()?,
         messages: messages(&top)?,
-        usage: top.get("usage").map(|(key, value)| usage(&key, value)).transpose()?.unwrap_or_default(),
+        usage: top
+            .get("usage")
+            .map(|(key, value)| usage(&key, value))
+            .transpose()?
+            .unwrap_or_default(),
         background_tasks: top.each("background_tasks", |_, value| Ok(value.clone()))?,
         // The caller knows the source.
         from_host: false,
@@ -68,7 +99,10 @@ pub fn context_from_value(value: &Value) -> Result<SessionContext, ContextError>
 }
 
 pub(super) fn wrong<T>(key: &str, why: String) -> ContextResult<T> {
-    Err(ContextError { key: key.to_owned(), why })
+    Err(ContextError {
+        key: key.to_owned(),
+        why,
+    })
 }
 
 pub(super) fn expected<T>(key: &str, what: &str, found: &Value) -> ContextResult<T> {
@@ -92,18 +126,28 @@ pub(super) struct ObjectKeys<'a> {
 impl<'a> ObjectKeys<'a> {
     pub(super) fn of(path: &str, value: &'a Value) -> ContextResult<Self> {
         match value {
-            Value::Object(members) => Ok(ObjectKeys { path: path.to_owned(), members }),
+            Value::Object(members) => Ok(ObjectKeys {
+                path: path.to_owned(),
+                members,
+            }),
             other => expected(path, "an object", other),
         }
     }
 
     fn key(&self, name: &str) -> String {
-        if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) }
+        if self.path.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{}.{name}", self.path)
+        }
     }
 
     /// A value and its path, where it is given and not null.
     pub(super) fn get(&self, name: &str) -> Option<(String, &'a Value)> {
-        self.members.get(name).filter(|value| !value.is_null()).map(|value| (self.key(name), value))
+        self.members
+            .get(name)
+            .filter(|value| !value.is_null())
+            .map(|value| (self.key(name), value))
     }
 
     pub(super) fn first(&self, names: &[&str]) -> Option<(String, &'a Value)> {
@@ -111,7 +155,9 @@ impl<'a> ObjectKeys<'a> {
     }
 
     pub(super) fn text(&self, name: &str) -> ContextResult<Option<String>> {
-        self.get(name).map(|(key, value)| text(&key, value)).transpose()
+        self.get(name)
+            .map(|(key, value)| text(&key, value))
+            .transpose()
     }
 
     pub(super) fn flag(&self, name: &str) -> ContextResult<Option<bool>> {
@@ -123,26 +169,45 @@ impl<'a> ObjectKeys<'a> {
     }
 
     fn whole(&self, name: &str) -> ContextResult<Option<u64>> {
-        let Some((key, value)) = self.get(name) else { return Ok(None) };
+        let Some((key, value)) = self.get(name) else {
+            return Ok(None);
+        };
         // Some languages write every number with a fraction.
-        let whole = value.as_u64().or_else(|| value.as_f64().filter(|n| *n >= 0.0 && *n < 1e15 && n.fract() == 0.0).map(|n| n as u64));
+        let whole = value.as_u64().or_else(|| {
+            value
+                .as_f64()
+                .filter(|n| *n >= 0.0 && *n < 1e15 && n.fract() == 0.0)
+                .map(|n| n as u64)
+        });
         match whole {
             Some(whole) => Ok(Some(whole)),
-            None if value.is_number() => wrong(&key, format!("expected a whole number of at least 0, found {value}")),
+            None if value.is_number() => wrong(
+                &key,
+                format!("expected a whole number of at least 0, found {value}"),
+            ),
             None => expected(&key, "a whole number of at least 0", value),
         }
     }
 
     fn amount(&self, name: &str) -> ContextResult<Option<f64>> {
-        let Some((key, value)) = self.get(name) else { return Ok(None) };
+        let Some((key, value)) = self.get(name) else {
+            return Ok(None);
+        };
         match value.as_f64() {
             Some(amount) if amount.is_finite() && amount >= 0.0 => Ok(Some(amount)),
-            Some(amount) => wrong(&key, format!("expected a number of at least 0, found {amount}")),
+            Some(amount) => wrong(
+                &key,
+                format!("expected a number of at least 0, found {amount}"),
+            ),
             None => expected(&key, "a number of at least 0", value),
         }
     }
 
-    fn each<T>(&self, name: &str, read: impl Fn(&str, &Value) -> ContextResult<T>) -> ContextResult<Vec<T>> {
+    fn each<T>(
+        &self,
+        name: &str,
+        read: impl Fn(&str, &Value) -> ContextResult<T>,
+    ) -> ContextResult<Vec<T>> {
         match self.get(name) {
             None => Ok(Vec::new()),
             Some((key, value)) => each(&key, value, read),
@@ -150,9 +215,17 @@ impl<'a> ObjectKeys<'a> {
     }
 }
 
-fn each<T>(key: &str, value: &Value, read: impl Fn(&str, &Value) -> ContextResult<T>) -> ContextResult<Vec<T>> {
+fn each<T>(
+    key: &str,
+    value: &Value,
+    read: impl Fn(&str, &Value) -> ContextResult<T>,
+) -> ContextResult<Vec<T>> {
     match value {
-        Value::Array(items) => items.iter().enumerate().map(|(n, item)| read(&format!("{key}[{n}]"), item)).collect(),
+        Value::Array(items) => items
+            .iter()
+            .enumerate()
+            .map(|(n, item)| read(&format!("{key}[{n}]"), item))
+            .collect(),
         other => expected(key, "a list", other),
     }
 }
@@ -168,7 +241,11 @@ pub(super) fn text(key: &str, value: &Value) -> ContextResult<String> {
 pub(super) fn message_text(key: &str, value: &Value) -> ContextResult<String> {
     match value {
         Value::String(text) => Ok(text.clone()),
-        Value::Array(blocks) => Ok(blocks.iter().filter_map(block_text).collect::<Vec<_>>().join("\n")),
+        Value::Array(blocks) => Ok(blocks
+            .iter()
+            .filter_map(block_text)
+            .collect::<Vec<_>>()
+            .join("\n")),
         other => expected(key, "a text or a list of blocks", other),
     }
 }
@@ -203,25 +280,43 @@ fn summary(key: &str, value: &Value) -> ContextResult<IterationSummary> {
         iteration: keys.whole("iteration")?,
         assistant_responses: keys.each("assistant_responses", message_text)?,
         detected_actions: keys.each("detected_actions", |_, value| Ok(value.clone()))?,
-        more: keys.members.iter().filter(|(name, _)| !known.contains(&name.as_str())).map(|(k, v)| (k.clone(), v.clone())).collect(),
+        more: keys
+            .members
+            .iter()
+            .filter(|(name, _)| !known.contains(&name.as_str()))
+            .map(|(k, v)| (k.clone(), v.clone()))
+            .collect(),
     })
 }
 
 /// Reads a plan: an object with `steps`, or a list of steps alone. Also for plan files.
 pub(super) fn plan(key: &str, value: &Value) -> ContextResult<AgentTodoPlan> {
     if value.is_array() {
-        return Ok(AgentTodoPlan { steps: each(key, value, step)?, ..AgentTodoPlan::default() });
+        return Ok(AgentTodoPlan {
+            steps: each(key, value, step)?,
+            ..AgentTodoPlan::default()
+        });
     }
     let keys = ObjectKeys::of(key, value)?;
-    Ok(AgentTodoPlan { objective: keys.text("objective")?, status: keys.text("status")?, steps: keys.each("steps", step)? })
+    Ok(AgentTodoPlan {
+        objective: keys.text("objective")?,
+        status: keys.text("status")?,
+        steps: keys.each("steps", step)?,
+    })
 }
 
 fn step(key: &str, value: &Value) -> ContextResult<PlanStep> {
     let keys = ObjectKeys::of(key, value)?;
     let title = keys.first(&["title", "content", "step", "description", "name"]);
     Ok(PlanStep {
-        id: keys.first(&["step_id", "id"]).map(|(key, value)| id(&key, value)).transpose()?,
-        title: title.map(|(key, value)| text(&key, value)).transpose()?.unwrap_or_default(),
+        id: keys
+            .first(&["step_id", "id"])
+            .map(|(key, value)| id(&key, value))
+            .transpose()?,
+        title: title
+            .map(|(key, value)| text(&key, value))
+            .transpose()?
+            .unwrap_or_default(),
         status: keys.text("status")?.unwrap_or_default(),
     })
 }

@@ -5,7 +5,10 @@ use serde_json::{Value, json};
 
 use super::context_reader::{MAX_CONTEXT_BYTES, context_from_json, context_from_value};
 use super::context_writer::context_to_json;
-use watchdog_facts::context::{AgentTodoPlan, ContextMessage, IterationSummary, PlanStep, SessionContext, SessionUsage, ToolResult};
+use watchdog_facts::context::{
+    AgentTodoPlan, ContextMessage, IterationSummary, PlanStep, SessionContext, SessionUsage,
+    ToolResult,
+};
 
 fn read(value: Value) -> SessionContext {
     context_from_value(&value).unwrap_or_else(|error| panic!("{error}"))
@@ -24,8 +27,17 @@ fn a_whole_context_is_read() {
         "usage": {"turns": 4, "input_tokens": 100, "cost_usd": 0.2, "new": []},
         "background_tasks": [{"id": 7}], "something_new": {"x": 1},
     }));
-    let step = |id: &str, title: &str, status: &str| PlanStep { id: Some(id.into()), title: title.into(), status: status.into() };
-    let result = ToolResult { id: Some("1".into()), name: Some("execute_sql".into()), content: "{\"rows\":[]}".into(), is_error: false };
+    let step = |id: &str, title: &str, status: &str| PlanStep {
+        id: Some(id.into()),
+        title: title.into(),
+        status: status.into(),
+    };
+    let result = ToolResult {
+        id: Some("1".into()),
+        name: Some("execute_sql".into()),
+        content: "{\"rows\":[]}".into(),
+        is_error: false,
+    };
     let wanted = SessionContext {
         worktree: Some("/w".into()),
         spec: Some("s".into()),
@@ -49,10 +61,23 @@ fn a_whole_context_is_read() {
             steps: vec![step("1", "t", "done"), step("b", "u", "")],
         }),
         messages: vec![
-            ContextMessage { role: "user".into(), text: Some("do it".into()), tool_result: None },
-            ContextMessage { role: "tool".into(), text: None, tool_result: Some(result) },
+            ContextMessage {
+                role: "user".into(),
+                text: Some("do it".into()),
+                tool_result: None,
+            },
+            ContextMessage {
+                role: "tool".into(),
+                text: None,
+                tool_result: Some(result),
+            },
         ],
-        usage: SessionUsage { turns: Some(4), input_tokens: Some(100), cost_usd: Some(0.2), ..SessionUsage::default() },
+        usage: SessionUsage {
+            turns: Some(4),
+            input_tokens: Some(100),
+            cost_usd: Some(0.2),
+            ..SessionUsage::default()
+        },
         background_tasks: vec![json!({"id": 7})],
         from_host: false,
     };
@@ -65,7 +90,12 @@ fn what_is_absent_or_null_is_unknown() {
         "schema": 1, "output": null, "plan": null, "messages": null, "usage": null, "iteration": null, "summaries": null,
         "tentative_output": null, "background_tasks": null,
     });
-    for value in [json!({}), json!({"schema": 1}), nulls, json!({"schema": 1, "usage": {"turns": null}})] {
+    for value in [
+        json!({}),
+        json!({"schema": 1}),
+        nulls,
+        json!({"schema": 1, "usage": {"turns": null}}),
+    ] {
         assert_eq!(read(value), SessionContext::default());
     }
 }
@@ -73,9 +103,15 @@ fn what_is_absent_or_null_is_unknown() {
 #[test]
 fn content_may_be_a_text_or_blocks() {
     let blocks = json!([{"type": "text", "text": "a"}, {"type": "thinking", "thinking": "x"}, {"type": "text", "text": "b"}]);
-    let found = read(json!({"output": blocks, "messages": [{"role": "assistant", "content": blocks}, {"role": "assistant", "text": "c"}]}));
+    let found = read(
+        json!({"output": blocks, "messages": [{"role": "assistant", "content": blocks}, {"role": "assistant", "text": "c"}]}),
+    );
     assert_eq!(found.output.as_deref(), Some("a\nb"));
-    let texts: Vec<Option<&str>> = found.messages.iter().map(|message| message.text.as_deref()).collect();
+    let texts: Vec<Option<&str>> = found
+        .messages
+        .iter()
+        .map(|message| message.text.as_deref())
+        .collect();
     assert_eq!(texts, [Some("a\nb"), Some("c")]);
 }
 
@@ -86,47 +122,101 @@ fn of_blocks_those_with_a_text_count_and_a_kind_that_is_no_word_is_unknown() {
         output(json!(["a", {"text": "b"}, {"type": "text", "text": "c"}, {"type": "refusal", "refusal": "d"}])).as_deref(),
         Some("a\nb\nc\nd")
     );
-    assert_eq!(output(json!([{"type": 5, "text": "a"}, {"type": "image", "text": "b"}, 5])).as_deref(), Some(""));
+    assert_eq!(
+        output(json!([{"type": 5, "text": "a"}, {"type": "image", "text": "b"}, 5])).as_deref(),
+        Some("")
+    );
     let content = json!([{"text": "a"}, {"type": "text", "text": "b"}]);
-    assert_eq!(read(json!({"messages": [{"role": "assistant", "content": content}]})).messages[0].text.as_deref(), Some("a\nb"));
+    assert_eq!(
+        read(json!({"messages": [{"role": "assistant", "content": content}]})).messages[0]
+            .text
+            .as_deref(),
+        Some("a\nb")
+    );
     let mixed = json!([{"type": "text", "text": "x"}, {"type": "image", "data": "y"}]);
-    let found = read(json!({"messages": [{"role": "tool", "tool_result": {"id": "1", "content": mixed}}]}));
+    let found =
+        read(json!({"messages": [{"role": "tool", "tool_result": {"id": "1", "content": mixed}}]}));
     let result = found.messages[0].tool_result.as_ref().expect("it is one");
-    assert_eq!(serde_json::from_str::<Value>(&result.content).ok(), Some(mixed), "nothing of a result is left out");
+    assert_eq!(
+        serde_json::from_str::<Value>(&result.content).ok(),
+        Some(mixed),
+        "nothing of a result is left out"
+    );
 }
 
 #[test]
 fn a_context_has_a_greatest_length_and_its_counts_are_exact() {
-    let why = |length: usize| context_from_json(&"x".repeat(length)).expect_err("it is no JSON").why;
+    let why = |length: usize| {
+        context_from_json(&"x".repeat(length))
+            .expect_err("it is no JSON")
+            .why
+    };
     assert!(why(MAX_CONTEXT_BYTES).starts_with("the context is not valid JSON"));
     for more in [1, 2] {
         let length = MAX_CONTEXT_BYTES + more;
-        assert_eq!(why(length), format!("the context is {length} bytes long; at most 67108864 are read"));
+        assert_eq!(
+            why(length),
+            format!("the context is {length} bytes long; at most 67108864 are read")
+        );
     }
-    assert_eq!(read(json!({"iteration": 999_999_999_999_999.0})).iteration, Some(999_999_999_999_999));
-    let error = context_from_value(&json!({"iteration": 1e15})).expect_err("a count of this size was rounded somewhere");
+    assert_eq!(
+        read(json!({"iteration": 999_999_999_999_999.0})).iteration,
+        Some(999_999_999_999_999)
+    );
+    let error = context_from_value(&json!({"iteration": 1e15}))
+        .expect_err("a count of this size was rounded somewhere");
     assert_eq!(error.key, "iteration");
 }
 
 #[test]
 fn what_is_cut_from_a_context_is_marked_and_half_a_value_is_none() {
-    let steps = |count: usize| AgentTodoPlan { steps: vec![PlanStep::default(); count], ..AgentTodoPlan::default() };
+    let steps = |count: usize| AgentTodoPlan {
+        steps: vec![PlanStep::default(); count],
+        ..AgentTodoPlan::default()
+    };
     let written = |plan: AgentTodoPlan, output: &str, tentative: &str| {
         let tentative_output = Some(json!({"a": tentative}));
-        let context = SessionContext { plan: Some(plan), output: Some(output.into()), tentative_output, ..SessionContext::default() };
+        let context = SessionContext {
+            plan: Some(plan),
+            output: Some(output.into()),
+            tentative_output,
+            ..SessionContext::default()
+        };
         context_to_json(&context)
     };
     let long = "x".repeat(1 << 20);
     for (value, kept, cut, tentative) in [
         (written(steps(1), "o", "t"), 1, false, json!({"a": "t"})),
-        (written(steps(1000), "o", "t"), 1000, false, json!({"a": "t"})),
-        (written(steps(1001), "o", "t"), 1000, true, json!({"a": "t"})),
+        (
+            written(steps(1000), "o", "t"),
+            1000,
+            false,
+            json!({"a": "t"}),
+        ),
+        (
+            written(steps(1001), "o", "t"),
+            1000,
+            true,
+            json!({"a": "t"}),
+        ),
         (written(steps(1), &long, "t"), 1, true, json!({"a": "t"})),
         (written(steps(1), "o", &long), 1, true, Value::Null),
-        (written(steps(1), "o", &long[..(1 << 20) - 8]), 1, false, json!({"a": &long[..(1 << 20) - 8]})),
+        (
+            written(steps(1), "o", &long[..(1 << 20) - 8]),
+            1,
+            false,
+            json!({"a": &long[..(1 << 20) - 8]}),
+        ),
     ] {
         assert_eq!(value["plan"]["steps"].as_array().map(Vec::len), Some(kept));
-        assert_eq!((value.get("cut").is_some(), value["tentative_output"] == tentative), (cut, true), "{kept} steps");
+        assert_eq!(
+            (
+                value.get("cut").is_some(),
+                value["tentative_output"] == tentative
+            ),
+            (cut, true),
+            "{kept} steps"
+        );
     }
 }
 
@@ -141,11 +231,32 @@ fn results_of_tools_are_told_apart_and_named_by_their_calls() {
             {"type": "tool_result", "tool_use_id": "3", "content": "y"},
             {"type": "text", "text": "go on"}]},
     ]}));
-    let results: Vec<(Option<&str>, &str, bool)> = (found.messages.iter().filter_map(|message| message.tool_result.as_ref()))
-        .map(|result| (result.name.as_deref(), result.content.as_str(), result.is_error))
-        .collect();
-    assert_eq!(results, [(Some("one"), "{\"rows\":[1]}", false), (Some("two"), "x", true), (None, "y", false)]);
-    assert!(found.messages.iter().any(|message| message.text.as_deref() == Some("go on")));
+    let results: Vec<(Option<&str>, &str, bool)> = (found
+        .messages
+        .iter()
+        .filter_map(|message| message.tool_result.as_ref()))
+    .map(|result| {
+        (
+            result.name.as_deref(),
+            result.content.as_str(),
+            result.is_error,
+        )
+    })
+    .collect();
+    assert_eq!(
+        results,
+        [
+            (Some("one"), "{\"rows\":[1]}", false),
+            (Some("two"), "x", true),
+            (None, "y", false)
+        ]
+    );
+    assert!(
+        found
+            .messages
+            .iter()
+            .any(|message| message.text.as_deref() == Some("go on"))
+    );
 }
 
 /// A result: the name of its tool, its text, whether it failed.
@@ -154,9 +265,17 @@ type ToldResult = (Option<String>, String, bool);
 /// The texts and the results of a conversation.
 fn told(messages: &Value) -> (Vec<String>, Vec<ToldResult>) {
     let found = read(json!({"messages": messages})).messages;
-    let texts = found.iter().filter_map(|message| message.text.clone()).collect();
+    let texts = found
+        .iter()
+        .filter_map(|message| message.text.clone())
+        .collect();
     let results = found.into_iter().filter_map(|message| message.tool_result);
-    (texts, results.map(|result| (result.name, result.content, result.is_error)).collect())
+    (
+        texts,
+        results
+            .map(|result| (result.name, result.content, result.is_error))
+            .collect(),
+    )
 }
 
 #[test]
@@ -193,10 +312,20 @@ fn every_form_of_a_conversation_says_the_same() {
         {"type": "function_call", "id": "fc_1", "call_id": "1", "name": "execute_sql", "arguments": "{}"},
         {"type": "function_call_output", "call_id": "1", "output": rows},
         {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "None."}]}]);
-    for (form, messages) in [("ours", ours), ("Anthropic", anthropic), ("spore-core", spore), ("chat", chat), ("responses", responses)] {
+    for (form, messages) in [
+        ("ours", ours),
+        ("Anthropic", anthropic),
+        ("spore-core", spore),
+        ("chat", chat),
+        ("responses", responses),
+    ] {
         let (texts, results) = told(&messages);
         assert_eq!(texts, ["list them", "I ask.", "None."], "{form}");
-        assert_eq!(results, [(Some("execute_sql".to_owned()), rows.to_owned(), false)], "{form}");
+        assert_eq!(
+            results,
+            [(Some("execute_sql".to_owned()), rows.to_owned(), false)],
+            "{form}"
+        );
     }
 }
 
@@ -213,7 +342,11 @@ fn what_a_model_refuses_and_what_a_tool_failed_at_is_told() {
         results,
         [
             (None, "no such table".to_owned(), true),
-            (Some("execute_sql".to_owned()), "an old form".to_owned(), false),
+            (
+                Some("execute_sql".to_owned()),
+                "an old form".to_owned(),
+                false
+            ),
             (None, "a\nb".to_owned(), false)
         ]
     );
@@ -226,11 +359,26 @@ fn a_kind_of_message_that_is_not_known_is_an_error_and_not_left_out() {
             json!({"role": "user", "content": [{"type": "hologram", "of": "x"}]}),
             "messages[0].content[0].type: 'hologram' is no kind of block",
         ),
-        (json!({"role": "user", "content": {"type": "hologram"}}), "messages[0].content.type: 'hologram' is no kind of block"),
-        (json!({"role": "user", "content": {"of": "x"}}), "messages[0].content: expected a block with a type or a text"),
-        (json!({"role": "user", "content": [7]}), "messages[0].content[0]: expected an object, found a number"),
-        (json!({"role": "user", "content": [{"type": "text", "text": 7}]}), "messages[0].content[0].text: expected a text, found a number"),
-        (json!({"type": "hologram"}), "messages[0].type: 'hologram' is no kind of block"),
+        (
+            json!({"role": "user", "content": {"type": "hologram"}}),
+            "messages[0].content.type: 'hologram' is no kind of block",
+        ),
+        (
+            json!({"role": "user", "content": {"of": "x"}}),
+            "messages[0].content: expected a block with a type or a text",
+        ),
+        (
+            json!({"role": "user", "content": [7]}),
+            "messages[0].content[0]: expected an object, found a number",
+        ),
+        (
+            json!({"role": "user", "content": [{"type": "text", "text": 7}]}),
+            "messages[0].content[0].text: expected a text, found a number",
+        ),
+        (
+            json!({"type": "hologram"}),
+            "messages[0].type: 'hologram' is no kind of block",
+        ),
         (
             json!({"role": "assistant", "tool_calls": [{"id": "1", "function": 7}]}),
             "messages[0].tool_calls[0].function: expected an object",
@@ -240,44 +388,122 @@ fn a_kind_of_message_that_is_not_known_is_an_error_and_not_left_out() {
             "messages[0].content.tool_use_id: expected a number or",
         ),
     ] {
-        let error = context_from_value(&json!({"messages": [message]})).expect_err("it is not understood").to_string();
+        let error = context_from_value(&json!({"messages": [message]}))
+            .expect_err("it is not understood")
+            .to_string();
         assert!(error.starts_with(words), "{message}: {error}");
     }
 }
 
 #[test]
 fn a_plan_may_be_its_steps_alone() {
-    let found = read(json!({"plan": [{"content": "a", "status": "completed", "activeForm": "doing a"}]}));
-    let step = PlanStep { id: None, title: "a".into(), status: "completed".into() };
-    assert_eq!(found.plan, Some(AgentTodoPlan { steps: vec![step], ..AgentTodoPlan::default() }));
-    assert_eq!(read(json!({"plan": {}})).plan, Some(AgentTodoPlan::default()));
+    let found =
+        read(json!({"plan": [{"content": "a", "status": "completed", "activeForm": "doing a"}]}));
+    let step = PlanStep {
+        id: None,
+        title: "a".into(),
+        status: "completed".into(),
+    };
+    assert_eq!(
+        found.plan,
+        Some(AgentTodoPlan {
+            steps: vec![step],
+            ..AgentTodoPlan::default()
+        })
+    );
+    assert_eq!(
+        read(json!({"plan": {}})).plan,
+        Some(AgentTodoPlan::default())
+    );
 }
 
 #[test]
 fn a_wrong_type_names_the_key() {
     for (value, words) in [
         (json!([]), "expected an object, found a list"),
-        (json!({"schema": 2}), "schema: this program reads schema 1 of the context, found 2"),
-        (json!({"schema": "1"}), "schema: this program reads schema 1"),
-        (json!({"output": 5}), "output: expected a text or a list of blocks, found a number"),
-        (json!({"claims_done": "yes"}), "claims_done: expected true or false, found a text"),
-        (json!({"iteration": -1}), "iteration: expected a whole number of at least 0, found -1"),
-        (json!({"iteration": 1.5}), "iteration: expected a whole number of at least 0, found 1.5"),
-        (json!({"usage": {"cost_usd": -0.1}}), "usage.cost_usd: expected a number of at least 0, found -0.1"),
-        (json!({"usage": {"turns": "4"}}), "usage.turns: expected a whole number of at least 0, found a text"),
-        (json!({"plan": {"steps": [{"step_id": []}]}}), "plan.steps[0].step_id: expected a number or a text, found a list"),
-        (json!({"plan": {"steps": [{}, {"title": 1}]}}), "plan.steps[1].title: expected a text, found a number"),
-        (json!({"plan": "x"}), "plan: expected an object, found a text"),
-        (json!({"messages": {}}), "messages: expected a list, found an object"),
-        (json!({"messages": ["x"]}), "messages[0]: expected an object, found a text"),
-        (json!({"messages": [{"role": 1}]}), "messages[0].role: expected a text, found a number"),
-        (json!({"messages": [{"tool_result": 1}]}), "messages[0].tool_result: expected an object, found a number"),
-        (json!({"messages": [{"content": 1}]}), "messages[0].content: expected a text or a list of blocks, found a number"),
-        (json!({"summaries": [{"assistant_responses": "x"}]}), "summaries[0].assistant_responses: expected a list, found a text"),
+        (
+            json!({"schema": 2}),
+            "schema: this program reads schema 1 of the context, found 2",
+        ),
+        (
+            json!({"schema": "1"}),
+            "schema: this program reads schema 1",
+        ),
+        (
+            json!({"output": 5}),
+            "output: expected a text or a list of blocks, found a number",
+        ),
+        (
+            json!({"claims_done": "yes"}),
+            "claims_done: expected true or false, found a text",
+        ),
+        (
+            json!({"iteration": -1}),
+            "iteration: expected a whole number of at least 0, found -1",
+        ),
+        (
+            json!({"iteration": 1.5}),
+            "iteration: expected a whole number of at least 0, found 1.5",
+        ),
+        (
+            json!({"usage": {"cost_usd": -0.1}}),
+            "usage.cost_usd: expected a number of at least 0, found -0.1",
+        ),
+        (
+            json!({"usage": {"turns": "4"}}),
+            "usage.turns: expected a whole number of at least 0, found a text",
+        ),
+        (
+            json!({"plan": {"steps": [{"step_id": []}]}}),
+            "plan.steps[0].step_id: expected a number or a text, found a list",
+        ),
+        (
+            json!({"plan": {"steps": [{}, {"title": 1}]}}),
+            "plan.steps[1].title: expected a text, found a number",
+        ),
+        (
+            json!({"plan": "x"}),
+            "plan: expected an object, found a text",
+        ),
+        (
+            json!({"messages": {}}),
+            "messages: expected a list, found an object",
+        ),
+        (
+            json!({"messages": ["x"]}),
+            "messages[0]: expected an object, found a text",
+        ),
+        (
+            json!({"messages": [{"role": 1}]}),
+            "messages[0].role: expected a text, found a number",
+        ),
+        (
+            json!({"messages": [{"tool_result": 1}]}),
+            "messages[0].tool_result: expected an object, found a number",
+        ),
+        (
+            json!({"messages": [{"content": 1}]}),
+            "messages[0].content: expected a text or a list of blocks, found a number",
+        ),
+        (
+            json!({"summaries": [{"assistant_responses": "x"}]}),
+            "summaries[0].assistant_responses: expected a list, found a text",
+        ),
     ] {
-        assert!(context_from_value(&value).unwrap_err().to_string().starts_with(words), "{value}");
+        assert!(
+            context_from_value(&value)
+                .unwrap_err()
+                .to_string()
+                .starts_with(words),
+            "{value}"
+        );
     }
-    assert!(context_from_json("{").unwrap_err().to_string().starts_with("the context is not valid JSON: "));
+    assert!(
+        context_from_json("{")
+            .unwrap_err()
+            .to_string()
+            .starts_with("the context is not valid JSON: ")
+    );
     assert!(context_from_json("\u{feff}{}").is_ok());
     let deep = "[".repeat(100_000);
     assert!(context_from_json(&deep).is_err());
@@ -285,8 +511,11 @@ fn a_wrong_type_names_the_key() {
 
 #[test]
 fn what_is_written_is_short_and_keeps_the_newest() {
-    let message =
-        |n: usize| ContextMessage { role: "assistant".into(), text: Some(format!("{n} {}", "x".repeat(50_000))), tool_result: None };
+    let message = |n: usize| ContextMessage {
+        role: "assistant".into(),
+        text: Some(format!("{n} {}", "x".repeat(50_000))),
+        tool_result: None,
+    };
     let context = SessionContext {
         output: Some(format!("{}END", "é".repeat(100_000))),
         messages: (0..200).map(message).collect(),
@@ -298,11 +527,18 @@ fn what_is_written_is_short_and_keeps_the_newest() {
     assert_eq!(written["cut"], true);
     assert_eq!(written["tentative_output"], Value::Null);
     assert!(written["output"].as_str().unwrap().ends_with("END"));
-    assert!(written["messages"].as_array().unwrap().last().unwrap()["content"].as_str().unwrap().starts_with("199 "));
+    assert!(
+        written["messages"].as_array().unwrap().last().unwrap()["content"]
+            .as_str()
+            .unwrap()
+            .starts_with("199 ")
+    );
     assert_eq!(context_to_json(&SessionContext::default()).get("cut"), None);
 }
 
-fn some<T: std::fmt::Debug + Clone + 'static>(strategy: impl Strategy<Value = T> + 'static) -> BoxedStrategy<Option<T>> {
+fn some<T: std::fmt::Debug + Clone + 'static>(
+    strategy: impl Strategy<Value = T> + 'static,
+) -> BoxedStrategy<Option<T>> {
     prop::option::of(strategy).boxed()
 }
 
@@ -320,7 +556,8 @@ fn json_value() -> BoxedStrategy<Value> {
     leaf.prop_recursive(3, 12, 4, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-            prop::collection::btree_map("[a-z_]{1,9}", inner, 0..4).prop_map(|members| Value::Object(members.into_iter().collect())),
+            prop::collection::btree_map("[a-z_]{1,9}", inner, 0..4)
+                .prop_map(|members| Value::Object(members.into_iter().collect())),
         ]
     })
     .boxed()
@@ -366,7 +603,9 @@ prop_compose! {
 
 /// The names of the calls are part of no message, so that a result without a name stays without one.
 fn without_names_of_calls(mut context: SessionContext) -> SessionContext {
-    context.messages.retain(|message| message.text.is_some() || message.tool_result.is_some());
+    context
+        .messages
+        .retain(|message| message.text.is_some() || message.tool_result.is_some());
     context
 }
 

@@ -2,7 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use watchdog_facts::context::{AgentTodoPlan, ContextMessage, IterationSummary, SessionContext, SessionUsage};
+use watchdog_facts::context::{
+    AgentTodoPlan, ContextMessage, IterationSummary, SessionContext, SessionUsage,
+};
 
 /// One text of the conversation is written up to so many bytes, its end kept.
 const TEXT: usize = 64 << 10;
@@ -89,8 +91,18 @@ impl ContextWriter {
     fn summary(&mut self, summary: &IterationSummary) -> Value {
         let mut members: Map<String, Value> = summary.more.clone().into_iter().collect();
         members.insert("iteration".into(), summary.iteration.into());
-        members.insert("assistant_responses".into(), summary.assistant_responses.iter().map(|text| self.text(text)).collect());
-        members.insert("detected_actions".into(), summary.detected_actions.as_slice().into());
+        members.insert(
+            "assistant_responses".into(),
+            summary
+                .assistant_responses
+                .iter()
+                .map(|text| self.text(text))
+                .collect(),
+        );
+        members.insert(
+            "detected_actions".into(),
+            summary.detected_actions.as_slice().into(),
+        );
         Value::Object(members)
     }
 

@@ -13,8 +13,17 @@ const MOST_BYTES: usize = 256 * 1024;
 pub(super) fn tail(bytes: &[u8], lines: usize) -> String {
     let text = String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(MOST_BYTES)..]);
     let plain = anstream::adapter::strip_str(&text).to_string();
-    let last: Vec<String> = plain.trim_end().lines().rev().take(lines).map(clean).collect();
-    end_of(&last.into_iter().rev().collect::<Vec<_>>().join("\n"), MAX_CHARS / 2)
+    let last: Vec<String> = plain
+        .trim_end()
+        .lines()
+        .rev()
+        .take(lines)
+        .map(clean)
+        .collect();
+    end_of(
+        &last.into_iter().rev().collect::<Vec<_>>().join("\n"),
+        MAX_CHARS / 2,
+    )
 }
 
 /// Text from outside on one line, for a sentence of ours.
@@ -33,7 +42,12 @@ pub(super) fn bounded(text: String, chars: usize) -> String {
 
 /// The first three of some names, and how many more there are.
 pub(super) fn first_three(names: &[&str]) -> String {
-    let shown = names.iter().take(3).map(|name| one_line(name)).collect::<Vec<_>>().join(", ");
+    let shown = names
+        .iter()
+        .take(3)
+        .map(|name| one_line(name))
+        .collect::<Vec<_>>()
+        .join(", ");
     match names.len() {
         0..=3 => shown,
         n => format!("{shown}, ... ({} more)", n - 3),
@@ -44,7 +58,9 @@ pub(super) fn first_three(names: &[&str]) -> String {
 fn clean(line: &str) -> String {
     let line = line.trim_end_matches('\r');
     let line = line.rsplit_once('\r').map_or(line, |(_, last)| last);
-    let kept = line.chars().filter(|c| *c == '\t' || !(c.is_control() || is_invisible(*c)));
+    let kept = line
+        .chars()
+        .filter(|c| *c == '\t' || !(c.is_control() || is_invisible(*c)));
     let mut cleaned: String = kept.take(MAX_LINE + 1).collect();
     if let Some((cut, _)) = cleaned.char_indices().nth(MAX_LINE) {
         cleaned.truncate(cut);
@@ -82,7 +98,10 @@ mod tests {
 
     #[test]
     fn nothing_that_steers_a_terminal_or_hides_in_a_prompt_comes_through() {
-        assert_eq!(tail(b"\x1b[31mred\x1b[0m \x1b]0;title\x07ok\x08", 5), "red ok");
+        assert_eq!(
+            tail(b"\x1b[31mred\x1b[0m \x1b]0;title\x07ok\x08", 5),
+            "red ok"
+        );
         assert_eq!(tail("a\u{202e}b\u{200b}c\u{e0041}d".as_bytes(), 5), "abcd");
         assert_eq!(tail(b"10%\r20%\r100%\n", 5), "100%");
         assert_eq!(one_line("a\nb\u{1b}[2J"), "a b[2J");
@@ -104,13 +123,19 @@ mod tests {
         assert_eq!(one_line(&"é".repeat(501)), "é".repeat(500) + "...");
         let lines: Vec<String> = (0..1000).map(|n| format!("line {n}")).collect();
         let end = tail(lines.join("\n").as_bytes(), 1000);
-        assert!(end.starts_with("...") && end.ends_with("line 998\nline 999"), "{end}");
+        assert!(
+            end.starts_with("...") && end.ends_with("line 998\nline 999"),
+            "{end}"
+        );
         assert_eq!(end.chars().count(), MAX_CHARS / 2 + 3);
     }
 
     #[test]
     fn three_names_are_enough() {
         assert_eq!(first_three(&["a", "b", "c"]), "a, b, c");
-        assert_eq!(first_three(&["a", "b", "c", "d", "e"]), "a, b, c, ... (2 more)");
+        assert_eq!(
+            first_three(&["a", "b", "c", "d", "e"]),
+            "a, b, c, ... (2 more)"
+        );
     }
 }

@@ -27,12 +27,21 @@ impl GateFilePart {
         match self {
             GateFilePart::Whole => Some(text.to_owned()),
             GateFilePart::Keys(keys) => {
-                let Value::Object(object) = serde_json::from_str(text).ok()? else { return None };
-                Some(keys.iter().map(|key| format!("{:?}\n", object.get(*key))).collect())
+                let Value::Object(object) = serde_json::from_str(text).ok()? else {
+                    return None;
+                };
+                Some(
+                    keys.iter()
+                        .map(|key| format!("{:?}\n", object.get(*key)))
+                        .collect(),
+                )
             }
-            GateFilePart::Lines(words) => {
-                Some(text.lines().filter(|line| words.iter().any(|word| line.contains(word))).map(|line| format!("{line}\n")).collect())
-            }
+            GateFilePart::Lines(words) => Some(
+                text.lines()
+                    .filter(|line| words.iter().any(|word| line.contains(word)))
+                    .map(|line| format!("{line}\n"))
+                    .collect(),
+            ),
             GateFilePart::Sections(word) => {
                 let mut inside = false;
                 let mut found = String::new();
@@ -61,18 +70,47 @@ pub struct GateFile {
 }
 
 /// Keys of `package.json` that select the programs of a script.
-const NODE_KEYS: &[&str] = &["scripts", "jest", "mocha", "vitest", "ava", "c8", "nyc", "config"];
+const NODE_KEYS: &[&str] = &[
+    "scripts", "jest", "mocha", "vitest", "ava", "c8", "nyc", "config",
+];
 /// Lines of `Cargo.toml` that choose which tests there are.
-const CARGO_LINES: &[&str] = &["harness", "autotests", "doctest", "test =", "test=", "[[test]]", "[profile"];
+const CARGO_LINES: &[&str] = &[
+    "harness",
+    "autotests",
+    "doctest",
+    "test =",
+    "test=",
+    "[[test]]",
+    "[profile",
+];
 
-type GateRow = (&'static [&'static str], &'static [(&'static str, GateFilePart)]);
+type GateRow = (
+    &'static [&'static str],
+    &'static [(&'static str, GateFilePart)],
+);
 
 /// Runners with their gate files. The table is in docs/configuration.md.
 const TABLE: &[GateRow] = &[
-    (&["make", "gmake"], &[("Makefile", GateFilePart::Whole), ("makefile", GateFilePart::Whole), ("GNUmakefile", GateFilePart::Whole)]),
-    (&["just"], &[("justfile", GateFilePart::Whole), ("Justfile", GateFilePart::Whole), (".justfile", GateFilePart::Whole)]),
     (
-        &["npm", "npx", "pnpm", "yarn", "bun", "node", "jest", "vitest", "mocha"],
+        &["make", "gmake"],
+        &[
+            ("Makefile", GateFilePart::Whole),
+            ("makefile", GateFilePart::Whole),
+            ("GNUmakefile", GateFilePart::Whole),
+        ],
+    ),
+    (
+        &["just"],
+        &[
+            ("justfile", GateFilePart::Whole),
+            ("Justfile", GateFilePart::Whole),
+            (".justfile", GateFilePart::Whole),
+        ],
+    ),
+    (
+        &[
+            "npm", "npx", "pnpm", "yarn", "bun", "node", "jest", "vitest", "mocha",
+        ],
         &[
             ("package.json", GateFilePart::Keys(NODE_KEYS)),
             (".npmrc", GateFilePart::Whole),
@@ -92,7 +130,9 @@ const TABLE: &[GateRow] = &[
         ],
     ),
     (
-        &["pytest", "py.test", "python", "python3", "tox", "nox", "uv", "poetry"],
+        &[
+            "pytest", "py.test", "python", "python3", "tox", "nox", "uv", "poetry",
+        ],
         &[
             ("**/conftest.py", GateFilePart::Whole),
             ("pytest.ini", GateFilePart::Whole),
@@ -104,7 +144,13 @@ const TABLE: &[GateRow] = &[
             ("pyproject.toml", GateFilePart::Sections("pytest")),
         ],
     ),
-    (&["rspec", "bundle"], &[(".rspec", GateFilePart::Whole), ("spec/spec_helper.rb", GateFilePart::Whole)]),
+    (
+        &["rspec", "bundle"],
+        &[
+            (".rspec", GateFilePart::Whole),
+            ("spec/spec_helper.rb", GateFilePart::Whole),
+        ],
+    ),
 ];
 
 /// The gate files of a command line: at the root, in its working folder, and in the folders that it changes to.
@@ -113,12 +159,19 @@ pub fn gate_files(line: &CommandLine, cwd: Option<&str>) -> Vec<GateFile> {
     let folders = folders(line, cwd);
     let mut found = Vec::new();
     for (names, files) in TABLE {
-        if !names.iter().any(|name| programs.iter().any(|program| program == name)) {
+        if !names
+            .iter()
+            .any(|name| programs.iter().any(|program| program == name))
+        {
             continue;
         }
         for folder in &folders {
             for (file, part) in *files {
-                let glob = if folder.is_empty() { (*file).to_owned() } else { format!("{}/{file}", globset::escape(folder)) };
+                let glob = if folder.is_empty() {
+                    (*file).to_owned()
+                } else {
+                    format!("{}/{file}", globset::escape(folder))
+                };
                 found.push(GateFile { glob, part: *part });
             }
         }
@@ -131,13 +184,19 @@ mod tests {
     use super::*;
 
     fn globs(line: &str, cwd: Option<&str>) -> Vec<String> {
-        gate_files(&CommandLine::Shell(line.into()), cwd).into_iter().map(|gate| gate.glob).collect()
+        gate_files(&CommandLine::Shell(line.into()), cwd)
+            .into_iter()
+            .map(|gate| gate.glob)
+            .collect()
     }
 
     #[test]
     fn a_runner_is_known_wherever_it_stands_in_the_line() {
         assert!(globs("make check", None).contains(&"Makefile".to_owned()));
-        assert!(globs("cd web && CI=1 /usr/bin/npm test", None).contains(&"web/package.json".to_owned()));
+        assert!(
+            globs("cd web && CI=1 /usr/bin/npm test", None)
+                .contains(&"web/package.json".to_owned())
+        );
         assert!(globs("python3 -m pytest -q", None).contains(&"**/conftest.py".to_owned()));
         assert!(globs("make -C sub all", Some("a")).contains(&"a/sub/Makefile".to_owned()));
         assert!(globs("sh check.sh", None).is_empty());
@@ -146,17 +205,30 @@ mod tests {
     #[test]
     fn only_what_chooses_the_tests_counts() {
         let keys = GateFilePart::Keys(NODE_KEYS);
-        let package = |version: u32, test: &str| format!("{{\"version\": \"{version}\", \"scripts\": {{\"test\": \"{test}\"}}}}");
-        assert_eq!(keys.of(package(1, "jest").as_bytes()), keys.of(package(2, "jest").as_bytes()));
-        assert_ne!(keys.of(package(1, "jest").as_bytes()), keys.of(package(1, "true").as_bytes()));
+        let package = |version: u32, test: &str| {
+            format!("{{\"version\": \"{version}\", \"scripts\": {{\"test\": \"{test}\"}}}}")
+        };
+        assert_eq!(
+            keys.of(package(1, "jest").as_bytes()),
+            keys.of(package(2, "jest").as_bytes())
+        );
+        assert_ne!(
+            keys.of(package(1, "jest").as_bytes()),
+            keys.of(package(1, "true").as_bytes())
+        );
         assert_eq!(keys.of(b"{"), None);
         let sections = GateFilePart::Sections("pytest");
         assert_eq!(
-            sections.of(b"[project]\nname = \"a\"\n[tool.pytest.ini_options]\nx = 1\n[z]\n").unwrap(),
+            sections
+                .of(b"[project]\nname = \"a\"\n[tool.pytest.ini_options]\nx = 1\n[z]\n")
+                .unwrap(),
             "[tool.pytest.ini_options]\nx = 1\n"
         );
         let lines = GateFilePart::Lines(CARGO_LINES);
-        assert_eq!(lines.of(b"[dependencies]\nserde = \"1\"\n").unwrap(), lines.of(b"[dependencies]\n").unwrap());
+        assert_eq!(
+            lines.of(b"[dependencies]\nserde = \"1\"\n").unwrap(),
+            lines.of(b"[dependencies]\n").unwrap()
+        );
         assert_ne!(lines.of(b"harness = false\n").unwrap(), "");
     }
 }

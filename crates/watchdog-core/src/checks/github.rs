@@ -12,19 +12,40 @@ use super::check::{CheckContext, CheckJudgement};
 use super::feedback::{one_line, tail};
 
 /// Gets an object from `gh`. The error is the check's own judgement: only GitHub's own words count as its answer.
-pub(super) fn ask(context: &CheckContext<'_>, args: &[&str], timeout: Duration) -> Result<Value, CheckJudgement> {
-    let argv = ["gh"].iter().chain(args).map(|word| (*word).to_owned()).collect();
+pub(super) fn ask(
+    context: &CheckContext<'_>,
+    args: &[&str],
+    timeout: Duration,
+) -> Result<Value, CheckJudgement> {
+    let argv = ["gh"]
+        .iter()
+        .chain(args)
+        .map(|word| (*word).to_owned())
+        .collect();
     let line = CommandLine::Argv(argv);
-    let failed = |why: String| Err(CheckJudgement::Failed { why: format!("GitHub could not be asked: {why}") });
-    match context.capabilities.run_command(&CommandRequest::new(&line, timeout)) {
+    let failed = |why: String| {
+        Err(CheckJudgement::Failed {
+            why: format!("GitHub could not be asked: {why}"),
+        })
+    };
+    match context
+        .capabilities
+        .run_command(&CommandRequest::new(&line, timeout))
+    {
         CommandRun::Unrunnable { why } => Err(CheckJudgement::Unrunnable {
-            why: format!("GitHub is asked through its command line, which cannot be run: {}; then type: gh auth login", one_line(&why)),
+            why: format!(
+                "GitHub is asked through its command line, which cannot be run: {}; then type: gh auth login",
+                one_line(&why)
+            ),
         }),
         CommandRun::HeadroomError { why } => failed(one_line(&why)),
-        CommandRun::TimedOut { .. } => {
-            Err(CheckJudgement::TimedOut { why: format!("GitHub did not answer within {} seconds", timeout.as_secs()) })
-        }
-        CommandRun::Finished { exit: ProcessExit::Code(0), output } => {
+        CommandRun::TimedOut { .. } => Err(CheckJudgement::TimedOut {
+            why: format!("GitHub did not answer within {} seconds", timeout.as_secs()),
+        }),
+        CommandRun::Finished {
+            exit: ProcessExit::Code(0),
+            output,
+        } => {
             let stdout = output.stdout.stretches().concat();
             match serde_json::from_slice::<Value>(stdout.trim_ascii()) {
                 Ok(Value::Object(found)) if output.stdout.dropped == 0 => Ok(Value::Object(found)),
@@ -32,8 +53,17 @@ pub(super) fn ask(context: &CheckContext<'_>, args: &[&str], timeout: Duration) 
             }
         }
         CommandRun::Finished { exit, output } => {
-            let said = output.stderr.stretches().last().map(|bytes| tail(bytes, 1)).unwrap_or_default();
-            let hint = if exit == ProcessExit::Code(4) { "; type: gh auth login" } else { "" };
+            let said = output
+                .stderr
+                .stretches()
+                .last()
+                .map(|bytes| tail(bytes, 1))
+                .unwrap_or_default();
+            let hint = if exit == ProcessExit::Code(4) {
+                "; type: gh auth login"
+            } else {
+                ""
+            };
             failed(format!("`{line}` ended with {exit}: {said}{hint}"))
         }
     }
@@ -43,6 +73,8 @@ pub(super) fn ask(context: &CheckContext<'_>, args: &[&str], timeout: Duration) 
 pub(super) fn state_is(found: &Value, wanted: &str) -> Result<bool, CheckJudgement> {
     match found.get("state").and_then(Value::as_str) {
         Some(state) => Ok(state == wanted),
-        None => Err(CheckJudgement::Failed { why: "GitHub could not be asked: its answer has no `state`".into() }),
+        None => Err(CheckJudgement::Failed {
+            why: "GitHub could not be asked: its answer has no `state`".into(),
+        }),
     }
 }

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use crate::config::settings::{CheckOrder, ConfigSettings, Mode};
 use watchdog_facts::display::plural;
-use watchdog_facts::evidence::{CheckOutcome, CheckResult, Degradation, OutcomeBeforeWork, TestCounts, WarningCode};
+use watchdog_facts::evidence::{
+    CheckOutcome, CheckResult, Degradation, OutcomeBeforeWork, TestCounts, WarningCode,
+};
 use watchdog_facts::secret_shapes::mask;
 use watchdog_facts::verdict::Evidence;
 
@@ -111,37 +113,77 @@ impl CheckRegistry {
     }
 
     fn tree(&self, settings: &ConfigSettings) -> CheckTree {
-        CheckTree::Group { mode: settings.mode, members: settings.checks.iter().map(|check| self.build(check)).collect() }
+        CheckTree::Group {
+            mode: settings.mode,
+            members: settings
+                .checks
+                .iter()
+                .map(|check| self.build(check))
+                .collect(),
+        }
     }
 }
 
 impl CheckTree {
     /// Judges the whole tree.
     pub fn evaluate(&self, order: CheckOrder, context: &CheckContext<'_>) -> GroupOutcome {
-        let SubtreeResult { outcome, evidence, results, feedback, winner, passed_before, failed_before, notes, .. } =
-            self.judge(order, context);
+        let SubtreeResult {
+            outcome,
+            evidence,
+            results,
+            feedback,
+            winner,
+            passed_before,
+            failed_before,
+            notes,
+            ..
+        } = self.judge(order, context);
         // Rule 10 of the contract: a pass verifies work only where it could have failed. Without a baseline there is no earlier state.
         let is_new = failed_before || !context.capabilities.baseline_known();
-        let evidence = if is_new { evidence } else { evidence.min(Evidence::Committed) };
-        GroupOutcome { outcome, evidence, results, feedback, winner, all_passed_before: passed_before, notes }
+        let evidence = if is_new {
+            evidence
+        } else {
+            evidence.min(Evidence::Committed)
+        };
+        GroupOutcome {
+            outcome,
+            evidence,
+            results,
+            feedback,
+            winner,
+            all_passed_before: passed_before,
+            notes,
+        }
     }
 
     /// Adds its lines to a description.
     fn describe(&self, depth: usize, lines: &mut Vec<String>) {
         let indent = "  ".repeat(depth);
         match self {
-            CheckTree::Single { name, kind, check, .. } => {
-                let title = if name == kind { String::new() } else { format!("{}: ", super::feedback::one_line(name)) };
+            CheckTree::Single {
+                name, kind, check, ..
+            } => {
+                let title = if name == kind {
+                    String::new()
+                } else {
+                    format!("{}: ", super::feedback::one_line(name))
+                };
                 lines.push(format!("{indent}- {title}{}", check.description()));
             }
             CheckTree::Group { mode, members } => {
-                let bullet = if depth == 0 { String::new() } else { format!("{indent}- ") };
+                let bullet = if depth == 0 {
+                    String::new()
+                } else {
+                    format!("{indent}- ")
+                };
                 let which = match mode {
                     Mode::All => "all of these:",
                     Mode::Any | Mode::First => "one of these:",
                 };
                 lines.push(format!("{bullet}{which}"));
-                members.iter().for_each(|member| member.describe(depth + 1, lines));
+                members
+                    .iter()
+                    .for_each(|member| member.describe(depth + 1, lines));
             }
         }
     }
@@ -149,39 +191,61 @@ impl CheckTree {
     fn cost(&self) -> CheckCost {
         match self {
             CheckTree::Single { cost, .. } => *cost,
-            CheckTree::Group { members, .. } => members.iter().map(CheckTree::cost).max().unwrap_or(CheckCost::Cheap),
+            CheckTree::Group { members, .. } => members
+                .iter()
+                .map(CheckTree::cost)
+                .max()
+                .unwrap_or(CheckCost::Cheap),
         }
     }
 
     fn judge(&self, order: CheckOrder, context: &CheckContext<'_>) -> SubtreeResult {
         match self {
-            CheckTree::Single { name, kind, definition, check, .. } => {
+            CheckTree::Single {
+                name,
+                kind,
+                definition,
+                check,
+                ..
+            } => {
                 let began = context.capabilities.clock();
                 let head_before = context.capabilities.head();
                 let judged = check.judge(context);
                 let duration = context.capabilities.clock().saturating_sub(began);
                 let mut result = result(name, kind, check.as_ref(), &judged, duration);
                 let mut notes = judged.notes;
-                let begin = context.capabilities.at_begin(definition, result.outcome, result.tests);
+                let begin = context
+                    .capabilities
+                    .at_begin(definition, result.outcome, result.tests);
                 result.before = begin.before;
                 // Rule 15 of the contract: the check made a part of what it judged.
-                if result.outcome == CheckOutcome::Pass && context.capabilities.head() != head_before {
+                if result.outcome == CheckOutcome::Pass
+                    && context.capabilities.head() != head_before
+                {
                     result.evidence = result.evidence.min(Evidence::Claimed);
                     let detail = format!("{}: HEAD moved while it ran", one_line(name));
-                    notes.push(Degradation { code: WarningCode::CheckMovedHead, detail });
+                    notes.push(Degradation {
+                        code: WarningCode::CheckMovedHead,
+                        detail,
+                    });
                 }
                 if result.outcome == CheckOutcome::Pass
                     && let Some(why) = shrunk(begin.tests, result.tests)
                 {
                     result.evidence = result.evidence.min(Evidence::Claimed);
-                    notes.push(Degradation { code: WarningCode::TestsShrunk, detail: format!("{}: {why}", one_line(name)) });
+                    notes.push(Degradation {
+                        code: WarningCode::TestsShrunk,
+                        detail: format!("{}: {why}", one_line(name)),
+                    });
                 }
                 SubtreeResult {
                     outcome: result.outcome,
                     evidence: result.evidence,
                     feedback: result.feedback.clone(),
-                    passed_before: result.outcome == CheckOutcome::Pass && result.before == OutcomeBeforeWork::Passed,
-                    failed_before: result.outcome == CheckOutcome::Pass && result.before == OutcomeBeforeWork::Failed,
+                    passed_before: result.outcome == CheckOutcome::Pass
+                        && result.before == OutcomeBeforeWork::Passed,
+                    failed_before: result.outcome == CheckOutcome::Pass
+                        && result.before == OutcomeBeforeWork::Failed,
                     is_git: kind == "git",
                     results: vec![result],
                     winner: Some(name.clone()),
@@ -199,8 +263,14 @@ impl CheckTree {
                 is_git: false,
                 notes: Vec::new(),
             },
-            CheckTree::Group { mode: Mode::All, members } => all(members, order, context),
-            CheckTree::Group { mode: mode @ (Mode::Any | Mode::First), members } => any(*mode, members, order, context),
+            CheckTree::Group {
+                mode: Mode::All,
+                members,
+            } => all(members, order, context),
+            CheckTree::Group {
+                mode: mode @ (Mode::Any | Mode::First),
+                members,
+            } => any(*mode, members, order, context),
         }
     }
 }
@@ -212,10 +282,16 @@ fn all(members: &[CheckTree], order: CheckOrder, context: &CheckContext<'_>) -> 
     let stops = |part: &SubtreeResult| part.outcome != CheckOutcome::Pass && !context.every;
     // In a given order, a check may depend on an earlier one. Cheap ones are over before a thread has begun.
     let expensive = match order {
-        CheckOrder::CheapFirst if context.at_once > 1 => sequence.partition_point(|n| members[*n].cost() == CheckCost::Cheap),
+        CheckOrder::CheapFirst if context.at_once > 1 => {
+            sequence.partition_point(|n| members[*n].cost() == CheckCost::Cheap)
+        }
         CheckOrder::CheapFirst | CheckOrder::Given => sequence.len(),
     };
-    let (alone, together) = if sequence.len() - expensive > 1 { sequence.split_at(expensive) } else { (sequence.as_slice(), &[][..]) };
+    let (alone, together) = if sequence.len() - expensive > 1 {
+        sequence.split_at(expensive)
+    } else {
+        (sequence.as_slice(), &[][..])
+    };
     let mut stopped = false;
     for &n in alone {
         let part = members[n].judge(order, context);
@@ -227,42 +303,88 @@ fn all(members: &[CheckTree], order: CheckOrder, context: &CheckContext<'_>) -> 
     }
     if !stopped {
         // Threads are bounded by this group: groups inside of it ask one after the other.
-        let inside = CheckContext { at_once: 1, ..*context };
-        let judged = side_by_side(together.len(), context.at_once, |n| members[together[n]].judge(order, &inside), stops);
-        judged.into_iter().enumerate().for_each(|(n, part)| parts[together[n]] = part);
+        let inside = CheckContext {
+            at_once: 1,
+            ..*context
+        };
+        let judged = side_by_side(
+            together.len(),
+            context.at_once,
+            |n| members[together[n]].judge(order, &inside),
+            stops,
+        );
+        judged
+            .into_iter()
+            .enumerate()
+            .for_each(|(n, part)| parts[together[n]] = part);
     }
     let missing = |part: &SubtreeResult| part.outcome != CheckOutcome::Pass;
-    let first = sequence.iter().find_map(|&n| parts[n].as_ref().filter(|part| missing(part)));
+    let first = sequence
+        .iter()
+        .find_map(|&n| parts[n].as_ref().filter(|part| missing(part)));
     let (outcome, evidence, feedback) = match first {
         Some(first) if context.every => {
-            let words: Vec<String> = parts.iter().flatten().filter(|part| missing(part)).map(|part| part.feedback.clone()).collect();
+            let words: Vec<String> = parts
+                .iter()
+                .flatten()
+                .filter(|part| missing(part))
+                .map(|part| part.feedback.clone())
+                .collect();
             (first.outcome, first.evidence, joined(&words))
         }
         Some(first) => (first.outcome, first.evidence, first.feedback.clone()),
         None => {
-            let weakest = parts.iter().flatten().map(|part| part.evidence).fold(Evidence::Verified, Evidence::min);
+            let weakest = parts
+                .iter()
+                .flatten()
+                .map(|part| part.evidence)
+                .fold(Evidence::Verified, Evidence::min);
             (CheckOutcome::Pass, weakest, String::new())
         }
     };
     let passed_before = parts.iter().flatten().all(|part| part.passed_before);
     let is_git = parts.iter().flatten().all(|part| part.is_git);
-    let failed_before = parts.iter().flatten().any(|part| part.failed_before && (is_git || !part.is_git));
+    let failed_before = parts
+        .iter()
+        .flatten()
+        .any(|part| part.failed_before && (is_git || !part.is_git));
     let notes = notes(&mut parts);
-    SubtreeResult { outcome, evidence, results: results(parts), feedback, winner: None, passed_before, failed_before, is_git, notes }
+    SubtreeResult {
+        outcome,
+        evidence,
+        results: results(parts),
+        feedback,
+        winner: None,
+        passed_before,
+        failed_before,
+        is_git,
+        notes,
+    }
 }
 
 /// Stops at the first that is complete. Where none is, the gravest outcome is surfaced, so that a check that could not run is not
 /// mistaken for work that is missing; the feedback is everybody's, in the order of the configuration.
 ///
 /// They are never asked side by side: one that passes makes the others needless.
-fn any(mode: Mode, members: &[CheckTree], order: CheckOrder, context: &CheckContext<'_>) -> SubtreeResult {
+fn any(
+    mode: Mode,
+    members: &[CheckTree],
+    order: CheckOrder,
+    context: &CheckContext<'_>,
+) -> SubtreeResult {
     let mut parts: Vec<Option<SubtreeResult>> = members.iter().map(|_| None).collect();
     for n in sequence(mode, members, order) {
         let mut part = members[n].judge(order, context);
         if part.outcome == CheckOutcome::Pass {
-            let winner = part.winner.take().or_else(|| Some(format!("group {}", n + 1))).filter(|_| mode == Mode::First);
-            let (outcome, evidence, feedback) = (part.outcome, part.evidence, part.feedback.clone());
-            let (passed_before, failed_before, is_git) = (part.passed_before, part.failed_before, part.is_git);
+            let winner = part
+                .winner
+                .take()
+                .or_else(|| Some(format!("group {}", n + 1)))
+                .filter(|_| mode == Mode::First);
+            let (outcome, evidence, feedback) =
+                (part.outcome, part.evidence, part.feedback.clone());
+            let (passed_before, failed_before, is_git) =
+                (part.passed_before, part.failed_before, part.is_git);
             let notes = std::mem::take(&mut part.notes);
             parts[n] = Some(part);
             return SubtreeResult {
@@ -279,8 +401,17 @@ fn any(mode: Mode, members: &[CheckTree], order: CheckOrder, context: &CheckCont
         }
         parts[n] = Some(part);
     }
-    let gravest = parts.iter().flatten().map(|part| part.outcome).max_by_key(|outcome| gravity(*outcome)).unwrap_or(CheckOutcome::Unmet);
-    let words: Vec<String> = parts.iter().flatten().map(|part| part.feedback.clone()).collect();
+    let gravest = parts
+        .iter()
+        .flatten()
+        .map(|part| part.outcome)
+        .max_by_key(|outcome| gravity(*outcome))
+        .unwrap_or(CheckOutcome::Unmet);
+    let words: Vec<String> = parts
+        .iter()
+        .flatten()
+        .map(|part| part.feedback.clone())
+        .collect();
     let notes = notes(&mut parts);
     SubtreeResult {
         outcome: gravest,
@@ -297,12 +428,20 @@ fn any(mode: Mode, members: &[CheckTree], order: CheckOrder, context: &CheckCont
 
 /// Those of every check that ran.
 fn notes(parts: &mut [Option<SubtreeResult>]) -> Vec<Degradation> {
-    parts.iter_mut().flatten().flat_map(|part| std::mem::take(&mut part.notes)).collect()
+    parts
+        .iter_mut()
+        .flatten()
+        .flat_map(|part| std::mem::take(&mut part.notes))
+        .collect()
 }
 
 /// Those of every check that ran, in the order of the configuration.
 fn results(parts: Vec<Option<SubtreeResult>>) -> Vec<CheckResult> {
-    parts.into_iter().flatten().flat_map(|part| part.results).collect()
+    parts
+        .into_iter()
+        .flatten()
+        .flat_map(|part| part.results)
+        .collect()
 }
 
 /// The order in which the members run. `first` keeps the order of the configuration: it is the user's order of preference.
@@ -345,17 +484,35 @@ fn joined(words: &[String]) -> String {
 fn shrunk(before: Option<TestCounts>, now: Option<TestCounts>) -> Option<String> {
     let (before, now) = (before?, now?);
     if now.ran < before.ran {
-        return Some(format!("{} ran, and {} did when the work began", plural(now.ran, "test"), before.ran));
+        return Some(format!(
+            "{} ran, and {} did when the work began",
+            plural(now.ran, "test"),
+            before.ran
+        ));
     }
-    (now.skipped > before.skipped)
-        .then(|| format!("{} skipped, and {} were when the work began", plural(now.skipped, "test"), before.skipped))
+    (now.skipped > before.skipped).then(|| {
+        format!(
+            "{} skipped, and {} were when the work began",
+            plural(now.skipped, "test"),
+            before.skipped
+        )
+    })
 }
 
-fn result(name: &str, kind: &str, check: &dyn CompletionCheck, judged: &JudgedCheck, duration: Duration) -> CheckResult {
+fn result(
+    name: &str,
+    kind: &str,
+    check: &dyn CompletionCheck,
+    judged: &JudgedCheck,
+    duration: Duration,
+) -> CheckResult {
     let judgement = &judged.judgement;
     let outcome = judgement.outcome();
     // The output of a program: its tokens stay here.
-    let mut feedback = bounded(mask(judgement.feedback()).into_owned(), MAX_CHARS + MAX_CHARS / 4);
+    let mut feedback = bounded(
+        mask(judgement.feedback()).into_owned(),
+        MAX_CHARS + MAX_CHARS / 4,
+    );
     if outcome != CheckOutcome::Pass && feedback.trim().is_empty() {
         // An agent that must continue needs a reason.
         feedback = format!("not met: {}", check.description());

@@ -23,7 +23,13 @@ impl IssueCheck {
         IssueCheck { criterion }
     }
 
-    fn view(&self, context: &CheckContext<'_>, what: &str, number: u64, fields: &str) -> Result<Value, CheckJudgement> {
+    fn view(
+        &self,
+        context: &CheckContext<'_>,
+        what: &str,
+        number: u64,
+        fields: &str,
+    ) -> Result<Value, CheckJudgement> {
         let number = number.to_string();
         let mut args = vec![what, "view", number.as_str(), "--json", fields];
         if let Some(repo) = &self.criterion.repo {
@@ -35,13 +41,25 @@ impl IssueCheck {
     /// GitHub's answer where nothing is missing.
     fn found(&self) -> String {
         let wanted = &self.criterion;
-        let closed = wanted.number.filter(|_| wanted.closed).map(|number| format!("Issue #{number} closed"));
+        let closed = wanted
+            .number
+            .filter(|_| wanted.closed)
+            .map(|number| format!("Issue #{number} closed"));
         let label = wanted
             .number
             .zip(wanted.label.as_ref())
-            .map(|(number, label)| format!("Issue #{number} has the label \"{}\"", one_line(label)));
-        let merged = wanted.pull_request.map(|number| format!("Pull request #{number} merged"));
-        closed.into_iter().chain(label).chain(merged).collect::<Vec<_>>().join(", ")
+            .map(|(number, label)| {
+                format!("Issue #{number} has the label \"{}\"", one_line(label))
+            });
+        let merged = wanted
+            .pull_request
+            .map(|number| format!("Pull request #{number} merged"));
+        closed
+            .into_iter()
+            .chain(label)
+            .chain(merged)
+            .collect::<Vec<_>>()
+            .join(", ")
     }
 
     /// The missing condition, if there is one.
@@ -51,14 +69,23 @@ impl IssueCheck {
             let found = self.view(context, "issue", number, "state,labels")?;
             // The number of a pull request is answered as well, with a state of its own.
             if wanted.closed && !github::state_is(&found, "CLOSED")? {
-                return Ok(Some(format!("issue #{number} is not closed; close it when its work is done")));
+                return Ok(Some(format!(
+                    "issue #{number} is not closed; close it when its work is done"
+                )));
             }
             if let Some(label) = &wanted.label {
                 let labels = found.get("labels").and_then(Value::as_array);
-                let labels =
-                    labels.ok_or_else(|| CheckJudgement::Failed { why: format!("GitHub did not tell the labels of issue #{number}") })?;
-                if !labels.iter().any(|found| found.get("name").and_then(Value::as_str) == Some(label)) {
-                    return Ok(Some(format!("issue #{number} does not have the label \"{}\"", one_line(label))));
+                let labels = labels.ok_or_else(|| CheckJudgement::Failed {
+                    why: format!("GitHub did not tell the labels of issue #{number}"),
+                })?;
+                if !labels
+                    .iter()
+                    .any(|found| found.get("name").and_then(Value::as_str) == Some(label))
+                {
+                    return Ok(Some(format!(
+                        "issue #{number} does not have the label \"{}\"",
+                        one_line(label)
+                    )));
                 }
             }
         }
@@ -80,14 +107,21 @@ impl CompletionCheck for IssueCheck {
             };
         }
         if self.criterion.require_clean {
-            let clean = GitCriterion { min_commits: 0, require_clean: true, ..GitCriterion::default() };
+            let clean = GitCriterion {
+                min_commits: 0,
+                require_clean: true,
+                ..GitCriterion::default()
+            };
             let cleanness = GitCheck::new(clean).check(context);
             if cleanness.outcome() != CheckOutcome::Pass {
                 return cleanness;
             }
         }
         match self.missing(context) {
-            Ok(None) => CheckJudgement::PassWith { evidence: Evidence::Verified, found: self.found() },
+            Ok(None) => CheckJudgement::PassWith {
+                evidence: Evidence::Verified,
+                found: self.found(),
+            },
             Ok(Some(feedback)) => CheckJudgement::Unmet { feedback },
             Err(ended) => ended,
         }
@@ -104,11 +138,21 @@ impl CompletionCheck for IssueCheck {
         if let Some(issue) = named {
             match (&wanted.label, wanted.closed) {
                 (None, _) => parts.push(format!("{issue} is closed")),
-                (Some(label), true) => parts.push(format!("{issue} is closed and has the label \"{}\"", one_line(label))),
-                (Some(label), false) => parts.push(format!("{issue} has the label \"{}\" (do not close the issue)", one_line(label))),
+                (Some(label), true) => parts.push(format!(
+                    "{issue} is closed and has the label \"{}\"",
+                    one_line(label)
+                )),
+                (Some(label), false) => parts.push(format!(
+                    "{issue} has the label \"{}\" (do not close the issue)",
+                    one_line(label)
+                )),
             }
         }
-        parts.extend(wanted.pull_request.map(|number| format!("pull request #{number} is merged")));
+        parts.extend(
+            wanted
+                .pull_request
+                .map(|number| format!("pull request #{number} is merged")),
+        );
         if wanted.require_clean {
             parts.push("nothing is left uncommitted".into());
         }
@@ -126,8 +170,14 @@ mod tests {
     const ISSUE: &str = "gh issue view 7 --json state,labels";
 
     fn gh(code: i32, stdout: &str, stderr: &str) -> CommandRun {
-        let output = CommandOutput { stdout: CapturedStream::whole(stdout), stderr: CapturedStream::whole(stderr) };
-        CommandRun::Finished { exit: ProcessExit::Code(code), output }
+        let output = CommandOutput {
+            stdout: CapturedStream::whole(stdout),
+            stderr: CapturedStream::whole(stderr),
+        };
+        CommandRun::Finished {
+            exit: ProcessExit::Code(code),
+            output,
+        }
     }
 
     fn issue() -> IssueCriterion {
@@ -142,18 +192,34 @@ mod tests {
     }
 
     fn asked(line: &'static str, run: CommandRun) -> Fake {
-        Fake { runs: vec![(line, run)], ..Fake::default() }
+        Fake {
+            runs: vec![(line, run)],
+            ..Fake::default()
+        }
     }
 
     #[test]
     fn only_the_exact_state_of_an_issue_is_closed() {
         use CheckOutcome::{Failed, Pass, Unmet};
-        check(issue(), asked(ISSUE, gh(0, r#"{"state": "CLOSED"}"#, "")), Pass, "Issue #7 closed");
+        check(
+            issue(),
+            asked(ISSUE, gh(0, r#"{"state": "CLOSED"}"#, "")),
+            Pass,
+            "Issue #7 closed",
+        );
         for state in ["OPEN", "closed", "MERGED", ""] {
-            check(issue(), asked(ISSUE, gh(0, &format!(r#"{{"state": "{state}"}}"#), "")), Unmet, "issue #7 is not closed");
+            check(
+                issue(),
+                asked(ISSUE, gh(0, &format!(r#"{{"state": "{state}"}}"#), "")),
+                Unmet,
+                "issue #7 is not closed",
+            );
         }
         for (run, words) in [
-            (gh(1, "", "not logged in"), "ended with exit code 1: not logged in"),
+            (
+                gh(1, "", "not logged in"),
+                "ended with exit code 1: not logged in",
+            ),
             (gh(4, "", "authenticate"), "gh auth login"),
             (gh(0, "", ""), "printed no JSON object"),
             (gh(0, "[]", ""), "printed no JSON object"),
@@ -165,40 +231,137 @@ mod tests {
 
     #[test]
     fn without_gh_or_a_number_the_check_cannot_be_run() {
-        let missing = CommandRun::Unrunnable { why: "it is not in PATH".into() };
-        check(issue(), asked(ISSUE, missing), CheckOutcome::Unrunnable, "gh auth login");
-        check(IssueCriterion::new(None), Fake::default(), CheckOutcome::Unrunnable, "give its `number`");
-        let late = CommandRun::TimedOut { output: CommandOutput::default() };
-        check(issue(), asked(ISSUE, late), CheckOutcome::TimedOut, "within 60 seconds");
+        let missing = CommandRun::Unrunnable {
+            why: "it is not in PATH".into(),
+        };
+        check(
+            issue(),
+            asked(ISSUE, missing),
+            CheckOutcome::Unrunnable,
+            "gh auth login",
+        );
+        check(
+            IssueCriterion::new(None),
+            Fake::default(),
+            CheckOutcome::Unrunnable,
+            "give its `number`",
+        );
+        let late = CommandRun::TimedOut {
+            output: CommandOutput::default(),
+        };
+        check(
+            issue(),
+            asked(ISSUE, late),
+            CheckOutcome::TimedOut,
+            "within 60 seconds",
+        );
     }
 
     #[test]
     fn labels_repositories_and_pull_requests_are_asked_for() {
         use CheckOutcome::{Failed, Pass, Unmet};
-        let labelled = |closed| IssueCriterion { label: Some("done".into()), closed, ..issue() };
-        let open = |labels: &str| asked(ISSUE, gh(0, &format!(r#"{{"state": "OPEN", "labels": {labels}}}"#), ""));
-        check(labelled(false), open(r#"[{"name": "bug"}, {"name": "done"}]"#), Pass, "");
-        check(labelled(false), open(r#"[{"name": "Done"}]"#), Unmet, "does not have the label \"done\"");
-        check(labelled(false), open("null"), Failed, "did not tell the labels");
-        check(labelled(true), open(r#"[{"name": "done"}]"#), Unmet, "not closed");
-        let merged = IssueCriterion { pull_request: Some(9), repo: Some("o/r".into()), ..IssueCriterion::new(None) };
+        let labelled = |closed| IssueCriterion {
+            label: Some("done".into()),
+            closed,
+            ..issue()
+        };
+        let open = |labels: &str| {
+            asked(
+                ISSUE,
+                gh(
+                    0,
+                    &format!(r#"{{"state": "OPEN", "labels": {labels}}}"#),
+                    "",
+                ),
+            )
+        };
+        check(
+            labelled(false),
+            open(r#"[{"name": "bug"}, {"name": "done"}]"#),
+            Pass,
+            "",
+        );
+        check(
+            labelled(false),
+            open(r#"[{"name": "Done"}]"#),
+            Unmet,
+            "does not have the label \"done\"",
+        );
+        check(
+            labelled(false),
+            open("null"),
+            Failed,
+            "did not tell the labels",
+        );
+        check(
+            labelled(true),
+            open(r#"[{"name": "done"}]"#),
+            Unmet,
+            "not closed",
+        );
+        let merged = IssueCriterion {
+            pull_request: Some(9),
+            repo: Some("o/r".into()),
+            ..IssueCriterion::new(None)
+        };
         let pr = "gh pr view 9 --json state --repo o/r";
-        check(merged.clone(), asked(pr, gh(0, r#"{"state": "MERGED"}"#, "")), Pass, "");
-        check(merged.clone(), asked(pr, gh(0, r#"{"state": "CLOSED"}"#, "")), Unmet, "pull request #9 is not merged");
-        assert_eq!(IssueCheck::new(merged).description(), "pull request #9 is merged");
+        check(
+            merged.clone(),
+            asked(pr, gh(0, r#"{"state": "MERGED"}"#, "")),
+            Pass,
+            "",
+        );
+        check(
+            merged.clone(),
+            asked(pr, gh(0, r#"{"state": "CLOSED"}"#, "")),
+            Unmet,
+            "pull request #9 is not merged",
+        );
+        assert_eq!(
+            IssueCheck::new(merged).description(),
+            "pull request #9 is merged"
+        );
         let nameless = IssueCheck::new(IssueCriterion::new(None)).description();
-        assert_eq!(nameless, "the issue that --var issue=N names is closed", "an issue without a number is described, too");
-        assert!(IssueCheck::new(labelled(false)).description().contains("do not close the issue"));
+        assert_eq!(
+            nameless, "the issue that --var issue=N names is closed",
+            "an issue without a number is described, too"
+        );
+        assert!(
+            IssueCheck::new(labelled(false))
+                .description()
+                .contains("do not close the issue")
+        );
     }
 
     #[test]
     fn what_is_uncommitted_is_looked_at_first_where_that_is_asked_for() {
-        let clean = || IssueCriterion { require_clean: true, ..issue() };
-        let dirty = Fake { changes: Some(Ok(Changes { staged: 1, work: 1, ..Changes::default() })), ..Fake::default() };
-        check(clean(), dirty, CheckOutcome::Unmet, "uncommitted changes (1 file)");
-        let unknown = Fake { changes: Some(Err(broken("index"))), ..Fake::default() };
+        let clean = || IssueCriterion {
+            require_clean: true,
+            ..issue()
+        };
+        let dirty = Fake {
+            changes: Some(Ok(Changes {
+                staged: 1,
+                work: 1,
+                ..Changes::default()
+            })),
+            ..Fake::default()
+        };
+        check(
+            clean(),
+            dirty,
+            CheckOutcome::Unmet,
+            "uncommitted changes (1 file)",
+        );
+        let unknown = Fake {
+            changes: Some(Err(broken("index"))),
+            ..Fake::default()
+        };
         check(clean(), unknown, CheckOutcome::Failed, "cannot be read");
-        let closed = Fake { changes: Some(Ok(Changes::default())), ..asked(ISSUE, gh(0, r#"{"state": "CLOSED"}"#, "")) };
+        let closed = Fake {
+            changes: Some(Ok(Changes::default())),
+            ..asked(ISSUE, gh(0, r#"{"state": "CLOSED"}"#, ""))
+        };
         check(clean(), closed, CheckOutcome::Pass, "");
     }
 }

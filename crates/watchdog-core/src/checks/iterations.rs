@@ -19,13 +19,25 @@ impl IterationsCheck {
 
 impl CompletionCheck for IterationsCheck {
     fn check(&self, context: &CheckContext<'_>) -> CheckJudgement {
-        let counted = context.session.iteration.or_else(|| context.session.summaries.iter().filter_map(|summary| summary.iteration).max());
+        let counted = context.session.iteration.or_else(|| {
+            context
+                .session
+                .summaries
+                .iter()
+                .filter_map(|summary| summary.iteration)
+                .max()
+        });
         match counted {
-            None => CheckJudgement::Failed { why: "how many iterations were made is not known: only a loop counts them".into() },
-            Some(made) if made >= self.count && self.count > 0 => {
-                CheckJudgement::PassWith { evidence: Evidence::Counted, found: format!("{made} of {} iterations were made", self.count) }
-            }
-            Some(made) => CheckJudgement::Unmet { feedback: format!("{made} of {} iterations were made; go on", self.count) },
+            None => CheckJudgement::Failed {
+                why: "how many iterations were made is not known: only a loop counts them".into(),
+            },
+            Some(made) if made >= self.count && self.count > 0 => CheckJudgement::PassWith {
+                evidence: Evidence::Counted,
+                found: format!("{made} of {} iterations were made", self.count),
+            },
+            Some(made) => CheckJudgement::Unmet {
+                feedback: format!("{made} of {} iterations were made; go on", self.count),
+            },
         }
     }
 
@@ -41,15 +53,34 @@ mod tests {
     use watchdog_facts::context::{IterationSummary, SessionContext};
 
     fn judge(count: u64, iteration: Option<u64>, summaries: &[u64]) -> CheckJudgement {
-        let summaries = summaries.iter().map(|n| IterationSummary { iteration: Some(*n), ..IterationSummary::default() }).collect();
-        let session = SessionContext { iteration, summaries, ..SessionContext::default() };
-        IterationsCheck::new(count).check(&CheckContext::new(&Fake::default()).with_session(&session))
+        let summaries = summaries
+            .iter()
+            .map(|n| IterationSummary {
+                iteration: Some(*n),
+                ..IterationSummary::default()
+            })
+            .collect();
+        let session = SessionContext {
+            iteration,
+            summaries,
+            ..SessionContext::default()
+        };
+        IterationsCheck::new(count)
+            .check(&CheckContext::new(&Fake::default()).with_session(&session))
     }
 
     #[test]
     fn the_count_decides_and_is_no_more_than_a_count() {
-        assert_eq!(judge(3, Some(1), &[]), CheckJudgement::Unmet { feedback: "1 of 3 iterations were made; go on".into() });
-        let met = CheckJudgement::PassWith { evidence: Evidence::Counted, found: "3 of 3 iterations were made".into() };
+        assert_eq!(
+            judge(3, Some(1), &[]),
+            CheckJudgement::Unmet {
+                feedback: "1 of 3 iterations were made; go on".into()
+            }
+        );
+        let met = CheckJudgement::PassWith {
+            evidence: Evidence::Counted,
+            found: "3 of 3 iterations were made".into(),
+        };
         assert_eq!(judge(3, Some(3), &[]), met);
         assert_eq!(judge(3, None, &[1, 2, 3]), met);
     }
@@ -57,6 +88,9 @@ mod tests {
     #[test]
     fn a_count_that_nobody_told_is_not_zero_and_none_is_never_enough() {
         assert!(matches!(judge(1, None, &[]), CheckJudgement::Failed { .. }));
-        assert!(matches!(judge(0, Some(5), &[]), CheckJudgement::Unmet { .. }));
+        assert!(matches!(
+            judge(0, Some(5), &[]),
+            CheckJudgement::Unmet { .. }
+        ));
     }
 }

@@ -19,7 +19,11 @@ pub(super) fn violations(schema: &Value, value: &Value) -> Result<Vec<String>, S
     let validator = jsonschema::validator_for(schema).map_err(|error| shown(error.to_string()))?;
     let named = validator.iter_errors(value).take(NAMED).map(|error| {
         let at = error.instance_path().to_string();
-        shown(if at.is_empty() { error.to_string() } else { format!("{at}: {error}") })
+        shown(if at.is_empty() {
+            error.to_string()
+        } else {
+            format!("{at}: {error}")
+        })
     });
     Ok(named.collect())
 }

@@ -22,7 +22,10 @@ const WORDS: usize = 20_000;
 /// Its first line, whole.
 static ANSWER: LazyLock<Regex> = LazyLock::new(|| {
     let line = r"^[\s*_`#>]*(?:(?:answered|answer|verdict)\s*:)?[\s*_`]*(?:(yes|pass|passed)[\s*_`]*[.!]?[\s*_`]*$|(no|fail|failed)\b)";
-    RegexBuilder::new(line).case_insensitive(true).build().expect("a fixed pattern")
+    RegexBuilder::new(line)
+        .case_insensitive(true)
+        .build()
+        .expect("a fixed pattern")
 });
 
 /// Met when a model says yes.
@@ -38,16 +41,40 @@ impl JudgeCheck {
     }
 
     fn prompt(&self, context: &CheckContext<'_>) -> Result<String, CheckJudgement> {
-        let diff = context.capabilities.diff(DIFF).map_err(|error| CheckJudgement::Failed {
-            why: format!("what differs from the baseline cannot be read, so nobody was asked: {}", error.why),
-        })?;
-        let last = said(context.session, TextScope::Last).last().map(|text| tail_of(text)).filter(|text| !text.trim().is_empty());
-        let rubric = self.criterion.rubric.as_deref().map(|rubric| format!("\nDecide by this rubric:\n{rubric}\n")).unwrap_or_default();
-        let cut = if diff.cut { "\n(the rest was left out)" } else { "" };
-        let diff = if diff.text.trim().is_empty() { "<nothing differs>" } else { diff.text.as_str() };
+        let diff = context
+            .capabilities
+            .diff(DIFF)
+            .map_err(|error| CheckJudgement::Failed {
+                why: format!(
+                    "what differs from the baseline cannot be read, so nobody was asked: {}",
+                    error.why
+                ),
+            })?;
+        let last = said(context.session, TextScope::Last)
+            .last()
+            .map(|text| tail_of(text))
+            .filter(|text| !text.trim().is_empty());
+        let rubric = self
+            .criterion
+            .rubric
+            .as_deref()
+            .map(|rubric| format!("\nDecide by this rubric:\n{rubric}\n"))
+            .unwrap_or_default();
+        let cut = if diff.cut {
+            "\n(the rest was left out)"
+        } else {
+            ""
+        };
+        let diff = if diff.text.trim().is_empty() {
+            "<nothing differs>"
+        } else {
+            diff.text.as_str()
+        };
         let differs = match context.capabilities.baseline_known() {
             true => "What differs from the start of its session",
-            false => "What is uncommitted (the start of its session is not known, so its commits are not shown)",
+            false => {
+                "What is uncommitted (the start of its session is not known, so its commits are not shown)"
+            }
         };
         // The judged text must not be able to pose as the prompt: it is between marks that its author cannot know.
         let mark = mark_for(&[diff, last.unwrap_or_default()]);
@@ -74,17 +101,24 @@ fn tail_of(text: &str) -> &str {
 /// A line that none of these texts holds.
 fn mark_for(texts: &[&str]) -> String {
     let marks = (0_u64..).map(|n| format!("=====WORK-{n}====="));
-    marks.into_iter().find(|mark| !texts.iter().any(|text| text.contains(mark.as_str()))).expect("texts are finite")
+    marks
+        .into_iter()
+        .find(|mark| !texts.iter().any(|text| text.contains(mark.as_str())))
+        .expect("texts are finite")
 }
 
 /// The meaning of an answer: yes, no with the missing work, or neither.
 fn read(answer: &str) -> Option<Result<(), String>> {
-    let (first, rest) = answer.trim_start().split_once('\n').unwrap_or((answer.trim(), ""));
+    let (first, rest) = answer
+        .trim_start()
+        .split_once('\n')
+        .unwrap_or((answer.trim(), ""));
     let found = ANSWER.captures(first.trim_end())?;
     if found.get(1).is_some() {
         return Some(Ok(()));
     }
-    let beside = first[found.get(0).map_or(0, |all| all.end())..].trim_start_matches([' ', ':', ',', '.', '-', '*', '`', '_']);
+    let beside = first[found.get(0).map_or(0, |all| all.end())..]
+        .trim_start_matches([' ', ':', ',', '.', '-', '*', '`', '_']);
     Some(Err(format!("{beside}\n{rest}").trim().to_owned()))
 }
 
@@ -101,27 +135,45 @@ impl CompletionCheck for JudgeCheck {
         let answer = match context.capabilities.ask_judge(&request) {
             JudgeAnswer::Text(answer) => answer,
             JudgeAnswer::Unrunnable { why } => {
-                return CheckJudgement::Unrunnable { why: format!("nobody could be asked \"{title}\": {}", one_line(&why)) };
+                return CheckJudgement::Unrunnable {
+                    why: format!("nobody could be asked \"{title}\": {}", one_line(&why)),
+                };
             }
             JudgeAnswer::Failed { why } => {
-                return CheckJudgement::Failed { why: format!("judge model error on \"{title}\": {}", one_line(&why)) };
+                return CheckJudgement::Failed {
+                    why: format!("judge model error on \"{title}\": {}", one_line(&why)),
+                };
             }
             JudgeAnswer::TimedOut => {
                 let seconds = self.criterion.timeout.as_secs();
-                return CheckJudgement::TimedOut { why: format!("the judge did not answer \"{title}\" within {seconds} seconds") };
+                return CheckJudgement::TimedOut {
+                    why: format!("the judge did not answer \"{title}\" within {seconds} seconds"),
+                };
             }
         };
         match read(&answer) {
-            Some(Ok(())) => CheckJudgement::PassWith { evidence: Evidence::Claimed, found: format!("the judge says yes to: {title}") },
-            Some(Err(missing)) if missing.is_empty() => CheckJudgement::Unmet { feedback: format!("the judge says no to: {title}") },
+            Some(Ok(())) => CheckJudgement::PassWith {
+                evidence: Evidence::Claimed,
+                found: format!("the judge says yes to: {title}"),
+            },
+            Some(Err(missing)) if missing.is_empty() => CheckJudgement::Unmet {
+                feedback: format!("the judge says no to: {title}"),
+            },
             Some(Err(missing)) => {
                 let missing = bounded(tail(missing.as_bytes(), 40), MAX_CHARS);
-                CheckJudgement::Unmet { feedback: format!("the judge says no to: {title}\n{missing}") }
+                CheckJudgement::Unmet {
+                    feedback: format!("the judge says no to: {title}\n{missing}"),
+                }
             }
             None => {
-                let first = bounded(one_line(answer.trim_start().lines().next().unwrap_or_default()), 200);
+                let first = bounded(
+                    one_line(answer.trim_start().lines().next().unwrap_or_default()),
+                    200,
+                );
                 CheckJudgement::Unmet {
-                    feedback: format!("the judge answered neither yes nor no to \"{title}\", which counts as no: {first}"),
+                    feedback: format!(
+                        "the judge answered neither yes nor no to \"{title}\", which counts as no: {first}"
+                    ),
                 }
             }
         }
@@ -156,16 +208,33 @@ mod tests {
     }
 
     fn fake(answer: JudgeAnswer) -> Fake {
-        Fake { judge: Some(answer), diff: Some(Ok(BoundedText { text: "+fn dates()".into(), cut: false })), ..Fake::default() }
+        Fake {
+            judge: Some(answer),
+            diff: Some(Ok(BoundedText {
+                text: "+fn dates()".into(),
+                cut: false,
+            })),
+            ..Fake::default()
+        }
     }
 
     fn outcome(answer: &str) -> CheckOutcome {
-        check().check(&CheckContext::new(&fake(JudgeAnswer::Text(answer.into())))).outcome()
+        check()
+            .check(&CheckContext::new(&fake(JudgeAnswer::Text(answer.into()))))
+            .outcome()
     }
 
     #[test]
     fn only_a_plain_yes_in_the_first_line_is_yes() {
-        for yes in ["ANSWERED: YES", "answered: yes\nbecause", "\n\n**ANSWERED: YES**\n", "Yes.", "PASS", "Verdict: pass", "`YES`"] {
+        for yes in [
+            "ANSWERED: YES",
+            "answered: yes\nbecause",
+            "\n\n**ANSWERED: YES**\n",
+            "Yes.",
+            "PASS",
+            "Verdict: pass",
+            "`YES`",
+        ] {
             assert_eq!(outcome(yes), CheckOutcome::Pass, "{yes:?}");
         }
         for no in [
@@ -188,9 +257,20 @@ mod tests {
 
     #[test]
     fn what_is_missing_reaches_the_agent() {
-        let said = |answer: &str| check().check(&CheckContext::new(&fake(JudgeAnswer::Text(answer.into())))).feedback().to_owned();
-        assert_eq!(said("ANSWERED: NO\nleap years"), "the judge says no to: Does the parser read dates?\nleap years");
-        assert_eq!(said("ANSWERED: NO"), "the judge says no to: Does the parser read dates?");
+        let said = |answer: &str| {
+            check()
+                .check(&CheckContext::new(&fake(JudgeAnswer::Text(answer.into()))))
+                .feedback()
+                .to_owned()
+        };
+        assert_eq!(
+            said("ANSWERED: NO\nleap years"),
+            "the judge says no to: Does the parser read dates?\nleap years"
+        );
+        assert_eq!(
+            said("ANSWERED: NO"),
+            "the judge says no to: Does the parser read dates?"
+        );
         assert!(said("NO: leap years").ends_with("dates?\nleap years"));
         assert!(said("maybe").contains("neither yes nor no") && said("maybe").contains("maybe"));
     }
@@ -199,32 +279,64 @@ mod tests {
     fn a_judge_that_fails_is_never_a_yes() {
         use CheckOutcome::{Failed, TimedOut, Unrunnable};
         for (answer, outcome, words) in [
-            (JudgeAnswer::Failed { why: "network down".into() }, Failed, "judge model error"),
-            (JudgeAnswer::Unrunnable { why: "not there".into() }, Unrunnable, "not there"),
+            (
+                JudgeAnswer::Failed {
+                    why: "network down".into(),
+                },
+                Failed,
+                "judge model error",
+            ),
+            (
+                JudgeAnswer::Unrunnable {
+                    why: "not there".into(),
+                },
+                Unrunnable,
+                "not there",
+            ),
             (JudgeAnswer::TimedOut, TimedOut, "within 9 seconds"),
         ] {
             let judgement = check().check(&CheckContext::new(&fake(answer)));
             assert_eq!(judgement.outcome(), outcome);
             assert!(judgement.feedback().contains(words), "{judgement:?}");
         }
-        let blind = Fake { diff: Some(Err(broken("objects are missing"))), ..Fake::default() };
+        let blind = Fake {
+            diff: Some(Err(broken("objects are missing"))),
+            ..Fake::default()
+        };
         assert_eq!(check().check(&CheckContext::new(&blind)).outcome(), Failed);
     }
 
     #[test]
     fn it_sees_the_question_the_rubric_the_last_words_and_the_work() {
-        let message = |role: &str, text: &str| ContextMessage { role: role.into(), text: Some(text.into()), tool_result: None };
+        let message = |role: &str, text: &str| ContextMessage {
+            role: role.into(),
+            text: Some(text.into()),
+            tool_result: None,
+        };
         let session = SessionContext {
-            messages: vec![message("assistant", "first"), message("user", "more"), message("assistant", "second")],
+            messages: vec![
+                message("assistant", "first"),
+                message("user", "more"),
+                message("assistant", "second"),
+            ],
             ..SessionContext::default()
         };
         let fake = fake(JudgeAnswer::Text("YES".into()));
-        let prompt = check().prompt(&CheckContext::new(&fake).with_session(&session)).expect("all can be read");
-        for part in ["Does the parser read dates?", "tests count", "second", "+fn dates()"] {
+        let prompt = check()
+            .prompt(&CheckContext::new(&fake).with_session(&session))
+            .expect("all can be read");
+        for part in [
+            "Does the parser read dates?",
+            "tests count",
+            "second",
+            "+fn dates()",
+        ] {
             assert!(prompt.contains(part), "{prompt}");
         }
         assert!(!prompt.contains("first\n"), "{prompt}");
-        let silent = check().prompt(&CheckContext::new(&fake)).expect("all can be read");
+        let silent = check()
+            .prompt(&CheckContext::new(&fake))
+            .expect("all can be read");
         assert!(silent.contains("<no agent response>"));
     }
 

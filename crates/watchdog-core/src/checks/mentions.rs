@@ -17,13 +17,19 @@ const CLAUSE: usize = 160;
 /// Words before a mention, in the same clause, that make it no claim: it is denied, put off, made to depend on something, or an order.
 static NO_CLAIM_BEFORE: LazyLock<Regex> = LazyLock::new(|| {
     let words = r"\b(not|never|cannot|until|till|unless|when|whenever|if|should|shall|must|would|will|could|may|might|going to|supposed|expected to|instead of|(?:to|please|then|can) (?:say|print|output|write|reply|emit|answer|respond))\b|n['’]t\b|['’]ll\b|^\W*(?:say|print|output|write|reply|emit|answer|respond)\b";
-    RegexBuilder::new(words).case_insensitive(true).build().expect("a fixed pattern")
+    RegexBuilder::new(words)
+        .case_insensitive(true)
+        .build()
+        .expect("a fixed pattern")
 });
 
 /// The same behind the mention.
 static NO_CLAIM_AFTER: LazyLock<Regex> = LazyLock::new(|| {
     let words = r"^\W*(?:yet|is not|isn['’]t|was not|wasn['’]t|has not|hasn['’]t|will|would|should|must|shall|cannot|can['’]t|may|might|only|when|once|if|until|after|as soon as)\b|\bnot yet\b";
-    RegexBuilder::new(words).case_insensitive(true).build().expect("a fixed pattern")
+    RegexBuilder::new(words)
+        .case_insensitive(true)
+        .build()
+        .expect("a fixed pattern")
 });
 
 /// So many questions are looked for in a text: the first, which set the task, and the latest.
@@ -61,9 +67,19 @@ impl<'a> PhraseMatcher<'a> {
             if question.split_whitespace().count() > 2 {
                 mentions.questions.push(question.trim());
             }
-            let lines: Vec<&str> = question.lines().map(bare).filter(|line| !line.is_empty()).collect();
-            mentions.sentences.extend(lines.iter().filter(|line| line.split_whitespace().count() > 2));
-            mentions.pairs.extend(lines.windows(2).map(|pair| (pair[0], pair[1])));
+            let lines: Vec<&str> = question
+                .lines()
+                .map(bare)
+                .filter(|line| !line.is_empty())
+                .collect();
+            mentions.sentences.extend(
+                lines
+                    .iter()
+                    .filter(|line| line.split_whitespace().count() > 2),
+            );
+            mentions
+                .pairs
+                .extend(lines.windows(2).map(|pair| (pair[0], pair[1])));
         }
         mentions
     }
@@ -75,10 +91,18 @@ impl<'a> PhraseMatcher<'a> {
         }
         let text = &text[text.ceil_char_boundary(text.len().saturating_sub(MOST_BYTES))..];
         let text = self.without_echo(&text.replace("\r\n", "\n"));
-        let text = if self.criterion.last_line { last_line(&text, self.criterion) } else { text };
+        let text = if self.criterion.last_line {
+            last_line(&text, self.criterion)
+        } else {
+            text
+        };
         match &self.pattern {
-            Some(pattern) => pattern.find_iter(&text).any(|mention| is_claim(&text, mention.start(), mention.end())),
-            None if self.criterion.matching == SignalMatch::Line => stands_alone(&text, self.wanted, self.criterion.ignore_case),
+            Some(pattern) => pattern
+                .find_iter(&text)
+                .any(|mention| is_claim(&text, mention.start(), mention.end())),
+            None if self.criterion.matching == SignalMatch::Line => {
+                stands_alone(&text, self.wanted, self.criterion.ignore_case)
+            }
             None => false,
         }
     }
@@ -96,15 +120,28 @@ impl<'a> PhraseMatcher<'a> {
             return kept;
         }
         let lines: Vec<&str> = kept.lines().collect();
-        let prose_lines: Vec<(usize, &str)> =
-            lines.iter().enumerate().map(|(n, line)| (n, bare(line))).filter(|(_, line)| !line.is_empty()).collect();
-        let mut dropped: HashSet<usize> = prose_lines.iter().filter(|(_, line)| self.sentences.contains(line)).map(|(n, _)| *n).collect();
+        let prose_lines: Vec<(usize, &str)> = lines
+            .iter()
+            .enumerate()
+            .map(|(n, line)| (n, bare(line)))
+            .filter(|(_, line)| !line.is_empty())
+            .collect();
+        let mut dropped: HashSet<usize> = prose_lines
+            .iter()
+            .filter(|(_, line)| self.sentences.contains(line))
+            .map(|(n, _)| *n)
+            .collect();
         for pair in prose_lines.windows(2) {
             if self.pairs.contains(&(pair[0].1, pair[1].1)) {
                 dropped.extend([pair[0].0, pair[1].0]);
             }
         }
-        lines.iter().enumerate().filter(|(n, _)| !dropped.contains(n)).flat_map(|(_, line)| [*line, "\n"]).collect()
+        lines
+            .iter()
+            .enumerate()
+            .filter(|(n, _)| !dropped.contains(n))
+            .flat_map(|(_, line)| [*line, "\n"])
+            .collect()
     }
 }
 
@@ -112,24 +149,43 @@ impl<'a> PhraseMatcher<'a> {
 fn pattern(criterion: &SignalTextCriterion, wanted: &str) -> Option<Regex> {
     let pattern = match criterion.matching {
         SignalMatch::Line => return None,
-        SignalMatch::Word => format!("{}{}{}", edge(wanted, true), regex::escape(wanted), edge(wanted, false)),
+        SignalMatch::Word => format!(
+            "{}{}{}",
+            edge(wanted, true),
+            regex::escape(wanted),
+            edge(wanted, false)
+        ),
         SignalMatch::Contains => regex::escape(wanted),
         SignalMatch::Tag => {
-            let content = wanted.split_whitespace().map(regex::escape).collect::<Vec<_>>().join(r"\s+");
+            let content = wanted
+                .split_whitespace()
+                .map(regex::escape)
+                .collect::<Vec<_>>()
+                .join(r"\s+");
             let tag = regex::escape(&criterion.tag);
             // As the last line it must be the complete line.
-            let (start, end) = if criterion.last_line { (r"^\s*", r"\s*$") } else { ("", "") };
+            let (start, end) = if criterion.last_line {
+                (r"^\s*", r"\s*$")
+            } else {
+                ("", "")
+            };
             format!(r"{start}<{tag}>\s*{content}\s*</{tag}>{end}")
         }
     };
-    RegexBuilder::new(&pattern).case_insensitive(criterion.ignore_case).multi_line(true).size_limit(4 << 20).build().ok()
+    RegexBuilder::new(&pattern)
+        .case_insensitive(criterion.ignore_case)
+        .multi_line(true)
+        .size_limit(4 << 20)
+        .build()
+        .ok()
 }
 
 /// Whether it is alone on a line, and the line before does not announce it as something else.
 fn stands_alone(text: &str, wanted: &str, ignore_case: bool) -> bool {
     let mut before = "";
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
-        let announced = before.trim_end().ends_with(':') && NO_CLAIM_BEFORE.is_match(clause(before));
+        let announced =
+            before.trim_end().ends_with(':') && NO_CLAIM_BEFORE.is_match(clause(before));
         if !announced && is_line(line, wanted, ignore_case) {
             return true;
         }
@@ -140,18 +196,35 @@ fn stands_alone(text: &str, wanted: &str, ignore_case: bool) -> bool {
 
 /// Alone on a line, bare or in the marks of emphasis and code.
 fn is_line(line: &str, wanted: &str, ignore_case: bool) -> bool {
-    let same = |line: &str| if ignore_case { line.to_lowercase() == wanted.to_lowercase() } else { line == wanted };
+    let same = |line: &str| {
+        if ignore_case {
+            line.to_lowercase() == wanted.to_lowercase()
+        } else {
+            line == wanted
+        }
+    };
     let line = line.trim();
-    ["", "*", "**", "***", "_", "__", "`", "``"].iter().any(|mark| {
-        let inner = line.strip_prefix(mark).and_then(|line| line.strip_suffix(mark));
-        inner.is_some_and(|inner| same(inner.trim()))
-    })
+    ["", "*", "**", "***", "_", "__", "`", "``"]
+        .iter()
+        .any(|mark| {
+            let inner = line
+                .strip_prefix(mark)
+                .and_then(|line| line.strip_suffix(mark));
+            inner.is_some_and(|inner| same(inner.trim()))
+        })
 }
 
 /// Where a word begins or ends; a text that begins with a sign, such as `[DONE]`, is its own edge.
 fn edge(wanted: &str, start: bool) -> &'static str {
-    let outermost = if start { wanted.chars().next() } else { wanted.chars().next_back() };
-    match (outermost.is_some_and(|c| c.is_alphanumeric() || c == '_'), start) {
+    let outermost = if start {
+        wanted.chars().next()
+    } else {
+        wanted.chars().next_back()
+    };
+    match (
+        outermost.is_some_and(|c| c.is_alphanumeric() || c == '_'),
+        start,
+    ) {
         (true, true) => r"(?:^|[^\w-])",
         (true, false) => r"(?:$|[^\w-])",
         (false, true) => r"(?:^|\W)",
@@ -162,7 +235,9 @@ fn edge(wanted: &str, start: bool) -> &'static str {
 /// Whether a mention is the agent's claim, by its clause.
 fn is_claim(text: &str, start: usize, end: usize) -> bool {
     let after = &text[end..];
-    let rest = &after[..after.find(['\n', '.', '!', '?', ';', ',']).unwrap_or(after.len())];
+    let rest = &after[..after
+        .find(['\n', '.', '!', '?', ';', ','])
+        .unwrap_or(after.len())];
     // A question claims nothing.
     let question = after[rest.len()..].starts_with('?');
     let rest = &rest[..rest.floor_char_boundary(rest.len().min(CLAUSE))];
@@ -171,7 +246,9 @@ fn is_claim(text: &str, start: usize, end: usize) -> bool {
 
 /// The clause that a text ends in, behind the sign that ends the one before it.
 fn clause(text: &str) -> &str {
-    let clause = text.rfind(['\n', '.', '!', '?', ';', ',']).map_or(text, |at| &text[at..]);
+    let clause = text
+        .rfind(['\n', '.', '!', '?', ';', ','])
+        .map_or(text, |at| &text[at..]);
     &clause[clause.ceil_char_boundary(clause.len().saturating_sub(CLAUSE))..]
 }
 
@@ -192,12 +269,19 @@ fn last_line(text: &str, criterion: &SignalTextCriterion) -> String {
 /// The text before an element that ends it and begins a line.
 fn without_last_element<'t>(text: &'t str, criterion: &SignalTextCriterion) -> Option<&'t str> {
     let (body, name) = text.strip_suffix('>')?.rsplit_once("</")?;
-    let plain = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));
-    if !plain || criterion.matching == SignalMatch::Tag && name.eq_ignore_ascii_case(&criterion.tag) {
+    let plain = !name.is_empty()
+        && name
+            .chars()
+            .all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));
+    if !plain || criterion.matching == SignalMatch::Tag && name.eq_ignore_ascii_case(&criterion.tag)
+    {
         return None;
     }
     let open = format!("<{name}");
-    let start = body.rmatch_indices(&open).map(|(at, _)| at).find(|at| body[at + open.len()..].starts_with(['>', ' ', '\n', '\t']))?;
+    let start = body
+        .rmatch_indices(&open)
+        .map(|(at, _)| at)
+        .find(|at| body[at + open.len()..].starts_with(['>', ' ', '\n', '\t']))?;
     (start == 0 || body[..start].ends_with('\n')).then(|| &body[..start])
 }
 
@@ -210,8 +294,10 @@ pub(super) fn has_text(output: &str, wanted: &str) -> bool {
     };
     let is_digit = |c: char| c.is_ascii_digit();
     output.match_indices(wanted).any(|(at, _)| {
-        let is_cut_before = wanted.starts_with(is_digit) && goes_on(&mut output[..at].chars().rev());
-        let is_cut_behind = wanted.ends_with(is_digit) && goes_on(&mut output[at + wanted.len()..].chars());
+        let is_cut_before =
+            wanted.starts_with(is_digit) && goes_on(&mut output[..at].chars().rev());
+        let is_cut_behind =
+            wanted.ends_with(is_digit) && goes_on(&mut output[at + wanted.len()..].chars());
         !is_cut_before && !is_cut_behind
     })
 }
@@ -273,13 +359,19 @@ mod tests {
                 ("Everything works:\nTASK_DONE\n", true),
             ],
         );
-        let any_case = SignalTextCriterion { ignore_case: true, ..signal(SignalMatch::Line) };
+        let any_case = SignalTextCriterion {
+            ignore_case: true,
+            ..signal(SignalMatch::Line)
+        };
         check(&any_case, &[("Task_Done", true), ("done", false)]);
     }
 
     #[test]
     fn the_last_line_alone_may_be_asked_for() {
-        let last = SignalTextCriterion { last_line: true, ..signal(SignalMatch::Line) };
+        let last = SignalTextCriterion {
+            last_line: true,
+            ..signal(SignalMatch::Line)
+        };
         check(
             &last,
             &[
@@ -296,33 +388,68 @@ mod tests {
                 ("TASK_DONE\n<a b>x</a b>", false),
             ],
         );
-        let last = SignalTextCriterion { last_line: true, ..signal(SignalMatch::Tag) };
+        let last = SignalTextCriterion {
+            last_line: true,
+            ..signal(SignalMatch::Tag)
+        };
         check(
             &last,
             &[
                 ("ok\n<promise>TASK_DONE</promise>", true),
-                ("<promise>TASK_DONE</promise>\n<promise>OTHER</promise>", false),
+                (
+                    "<promise>TASK_DONE</promise>\n<promise>OTHER</promise>",
+                    false,
+                ),
                 ("so <promise>TASK_DONE</promise>", false),
                 ("<promise>TASK_DONE</promise>\n<event>e</event>", true),
             ],
         );
-        let last = SignalTextCriterion { last_line: true, ..signal(SignalMatch::Word) };
-        check(&last, &[("it is TASK_DONE", true), ("<event>TASK_DONE</event>", false)]);
+        let last = SignalTextCriterion {
+            last_line: true,
+            ..signal(SignalMatch::Word)
+        };
+        check(
+            &last,
+            &[
+                ("it is TASK_DONE", true),
+                ("<event>TASK_DONE</event>", false),
+            ],
+        );
     }
 
     #[test]
     fn a_word_has_an_edge_on_both_sides() {
         check(
             &signal(SignalMatch::Word),
-            &[("all fine (TASK_DONE)!", true), ("TASK_DONE", true), ("TASK_DONE2", false), ("a-TASK_DONE", false), ("XTASK_DONE", false)],
+            &[
+                ("all fine (TASK_DONE)!", true),
+                ("TASK_DONE", true),
+                ("TASK_DONE2", false),
+                ("a-TASK_DONE", false),
+                ("XTASK_DONE", false),
+            ],
         );
         let bracketed = SignalTextCriterion::new("[DONE]", SignalMatch::Word);
-        check(&bracketed, &[("so: [DONE]", true), ("x[DONE]", false), ("[DONE].", true), ("-[DONE]-", true)]);
-        check(&SignalTextCriterion::new("_DONE_", SignalMatch::Word), &[("so: _DONE_", true), ("-_DONE_", false), ("_DONE_-", false)]);
+        check(
+            &bracketed,
+            &[
+                ("so: [DONE]", true),
+                ("x[DONE]", false),
+                ("[DONE].", true),
+                ("-[DONE]-", true),
+            ],
+        );
+        check(
+            &SignalTextCriterion::new("_DONE_", SignalMatch::Word),
+            &[("so: _DONE_", true), ("-_DONE_", false), ("_DONE_-", false)],
+        );
         let endless = "it ".repeat(100_000);
         for matching in [SignalMatch::Word, SignalMatch::Tag] {
             let criterion = SignalTextCriterion::new(endless.trim(), matching);
-            assert!(!claims(&criterion, &endless, &[]), "a text of this length is no signal in any form");
+            assert!(
+                !claims(&criterion, &endless, &[]),
+                "a text of this length is no signal in any form"
+            );
         }
     }
 
@@ -385,31 +512,54 @@ mod tests {
             let criterion = signal(matching);
             let claims = |text: &str| claims(&criterion, text, &[question]);
             assert!(!claims(&format!("You asked:\n{question}\nI start now.")));
-            assert!(!claims(&format!("> {}\n\nI start now.", question.replace('\n', "\n> "))));
+            assert!(!claims(&format!(
+                "> {}\n\nI start now.",
+                question.replace('\n', "\n> ")
+            )));
             assert!(!claims("When it is fixed, print this line:\nTASK_DONE"));
-            assert!(claims(&format!("You asked:\n{question}\nIt is fixed.\nTASK_DONE")));
+            assert!(claims(&format!(
+                "You asked:\n{question}\nIt is fixed.\nTASK_DONE"
+            )));
             assert!(claims("TASK_DONE"));
         }
         // Lines of one or two words that follow each other, and a sentence that the answer does not quote.
-        for (question, echo) in
-            [("Write this:\nTASK_DONE", "> Write this:\n> TASK_DONE"), ("> The result is: TASK_DONE", "The result is: TASK_DONE")]
-        {
-            assert!(!claims(&signal(SignalMatch::Word), echo, &[question]), "{echo}");
+        for (question, echo) in [
+            ("Write this:\nTASK_DONE", "> Write this:\n> TASK_DONE"),
+            ("> The result is: TASK_DONE", "The result is: TASK_DONE"),
+        ] {
+            assert!(
+                !claims(&signal(SignalMatch::Word), echo, &[question]),
+                "{echo}"
+            );
             assert!(claims(&signal(SignalMatch::Word), echo, &[]), "{echo}");
         }
         // Of very many questions the first and the latest are looked for.
-        let many: Vec<String> = (0..500).map(|n| format!("question {n} asks you to print TASK_DONE")).collect();
+        let many: Vec<String> = (0..500)
+            .map(|n| format!("question {n} asks you to print TASK_DONE"))
+            .collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         for (n, claimed) in [(0, false), (499, false)] {
-            assert_eq!(claims(&signal(SignalMatch::Word), &format!("> {}", many[n]), &many), claimed);
+            assert_eq!(
+                claims(&signal(SignalMatch::Word), &format!("> {}", many[n]), &many),
+                claimed
+            );
         }
         // The complete prompt is the signal: its answer looks the same.
-        assert!(claims(&signal(SignalMatch::Line), "TASK_DONE", &["TASK_DONE"]));
+        assert!(claims(
+            &signal(SignalMatch::Line),
+            "TASK_DONE",
+            &["TASK_DONE"]
+        ));
     }
 
     #[test]
     fn an_empty_signal_is_never_found() {
-        for matching in [SignalMatch::Line, SignalMatch::Word, SignalMatch::Contains, SignalMatch::Tag] {
+        for matching in [
+            SignalMatch::Line,
+            SignalMatch::Word,
+            SignalMatch::Contains,
+            SignalMatch::Tag,
+        ] {
             for text in ["", " ", "x", "<promise></promise>"] {
                 assert!(!claims(&SignalTextCriterion::new(" ", matching), text, &[]));
             }
@@ -419,9 +569,20 @@ mod tests {
     #[test]
     fn long_texts_are_looked_at_from_their_end() {
         let long = format!("{}\nTASK_DONE", "é words\n".repeat(1 << 20));
-        assert!(claims(&signal(SignalMatch::Line), &long, &["a question of several words"]));
-        assert!(!claims(&signal(SignalMatch::Contains), &"</a>".repeat(1 << 18), &[]));
-        let last = SignalTextCriterion { last_line: true, ..signal(SignalMatch::Line) };
+        assert!(claims(
+            &signal(SignalMatch::Line),
+            &long,
+            &["a question of several words"]
+        ));
+        assert!(!claims(
+            &signal(SignalMatch::Contains),
+            &"</a>".repeat(1 << 18),
+            &[]
+        ));
+        let last = SignalTextCriterion {
+            last_line: true,
+            ..signal(SignalMatch::Line)
+        };
         assert!(!claims(&last, &"<a>\n</a>".repeat(1 << 16), &[]));
     }
 }

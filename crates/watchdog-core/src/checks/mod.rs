@@ -51,8 +51,9 @@ mod unusable;
 
 pub use always::AlwaysMet;
 pub use answers::{
-    BoundedText, CachedPass, CapturedStream, CheckCommandRun, CheckDefinition, CommandOutput, CommandRequest, CommandRun, JudgeAnswer,
-    JudgeRequest, LineOutcome, MatchedFile, PushState, ResultBeforeWork, TestEdits, TouchedPaths,
+    BoundedText, CachedPass, CapturedStream, CheckCommandRun, CheckDefinition, CommandOutput,
+    CommandRequest, CommandRun, JudgeAnswer, JudgeRequest, LineOutcome, MatchedFile, PushState,
+    ResultBeforeWork, TestEdits, TouchedPaths,
 };
 pub use capabilities::Capabilities;
 pub use check::{CheckContext, CheckJudgement, CompletionCheck, JudgedCheck};

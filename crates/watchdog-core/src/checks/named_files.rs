@@ -37,11 +37,15 @@ impl CriteriaFileNames {
 
     fn add(&mut self, check: &CheckSpec) {
         let criterion = match check {
-            CheckSpec::Group { checks, .. } => return checks.iter().for_each(|check| self.add(check)),
+            CheckSpec::Group { checks, .. } => {
+                return checks.iter().for_each(|check| self.add(check));
+            }
             CheckSpec::Single { criterion, .. } => criterion,
         };
         match criterion {
-            CheckKind::Plan(found) => self.lists.extend(found.path.as_deref().and_then(|path| from_root(path, None))),
+            CheckKind::Plan(found) => self
+                .lists
+                .extend(found.path.as_deref().and_then(|path| from_root(path, None))),
             CheckKind::FeatureList(found) => self.lists.extend(from_root(&found.path, None)),
             _ => {}
         }
@@ -62,7 +66,10 @@ pub fn words(line: &CommandLine, cwd: Option<&str>) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     // A word may be relative to the working folder of the command, and to each folder that the line changes to.
     for folder in folders(line, cwd) {
-        found.extend(all.iter().filter_map(|word| from_root(word, Some(folder.as_str()))));
+        found.extend(
+            all.iter()
+                .filter_map(|word| from_root(word, Some(folder.as_str()))),
+        );
     }
     found.sort();
     found.dedup();
@@ -74,8 +81,14 @@ pub fn words(line: &CommandLine, cwd: Option<&str>) -> Vec<String> {
 pub(super) fn folders(line: &CommandLine, cwd: Option<&str>) -> Vec<String> {
     let all = bare_words(line);
     let mut found = vec![cwd.and_then(|cwd| from_root(cwd, None)).unwrap_or_default()];
-    for pair in all.windows(2).filter(|pair| CHANGES_FOLDER.contains(&pair[0].as_str())) {
-        let more: Vec<String> = found.iter().filter_map(|folder| from_root(&pair[1], Some(folder))).collect();
+    for pair in all
+        .windows(2)
+        .filter(|pair| CHANGES_FOLDER.contains(&pair[0].as_str()))
+    {
+        let more: Vec<String> = found
+            .iter()
+            .filter_map(|folder| from_root(&pair[1], Some(folder)))
+            .collect();
         found.extend(more);
         found.sort();
         found.dedup();
@@ -86,11 +99,21 @@ pub(super) fn folders(line: &CommandLine, cwd: Option<&str>) -> Vec<String> {
 
 /// The names of the programs that a command line may start, without their folders.
 pub(super) fn programs(line: &CommandLine) -> Vec<String> {
-    bare_words(line).iter().filter_map(|word| word.rsplit('/').next().map(str::to_owned)).collect()
+    bare_words(line)
+        .iter()
+        .filter_map(|word| word.rsplit('/').next().map(str::to_owned))
+        .collect()
 }
 
 /// The commands that change the folder.
-const CHANGES_FOLDER: &[&str] = &["cd", "pushd", "-C", "--prefix", "--directory", "--manifest-path"];
+const CHANGES_FOLDER: &[&str] = &[
+    "cd",
+    "pushd",
+    "-C",
+    "--prefix",
+    "--directory",
+    "--manifest-path",
+];
 
 /// The maximum number of folders of one command line that are tried.
 const MOST_FOLDERS: usize = 16;
@@ -101,11 +124,21 @@ fn bare_words(line: &CommandLine) -> Vec<String> {
     let all: Vec<String> = match line {
         CommandLine::Shell(line) => [split(line), split(&as_the_shell_reads(line))].concat(),
         // An argument may be a whole path with blanks in it, or a line for a shell.
-        CommandLine::Argv(argv) => argv.iter().flat_map(|arg| std::iter::once(arg.clone()).chain(split(arg))).collect(),
+        CommandLine::Argv(argv) => argv
+            .iter()
+            .flat_map(|arg| std::iter::once(arg.clone()).chain(split(arg)))
+            .collect(),
     };
-    let mut all: Vec<String> = all.into_iter().filter(|word| !word.is_empty()).take(MOST_WORDS).collect();
-    let modules: Vec<String> =
-        all.windows(2).filter(|pair| NAMES_A_MODULE.contains(&pair[0].as_str())).flat_map(|pair| files_of_module(&pair[1])).collect();
+    let mut all: Vec<String> = all
+        .into_iter()
+        .filter(|word| !word.is_empty())
+        .take(MOST_WORDS)
+        .collect();
+    let modules: Vec<String> = all
+        .windows(2)
+        .filter(|pair| NAMES_A_MODULE.contains(&pair[0].as_str()))
+        .flat_map(|pair| files_of_module(&pair[1]))
+        .collect();
     all.extend(modules);
     all
 }
@@ -116,7 +149,11 @@ const NAMES_A_MODULE: &[&str] = &["-m", "import", "from"];
 /// The files that a module of Python may be in.
 fn files_of_module(module: &str) -> [String; 3] {
     let path = module.replace('.', "/");
-    [format!("{path}.py"), format!("{path}/__init__.py"), format!("{path}/__main__.py")]
+    [
+        format!("{path}.py"),
+        format!("{path}/__init__.py"),
+        format!("{path}/__main__.py"),
+    ]
 }
 
 /// The quotes that the shell removes from a word.
@@ -128,7 +165,9 @@ const MOST_VARIABLES: usize = 16;
 /// A line without its quotes, and with the variables that it sets itself put in: `D=ci; sh "$D"/check.sh` names `ci/check.sh`.
 fn as_the_shell_reads(line: &str) -> String {
     let mut plain = line.replace(|c: char| QUOTES.contains(c), "");
-    let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let is_name = |name: &str| {
+        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
     let set: Vec<(String, String)> = plain
         .split(|c: char| c.is_whitespace() || ";|&()".contains(c))
         .filter_map(|word| word.split_once('='))
@@ -137,7 +176,9 @@ fn as_the_shell_reads(line: &str) -> String {
         .take(MOST_VARIABLES)
         .collect();
     for (name, value) in set {
-        plain = plain.replace(&format!("${{{name}}}"), &value).replace(&format!("${name}"), &value);
+        plain = plain
+            .replace(&format!("${{{name}}}"), &value)
+            .replace(&format!("${name}"), &value);
         // A value that names itself grows no further than any line that a person writes.
         plain.truncate(plain.floor_char_boundary(LONGEST_LINE));
     }
@@ -162,19 +203,30 @@ fn from_root(word: &str, cwd: Option<&str>) -> Option<String> {
         return None;
     }
     let path = parts.join("/");
-    Some(if word.starts_with('/') { format!("/{path}") } else { path })
+    Some(if word.starts_with('/') {
+        format!("/{path}")
+    } else {
+        path
+    })
 }
 
 /// The strength of a program's pass. If the session changed a file that the command line names, the pass counts as the agent's claim: the
 /// agent wrote the test that passed.
-pub(super) fn shown_by_program(line: &CommandLine, cwd: Option<&str>, context: &CheckContext<'_>) -> Result<Evidence, CheckJudgement> {
+pub(super) fn shown_by_program(
+    line: &CommandLine,
+    cwd: Option<&str>,
+    context: &CheckContext<'_>,
+) -> Result<Evidence, CheckJudgement> {
     match context.capabilities.changed_scripts(line, cwd) {
         Ok(changed) if changed.is_empty() => Ok(Evidence::Verified),
         Ok(_) => Ok(Evidence::Claimed),
         Err(unreadable) => {
             let line = one_line(&line.to_string());
             Err(CheckJudgement::Failed {
-                why: format!("whether files that `{line}` names were changed cannot be told: {}", unreadable.why),
+                why: format!(
+                    "whether files that `{line}` names were changed cannot be told: {}",
+                    unreadable.why
+                ),
             })
         }
     }
@@ -188,7 +240,10 @@ mod tests {
     #[track_caller]
     fn names(line: CommandLine, cwd: Option<&str>, wanted: &[&str]) {
         let found = words(&line, cwd);
-        let missing: Vec<_> = wanted.iter().filter(|word| !found.contains(&(**word).to_owned())).collect();
+        let missing: Vec<_> = wanted
+            .iter()
+            .filter(|word| !found.contains(&(**word).to_owned()))
+            .collect();
         assert!(missing.is_empty(), "{line:?}: {missing:?} of {found:?}");
     }
 
@@ -203,44 +258,114 @@ mod tests {
             ("sh check.sh", vec!["check.sh"]),
             ("./scripts/check.sh --fast", vec!["scripts/check.sh"]),
             ("make lint && sh ./a/../check.sh|tail", vec!["check.sh"]),
-            ("pytest --config=ci/test.ini \"tests/test_a.py::test_x\"", vec!["ci/test.ini", "tests/test_a.py"]),
-            ("bash -c '. ./env; run' <input.txt >/dev/null", vec!["env", "input.txt", "/dev/null"]),
+            (
+                "pytest --config=ci/test.ini \"tests/test_a.py::test_x\"",
+                vec!["ci/test.ini", "tests/test_a.py"],
+            ),
+            (
+                "bash -c '. ./env; run' <input.txt >/dev/null",
+                vec!["env", "input.txt", "/dev/null"],
+            ),
             ("/repo/check.sh", vec!["/repo/check.sh"]),
             ("sh \"ci\"/check.sh", vec!["ci/check.sh"]),
             ("D=ci; sh $D/check.sh", vec!["ci/check.sh"]),
             ("export D='ci' && sh \"${D}/check.sh\"", vec!["ci/check.sh"]),
             ("MY_DIR=ci; sh $MY_DIR/check.sh", vec!["ci/check.sh"]),
-            ("python3 -m ci.check", vec!["ci/check.py", "ci/check/__main__.py"]),
-            ("python3 -c 'import ci.check; ci.check.run()'", vec!["ci/check.py", "ci/check/__init__.py"]),
+            (
+                "python3 -m ci.check",
+                vec!["ci/check.py", "ci/check/__main__.py"],
+            ),
+            (
+                "python3 -c 'import ci.check; ci.check.run()'",
+                vec!["ci/check.py", "ci/check/__init__.py"],
+            ),
         ] {
             names(shell(line), None, &wanted);
         }
-        for line in ["a-b=ci; sh $a-b/check.sh", "=ci; sh $/check.sh", "D=; sh $D/ci/check.sh", "D=$E; sh $D/ci/check.sh"] {
+        for line in [
+            "a-b=ci; sh $a-b/check.sh",
+            "=ci; sh $/check.sh",
+            "D=; sh $D/ci/check.sh",
+            "D=$E; sh $D/ci/check.sh",
+        ] {
             let found = words(&shell(line), None);
-            assert!(!found.contains(&"ci/check.sh".to_owned()), "the shell reads no such path in {line}: {found:?}");
+            assert!(
+                !found.contains(&"ci/check.sh".to_owned()),
+                "the shell reads no such path in {line}: {found:?}"
+            );
         }
-        names(shell("sh ../check.sh x"), Some("web/app"), &["web/check.sh", "web/app/x"]);
+        names(
+            shell("sh ../check.sh x"),
+            Some("web/app"),
+            &["web/check.sh", "web/app/x"],
+        );
         let argv = |argv: &[&str]| CommandLine::Argv(argv.iter().map(|&arg| arg.into()).collect());
-        names(argv(&["sh", "my checks/a b.sh"]), None, &["my checks/a b.sh"]);
+        names(
+            argv(&["sh", "my checks/a b.sh"]),
+            None,
+            &["my checks/a b.sh"],
+        );
         names(argv(&["sh", "-c", "./check.sh; true"]), None, &["check.sh"]);
-        assert_eq!(words(&shell("../out.sh . / ./"), None), Vec::<String>::new());
+        assert_eq!(
+            words(&shell("../out.sh . / ./"), None),
+            Vec::<String>::new()
+        );
         assert!(words(&shell(&"word ".repeat(100_000)), None).len() < 2);
     }
 
     #[test]
     fn criteria_name_their_lists_and_programs_at_any_depth() {
-        let single = |criterion: CheckKind| CheckSpec::Single { name: "n".into(), criterion };
-        let command = CommandCriterion { cwd: Some("web".into()), ..CommandCriterion::new(CommandLine::Shell("./t.sh".into())) };
-        let group = CheckSpec::Group { mode: Mode::Any, checks: vec![single(CheckKind::Command(command)), single(CheckKind::Always)] };
-        let plan = PlanCriterion { path: Some("TODO.md".into()), ..PlanCriterion::default() };
-        let checks = vec![group, single(CheckKind::Plan(plan)), single(CheckKind::FeatureList(FeatureListCriterion::default()))];
-        let found = CriteriaFileNames::of(&ConfigSettings { checks, ..ConfigSettings::default() });
-        assert_eq!((found.lists, found.words), (vec!["TODO.md".into(), "feature_list.json".into()], vec!["web/t.sh".into()]));
-        let is_empty = |check: CheckKind| {
-            CriteriaFileNames::of(&ConfigSettings { checks: vec![single(check)], ..ConfigSettings::default() }).is_empty()
+        let single = |criterion: CheckKind| CheckSpec::Single {
+            name: "n".into(),
+            criterion,
         };
-        assert!(!is_empty(CheckKind::FeatureList(FeatureListCriterion::default())));
-        assert!(!is_empty(CheckKind::Command(CommandCriterion::new(CommandLine::Shell("./t.sh".into())))));
-        assert!(is_empty(CheckKind::Always) && CriteriaFileNames::of(&ConfigSettings::default()).is_empty());
+        let command = CommandCriterion {
+            cwd: Some("web".into()),
+            ..CommandCriterion::new(CommandLine::Shell("./t.sh".into()))
+        };
+        let group = CheckSpec::Group {
+            mode: Mode::Any,
+            checks: vec![
+                single(CheckKind::Command(command)),
+                single(CheckKind::Always),
+            ],
+        };
+        let plan = PlanCriterion {
+            path: Some("TODO.md".into()),
+            ..PlanCriterion::default()
+        };
+        let checks = vec![
+            group,
+            single(CheckKind::Plan(plan)),
+            single(CheckKind::FeatureList(FeatureListCriterion::default())),
+        ];
+        let found = CriteriaFileNames::of(&ConfigSettings {
+            checks,
+            ..ConfigSettings::default()
+        });
+        assert_eq!(
+            (found.lists, found.words),
+            (
+                vec!["TODO.md".into(), "feature_list.json".into()],
+                vec!["web/t.sh".into()]
+            )
+        );
+        let is_empty = |check: CheckKind| {
+            CriteriaFileNames::of(&ConfigSettings {
+                checks: vec![single(check)],
+                ..ConfigSettings::default()
+            })
+            .is_empty()
+        };
+        assert!(!is_empty(CheckKind::FeatureList(
+            FeatureListCriterion::default()
+        )));
+        assert!(!is_empty(CheckKind::Command(CommandCriterion::new(
+            CommandLine::Shell("./t.sh".into())
+        ))));
+        assert!(
+            is_empty(CheckKind::Always)
+                && CriteriaFileNames::of(&ConfigSettings::default()).is_empty()
+        );
     }
 }

@@ -38,58 +38,108 @@ impl PlanCheck {
         if steps.is_empty() {
             let what = path.map_or_else(|| "the plan".to_owned(), shown);
             return CheckJudgement::Unmet {
-                feedback: format!("{what} has no steps, and an empty plan is never complete; write down what is to be done"),
+                feedback: format!(
+                    "{what} has no steps, and an empty plan is never complete; write down what is to be done"
+                ),
             };
         }
         if open.is_empty() {
-            let summary = format!("{0} of {0} steps of {1} are done", steps.len(), path.map_or_else(|| "the plan".to_owned(), shown));
-            return CheckJudgement::PassWith { evidence: Evidence::Claimed, found: summary };
+            let summary = format!(
+                "{0} of {0} steps of {1} are done",
+                steps.len(),
+                path.map_or_else(|| "the plan".to_owned(), shown)
+            );
+            return CheckJudgement::PassWith {
+                evidence: Evidence::Claimed,
+                found: summary,
+            };
         }
-        let mut titles: Vec<String> = open.iter().take(self.criterion.max_titles).map(|step| title(step)).collect();
+        let mut titles: Vec<String> = open
+            .iter()
+            .take(self.criterion.max_titles)
+            .map(|step| title(step))
+            .collect();
         if open.len() > titles.len()
             && let Some(last) = titles.last_mut()
         {
             last.push_str("...");
         }
-        let titles = if titles.is_empty() { String::new() } else { format!(": {}", titles.join(", ")) };
+        let titles = if titles.is_empty() {
+            String::new()
+        } else {
+            format!(": {}", titles.join(", "))
+        };
         let (open, all) = (open.len(), steps.len());
         let feedback = match path {
             None => format!(
                 "You have {open} incomplete task(s) out of {all}. Please either complete all remaining tasks or update the plan to remove tasks \
                  that are no longer needed before producing output{titles}"
             ),
-            Some(path) => format!("{} has {open} incomplete task(s) out of {all}; do them and mark them there{titles}", shown(path)),
+            Some(path) => format!(
+                "{} has {open} incomplete task(s) out of {all}; do them and mark them there{titles}",
+                shown(path)
+            ),
         };
-        CheckJudgement::Unmet { feedback: bounded(feedback, MAX_CHARS) }
+        CheckJudgement::Unmet {
+            feedback: bounded(feedback, MAX_CHARS),
+        }
     }
 
     fn of_file(&self, path: &str, context: &CheckContext<'_>) -> CheckJudgement {
         let bytes = match context.capabilities.read_file(path, MAX_BYTES) {
             Ok(Some(bytes)) => bytes,
             Ok(None) if self.criterion.required => {
-                return CheckJudgement::Unmet { feedback: format!("{} is not there; write down in it what is to be done", shown(path)) };
+                return CheckJudgement::Unmet {
+                    feedback: format!(
+                        "{} is not there; write down in it what is to be done",
+                        shown(path)
+                    ),
+                };
             }
-            Ok(None) => return CheckJudgement::Pass { evidence: Evidence::None },
+            Ok(None) => {
+                return CheckJudgement::Pass {
+                    evidence: Evidence::None,
+                };
+            }
             Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
-                return CheckJudgement::Failed { why: format!("{} is larger than {MAX_BYTES} bytes", shown(path)) };
+                return CheckJudgement::Failed {
+                    why: format!("{} is larger than {MAX_BYTES} bytes", shown(path)),
+                };
             }
-            Err(error) => return CheckJudgement::Failed { why: format!("{} cannot be read: {error}", shown(path)) },
+            Err(error) => {
+                return CheckJudgement::Failed {
+                    why: format!("{} cannot be read: {error}", shown(path)),
+                };
+            }
         };
         let Ok(text) = std::str::from_utf8(&bytes) else {
-            return CheckJudgement::Failed { why: format!("{} is not UTF-8 text", shown(path)) };
+            return CheckJudgement::Failed {
+                why: format!("{} is not UTF-8 text", shown(path)),
+            };
         };
         let text = text.trim_start_matches('\u{feff}');
         let named_json = path.to_ascii_lowercase().ends_with(".json");
         match serde_json::from_str::<Value>(text) {
-            Ok(value) if named_json || value.is_object() || value.is_array() => match self.of_json(&value) {
-                Ok(steps) => self.judge(&steps, Some(path)),
-                Err(why) => CheckJudgement::Unmet { feedback: format!("{} is no plan: {why}", shown(path)) },
+            Ok(value) if named_json || value.is_object() || value.is_array() => {
+                match self.of_json(&value) {
+                    Ok(steps) => self.judge(&steps, Some(path)),
+                    Err(why) => CheckJudgement::Unmet {
+                        feedback: format!("{} is no plan: {why}", shown(path)),
+                    },
+                }
+            }
+            Err(error) if named_json => CheckJudgement::Unmet {
+                feedback: format!("{} is invalid JSON: {error}", shown(path)),
             },
-            Err(error) if named_json => CheckJudgement::Unmet { feedback: format!("{} is invalid JSON: {error}", shown(path)) },
             _ => {
                 let steps = items(text, &self.criterion.optional_sections);
-                let steps: Vec<AgentPlanStep> =
-                    steps.into_iter().map(|item| AgentPlanStep { title: item.title, done: item.done }).collect();
+                let steps: Vec<AgentPlanStep> = steps
+                    .into_iter()
+                    .map(|item| AgentPlanStep {
+                        title: item.title,
+                        done: item.done,
+                    })
+                    .collect();
                 self.judge(&steps, Some(path))
             }
         }
@@ -97,9 +147,19 @@ impl PlanCheck {
 
     /// The steps of a JSON plan: under `steps`, `tasks` or `todos`, or the list itself.
     fn of_json(&self, value: &Value) -> Result<Vec<AgentPlanStep>, String> {
-        let list = ["steps", "tasks", "todos"].iter().find_map(|key| value.get(key));
-        let plan = context_reader::plan("", list.unwrap_or(value)).map_err(|error| error.to_string())?;
-        Ok(plan.steps.into_iter().map(|step| AgentPlanStep { done: self.is_done(&step.status), title: step.title }).collect())
+        let list = ["steps", "tasks", "todos"]
+            .iter()
+            .find_map(|key| value.get(key));
+        let plan =
+            context_reader::plan("", list.unwrap_or(value)).map_err(|error| error.to_string())?;
+        Ok(plan
+            .steps
+            .into_iter()
+            .map(|step| AgentPlanStep {
+                done: self.is_done(&step.status),
+                title: step.title,
+            })
+            .collect())
     }
 
     fn is_done(&self, status: &str) -> bool {
@@ -125,14 +185,23 @@ impl CompletionCheck for PlanCheck {
         }
         match &context.session.plan {
             Some(plan) => {
-                let steps: Vec<AgentPlanStep> =
-                    plan.steps.iter().map(|step| AgentPlanStep { title: step.title.clone(), done: self.is_done(&step.status) }).collect();
+                let steps: Vec<AgentPlanStep> = plan
+                    .steps
+                    .iter()
+                    .map(|step| AgentPlanStep {
+                        title: step.title.clone(),
+                        done: self.is_done(&step.status),
+                    })
+                    .collect();
                 self.judge(&steps, None)
             }
-            None if self.criterion.required => {
-                CheckJudgement::Unmet { feedback: "no plan has been created, as far as is known; make one and carry it out".into() }
-            }
-            None => CheckJudgement::Pass { evidence: Evidence::None },
+            None if self.criterion.required => CheckJudgement::Unmet {
+                feedback: "no plan has been created, as far as is known; make one and carry it out"
+                    .into(),
+            },
+            None => CheckJudgement::Pass {
+                evidence: Evidence::None,
+            },
         }
     }
 
@@ -152,9 +221,20 @@ mod tests {
     use watchdog_facts::evidence::CheckOutcome::{self, Failed, Pass, Unmet};
 
     fn own(steps: &[(&str, &str)]) -> SessionContext {
-        let steps = steps.iter().map(|(title, status)| PlanStep { id: None, title: (*title).into(), status: (*status).into() }).collect();
+        let steps = steps
+            .iter()
+            .map(|(title, status)| PlanStep {
+                id: None,
+                title: (*title).into(),
+                status: (*status).into(),
+            })
+            .collect();
         SessionContext {
-            plan: Some(AgentTodoPlan { status: Some("completed".into()), steps, ..AgentTodoPlan::default() }),
+            plan: Some(AgentTodoPlan {
+                status: Some("completed".into()),
+                steps,
+                ..AgentTodoPlan::default()
+            }),
             ..SessionContext::default()
         }
     }
@@ -167,46 +247,104 @@ mod tests {
     fn only_the_states_of_the_steps_count() {
         let check = |steps: &[(&str, &str)]| judge(PlanCriterion::default(), &own(steps));
         let summary = "2 of 2 steps of the plan are done".to_owned();
-        assert_eq!(check(&[("a", "done"), ("b", "done")]), CheckJudgement::PassWith { evidence: Evidence::Claimed, found: summary });
+        assert_eq!(
+            check(&[("a", "done"), ("b", "done")]),
+            CheckJudgement::PassWith {
+                evidence: Evidence::Claimed,
+                found: summary
+            }
+        );
         for status in ["pending", "in_progress", "completed", "Done", "done ", ""] {
-            assert_eq!(check(&[("a", "done"), ("b", status)]).outcome(), Unmet, "{status}");
+            assert_eq!(
+                check(&[("a", "done"), ("b", status)]).outcome(),
+                Unmet,
+                "{status}"
+            );
         }
-        assert!(check(&[]).feedback().starts_with("the plan has no steps, and an empty plan is never complete"));
-        let done = PlanCriterion { done: vec!["done".into(), "completed".into()], ..PlanCriterion::default() };
-        assert_eq!(judge(done, &own(&[("a", "completed"), ("b", "done")])).outcome(), Pass);
+        assert!(
+            check(&[])
+                .feedback()
+                .starts_with("the plan has no steps, and an empty plan is never complete")
+        );
+        let done = PlanCriterion {
+            done: vec!["done".into(), "completed".into()],
+            ..PlanCriterion::default()
+        };
+        assert_eq!(
+            judge(done, &own(&[("a", "completed"), ("b", "done")])).outcome(),
+            Pass
+        );
     }
 
     #[test]
     fn the_feedback_counts_and_names_the_first() {
-        let open = |n: usize| (0..n).map(|n| (["A", "B", "C", "D", "E"][n], "pending")).collect::<Vec<_>>();
+        let open = |n: usize| {
+            (0..n)
+                .map(|n| (["A", "B", "C", "D", "E"][n], "pending"))
+                .collect::<Vec<_>>()
+        };
         let say = |max_titles, steps: &[(&str, &str)]| {
-            let found = judge(PlanCriterion { max_titles, ..PlanCriterion::default() }, &own(steps));
+            let found = judge(
+                PlanCriterion {
+                    max_titles,
+                    ..PlanCriterion::default()
+                },
+                &own(steps),
+            );
             found.feedback().to_owned()
         };
         let advice = "Please either complete all remaining tasks or update the plan to remove tasks that are no longer needed before producing output";
-        assert_eq!(say(3, &open(3)), format!("You have 3 incomplete task(s) out of 3. {advice}: A, B, C"));
+        assert_eq!(
+            say(3, &open(3)),
+            format!("You have 3 incomplete task(s) out of 3. {advice}: A, B, C")
+        );
         assert_eq!(
             say(3, &[&[("z", "done")], &open(4)[..]].concat()),
             format!("You have 4 incomplete task(s) out of 5. {advice}: A, B, C...")
         );
-        assert_eq!(say(0, &open(1)), format!("You have 1 incomplete task(s) out of 1. {advice}"));
+        assert_eq!(
+            say(0, &open(1)),
+            format!("You have 1 incomplete task(s) out of 1. {advice}")
+        );
         assert!(say(3, &[("a\nb\u{1b}[2J", "")]).ends_with(": a b[2J"));
         assert!(say(3, &[(" ", "")]).ends_with(": <untitled>"));
     }
 
     #[test]
     fn a_plan_that_is_not_there_is_not_done_unless_none_is_required() {
-        assert_eq!(judge(PlanCriterion::default(), &SessionContext::default()).outcome(), Unmet);
-        let optional = PlanCriterion { required: false, ..PlanCriterion::default() };
-        assert_eq!(judge(optional.clone(), &SessionContext::default()), CheckJudgement::Pass { evidence: Evidence::None });
-        assert_eq!(judge(optional.clone(), &own(&[("a", "pending")])).outcome(), Unmet);
+        assert_eq!(
+            judge(PlanCriterion::default(), &SessionContext::default()).outcome(),
+            Unmet
+        );
+        let optional = PlanCriterion {
+            required: false,
+            ..PlanCriterion::default()
+        };
+        assert_eq!(
+            judge(optional.clone(), &SessionContext::default()),
+            CheckJudgement::Pass {
+                evidence: Evidence::None
+            }
+        );
+        assert_eq!(
+            judge(optional.clone(), &own(&[("a", "pending")])).outcome(),
+            Unmet
+        );
         assert_eq!(judge(optional, &own(&[])).outcome(), Unmet);
     }
 
     #[track_caller]
     fn file(path: &'static str, text: &str, outcome: CheckOutcome, words: &str) {
-        let fake = Fake { contents: vec![(path, text.to_owned())], unreadable: vec!["locked.md"], ..Fake::default() };
-        let criterion = PlanCriterion { path: Some(path.into()), optional_sections: vec!["Later".into()], ..PlanCriterion::default() };
+        let fake = Fake {
+            contents: vec![(path, text.to_owned())],
+            unreadable: vec!["locked.md"],
+            ..Fake::default()
+        };
+        let criterion = PlanCriterion {
+            path: Some(path.into()),
+            optional_sections: vec!["Later".into()],
+            ..PlanCriterion::default()
+        };
         let found = PlanCheck::new(criterion).check(&CheckContext::new(&fake));
         assert_eq!(found.outcome(), outcome, "{found:?}");
         assert!(found.feedback().contains(words), "{found:?}");
@@ -215,16 +353,42 @@ mod tests {
 
     #[test]
     fn a_file_is_a_json_plan_or_a_checklist() {
-        let steps = |status: &str| format!(r#"[{{"step_id": 1, "title": "A", "status": "{status}"}}]"#);
-        file("p.json", &format!(r#"{{"objective": "o", "steps": {}}}"#, steps("done")), Pass, "");
-        file("p.json", &format!(r#"{{"tasks": {}}}"#, steps("done")), Pass, "");
-        file("p.json", &steps("todo"), Unmet, "`p.json` has 1 incomplete task(s) out of 1; do them and mark them there: A");
+        let steps =
+            |status: &str| format!(r#"[{{"step_id": 1, "title": "A", "status": "{status}"}}]"#);
+        file(
+            "p.json",
+            &format!(r#"{{"objective": "o", "steps": {}}}"#, steps("done")),
+            Pass,
+            "",
+        );
+        file(
+            "p.json",
+            &format!(r#"{{"tasks": {}}}"#, steps("done")),
+            Pass,
+            "",
+        );
+        file(
+            "p.json",
+            &steps("todo"),
+            Unmet,
+            "`p.json` has 1 incomplete task(s) out of 1; do them and mark them there: A",
+        );
         file("plan", &steps("todo"), Unmet, "1 incomplete");
         file("p.json", r#"{"steps": []}"#, Unmet, "`p.json` has no steps");
         file("p.json", "{}", Unmet, "has no steps");
         file("p.json", r#"{"steps": {}}"#, Unmet, "has no steps");
-        file("p.json", "null", Unmet, "`p.json` is no plan: expected an object");
-        file("p.json", r#"{"steps": ["A"]}"#, Unmet, "is no plan: [0]: expected an object");
+        file(
+            "p.json",
+            "null",
+            Unmet,
+            "`p.json` is no plan: expected an object",
+        );
+        file(
+            "p.json",
+            r#"{"steps": ["A"]}"#,
+            Unmet,
+            "is no plan: [0]: expected an object",
+        );
         file("p.json", "{", Unmet, "`p.json` is invalid JSON: EOF");
         file("p.json", "", Unmet, "is invalid JSON");
         file("todo.md", "# Todo\n- [x] a\n## Later\n- [ ] b\n", Pass, "");
@@ -236,17 +400,39 @@ mod tests {
         );
         file("todo.md", "nothing here", Unmet, "has no steps");
         file("todo.md", "5", Unmet, "`todo.md` has no steps");
-        file("locked.md", "- [x] a", Failed, "`locked.md` cannot be read: permission denied");
-        file("todo.md", &" ".repeat(5 << 20), Failed, "is larger than 4194304 bytes");
+        file(
+            "locked.md",
+            "- [x] a",
+            Failed,
+            "`locked.md` cannot be read: permission denied",
+        );
+        file(
+            "todo.md",
+            &" ".repeat(5 << 20),
+            Failed,
+            "is larger than 4194304 bytes",
+        );
     }
 
     #[test]
     fn a_file_that_is_not_there_is_no_plan() {
         let check = |required| {
-            let criterion = PlanCriterion { path: Some("p.md".into()), required, ..PlanCriterion::default() };
+            let criterion = PlanCriterion {
+                path: Some("p.md".into()),
+                required,
+                ..PlanCriterion::default()
+            };
             PlanCheck::new(criterion).check(&CheckContext::new(&Fake::default()))
         };
-        assert_eq!(check(true).feedback(), "`p.md` is not there; write down in it what is to be done");
-        assert_eq!(check(false), CheckJudgement::Pass { evidence: Evidence::None });
+        assert_eq!(
+            check(true).feedback(),
+            "`p.md` is not there; write down in it what is to be done"
+        );
+        assert_eq!(
+            check(false),
+            CheckJudgement::Pass {
+                evidence: Evidence::None
+            }
+        );
     }
 }

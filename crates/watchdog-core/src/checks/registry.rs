@@ -81,7 +81,11 @@ impl std::fmt::Debug for CheckRegistry {
 
 impl CheckRegistry {
     /// Adds a type. One of the format's own is not replaced by it.
-    pub fn with(mut self, kind: &str, make: impl Fn(&Map<String, Value>) -> Result<BuiltCheck, String> + Send + Sync + 'static) -> Self {
+    pub fn with(
+        mut self,
+        kind: &str,
+        make: impl Fn(&Map<String, Value>) -> Result<BuiltCheck, String> + Send + Sync + 'static,
+    ) -> Self {
         self.makers.insert(kind.to_owned(), Box::new(make));
         self
     }
@@ -95,41 +99,79 @@ impl CheckRegistry {
     /// says why.
     pub fn build(&self, spec: &CheckSpec) -> CheckTree {
         match spec {
-            CheckSpec::Group { mode, checks } => {
-                CheckTree::Group { mode: *mode, members: checks.iter().map(|check| self.build(check)).collect() }
-            }
+            CheckSpec::Group { mode, checks } => CheckTree::Group {
+                mode: *mode,
+                members: checks.iter().map(|check| self.build(check)).collect(),
+            },
             CheckSpec::Single { name, criterion } => {
                 let (cost, check) = self.single(criterion);
                 let definition = CheckDefinition::of(criterion);
-                CheckTree::Single { name: name.clone(), kind: criterion.kind().to_owned(), definition, cost, check }
+                CheckTree::Single {
+                    name: name.clone(),
+                    kind: criterion.kind().to_owned(),
+                    definition,
+                    cost,
+                    check,
+                }
             }
         }
     }
 
     fn single(&self, criterion: &CheckKind) -> BuiltCheck {
         match criterion {
-            CheckKind::Signal(found) => (CheckCost::Cheap, Box::new(SignalCheck::new(found.clone()))),
-            CheckKind::Command(command) => (CheckCost::Expensive, Box::new(CommandCheck::new(command.clone()))),
+            CheckKind::Signal(found) => {
+                (CheckCost::Cheap, Box::new(SignalCheck::new(found.clone())))
+            }
+            CheckKind::Command(command) => (
+                CheckCost::Expensive,
+                Box::new(CommandCheck::new(command.clone())),
+            ),
             CheckKind::Plan(found) => (CheckCost::Cheap, Box::new(PlanCheck::new(found.clone()))),
-            CheckKind::FeatureList(found) => (CheckCost::Cheap, Box::new(FeatureListCheck::new(found.clone()))),
+            CheckKind::FeatureList(found) => (
+                CheckCost::Cheap,
+                Box::new(FeatureListCheck::new(found.clone())),
+            ),
             CheckKind::Git(found) => (CheckCost::Cheap, Box::new(GitCheck::new(found.clone()))),
             CheckKind::Files(found) => (CheckCost::Cheap, Box::new(FilesCheck::new(found.clone()))),
             CheckKind::Always => (CheckCost::Vacuous, Box::new(AlwaysMet)),
             CheckKind::Registered { kind, keys } => match self.makers.get(kind) {
-                Some(make) => make(keys).unwrap_or_else(|why| (CheckCost::Cheap, Box::new(UnusableCheck::new(why)))),
+                Some(make) => make(keys)
+                    .unwrap_or_else(|why| (CheckCost::Cheap, Box::new(UnusableCheck::new(why)))),
                 None => {
-                    let why = format!("no type of check is registered as `{kind}`; register it, or remove the check");
+                    let why = format!(
+                        "no type of check is registered as `{kind}`; register it, or remove the check"
+                    );
                     (CheckCost::Cheap, Box::new(UnusableCheck::new(why)))
                 }
             },
-            CheckKind::Issue(found) => (CheckCost::Expensive, Box::new(IssueCheck::new(found.clone()))),
-            CheckKind::Structured(found) => (CheckCost::Cheap, Box::new(StructuredOutputCheck::new(found.clone()))),
-            CheckKind::SqlResult(found) => (CheckCost::Cheap, Box::new(SqlResultCheck::new(found.clone()))),
-            CheckKind::Judge(found) => (CheckCost::Expensive, Box::new(JudgeCheck::new(found.clone()))),
-            CheckKind::Phase(found) if found.field.is_some() => (CheckCost::Expensive, Box::new(PhaseCheck::new(found.clone()))),
+            CheckKind::Issue(found) => (
+                CheckCost::Expensive,
+                Box::new(IssueCheck::new(found.clone())),
+            ),
+            CheckKind::Structured(found) => (
+                CheckCost::Cheap,
+                Box::new(StructuredOutputCheck::new(found.clone())),
+            ),
+            CheckKind::SqlResult(found) => (
+                CheckCost::Cheap,
+                Box::new(SqlResultCheck::new(found.clone())),
+            ),
+            CheckKind::Judge(found) => (
+                CheckCost::Expensive,
+                Box::new(JudgeCheck::new(found.clone())),
+            ),
+            CheckKind::Phase(found) if found.field.is_some() => (
+                CheckCost::Expensive,
+                Box::new(PhaseCheck::new(found.clone())),
+            ),
             CheckKind::Phase(found) => (CheckCost::Cheap, Box::new(PhaseCheck::new(found.clone()))),
-            CheckKind::Iterations { count } => (CheckCost::Cheap, Box::new(IterationsCheck::new(*count))),
-            CheckKind::Custom(found) => (CheckCost::Expensive, Box::new(CustomCheck::new(found.clone()))),
+            CheckKind::Iterations { count } => {
+                (CheckCost::Cheap, Box::new(IterationsCheck::new(*count)))
+            }
+            CheckKind::Custom(found) => (
+                CheckCost::Expensive,
+                Box::new(CustomCheck::new(found.clone())),
+            ),
         }
     }
 }

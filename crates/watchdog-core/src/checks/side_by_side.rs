@@ -28,9 +28,14 @@ pub(super) fn side_by_side<T: Send>(
             if begins {
                 let n = next;
                 // A job that panics must report it, or its waiter would block.
-                let run = move |sender: &mpsc::Sender<_>| sender.send((n, catch_unwind(AssertUnwindSafe(|| job(n)))));
+                let run = move |sender: &mpsc::Sender<_>| {
+                    sender.send((n, catch_unwind(AssertUnwindSafe(|| job(n)))))
+                };
                 let there = sender.clone();
-                if thread::Builder::new().spawn_scoped(scope, move || run(&there)).is_err() {
+                if thread::Builder::new()
+                    .spawn_scoped(scope, move || run(&there))
+                    .is_err()
+                {
                     // No further thread may be had; the receiver is held here.
                     let _ = run(&sender);
                 }
@@ -88,10 +93,17 @@ mod tests {
             begun.lock().unwrap().push(n);
             n
         };
-        assert_eq!(side_by_side(3, 3, job, |n| *n == 1), [Some(0), Some(1), None]);
+        assert_eq!(
+            side_by_side(3, 3, job, |n| *n == 1),
+            [Some(0), Some(1), None]
+        );
         assert_eq!(*begun.lock().unwrap(), [0, 1]);
         assert_eq!(side_by_side(0, 3, job, |_| false), []);
-        assert_eq!(side_by_side(2, 0, |n| n, |_| false), [Some(0), Some(1)], "no room at all would be no progress");
+        assert_eq!(
+            side_by_side(2, 0, |n| n, |_| false),
+            [Some(0), Some(1)],
+            "no room at all would be no progress"
+        );
     }
 
     #[test]

@@ -32,10 +32,16 @@ impl SignalCheck {
     /// How to say it.
     fn how(&self) -> String {
         let text = self.text();
-        let location = if self.criterion.last_line { "as the last line" } else { "in the last message" };
+        let location = if self.criterion.last_line {
+            "as the last line"
+        } else {
+            "in the last message"
+        };
         match self.criterion.matching {
             SignalMatch::Line => format!("write a line that is exactly {text}, {location}"),
-            SignalMatch::Word | SignalMatch::Contains | SignalMatch::Tag => format!("write {text} {location}"),
+            SignalMatch::Word | SignalMatch::Contains | SignalMatch::Tag => {
+                format!("write {text} {location}")
+            }
         }
     }
 }
@@ -43,18 +49,35 @@ impl SignalCheck {
 impl CompletionCheck for SignalCheck {
     fn check(&self, context: &CheckContext<'_>) -> CheckJudgement {
         if self.criterion.text.trim().is_empty() {
-            return CheckJudgement::Unrunnable { why: "the signal has no text, and an empty text is never found".into() };
+            return CheckJudgement::Unrunnable {
+                why: "the signal has no text, and an empty text is never found".into(),
+            };
         }
         let prompts = prompts(context.session);
         let said = said(context.session, self.criterion.scope);
         let mentions = PhraseMatcher::new(&self.criterion, &prompts);
         if said.iter().any(|text| mentions.claimed_in(text)) {
-            let summary = format!("the agent said \"{}\"", bounded(one_line(&self.criterion.text), 200));
-            return CheckJudgement::PassWith { evidence: Evidence::Claimed, found: summary };
+            let summary = format!(
+                "the agent said \"{}\"",
+                bounded(one_line(&self.criterion.text), 200)
+            );
+            return CheckJudgement::PassWith {
+                evidence: Evidence::Claimed,
+                found: summary,
+            };
         }
         let shown = bounded(one_line(&self.criterion.text), 200);
-        let known = if said.is_empty() { " (no text of the agent is known)" } else { "" };
-        CheckJudgement::Unmet { feedback: format!("signal \"{shown}\" not found in output{known}; when the work is done, {}", self.how()) }
+        let known = if said.is_empty() {
+            " (no text of the agent is known)"
+        } else {
+            ""
+        };
+        CheckJudgement::Unmet {
+            feedback: format!(
+                "signal \"{shown}\" not found in output{known}; when the work is done, {}",
+                self.how()
+            ),
+        }
     }
 
     fn description(&self) -> String {
@@ -62,7 +85,10 @@ impl CompletionCheck for SignalCheck {
             TextScope::Last => "in its last message",
             TextScope::Iteration | TextScope::Session => "in a message of its own",
         };
-        format!("the agent says so {whose}: {}, and not before the work is done", self.how())
+        format!(
+            "the agent says so {whose}: {}, and not before the work is done",
+            self.how()
+        )
     }
 }
 
@@ -82,7 +108,10 @@ mod tests {
     }
 
     fn output(text: &str) -> SessionContext {
-        SessionContext { output: Some(text.into()), ..SessionContext::default() }
+        SessionContext {
+            output: Some(text.into()),
+            ..SessionContext::default()
+        }
     }
 
     #[test]
@@ -90,33 +119,77 @@ mod tests {
         let summary = "the agent said \"TASK_DONE\"".to_owned();
         assert_eq!(
             judge(line(), &output("Working...\nTASK_DONE\n")),
-            CheckJudgement::PassWith { evidence: Evidence::Claimed, found: summary }
+            CheckJudgement::PassWith {
+                evidence: Evidence::Claimed,
+                found: summary
+            }
         );
     }
 
     #[test]
     fn the_feedback_says_what_is_missing_and_how_to_say_it() {
-        let wanted =
-            "signal \"TASK_DONE\" not found in output; when the work is done, write a line that is exactly TASK_DONE, in the last message";
-        assert_eq!(judge(line(), &output("Still working...")), CheckJudgement::Unmet { feedback: wanted.into() });
-        let nothing = judge(SignalTextCriterion::new("OK", SignalMatch::Tag), &SessionContext::default());
-        assert!(nothing.feedback().contains("no text of the agent is known"), "{nothing:?}");
-        assert!(nothing.feedback().ends_with("write <promise>OK</promise> in the last message"), "{nothing:?}");
+        let wanted = "signal \"TASK_DONE\" not found in output; when the work is done, write a line that is exactly TASK_DONE, in the last message";
+        assert_eq!(
+            judge(line(), &output("Still working...")),
+            CheckJudgement::Unmet {
+                feedback: wanted.into()
+            }
+        );
+        let nothing = judge(
+            SignalTextCriterion::new("OK", SignalMatch::Tag),
+            &SessionContext::default(),
+        );
+        assert!(
+            nothing.feedback().contains("no text of the agent is known"),
+            "{nothing:?}"
+        );
+        assert!(
+            nothing
+                .feedback()
+                .ends_with("write <promise>OK</promise> in the last message"),
+            "{nothing:?}"
+        );
     }
 
     #[test]
     fn users_and_tools_say_nothing_for_the_agent() {
-        let message = |role: &str| ContextMessage { role: role.into(), text: Some("TASK_DONE".into()), tool_result: None };
-        let anywhere = SignalTextCriterion { scope: TextScope::Session, ..line() };
-        for (role, met) in [("assistant", true), ("user", false), ("tool", false), ("system", false)] {
-            let session = SessionContext { messages: vec![message(role)], output: Some("bye".into()), ..SessionContext::default() };
-            assert_eq!(judge(anywhere.clone(), &session).evidence() == Evidence::Claimed, met, "{role}");
+        let message = |role: &str| ContextMessage {
+            role: role.into(),
+            text: Some("TASK_DONE".into()),
+            tool_result: None,
+        };
+        let anywhere = SignalTextCriterion {
+            scope: TextScope::Session,
+            ..line()
+        };
+        for (role, met) in [
+            ("assistant", true),
+            ("user", false),
+            ("tool", false),
+            ("system", false),
+        ] {
+            let session = SessionContext {
+                messages: vec![message(role)],
+                output: Some("bye".into()),
+                ..SessionContext::default()
+            };
+            assert_eq!(
+                judge(anywhere.clone(), &session).evidence() == Evidence::Claimed,
+                met,
+                "{role}"
+            );
             assert_eq!(judge(line(), &session).evidence(), Evidence::None);
         }
     }
 
     #[test]
     fn a_signal_without_text_cannot_be_run() {
-        assert!(matches!(judge(SignalTextCriterion::new(" ", SignalMatch::Contains), &output(" ")), CheckJudgement::Unrunnable { .. }));
+        assert!(matches!(
+            judge(
+                SignalTextCriterion::new(" ", SignalMatch::Contains),
+                &output(" ")
+            ),
+            CheckJudgement::Unrunnable { .. }
+        ));
     }
 }

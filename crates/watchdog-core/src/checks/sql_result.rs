@@ -24,54 +24,99 @@ impl SqlResultCheck {
     /// Whether a result is the tool's own, also behind a server's name, as in `mcp__db__execute_sql`.
     fn is_of_tool(&self, result: &ToolResult) -> bool {
         let name = result.name.as_deref().unwrap_or_default();
-        name == self.criterion.tool || name.strip_suffix(self.criterion.tool.as_str()).is_some_and(|server| server.ends_with("__"))
+        name == self.criterion.tool
+            || name
+                .strip_suffix(self.criterion.tool.as_str())
+                .is_some_and(|server| server.ends_with("__"))
     }
 
     /// The mistake in a result, if there is one.
     fn lacks(&self, result: &ToolResult) -> Option<String> {
         let tool = one_line(&self.criterion.tool);
         if result.is_error {
-            return Some(format!("`{tool}` failed: {}", bounded(one_line(&result.content), 200)));
+            return Some(format!(
+                "`{tool}` failed: {}",
+                bounded(one_line(&result.content), 200)
+            ));
         }
         let Ok(found) = serde_json::from_str::<Value>(&result.content) else {
-            return Some(format!("the last result of `{tool}` is not JSON with `columns` and `rows`"));
+            return Some(format!(
+                "the last result of `{tool}` is not JSON with `columns` and `rows`"
+            ));
         };
-        let (Some(columns), Some(rows)) = (found.get("columns").and_then(Value::as_array), found.get("rows").and_then(Value::as_array))
-        else {
-            return Some(format!("the last result of `{tool}` has no `columns` and `rows`"));
+        let (Some(columns), Some(rows)) = (
+            found.get("columns").and_then(Value::as_array),
+            found.get("rows").and_then(Value::as_array),
+        ) else {
+            return Some(format!(
+                "the last result of `{tool}` has no `columns` and `rows`"
+            ));
         };
         if let Some(wanted) = &self.criterion.expected_columns {
-            let columns: Vec<&str> = columns.iter().map(|name| name.as_str().unwrap_or("?")).collect();
+            let columns: Vec<&str> = columns
+                .iter()
+                .map(|name| name.as_str().unwrap_or("?"))
+                .collect();
             if columns != *wanted {
                 let found = bounded(one_line(&columns.join(", ")), 200);
-                return Some(format!("columns mismatch: `{tool}` must return [{}], and returned [{found}]", wanted.join(", ")));
+                return Some(format!(
+                    "columns mismatch: `{tool}` must return [{}], and returned [{found}]",
+                    wanted.join(", ")
+                ));
             }
         }
         let (rows, wanted) = (rows.len() as u64, self.criterion.min_rows);
-        (rows < wanted).then(|| format!("too few rows: `{tool}` must return at least {wanted}, and returned {rows}"))
+        (rows < wanted).then(|| {
+            format!("too few rows: `{tool}` must return at least {wanted}, and returned {rows}")
+        })
     }
 }
 
 impl CompletionCheck for SqlResultCheck {
     fn check(&self, context: &CheckContext<'_>) -> CheckJudgement {
-        let results = context.session.messages.iter().rev().filter_map(|message| message.tool_result.as_ref());
+        let results = context
+            .session
+            .messages
+            .iter()
+            .rev()
+            .filter_map(|message| message.tool_result.as_ref());
         let Some(last) = results.into_iter().find(|result| self.is_of_tool(result)) else {
-            return CheckJudgement::Unmet { feedback: format!("no `{}` result is known; call it", one_line(&self.criterion.tool)) };
+            return CheckJudgement::Unmet {
+                feedback: format!(
+                    "no `{}` result is known; call it",
+                    one_line(&self.criterion.tool)
+                ),
+            };
         };
         match self.lacks(last) {
             // The session's own output is the agent's claim.
             None => CheckJudgement::PassWith {
-                evidence: if context.session.from_host { Evidence::Verified } else { Evidence::Claimed },
-                found: format!("the last result of `{}` has the rows that are wanted", one_line(&self.criterion.tool)),
+                evidence: if context.session.from_host {
+                    Evidence::Verified
+                } else {
+                    Evidence::Claimed
+                },
+                found: format!(
+                    "the last result of `{}` has the rows that are wanted",
+                    one_line(&self.criterion.tool)
+                ),
             },
             Some(feedback) => CheckJudgement::Unmet { feedback },
         }
     }
 
     fn description(&self) -> String {
-        let columns =
-            self.criterion.expected_columns.as_ref().map(|names| format!(" with the columns {}", names.join(", "))).unwrap_or_default();
-        format!("the last call of `{}` returns at least {} rows{columns}", one_line(&self.criterion.tool), self.criterion.min_rows)
+        let columns = self
+            .criterion
+            .expected_columns
+            .as_ref()
+            .map(|names| format!(" with the columns {}", names.join(", ")))
+            .unwrap_or_default();
+        format!(
+            "the last call of `{}` returns at least {} rows{columns}",
+            one_line(&self.criterion.tool),
+            self.criterion.min_rows
+        )
     }
 }
 
@@ -83,15 +128,37 @@ mod tests {
     use watchdog_facts::evidence::CheckOutcome;
 
     fn result(name: Option<&str>, content: &str) -> ContextMessage {
-        let tool_result = ToolResult { name: name.map(str::to_owned), content: content.into(), ..ToolResult::default() };
-        ContextMessage { role: "tool".into(), text: None, tool_result: Some(tool_result) }
+        let tool_result = ToolResult {
+            name: name.map(str::to_owned),
+            content: content.into(),
+            ..ToolResult::default()
+        };
+        ContextMessage {
+            role: "tool".into(),
+            text: None,
+            tool_result: Some(tool_result),
+        }
     }
 
-    fn judge(columns: Option<&[&str]>, min_rows: u64, messages: Vec<ContextMessage>) -> CheckJudgement {
-        let expected_columns = columns.map(|names| names.iter().map(|name| (*name).to_owned()).collect());
-        let criterion = SqlResultCriterion { tool: "execute_sql".into(), expected_columns, min_rows };
-        let session = SessionContext { messages, from_host: true, ..SessionContext::default() };
-        SqlResultCheck::new(criterion).check(&CheckContext::new(&Fake::default()).with_session(&session))
+    fn judge(
+        columns: Option<&[&str]>,
+        min_rows: u64,
+        messages: Vec<ContextMessage>,
+    ) -> CheckJudgement {
+        let expected_columns =
+            columns.map(|names| names.iter().map(|name| (*name).to_owned()).collect());
+        let criterion = SqlResultCriterion {
+            tool: "execute_sql".into(),
+            expected_columns,
+            min_rows,
+        };
+        let session = SessionContext {
+            messages,
+            from_host: true,
+            ..SessionContext::default()
+        };
+        SqlResultCheck::new(criterion)
+            .check(&CheckContext::new(&Fake::default()).with_session(&session))
     }
 
     const TWO: &str = r#"{"columns": ["id", "name"], "rows": [[1, "a"], [2, "b"]]}"#;
@@ -100,31 +167,59 @@ mod tests {
     fn columns_count_by_name_case_and_order() {
         let of = |columns| judge(columns, 1, vec![result(Some("execute_sql"), TWO)]);
         let summary = "the last result of `execute_sql` has the rows that are wanted".to_owned();
-        let met = CheckJudgement::PassWith { evidence: Evidence::Verified, found: summary };
+        let met = CheckJudgement::PassWith {
+            evidence: Evidence::Verified,
+            found: summary,
+        };
         assert_eq!(of(None), met);
         assert_eq!(of(Some(&["id", "name"])), met);
         for columns in [&["name", "id"][..], &["ID", "name"], &["id"], &[]] {
             let judged = of(Some(columns));
-            assert!(judged.feedback().contains("columns mismatch") && judged.evidence() == Evidence::None, "{judged:?}");
+            assert!(
+                judged.feedback().contains("columns mismatch")
+                    && judged.evidence() == Evidence::None,
+                "{judged:?}"
+            );
         }
     }
 
     #[test]
     fn a_result_in_the_sessions_own_output_is_its_word() {
-        let criterion = SqlResultCriterion { tool: "execute_sql".into(), expected_columns: None, min_rows: 1 };
+        let criterion = SqlResultCriterion {
+            tool: "execute_sql".into(),
+            expected_columns: None,
+            min_rows: 1,
+        };
         for (from_host, evidence) in [(true, Evidence::Verified), (false, Evidence::Claimed)] {
-            let session = SessionContext { messages: vec![result(Some("execute_sql"), TWO)], from_host, ..SessionContext::default() };
-            let judged = SqlResultCheck::new(criterion.clone()).check(&CheckContext::new(&Fake::default()).with_session(&session));
-            assert_eq!((judged.outcome(), judged.evidence()), (CheckOutcome::Pass, evidence));
+            let session = SessionContext {
+                messages: vec![result(Some("execute_sql"), TWO)],
+                from_host,
+                ..SessionContext::default()
+            };
+            let judged = SqlResultCheck::new(criterion.clone())
+                .check(&CheckContext::new(&Fake::default()).with_session(&session));
+            assert_eq!(
+                (judged.outcome(), judged.evidence()),
+                (CheckOutcome::Pass, evidence)
+            );
         }
     }
 
     #[test]
     fn so_many_rows_are_wanted_and_none_only_where_that_is_said() {
-        let empty = || vec![result(Some("execute_sql"), r#"{"columns": [], "rows": []}"#)];
+        let empty = || {
+            vec![result(
+                Some("execute_sql"),
+                r#"{"columns": [], "rows": []}"#,
+            )]
+        };
         assert_eq!(judge(None, 0, empty()).evidence(), Evidence::Verified);
         assert!(judge(None, 1, empty()).feedback().contains("too few rows"));
-        assert!(judge(None, 3, vec![result(Some("execute_sql"), TWO)]).feedback().contains("and returned 2"));
+        assert!(
+            judge(None, 3, vec![result(Some("execute_sql"), TWO)])
+                .feedback()
+                .contains("and returned 2")
+        );
     }
 
     #[test]
@@ -132,14 +227,39 @@ mod tests {
         let of = |messages| judge(None, 1, messages).outcome();
         use watchdog_facts::evidence::CheckOutcome::{Pass, Unmet};
         let empty = r#"{"columns": [], "rows": []}"#;
-        assert_eq!(of(vec![result(Some("execute_sql"), empty), result(Some("mcp__db__execute_sql"), TWO)]), Pass);
-        assert_eq!(of(vec![result(Some("execute_sql"), TWO), result(Some("execute_sql"), empty)]), Unmet);
+        assert_eq!(
+            of(vec![
+                result(Some("execute_sql"), empty),
+                result(Some("mcp__db__execute_sql"), TWO)
+            ]),
+            Pass
+        );
+        assert_eq!(
+            of(vec![
+                result(Some("execute_sql"), TWO),
+                result(Some("execute_sql"), empty)
+            ]),
+            Unmet
+        );
         for name in [Some("other"), Some("not_execute_sql"), None] {
             let judged = judge(None, 1, vec![result(name, TWO)]);
-            assert!(judged.feedback().contains("no `execute_sql` result"), "{judged:?}");
+            assert!(
+                judged.feedback().contains("no `execute_sql` result"),
+                "{judged:?}"
+            );
         }
-        for content in ["", "3 rows", "[]", r#"{"rows": []}"#, r#"{"columns": 1, "rows": []}"#] {
-            assert_eq!(of(vec![result(Some("execute_sql"), content)]), Unmet, "{content}");
+        for content in [
+            "",
+            "3 rows",
+            "[]",
+            r#"{"rows": []}"#,
+            r#"{"columns": 1, "rows": []}"#,
+        ] {
+            assert_eq!(
+                of(vec![result(Some("execute_sql"), content)]),
+                Unmet,
+                "{content}"
+            );
         }
         let mut failed = result(Some("execute_sql"), TWO);
         failed.tool_result.as_mut().expect("it is one").is_error = true;

@@ -10,7 +10,9 @@ pub(super) const KEY_TWICE: &str = "stands twice in one object";
 
 /// Reads a text, or says why it is no such JSON.
 pub(super) fn parse(text: &str) -> Result<Value, String> {
-    serde_json::from_str::<StrictValue>(text).map(|strict| strict.0).map_err(|error| error.to_string())
+    serde_json::from_str::<StrictValue>(text)
+        .map(|strict| strict.0)
+        .map_err(|error| error.to_string())
 }
 
 struct StrictValue(Value);
@@ -67,8 +69,12 @@ impl<'de> Visitor<'de> for StrictReader {
         while let Some(key) = members.next_key::<String>()? {
             if object.contains_key(&key) {
                 let key: String = key.chars().take(100).collect();
-                let name = ["name", "id", "title", "description"].iter().find_map(|name| object.get(*name)?.as_str());
-                let of = name.map(|name| format!(" ({:?})", name.chars().take(100).collect::<String>())).unwrap_or_default();
+                let name = ["name", "id", "title", "description"]
+                    .iter()
+                    .find_map(|name| object.get(*name)?.as_str());
+                let of = name
+                    .map(|name| format!(" ({:?})", name.chars().take(100).collect::<String>()))
+                    .unwrap_or_default();
                 return Err(A::Error::custom(format!("the key {key:?} {KEY_TWICE}{of}")));
             }
             let StrictValue(value) = members.next_value()?;
@@ -84,11 +90,27 @@ mod tests {
 
     #[test]
     fn what_has_no_key_twice_is_read_as_ever_and_the_rest_is_refused() {
-        for text in ["null", "[1, -2, 2.5, \"a\", true]", r#"{"a": {"b": []}, "b": [{"a": 1}, {"a": 2}]}"#] {
-            assert_eq!(parse(text).expect("JSON"), serde_json::from_str::<Value>(text).expect("JSON"));
+        for text in [
+            "null",
+            "[1, -2, 2.5, \"a\", true]",
+            r#"{"a": {"b": []}, "b": [{"a": 1}, {"a": 2}]}"#,
+        ] {
+            assert_eq!(
+                parse(text).expect("JSON"),
+                serde_json::from_str::<Value>(text).expect("JSON")
+            );
         }
-        for text in [r#"{"a": 1, "a": 1}"#, r#"[{"b": {"passes": false, "passes": true}}]"#, r#"{"a": 1, "\u0061": 2}"#] {
-            assert!(parse(text).expect_err("twice").contains("stands twice in one object"), "{text}");
+        for text in [
+            r#"{"a": 1, "a": 1}"#,
+            r#"[{"b": {"passes": false, "passes": true}}]"#,
+            r#"{"a": 1, "\u0061": 2}"#,
+        ] {
+            assert!(
+                parse(text)
+                    .expect_err("twice")
+                    .contains("stands twice in one object"),
+                "{text}"
+            );
         }
         assert!(parse("{").is_err());
     }

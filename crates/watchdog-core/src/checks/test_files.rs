@@ -7,7 +7,12 @@ use regex::Regex;
 /// Whether a path is that of a file of tests, by the habits of the runners that are known.
 pub fn is_test_file(path: &str) -> bool {
     let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
-    let in_folder = folders.split('/').any(|folder| matches!(folder, "test" | "tests" | "__tests__" | "spec" | "specs" | "testing"));
+    let in_folder = folders.split('/').any(|folder| {
+        matches!(
+            folder,
+            "test" | "tests" | "__tests__" | "spec" | "specs" | "testing"
+        )
+    });
     let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
     let by_name = stem.starts_with("test_")
         || stem.ends_with("_test")
@@ -17,7 +22,11 @@ pub fn is_test_file(path: &str) -> bool {
         || stem.ends_with(".spec")
         || ["Test", "Tests", "TestCase", "IT", "Spec"]
             .iter()
-            .any(|end| stem.strip_suffix(end).is_some_and(|rest| rest.ends_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit())));
+            .any(|end| {
+                stem.strip_suffix(end).is_some_and(|rest| {
+                    rest.ends_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit())
+                })
+            });
     in_folder || by_name
 }
 
@@ -50,7 +59,10 @@ pub fn test_lines(diff: &str) -> (u64, u64) {
         defines += if DEFINES.is_match(text) { sign } else { 0 };
         skips += if SKIPS.is_match(text) { sign } else { 0 };
     }
-    (u64::try_from(-defines).unwrap_or(0), u64::try_from(skips).unwrap_or(0))
+    (
+        u64::try_from(-defines).unwrap_or(0),
+        u64::try_from(skips).unwrap_or(0),
+    )
 }
 
 #[cfg(test)]
@@ -77,7 +89,15 @@ mod tests {
         ] {
             assert!(is_test_file(path), "{path}");
         }
-        for path in ["src/lib.rs", "latest.py", "contest/a.rs", "src/testament.rs", "Test.md", "attest.go", "UNIT"] {
+        for path in [
+            "src/lib.rs",
+            "latest.py",
+            "contest/a.rs",
+            "src/testament.rs",
+            "Test.md",
+            "attest.go",
+            "UNIT",
+        ] {
             assert!(!is_test_file(path), "{path}");
         }
     }
@@ -85,10 +105,18 @@ mod tests {
     #[test]
     fn lines_that_take_tests_away_are_counted() {
         for (diff, removed, skipped) in [
-            ("--- a/x.rs\n+++ b/x.rs\n-    #[test]\n-    fn a() {}\n", 1, 0),
+            (
+                "--- a/x.rs\n+++ b/x.rs\n-    #[test]\n-    fn a() {}\n",
+                1,
+                0,
+            ),
             ("-#[tokio::test]\n+#[test]\n", 0, 0),
             ("+#[test]\n+#[test]\n-#[test]\n", 0, 0),
-            ("-def test_a():\n-async def test_b(x):\n+def helper():\n", 2, 0),
+            (
+                "-def test_a():\n-async def test_b(x):\n+def helper():\n",
+                2,
+                0,
+            ),
             ("-func TestA(t *testing.T) {\n+\tt.Skip(\"later\")\n", 1, 1),
             ("+    #[ignore = \"slow\"]\n", 0, 1),
             ("-it('adds', () => {\n+it.skip('adds', () => {\n", 0, 1),

@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use super::*;
 use crate::config::settings::{
-    CheckKind, CheckOrder, CheckSpec, CommandCriterion, CommandLine, CommandSuccess, ConfigSettings, FilesCriterion, GitCriterion, Mode,
+    CheckKind, CheckOrder, CheckSpec, CommandCriterion, CommandLine, CommandSuccess,
+    ConfigSettings, FilesCriterion, GitCriterion, Mode,
 };
 use watchdog_facts::evidence::{
-    Changes, CheckOutcome, Commits, FaultKind, OutcomeBeforeWork, ProcessExit, ReadFact, TestCounts, UnreadableFact,
+    Changes, CheckOutcome, Commits, FaultKind, OutcomeBeforeWork, ProcessExit, ReadFact,
+    TestCounts, UnreadableFact,
 };
 use watchdog_facts::patterns::path_glob;
 use watchdog_facts::patterns::path_globs;
@@ -51,7 +53,10 @@ pub(super) struct Fake {
 }
 
 /// The record of a check that failed when the work began.
-const FAILED_BEFORE: ResultBeforeWork = ResultBeforeWork { before: OutcomeBeforeWork::Failed, tests: None };
+const FAILED_BEFORE: ResultBeforeWork = ResultBeforeWork {
+    before: OutcomeBeforeWork::Failed,
+    tests: None,
+};
 
 impl Fake {
     pub(super) fn asked(&self) -> Vec<String> {
@@ -70,11 +75,27 @@ impl Capabilities for Fake {
     }
 
     fn run_command(&self, request: &CommandRequest<'_>) -> CommandRun {
-        let cwd = request.cwd.map(|cwd| format!(" in {cwd}")).unwrap_or_default();
-        let stdin = if request.stdin.is_empty() { String::new() } else { format!(" < {}", String::from_utf8_lossy(request.stdin)) };
-        self.note(format!("run {}{cwd} for {} s{stdin}", request.line, request.timeout.as_secs()));
-        let run = self.runs.iter().find(|(line, _)| *line == request.line.to_string());
-        run.unwrap_or_else(|| panic!("{} is not to be run", request.line)).1.clone()
+        let cwd = request
+            .cwd
+            .map(|cwd| format!(" in {cwd}"))
+            .unwrap_or_default();
+        let stdin = if request.stdin.is_empty() {
+            String::new()
+        } else {
+            format!(" < {}", String::from_utf8_lossy(request.stdin))
+        };
+        self.note(format!(
+            "run {}{cwd} for {} s{stdin}",
+            request.line,
+            request.timeout.as_secs()
+        ));
+        let run = self
+            .runs
+            .iter()
+            .find(|(line, _)| *line == request.line.to_string());
+        run.unwrap_or_else(|| panic!("{} is not to be run", request.line))
+            .1
+            .clone()
     }
 
     fn commits(&self) -> ReadFact<Commits> {
@@ -94,7 +115,12 @@ impl Capabilities for Fake {
         }
         let matcher = path_glob(glob).unwrap().compile_matcher();
         let found = self.files.iter().filter(|(path, _)| matcher.is_match(path));
-        Ok(found.map(|(path, size)| MatchedFile { path: (*path).to_owned(), size: *size }).collect())
+        Ok(found
+            .map(|(path, size)| MatchedFile {
+                path: (*path).to_owned(),
+                size: *size,
+            })
+            .collect())
     }
 
     fn read_file(&self, path: &str, limit: u64) -> io::Result<Option<Vec<u8>>> {
@@ -114,14 +140,28 @@ impl Capabilities for Fake {
         if self.baseline_broken {
             return Err(broken("the baseline is gone"));
         }
-        Ok(self.baseline.iter().find(|(name, _)| *name == path).map(|(_, text)| text.clone().into_bytes()))
+        Ok(self
+            .baseline
+            .iter()
+            .find(|(name, _)| *name == path)
+            .map(|(_, text)| text.clone().into_bytes()))
     }
 
     fn touched(&self, wanted: &dyn Fn(&str) -> bool) -> ReadFact<TouchedPaths> {
         self.note("touched".into());
-        let all = self.touched.clone().expect("touched paths are not to be read")?;
-        let paths: Vec<String> = all.into_iter().filter(|path| wanted(path)).map(str::to_owned).collect();
-        Ok(TouchedPaths { total: paths.len() as u64 + self.touched_unlisted, paths })
+        let all = self
+            .touched
+            .clone()
+            .expect("touched paths are not to be read")?;
+        let paths: Vec<String> = all
+            .into_iter()
+            .filter(|path| wanted(path))
+            .map(str::to_owned)
+            .collect();
+        Ok(TouchedPaths {
+            total: paths.len() as u64 + self.touched_unlisted,
+            paths,
+        })
     }
 
     fn protected(&self, globs: &[String]) -> ReadFact<TouchedPaths> {
@@ -131,7 +171,9 @@ impl Capabilities for Fake {
 
     fn pushed(&self) -> ReadFact<PushState> {
         self.note("pushed".into());
-        self.pushed.clone().expect("remotes are not to be looked at")
+        self.pushed
+            .clone()
+            .expect("remotes are not to be looked at")
     }
 
     fn diff(&self, limit: usize) -> ReadFact<BoundedText> {
@@ -150,32 +192,56 @@ impl Capabilities for Fake {
     }
 
     fn changed_scripts(&self, _line: &CommandLine, _cwd: Option<&str>) -> ReadFact<Vec<String>> {
-        self.changed_scripts.clone().unwrap_or_else(|| Ok(Vec::new()))
+        self.changed_scripts
+            .clone()
+            .unwrap_or_else(|| Ok(Vec::new()))
     }
 
-    fn passed_before(&self, _request: &CommandRequest<'_>, _rule: &CommandSuccess) -> Option<CachedPass> {
+    fn passed_before(
+        &self,
+        _request: &CommandRequest<'_>,
+        _rule: &CommandSuccess,
+    ) -> Option<CachedPass> {
         self.passed_before.clone()
     }
 
     fn run_check(&self, request: &CommandRequest<'_>, report: Option<&str>) -> CheckCommandRun {
-        CheckCommandRun { run: self.run_command(request), report: self.report.clone().filter(|_| report.is_some()), tree: None }
+        CheckCommandRun {
+            run: self.run_command(request),
+            report: self.report.clone().filter(|_| report.is_some()),
+            tree: None,
+        }
     }
 
     fn edited_tests(&self, _lines: bool) -> ReadFact<TestEdits> {
         Ok(self.edits.clone())
     }
 
-    fn at_begin(&self, _definition: &CheckDefinition, _outcome: CheckOutcome, _tests: Option<TestCounts>) -> ResultBeforeWork {
+    fn at_begin(
+        &self,
+        _definition: &CheckDefinition,
+        _outcome: CheckOutcome,
+        _tests: Option<TestCounts>,
+    ) -> ResultBeforeWork {
         self.at_begin
     }
 
-    fn remember_pass(&self, request: &CommandRequest<'_>, rule: &CommandSuccess, _tests: Option<TestCounts>) {
+    fn remember_pass(
+        &self,
+        request: &CommandRequest<'_>,
+        rule: &CommandSuccess,
+        _tests: Option<TestCounts>,
+    ) {
         self.note(format!("remember {} by {rule:?}", request.line));
     }
 }
 
 pub(super) fn broken(why: &str) -> UnreadableFact {
-    UnreadableFact { kind: FaultKind::Git, why: why.into(), hint: Some("run git fsck".into()) }
+    UnreadableFact {
+        kind: FaultKind::Git,
+        why: why.into(),
+        hint: Some("run git fsck".into()),
+    }
 }
 
 /// A check with a fixed judgement, which fails the test where it must not run.
@@ -193,7 +259,13 @@ impl CompletionCheck for Scripted {
 
 fn scripted(name: &str, judgement: Option<CheckJudgement>) -> CheckTree {
     let check = Box::new(Scripted(judgement));
-    CheckTree::Single { name: name.into(), kind: "scripted".into(), definition: CheckDefinition::default(), cost: CheckCost::Cheap, check }
+    CheckTree::Single {
+        name: name.into(),
+        kind: "scripted".into(),
+        definition: CheckDefinition::default(),
+        cost: CheckCost::Cheap,
+        check,
+    }
 }
 
 /// `p` passes, `c` passes claimed, `v` passes without evidence, `x` is unmet, `w` waits, `u` is unrunnable, `f` failed, `t` timed out,
@@ -203,17 +275,40 @@ pub(super) fn parse_tree(text: &mut std::str::Chars<'_>) -> Option<CheckTree> {
     let say = |text: &str| text.to_owned();
     let letter = text.next()?;
     let judgement = match letter {
-        '[' => return Some(CheckTree::Group { mode: Mode::All, members: members(text) }),
-        '(' => return Some(CheckTree::Group { mode: Mode::Any, members: members(text) }),
-        '<' => return Some(CheckTree::Group { mode: Mode::First, members: members(text) }),
+        '[' => {
+            return Some(CheckTree::Group {
+                mode: Mode::All,
+                members: members(text),
+            });
+        }
+        '(' => {
+            return Some(CheckTree::Group {
+                mode: Mode::Any,
+                members: members(text),
+            });
+        }
+        '<' => {
+            return Some(CheckTree::Group {
+                mode: Mode::First,
+                members: members(text),
+            });
+        }
         ']' | ')' | '>' => return None,
         'p' => pass(Evidence::Verified),
         'c' => pass(Evidence::Claimed),
         'v' => pass(Evidence::None),
-        'x' => Some(CheckJudgement::Unmet { feedback: say("X failed") }),
-        'w' => Some(CheckJudgement::Waiting { feedback: say("W waits") }),
-        'u' => Some(CheckJudgement::Unrunnable { why: say("U cannot") }),
-        'f' => Some(CheckJudgement::Failed { why: say("F unknown") }),
+        'x' => Some(CheckJudgement::Unmet {
+            feedback: say("X failed"),
+        }),
+        'w' => Some(CheckJudgement::Waiting {
+            feedback: say("W waits"),
+        }),
+        'u' => Some(CheckJudgement::Unrunnable {
+            why: say("U cannot"),
+        }),
+        'f' => Some(CheckJudgement::Failed {
+            why: say("F unknown"),
+        }),
         't' => Some(CheckJudgement::TimedOut { why: say("T late") }),
         '-' => None,
         other => panic!("{other}"),
@@ -227,8 +322,13 @@ fn members(text: &mut std::str::Chars<'_>) -> Vec<CheckTree> {
 
 #[track_caller]
 fn judged(tree: &str) -> GroupOutcome {
-    let fake = Fake { at_begin: FAILED_BEFORE, ..Fake::default() };
-    parse_tree(&mut tree.chars()).unwrap().evaluate(CheckOrder::CheapFirst, &CheckContext::new(&fake))
+    let fake = Fake {
+        at_begin: FAILED_BEFORE,
+        ..Fake::default()
+    };
+    parse_tree(&mut tree.chars())
+        .unwrap()
+        .evaluate(CheckOrder::CheapFirst, &CheckContext::new(&fake))
 }
 
 #[test]
@@ -260,20 +360,36 @@ fn groups_stop_as_soon_as_they_can_know() {
         ("[[[(<xp->)]]]", Pass, ""),
     ] {
         let found = judged(tree);
-        assert_eq!((found.outcome, found.feedback.as_str()), (outcome, feedback), "{tree}");
+        assert_eq!(
+            (found.outcome, found.feedback.as_str()),
+            (outcome, feedback),
+            "{tree}"
+        );
         assert_eq!(found.evidence == Evidence::None, outcome != Pass, "{tree}");
     }
 }
 
 #[test]
 fn an_empty_list_is_never_complete_at_any_depth() {
-    for tree in ["[]", "()", "<>", "[p[]]", "[p()]", "([])", "(()())", "[[[]]]"] {
+    for tree in [
+        "[]", "()", "<>", "[p[]]", "[p()]", "([])", "(()())", "[[[]]]",
+    ] {
         let found = judged(tree);
         assert_eq!(found.outcome, CheckOutcome::Unmet, "{tree}");
-        assert!(found.feedback.contains("never complete"), "{tree}: {}", found.feedback);
+        assert!(
+            found.feedback.contains("never complete"),
+            "{tree}: {}",
+            found.feedback
+        );
     }
-    let found = evaluate(&ConfigSettings::default(), &CheckContext::new(&Fake::default()));
-    assert_eq!((found.outcome, found.results.len()), (CheckOutcome::Unmet, 0));
+    let found = evaluate(
+        &ConfigSettings::default(),
+        &CheckContext::new(&Fake::default()),
+    );
+    assert_eq!(
+        (found.outcome, found.results.len()),
+        (CheckOutcome::Unmet, 0)
+    );
 }
 
 #[test]
@@ -289,7 +405,11 @@ fn a_pass_is_as_strong_as_its_weakest_need() {
         ("([cp]-)", Evidence::Claimed),
     ] {
         let found = judged(tree);
-        assert_eq!((found.outcome, found.evidence), (CheckOutcome::Pass, evidence), "{tree}");
+        assert_eq!(
+            (found.outcome, found.evidence),
+            (CheckOutcome::Pass, evidence),
+            "{tree}"
+        );
     }
 }
 
@@ -304,17 +424,27 @@ fn first_names_its_winner() {
 
 #[test]
 fn a_check_without_words_still_tells_the_agent_why() {
-    let silent = scripted("s", Some(CheckJudgement::Unmet { feedback: "  ".into() }));
+    let silent = scripted(
+        "s",
+        Some(CheckJudgement::Unmet {
+            feedback: "  ".into(),
+        }),
+    );
     let found = silent.evaluate(CheckOrder::Given, &CheckContext::new(&Fake::default()));
     assert_eq!(found.feedback, "not met: the script says so");
 }
 
 fn single(criterion: CheckKind) -> CheckSpec {
-    CheckSpec::Single { name: criterion.kind().to_owned(), criterion }
+    CheckSpec::Single {
+        name: criterion.kind().to_owned(),
+        criterion,
+    }
 }
 
 fn command() -> CheckSpec {
-    single(CheckKind::Command(CommandCriterion::new(CommandLine::Shell("npm test".into()))))
+    single(CheckKind::Command(CommandCriterion::new(
+        CommandLine::Shell("npm test".into()),
+    )))
 }
 
 fn git() -> CheckSpec {
@@ -328,8 +458,18 @@ fn files() -> CheckSpec {
 /// A worktree with a commit and the file `a`, in which the tests end with `exit`.
 fn worktree(exit: i32) -> Fake {
     Fake {
-        runs: vec![("npm test", CommandRun::Finished { exit: ProcessExit::Code(exit), output: CommandOutput::default() })],
-        commits: Some(Ok(Commits { made_here: 1, net_change: true, ..Commits::default() })),
+        runs: vec![(
+            "npm test",
+            CommandRun::Finished {
+                exit: ProcessExit::Code(exit),
+                output: CommandOutput::default(),
+            },
+        )],
+        commits: Some(Ok(Commits {
+            made_here: 1,
+            net_change: true,
+            ..Commits::default()
+        })),
         files: vec![("a", 1)],
         at_begin: FAILED_BEFORE,
         ..Fake::default()
@@ -338,36 +478,85 @@ fn worktree(exit: i32) -> Fake {
 
 #[test]
 fn cheap_checks_come_before_expensive_ones_unless_the_order_is_given() {
-    let mut settings = ConfigSettings { checks: vec![command(), git(), files()], ..ConfigSettings::default() };
+    let mut settings = ConfigSettings {
+        checks: vec![command(), git(), files()],
+        ..ConfigSettings::default()
+    };
     let fake = worktree(0);
     let found = evaluate(&settings, &CheckContext::new(&fake));
-    assert_eq!((found.outcome, found.evidence), (CheckOutcome::Pass, Evidence::Verified));
+    assert_eq!(
+        (found.outcome, found.evidence),
+        (CheckOutcome::Pass, Evidence::Verified)
+    );
     let remembered = "remember npm test by Exit(0)";
-    assert_eq!(fake.asked(), ["commits", "files a", "run npm test for 300 s", remembered]);
-    assert_eq!(found.results.iter().map(|r| r.kind.as_str()).collect::<Vec<_>>(), ["command", "git", "files"], "as configured");
-    assert!(found.results.iter().all(|r| r.duration >= Duration::from_millis(1) && !r.cached));
-    assert_eq!(found.results.iter().map(|r| r.feedback.as_str()).collect::<Vec<_>>(), ["", "1 commit made here", "found a"]);
+    assert_eq!(
+        fake.asked(),
+        ["commits", "files a", "run npm test for 300 s", remembered]
+    );
+    assert_eq!(
+        found
+            .results
+            .iter()
+            .map(|r| r.kind.as_str())
+            .collect::<Vec<_>>(),
+        ["command", "git", "files"],
+        "as configured"
+    );
+    assert!(
+        found
+            .results
+            .iter()
+            .all(|r| r.duration >= Duration::from_millis(1) && !r.cached)
+    );
+    assert_eq!(
+        found
+            .results
+            .iter()
+            .map(|r| r.feedback.as_str())
+            .collect::<Vec<_>>(),
+        ["", "1 commit made here", "found a"]
+    );
     settings.order = CheckOrder::Given;
     let fake = worktree(0);
     let _ = evaluate(&settings, &CheckContext::new(&fake));
-    assert_eq!(fake.asked(), ["run npm test for 300 s", remembered, "commits", "files a"]);
+    assert_eq!(
+        fake.asked(),
+        ["run npm test for 300 s", remembered, "commits", "files a"]
+    );
 }
 
 #[test]
 fn everything_that_is_missing_is_told_at_once_where_that_is_asked_for() {
     let fake = Fake::default();
-    let judged = |tree: &str, context: CheckContext<'_>| parse_tree(&mut tree.chars()).unwrap().evaluate(CheckOrder::CheapFirst, &context);
+    let judged = |tree: &str, context: CheckContext<'_>| {
+        parse_tree(&mut tree.chars())
+            .unwrap()
+            .evaluate(CheckOrder::CheapFirst, &context)
+    };
     let every = || CheckContext::new(&fake).asking_every(true);
     for (tree, outcome, feedback, asked) in [
         ("[xup]", CheckOutcome::Unmet, "X failed; U cannot", "xup"),
         ("[ux]", CheckOutcome::Unrunnable, "U cannot; X failed", "ux"),
-        ("[p[xw]t]", CheckOutcome::Unmet, "X failed; W waits; T late", "pxwt"),
+        (
+            "[p[xw]t]",
+            CheckOutcome::Unmet,
+            "X failed; W waits; T late",
+            "pxwt",
+        ),
         ("[pp]", CheckOutcome::Pass, "", "pp"),
         ("(xp-)", CheckOutcome::Pass, "", "xp"),
     ] {
         let found = judged(tree, every());
-        let names: String = found.results.iter().map(|result| result.name.as_str()).collect();
-        assert_eq!((found.outcome, found.feedback.as_str(), names.as_str()), (outcome, feedback, asked), "{tree}");
+        let names: String = found
+            .results
+            .iter()
+            .map(|result| result.name.as_str())
+            .collect();
+        assert_eq!(
+            (found.outcome, found.feedback.as_str(), names.as_str()),
+            (outcome, feedback, asked),
+            "{tree}"
+        );
     }
 }
 
@@ -395,8 +584,12 @@ fn expensive_checks_run_side_by_side_and_report_in_their_order() {
         cost: CheckCost::Expensive,
         check: Box::new(Together(barrier, judgement)),
     };
-    let pass = || CheckJudgement::Pass { evidence: Evidence::Verified };
-    let unmet = |text: &str| CheckJudgement::Unmet { feedback: text.into() };
+    let pass = || CheckJudgement::Pass {
+        evidence: Evidence::Verified,
+    };
+    let unmet = |text: &str| CheckJudgement::Unmet {
+        feedback: text.into(),
+    };
     let fake = Fake::default();
     let context = CheckContext::new(&fake).side_by_side(2);
     for (first, second, outcome, feedback) in [
@@ -404,54 +597,125 @@ fn expensive_checks_run_side_by_side_and_report_in_their_order() {
         (pass(), unmet("B"), CheckOutcome::Unmet, "B"),
         (unmet("A"), unmet("B"), CheckOutcome::Unmet, "A"),
     ] {
-        let alone = vec![expensive("a", first.clone()), expensive("b", second.clone())];
-        let beside = vec![expensive("a", first), scripted("p", Some(pass())), expensive("b", second)];
+        let alone = vec![
+            expensive("a", first.clone()),
+            expensive("b", second.clone()),
+        ];
+        let beside = vec![
+            expensive("a", first),
+            scripted("p", Some(pass())),
+            expensive("b", second),
+        ];
         for (members, names) in [(alone, &["a", "b"][..]), (beside, &["a", "p", "b"])] {
-            let found = CheckTree::Group { mode: Mode::All, members }.evaluate(CheckOrder::CheapFirst, &context);
-            assert_eq!((found.outcome, found.feedback.as_str()), (outcome, feedback));
-            assert_eq!(found.results.iter().map(|result| result.name.as_str()).collect::<Vec<_>>(), names);
+            let found = CheckTree::Group {
+                mode: Mode::All,
+                members,
+            }
+            .evaluate(CheckOrder::CheapFirst, &context);
+            assert_eq!(
+                (found.outcome, found.feedback.as_str()),
+                (outcome, feedback)
+            );
+            assert_eq!(
+                found
+                    .results
+                    .iter()
+                    .map(|result| result.name.as_str())
+                    .collect::<Vec<_>>(),
+                names
+            );
         }
     }
 }
 
 #[test]
 fn first_keeps_the_users_preference() {
-    let settings = ConfigSettings { mode: Mode::First, checks: vec![command(), git()], ..ConfigSettings::default() };
+    let settings = ConfigSettings {
+        mode: Mode::First,
+        checks: vec![command(), git()],
+        ..ConfigSettings::default()
+    };
     let found = evaluate(&settings, &CheckContext::new(&worktree(0)));
     assert_eq!(found.winner.as_deref(), Some("command"));
 }
 
 #[test]
 fn where_one_suffices_one_that_shows_something_wins_over_always() {
-    let settings = ConfigSettings { mode: Mode::Any, checks: vec![single(CheckKind::Always), command()], ..ConfigSettings::default() };
+    let settings = ConfigSettings {
+        mode: Mode::Any,
+        checks: vec![single(CheckKind::Always), command()],
+        ..ConfigSettings::default()
+    };
     let found = evaluate(&settings, &CheckContext::new(&worktree(0)));
-    assert_eq!((found.outcome, found.evidence), (CheckOutcome::Pass, Evidence::Verified));
+    assert_eq!(
+        (found.outcome, found.evidence),
+        (CheckOutcome::Pass, Evidence::Verified)
+    );
     let found = evaluate(&settings, &CheckContext::new(&worktree(1)));
-    assert_eq!((found.outcome, found.evidence), (CheckOutcome::Pass, Evidence::None));
+    assert_eq!(
+        (found.outcome, found.evidence),
+        (CheckOutcome::Pass, Evidence::None)
+    );
 }
 
 #[test]
 fn a_type_that_nobody_registered_never_passes_and_is_named() {
-    let moved = || single(CheckKind::Registered { kind: "moved".into(), keys: serde_json::Map::new() });
+    let moved = || {
+        single(CheckKind::Registered {
+            kind: "moved".into(),
+            keys: serde_json::Map::new(),
+        })
+    };
     let fake = worktree(0);
-    let settings = ConfigSettings { checks: vec![command(), moved()], ..ConfigSettings::default() };
+    let settings = ConfigSettings {
+        checks: vec![command(), moved()],
+        ..ConfigSettings::default()
+    };
     let found = evaluate(&settings, &CheckContext::new(&fake));
     assert_eq!(found.outcome, CheckOutcome::Unrunnable);
-    assert!(found.feedback.contains("no type of check is registered as `moved`"), "{}", found.feedback);
-    assert!(fake.asked().is_empty(), "the tests need not run where another check decides already");
-    let settings = ConfigSettings { mode: Mode::Any, checks: vec![moved(), command()], ..ConfigSettings::default() };
-    assert_eq!(evaluate(&settings, &CheckContext::new(&worktree(0))).outcome, CheckOutcome::Pass);
-    assert_eq!(evaluate(&settings, &CheckContext::new(&worktree(1))).outcome, CheckOutcome::Unrunnable);
+    assert!(
+        found
+            .feedback
+            .contains("no type of check is registered as `moved`"),
+        "{}",
+        found.feedback
+    );
+    assert!(
+        fake.asked().is_empty(),
+        "the tests need not run where another check decides already"
+    );
+    let settings = ConfigSettings {
+        mode: Mode::Any,
+        checks: vec![moved(), command()],
+        ..ConfigSettings::default()
+    };
+    assert_eq!(
+        evaluate(&settings, &CheckContext::new(&worktree(0))).outcome,
+        CheckOutcome::Pass
+    );
+    assert_eq!(
+        evaluate(&settings, &CheckContext::new(&worktree(1))).outcome,
+        CheckOutcome::Unrunnable
+    );
 }
 
 #[test]
 fn what_done_means_is_told_in_one_list() {
-    let group = CheckSpec::Group { mode: Mode::Any, checks: vec![files(), single(CheckKind::Always)] };
+    let group = CheckSpec::Group {
+        mode: Mode::Any,
+        checks: vec![files(), single(CheckKind::Always)],
+    };
     let named = CheckSpec::Single {
         name: "committed".into(),
-        criterion: CheckKind::Git(GitCriterion { require_clean: true, ..GitCriterion::default() }),
+        criterion: CheckKind::Git(GitCriterion {
+            require_clean: true,
+            ..GitCriterion::default()
+        }),
     };
-    let settings = ConfigSettings { checks: vec![command(), named, group], ..ConfigSettings::default() };
+    let settings = ConfigSettings {
+        checks: vec![command(), named, group],
+        ..ConfigSettings::default()
+    };
     expect_test::expect![[r#"
         all of these:
           - `npm test` ends with exit 0

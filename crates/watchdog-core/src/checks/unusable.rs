@@ -17,7 +17,9 @@ impl UnusableCheck {
 
 impl CompletionCheck for UnusableCheck {
     fn check(&self, _context: &CheckContext<'_>) -> CheckJudgement {
-        CheckJudgement::Unrunnable { why: self.why.clone() }
+        CheckJudgement::Unrunnable {
+            why: self.why.clone(),
+        }
     }
 
     fn description(&self) -> String {

@@ -104,7 +104,10 @@ impl CheckKind {
     /// a pass without any work may be new.
     pub fn of_worktree(&self) -> bool {
         match self {
-            CheckKind::Command(_) | CheckKind::FeatureList(_) | CheckKind::Git(_) | CheckKind::Files(_) => true,
+            CheckKind::Command(_)
+            | CheckKind::FeatureList(_)
+            | CheckKind::Git(_)
+            | CheckKind::Files(_) => true,
             CheckKind::Plan(found) => found.path.is_some(),
             _ => false,
         }
@@ -113,7 +116,11 @@ impl CheckKind {
     /// Whether judging it starts a program, which could disturb the work.
     pub fn runs_programs(&self) -> bool {
         match self {
-            CheckKind::Command(_) | CheckKind::Custom(_) | CheckKind::Judge(_) | CheckKind::Issue(_) | CheckKind::Registered { .. } => true,
+            CheckKind::Command(_)
+            | CheckKind::Custom(_)
+            | CheckKind::Judge(_)
+            | CheckKind::Issue(_)
+            | CheckKind::Registered { .. } => true,
             CheckKind::Phase(found) => found.field.is_some(),
             CheckKind::Signal(_)
             | CheckKind::Plan(_)
@@ -211,7 +218,13 @@ pub struct GitCriterion {
 
 impl Default for GitCriterion {
     fn default() -> Self {
-        GitCriterion { min_commits: 1, require_clean: false, require_pushed: false, no_conflict_markers: false, protected: Vec::new() }
+        GitCriterion {
+            min_commits: 1,
+            require_clean: false,
+            require_pushed: false,
+            no_conflict_markers: false,
+            protected: Vec::new(),
+        }
     }
 }
 
@@ -237,7 +250,11 @@ pub struct FilesCriterion {
 impl FilesCriterion {
     /// These globs, with the defaults of everything else.
     pub fn new(paths: Vec<String>) -> Self {
-        FilesCriterion { paths, non_empty: true, contains: None }
+        FilesCriterion {
+            paths,
+            non_empty: true,
+            contains: None,
+        }
     }
 }
 
@@ -264,7 +281,15 @@ impl IssueCriterion {
     /// This issue must be closed, within a minute.
     pub fn new(number: Option<u64>) -> Self {
         let timeout = Duration::from_secs(60);
-        IssueCriterion { number, closed: true, label: None, pull_request: None, repo: None, require_clean: false, timeout }
+        IssueCriterion {
+            number,
+            closed: true,
+            label: None,
+            pull_request: None,
+            repo: None,
+            require_clean: false,
+            timeout,
+        }
     }
 }
 
@@ -325,7 +350,13 @@ pub struct PhaseCriterion {
 impl PhaseCriterion {
     /// The agent's words must name the phase `complete`.
     pub fn new(project: Option<u64>) -> Self {
-        PhaseCriterion { project, last: "complete".into(), field: None, owner: None, timeout: Duration::from_secs(60) }
+        PhaseCriterion {
+            project,
+            last: "complete".into(),
+            field: None,
+            owner: None,
+            timeout: Duration::from_secs(60),
+        }
     }
 }
 
@@ -346,12 +377,21 @@ pub struct CustomCriterion {
 impl CustomCriterion {
     /// The handler of an agent that this describes. One program lives as long as the loop.
     pub fn of_agent(handler: CommandLine, definition: serde_json::Value) -> Self {
-        CustomCriterion { mode: CustomMode::Stream, definition: Some(definition), ..CustomCriterion::new(handler) }
+        CustomCriterion {
+            mode: CustomMode::Stream,
+            definition: Some(definition),
+            ..CustomCriterion::new(handler)
+        }
     }
 
     /// This program, once for each judgement, with a minute for each.
     pub fn new(run: CommandLine) -> Self {
-        CustomCriterion { run, timeout: Duration::from_secs(60), mode: CustomMode::Call, definition: None }
+        CustomCriterion {
+            run,
+            timeout: Duration::from_secs(60),
+            mode: CustomMode::Call,
+            definition: None,
+        }
     }
 }
 
@@ -436,29 +476,65 @@ mod tests {
             (r#""type": "sql_result""#, false, false),
             (r#""type": "judge", "question": "q""#, false, true),
             (r#""type": "phase""#, false, false),
-            (r#""type": "phase", "project": 9, "field": "Status""#, false, true),
+            (
+                r#""type": "phase", "project": 9, "field": "Status""#,
+                false,
+                true,
+            ),
             (r#""type": "iterations", "count": 1"#, false, false),
             (r#""type": "custom", "run": "x""#, false, true),
             (r#""type": "always""#, false, false),
         ] {
             let found = criterion(&format!("{{{entry}}}"));
-            assert_eq!((found.of_worktree(), found.runs_programs()), (of_worktree, runs_programs), "{entry}");
+            assert_eq!(
+                (found.of_worktree(), found.runs_programs()),
+                (of_worktree, runs_programs),
+                "{entry}"
+            );
             assert!(entry.contains(&format!("\"{}\"", found.kind())), "{entry}");
         }
-        let registered = CheckKind::Registered { kind: "weather".into(), keys: Map::new() };
-        assert_eq!((registered.kind(), registered.of_worktree(), registered.runs_programs()), ("weather", false, true));
+        let registered = CheckKind::Registered {
+            kind: "weather".into(),
+            keys: Map::new(),
+        };
+        assert_eq!(
+            (
+                registered.kind(),
+                registered.of_worktree(),
+                registered.runs_programs()
+            ),
+            ("weather", false, true)
+        );
     }
 
     #[test]
     fn a_check_of_git_asks_for_something_as_soon_as_one_of_its_keys_does() {
-        let nothing = GitCriterion { min_commits: 0, ..GitCriterion::default() };
+        let nothing = GitCriterion {
+            min_commits: 0,
+            ..GitCriterion::default()
+        };
         assert!(nothing.is_empty());
         for something in [
-            GitCriterion { min_commits: 1, ..nothing.clone() },
-            GitCriterion { require_clean: true, ..nothing.clone() },
-            GitCriterion { require_pushed: true, ..nothing.clone() },
-            GitCriterion { no_conflict_markers: true, ..nothing.clone() },
-            GitCriterion { protected: vec!["a".into()], ..nothing },
+            GitCriterion {
+                min_commits: 1,
+                ..nothing.clone()
+            },
+            GitCriterion {
+                require_clean: true,
+                ..nothing.clone()
+            },
+            GitCriterion {
+                require_pushed: true,
+                ..nothing.clone()
+            },
+            GitCriterion {
+                no_conflict_markers: true,
+                ..nothing.clone()
+            },
+            GitCriterion {
+                protected: vec!["a".into()],
+                ..nothing
+            },
         ] {
             assert!(!something.is_empty(), "{something:?}");
         }

@@ -19,7 +19,13 @@ pub struct CriteriaNumbers {
 impl CriteriaNumbers {
     /// Of named values, those that are numbers of these names. Other values are for prompts alone.
     pub fn of_values(values: &BTreeMap<String, String>) -> Self {
-        let number = |name: &str| values.get(name)?.parse().ok().filter(|number| (1..=u64::from(u32::MAX)).contains(number));
+        let number = |name: &str| {
+            values
+                .get(name)?
+                .parse()
+                .ok()
+                .filter(|number| (1..=u64::from(u32::MAX)).contains(number))
+        };
         let [issue, project] = NUMBER_NAMES.map(number);
         CriteriaNumbers { issue, project }
     }
@@ -29,10 +35,16 @@ impl CriteriaNumbers {
         for check in checks {
             match check {
                 CheckSpec::Group { checks, .. } => self.fill(checks),
-                CheckSpec::Single { criterion: CheckKind::Issue(issue), .. } if issue.pull_request.is_none() => {
+                CheckSpec::Single {
+                    criterion: CheckKind::Issue(issue),
+                    ..
+                } if issue.pull_request.is_none() => {
                     issue.number = issue.number.or(self.issue);
                 }
-                CheckSpec::Single { criterion: CheckKind::Phase(phase), .. } => phase.project = phase.project.or(self.project),
+                CheckSpec::Single {
+                    criterion: CheckKind::Phase(phase),
+                    ..
+                } => phase.project = phase.project.or(self.project),
                 CheckSpec::Single { .. } => {}
             }
         }
@@ -49,14 +61,23 @@ mod tests {
             for check in checks {
                 match check {
                     CheckSpec::Group { checks, .. } => flat(checks, into),
-                    CheckSpec::Single { criterion: CheckKind::Issue(issue), .. } => into.push((issue.number, issue.pull_request)),
-                    CheckSpec::Single { criterion: CheckKind::Phase(phase), .. } => into.push((phase.project, None)),
+                    CheckSpec::Single {
+                        criterion: CheckKind::Issue(issue),
+                        ..
+                    } => into.push((issue.number, issue.pull_request)),
+                    CheckSpec::Single {
+                        criterion: CheckKind::Phase(phase),
+                        ..
+                    } => into.push((phase.project, None)),
                     CheckSpec::Single { .. } => {}
                 }
             }
         }
         let mut checks = reads(file).checks;
-        let values = values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let values = values
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
         CriteriaNumbers::of_values(&values).fill(&mut checks);
         let mut found = Vec::new();
         flat(&checks, &mut found);
@@ -66,15 +87,40 @@ mod tests {
     #[test]
     fn a_number_is_put_in_where_the_file_lacks_it_and_replaces_none() {
         const ISSUE: &str = r#"{"behavior": {"completionType": "issue"}}"#;
-        assert_eq!(filled(ISSUE, &[("issue", "7"), ("project", "3")]), [(Some(7), None)]);
-        assert_eq!(filled(r#"{"behavior": {"completionType": "project"}}"#, &[("issue", "7"), ("project", "3")]), [(Some(3), None)]);
-        assert_eq!(filled(r#"{"checks": [{"type": "issue", "number": 1}]}"#, &[("issue", "7")]), [(Some(1), None)]);
-        assert_eq!(filled(r#"{"checks": [{"type": "issue", "pull_request": 2}]}"#, &[("issue", "7")]), [(None, Some(2))]);
+        assert_eq!(
+            filled(ISSUE, &[("issue", "7"), ("project", "3")]),
+            [(Some(7), None)]
+        );
+        assert_eq!(
+            filled(
+                r#"{"behavior": {"completionType": "project"}}"#,
+                &[("issue", "7"), ("project", "3")]
+            ),
+            [(Some(3), None)]
+        );
+        assert_eq!(
+            filled(
+                r#"{"checks": [{"type": "issue", "number": 1}]}"#,
+                &[("issue", "7")]
+            ),
+            [(Some(1), None)]
+        );
+        assert_eq!(
+            filled(
+                r#"{"checks": [{"type": "issue", "pull_request": 2}]}"#,
+                &[("issue", "7")]
+            ),
+            [(None, Some(2))]
+        );
         let within = r#"{"name": "a", "runner": {"verdict": {"type": "meta:composite", "config": {"operator": "or", "conditions": [
             {"type": "poll:state", "config": {"resourceType": "github-issue"}}, {"type": "detect:keyword", "config": {"verdictKeyword": "D"}}]}}}}"#;
         assert_eq!(filled(within, &[("issue", "7")]), [(Some(7), None)]);
         for value in ["0", "-1", "x", "", "7 ", "99999999999"] {
-            assert_eq!(filled(ISSUE, &[("issue", value)]), [(None, None)], "{value}");
+            assert_eq!(
+                filled(ISSUE, &[("issue", value)]),
+                [(None, None)],
+                "{value}"
+            );
         }
     }
 }

@@ -64,8 +64,12 @@ pub(super) const OBJECT: ValueForm<Value> = ValueForm {
     words: "object",
 };
 
-pub(super) const FLAG: ValueForm<bool> =
-    ValueForm { read: |node| node.flag(), write: |flag| json!(flag), schema: || json!({"type": "boolean"}), words: "true or false" };
+pub(super) const FLAG: ValueForm<bool> = ValueForm {
+    read: |node| node.flag(),
+    write: |flag| json!(flag),
+    schema: || json!({"type": "boolean"}),
+    words: "true or false",
+};
 
 pub(super) const TEXT: ValueForm<String> = ValueForm {
     read: |node| node.text(),
@@ -75,18 +79,34 @@ pub(super) const TEXT: ValueForm<String> = ValueForm {
 };
 
 /// A pattern of names or paths.
-pub(super) const GLOB: ValueForm<String> = ValueForm { read: |node| node.glob(), words: "glob", ..TEXT };
+pub(super) const GLOB: ValueForm<String> = ValueForm {
+    read: |node| node.glob(),
+    words: "glob",
+    ..TEXT
+};
 
 /// A pattern of paths inside the worktree.
-pub(super) const INSIDE_GLOB: ValueForm<String> = ValueForm { read: |node| node.inside_glob(), words: "glob", ..INSIDE_PATH };
+pub(super) const INSIDE_GLOB: ValueForm<String> = ValueForm {
+    read: |node| node.inside_glob(),
+    words: "glob",
+    ..INSIDE_PATH
+};
 
 /// A path inside the worktree.
-pub(super) const INSIDE_PATH: ValueForm<String> =
-    ValueForm { read: |node| node.inside_path(), schema: || json!({"$ref": "#/$defs/inside_path"}), words: "path", ..TEXT };
+pub(super) const INSIDE_PATH: ValueForm<String> = ValueForm {
+    read: |node| node.inside_path(),
+    schema: || json!({"$ref": "#/$defs/inside_path"}),
+    words: "path",
+    ..TEXT
+};
 
 /// A path inside the worktree, or an absolute one.
-pub(super) const FILE_PATH: ValueForm<String> =
-    ValueForm { read: |node| node.file_path(), schema: || json!({"$ref": "#/$defs/file_path"}), words: "path", ..TEXT };
+pub(super) const FILE_PATH: ValueForm<String> = ValueForm {
+    read: |node| node.file_path(),
+    schema: || json!({"$ref": "#/$defs/file_path"}),
+    words: "path",
+    ..TEXT
+};
 
 /// A program and its arguments.
 pub(super) const ARGV: ValueForm<Vec<String>> = ValueForm {
@@ -101,7 +121,10 @@ pub(super) const PRESET: ValueForm<PresetName> = ValueForm {
     read: |node| node.preset(),
     write: |name| json!(name.as_str()),
     schema: || {
-        let built_in: Vec<_> = PresetName::BUILT_IN.iter().map(|name| json!(name.as_str())).collect();
+        let built_in: Vec<_> = PresetName::BUILT_IN
+            .iter()
+            .map(|name| json!(name.as_str()))
+            .collect();
         json!({"anyOf": [{"enum": built_in}, {"type": "string", "pattern": "^([a-z0-9][a-z0-9-]*|[^\\u0000]*[^/\\u0000]\\.json)$"}]})
     },
     words: "name of an agent, or path of a preset file",
@@ -166,7 +189,10 @@ pub(super) struct WholeNumber<N> {
 }
 
 pub(super) const fn whole<N>(range: RangeInclusive<u64>) -> WholeNumber<N> {
-    WholeNumber { range, becomes: PhantomData }
+    WholeNumber {
+        range,
+        becomes: PhantomData,
+    }
 }
 
 impl<N: FromWholeNumber + 'static> KeyKind for WholeNumber<N> {
@@ -191,7 +217,11 @@ impl<N: FromWholeNumber + 'static> KeyKind for WholeNumber<N> {
     fn words(&self) -> String {
         let (least, most) = (self.range.start(), *self.range.end());
         // A bound of the type is one that no value exceeds.
-        if most < u32::MAX.into() { format!("number, {least} to {most}") } else { format!("number, at least {least}") }
+        if most < u32::MAX.into() {
+            format!("number, {least} to {most}")
+        } else {
+            format!("number, at least {least}")
+        }
     }
 }
 
@@ -245,7 +275,11 @@ impl<T: Copy + PartialEq + Sync> KeyKind for WordOf<T> {
 
     fn write(&self, value: &T) -> Option<Value> {
         let named = self.words.iter().find(|(_, meaning)| meaning == value);
-        Some(json!(named.map(|(word, _)| *word).expect("the tables of words name every variant")))
+        Some(json!(
+            named
+                .map(|(word, _)| *word)
+                .expect("the tables of words name every variant")
+        ))
     }
 
     fn schema(&self) -> Value {
@@ -268,11 +302,17 @@ impl<K: KeyKind> KeyKind for NullableValue<K> {
     type Value = Option<K::Value>;
 
     fn read(&self, node: &ConfigNode<'_>) -> Option<Self::Value> {
-        if node.is_null() { Some(None) } else { self.0.read(node).map(Some) }
+        if node.is_null() {
+            Some(None)
+        } else {
+            self.0.read(node).map(Some)
+        }
     }
 
     fn write(&self, value: &Self::Value) -> Option<Value> {
-        value.as_ref().map_or(Some(Value::Null), |value| self.0.write(value))
+        value
+            .as_ref()
+            .map_or(Some(Value::Null), |value| self.0.write(value))
     }
 
     fn schema(&self) -> Value {
@@ -324,7 +364,10 @@ pub(super) const fn list_of<K>(item: K) -> ListOf<K> {
 
 /// A list that must not be empty; `why` is the error.
 pub(super) const fn filled_list_of<K>(item: K, why: &'static str) -> ListOf<K> {
-    ListOf { item, empty: Some(why) }
+    ListOf {
+        item,
+        empty: Some(why),
+    }
 }
 
 impl<K: KeyKind> KeyKind for ListOf<K> {
@@ -340,11 +383,17 @@ impl<K: KeyKind> KeyKind for ListOf<K> {
     }
 
     fn write(&self, value: &Self::Value) -> Option<Value> {
-        Some(value.iter().filter_map(|item| self.item.write(item)).collect())
+        Some(
+            value
+                .iter()
+                .filter_map(|item| self.item.write(item))
+                .collect(),
+        )
     }
 
     fn schema(&self) -> Value {
-        let mut schema = json!({"type": "array", "items": self.item.schema(), "maxItems": MAX_ENTRIES});
+        let mut schema =
+            json!({"type": "array", "items": self.item.schema(), "maxItems": MAX_ENTRIES});
         if self.empty.is_some() {
             schema["minItems"] = json!(1);
         }
@@ -352,7 +401,11 @@ impl<K: KeyKind> KeyKind for ListOf<K> {
     }
 
     fn words(&self) -> String {
-        let least = if self.empty.is_some() { ", not empty" } else { "" };
+        let least = if self.empty.is_some() {
+            ", not empty"
+        } else {
+            ""
+        };
         format!("list of {}s{least}", self.item.words())
     }
 }

@@ -1,6 +1,8 @@
 //! The tables of the documentation, generated from the tables of keys: `docs/configuration.md` has them below its headings.
 
-use super::elements::{TOP, agent, breaker, check_list, completion_check, fleet, limits, notification, rescue, tasks};
+use super::elements::{
+    TOP, agent, breaker, check_list, completion_check, fleet, limits, notification, rescue, tasks,
+};
 use super::key_row::KeyRow;
 
 /// Every table of keys as markdown. The first line of each names its block, so that a page can be searched for it.
@@ -17,15 +19,29 @@ pub fn key_tables() -> Vec<String> {
         ("of `agents[]`", agent::ENTRY.rows()),
         ("of `notify[]`", notification::BLOCK.rows()),
     ];
-    let checks = check_list::TYPES.iter().map(|kind| (kind.word(), kind.rows())).filter(|(_, rows)| !rows.is_empty());
+    let checks = check_list::TYPES
+        .iter()
+        .map(|kind| (kind.word(), kind.rows()))
+        .filter(|(_, rows)| !rows.is_empty());
     let checks = checks.map(|(word, rows)| table(&format!("of `{word}`"), &rows));
-    blocks.into_iter().map(|(column, rows)| table(column, &rows)).chain(checks).collect()
+    blocks
+        .into_iter()
+        .map(|(column, rows)| table(column, &rows))
+        .chain(checks)
+        .collect()
 }
 
 fn table(column: &str, rows: &[KeyRow]) -> String {
     let head = format!("| key {column} | value | meaning | default |\n|---|---|---|---|\n");
-    let rows = rows.iter().map(|row| format!("| `{}` | {} | {} | {} |\n", row.key, row.value, row.meaning, row.default));
-    head + &rows.map(|row| row.replace("|  |", "| |")).collect::<String>()
+    let rows = rows.iter().map(|row| {
+        format!(
+            "| `{}` | {} | {} | {} |\n",
+            row.key, row.value, row.meaning, row.default
+        )
+    });
+    head + &rows
+        .map(|row| row.replace("|  |", "| |"))
+        .collect::<String>()
 }
 
 #[cfg(test)]
@@ -37,10 +53,20 @@ mod tests {
         let page = include_str!("../../../../docs/configuration.md");
         let tables = key_tables();
         for table in &tables {
-            assert!(table.starts_with("| key ") && page.contains(table.as_str()), "the page lacks:\n{table}");
+            assert!(
+                table.starts_with("| key ") && page.contains(table.as_str()),
+                "the page lacks:\n{table}"
+            );
         }
-        let heads = page.lines().filter(|line| line.starts_with("| key ")).count();
-        assert_eq!(tables.len(), heads, "a table of keys on the page belongs to no block of the program");
+        let heads = page
+            .lines()
+            .filter(|line| line.starts_with("| key "))
+            .count();
+        assert_eq!(
+            tables.len(),
+            heads,
+            "a table of keys on the page belongs to no block of the program"
+        );
     }
 
     #[test]

@@ -17,7 +17,14 @@ impl KeyRow {
             Value::Null | Value::Number(_) => default.to_string(),
             Value::String(text) => format!("`{text}`"),
             Value::Array(items) if items.is_empty() => "none".to_owned(),
-            Value::Array(items) => format!("`[{}]`", items.iter().map(Value::to_string).collect::<Vec<_>>().join(", ")),
+            Value::Array(items) => format!(
+                "`[{}]`",
+                items
+                    .iter()
+                    .map(Value::to_string)
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            ),
             Value::Bool(_) | Value::Object(_) => format!("`{default}`"),
         }
     }
@@ -48,8 +55,14 @@ mod tests {
     #[test]
     fn a_sentence_loses_its_links_and_nothing_else() {
         for (doc, plain) in [
-            ("see [Order and cost](#order-and-cost), or [Groups](#groups)", "see Order and cost, or Groups"),
-            ("`[\".env\"]` stays (as it is)", "`[\".env\"]` stays (as it is)"),
+            (
+                "see [Order and cost](#order-and-cost), or [Groups](#groups)",
+                "see Order and cost, or Groups",
+            ),
+            (
+                "`[\".env\"]` stays (as it is)",
+                "`[\".env\"]` stays (as it is)",
+            ),
             ("", ""),
         ] {
             assert_eq!(without_links(doc), plain);
@@ -59,8 +72,14 @@ mod tests {
     #[test]
     fn a_cell_shows_a_default_as_a_file_would_give_it() {
         let cell = |default| KeyRow::default_cell(&default);
-        assert_eq!([cell(Value::Null), cell(5.into()), cell(true.into())], ["null", "5", "`true`"]);
-        assert_eq!([cell("all".into()), cell(Value::Array(Vec::new()))], ["`all`", "none"]);
+        assert_eq!(
+            [cell(Value::Null), cell(5.into()), cell(true.into())],
+            ["null", "5", "`true`"]
+        );
+        assert_eq!(
+            [cell("all".into()), cell(Value::Array(Vec::new()))],
+            ["`all`", "none"]
+        );
         assert_eq!(cell(["a", "b"].as_slice().into()), r#"`["a", "b"]`"#);
     }
 }

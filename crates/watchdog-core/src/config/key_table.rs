@@ -30,7 +30,8 @@ impl<S> KeyBlock<S> {
 
     /// Reads the object into settings that hold the defaults; whether each key was right.
     pub(super) fn read(&self, node: &ConfigNode<'_>, into: &mut S) -> bool {
-        node.section(&self.names()).is_some_and(|section| self.read_keys(&section, into))
+        node.section(&self.names())
+            .is_some_and(|section| self.read_keys(&section, into))
     }
 
     /// Reads the object where every key is right.
@@ -51,15 +52,28 @@ impl<S> KeyBlock<S> {
 
     /// The object with every default written out.
     pub(super) fn write(&self, mut from: S) -> Map<String, Value> {
-        self.keys.iter().filter_map(|key| Some((key.name().to_owned(), key.write(&mut from)?))).collect()
+        self.keys
+            .iter()
+            .filter_map(|key| Some((key.name().to_owned(), key.write(&mut from)?)))
+            .collect()
     }
 
     /// The object in a JSON Schema.
     pub(super) fn schema(&self) -> Value {
         let mut defaults = (self.defaults)();
-        let properties: Map<String, Value> = self.keys.iter().map(|key| (key.name().to_owned(), key.schema(&mut defaults))).collect();
-        let mut schema = json!({"type": "object", "additionalProperties": false, "properties": properties});
-        let required: Vec<&str> = self.keys.iter().filter(|key| key.is_required()).map(|key| key.name()).collect();
+        let properties: Map<String, Value> = self
+            .keys
+            .iter()
+            .map(|key| (key.name().to_owned(), key.schema(&mut defaults)))
+            .collect();
+        let mut schema =
+            json!({"type": "object", "additionalProperties": false, "properties": properties});
+        let required: Vec<&str> = self
+            .keys
+            .iter()
+            .filter(|key| key.is_required())
+            .map(|key| key.name())
+            .collect();
         if !required.is_empty() {
             schema["required"] = json!(required);
         }
@@ -69,7 +83,10 @@ impl<S> KeyBlock<S> {
     /// The rows of its table in the documentation.
     pub(super) fn rows(&self) -> Vec<KeyRow> {
         let mut defaults = (self.defaults)();
-        self.keys.iter().filter_map(|key| key.row(&mut defaults)).collect()
+        self.keys
+            .iter()
+            .filter_map(|key| key.row(&mut defaults))
+            .collect()
     }
 }
 
@@ -124,7 +141,15 @@ pub(super) const fn key<S, K: KeyKind>(
     field: fn(&mut S) -> &mut K::Value,
     doc: &'static str,
 ) -> PlainKey<S, K> {
-    PlainKey { name, kind, field, doc, required: None, default: KeyDefault::OfSettings, written: |_| true }
+    PlainKey {
+        name,
+        kind,
+        field,
+        doc,
+        required: None,
+        default: KeyDefault::OfSettings,
+        written: |_| true,
+    }
 }
 
 /// The keys of a block, each as `"name" => field: kind, "what it is for";`. Further properties of a [`PlainKey`] follow.
@@ -168,7 +193,9 @@ impl<S, K: KeyKind> PlainKey<S, K> {
     }
 
     fn default(&self, defaults: &mut S) -> Option<Value> {
-        self.kind.write((self.field)(defaults)).filter(|_| self.required.is_none())
+        self.kind
+            .write((self.field)(defaults))
+            .filter(|_| self.required.is_none())
     }
 }
 
@@ -182,13 +209,19 @@ impl<S, K: KeyKind> SettingsKey<S> for PlainKey<S, K> {
             Some(why) => section.required(self.name, why),
             None => section.get(self.name),
         };
-        let Some(node) = given else { return self.required.is_none() };
+        let Some(node) = given else {
+            return self.required.is_none();
+        };
         let read = self.kind.read(&node);
         read.map(|value| *(self.field)(into) = value).is_some()
     }
 
     fn write(&self, from: &mut S) -> Option<Value> {
-        if (self.written)(from) { self.kind.write((self.field)(from)) } else { None }
+        if (self.written)(from) {
+            self.kind.write((self.field)(from))
+        } else {
+            None
+        }
     }
 
     fn schema(&self, defaults: &mut S) -> Value {
@@ -210,9 +243,18 @@ impl<S, K: KeyKind> SettingsKey<S> for PlainKey<S, K> {
         let required = if self.is_required() { "; required" } else { "" };
         let default = match self.default {
             KeyDefault::InWords(words) | KeyDefault::Depends(words) => words.to_owned(),
-            KeyDefault::OfSettings => self.default(defaults).as_ref().map(KeyRow::default_cell).unwrap_or_default(),
+            KeyDefault::OfSettings => self
+                .default(defaults)
+                .as_ref()
+                .map(KeyRow::default_cell)
+                .unwrap_or_default(),
         };
-        Some(KeyRow { key: self.name, value: self.kind.words(), meaning: format!("{}{required}", self.doc), default })
+        Some(KeyRow {
+            key: self.name,
+            value: self.kind.words(),
+            meaning: format!("{}{required}", self.doc),
+            default,
+        })
     }
 }
 
@@ -222,7 +264,10 @@ pub(super) struct InnerBlock<S: 'static, T: 'static> {
     field: fn(&mut S) -> &mut T,
 }
 
-pub(super) const fn inner<S, T>(block: &'static KeyBlock<T>, field: fn(&mut S) -> &mut T) -> InnerBlock<S, T> {
+pub(super) const fn inner<S, T>(
+    block: &'static KeyBlock<T>,
+    field: fn(&mut S) -> &mut T,
+) -> InnerBlock<S, T> {
     InnerBlock { block, field }
 }
 
@@ -232,7 +277,9 @@ impl<S, T: Clone> SettingsKey<S> for InnerBlock<S, T> {
     }
 
     fn read(&self, section: &ConfigSection<'_>, into: &mut S) -> bool {
-        section.get(self.block.name).is_none_or(|node| self.block.read(&node, (self.field)(into)))
+        section
+            .get(self.block.name)
+            .is_none_or(|node| self.block.read(&node, (self.field)(into)))
     }
 
     fn write(&self, from: &mut S) -> Option<Value> {
@@ -280,6 +327,11 @@ impl<S> SettingsKey<S> for IrregularKey<S> {
 
     fn row(&self, defaults: &mut S) -> Option<KeyRow> {
         let default = KeyRow::default_cell(&(self.write)(defaults));
-        Some(KeyRow { key: self.name, value: self.words.to_owned(), meaning: self.doc.to_owned(), default })
+        Some(KeyRow {
+            key: self.name,
+            value: self.words.to_owned(),
+            meaning: self.doc.to_owned(),
+            default,
+        })
     }
 }

@@ -6,11 +6,17 @@
 use super::nearest::hint;
 
 /// The values that a template can name.
-pub const PLACEHOLDERS: &[&str] = &["title", "text", "command", "spec", "worktree", "status", "reason", "feedback", "kind", "id"];
+pub const PLACEHOLDERS: &[&str] = &[
+    "title", "text", "command", "spec", "worktree", "status", "reason", "feedback", "kind", "id",
+];
 
 /// The forms that need no text of the user's own.
-const READY: &[(&str, ReadyForm)] =
-    &[("slack", ReadyForm::Slack), ("discord", ReadyForm::Discord), ("telegram", ReadyForm::Telegram), ("ntfy", ReadyForm::Ntfy)];
+const READY: &[(&str, ReadyForm)] = &[
+    ("slack", ReadyForm::Slack),
+    ("discord", ReadyForm::Discord),
+    ("telegram", ReadyForm::Telegram),
+    ("ntfy", ReadyForm::Ntfy),
+];
 
 /// Longer templates are mistakes.
 pub(super) const LONGEST: usize = 4096;
@@ -68,29 +74,47 @@ impl MessageForm {
                 && !PLACEHOLDERS.contains(name)
             {
                 let near = hint(name, PLACEHOLDERS.iter().copied());
-                return Err(format!("unknown placeholder `{{{name}}}`{near}; for the text itself write `{{{{{name}}}}}`"));
+                return Err(format!(
+                    "unknown placeholder `{{{name}}}`{near}; for the text itself write `{{{{{name}}}}}`"
+                ));
             }
         }
-        if !parts.iter().any(|part| matches!(part, TemplatePart::Value(_))) {
+        if !parts
+            .iter()
+            .any(|part| matches!(part, TemplatePart::Value(_)))
+        {
             let near = hint(text, READY.iter().map(|(name, _)| *name));
-            return Err(format!("no ready template has this name{near}; a text of your own has a placeholder such as `{{text}}`"));
+            return Err(format!(
+                "no ready template has this name{near}; a text of your own has a placeholder such as `{{text}}`"
+            ));
         }
         let sample = joined(&parts, |_| "x".to_owned());
-        let begins_as_json = text.trim_start().strip_prefix('{').is_some_and(|rest| rest.trim_start().starts_with('"'));
+        let begins_as_json = text
+            .trim_start()
+            .strip_prefix('{')
+            .is_some_and(|rest| rest.trim_start().starts_with('"'));
         let json = match serde_json::from_str::<serde_json::Value>(&sample) {
             Ok(value) => value.is_object() || value.is_array(),
             Err(error) if begins_as_json => {
-                return Err(format!("begins like JSON and is none: {error}; a placeholder stands inside of a string, as in \"{{text}}\""));
+                return Err(format!(
+                    "begins like JSON and is none: {error}; a placeholder stands inside of a string, as in \"{{text}}\""
+                ));
             }
             Err(_) => false,
         };
-        Ok(MessageForm::Own(OwnTemplate { text: text.to_owned(), json }))
+        Ok(MessageForm::Own(OwnTemplate {
+            text: text.to_owned(),
+            json,
+        }))
     }
 
     /// As it is written in the configuration.
     pub fn source(&self) -> &str {
         match self {
-            MessageForm::Ready(form) => READY.iter().find(|(_, other)| other == form).map_or("", |(name, _)| name),
+            MessageForm::Ready(form) => READY
+                .iter()
+                .find(|(_, other)| other == form)
+                .map_or("", |(name, _)| name),
             MessageForm::Own(own) => &own.text,
         }
     }
@@ -104,7 +128,13 @@ impl OwnTemplate {
 
     /// The text with each value put in.
     pub fn fill(&self, value: impl Fn(&str) -> String) -> String {
-        joined(&parts(&self.text), |name| if self.json { inside_a_string(&value(name)) } else { value(name) })
+        joined(&parts(&self.text), |name| {
+            if self.json {
+                inside_a_string(&value(name))
+            } else {
+                value(name)
+            }
+        })
     }
 }
 
@@ -148,7 +178,9 @@ fn parts(text: &str) -> Vec<TemplatePart<'_>> {
 
 /// The lower-case word that a text begins with.
 fn word(text: &str) -> &str {
-    let end = text.find(|c: char| !c.is_ascii_lowercase() && c != '_').unwrap_or(text.len());
+    let end = text
+        .find(|c: char| !c.is_ascii_lowercase() && c != '_')
+        .unwrap_or(text.len());
     &text[..end]
 }
 
@@ -159,7 +191,9 @@ mod tests {
     use super::*;
 
     fn filled(text: &str) -> String {
-        let MessageForm::Own(own) = MessageForm::parse(text).unwrap() else { panic!("{text} is a ready form") };
+        let MessageForm::Own(own) = MessageForm::parse(text).unwrap() else {
+            panic!("{text} is a ready form")
+        };
         own.fill(|name| format!("<{name} \"1\"\n{{text}}>"))
     }
 
@@ -167,7 +201,10 @@ mod tests {
     fn values_are_put_in_once_and_other_braces_stay() {
         for (text, wanted) in [
             ("{title}!", "<title \"1\"\n{text}>!"),
-            ("{ } {a b} {{title}} { title } {spec}", "{ } {a b} {title} { title } <spec \"1\"\n{text}>"),
+            (
+                "{ } {a b} {{title}} { title } {spec}",
+                "{ } {a b} {title} { title } <spec \"1\"\n{text}>",
+            ),
             ("}{{{text}", "}{{<text \"1\"\n{text}>"),
             ("é{kind}é", "é<kind \"1\"\n{text}>é"),
         ] {
@@ -185,25 +222,50 @@ mod tests {
 
     #[test]
     fn a_ready_form_is_known_by_its_name_and_written_back_as_it_was() {
-        for name in ["slack", "discord", "telegram", "ntfy", "{title}: {text}", "{\"x\": \"{text}\"}"] {
+        for name in [
+            "slack",
+            "discord",
+            "telegram",
+            "ntfy",
+            "{title}: {text}",
+            "{\"x\": \"{text}\"}",
+        ] {
             assert_eq!(MessageForm::parse(name).unwrap().source(), name);
         }
     }
 
     #[test]
     fn a_text_that_is_json_with_its_values_is_taken_for_json() {
-        let own = |text: &str| if let Ok(MessageForm::Own(own)) = MessageForm::parse(text) { own.is_json() } else { panic!("{text}") };
+        let own = |text: &str| {
+            if let Ok(MessageForm::Own(own)) = MessageForm::parse(text) {
+                own.is_json()
+            } else {
+                panic!("{text}")
+            }
+        };
         assert!(own(r#"{"x": "{text}"}"#) && own(r#"["{text}"]"#));
         assert!(!own("{text}") && !own(r#""{text}""#) && !own("see {text}"));
-        assert!(MessageForm::parse(&format!("{:LONGEST$}", "{text}")).is_ok(), "of the greatest length");
+        assert!(
+            MessageForm::parse(&format!("{:LONGEST$}", "{text}")).is_ok(),
+            "of the greatest length"
+        );
     }
 
     #[test]
     fn a_mistake_names_the_nearest_word() {
         for (text, said) in [
-            ("slak", "no ready template has this name, did you mean `slack`?"),
-            ("{titel}", "unknown placeholder `{titel}`, did you mean `title`?; for the text itself write `{{titel}}`"),
-            ("no value", "a text of your own has a placeholder such as `{text}`"),
+            (
+                "slak",
+                "no ready template has this name, did you mean `slack`?",
+            ),
+            (
+                "{titel}",
+                "unknown placeholder `{titel}`, did you mean `title`?; for the text itself write `{{titel}}`",
+            ),
+            (
+                "no value",
+                "a text of your own has a placeholder such as `{text}`",
+            ),
             ("{\"text\": {text}}", "begins like JSON and is none"),
             (&"{text}".repeat(LONGEST), "at most 4096 bytes"),
         ] {

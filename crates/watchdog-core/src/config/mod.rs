@@ -30,7 +30,9 @@ mod yaml;
 pub use criteria_numbers::{CriteriaNumbers, NUMBER_NAMES};
 pub use elements::notification_words;
 pub use key_reference::key_tables;
-pub use nearest::{hint as nearest_hint, misspelt as misspelt_word, nearest as nearest_word, nearest_first};
+pub use nearest::{
+    hint as nearest_hint, misspelt as misspelt_word, nearest as nearest_word, nearest_first,
+};
 pub use parse::{MAX_BYTES, ParsedConfig, parse, parse_bytes, parse_registered};
 pub use preset_name::PresetName;
 pub use problem::{ConfigError, ConfigProblem, NamedPreset};

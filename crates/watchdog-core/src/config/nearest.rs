@@ -3,10 +3,16 @@
 /// The nearest of `known`, and whether it is near enough to be a suggestion. `None` where `known` is empty.
 ///
 /// Ignores case and the differences between `maxProbes`, `max-probes` and `max_probes`.
-pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<(&'k str, bool)> {
+pub fn nearest<'k>(
+    word: &str,
+    known: impl IntoIterator<Item = &'k str>,
+) -> Option<(&'k str, bool)> {
     // Longer words cannot be near, and comparing costs the product of the lengths.
     let word = snake(&word.chars().take(100).collect::<String>());
-    let (distance, best) = known.into_iter().map(|known| (distance(&word, &snake(known)), known)).min_by_key(|(distance, _)| *distance)?;
+    let (distance, best) = known
+        .into_iter()
+        .map(|known| (distance(&word, &snake(known)), known))
+        .min_by_key(|(distance, _)| *distance)?;
     let allowed = word.chars().count().max(best.len()).div_ceil(3);
     Some((best, distance <= allowed))
 }
@@ -54,7 +60,11 @@ fn snake(word: &str) -> String {
             out.push('_');
         }
         after_lower = c.is_lowercase() || c.is_ascii_digit();
-        if c == '-' || c == ' ' { out.push('_') } else { out.extend(c.to_lowercase()) }
+        if c == '-' || c == ' ' {
+            out.push('_')
+        } else {
+            out.extend(c.to_lowercase())
+        }
     }
     out
 }
@@ -65,7 +75,12 @@ mod tests {
 
     #[test]
     fn the_nearest_word_is_named() {
-        let known = ["max_probes", "probe_interval_seconds", "probe_timeout_seconds", "final_rescue_attempt"];
+        let known = [
+            "max_probes",
+            "probe_interval_seconds",
+            "probe_timeout_seconds",
+            "final_rescue_attempt",
+        ];
         for (word, expected) in [
             ("max_probse", ("max_probes", true)),
             ("maxProbes", ("max_probes", true)),
@@ -80,23 +95,45 @@ mod tests {
         }
         assert_eq!(nearest("x", []), None);
         assert_eq!(hint("max_probse", known), ", did you mean `max_probes`?");
-        assert_eq!(hint("zzz", known), ", the nearest known one is `max_probes`");
+        assert_eq!(
+            hint("zzz", known),
+            ", the nearest known one is `max_probes`"
+        );
     }
 
     #[test]
     fn known_words_are_sorted_by_how_near_they_are() {
         let known = ["max_files", "protect", "max_bytes", "keep_days"];
-        assert_eq!(nearest_first("maxByte", known), ["max_bytes", "max_files", "protect", "keep_days"]);
+        assert_eq!(
+            nearest_first("maxByte", known),
+            ["max_bytes", "max_files", "protect", "keep_days"]
+        );
         assert_eq!(nearest_first("", known)[0], "protect");
     }
 
     #[test]
     fn gaps_in_a_word_may_be_written_in_any_way() {
-        for word in ["maxCostInUsd", "max-cost-in-usd", "max cost in usd", "MAX_COST_IN_USD"] {
-            assert_eq!(misspelt(word, ["max_cost_in_usd"]), Some("max_cost_in_usd"), "{word}");
+        for word in [
+            "maxCostInUsd",
+            "max-cost-in-usd",
+            "max cost in usd",
+            "MAX_COST_IN_USD",
+        ] {
+            assert_eq!(
+                misspelt(word, ["max_cost_in_usd"]),
+                Some("max_cost_in_usd"),
+                "{word}"
+            );
         }
-        assert_eq!(misspelt("step1Of2Or3Of4", ["step1_of2_or3_of4"]), Some("step1_of2_or3_of4"));
-        assert_eq!(misspelt("dit", ["dir"]), None, "a word of three letters has too many neighbours");
+        assert_eq!(
+            misspelt("step1Of2Or3Of4", ["step1_of2_or3_of4"]),
+            Some("step1_of2_or3_of4")
+        );
+        assert_eq!(
+            misspelt("dit", ["dir"]),
+            None,
+            "a word of three letters has too many neighbours"
+        );
         assert_eq!(misspelt("DIR", ["dir"]), Some("dir"));
     }
 

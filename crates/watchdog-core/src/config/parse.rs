@@ -31,9 +31,25 @@ impl ParsedConfig {
     ///
     /// # Errors
     /// These problems, each at the place of the name.
-    pub fn check_presets(&self, origin: &Path, problem: impl Fn(&NamedPreset) -> Option<String>) -> Result<(), ConfigError> {
-        let problems: Vec<_> = self.presets.iter().filter_map(|named| problem(named).map(|why| named.problem(why))).collect();
-        if problems.is_empty() { Ok(()) } else { Err(ConfigError { origin: origin.to_owned(), problems, more: 0 }) }
+    pub fn check_presets(
+        &self,
+        origin: &Path,
+        problem: impl Fn(&NamedPreset) -> Option<String>,
+    ) -> Result<(), ConfigError> {
+        let problems: Vec<_> = self
+            .presets
+            .iter()
+            .filter_map(|named| problem(named).map(|why| named.problem(why)))
+            .collect();
+        if problems.is_empty() {
+            Ok(())
+        } else {
+            Err(ConfigError {
+                origin: origin.to_owned(),
+                problems,
+                more: 0,
+            })
+        }
     }
 }
 
@@ -50,17 +66,37 @@ pub fn parse(text: &str, origin: &Path) -> Result<ParsedConfig, ConfigError> {
 ///
 /// # Errors
 /// As [`parse`].
-pub fn parse_registered(text: &str, origin: &Path, types: &[&str]) -> Result<ParsedConfig, ConfigError> {
+pub fn parse_registered(
+    text: &str,
+    origin: &Path,
+    types: &[&str],
+) -> Result<ParsedConfig, ConfigError> {
     let report = ProblemReport::knowing(text, types, home_of);
     let mut settings = ConfigSettings::default();
     if text.len() > MAX_BYTES {
-        report.problem(0, "", || format!("the file is {} bytes long; at most {MAX_BYTES} are read", text.len()));
+        report.problem(0, "", || {
+            format!(
+                "the file is {} bytes long; at most {MAX_BYTES} are read",
+                text.len()
+            )
+        });
     } else if let Some(json) = syntax::read(text, &report) {
-        top(&ConfigNode { report: &report, json: &json, path: String::new() }, &mut settings);
+        top(
+            &ConfigNode {
+                report: &report,
+                json: &json,
+                path: String::new(),
+            },
+            &mut settings,
+        );
     }
     let presets = report.take_presets();
     let notes = report.finish(origin)?;
-    Ok(ParsedConfig { settings, notes, presets })
+    Ok(ParsedConfig {
+        settings,
+        notes,
+        presets,
+    })
 }
 
 /// Reads a configuration from the bytes of a file.
@@ -71,10 +107,20 @@ pub fn parse_bytes(bytes: &[u8], origin: &Path) -> Result<ParsedConfig, ConfigEr
     let refuse = |valid: &str, why: String| {
         let report = ProblemReport::new(valid);
         report.problem(valid.len(), "", || why);
-        report.finish(origin).map(|notes| ParsedConfig { settings: ConfigSettings::default(), notes, presets: Vec::new() })
+        report.finish(origin).map(|notes| ParsedConfig {
+            settings: ConfigSettings::default(),
+            notes,
+            presets: Vec::new(),
+        })
     };
     if bytes.len() > MAX_BYTES {
-        return refuse("", format!("the file is {} bytes long; at most {MAX_BYTES} are read", bytes.len()));
+        return refuse(
+            "",
+            format!(
+                "the file is {} bytes long; at most {MAX_BYTES} are read",
+                bytes.len()
+            ),
+        );
     }
     match std::str::from_utf8(bytes) {
         Ok(text) => parse(text, origin),
@@ -82,7 +128,10 @@ pub fn parse_bytes(bytes: &[u8], origin: &Path) -> Result<ParsedConfig, ConfigEr
             let valid = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
             let utf16 = matches!(bytes, [0xff, 0xfe, ..] | [0xfe, 0xff, ..]);
             let hint = if utf16 { "; it looks like UTF-16" } else { "" };
-            refuse(&valid, format!("the file is not UTF-8 text{hint}; save it as UTF-8"))
+            refuse(
+                &valid,
+                format!("the file is not UTF-8 text{hint}; save it as UTF-8"),
+            )
         }
     }
 }
@@ -109,7 +158,9 @@ fn top(node: &ConfigNode<'_>, settings: &mut ConfigSettings) {
         return;
     }
     let known = [TOP.names(), flat_keys::BLOCK.names(), DIALECTS.to_vec()].concat();
-    let Some(section) = node.section(&known) else { return };
+    let Some(section) = node.section(&known) else {
+        return;
+    };
     let flat = FlatKeys::read(&section);
     TOP.read_keys(&section, settings);
     flat.lower(&section, &mut settings.completion_check);
@@ -119,20 +170,31 @@ fn top(node: &ConfigNode<'_>, settings: &mut ConfigSettings) {
 /// The checks of every block that names some. Several blocks join with mode all.
 fn checks(section: &ConfigSection<'_>, settings: &mut ConfigSettings) {
     if section.has("checks") && settings.checks.is_empty() {
-        section.note("checks", "the list is empty, which is the same as none: `on_no_criteria` decides");
+        section.note(
+            "checks",
+            "the list is empty, which is the same as none: `on_no_criteria` decides",
+        );
     }
-    let mut more: Vec<CheckSpec> = section.get("completion").map(|n| completion_block::read(&n, &mut settings.limits)).unwrap_or_default();
+    let mut more: Vec<CheckSpec> = section
+        .get("completion")
+        .map(|n| completion_block::read(&n, &mut settings.limits))
+        .unwrap_or_default();
     if let Some(node) = section.get("behavior") {
         let lowered = behavior::read(&node);
         more.extend(lowered.checks);
-        let given = section.get("limits").is_some_and(|limits| limits.has("max_iterations"));
+        let given = section
+            .get("limits")
+            .is_some_and(|limits| limits.has("max_iterations"));
         limit_iterations(lowered.max_iterations.filter(|_| !given), settings);
     }
     if more.is_empty() {
         return;
     }
     if settings.mode != Mode::All && !settings.checks.is_empty() {
-        let group = CheckSpec::Group { mode: settings.mode, checks: std::mem::take(&mut settings.checks) };
+        let group = CheckSpec::Group {
+            mode: settings.mode,
+            checks: std::mem::take(&mut settings.checks),
+        };
         settings.checks.push(group);
     }
     settings.mode = Mode::All;
@@ -140,7 +202,10 @@ fn checks(section: &ConfigSection<'_>, settings: &mut ConfigSettings) {
 }
 
 fn limit_iterations(limit: Option<u64>, settings: &mut ConfigSettings) {
-    put(&mut settings.limits.max_iterations, limit.and_then(|limit| u32::try_from(limit).ok()));
+    put(
+        &mut settings.limits.max_iterations,
+        limit.and_then(|limit| u32::try_from(limit).ok()),
+    );
 }
 
 #[cfg(test)]
@@ -165,15 +230,23 @@ pub(super) mod testing {
 
     #[track_caller]
     pub(in super::super) fn fails(text: &str, words: &str) {
-        let error = parse(text, Path::new("completion.json")).expect_err(text).to_string();
-        assert!(error.contains(words), "{text}\nexpected: {words}\nfound: {error}");
+        let error = parse(text, Path::new("completion.json"))
+            .expect_err(text)
+            .to_string();
+        assert!(
+            error.contains(words),
+            "{text}\nexpected: {words}\nfound: {error}"
+        );
         assert!(error.starts_with("completion.json:"), "{error}");
     }
 
     /// The criterion of the one check.
     #[track_caller]
     pub(in super::super) fn criterion(entry: &str) -> CheckKind {
-        match reads(&format!(r#"{{"checks": [{entry}]}}"#)).checks.remove(0) {
+        match reads(&format!(r#"{{"checks": [{entry}]}}"#))
+            .checks
+            .remove(0)
+        {
             CheckSpec::Single { criterion, .. } => criterion,
             other => panic!("{other:?}"),
         }
@@ -212,8 +285,18 @@ mod tests {
             require_evidence: Evidence::Claimed,
             ..ConfigSettings::default()
         };
-        assert_eq!(ConfigSettings { agents: Vec::new(), notify: Vec::new(), ..found.clone() }, defaults);
-        assert_eq!((found.checks.len(), found.agents.len(), found.notify.len()), (13, 1, 1));
+        assert_eq!(
+            ConfigSettings {
+                agents: Vec::new(),
+                notify: Vec::new(),
+                ..found.clone()
+            },
+            defaults
+        );
+        assert_eq!(
+            (found.checks.len(), found.agents.len(), found.notify.len()),
+            (13, 1, 1)
+        );
         assert_eq!(
             found.commands(),
             [
@@ -229,14 +312,35 @@ mod tests {
         let found = reads(
             r#"{"mode": "first", "on_no_criteria": "review", "require_evidence": "verified", "order": "given", "guards": ["tests/**"]}"#,
         );
-        assert_eq!((found.mode, found.on_no_criteria), (Mode::First, OnNoCriteria::Review));
-        assert_eq!((found.require_evidence, found.order), (Evidence::Verified, CheckOrder::Given));
-        fails(r#"{"mode": "al"}"#, "mode: unknown word \"al\", did you mean `all`? It must be one of `all`, `any`, `first`");
-        assert_eq!(reads(r#"{"require_evidence": "committed"}"#).require_evidence, Evidence::Committed);
-        fails(r#"{"require_evidence": "verify"}"#, "did you mean `verified`?");
-        fails(r#"{"order": 1}"#, "order: expected one of `cheap_first`, `given`, found the number 1");
+        assert_eq!(
+            (found.mode, found.on_no_criteria),
+            (Mode::First, OnNoCriteria::Review)
+        );
+        assert_eq!(
+            (found.require_evidence, found.order),
+            (Evidence::Verified, CheckOrder::Given)
+        );
+        fails(
+            r#"{"mode": "al"}"#,
+            "mode: unknown word \"al\", did you mean `all`? It must be one of `all`, `any`, `first`",
+        );
+        assert_eq!(
+            reads(r#"{"require_evidence": "committed"}"#).require_evidence,
+            Evidence::Committed
+        );
+        fails(
+            r#"{"require_evidence": "verify"}"#,
+            "did you mean `verified`?",
+        );
+        fails(
+            r#"{"order": 1}"#,
+            "order: expected one of `cheap_first`, `given`, found the number 1",
+        );
         fails(r#"{"guards": ["a["]}"#, "guards[0]: not a valid glob");
-        fails(r#"{"cheks": []}"#, "cheks: unknown key, did you mean `checks`?");
+        fails(
+            r#"{"cheks": []}"#,
+            "cheks: unknown key, did you mean `checks`?",
+        );
     }
 
     #[test]
@@ -252,38 +356,66 @@ mod tests {
     fn what_is_no_configuration_at_all_is_told_apart() {
         for (text, words) in [
             ("", "completion.json:1:1: the file is empty"),
-            ("[]", "expected an object, { … }, at the top of the file, found a list"),
+            (
+                "[]",
+                "expected an object, { … }, at the top of the file, found a list",
+            ),
             ("5", "found the number 5"),
             ("null", "found null"),
             ("\u{feff}{}", "byte order mark"),
         ] {
             fails(text, words);
         }
-        fails(&format!("{{}}{}", " ".repeat(MAX_BYTES)), "the file is 1048578 bytes long; at most 1048576 are read");
+        fails(
+            &format!("{{}}{}", " ".repeat(MAX_BYTES)),
+            "the file is 1048578 bytes long; at most 1048576 are read",
+        );
         fails(&format!("{{\"a\":{}", "[".repeat(1000)), "nested too deep");
         let bytes = |bytes: &[u8]| parse_bytes(bytes, Path::new("c")).unwrap_err().to_string();
-        assert_eq!(bytes(b"{\n\"a\xff\": 1}"), "c:2:3: the file is not UTF-8 text; save it as UTF-8");
+        assert_eq!(
+            bytes(b"{\n\"a\xff\": 1}"),
+            "c:2:3: the file is not UTF-8 text; save it as UTF-8"
+        );
         assert!(bytes(&[0xff, 0xfe, b'{', 0]).contains("UTF-16"));
         assert!(bytes(&vec![b' '; MAX_BYTES + 1]).contains("bytes long"));
         assert!(parse_bytes(b"{}", Path::new("c")).is_ok());
         let longest = format!("{{}}{}", " ".repeat(MAX_BYTES - 2));
-        assert!(parse(&longest, Path::new("c")).is_ok() && parse_bytes(longest.as_bytes(), Path::new("c")).is_ok());
+        assert!(
+            parse(&longest, Path::new("c")).is_ok()
+                && parse_bytes(longest.as_bytes(), Path::new("c")).is_ok()
+        );
     }
 
     #[test]
     fn all_problems_are_named_at_once_in_the_order_of_the_file() {
-        let text =
-            "{\n \"breaker\": {\"limit\": 0},\n \"mode\": \"none\",\n \"completion_check\": {\"max_probes\": \"5\", \"max_probes\": 5}\n}";
+        let text = "{\n \"breaker\": {\"limit\": 0},\n \"mode\": \"none\",\n \"completion_check\": {\"max_probes\": \"5\", \"max_probes\": 5}\n}";
         let error = parse(text, Path::new("c")).unwrap_err();
-        let found: Vec<_> = error.problems.iter().map(|p| (p.line, p.key.as_str())).collect();
+        let found: Vec<_> = error
+            .problems
+            .iter()
+            .map(|p| (p.line, p.key.as_str()))
+            .collect();
         let probes = "completion_check.max_probes";
-        assert_eq!(found, [(2, "breaker.limit"), (3, "mode"), (4, probes), (4, probes)]);
-        assert!(error.to_string().contains("the key is given twice, first on line 4; keep one"), "{error}");
+        assert_eq!(
+            found,
+            [(2, "breaker.limit"), (3, "mode"), (4, probes), (4, probes)]
+        );
+        assert!(
+            error
+                .to_string()
+                .contains("the key is given twice, first on line 4; keep one"),
+            "{error}"
+        );
     }
 
     #[test]
     fn a_file_of_nothing_but_problems_is_bounded_in_time_and_length() {
-        let text = format!("{{{}\"z\": 1}}", (0..60_000).map(|n| format!("\"key_{n}\": 1,")).collect::<String>());
+        let text = format!(
+            "{{{}\"z\": 1}}",
+            (0..60_000)
+                .map(|n| format!("\"key_{n}\": 1,"))
+                .collect::<String>()
+        );
         let error = parse(&text, Path::new("c")).unwrap_err();
         assert_eq!((error.problems.len(), error.more), (20, 59_981));
         assert!(error.to_string().len() < 4000);
@@ -291,19 +423,38 @@ mod tests {
 
     #[test]
     fn a_list_has_a_thousand_entries_at_most() {
-        let list = |length: usize| format!(r#"{{"guards": [{}]}}"#, vec!["\"a\""; length].join(","));
+        let list =
+            |length: usize| format!(r#"{{"guards": [{}]}}"#, vec!["\"a\""; length].join(","));
         assert_eq!(reads(&list(1000)).guards.len(), 1000);
-        fails(&list(1001), "guards: has 1001 entries; at most 1000 are read");
-        fails(&list(1500), "guards: has 1500 entries; at most 1000 are read");
+        fails(
+            &list(1001),
+            "guards: has 1001 entries; at most 1000 are read",
+        );
+        fails(
+            &list(1500),
+            "guards: has 1500 entries; at most 1000 are read",
+        );
     }
 
     #[test]
     fn several_blocks_join_with_mode_all() {
-        let found = reads(r#"{"mode": "any", "checks": [{"type": "always"}, {"type": "git"}], "completion": {"verify": "x"}}"#);
+        let found = reads(
+            r#"{"mode": "any", "checks": [{"type": "always"}, {"type": "git"}], "completion": {"verify": "x"}}"#,
+        );
         assert_eq!(found.mode, Mode::All);
-        assert!(matches!(&found.checks[0], CheckSpec::Group { mode: Mode::Any, checks } if checks.len() == 2));
-        assert!(matches!(&found.checks[1], CheckSpec::Single { criterion: CheckKind::Command(_), .. }));
-        let found = reads(r#"{"completion": {"verify": "x"}, "behavior": {"completionType": "issue"}, "checks": [{"type": "git"}]}"#);
+        assert!(
+            matches!(&found.checks[0], CheckSpec::Group { mode: Mode::Any, checks } if checks.len() == 2)
+        );
+        assert!(matches!(
+            &found.checks[1],
+            CheckSpec::Single {
+                criterion: CheckKind::Command(_),
+                ..
+            }
+        ));
+        let found = reads(
+            r#"{"completion": {"verify": "x"}, "behavior": {"completionType": "issue"}, "checks": [{"type": "git"}]}"#,
+        );
         let kinds: Vec<&str> = found
             .checks
             .iter()
@@ -314,19 +465,50 @@ mod tests {
             .collect();
         assert_eq!(kinds, ["git", "command", "issue"]);
         let found = reads(r#"{"mode": "any", "completion": {"verify": "x"}}"#);
-        assert_eq!((found.mode, found.checks.len(), found.commands()), (Mode::All, 1, vec!["check verify: x".to_owned()]));
+        assert_eq!(
+            (found.mode, found.checks.len(), found.commands()),
+            (Mode::All, 1, vec!["check verify: x".to_owned()])
+        );
     }
 
     #[test]
     fn types_of_another_program_are_read_where_it_names_them() {
         let text = r#"{"checks": [{"type": "weather", "name": "sun", "city": {"name": "Ulm"}}]}"#;
-        let checks = parse_registered(text, Path::new("c"), &["weather"]).unwrap().settings.checks;
-        let keys = serde_json::json!({"city": {"name": "Ulm"}}).as_object().unwrap().clone();
-        assert_eq!(checks, [CheckSpec::Single { name: "sun".into(), criterion: CheckKind::Registered { kind: "weather".into(), keys } }]);
+        let checks = parse_registered(text, Path::new("c"), &["weather"])
+            .unwrap()
+            .settings
+            .checks;
+        let keys = serde_json::json!({"city": {"name": "Ulm"}})
+            .as_object()
+            .unwrap()
+            .clone();
+        assert_eq!(
+            checks,
+            [CheckSpec::Single {
+                name: "sun".into(),
+                criterion: CheckKind::Registered {
+                    kind: "weather".into(),
+                    keys
+                }
+            }]
+        );
         fails(text, "no type of check is named \"weather\"");
-        let error = parse_registered(&text.replace("weather", "wether"), Path::new("c"), &["weather"]).unwrap_err();
-        assert!(error.to_string().contains("did you mean `weather`?"), "{error}");
-        let error = parse_registered(&text.replace("\"city\"", "\"name\""), Path::new("c"), &["weather"]).unwrap_err();
+        let error = parse_registered(
+            &text.replace("weather", "wether"),
+            Path::new("c"),
+            &["weather"],
+        )
+        .unwrap_err();
+        assert!(
+            error.to_string().contains("did you mean `weather`?"),
+            "{error}"
+        );
+        let error = parse_registered(
+            &text.replace("\"city\"", "\"name\""),
+            Path::new("c"),
+            &["weather"],
+        )
+        .unwrap_err();
         assert!(error.to_string().contains("given twice"), "{error}");
     }
 

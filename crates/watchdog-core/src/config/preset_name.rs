@@ -42,12 +42,17 @@ impl PresetName {
 
     /// A name as it is written; `None` where it is neither a word of `a` to `z`, digits and `-`, nor a path that ends in `.json`.
     pub fn parse(text: &str) -> Option<Self> {
-        if let Some(known) = Self::BUILT_IN.into_iter().find(|known| known.as_str() == text) {
+        if let Some(known) = Self::BUILT_IN
+            .into_iter()
+            .find(|known| known.as_str() == text)
+        {
             return Some(known);
         }
         let is_word = text.len() <= LONGEST_WORD
             && text.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit())
-            && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
+            && text
+                .bytes()
+                .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
         let is_path = Self::is_path_text(text) && !text.contains('\0');
         (is_word || is_path).then(|| PresetName(Cow::Owned(text.to_owned())))
     }
@@ -68,7 +73,8 @@ impl PresetName {
     }
 
     fn is_path_text(text: &str) -> bool {
-        text.strip_suffix(".json").is_some_and(|stem| !stem.is_empty() && !stem.ends_with('/'))
+        text.strip_suffix(".json")
+            .is_some_and(|stem| !stem.is_empty() && !stem.ends_with('/'))
     }
 }
 
@@ -84,13 +90,42 @@ mod tests {
 
     #[test]
     fn a_name_is_a_word_or_the_path_of_a_file() {
-        for text in ["claude", "opencode", "my-agent", "2nd", "agents/mine.json", "/etc/x.json", "a.json"] {
-            assert_eq!(PresetName::parse(text).as_ref().map(PresetName::as_str), Some(text));
-            assert_eq!(PresetName::parse(text).map(|name| name.to_string()).as_deref(), Some(text));
+        for text in [
+            "claude",
+            "opencode",
+            "my-agent",
+            "2nd",
+            "agents/mine.json",
+            "/etc/x.json",
+            "a.json",
+        ] {
+            assert_eq!(
+                PresetName::parse(text).as_ref().map(PresetName::as_str),
+                Some(text)
+            );
+            assert_eq!(
+                PresetName::parse(text)
+                    .map(|name| name.to_string())
+                    .as_deref(),
+                Some(text)
+            );
         }
         assert!(PresetName::parse("agents/mine.json").is_some_and(|name| name.is_path()));
-        assert!(PresetName::parse("json").is_some_and(|name| !name.is_path() && !name.is_built_in()));
-        for text in ["", " ", "-x", "Claude", "my_agent", "a/b", ".json", "a/.json", "a\0.json", &"x".repeat(65)] {
+        assert!(
+            PresetName::parse("json").is_some_and(|name| !name.is_path() && !name.is_built_in())
+        );
+        for text in [
+            "",
+            " ",
+            "-x",
+            "Claude",
+            "my_agent",
+            "a/b",
+            ".json",
+            "a/.json",
+            "a\0.json",
+            &"x".repeat(65),
+        ] {
             assert!(PresetName::parse(text).is_none(), "{text:?}");
         }
     }

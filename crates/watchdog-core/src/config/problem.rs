@@ -76,7 +76,12 @@ pub struct NamedPreset {
 impl NamedPreset {
     /// A problem with what it names.
     pub(super) fn problem(&self, message: String) -> ConfigProblem {
-        ConfigProblem { line: self.line, column: self.column, key: self.key.clone(), message }
+        ConfigProblem {
+            line: self.line,
+            column: self.column,
+            key: self.key.clone(),
+            message,
+        }
     }
 }
 
@@ -108,8 +113,16 @@ impl<'t> ProblemReport<'t> {
     }
 
     /// A report of a file with blocks of keys, which may name these types of check as well.
-    pub(super) fn knowing(text: &'t str, registered: &'t [&'t str], home_of: KeyBlockLookup) -> Self {
-        ProblemReport { registered, home_of, ..ProblemReport::new(text) }
+    pub(super) fn knowing(
+        text: &'t str,
+        registered: &'t [&'t str],
+        home_of: KeyBlockLookup,
+    ) -> Self {
+        ProblemReport {
+            registered,
+            home_of,
+            ..ProblemReport::new(text)
+        }
     }
 
     /// The block that has a key, if exactly one does; the empty text is the top of the file.
@@ -131,7 +144,12 @@ impl<'t> ProblemReport<'t> {
             return;
         }
         let (line, column) = self.position(at);
-        problems.push(ConfigProblem { line, column, key: key.to_owned(), message: message() });
+        problems.push(ConfigProblem {
+            line,
+            column,
+            key: key.to_owned(),
+            message: message(),
+        });
     }
 
     /// Records something that is no error and that the user should know.
@@ -147,7 +165,12 @@ impl<'t> ProblemReport<'t> {
         let mut presets = self.presets.borrow_mut();
         if !name.is_built_in() && presets.len() < LISTED {
             let (line, column) = self.position(at);
-            presets.push(NamedPreset { line, column, key: key.to_owned(), name: name.clone() });
+            presets.push(NamedPreset {
+                line,
+                column,
+                key: key.to_owned(),
+                name: name.clone(),
+            });
         }
     }
 
@@ -159,9 +182,15 @@ impl<'t> ProblemReport<'t> {
     /// Line and column, both from 1, of a byte offset.
     pub(super) fn position(&self, at: usize) -> (usize, usize) {
         let before = &self.text.as_bytes()[..at.min(self.text.len())];
-        let start = before.iter().rposition(|b| *b == b'\n').map_or(0, |n| n + 1);
+        let start = before
+            .iter()
+            .rposition(|b| *b == b'\n')
+            .map_or(0, |n| n + 1);
         let line = before.iter().filter(|b| **b == b'\n').count() + 1;
-        (line, String::from_utf8_lossy(&before[start..]).chars().count() + 1)
+        (
+            line,
+            String::from_utf8_lossy(&before[start..]).chars().count() + 1,
+        )
     }
 
     /// The notes, or the error where there was any problem.
@@ -171,20 +200,36 @@ impl<'t> ProblemReport<'t> {
             return Ok(self.notes.into_inner());
         }
         problems.sort_by_key(|p| (p.line, p.column));
-        Err(ConfigError { origin: origin.to_owned(), problems, more: self.more.get() })
+        Err(ConfigError {
+            origin: origin.to_owned(),
+            problems,
+            more: self.more.get(),
+        })
     }
 }
 
 /// A text from the file, quoted, shortened, and with nothing in it that a terminal would act on.
 pub(super) fn shown(text: &str) -> String {
-    let cut: String = text.chars().take(SHOWN).flat_map(char::escape_debug).collect();
-    let dots = if text.chars().nth(SHOWN).is_some() { "..." } else { "" };
+    let cut: String = text
+        .chars()
+        .take(SHOWN)
+        .flat_map(char::escape_debug)
+        .collect();
+    let dots = if text.chars().nth(SHOWN).is_some() {
+        "..."
+    } else {
+        ""
+    };
     format!("\"{cut}{dots}\"")
 }
 
 /// A key from the file as part of a path: as it is where it is a plain word, else quoted.
 pub(super) fn shown_key(key: &str) -> String {
-    let plain = !key.is_empty() && key.len() <= SHOWN && key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+    let plain = !key.is_empty()
+        && key.len() <= SHOWN
+        && key
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
     if plain { key.to_owned() } else { shown(key) }
 }
 
@@ -209,8 +254,14 @@ mod tests {
         }
         let error = report.finish(Path::new("c.json")).unwrap_err();
         assert_eq!((error.problems.len(), error.more), (LISTED, 3));
-        assert!(error.to_string().starts_with("c.json:1:1: k0: bad\n"), "{error}");
-        assert!(error.to_string().ends_with("\nand 3 more problems"), "{error}");
+        assert!(
+            error.to_string().starts_with("c.json:1:1: k0: bad\n"),
+            "{error}"
+        );
+        assert!(
+            error.to_string().ends_with("\nand 3 more problems"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -41,7 +41,9 @@ impl<'a> ConfigNode<'a> {
 
     /// Reports that something else was expected here.
     pub(super) fn expected(&self, what: &str) {
-        self.report.problem(self.json.at, &self.path, || format!("expected {what}, found {}", self.json.found()));
+        self.report.problem(self.json.at, &self.path, || {
+            format!("expected {what}, found {}", self.json.found())
+        });
     }
 
     pub(super) fn is_null(&self) -> bool {
@@ -66,27 +68,43 @@ impl<'a> ConfigNode<'a> {
 
     /// Whether it is an object with this key.
     pub(super) fn has(&self, key: &str) -> bool {
-        self.members().is_some_and(|members| members.iter().any(|m| m.name == key))
+        self.members()
+            .is_some_and(|members| members.iter().any(|m| m.name == key))
     }
 
     /// One member's value, unchecked.
     pub(super) fn peek(&self, key: &str) -> Option<ConfigNode<'a>> {
         let member = self.members()?.iter().find(|m| m.name == key)?;
-        Some(ConfigNode { report: self.report, json: &member.value, path: joined(&self.path, key) })
+        Some(ConfigNode {
+            report: self.report,
+            json: &member.value,
+            path: joined(&self.path, key),
+        })
     }
 
     /// The object, with unknown and repeated keys reported. `known` are its keys.
     pub(super) fn section(&self, known: &[&str]) -> Option<ConfigSection<'a>> {
         let section = self.open_section()?;
-        for member in section.members.iter().filter(|m| !known.contains(&m.name.as_ref())) {
-            self.report.problem(member.at, &joined(&self.path, &shown_key(&member.name)), || {
-                let other_home = self.report.home_of(&member.name).filter(|home| *home != self.path);
-                match other_home {
-                    Some("") => "unknown key here, it belongs at the top of the file".into(),
-                    Some(home) => format!("unknown key here, it belongs in `{home}`"),
-                    None => format!("unknown key{}", hint(&member.name, known.iter().copied())),
-                }
-            });
+        for member in section
+            .members
+            .iter()
+            .filter(|m| !known.contains(&m.name.as_ref()))
+        {
+            self.report.problem(
+                member.at,
+                &joined(&self.path, &shown_key(&member.name)),
+                || {
+                    let other_home = self
+                        .report
+                        .home_of(&member.name)
+                        .filter(|home| *home != self.path);
+                    match other_home {
+                        Some("") => "unknown key here, it belongs at the top of the file".into(),
+                        Some(home) => format!("unknown key here, it belongs in `{home}`"),
+                        None => format!("unknown key{}", hint(&member.name, known.iter().copied())),
+                    }
+                },
+            );
         }
         Some(section)
     }
@@ -99,12 +117,24 @@ impl<'a> ConfigNode<'a> {
         };
         let mut seen = HashSet::new();
         for member in members.iter().filter(|m| !seen.insert(m.name.as_ref())) {
-            self.report.problem(member.at, &joined(&self.path, &shown_key(&member.name)), || {
-                let first = members.iter().find(|m| m.name == member.name).map_or(0, |m| self.report.position(m.at).0);
-                format!("the key is given twice, first on line {first}; keep one")
-            });
+            self.report.problem(
+                member.at,
+                &joined(&self.path, &shown_key(&member.name)),
+                || {
+                    let first = members
+                        .iter()
+                        .find(|m| m.name == member.name)
+                        .map_or(0, |m| self.report.position(m.at).0);
+                    format!("the key is given twice, first on line {first}; keep one")
+                },
+            );
         }
-        Some(ConfigSection { report: self.report, members, at: self.json.at, path: self.path.clone() })
+        Some(ConfigSection {
+            report: self.report,
+            members,
+            at: self.json.at,
+            path: self.path.clone(),
+        })
     }
 
     pub(super) fn flag(&self) -> Option<bool> {
@@ -134,7 +164,10 @@ impl<'a> ConfigNode<'a> {
     /// A number above zero, fractions allowed.
     pub(super) fn positive(&self) -> Option<f64> {
         let read = match self.json.kind {
-            ValueKind::Number(number) => number.parse::<f64>().ok().filter(|n| n.is_finite() && *n > 0.0),
+            ValueKind::Number(number) => number
+                .parse::<f64>()
+                .ok()
+                .filter(|n| n.is_finite() && *n > 0.0),
             _ => None,
         };
         if read.is_none() {
@@ -146,11 +179,16 @@ impl<'a> ConfigNode<'a> {
     /// Whole seconds, `least` or more.
     pub(super) fn seconds(&self, least: u64) -> Option<Duration> {
         let read = match self.json.kind {
-            ValueKind::Number(number) => number.parse::<u64>().ok().filter(|n| (least..=MAX_SECONDS).contains(n)),
+            ValueKind::Number(number) => number
+                .parse::<u64>()
+                .ok()
+                .filter(|n| (least..=MAX_SECONDS).contains(n)),
             _ => None,
         };
         if read.is_none() {
-            self.expected(&format!("whole seconds from {least} to {MAX_SECONDS}, as a number"));
+            self.expected(&format!(
+                "whole seconds from {least} to {MAX_SECONDS}, as a number"
+            ));
         }
         read.map(Duration::from_secs)
     }
@@ -176,14 +214,22 @@ impl<'a> ConfigNode<'a> {
 
     /// The meaning of one of some words; `None` for any other word, which is not reported.
     pub(super) fn known_word<T: Copy>(&self, words: &[(&str, T)]) -> Option<T> {
-        let ValueKind::Text(text) = &self.json.kind else { return None };
-        words.iter().find(|(word, _)| word == text).map(|(_, meaning)| *meaning)
+        let ValueKind::Text(text) = &self.json.kind else {
+            return None;
+        };
+        words
+            .iter()
+            .find(|(word, _)| word == text)
+            .map(|(_, meaning)| *meaning)
     }
 
     /// One of some words.
     pub(super) fn word<T: Copy>(&self, words: &[(&str, T)]) -> Option<T> {
         let ValueKind::Text(text) = &self.json.kind else {
-            self.expected(&format!("one of {}", listed(words.iter().map(|(word, _)| *word))));
+            self.expected(&format!(
+                "one of {}",
+                listed(words.iter().map(|(word, _)| *word))
+            ));
             return None;
         };
         let found = self.known_word(words);
@@ -203,7 +249,10 @@ impl<'a> ConfigNode<'a> {
             return None;
         };
         let Some(name) = PresetName::parse(text) else {
-            self.wrong(unknown_preset(text, PresetName::BUILT_IN.iter().map(PresetName::as_str)));
+            self.wrong(unknown_preset(
+                text,
+                PresetName::BUILT_IN.iter().map(PresetName::as_str),
+            ));
             return None;
         };
         self.report.preset(self.json.at, &self.path, &name);
@@ -217,14 +266,27 @@ impl<'a> ConfigNode<'a> {
             return None;
         };
         if items.len() > MAX_ENTRIES {
-            self.wrong(format!("has {} entries; at most {MAX_ENTRIES} are read", items.len()));
+            self.wrong(format!(
+                "has {} entries; at most {MAX_ENTRIES} are read",
+                items.len()
+            ));
             return None;
         }
-        Some(items.iter().enumerate().filter_map(|(n, item)| read(&self.item(n, item))).collect())
+        Some(
+            items
+                .iter()
+                .enumerate()
+                .filter_map(|(n, item)| read(&self.item(n, item)))
+                .collect(),
+        )
     }
 
     fn item(&self, n: usize, json: &'a SpannedValue<'a>) -> ConfigNode<'a> {
-        ConfigNode { report: self.report, json, path: format!("{}[{n}]", self.path) }
+        ConfigNode {
+            report: self.report,
+            json,
+            path: format!("{}[{n}]", self.path),
+        }
     }
 
     /// A program and its arguments.
@@ -241,7 +303,11 @@ impl<'a> ConfigNode<'a> {
         for (n, item) in items.iter().enumerate() {
             let node = self.item(n, item);
             // Empty arguments are fine, an empty program is not.
-            argv.push(if n == 0 { node.text()? } else { node.argument()? });
+            argv.push(if n == 0 {
+                node.text()?
+            } else {
+                node.argument()?
+            });
         }
         Some(argv)
     }
@@ -266,7 +332,9 @@ impl<'a> ConfigNode<'a> {
             ValueKind::Text(_) => self.text().map(CommandLine::Shell),
             ValueKind::List(_) => self.argv().map(CommandLine::Argv),
             _ => {
-                self.expected("a command: a text for the shell, or a list of the program and its arguments");
+                self.expected(
+                    "a command: a text for the shell, or a list of the program and its arguments",
+                );
                 None
             }
         }
@@ -303,7 +371,9 @@ impl<'a> ConfigNode<'a> {
         match escapes_worktree(relative) {
             None => Some(text),
             Some(why) => {
-                self.wrong(format!("must be a path inside the worktree, or an absolute one without `..`: {why}"));
+                self.wrong(format!(
+                    "must be a path inside the worktree, or an absolute one without `..`: {why}"
+                ));
                 None
             }
         }
@@ -329,7 +399,11 @@ impl<'a> ConfigSection<'a> {
 
     pub(super) fn get(&self, key: &str) -> Option<ConfigNode<'a>> {
         let member = self.members.iter().find(|m| m.name == key)?;
-        Some(ConfigNode { report: self.report, json: &member.value, path: joined(&self.path, key) })
+        Some(ConfigNode {
+            report: self.report,
+            json: &member.value,
+            path: joined(&self.path, key),
+        })
     }
 
     /// The key's value, reported as missing where it is not given. `why` says who needs it.
@@ -343,13 +417,23 @@ impl<'a> ConfigSection<'a> {
 
     /// Reports a key that is not given.
     pub(super) fn missing(&self, key: &str, why: &str) {
-        self.report.problem(self.at, &joined(&self.path, key), || format!("missing; {why}"));
+        self.report.problem(self.at, &joined(&self.path, key), || {
+            format!("missing; {why}")
+        });
     }
 
     /// Reads the key where it is given and not null; `Some(None)` is an explicit null.
-    pub(super) fn nullable<T>(&self, key: &str, read: impl FnOnce(&ConfigNode<'a>) -> Option<T>) -> Option<Option<T>> {
+    pub(super) fn nullable<T>(
+        &self,
+        key: &str,
+        read: impl FnOnce(&ConfigNode<'a>) -> Option<T>,
+    ) -> Option<Option<T>> {
         let node = self.get(key)?;
-        if node.is_null() { Some(None) } else { read(&node).map(Some) }
+        if node.is_null() {
+            Some(None)
+        } else {
+            read(&node).map(Some)
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -364,7 +448,11 @@ impl<'a> ConfigSection<'a> {
 
     pub(super) fn note(&self, key: &str, note: &str) {
         let path = joined(&self.path, key);
-        self.report.note(if path.is_empty() { note.to_owned() } else { format!("{path}: {note}") });
+        self.report.note(if path.is_empty() {
+            note.to_owned()
+        } else {
+            format!("{path}: {note}")
+        });
     }
 }
 
@@ -377,20 +465,33 @@ pub(super) fn put<T>(slot: &mut T, read: Option<T>) {
 
 /// Why the name of a preset is refused that is none of these.
 pub fn unknown_preset<'k>(text: &str, known: impl Iterator<Item = &'k str> + Clone) -> String {
-    format!("{}, or the path of a preset file that ends in `.json`", unknown_word(text, known))
+    format!(
+        "{}, or the path of a preset file that ends in `.json`",
+        unknown_word(text, known)
+    )
 }
 
 fn unknown_word<'k>(text: &str, known: impl Iterator<Item = &'k str> + Clone) -> String {
     let (near, known) = (hint(text, known.clone()), listed(known));
     let it = if near.ends_with('?') { " It" } else { "; it" };
-    format!("unknown word {}{near}{it} must be one of {known}", shown(text))
+    format!(
+        "unknown word {}{near}{it} must be one of {known}",
+        shown(text)
+    )
 }
 
 /// Words as a list in a sentence.
 pub(super) fn listed<'w>(words: impl Iterator<Item = &'w str>) -> String {
-    words.map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
+    words
+        .map(|word| format!("`{word}`"))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn joined(path: &str, key: &str) -> String {
-    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+    if path.is_empty() {
+        key.to_owned()
+    } else {
+        format!("{path}.{key}")
+    }
 }

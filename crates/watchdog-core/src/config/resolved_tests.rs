@@ -14,8 +14,14 @@ use watchdog_facts::verdict::Evidence;
 
 #[test]
 fn what_is_printed_as_resolved_reads_as_the_same_settings() {
-    let contract = reads(include_str!("../../../../tests/fixtures/config/contract.json"));
-    for settings in [ConfigSettings::default(), contract, reads(r#"{"completion": {"signal": "D", "verify": ["x", "y"]}}"#)] {
+    let contract = reads(include_str!(
+        "../../../../tests/fixtures/config/contract.json"
+    ));
+    for settings in [
+        ConfigSettings::default(),
+        contract,
+        reads(r#"{"completion": {"signal": "D", "verify": ["x", "y"]}}"#),
+    ] {
         assert_eq!(reads(&to_json(&settings).to_string()), settings);
     }
 }
@@ -29,15 +35,20 @@ fn said() -> impl Strategy<Value = String> {
 }
 
 fn argv() -> impl Strategy<Value = Vec<String>> {
-    (said(), prop::collection::vec("[^\0]{0,6}", 0..3)).prop_map(|(first, rest)| [vec![first], rest].concat())
+    (said(), prop::collection::vec("[^\0]{0,6}", 0..3))
+        .prop_map(|(first, rest)| [vec![first], rest].concat())
 }
 
 fn target() -> impl Strategy<Value = NotifyTarget> {
-    prop_oneof![argv().prop_map(NotifyTarget::Command), "https?://[a-z]{1,5}/[a-z?=]{0,5}".prop_map(NotifyTarget::Url)]
+    prop_oneof![
+        argv().prop_map(NotifyTarget::Command),
+        "https?://[a-z]{1,5}/[a-z?=]{0,5}".prop_map(NotifyTarget::Url)
+    ]
 }
 
 fn preset() -> impl Strategy<Value = PresetName> {
-    let own = ["my-agent", "agents/own.json"].map(|text| PresetName::parse(text).expect("a good name"));
+    let own =
+        ["my-agent", "agents/own.json"].map(|text| PresetName::parse(text).expect("a good name"));
     prop::sample::select([PresetName::BUILT_IN.to_vec(), own.to_vec()].concat())
 }
 
@@ -46,26 +57,45 @@ fn mode() -> impl Strategy<Value = Mode> {
 }
 
 fn run() -> impl Strategy<Value = CommandLine> {
-    let argv = (said(), prop::collection::vec("[^\0]{0,6}", 0..3)).prop_map(|(first, rest)| [vec![first], rest].concat());
-    prop_oneof![said().prop_map(CommandLine::Shell), argv.prop_map(CommandLine::Argv)]
+    let argv = (said(), prop::collection::vec("[^\0]{0,6}", 0..3))
+        .prop_map(|(first, rest)| [vec![first], rest].concat());
+    prop_oneof![
+        said().prop_map(CommandLine::Shell),
+        argv.prop_map(CommandLine::Argv)
+    ]
 }
 
 fn scope() -> impl Strategy<Value = TextScope> {
-    prop::sample::select(vec![TextScope::Last, TextScope::Iteration, TextScope::Session])
+    prop::sample::select(vec![
+        TextScope::Last,
+        TextScope::Iteration,
+        TextScope::Session,
+    ])
 }
 
 fn signal() -> impl Strategy<Value = CheckKind> {
-    let matching = prop::sample::select(vec![SignalMatch::Line, SignalMatch::Word, SignalMatch::Contains, SignalMatch::Tag]);
-    ("[a-zA-Z_ ]{0,8}[A-Z]", matching, "[a-z][a-z_-]{0,5}", any::<bool>(), any::<bool>(), scope()).prop_map(
-        |(text, matching, tag, ignore_case, last_line, scope)| {
+    let matching = prop::sample::select(vec![
+        SignalMatch::Line,
+        SignalMatch::Word,
+        SignalMatch::Contains,
+        SignalMatch::Tag,
+    ]);
+    (
+        "[a-zA-Z_ ]{0,8}[A-Z]",
+        matching,
+        "[a-z][a-z_-]{0,5}",
+        any::<bool>(),
+        any::<bool>(),
+        scope(),
+    )
+        .prop_map(|(text, matching, tag, ignore_case, last_line, scope)| {
             let mut found = SignalTextCriterion::new(text, matching);
             (found.ignore_case, found.last_line, found.scope) = (ignore_case, last_line, scope);
             if matching == SignalMatch::Tag {
                 found.tag = tag;
             }
             CheckKind::Signal(found)
-        },
-    )
+        })
 }
 
 fn command() -> impl Strategy<Value = CheckKind> {
@@ -76,86 +106,218 @@ fn command() -> impl Strategy<Value = CheckKind> {
         "[a-z]{1,6}".prop_map(CommandSuccess::Regex),
     ];
     let path = || prop::option::of("[a-z]{1,4}(/[a-z]{1,4})?");
-    (run(), path(), seconds(1), success, 0..=1000_usize, path(), any::<(bool, bool)>()).prop_map(
-        |(run, cwd, timeout, success, tail_lines, junit, (must_fail_first, clean))| {
-            CheckKind::Command(CommandCriterion { run, cwd, timeout, success, tail_lines, junit, must_fail_first, clean })
-        },
+    (
+        run(),
+        path(),
+        seconds(1),
+        success,
+        0..=1000_usize,
+        path(),
+        any::<(bool, bool)>(),
     )
+        .prop_map(
+            |(run, cwd, timeout, success, tail_lines, junit, (must_fail_first, clean))| {
+                CheckKind::Command(CommandCriterion {
+                    run,
+                    cwd,
+                    timeout,
+                    success,
+                    tail_lines,
+                    junit,
+                    must_fail_first,
+                    clean,
+                })
+            },
+        )
 }
 
 fn lists() -> impl Strategy<Value = CheckKind> {
     let words = || prop::collection::vec(said(), 0..3);
     prop_oneof![
-        (prop::option::of("/?[a-z]{1,5}(/[a-z]{1,4})?"), prop::collection::vec(said(), 1..3), 0..=1000_usize, words(), any::<bool>())
+        (
+            prop::option::of("/?[a-z]{1,5}(/[a-z]{1,4})?"),
+            prop::collection::vec(said(), 1..3),
+            0..=1000_usize,
+            words(),
+            any::<bool>()
+        )
             .prop_map(|(path, done, max_titles, optional_sections, required)| {
-                CheckKind::Plan(PlanCriterion { path, done, max_titles, optional_sections, required })
+                CheckKind::Plan(PlanCriterion {
+                    path,
+                    done,
+                    max_titles,
+                    optional_sections,
+                    required,
+                })
             }),
-        ("/?[a-z]{1,5}", any::<bool>()).prop_map(|(path, freeze)| CheckKind::FeatureList(FeatureListCriterion { path, freeze })),
-        (prop::collection::vec("[a-z*]{1,5}(/[a-z]{1,4})?", 1..4), any::<bool>(), prop::option::of(said()))
-            .prop_map(|(paths, non_empty, contains)| CheckKind::Files(FilesCriterion { paths, non_empty, contains })),
+        ("/?[a-z]{1,5}", any::<bool>()).prop_map(|(path, freeze)| CheckKind::FeatureList(
+            FeatureListCriterion { path, freeze }
+        )),
+        (
+            prop::collection::vec("[a-z*]{1,5}(/[a-z]{1,4})?", 1..4),
+            any::<bool>(),
+            prop::option::of(said())
+        )
+            .prop_map(
+                |(paths, non_empty, contains)| CheckKind::Files(FilesCriterion {
+                    paths,
+                    non_empty,
+                    contains
+                })
+            ),
     ]
 }
 
 fn git() -> impl Strategy<Value = CheckKind> {
-    (1..1000_u64, any::<[bool; 3]>(), prop::collection::vec("[a-z*]{1,6}", 0..3)).prop_map(|(min_commits, flags, protected)| {
-        let [require_clean, require_pushed, no_conflict_markers] = flags;
-        CheckKind::Git(GitCriterion { min_commits, require_clean, require_pushed, no_conflict_markers, protected })
-    })
+    (
+        1..1000_u64,
+        any::<[bool; 3]>(),
+        prop::collection::vec("[a-z*]{1,6}", 0..3),
+    )
+        .prop_map(|(min_commits, flags, protected)| {
+            let [require_clean, require_pushed, no_conflict_markers] = flags;
+            CheckKind::Git(GitCriterion {
+                min_commits,
+                require_clean,
+                require_pushed,
+                no_conflict_markers,
+                protected,
+            })
+        })
 }
 
 fn structured() -> impl Strategy<Value = CheckKind> {
-    let value = || prop_oneof![Just(json!(null)), any::<i64>().prop_map(Value::from), said().prop_map(Value::from)];
+    let value = || {
+        prop_oneof![
+            Just(json!(null)),
+            any::<i64>().prop_map(Value::from),
+            said().prop_map(Value::from)
+        ]
+    };
     let required = prop_oneof![
         prop::collection::btree_map("[a-z]{1,4}", value().prop_map(Some), 0..3),
         prop::collection::btree_map("[a-z]{1,4}", Just(None), 0..3),
     ];
     (said(), required, any::<bool>(), scope()).prop_map(|(tag, required, schema, scope)| {
         let schema = schema.then(|| json!({"type": "object"}));
-        CheckKind::Structured(StructuredCriterion { tag: Some(tag), required: required.into_iter().collect(), schema, scope })
+        CheckKind::Structured(StructuredCriterion {
+            tag: Some(tag),
+            required: required.into_iter().collect(),
+            schema,
+            scope,
+        })
     })
 }
 
 fn outside() -> impl Strategy<Value = CheckKind> {
     let number = || prop::option::of(1..1000_u64);
     prop_oneof![
-        (number(), prop::option::of(said()), number(), prop::option::of("[a-z]{1,3}/[a-z]{1,3}"), any::<bool>(), seconds(1)).prop_map(
-            |(number, label, pull_request, repo, require_clean, timeout)| {
-                let closed = label.is_none();
-                CheckKind::Issue(IssueCriterion { number, closed, label, pull_request, repo, require_clean, timeout })
-            }
-        ),
-        (1..1000_u64, said(), prop::option::of(said()), prop::option::of(said()), seconds(1)).prop_map(
-            |(project, last, field, owner, timeout)| CheckKind::Phase(PhaseCriterion {
-                project: Some(project),
-                last,
-                field,
-                owner,
-                timeout
-            })
-        ),
-        (said(), prop::option::of(said()), prop::option::of(run()), prop::option::of(said()), seconds(1))
-            .prop_map(|(question, rubric, run, model, timeout)| CheckKind::Judge(JudgeCriterion { question, rubric, run, model, timeout })),
-        (run(), seconds(1), prop::sample::select(vec![CustomMode::Call, CustomMode::Stream]), prop::option::of(said())).prop_map(
-            |(run, timeout, mode, name)| {
+        (
+            number(),
+            prop::option::of(said()),
+            number(),
+            prop::option::of("[a-z]{1,3}/[a-z]{1,3}"),
+            any::<bool>(),
+            seconds(1)
+        )
+            .prop_map(
+                |(number, label, pull_request, repo, require_clean, timeout)| {
+                    let closed = label.is_none();
+                    CheckKind::Issue(IssueCriterion {
+                        number,
+                        closed,
+                        label,
+                        pull_request,
+                        repo,
+                        require_clean,
+                        timeout,
+                    })
+                }
+            ),
+        (
+            1..1000_u64,
+            said(),
+            prop::option::of(said()),
+            prop::option::of(said()),
+            seconds(1)
+        )
+            .prop_map(|(project, last, field, owner, timeout)| CheckKind::Phase(
+                PhaseCriterion {
+                    project: Some(project),
+                    last,
+                    field,
+                    owner,
+                    timeout
+                }
+            )),
+        (
+            said(),
+            prop::option::of(said()),
+            prop::option::of(run()),
+            prop::option::of(said()),
+            seconds(1)
+        )
+            .prop_map(|(question, rubric, run, model, timeout)| CheckKind::Judge(
+                JudgeCriterion {
+                    question,
+                    rubric,
+                    run,
+                    model,
+                    timeout
+                }
+            )),
+        (
+            run(),
+            seconds(1),
+            prop::sample::select(vec![CustomMode::Call, CustomMode::Stream]),
+            prop::option::of(said())
+        )
+            .prop_map(|(run, timeout, mode, name)| {
                 let definition = name.map(|name| serde_json::json!({"name": name}));
-                CheckKind::Custom(CustomCriterion { run, timeout, mode, definition })
-            }
-        ),
+                CheckKind::Custom(CustomCriterion {
+                    run,
+                    timeout,
+                    mode,
+                    definition,
+                })
+            }),
     ]
 }
 
 /// Any criterion that this program judges itself.
 fn criterion() -> impl Strategy<Value = CheckKind> {
-    let rows = (said(), prop::option::of(prop::collection::vec(said(), 0..3)), any::<u64>())
-        .prop_map(|(tool, expected_columns, min_rows)| CheckKind::SqlResult(SqlResultCriterion { tool, expected_columns, min_rows }));
+    let rows = (
+        said(),
+        prop::option::of(prop::collection::vec(said(), 0..3)),
+        any::<u64>(),
+    )
+        .prop_map(|(tool, expected_columns, min_rows)| {
+            CheckKind::SqlResult(SqlResultCriterion {
+                tool,
+                expected_columns,
+                min_rows,
+            })
+        });
     let count = (1..=1_000_000_u64).prop_map(|count| CheckKind::Iterations { count });
-    prop_oneof![signal(), command(), lists(), git(), structured(), rows, outside(), count, Just(CheckKind::Always)]
+    prop_oneof![
+        signal(),
+        command(),
+        lists(),
+        git(),
+        structured(),
+        rows,
+        outside(),
+        count,
+        Just(CheckKind::Always)
+    ]
 }
 
 fn checks() -> impl Strategy<Value = Vec<CheckSpec>> {
-    let single = (said(), criterion()).prop_map(|(name, criterion)| CheckSpec::Single { name, criterion });
+    let single =
+        (said(), criterion()).prop_map(|(name, criterion)| CheckSpec::Single { name, criterion });
     let tree = single.prop_recursive(4, 12, 3, |inner| {
-        (mode(), prop::collection::vec(inner, 1..4)).prop_map(|(mode, checks)| CheckSpec::Group { mode, checks })
+        (mode(), prop::collection::vec(inner, 1..4))
+            .prop_map(|(mode, checks)| CheckSpec::Group { mode, checks })
     });
     prop::collection::vec(tree, 0..4)
 }

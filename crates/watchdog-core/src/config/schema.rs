@@ -8,8 +8,14 @@ use super::elements::{TOP, behavior, check_list, completion_block, flat_keys};
 /// JSON Schema (2020-12) of a configuration file.
 pub fn schema() -> Value {
     let mut schema = TOP.schema();
-    let dialects = [("completion", completion_block::schema()), ("behavior", behavior::schema())];
-    if let (Some(keys), Value::Object(mut flat)) = (schema["properties"].as_object_mut(), flat_keys::BLOCK.schema()["properties"].take()) {
+    let dialects = [
+        ("completion", completion_block::schema()),
+        ("behavior", behavior::schema()),
+    ];
+    if let (Some(keys), Value::Object(mut flat)) = (
+        schema["properties"].as_object_mut(),
+        flat_keys::BLOCK.schema()["properties"].take(),
+    ) {
         keys.append(&mut flat);
         keys.extend(dialects.map(|(key, schema)| (key.to_owned(), schema)));
     }
@@ -59,11 +65,18 @@ mod tests {
 
     /// Files that are right: the examples of the pages for users, the contract's file, and this repository's own.
     fn right() -> Vec<&'static str> {
-        let pages = [include_str!("../../../../docs/configuration.md"), include_str!("../../../../docs/notifications.md")];
-        let page = pages.into_iter().flat_map(|page| page.split("```json\n").skip(1));
+        let pages = [
+            include_str!("../../../../docs/configuration.md"),
+            include_str!("../../../../docs/notifications.md"),
+        ];
+        let page = pages
+            .into_iter()
+            .flat_map(|page| page.split("```json\n").skip(1));
         let contract = include_str!("../../../../tests/fixtures/config/contract.json");
         let own = include_str!("../../../../completion.json");
-        page.filter_map(|rest| rest.split("```").next()).chain([contract, own]).collect()
+        page.filter_map(|rest| rest.split("```").next())
+            .chain([contract, own])
+            .collect()
     }
 
     const WRONG: &[&str] = &[
@@ -88,7 +101,8 @@ mod tests {
 
     #[test]
     fn the_schema_in_the_documentation_is_that_of_the_program() {
-        let documented: Value = serde_json::from_str(include_str!("../../../../docs/schema/config.json")).unwrap();
+        let documented: Value =
+            serde_json::from_str(include_str!("../../../../docs/schema/config.json")).unwrap();
         assert_eq!(documented, schema());
     }
 
@@ -100,10 +114,16 @@ mod tests {
         for text in right() {
             let read = parse(text, Path::new("c")).unwrap().settings;
             assert!(allows(text), "{text}");
-            assert!(validator.is_valid(&to_json(&read)), "as it is resolved: {text}");
+            assert!(
+                validator.is_valid(&to_json(&read)),
+                "as it is resolved: {text}"
+            );
         }
         for text in WRONG {
-            assert!(parse(text, Path::new("c")).is_err() && !allows(text), "{text}");
+            assert!(
+                parse(text, Path::new("c")).is_err() && !allows(text),
+                "{text}"
+            );
         }
     }
 }

@@ -50,7 +50,10 @@ impl ConfigSettings {
             for check in checks {
                 match check {
                     CheckSpec::Group { checks, .. } => of(checks, into),
-                    CheckSpec::Single { criterion: CheckKind::Phase(phase), .. } => into.push(&phase.last),
+                    CheckSpec::Single {
+                        criterion: CheckKind::Phase(phase),
+                        ..
+                    } => into.push(&phase.last),
                     CheckSpec::Single { .. } => {}
                 }
             }
@@ -121,7 +124,11 @@ impl AgentSettings {
     pub fn about_session(&self, ran: Option<&PresetName>) -> Self {
         match ran.filter(|ran| self.probe.is_none() && **ran != self.preset) {
             // The configured model is one of another agent.
-            Some(ran) => AgentSettings { preset: ran.clone(), model: Self::usual_model(ran), probe: None },
+            Some(ran) => AgentSettings {
+                preset: ran.clone(),
+                model: Self::usual_model(ran),
+                probe: None,
+            },
             None => self.clone(),
         }
     }
@@ -295,7 +302,12 @@ impl NotifyTarget {
 impl NotifyRule {
     /// A rule that nothing sets off yet, with the usual limits.
     pub fn new(to: NotifyTarget) -> Self {
-        NotifyRule { on: Vec::new(), to, timeout: Duration::from_secs(10), retries: 5 }
+        NotifyRule {
+            on: Vec::new(),
+            to,
+            timeout: Duration::from_secs(10),
+            retries: 5,
+        }
     }
 }
 
@@ -311,7 +323,11 @@ impl Default for ConfigSettings {
                 probe_timeout: Duration::from_secs(60),
                 final_rescue_attempt: true,
             },
-            agent: AgentSettings { preset: PresetName::CLAUDE, model: Some("sonnet".into()), probe: None },
+            agent: AgentSettings {
+                preset: PresetName::CLAUDE,
+                model: Some("sonnet".into()),
+                probe: None,
+            },
             rescue: RescueSettings {
                 mode: RescueMode::Plan,
                 command: None,
@@ -321,12 +337,18 @@ impl Default for ConfigSettings {
                 max_bytes: 52_428_800,
                 max_snapshot_bytes: None,
                 protect: Vec::new(),
-                trailers: vec!["Watchdog-Spec: {spec}".into(), "Watchdog-Snapshot: {snapshot}".into()],
+                trailers: vec![
+                    "Watchdog-Spec: {spec}".into(),
+                    "Watchdog-Snapshot: {snapshot}".into(),
+                ],
                 keep_days: 30,
                 snapshot_every: Duration::from_secs(300),
                 quiet: Duration::from_secs(600),
             },
-            breaker: BreakerSettings { limit: 3, cooldown: Duration::from_secs(1800) },
+            breaker: BreakerSettings {
+                limit: 3,
+                cooldown: Duration::from_secs(1800),
+            },
             guards: Vec::new(),
             order: CheckOrder::CheapFirst,
             limits: Limits {
@@ -343,7 +365,9 @@ impl Default for ConfigSettings {
                 background: Duration::from_secs(1800),
                 sensors: Vec::new(),
             },
-            tasks: TaskSettings { dir: ".watchdog/tasks".into() },
+            tasks: TaskSettings {
+                dir: ".watchdog/tasks".into(),
+            },
             fleet: FleetSettings::default(),
             agents: Vec::new(),
             notify: Vec::new(),
@@ -374,14 +398,28 @@ impl ConfigSettings {
             found.push(format!("rescue.command: {}", argv.join(" ")));
         }
         if let Some(script) = self.rescue.default_script() {
-            found.push(format!("rescue.command: {script} of the worktree, because none is given"));
+            found.push(format!(
+                "rescue.command: {script} of the worktree, because none is given"
+            ));
         }
-        found.extend(self.limits.sensors.iter().map(|argv| format!("limits.sensors: {}", argv.join(" "))));
+        found.extend(
+            self.limits
+                .sensors
+                .iter()
+                .map(|argv| format!("limits.sensors: {}", argv.join(" "))),
+        );
         for agent in &self.agents {
-            found.extend(agent.command.iter().map(|argv| format!("agent {}: {}", agent.name, argv.join(" "))));
+            found.extend(
+                agent
+                    .command
+                    .iter()
+                    .map(|argv| format!("agent {}: {}", agent.name, argv.join(" "))),
+            );
         }
         if self.fleet.push_snapshots {
-            found.push("fleet.push_snapshots: pushes snapshots of uncommitted work on tasks".to_owned());
+            found.push(
+                "fleet.push_snapshots: pushes snapshots of uncommitted work on tasks".to_owned(),
+            );
         }
         for rule in &self.notify {
             let whom = match &rule.to {
@@ -401,7 +439,9 @@ fn collect_commands(checks: &[CheckSpec], found: &mut Vec<String>) {
     for check in checks {
         match check {
             CheckSpec::Group { checks, .. } => collect_commands(checks, found),
-            CheckSpec::Single { name, criterion } => found.extend(criterion.run().map(|run| format!("check {name}: {run}"))),
+            CheckSpec::Single { name, criterion } => {
+                found.extend(criterion.run().map(|run| format!("check {name}: {run}")))
+            }
         }
     }
 }
@@ -415,9 +455,20 @@ mod tests {
     #[test]
     fn the_agent_that_ran_a_session_is_asked_about_it_unless_a_program_answers_for_all() {
         let claude = ConfigSettings::default().agent;
-        let codex = AgentSettings { preset: PresetName::CODEX, model: Some("o".into()), probe: None };
-        let program = AgentSettings { probe: Some(vec!["ask".into()]), ..codex.clone() };
-        let other = AgentSettings { preset: PresetName::CODEX, model: None, probe: None };
+        let codex = AgentSettings {
+            preset: PresetName::CODEX,
+            model: Some("o".into()),
+            probe: None,
+        };
+        let program = AgentSettings {
+            probe: Some(vec!["ask".into()]),
+            ..codex.clone()
+        };
+        let other = AgentSettings {
+            preset: PresetName::CODEX,
+            model: None,
+            probe: None,
+        };
         for (configured, ran, asked) in [
             (&claude, None, &claude),
             (&codex, Some(PresetName::CODEX), &codex),
@@ -426,7 +477,11 @@ mod tests {
             (&program, Some(PresetName::CLAUDE), &program),
             (&program, Some(PresetName::CODEX), &program),
         ] {
-            assert_eq!(configured.about_session(ran.as_ref()), *asked, "{configured:?} of a session of {ran:?}");
+            assert_eq!(
+                configured.about_session(ran.as_ref()),
+                *asked,
+                "{configured:?} of a session of {ran:?}"
+            );
         }
     }
 
@@ -436,7 +491,13 @@ mod tests {
         for (target, for_people) in [
             (NotifyTarget::Command(vec!["x".into()]), false),
             (NotifyTarget::Url(url()), false),
-            (NotifyTarget::Service { url: url(), form: MessageForm::parse("slack").expect("it is a ready form") }, true),
+            (
+                NotifyTarget::Service {
+                    url: url(),
+                    form: MessageForm::parse("slack").expect("it is a ready form"),
+                },
+                true,
+            ),
             (NotifyTarget::Desktop, true),
             (NotifyTarget::Mail(vec!["a@b".into()]), true),
         ] {
@@ -466,7 +527,10 @@ mod tests {
         ];
         assert_eq!(found.commands(), shown);
         let own = reads(r#"{"rescue": {"mode": "command", "command": ["./mine"]}}"#);
-        assert_eq!((own.commands(), own.rescue.default_script()), (vec!["rescue.command: ./mine".to_owned()], None));
+        assert_eq!(
+            (own.commands(), own.rescue.default_script()),
+            (vec!["rescue.command: ./mine".to_owned()], None)
+        );
         assert_eq!(ConfigSettings::default().commands(), Vec::<String>::new());
     }
 

@@ -41,7 +41,9 @@ impl SpannedValue<'_> {
         match &self.kind {
             ValueKind::Null => "null".into(),
             ValueKind::Flag(flag) => flag.to_string(),
-            ValueKind::Number(number) => format!("the number {}", number.chars().take(40).collect::<String>()),
+            ValueKind::Number(number) => {
+                format!("the number {}", number.chars().take(40).collect::<String>())
+            }
             ValueKind::Text(text) => format!("the text {}", shown(text)),
             ValueKind::List(_) => "a list".into(),
             ValueKind::Object(_) => "an object".into(),
@@ -56,7 +58,10 @@ impl SpannedValue<'_> {
             ValueKind::Number(number) => serde_json::from_str(number).unwrap_or_default(),
             ValueKind::Text(text) => text.as_ref().into(),
             ValueKind::List(items) => items.iter().map(SpannedValue::to_value).collect(),
-            ValueKind::Object(members) => members.iter().map(|m| (m.name.clone().into_owned(), m.value.to_value())).collect(),
+            ValueKind::Object(members) => members
+                .iter()
+                .map(|m| (m.name.clone().into_owned(), m.value.to_value()))
+                .collect(),
         }
     }
 }
@@ -78,11 +83,15 @@ pub const STRICT: ParseOptions = ParseOptions {
 /// Reads the text, or reports why it is not JSON.
 pub(super) fn read<'t>(text: &'t str, report: &ProblemReport<'_>) -> Option<SpannedValue<'t>> {
     if text.starts_with('\u{feff}') {
-        report.problem(0, "", || "the file starts with a byte order mark; save it as UTF-8 without one".into());
+        report.problem(0, "", || {
+            "the file starts with a byte order mark; save it as UTF-8 without one".into()
+        });
         return None;
     }
     if text.trim().is_empty() {
-        report.problem(0, "", || "the file is empty; the smallest configuration is {}".into());
+        report.problem(0, "", || {
+            "the file is empty; the smallest configuration is {}".into()
+        });
         return None;
     }
     if let Err(error) = serde_json::from_str::<serde_json::Value>(text) {
@@ -92,7 +101,9 @@ pub(super) fn read<'t>(text: &'t str, report: &ProblemReport<'_>) -> Option<Span
     match parse_to_ast(text, &CollectOptions::default(), &STRICT) {
         Ok(parsed) => parsed.value.map(convert),
         Err(error) => {
-            report.problem(error.range().start, "", || format!("broken JSON: {}", error.kind()));
+            report.problem(error.range().start, "", || {
+                format!("broken JSON: {}", error.kind())
+            });
             None
         }
     }
@@ -100,29 +111,53 @@ pub(super) fn read<'t>(text: &'t str, report: &ProblemReport<'_>) -> Option<Span
 
 fn convert(value: ast::Value<'_>) -> SpannedValue<'_> {
     match value {
-        ast::Value::NullKeyword(null) => SpannedValue { at: null.range.start, kind: ValueKind::Null },
-        ast::Value::BooleanLit(flag) => SpannedValue { at: flag.range.start, kind: ValueKind::Flag(flag.value) },
-        ast::Value::NumberLit(number) => SpannedValue { at: number.range.start, kind: ValueKind::Number(number.value) },
-        ast::Value::StringLit(text) => SpannedValue { at: text.range.start, kind: ValueKind::Text(text.value) },
-        ast::Value::Array(list) => {
-            SpannedValue { at: list.range.start, kind: ValueKind::List(list.elements.into_iter().map(convert).collect()) }
-        }
+        ast::Value::NullKeyword(null) => SpannedValue {
+            at: null.range.start,
+            kind: ValueKind::Null,
+        },
+        ast::Value::BooleanLit(flag) => SpannedValue {
+            at: flag.range.start,
+            kind: ValueKind::Flag(flag.value),
+        },
+        ast::Value::NumberLit(number) => SpannedValue {
+            at: number.range.start,
+            kind: ValueKind::Number(number.value),
+        },
+        ast::Value::StringLit(text) => SpannedValue {
+            at: text.range.start,
+            kind: ValueKind::Text(text.value),
+        },
+        ast::Value::Array(list) => SpannedValue {
+            at: list.range.start,
+            kind: ValueKind::List(list.elements.into_iter().map(convert).collect()),
+        },
         ast::Value::Object(object) => {
             let members = object.properties.into_iter().map(|property| {
                 let name = match property.name {
                     ast::ObjectPropName::String(name) => name.value,
                     ast::ObjectPropName::Word(name) => name.value.into(),
                 };
-                KeyValue { at: property.range.start, name, value: convert(property.value) }
+                KeyValue {
+                    at: property.range.start,
+                    name,
+                    value: convert(property.value),
+                }
             });
-            SpannedValue { at: object.range.start, kind: ValueKind::Object(members.collect()) }
+            SpannedValue {
+                at: object.range.start,
+                kind: ValueKind::Object(members.collect()),
+            }
         }
     }
 }
 
 /// Where serde_json stopped, as a byte offset. Its column counts the bytes of the line that were read.
 fn offset(text: &str, error: &serde_json::Error) -> usize {
-    let start: usize = text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
+    let start: usize = text
+        .split_inclusive('\n')
+        .take(error.line().saturating_sub(1))
+        .map(str::len)
+        .sum();
     let mut at = (start + error.column().saturating_sub(1)).min(text.len());
     while !text.is_char_boundary(at) {
         at -= 1;
@@ -133,13 +168,17 @@ fn offset(text: &str, error: &serde_json::Error) -> usize {
 /// serde_json's message about the expected token, in our words where its own are terse.
 fn explain(error: &serde_json::Error) -> String {
     let whole = error.to_string();
-    let what = whole.rsplit_once(" at line ").map_or(whole.as_str(), |(what, _)| what);
+    let what = whole
+        .rsplit_once(" at line ")
+        .map_or(whole.as_str(), |(what, _)| what);
     let clear = match what {
         "EOF while parsing a list" => "the file ends inside a list; expected `,` or `]`",
         "EOF while parsing an object" => "the file ends inside an object; expected `,` or `}`",
         "EOF while parsing a string" => "the file ends inside a text; expected `\"`",
         "EOF while parsing a value" => "the file ends where a value was expected",
-        "expected value" => "expected a value: a text in double quotes, a number, true, false, null, a list or an object",
+        "expected value" => {
+            "expected a value: a text in double quotes, a number, true, false, null, a list or an object"
+        }
         "expected ident" => "expected true, false or null",
         "key must be a string" => "expected a key in double quotes (comments are not allowed)",
         "trailing comma" => "expected another entry after the comma; remove the comma",
@@ -160,7 +199,10 @@ mod tests {
         let report = ProblemReport::new(text);
         assert!(read(text, &report).is_none(), "{text} was read");
         let error = report.finish(Path::new("c")).unwrap_err().to_string();
-        assert!(error.starts_with(&format!("c:{place}: ")), "{text}: {error}");
+        assert!(
+            error.starts_with(&format!("c:{place}: ")),
+            "{text}: {error}"
+        );
         assert!(error.contains(words), "{text}: {error}");
     }
 
@@ -194,8 +236,16 @@ mod tests {
         let text = "{\"a\": [true, null], \"a\": \"x\\u0041\"}";
         let report = ProblemReport::new(text);
         let json = read(text, &report).unwrap();
-        let ValueKind::Object(members) = &json.kind else { panic!("no object") };
-        assert_eq!(members.iter().map(|m| (m.at, m.value.at, m.name.as_ref())).collect::<Vec<_>>(), [(1, 6, "a"), (20, 25, "a")]);
+        let ValueKind::Object(members) = &json.kind else {
+            panic!("no object")
+        };
+        assert_eq!(
+            members
+                .iter()
+                .map(|m| (m.at, m.value.at, m.name.as_ref()))
+                .collect::<Vec<_>>(),
+            [(1, 6, "a"), (20, 25, "a")]
+        );
         assert_eq!(members[1].value.to_value(), "xA");
         assert_eq!(members[0].value.to_value(), serde_json::json!([true, null]));
     }

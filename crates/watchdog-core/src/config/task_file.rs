@@ -36,8 +36,12 @@ impl TaskPriority {
     }
 }
 
-const PRIORITIES: &[(&str, TaskPriority)] =
-    &[("critical", TaskPriority::Critical), ("high", TaskPriority::High), ("medium", TaskPriority::Medium), ("low", TaskPriority::Low)];
+const PRIORITIES: &[(&str, TaskPriority)] = &[
+    ("critical", TaskPriority::Critical),
+    ("high", TaskPriority::High),
+    ("medium", TaskPriority::Medium),
+    ("low", TaskPriority::Low),
+];
 
 /// The status of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -92,19 +96,36 @@ impl TaskStatus {
 
     /// The status of a word.
     pub fn from_word(word: &str) -> Option<Self> {
-        TASK_STATUS_WORDS.iter().find(|(known, _)| *known == word).map(|(_, status)| *status)
+        TASK_STATUS_WORDS
+            .iter()
+            .find(|(known, _)| *known == word)
+            .map(|(_, status)| *status)
     }
 }
 
 fn word_of<T: Copy + PartialEq>(words: &[(&'static str, T)], wanted: T) -> &'static str {
-    words.iter().find(|(_, value)| *value == wanted).map_or("", |(word, _)| word)
+    words
+        .iter()
+        .find(|(_, value)| *value == wanted)
+        .map_or("", |(word, _)| word)
 }
 
 /// The longest id, in characters. It becomes part of a branch and of a folder.
 const LONGEST_ID: usize = 100;
 
 /// Keys of front matter that mean something to watchdog.
-pub(super) const KEYS: &[&str] = &["id", "title", "priority", "role", "workstream", "depends_on", "status", "completion", "mode", "checks"];
+pub(super) const KEYS: &[&str] = &[
+    "id",
+    "title",
+    "priority",
+    "role",
+    "workstream",
+    "depends_on",
+    "status",
+    "completion",
+    "mode",
+    "checks",
+];
 
 /// Other tools' names for our keys: too different for the nearest word, and too important to ignore.
 const OTHER_WORDS: &[(&str, &str)] = &[
@@ -163,7 +184,11 @@ pub enum StatusPosition {
 impl TaskFile {
     /// Every program that the file would make watchdog run, for `watchdog trust` to show.
     pub fn commands(&self) -> Vec<String> {
-        ConfigSettings { checks: self.checks.clone(), ..ConfigSettings::default() }.commands()
+        ConfigSettings {
+            checks: self.checks.clone(),
+            ..ConfigSettings::default()
+        }
+        .commands()
     }
 
     /// The texts by which the agent says that the task is done.
@@ -179,7 +204,10 @@ fn collect_signals<'c>(checks: &'c [CheckSpec], signals: &mut Vec<&'c str>) {
     for check in checks {
         match check {
             CheckSpec::Group { checks, .. } => collect_signals(checks, signals),
-            CheckSpec::Single { criterion: CheckKind::Signal(signal), .. } => signals.push(&signal.text),
+            CheckSpec::Single {
+                criterion: CheckKind::Signal(signal),
+                ..
+            } => signals.push(&signal.text),
             CheckSpec::Single { .. } => {}
         }
     }
@@ -187,7 +215,10 @@ fn collect_signals<'c>(checks: &'c [CheckSpec], signals: &mut Vec<&'c str>) {
 
 /// Where the front matter of a text is: after the first line of three dashes, up to the next. `None` where it has none.
 fn front_matter(text: &str) -> Option<(Range<usize>, usize)> {
-    let opening = text.split_inclusive('\n').next().filter(|line| has_front_matter(line.as_bytes()))?;
+    let opening = text
+        .split_inclusive('\n')
+        .next()
+        .filter(|line| has_front_matter(line.as_bytes()))?;
     let mut at = opening.len();
     for line in text[at..].split_inclusive('\n') {
         if line.trim_end() == "---" {
@@ -201,7 +232,10 @@ fn front_matter(text: &str) -> Option<(Range<usize>, usize)> {
 /// Whether a text begins as one with front matter does.
 pub fn has_front_matter(bytes: &[u8]) -> bool {
     let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
-    bytes.split(|byte| *byte == b'\n').next().is_some_and(|line| line.trim_ascii_end() == b"---")
+    bytes
+        .split(|byte| *byte == b'\n')
+        .next()
+        .is_some_and(|line| line.trim_ascii_end() == b"---")
 }
 
 /// Reads a task's file. `origin` names it in messages.
@@ -215,26 +249,44 @@ pub fn parse_task(bytes: &[u8], origin: &Path) -> Result<TaskFile, ConfigError> 
         report.finish(origin).map(|_| empty())
     };
     if bytes.len() > MAX_BYTES {
-        return fail("", format!("the file is {} bytes long; at most {MAX_BYTES} are read", bytes.len()));
+        return fail(
+            "",
+            format!(
+                "the file is {} bytes long; at most {MAX_BYTES} are read",
+                bytes.len()
+            ),
+        );
     }
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => {
             let valid = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
-            return fail(&valid, "the file is not UTF-8 text; save it as UTF-8".into());
+            return fail(
+                &valid,
+                "the file is not UTF-8 text; save it as UTF-8".into(),
+            );
         }
     };
     let Some((matter, body)) = front_matter(text) else {
         let why = match has_front_matter(bytes) {
             true => "the front matter has no end; close it with a line of three dashes, ---",
-            false => "no front matter; a task begins with a line of three dashes, its keys, and another such line",
+            false => {
+                "no front matter; a task begins with a line of three dashes, its keys, and another such line"
+            }
         };
         return fail("", why.into());
     };
     let report = ProblemReport::knowing(text, &[], home_of);
     let mut task = empty();
     if let Some(json) = yaml::read(text, matter.start, matter.end, &report) {
-        read(&ConfigNode { report: &report, json: &json, path: String::new() }, &mut task);
+        read(
+            &ConfigNode {
+                report: &report,
+                json: &json,
+                path: String::new(),
+            },
+            &mut task,
+        );
         task.status_position = status_position(text, &json, matter, &report);
     }
     task.body = text[body..].trim().to_owned();
@@ -259,30 +311,49 @@ fn empty() -> TaskFile {
     }
 }
 
-fn status_position(text: &str, front: &SpannedValue<'_>, matter: Range<usize>, report: &ProblemReport<'_>) -> StatusPosition {
-    let ValueKind::Object(members) = &front.kind else { return StatusPosition::Line(matter.end, 0) };
+fn status_position(
+    text: &str,
+    front: &SpannedValue<'_>,
+    matter: Range<usize>,
+    report: &ProblemReport<'_>,
+) -> StatusPosition {
+    let ValueKind::Object(members) = &front.kind else {
+        return StatusPosition::Line(matter.end, 0);
+    };
     let Some(member) = members.iter().find(|member| member.name == "status") else {
-        let Some(first) = members.first() else { return StatusPosition::Line(matter.end, 0) };
+        let Some(first) = members.first() else {
+            return StatusPosition::Line(matter.end, 0);
+        };
         let before = text[matter.start..first.at].trim_end();
         if text[front.at..].starts_with('{') {
             return StatusPosition::FirstInBraces(front.at + 1);
         } else if before.ends_with('{') {
             return StatusPosition::FirstInBraces(matter.start + before.len());
         } else if text[front.at..].starts_with(['&', '!']) {
-            report.problem(front.at, "", || "the keys as a whole have an anchor or a tag; remove it".to_owned());
+            report.problem(front.at, "", || {
+                "the keys as a whole have an anchor or a tag; remove it".to_owned()
+            });
         }
         return line_for_a_key(text, first.at, matter);
     };
     let found = match &member.value.kind {
         // Null, written out or left out. Where it is left out the parser's place may be behind the line's end.
-        ValueKind::Null => match ["~", "null", "Null", "NULL"].into_iter().find(|word| text[member.value.at..].starts_with(word)) {
-            Some(word) => Some(StatusPosition::At(member.value.at..member.value.at + word.len())),
+        ValueKind::Null => match ["~", "null", "Null", "NULL"]
+            .into_iter()
+            .find(|word| text[member.value.at..].starts_with(word))
+        {
+            Some(word) => Some(StatusPosition::At(
+                member.value.at..member.value.at + word.len(),
+            )),
             None => behind_the_colon(text, member.at),
         },
         ValueKind::Text(word) => {
-            let start = member.value.at + usize::from(text[member.value.at..].starts_with(['"', '\'']));
+            let start =
+                member.value.at + usize::from(text[member.value.at..].starts_with(['"', '\'']));
             // Not where it is escaped.
-            text[start..].starts_with(word.as_ref()).then(|| StatusPosition::At(start..start + word.len()))
+            text[start..]
+                .starts_with(word.as_ref())
+                .then(|| StatusPosition::At(start..start + word.len()))
         }
         // Another value is refused where the keys are read.
         _ => return StatusPosition::Line(matter.end, 0),
@@ -298,18 +369,27 @@ fn status_position(text: &str, front: &SpannedValue<'_>, matter: Range<usize>, r
 /// Where a new line with a key belongs, beside the key at this place: at the end, or before all keys where a line ends the document.
 fn line_for_a_key(text: &str, key: usize, matter: Range<usize>) -> StatusPosition {
     let line = text[..key].rfind('\n').map_or(0, |feed| feed + 1);
-    let indent = text[line..key].bytes().take_while(|byte| *byte == b' ').count();
+    let indent = text[line..key]
+        .bytes()
+        .take_while(|byte| *byte == b' ')
+        .count();
     // After a mark of byte order only blanks may follow, as after three dots.
-    let ended = text[matter.clone()].lines().any(|line| line.starts_with("...") || line.starts_with('\u{feff}'));
+    let ended = text[matter.clone()]
+        .lines()
+        .any(|line| line.starts_with("...") || line.starts_with('\u{feff}'));
     StatusPosition::Line(if ended { line } else { matter.end }, indent)
 }
 
 /// Right behind the colon of a key at this place that has no value, with nothing but blanks or a comment after it on its line.
 fn behind_the_colon(text: &str, key: usize) -> Option<StatusPosition> {
-    let rest = text[key..].trim_start_matches(['"', '\'']).strip_prefix("status")?.trim_start_matches(['"', '\'']);
+    let rest = text[key..]
+        .trim_start_matches(['"', '\''])
+        .strip_prefix("status")?
+        .trim_start_matches(['"', '\'']);
     let rest = rest.trim_start_matches([' ', '\t']).strip_prefix(':')?;
     let line = rest.lines().next().unwrap_or_default().trim_start();
-    (line.is_empty() || line.starts_with(['#', ',', '}'])).then(|| StatusPosition::Behind(text.len() - rest.len()))
+    (line.is_empty() || line.starts_with(['#', ',', '}']))
+        .then(|| StatusPosition::Behind(text.len() - rest.len()))
 }
 
 fn read(node: &ConfigNode<'_>, task: &mut TaskFile) {
@@ -317,18 +397,41 @@ fn read(node: &ConfigNode<'_>, task: &mut TaskFile) {
         node.expected("keys with their values, such as `id: T1`");
         return;
     }
-    let Some(section) = node.open_section() else { return };
+    let Some(section) = node.open_section() else {
+        return;
+    };
     misspelt_keys(node, task);
-    task.id = section.required("id", "it is the task's name").and_then(|n| id(&n)).unwrap_or_default();
-    task.title = section.required("title", "it says what the task is about").and_then(|n| words(&n)).unwrap_or_default();
-    task.priority = section.nullable("priority", priority).flatten().unwrap_or_default();
+    task.id = section
+        .required("id", "it is the task's name")
+        .and_then(|n| id(&n))
+        .unwrap_or_default();
+    task.title = section
+        .required("title", "it says what the task is about")
+        .and_then(|n| words(&n))
+        .unwrap_or_default();
+    task.priority = section
+        .nullable("priority", priority)
+        .flatten()
+        .unwrap_or_default();
     task.role = role(&section);
-    task.depends_on = section.nullable("depends_on", |n| n.list(id)).flatten().unwrap_or_default();
-    let twice = task.depends_on.iter().enumerate().find(|(n, id)| task.depends_on[..*n].contains(id));
+    task.depends_on = section
+        .nullable("depends_on", |n| n.list(id))
+        .flatten()
+        .unwrap_or_default();
+    let twice = task
+        .depends_on
+        .iter()
+        .enumerate()
+        .find(|(n, id)| task.depends_on[..*n].contains(id));
     if let Some((n, twice)) = twice {
-        section.note(&format!("depends_on[{n}]"), &format!("{twice} is named twice"));
+        section.note(
+            &format!("depends_on[{n}]"),
+            &format!("{twice} is named twice"),
+        );
     }
-    task.status = section.nullable("status", |n| n.word(TASK_STATUS_WORDS)).flatten();
+    task.status = section
+        .nullable("status", |n| n.word(TASK_STATUS_WORDS))
+        .flatten();
     criteria(&section, task);
 }
 
@@ -342,13 +445,18 @@ fn criteria(section: &ConfigSection<'_>, task: &mut TaskFile) {
             node.wrong("an empty list of checks is never complete; add one or remove the key");
         }
     }
-    let Some(node) = section.get("completion").filter(|n| !n.is_null()) else { return };
+    let Some(node) = section.get("completion").filter(|n| !n.is_null()) else {
+        return;
+    };
     let mut limits = ConfigSettings::default().limits;
     let more = completion_block::read(&node, &mut limits);
     task.max_iterations = node.has("max_iterations").then_some(limits.max_iterations);
     if task.mode != Mode::All && !task.checks.is_empty() && !more.is_empty() {
         // As in completion.json: blocks side by side all count.
-        let group = CheckSpec::Group { mode: task.mode, checks: std::mem::take(&mut task.checks) };
+        let group = CheckSpec::Group {
+            mode: task.mode,
+            checks: std::mem::take(&mut task.checks),
+        };
         task.checks.push(group);
         task.mode = Mode::All;
     }
@@ -357,8 +465,16 @@ fn criteria(section: &ConfigSection<'_>, task: &mut TaskFile) {
 
 fn misspelt_keys(node: &ConfigNode<'_>, task: &TaskFile) {
     debug_assert!(task.id.is_empty(), "keys are looked at first");
-    for member in node.members().unwrap_or_default().iter().filter(|member| !KEYS.contains(&member.name.as_ref())) {
-        let other_word = OTHER_WORDS.iter().find(|(word, _)| *word == member.name).map(|(_, ours)| *ours);
+    for member in node
+        .members()
+        .unwrap_or_default()
+        .iter()
+        .filter(|member| !KEYS.contains(&member.name.as_ref()))
+    {
+        let other_word = OTHER_WORDS
+            .iter()
+            .find(|(word, _)| *word == member.name)
+            .map(|(_, ours)| *ours);
         // A key that is given may have neighbours with similar names.
         let absent = KEYS.iter().copied().filter(|key| !node.has(key));
         if let Some(meant) = other_word.or_else(|| misspelt(&member.name, absent)) {
@@ -412,12 +528,17 @@ fn priority(node: &ConfigNode<'_>) -> Option<TaskPriority> {
 }
 
 fn role(section: &ConfigSection<'_>) -> Option<String> {
-    let [role, workstream] = ["role", "workstream"].map(|key| section.nullable(key, words).flatten());
+    let [role, workstream] =
+        ["role", "workstream"].map(|key| section.nullable(key, words).flatten());
     if let (Some(role), Some(workstream)) = (&role, &workstream)
         && role != workstream
         && let Some(node) = section.get("workstream")
     {
-        node.wrong(format!("says {} where `role` says {}; keep one", shown(workstream), shown(role)));
+        node.wrong(format!(
+            "says {} where `role` says {}; keep one",
+            shown(workstream),
+            shown(role)
+        ));
     }
     role.or(workstream)
 }

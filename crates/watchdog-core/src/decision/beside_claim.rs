@@ -7,19 +7,32 @@ const NAMED: usize = 3;
 
 /// A bare `complete` of the agent is disputed if helpers have unmerged or uncommitted work, or submodules have changes of the
 /// session: a person decides. A verdict that is not complete names the submodules in its feedback.
-pub fn dispute_beside(mut verdict: Verdict, helpers: Vec<String>, submodules: &[String]) -> Verdict {
-    let all: Vec<&str> = helpers.iter().chain(submodules).map(String::as_str).collect();
+pub fn dispute_beside(
+    mut verdict: Verdict,
+    helpers: Vec<String>,
+    submodules: &[String],
+) -> Verdict {
+    let all: Vec<&str> = helpers
+        .iter()
+        .chain(submodules)
+        .map(String::as_str)
+        .collect();
     let rests_on_the_word = matches!(verdict.reason, Reason::NothingToDo | Reason::Rescued);
     if rests_on_the_word && !all.is_empty() {
         let named = named(&all);
         verdict.reason = Reason::Disputed;
         verdict.evidence = Evidence::None;
         verdict.message = format!("the agent says complete, beside work that HEAD lacks: {named}");
-        verdict.feedback = Some(format!("commit and merge it, or remove what is not needed: {named}"));
+        verdict.feedback = Some(format!(
+            "commit and merge it, or remove what is not needed: {named}"
+        ));
         verdict.not_a_strike_because = Some(Reason::Disputed.status().as_str());
     } else if verdict.status() != Status::Complete && !submodules.is_empty() {
         let listed = named(&submodules.iter().map(String::as_str).collect::<Vec<_>>());
-        verdict.feedback = Some(verdict.feedback.map_or_else(|| listed.clone(), |feedback| format!("{feedback}\n{listed}")));
+        verdict.feedback = Some(verdict.feedback.map_or_else(
+            || listed.clone(),
+            |feedback| format!("{feedback}\n{listed}"),
+        ));
     }
     verdict.helpers = helpers;
     verdict
@@ -39,7 +52,11 @@ mod tests {
 
     #[test]
     fn only_a_bare_complete_is_disputed_beside_work_that_head_lacks() {
-        let lines = |count: usize| (0..count).map(|n| format!("branch {n}")).collect::<Vec<_>>();
+        let lines = |count: usize| {
+            (0..count)
+                .map(|n| format!("branch {n}"))
+                .collect::<Vec<_>>()
+        };
         for (reason, helpers, submodules, expected) in [
             (Reason::NothingToDo, 1, 0, Reason::Disputed),
             (Reason::Rescued, 5, 0, Reason::Disputed),
@@ -49,11 +66,24 @@ mod tests {
             (Reason::ChecksPassed, 1, 1, Reason::ChecksPassed),
             (Reason::Unfinished, 0, 1, Reason::Unfinished),
         ] {
-            let verdict = dispute_beside(Verdict::new(reason, "done"), lines(helpers), &lines(submodules));
+            let verdict = dispute_beside(
+                Verdict::new(reason, "done"),
+                lines(helpers),
+                &lines(submodules),
+            );
             assert_eq!((verdict.reason, verdict.helpers.len()), (expected, helpers));
-            assert_eq!(verdict.feedback.is_some(), matches!(expected, Reason::Disputed | Reason::Unfinished));
+            assert_eq!(
+                verdict.feedback.is_some(),
+                matches!(expected, Reason::Disputed | Reason::Unfinished)
+            );
         }
         let disputed = dispute_beside(Verdict::new(Reason::NothingToDo, "done"), lines(5), &[]);
-        assert!(disputed.message.ends_with("branch 0; branch 1; branch 2; and 2 more"), "{}", disputed.message);
+        assert!(
+            disputed
+                .message
+                .ends_with("branch 0; branch 1; branch 2; and 2 more"),
+            "{}",
+            disputed.message
+        );
     }
 }

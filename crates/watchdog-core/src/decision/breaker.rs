@@ -128,7 +128,14 @@ impl BreakerInput {
         match verdict.status() {
             Status::Complete => BreakerInput::Complete,
             // The text behind the first semicolon is advice about this one verdict.
-            _ if verdict.strike => BreakerInput::Strike { why: verdict.message.split(';').next().unwrap_or_default().to_owned() },
+            _ if verdict.strike => BreakerInput::Strike {
+                why: verdict
+                    .message
+                    .split(';')
+                    .next()
+                    .unwrap_or_default()
+                    .to_owned(),
+            },
             _ => BreakerInput::Neutral,
         }
     }
@@ -136,7 +143,10 @@ impl BreakerInput {
 
 impl Default for Breaker {
     fn default() -> Self {
-        Breaker::Closed { strikes: 0, why: None }
+        Breaker::Closed {
+            strikes: 0,
+            why: None,
+        }
     }
 }
 
@@ -151,7 +161,10 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long it stays open: the cooldown, doubled for each strike beyond the limit, up to a day. Nothing moved between these strikes.
 fn wait(strikes: u32, settings: &BreakerSettings) -> Duration {
     let doublings = strikes.saturating_sub(settings.limit);
-    settings.cooldown.saturating_mul(2_u32.saturating_pow(doublings)).min(DAY.max(settings.cooldown))
+    settings
+        .cooldown
+        .saturating_mul(2_u32.saturating_pow(doublings))
+        .min(DAY.max(settings.cooldown))
 }
 
 /// When a wait of `cooldown` that began at `since` is over, seen from `now`. A `since` in the future is a clock
@@ -164,7 +177,9 @@ impl Breaker {
     /// Strikes since the last `complete`.
     pub fn strikes(&self) -> u32 {
         match self {
-            Breaker::Closed { strikes, .. } | Breaker::Open { strikes, .. } | Breaker::HalfOpen { strikes, .. } => *strikes,
+            Breaker::Closed { strikes, .. }
+            | Breaker::Open { strikes, .. }
+            | Breaker::HalfOpen { strikes, .. } => *strikes,
         }
     }
 
@@ -180,21 +195,48 @@ impl Breaker {
             why,
         };
         match self {
-            Breaker::Closed { why, .. } => view(BreakerState::Closed, None, None, None, why.clone()),
+            Breaker::Closed { why, .. } => {
+                view(BreakerState::Closed, None, None, None, why.clone())
+            }
             Breaker::Open { why, .. } | Breaker::HalfOpen { why, .. } if settings.limit == 0 => {
                 view(BreakerState::Closed, None, None, None, Some(why.clone()))
             }
-            Breaker::Open { since, why, strikes } => {
+            Breaker::Open {
+                since,
+                why,
+                strikes,
+            } => {
                 let until = over_at(*since, now, wait(*strikes, settings));
                 if now < until {
-                    view(BreakerState::Open, Some(until), Some(*since), None, Some(why.clone()))
+                    view(
+                        BreakerState::Open,
+                        Some(until),
+                        Some(*since),
+                        None,
+                        Some(why.clone()),
+                    )
                 } else {
-                    view(BreakerState::HalfOpen, None, Some(*since), None, Some(why.clone()))
+                    view(
+                        BreakerState::HalfOpen,
+                        None,
+                        Some(*since),
+                        None,
+                        Some(why.clone()),
+                    )
                 }
             }
-            Breaker::HalfOpen { since, why, trial_since, .. } => {
-                view(BreakerState::HalfOpen, None, Some(*since), *trial_since, Some(why.clone()))
-            }
+            Breaker::HalfOpen {
+                since,
+                why,
+                trial_since,
+                ..
+            } => view(
+                BreakerState::HalfOpen,
+                None,
+                Some(*since),
+                *trial_since,
+                Some(why.clone()),
+            ),
         }
     }
 
@@ -209,21 +251,32 @@ impl Breaker {
         }
         match self {
             Breaker::Closed { .. } => BreakerAdmission::Go,
-            Breaker::Open { strikes, since, why } => BreakerAdmission::Refused {
+            Breaker::Open {
+                strikes,
+                since,
+                why,
+            } => BreakerAdmission::Refused {
                 until: over_at(*since, now, wait(*strikes, settings)),
                 since: *since,
                 why: why.clone(),
                 strikes: *strikes,
                 trial_under_way: false,
             },
-            Breaker::HalfOpen { strikes, since, why, trial_since } => match *trial_since {
-                Some(began) if now < over_at(began, now, settings.cooldown) => BreakerAdmission::Refused {
-                    until: over_at(began, now, settings.cooldown),
-                    since: *since,
-                    why: why.clone(),
-                    strikes: *strikes,
-                    trial_under_way: true,
-                },
+            Breaker::HalfOpen {
+                strikes,
+                since,
+                why,
+                trial_since,
+            } => match *trial_since {
+                Some(began) if now < over_at(began, now, settings.cooldown) => {
+                    BreakerAdmission::Refused {
+                        until: over_at(began, now, settings.cooldown),
+                        since: *since,
+                        why: why.clone(),
+                        strikes: *strikes,
+                        trial_under_way: true,
+                    }
+                }
                 _ => {
                     *trial_since = Some(now);
                     BreakerAdmission::Trial
@@ -243,11 +296,22 @@ impl Breaker {
                 let strikes = self.strikes().saturating_add(1);
                 *self = match self {
                     Breaker::Closed { .. } if settings.limit == 0 || strikes < settings.limit => {
-                        Breaker::Closed { strikes, why: Some(why) }
+                        Breaker::Closed {
+                            strikes,
+                            why: Some(why),
+                        }
                     }
-                    Breaker::Closed { .. } | Breaker::HalfOpen { .. } => Breaker::Open { strikes, since: now, why },
+                    Breaker::Closed { .. } | Breaker::HalfOpen { .. } => Breaker::Open {
+                        strikes,
+                        since: now,
+                        why,
+                    },
                     // A session that was admitted before it opened: its strike counts, but does not restart the cooldown.
-                    Breaker::Open { since, .. } => Breaker::Open { strikes, since: *since, why },
+                    Breaker::Open { since, .. } => Breaker::Open {
+                        strikes,
+                        since: *since,
+                        why,
+                    },
                 };
             }
         }
@@ -265,7 +329,9 @@ impl Breaker {
         match self {
             Breaker::Closed { .. } => {}
             Breaker::Open { since, .. } => *since = (*since).min(now),
-            Breaker::HalfOpen { since, trial_since, .. } => {
+            Breaker::HalfOpen {
+                since, trial_since, ..
+            } => {
                 *since = (*since).min(now);
                 *trial_since = trial_since.map(|began| began.min(now));
             }
@@ -273,10 +339,19 @@ impl Breaker {
     }
 
     fn half_open_when_over(&mut self, now: Timestamp, settings: &BreakerSettings) {
-        if let Breaker::Open { strikes, since, why } = self
+        if let Breaker::Open {
+            strikes,
+            since,
+            why,
+        } = self
             && now >= over_at(*since, now, wait(*strikes, settings))
         {
-            *self = Breaker::HalfOpen { strikes: *strikes, since: *since, why: std::mem::take(why), trial_since: None };
+            *self = Breaker::HalfOpen {
+                strikes: *strikes,
+                since: *since,
+                why: std::mem::take(why),
+                trial_since: None,
+            };
         }
     }
 }

@@ -12,7 +12,10 @@ use watchdog_facts::verdict::{Reason, Verdict};
 const COOLDOWN: i64 = 1800;
 
 fn settings(limit: u32) -> BreakerSettings {
-    BreakerSettings { limit, cooldown: Duration::from_secs(COOLDOWN as u64) }
+    BreakerSettings {
+        limit,
+        cooldown: Duration::from_secs(COOLDOWN as u64),
+    }
 }
 
 /// The cooldown after so many strikes: doubled for each one beyond the limit, up to a day.
@@ -25,7 +28,9 @@ fn at(second: i64) -> Timestamp {
 }
 
 fn strike() -> BreakerInput {
-    BreakerInput::Strike { why: "5 probes, no progress".into() }
+    BreakerInput::Strike {
+        why: "5 probes, no progress".into(),
+    }
 }
 
 fn opened(limit: u32) -> Breaker {
@@ -51,8 +56,15 @@ fn check(results: &[&str], streaks: &[u32], abort_at: Option<usize>) {
             _ => BreakerInput::Neutral,
         };
         breaker.record(at(n as i64 * 60), &settings(3), outcome);
-        assert_eq!(breaker.strikes(), *streak, "after result {} of {results:?}", n + 1);
-        if aborted.is_none() && breaker.state(at(n as i64 * 60), &settings(3)).state == BreakerState::Open {
+        assert_eq!(
+            breaker.strikes(),
+            *streak,
+            "after result {} of {results:?}",
+            n + 1
+        );
+        if aborted.is_none()
+            && breaker.state(at(n as i64 * 60), &settings(3)).state == BreakerState::Open
+        {
             aborted = Some(n + 1);
         }
     }
@@ -62,7 +74,11 @@ fn check(results: &[&str], streaks: &[u32], abort_at: Option<usize>) {
 
 #[test]
 fn only_genuine_timeouts_count_and_the_third_opens() {
-    check(&["timeout", "probe_error", "timeout", "timeout"], &[1, 1, 2, 3], Some(4));
+    check(
+        &["timeout", "probe_error", "timeout", "timeout"],
+        &[1, 1, 2, 3],
+        Some(4),
+    );
     check(&["timeout", "waiting", "timeout"], &[1, 1, 2], None);
     check(&["timeout", "timeout"], &[1, 2], None);
     check(&["timeout", "timeout", "rescued"], &[1, 2, 0], None);
@@ -73,13 +89,29 @@ fn only_genuine_timeouts_count_and_the_third_opens() {
 fn an_open_breaker_says_since_when_until_when_and_why() {
     let mut breaker = opened(3);
     let view = breaker.state(at(10), &settings(3));
-    assert_eq!((view.state, view.strikes, view.limit), (BreakerState::Open, 3, 3));
-    assert_eq!((view.since, view.open_until), (Some(at(0)), Some(at(COOLDOWN))));
+    assert_eq!(
+        (view.state, view.strikes, view.limit),
+        (BreakerState::Open, 3, 3)
+    );
+    assert_eq!(
+        (view.since, view.open_until),
+        (Some(at(0)), Some(at(COOLDOWN)))
+    );
     assert_eq!(view.why.as_deref(), Some("5 probes, no progress"));
-    let BreakerAdmission::Refused { until, since, strikes, trial_under_way, .. } = breaker.admit(at(10), &settings(3)) else {
+    let BreakerAdmission::Refused {
+        until,
+        since,
+        strikes,
+        trial_under_way,
+        ..
+    } = breaker.admit(at(10), &settings(3))
+    else {
         panic!("an open breaker admitted work");
     };
-    assert_eq!((until, since, strikes, trial_under_way), (at(COOLDOWN), at(0), 3, false));
+    assert_eq!(
+        (until, since, strikes, trial_under_way),
+        (at(COOLDOWN), at(0), 3, false)
+    );
 }
 
 #[test]
@@ -87,8 +119,16 @@ fn after_the_cooldown_exactly_one_trial_is_admitted() {
     let mut breaker = opened(3);
     assert_eq!(state(&breaker, COOLDOWN - 1), BreakerState::Open);
     assert_eq!(state(&breaker, COOLDOWN), BreakerState::HalfOpen);
-    assert_eq!(breaker.admit(at(COOLDOWN), &settings(3)), BreakerAdmission::Trial);
-    let BreakerAdmission::Refused { until, trial_under_way: true, .. } = breaker.admit(at(COOLDOWN + 5), &settings(3)) else {
+    assert_eq!(
+        breaker.admit(at(COOLDOWN), &settings(3)),
+        BreakerAdmission::Trial
+    );
+    let BreakerAdmission::Refused {
+        until,
+        trial_under_way: true,
+        ..
+    } = breaker.admit(at(COOLDOWN + 5), &settings(3))
+    else {
         panic!("a second trial was admitted beside the first");
     };
     assert_eq!(until, at(2 * COOLDOWN));
@@ -98,7 +138,10 @@ fn after_the_cooldown_exactly_one_trial_is_admitted() {
 fn a_trial_decides_between_closed_and_open_and_a_neutral_one_decides_nothing() {
     let half_open = || {
         let mut breaker = opened(3);
-        assert_eq!(breaker.admit(at(COOLDOWN), &settings(3)), BreakerAdmission::Trial);
+        assert_eq!(
+            breaker.admit(at(COOLDOWN), &settings(3)),
+            BreakerAdmission::Trial
+        );
         breaker
     };
     let mut breaker = half_open();
@@ -108,12 +151,18 @@ fn a_trial_decides_between_closed_and_open_and_a_neutral_one_decides_nothing() {
     let mut breaker = half_open();
     breaker.record(at(COOLDOWN + 9), &settings(3), strike());
     let view = breaker.state(at(COOLDOWN + 9), &settings(3));
-    assert_eq!((view.state, view.strikes, view.open_until), (BreakerState::Open, 4, Some(at(COOLDOWN + 9 + 2 * COOLDOWN))));
+    assert_eq!(
+        (view.state, view.strikes, view.open_until),
+        (BreakerState::Open, 4, Some(at(COOLDOWN + 9 + 2 * COOLDOWN)))
+    );
 
     let mut breaker = half_open();
     breaker.record(at(COOLDOWN + 9), &settings(3), BreakerInput::Neutral);
     assert_eq!(state(&breaker, COOLDOWN + 9), BreakerState::HalfOpen);
-    assert_eq!(breaker.admit(at(COOLDOWN + 9), &settings(3)), BreakerAdmission::Trial);
+    assert_eq!(
+        breaker.admit(at(COOLDOWN + 9), &settings(3)),
+        BreakerAdmission::Trial
+    );
 }
 
 #[test]
@@ -121,10 +170,16 @@ fn the_cooldown_doubles_with_each_trial_that_strikes_up_to_a_day() {
     let mut breaker = opened(3);
     let (mut now, mut waits) = (0, Vec::new());
     for _ in 0..8 {
-        let until = breaker.state(at(now), &settings(3)).open_until.expect("it is open");
+        let until = breaker
+            .state(at(now), &settings(3))
+            .open_until
+            .expect("it is open");
         waits.push((until.as_second() - at(now).as_second()) / COOLDOWN);
         now = until.as_second() - at(0).as_second();
-        assert_eq!(breaker.admit(at(now), &settings(3)), BreakerAdmission::Trial);
+        assert_eq!(
+            breaker.admit(at(now), &settings(3)),
+            BreakerAdmission::Trial
+        );
         breaker.record(at(now), &settings(3), strike());
     }
     assert_eq!(waits, [1, 2, 4, 8, 16, 32, 48, 48]);
@@ -133,50 +188,109 @@ fn the_cooldown_doubles_with_each_trial_that_strikes_up_to_a_day() {
 #[test]
 fn a_trial_that_was_killed_does_not_wedge_the_breaker() {
     let mut breaker = opened(3);
-    assert_eq!(breaker.admit(at(COOLDOWN), &settings(3)), BreakerAdmission::Trial);
-    assert_eq!(breaker.admit(at(2 * COOLDOWN), &settings(3)), BreakerAdmission::Trial, "its slot expires after another cooldown");
+    assert_eq!(
+        breaker.admit(at(COOLDOWN), &settings(3)),
+        BreakerAdmission::Trial
+    );
+    assert_eq!(
+        breaker.admit(at(2 * COOLDOWN), &settings(3)),
+        BreakerAdmission::Trial,
+        "its slot expires after another cooldown"
+    );
     breaker.release_trial();
-    assert_eq!(breaker.admit(at(2 * COOLDOWN + 1), &settings(3)), BreakerAdmission::Trial, "the lock's holder knows that it is gone");
+    assert_eq!(
+        breaker.admit(at(2 * COOLDOWN + 1), &settings(3)),
+        BreakerAdmission::Trial,
+        "the lock's holder knows that it is gone"
+    );
 }
 
 #[test]
 fn a_clock_set_back_costs_one_cooldown_at_most() {
     let mut breaker = opened(3);
     let long_ago = -10 * 365 * 86_400;
-    assert_eq!(breaker.state(at(long_ago), &settings(3)).open_until, Some(at(long_ago + COOLDOWN)));
-    assert!(matches!(breaker.admit(at(long_ago), &settings(3)), BreakerAdmission::Refused { .. }));
-    assert_eq!(breaker.admit(at(long_ago + COOLDOWN), &settings(3)), BreakerAdmission::Trial);
-    assert!(matches!(breaker.admit(at(2 * long_ago), &settings(3)), BreakerAdmission::Refused { trial_under_way: true, .. }));
-    assert_eq!(breaker.admit(at(2 * long_ago + COOLDOWN), &settings(3)), BreakerAdmission::Trial);
+    assert_eq!(
+        breaker.state(at(long_ago), &settings(3)).open_until,
+        Some(at(long_ago + COOLDOWN))
+    );
+    assert!(matches!(
+        breaker.admit(at(long_ago), &settings(3)),
+        BreakerAdmission::Refused { .. }
+    ));
+    assert_eq!(
+        breaker.admit(at(long_ago + COOLDOWN), &settings(3)),
+        BreakerAdmission::Trial
+    );
+    assert!(matches!(
+        breaker.admit(at(2 * long_ago), &settings(3)),
+        BreakerAdmission::Refused {
+            trial_under_way: true,
+            ..
+        }
+    ));
+    assert_eq!(
+        breaker.admit(at(2 * long_ago + COOLDOWN), &settings(3)),
+        BreakerAdmission::Trial
+    );
 }
 
 #[test]
 fn a_limit_of_one_opens_at_the_first_strike_and_zero_never_opens() {
-    assert_eq!(opened(1).state(at(0), &settings(1)).state, BreakerState::Open);
+    assert_eq!(
+        opened(1).state(at(0), &settings(1)).state,
+        BreakerState::Open
+    );
     let mut breaker = opened(3);
     assert_eq!(breaker.admit(at(1), &settings(0)), BreakerAdmission::Go);
-    assert_eq!(breaker.state(at(1), &settings(0)).state, BreakerState::Closed);
+    assert_eq!(
+        breaker.state(at(1), &settings(0)).state,
+        BreakerState::Closed
+    );
     let mut breaker = Breaker::default();
     for _ in 0..100 {
         breaker.record(at(0), &settings(0), strike());
     }
-    assert_eq!((breaker.strikes(), breaker.admit(at(0), &settings(0))), (100, BreakerAdmission::Go));
+    assert_eq!(
+        (breaker.strikes(), breaker.admit(at(0), &settings(0))),
+        (100, BreakerAdmission::Go)
+    );
 }
 
 #[test]
 fn each_state_has_its_own_word_in_json() {
-    let words = [BreakerState::Closed, BreakerState::Open, BreakerState::HalfOpen].map(BreakerState::as_str);
+    let words = [
+        BreakerState::Closed,
+        BreakerState::Open,
+        BreakerState::HalfOpen,
+    ]
+    .map(BreakerState::as_str);
     assert_eq!(words, ["closed", "open", "half_open"]);
 }
 
 #[test]
 fn a_verdict_closes_it_is_a_strike_or_changes_nothing() {
-    let timeout = Verdict::new(Reason::MaxProbes, "5 probes, no progress; run it again later");
+    let timeout = Verdict::new(
+        Reason::MaxProbes,
+        "5 probes, no progress; run it again later",
+    );
     let complete = Verdict::new(Reason::NewCommits, "1 commit made since the baseline");
     assert_eq!(BreakerInput::of(&complete), BreakerInput::Complete);
-    assert_eq!(BreakerInput::of(&timeout), BreakerInput::Neutral, "something moved");
-    let strike = Verdict { strike: true, ..timeout };
-    assert_eq!(BreakerInput::of(&strike), BreakerInput::Strike { why: "5 probes, no progress".into() }, "without the advice");
+    assert_eq!(
+        BreakerInput::of(&timeout),
+        BreakerInput::Neutral,
+        "something moved"
+    );
+    let strike = Verdict {
+        strike: true,
+        ..timeout
+    };
+    assert_eq!(
+        BreakerInput::of(&strike),
+        BreakerInput::Strike {
+            why: "5 probes, no progress".into()
+        },
+        "without the advice"
+    );
 }
 
 #[derive(Debug, Clone)]
@@ -202,7 +316,10 @@ impl Model {
     fn see(&mut self, now: i64, limit: u32) {
         self.opened_at = self.opened_at.map(|t| t.min(now));
         self.trial_at = self.trial_at.map(|t| t.min(now));
-        if self.opened_at.is_some_and(|t| now - t >= wait(self.strikes, limit)) {
+        if self
+            .opened_at
+            .is_some_and(|t| now - t >= wait(self.strikes, limit))
+        {
             self.half_open = true;
         }
     }
@@ -225,13 +342,22 @@ impl Model {
         self.see(now, limit);
         self.strikes += 1;
         if self.half_open || (self.opened_at.is_none() && self.strikes >= limit) {
-            *self = Model { strikes: self.strikes, opened_at: Some(now), trial_at: None, half_open: false };
+            *self = Model {
+                strikes: self.strikes,
+                opened_at: Some(now),
+                trial_at: None,
+                half_open: false,
+            };
         }
     }
 }
 
 fn steps(backwards: bool) -> impl Strategy<Value = Vec<Step>> {
-    let wait = if backwards { -4 * COOLDOWN..4 * COOLDOWN } else { 0..2 * COOLDOWN };
+    let wait = if backwards {
+        -4 * COOLDOWN..4 * COOLDOWN
+    } else {
+        0..2 * COOLDOWN
+    };
     let step = prop_oneof![
         3 => wait.prop_map(Step::Wait),
         3 => Just(Step::Admit),
@@ -245,7 +371,11 @@ fn steps(backwards: bool) -> impl Strategy<Value = Vec<Step>> {
 
 /// The property tests run 10,000 sequences each; they cost about a second together.
 fn many() -> ProptestConfig {
-    ProptestConfig { cases: 10_000, failure_persistence: None, ..ProptestConfig::default() }
+    ProptestConfig {
+        cases: 10_000,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
 }
 
 proptest! {

@@ -120,7 +120,9 @@ impl CommitHold {
     /// After how long another look may decide otherwise, where time alone decides.
     pub fn retry_after(&self, quiet: Duration) -> Option<Duration> {
         match self {
-            CommitHold::GitLock(passed) | CommitHold::NotStill(passed) => Some(quiet.saturating_sub(*passed)),
+            CommitHold::GitLock(passed) | CommitHold::NotStill(passed) => {
+                Some(quiet.saturating_sub(*passed))
+            }
             CommitHold::Moved | CommitHold::LooksTooClose => Some(quiet),
             CommitHold::FromInside | CommitHold::Alive(_) | CommitHold::UnknownEnd => None,
         }
@@ -153,7 +155,10 @@ mod tests {
     }
 
     fn live(turn: SessionTurn) -> Option<LiveSession> {
-        Some(LiveSession { name: "claude (process 7)".into(), turn })
+        Some(LiveSession {
+            name: "claude (process 7)".into(),
+            turn,
+        })
     }
 
     fn hold(change: impl FnOnce(&mut CommitFacts)) -> Option<CommitHold> {
@@ -164,23 +169,48 @@ mod tests {
 
     #[test]
     fn nothing_is_committed_beneath_a_live_session() {
-        let idle = SessionTurn::Over { since: Timestamp::UNIX_EPOCH };
-        for caller in [RescueCaller::OwnSession, RescueCaller::Typed, RescueCaller::Recurring] {
+        let idle = SessionTurn::Over {
+            since: Timestamp::UNIX_EPOCH,
+        };
+        for caller in [
+            RescueCaller::OwnSession,
+            RescueCaller::Typed,
+            RescueCaller::Recurring,
+        ] {
             for ended in [false, true] {
                 for turn in [SessionTurn::Busy, idle] {
-                    let decided = hold(|facts| (facts.caller, facts.ended, facts.alive) = (caller, ended, live(turn)));
-                    assert_eq!(decided, live(turn).map(CommitHold::Alive), "{caller:?} {ended} {turn:?}");
+                    let decided = hold(|facts| {
+                        (facts.caller, facts.ended, facts.alive) = (caller, ended, live(turn))
+                    });
+                    assert_eq!(
+                        decided,
+                        live(turn).map(CommitHold::Alive),
+                        "{caller:?} {ended} {turn:?}"
+                    );
                 }
-                let decided = hold(|facts| (facts.caller, facts.ended, facts.from_inside) = (caller, ended, true));
+                let decided = hold(|facts| {
+                    (facts.caller, facts.ended, facts.from_inside) = (caller, ended, true)
+                });
                 assert_eq!(decided, Some(CommitHold::FromInside), "{caller:?}");
                 let young = Duration::from_secs(599);
-                let decided = hold(|facts| (facts.caller, facts.ended, facts.git_lock) = (caller, ended, Some(young)));
+                let decided = hold(|facts| {
+                    (facts.caller, facts.ended, facts.git_lock) = (caller, ended, Some(young))
+                });
                 assert_eq!(decided, Some(CommitHold::GitLock(young)), "{caller:?}");
-                assert_eq!(hold(|facts| (facts.caller, facts.ended, facts.git_lock) = (caller, ended, Some(QUIET))), None, "{caller:?}");
-                let decided = hold(|facts| (facts.caller, facts.ended, facts.looks_equal) = (caller, ended, false));
+                assert_eq!(
+                    hold(|facts| (facts.caller, facts.ended, facts.git_lock) =
+                        (caller, ended, Some(QUIET))),
+                    None,
+                    "{caller:?}"
+                );
+                let decided = hold(|facts| {
+                    (facts.caller, facts.ended, facts.looks_equal) = (caller, ended, false)
+                });
                 assert_eq!(decided, Some(CommitHold::Moved), "{caller:?}");
                 let close = BETWEEN_LOOKS - Duration::from_millis(1);
-                let decided = hold(|facts| (facts.caller, facts.ended, facts.between_looks) = (caller, ended, close));
+                let decided = hold(|facts| {
+                    (facts.caller, facts.ended, facts.between_looks) = (caller, ended, close)
+                });
                 assert_eq!(decided, Some(CommitHold::LooksTooClose), "{caller:?}");
             }
         }
@@ -193,27 +223,62 @@ mod tests {
         for (caller, ended, says_complete, sets_mode, still_for, expected) in [
             (Recurring, false, true, false, QUIET, None),
             (Recurring, false, false, true, QUIET, None),
-            (Recurring, false, true, false, short, Some(CommitHold::NotStill(short))),
-            (Recurring, false, false, true, none, Some(CommitHold::NotStill(none))),
-            (Recurring, false, false, false, QUIET, Some(CommitHold::UnknownEnd)),
+            (
+                Recurring,
+                false,
+                true,
+                false,
+                short,
+                Some(CommitHold::NotStill(short)),
+            ),
+            (
+                Recurring,
+                false,
+                false,
+                true,
+                none,
+                Some(CommitHold::NotStill(none)),
+            ),
+            (
+                Recurring,
+                false,
+                false,
+                false,
+                QUIET,
+                Some(CommitHold::UnknownEnd),
+            ),
             (Recurring, true, false, false, none, None),
             (Typed, false, false, false, none, None),
             (OwnSession, true, false, false, none, None),
         ] {
             let decided = hold(|facts| {
                 (facts.caller, facts.ended) = (caller, ended);
-                (facts.says_complete, facts.sets_mode, facts.still_for) = (says_complete, sets_mode, still_for);
+                (facts.says_complete, facts.sets_mode, facts.still_for) =
+                    (says_complete, sets_mode, still_for);
             });
-            assert_eq!(decided, expected, "{caller:?} ended={ended} complete={says_complete} mode={sets_mode} {still_for:?}");
+            assert_eq!(
+                decided, expected,
+                "{caller:?} ended={ended} complete={says_complete} mode={sets_mode} {still_for:?}"
+            );
         }
     }
 
     #[test]
     fn a_hold_tells_when_time_ends_it() {
         let seconds = Duration::from_secs;
-        assert_eq!(CommitHold::NotStill(seconds(100)).retry_after(QUIET), Some(seconds(500)));
-        assert_eq!(CommitHold::GitLock(seconds(1)).retry_after(QUIET), Some(seconds(599)));
+        assert_eq!(
+            CommitHold::NotStill(seconds(100)).retry_after(QUIET),
+            Some(seconds(500))
+        );
+        assert_eq!(
+            CommitHold::GitLock(seconds(1)).retry_after(QUIET),
+            Some(seconds(599))
+        );
         assert_eq!(CommitHold::UnknownEnd.retry_after(QUIET), None);
-        assert!(CommitHold::NotStill(seconds(100)).in_words(QUIET).contains("still for 100 s of 600 s"));
+        assert!(
+            CommitHold::NotStill(seconds(100))
+                .in_words(QUIET)
+                .contains("still for 100 s of 600 s")
+        );
     }
 }

@@ -116,10 +116,25 @@ mod tests {
     #[test]
     fn the_page_has_a_row_for_each_rule_with_its_sentence_and_no_other() {
         let page = include_str!("../../../../docs/explain.md");
-        let part = page.split_once("## The rules").expect("the table is there").1;
-        let rows: Vec<&str> = part.lines().filter(|line| line.starts_with("| `")).collect();
-        let known: Vec<String> =
-            JudgementRule::ALL.iter().map(|rule| format!("| `{}` | {} | {} |", rule.as_str(), rule.section(), rule.sentence())).collect();
+        let part = page
+            .split_once("## The rules")
+            .expect("the table is there")
+            .1;
+        let rows: Vec<&str> = part
+            .lines()
+            .filter(|line| line.starts_with("| `"))
+            .collect();
+        let known: Vec<String> = JudgementRule::ALL
+            .iter()
+            .map(|rule| {
+                format!(
+                    "| `{}` | {} | {} |",
+                    rule.as_str(),
+                    rule.section(),
+                    rule.sentence()
+                )
+            })
+            .collect();
         assert_eq!(rows, known);
     }
 }

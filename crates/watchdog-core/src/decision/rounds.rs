@@ -4,7 +4,9 @@
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use super::machine::EarlierRounds;
-use watchdog_facts::evidence::{Changes, CheckOutcome, CheckResult, Commits, ProbeOutcome, ReplyStatus};
+use watchdog_facts::evidence::{
+    Changes, CheckOutcome, CheckResult, Commits, ProbeOutcome, ReplyStatus,
+};
 use watchdog_facts::verdict::{ProbeRecord, Reason, Status, Verdict};
 
 /// The effect of a verdict on the rounds that count toward `max_probes`.
@@ -20,17 +22,26 @@ enum RoundsEffect {
 
 /// The state for the next call with the same baseline, given this call's state and verdict.
 pub fn after(earlier: EarlierRounds, verdict: &Verdict) -> EarlierRounds {
-    let committed = verdict.rescue_commits > 0 || verdict.commits.as_ref().is_some_and(Commits::completes);
-    let rounds = if committed { RoundsEffect::BeginAnew } else { rounds(verdict) };
+    let committed =
+        verdict.rescue_commits > 0 || verdict.commits.as_ref().is_some_and(Commits::completes);
+    let rounds = if committed {
+        RoundsEffect::BeginAnew
+    } else {
+        rounds(verdict)
+    };
     let streak = match verdict.reason {
-        Reason::NothingToDo | Reason::RepeatedNothingToDo => earlier.nothing_to_do_streak.saturating_add(1),
+        Reason::NothingToDo | Reason::RepeatedNothingToDo => {
+            earlier.nothing_to_do_streak.saturating_add(1)
+        }
         _ if rounds == RoundsEffect::BeginAnew => 0,
         _ => earlier.nothing_to_do_streak,
     };
     let counted = match rounds {
         RoundsEffect::CountOn => EarlierRounds {
             rounds_used: earlier.rounds_used.saturating_add(count(verdict, |_| true)),
-            answered: earlier.answered.saturating_add(count(verdict, |record| matches!(record.outcome, ProbeOutcome::Reply(_)))),
+            answered: earlier.answered.saturating_add(count(verdict, |record| {
+                matches!(record.outcome, ProbeOutcome::Reply(_))
+            })),
             alive: earlier.alive.saturating_add(count(verdict, said_alive)),
             ..earlier
         },
@@ -38,14 +49,24 @@ pub fn after(earlier: EarlierRounds, verdict: &Verdict) -> EarlierRounds {
         RoundsEffect::BeginAnew => EarlierRounds::default(),
     };
     let (fruitless, unmet) = fruitless(earlier, verdict);
-    EarlierRounds { nothing_to_do_streak: streak, fruitless, unmet, ..counted }
+    EarlierRounds {
+        nothing_to_do_streak: streak,
+        fruitless,
+        unmet,
+        ..counted
+    }
 }
 
 /// The same after a look that saw the work move: it spends no round.
 pub fn after_movement(earlier: EarlierRounds, verdict: &Verdict) -> EarlierRounds {
     let after = after(earlier, verdict);
     match after.rounds_used > earlier.rounds_used {
-        true => EarlierRounds { rounds_used: earlier.rounds_used, answered: earlier.answered, alive: earlier.alive, ..after },
+        true => EarlierRounds {
+            rounds_used: earlier.rounds_used,
+            answered: earlier.answered,
+            alive: earlier.alive,
+            ..after
+        },
         false => after,
     }
 }
@@ -54,19 +75,32 @@ pub fn after_movement(earlier: EarlierRounds, verdict: &Verdict) -> EarlierRound
 fn fruitless(earlier: EarlierRounds, verdict: &Verdict) -> (u32, u64) {
     let unmet = unmet_checks(&verdict.checks);
     let moved = verdict.rescue_commits > 0
-        || verdict.commits.as_ref().is_some_and(|commits| commits.new_commits > 0)
+        || verdict
+            .commits
+            .as_ref()
+            .is_some_and(|commits| commits.new_commits > 0)
         || verdict.changes.as_ref().is_some_and(Changes::work_left);
     match verdict.reason {
-        Reason::ChecksUnmet if verdict.strike && unmet == earlier.unmet => (earlier.fruitless.saturating_add(1), unmet),
+        Reason::ChecksUnmet if verdict.strike && unmet == earlier.unmet => {
+            (earlier.fruitless.saturating_add(1), unmet)
+        }
         Reason::ChecksUnmet if verdict.strike => (1, unmet),
-        _ if moved || verdict.status() == Status::Complete || verdict.reason == Reason::MaxIterations => (0, 0),
+        _ if moved
+            || verdict.status() == Status::Complete
+            || verdict.reason == Reason::MaxIterations =>
+        {
+            (0, 0)
+        }
         _ => (earlier.fruitless, earlier.unmet),
     }
 }
 
 /// A hash of the unmet checks; 0 where all are met, or none was judged.
 pub fn unmet_checks(results: &[CheckResult]) -> u64 {
-    let mut unmet = results.iter().filter(|check| check.outcome != CheckOutcome::Pass).peekable();
+    let mut unmet = results
+        .iter()
+        .filter(|check| check.outcome != CheckOutcome::Pass)
+        .peekable();
     if unmet.peek().is_none() {
         return 0;
     }
@@ -77,8 +111,18 @@ pub fn unmet_checks(results: &[CheckResult]) -> u64 {
 
 /// The state for the first call with a new baseline: rounds belong to a baseline, the streak to the spec.
 pub fn at_new_baseline(earlier: EarlierRounds) -> EarlierRounds {
-    let EarlierRounds { nothing_to_do_streak, fruitless, unmet, .. } = earlier;
-    EarlierRounds { nothing_to_do_streak, fruitless, unmet, ..EarlierRounds::default() }
+    let EarlierRounds {
+        nothing_to_do_streak,
+        fruitless,
+        unmet,
+        ..
+    } = earlier;
+    EarlierRounds {
+        nothing_to_do_streak,
+        fruitless,
+        unmet,
+        ..EarlierRounds::default()
+    }
 }
 
 fn rounds(verdict: &Verdict) -> RoundsEffect {
@@ -135,7 +179,9 @@ fn count(verdict: &Verdict, of: impl Fn(&ProbeRecord) -> bool) -> u32 {
 
 fn said_alive(record: &ProbeRecord) -> bool {
     match &record.outcome {
-        ProbeOutcome::Reply(reply) => matches!(reply.status, ReplyStatus::Waiting | ReplyStatus::Working),
+        ProbeOutcome::Reply(reply) => {
+            matches!(reply.status, ReplyStatus::Waiting | ReplyStatus::Working)
+        }
         _ => false,
     }
 }

@@ -83,7 +83,12 @@ pub struct RecordedState {
 
 /// For how long of waking time the work is known to have stood still. `newest_change` is the newest change time of all files that the
 /// state is made of; it counts at a first look only, and `None` is unknown.
-pub fn still_for(now: &ClockReading, state: &str, recorded: Option<&RecordedState>, newest_change: Option<Timestamp>) -> Duration {
+pub fn still_for(
+    now: &ClockReading,
+    state: &str,
+    recorded: Option<&RecordedState>,
+    newest_change: Option<Timestamp>,
+) -> Duration {
     match recorded {
         Some(recorded) if recorded.state == state => awake_since(now, &recorded.seen),
         Some(_) => Duration::ZERO,
@@ -104,7 +109,9 @@ fn awake_since(now: &ClockReading, then: &ClockReading) -> Duration {
 /// The waking time that has certainly passed since an instant of the wall clock: every suspend of this boot may lie after it.
 fn awake_after(now: &ClockReading, instant: Timestamp) -> Duration {
     let passed = Duration::try_from(now.wall.duration_since(instant)).unwrap_or_default();
-    passed.min(now.since_boot).saturating_sub(now.since_boot.saturating_sub(now.awake))
+    passed
+        .min(now.since_boot)
+        .saturating_sub(now.since_boot.saturating_sub(now.awake))
 }
 
 #[cfg(test)]
@@ -118,33 +125,124 @@ mod tests {
     /// A machine that booted at second 0.
     fn clock(wall: i64, suspended: u64) -> ClockReading {
         let since_boot = Duration::from_secs(wall.unsigned_abs());
-        ClockReading { wall: at(wall), boot: Some("one".into()), awake: since_boot - Duration::from_secs(suspended), since_boot }
+        ClockReading {
+            wall: at(wall),
+            boot: Some("one".into()),
+            awake: since_boot - Duration::from_secs(suspended),
+            since_boot,
+        }
     }
 
     fn recorded(state: &str, seen: ClockReading) -> RecordedState {
-        RecordedState { state: state.into(), seen, moved: false }
+        RecordedState {
+            state: state.into(),
+            seen,
+            moved: false,
+        }
     }
 
     #[test]
     fn stillness_counts_waking_time_only() {
-        let other_boot = |reading: ClockReading| ClockReading { boot: Some("before".into()), ..reading };
-        let no_boot = |reading: ClockReading| ClockReading { boot: None, ..reading };
+        let other_boot = |reading: ClockReading| ClockReading {
+            boot: Some("before".into()),
+            ..reading
+        };
+        let no_boot = |reading: ClockReading| ClockReading {
+            boot: None,
+            ..reading
+        };
         for (name, now, recorded, changed, seconds) in [
-            ("the same state as recorded", clock(1600, 0), Some(recorded("s", clock(1000, 0))), Some(at(1599)), 600),
-            ("another state than recorded", clock(1600, 0), Some(recorded("t", clock(100, 0))), Some(at(100)), 0),
-            ("a suspend since the record", clock(9000, 8000), Some(recorded("s", clock(900, 0))), None, 100),
-            ("a suspend before the record", clock(9000, 8000), Some(recorded("s", clock(8800, 8000))), None, 200),
-            ("a boot since the record", clock(700, 0), Some(recorded("s", other_boot(clock(900_000, 0)))), None, 700),
-            ("a system without names of boots", no_boot(clock(1600, 0)), Some(recorded("s", no_boot(clock(1000, 0)))), None, 600),
-            ("a first look, by change times", clock(1600, 0), None, Some(at(1000)), 600),
+            (
+                "the same state as recorded",
+                clock(1600, 0),
+                Some(recorded("s", clock(1000, 0))),
+                Some(at(1599)),
+                600,
+            ),
+            (
+                "another state than recorded",
+                clock(1600, 0),
+                Some(recorded("t", clock(100, 0))),
+                Some(at(100)),
+                0,
+            ),
+            (
+                "a suspend since the record",
+                clock(9000, 8000),
+                Some(recorded("s", clock(900, 0))),
+                None,
+                100,
+            ),
+            (
+                "a suspend before the record",
+                clock(9000, 8000),
+                Some(recorded("s", clock(8800, 8000))),
+                None,
+                200,
+            ),
+            (
+                "a boot since the record",
+                clock(700, 0),
+                Some(recorded("s", other_boot(clock(900_000, 0)))),
+                None,
+                700,
+            ),
+            (
+                "a system without names of boots",
+                no_boot(clock(1600, 0)),
+                Some(recorded("s", no_boot(clock(1000, 0)))),
+                None,
+                600,
+            ),
+            (
+                "a first look, by change times",
+                clock(1600, 0),
+                None,
+                Some(at(1000)),
+                600,
+            ),
             ("a first look without them", clock(1600, 0), None, None, 0),
-            ("a first look after a suspend", clock(9000, 8000), None, Some(at(900)), 100),
-            ("a first look, changed before a suspend of that length", clock(9000, 8000), None, Some(at(1100)), 0),
-            ("a change before the boot", clock(700, 0), None, Some(at(-5000)), 700),
-            ("a change in the future", clock(700, 0), None, Some(at(5000)), 0),
-            ("a clock that was set back since the record", clock(700, 0), Some(recorded("s", clock(900, 0))), None, 0),
+            (
+                "a first look after a suspend",
+                clock(9000, 8000),
+                None,
+                Some(at(900)),
+                100,
+            ),
+            (
+                "a first look, changed before a suspend of that length",
+                clock(9000, 8000),
+                None,
+                Some(at(1100)),
+                0,
+            ),
+            (
+                "a change before the boot",
+                clock(700, 0),
+                None,
+                Some(at(-5000)),
+                700,
+            ),
+            (
+                "a change in the future",
+                clock(700, 0),
+                None,
+                Some(at(5000)),
+                0,
+            ),
+            (
+                "a clock that was set back since the record",
+                clock(700, 0),
+                Some(recorded("s", clock(900, 0))),
+                None,
+                0,
+            ),
         ] {
-            assert_eq!(still_for(&now, "s", recorded.as_ref(), changed), Duration::from_secs(seconds), "{name}");
+            assert_eq!(
+                still_for(&now, "s", recorded.as_ref(), changed),
+                Duration::from_secs(seconds),
+                "{name}"
+            );
         }
     }
 
@@ -152,7 +250,10 @@ mod tests {
     fn a_busy_session_decides_before_idle_ones() {
         let over = |second| SessionTurn::Over { since: at(second) };
         assert_eq!(deciding_turn(&[]), None);
-        assert_eq!(deciding_turn(&[over(1), SessionTurn::Busy, over(9)]), Some(1));
+        assert_eq!(
+            deciding_turn(&[over(1), SessionTurn::Busy, over(9)]),
+            Some(1)
+        );
         assert_eq!(deciding_turn(&[over(7), over(2)]), Some(0));
     }
 }

@@ -70,20 +70,33 @@ pub enum SilenceVerdict {
 impl LivenessSignals {
     /// The last sign of life.
     pub fn last(&self) -> Duration {
-        [self.files, self.transcript, self.processor].into_iter().flatten().fold(self.output, Duration::max)
+        [self.files, self.transcript, self.processor]
+            .into_iter()
+            .flatten()
+            .fold(self.output, Duration::max)
     }
 }
 
 /// Judges the signals. Without a limit a session never falls silent; one that has told its result ends all the same.
-pub fn silence(now: Duration, limit: Option<Duration>, signals: &LivenessSignals) -> SilenceVerdict {
+pub fn silence(
+    now: Duration,
+    limit: Option<Duration>,
+    signals: &LivenessSignals,
+) -> SilenceVerdict {
     let quiet = now.saturating_sub(signals.last());
     if signals.finished && quiet >= AFTER_RESULT {
         return SilenceVerdict::Finished { quiet };
     }
-    let Some(limit) = limit.filter(|limit| quiet >= *limit) else { return SilenceVerdict::Alive { quiet } };
+    let Some(limit) = limit.filter(|limit| quiet >= *limit) else {
+        return SilenceVerdict::Alive { quiet };
+    };
     match signals.waits {
         PersonWait::No => SilenceVerdict::Fallen { quiet },
-        PersonWait::ForPerson { can_answer: false } if quiet >= limit.saturating_mul(UNANSWERED) => SilenceVerdict::Fallen { quiet },
+        PersonWait::ForPerson { can_answer: false }
+            if quiet >= limit.saturating_mul(UNANSWERED) =>
+        {
+            SilenceVerdict::Fallen { quiet }
+        }
         PersonWait::ForPerson { .. } => SilenceVerdict::Waiting { quiet },
     }
 }
@@ -92,8 +105,10 @@ pub fn silence(now: Duration, limit: Option<Duration>, signals: &LivenessSignals
 pub fn may_wait_for_person(tool: &str, runs: bool) -> bool {
     match tool {
         // They wait for other work of the session, which has signs of life of its own.
-        "Task" | "Agent" | "TaskOutput" | "AgentOutputTool" | "BashOutput" | "KillShell" | "KillBash" | "TaskStop" => false,
-        "Bash" | "bash" | "shell" | "local_shell" | "exec" | "exec_command" | "command_execution" | "run_shell_command" => !runs,
+        "Task" | "Agent" | "TaskOutput" | "AgentOutputTool" | "BashOutput" | "KillShell"
+        | "KillBash" | "TaskStop" => false,
+        "Bash" | "bash" | "shell" | "local_shell" | "exec" | "exec_command"
+        | "command_execution" | "run_shell_command" => !runs,
         _ => true,
     }
 }
@@ -122,45 +137,117 @@ mod tests {
             ..LivenessSignals::default()
         };
         assert_eq!(judged(103, silent), SilenceVerdict::Alive { quiet: at(99) });
-        assert_eq!(judged(104, silent), SilenceVerdict::Fallen { quiet: at(100) });
+        assert_eq!(
+            judged(104, silent),
+            SilenceVerdict::Fallen { quiet: at(100) }
+        );
         for alive in [
-            LivenessSignals { output: at(50), ..silent },
-            LivenessSignals { files: Some(at(50)), ..silent },
-            LivenessSignals { transcript: Some(at(50)), ..silent },
-            LivenessSignals { processor: Some(at(50)), ..silent },
+            LivenessSignals {
+                output: at(50),
+                ..silent
+            },
+            LivenessSignals {
+                files: Some(at(50)),
+                ..silent
+            },
+            LivenessSignals {
+                transcript: Some(at(50)),
+                ..silent
+            },
+            LivenessSignals {
+                processor: Some(at(50)),
+                ..silent
+            },
         ] {
-            assert_eq!(judged(149, alive), SilenceVerdict::Alive { quiet: at(99) }, "{alive:?}");
+            assert_eq!(
+                judged(149, alive),
+                SilenceVerdict::Alive { quiet: at(99) },
+                "{alive:?}"
+            );
         }
     }
 
     #[test]
     fn a_signal_that_is_missing_proves_nothing() {
-        let only_output = LivenessSignals { output: at(5), ..LivenessSignals::default() };
-        assert_eq!(judged(104, only_output), SilenceVerdict::Alive { quiet: at(99) });
-        assert_eq!(judged(105, only_output), SilenceVerdict::Fallen { quiet: at(100) });
-        let busy = LivenessSignals { processor: Some(at(90)), ..only_output };
+        let only_output = LivenessSignals {
+            output: at(5),
+            ..LivenessSignals::default()
+        };
+        assert_eq!(
+            judged(104, only_output),
+            SilenceVerdict::Alive { quiet: at(99) }
+        );
+        assert_eq!(
+            judged(105, only_output),
+            SilenceVerdict::Fallen { quiet: at(100) }
+        );
+        let busy = LivenessSignals {
+            processor: Some(at(90)),
+            ..only_output
+        };
         assert_eq!(judged(105, busy), SilenceVerdict::Alive { quiet: at(15) });
     }
 
     #[test]
-    fn who_waits_for_a_person_is_not_silent_where_one_can_answer_and_is_after_four_times_as_long_elsewhere() {
-        let waits = |can_answer| LivenessSignals { waits: PersonWait::ForPerson { can_answer }, ..LivenessSignals::default() };
-        assert_eq!(judged(1_000_000, waits(true)), SilenceVerdict::Waiting { quiet: at(1_000_000) });
-        assert_eq!(judged(399, waits(false)), SilenceVerdict::Waiting { quiet: at(399) });
-        assert_eq!(judged(400, waits(false)), SilenceVerdict::Fallen { quiet: at(400) });
-        assert_eq!(judged(99, waits(true)), SilenceVerdict::Alive { quiet: at(99) });
+    fn who_waits_for_a_person_is_not_silent_where_one_can_answer_and_is_after_four_times_as_long_elsewhere()
+     {
+        let waits = |can_answer| LivenessSignals {
+            waits: PersonWait::ForPerson { can_answer },
+            ..LivenessSignals::default()
+        };
+        assert_eq!(
+            judged(1_000_000, waits(true)),
+            SilenceVerdict::Waiting {
+                quiet: at(1_000_000)
+            }
+        );
+        assert_eq!(
+            judged(399, waits(false)),
+            SilenceVerdict::Waiting { quiet: at(399) }
+        );
+        assert_eq!(
+            judged(400, waits(false)),
+            SilenceVerdict::Fallen { quiet: at(400) }
+        );
+        assert_eq!(
+            judged(99, waits(true)),
+            SilenceVerdict::Alive { quiet: at(99) }
+        );
     }
 
     #[test]
     fn after_its_final_result_a_session_has_a_minute() {
-        let finished = LivenessSignals { output: at(10), finished: true, ..LivenessSignals::default() };
-        assert_eq!(judged(69, finished), SilenceVerdict::Alive { quiet: at(59) });
-        assert_eq!(judged(70, finished), SilenceVerdict::Finished { quiet: at(60) });
-        assert_eq!(silence(at(70), None, &finished), SilenceVerdict::Finished { quiet: at(60) }, "without a limit, too");
-        let busy = LivenessSignals { processor: Some(at(65)), ..finished };
+        let finished = LivenessSignals {
+            output: at(10),
+            finished: true,
+            ..LivenessSignals::default()
+        };
+        assert_eq!(
+            judged(69, finished),
+            SilenceVerdict::Alive { quiet: at(59) }
+        );
+        assert_eq!(
+            judged(70, finished),
+            SilenceVerdict::Finished { quiet: at(60) }
+        );
+        assert_eq!(
+            silence(at(70), None, &finished),
+            SilenceVerdict::Finished { quiet: at(60) },
+            "without a limit, too"
+        );
+        let busy = LivenessSignals {
+            processor: Some(at(65)),
+            ..finished
+        };
         assert_eq!(judged(70, busy), SilenceVerdict::Alive { quiet: at(5) });
-        let short = LivenessSignals { finished: false, ..finished };
-        assert_eq!(silence(at(70), Some(at(30)), &short), SilenceVerdict::Fallen { quiet: at(60) });
+        let short = LivenessSignals {
+            finished: false,
+            ..finished
+        };
+        assert_eq!(
+            silence(at(70), Some(at(30)), &short),
+            SilenceVerdict::Fallen { quiet: at(60) }
+        );
     }
 
     #[test]
@@ -179,8 +266,20 @@ mod tests {
 
     #[test]
     fn without_a_limit_nothing_falls_silent() {
-        assert_eq!(silence(at(1_000_000), None, &LivenessSignals::default()), SilenceVerdict::Alive { quiet: at(1_000_000) });
-        let later = LivenessSignals { output: at(9), ..LivenessSignals::default() };
-        assert_eq!(silence(at(5), LIMIT, &later), SilenceVerdict::Alive { quiet: at(0) }, "a moment to come counts as now");
+        assert_eq!(
+            silence(at(1_000_000), None, &LivenessSignals::default()),
+            SilenceVerdict::Alive {
+                quiet: at(1_000_000)
+            }
+        );
+        let later = LivenessSignals {
+            output: at(9),
+            ..LivenessSignals::default()
+        };
+        assert_eq!(
+            silence(at(5), LIMIT, &later),
+            SilenceVerdict::Alive { quiet: at(0) },
+            "a moment to come counts as now"
+        );
     }
 }

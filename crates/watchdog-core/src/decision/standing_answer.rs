@@ -26,22 +26,39 @@ pub enum JudgementTrigger {
 
 /// How long an answer is valid that probes repeated `pauses` times without any change.
 pub fn pause(pauses: u32) -> Duration {
-    FIRST.saturating_mul(2_u32.saturating_pow(pauses)).min(LONGEST)
+    FIRST
+        .saturating_mul(2_u32.saturating_pow(pauses))
+        .min(LONGEST)
 }
 
 /// Until when an answer of `at` is valid at `now`, about an unchanged state; `None` where the agent must be probed.
-pub fn stands_until(outcome: &ProbeOutcome, at: Timestamp, pauses: u32, judged: JudgementTrigger, now: Timestamp) -> Option<Timestamp> {
+pub fn stands_until(
+    outcome: &ProbeOutcome,
+    at: Timestamp,
+    pauses: u32,
+    judged: JudgementTrigger,
+    now: Timestamp,
+) -> Option<Timestamp> {
     if judged == JudgementTrigger::Typed && !binds_a_person(outcome) {
         return None;
     }
     // That answer came without a probe.
-    if matches!(outcome, ProbeOutcome::NotInstalled { .. } | ProbeOutcome::NoConversation { .. }) {
+    if matches!(
+        outcome,
+        ProbeOutcome::NotInstalled { .. } | ProbeOutcome::NoConversation { .. }
+    ) {
         return None;
     }
     let until = match outcome {
-        ProbeOutcome::RateLimited { retry_at: Some(retry_at), .. } => *retry_at,
+        ProbeOutcome::RateLimited {
+            retry_at: Some(retry_at),
+            ..
+        } => *retry_at,
         // A time in the future counts as now.
-        _ => at.min(now).checked_add(pause(pauses)).unwrap_or(Timestamp::MAX),
+        _ => at
+            .min(now)
+            .checked_add(pause(pauses))
+            .unwrap_or(Timestamp::MAX),
     };
     (now < until).then_some(until)
 }
@@ -50,7 +67,9 @@ pub fn stands_until(outcome: &ProbeOutcome, at: Timestamp, pauses: u32, judged: 
 fn binds_a_person(outcome: &ProbeOutcome) -> bool {
     match outcome {
         ProbeOutcome::Reply(reply) => reply.status == ReplyStatus::Complete,
-        ProbeOutcome::Unreadable { .. } | ProbeOutcome::Empty | ProbeOutcome::RateLimited { .. } => true,
+        ProbeOutcome::Unreadable { .. }
+        | ProbeOutcome::Empty
+        | ProbeOutcome::RateLimited { .. } => true,
         ProbeOutcome::TimedOut
         | ProbeOutcome::NoConversation { .. }
         | ProbeOutcome::NotInstalled { .. }
@@ -86,7 +105,9 @@ mod tests {
 
     #[test]
     fn pauses_grow_from_an_hour_to_a_day() {
-        let hours: Vec<u64> = (0..8).map(|pauses| pause(pauses).as_secs() / 3600).collect();
+        let hours: Vec<u64> = (0..8)
+            .map(|pauses| pause(pauses).as_secs() / 3600)
+            .collect();
         assert_eq!(hours, [1, 2, 4, 8, 16, 24, 24, 24]);
         assert_eq!(pause(u32::MAX), LONGEST);
     }
@@ -95,7 +116,10 @@ mod tests {
     fn an_answer_stands_for_its_pause_and_a_time_in_the_future_counts_as_now() {
         use JudgementTrigger::{Again, Typed};
         let why = || "why".to_string();
-        let limit = |retry_at| ProbeOutcome::RateLimited { why: why(), retry_at };
+        let limit = |retry_at| ProbeOutcome::RateLimited {
+            why: why(),
+            retry_at,
+        };
         for (outcome, answered, pauses, judged, now, until) in [
             (reply(ReplyStatus::Working), 0, 0, Again, 59, Some(60)),
             (reply(ReplyStatus::Working), 0, 0, Again, 60, None),
@@ -105,19 +129,58 @@ mod tests {
             (reply(ReplyStatus::Complete), 0, 0, Typed, 1, Some(60)),
             (reply(ReplyStatus::Complete), 900, 0, Again, 1, Some(61)),
             (ProbeOutcome::Empty, 0, 0, Typed, 1, Some(60)),
-            (ProbeOutcome::Unreadable { why: why() }, 0, 0, Again, 1, Some(60)),
+            (
+                ProbeOutcome::Unreadable { why: why() },
+                0,
+                0,
+                Again,
+                1,
+                Some(60),
+            ),
             (ProbeOutcome::TimedOut, 0, 0, Again, 1, Some(60)),
             (ProbeOutcome::TimedOut, 0, 0, Typed, 1, None),
-            (ProbeOutcome::NotLoggedIn { why: why() }, 0, 0, Again, 1, Some(60)),
-            (ProbeOutcome::NotLoggedIn { why: why() }, 0, 0, Typed, 1, None),
-            (ProbeOutcome::NotInstalled { why: why() }, 0, 0, Again, 1, None),
-            (ProbeOutcome::NoConversation { why: why() }, 0, 0, Again, 1, None),
+            (
+                ProbeOutcome::NotLoggedIn { why: why() },
+                0,
+                0,
+                Again,
+                1,
+                Some(60),
+            ),
+            (
+                ProbeOutcome::NotLoggedIn { why: why() },
+                0,
+                0,
+                Typed,
+                1,
+                None,
+            ),
+            (
+                ProbeOutcome::NotInstalled { why: why() },
+                0,
+                0,
+                Again,
+                1,
+                None,
+            ),
+            (
+                ProbeOutcome::NoConversation { why: why() },
+                0,
+                0,
+                Again,
+                1,
+                None,
+            ),
             (limit(Some(at(600))), 0, 0, Typed, 300, Some(600)),
             (limit(Some(at(10))), 0, 0, Again, 10, None),
             (limit(None), 0, 0, Again, 1, Some(60)),
         ] {
             let found = stands_until(&outcome, at(answered), pauses, judged, at(now));
-            assert_eq!(found, until.map(at), "{outcome:?} of {answered}, {pauses} pauses, at {now}");
+            assert_eq!(
+                found,
+                until.map(at),
+                "{outcome:?} of {answered}, {pauses} pauses, at {now}"
+            );
         }
     }
 
@@ -134,7 +197,10 @@ mod tests {
             (Reason::NothingToDo, 3, true),
             (Reason::Disputed, 0, true),
         ] {
-            let verdict = Verdict { probes_left: left, ..Verdict::new(reason, "") };
+            let verdict = Verdict {
+                probes_left: left,
+                ..Verdict::new(reason, "")
+            };
             assert_eq!(is_last_word(&verdict), last, "{reason:?} with {left} left");
         }
     }

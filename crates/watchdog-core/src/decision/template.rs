@@ -14,14 +14,19 @@ pub struct PromptTemplate(Vec<TemplatePiece>);
 enum TemplatePiece {
     Text(String),
     Value(String),
-    Section { name: String, inner: Vec<TemplatePiece> },
+    Section {
+        name: String,
+        inner: Vec<TemplatePiece>,
+    },
 }
 
 /// The mistake in a template.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
     /// An unknown placeholder.
-    #[error("line {line}: unknown placeholder '{{{{{name}}}}}'{hint}; for the text itself write '\\{{{{{name}}}}}'")]
+    #[error(
+        "line {line}: unknown placeholder '{{{{{name}}}}}'{hint}; for the text itself write '\\{{{{{name}}}}}'"
+    )]
     Unknown {
         /// Its text.
         name: String,
@@ -31,7 +36,9 @@ pub enum TemplateError {
         hint: String,
     },
     /// A part that is opened and never closed.
-    #[error("line {line}: '{{{{#{name}}}}}' is never closed; write '{{{{/{name}}}}}' where the part ends")]
+    #[error(
+        "line {line}: '{{{{#{name}}}}}' is never closed; write '{{{{/{name}}}}}' where the part ends"
+    )]
     Unclosed {
         /// Its name.
         name: String,
@@ -73,7 +80,10 @@ impl PromptTemplate {
             let escaped = rest[..at].ends_with('\\');
             let found = tag(&rest[at..]);
             let (Some((tag, length)), false) = (found, escaped) else {
-                let plain = rest[..at].strip_suffix('\\').filter(|_| found_word(&rest[at..])).unwrap_or(&rest[..at]);
+                let plain = rest[..at]
+                    .strip_suffix('\\')
+                    .filter(|_| found_word(&rest[at..]))
+                    .unwrap_or(&rest[..at]);
                 pieces.push(TemplatePiece::Text(plain.to_owned()));
                 pieces.push(TemplatePiece::Text("{{".to_owned()));
                 rest = &rest[at + 2..];
@@ -82,11 +92,19 @@ impl PromptTemplate {
             let line = line_of(&rest[at..]);
             if !known.contains(&tag.name) {
                 let hint = nearest_hint(tag.name, known.iter().copied());
-                return Err(TemplateError::Unknown { name: tag.name.to_owned(), line, hint });
+                return Err(TemplateError::Unknown {
+                    name: tag.name.to_owned(),
+                    line,
+                    hint,
+                });
             }
             let (before, after) = match tag.mark {
                 None => (&rest[..at], &rest[at + length..]),
-                Some(_) => alone_on_its_line(&text[..text.len() - rest.len() + at], &rest[..at], &rest[at + length..]),
+                Some(_) => alone_on_its_line(
+                    &text[..text.len() - rest.len() + at],
+                    &rest[..at],
+                    &rest[at + length..],
+                ),
             };
             pieces.push(TemplatePiece::Text(before.to_owned()));
             match tag.mark {
@@ -97,7 +115,12 @@ impl PromptTemplate {
                         let inner = std::mem::replace(&mut pieces, outer);
                         pieces.push(TemplatePiece::Section { name, inner });
                     }
-                    _ => return Err(TemplateError::NotOpen { name: tag.name.to_owned(), line }),
+                    _ => {
+                        return Err(TemplateError::NotOpen {
+                            name: tag.name.to_owned(),
+                            line,
+                        });
+                    }
                 },
             }
             rest = after;
@@ -136,7 +159,9 @@ impl PromptTemplate {
                 match piece {
                     TemplatePiece::Text(text) => into.push_str(text),
                     TemplatePiece::Value(name) => into.push_str(value(name).trim_end_matches('\n')),
-                    TemplatePiece::Section { name, inner } if !value(name).trim().is_empty() => write(inner, values, into),
+                    TemplatePiece::Section { name, inner } if !value(name).trim().is_empty() => {
+                        write(inner, values, into)
+                    }
                     TemplatePiece::Section { .. } => {}
                 }
             }
@@ -157,19 +182,25 @@ fn tag(text: &str) -> Option<(TemplateTag<'_>, usize)> {
     let inside = text[2..end].trim_matches(' ');
     let mark = inside.chars().next().filter(|c| ['#', '/'].contains(c));
     let name = if mark.is_some() { &inside[1..] } else { inside };
-    let word = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') && !name.as_bytes()[0].is_ascii_digit();
+    let word = !name.is_empty()
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+        && !name.as_bytes()[0].is_ascii_digit();
     word.then_some((TemplateTag { mark, name }, end + 2))
 }
 
 /// Of a tag that opens or closes a part and has a line of its own, the whole line goes.
 fn alone_on_its_line<'t>(all_before: &str, before: &'t str, after: &'t str) -> (&'t str, &'t str) {
-    let begins = all_before.trim_end_matches(' ').ends_with('\n') || all_before.trim_matches(' ').is_empty();
+    let begins =
+        all_before.trim_end_matches(' ').ends_with('\n') || all_before.trim_matches(' ').is_empty();
     let trimmed = after.trim_start_matches(' ');
     let ends = trimmed.is_empty() || trimmed.starts_with('\n') || trimmed.starts_with("\r\n");
     if !(begins && ends) {
         return (before, after);
     }
-    let rest = trimmed.strip_prefix("\r\n").or_else(|| trimmed.strip_prefix('\n')).unwrap_or(trimmed);
+    let rest = trimmed
+        .strip_prefix("\r\n")
+        .or_else(|| trimmed.strip_prefix('\n'))
+        .unwrap_or(trimmed);
     (before.trim_end_matches(' '), rest)
 }
 
@@ -182,14 +213,22 @@ mod tests {
     const KNOWN: &[&str] = &["feedback", "iteration", "task"];
 
     fn filled(text: &str) -> String {
-        let values = BTreeMap::from([("feedback", "{{task}} is red\n".to_string()), ("iteration", "3".to_string())]);
-        PromptTemplate::parse(text, KNOWN).expect("a good template").fill(&values)
+        let values = BTreeMap::from([
+            ("feedback", "{{task}} is red\n".to_string()),
+            ("iteration", "3".to_string()),
+        ]);
+        PromptTemplate::parse(text, KNOWN)
+            .expect("a good template")
+            .fill(&values)
     }
 
     #[test]
     fn values_are_put_in_once_and_as_they_are() {
         for (text, wanted) in [
-            ("no. {{iteration}}: {{ feedback }}!", "no. 3: {{task}} is red!"),
+            (
+                "no. {{iteration}}: {{ feedback }}!",
+                "no. 3: {{task}} is red!",
+            ),
             ("", ""),
             ("{{iteration}}{{iteration}}", "33"),
             ("é {{iteration}} é", "é 3 é"),
@@ -201,10 +240,21 @@ mod tests {
 
     #[test]
     fn braces_of_other_languages_stay_as_they_are() {
-        for text in ["{{ item.name }}", "{{}}", "{{#each items}}", "{ {iteration} }", "{{iteration", "${{ github.ref }}", "{{{{"] {
+        for text in [
+            "{{ item.name }}",
+            "{{}}",
+            "{{#each items}}",
+            "{ {iteration} }",
+            "{{iteration",
+            "${{ github.ref }}",
+            "{{{{",
+        ] {
             assert_eq!(filled(text), text);
         }
-        assert_eq!(filled("\\{{unknown}} and \\{{iteration}}"), "{{unknown}} and {{iteration}}");
+        assert_eq!(
+            filled("\\{{unknown}} and \\{{iteration}}"),
+            "{{unknown}} and {{iteration}}"
+        );
         assert_eq!(filled("a \\ b \\{{ x.y }}"), "a \\ b \\{{ x.y }}");
     }
 
@@ -212,27 +262,50 @@ mod tests {
     fn a_part_is_left_out_with_its_lines_where_the_value_is_empty() {
         let text = "a\n{{#task}}\nthe task: {{task}}\n{{/task}}\nb\n{{#feedback}}\nfound: {{feedback}}\n{{/feedback}}\nc";
         assert_eq!(filled(text), "a\nb\nfound: {{task}} is red\nc");
-        assert_eq!(filled("x{{#iteration}} no. {{iteration}}{{/iteration}}{{#task}} y{{/task}}."), "x no. 3.");
-        assert_eq!(filled("{{#iteration}}a{{#task}}b{{/task}}c{{/iteration}}"), "ac");
+        assert_eq!(
+            filled("x{{#iteration}} no. {{iteration}}{{/iteration}}{{#task}} y{{/task}}."),
+            "x no. 3."
+        );
+        assert_eq!(
+            filled("{{#iteration}}a{{#task}}b{{/task}}c{{/iteration}}"),
+            "ac"
+        );
         // Only a tag that is alone on its line takes the line with it.
-        assert_eq!(filled("no. {{#iteration}}\n{{iteration}}\n  {{/iteration}}."), "no. \n3\n  .");
+        assert_eq!(
+            filled("no. {{#iteration}}\n{{iteration}}\n  {{/iteration}}."),
+            "no. \n3\n  ."
+        );
     }
 
     #[test]
     fn a_mistake_is_named_with_its_line_and_the_nearest_placeholder() {
-        let said = |text: &str| PromptTemplate::parse(text, KNOWN).expect_err("a mistake").to_string();
+        let said = |text: &str| {
+            PromptTemplate::parse(text, KNOWN)
+                .expect_err("a mistake")
+                .to_string()
+        };
         let unknown = said("fine\nnot {{feedbck}}");
-        assert!(unknown.contains("line 2: unknown placeholder '{{feedbck}}', did you mean `feedback`?"), "{unknown}");
+        assert!(
+            unknown.contains("line 2: unknown placeholder '{{feedbck}}', did you mean `feedback`?"),
+            "{unknown}"
+        );
         assert!(unknown.ends_with("write '\\{{feedbck}}'"), "{unknown}");
         assert!(said("{{#task}} x").contains("line 1: '{{#task}}' is never closed"));
         assert!(said("x {{/task}}").contains("closes nothing"));
-        assert!(said("{{#task}}{{#feedback}}{{/task}}{{/feedback}}").contains("'{{/task}}' closes nothing"));
+        assert!(
+            said("{{#task}}{{#feedback}}{{/task}}{{/feedback}}")
+                .contains("'{{/task}}' closes nothing")
+        );
     }
 
     #[test]
     fn the_placeholders_that_occur_are_known() {
-        let template = PromptTemplate::parse("{{#task}}{{feedback}}{{/task}}", KNOWN).expect("a good template");
-        assert_eq!(template.names().into_iter().collect::<Vec<_>>(), ["feedback", "task"]);
+        let template = PromptTemplate::parse("{{#task}}{{feedback}}{{/task}}", KNOWN)
+            .expect("a good template");
+        assert_eq!(
+            template.names().into_iter().collect::<Vec<_>>(),
+            ["feedback", "task"]
+        );
     }
 
     proptest! {

@@ -52,7 +52,11 @@ impl SpentUsage {
             turns: usage.turns.unwrap_or(0),
             tokens: tokens.unwrap_or(0),
             cost_usd: cost.unwrap_or(0.0).max(0.0),
-            wall_seconds: usage.wall_seconds.filter(|seconds| seconds.is_finite()).unwrap_or(0.0).max(0.0),
+            wall_seconds: usage
+                .wall_seconds
+                .filter(|seconds| seconds.is_finite())
+                .unwrap_or(0.0)
+                .max(0.0),
             untold: UnknownUsage {
                 turns: usage.turns.is_none(),
                 tokens: usage.input_tokens.is_none() || usage.output_tokens.is_none(),
@@ -91,35 +95,76 @@ pub enum LoopDecision {
 
 /// Whether a budget or the deadline ends the work, whatever its results.
 pub fn termination(limits: &Limits, spent: &SpentUsage, now: Timestamp) -> Option<StopReason> {
-    let exhausted = |why| Some(StopReason { reason: Reason::BudgetExhausted, why });
+    let exhausted = |why| {
+        Some(StopReason {
+            reason: Reason::BudgetExhausted,
+            why,
+        })
+    };
     if let Some(most) = limits.max_turns.filter(|most| spent.turns >= *most) {
-        return exhausted(format!("the budget of {} is spent: {} were taken", plural(most, "turn"), spent.turns));
+        return exhausted(format!(
+            "the budget of {} is spent: {} were taken",
+            plural(most, "turn"),
+            spent.turns
+        ));
     }
     if let Some(most) = limits.max_total_tokens.filter(|most| spent.tokens >= *most) {
-        return exhausted(format!("the budget of {} is spent: {} were used", plural(most, "token"), spent.tokens));
+        return exhausted(format!(
+            "the budget of {} is spent: {} were used",
+            plural(most, "token"),
+            spent.tokens
+        ));
     }
     if let Some(most) = limits.max_cost_usd.filter(|most| spent.cost_usd >= *most) {
-        return exhausted(format!("the budget of {} is spent: it cost {}", dollars(most), dollars(spent.cost_usd)));
+        return exhausted(format!(
+            "the budget of {} is spent: it cost {}",
+            dollars(most),
+            dollars(spent.cost_usd)
+        ));
     }
-    if let Some(most) = limits.max_wall.filter(|most| spent.wall_seconds >= most.as_secs_f64()) {
-        return exhausted(format!("the time budget of {} is spent: {:.0} s passed", seconds(most), spent.wall_seconds));
+    if let Some(most) = limits
+        .max_wall
+        .filter(|most| spent.wall_seconds >= most.as_secs_f64())
+    {
+        return exhausted(format!(
+            "the time budget of {} is spent: {:.0} s passed",
+            seconds(most),
+            spent.wall_seconds
+        ));
     }
     let passed = limits.deadline.filter(|deadline| now >= *deadline)?;
-    Some(StopReason { reason: Reason::DeadlineExceeded, why: format!("the deadline has passed: {passed:.0}") })
+    Some(StopReason {
+        reason: Reason::DeadlineExceeded,
+        why: format!("the deadline has passed: {passed:.0}"),
+    })
 }
 
 /// Whether anything more may begin after so many iterations that did not complete the work.
-pub fn may_begin(limits: &Limits, spent: &SpentUsage, finished: u64, now: Timestamp) -> Option<StopReason> {
+pub fn may_begin(
+    limits: &Limits,
+    spent: &SpentUsage,
+    finished: u64,
+    now: Timestamp,
+) -> Option<StopReason> {
     termination(limits, spent, now).or_else(|| {
         (finished >= u64::from(limits.max_iterations)).then(|| StopReason {
             reason: Reason::MaxIterations,
-            why: format!("the cap of {} is reached without completion", plural(limits.max_iterations.into(), "iteration")),
+            why: format!(
+                "the cap of {} is reached without completion",
+                plural(limits.max_iterations.into(), "iteration")
+            ),
         })
     })
 }
 
 /// The order in which an end is decided: budgets and the deadline, a halt that somebody asked for, the agent's claim, the checks.
-pub fn course(limits: &Limits, spent: &SpentUsage, now: Timestamp, halt: Option<StopReason>, claims_done: Option<bool>) -> LoopDecision {
+pub fn course(
+    limits: &Limits,
+    spent: &SpentUsage,
+    now: Timestamp,
+    halt: Option<StopReason>,
+    claims_done: Option<bool>,
+) -> LoopDecision {
     if let Some(stop) = termination(limits, spent, now) {
         return LoopDecision::Stop(stop);
     }
@@ -134,32 +179,72 @@ pub fn course(limits: &Limits, spent: &SpentUsage, now: Timestamp, halt: Option<
 pub fn unknown(limits: &Limits, spent: &SpentUsage) -> Option<Degradation> {
     let held: [(bool, bool, &str); 3] = [
         (limits.max_turns.is_some(), spent.untold.turns, "max_turns"),
-        (limits.max_total_tokens.is_some(), spent.untold.tokens, "max_total_tokens"),
-        (limits.max_cost_usd.is_some(), spent.untold.cost, "max_cost_usd"),
+        (
+            limits.max_total_tokens.is_some(),
+            spent.untold.tokens,
+            "max_total_tokens",
+        ),
+        (
+            limits.max_cost_usd.is_some(),
+            spent.untold.cost,
+            "max_cost_usd",
+        ),
     ];
-    let names: Vec<&str> = held.into_iter().filter(|(set, untold, _)| *set && *untold).map(|(_, _, name)| name).collect();
+    let names: Vec<&str> = held
+        .into_iter()
+        .filter(|(set, untold, _)| *set && *untold)
+        .map(|(_, _, name)| name)
+        .collect();
     (!names.is_empty()).then(|| Degradation {
         code: WarningCode::BudgetUnknown,
-        detail: format!("the session's output did not tell all that {} limits", names.join(" and ")),
+        detail: format!(
+            "the session's output did not tell all that {} limits",
+            names.join(" and ")
+        ),
     })
 }
 
 /// How long a session may still run before the time budget or the deadline ends it, and what that end is. `None`: neither is set.
-pub fn time_left(limits: &Limits, spent: &SpentUsage, now: Timestamp) -> Option<(Duration, StopReason)> {
+pub fn time_left(
+    limits: &Limits,
+    spent: &SpentUsage,
+    now: Timestamp,
+) -> Option<(Duration, StopReason)> {
     let wall = limits.max_wall.map(|most| {
-        let left = most.saturating_sub(Duration::try_from_secs_f64(spent.wall_seconds.max(0.0)).unwrap_or(Duration::MAX));
-        (left, StopReason { reason: Reason::BudgetExhausted, why: format!("the time budget of {} is spent", seconds(most)) })
+        let left = most.saturating_sub(
+            Duration::try_from_secs_f64(spent.wall_seconds.max(0.0)).unwrap_or(Duration::MAX),
+        );
+        (
+            left,
+            StopReason {
+                reason: Reason::BudgetExhausted,
+                why: format!("the time budget of {} is spent", seconds(most)),
+            },
+        )
     });
     let deadline = limits.deadline.map(|deadline| {
         let left = Duration::try_from(deadline.duration_since(now)).unwrap_or_default();
-        (left, StopReason { reason: Reason::DeadlineExceeded, why: format!("the deadline has passed: {deadline:.0}") })
+        (
+            left,
+            StopReason {
+                reason: Reason::DeadlineExceeded,
+                why: format!("the deadline has passed: {deadline:.0}"),
+            },
+        )
     });
-    [wall, deadline].into_iter().flatten().min_by_key(|(left, _)| *left)
+    [wall, deadline]
+        .into_iter()
+        .flatten()
+        .min_by_key(|(left, _)| *left)
 }
 
 /// An amount above nothing, as every budget is: one below a cent is not shown as none.
 fn dollars(amount: f64) -> String {
-    if amount < 0.01 { format!("{amount:.6} USD") } else { format!("{amount:.2} USD") }
+    if amount < 0.01 {
+        format!("{amount:.6} USD")
+    } else {
+        format!("{amount:.2} USD")
+    }
 }
 
 fn seconds(length: Duration) -> String {
@@ -183,7 +268,10 @@ mod tests {
     }
 
     fn halt() -> Option<StopReason> {
-        Some(StopReason { reason: Reason::Halted, why: "g".into() })
+        Some(StopReason {
+            reason: Reason::Halted,
+            why: "g".into(),
+        })
     }
 
     fn reason(stop: Option<StopReason>) -> Option<Reason> {
@@ -192,154 +280,466 @@ mod tests {
 
     #[test]
     fn each_budget_is_spent_when_it_is_reached_not_when_it_is_passed() {
-        let spent = SpentUsage { turns: 5, tokens: 10, cost_usd: 0.5, wall_seconds: 7.0, untold: UnknownUsage::default() };
+        let spent = SpentUsage {
+            turns: 5,
+            tokens: 10,
+            cost_usd: 0.5,
+            wall_seconds: 7.0,
+            untold: UnknownUsage::default(),
+        };
         for (name, at, above) in [
-            ("turns", Limits { max_turns: Some(5), ..limits() }, Limits { max_turns: Some(6), ..limits() }),
-            ("tokens", Limits { max_total_tokens: Some(10), ..limits() }, Limits { max_total_tokens: Some(11), ..limits() }),
-            ("cost", Limits { max_cost_usd: Some(0.5), ..limits() }, Limits { max_cost_usd: Some(0.500_001), ..limits() }),
+            (
+                "turns",
+                Limits {
+                    max_turns: Some(5),
+                    ..limits()
+                },
+                Limits {
+                    max_turns: Some(6),
+                    ..limits()
+                },
+            ),
+            (
+                "tokens",
+                Limits {
+                    max_total_tokens: Some(10),
+                    ..limits()
+                },
+                Limits {
+                    max_total_tokens: Some(11),
+                    ..limits()
+                },
+            ),
+            (
+                "cost",
+                Limits {
+                    max_cost_usd: Some(0.5),
+                    ..limits()
+                },
+                Limits {
+                    max_cost_usd: Some(0.500_001),
+                    ..limits()
+                },
+            ),
             (
                 "time",
-                Limits { max_wall: Some(Duration::from_secs(7)), ..limits() },
-                Limits { max_wall: Some(Duration::from_secs(8)), ..limits() },
+                Limits {
+                    max_wall: Some(Duration::from_secs(7)),
+                    ..limits()
+                },
+                Limits {
+                    max_wall: Some(Duration::from_secs(8)),
+                    ..limits()
+                },
             ),
         ] {
-            assert_eq!(reason(termination(&at, &spent, now())), Some(Reason::BudgetExhausted), "{name}");
+            assert_eq!(
+                reason(termination(&at, &spent, now())),
+                Some(Reason::BudgetExhausted),
+                "{name}"
+            );
             assert_eq!(termination(&above, &spent, now()), None, "{name}");
         }
         let second = jiff::SignedDuration::from_secs(1);
-        for (deadline, ends) in [(now() - second, true), (now(), true), (now() + second, false)] {
-            let limits = Limits { deadline: Some(deadline), ..limits() };
-            assert_eq!(reason(termination(&limits, &spent, now())), ends.then_some(Reason::DeadlineExceeded), "{deadline}");
+        for (deadline, ends) in [
+            (now() - second, true),
+            (now(), true),
+            (now() + second, false),
+        ] {
+            let limits = Limits {
+                deadline: Some(deadline),
+                ..limits()
+            };
+            assert_eq!(
+                reason(termination(&limits, &spent, now())),
+                ends.then_some(Reason::DeadlineExceeded),
+                "{deadline}"
+            );
         }
     }
 
     #[test]
     fn a_spent_budget_is_named_with_what_was_spent_of_it() {
-        let spent = SpentUsage { turns: 6, tokens: 11, cost_usd: 0.5, wall_seconds: 92.4, untold: UnknownUsage::default() };
-        let cost = |most, cost_usd| (Limits { max_cost_usd: Some(most), ..limits() }, SpentUsage { cost_usd, ..spent });
+        let spent = SpentUsage {
+            turns: 6,
+            tokens: 11,
+            cost_usd: 0.5,
+            wall_seconds: 92.4,
+            untold: UnknownUsage::default(),
+        };
+        let cost = |most, cost_usd| {
+            (
+                Limits {
+                    max_cost_usd: Some(most),
+                    ..limits()
+                },
+                SpentUsage { cost_usd, ..spent },
+            )
+        };
         for ((limits, spent), words) in [
-            ((Limits { max_turns: Some(1), ..limits() }, spent), "the budget of 1 turn is spent: 6 were taken"),
-            ((Limits { max_total_tokens: Some(11), ..limits() }, spent), "the budget of 11 tokens is spent: 11 were used"),
-            (cost(0.25, 0.5), "the budget of 0.25 USD is spent: it cost 0.50 USD"),
-            (cost(0.01, 2.0), "the budget of 0.01 USD is spent: it cost 2.00 USD"),
-            (cost(0.0004, 0.009), "the budget of 0.000400 USD is spent: it cost 0.009000 USD"),
-            ((Limits { max_wall: Some(Duration::from_secs(90)), ..limits() }, spent), "the time budget of 90 s is spent: 92 s passed"),
-            ((Limits { deadline: Some(now()), ..limits() }, spent), "the deadline has passed: 2030-01-31T18:00:00Z"),
+            (
+                (
+                    Limits {
+                        max_turns: Some(1),
+                        ..limits()
+                    },
+                    spent,
+                ),
+                "the budget of 1 turn is spent: 6 were taken",
+            ),
+            (
+                (
+                    Limits {
+                        max_total_tokens: Some(11),
+                        ..limits()
+                    },
+                    spent,
+                ),
+                "the budget of 11 tokens is spent: 11 were used",
+            ),
+            (
+                cost(0.25, 0.5),
+                "the budget of 0.25 USD is spent: it cost 0.50 USD",
+            ),
+            (
+                cost(0.01, 2.0),
+                "the budget of 0.01 USD is spent: it cost 2.00 USD",
+            ),
+            (
+                cost(0.0004, 0.009),
+                "the budget of 0.000400 USD is spent: it cost 0.009000 USD",
+            ),
+            (
+                (
+                    Limits {
+                        max_wall: Some(Duration::from_secs(90)),
+                        ..limits()
+                    },
+                    spent,
+                ),
+                "the time budget of 90 s is spent: 92 s passed",
+            ),
+            (
+                (
+                    Limits {
+                        deadline: Some(now()),
+                        ..limits()
+                    },
+                    spent,
+                ),
+                "the deadline has passed: 2030-01-31T18:00:00Z",
+            ),
         ] {
-            assert_eq!(termination(&limits, &spent, now()).map(|stop| stop.why).as_deref(), Some(words));
+            assert_eq!(
+                termination(&limits, &spent, now())
+                    .map(|stop| stop.why)
+                    .as_deref(),
+                Some(words)
+            );
         }
     }
 
     #[test]
     fn what_several_sessions_spent_is_added_up_and_no_report_makes_another_ones_gap_known() {
-        let session =
-            SessionUsage { turns: Some(2), input_tokens: Some(30), output_tokens: Some(4), cost_usd: Some(0.5), wall_seconds: Some(3.0) };
+        let session = SessionUsage {
+            turns: Some(2),
+            input_tokens: Some(30),
+            output_tokens: Some(4),
+            cost_usd: Some(0.5),
+            wall_seconds: Some(3.0),
+        };
         let one = SpentUsage::of(&session);
-        assert_eq!(one, SpentUsage { turns: 2, tokens: 34, cost_usd: 0.5, wall_seconds: 3.0, untold: UnknownUsage::default() });
-        let all = SpentUsage { turns: 4, tokens: 68, cost_usd: 1.0, wall_seconds: 6.0, ..SpentUsage::default() };
+        assert_eq!(
+            one,
+            SpentUsage {
+                turns: 2,
+                tokens: 34,
+                cost_usd: 0.5,
+                wall_seconds: 3.0,
+                untold: UnknownUsage::default()
+            }
+        );
+        let all = SpentUsage {
+            turns: 4,
+            tokens: 68,
+            cost_usd: 1.0,
+            wall_seconds: 6.0,
+            ..SpentUsage::default()
+        };
         assert_eq!(one.plus(one), all);
-        let untold = |turns, tokens, cost| UnknownUsage { turns, tokens, cost };
+        let untold = |turns, tokens, cost| UnknownUsage {
+            turns,
+            tokens,
+            cost,
+        };
         for (gap, untold) in [
-            (SessionUsage { turns: None, ..session }, untold(true, false, false)),
-            (SessionUsage { input_tokens: None, ..session }, untold(false, true, false)),
-            (SessionUsage { output_tokens: None, ..session }, untold(false, true, false)),
-            (SessionUsage { cost_usd: None, ..session }, untold(false, false, true)),
+            (
+                SessionUsage {
+                    turns: None,
+                    ..session
+                },
+                untold(true, false, false),
+            ),
+            (
+                SessionUsage {
+                    input_tokens: None,
+                    ..session
+                },
+                untold(false, true, false),
+            ),
+            (
+                SessionUsage {
+                    output_tokens: None,
+                    ..session
+                },
+                untold(false, true, false),
+            ),
+            (
+                SessionUsage {
+                    cost_usd: None,
+                    ..session
+                },
+                untold(false, false, true),
+            ),
         ] {
             let gap = SpentUsage::of(&gap);
-            assert_eq!([gap, gap.plus(one), one.plus(gap)].map(|spent| spent.untold), [untold; 3]);
+            assert_eq!(
+                [gap, gap.plus(one), one.plus(gap)].map(|spent| spent.untold),
+                [untold; 3]
+            );
         }
     }
 
     #[test]
     fn tokens_read_and_written_count_together() {
         let spent = |input, output| {
-            SpentUsage::of(&SessionUsage { input_tokens: Some(input), output_tokens: Some(output), ..SessionUsage::default() })
+            SpentUsage::of(&SessionUsage {
+                input_tokens: Some(input),
+                output_tokens: Some(output),
+                ..SessionUsage::default()
+            })
         };
-        let limits = Limits { max_total_tokens: Some(1000), ..limits() };
-        assert_eq!(reason(termination(&limits, &spent(500, 600), now())), Some(Reason::BudgetExhausted));
+        let limits = Limits {
+            max_total_tokens: Some(1000),
+            ..limits()
+        };
+        assert_eq!(
+            reason(termination(&limits, &spent(500, 600), now())),
+            Some(Reason::BudgetExhausted)
+        );
         assert_eq!(termination(&limits, &spent(50, 50), now()), None);
         assert_eq!(spent(u64::MAX, 1).tokens, u64::MAX);
     }
 
     #[test]
     fn a_budget_comes_before_a_halt_a_claim_and_the_checks() {
-        let limits = Limits { max_turns: Some(5), ..limits() };
-        let (spent, fresh) = (SpentUsage { turns: 5, ..SpentUsage::default() }, SpentUsage { turns: 4, ..SpentUsage::default() });
+        let limits = Limits {
+            max_turns: Some(5),
+            ..limits()
+        };
+        let (spent, fresh) = (
+            SpentUsage {
+                turns: 5,
+                ..SpentUsage::default()
+            },
+            SpentUsage {
+                turns: 4,
+                ..SpentUsage::default()
+            },
+        );
         let reason = |next| match next {
             LoopDecision::Stop(stop) => Some(stop.reason),
             LoopDecision::GoOn | LoopDecision::Judge => None,
         };
-        assert_eq!(reason(course(&limits, &spent, now(), halt(), Some(true))), Some(Reason::BudgetExhausted));
-        assert_eq!(reason(course(&limits, &fresh, now(), halt(), Some(true))), Some(Reason::Halted));
-        assert_eq!(course(&limits, &fresh, now(), None, Some(true)), LoopDecision::Judge);
-        assert_eq!(course(&limits, &fresh, now(), None, None), LoopDecision::Judge);
-        assert_eq!(course(&limits, &fresh, now(), None, Some(false)), LoopDecision::GoOn);
+        assert_eq!(
+            reason(course(&limits, &spent, now(), halt(), Some(true))),
+            Some(Reason::BudgetExhausted)
+        );
+        assert_eq!(
+            reason(course(&limits, &fresh, now(), halt(), Some(true))),
+            Some(Reason::Halted)
+        );
+        assert_eq!(
+            course(&limits, &fresh, now(), None, Some(true)),
+            LoopDecision::Judge
+        );
+        assert_eq!(
+            course(&limits, &fresh, now(), None, None),
+            LoopDecision::Judge
+        );
+        assert_eq!(
+            course(&limits, &fresh, now(), None, Some(false)),
+            LoopDecision::GoOn
+        );
     }
 
     #[test]
     fn the_cap_of_iterations_is_for_a_person_and_comes_last() {
-        let limits = Limits { max_iterations: 3, max_turns: Some(5), ..limits() };
+        let limits = Limits {
+            max_iterations: 3,
+            max_turns: Some(5),
+            ..limits()
+        };
         assert_eq!(may_begin(&limits, &SpentUsage::default(), 2, now()), None);
-        assert_eq!(reason(may_begin(&limits, &SpentUsage::default(), 3, now())), Some(Reason::MaxIterations));
-        let spent = SpentUsage { turns: 5, ..SpentUsage::default() };
-        assert_eq!(reason(may_begin(&limits, &spent, 3, now())), Some(Reason::BudgetExhausted));
+        assert_eq!(
+            reason(may_begin(&limits, &SpentUsage::default(), 3, now())),
+            Some(Reason::MaxIterations)
+        );
+        let spent = SpentUsage {
+            turns: 5,
+            ..SpentUsage::default()
+        };
+        assert_eq!(
+            reason(may_begin(&limits, &spent, 3, now())),
+            Some(Reason::BudgetExhausted)
+        );
     }
 
     #[test]
     fn what_was_not_told_is_neither_zero_nor_spent_but_is_said() {
-        let limits = Limits { max_turns: Some(1), max_cost_usd: Some(0.1), ..limits() };
-        let told = SpentUsage::of(&SessionUsage { turns: Some(0), input_tokens: None, cost_usd: None, ..SessionUsage::default() });
+        let limits = Limits {
+            max_turns: Some(1),
+            max_cost_usd: Some(0.1),
+            ..limits()
+        };
+        let told = SpentUsage::of(&SessionUsage {
+            turns: Some(0),
+            input_tokens: None,
+            cost_usd: None,
+            ..SessionUsage::default()
+        });
         assert_eq!(termination(&limits, &told, now()), None);
         let note = unknown(&limits, &told).expect("the cost is not known");
         assert_eq!(
-            (note.code.as_str(), note.detail.contains("max_cost_usd"), note.detail.contains("max_turns")),
+            (
+                note.code.as_str(),
+                note.detail.contains("max_cost_usd"),
+                note.detail.contains("max_turns")
+            ),
             ("budget_unknown", true, false)
         );
         assert_eq!(unknown(&limits, &SpentUsage::default()), None);
         // A later session with a complete report does not make an earlier one known.
-        let later = told.plus(SpentUsage { turns: 0, ..SpentUsage::default() });
+        let later = told.plus(SpentUsage {
+            turns: 0,
+            ..SpentUsage::default()
+        });
         assert!(unknown(&limits, &later).is_some());
         assert_eq!(unknown(&self::limits(), &told), None);
-        assert!(SpentUsage::of(&SessionUsage { cost_usd: Some(f64::NAN), ..SessionUsage::default() }).untold.cost);
+        assert!(
+            SpentUsage::of(&SessionUsage {
+                cost_usd: Some(f64::NAN),
+                ..SessionUsage::default()
+            })
+            .untold
+            .cost
+        );
     }
 
     #[test]
     fn the_nearer_of_time_budget_and_deadline_ends_a_session() {
         let deadline = |seconds| Some(now() + jiff::SignedDuration::from_secs(seconds));
         let left = |limits: Limits, wall_seconds| {
-            time_left(&limits, &SpentUsage { wall_seconds, ..SpentUsage::default() }, now())
-                .map(|(left, stop)| (left.as_secs(), stop.reason))
+            time_left(
+                &limits,
+                &SpentUsage {
+                    wall_seconds,
+                    ..SpentUsage::default()
+                },
+                now(),
+            )
+            .map(|(left, stop)| (left.as_secs(), stop.reason))
         };
-        let ends = |limits: Limits| time_left(&limits, &SpentUsage::default(), now()).map(|(_, stop)| stop.why);
+        let ends = |limits: Limits| {
+            time_left(&limits, &SpentUsage::default(), now()).map(|(_, stop)| stop.why)
+        };
         let wall = Some(Duration::from_secs(100));
         assert_eq!(left(limits(), 0.0), None);
-        assert_eq!(left(Limits { max_wall: wall, ..limits() }, 40.0), Some((60, Reason::BudgetExhausted)));
-        assert_eq!(left(Limits { max_wall: wall, deadline: deadline(50), ..limits() }, 40.0), Some((50, Reason::DeadlineExceeded)));
-        assert_eq!(left(Limits { max_wall: wall, deadline: deadline(70), ..limits() }, 140.0), Some((0, Reason::BudgetExhausted)));
-        assert_eq!(left(Limits { deadline: deadline(-5), ..limits() }, 0.0), Some((0, Reason::DeadlineExceeded)));
-        assert_eq!(ends(Limits { max_wall: wall, ..limits() }).as_deref(), Some("the time budget of 100 s is spent"));
+        assert_eq!(
+            left(
+                Limits {
+                    max_wall: wall,
+                    ..limits()
+                },
+                40.0
+            ),
+            Some((60, Reason::BudgetExhausted))
+        );
+        assert_eq!(
+            left(
+                Limits {
+                    max_wall: wall,
+                    deadline: deadline(50),
+                    ..limits()
+                },
+                40.0
+            ),
+            Some((50, Reason::DeadlineExceeded))
+        );
+        assert_eq!(
+            left(
+                Limits {
+                    max_wall: wall,
+                    deadline: deadline(70),
+                    ..limits()
+                },
+                140.0
+            ),
+            Some((0, Reason::BudgetExhausted))
+        );
+        assert_eq!(
+            left(
+                Limits {
+                    deadline: deadline(-5),
+                    ..limits()
+                },
+                0.0
+            ),
+            Some((0, Reason::DeadlineExceeded))
+        );
+        assert_eq!(
+            ends(Limits {
+                max_wall: wall,
+                ..limits()
+            })
+            .as_deref(),
+            Some("the time budget of 100 s is spent")
+        );
     }
 
     fn any_limits() -> impl Strategy<Value = Limits> {
         let of = |most| prop::option::of(1_u64..most);
-        (of(20), of(200), of(50), of(90), prop::option::of(-5_i64..5)).prop_map(|(turns, tokens, cents, wall, deadline)| Limits {
-            max_turns: turns,
-            max_total_tokens: tokens,
-            max_cost_usd: cents.map(|cents| cents as f64 / 100.0),
-            max_wall: wall.map(Duration::from_secs),
-            deadline: deadline.map(|seconds| now() + jiff::SignedDuration::from_secs(seconds)),
-            ..limits()
-        })
+        (of(20), of(200), of(50), of(90), prop::option::of(-5_i64..5)).prop_map(
+            |(turns, tokens, cents, wall, deadline)| Limits {
+                max_turns: turns,
+                max_total_tokens: tokens,
+                max_cost_usd: cents.map(|cents| cents as f64 / 100.0),
+                max_wall: wall.map(Duration::from_secs),
+                deadline: deadline.map(|seconds| now() + jiff::SignedDuration::from_secs(seconds)),
+                ..limits()
+            },
+        )
     }
 
     fn any_spent() -> impl Strategy<Value = SpentUsage> {
-        (0_u64..25, 0_u64..250, 0_u32..70, 0_u32..120, any::<[bool; 3]>()).prop_map(|(turns, tokens, cents, wall, untold)| SpentUsage {
-            turns,
-            tokens,
-            cost_usd: f64::from(cents) / 100.0,
-            wall_seconds: wall.into(),
-            untold: UnknownUsage { turns: untold[0], tokens: untold[1], cost: untold[2] },
-        })
+        (
+            0_u64..25,
+            0_u64..250,
+            0_u32..70,
+            0_u32..120,
+            any::<[bool; 3]>(),
+        )
+            .prop_map(|(turns, tokens, cents, wall, untold)| SpentUsage {
+                turns,
+                tokens,
+                cost_usd: f64::from(cents) / 100.0,
+                wall_seconds: wall.into(),
+                untold: UnknownUsage {
+                    turns: untold[0],
+                    tokens: untold[1],
+                    cost: untold[2],
+                },
+            })
     }
 
     proptest! {

@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use watchdog_store::engine::{AppendOutcome, EventCursor, ExpectedRevision, LeaseRenewal, NewEvent, RowRevision, SwapOutcome};
+use watchdog_store::engine::{
+    AppendOutcome, EventCursor, ExpectedRevision, LeaseRenewal, NewEvent, RowRevision, SwapOutcome,
+};
 use watchdog_store::{RowKey, SharedStore};
 
 use crate::cutting_proxy::{CutPoint, CuttingProxy};
@@ -14,16 +16,24 @@ const LONG: Duration = Duration::from_secs(3600);
 /// A database without TLS behind a proxy, and the store through it.
 fn behind_a_proxy() -> (TestDatabase, CuttingProxy, watchdog_fleet::FleetStore) {
     let database = TestDatabase::new();
-    watchdog_fleet::migrations::migrate(&server(&database.full_address("owner")).unwrap(), "plain").unwrap();
+    watchdog_fleet::migrations::migrate(&server(&database.full_address("owner")).unwrap(), "plain")
+        .unwrap();
     let proxy = CuttingProxy::to(database.port());
-    let address = format!("postgres://plain:secret%20of%20plain@127.0.0.1:{}/{}?sslmode=disable", proxy.port, database.name);
+    let address = format!(
+        "postgres://plain:secret%20of%20plain@127.0.0.1:{}/{}?sslmode=disable",
+        proxy.port, database.name
+    );
     let store = store(&address);
     store.now().unwrap();
     (database, proxy, store)
 }
 
 /// What is there after a write whose fate is unknown, once the server is done with it.
-fn found(store: &dyn SharedStore, key: &RowKey, wanted: impl Fn(Option<&[u8]>) -> bool) -> Option<RowRevision> {
+fn found(
+    store: &dyn SharedStore,
+    key: &RowKey,
+    wanted: impl Fn(Option<&[u8]>) -> bool,
+) -> Option<RowRevision> {
     let begun = Instant::now();
     loop {
         let there = store.get(key).unwrap();
@@ -39,14 +49,27 @@ fn a_write_whose_answer_is_lost_is_unknown_and_a_look_tells_that_it_happened() {
     let (_database, proxy, store) = behind_a_proxy();
     let key = RowKey::new("test", &["a"]);
     proxy.cut_next(CutPoint::Answer);
-    assert!(matches!(store.cas(&key, ExpectedRevision::Absent, b"1").unwrap(), SwapOutcome::Unknown(_)));
+    assert!(matches!(
+        store.cas(&key, ExpectedRevision::Absent, b"1").unwrap(),
+        SwapOutcome::Unknown(_)
+    ));
     let first = found(&store, &key, |value| value == Some(b"1")).unwrap();
     proxy.cut_next(CutPoint::Answer);
-    assert!(matches!(store.cas(&key, ExpectedRevision::Rev(first), b"2").unwrap(), SwapOutcome::Unknown(_)));
+    assert!(matches!(
+        store.cas(&key, ExpectedRevision::Rev(first), b"2").unwrap(),
+        SwapOutcome::Unknown(_)
+    ));
     let second = found(&store, &key, |value| value == Some(b"2")).unwrap();
-    assert_eq!(store.cas(&key, ExpectedRevision::Rev(first), b"3").unwrap(), SwapOutcome::Conflict, "the old revision does not come back");
+    assert_eq!(
+        store.cas(&key, ExpectedRevision::Rev(first), b"3").unwrap(),
+        SwapOutcome::Conflict,
+        "the old revision does not come back"
+    );
     proxy.cut_next(CutPoint::Answer);
-    assert!(matches!(store.delete(&key, second).unwrap(), SwapOutcome::Unknown(_)));
+    assert!(matches!(
+        store.delete(&key, second).unwrap(),
+        SwapOutcome::Unknown(_)
+    ));
     found(&store, &key, |value| value.is_none());
 }
 
@@ -55,19 +78,33 @@ fn a_write_that_never_arrived_is_unknown_and_a_look_tells_that_it_did_not_happen
     let (_database, proxy, store) = behind_a_proxy();
     let key = RowKey::new("test", &["a"]);
     proxy.cut_next(CutPoint::Request);
-    assert!(matches!(store.cas(&key, ExpectedRevision::Absent, b"1").unwrap(), SwapOutcome::Unknown(_)));
+    assert!(matches!(
+        store.cas(&key, ExpectedRevision::Absent, b"1").unwrap(),
+        SwapOutcome::Unknown(_)
+    ));
     assert_eq!(store.get(&key).unwrap(), None);
-    assert!(matches!(store.cas(&key, ExpectedRevision::Absent, b"1").unwrap(), SwapOutcome::Ok(_)));
+    assert!(matches!(
+        store.cas(&key, ExpectedRevision::Absent, b"1").unwrap(),
+        SwapOutcome::Ok(_)
+    ));
 }
 
 #[test]
 fn a_connection_that_broke_before_the_commit_is_made_anew_and_the_writes_are_done_once() {
     let (_database, proxy, store) = behind_a_proxy();
-    let writes = ["a", "b"].map(|name| (RowKey::new("test", &[name]), ExpectedRevision::Absent, b"1".to_vec()));
+    let writes = ["a", "b"].map(|name| {
+        (
+            RowKey::new("test", &[name]),
+            ExpectedRevision::Absent,
+            b"1".to_vec(),
+        )
+    });
     for point in [CutPoint::Request, CutPoint::Answer] {
         // The first thing that is sent begins the transaction.
         proxy.cut_next(point);
-        let SwapOutcome::Ok(rev) = store.cas_all(&writes).unwrap() else { panic!("nothing was committed yet") };
+        let SwapOutcome::Ok(rev) = store.cas_all(&writes).unwrap() else {
+            panic!("nothing was committed yet")
+        };
         assert_eq!(store.get(&writes[1].0).unwrap(), Some((rev, b"1".to_vec())));
         for (key, ..) in &writes {
             let (rev, _) = store.get(key).unwrap().unwrap();
@@ -87,16 +124,35 @@ fn events_whose_answer_is_lost_are_sent_again_and_are_there_once() {
         kind: "probe".into(),
         data: serde_json::json!({ "n": n }),
     };
-    for (n, point) in [(1, CutPoint::Answer), (2, CutPoint::Request), (3, CutPoint::Answer)] {
+    for (n, point) in [
+        (1, CutPoint::Answer),
+        (2, CutPoint::Request),
+        (3, CutPoint::Answer),
+    ] {
         proxy.cut_next(point);
-        assert_eq!(store.append(&[event(n)], None).unwrap(), AppendOutcome::Done);
+        assert_eq!(
+            store.append(&[event(n)], None).unwrap(),
+            AppendOutcome::Done
+        );
     }
-    assert_eq!(store.read(EventCursor::START, 10).unwrap().0, [event(1), event(2), event(3)]);
-    let lease = store.acquire(&RowKey::new("test", &["lease"]), "me", LONG).unwrap().unwrap();
+    assert_eq!(
+        store.read(EventCursor::START, 10).unwrap().0,
+        [event(1), event(2), event(3)]
+    );
+    let lease = store
+        .acquire(&RowKey::new("test", &["lease"]), "me", LONG)
+        .unwrap()
+        .unwrap();
     proxy.cut_next(CutPoint::Answer);
-    assert!(matches!(store.renew(&lease, LONG).unwrap(), LeaseRenewal::Held(_)), "renewing again is renewing");
+    assert!(
+        matches!(store.renew(&lease, LONG).unwrap(), LeaseRenewal::Held(_)),
+        "renewing again is renewing"
+    );
     proxy.cut_next(CutPoint::Answer);
-    assert_eq!(store.append(&[event(4)], Some(&lease)).unwrap(), AppendOutcome::Done);
+    assert_eq!(
+        store.append(&[event(4)], Some(&lease)).unwrap(),
+        AppendOutcome::Done
+    );
     assert_eq!(database.sql("SELECT count(*) FROM watchdog.event"), "4");
 }
 
@@ -105,13 +161,18 @@ fn a_lease_whose_answer_is_lost_is_an_error_and_nobody_believes_to_hold_it() {
     let (_database, proxy, store) = behind_a_proxy();
     let key = RowKey::new("test", &["lease"]);
     proxy.cut_next(CutPoint::Answer);
-    store.acquire(&key, "me", Duration::from_millis(500)).unwrap_err();
+    store
+        .acquire(&key, "me", Duration::from_millis(500))
+        .unwrap_err();
     let begun = Instant::now();
     let lease = loop {
         if let Some(lease) = store.acquire(&key, "me", LONG).unwrap() {
             break lease;
         }
-        assert!(begun.elapsed() < Duration::from_secs(30), "the lost lease never ended");
+        assert!(
+            begun.elapsed() < Duration::from_secs(30),
+            "the lost lease never ended"
+        );
     };
     assert!(store.release(&lease).unwrap());
 }
@@ -127,14 +188,22 @@ fn a_connection_that_the_server_ended_while_it_lay_idle_costs_no_write() {
         ));
         // The end of it has arrived when no session is left.
         let begun = Instant::now();
-        while database.sql(&format!("SELECT count(*) FROM pg_stat_activity WHERE datname = '{}' AND usename = 'plain'", database.name))
-            != "0"
+        while database.sql(&format!(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = '{}' AND usename = 'plain'",
+            database.name
+        )) != "0"
         {
-            assert!(begun.elapsed() < Duration::from_secs(30), "the session stayed");
+            assert!(
+                begun.elapsed() < Duration::from_secs(30),
+                "the session stayed"
+            );
         }
         std::thread::sleep(Duration::from_millis(1100));
         let expect = store_expectation(&store, &key);
-        assert!(matches!(expect, SwapOutcome::Ok(_)), "round {round}: {expect:?}");
+        assert!(
+            matches!(expect, SwapOutcome::Ok(_)),
+            "round {round}: {expect:?}"
+        );
     }
 }
 

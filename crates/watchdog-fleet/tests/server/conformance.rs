@@ -14,7 +14,9 @@ fn over_tls(test: fn(&dyn SharedStore)) {
 fn through_a_pooler(test: fn(&dyn SharedStore)) {
     let database = TestDatabase::new();
     with_tables(&database);
-    let address = database.pooler_address("worker").expect("pgbouncer is not installed: apt-get install pgbouncer");
+    let address = database
+        .pooler_address("worker")
+        .expect("pgbouncer is not installed: apt-get install pgbouncer");
     test(&store(&address));
 }
 

@@ -34,8 +34,15 @@ impl CuttingProxy {
                 let upstream = TcpStream::connect(("127.0.0.1", server)).unwrap();
                 client.set_nodelay(true).unwrap();
                 upstream.set_nodelay(true).unwrap();
-                for (from, to, point) in [(&client, &upstream, CutPoint::Request), (&upstream, &client, CutPoint::Answer)] {
-                    let (from, to, cut) = (from.try_clone().unwrap(), to.try_clone().unwrap(), shared.clone());
+                for (from, to, point) in [
+                    (&client, &upstream, CutPoint::Request),
+                    (&upstream, &client, CutPoint::Answer),
+                ] {
+                    let (from, to, cut) = (
+                        from.try_clone().unwrap(),
+                        to.try_clone().unwrap(),
+                        shared.clone(),
+                    );
                     thread::spawn(move || pass(from, to, point, &cut));
                 }
             }
@@ -52,7 +59,14 @@ impl CuttingProxy {
 fn pass(mut from: TcpStream, mut to: TcpStream, point: CutPoint, cut: &AtomicU8) {
     let mut bytes = [0; 16 * 1024];
     while let Ok(read) = from.read(&mut bytes) {
-        let is_cut = cut.compare_exchange(point as u8, CutPoint::Nowhere as u8, Ordering::SeqCst, Ordering::SeqCst).is_ok();
+        let is_cut = cut
+            .compare_exchange(
+                point as u8,
+                CutPoint::Nowhere as u8,
+                Ordering::SeqCst,
+                Ordering::SeqCst,
+            )
+            .is_ok();
         if read == 0 || is_cut || to.write_all(&bytes[..read]).is_err() {
             break;
         }

@@ -18,10 +18,19 @@ use crate::{server, store, with_tables};
 #[track_caller]
 fn refusal(address: &str) -> FleetError {
     let begun = Instant::now();
-    let error = server(address).and_then(|server| server.version()).unwrap_err();
-    assert!(begun.elapsed() < CALL_DEADLINE + Duration::from_secs(20), "{address}: {:?}", begun.elapsed());
+    let error = server(address)
+        .and_then(|server| server.version())
+        .unwrap_err();
+    assert!(
+        begun.elapsed() < CALL_DEADLINE + Duration::from_secs(20),
+        "{address}: {:?}",
+        begun.elapsed()
+    );
     for secret in ["secret of", "secret%20of", "wrong one"] {
-        assert!(!format!("{error} {error:?} {}", error.hint()).contains(secret), "{error}");
+        assert!(
+            !format!("{error} {error:?} {}", error.hint()).contains(secret),
+            "{error}"
+        );
     }
     error
 }
@@ -31,15 +40,34 @@ fn each_way_of_being_refused_has_a_name() {
     let database = TestDatabase::new();
     let good = database.full_address("owner");
     let port = format!(":{}/", database.port());
-    assert!(server(&good).unwrap().version().unwrap().starts_with(char::is_numeric));
+    assert!(
+        server(&good)
+            .unwrap()
+            .version()
+            .unwrap()
+            .starts_with(char::is_numeric)
+    );
     let error = refusal(&good.replace("secret%20of%20owner", "wrong%20one"));
-    assert!(matches!(&error, FleetError::Login { user, .. } if user == "owner"), "{error}");
+    assert!(
+        matches!(&error, FleetError::Login { user, .. } if user == "owner"),
+        "{error}"
+    );
     let error = refusal(&database.address("owner"));
-    assert!(matches!(&error, FleetError::Login { why, .. } if why == "no password was given"), "{error}");
+    assert!(
+        matches!(&error, FleetError::Login { why, .. } if why == "no password was given"),
+        "{error}"
+    );
     let error = refusal(&good.replace(&database.name, "elsewhere"));
-    assert!(matches!(&error, FleetError::NoDatabase { database, .. } if database == "elsewhere"), "{error}");
+    assert!(
+        matches!(&error, FleetError::NoDatabase { database, .. } if database == "elsewhere"),
+        "{error}"
+    );
     // Taken, and closed again: nobody listens there.
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let free = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
     let error = refusal(&good.replace(&port, &format!(":{free}/")));
     assert!(matches!(&error, FleetError::Unreachable { .. }), "{error}");
     let error = refusal(&good.replace("localhost", "no-such-host.invalid"));
@@ -50,8 +78,15 @@ fn each_way_of_being_refused_has_a_name() {
 fn sslmode_means_what_libpq_means() {
     let database = TestDatabase::new();
     let good = database.full_address("owner");
-    let reached = |address: &str| server(address).and_then(|server| server.version()).map(|_| ());
-    let other = good.replace(&database.authority().display().to_string(), &database.other_authority().display().to_string());
+    let reached = |address: &str| {
+        server(address)
+            .and_then(|server| server.version())
+            .map(|_| ())
+    };
+    let other = good.replace(
+        &database.authority().display().to_string(),
+        &database.other_authority().display().to_string(),
+    );
     let by_other_name = good.replace("localhost", "127.0.0.2");
     let without_roots = good.split("&sslrootcert").next().unwrap().to_owned();
     let mode = |address: &str, mode: &str| address.replace("verify-full", mode);
@@ -73,7 +108,10 @@ fn sslmode_means_what_libpq_means() {
     ] {
         match reached(&address) {
             Ok(()) => assert!(is_let_in, "{address} was let in"),
-            Err(error) => assert!(!is_let_in && matches!(error, FleetError::Tls { .. }), "{address}: {error:?}"),
+            Err(error) => assert!(
+                !is_let_in && matches!(error, FleetError::Tls { .. }),
+                "{address}: {error:?}"
+            ),
         }
     }
 }
@@ -91,9 +129,18 @@ fn a_server_without_tls_gets_no_password_where_tls_was_asked_for() {
         let _ = stream.read_to_end(&mut rest);
         rest
     });
-    let error = refusal(&format!("postgres://me:secret%20of%20mine@localhost:{port}/x?sslmode=require"));
-    assert!(matches!(&error, FleetError::Tls { why, .. } if why.contains("does not support TLS")), "{error:?}");
-    assert_eq!(heard.join().unwrap(), b"", "nothing but the question was sent");
+    let error = refusal(&format!(
+        "postgres://me:secret%20of%20mine@localhost:{port}/x?sslmode=require"
+    ));
+    assert!(
+        matches!(&error, FleetError::Tls { why, .. } if why.contains("does not support TLS")),
+        "{error:?}"
+    );
+    assert_eq!(
+        heard.join().unwrap(),
+        b"",
+        "nothing but the question was sent"
+    );
 }
 
 #[test]
@@ -101,8 +148,19 @@ fn a_server_that_answers_nothing_holds_a_caller_no_longer_than_the_deadline() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let begun = Instant::now();
-    let error = server(&format!("postgres://me:p@localhost:{port}/x?sslmode=disable")).unwrap().version().unwrap_err();
-    assert!(matches!(&error, FleetError::Late { .. } | FleetError::Unreachable { .. }), "{error:?}");
+    let error = server(&format!(
+        "postgres://me:p@localhost:{port}/x?sslmode=disable"
+    ))
+    .unwrap()
+    .version()
+    .unwrap_err();
+    assert!(
+        matches!(
+            &error,
+            FleetError::Late { .. } | FleetError::Unreachable { .. }
+        ),
+        "{error:?}"
+    );
     assert!(begun.elapsed() < CALL_DEADLINE * 3, "{:?}", begun.elapsed());
     drop(listener);
 }
@@ -112,12 +170,28 @@ fn two_who_make_the_tables_at_once_make_them_once_and_again_changes_nothing() {
     let database = TestDatabase::new();
     let address = database.full_address("owner");
     let outcomes: Vec<MigrationOutcome> = thread::scope(|scope| {
-        let begun: Vec<_> = (0..3).map(|_| scope.spawn(|| migrate(&server(&address).unwrap(), "worker").unwrap())).collect();
+        let begun: Vec<_> = (0..3)
+            .map(|_| scope.spawn(|| migrate(&server(&address).unwrap(), "worker").unwrap()))
+            .collect();
         begun.into_iter().map(|one| one.join().unwrap()).collect()
     });
-    assert_eq!(outcomes.iter().filter(|outcome| outcome.from.is_none()).count(), 1, "{outcomes:?}");
-    assert!(outcomes.iter().all(|outcome| outcome.to == FLEET_FORMAT && outcome.worker.as_deref() == Some("worker")));
-    assert_eq!(database.sql("SELECT count(*) FROM watchdog.format"), FLEET_FORMAT.to_string());
+    assert_eq!(
+        outcomes
+            .iter()
+            .filter(|outcome| outcome.from.is_none())
+            .count(),
+        1,
+        "{outcomes:?}"
+    );
+    assert!(
+        outcomes.iter().all(
+            |outcome| outcome.to == FLEET_FORMAT && outcome.worker.as_deref() == Some("worker")
+        )
+    );
+    assert_eq!(
+        database.sql("SELECT count(*) FROM watchdog.format"),
+        FLEET_FORMAT.to_string()
+    );
 }
 
 #[test]
@@ -129,7 +203,12 @@ fn tables_that_were_half_made_are_not_there_at_all() {
     );
     let error = migrate(&server(&database.full_address("owner")).unwrap(), "worker").unwrap_err();
     assert!(matches!(&error, FleetError::Refused { .. }), "{error}");
-    assert_eq!(survey(&server(&database.full_address("owner")).unwrap()).unwrap().format, None);
+    assert_eq!(
+        survey(&server(&database.full_address("owner")).unwrap())
+            .unwrap()
+            .format,
+        None
+    );
     database.sql("DROP TABLE watchdog.machine");
     with_tables(&database);
 }
@@ -142,31 +221,52 @@ fn tables_of_a_newer_program_are_neither_migrated_nor_used() {
     with_tables(&database);
     database.sql("INSERT INTO watchdog.format (version, program) VALUES (99, '9.9')");
     let error = migrate(&server(&database.full_address("owner")).unwrap(), "worker").unwrap_err();
-    assert!(matches!(error, FleetError::NewerSchema { found: 99, .. }), "{error}");
+    assert!(
+        matches!(error, FleetError::NewerSchema { found: 99, .. }),
+        "{error}"
+    );
     let error = store(&database.full_address("worker")).now().unwrap_err();
-    assert!(error.to_string().contains("format 99") && error.hint().contains("newer watchdog"), "{error}");
+    assert!(
+        error.to_string().contains("format 99") && error.hint().contains("newer watchdog"),
+        "{error}"
+    );
 }
 
 #[test]
 fn a_role_that_may_not_make_the_tables_is_told_so() {
     let database = TestDatabase::new();
-    database.sql(&format!("REVOKE CREATE ON DATABASE {} FROM PUBLIC", database.name));
+    database.sql(&format!(
+        "REVOKE CREATE ON DATABASE {} FROM PUBLIC",
+        database.name
+    ));
     let error = migrate(&server(&database.full_address("nobody")).unwrap(), "worker").unwrap_err();
-    assert!(matches!(&error, FleetError::NoRight { user, .. } if user == "nobody"), "{error}");
+    assert!(
+        matches!(&error, FleetError::NoRight { user, .. } if user == "nobody"),
+        "{error}"
+    );
 }
 
 #[test]
 fn a_read_only_server_is_named_and_reading_goes_on() {
     let database = TestDatabase::new();
     with_tables(&database);
-    database.sql(&format!("ALTER DATABASE {} SET default_transaction_read_only = on", database.name));
+    database.sql(&format!(
+        "ALTER DATABASE {} SET default_transaction_read_only = on",
+        database.name
+    ));
     let store = store(&database.full_address("worker"));
     let key = RowKey::new("test", &["a"]);
     assert_eq!(store.get(&key).unwrap(), None);
     let error = store.cas(&key, ExpectedRevision::Absent, b"1").unwrap_err();
-    assert!(error.to_string().contains("read-only") && error.hint().contains("primary"), "{error}");
+    assert!(
+        error.to_string().contains("read-only") && error.hint().contains("primary"),
+        "{error}"
+    );
     let error = migrate(&server(&database.full_address("owner")).unwrap(), "worker");
-    assert!(matches!(&error, Err(FleetError::ReadOnly { .. }) | Ok(_)), "{error:?}");
+    assert!(
+        matches!(&error, Err(FleetError::ReadOnly { .. }) | Ok(_)),
+        "{error:?}"
+    );
 }
 
 #[test]
@@ -174,15 +274,36 @@ fn of_several_hosts_one_that_takes_writes_is_wanted() {
     let database = TestDatabase::new();
     with_tables(&database);
     let port = database.port();
-    let several = database.full_address("worker").replace(&format!("localhost:{port}"), &format!("127.0.0.1:{port},localhost:{port}"));
+    let several = database.full_address("worker").replace(
+        &format!("localhost:{port}"),
+        &format!("127.0.0.1:{port},localhost:{port}"),
+    );
     let key = RowKey::new("test", &["a"]);
-    assert!(matches!(store(&several).cas(&key, ExpectedRevision::Absent, b"1").unwrap(), SwapOutcome::Ok(_)));
-    database.sql(&format!("ALTER DATABASE {} SET default_transaction_read_only = on", database.name));
+    assert!(matches!(
+        store(&several)
+            .cas(&key, ExpectedRevision::Absent, b"1")
+            .unwrap(),
+        SwapOutcome::Ok(_)
+    ));
+    database.sql(&format!(
+        "ALTER DATABASE {} SET default_transaction_read_only = on",
+        database.name
+    ));
     let error = store(&several).get(&key).unwrap_err();
-    assert!(error.to_string().contains("read-only") && error.hint().contains("primary"), "{error}");
+    assert!(
+        error.to_string().contains("read-only") && error.hint().contains("primary"),
+        "{error}"
+    );
     let dead = several.replacen(&format!("127.0.0.1:{port}"), "127.0.0.1:1", 1);
-    database.sql(&format!("BEGIN READ WRITE; ALTER DATABASE {} RESET default_transaction_read_only; COMMIT", database.name));
-    assert_eq!(store(&dead).get(&key).unwrap().unwrap().1, b"1", "the first of them is gone");
+    database.sql(&format!(
+        "BEGIN READ WRITE; ALTER DATABASE {} RESET default_transaction_read_only; COMMIT",
+        database.name
+    ));
+    assert_eq!(
+        store(&dead).get(&key).unwrap().unwrap().1,
+        b"1",
+        "the first of them is gone"
+    );
 }
 
 #[test]
@@ -218,9 +339,18 @@ fn the_worker_can_do_its_work_and_nothing_else() {
 fn the_printed_sql_makes_a_fleet_that_the_worker_can_use() {
     let database = TestDatabase::new();
     // Roles are the server's and not the database's: names of this test's own.
-    let sql = as_sql(&database.name, "worker").replace("watchdog_owner", &format!("{}_owner", database.name));
+    let sql = as_sql(&database.name, "worker")
+        .replace("watchdog_owner", &format!("{}_owner", database.name));
     database.sql(&sql.replace("CREATE ROLE worker LOGIN;", ""));
     let store = store(&database.full_address("worker"));
-    assert!(matches!(store.cas(&RowKey::new("test", &["a"]), ExpectedRevision::Absent, b"1").unwrap(), SwapOutcome::Ok(_)));
-    database.sql(&format!("DROP SCHEMA watchdog CASCADE; DROP OWNED BY {0}_owner; DROP ROLE {0}_owner", database.name));
+    assert!(matches!(
+        store
+            .cas(&RowKey::new("test", &["a"]), ExpectedRevision::Absent, b"1")
+            .unwrap(),
+        SwapOutcome::Ok(_)
+    ));
+    database.sql(&format!(
+        "DROP SCHEMA watchdog CASCADE; DROP OWNED BY {0}_owner; DROP ROLE {0}_owner",
+        database.name
+    ));
 }

@@ -15,14 +15,31 @@ fn a_machine_joins_under_a_name_that_no_other_has_and_leaves_again() {
     join(&server, "one", "id 1").unwrap();
     join(&server, "one", "id 1").unwrap();
     let error = join(&server, "one", "id 2").unwrap_err();
-    assert!(matches!(&error, FleetError::NameTaken { name } if name == "one"), "{error}");
+    assert!(
+        matches!(&error, FleetError::NameTaken { name } if name == "one"),
+        "{error}"
+    );
     join(&server, "two", "id 2").unwrap();
     join(&server, "first", "id 1").unwrap();
     let found = survey(&server).unwrap();
-    let names: Vec<_> = found.machines.iter().map(|machine| (machine.name.as_str(), machine.id.as_str())).collect();
-    assert_eq!(names, [("first", "id 1"), ("two", "id 2")], "a machine has one name");
-    assert_eq!((found.format, found.is_encrypted, found.is_read_only), (Some(FLEET_FORMAT), true, false));
-    assert!(found.missing_rights.is_empty() && found.clock_ahead_ms.abs() < 30_000, "{found:?}");
+    let names: Vec<_> = found
+        .machines
+        .iter()
+        .map(|machine| (machine.name.as_str(), machine.id.as_str()))
+        .collect();
+    assert_eq!(
+        names,
+        [("first", "id 1"), ("two", "id 2")],
+        "a machine has one name"
+    );
+    assert_eq!(
+        (found.format, found.is_encrypted, found.is_read_only),
+        (Some(FLEET_FORMAT), true, false)
+    );
+    assert!(
+        found.missing_rights.is_empty() && found.clock_ahead_ms.abs() < 30_000,
+        "{found:?}"
+    );
     assert!(leave(&server, "id 1").unwrap() && !leave(&server, "id 1").unwrap());
     assert_eq!(survey(&server).unwrap().machines.len(), 1);
 }
@@ -35,7 +52,13 @@ fn a_look_names_what_a_role_lacks_and_a_database_without_a_fleet() {
     with_tables(&database);
     let found = survey(&server(&database.full_address("nobody")).unwrap()).unwrap();
     assert_eq!(found.format, Some(FLEET_FORMAT));
-    assert!(found.missing_rights.contains(&"insert on watchdog.event".to_owned()), "{:?}", found.missing_rights);
+    assert!(
+        found
+            .missing_rights
+            .contains(&"insert on watchdog.event".to_owned()),
+        "{:?}",
+        found.missing_rights
+    );
     database.sql("REVOKE UPDATE ON watchdog.lease FROM worker");
     let found = survey(&server(&database.full_address("worker")).unwrap()).unwrap();
     assert_eq!(found.missing_rights, ["update on watchdog.lease"]);

@@ -29,15 +29,24 @@ fn waiting(database: &TestDatabase, than: &str) -> String {
         if !found.is_empty() {
             return found;
         }
-        assert!(begun.elapsed() < Duration::from_secs(8), "nothing waits for the standby");
+        assert!(
+            begun.elapsed() < Duration::from_secs(8),
+            "nothing waits for the standby"
+        );
         thread::sleep(Duration::from_millis(10));
     }
 }
 
 /// Runs a write whose connection ends while it waits for the standby, as where the server is stopped at once: it is visible from then on.
 /// Whatever looks for it must wait as well; the wait is ended here as if the standby had it.
-fn answered_only_with_the_standby<T: Send>(database: &TestDatabase, write: impl FnOnce() -> T + Send) -> T {
-    database.sql(&format!("ALTER DATABASE {} SET synchronous_commit = on", database.name));
+fn answered_only_with_the_standby<T: Send>(
+    database: &TestDatabase,
+    write: impl FnOnce() -> T + Send,
+) -> T {
+    database.sql(&format!(
+        "ALTER DATABASE {} SET synchronous_commit = on",
+        database.name
+    ));
     let done = thread::scope(|scope| {
         let write = scope.spawn(write);
         let first = waiting(database, "");
@@ -47,7 +56,10 @@ fn answered_only_with_the_standby<T: Send>(database: &TestDatabase, write: impl 
         database.sql(&format!("SELECT pg_cancel_backend({again})"));
         write.join().unwrap()
     });
-    database.sql(&format!("SET synchronous_commit = local; ALTER DATABASE {} RESET synchronous_commit", database.name));
+    database.sql(&format!(
+        "SET synchronous_commit = local; ALTER DATABASE {} RESET synchronous_commit",
+        database.name
+    ));
     done
 }
 
@@ -57,17 +69,28 @@ fn events_that_are_there_already_count_as_copied_only_when_the_standby_has_them(
     with_tables(&database);
     let address = database.full_address("worker");
     let events = [event("a".into(), 1), event("b".into(), 2)];
-    let done = answered_only_with_the_standby(&database, || store(&address).append(&events, None).unwrap());
+    let done = answered_only_with_the_standby(&database, || {
+        store(&address).append(&events, None).unwrap()
+    });
     assert_eq!(done, AppendOutcome::Done);
-    assert_eq!(database.sql("SELECT string_agg(id, ' ' ORDER BY seq) FROM watchdog.event"), "a b");
+    assert_eq!(
+        database.sql("SELECT string_agg(id, ' ' ORDER BY seq) FROM watchdog.event"),
+        "a b"
+    );
 }
 
 fn tasks(database: &TestDatabase) -> FleetTasks {
-    FleetTasks::new(Arc::new(server(&database.full_address("worker")).unwrap()), "one", "host/repo")
+    FleetTasks::new(
+        Arc::new(server(&database.full_address("worker")).unwrap()),
+        "one",
+        "host/repo",
+    )
 }
 
 fn new_task(found: Option<&TaskRecord>) -> Option<TaskRecord> {
-    found.is_none().then(|| TaskRecord::begin(TaskStatus::Pending, Timestamp::UNIX_EPOCH))
+    found
+        .is_none()
+        .then(|| TaskRecord::begin(TaskStatus::Pending, Timestamp::UNIX_EPOCH))
 }
 
 #[test]
@@ -75,20 +98,40 @@ fn a_task_whose_claim_is_found_is_worked_on_only_when_the_standby_has_the_claim(
     let database = TestDatabase::new();
     with_tables(&database);
     tasks(&database).change("a", &new_task).unwrap();
-    let (ids, from, ttl) = (["a".to_owned()], [TaskStatus::Pending], Duration::from_secs(3600));
+    let (ids, from, ttl) = (
+        ["a".to_owned()],
+        [TaskStatus::Pending],
+        Duration::from_secs(3600),
+    );
     let (to, now) = (TaskStatus::Assigned, Timestamp::UNIX_EPOCH);
     let claimed = answered_only_with_the_standby(&database, || {
-        tasks(&database).claim(&TaskClaim { ids: &ids, from: &from, to, agent: "be-1", holder: "x", ttl, now }).unwrap()
+        tasks(&database)
+            .claim(&TaskClaim {
+                ids: &ids,
+                from: &from,
+                to,
+                agent: "be-1",
+                holder: "x",
+                ttl,
+                now,
+            })
+            .unwrap()
     });
     assert_eq!(claimed.expect("it was taken").lease.id, "a");
-    assert_eq!(database.sql("SELECT count(*) FROM watchdog.task_step"), "2", "it is taken once");
+    assert_eq!(
+        database.sql("SELECT count(*) FROM watchdog.task_step"),
+        "2",
+        "it is taken once"
+    );
 }
 
 #[test]
 fn a_change_that_is_found_counts_only_when_the_standby_has_it() {
     let database = TestDatabase::new();
     with_tables(&database);
-    let written = answered_only_with_the_standby(&database, || tasks(&database).change("a", &new_task).unwrap());
+    let written = answered_only_with_the_standby(&database, || {
+        tasks(&database).change("a", &new_task).unwrap()
+    });
     assert!(written.is_written);
     assert_eq!(database.sql("SELECT count(*) FROM watchdog.task_step"), "1");
 }

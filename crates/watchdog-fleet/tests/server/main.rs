@@ -1,6 +1,9 @@
 //! Tests against a real PostgreSQL server, which they start.
 
-#![expect(clippy::disallowed_methods, reason = "tests start programs by themselves")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "tests start programs by themselves"
+)]
 
 mod account_shares;
 mod account_slots;
@@ -37,5 +40,8 @@ fn with_tables(database: &TestDatabase) {
 }
 
 fn store(address: &str) -> FleetStore {
-    FleetStore::new(Arc::new(server(address).unwrap().needing_its_format()), "machine")
+    FleetStore::new(
+        Arc::new(server(address).unwrap().needing_its_format()),
+        "machine",
+    )
 }

@@ -42,7 +42,9 @@ fn a_follower_skips_nothing_while_eight_writers_commit_late_and_out_of_turn() {
                 for n in 0..EACH {
                     // Of different days, so that they go to different partitions.
                     let day = 1_800_000_000 + (n as i64 % 3) * 86_400;
-                    let done = store.append(&[event(format!("{writer}-{n:03}"), day)], None).unwrap();
+                    let done = store
+                        .append(&[event(format!("{writer}-{n:03}"), day)], None)
+                        .unwrap();
                     assert_eq!(done, AppendOutcome::Done);
                 }
             });
@@ -53,7 +55,12 @@ fn a_follower_skips_nothing_while_eight_writers_commit_late_and_out_of_turn() {
             let (events, next) = reader.read(cursor, 3).unwrap();
             cursor = next;
             seen.extend(events.into_iter().map(|event| event.id));
-            assert!(begun.elapsed() < Duration::from_secs(120), "only {} of {} were seen", seen.len(), WRITERS * EACH);
+            assert!(
+                begun.elapsed() < Duration::from_secs(120),
+                "only {} of {} were seen",
+                seen.len(),
+                WRITERS * EACH
+            );
         }
     });
     let mut of: HashMap<&str, Vec<&str>> = HashMap::new();
@@ -62,7 +69,10 @@ fn a_follower_skips_nothing_while_eight_writers_commit_late_and_out_of_turn() {
     }
     assert_eq!(of.len(), WRITERS);
     for (writer, ids) in of {
-        assert!(ids.is_sorted() && ids.len() == EACH, "writer {writer}: {ids:?}");
+        assert!(
+            ids.is_sorted() && ids.len() == EACH,
+            "writer {writer}: {ids:?}"
+        );
     }
 }
 
@@ -73,13 +83,20 @@ fn events_of_today_lie_in_the_partition_of_their_day_and_are_there_once() {
     let store = store(&database.full_address("worker"));
     let now = jiff::Timestamp::now();
     let of = |id: &str, second: i64| event(id.into(), second);
-    let events = [of("a", now.as_second()), of("b", now.as_second()), of("old", 7), of("ahead", now.as_second() + 40 * 86_400)];
+    let events = [
+        of("a", now.as_second()),
+        of("b", now.as_second()),
+        of("old", 7),
+        of("ahead", now.as_second() + 40 * 86_400),
+    ];
     for _ in 0..2 {
         assert_eq!(store.append(&events, None).unwrap(), AppendOutcome::Done);
     }
-    let places = database.sql("SELECT id || ' ' || tableoid::regclass FROM watchdog.event ORDER BY seq");
+    let places =
+        database.sql("SELECT id || ' ' || tableoid::regclass FROM watchdog.event ORDER BY seq");
     let day = now.strftime("%Y%m%d");
-    let expected =
-        format!("a watchdog.event_{day}\nb watchdog.event_{day}\nold watchdog.event_other_days\nahead watchdog.event_other_days");
+    let expected = format!(
+        "a watchdog.event_{day}\nb watchdog.event_{day}\nold watchdog.event_other_days\nahead watchdog.event_other_days"
+    );
     assert_eq!(places, expected);
 }

@@ -25,20 +25,40 @@ fn days_that_are_old_go_and_what_happened_lately_stays_whatever_a_worker_asks() 
     );
     let now = jiff::Timestamp::now().as_second();
     let days = |days: i64| now - days * 86_400;
-    let events = [("day of 100", days(100)), ("other day of 200", days(200)), ("40 days", days(40)), ("today", now)]
-        .map(|(id, at)| event(id.into(), at));
+    let events = [
+        ("day of 100", days(100)),
+        ("other day of 200", days(200)),
+        ("40 days", days(40)),
+        ("today", now),
+    ]
+    .map(|(id, at)| event(id.into(), at));
     let _ = store.append(&events, None).unwrap();
-    let left = || -> Vec<String> { store.read(EventCursor::START, 99).unwrap().0.into_iter().map(|event| event.id).collect() };
+    let left = || -> Vec<String> {
+        store
+            .read(EventCursor::START, 99)
+            .unwrap()
+            .0
+            .into_iter()
+            .map(|event| event.id)
+            .collect()
+    };
     for young in [29, 0, -1] {
         let refused = drop_days(&server, young).unwrap_err();
-        assert!(refused.to_string().contains("the last 30 days are kept"), "{refused}");
+        assert!(
+            refused.to_string().contains("the last 30 days are kept"),
+            "{refused}"
+        );
     }
     assert_eq!(left().len(), 4);
     assert!(event_days(&server).unwrap().bytes > 0);
-    assert_eq!(drop_days(&server, 90).unwrap(), DroppedDays { days: 1, events: 1 });
+    assert_eq!(
+        drop_days(&server, 90).unwrap(),
+        DroppedDays { days: 1, events: 1 }
+    );
     assert_eq!(left(), ["40 days", "today"]);
     assert_eq!(drop_days(&server, 90).unwrap(), DroppedDays::default());
-    let error = database.sql("SET ROLE worker; SELECT has_table_privilege('watchdog.event', 'delete')");
+    let error =
+        database.sql("SET ROLE worker; SELECT has_table_privilege('watchdog.event', 'delete')");
     assert_eq!(error, "f", "a worker deletes no event by itself");
 }
 
@@ -53,6 +73,9 @@ fn a_heartbeat_renews_and_never_brings_back_a_machine_that_was_removed() {
     assert!(machines(&server).unwrap()[0].silent_seconds < 1800);
     assert!(leave(&server, "id 1").unwrap());
     let error = heartbeat(&server, "one", "id 1").unwrap_err();
-    assert!(matches!(&error, FleetError::Removed { name } if name == "one"), "{error}");
+    assert!(
+        matches!(&error, FleetError::Removed { name } if name == "one"),
+        "{error}"
+    );
     assert!(machines(&server).unwrap().is_empty());
 }

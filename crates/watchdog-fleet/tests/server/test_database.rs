@@ -34,12 +34,18 @@ fn script() -> PathBuf {
 /// of a socket must be, and a server's own user reaches it.
 pub fn scratch_of_servers() -> &'static Path {
     let memory = Path::new("/dev/shm");
-    let in_memory = std::env::var_os("TMPDIR").is_some_and(|folder| Path::new(&folder).starts_with(memory));
+    let in_memory =
+        std::env::var_os("TMPDIR").is_some_and(|folder| Path::new(&folder).starts_with(memory));
     if in_memory { memory } else { Path::new("/tmp") }
 }
 
 fn lock_file(path: &Path) -> File {
-    OpenOptions::new().write(true).create(true).truncate(false).open(path).expect("a lock file")
+    OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)
+        .expect("a lock file")
 }
 
 fn server() -> &'static SharedServer {
@@ -53,22 +59,46 @@ fn server() -> &'static SharedServer {
         let user = rustix::process::getuid().as_raw();
         let dir = scratch_of_servers().join(format!("watchdog-postgres-{user}-{name:x}"));
         match DirBuilder::new().mode(0o755).create(&dir) {
-            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => panic!("{}: {error}", dir.display()),
+            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+                panic!("{}: {error}", dir.display())
+            }
             _ => {}
         }
         let meta = fs::symlink_metadata(&dir).expect("the folder");
-        assert!(meta.is_dir() && meta.uid() == user, "{} is somebody else's", dir.display());
+        assert!(
+            meta.is_dir() && meta.uid() == user,
+            "{} is somebody else's",
+            dir.display()
+        );
         fs::set_permissions(&dir, fs::Permissions::from_mode(0o755)).expect("the folder's mode");
         let held = lock_file(&dir.join("users.lock"));
         flock(&held, FlockOperation::LockShared).expect("the lock of the users");
         let start = lock_file(&dir.join("start.lock"));
         flock(&start, FlockOperation::LockExclusive).expect("the lock of the start");
-        let done = Command::new(&script).arg("start").arg(&dir).stdin(Stdio::null()).output().expect("the script runs");
-        assert!(done.status.success(), "no server: {}", String::from_utf8_lossy(&done.stderr));
+        let done = Command::new(&script)
+            .arg("start")
+            .arg(&dir)
+            .stdin(Stdio::null())
+            .output()
+            .expect("the script runs");
+        assert!(
+            done.status.success(),
+            "no server: {}",
+            String::from_utf8_lossy(&done.stderr)
+        );
         let said = String::from_utf8_lossy(&done.stdout).into_owned();
         let (psql, ports) = said.split_once('\n').expect("a path and ports");
-        let ports: Vec<u16> = ports.lines().map(|line| line.parse().expect("a port")).collect();
-        SharedServer { dir, psql: psql.into(), port: ports[0], pooler: ports.get(1).copied(), _held: held }
+        let ports: Vec<u16> = ports
+            .lines()
+            .map(|line| line.parse().expect("a port"))
+            .collect();
+        SharedServer {
+            dir,
+            psql: psql.into(),
+            port: ports[0],
+            pooler: ports.get(1).copied(),
+            _held: held,
+        }
     })
 }
 
@@ -80,25 +110,42 @@ pub struct TestDatabase {
 
 impl TestDatabase {
     pub fn new() -> Self {
-        let name = format!("t_{}_{}", std::process::id(), DATABASES.fetch_add(1, Ordering::Relaxed));
-        psql("postgres", &format!("CREATE DATABASE {name} OWNER owner STRATEGY wal_log"));
+        let name = format!(
+            "t_{}_{}",
+            std::process::id(),
+            DATABASES.fetch_add(1, Ordering::Relaxed)
+        );
+        psql(
+            "postgres",
+            &format!("CREATE DATABASE {name} OWNER owner STRATEGY wal_log"),
+        );
         TestDatabase { name }
     }
 
     /// The address for a role, without a password, with everything checked.
     pub fn address(&self, role: &str) -> String {
-        format!("postgres://{role}@localhost:{}/{}?sslmode=verify-full&sslrootcert={}", self.port(), self.name, self.authority().display())
+        format!(
+            "postgres://{role}@localhost:{}/{}?sslmode=verify-full&sslrootcert={}",
+            self.port(),
+            self.name,
+            self.authority().display()
+        )
     }
 
     /// The address with the password in it.
     pub fn full_address(&self, role: &str) -> String {
-        self.address(role).replacen('@', &format!(":secret%20of%20{role}@"), 1)
+        self.address(role)
+            .replacen('@', &format!(":secret%20of%20{role}@"), 1)
     }
 
     /// [`TestDatabase::full_address`] through a pooler in transaction mode; `None` where none is installed.
     pub fn pooler_address(&self, role: &str) -> Option<String> {
         let pooler = server().pooler?;
-        Some(self.full_address(role).replacen(&format!(":{}/", self.port()), &format!(":{pooler}/"), 1))
+        Some(self.full_address(role).replacen(
+            &format!(":{}/", self.port()),
+            &format!(":{pooler}/"),
+            1,
+        ))
     }
 
     pub fn port(&self) -> u16 {
@@ -125,21 +172,43 @@ impl TestDatabase {
 impl Drop for TestDatabase {
     fn drop(&mut self) {
         // What is left is dropped at the next start.
-        let _ = psql_command("postgres", &format!("DROP DATABASE {} WITH (FORCE)", self.name)).output();
+        let _ = psql_command(
+            "postgres",
+            &format!("DROP DATABASE {} WITH (FORCE)", self.name),
+        )
+        .output();
     }
 }
 
 fn psql_command(database: &str, sql: &str) -> Command {
     let server = server();
     let mut command = Command::new(&server.psql);
-    command.args(["-qXAt", "-v", "ON_ERROR_STOP=1", "-U", "postgres", "-d", database, "-c", sql]);
-    command.arg("-h").arg(server.dir.join("socket")).args(["-p", &server.port.to_string()]).stdin(Stdio::null());
+    command.args([
+        "-qXAt",
+        "-v",
+        "ON_ERROR_STOP=1",
+        "-U",
+        "postgres",
+        "-d",
+        database,
+        "-c",
+        sql,
+    ]);
+    command
+        .arg("-h")
+        .arg(server.dir.join("socket"))
+        .args(["-p", &server.port.to_string()])
+        .stdin(Stdio::null());
     command
 }
 
 #[track_caller]
 fn psql(database: &str, sql: &str) -> String {
     let done = psql_command(database, sql).output().expect("psql runs");
-    assert!(done.status.success(), "{sql}: {}", String::from_utf8_lossy(&done.stderr));
+    assert!(
+        done.status.success(),
+        "{sql}: {}",
+        String::from_utf8_lossy(&done.stderr)
+    );
     String::from_utf8_lossy(&done.stdout).trim().to_owned()
 }

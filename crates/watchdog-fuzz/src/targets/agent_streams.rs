@@ -3,13 +3,18 @@
 use std::sync::LazyLock;
 
 use completion_watchdog::agent::preset::PresetCatalog;
-use completion_watchdog::agent::stream::{OutputEvents, SessionSummary, StreamFormat, StreamReader, dialect_of_output};
+use completion_watchdog::agent::stream::{
+    OutputEvents, SessionSummary, StreamFormat, StreamReader, dialect_of_output,
+};
 use serde_json::json;
 
 /// The format of every built-in preset, and one by rules of a user's own.
 static FORMATS: LazyLock<Vec<StreamFormat>> = LazyLock::new(|| {
     let mut formats: Vec<StreamFormat> = Vec::new();
-    for format in PresetCatalog::built_in().iter().filter_map(|preset| preset.stream.clone()) {
+    for format in PresetCatalog::built_in()
+        .iter()
+        .filter_map(|preset| preset.stream.clone())
+    {
         if !formats.contains(&format) {
             formats.push(format);
         }
@@ -40,23 +45,46 @@ pub fn run(input: &[u8]) {
 /// What no output may claim.
 fn check(input: &[u8], summary: &SessionSummary) {
     if !input.contains(&b'{') {
-        let ends = (summary.structured, summary.reports_success(), summary.structured_output.is_some());
+        let ends = (
+            summary.structured,
+            summary.reports_success(),
+            summary.structured_output.is_some(),
+        );
         assert_eq!(ends, (false, false, false), "plain text reports no end");
     }
-    assert!(summary.ended.is_none() || summary.structured, "only an event tells an end");
+    assert!(
+        summary.ended.is_none() || summary.structured,
+        "only an event tells an end"
+    );
     let texts = summary.messages.iter().map(|message| {
-        message.text.as_ref().map_or(0, String::len) + message.tool_result.as_ref().map_or(0, |result| result.content.len())
+        message.text.as_ref().map_or(0, String::len)
+            + message
+                .tool_result
+                .as_ref()
+                .map_or(0, |result| result.content.len())
     });
     let kept = texts.sum::<usize>() + summary.output.as_ref().map_or(0, String::len);
-    assert!(kept <= 8 * input.len() + 1000, "{kept} bytes are kept of {}", input.len());
+    assert!(
+        kept <= 8 * input.len() + 1000,
+        "{kept} bytes are kept of {}",
+        input.len()
+    );
     let usage = &summary.usage;
-    assert!(usage.cost_usd.is_none_or(|cost| cost.is_finite() && cost >= 0.0), "{:?} is no price", usage.cost_usd);
+    assert!(
+        usage
+            .cost_usd
+            .is_none_or(|cost| cost.is_finite() && cost >= 0.0),
+        "{:?} is no price",
+        usage.cost_usd
+    );
     let _ = summary.context();
 }
 
 /// The chunks in which an output arrives change nothing. Which chunks and whose format follows from the input.
 fn in_chunks(input: &[u8]) {
-    let drawn = input.iter().fold(input.len(), |sum, byte| sum.wrapping_mul(31).wrapping_add(usize::from(*byte)));
+    let drawn = input.iter().fold(input.len(), |sum, byte| {
+        sum.wrapping_mul(31).wrapping_add(usize::from(*byte))
+    });
     let format = &FORMATS[drawn % FORMATS.len()];
     let chunks = || input.chunks(1 + drawn % 61);
     let mut whole = StreamReader::with_format(format);
@@ -69,7 +97,11 @@ fn in_chunks(input: &[u8]) {
             parts.view();
         }
     }
-    assert_eq!(parts.finish(), whole.finish(), "{format:?}: the chunks change what is read");
+    assert_eq!(
+        parts.finish(),
+        whole.finish(),
+        "{format:?}: the chunks change what is read"
+    );
 
     let mut whole = OutputEvents::of_anyone(Some(format));
     let mut at_once = whole.push(input);
@@ -77,5 +109,8 @@ fn in_chunks(input: &[u8]) {
     let mut parts = OutputEvents::of_anyone(Some(format));
     let mut bit_by_bit: Vec<_> = chunks().flat_map(|chunk| parts.push(chunk)).collect();
     bit_by_bit.extend(parts.finish());
-    assert_eq!(bit_by_bit, at_once, "{format:?}: the chunks change what is shown");
+    assert_eq!(
+        bit_by_bit, at_once,
+        "{format:?}: the chunks change what is shown"
+    );
 }

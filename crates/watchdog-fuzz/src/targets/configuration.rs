@@ -12,15 +12,25 @@ pub fn run(input: &[u8]) {
             assert!(!error.problems.is_empty(), "a refusal says why");
             let text = String::from_utf8_lossy(input);
             for problem in &error.problems {
-                assert!(problem.line >= 1 && problem.column >= 1 && !problem.message.is_empty(), "{problem:?}");
-                assert!(problem.line <= text.split('\n').count(), "{problem:?} is behind the end");
+                assert!(
+                    problem.line >= 1 && problem.column >= 1 && !problem.message.is_empty(),
+                    "{problem:?}"
+                );
+                assert!(
+                    problem.line <= text.split('\n').count(),
+                    "{problem:?} is behind the end"
+                );
             }
-            assert!(error.to_string().len() <= 100_000 + 8 * input.len(), "a message that nobody can read");
+            assert!(
+                error.to_string().len() <= 100_000 + 8 * input.len(),
+                "a message that nobody can read"
+            );
         }
         Ok(ParsedConfig { settings, .. }) => {
             let _ = settings.commands();
             let written = to_json(&settings).to_string();
-            let again = parse(&written, origin).unwrap_or_else(|error| panic!("{error}\n{written}"));
+            let again =
+                parse(&written, origin).unwrap_or_else(|error| panic!("{error}\n{written}"));
             assert_eq!(again.settings, settings, "{written}");
         }
     }

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use completion_watchdog::tasks::write_back::with_status;
-use watchdog_core::config::task_file::{StatusPosition, TASK_STATUSES, has_front_matter, parse_task, why_no_id};
+use watchdog_core::config::task_file::{
+    StatusPosition, TASK_STATUSES, has_front_matter, parse_task, why_no_id,
+};
 
 /// Reads an input as a task's file, and writes each status into it.
 pub fn run(input: &[u8]) {
@@ -17,8 +19,11 @@ pub fn run(input: &[u8]) {
     let _ = task.commands();
     for (_, status) in TASK_STATUSES {
         // Where it cannot be, a person is told, and the file stays: with_status reads again what it wrote.
-        let Some(written) = with_status(input, &task, *status, Path::new("t.md")) else { continue };
-        let again = read(&written).unwrap_or_else(|error| panic!("{error}\n{}", String::from_utf8_lossy(&written)));
+        let Some(written) = with_status(input, &task, *status, Path::new("t.md")) else {
+            continue;
+        };
+        let again = read(&written)
+            .unwrap_or_else(|error| panic!("{error}\n{}", String::from_utf8_lossy(&written)));
         // A word in place of a word: the old one brings every byte back.
         if let (Some(before), StatusPosition::At(range)) = (task.status, &task.status_position)
             && !range.is_empty()

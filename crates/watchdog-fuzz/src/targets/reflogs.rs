@@ -5,7 +5,15 @@ use watchdog_git::fuzzed_readers::{LoggedMovement, movements, movements_since};
 use super::scratch::in_thread;
 
 /// The first words of messages with which git makes commits.
-const MAKING: &[&str] = &["commit", "cherry-pick", "revert", "am", "rebase", "merge", "pull"];
+const MAKING: &[&str] = &[
+    "commit",
+    "cherry-pick",
+    "revert",
+    "am",
+    "rebase",
+    "merge",
+    "pull",
+];
 
 /// Reads an input as the reflog of HEAD.
 pub fn run(input: &[u8]) {
@@ -15,13 +23,21 @@ pub fn run(input: &[u8]) {
     let lines: Vec<&[u8]> = input.split(|byte| *byte == b'\n').collect();
     let mut rest = lines.iter();
     for movement in &read {
-        let line = rest.find(|line| begins_with(line, movement)).unwrap_or_else(|| panic!("{movement:?} is in no line"));
-        let message = line.splitn(2, |byte| *byte == b'\t').nth(1).unwrap_or_default();
+        let line = rest
+            .find(|line| begins_with(line, movement))
+            .unwrap_or_else(|| panic!("{movement:?} is in no line"));
+        let message = line
+            .splitn(2, |byte| *byte == b'\t')
+            .nth(1)
+            .unwrap_or_default();
         let message = String::from_utf8_lossy(message);
         if movement.meaning.makes {
             let first = message.split([' ', ':', '(']).next().unwrap_or_default();
             let by_git = MAKING.contains(&first) || message.contains(": Merge made by");
-            assert!(by_git, "{message:?} makes a commit by words that are not git's");
+            assert!(
+                by_git,
+                "{message:?} makes a commit by words that are not git's"
+            );
         }
     }
     in_part(&file, &read, input.len());
@@ -29,9 +45,15 @@ pub fn run(input: &[u8]) {
 
 /// Reading from the newest end and stopping at an entry gives the end of the whole.
 fn in_part(file: &std::path::Path, read: &[LoggedMovement], drawn: usize) {
-    let Some(wanted) = read.get(drawn % read.len().max(1)) else { return };
-    let part = movements_since(file, |_, new| new == wanted.new).expect("a file that is there can be read");
-    let newest = read.iter().rposition(|movement| movement.new == wanted.new).expect("it is there");
+    let Some(wanted) = read.get(drawn % read.len().max(1)) else {
+        return;
+    };
+    let part = movements_since(file, |_, new| new == wanted.new)
+        .expect("a file that is there can be read");
+    let newest = read
+        .iter()
+        .rposition(|movement| movement.new == wanted.new)
+        .expect("it is there");
     assert_eq!(part, read[newest..], "a part is the end of the whole");
 }
 

@@ -17,20 +17,35 @@ pub fn run(input: &[u8]) {
     assert_eq!(parsed, read(input), "the same output reads the same");
     let ParsedReply::Reply(reply) = &parsed else {
         let nothing = input.trim_ascii().is_empty();
-        assert!(!nothing || parsed == ParsedReply::Empty, "an empty output is no defect of an answer");
+        assert!(
+            !nothing || parsed == ParsedReply::Empty,
+            "an empty output is no defect of an answer"
+        );
         return;
     };
     let _ = ReplyClaims::of(reply).is_empty();
-    assert!(size(reply) <= 8 * input.len() + UNNAMED, "an answer is no larger than what it was read from");
+    assert!(
+        size(reply) <= 8 * input.len() + UNNAMED,
+        "an answer is no larger than what it was read from"
+    );
     if reply.status == ReplyStatus::Complete {
-        assert!(is_spelled_out(input), "complete, where no such word was printed");
+        assert!(
+            is_spelled_out(input),
+            "complete, where no such word was printed"
+        );
     }
     // The events of a program say what its answer is, whatever else is printed around them.
     if envelope::read(input).is_some() {
         return;
     }
-    assert!(!gives_credit(&read(&with(input, "\n\n{\"status\": \"working\"}\n"))), "an answer that comes later is not overlooked");
-    assert!(!gives_credit(&read(&[b"{\"status\": \"working\"}\n", input].concat())), "an answer that came before is not forgotten");
+    assert!(
+        !gives_credit(&read(&with(input, "\n\n{\"status\": \"working\"}\n"))),
+        "an answer that comes later is not overlooked"
+    );
+    assert!(
+        !gives_credit(&read(&[b"{\"status\": \"working\"}\n", input].concat())),
+        "an answer that came before is not forgotten"
+    );
 }
 
 /// Whether an answer counts as complete, without a doubt of it.
@@ -45,15 +60,32 @@ fn with(input: &[u8], more: &str) -> Vec<u8> {
 /// Whether the output has a word for complete and the key `status`, as far as that can be seen without a parser: an escape, what a terminal
 /// would swallow, or a mark that nobody sees may stand within them.
 fn is_spelled_out(input: &[u8]) -> bool {
-    let hides = |text: &str| !text.is_ascii() || text.contains("\\u") || text.contains(|c: char| c.is_control() && !"\n\t\r".contains(c));
+    let hides = |text: &str| {
+        !text.is_ascii()
+            || text.contains("\\u")
+            || text.contains(|c: char| c.is_control() && !"\n\t\r".contains(c))
+    };
     match std::str::from_utf8(input) {
-        Ok(text) if !hides(text) => text.contains("status") && COMPLETE.iter().any(|word| text.to_lowercase().contains(word)),
+        Ok(text) if !hides(text) => {
+            text.contains("status")
+                && COMPLETE
+                    .iter()
+                    .any(|word| text.to_lowercase().contains(word))
+        }
         _ => true,
     }
 }
 
 fn size(reply: &Reply) -> usize {
-    let lists = [&reply.agents_details, &reply.tasks_completed, &reply.tasks_pending];
-    let listed: usize = lists.iter().flat_map(|list| list.iter()).map(String::len).sum();
+    let lists = [
+        &reply.agents_details,
+        &reply.tasks_completed,
+        &reply.tasks_pending,
+    ];
+    let listed: usize = lists
+        .iter()
+        .flat_map(|list| list.iter())
+        .map(String::len)
+        .sum();
     reply.message.len() + reply.next_action.as_ref().map_or(0, String::len) + listed
 }

@@ -14,7 +14,14 @@ pub struct ScratchFolder(tempfile::TempDir);
 
 /// Uses the folder of this thread.
 pub fn in_thread<T>(use_it: impl FnOnce(&ScratchFolder) -> T) -> T {
-    let made = || ScratchFolder(tempfile::Builder::new().prefix("watchdog-fuzz-").tempdir().expect("a scratch folder can be made"));
+    let made = || {
+        ScratchFolder(
+            tempfile::Builder::new()
+                .prefix("watchdog-fuzz-")
+                .tempdir()
+                .expect("a scratch folder can be made"),
+        )
+    };
     FOLDER.with(|folder| use_it(folder.get_or_init(made)))
 }
 

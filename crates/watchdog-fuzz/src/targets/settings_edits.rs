@@ -10,7 +10,9 @@ const PROGRAM: &str = "watchdog";
 
 /// Edits an input as the settings of every agent.
 pub fn run(input: &[u8]) {
-    let Ok(text) = std::str::from_utf8(input) else { return };
+    let Ok(text) = std::str::from_utf8(input) else {
+        return;
+    };
     for dialect in HookDialect::ALL {
         edit_as(dialect, text);
     }
@@ -18,33 +20,73 @@ pub fn run(input: &[u8]) {
 
 fn edit_as(dialect: HookDialect, text: &str) {
     let none = HookEntries::none(dialect);
-    let held = HeldAgents { subagents: text.len() % 2 == 1, all_sessions: text.len() % 3 == 1 };
+    let held = HeldAgents {
+        subagents: text.len() % 2 == 1,
+        all_sessions: text.len() % 3 == 1,
+    };
     let usual = HookEntries::usual(dialect, PROGRAM, Duration::from_secs(600), held);
     let _ = installed(dialect, text, PROGRAM);
     let out_first = edit(text, &none, PROGRAM);
-    let Ok(within) = edit(text, &usual, PROGRAM) else { return };
+    let Ok(within) = edit(text, &usual, PROGRAM) else {
+        return;
+    };
     let own_before = own_entries(dialect, text, PROGRAM);
     if own_before == 0 {
-        assert_eq!(out_first.as_ref().map(|edit| edit.text.as_str()), Ok(text), "{dialect:?}: nothing of ours was in it");
+        assert_eq!(
+            out_first.as_ref().map(|edit| edit.text.as_str()),
+            Ok(text),
+            "{dialect:?}: nothing of ours was in it"
+        );
     }
     let again = edit(&within.text, &usual, PROGRAM).expect("what was written can be edited");
     assert_eq!(again.text, within.text, "{dialect:?}: twice is once");
-    assert!(own_entries(dialect, &within.text, PROGRAM) > 0, "{dialect:?}: ours are in it");
+    assert!(
+        own_entries(dialect, &within.text, PROGRAM) > 0,
+        "{dialect:?}: ours are in it"
+    );
     let found = installed(dialect, &within.text, PROGRAM).expect("they are found again");
     assert!(found.programs.contains(PROGRAM), "{dialect:?}");
     let out = edit(&within.text, &none, PROGRAM).expect("what was written can be taken out");
-    assert_eq!(own_entries(dialect, &out.text, PROGRAM), 0, "{dialect:?}: ours are out");
-    assert_eq!(edit(&out.text, &none, PROGRAM).map(|edit| edit.text), Ok(out.text.clone()), "{dialect:?}: out twice is once");
+    assert_eq!(
+        own_entries(dialect, &out.text, PROGRAM),
+        0,
+        "{dialect:?}: ours are out"
+    );
+    assert_eq!(
+        edit(&out.text, &none, PROGRAM).map(|edit| edit.text),
+        Ok(out.text.clone()),
+        "{dialect:?}: out twice is once"
+    );
     if dialect == HookDialect::Opencode {
         return;
     }
-    let (Some(before), Some(after), Some(gone)) = (members(text), members(&within.text), members(&out.text)) else { return };
-    assert_eq!(without_hooks(&after), without_hooks(&before), "{dialect:?}: other settings stay");
-    assert_eq!(without_hooks(&gone), without_hooks(&before), "{dialect:?}: other settings stay");
+    let (Some(before), Some(after), Some(gone)) =
+        (members(text), members(&within.text), members(&out.text))
+    else {
+        return;
+    };
+    assert_eq!(
+        without_hooks(&after),
+        without_hooks(&before),
+        "{dialect:?}: other settings stay"
+    );
+    assert_eq!(
+        without_hooks(&gone),
+        without_hooks(&before),
+        "{dialect:?}: other settings stay"
+    );
     if own_before == 0 {
-        assert_eq!(without_empty(&gone), without_empty(&before), "{dialect:?}: entries of others stay");
+        assert_eq!(
+            without_empty(&gone),
+            without_empty(&before),
+            "{dialect:?}: entries of others stay"
+        );
         if !text.contains("hooks") {
-            assert_eq!(squeezed(&out.text), squeezed(text), "{dialect:?}: out again leaves what was there");
+            assert_eq!(
+                squeezed(&out.text),
+                squeezed(text),
+                "{dialect:?}: out again leaves what was there"
+            );
         }
     }
 }
@@ -55,13 +97,24 @@ fn members(text: &str) -> Option<Map<String, Value>> {
 }
 
 fn without_hooks(members: &Map<String, Value>) -> Map<String, Value> {
-    members.iter().filter(|(name, _)| *name != "hooks").map(|(name, value)| (name.clone(), value.clone())).collect()
+    members
+        .iter()
+        .filter(|(name, _)| *name != "hooks")
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
 }
 
 /// The hooks by event. An event without any, and no hooks at all, are the same as none.
 fn without_empty(members: &Map<String, Value>) -> Map<String, Value> {
-    let hooks = members.get("hooks").and_then(Value::as_object).cloned().unwrap_or_default();
-    hooks.into_iter().filter(|(_, groups)| groups.as_array().is_none_or(|groups| !groups.is_empty())).collect()
+    let hooks = members
+        .get("hooks")
+        .and_then(Value::as_object)
+        .cloned()
+        .unwrap_or_default();
+    hooks
+        .into_iter()
+        .filter(|(_, groups)| groups.as_array().is_none_or(|groups| !groups.is_empty()))
+        .collect()
 }
 
 fn squeezed(text: &str) -> String {

@@ -14,9 +14,16 @@ const SEED: u64 = 17;
 
 #[track_caller]
 fn play(name: &str) {
-    let target = TARGETS.iter().find(|target| target.name == name).unwrap_or_else(|| panic!("{name} is no target"));
+    let target = TARGETS
+        .iter()
+        .find(|target| target.name == name)
+        .unwrap_or_else(|| panic!("{name} is no target"));
     let kept = target.kept_inputs();
-    assert!(!kept.is_empty(), "{}: a target has at least one kept input", target.corpus().display());
+    assert!(
+        !kept.is_empty(),
+        "{}: a target has at least one kept input",
+        target.corpus().display()
+    );
     for (file, input) in &kept {
         // A failure says which: its file is the only thing printed before it.
         eprintln!("{}", file.display());
@@ -28,7 +35,9 @@ fn play(name: &str) {
 fn mutate(target: &FuzzTarget, kept: &[(PathBuf, Vec<u8>)]) {
     let words = dictionary_words(&target.dictionary());
     let config = Config {
-        cases: number("WATCHDOG_FUZZ_MUTATIONS").map_or(target.mutations, |count| u32::try_from(count).unwrap_or(u32::MAX)),
+        cases: number("WATCHDOG_FUZZ_MUTATIONS").map_or(target.mutations, |count| {
+            u32::try_from(count).unwrap_or(u32::MAX)
+        }),
         rng_seed: RngSeed::Fixed(number("WATCHDOG_FUZZ_SEED").unwrap_or(SEED)),
         failure_persistence: None,
         max_shrink_iters: 2000,
@@ -37,7 +46,13 @@ fn mutate(target: &FuzzTarget, kept: &[(PathBuf, Vec<u8>)]) {
     let result = TestRunner::new(config).run(&any_mutation(), |mutation: Mutation| {
         let input = mutation.apply(kept, &words);
         let run = std::panic::catch_unwind(|| (target.run)(&input));
-        run.map_err(|_| TestCaseError::fail(format!("{}\n{:?}", input.escape_ascii(), kept_copy(target, &input))))
+        run.map_err(|_| {
+            TestCaseError::fail(format!(
+                "{}\n{:?}",
+                input.escape_ascii(),
+                kept_copy(target, &input)
+            ))
+        })
     });
     if let Err(error) = result {
         panic!("{}: {error}", target.name);
@@ -53,7 +68,10 @@ fn kept_copy(target: &FuzzTarget, input: &[u8]) -> PathBuf {
 
 fn number(variable: &str) -> Option<u64> {
     let text = env::var(variable).ok()?;
-    Some(text.parse().unwrap_or_else(|_| panic!("{variable} is \"{text}\", expected a number")))
+    Some(
+        text.parse()
+            .unwrap_or_else(|_| panic!("{variable} is \"{text}\", expected a number")),
+    )
 }
 
 /// A test for each target, so that one says which failed.

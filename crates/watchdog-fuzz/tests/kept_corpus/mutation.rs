@@ -17,16 +17,48 @@ pub struct Mutation {
 
 #[derive(Debug, Clone)]
 enum MutationStep {
-    Cut { from: Index, length: usize },
-    Double { from: Index, length: usize, times: usize },
-    Change { at: Index, byte: u8 },
-    Flip { at: Index, bit: u8 },
-    PutIn { at: Index, byte: u8 },
-    PutWord { at: Index, word: Index },
-    Overwrite { at: Index, word: Index },
-    Move { from: Index, length: usize, to: Index },
-    Join { at: Index, other: Index, other_at: Index },
-    EndAt { at: Index },
+    Cut {
+        from: Index,
+        length: usize,
+    },
+    Double {
+        from: Index,
+        length: usize,
+        times: usize,
+    },
+    Change {
+        at: Index,
+        byte: u8,
+    },
+    Flip {
+        at: Index,
+        bit: u8,
+    },
+    PutIn {
+        at: Index,
+        byte: u8,
+    },
+    PutWord {
+        at: Index,
+        word: Index,
+    },
+    Overwrite {
+        at: Index,
+        word: Index,
+    },
+    Move {
+        from: Index,
+        length: usize,
+        to: Index,
+    },
+    Join {
+        at: Index,
+        other: Index,
+        other_at: Index,
+    },
+    EndAt {
+        at: Index,
+    },
 }
 
 /// Any mutation; most have few steps.
@@ -45,7 +77,8 @@ pub fn any_mutation() -> impl Strategy<Value = Mutation> {
         1 => (index(), index(), index()).prop_map(|(at, other, other_at)| MutationStep::Join { at, other, other_at }),
         1 => index().prop_map(|at| MutationStep::EndAt { at }),
     ];
-    (index(), prop::collection::vec(step, 1..6)).prop_map(|(input, steps)| Mutation { input, steps })
+    (index(), prop::collection::vec(step, 1..6))
+        .prop_map(|(input, steps)| Mutation { input, steps })
 }
 
 impl Mutation {
@@ -67,10 +100,20 @@ impl MutationStep {
         let size = bytes.len();
         let place = |at: &Index| at.index(size + 1);
         let span = |from: &Index, length: usize| place(from)..(place(from) + length).min(size);
-        let word = |word: &Index| if words.is_empty() { &b"0"[..] } else { &words[word.index(words.len())] };
+        let word = |word: &Index| {
+            if words.is_empty() {
+                &b"0"[..]
+            } else {
+                &words[word.index(words.len())]
+            }
+        };
         match self {
             MutationStep::Cut { from, length } => drop(bytes.drain(span(from, *length))),
-            MutationStep::Double { from, length, times } => {
+            MutationStep::Double {
+                from,
+                length,
+                times,
+            } => {
                 let span = span(from, *length);
                 let more = bytes[span.clone()].repeat(*times);
                 bytes.splice(span.end..span.end, more);
@@ -91,10 +134,18 @@ impl MutationStep {
                 let to = to.index(bytes.len() + 1);
                 bytes.splice(to..to, moved);
             }
-            MutationStep::Join { at, other, other_at } => {
+            MutationStep::Join {
+                at,
+                other,
+                other_at,
+            } => {
                 let other = &kept[other.index(kept.len())].1;
                 bytes.truncate(place(at));
-                bytes.extend(other[other_at.index(other.len() + 1)..].iter().take(LONGEST));
+                bytes.extend(
+                    other[other_at.index(other.len() + 1)..]
+                        .iter()
+                        .take(LONGEST),
+                );
             }
             MutationStep::EndAt { at } => bytes.truncate(place(at)),
         }
@@ -103,9 +154,17 @@ impl MutationStep {
 
 /// The words of a dictionary: a line for each, in quotes, with `\"`, `\\` and `\xAB` as escapes.
 pub fn dictionary_words(file: &Path) -> Vec<Vec<u8>> {
-    let text = std::fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-    let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-    lines.map(|line| unquoted(line).unwrap_or_else(|| panic!("{}: no word of a dictionary: {line}", file.display()))).collect()
+    let text =
+        std::fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    let lines = text
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines
+        .map(|line| {
+            unquoted(line)
+                .unwrap_or_else(|| panic!("{}: no word of a dictionary: {line}", file.display()))
+        })
+        .collect()
 }
 
 fn unquoted(line: &str) -> Option<Vec<u8>> {

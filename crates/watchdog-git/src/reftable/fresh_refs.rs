@@ -13,7 +13,9 @@ impl Worktree {
 
     /// Sees to it that a revision may name an entry of a reflog.
     pub(crate) fn read_logs(&self) -> Result<(), Error> {
-        self.served.as_ref().map_or(Ok(()), |served| served.all_logs().map(drop))
+        self.served
+            .as_ref()
+            .map_or(Ok(()), |served| served.all_logs().map(drop))
     }
 
     /// The warning that git itself must read the refs.
@@ -23,6 +25,9 @@ impl Worktree {
             "the refs of {} are in the {REFTABLE} format, which git itself is asked about: every look is slower",
             served.common_dir.display()
         );
-        Some(Degradation { code: WarningCode::ServedByGit, detail })
+        Some(Degradation {
+            code: WarningCode::ServedByGit,
+            detail,
+        })
     }
 }

@@ -38,7 +38,10 @@ static SERVER: OnceLock<ReftableGit> = OnceLock::new();
 /// Only the first call counts.
 pub fn serve_with(git: impl GitRunner + 'static, scratch: PathBuf) {
     // A second one would serve the same git.
-    let _ = SERVER.set(ReftableGit { git: Box::new(git), scratch });
+    let _ = SERVER.set(ReftableGit {
+        git: Box::new(git),
+        scratch,
+    });
 }
 
 /// Whether a git server is set.

@@ -18,13 +18,21 @@ impl ServedWorktree {
     /// All refs with HEAD and its like; HEAD is always among them.
     pub(super) fn list(&self) -> Result<BTreeMap<String, RefValue>, Error> {
         for _ in 0..ROUNDS {
-            let args = ["for-each-ref", "--include-root-refs", "--format=%(refname)%00%(objectname)%00%(symref)"];
-            let mut refs = parse(&self.git_output(&args, &[])?).map_err(|why| self.unanswered(&args, &why))?;
+            let args = [
+                "for-each-ref",
+                "--include-root-refs",
+                "--format=%(refname)%00%(objectname)%00%(symref)",
+            ];
+            let mut refs =
+                parse(&self.git_output(&args, &[])?).map_err(|why| self.unanswered(&args, &why))?;
             if refs.contains_key("HEAD") || self.add_unborn_head(&mut refs)? {
                 return Ok(refs);
             }
         }
-        Err(self.unanswered(&["for-each-ref"], "HEAD cannot be read, or moves all the time"))
+        Err(self.unanswered(
+            &["for-each-ref"],
+            "HEAD cannot be read, or moves all the time",
+        ))
     }
 
     /// Adds a HEAD whose branch is not there; `false` where that branch is there after all.
@@ -50,11 +58,21 @@ impl ServedWorktree {
 /// Lines of `name NUL object NUL target of a symbolic ref`.
 fn parse(listed: &[u8]) -> Result<BTreeMap<String, RefValue>, String> {
     let mut refs = BTreeMap::new();
-    for line in listed.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-        let odd = || format!("the line '{}' is not understood", String::from_utf8_lossy(line));
+    for line in listed
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty())
+    {
+        let odd = || {
+            format!(
+                "the line '{}' is not understood",
+                String::from_utf8_lossy(line)
+            )
+        };
         let text = std::str::from_utf8(line).map_err(|_| odd())?;
         let mut parts = text.split('\0');
-        let (Some(name), Some(id), Some(target), None) = (parts.next(), parts.next(), parts.next(), parts.next()) else {
+        let (Some(name), Some(id), Some(target), None) =
+            (parts.next(), parts.next(), parts.next(), parts.next())
+        else {
             return Err(odd());
         };
         if FILES.contains(&name) {
@@ -79,7 +97,9 @@ fn checked(name: &str) -> Result<(), String> {
     if name.contains('/') && !name.starts_with("refs/") {
         return Err(odd("it is in no folder of refs"));
     }
-    FullName::try_from(name).map(drop).map_err(|error| odd(&error.to_string()))
+    FullName::try_from(name)
+        .map(drop)
+        .map_err(|error| odd(&error.to_string()))
 }
 
 #[cfg(test)]
@@ -90,12 +110,20 @@ mod tests {
 
     #[test]
     fn what_git_lists_is_read_with_symbolic_refs_and_root_refs() {
-        let lines = format!("CHERRY_PICK_HEAD\0{ID}\0\nHEAD\0{ID}\0refs/heads/main\nMERGE_HEAD\0{ID}\0\nrefs/heads/main\0{ID}\0\n");
+        let lines = format!(
+            "CHERRY_PICK_HEAD\0{ID}\0\nHEAD\0{ID}\0refs/heads/main\nMERGE_HEAD\0{ID}\0\nrefs/heads/main\0{ID}\0\n"
+        );
         let refs = parse(lines.as_bytes()).unwrap();
         let object = RefValue::Object(ObjectId::from_hex(ID.as_bytes()).unwrap());
-        let expected =
-            [("CHERRY_PICK_HEAD", object.clone()), ("HEAD", RefValue::Ref("refs/heads/main".into())), ("refs/heads/main", object)];
-        assert_eq!(refs, expected.map(|(name, held)| (name.to_owned(), held)).into());
+        let expected = [
+            ("CHERRY_PICK_HEAD", object.clone()),
+            ("HEAD", RefValue::Ref("refs/heads/main".into())),
+            ("refs/heads/main", object),
+        ];
+        assert_eq!(
+            refs,
+            expected.map(|(name, held)| (name.to_owned(), held)).into()
+        );
     }
 
     #[test]

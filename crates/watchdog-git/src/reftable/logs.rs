@@ -17,7 +17,9 @@ impl ServedWorktree {
     pub(crate) fn head_log(&self) -> Result<PathBuf, Error> {
         let logs = self.logs("HEAD", HEADS)?;
         let text = logs.get("HEAD").map_or("", String::as_str);
-        self.mirror.write("logs/HEAD", text.as_bytes()).map_err(|e| Error::read("write a copy of the reflog of HEAD", e))
+        self.mirror
+            .write("logs/HEAD", text.as_bytes())
+            .map_err(|e| Error::read("write a copy of the reflog of HEAD", e))
     }
 
     /// The reflogs of all refs as files with their names, the worktree's own HEAD among them.
@@ -27,7 +29,12 @@ impl ServedWorktree {
         self.mirror.clear("logs").map_err(fail)?;
         let mut files = Vec::new();
         for (name, text) in &logs {
-            files.push((name.clone(), self.mirror.write(&format!("logs/{name}"), text.as_bytes()).map_err(fail)?));
+            files.push((
+                name.clone(),
+                self.mirror
+                    .write(&format!("logs/{name}"), text.as_bytes())
+                    .map_err(fail)?,
+            ));
         }
         Ok(files)
     }
@@ -51,8 +58,14 @@ impl ServedWorktree {
             "--",
         ];
         let git_output = self.git_output(&args, &[])?;
-        let lines = git_output.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count();
-        Ok(as_files(&String::from_utf8_lossy(&git_output), lines >= most))
+        let lines = git_output
+            .split(|byte| *byte == b'\n')
+            .filter(|line| !line.is_empty())
+            .count();
+        Ok(as_files(
+            &String::from_utf8_lossy(&git_output),
+            lines >= most,
+        ))
     }
 }
 
@@ -62,8 +75,16 @@ fn as_files(git_output: &str, cut: bool) -> BTreeMap<String, String> {
     let mut entries: BTreeMap<&str, Vec<(&str, &str, &str)>> = BTreeMap::new();
     for line in git_output.lines() {
         let mut parts = line.splitn(3, '\0');
-        let (Some(id), Some(selector), Some(message)) = (parts.next(), parts.next(), parts.next()) else { continue };
-        let Some((name, at)) = selector.strip_suffix('}').and_then(|selector| selector.rsplit_once("@{")) else { continue };
+        let (Some(id), Some(selector), Some(message)) = (parts.next(), parts.next(), parts.next())
+        else {
+            continue;
+        };
+        let Some((name, at)) = selector
+            .strip_suffix('}')
+            .and_then(|selector| selector.rsplit_once("@{"))
+        else {
+            continue;
+        };
         // Names become paths.
         if gix::validate::reference::name_partial(name.into()).is_ok() {
             entries.entry(name).or_default().push((id, at, message));
@@ -76,7 +97,10 @@ fn as_files(git_output: &str, cut: bool) -> BTreeMap<String, String> {
         for (id, at, message) in newest_first.iter().rev() {
             let null = "0".repeat(id.len());
             if before.is_some() || !cut {
-                text.push_str(&format!("{} {id} watchdog <watchdog@localhost> {at}\t{message}\n", before.unwrap_or(&null)));
+                text.push_str(&format!(
+                    "{} {id} watchdog <watchdog@localhost> {at}\t{message}\n",
+                    before.unwrap_or(&null)
+                ));
             }
             before = Some(id);
         }
@@ -97,16 +121,27 @@ mod tests {
         );
         let null = "0".repeat(40);
         let who = "watchdog <watchdog@localhost>";
-        let head = format!("{null} {a} {who} 10 +0000\tcommit (initial): one\n{a} {b} {who} 20 +0100\tcommit: @{{u}} two\n");
+        let head = format!(
+            "{null} {a} {who} 10 +0000\tcommit (initial): one\n{a} {b} {who} 20 +0100\tcommit: @{{u}} two\n"
+        );
         let files = as_files(&git_output, false);
         assert_eq!(files["HEAD"], head);
-        assert_eq!(files["refs/heads/x"], format!("{null} {b} {who} 20 +0100\tcommit: two\n"));
-        assert_eq!(as_files(&git_output, true)["HEAD"], head.lines().nth(1).unwrap().to_owned() + "\n");
+        assert_eq!(
+            files["refs/heads/x"],
+            format!("{null} {b} {who} 20 +0100\tcommit: two\n")
+        );
+        assert_eq!(
+            as_files(&git_output, true)["HEAD"],
+            head.lines().nth(1).unwrap().to_owned() + "\n"
+        );
     }
 
     #[test]
     fn a_name_that_leads_elsewhere_is_no_file() {
-        let git_output = format!("{}\0refs/../../x@{{20 +0100}}\0commit: two\n", "a".repeat(40));
+        let git_output = format!(
+            "{}\0refs/../../x@{{20 +0100}}\0commit: two\n",
+            "a".repeat(40)
+        );
         assert!(as_files(&git_output, false).is_empty());
     }
 }

@@ -57,11 +57,21 @@ pub(super) struct RefMirror {
 impl RefMirror {
     /// Makes one in `scratch`, without any ref.
     pub(super) fn new(scratch: &Path, git_dir: &Path) -> Result<Self, Error> {
-        let fail = |e: io::Error| Error::read(format!("make a copy of refs in {}", scratch.display()), e);
-        DirBuilder::new().recursive(true).mode(0o700).create(scratch).map_err(fail)?;
+        let fail =
+            |e: io::Error| Error::read(format!("make a copy of refs in {}", scratch.display()), e);
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(scratch)
+            .map_err(fail)?;
         remove_left_behind(scratch);
         let (folder, lock) = fresh(scratch).map_err(fail)?;
-        let mirror = RefMirror { folder, _lock: lock, loose: RefCell::default(), written: Cell::new(0) };
+        let mirror = RefMirror {
+            folder,
+            _lock: lock,
+            loose: RefCell::default(),
+            written: Cell::new(0),
+        };
         for name in LINKED {
             symlink(git_dir.join(name), mirror.folder.join(name)).map_err(fail)?;
         }
@@ -75,17 +85,30 @@ impl RefMirror {
 
     /// Shows these refs, and no others.
     pub(super) fn show(&self, refs: &BTreeMap<String, RefValue>) -> Result<(), Error> {
-        let fail = |e: io::Error| Error::read(format!("write a copy of refs in {}", self.folder.display()), e);
-        let (loose, packed): (Vec<_>, Vec<_>) =
-            refs.iter().partition(|(name, held)| !name.contains('/') || matches!(held, RefValue::Ref(_)));
-        let loose: BTreeMap<String, RefValue> = loose.into_iter().map(|(name, held)| (name.clone(), held.clone())).collect();
+        let fail = |e: io::Error| {
+            Error::read(
+                format!("write a copy of refs in {}", self.folder.display()),
+                e,
+            )
+        };
+        let (loose, packed): (Vec<_>, Vec<_>) = refs
+            .iter()
+            .partition(|(name, held)| !name.contains('/') || matches!(held, RefValue::Ref(_)));
+        let loose: BTreeMap<String, RefValue> = loose
+            .into_iter()
+            .map(|(name, held)| (name.clone(), held.clone()))
+            .collect();
         let mut shown = self.loose.borrow_mut();
         if *shown != loose {
             for name in shown.keys().filter(|name| !name.contains('/')) {
-                fs::remove_file(self.folder.join(name)).or_else(unless_gone).map_err(fail)?;
+                fs::remove_file(self.folder.join(name))
+                    .or_else(unless_gone)
+                    .map_err(fail)?;
             }
             shown.clear();
-            fs::remove_dir_all(self.folder.join("refs")).or_else(unless_gone).map_err(fail)?;
+            fs::remove_dir_all(self.folder.join("refs"))
+                .or_else(unless_gone)
+                .map_err(fail)?;
             fs::create_dir(self.folder.join("refs")).map_err(fail)?;
             for (name, held) in &loose {
                 let text = match held {
@@ -111,7 +134,10 @@ impl RefMirror {
         fs::write(&aside, text)?;
         // gix reads the file again when its time is later, and two of ours may fall into one tick of the clock.
         self.written.set(self.written.get() + 1);
-        File::options().write(true).open(&aside)?.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(self.written.get()))?;
+        File::options()
+            .write(true)
+            .open(&aside)?
+            .set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(self.written.get()))?;
         fs::rename(&aside, self.folder.join("packed-refs"))
     }
 
@@ -137,12 +163,19 @@ impl Drop for RefMirror {
 }
 
 fn unless_gone(error: io::Error) -> io::Result<()> {
-    if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) }
+    if error.kind() == io::ErrorKind::NotFound {
+        Ok(())
+    } else {
+        Err(error)
+    }
 }
 
 /// A new folder that is marked as in use.
 fn fresh(scratch: &Path) -> io::Result<(PathBuf, File)> {
-    let mut number = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos();
+    let mut number = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_nanos();
     loop {
         let folder = scratch.join(format!("{}-{number:x}", std::process::id()));
         match DirBuilder::new().mode(0o700).create(&folder) {
@@ -159,7 +192,12 @@ fn fresh(scratch: &Path) -> io::Result<(PathBuf, File)> {
 
 /// Removes what killed processes left.
 fn remove_left_behind(scratch: &Path) {
-    for entry in fs::read_dir(scratch).into_iter().flatten().flatten().take(OTHERS) {
+    for entry in fs::read_dir(scratch)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .take(OTHERS)
+    {
         let folder = entry.path();
         let modified = entry.metadata().and_then(|found| found.modified());
         if !modified.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > LEFT_BEHIND)) {

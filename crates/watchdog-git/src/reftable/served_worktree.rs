@@ -41,8 +41,13 @@ impl ServedWorktree {
             why: format!("extensions.refStorage is '{REFTABLE}', and there is no git to ask"),
         })?;
         let mirror = RefMirror::new(&server.scratch, git_dir)?;
-        let served =
-            ServedWorktree { server, git_dir: git_dir.to_owned(), common_dir: common_dir.to_owned(), mirror, seen: RefCell::default() };
+        let served = ServedWorktree {
+            server,
+            git_dir: git_dir.to_owned(),
+            common_dir: common_dir.to_owned(),
+            mirror,
+            seen: RefCell::default(),
+        };
         served.refresh()?;
         Ok(served)
     }
@@ -76,7 +81,10 @@ impl ServedWorktree {
         seen.tables = None;
         let refs = self.list()?;
         self.mirror.show(&refs)?;
-        *seen = MirroredRefs { tables: Some(tables), refs };
+        *seen = MirroredRefs {
+            tables: Some(tables),
+            refs,
+        };
         Ok(())
     }
 
@@ -84,14 +92,20 @@ impl ServedWorktree {
     fn tables(&self) -> Result<Vec<u8>, Error> {
         let list = |folder: &Path| folder.join(TABLES);
         let shared = list(&self.common_dir);
-        let mut tables = fs::read(&shared).map_err(|e| Error::read(format!("read {}", shared.display()), e))?;
+        let mut tables =
+            fs::read(&shared).map_err(|e| Error::read(format!("read {}", shared.display()), e))?;
         if self.git_dir != self.common_dir {
             tables.push(b'|');
             match fs::read(list(&self.git_dir)) {
                 Ok(own) => tables.extend(own),
                 // A worktree without refs of its own has none.
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
-                Err(error) => return Err(Error::read(format!("read {}", list(&self.git_dir).display()), error)),
+                Err(error) => {
+                    return Err(Error::read(
+                        format!("read {}", list(&self.git_dir).display()),
+                        error,
+                    ));
+                }
             }
         }
         Ok(tables)
@@ -120,7 +134,10 @@ impl ServedWorktree {
             "reftable.lockTimeout=10000",
         ];
         let all_args = [&fixed[..], args].concat();
-        self.server.git.run(&self.git_dir, &all_args, stdin).map_err(|why| self.unanswered(args, &why))
+        self.server
+            .git
+            .run(&self.git_dir, &all_args, stdin)
+            .map_err(|why| self.unanswered(args, &why))
     }
 
     /// Asks git, which must answer with success.
@@ -133,15 +150,28 @@ impl ServedWorktree {
     }
 
     pub(super) fn refused(&self, args: &[&str], answer: &GitProcessOutput) -> Error {
-        let how = answer.code.map_or_else(|| "was ended".to_owned(), |code| format!("ended with exit code {code}"));
+        let how = answer.code.map_or_else(
+            || "was ended".to_owned(),
+            |code| format!("ended with exit code {code}"),
+        );
         let said = answer.stderr.trim();
         // An older git says just this much.
-        let hint = if said.contains("refstorage") { " (git 2.45 or later reads this format)" } else { "" };
+        let hint = if said.contains("refstorage") {
+            " (git 2.45 or later reads this format)"
+        } else {
+            ""
+        };
         self.unanswered(args, &format!("it {how}: {said}{hint}"))
     }
 
     pub(super) fn unanswered(&self, args: &[&str], why: &str) -> Error {
         let what = args.first().copied().unwrap_or_default();
-        Error::Read { doing: format!("ask git about the refs of {} (git {what})", self.common_dir.display()), why: why.to_owned() }
+        Error::Read {
+            doing: format!(
+                "ask git about the refs of {} (git {what})",
+                self.common_dir.display()
+            ),
+            why: why.to_owned(),
+        }
     }
 }

@@ -23,7 +23,11 @@ impl ServedWorktree {
     pub(crate) fn set(&self, name: &str, id: ObjectId, message: &str) -> Result<(), Error> {
         self.update(&format!("update {name} {id}\n"), message)?;
         self.refresh()?;
-        if self.held(name) == Some(RefValue::Object(id)) { Ok(()) } else { Err(self.unkept(name)) }
+        if self.held(name) == Some(RefValue::Object(id)) {
+            Ok(())
+        } else {
+            Err(self.unkept(name))
+        }
     }
 
     /// Deletes a ref, provided that it still names `id`.
@@ -35,12 +39,21 @@ impl ServedWorktree {
     /// The branches that HEAD of any worktree of this repository names, whole.
     pub(crate) fn checked_out(&self) -> Result<Vec<String>, Error> {
         let git_output = self.git_output(&["worktree", "list", "--porcelain", "-z"], &[])?;
-        let branch = |line: &[u8]| Some(String::from_utf8_lossy(line.strip_prefix(b"branch ")?).into_owned());
-        Ok(git_output.split(|byte| *byte == 0).filter_map(branch).collect())
+        let branch = |line: &[u8]| {
+            Some(String::from_utf8_lossy(line.strip_prefix(b"branch ")?).into_owned())
+        };
+        Ok(git_output
+            .split(|byte| *byte == 0)
+            .filter_map(branch)
+            .collect())
     }
 
     fn update(&self, line: &str, message: &str) -> Result<(), Error> {
-        self.git_output(&["update-ref", "-m", message, "--no-deref", "--stdin"], line.as_bytes()).map(drop)
+        self.git_output(
+            &["update-ref", "-m", message, "--no-deref", "--stdin"],
+            line.as_bytes(),
+        )
+        .map(drop)
     }
 
     fn held(&self, name: &str) -> Option<RefValue> {
@@ -48,6 +61,9 @@ impl ServedWorktree {
     }
 
     fn unkept(&self, name: &str) -> Error {
-        self.unanswered(&["update-ref"], &format!("it wrote {name}, and does not tell of it"))
+        self.unanswered(
+            &["update-ref"],
+            &format!("it wrote {name}, and does not tell of it"),
+        )
     }
 }

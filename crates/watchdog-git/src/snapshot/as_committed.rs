@@ -34,8 +34,14 @@ impl Worktree {
     ///
     /// # Errors
     /// When objects cannot be read.
-    pub fn staged_contents(&self, tree: &str, snapshot: &Snapshot, limit: u64) -> Result<Vec<CommitMismatch>, Error> {
-        let tree = ObjectId::from_hex(tree.as_bytes()).map_err(|e| Error::read("read what was staged", e))?;
+    pub fn staged_contents(
+        &self,
+        tree: &str,
+        snapshot: &Snapshot,
+        limit: u64,
+    ) -> Result<Vec<CommitMismatch>, Error> {
+        let tree = ObjectId::from_hex(tree.as_bytes())
+            .map_err(|e| Error::read("read what was staged", e))?;
         self.contents_between((self.head_tree()?, tree), snapshot, limit, &BTreeSet::new())
     }
 
@@ -53,12 +59,20 @@ impl Worktree {
     ) -> Result<Vec<CommitMismatch>, Error> {
         let doing = "look at what was committed";
         let id = ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(doing, e))?;
-        let found = self.repo.find_commit(id).map_err(|e| Error::read(doing, e))?;
+        let found = self
+            .repo
+            .find_commit(id)
+            .map_err(|e| Error::read(doing, e))?;
         let before = match found.parent_ids().next() {
             Some(parent) => tree_of(&self.repo, parent.detach())?,
             None => ObjectId::empty_tree(self.repo.object_hash()),
         };
-        self.contents_between((before, tree_of(&self.repo, id)?), snapshot, limit, left_out)
+        self.contents_between(
+            (before, tree_of(&self.repo, id)?),
+            snapshot,
+            limit,
+            left_out,
+        )
     }
 
     fn contents_between(
@@ -70,28 +84,47 @@ impl Worktree {
     ) -> Result<Vec<CommitMismatch>, Error> {
         let doing = "look at what is committed";
         let repo = &self.repo;
-        let kept_tree = ObjectId::from_hex(snapshot.tree.as_bytes()).map_err(|e| Error::read(doing, e))?;
-        let kept_commit = ObjectId::from_hex(snapshot.commit.as_bytes()).map_err(|e| Error::read(doing, e))?;
+        let kept_tree =
+            ObjectId::from_hex(snapshot.tree.as_bytes()).map_err(|e| Error::read(doing, e))?;
+        let kept_commit =
+            ObjectId::from_hex(snapshot.commit.as_bytes()).map_err(|e| Error::read(doing, e))?;
         let read = |id: ObjectId| -> Result<Option<Vec<u8>>, Error> {
-            if repo.find_header(id).map_err(|e| Error::read(doing, e))?.size() > limit {
+            if repo
+                .find_header(id)
+                .map_err(|e| Error::read(doing, e))?
+                .size()
+                > limit
+            {
                 return Ok(None);
             }
-            repo.find_blob(id).map(|mut blob| Some(blob.take_data())).map_err(|e| Error::read(doing, e))
+            repo.find_blob(id)
+                .map(|mut blob| Some(blob.take_data()))
+                .map_err(|e| Error::read(doing, e))
         };
         let mut found = Vec::new();
         for change in diff::changes(repo, old, new)? {
-            let Some((mode, id)) = change.after.filter(|(mode, _)| !mode.is_commit()) else { continue };
+            let Some((mode, id)) = change.after.filter(|(mode, _)| !mode.is_commit()) else {
+                continue;
+            };
             let name: &BStr = change.path.as_bstr();
             let shared = entry_at(repo, kept_tree, name)?;
-            let as_kept = shared.is_some_and(|(kept, kept_id)| kept_id == id && kept.kind() == mode.kind());
+            let as_kept =
+                shared.is_some_and(|(kept, kept_id)| kept_id == id && kept.kind() == mode.kind());
             if as_kept && !left_out.contains(&path_text(name)) {
                 continue;
             }
             let Some(after) = read(id)? else { continue };
-            let kept = private::work_entry(repo, kept_commit, name)?.or(shared).filter(|(mode, _)| !mode.is_commit());
+            let kept = private::work_entry(repo, kept_commit, name)?
+                .or(shared)
+                .filter(|(mode, _)| !mode.is_commit());
             let content = |entry: Option<(_, ObjectId)>| entry.map_or(Ok(None), |(_, id)| read(id));
             let before = content(change.before.filter(|(mode, _)| !mode.is_commit()))?;
-            found.push(CommitMismatch { path: path_text(name), before, kept: content(kept)?, after });
+            found.push(CommitMismatch {
+                path: path_text(name),
+                before,
+                kept: content(kept)?,
+                after,
+            });
         }
         Ok(found)
     }
@@ -103,13 +136,33 @@ impl Worktree {
     pub fn private_contents(&self, snapshot: &Snapshot, limit: u64) -> Result<Vec<Vec<u8>>, Error> {
         let doing = "read the private part of the snapshot";
         let record = contents::parsed_record(&self.repo, &snapshot.commit)?;
-        let tree = ObjectId::from_hex(snapshot.tree.as_bytes()).map_err(|e| Error::read(doing, e))?;
+        let tree =
+            ObjectId::from_hex(snapshot.tree.as_bytes()).map_err(|e| Error::read(doing, e))?;
         let whole = WholeSnapshot::of(&self.repo, &record, tree)?;
         let mut found = Vec::new();
-        for path in whole.private.iter().filter(|(_, why)| matches!(why.as_str(), SECRET | IGNORED)).map(|(path, _)| path) {
-            let Some((_, id)) = entry_at(&whole.repo, whole.tree, path.as_bstr())? else { continue };
-            if whole.repo.find_header(id).map_err(|e| Error::read(doing, e))?.size() <= limit {
-                found.push(whole.repo.find_blob(id).map_err(|e| Error::read(doing, e))?.take_data());
+        for path in whole
+            .private
+            .iter()
+            .filter(|(_, why)| matches!(why.as_str(), SECRET | IGNORED))
+            .map(|(path, _)| path)
+        {
+            let Some((_, id)) = entry_at(&whole.repo, whole.tree, path.as_bstr())? else {
+                continue;
+            };
+            if whole
+                .repo
+                .find_header(id)
+                .map_err(|e| Error::read(doing, e))?
+                .size()
+                <= limit
+            {
+                found.push(
+                    whole
+                        .repo
+                        .find_blob(id)
+                        .map_err(|e| Error::read(doing, e))?
+                        .take_data(),
+                );
             }
         }
         Ok(found)

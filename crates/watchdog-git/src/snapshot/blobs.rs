@@ -68,18 +68,30 @@ impl BlobWriteMode {
 impl<'repo> ObjectSink<'repo> {
     /// Writes into `repo` at once.
     pub(super) fn new(repo: &'repo gix::Repository) -> Self {
-        ObjectSink { repo, new: None, kept: HashSet::new(), refused: None, dry: false }
+        ObjectSink {
+            repo,
+            new: None,
+            kept: HashSet::new(),
+            refused: None,
+            dry: false,
+        }
     }
 
     /// Gathers the objects of a snapshot, which are written by [`ObjectSink::make_durable`] at the latest. `repo` must have its object memory
     /// on.
     pub(super) fn gathering(repo: &'repo gix::Repository) -> Self {
-        ObjectSink { new: Some(NewObjects::new(repo)), ..ObjectSink::new(repo) }
+        ObjectSink {
+            new: Some(NewObjects::new(repo)),
+            ..ObjectSink::new(repo)
+        }
     }
 
     /// Only names content, writes nothing.
     pub(super) fn dry(repo: &'repo gix::Repository) -> Self {
-        ObjectSink { dry: true, ..ObjectSink::new(repo) }
+        ObjectSink {
+            dry: true,
+            ..ObjectSink::new(repo)
+        }
     }
 
     /// The repository, with what was gathered of trees and commits.
@@ -90,7 +102,12 @@ impl<'repo> ObjectSink<'repo> {
     /// Reads and stores the file at `path`. `None` where git cannot store it.
     ///
     /// A file that changes meanwhile is read again; one that never rests is taken as it was last read.
-    pub(super) fn take(&mut self, below: &mut FolderWalk, path: &BStr, keep: BlobWriteMode) -> io::Result<Option<CapturedFile>> {
+    pub(super) fn take(
+        &mut self,
+        below: &mut FolderWalk,
+        path: &BStr,
+        keep: BlobWriteMode,
+    ) -> io::Result<Option<CapturedFile>> {
         // The failure of an earlier attempt counts only until a later one succeeds.
         let refused = self.refused.take();
         let outcome = self.take_at_rest(below, path, keep);
@@ -101,17 +118,33 @@ impl<'repo> ObjectSink<'repo> {
         outcome
     }
 
-    fn take_at_rest(&mut self, below: &mut FolderWalk, path: &BStr, keep: BlobWriteMode) -> io::Result<Option<CapturedFile>> {
+    fn take_at_rest(
+        &mut self,
+        below: &mut FolderWalk,
+        path: &BStr,
+        keep: BlobWriteMode,
+    ) -> io::Result<Option<CapturedFile>> {
         let mut last = None;
         for _ in 0..ATTEMPTS {
-            let Some(stat) = below.lstat(path)? else { return Ok(None) };
+            let Some(stat) = below.lstat(path)? else {
+                return Ok(None);
+            };
             let attempt = match stat.kind {
                 PathKind::Folder | PathKind::Special => return Ok(None),
                 PathKind::Link => below.read_link(path).and_then(|target| {
                     let id = self.buffer(&target, keep)?;
-                    Ok((CapturedFile { kind: EntryKind::Link, id, stat }, below.lstat(path)? == Some(stat)))
+                    Ok((
+                        CapturedFile {
+                            kind: EntryKind::Link,
+                            id,
+                            stat,
+                        },
+                        below.lstat(path)? == Some(stat),
+                    ))
                 }),
-                PathKind::File { .. } => below.open_file(path).and_then(|(file, opened)| self.file(file, opened, keep)),
+                PathKind::File { .. } => below
+                    .open_file(path)
+                    .and_then(|(file, opened)| self.file(file, opened, keep)),
             };
             match attempt {
                 Ok((taken, true)) => return Ok(Some(taken)),
@@ -124,7 +157,12 @@ impl<'repo> ObjectSink<'repo> {
     }
 
     /// Reads an opened file. The flag says whether it stayed as it was.
-    fn file(&mut self, mut file: File, stat: FileStat, keep: BlobWriteMode) -> io::Result<(CapturedFile, bool)> {
+    fn file(
+        &mut self,
+        mut file: File,
+        stat: FileStat,
+        keep: BlobWriteMode,
+    ) -> io::Result<(CapturedFile, bool)> {
         let kind = match stat.kind {
             PathKind::File { executable: true } => EntryKind::BlobExecutable,
             _ => EntryKind::Blob,
@@ -132,12 +170,23 @@ impl<'repo> ObjectSink<'repo> {
         let (id, read) = if stat.size <= WHOLE {
             let mut bytes = Vec::with_capacity(stat.size as usize + 1);
             (&mut file).take(WHOLE + 1).read_to_end(&mut bytes)?;
-            if bytes.len() as u64 > WHOLE { self.stream(&mut file, stat, keep)? } else { (self.buffer(&bytes, keep)?, bytes.len() as u64) }
+            if bytes.len() as u64 > WHOLE {
+                self.stream(&mut file, stat, keep)?
+            } else {
+                (self.buffer(&bytes, keep)?, bytes.len() as u64)
+            }
         } else {
             self.stream(&mut file, stat, keep)?
         };
         let after = stat_of(&file)?;
-        Ok((CapturedFile { kind, id, stat: FileStat { size: read, ..stat } }, after == stat && read == stat.size))
+        Ok((
+            CapturedFile {
+                kind,
+                id,
+                stat: FileStat { size: read, ..stat },
+            },
+            after == stat && read == stat.size,
+        ))
     }
 
     /// Whether content is to be written. What is wanted is remembered for [`ObjectSink::vanished`].
@@ -160,22 +209,33 @@ impl<'repo> ObjectSink<'repo> {
     /// one that is open still has the index of a pack that is gone.
     pub(super) fn vanished(&self, objects: &impl gix::objs::Exists) -> bool {
         let unwritten = |id: &ObjectId| self.new.as_ref().is_some_and(|new| new.is_unwritten(id));
-        self.new.as_ref().is_some_and(NewObjects::lost_its_pack) || self.kept.iter().any(|id| !objects.exists(id) && !unwritten(id))
+        self.new.as_ref().is_some_and(NewObjects::lost_its_pack)
+            || self
+                .kept
+                .iter()
+                .any(|id| !objects.exists(id) && !unwritten(id))
     }
 
     /// Whether the database itself has the object. `Repository::has_object()` also claims the empty tree, which git
     /// misses when it checks the repository.
     fn is_there(&self, id: &gix::oid) -> bool {
         use gix::objs::Exists;
-        self.new.as_ref().map_or_else(|| self.repo.objects.exists(id), |new| new.is_there(id))
+        self.new
+            .as_ref()
+            .map_or_else(|| self.repo.objects.exists(id), |new| new.is_there(id))
     }
 
     fn buffer(&mut self, bytes: &[u8], keep: BlobWriteMode) -> io::Result<ObjectId> {
-        let id = gix::objs::compute_hash(self.repo.object_hash(), ObjectKind::Blob, bytes).map_err(io::Error::other)?;
+        let id = gix::objs::compute_hash(self.repo.object_hash(), ObjectKind::Blob, bytes)
+            .map_err(io::Error::other)?;
         if self.is_new(id, keep) {
             let outcome = match &mut self.new {
                 Some(new) => new.put(id, bytes).map(|()| id),
-                None => self.repo.objects.write_buf_with_known_id(ObjectKind::Blob, bytes, id).map_err(unwritten),
+                None => self
+                    .repo
+                    .objects
+                    .write_buf_with_known_id(ObjectKind::Blob, bytes, id)
+                    .map_err(unwritten),
             };
             self.note_written(id, outcome).map_err(io::Error::other)?;
         }
@@ -184,7 +244,11 @@ impl<'repo> ObjectSink<'repo> {
 
     /// Records the result of writing the object `wanted`. An object that was never written is not expected to exist, or
     /// a full disk would look like a garbage collection.
-    fn note_written(&mut self, wanted: ObjectId, outcome: Result<ObjectId, Error>) -> Result<ObjectId, Error> {
+    fn note_written(
+        &mut self,
+        wanted: ObjectId,
+        outcome: Result<ObjectId, Error>,
+    ) -> Result<ObjectId, Error> {
         if !matches!(&outcome, Ok(id) if *id == wanted) {
             self.kept.remove(&wanted);
         }
@@ -206,7 +270,10 @@ impl<'repo> ObjectSink<'repo> {
             Error::Read { why, .. } => why.clone(),
             other => other.to_string(),
         };
-        self.refused = Some(Error::Read { doing: "write an object of the snapshot".into(), why });
+        self.refused = Some(Error::Read {
+            doing: "write an object of the snapshot".into(),
+            why,
+        });
         error
     }
 
@@ -220,16 +287,29 @@ impl<'repo> ObjectSink<'repo> {
 
     /// Hashes first and writes only new objects, so that a large unchanged file costs no disk. What changed since the last pack was written is
     /// read once instead.
-    fn stream(&mut self, file: &mut File, stat: FileStat, keep: BlobWriteMode) -> io::Result<(ObjectId, u64)> {
+    fn stream(
+        &mut self,
+        file: &mut File,
+        stat: FileStat,
+        keep: BlobWriteMode,
+    ) -> io::Result<(ObjectId, u64)> {
         let size = file.seek(io::SeekFrom::End(0))?;
         let wanted = !self.dry && keep != BlobWriteMode::Name;
-        if wanted && self.new.as_ref().is_some_and(|new| new.is_likely_new(size, stat.ctime)) {
+        if wanted
+            && self
+                .new
+                .as_ref()
+                .is_some_and(|new| new.is_likely_new(size, stat.ctime))
+        {
             return Ok((self.store(file, size, keep)?, size));
         }
         file.rewind()?;
         let mut hasher = gix::hash::hasher(self.repo.object_hash());
         hasher.update(&gix::objs::encode::loose_header(ObjectKind::Blob, size));
-        let mut exact = ExactReader { from: &mut *file, left: size };
+        let mut exact = ExactReader {
+            from: &mut *file,
+            left: size,
+        };
         let mut buffer = vec![0; 1 << 17];
         loop {
             match exact.read(&mut buffer)? {
@@ -253,10 +333,17 @@ impl<'repo> ObjectSink<'repo> {
     fn store(&mut self, file: &mut File, size: u64, keep: BlobWriteMode) -> io::Result<ObjectId> {
         let sample = sample_of(file, size);
         file.rewind()?;
-        let mut exact = ExactReader { from: file, left: size };
+        let mut exact = ExactReader {
+            from: file,
+            left: size,
+        };
         let outcome = match &mut self.new {
             Some(new) => new.put_stream(size, &sample, &mut exact, &|id| keep.wants(id)),
-            None => self.repo.objects.write_stream(ObjectKind::Blob, size, &mut exact).map_err(|e| StreamFailure::Database(unwritten(e))),
+            None => self
+                .repo
+                .objects
+                .write_stream(ObjectKind::Blob, size, &mut exact)
+                .map_err(|e| StreamFailure::Database(unwritten(e))),
         };
         match outcome {
             Ok(id) => {
@@ -274,13 +361,20 @@ impl<'repo> ObjectSink<'repo> {
     /// Writes a tree, a commit or bytes of our own, unless it is there.
     pub(super) fn object(&mut self, object: &dyn gix::objs::WriteTo) -> Result<ObjectId, Error> {
         let mut bytes = Vec::new();
-        object.write_to(&mut bytes).map_err(|e| Error::read("encode an object", e))?;
+        object
+            .write_to(&mut bytes)
+            .map_err(|e| Error::read("encode an object", e))?;
         let kind = object.kind();
-        let id = gix::objs::compute_hash(self.repo.object_hash(), kind, &bytes).map_err(|e| Error::read("name an object", e))?;
+        let id = gix::objs::compute_hash(self.repo.object_hash(), kind, &bytes)
+            .map_err(|e| Error::read("name an object", e))?;
         if self.is_new(id, BlobWriteMode::Content) {
             let outcome = match &mut self.new {
                 Some(new) => new.put_own(kind, id, &bytes).map(|()| id),
-                None => self.repo.objects.write_buf_with_known_id(kind, &bytes, id).map_err(|e| Error::read("write an object", e)),
+                None => self
+                    .repo
+                    .objects
+                    .write_buf_with_known_id(kind, &bytes, id)
+                    .map_err(|e| Error::read("write an object", e)),
             };
             self.note_written(id, outcome)?;
         }
@@ -291,7 +385,11 @@ impl<'repo> ObjectSink<'repo> {
     pub(super) fn content(&mut self, id: ObjectId) -> Option<Vec<u8>> {
         match &mut self.new {
             Some(new) => new.content(id),
-            None => self.repo.find_blob(id).ok().map(|mut blob| blob.take_data()),
+            None => self
+                .repo
+                .find_blob(id)
+                .ok()
+                .map(|mut blob| blob.take_data()),
         }
     }
 
@@ -302,7 +400,9 @@ impl<'repo> ObjectSink<'repo> {
 
     /// Writes what was gathered, and makes sure that it survives a power cut. Call it before a ref names any of it.
     pub(super) fn make_durable(&mut self) -> Result<(), Error> {
-        self.new.as_mut().map_or(Ok(()), |new| new.make_durable(&self.kept))
+        self.new
+            .as_mut()
+            .map_or(Ok(()), |new| new.make_durable(&self.kept))
     }
 
     /// The pack that was written, if any: guarded from git's repacking until it is dropped.
@@ -338,9 +438,14 @@ impl Read for ExactReader<'_> {
         if self.left == 0 || buffer.is_empty() {
             return Ok(0);
         }
-        let most = buffer.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
+        let most = buffer
+            .len()
+            .min(usize::try_from(self.left).unwrap_or(usize::MAX));
         let outcome = match self.from.read(&mut buffer[..most]) {
-            Ok(0) => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file became shorter while it was read")),
+            Ok(0) => Err(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                "the file became shorter while it was read",
+            )),
             other => other,
         };
         if let Ok(read) = &outcome {

@@ -84,23 +84,37 @@ impl Worktree {
         let doing = "read the snapshot";
         let id = ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(doing, e))?;
         let commit = repo.find_commit(id).map_err(|e| Error::read(doing, e))?;
-        let tree = commit.tree_id().map_err(|e| Error::read(doing, e))?.detach();
+        let tree = commit
+            .tree_id()
+            .map_err(|e| Error::read(doing, e))?
+            .detach();
         let record = SnapshotRecord::parse(&commit.message_raw_sloppy().to_str_lossy())
-            .ok_or_else(|| Error::Read { doing: doing.into(), why: format!("{id} is not a snapshot of watchdog") })?;
+            .ok_or_else(|| Error::Read {
+                doing: doing.into(),
+                why: format!("{id} is not a snapshot of watchdog"),
+            })?;
         let whole = WholeSnapshot::of(repo, &record, tree)?;
         let repo = &whole.repo;
         let before = match record.head {
             Some(head) => tree_of(repo, head)?,
             None => ObjectId::empty_tree(repo.object_hash()),
         };
-        let index = nested::index(repo).ok_or_else(|| Error::Read { doing: "read the index".into(), why: "it is corrupt".into() })?;
+        let index = nested::index(repo).ok_or_else(|| Error::Read {
+            doing: "read the index".into(),
+            why: "it is corrupt".into(),
+        })?;
         let root = self.root();
-        let below = FolderWalk::open(root).map_err(|e| Error::read(format!("open {}", root.display()), e))?;
+        let below = FolderWalk::open(root)
+            .map_err(|e| Error::read(format!("open {}", root.display()), e))?;
         let mut boundary = RepositoryBoundary::new(below);
         let mut paths: Vec<SnapshotPath> = Vec::new();
         for change in diff::changes(repo, before, whole.tree)? {
             let path = change.path.as_bstr();
-            if whole.private.get(&change.path).is_some_and(|why| why == IGNORED) {
+            if whole
+                .private
+                .get(&change.path)
+                .is_some_and(|why| why == IGNORED)
+            {
                 continue;
             }
             let kind = match change.after {
@@ -118,7 +132,8 @@ impl Worktree {
                 kind,
                 bytes: change.bytes,
                 untracked: index.entry_index_by_path(path).is_err(),
-                hidden: entry.is_some_and(|e| e.flags.intersects(unseen)) || whole.why_private(&change.path) == Some(NEWLY_IGNORED),
+                hidden: entry.is_some_and(|e| e.flags.intersects(unseen))
+                    || whole.why_private(&change.path) == Some(NEWLY_IGNORED),
                 secret: whole.why_private(&change.path) == Some(SECRET),
                 nested: unnamed || boundary.crosses(path),
                 path: path.to_vec(),
@@ -132,7 +147,10 @@ impl Worktree {
             paths.push(SnapshotPath {
                 text: path_text(path.as_bstr()),
                 kind: SnapshotPathKind::File,
-                bytes: repo.find_header(id).map(|h| h.size()).map_err(|e| Error::read(doing, e))?,
+                bytes: repo
+                    .find_header(id)
+                    .map(|h| h.size())
+                    .map_err(|e| Error::read(doing, e))?,
                 untracked: false,
                 hidden: false,
                 secret: false,
@@ -151,16 +169,29 @@ impl Worktree {
         self.refresh()?;
         let repo = &self.repo;
         let head = repo.head().map_err(|e| Error::read("read HEAD", e))?;
-        let index = nested::index(repo).ok_or_else(|| Error::Read { doing: "read the index".into(), why: "it is corrupt".into() })?;
-        let mut conflicted: Vec<&BStr> =
-            index.entries().iter().filter(|e| e.stage() != Stage::Unconflicted).map(|e| e.path(&index)).collect();
+        let index = nested::index(repo).ok_or_else(|| Error::Read {
+            doing: "read the index".into(),
+            why: "it is corrupt".into(),
+        })?;
+        let mut conflicted: Vec<&BStr> = index
+            .entries()
+            .iter()
+            .filter(|e| e.stage() != Stage::Unconflicted)
+            .map(|e| e.path(&index))
+            .collect();
         conflicted.dedup();
         Ok(CommitReadiness {
-            branch: head.referent_name().and_then(|name| Some(path_text(name.as_bstr().strip_prefix(b"refs/heads/")?.as_bstr()))),
+            branch: head.referent_name().and_then(|name| {
+                Some(path_text(
+                    name.as_bstr().strip_prefix(b"refs/heads/")?.as_bstr(),
+                ))
+            }),
             head: self.head_commit()?,
             operation: repo.state().map(|state| match state {
                 InProgress::ApplyMailbox => GitOperation::ApplyMailbox,
-                InProgress::ApplyMailboxRebase | InProgress::Rebase | InProgress::RebaseInteractive => GitOperation::Rebase,
+                InProgress::ApplyMailboxRebase
+                | InProgress::Rebase
+                | InProgress::RebaseInteractive => GitOperation::Rebase,
                 InProgress::Bisect => GitOperation::Bisect,
                 InProgress::CherryPick | InProgress::CherryPickSequence => GitOperation::CherryPick,
                 InProgress::Merge => GitOperation::Merge,
@@ -183,23 +214,37 @@ impl Worktree {
     /// # Errors
     /// When `old` or the history cannot be read.
     pub fn commits_gained(&self, old: Option<&str>) -> Result<Vec<String>, Error> {
-        let Some(head) = self.head_commit()? else { return Ok(Vec::new()) };
+        let Some(head) = self.head_commit()? else {
+            return Ok(Vec::new());
+        };
         let doing = "count the commits of the rescue";
         let id = |hex: &str| ObjectId::from_hex(hex.as_bytes()).map_err(|e| Error::read(doing, e));
         let hidden = old.map(id).transpose()?;
         if let Some(hidden) = hidden {
             // A hidden commit that is missing would silently hide nothing.
-            self.repo.find_commit(hidden).map_err(|e| Error::read(doing, e))?;
+            self.repo
+                .find_commit(hidden)
+                .map_err(|e| Error::read(doing, e))?;
         }
-        let walk = self.repo.rev_walk([id(&head)?]).with_hidden(hidden).all().map_err(|e| Error::read(doing, e))?;
-        walk.map(|commit| Ok(commit.map_err(|e| Error::read(doing, e))?.id.to_string())).collect()
+        let walk = self
+            .repo
+            .rev_walk([id(&head)?])
+            .with_hidden(hidden)
+            .all()
+            .map_err(|e| Error::read(doing, e))?;
+        walk.map(|commit| Ok(commit.map_err(|e| Error::read(doing, e))?.id.to_string()))
+            .collect()
     }
 
     /// Whether the configuration itself names a person for commits.
     pub fn has_identity(&self) -> bool {
         let config = self.repo.config_snapshot();
-        let set = |keys: [&str; 3]| keys.iter().any(|key| config.string(*key).is_some_and(|v| !v.trim().is_empty()));
-        set(["user.name", "author.name", "committer.name"]) && set(["user.email", "author.email", "committer.email"])
+        let set = |keys: [&str; 3]| {
+            keys.iter()
+                .any(|key| config.string(*key).is_some_and(|v| !v.trim().is_empty()))
+        };
+        set(["user.name", "author.name", "committer.name"])
+            && set(["user.email", "author.email", "committer.email"])
     }
 
     /// Reads the index file as it is.
@@ -213,8 +258,14 @@ impl Worktree {
             Ok((std::fs::read(&path)?, written))
         };
         match read() {
-            Ok(content) => Ok(IndexBackup { path, content: Some(content) }),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(IndexBackup { path, content: None }),
+            Ok(content) => Ok(IndexBackup {
+                path,
+                content: Some(content),
+            }),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(IndexBackup {
+                path,
+                content: None,
+            }),
             Err(error) => Err(Error::read("read the index", error)),
         }
     }
@@ -226,7 +277,11 @@ impl Worktree {
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn put_index_back(&self, saved: &IndexBackup, expected: &IndexBackup) -> Result<bool, Error> {
+    pub fn put_index_back(
+        &self,
+        saved: &IndexBackup,
+        expected: &IndexBackup,
+    ) -> Result<bool, Error> {
         let doing = "put the index back";
         let lock = gix::lock::File::acquire_to_update_resource(
             &saved.path,
@@ -259,8 +314,10 @@ pub(super) fn parsed_record(repo: &gix::Repository, commit: &str) -> Result<Snap
     let doing = "read the snapshot";
     let id = ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(doing, e))?;
     let commit = repo.find_commit(id).map_err(|e| Error::read(doing, e))?;
-    SnapshotRecord::parse(&commit.message_raw_sloppy().to_str_lossy())
-        .ok_or_else(|| Error::Read { doing: doing.into(), why: format!("{id} is not a snapshot of watchdog") })
+    SnapshotRecord::parse(&commit.message_raw_sloppy().to_str_lossy()).ok_or_else(|| Error::Read {
+        doing: doing.into(),
+        why: format!("{id} is not a snapshot of watchdog"),
+    })
 }
 
 /// Tells which paths lie beyond the edge of another repository.
@@ -284,7 +341,10 @@ impl RepositoryBoundary {
         let mut at = folder;
         let mut crosses = false;
         while !at.is_empty() && !crosses {
-            crosses = matches!(self.below.lstat(join(at, ".git".into()).as_bstr()), Ok(Some(_)));
+            crosses = matches!(
+                self.below.lstat(join(at, ".git".into()).as_bstr()),
+                Ok(Some(_))
+            );
             at = split(at).0;
         }
         self.last = Some((folder.to_owned(), crosses));

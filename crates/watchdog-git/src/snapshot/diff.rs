@@ -19,7 +19,11 @@ pub(crate) struct PathDifference {
 }
 
 /// Every file, link or submodule that differs, in the order of the trees.
-pub(crate) fn changes(repo: &gix::Repository, before: ObjectId, after: ObjectId) -> Result<Vec<PathDifference>, Error> {
+pub(crate) fn changes(
+    repo: &gix::Repository,
+    before: ObjectId,
+    after: ObjectId,
+) -> Result<Vec<PathDifference>, Error> {
     changes_of_sizes(repo, before, after, &|_| None)
 }
 
@@ -41,16 +45,40 @@ pub(super) fn changes_of_sizes(
     fn iter<'a>(tree: &'a gix::Tree<'_>) -> gix::objs::TreeRefIter<'a> {
         gix::objs::TreeRefIter::from_bytes(&tree.data, tree.id.kind())
     }
-    gix::diff::tree(iter(&old), iter(&new), gix::diff::tree::State::default(), &repo.objects, &mut recorder)
-        .map_err(|e| Error::read(doing, e))?;
+    gix::diff::tree(
+        iter(&old),
+        iter(&new),
+        gix::diff::tree::State::default(),
+        &repo.objects,
+        &mut recorder,
+    )
+    .map_err(|e| Error::read(doing, e))?;
     let mut found = Vec::new();
     for change in recorder.records {
         let (path, before, after) = match change {
-            Change::Addition { path, entry_mode, oid, .. } => (path, None, Some((entry_mode, oid))),
-            Change::Deletion { path, entry_mode, oid, .. } => (path, Some((entry_mode, oid)), None),
-            Change::Modification { path, previous_entry_mode, previous_oid, entry_mode, oid } => {
-                (path, Some((previous_entry_mode, previous_oid)), Some((entry_mode, oid)))
-            }
+            Change::Addition {
+                path,
+                entry_mode,
+                oid,
+                ..
+            } => (path, None, Some((entry_mode, oid))),
+            Change::Deletion {
+                path,
+                entry_mode,
+                oid,
+                ..
+            } => (path, Some((entry_mode, oid)), None),
+            Change::Modification {
+                path,
+                previous_entry_mode,
+                previous_oid,
+                entry_mode,
+                oid,
+            } => (
+                path,
+                Some((previous_entry_mode, previous_oid)),
+                Some((entry_mode, oid)),
+            ),
         };
         let leaf = |side: Option<(EntryMode, ObjectId)>| side.filter(|(mode, _)| !mode.is_tree());
         let (before, after) = (leaf(before), leaf(after));
@@ -60,11 +88,19 @@ pub(super) fn changes_of_sizes(
         let bytes = match after {
             Some((mode, id)) if !mode.is_commit() => match known(&id) {
                 Some(size) => size,
-                None => repo.find_header(id).map(|h| h.size()).map_err(|e| Error::read(doing, e))?,
+                None => repo
+                    .find_header(id)
+                    .map(|h| h.size())
+                    .map_err(|e| Error::read(doing, e))?,
             },
             _ => 0,
         };
-        found.push(PathDifference { path, before, after, bytes });
+        found.push(PathDifference {
+            path,
+            before,
+            after,
+            bytes,
+        });
     }
     Ok(found)
 }

@@ -40,12 +40,17 @@ pub(super) struct FileStat {
 impl FileStat {
     fn new(raw: &rustix::fs::Stat) -> Self {
         let kind = match FileType::from_raw_mode(raw.st_mode) {
-            FileType::RegularFile => PathKind::File { executable: raw.st_mode & 0o100 != 0 },
+            FileType::RegularFile => PathKind::File {
+                executable: raw.st_mode & 0o100 != 0,
+            },
             FileType::Symlink => PathKind::Link,
             FileType::Directory => PathKind::Folder,
             _ => PathKind::Special,
         };
-        #[expect(clippy::unnecessary_cast, reason = "the widths differ between platforms")]
+        #[expect(
+            clippy::unnecessary_cast,
+            reason = "the widths differ between platforms"
+        )]
         FileStat {
             kind,
             size: raw.st_size as u64,
@@ -95,12 +100,19 @@ fn os(name: &BStr) -> &OsStr {
 impl FolderWalk {
     /// Opens `root`, following symlinks in its own name only.
     pub(crate) fn open(root: &Path) -> io::Result<Self> {
-        let root = rustix::fs::open(root, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        let root = rustix::fs::open(
+            root,
+            OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )?;
         Ok(FolderWalk { root, last: None })
     }
 
     fn step(at: &OwnedFd, name: &BStr) -> Result<OwnedFd, Errno> {
-        let flags = watchdog_system::FOLDER_TO_ENTER | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags = watchdog_system::FOLDER_TO_ENTER
+            | OFlags::DIRECTORY
+            | OFlags::NOFOLLOW
+            | OFlags::CLOEXEC;
         if name == ".." || name == "." || name.is_empty() {
             return Err(Errno::INVAL);
         }
@@ -114,15 +126,23 @@ impl FolderWalk {
         }
         let known = self.last.as_ref().is_some_and(|(last, _)| last == path);
         if !known {
-            let start = self.last.take().filter(|(last, _)| path.len() > last.len() && path.starts_with(last) && path[last.len()] == b'/');
+            let start = self.last.take().filter(|(last, _)| {
+                path.len() > last.len() && path.starts_with(last) && path[last.len()] == b'/'
+            });
             let (mut at, rest) = match start {
                 Some((last, fd)) => (Some(fd), path[last.len() + 1..].as_bstr()),
                 None => (None, path),
             };
             for name in rest.split_str("/") {
-                at = Some(Self::step(at.as_ref().unwrap_or(&self.root), name.as_bstr())?);
+                at = Some(Self::step(
+                    at.as_ref().unwrap_or(&self.root),
+                    name.as_bstr(),
+                )?);
             }
-            self.last = Some((path.to_owned(), at.expect("a path that is not empty has a component")));
+            self.last = Some((
+                path.to_owned(),
+                at.expect("a path that is not empty has a component"),
+            ));
         }
         Ok(&self.last.as_ref().expect("just set").1)
     }
@@ -135,7 +155,9 @@ impl FolderWalk {
     /// The stat data of `path`; `None` where it does not exist.
     pub(super) fn lstat(&mut self, path: &BStr) -> io::Result<Option<FileStat>> {
         let (parent, name) = split(path);
-        let found = self.folder(parent).and_then(|dir| rustix::fs::statat(dir, os(name), AtFlags::SYMLINK_NOFOLLOW));
+        let found = self
+            .folder(parent)
+            .and_then(|dir| rustix::fs::statat(dir, os(name), AtFlags::SYMLINK_NOFOLLOW));
         match found {
             Ok(raw) => Ok(Some(FileStat::new(&raw))),
             Err(errno) if is_absent(errno) => Ok(None),
@@ -153,7 +175,10 @@ impl FolderWalk {
         let stat = stat_of(&fd)?;
         match stat.kind {
             PathKind::File { .. } => Ok((File::from(fd), stat)),
-            _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
+            _ => Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "it is not a regular file",
+            )),
         }
     }
 
@@ -167,7 +192,12 @@ impl FolderWalk {
     /// The entries of the folder `path`, sorted by name.
     pub(super) fn list(&mut self, path: &BStr) -> io::Result<Vec<DiskEntry>> {
         let dir = self.folder(path)?;
-        let fd = rustix::fs::openat(dir, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        let fd = rustix::fs::openat(
+            dir,
+            ".",
+            OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )?;
         let mut entries = Vec::new();
         for entry in rustix::fs::Dir::new(fd)? {
             let entry = entry?;
@@ -179,14 +209,19 @@ impl FolderWalk {
                 FileType::Directory => PathKind::Folder,
                 FileType::Symlink => PathKind::Link,
                 FileType::RegularFile => PathKind::File { executable: false },
-                FileType::Unknown => match rustix::fs::statat(dir, os(name), AtFlags::SYMLINK_NOFOLLOW) {
-                    Ok(raw) => FileStat::new(&raw).kind,
-                    Err(errno) if is_absent(errno) => continue,
-                    Err(errno) => return Err(errno.into()),
-                },
+                FileType::Unknown => {
+                    match rustix::fs::statat(dir, os(name), AtFlags::SYMLINK_NOFOLLOW) {
+                        Ok(raw) => FileStat::new(&raw).kind,
+                        Err(errno) if is_absent(errno) => continue,
+                        Err(errno) => return Err(errno.into()),
+                    }
+                }
                 _ => PathKind::Special,
             };
-            entries.push(DiskEntry { name: name.to_owned(), kind });
+            entries.push(DiskEntry {
+                name: name.to_owned(),
+                kind,
+            });
         }
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(entries)
@@ -213,15 +248,28 @@ mod tests {
         assert_eq!(below.lstat("link/file".into()).unwrap(), None);
         assert!(below.open_file("link/file".into()).is_err());
         assert!(below.lstat("../x".into()).is_err());
-        assert_eq!(below.lstat("link".into()).unwrap().unwrap().kind, PathKind::Link);
+        assert_eq!(
+            below.lstat("link".into()).unwrap().unwrap().kind,
+            PathKind::Link
+        );
     }
 
     #[test]
     fn a_pipe_is_never_read() {
         let dir = tempfile::tempdir().unwrap();
-        rustix::fs::mknodat(rustix::fs::CWD, dir.path().join("pipe"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            dir.path().join("pipe"),
+            FileType::Fifo,
+            Mode::RUSR | Mode::WUSR,
+            0,
+        )
+        .unwrap();
         let mut below = FolderWalk::open(dir.path()).unwrap();
-        assert_eq!(below.lstat("pipe".into()).unwrap().unwrap().kind, PathKind::Special);
+        assert_eq!(
+            below.lstat("pipe".into()).unwrap().unwrap().kind,
+            PathKind::Special
+        );
         assert!(below.open_file("pipe".into()).is_err());
     }
 }

@@ -64,7 +64,10 @@ impl Worktree {
 
     fn before(&self, snapshot: &Snapshot) -> Result<ObjectId, Error> {
         match &snapshot.parent {
-            Some(parent) => tree_of(&self.repo, parsed(parent, "read the commit that a snapshot started from")?),
+            Some(parent) => tree_of(
+                &self.repo,
+                parsed(parent, "read the commit that a snapshot started from")?,
+            ),
             None => Ok(ObjectId::empty_tree(self.repo.object_hash())),
         }
     }
@@ -73,33 +76,62 @@ impl Worktree {
     ///
     /// # Errors
     /// When the objects cannot be read.
-    pub fn versions(&self, snapshot: &Snapshot, path: &[u8], limit: u64) -> Result<FileBeforeAfter, Error> {
+    pub fn versions(
+        &self,
+        snapshot: &Snapshot,
+        path: &[u8],
+        limit: u64,
+    ) -> Result<FileBeforeAfter, Error> {
         let doing = "read a file of a snapshot";
         let content = |entry: Option<(EntryMode, ObjectId)>| -> Result<Option<Vec<u8>>, Error> {
             let Some((_, id)) = entry.filter(|(mode, _)| !mode.is_commit()) else {
                 return Ok(None);
             };
-            if self.repo.find_header(id).map_err(|e| Error::read(doing, e))?.size() > limit {
+            if self
+                .repo
+                .find_header(id)
+                .map_err(|e| Error::read(doing, e))?
+                .size()
+                > limit
+            {
                 return Ok(None);
             }
-            Ok(Some(self.repo.find_object(id).map_err(|e| Error::read(doing, e))?.detach().data))
+            Ok(Some(
+                self.repo
+                    .find_object(id)
+                    .map_err(|e| Error::read(doing, e))?
+                    .detach()
+                    .data,
+            ))
         };
         let before = entry_at(&self.repo, self.before(snapshot)?, path.as_bstr())?;
         // In the snapshot itself a private path is as in HEAD: its content is in the private part.
-        let after = match private::work_entry(&self.repo, parsed(&snapshot.commit, doing)?, path.as_bstr())? {
+        let after = match private::work_entry(
+            &self.repo,
+            parsed(&snapshot.commit, doing)?,
+            path.as_bstr(),
+        )? {
             Some(private) => Some(private),
             None => entry_at(&self.repo, parsed(&snapshot.tree, doing)?, path.as_bstr())?,
         };
-        Ok(FileBeforeAfter { before: content(before)?, after: content(after)? })
+        Ok(FileBeforeAfter {
+            before: content(before)?,
+            after: content(after)?,
+        })
     }
 
     /// The entries of a snapshot at these paths, and whether the work tree still agrees.
     ///
     /// # Errors
     /// When the snapshot cannot be read.
-    pub fn kept_entries(&self, snapshot: &Snapshot, paths: &[&[u8]]) -> Result<Vec<EntryToCommit>, Error> {
+    pub fn kept_entries(
+        &self,
+        snapshot: &Snapshot,
+        paths: &[&[u8]],
+    ) -> Result<Vec<EntryToCommit>, Error> {
         let root = self.root();
-        let mut below = FolderWalk::open(root).map_err(|e| Error::read(format!("open {}", root.display()), e))?;
+        let mut below = FolderWalk::open(root)
+            .map_err(|e| Error::read(format!("open {}", root.display()), e))?;
         let mut blobs = ObjectSink::dry(&self.repo);
         let tree = parsed(&snapshot.tree, "read a snapshot")?;
         let mut found = Vec::with_capacity(paths.len());
@@ -108,7 +140,10 @@ impl Worktree {
             let entry = entry_at(&self.repo, tree, path)?;
             let submodule = entry.is_some_and(|(mode, _)| mode.is_commit());
             // A file that cannot be read now is taken as it was.
-            let untouched = submodule || blobs.take(&mut below, path, BlobWriteMode::Name).is_ok_and(|taken| same(entry, taken));
+            let untouched = submodule
+                || blobs
+                    .take(&mut below, path, BlobWriteMode::Name)
+                    .is_ok_and(|taken| same(entry, taken));
             let content = entry.map(|(mode, id)| (format!("{:06o}", mode.value()), id.to_string()));
             found.push(EntryToCommit { content, untouched });
         }
@@ -121,12 +156,16 @@ impl Worktree {
     /// When HEAD cannot be read.
     pub fn is_on_disk_as_committed(&self, paths: &[Vec<u8>]) -> Result<bool, Error> {
         let root = self.root();
-        let mut below = FolderWalk::open(root).map_err(|e| Error::read(format!("open {}", root.display()), e))?;
+        let mut below = FolderWalk::open(root)
+            .map_err(|e| Error::read(format!("open {}", root.display()), e))?;
         let mut blobs = ObjectSink::dry(&self.repo);
         let head = self.head_tree()?;
         for path in paths {
             let committed = entry_at(&self.repo, head, path.as_bstr())?;
-            if !blobs.take(&mut below, path.as_bstr(), BlobWriteMode::Name).is_ok_and(|taken| same(committed, taken)) {
+            if !blobs
+                .take(&mut below, path.as_bstr(), BlobWriteMode::Name)
+                .is_ok_and(|taken| same(committed, taken))
+            {
                 return Ok(false);
             }
         }
@@ -141,18 +180,31 @@ impl Worktree {
         let doing = "look at the commit that was made";
         self.refresh()?;
         let repo = &self.repo;
-        let index =
-            super::nested::index(repo).ok_or_else(|| Error::Read { doing: "read the index".into(), why: "it is corrupt".into() })?;
-        let head = self.head_id()?.ok_or_else(|| Error::Read { doing: doing.into(), why: "HEAD has no commit".into() })?;
+        let index = super::nested::index(repo).ok_or_else(|| Error::Read {
+            doing: "read the index".into(),
+            why: "it is corrupt".into(),
+        })?;
+        let head = self.head_id()?.ok_or_else(|| Error::Read {
+            doing: doing.into(),
+            why: "HEAD has no commit".into(),
+        })?;
         let commit = repo.find_commit(head).map_err(|e| Error::read(doing, e))?;
-        let tree = commit.tree_id().map_err(|e| Error::read(doing, e))?.detach();
+        let tree = commit
+            .tree_id()
+            .map_err(|e| Error::read(doing, e))?
+            .detach();
         let before = match commit.parent_ids().next() {
             Some(parent) => tree_of(repo, parent.detach())?,
             None => ObjectId::empty_tree(repo.object_hash()),
         };
         let wanted: BTreeSet<&[u8]> = wanted.iter().copied().collect();
-        let indexed = |path: &BStr| index.entry_by_path(path).map(|e| (e.mode.to_tree_entry_mode().map(|mode| mode.kind()), e.id));
-        let entry = |entry: Option<(EntryMode, ObjectId)>| entry.map(|(mode, id)| (Some(mode.kind()), id));
+        let indexed = |path: &BStr| {
+            index
+                .entry_by_path(path)
+                .map(|e| (e.mode.to_tree_entry_mode().map(|mode| mode.kind()), e.id))
+        };
+        let entry =
+            |entry: Option<(EntryMode, ObjectId)>| entry.map(|(mode, id)| (Some(mode.kind()), id));
         let mut after = CommitSideEffects::default();
         for path in &wanted {
             if indexed(path.as_bstr()) != entry(entry_at(repo, tree, path.as_bstr())?) {
@@ -180,46 +232,83 @@ impl Worktree {
     ///
     /// # Errors
     /// When commits cannot be read.
-    pub fn rewritten_by<'p>(&self, made: &[String], snapshot: &Snapshot, paths: &[&'p [u8]]) -> Result<Vec<&'p [u8]>, Error> {
+    pub fn rewritten_by<'p>(
+        &self,
+        made: &[String],
+        snapshot: &Snapshot,
+        paths: &[&'p [u8]],
+    ) -> Result<Vec<&'p [u8]>, Error> {
         let doing = "look at what hooks changed";
         let repo = &self.repo;
         let root = self.root();
-        let mut below = FolderWalk::open(root).map_err(|e| Error::read(format!("open {}", root.display()), e))?;
+        let mut below = FolderWalk::open(root)
+            .map_err(|e| Error::read(format!("open {}", root.display()), e))?;
         let mut blobs = ObjectSink::dry(repo);
         let head = self.head_tree()?;
         let work = parsed(&snapshot.tree, doing)?;
         let mut steps = Vec::new();
         for commit in made {
-            let commit = repo.find_commit(parsed(commit, doing)?).map_err(|e| Error::read(doing, e))?;
+            let commit = repo
+                .find_commit(parsed(commit, doing)?)
+                .map_err(|e| Error::read(doing, e))?;
             let parent = commit.parent_ids().next().map(gix::Id::detach);
-            let before = parent.map_or_else(|| Ok(ObjectId::empty_tree(repo.object_hash())), |parent| tree_of(repo, parent))?;
-            steps.push((before, commit.tree_id().map_err(|e| Error::read(doing, e))?.detach()));
+            let before = parent.map_or_else(
+                || Ok(ObjectId::empty_tree(repo.object_hash())),
+                |parent| tree_of(repo, parent),
+            )?;
+            steps.push((
+                before,
+                commit
+                    .tree_id()
+                    .map_err(|e| Error::read(doing, e))?
+                    .detach(),
+            ));
         }
-        let size = |id: ObjectId| repo.find_header(id).map(|h| h.size()).map_err(|e| Error::read(doing, e));
+        let size = |id: ObjectId| {
+            repo.find_header(id)
+                .map(|h| h.size())
+                .map_err(|e| Error::read(doing, e))
+        };
         let mut uncommitted: Option<BTreeSet<String>> = None;
         let mut found = Vec::new();
         for path in paths {
             let name: &BStr = path.as_bstr();
-            let (Some(committed), Some(kept)) = (entry_at(repo, head, name)?, entry_at(repo, work, name)?) else { continue };
-            if committed.0.is_commit() || kept.0.is_commit() || (size(committed.1)? == 0 && size(kept.1)? > 0) {
+            let (Some(committed), Some(kept)) =
+                (entry_at(repo, head, name)?, entry_at(repo, work, name)?)
+            else {
+                continue;
+            };
+            if committed.0.is_commit()
+                || kept.0.is_commit()
+                || (size(committed.1)? == 0 && size(kept.1)? > 0)
+            {
                 continue;
             }
             let mut ours = false;
             for (before, after) in &steps {
-                ours |= entry_at(repo, *after, name)? == Some(committed) && entry_at(repo, *before, name)? != Some(committed);
+                ours |= entry_at(repo, *after, name)? == Some(committed)
+                    && entry_at(repo, *before, name)? != Some(committed);
             }
             if !ours {
                 continue;
             }
-            let mut agrees = blobs.take(&mut below, name, BlobWriteMode::Name).is_ok_and(|taken| same(Some(committed), taken));
+            let mut agrees = blobs
+                .take(&mut below, name, BlobWriteMode::Name)
+                .is_ok_and(|taken| same(Some(committed), taken));
             if !agrees {
                 // Converted on the way (line endings): git's own comparison decides.
                 if uncommitted.is_none() {
                     let changes = self.changes()?;
                     let whole = changes.paths.len() < watchdog_facts::evidence::Changes::LISTED;
-                    uncommitted = Some(if whole { changes.paths.into_iter().collect() } else { continue });
+                    uncommitted = Some(if whole {
+                        changes.paths.into_iter().collect()
+                    } else {
+                        continue;
+                    });
                 }
-                agrees = uncommitted.as_ref().is_some_and(|paths| !paths.contains(&path_text(name)));
+                agrees = uncommitted
+                    .as_ref()
+                    .is_some_and(|paths| !paths.contains(&path_text(name)));
             }
             if agrees {
                 found.push(*path);

@@ -37,10 +37,21 @@ impl FolderRules {
     }
 
     /// The patterns of these lists, which hold everywhere.
-    pub(super) fn from_sources(repo: &gix::Repository, root: &Path, sources: impl IntoIterator<Item = (PathBuf, Vec<u8>)>) -> Self {
-        let folds = repo.config_snapshot().boolean("core.ignoreCase").unwrap_or(false);
+    pub(super) fn from_sources(
+        repo: &gix::Repository,
+        root: &Path,
+        sources: impl IntoIterator<Item = (PathBuf, Vec<u8>)>,
+    ) -> Self {
+        let folds = repo
+            .config_snapshot()
+            .boolean("core.ignoreCase")
+            .unwrap_or(false);
         let case = if folds { Case::Fold } else { Case::Sensitive };
-        let mut rules = FolderRules { search: Search::default(), case, root: root.to_owned() };
+        let mut rules = FolderRules {
+            search: Search::default(),
+            case,
+            root: root.to_owned(),
+        };
         for (file, bytes) in sources {
             rules.add(&bytes, file, None);
         }
@@ -56,7 +67,16 @@ impl FolderRules {
 
     fn add(&mut self, bytes: &[u8], source: PathBuf, root: Option<&Path>) {
         // The only error is a name that cannot be expressed, which unix does not have.
-        self.search.add_patterns_buffer(bytes, source, root, Ignore { support_precious: false }).ok();
+        self.search
+            .add_patterns_buffer(
+                bytes,
+                source,
+                root,
+                Ignore {
+                    support_precious: false,
+                },
+            )
+            .ok();
     }
 
     /// Adds the patterns of `folder`, and says what to hand to [`FolderRules::leave`].
@@ -75,7 +95,10 @@ impl FolderRules {
         let bytes = match below.open_file(join(prefix, path.as_bstr()).as_bstr()) {
             Ok((file, _)) => {
                 let mut bytes = Vec::new();
-                file.take(LARGEST).read_to_end(&mut bytes).ok().map(|_| bytes)
+                file.take(LARGEST)
+                    .read_to_end(&mut bytes)
+                    .ok()
+                    .map(|_| bytes)
             }
             Err(_) => fallback(path.as_bstr()),
         };
@@ -93,7 +116,9 @@ impl FolderRules {
 
     /// Whether git would ignore `path`, given that it does not ignore its folder.
     pub(crate) fn ignores(&self, path: &BStr, is_folder: bool) -> bool {
-        self.search.pattern_matching_relative_path(path, Some(is_folder), self.case).is_some_and(|found| !found.pattern.is_negative())
+        self.search
+            .pattern_matching_relative_path(path, Some(is_folder), self.case)
+            .is_some_and(|found| !found.pattern.is_negative())
     }
 }
 
@@ -103,8 +128,12 @@ pub(super) fn global_sources(repo: &gix::Repository) -> Vec<(PathBuf, Vec<u8>)> 
         Ok(Some(path)) => Some(path),
         _ => gix::path::env::xdg_config("ignore", &mut gix::path::env::var),
     };
-    let files = users.into_iter().chain([repo.common_dir().join("info").join("exclude")]);
-    files.filter_map(|file| read_regular(&file).map(|bytes| (file, bytes))).collect()
+    let files = users
+        .into_iter()
+        .chain([repo.common_dir().join("info").join("exclude")]);
+    files
+        .filter_map(|file| read_regular(&file).map(|bytes| (file, bytes)))
+        .collect()
 }
 
 /// Joins a folder and a name; the root is the empty folder.
@@ -119,6 +148,10 @@ pub(super) fn join(folder: &BStr, name: &BStr) -> gix::bstr::BString {
 
 fn read_regular(path: &Path) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
-    open_regular_file(path).ok()?.take(LARGEST).read_to_end(&mut bytes).ok()?;
+    open_regular_file(path)
+        .ok()?
+        .take(LARGEST)
+        .read_to_end(&mut bytes)
+        .ok()?;
     Some(bytes)
 }

@@ -28,17 +28,27 @@ impl Worktree {
     ///
     /// # Errors
     /// When the index or a commit cannot be read.
-    pub fn index_behind(&self, made: &[String], snapshot: Option<&str>) -> Result<Vec<Vec<u8>>, Error> {
+    pub fn index_behind(
+        &self,
+        made: &[String],
+        snapshot: Option<&str>,
+    ) -> Result<Vec<Vec<u8>>, Error> {
         if made.is_empty() {
             return Ok(Vec::new());
         }
         let doing = "compare the index with the commits of the rescue";
         self.refresh()?;
         let repo = &self.repo;
-        let index = nested::index(repo).ok_or_else(|| Error::Read { doing: "read the index".into(), why: "it is corrupt".into() })?;
+        let index = nested::index(repo).ok_or_else(|| Error::Read {
+            doing: "read the index".into(),
+            why: "it is corrupt".into(),
+        })?;
         let head = self.head_tree()?;
         let staged = match snapshot {
-            Some(snapshot) => parsed_record(repo, snapshot)?.index.map(|id| tree_of(repo, id)).transpose()?,
+            Some(snapshot) => parsed_record(repo, snapshot)?
+                .index
+                .map(|id| tree_of(repo, id))
+                .transpose()?,
             None => None,
         };
         // By path, as it was before the first of the commits that changed it.
@@ -51,7 +61,9 @@ impl Worktree {
                 None => ObjectId::empty_tree(repo.object_hash()),
             };
             for change in diff::changes(repo, parent, tree_of(repo, id)?)? {
-                before.entry(change.path).or_insert(change.before.map(|(mode, id)| (mode.kind(), id)));
+                before
+                    .entry(change.path)
+                    .or_insert(change.before.map(|(mode, id)| (mode.kind(), id)));
             }
         }
         let mut behind = Vec::new();
@@ -61,14 +73,25 @@ impl Worktree {
                 continue;
             }
             let entry = index.entry_by_path(name);
-            let now: IndexContent = entry.and_then(|e| Some((e.mode.to_tree_entry_mode()?.kind(), e.id)));
+            let now: IndexContent =
+                entry.and_then(|e| Some((e.mode.to_tree_entry_mode()?.kind(), e.id)));
             let announced = entry.is_some_and(|e| e.flags.contains(Flags::INTENT_TO_ADD));
-            let at = |tree: ObjectId| entry_at(repo, tree, name).map(|e| e.map(|(mode, id)| (mode.kind(), id)));
+            let at = |tree: ObjectId| {
+                entry_at(repo, tree, name).map(|e| e.map(|(mode, id)| (mode.kind(), id)))
+            };
             let committed = at(head)?;
-            if (now == committed && !announced) || (entry.is_none() && index.entry_index_by_path(name).is_ok()) {
+            if (now == committed && !announced)
+                || (entry.is_none() && index.entry_index_by_path(name).is_ok())
+            {
                 continue;
             }
-            if announced || now == before || staged.map(at).transpose()?.is_some_and(|staged| staged == now) {
+            if announced
+                || now == before
+                || staged
+                    .map(at)
+                    .transpose()?
+                    .is_some_and(|staged| staged == now)
+            {
                 behind.push(path.into());
             }
         }
@@ -86,9 +109,18 @@ impl Worktree {
         let (mut commits, mut name) = (Vec::new(), None);
         while let Some(hex) = at.take().filter(|_| commits.len() < COMMITS) {
             let id = ObjectId::from_hex(hex.as_bytes()).map_err(|e| Error::read(doing, e))?;
-            let commit = self.repo.find_commit(id).map_err(|e| Error::read(doing, e))?;
+            let commit = self
+                .repo
+                .find_commit(id)
+                .map_err(|e| Error::read(doing, e))?;
             let message = commit.message_raw_sloppy().to_str_lossy().into_owned();
-            let Some(named) = message.lines().rev().find_map(|line| line.strip_prefix(TRAILER)) else { break };
+            let Some(named) = message
+                .lines()
+                .rev()
+                .find_map(|line| line.strip_prefix(TRAILER))
+            else {
+                break;
+            };
             if name.as_deref().is_some_and(|name| name != named) {
                 break;
             }
@@ -107,5 +139,8 @@ impl Worktree {
 /// Whether the index has a whole folder in place of the path, as a sparse one does.
 fn in_sparse_folder(index: &gix::index::File, path: &BStr) -> bool {
     index.is_sparse()
-        && path.char_indices().filter(|(_, _, c)| *c == '/').any(|(_, end, _)| index.entry_index_by_path(path[..end].as_bstr()).is_ok())
+        && path
+            .char_indices()
+            .filter(|(_, _, c)| *c == '/')
+            .any(|(_, end, _)| index.entry_index_by_path(path[..end].as_bstr()).is_ok())
 }

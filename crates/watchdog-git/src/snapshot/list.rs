@@ -22,10 +22,15 @@ impl Worktree {
     /// When the refs or a commit cannot be read.
     pub fn snapshots(&self, spec: Option<&str>) -> Result<Vec<SnapshotSummary>, Error> {
         self.refresh()?;
-        let mut found: Vec<SnapshotSummary> =
-            self.retry_if_refs_moved(|| record::all(&self.repo))?.into_iter().map(StoredSnapshot::info).collect();
+        let mut found: Vec<SnapshotSummary> = self
+            .retry_if_refs_moved(|| record::all(&self.repo))?
+            .into_iter()
+            .map(StoredSnapshot::info)
+            .collect();
         found.retain(|info| spec.is_none_or(|spec| info.spec == spec));
-        found.sort_by_cached_key(|info| std::cmp::Reverse((info.at, sequence(&info.name), info.name.clone())));
+        found.sort_by_cached_key(|info| {
+            std::cmp::Reverse((info.at, sequence(&info.name), info.name.clone()))
+        });
         Ok(found)
     }
 
@@ -43,7 +48,12 @@ impl Worktree {
     /// When there is no such snapshot, or its ref cannot be deleted.
     pub fn drop_snapshot(&self, id: &str) -> Result<SnapshotSummary, RestoreError> {
         let stored = self.find_snapshot(id)?;
-        delete_both(self, &stored.name, &stored.commit.to_string(), stored.record.at)?;
+        delete_both(
+            self,
+            &stored.name,
+            &stored.commit.to_string(),
+            stored.record.at,
+        )?;
         Ok(stored.info())
     }
 
@@ -58,14 +68,21 @@ impl Worktree {
         let rank = |s: &StoredSnapshot| (s.record.at, sequence(&s.name));
         let mut newest: BTreeMap<(String, String), (Timestamp, u64)> = BTreeMap::new();
         for stored in &all {
-            let best = newest.entry((stored.record.spec.clone(), stored.record.worktree.clone())).or_insert(rank(stored));
+            let best = newest
+                .entry((stored.record.spec.clone(), stored.record.worktree.clone()))
+                .or_insert(rank(stored));
             *best = rank(stored).max(*best);
         }
         let mut dropped = Vec::new();
         for stored in all {
             let key = (stored.record.spec.clone(), stored.record.worktree.clone());
             if stored.record.at < before && newest.get(&key) != Some(&rank(&stored)) {
-                delete_both(self, &stored.name, &stored.commit.to_string(), stored.record.at)?;
+                delete_both(
+                    self,
+                    &stored.name,
+                    &stored.commit.to_string(),
+                    stored.record.at,
+                )?;
                 dropped.push(stored.info());
             }
         }
@@ -76,7 +93,9 @@ impl Worktree {
     /// Deletes private refs from before `before` whose snapshot is gone.
     fn drop_orphans(&self, before: Timestamp) -> Result<(), Error> {
         let orphans = self.retry_if_refs_moved(|| self.orphans(before))?;
-        orphans.into_iter().try_for_each(|(name, id)| delete(self, &name, id, before))
+        orphans
+            .into_iter()
+            .try_for_each(|(name, id)| delete(self, &name, id, before))
     }
 
     fn orphans(&self, before: Timestamp) -> Result<Vec<(String, ObjectId)>, Error> {
@@ -84,15 +103,28 @@ impl Worktree {
         require_readable(&self.repo, PRIVATE_PREFIX)?;
         let platform = self.repo.references().map_err(|e| Error::read(doing, e))?;
         let mut orphans = Vec::new();
-        for reference in platform.prefixed(PRIVATE_PREFIX).map_err(|e| Error::read(doing, e))? {
+        for reference in platform
+            .prefixed(PRIVATE_PREFIX)
+            .map_err(|e| Error::read(doing, e))?
+        {
             let reference = reference.map_err(|e| Error::read(doing, e))?;
             let name = path_text(reference.name().as_bstr());
             let beside = name.replacen(PRIVATE_PREFIX, PREFIX, 1);
-            let Some(id) = reference.target().try_id().map(ToOwned::to_owned) else { continue };
+            let Some(id) = reference.target().try_id().map(ToOwned::to_owned) else {
+                continue;
+            };
             // The time of the commit is that of the snapshot; one that is gone is of no use either.
             let commit = self.repo.find_commit(id).ok();
-            let old = commit.and_then(|commit| commit.time().ok()).is_none_or(|time| time.seconds < before.as_second());
-            if old && self.repo.try_find_reference(&beside).map_err(|e| Error::read(doing, e))?.is_none() {
+            let old = commit
+                .and_then(|commit| commit.time().ok())
+                .is_none_or(|time| time.seconds < before.as_second());
+            if old
+                && self
+                    .repo
+                    .try_find_reference(&beside)
+                    .map_err(|e| Error::read(doing, e))?
+                    .is_none()
+            {
                 orphans.push((name, id));
             }
         }
@@ -103,10 +135,19 @@ impl Worktree {
     /// commit, as long as only one begins so.
     pub(super) fn find_snapshot(&self, text: &str) -> Result<StoredSnapshot, RestoreError> {
         self.refresh()?;
-        let unknown = || RestoreError::Unknown { id: text.to_owned() };
+        let unknown = || RestoreError::Unknown {
+            id: text.to_owned(),
+        };
         let id = text.strip_prefix(PREFIX).unwrap_or(text);
-        let name: gix::refs::FullName = format!("{PREFIX}{id}").as_str().try_into().map_err(|_| unknown())?;
-        let find = || self.repo.try_find_reference(name.as_ref()).map_err(|e| Error::read(format!("read {name:?}"), e));
+        let name: gix::refs::FullName = format!("{PREFIX}{id}")
+            .as_str()
+            .try_into()
+            .map_err(|_| unknown())?;
+        let find = || {
+            self.repo
+                .try_find_reference(name.as_ref())
+                .map_err(|e| Error::read(format!("read {name:?}"), e))
+        };
         let reference = self.retry_if_refs_moved(find)?;
         if let Some(reference) = reference {
             return record::read(&self.repo, &reference)?.ok_or_else(unknown);
@@ -114,14 +155,23 @@ impl Worktree {
         let begins = |stored: &StoredSnapshot| {
             let own = stored.name.strip_prefix(PREFIX).unwrap_or(&stored.name);
             let time = own.rsplit_once('/').map_or(own, |(_, time)| time);
-            own.starts_with(id) || time.starts_with(id) || (id.len() >= SHORTEST_COMMIT && stored.commit.to_string().starts_with(id))
+            own.starts_with(id)
+                || time.starts_with(id)
+                || (id.len() >= SHORTEST_COMMIT && stored.commit.to_string().starts_with(id))
         };
-        let mut found: Vec<StoredSnapshot> = self.retry_if_refs_moved(|| record::all(&self.repo))?.into_iter().filter(begins).collect();
+        let mut found: Vec<StoredSnapshot> = self
+            .retry_if_refs_moved(|| record::all(&self.repo))?
+            .into_iter()
+            .filter(begins)
+            .collect();
         match found.len() {
             0 | 1 => found.pop().filter(|_| !id.is_empty()).ok_or_else(unknown),
             _ => {
                 let candidates = found.into_iter().map(|stored| stored.info().id).collect();
-                Err(RestoreError::Ambiguous { id: text.to_owned(), candidates })
+                Err(RestoreError::Ambiguous {
+                    id: text.to_owned(),
+                    candidates,
+                })
             }
         }
     }
@@ -131,12 +181,20 @@ impl Worktree {
 const SHORTEST_COMMIT: usize = 7;
 
 /// Deletes a snapshot's ref, and then that of its private part: a snapshot without it would be broken.
-pub(super) fn delete_both(worktree: &Worktree, name: &str, commit: &str, at: Timestamp) -> Result<(), Error> {
+pub(super) fn delete_both(
+    worktree: &Worktree,
+    name: &str,
+    commit: &str,
+    at: Timestamp,
+) -> Result<(), Error> {
     let doing = || format!("delete {name}");
     let commit = ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(doing(), e))?;
     delete(worktree, name, commit, at)?;
     let beside = name.replacen(PREFIX, PRIVATE_PREFIX, 1);
-    let found = worktree.repo.try_find_reference(&beside).map_err(|e| Error::read(doing(), e))?;
+    let found = worktree
+        .repo
+        .try_find_reference(&beside)
+        .map_err(|e| Error::read(doing(), e))?;
     match found.and_then(|found| found.target().try_id().map(ToOwned::to_owned)) {
         Some(private) => delete(worktree, &beside, private, at),
         None => Ok(()),
@@ -144,13 +202,21 @@ pub(super) fn delete_both(worktree: &Worktree, name: &str, commit: &str, at: Tim
 }
 
 /// Deletes the ref `name`, provided that it still names `commit`.
-pub(crate) fn delete(worktree: &Worktree, name: &str, commit: ObjectId, at: Timestamp) -> Result<(), Error> {
+pub(crate) fn delete(
+    worktree: &Worktree,
+    name: &str,
+    commit: ObjectId,
+    at: Timestamp,
+) -> Result<(), Error> {
     if let Some(served) = &worktree.served {
         return served.delete(name, commit);
     }
     let doing = || format!("delete {name}");
     let edit = RefEdit {
-        change: Change::Delete { expected: PreviousValue::MustExistAndMatch(Target::Object(commit)), log: RefLog::AndReference },
+        change: Change::Delete {
+            expected: PreviousValue::MustExistAndMatch(Target::Object(commit)),
+            log: RefLog::AndReference,
+        },
         name: name.try_into().map_err(|e| Error::read(doing(), e))?,
         deref: false,
     };

@@ -33,7 +33,9 @@ pub(super) fn create(repo: &gix::Repository, name: &str, commit: ObjectId) -> io
         match fs::create_dir_all(folder) {
             Ok(()) => {}
             // A folder on the way was there for the one call and gone for the next. Where a file is in its place, this is the error.
-            Err(error) if matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) => {
+            Err(error)
+                if matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) =>
+            {
                 removed = error;
                 continue;
             }
@@ -48,7 +50,9 @@ pub(super) fn create(repo: &gix::Repository, name: &str, commit: ObjectId) -> io
             }
             Err(error) => match error.kind() {
                 ErrorKind::AlreadyExists => return Ok(false),
-                ErrorKind::NotFound if fs::symlink_metadata(&aside.0).is_err() => aside = RefLockFile::write(repo, content.as_bytes())?,
+                ErrorKind::NotFound if fs::symlink_metadata(&aside.0).is_err() => {
+                    aside = RefLockFile::write(repo, content.as_bytes())?
+                }
                 ErrorKind::NotFound => {}
                 ErrorKind::CrossesDevices | ErrorKind::PermissionDenied => {
                     return Err(io::Error::new(ErrorKind::Unsupported, error));
@@ -120,7 +124,10 @@ mod tests {
     fn repository() -> (tempfile::TempDir, gix::Repository, ObjectId) {
         let folder = tempfile::tempdir().expect("the system has room");
         let repo = gix::init_bare(folder.path()).expect("an empty folder becomes a repository");
-        let id = repo.write_blob("content").expect("the repository takes an object").detach();
+        let id = repo
+            .write_blob("content")
+            .expect("the repository takes an object")
+            .detach();
         (folder, repo, id)
     }
 
@@ -135,7 +142,9 @@ mod tests {
             scope.spawn(|| {
                 while !over.load(Ordering::Relaxed) {
                     for folder in ["rescue/auth", "rescue"] {
-                        if removals_left.load(Ordering::Relaxed) > 0 && fs::remove_dir(above.join(folder)).is_ok() {
+                        if removals_left.load(Ordering::Relaxed) > 0
+                            && fs::remove_dir(above.join(folder)).is_ok()
+                        {
                             removals_left.fetch_sub(1, Ordering::Relaxed);
                         }
                     }
@@ -163,9 +172,16 @@ mod tests {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 while !over.load(Ordering::Relaxed) {
-                    for entry in fs::read_dir(&objects).expect("the repository is ours").flatten() {
-                        let is_temporary = entry.file_name().to_string_lossy().starts_with("tmp_ref_");
-                        if is_temporary && removals_left.load(Ordering::Relaxed) > 0 && fs::remove_file(entry.path()).is_ok() {
+                    for entry in fs::read_dir(&objects)
+                        .expect("the repository is ours")
+                        .flatten()
+                    {
+                        let is_temporary =
+                            entry.file_name().to_string_lossy().starts_with("tmp_ref_");
+                        if is_temporary
+                            && removals_left.load(Ordering::Relaxed) > 0
+                            && fs::remove_file(entry.path()).is_ok()
+                        {
                             removals_left.fetch_sub(1, Ordering::Relaxed);
                         }
                     }
@@ -185,9 +201,18 @@ mod tests {
     #[test]
     fn a_file_in_the_place_of_its_folder_is_the_error() {
         let (_folder, repo, id) = repository();
-        fs::create_dir_all(repo.common_dir().join("refs/watchdog")).expect("the repository is ours");
-        fs::write(repo.common_dir().join("refs/watchdog/rescue"), "no folder").expect("the repository is ours");
-        let error = create(&repo, "refs/watchdog/rescue/auth/0", id).expect_err("there is no place for it");
-        assert!(matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::NotADirectory), "{error}");
+        fs::create_dir_all(repo.common_dir().join("refs/watchdog"))
+            .expect("the repository is ours");
+        fs::write(repo.common_dir().join("refs/watchdog/rescue"), "no folder")
+            .expect("the repository is ours");
+        let error =
+            create(&repo, "refs/watchdog/rescue/auth/0", id).expect_err("there is no place for it");
+        assert!(
+            matches!(
+                error.kind(),
+                ErrorKind::AlreadyExists | ErrorKind::NotADirectory
+            ),
+            "{error}"
+        );
     }
 }

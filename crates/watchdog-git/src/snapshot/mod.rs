@@ -64,5 +64,7 @@ pub use shared::{ArrivedAs, ArrivedSnapshot, SharingObstacle, SnapshotToShare};
 pub use show::{FileDiff, SnapshotDiff};
 pub use sizes::SnapshotSizes;
 pub(crate) use spec_name::for_ref as spec_for_ref;
-pub use types::{PrivacyClassifier, SecretFile, Snapshot, SnapshotCandidate, SnapshotRequest, SnapshotSummary};
+pub use types::{
+    PrivacyClassifier, SecretFile, Snapshot, SnapshotCandidate, SnapshotRequest, SnapshotSummary,
+};
 pub use uncommitted::UncommittedFiles;

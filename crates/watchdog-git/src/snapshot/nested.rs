@@ -14,11 +14,18 @@ use crate::file_state::is_absent;
 pub(super) fn quiet(repo: &gix::Repository) -> Result<gix::Repository, Error> {
     let mut repo = repo.clone();
     let mut config = repo.config_snapshot_mut();
-    let filters: Vec<_> = config.sections_and_ids_by_name("filter").into_iter().flatten().map(|(_, id)| id).collect();
+    let filters: Vec<_> = config
+        .sections_and_ids_by_name("filter")
+        .into_iter()
+        .flatten()
+        .map(|(_, id)| id)
+        .collect();
     for id in filters {
         config.remove_section_by_id(id);
     }
-    config.commit().map_err(|e| Error::read("set the repository's filters aside", e))?;
+    config
+        .commit()
+        .map_err(|e| Error::read("set the repository's filters aside", e))?;
     repo.object_cache_size_if_unset(4 << 20);
     Ok(repo)
 }
@@ -30,9 +37,13 @@ pub(super) fn open(folder: &Path) -> Option<gix::Repository> {
     permissions.env.git_prefix = gix::sec::Permission::Deny;
     permissions.env.objects = gix::sec::Permission::Deny;
     permissions.config.env = false;
-    let repo =
-        gix::open_opts(folder, gix::open::Options::default().config_overrides(["core.useReplaceRefs=false"]).permissions(permissions))
-            .ok()?;
+    let repo = gix::open_opts(
+        folder,
+        gix::open::Options::default()
+            .config_overrides(["core.useReplaceRefs=false"])
+            .permissions(permissions),
+    )
+    .ok()?;
     repo.workdir()?;
     quiet(&repo).ok()
 }
@@ -53,17 +64,32 @@ pub(super) fn index(repo: &gix::Repository) -> Option<gix::index::File> {
 
 /// An index without entries.
 pub(super) fn empty_index(repo: &gix::Repository) -> gix::index::File {
-    gix::index::File::from_state(gix::index::State::new(repo.object_hash()), repo.index_path())
+    gix::index::File::from_state(
+        gix::index::State::new(repo.object_hash()),
+        repo.index_path(),
+    )
 }
 
 /// Paths whose index entry is not what HEAD has, so that the file is uncommitted even where it equals the index.
 pub(super) fn staged(repo: &gix::Repository, index: &gix::index::File) -> BTreeSet<BString> {
-    let committed = repo.head_tree_id_or_empty().ok().and_then(|tree| repo.index_from_tree(&tree).ok());
+    let committed = repo
+        .head_tree_id_or_empty()
+        .ok()
+        .and_then(|tree| repo.index_from_tree(&tree).ok());
     let same = |entry: &gix::index::Entry| {
-        let Some(committed) = &committed else { return false };
-        committed.entry_by_path(entry.path(index)).is_some_and(|c| c.id == entry.id && c.mode == entry.mode)
+        let Some(committed) = &committed else {
+            return false;
+        };
+        committed
+            .entry_by_path(entry.path(index))
+            .is_some_and(|c| c.id == entry.id && c.mode == entry.mode)
     };
-    index.entries().iter().filter(|e| e.stage() == Stage::Unconflicted && !same(e)).map(|e| e.path(index).to_owned()).collect()
+    index
+        .entries()
+        .iter()
+        .filter(|e| e.stage() == Stage::Unconflicted && !same(e))
+        .map(|e| e.path(index).to_owned())
+        .collect()
 }
 
 /// Whether two repositories share their objects, as linked worktrees do.
@@ -76,7 +102,15 @@ pub(super) fn same_repository(a: &gix::Repository, b: &gix::Repository) -> bool 
 }
 
 /// The content of a file that a sparse checkout left out of the work tree.
-pub(super) fn skipped_blob(repo: &gix::Repository, index: &gix::index::File, path: &BStr) -> Option<Vec<u8>> {
-    let entry = index.entry_by_path(path).filter(|e| e.flags.contains(Flags::SKIP_WORKTREE))?;
-    repo.find_blob(entry.id).ok().map(|mut blob| blob.take_data())
+pub(super) fn skipped_blob(
+    repo: &gix::Repository,
+    index: &gix::index::File,
+    path: &BStr,
+) -> Option<Vec<u8>> {
+    let entry = index
+        .entry_by_path(path)
+        .filter(|e| e.flags.contains(Flags::SKIP_WORKTREE))?;
+    repo.find_blob(entry.id)
+        .ok()
+        .map(|mut blob| blob.take_data())
 }

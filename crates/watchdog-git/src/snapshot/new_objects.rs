@@ -114,13 +114,18 @@ impl<'repo> NewObjects<'repo> {
 
     /// The failure that ended the pack.
     pub(super) fn failed(&self) -> Option<Error> {
-        self.failure.as_ref().map(|why| Error::Read { doing: "write an object of the snapshot".into(), why: why.clone() })
+        self.failure.as_ref().map(|why| Error::Read {
+            doing: "write an object of the snapshot".into(),
+            why: why.clone(),
+        })
     }
 
     /// Whether a file of this size that changed at `ctime` is most likely new to the database, and goes into a pack: no pack is as young as
     /// its change.
     pub(super) fn is_likely_new(&self, size: u64, ctime: (i64, i64)) -> bool {
-        size >= PACKED_ALONE && !self.only_loose && self.packs_changed_at.is_some_and(|packed| packed < ctime)
+        size >= PACKED_ALONE
+            && !self.only_loose
+            && self.packs_changed_at.is_some_and(|packed| packed < ctime)
     }
 
     /// Takes a blob, whole.
@@ -128,9 +133,19 @@ impl<'repo> NewObjects<'repo> {
         if self.packs_from(self.count() + 1)? {
             return self.in_pack(|pack| pack.add(ObjectKind::Blob, id, content));
         }
-        let waits = self.waiting.iter().map(|waiting| waiting.content.len()).sum::<usize>() + content.len() <= WAITING;
+        let waits = self
+            .waiting
+            .iter()
+            .map(|waiting| waiting.content.len())
+            .sum::<usize>()
+            + content.len()
+            <= WAITING;
         if waits {
-            self.waiting.push(WaitingEntry { kind: ObjectKind::Blob, id, content: content.to_owned() });
+            self.waiting.push(WaitingEntry {
+                kind: ObjectKind::Blob,
+                id,
+                content: content.to_owned(),
+            });
             return Ok(());
         }
         write_loose(&self.disk, ObjectKind::Blob, content, id)?;
@@ -148,8 +163,15 @@ impl<'repo> NewObjects<'repo> {
         wanted: &dyn Fn(ObjectId) -> bool,
     ) -> Result<ObjectId, StreamFailure> {
         let doing = "write an object of the snapshot";
-        let mut from = WatchedReader { from, failed: false };
-        let packs = self.packs_from(if size >= PACKED_ALONE { usize::MAX } else { self.count() + 1 });
+        let mut from = WatchedReader {
+            from,
+            failed: false,
+        };
+        let packs = self.packs_from(if size >= PACKED_ALONE {
+            usize::MAX
+        } else {
+            self.count() + 1
+        });
         let outcome = match (packs, self.pack.as_mut()) {
             (Err(error), _) => return Err(StreamFailure::Database(error)),
             (Ok(true), Some(pack)) => {
@@ -168,16 +190,34 @@ impl<'repo> NewObjects<'repo> {
                     other => other.map_err(|e| Error::read(doing, e)),
                 }
             }
-            _ => self.disk.write_stream(ObjectKind::Blob, size, &mut from).map_err(|e| Error::read(doing, e)).inspect(|id| {
-                self.note_loose(*id);
-            }),
+            _ => self
+                .disk
+                .write_stream(ObjectKind::Blob, size, &mut from)
+                .map_err(|e| Error::read(doing, e))
+                .inspect(|id| {
+                    self.note_loose(*id);
+                }),
         };
-        outcome.map_err(|error| if from.failed { StreamFailure::Unreadable(error) } else { StreamFailure::Database(error) })
+        outcome.map_err(|error| {
+            if from.failed {
+                StreamFailure::Unreadable(error)
+            } else {
+                StreamFailure::Database(error)
+            }
+        })
     }
 
     /// Takes a tree, a commit or bytes of our own: to be written in the end, if the snapshot leads to it.
-    pub(super) fn put_own(&mut self, kind: ObjectKind, id: ObjectId, content: &[u8]) -> Result<(), Error> {
-        self.repo.objects.write_buf_with_known_id(kind, content, id).map_err(|e| Error::read("write an object", e))?;
+    pub(super) fn put_own(
+        &mut self,
+        kind: ObjectKind,
+        id: ObjectId,
+        content: &[u8],
+    ) -> Result<(), Error> {
+        self.repo
+            .objects
+            .write_buf_with_known_id(kind, content, id)
+            .map_err(|e| Error::read("write an object", e))?;
         if self.own_ids.insert(id) {
             self.own.push(id);
         }
@@ -189,15 +229,26 @@ impl<'repo> NewObjects<'repo> {
         if let Some(waiting) = self.waiting.iter().find(|waiting| waiting.id == id) {
             return Some(waiting.content.clone());
         }
-        if let Some(packed) = self.pack.as_mut().and_then(|pack| pack.content(&id).transpose()) {
+        if let Some(packed) = self
+            .pack
+            .as_mut()
+            .and_then(|pack| pack.content(&id).transpose())
+        {
             return packed.ok();
         }
-        self.repo.find_blob(id).ok().map(|mut blob| blob.take_data())
+        self.repo
+            .find_blob(id)
+            .ok()
+            .map(|mut blob| blob.take_data())
     }
 
     /// The size of an object that is not in the database yet.
     pub(super) fn size(&self, id: &gix::oid) -> Option<u64> {
-        let waiting = self.waiting.iter().find(|waiting| waiting.id == id).map(|waiting| waiting.content.len() as u64);
+        let waiting = self
+            .waiting
+            .iter()
+            .find(|waiting| waiting.id == id)
+            .map(|waiting| waiting.content.len() as u64);
         waiting.or_else(|| self.pack.as_ref()?.size(id))
     }
 
@@ -207,15 +258,24 @@ impl<'repo> NewObjects<'repo> {
         if let Some(failure) = self.failed() {
             return Err(failure);
         }
-        let own: Vec<ObjectId> = self.own.iter().copied().filter(|id| wanted.contains(id)).collect();
+        let own: Vec<ObjectId> = self
+            .own
+            .iter()
+            .copied()
+            .filter(|id| wanted.contains(id))
+            .collect();
         let folder = PackFolder::of(self.repo);
-        if self.pack.is_none() && self.waiting.is_empty() && self.loose.is_empty() && own.is_empty() {
+        if self.pack.is_none() && self.waiting.is_empty() && self.loose.is_empty() && own.is_empty()
+        {
             return Ok(());
         }
         folder.remove_leftovers();
         let packs = self.packs_from(self.loose.len() + self.waiting.len() + own.len())?;
         for id in own {
-            let object = self.repo.find_object(id).map_err(|e| Error::read(doing, e))?;
+            let object = self
+                .repo
+                .find_object(id)
+                .map_err(|e| Error::read(doing, e))?;
             let (kind, content) = (object.kind, object.detach().data);
             if packs {
                 self.in_pack(|pack| pack.add(kind, id, &content))?;
@@ -259,10 +319,12 @@ impl<'repo> NewObjects<'repo> {
         }
         if self.pack.is_none() && !self.only_loose && count >= PACKED_FROM {
             let folder = PackFolder::of(self.repo);
-            let from = *self.packed_from.get_or_insert_with(|| match folder.packs() {
-                MANY_PACKS.. => PACKED_FROM_BESIDE_MANY,
-                _ => PACKED_FROM,
-            });
+            let from = *self
+                .packed_from
+                .get_or_insert_with(|| match folder.packs() {
+                    MANY_PACKS.. => PACKED_FROM_BESIDE_MANY,
+                    _ => PACKED_FROM,
+                });
             if count >= from {
                 // A folder of packs that is missing or sealed leaves the way of few objects.
                 match PackWriter::create(&folder, self.repo.object_hash()) {
@@ -280,7 +342,10 @@ impl<'repo> NewObjects<'repo> {
         Ok(true)
     }
 
-    fn in_pack(&mut self, put: impl FnOnce(&mut PackWriter) -> io::Result<()>) -> Result<(), Error> {
+    fn in_pack(
+        &mut self,
+        put: impl FnOnce(&mut PackWriter) -> io::Result<()>,
+    ) -> Result<(), Error> {
         let pack = self.pack.as_mut().expect("asked for a pack before");
         put(pack).map_err(|error| self.spoiled(&error))
     }
@@ -303,7 +368,12 @@ impl<'repo> NewObjects<'repo> {
 }
 
 /// Writes one loose object, again where git removed its folder: `gc` and `prune` take an empty one away, also one that was just made.
-fn write_loose(disk: &gix::OdbHandle, kind: ObjectKind, content: &[u8], id: ObjectId) -> Result<(), Error> {
+fn write_loose(
+    disk: &gix::OdbHandle,
+    kind: ObjectKind,
+    content: &[u8],
+    id: ObjectId,
+) -> Result<(), Error> {
     let mut attempts = 1;
     loop {
         match disk.write_buf_with_known_id(kind, content, id) {
@@ -356,7 +426,9 @@ struct WatchedReader<'f> {
 impl Read for WatchedReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let outcome = self.from.read(buffer);
-        self.failed |= outcome.as_ref().is_err_and(|error| error.kind() != ErrorKind::Interrupted);
+        self.failed |= outcome
+            .as_ref()
+            .is_err_and(|error| error.kind() != ErrorKind::Interrupted);
         outcome
     }
 }

@@ -29,11 +29,20 @@ type EntryBytes<'a> = &'a mut dyn FnMut(&[u8]) -> io::Result<()>;
 
 impl EntryEncoder {
     pub(super) fn new() -> Self {
-        EntryEncoder { fast: Compress::new(Compression::BEST_SPEED), stored: None, piece: vec![0; PIECE] }
+        EntryEncoder {
+            fast: Compress::new(Compression::BEST_SPEED),
+            stored: None,
+            piece: vec![0; PIECE],
+        }
     }
 
     /// Hands the entry of `content` to `out`.
-    pub(super) fn whole(&mut self, kind: ObjectKind, content: &[u8], out: EntryBytes<'_>) -> io::Result<()> {
+    pub(super) fn whole(
+        &mut self,
+        kind: ObjectKind,
+        content: &[u8],
+        out: EntryBytes<'_>,
+    ) -> io::Result<()> {
         header(kind, content.len() as u64, out)?;
         let sample = (content.len() > SAMPLED_FROM).then(|| sample_of(content));
         let (compress, piece) = self.compressor(sample.as_deref())?;
@@ -70,12 +79,20 @@ impl EntryEncoder {
         if let Some(sample) = sample {
             self.fast.reset();
             let mut saved = 0;
-            pump(&mut self.fast, &mut self.piece, sample, FlushCompress::Finish, &mut |bytes| {
-                saved += bytes.len();
-                Ok(())
-            })?;
+            pump(
+                &mut self.fast,
+                &mut self.piece,
+                sample,
+                FlushCompress::Finish,
+                &mut |bytes| {
+                    saved += bytes.len();
+                    Ok(())
+                },
+            )?;
             if saved + sample.len() / SAVED >= sample.len() {
-                let stored = self.stored.get_or_insert_with(|| Compress::new(Compression::NONE));
+                let stored = self
+                    .stored
+                    .get_or_insert_with(|| Compress::new(Compression::NONE));
                 stored.reset();
                 return Ok((stored, &mut self.piece));
             }
@@ -101,21 +118,39 @@ fn header(kind: ObjectKind, size: u64, out: EntryBytes<'_>) -> io::Result<()> {
 fn sample_of(content: &[u8]) -> Vec<u8> {
     let part = SAMPLE / 3;
     let middle = content.len() / 2;
-    [&content[..part], &content[middle..middle + part], &content[content.len() - part..]].concat()
+    [
+        &content[..part],
+        &content[middle..middle + part],
+        &content[content.len() - part..],
+    ]
+    .concat()
 }
 
-fn pump(compress: &mut Compress, piece: &mut [u8], mut input: &[u8], flush: FlushCompress, out: EntryBytes<'_>) -> io::Result<()> {
+fn pump(
+    compress: &mut Compress,
+    piece: &mut [u8],
+    mut input: &[u8],
+    flush: FlushCompress,
+    out: EntryBytes<'_>,
+) -> io::Result<()> {
     loop {
         let (read, written) = (compress.total_in(), compress.total_out());
-        let status = compress.compress(input, piece, flush).map_err(io::Error::other)?;
-        let (read, written) = ((compress.total_in() - read) as usize, (compress.total_out() - written) as usize);
+        let status = compress
+            .compress(input, piece, flush)
+            .map_err(io::Error::other)?;
+        let (read, written) = (
+            (compress.total_in() - read) as usize,
+            (compress.total_out() - written) as usize,
+        );
         input = &input[read..];
         if written > 0 {
             out(&piece[..written])?;
         }
         match flush {
             FlushCompress::Finish if status == Status::StreamEnd => return Ok(()),
-            FlushCompress::Finish if read == 0 && written == 0 => return Err(io::Error::other("the compressor makes no progress")),
+            FlushCompress::Finish if read == 0 && written == 0 => {
+                return Err(io::Error::other("the compressor makes no progress"));
+            }
             FlushCompress::Finish => {}
             _ if input.is_empty() && written < piece.len() => return Ok(()),
             _ if read == 0 && written == 0 => return Ok(()),

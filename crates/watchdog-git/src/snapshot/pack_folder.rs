@@ -28,12 +28,20 @@ pub(super) struct PackFolder {
 
 impl PackFolder {
     pub(super) fn of(repo: &gix::Repository) -> Self {
-        PackFolder { path: repo.objects.store_ref().path().join("pack"), shared: SharedModes::of(repo) }
+        PackFolder {
+            path: repo.objects.store_ref().path().join("pack"),
+            shared: SharedModes::of(repo),
+        }
     }
 
     /// How many packs there are.
     pub(super) fn packs(&self) -> usize {
-        let is_index = |entry: &fs::DirEntry| entry.path().extension().is_some_and(|ending| ending == "idx");
+        let is_index = |entry: &fs::DirEntry| {
+            entry
+                .path()
+                .extension()
+                .is_some_and(|ending| ending == "idx")
+        };
         fs::read_dir(&self.path).map_or(0, |entries| entries.flatten().filter(is_index).count())
     }
 
@@ -48,8 +56,16 @@ impl PackFolder {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         loop {
             let count = COUNT.fetch_add(1, Ordering::Relaxed);
-            let path = self.path.join(format!("tmp_{part}{OURS}{}_{count}", std::process::id()));
-            let file = match File::options().read(true).write(true).create_new(true).mode(0o444).open(&path) {
+            let path = self
+                .path
+                .join(format!("tmp_{part}{OURS}{}_{count}", std::process::id()));
+            let file = match File::options()
+                .read(true)
+                .write(true)
+                .create_new(true)
+                .mode(0o444)
+                .open(&path)
+            {
                 Ok(file) => file,
                 // Left by a process of the same number that was killed.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
@@ -66,9 +82,18 @@ impl PackFolder {
     }
 
     /// Puts a pack and its index, both durable, to their place. The pack is kept from git's repacking until the result is dropped.
-    pub(super) fn publish(&self, pack: TemporaryFile, index: TemporaryFile, checksum: ObjectId) -> io::Result<PublishedPack> {
+    pub(super) fn publish(
+        &self,
+        pack: TemporaryFile,
+        index: TemporaryFile,
+        checksum: ObjectId,
+    ) -> io::Result<PublishedPack> {
         let named = |part: &str| self.path.join(format!("pack-{checksum}.{part}"));
-        let mut published = PublishedPack { pack: named("pack"), index: named("idx"), keep: None };
+        let mut published = PublishedPack {
+            pack: named("pack"),
+            index: named("idx"),
+            keep: None,
+        };
         if !published.is_there() {
             published.keep = self.keep(&named("keep"))?;
             for file in [&pack.file, &index.file] {
@@ -91,7 +116,9 @@ impl PackFolder {
     /// Makes the `.keep` of a pack; `None` where another has made one.
     fn keep(&self, path: &Path) -> io::Result<Option<KeepFile>> {
         let mut aside = self.temporary("keep")?;
-        aside.file.write_all(format!("{KEPT_BY} {}\n", std::process::id()).as_bytes())?;
+        aside
+            .file
+            .write_all(format!("{KEPT_BY} {}\n", std::process::id()).as_bytes())?;
         self.shared.adjust_file(&aside.file)?;
         match fs::hard_link(&aside.path, path) {
             Ok(()) => {}
@@ -99,12 +126,17 @@ impl PackFolder {
             // The file system cannot link files.
             Err(_) => fs::rename(&aside.path, path)?,
         }
-        Ok(Some(KeepFile { path: Some(path.to_owned()), _lock: aside.file.try_clone()? }))
+        Ok(Some(KeepFile {
+            path: Some(path.to_owned()),
+            _lock: aside.file.try_clone()?,
+        }))
     }
 
     /// Removes what snapshots left behind that were killed. What cannot be looked at stays.
     pub(super) fn remove_leftovers(&self) {
-        let Ok(entries) = fs::read_dir(&self.path) else { return };
+        let Ok(entries) = fs::read_dir(&self.path) else {
+            return;
+        };
         for entry in entries.flatten() {
             let name = entry.file_name();
             let Some(name) = name.to_str() else { continue };
@@ -194,9 +226,15 @@ mod tests {
         fs::write(at("pack-1.pack"), "objects").unwrap();
         fs::write(at("pack-1.keep"), KEPT_BY).unwrap();
         index(&at("pack-1.idx"));
-        PackFolder { path: scratch.path().to_owned(), shared: SharedModes::default() }.remove_leftovers();
-        let mut names: Vec<_> =
-            fs::read_dir(scratch.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        PackFolder {
+            path: scratch.path().to_owned(),
+            shared: SharedModes::default(),
+        }
+        .remove_leftovers();
+        let mut names: Vec<_> = fs::read_dir(scratch.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
         names.sort();
         names
     }
@@ -204,7 +242,10 @@ mod tests {
     #[test]
     fn a_killed_snapshots_pack_is_removed_only_where_it_surely_has_no_index() {
         assert_eq!(left_of(|_| {}), Vec::<String>::new());
-        assert_eq!(left_of(|index| fs::write(index, "").unwrap()), ["pack-1.idx", "pack-1.pack"]);
+        assert_eq!(
+            left_of(|index| fs::write(index, "").unwrap()),
+            ["pack-1.idx", "pack-1.pack"]
+        );
         // It leads to itself, so that nobody can say whether it is there.
         let looped = |index: &Path| std::os::unix::fs::symlink(index, index).unwrap();
         assert_eq!(left_of(looped), ["pack-1.idx", "pack-1.pack"]);

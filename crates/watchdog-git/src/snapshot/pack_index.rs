@@ -20,8 +20,15 @@ pub(super) struct PackEntry {
 const LARGE: u64 = 1 << 31;
 
 /// Writes the index of a pack with this checksum. `objects` must be sorted by their id.
-pub(super) fn write_index(objects: &[PackEntry], pack: ObjectId, out: &mut dyn Write) -> io::Result<()> {
-    let mut out = HashedOutput { hasher: gix::hash::hasher(pack.kind()), out };
+pub(super) fn write_index(
+    objects: &[PackEntry],
+    pack: ObjectId,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let mut out = HashedOutput {
+        hasher: gix::hash::hasher(pack.kind()),
+        out,
+    };
     out.put(b"\xfftOc")?;
     out.put(&2_u32.to_be_bytes())?;
     let mut fan_out = [0_u32; 256];
@@ -41,7 +48,10 @@ pub(super) fn write_index(objects: &[PackEntry], pack: ObjectId, out: &mut dyn W
     }
     let mut large: Vec<u64> = Vec::new();
     for object in objects {
-        let offset = match u32::try_from(object.offset).ok().filter(|_| object.offset < LARGE) {
+        let offset = match u32::try_from(object.offset)
+            .ok()
+            .filter(|_| object.offset < LARGE)
+        {
             Some(offset) => offset,
             None => {
                 large.push(object.offset);

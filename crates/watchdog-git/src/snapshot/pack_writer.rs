@@ -34,9 +34,19 @@ pub(super) struct PackWriter {
 
 impl PackWriter {
     pub(super) fn create(folder: &PackFolder, hash: gix::hash::Kind) -> io::Result<Self> {
-        let mut out = PackOutput { temporary: folder.temporary("pack")?, buffer: Vec::with_capacity(BUFFER + (64 << 10)), written: 0 };
+        let mut out = PackOutput {
+            temporary: folder.temporary("pack")?,
+            buffer: Vec::with_capacity(BUFFER + (64 << 10)),
+            written: 0,
+        };
         out.put(&header(0))?;
-        Ok(PackWriter { hash, out, encoder: EntryEncoder::new(), inflate: gix::zlib::Decompress::new(), objects: HashMap::new() })
+        Ok(PackWriter {
+            hash,
+            out,
+            encoder: EntryEncoder::new(),
+            inflate: gix::zlib::Decompress::new(),
+            objects: HashMap::new(),
+        })
     }
 
     pub(super) fn has(&self, id: &ObjectId) -> bool {
@@ -55,14 +65,21 @@ impl PackWriter {
 
     /// Adds an object whose id is known, once.
     pub(super) fn add(&mut self, kind: ObjectKind, id: ObjectId, content: &[u8]) -> io::Result<()> {
-        let Entry::Vacant(vacant) = self.objects.entry(id) else { return Ok(()) };
+        let Entry::Vacant(vacant) = self.objects.entry(id) else {
+            return Ok(());
+        };
         let offset = self.out.end();
         let mut crc32 = crc32fast::Hasher::new();
         self.encoder.whole(kind, content, &mut |bytes| {
             crc32.update(bytes);
             self.out.put(bytes)
         })?;
-        vacant.insert(PackEntry { id, offset, crc32: crc32.finalize(), size: content.len() as u64 });
+        vacant.insert(PackEntry {
+            id,
+            offset,
+            crc32: crc32.finalize(),
+            size: content.len() as u64,
+        });
         Ok(())
     }
 
@@ -79,14 +96,31 @@ impl PackWriter {
         let mut crc32 = crc32fast::Hasher::new();
         let mut name = gix::hash::hasher(self.hash);
         name.update(&gix::objs::encode::loose_header(ObjectKind::Blob, size));
-        let streamed = self.encoder.stream(size, begin, from, &mut |bytes| name.update(bytes), &mut |bytes| {
-            crc32.update(bytes);
-            self.out.put(bytes)
+        let streamed = self.encoder.stream(
+            size,
+            begin,
+            from,
+            &mut |bytes| name.update(bytes),
+            &mut |bytes| {
+                crc32.update(bytes);
+                self.out.put(bytes)
+            },
+        );
+        let named = streamed.and_then(|()| {
+            name.try_finalize()
+                .map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))
         });
-        let named = streamed.and_then(|()| name.try_finalize().map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e)));
         match named {
             Ok(id) if !self.has(&id) && wanted(id) => {
-                self.objects.insert(id, PackEntry { id, offset, crc32: crc32.finalize(), size });
+                self.objects.insert(
+                    id,
+                    PackEntry {
+                        id,
+                        offset,
+                        crc32: crc32.finalize(),
+                        size,
+                    },
+                );
                 Ok(id)
             }
             other => {
@@ -98,10 +132,15 @@ impl PackWriter {
 
     /// The content of an object that was added.
     pub(super) fn content(&mut self, id: &ObjectId) -> io::Result<Option<Vec<u8>>> {
-        let Some(object) = self.objects.get(id).copied() else { return Ok(None) };
+        let Some(object) = self.objects.get(id).copied() else {
+            return Ok(None);
+        };
         self.out.flush()?;
         let size = usize::try_from(object.size).map_err(io::Error::other)?;
-        let from = ReaderAt { file: &self.out.temporary.file, at: object.offset };
+        let from = ReaderAt {
+            file: &self.out.temporary.file,
+            at: object.offset,
+        };
         let mut from = io::BufReader::with_capacity((size + 64).min(64 << 10), from);
         // The header of an entry ends with its first byte below 128.
         let mut byte = [0x80];
@@ -112,7 +151,10 @@ impl PackWriter {
         self.inflate.reset();
         let read = gix::zlib::stream::inflate::read(&mut from, &mut self.inflate, &mut content)?;
         if read != size {
-            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "an entry of the pack is shorter than it was"));
+            return Err(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                "an entry of the pack is shorter than it was",
+            ));
         }
         Ok(Some(content))
     }
@@ -128,7 +170,9 @@ impl PackWriter {
         let length = self.out.written;
         // The content goes to the disk while it is read for its checksum. Without a further thread it goes there after that.
         let checksum = thread::scope(|scope| {
-            let flushed = thread::Builder::new().spawn_scoped(scope, || file.sync_data()).ok();
+            let flushed = thread::Builder::new()
+                .spawn_scoped(scope, || file.sync_data())
+                .ok();
             let checksum = checksum_of(file, length, self.hash);
             if let Some(Ok(Err(error))) = flushed.map(thread::ScopedJoinHandle::join) {
                 return Err(error);
@@ -169,8 +213,15 @@ fn digest_of<D: Digest>(file: &File, length: u64) -> io::Result<ObjectId> {
     let mut hashed = 0;
     loop {
         match from.read(&mut buffer)? {
-            0 if hashed == length => return ObjectId::try_from(digest.finalize().as_slice()).map_err(io::Error::other),
-            0 => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the pack is shorter than it was written")),
+            0 if hashed == length => {
+                return ObjectId::try_from(digest.finalize().as_slice()).map_err(io::Error::other);
+            }
+            0 => {
+                return Err(io::Error::new(
+                    io::ErrorKind::UnexpectedEof,
+                    "the pack is shorter than it was written",
+                ));
+            }
             read => {
                 digest.update(&buffer[..read]);
                 hashed += read as u64;
@@ -194,11 +245,17 @@ impl PackOutput {
 
     fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.buffer.extend_from_slice(bytes);
-        if self.buffer.len() < BUFFER { Ok(()) } else { self.flush() }
+        if self.buffer.len() < BUFFER {
+            Ok(())
+        } else {
+            self.flush()
+        }
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.temporary.file.write_all_at(&self.buffer, self.written)?;
+        self.temporary
+            .file
+            .write_all_at(&self.buffer, self.written)?;
         self.written += self.buffer.len() as u64;
         self.buffer.clear();
         Ok(())
@@ -211,7 +268,8 @@ impl PackOutput {
             self.temporary.file.set_len(offset)?;
             self.written = offset;
         }
-        self.buffer.truncate(usize::try_from(offset - self.written).map_err(io::Error::other)?);
+        self.buffer
+            .truncate(usize::try_from(offset - self.written).map_err(io::Error::other)?);
         Ok(())
     }
 }

@@ -60,7 +60,11 @@ impl SnapshotTrees {
     ) -> Result<Self, Error> {
         let index_tree = tree::of_index(repo, index, blobs)?;
         let extras = tree::of_extras(repo, index, nested, blobs)?;
-        Ok(SnapshotTrees { index: index_tree, extras, tree: tree::edited(repo, index_tree, changes, blobs)? })
+        Ok(SnapshotTrees {
+            index: index_tree,
+            extras,
+            tree: tree::edited(repo, index_tree, changes, blobs)?,
+        })
     }
 }
 
@@ -96,13 +100,22 @@ impl PrivateSnapshotPart {
         for (path, (taken, why)) in &found.ignored {
             private.put(WORK, path.as_bstr(), taken.kind, taken.id, why);
         }
-        let staged = if parts.index == head_tree { Vec::new() } else { diff::changes(repo, head_tree, parts.index)? };
+        let staged = if parts.index == head_tree {
+            Vec::new()
+        } else {
+            diff::changes(repo, head_tree, parts.index)?
+        };
         let blobs = RefCell::new(blobs);
         let read = |id: ObjectId| blobs.borrow_mut().content(id);
         let earlier = earlier.map_or_else(Vec::new, |earlier| private_secrets(repo, earlier));
         let secrets = secret_files([changed, &staged], found, earlier, &read, rule);
         let ask = |path: &BStr, bytes: u64, id: ObjectId| {
-            let committed = || entry_at(repo, head_tree, path).ok().flatten().and_then(|(_, id)| read(id));
+            let committed = || {
+                entry_at(repo, head_tree, path)
+                    .ok()
+                    .flatten()
+                    .and_then(|(_, id)| read(id))
+            };
             let (path, content) = (path_text(path), || read(id));
             rule(&SnapshotCandidate {
                 path: &path,
@@ -116,20 +129,42 @@ impl PrivateSnapshotPart {
         };
         for (changes, folder) in [(changed, WORK), (&staged[..], INDEX)] {
             for change in changes {
-                let Some((mode, id)) = change.after.filter(|(mode, _)| !mode.is_commit()) else { continue };
-                let Some(why) = ask(change.path.as_bstr(), change.bytes, id) else { continue };
+                let Some((mode, id)) = change.after.filter(|(mode, _)| !mode.is_commit()) else {
+                    continue;
+                };
+                let Some(why) = ask(change.path.as_bstr(), change.bytes, id) else {
+                    continue;
+                };
                 private.put(folder, change.path.as_bstr(), mode.kind(), id, why);
-                let set = if folder == WORK { &mut private.work } else { &mut private.staged };
+                let set = if folder == WORK {
+                    &mut private.work
+                } else {
+                    &mut private.staged
+                };
                 set.insert(change.path.clone(), change.before);
             }
         }
-        for entry in index.entries().iter().filter(|e| e.stage() != Stage::Unconflicted) {
+        for entry in index
+            .entries()
+            .iter()
+            .filter(|e| e.stage() != Stage::Unconflicted)
+        {
             let path = entry.path(index);
-            let Some(kind) = kind_of(entry.mode).filter(|kind| *kind != EntryKind::Commit) else { continue };
+            let Some(kind) = kind_of(entry.mode).filter(|kind| *kind != EntryKind::Commit) else {
+                continue;
+            };
             let bytes = repo.find_header(entry.id).map_or(0, |header| header.size());
             if let Some(why) = ask(path, bytes, entry.id) {
-                private.put(&format!("{}/{}", tree::CONFLICTS, entry.stage_raw()), path, kind, entry.id, why);
-                private.conflicted.insert(path.to_owned(), entry_at(repo, head_tree, path)?);
+                private.put(
+                    &format!("{}/{}", tree::CONFLICTS, entry.stage_raw()),
+                    path,
+                    kind,
+                    entry.id,
+                    why,
+                );
+                private
+                    .conflicted
+                    .insert(path.to_owned(), entry_at(repo, head_tree, path)?);
             }
         }
         for (path, taken) in &found.nested {
@@ -154,7 +189,10 @@ impl PrivateSnapshotPart {
     }
 
     /// The work tree's changes as the shared snapshot has them: private paths are as in HEAD.
-    pub(super) fn without(&self, changes: &BTreeMap<BString, TreeEdit>) -> BTreeMap<BString, TreeEdit> {
+    pub(super) fn without(
+        &self,
+        changes: &BTreeMap<BString, TreeEdit>,
+    ) -> BTreeMap<BString, TreeEdit> {
         let mut left = changes.clone();
         for (path, committed) in &self.work {
             let as_committed = match committed {
@@ -167,24 +205,40 @@ impl PrivateSnapshotPart {
     }
 
     /// The files of nested repositories that the shared snapshot has.
-    pub(super) fn without_nested(&self, nested: &BTreeMap<BString, CapturedFile>) -> BTreeMap<BString, CapturedFile> {
-        nested.iter().filter(|(path, _)| !self.nested.contains(*path)).map(|(path, taken)| (path.clone(), *taken)).collect()
+    pub(super) fn without_nested(
+        &self,
+        nested: &BTreeMap<BString, CapturedFile>,
+    ) -> BTreeMap<BString, CapturedFile> {
+        nested
+            .iter()
+            .filter(|(path, _)| !self.nested.contains(*path))
+            .map(|(path, taken)| (path.clone(), *taken))
+            .collect()
     }
 
     /// The index without private content, for the public snapshot.
     pub(super) fn without_staged(&self, index: &gix::index::File) -> gix::index::File {
         let mut left = index.clone();
-        let private: BTreeMap<&BString, &HeadEntry> = self.staged.iter().chain(&self.conflicted).collect();
+        let private: BTreeMap<&BString, &HeadEntry> =
+            self.staged.iter().chain(&self.conflicted).collect();
         if private.is_empty() {
             return left;
         }
         left.remove_tree();
-        left.remove_entries(|_, path, entry| !entry.flags.contains(Flags::INTENT_TO_ADD) && private.contains_key(&path.to_owned()));
+        left.remove_entries(|_, path, entry| {
+            !entry.flags.contains(Flags::INTENT_TO_ADD) && private.contains_key(&path.to_owned())
+        });
         for (path, committed) in private {
             if let Some((mode, id)) = committed
                 && let Some(mode) = mode_of(mode.kind())
             {
-                left.dangerously_push_entry(gix::index::entry::Stat::default(), *id, Flags::empty(), mode, path.as_bstr());
+                left.dangerously_push_entry(
+                    gix::index::entry::Stat::default(),
+                    *id,
+                    Flags::empty(),
+                    mode,
+                    path.as_bstr(),
+                );
             }
         }
         left.sort_entries();
@@ -192,7 +246,11 @@ impl PrivateSnapshotPart {
     }
 
     /// Writes the tree of the private part.
-    pub(super) fn write(&self, repo: &gix::Repository, blobs: &mut ObjectSink<'_>) -> Result<ObjectId, Error> {
+    pub(super) fn write(
+        &self,
+        repo: &gix::Repository,
+        blobs: &mut ObjectSink<'_>,
+    ) -> Result<ObjectId, Error> {
         let mut why = Vec::new();
         for (path, reason) in &self.why {
             why.extend_from_slice(reason.as_bytes());
@@ -201,20 +259,46 @@ impl PrivateSnapshotPart {
             why.push(0);
         }
         let mut files = self.files.clone();
-        files.insert(WHY.into(), (EntryKind::Blob, blobs.object(&gix::objs::Blob { data: why })?));
-        let files = files.into_iter().map(|(path, (kind, id))| (path, TreeEdit::Exactly(kind, id))).collect();
-        tree::edited(repo, ObjectId::empty_tree(repo.object_hash()), &files, blobs)
+        files.insert(
+            WHY.into(),
+            (
+                EntryKind::Blob,
+                blobs.object(&gix::objs::Blob { data: why })?,
+            ),
+        );
+        let files = files
+            .into_iter()
+            .map(|(path, (kind, id))| (path, TreeEdit::Exactly(kind, id)))
+            .collect();
+        tree::edited(
+            repo,
+            ObjectId::empty_tree(repo.object_hash()),
+            &files,
+            blobs,
+        )
     }
 }
 
 /// The files of the work tree that a private commit keeps as secrets. Best effort: without them a moved secret is not known again.
 fn private_secrets(repo: &gix::Repository, commit: ObjectId) -> Vec<(BString, ObjectId)> {
-    let Ok(tree) = tree_of(repo, commit) else { return Vec::new() };
-    let reasons = entry_at(repo, tree, WHY.into()).ok().flatten().and_then(|(_, id)| repo.find_blob(id).ok());
-    let reasons = reasons.map(|mut blob| parse_reasons(&blob.take_data())).unwrap_or_default();
-    let files = diff::changes(repo, ObjectId::empty_tree(repo.object_hash()), tree).unwrap_or_default();
+    let Ok(tree) = tree_of(repo, commit) else {
+        return Vec::new();
+    };
+    let reasons = entry_at(repo, tree, WHY.into())
+        .ok()
+        .flatten()
+        .and_then(|(_, id)| repo.find_blob(id).ok());
+    let reasons = reasons
+        .map(|mut blob| parse_reasons(&blob.take_data()))
+        .unwrap_or_default();
+    let files =
+        diff::changes(repo, ObjectId::empty_tree(repo.object_hash()), tree).unwrap_or_default();
     let work = files.into_iter().filter_map(|file| {
-        let path = BString::from(file.path.strip_prefix(WORK.as_bytes())?.strip_prefix(b"/")?);
+        let path = BString::from(
+            file.path
+                .strip_prefix(WORK.as_bytes())?
+                .strip_prefix(b"/")?,
+        );
         let id = file.after?.1;
         (reasons.get(&path).is_some_and(|reason| reason == SECRET)).then_some((path, id))
     });
@@ -223,8 +307,12 @@ fn private_secrets(repo: &gix::Repository, commit: ObjectId) -> Vec<(BString, Ob
 
 /// The reason of each path in a private part.
 fn parse_reasons(text: &[u8]) -> BTreeMap<BString, String> {
-    let lines = text.split(|byte| *byte == 0).filter_map(|line| line.split_once_str(" "));
-    lines.map(|(reason, path)| (BString::from(path), path_text(reason.as_bstr()))).collect()
+    let lines = text
+        .split(|byte| *byte == 0)
+        .filter_map(|line| line.split_once_str(" "));
+    lines
+        .map(|(reason, path)| (BString::from(path), path_text(reason.as_bstr())))
+        .collect()
 }
 
 /// The secrets of an earlier snapshot, and the files of this one, those that it removes, and ignored ones, that are secrets by their name
@@ -239,22 +327,49 @@ fn secret_files(
     let nothing = || None;
     let is_secret = |path: &BString| {
         let (path, ignored, newly_ignored) = (path_text(path.as_bstr()), false, false);
-        let candidate =
-            SnapshotCandidate { path: &path, bytes: 0, ignored, newly_ignored, content: &nothing, committed: &nothing, secrets: &[] };
+        let candidate = SnapshotCandidate {
+            path: &path,
+            bytes: 0,
+            ignored,
+            newly_ignored,
+            content: &nothing,
+            committed: &nothing,
+            secrets: &[],
+        };
         rule(&candidate) == Some(SECRET)
     };
     let changed = changes.into_iter().flatten().flat_map(|change| {
-        let ids = [change.before, change.after].into_iter().flatten().filter(|(mode, _)| !mode.is_commit()).map(|(_, id)| id);
+        let ids = [change.before, change.after]
+            .into_iter()
+            .flatten()
+            .filter(|(mode, _)| !mode.is_commit())
+            .map(|(_, id)| id);
         ids.map(|id| (change.path.clone(), id))
     });
-    let beside = found.ignored.iter().map(|(path, (taken, _))| (path.clone(), taken.id));
-    let nested = found.nested.iter().map(|(path, taken)| (path.clone(), taken.id));
-    let secrets: BTreeSet<(BString, ObjectId)> =
-        changed.chain(beside).chain(nested).filter(|(path, _)| is_secret(path)).chain(earlier).collect();
-    let contents = secrets.into_iter().take(MOST_SECRETS).filter_map(|(path, id)| {
-        let content = read(id).filter(|content| content.len() <= LARGEST_SECRET)?;
-        Some(SecretFile { path: path_text(path.as_bstr()), content })
-    });
+    let beside = found
+        .ignored
+        .iter()
+        .map(|(path, (taken, _))| (path.clone(), taken.id));
+    let nested = found
+        .nested
+        .iter()
+        .map(|(path, taken)| (path.clone(), taken.id));
+    let secrets: BTreeSet<(BString, ObjectId)> = changed
+        .chain(beside)
+        .chain(nested)
+        .filter(|(path, _)| is_secret(path))
+        .chain(earlier)
+        .collect();
+    let contents = secrets
+        .into_iter()
+        .take(MOST_SECRETS)
+        .filter_map(|(path, id)| {
+            let content = read(id).filter(|content| content.len() <= LARGEST_SECRET)?;
+            Some(SecretFile {
+                path: path_text(path.as_bstr()),
+                content,
+            })
+        });
     contents.collect()
 }
 
@@ -262,9 +377,15 @@ fn secret_files(
 ///
 /// The snapshot's message contains its name. The salt in it keeps that name from being a fingerprint by which a short
 /// secret could be guessed.
-pub(super) fn commit(blobs: &mut ObjectSink<'_>, tree: ObjectId, of: &SnapshotRecord, line: &str) -> Result<ObjectId, Error> {
+pub(super) fn commit(
+    blobs: &mut ObjectSink<'_>,
+    tree: ObjectId,
+    of: &SnapshotRecord,
+    line: &str,
+) -> Result<ObjectId, Error> {
     let mut salt = [0; 16];
-    let read = std::fs::File::open("/dev/urandom").and_then(|mut random| random.read_exact(&mut salt));
+    let read =
+        std::fs::File::open("/dev/urandom").and_then(|mut random| random.read_exact(&mut salt));
     read.map_err(|e| Error::read("read /dev/urandom", e))?;
     let salt: String = salt.iter().map(|byte| format!("{byte:02x}")).collect();
     let message = format!(
@@ -276,10 +397,18 @@ pub(super) fn commit(blobs: &mut ObjectSink<'_>, tree: ObjectId, of: &SnapshotRe
 }
 
 /// The entry of a work tree file in the private part of the snapshot with this commit, if it has one.
-pub(super) fn work_entry(repo: &gix::Repository, snapshot: ObjectId, path: &BStr) -> Result<HeadEntry, Error> {
-    let commit = repo.find_commit(snapshot).map_err(|e| Error::read("read the snapshot", e))?;
+pub(super) fn work_entry(
+    repo: &gix::Repository,
+    snapshot: ObjectId,
+    path: &BStr,
+) -> Result<HeadEntry, Error> {
+    let commit = repo
+        .find_commit(snapshot)
+        .map_err(|e| Error::read("read the snapshot", e))?;
     let record = SnapshotRecord::parse(&commit.message_raw_sloppy().to_str_lossy());
-    let Some(private) = record.and_then(|record| record.private) else { return Ok(None) };
+    let Some(private) = record.and_then(|record| record.private) else {
+        return Ok(None);
+    };
     let mut full = BString::from(format!("{WORK}/"));
     full.extend_from_slice(path);
     entry_at(repo, tree_of(repo, private)?, full.as_bstr())
@@ -288,8 +417,13 @@ pub(super) fn work_entry(repo: &gix::Repository, snapshot: ObjectId, path: &BStr
 /// Looks for an object once more, in a database that was opened anew: one look that fails makes a database miss a whole folder of objects
 /// without an error.
 fn is_in_fresh_database(repo: &gix::Repository, id: ObjectId) -> Result<bool, Error> {
-    let fresh = gix::odb::at(repo.objects.store_ref().path().to_owned(), repo.object_hash());
-    Ok(fresh.map_err(|e| Error::read("open the object database", e))?.exists(&id))
+    let fresh = gix::odb::at(
+        repo.objects.store_ref().path().to_owned(),
+        repo.object_hash(),
+    );
+    Ok(fresh
+        .map_err(|e| Error::read("open the object database", e))?
+        .exists(&id))
 }
 
 /// A snapshot with its private part: trees that may live in memory only.
@@ -311,14 +445,30 @@ pub(super) struct WholeSnapshot {
 
 impl WholeSnapshot {
     /// Puts a snapshot and its private part together.
-    pub(super) fn of(repo: &gix::Repository, record: &SnapshotRecord, tree: ObjectId) -> Result<Self, Error> {
+    pub(super) fn of(
+        repo: &gix::Repository,
+        record: &SnapshotRecord,
+        tree: ObjectId,
+    ) -> Result<Self, Error> {
         let repo = repo.clone().with_object_memory();
         let index = record.index.map(|id| tree_of(&repo, id)).transpose()?;
         let extras = record.extras.map(|id| tree_of(&repo, id)).transpose()?;
-        let mut whole =
-            WholeSnapshot { tree, index, extras, private: BTreeMap::new(), private_work: BTreeSet::new(), incomplete: false, repo };
-        let Some(private) = record.private else { return Ok(whole) };
-        let found = whole.repo.try_find_header(private).map_err(|e| Error::read("read the private part of the snapshot", e))?;
+        let mut whole = WholeSnapshot {
+            tree,
+            index,
+            extras,
+            private: BTreeMap::new(),
+            private_work: BTreeSet::new(),
+            incomplete: false,
+            repo,
+        };
+        let Some(private) = record.private else {
+            return Ok(whole);
+        };
+        let found = whole
+            .repo
+            .try_find_header(private)
+            .map_err(|e| Error::read("read the private part of the snapshot", e))?;
         if found.is_none() && !is_in_fresh_database(&whole.repo, private)? {
             whole.incomplete = true;
             return Ok(whole);
@@ -329,12 +479,18 @@ impl WholeSnapshot {
 
     /// Why a file of the work tree is in the private part.
     pub(super) fn why_private(&self, path: &BString) -> Option<&str> {
-        self.private.get(path).filter(|_| self.private_work.contains(path)).map(String::as_str)
+        self.private
+            .get(path)
+            .filter(|_| self.private_work.contains(path))
+            .map(String::as_str)
     }
 
     /// The warning for a person about an incomplete snapshot.
     pub(super) fn note(&self) -> Option<String> {
-        self.incomplete.then(|| "its private files (secrets, over-size files) are not in this repository any more".to_owned())
+        self.incomplete.then(|| {
+            "its private files (secrets, over-size files) are not in this repository any more"
+                .to_owned()
+        })
     }
 
     fn add(&mut self, private: ObjectId) -> Result<(), Error> {
@@ -342,15 +498,24 @@ impl WholeSnapshot {
         let empty = ObjectId::empty_tree(repo.object_hash());
         let (mut work, mut index, mut extras) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         for entry in diff::changes(repo, empty, private)? {
-            let Some((mode, id)) = entry.after else { continue };
+            let Some((mode, id)) = entry.after else {
+                continue;
+            };
             let change = TreeEdit::Exactly(mode.kind(), id);
-            let below = |folder: &str| entry.path.strip_prefix(folder.as_bytes()).and_then(|rest| rest.strip_prefix(b"/"));
+            let below = |folder: &str| {
+                entry
+                    .path
+                    .strip_prefix(folder.as_bytes())
+                    .and_then(|rest| rest.strip_prefix(b"/"))
+            };
             if let Some(path) = below(WORK) {
                 work.insert(BString::from(path), change);
             } else if let Some(path) = below(INDEX) {
                 index.insert(BString::from(path), change);
             } else if entry.path == WHY {
-                let mut blob = repo.find_blob(id).map_err(|e| Error::read("read the private part of the snapshot", e))?;
+                let mut blob = repo
+                    .find_blob(id)
+                    .map_err(|e| Error::read("read the private part of the snapshot", e))?;
                 self.private = parse_reasons(&blob.take_data());
             } else {
                 extras.insert(entry.path, change);
@@ -363,7 +528,12 @@ impl WholeSnapshot {
             self.index = Some(tree::edited(repo, tree, &index, &mut blobs)?);
         }
         if !extras.is_empty() {
-            self.extras = Some(tree::edited(repo, self.extras.unwrap_or(empty), &extras, &mut blobs)?);
+            self.extras = Some(tree::edited(
+                repo,
+                self.extras.unwrap_or(empty),
+                &extras,
+                &mut blobs,
+            )?);
         }
         Ok(())
     }

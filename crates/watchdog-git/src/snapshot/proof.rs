@@ -31,34 +31,55 @@ impl Worktree {
         self.refresh()?;
         let repo = &self.repo;
         let doing = "read the snapshot that is to be proved";
-        let id = ObjectId::from_hex(snapshot.commit.as_bytes()).map_err(|e| Error::read(doing, e))?;
+        let id =
+            ObjectId::from_hex(snapshot.commit.as_bytes()).map_err(|e| Error::read(doing, e))?;
         let commit = repo.find_commit(id).map_err(|e| Error::read(doing, e))?;
         let record = SnapshotRecord::parse(&commit.message_raw_sloppy().to_str_lossy())
-            .ok_or_else(|| Error::Read { doing: doing.into(), why: format!("{id} is not a snapshot of watchdog") })?;
-        let tree = commit.tree_id().map_err(|e| Error::read(doing, e))?.detach();
+            .ok_or_else(|| Error::Read {
+                doing: doing.into(),
+                why: format!("{id} is not a snapshot of watchdog"),
+            })?;
+        let tree = commit
+            .tree_id()
+            .map_err(|e| Error::read(doing, e))?
+            .detach();
         let before = match record.head {
             Some(head) => tree_of(repo, head)?,
             None => ObjectId::empty_tree(repo.object_hash()),
         };
         let root = self.root();
-        let below = FolderWalk::open(root).map_err(|e| Error::read(format!("open {}", root.display()), e))?;
+        let below = FolderWalk::open(root)
+            .map_err(|e| Error::read(format!("open {}", root.display()), e))?;
         let whole = WholeSnapshot::of(repo, &record, tree)?;
         if whole.incomplete {
-            return Err(Error::Read { doing: doing.into(), why: "the commit that keeps its private files is gone".into() });
+            return Err(Error::Read {
+                doing: doing.into(),
+                why: "the commit that keeps its private files is gone".into(),
+            });
         }
         let repo = &whole.repo;
-        let mut search = ProofSearch { worktree: self, below, blobs: ObjectSink::dry(repo) };
+        let mut search = ProofSearch {
+            worktree: self,
+            below,
+            blobs: ObjectSink::dry(repo),
+        };
 
         let mut missing: Vec<PathDifference> = Vec::new();
         for change in diff::changes(repo, before, whole.tree)? {
             // An ignored file may come and go: it is no work, and stays in the snapshot.
-            let ignored = whole.private.get(&change.path).is_some_and(|why| why == IGNORED);
+            let ignored = whole
+                .private
+                .get(&change.path)
+                .is_some_and(|why| why == IGNORED);
             if !ignored && !search.on_disk(&change) {
                 missing.push(change);
             }
         }
         search.drop_committed(&mut missing, record.head)?;
-        let mut lost: Vec<String> = missing.iter().map(|c| path_text(c.path.as_bstr())).collect();
+        let mut lost: Vec<String> = missing
+            .iter()
+            .map(|c| path_text(c.path.as_bstr()))
+            .collect();
         let mut registered = SiblingWorktrees::new(self);
         for (path, (_, id)) in nested_files(repo, whole.extras)? {
             if !registered.holds(path.as_bstr()) && !search.nested_is_safe(path.as_bstr(), id) {
@@ -73,18 +94,29 @@ impl Worktree {
 
 /// The tree of a commit.
 pub(super) fn tree_of(repo: &gix::Repository, commit: ObjectId) -> Result<ObjectId, Error> {
-    let found = repo.find_commit(commit).and_then(|c| c.tree_id().map(gix::Id::detach));
+    let found = repo
+        .find_commit(commit)
+        .and_then(|c| c.tree_id().map(gix::Id::detach));
     found.map_err(|e| Error::read(format!("read the tree of {commit}"), e))
 }
 
 /// The uncommitted files of nested repositories that a snapshot's tree of extras holds.
-pub(super) fn nested_files(repo: &gix::Repository, extras: Option<ObjectId>) -> Result<BTreeMap<BString, (EntryKind, ObjectId)>, Error> {
-    let Some(extras) = extras else { return Ok(BTreeMap::new()) };
+pub(super) fn nested_files(
+    repo: &gix::Repository,
+    extras: Option<ObjectId>,
+) -> Result<BTreeMap<BString, (EntryKind, ObjectId)>, Error> {
+    let Some(extras) = extras else {
+        return Ok(BTreeMap::new());
+    };
     let empty = ObjectId::empty_tree(repo.object_hash());
     let all = diff::changes(repo, empty, extras)?;
     let nested = all.into_iter().filter_map(|c| {
-        let path = c.path.strip_prefix(tree::NESTED.as_bytes())?.strip_prefix(b"/")?;
-        c.after.map(|(mode, id)| (BString::from(path), (mode.kind(), id)))
+        let path = c
+            .path
+            .strip_prefix(tree::NESTED.as_bytes())?
+            .strip_prefix(b"/")?;
+        c.after
+            .map(|(mode, id)| (BString::from(path), (mode.kind(), id)))
     });
     Ok(nested.collect())
 }
@@ -97,26 +129,40 @@ pub(super) struct SiblingWorktrees<'w> {
 
 impl<'w> SiblingWorktrees<'w> {
     pub(super) fn new(worktree: &'w Worktree) -> Self {
-        SiblingWorktrees { worktree, folders: BTreeMap::new() }
+        SiblingWorktrees {
+            worktree,
+            folders: BTreeMap::new(),
+        }
     }
 
     pub(super) fn holds(&mut self, path: &BStr) -> bool {
         let (root, common_dir) = (self.worktree.root(), self.worktree.common_dir());
         path.find_iter("/").any(|at| {
             let folder = BString::from(&path[..at]);
-            *self.folders.entry(folder).or_insert_with_key(|folder| is_registered(&root.join(as_path(folder.as_bstr())), common_dir))
+            *self.folders.entry(folder).or_insert_with_key(|folder| {
+                is_registered(&root.join(as_path(folder.as_bstr())), common_dir)
+            })
         })
     }
 }
 
 /// The entry of a path in a tree.
-pub(super) fn entry_at(repo: &gix::Repository, tree: ObjectId, path: &BStr) -> Result<Option<(EntryMode, ObjectId)>, Error> {
+pub(super) fn entry_at(
+    repo: &gix::Repository,
+    tree: ObjectId,
+    path: &BStr,
+) -> Result<Option<(EntryMode, ObjectId)>, Error> {
     if tree.is_empty_tree() {
         return Ok(None);
     }
-    let found = repo.find_tree(tree).and_then(|tree| tree.lookup_entry(path.split_str("/")));
-    let entry = found.map_err(|e| Error::read(format!("look for {} in {tree}", path_text(path)), e))?;
-    Ok(entry.map(|e| (e.mode(), e.object_id())).filter(|(mode, _)| !mode.is_tree()))
+    let found = repo
+        .find_tree(tree)
+        .and_then(|tree| tree.lookup_entry(path.split_str("/")));
+    let entry =
+        found.map_err(|e| Error::read(format!("look for {} in {tree}", path_text(path)), e))?;
+    Ok(entry
+        .map(|e| (e.mode(), e.object_id()))
+        .filter(|(mode, _)| !mode.is_tree()))
 }
 
 struct ProofSearch<'a> {
@@ -152,14 +198,24 @@ impl ProofSearch<'_> {
     }
 
     /// Removes what HEAD, or a commit made since the snapshot, holds.
-    fn drop_committed(&mut self, missing: &mut Vec<PathDifference>, parent: Option<ObjectId>) -> Result<(), Error> {
+    fn drop_committed(
+        &mut self,
+        missing: &mut Vec<PathDifference>,
+        parent: Option<ObjectId>,
+    ) -> Result<(), Error> {
         let repo = &self.worktree.repo;
         if missing.is_empty() {
             return Ok(());
         }
-        let Some(head) = self.worktree.head_id()? else { return Ok(()) };
+        let Some(head) = self.worktree.head_id()? else {
+            return Ok(());
+        };
         let doing = "walk the commits since the snapshot";
-        let walk = repo.rev_walk([head]).with_hidden(parent).all().map_err(|e| Error::read(doing, e))?;
+        let walk = repo
+            .rev_walk([head])
+            .with_hidden(parent)
+            .all()
+            .map_err(|e| Error::read(doing, e))?;
         let mut commits = vec![head];
         for info in walk.take(COMMITS) {
             commits.push(info.map_err(|e| Error::read(doing, e))?.id);
@@ -196,7 +252,10 @@ impl ProofSearch<'_> {
             if let Some(repo) = nested::open(&self.worktree.root().join(as_path(folder))) {
                 let rest = path[folder.len() + 1..].as_bstr();
                 let tree = repo.head_tree_id_or_empty().map(gix::Id::detach);
-                return tree.is_ok_and(|tree| entry_at(&repo, tree, rest).is_ok_and(|e| e.is_some_and(|(_, found)| found == id)));
+                return tree.is_ok_and(|tree| {
+                    entry_at(&repo, tree, rest)
+                        .is_ok_and(|e| e.is_some_and(|(_, found)| found == id))
+                });
             }
         }
     }

@@ -37,7 +37,11 @@ const NAMED: usize = 200;
 
 /// One line without control characters, as trailers are lines.
 fn line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>().trim().to_owned()
+    text.chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect::<String>()
+        .trim()
+        .to_owned()
 }
 
 impl SnapshotRecord {
@@ -47,7 +51,9 @@ impl SnapshotRecord {
 
     pub(super) fn message(&self) -> String {
         let mut out = format!("watchdog snapshot of {}\n\n", line(&self.spec));
-        out.push_str("Uncommitted work, kept by watchdog. Bring it back with: watchdog rescue restore ID\n");
+        out.push_str(
+            "Uncommitted work, kept by watchdog. Bring it back with: watchdog rescue restore ID\n",
+        );
         if !self.left_out.is_empty() {
             out.push_str("\nLeft out:\n");
             for left in self.left_out.iter().take(NAMED) {
@@ -63,7 +69,10 @@ impl SnapshotRecord {
             ("Spec", line(&self.spec)),
             ("At", self.at.to_string()),
             ("Why", line(&self.why)),
-            ("Branch", self.branch.as_deref().map_or_else(String::new, line)),
+            (
+                "Branch",
+                self.branch.as_deref().map_or_else(String::new, line),
+            ),
             ("Worktree", line(&self.worktree)),
             ("Head", hex(self.head)),
             ("Index", hex(self.index)),
@@ -82,7 +91,12 @@ impl SnapshotRecord {
     pub(super) fn parse(message: &str) -> Option<Self> {
         let trailers = message.trim_end().rsplit("\n\n").next()?;
         let value = |key: &str| {
-            trailers.lines().find_map(|l| l.strip_prefix("Watchdog-")?.strip_prefix(key)?.strip_prefix(':').map(|v| v.trim().to_owned()))
+            trailers.lines().find_map(|l| {
+                l.strip_prefix("Watchdog-")?
+                    .strip_prefix(key)?
+                    .strip_prefix(':')
+                    .map(|v| v.trim().to_owned())
+            })
         };
         let id = |key: &str| value(key).and_then(|hex| ObjectId::from_hex(hex.as_bytes()).ok());
         Some(SnapshotRecord {
@@ -95,7 +109,9 @@ impl SnapshotRecord {
             index: id("Index"),
             extras: id("Extras"),
             private: id("Private"),
-            private_files: value("Private-Files").and_then(|n| n.parse().ok()).unwrap_or(0),
+            private_files: value("Private-Files")
+                .and_then(|n| n.parse().ok())
+                .unwrap_or(0),
             files: value("Files")?.parse().ok()?,
             bytes: value("Bytes")?.parse().ok()?,
             left_out: Vec::new(),
@@ -129,7 +145,11 @@ pub(super) fn commit(
 
 /// The author of what watchdog commits for itself.
 pub(crate) fn identity(at: Timestamp) -> gix::actor::Signature {
-    gix::actor::Signature { name: "watchdog".into(), email: "watchdog@localhost".into(), time: gix::date::Time::new(at.as_second(), 0) }
+    gix::actor::Signature {
+        name: "watchdog".into(),
+        email: "watchdog@localhost".into(),
+        time: gix::date::Time::new(at.as_second(), 0),
+    }
 }
 
 /// A snapshot by its ref and its commit.
@@ -144,12 +164,18 @@ pub(super) struct StoredSnapshot {
 impl StoredSnapshot {
     /// The ref of the private part, if there is one.
     pub(super) fn private_name(&self) -> Option<String> {
-        self.record.private.map(|_| self.name.replacen(PREFIX, PRIVATE_PREFIX, 1))
+        self.record
+            .private
+            .map(|_| self.name.replacen(PREFIX, PRIVATE_PREFIX, 1))
     }
 
     pub(super) fn info(self) -> SnapshotSummary {
         SnapshotSummary {
-            id: self.name.strip_prefix(PREFIX).unwrap_or(&self.name).to_owned(),
+            id: self
+                .name
+                .strip_prefix(PREFIX)
+                .unwrap_or(&self.name)
+                .to_owned(),
             name: self.name,
             commit: self.commit.to_string(),
             spec: self.record.spec,
@@ -171,7 +197,10 @@ pub(super) fn all(repo: &gix::Repository) -> Result<Vec<StoredSnapshot>, Error> 
     require_readable(repo, PREFIX)?;
     let platform = repo.references().map_err(|e| Error::read(doing, e))?;
     let mut found = Vec::new();
-    for reference in platform.prefixed(PREFIX).map_err(|e| Error::read(doing, e))? {
+    for reference in platform
+        .prefixed(PREFIX)
+        .map_err(|e| Error::read(doing, e))?
+    {
         let reference = reference.map_err(|e| Error::read(doing, e))?;
         if let Some(stored) = read(repo, &reference)? {
             found.push(stored);
@@ -181,20 +210,41 @@ pub(super) fn all(repo: &gix::Repository) -> Result<Vec<StoredSnapshot>, Error> 
 }
 
 /// Reads the snapshot that a ref names.
-pub(super) fn read(repo: &gix::Repository, reference: &gix::Reference<'_>) -> Result<Option<StoredSnapshot>, Error> {
+pub(super) fn read(
+    repo: &gix::Repository,
+    reference: &gix::Reference<'_>,
+) -> Result<Option<StoredSnapshot>, Error> {
     let name = path_text(reference.name().as_bstr());
-    let Some(id) = reference.target().try_id().map(ToOwned::to_owned) else { return Ok(None) };
+    let Some(id) = reference.target().try_id().map(ToOwned::to_owned) else {
+        return Ok(None);
+    };
     // A ref to nothing is a snapshot that is gone; it must not hide the others, or keep a new one from being taken.
     let doing = || format!("read the snapshot {name}");
-    let mut object = repo.try_find_object(id).map_err(|e| Error::read(doing(), e))?;
+    let mut object = repo
+        .try_find_object(id)
+        .map_err(|e| Error::read(doing(), e))?;
     if object.is_none() && stands_as_file(repo, id).map_err(|e| Error::read(doing(), e))? {
-        object = repo.try_find_object(id).map_err(|e| Error::read(doing(), e))?;
+        object = repo
+            .try_find_object(id)
+            .map_err(|e| Error::read(doing(), e))?;
     }
-    let Some(object) = object else { return Ok(None) };
-    let Ok(commit) = object.try_into_commit() else { return Ok(None) };
-    let tree = commit.tree_id().map_err(|e| Error::read(doing(), e))?.detach();
+    let Some(object) = object else {
+        return Ok(None);
+    };
+    let Ok(commit) = object.try_into_commit() else {
+        return Ok(None);
+    };
+    let tree = commit
+        .tree_id()
+        .map_err(|e| Error::read(doing(), e))?
+        .detach();
     let record = SnapshotRecord::parse(&commit.message_raw_sloppy().to_str_lossy());
-    Ok(record.map(|record| StoredSnapshot { name, commit: id, tree, record }))
+    Ok(record.map(|record| StoredSnapshot {
+        name,
+        commit: id,
+        tree,
+        record,
+    }))
 }
 
 /// Whether an object has a file of its own. gix takes an object whose file it cannot stat for missing.

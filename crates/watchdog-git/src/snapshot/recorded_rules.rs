@@ -39,41 +39,70 @@ impl Worktree {
     ///
     /// # Errors
     /// When they cannot be written.
-    pub fn keep_ignore_rules<'p>(&self, commit: &str, uncommitted: impl Iterator<Item = &'p str>) -> Result<(), Error> {
+    pub fn keep_ignore_rules<'p>(
+        &self,
+        commit: &str,
+        uncommitted: impl Iterator<Item = &'p str>,
+    ) -> Result<(), Error> {
         let doing = "keep the ignore rules";
         let baseline = ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(doing, e))?;
         let repo = &self.repo;
         let mut blobs = ObjectSink::new(repo);
         let mut files = BTreeMap::new();
-        let mut keep = |path: String, bytes: Vec<u8>, blobs: &mut ObjectSink<'_>| -> Result<(), Error> {
-            let id = blobs.object(&gix::objs::Blob { data: bytes })?;
-            files.insert(BString::from(path), TreeEdit::Exactly(EntryKind::Blob, id));
-            Ok(())
-        };
-        for (n, (_, bytes)) in
-            global_sources(repo).into_iter().enumerate().filter(|(_, (_, bytes))| has_rules(bytes) && added(None, bytes).is_none())
+        let mut keep =
+            |path: String, bytes: Vec<u8>, blobs: &mut ObjectSink<'_>| -> Result<(), Error> {
+                let id = blobs.object(&gix::objs::Blob { data: bytes })?;
+                files.insert(BString::from(path), TreeEdit::Exactly(EntryKind::Blob, id));
+                Ok(())
+            };
+        for (n, (_, bytes)) in global_sources(repo)
+            .into_iter()
+            .enumerate()
+            .filter(|(_, (_, bytes))| has_rules(bytes) && added(None, bytes).is_none())
         {
             keep(format!("{GLOBAL}/{n}"), bytes, &mut blobs)?;
         }
         // A file that ignores itself is listed by no status.
-        let named: BTreeSet<&str> = uncommitted.filter(|path| *path == FILE || path.ends_with("/.gitignore")).chain([FILE]).collect();
+        let named: BTreeSet<&str> = uncommitted
+            .filter(|path| *path == FILE || path.ends_with("/.gitignore"))
+            .chain([FILE])
+            .collect();
         let mut disk = FolderWalk::open(self.root()).map_err(|e| Error::read(doing, e))?;
         for path in named {
-            let committed = entry_at(repo, tree_of(repo, baseline)?, path.into())?.map(|(_, id)| id);
-            let committed = committed.and_then(|id| repo.find_blob(id).ok()).map(|mut blob| blob.take_data());
+            let committed =
+                entry_at(repo, tree_of(repo, baseline)?, path.into())?.map(|(_, id)| id);
+            let committed = committed
+                .and_then(|id| repo.find_blob(id).ok())
+                .map(|mut blob| blob.take_data());
             // A link is no list of patterns, to git neither.
             let there = disk.open_file(path.into()).ok().and_then(|(file, _)| {
                 let mut bytes = Vec::new();
-                file.take(LARGEST).read_to_end(&mut bytes).ok().map(|_| bytes)
+                file.take(LARGEST)
+                    .read_to_end(&mut bytes)
+                    .ok()
+                    .map(|_| bytes)
             });
-            if let Some(bytes) = there.filter(|bytes| committed.as_ref() != Some(bytes) && added(None, bytes).is_none()) {
+            if let Some(bytes) = there
+                .filter(|bytes| committed.as_ref() != Some(bytes) && added(None, bytes).is_none())
+            {
                 keep(format!("{FOLDERS}/{path}"), bytes, &mut blobs)?;
             }
         }
         let mut rules_commit = baseline;
         if !files.is_empty() {
-            let rules = tree::edited(repo, ObjectId::empty_tree(repo.object_hash()), &files, &mut blobs)?;
-            rules_commit = record::commit(&mut blobs, rules, [baseline], jiff::Timestamp::UNIX_EPOCH, MESSAGE.into())?;
+            let rules = tree::edited(
+                repo,
+                ObjectId::empty_tree(repo.object_hash()),
+                &files,
+                &mut blobs,
+            )?;
+            rules_commit = record::commit(
+                &mut blobs,
+                rules,
+                [baseline],
+                jiff::Timestamp::UNIX_EPOCH,
+                MESSAGE.into(),
+            )?;
             blobs.make_durable()?;
         }
         self.keep_rules_ref(&rules_commit.to_string())
@@ -85,23 +114,35 @@ impl Worktree {
         let commit = repo.find_commit(self.rules_ref()?).ok()?;
         let (mut tree, mut beside) = (commit.tree_id().ok()?.detach(), BTreeMap::new());
         if commit.message_raw().ok()? == MESSAGE {
-            for change in diff::changes(repo, ObjectId::empty_tree(repo.object_hash()), tree).ok()? {
+            for change in
+                diff::changes(repo, ObjectId::empty_tree(repo.object_hash()), tree).ok()?
+            {
                 let (_, id) = change.after?;
                 beside.insert(change.path, repo.find_blob(id).ok()?.take_data());
             }
             tree = tree_of(repo, commit.parent_ids().next()?.detach()).ok()?;
         }
         let is_global = |path: &BString| path.starts_with(GLOBAL.as_bytes());
-        let global =
-            beside.iter().filter(|(path, _)| is_global(path)).map(|(path, bytes)| (as_path(path.as_bstr()).to_owned(), bytes.clone()));
+        let global = beside
+            .iter()
+            .filter(|(path, _)| is_global(path))
+            .map(|(path, bytes)| (as_path(path.as_bstr()).to_owned(), bytes.clone()));
         let global = Rc::new(FolderRules::from_sources(repo, self.root(), global));
-        Some(RecordedRules { tree, beside, global, folders: RefCell::default(), repo: repo.clone() })
+        Some(RecordedRules {
+            tree,
+            beside,
+            global,
+            folders: RefCell::default(),
+            repo: repo.clone(),
+        })
     }
 }
 
 /// Whether a list has a line that is neither empty nor a comment.
 fn has_rules(bytes: &[u8]) -> bool {
-    bytes.lines().any(|line| !line.trim().is_empty() && !line.starts_with(b"#"))
+    bytes
+        .lines()
+        .any(|line| !line.trim().is_empty() && !line.starts_with(b"#"))
 }
 
 /// The ignore rules of a baseline.
@@ -140,9 +181,16 @@ impl RecordedRules {
         if let Some(rules) = self.folders.borrow().get(folder) {
             return Rc::clone(rules);
         }
-        let outer = if folder.is_empty() { Rc::clone(&self.global) } else { self.rules_of(split(folder).0) };
+        let outer = if folder.is_empty() {
+            Rc::clone(&self.global)
+        } else {
+            self.rules_of(split(folder).0)
+        };
         let file = join(folder, FILE.into());
-        let recorded = self.beside.get(&join(FOLDERS.into(), file.as_bstr())).cloned();
+        let recorded = self
+            .beside
+            .get(&join(FOLDERS.into(), file.as_bstr()))
+            .cloned();
         let committed = || {
             let (_, id) = entry_at(&self.repo, self.tree, file.as_bstr()).ok()??;
             Some(self.repo.find_blob(id).ok()?.take_data())
@@ -151,7 +199,9 @@ impl RecordedRules {
             Some(bytes) => Rc::new(outer.with_file(&bytes, file.as_bstr())),
             None => outer,
         };
-        self.folders.borrow_mut().insert(folder.to_owned(), Rc::clone(&rules));
+        self.folders
+            .borrow_mut()
+            .insert(folder.to_owned(), Rc::clone(&rules));
         rules
     }
 
@@ -159,26 +209,46 @@ impl RecordedRules {
     /// what lies in them, have none.
     pub(crate) fn find_newly_ignored(&self, root: &Path, ignored: &[BString]) -> NewlyIgnoredFiles {
         let mut newly = NewlyIgnoredFiles::default();
-        let Ok(mut disk) = FolderWalk::open(root) else { return newly };
+        let Ok(mut disk) = FolderWalk::open(root) else {
+            return newly;
+        };
         let mut tool_folders: BTreeMap<BString, bool> = BTreeMap::new();
         let mut is_tools = |folder: &BStr, disk: &mut FolderWalk| {
-            folder.find_iter("/").chain([folder.len()]).filter(|end| *end > 0).any(|end| {
-                let folder = folder[..end].as_bstr();
-                *tool_folders
-                    .entry(folder.to_owned())
-                    .or_insert_with(|| MARKS.iter().any(|mark| matches!(disk.lstat(join(folder, BStr::new(mark)).as_bstr()), Ok(Some(_)))))
-            })
+            folder
+                .find_iter("/")
+                .chain([folder.len()])
+                .filter(|end| *end > 0)
+                .any(|end| {
+                    let folder = folder[..end].as_bstr();
+                    *tool_folders.entry(folder.to_owned()).or_insert_with(|| {
+                        MARKS.iter().any(|mark| {
+                            matches!(
+                                disk.lstat(join(folder, BStr::new(mark)).as_bstr()),
+                                Ok(Some(_))
+                            )
+                        })
+                    })
+                })
         };
         let mut entries_left = MOST_ENTRIES;
         let mut open: Vec<BString> = ignored.to_vec();
-        while let Some(path) = open.pop().filter(|_| entries_left > 0 && newly.files.len() < MOST_FILES) {
+        while let Some(path) = open
+            .pop()
+            .filter(|_| entries_left > 0 && newly.files.len() < MOST_FILES)
+        {
             entries_left -= 1;
             let path = path.as_bstr();
-            let Ok(Some(stat)) = disk.lstat(path) else { continue };
+            let Ok(Some(stat)) = disk.lstat(path) else {
+                continue;
+            };
             let is_folder = stat.kind == PathKind::Folder;
             let text = path.to_str_lossy();
             let is_other = match stat.kind {
-                PathKind::Folder => in_tool_folder(&format!("{text}/")) || split(path).1 == ".git" || is_tools(path, &mut disk),
+                PathKind::Folder => {
+                    in_tool_folder(&format!("{text}/"))
+                        || split(path).1 == ".git"
+                        || is_tools(path, &mut disk)
+                }
                 PathKind::File { .. } => !is_hand_made(&text) || is_tools(split(path).0, &mut disk),
                 PathKind::Link | PathKind::Special => true,
             };
@@ -190,7 +260,12 @@ impl RecordedRules {
                 continue;
             }
             newly.folders.push(path.to_owned());
-            open.extend(disk.list(path).into_iter().flatten().map(|entry| join(path, entry.name.as_bstr())));
+            open.extend(
+                disk.list(path)
+                    .into_iter()
+                    .flatten()
+                    .map(|entry| join(path, entry.name.as_bstr())),
+            );
         }
         newly
     }

@@ -26,10 +26,22 @@ use watchdog_facts::shell_line::{WorktreeCommands, shell_word};
 
 /// A note about private files, which are never put on a branch.
 fn private_note(worktree: &Worktree, stored: &StoredSnapshot) -> Option<String> {
-    let (many, id) = (stored.record.private_files, stored.name.strip_prefix(PREFIX)?);
-    let files = if many == 1 { "1 private file (secret or over-size) is" } else { "private files (secrets, over-size) are" };
-    let files = if many == 1 { files.to_owned() } else { format!("{many} {files}") };
-    let restore = WorktreeCommands::at(worktree.root()).watchdog(&format!("rescue restore {} --to DIR", shell_word(id)));
+    let (many, id) = (
+        stored.record.private_files,
+        stored.name.strip_prefix(PREFIX)?,
+    );
+    let files = if many == 1 {
+        "1 private file (secret or over-size) is"
+    } else {
+        "private files (secrets, over-size) are"
+    };
+    let files = if many == 1 {
+        files.to_owned()
+    } else {
+        format!("{many} {files}")
+    };
+    let restore = WorktreeCommands::at(worktree.root())
+        .watchdog(&format!("rescue restore {} --to DIR", shell_word(id)));
     (many > 0).then(|| format!("{files} not on the branch; get everything with: {restore}"))
 }
 
@@ -47,47 +59,101 @@ impl Worktree {
             RestoreTarget::Directory(path) => self.restore_directory(&stored, path),
             RestoreTarget::Fresh => self.restore_fresh(&stored),
             RestoreTarget::Automatic => match in_place(self, &stored) {
-                Err(why @ (RestoreError::NotClean { .. } | RestoreError::WouldOverwrite { .. } | RestoreError::Moved { .. })) => {
+                Err(
+                    why @ (RestoreError::NotClean { .. }
+                    | RestoreError::WouldOverwrite { .. }
+                    | RestoreError::Moved { .. }),
+                ) => {
                     let name = format!("watchdog/restored/{id}");
                     let mut note = format!("restored as the branch {name}, because {why}");
                     if let Some(private_note) = private_note(self, &stored) {
                         note.push_str(&format!("; {private_note}"));
                     }
-                    let there = self.repo.try_find_reference(&format!("refs/heads/{name}")).ok().flatten();
+                    let there = self
+                        .repo
+                        .try_find_reference(&format!("refs/heads/{name}"))
+                        .ok()
+                        .flatten();
                     if there.is_some_and(|r| r.target().try_id() == Some(stored.commit.as_ref())) {
-                        return Ok(RestoreResult { to: RestoredTo::Branch(name), files: 0, left_out: Vec::new(), note: Some(note) });
+                        return Ok(RestoreResult {
+                            to: RestoredTo::Branch(name),
+                            files: 0,
+                            left_out: Vec::new(),
+                            note: Some(note),
+                        });
                     }
                     let restored = self.restore_branch(&stored, &name)?;
-                    Ok(RestoreResult { note: Some(note), ..restored })
+                    Ok(RestoreResult {
+                        note: Some(note),
+                        ..restored
+                    })
                 }
                 other => other,
             },
         }
     }
 
-    fn restore_branch(&self, stored: &StoredSnapshot, name: &str) -> Result<RestoreResult, RestoreError> {
-        let fault = |why: String| RestoreError::Branch { name: name.to_owned(), why };
-        let full: gix::refs::FullName =
-            format!("refs/heads/{name}").as_str().try_into().map_err(|_| fault("git allows no such name".into()))?;
-        if self.repo.try_find_reference(full.as_ref()).map_err(|e| Error::read("look for the branch", e))?.is_some() {
+    fn restore_branch(
+        &self,
+        stored: &StoredSnapshot,
+        name: &str,
+    ) -> Result<RestoreResult, RestoreError> {
+        let fault = |why: String| RestoreError::Branch {
+            name: name.to_owned(),
+            why,
+        };
+        let full: gix::refs::FullName = format!("refs/heads/{name}")
+            .as_str()
+            .try_into()
+            .map_err(|_| fault("git allows no such name".into()))?;
+        if self
+            .repo
+            .try_find_reference(full.as_ref())
+            .map_err(|e| Error::read("look for the branch", e))?
+            .is_some()
+        {
             return Err(fault("it exists".into()));
         }
-        self.create_branch(stored, full).map_err(|e| fault(e.to_string()))?;
-        let start = stored.record.head.map(|head| tree_of(&self.repo, head)).transpose()?;
+        self.create_branch(stored, full)
+            .map_err(|e| fault(e.to_string()))?;
+        let start = stored
+            .record
+            .head
+            .map(|head| tree_of(&self.repo, head))
+            .transpose()?;
         let start = start.unwrap_or_else(|| ObjectId::empty_tree(self.repo.object_hash()));
         let files = diff::changes(&self.repo, start, stored.tree)?.len() as u64;
-        Ok(RestoreResult { to: RestoredTo::Branch(name.to_owned()), files, left_out: Vec::new(), note: private_note(self, stored) })
+        Ok(RestoreResult {
+            to: RestoredTo::Branch(name.to_owned()),
+            files,
+            left_out: Vec::new(),
+            note: private_note(self, stored),
+        })
     }
 
-    fn create_branch(&self, stored: &StoredSnapshot, full: gix::refs::FullName) -> Result<(), Error> {
+    fn create_branch(
+        &self,
+        stored: &StoredSnapshot,
+        full: gix::refs::FullName,
+    ) -> Result<(), Error> {
         let message = format!("watchdog: restored {}", stored.name);
         if let Some(served) = &self.served {
             let created = served.create(&path_text(full.as_bstr()), stored.commit, &message)?;
-            return if created { Ok(()) } else { Err(Error::Read { doing: "create it".into(), why: "it exists".into() }) };
+            return if created {
+                Ok(())
+            } else {
+                Err(Error::Read {
+                    doing: "create it".into(),
+                    why: "it exists".into(),
+                })
+            };
         }
         let edit = RefEdit {
             change: RefChange::Update {
-                log: LogChange { message: message.into(), ..LogChange::default() },
+                log: LogChange {
+                    message: message.into(),
+                    ..LogChange::default()
+                },
                 expected: PreviousValue::MustNotExist,
                 new: Target::Object(stored.commit),
             },
@@ -96,37 +162,72 @@ impl Worktree {
         };
         let mut time = gix::date::parse::TimeBuf::default();
         let who = record::identity(stored.record.at);
-        edit_refs(&self.repo, [edit], who.to_ref(&mut time)).map_err(|e| Error::read("create it", e))
+        edit_refs(&self.repo, [edit], who.to_ref(&mut time))
+            .map_err(|e| Error::read("create it", e))
     }
 
     fn restore_fresh(&self, stored: &StoredSnapshot) -> Result<RestoreResult, RestoreError> {
         let path = self.root();
-        let write = |source| RestoreError::Write { path: path.display().to_string(), source };
+        let write = |source| RestoreError::Write {
+            path: path.display().to_string(),
+            source,
+        };
         let whole = WholeSnapshot::of(&nested::quiet(&self.repo)?, &stored.record, stored.tree)?;
         if !holds_nothing_else(&whole, path).map_err(write)? {
-            return Err(RestoreError::NotEmpty { path: path.to_owned() });
+            return Err(RestoreError::NotEmpty {
+                path: path.to_owned(),
+            });
         }
         if self.repo.index_path().try_exists().map_err(write)? {
             // The index comes last: an earlier restore that was cut short had done everything.
             let note = Some("an earlier restore of it had brought everything back".into());
-            return Ok(RestoreResult { to: RestoredTo::WorkTree { index: true }, files: 0, left_out: Vec::new(), note });
+            return Ok(RestoreResult {
+                to: RestoredTo::WorkTree { index: true },
+                files: 0,
+                left_out: Vec::new(),
+                note,
+            });
         }
         let (files, left_out) = write_all(&whole, FolderWalk::open(path).map_err(write)?)?;
-        let (index, note) = restore_index(&whole.repo, stored, &whole, ObjectId::empty_tree(self.repo.object_hash()))?;
-        Ok(RestoreResult { to: RestoredTo::WorkTree { index }, files, left_out, note: note.or_else(|| whole.note()) })
+        let (index, note) = restore_index(
+            &whole.repo,
+            stored,
+            &whole,
+            ObjectId::empty_tree(self.repo.object_hash()),
+        )?;
+        Ok(RestoreResult {
+            to: RestoredTo::WorkTree { index },
+            files,
+            left_out,
+            note: note.or_else(|| whole.note()),
+        })
     }
 
-    fn restore_directory(&self, stored: &StoredSnapshot, path: PathBuf) -> Result<RestoreResult, RestoreError> {
-        let write = |source| RestoreError::Write { path: path.display().to_string(), source };
+    fn restore_directory(
+        &self,
+        stored: &StoredSnapshot,
+        path: PathBuf,
+    ) -> Result<RestoreResult, RestoreError> {
+        let write = |source| RestoreError::Write {
+            path: path.display().to_string(),
+            source,
+        };
         match std::fs::read_dir(&path).map(Iterator::count) {
             Ok(0) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => std::fs::create_dir_all(&path).map_err(write)?,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                std::fs::create_dir_all(&path).map_err(write)?
+            }
             Ok(_) | Err(_) => return Err(RestoreError::NotEmpty { path }),
         }
         let below = FolderWalk::open(&path).map_err(write)?;
         let whole = WholeSnapshot::of(&self.repo, &stored.record, stored.tree)?;
         let (files, left_out) = write_all(&whole, below)?;
-        Ok(RestoreResult { to: RestoredTo::Directory(path), files, left_out, note: whole.note() })
+        Ok(RestoreResult {
+            to: RestoredTo::Directory(path),
+            files,
+            left_out,
+            note: whole.note(),
+        })
     }
 }
 
@@ -151,9 +252,14 @@ fn holds_nothing_else(whole: &WholeSnapshot, root: &Path) -> std::io::Result<boo
                 DiskWriter::new(&whole.repo, FolderWalk::open(root)?).remove(path.as_bstr())?;
                 continue;
             }
-            let wanted = entry_at(&whole.repo, whole.tree, path.as_bstr()).ok().flatten().map(|(mode, id)| (mode.kind(), id));
+            let wanted = entry_at(&whole.repo, whole.tree, path.as_bstr())
+                .ok()
+                .flatten()
+                .map(|(mode, id)| (mode.kind(), id));
             let wanted = wanted.or_else(|| nested.get(&path).copied());
-            let there = blobs.take(&mut below, path.as_bstr(), BlobWriteMode::Name)?.map(|taken| (taken.kind, taken.id));
+            let there = blobs
+                .take(&mut below, path.as_bstr(), BlobWriteMode::Name)?
+                .map(|taken| (taken.kind, taken.id));
             if wanted.is_none() || wanted != there {
                 return Ok(false);
             }
@@ -163,18 +269,29 @@ fn holds_nothing_else(whole: &WholeSnapshot, root: &Path) -> std::io::Result<boo
 }
 
 /// Writes all files of a snapshot below an empty folder. Returns their number, and the paths that were left out.
-fn write_all(whole: &WholeSnapshot, below: FolderWalk) -> Result<(u64, Vec<LeftOut>), RestoreError> {
+fn write_all(
+    whole: &WholeSnapshot,
+    below: FolderWalk,
+) -> Result<(u64, Vec<LeftOut>), RestoreError> {
     let mut writer = DiskWriter::new(&whole.repo, below);
     let mut files = 0;
     let mut left_out = Vec::new();
     let empty = ObjectId::empty_tree(whole.repo.object_hash());
     let mut put = |path: &BStr, mode: gix::objs::tree::EntryMode, id: ObjectId| {
         if !is_safe(path) {
-            left_out.push(LeftOut { path: path_text(path), why: LeftOutReason::Excluded });
+            left_out.push(LeftOut {
+                path: path_text(path),
+                why: LeftOutReason::Excluded,
+            });
             return Ok(());
         }
         files += 1;
-        writer.put(path, mode.kind(), id).map_err(|source| RestoreError::Write { path: path_text(path), source })
+        writer
+            .put(path, mode.kind(), id)
+            .map_err(|source| RestoreError::Write {
+                path: path_text(path),
+                source,
+            })
     };
     for entry in diff::changes(&whole.repo, empty, whole.tree)? {
         if let Some((mode, id)) = entry.after {
@@ -185,6 +302,11 @@ fn write_all(whole: &WholeSnapshot, below: FolderWalk) -> Result<(u64, Vec<LeftO
         put(path.as_bstr(), kind.into(), id)?;
     }
     // Before the index, which says that everything is there.
-    writer.make_durable().map_err(|source| RestoreError::Write { path: "the restored files".into(), source })?;
+    writer
+        .make_durable()
+        .map_err(|source| RestoreError::Write {
+            path: "the restored files".into(),
+            source,
+        })?;
     Ok((files, left_out))
 }

@@ -18,8 +18,15 @@ use crate::blob_reader::{PIECE, read_blob};
 
 /// Whether every component of a path from a tree may be a name in a work tree.
 pub(super) fn is_safe(path: &BStr) -> bool {
-    let options = gix::validate::path::component::Options { protect_windows: false, protect_hfs: true, protect_ntfs: true };
-    path.split_str("/").all(|name| !matches!(name, b"." | b"..") && gix::validate::path::component(name.as_bstr(), None, options).is_ok())
+    let options = gix::validate::path::component::Options {
+        protect_windows: false,
+        protect_hfs: true,
+        protect_ntfs: true,
+    };
+    path.split_str("/").all(|name| {
+        !matches!(name, b"." | b"..")
+            && gix::validate::path::component(name.as_bstr(), None, options).is_ok()
+    })
 }
 
 /// How the name of a file begins that is written and not in its place yet.
@@ -48,7 +55,11 @@ pub(super) struct DiskWriter<'repo> {
 
 impl<'repo> DiskWriter<'repo> {
     pub(super) fn new(repo: &'repo gix::Repository, below: FolderWalk) -> Self {
-        DiskWriter { repo, below, count: 0 }
+        DiskWriter {
+            repo,
+            below,
+            count: 0,
+        }
     }
 
     /// Creates the folder and what leads to it.
@@ -82,19 +93,41 @@ impl<'repo> DiskWriter<'repo> {
         self.count += 1;
         let beside = format!("{ASIDE}{}-{}", std::process::id(), self.count);
         let at = self.below.folder(folder)?;
-        let written =
-            match kind {
-                EntryKind::Link => self.repo.find_blob(id).map_err(io::Error::other).and_then(|target| {
-                    rustix::fs::symlinkat(OsStr::from_bytes(&target.data), at, beside.as_str()).map_err(io::Error::from)
-                }),
-                kind => {
-                    let mode = Mode::from_raw_mode(if kind == EntryKind::BlobExecutable { 0o777 } else { 0o666 });
-                    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                    let file = rustix::fs::openat(at, beside.as_str(), flags, mode).map(File::from).map_err(io::Error::from);
-                    file.and_then(|file| write_blob(self.repo, id, &file))
-                }
-            };
-        let done = written.and_then(|()| Ok(rustix::fs::renameat(at, beside.as_str(), at, OsStr::from_bytes(name))?));
+        let written = match kind {
+            EntryKind::Link => {
+                self.repo
+                    .find_blob(id)
+                    .map_err(io::Error::other)
+                    .and_then(|target| {
+                        rustix::fs::symlinkat(OsStr::from_bytes(&target.data), at, beside.as_str())
+                            .map_err(io::Error::from)
+                    })
+            }
+            kind => {
+                let mode = Mode::from_raw_mode(if kind == EntryKind::BlobExecutable {
+                    0o777
+                } else {
+                    0o666
+                });
+                let flags = OFlags::WRONLY
+                    | OFlags::CREATE
+                    | OFlags::EXCL
+                    | OFlags::NOFOLLOW
+                    | OFlags::CLOEXEC;
+                let file = rustix::fs::openat(at, beside.as_str(), flags, mode)
+                    .map(File::from)
+                    .map_err(io::Error::from);
+                file.and_then(|file| write_blob(self.repo, id, &file))
+            }
+        };
+        let done = written.and_then(|()| {
+            Ok(rustix::fs::renameat(
+                at,
+                beside.as_str(),
+                at,
+                OsStr::from_bytes(name),
+            )?)
+        });
         if done.is_err() {
             rustix::fs::unlinkat(at, beside.as_str(), AtFlags::empty()).ok();
         }
@@ -108,7 +141,12 @@ impl<'repo> DiskWriter<'repo> {
         }
         self.below.forget();
         let root = self.below.folder("".into())?;
-        let folder = rustix::fs::openat(root, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        let folder = rustix::fs::openat(
+            root,
+            ".",
+            OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )?;
         match watchdog_system::flush_file_system(folder) {
             Some(flushed) => Ok(flushed?),
             None => {
@@ -120,7 +158,11 @@ impl<'repo> DiskWriter<'repo> {
 
     /// Removes a folder that holds nothing but folders.
     fn clear_folders(&mut self, path: &BStr) -> io::Result<()> {
-        if !self.below.lstat(path)?.is_some_and(|stat| stat.kind == PathKind::Folder) {
+        if !self
+            .below
+            .lstat(path)?
+            .is_some_and(|stat| stat.kind == PathKind::Folder)
+        {
             return Ok(());
         }
         for entry in self.below.list(path)? {
@@ -131,7 +173,11 @@ impl<'repo> DiskWriter<'repo> {
         let (parent, name) = split(path);
         self.below.forget();
         let at = self.below.folder(parent)?;
-        Ok(rustix::fs::unlinkat(at, OsStr::from_bytes(name), AtFlags::REMOVEDIR)?)
+        Ok(rustix::fs::unlinkat(
+            at,
+            OsStr::from_bytes(name),
+            AtFlags::REMOVEDIR,
+        )?)
     }
 
     /// Removes a file, and the folders that it leaves empty.
@@ -150,7 +196,9 @@ impl<'repo> DiskWriter<'repo> {
         self.below.forget();
         while !folder.is_empty() {
             let (parent, name) = split(folder.as_bstr());
-            let Ok(at) = self.below.folder(parent) else { break };
+            let Ok(at) = self.below.folder(parent) else {
+                break;
+            };
             if rustix::fs::unlinkat(at, OsStr::from_bytes(name), AtFlags::REMOVEDIR).is_err() {
                 break;
             }
@@ -167,7 +215,16 @@ mod tests {
 
     #[test]
     fn names_that_lead_elsewhere_are_refused() {
-        for bad in ["../x", "a/../x", ".git/hooks/post-commit", "a/.GIT/config", "/etc/passwd", "a//b", "git~1/x", "."] {
+        for bad in [
+            "../x",
+            "a/../x",
+            ".git/hooks/post-commit",
+            "a/.GIT/config",
+            "/etc/passwd",
+            "a//b",
+            "git~1/x",
+            ".",
+        ] {
             assert!(!is_safe(bad.into()), "{bad}");
         }
         for good in ["a", ".gitignore", "a/.env", "a b\nc", "a\\b"] {

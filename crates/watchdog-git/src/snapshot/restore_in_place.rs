@@ -32,7 +32,10 @@ struct CurrentWorkTree<'a> {
 }
 
 /// Restores `stored` into the work tree, or changes nothing and says why.
-pub(super) fn in_place(worktree: &Worktree, stored: &StoredSnapshot) -> Result<RestoreResult, RestoreError> {
+pub(super) fn in_place(
+    worktree: &Worktree,
+    stored: &StoredSnapshot,
+) -> Result<RestoreResult, RestoreError> {
     let whole = WholeSnapshot::of(&nested::quiet(&worktree.repo)?, &stored.record, stored.tree)?;
     let repo = &whole.repo;
     let head_tree = worktree.head_tree()?;
@@ -42,7 +45,10 @@ pub(super) fn in_place(worktree: &Worktree, stored: &StoredSnapshot) -> Result<R
     };
     let (plan, mut left_out) = plan(repo, start, whole.tree)?;
     // Without an index that can be read nobody can tell what is staged; one that is damaged has nothing to lose.
-    let opened = repo.index_path().symlink_metadata().and_then(|_| std::fs::File::open(repo.index_path()));
+    let opened = repo
+        .index_path()
+        .symlink_metadata()
+        .and_then(|_| std::fs::File::open(repo.index_path()));
     if let Err(error) = opened.map(drop)
         && error.kind() != std::io::ErrorKind::NotFound
     {
@@ -53,9 +59,19 @@ pub(super) fn in_place(worktree: &Worktree, stored: &StoredSnapshot) -> Result<R
     refuse_moved(repo, head_tree, &plan)?;
 
     let root = worktree.root();
-    let open = || FolderWalk::open(root).map_err(|source| RestoreError::Write { path: root.display().to_string(), source });
+    let open = || {
+        FolderWalk::open(root).map_err(|source| RestoreError::Write {
+            path: root.display().to_string(),
+            source,
+        })
+    };
     let wanted = plan.iter().map(|c| (c.path.clone(), c)).collect();
-    let mut present = CurrentWorkTree { index, wanted, below: open()?, blobs: ObjectSink::dry(repo) };
+    let mut present = CurrentWorkTree {
+        index,
+        wanted,
+        below: open()?,
+        blobs: ObjectSink::dry(repo),
+    };
     let mut in_the_way = BTreeSet::new();
     let mut work = Vec::new();
     let mut newer = Vec::new();
@@ -63,7 +79,12 @@ pub(super) fn in_place(worktree: &Worktree, stored: &StoredSnapshot) -> Result<R
         let mut here = BTreeSet::new();
         let needs = present.needs(change, &mut here);
         // An ignored file that is there now is the user's: it neither goes nor keeps the work from coming back.
-        if !here.is_empty() && whole.private.get(&change.path).is_some_and(|why| why == IGNORED) {
+        if !here.is_empty()
+            && whole
+                .private
+                .get(&change.path)
+                .is_some_and(|why| why == IGNORED)
+        {
             newer.push(path_text(change.path.as_bstr()));
             continue;
         }
@@ -73,7 +94,9 @@ pub(super) fn in_place(worktree: &Worktree, stored: &StoredSnapshot) -> Result<R
         }
     }
     if !in_the_way.is_empty() {
-        return Err(RestoreError::WouldOverwrite { paths: in_the_way.iter().map(|p| path_text(p.as_bstr())).collect() });
+        return Err(RestoreError::WouldOverwrite {
+            paths: in_the_way.iter().map(|p| path_text(p.as_bstr())).collect(),
+        });
     }
 
     let mut writer = DiskWriter::new(repo, open()?);
@@ -82,11 +105,15 @@ pub(super) fn in_place(worktree: &Worktree, stored: &StoredSnapshot) -> Result<R
         move |source| RestoreError::Write { path, source }
     };
     for change in work.iter().filter(|c| c.after.is_none()) {
-        writer.remove(change.path.as_bstr()).map_err(fault(change.path.as_bstr()))?;
+        writer
+            .remove(change.path.as_bstr())
+            .map_err(fault(change.path.as_bstr()))?;
     }
     for change in &work {
         if let Some((mode, id)) = change.after {
-            writer.put(change.path.as_bstr(), mode.kind(), id).map_err(fault(change.path.as_bstr()))?;
+            writer
+                .put(change.path.as_bstr(), mode.kind(), id)
+                .map_err(fault(change.path.as_bstr()))?;
         }
     }
     let mut files = work.len() as u64;
@@ -94,33 +121,62 @@ pub(super) fn in_place(worktree: &Worktree, stored: &StoredSnapshot) -> Result<R
         match present.nested(worktree, path.as_bstr(), id) {
             NestedFileAction::There => {}
             NestedFileAction::Write => {
-                writer.put(path.as_bstr(), kind, id).map_err(fault(path.as_bstr()))?;
+                writer
+                    .put(path.as_bstr(), kind, id)
+                    .map_err(fault(path.as_bstr()))?;
                 files += 1;
             }
-            NestedFileAction::Leave => left_out.push(LeftOut { path: path_text(path.as_bstr()), why: LeftOutReason::NestedRepository }),
+            NestedFileAction::Leave => left_out.push(LeftOut {
+                path: path_text(path.as_bstr()),
+                why: LeftOutReason::NestedRepository,
+            }),
         }
     }
-    writer.make_durable().map_err(|source| RestoreError::Write { path: "the restored files".into(), source })?;
+    writer
+        .make_durable()
+        .map_err(|source| RestoreError::Write {
+            path: "the restored files".into(),
+            source,
+        })?;
     let (index, mut note) = restore_index(repo, stored, &whole, head_tree)?;
     if !newer.is_empty() {
-        let left = format!("ignored files that are different now were left as they are ({})", some(&newer));
+        let left = format!(
+            "ignored files that are different now were left as they are ({})",
+            some(&newer)
+        );
         note = Some(note.map_or_else(|| left.clone(), |note| format!("{note}; {left}")));
     }
     let head = repo.head_id().ok().map(gix::Id::detach);
     if note.is_none() && head != stored.record.head {
-        let was = stored.record.head.map_or("an unborn branch".into(), |id| id.to_string());
-        note = Some(format!("the snapshot was taken at {was}, HEAD is elsewhere now: the index is left as it is"));
+        let was = stored
+            .record
+            .head
+            .map_or("an unborn branch".into(), |id| id.to_string());
+        note = Some(format!(
+            "the snapshot was taken at {was}, HEAD is elsewhere now: the index is left as it is"
+        ));
     }
     let note = note.or_else(|| whole.note());
-    Ok(RestoreResult { to: RestoredTo::WorkTree { index }, files, left_out, note })
+    Ok(RestoreResult {
+        to: RestoredTo::WorkTree { index },
+        files,
+        left_out,
+        note,
+    })
 }
 
 /// The paths to write and remove, and those that cannot be restored.
-fn plan(repo: &gix::Repository, start: ObjectId, tree: ObjectId) -> Result<(Vec<PathDifference>, Vec<LeftOut>), Error> {
+fn plan(
+    repo: &gix::Repository,
+    start: ObjectId,
+    tree: ObjectId,
+) -> Result<(Vec<PathDifference>, Vec<LeftOut>), Error> {
     let mut left_out = Vec::new();
     let mut plan = diff::changes(repo, start, tree)?;
     plan.retain(|change| {
-        let submodule = |side: Option<(gix::objs::tree::EntryMode, ObjectId)>| side.is_some_and(|(mode, _)| mode.is_commit());
+        let submodule = |side: Option<(gix::objs::tree::EntryMode, ObjectId)>| {
+            side.is_some_and(|(mode, _)| mode.is_commit())
+        };
         let why = if !is_safe(change.path.as_bstr()) {
             LeftOutReason::Excluded
         } else if submodule(change.after) || (change.after.is_none() && submodule(change.before)) {
@@ -128,7 +184,10 @@ fn plan(repo: &gix::Repository, start: ObjectId, tree: ObjectId) -> Result<(Vec<
         } else {
             return true;
         };
-        left_out.push(LeftOut { path: path_text(change.path.as_bstr()), why });
+        left_out.push(LeftOut {
+            path: path_text(change.path.as_bstr()),
+            why,
+        });
         false
     });
     Ok((plan, left_out))
@@ -144,10 +203,16 @@ fn refuse_unclean(
 ) -> Result<(), RestoreError> {
     let mut blobs = ObjectSink::dry(repo);
     let mut unsaved: BTreeSet<BString> = BTreeSet::new();
-    for entry in index.entries().iter().filter(|e| e.stage() != gix::index::entry::Stage::Unconflicted) {
+    for entry in index
+        .entries()
+        .iter()
+        .filter(|e| e.stage() != gix::index::entry::Stage::Unconflicted)
+    {
         unsaved.insert(entry.path(index).to_owned());
     }
-    let committed = repo.index_from_tree(&head_tree).map_err(|e| Error::read("read the tree of HEAD", e))?;
+    let committed = repo
+        .index_from_tree(&head_tree)
+        .map_err(|e| Error::read("read the tree of HEAD", e))?;
     let staged = nested::staged(repo, index);
     unsaved.extend(staged);
     let gone = committed
@@ -157,24 +222,38 @@ fn refuse_unclean(
         .filter(|path| !index.is_sparse() && index.entry_index_by_path(path).is_err());
     unsaved.extend(gone.map(ToOwned::to_owned));
     for (path, change) in scan(worktree, repo, index, &mut blobs, &|_| None)?.changes {
-        let as_wanted = plan.iter().find(|c| c.path == path).is_some_and(|c| match (change, c.after) {
-            (TreeEdit::Remove, None) => true,
-            (TreeEdit::Put(taken), Some((mode, id))) => taken.id == id && mode.kind() == taken.kind,
-            _ => false,
-        });
+        let as_wanted =
+            plan.iter()
+                .find(|c| c.path == path)
+                .is_some_and(|c| match (change, c.after) {
+                    (TreeEdit::Remove, None) => true,
+                    (TreeEdit::Put(taken), Some((mode, id))) => {
+                        taken.id == id && mode.kind() == taken.kind
+                    }
+                    _ => false,
+                });
         // Untracked files are judged one by one, where they are in the way.
-        if index.entry_index_by_path(path.as_bstr()).is_ok() && !as_wanted && !matches!(change, TreeEdit::Submodule(_)) {
+        if index.entry_index_by_path(path.as_bstr()).is_ok()
+            && !as_wanted
+            && !matches!(change, TreeEdit::Submodule(_))
+        {
             unsaved.insert(path);
         }
     }
     match unsaved.is_empty() {
         true => Ok(()),
-        false => Err(RestoreError::NotClean { paths: unsaved.iter().map(|p| path_text(p.as_bstr())).collect() }),
+        false => Err(RestoreError::NotClean {
+            paths: unsaved.iter().map(|p| path_text(p.as_bstr())).collect(),
+        }),
     }
 }
 
 /// Refuses if HEAD has moved and changed a path of the snapshot.
-fn refuse_moved(repo: &gix::Repository, head_tree: ObjectId, plan: &[PathDifference]) -> Result<(), RestoreError> {
+fn refuse_moved(
+    repo: &gix::Repository,
+    head_tree: ObjectId,
+    plan: &[PathDifference],
+) -> Result<(), RestoreError> {
     let mut moved = Vec::new();
     for change in plan {
         let now = entry_at(repo, head_tree, change.path.as_bstr())?;
@@ -182,7 +261,11 @@ fn refuse_moved(repo: &gix::Repository, head_tree: ObjectId, plan: &[PathDiffere
             moved.push(path_text(change.path.as_bstr()));
         }
     }
-    if moved.is_empty() { Ok(()) } else { Err(RestoreError::Moved { paths: moved }) }
+    if moved.is_empty() {
+        Ok(())
+    } else {
+        Err(RestoreError::Moved { paths: moved })
+    }
 }
 
 enum NestedFileAction {
@@ -205,13 +288,16 @@ impl CurrentWorkTree<'_> {
     fn needs(&mut self, change: &PathDifference, in_the_way: &mut BTreeSet<BString>) -> bool {
         let path = change.path.as_bstr();
         let Some((mode, id)) = change.after else {
-            let there = matches!(self.below.lstat(path), Ok(Some(stat)) if stat.kind != PathKind::Folder);
+            let there =
+                matches!(self.below.lstat(path), Ok(Some(stat)) if stat.kind != PathKind::Folder);
             return there && self.tracked(path);
         };
         let mut parent = split(path).0;
         while !parent.is_empty() {
             match self.below.lstat(parent) {
-                Ok(Some(stat)) if stat.kind != PathKind::Folder && !self.goes(parent) => drop(in_the_way.insert(parent.to_owned())),
+                Ok(Some(stat)) if stat.kind != PathKind::Folder && !self.goes(parent) => {
+                    drop(in_the_way.insert(parent.to_owned()))
+                }
                 _ => {}
             }
             parent = split(parent).0;
@@ -222,15 +308,17 @@ impl CurrentWorkTree<'_> {
                 self.folder_in_the_way(path.to_owned(), in_the_way);
                 true
             }
-            Ok(Some(stat)) if stat.kind != PathKind::Special => match self.blobs.take(&mut self.below, path, BlobWriteMode::Name) {
-                Ok(Some(taken)) if taken.id == id && taken.kind == mode.kind() => false,
-                Ok(_) if self.tracked(path) => true,
-                Ok(Some(taken)) if taken.id == id => true,
-                _ => {
-                    in_the_way.insert(path.to_owned());
-                    false
+            Ok(Some(stat)) if stat.kind != PathKind::Special => {
+                match self.blobs.take(&mut self.below, path, BlobWriteMode::Name) {
+                    Ok(Some(taken)) if taken.id == id && taken.kind == mode.kind() => false,
+                    Ok(_) if self.tracked(path) => true,
+                    Ok(Some(taken)) if taken.id == id => true,
+                    _ => {
+                        in_the_way.insert(path.to_owned());
+                        false
+                    }
                 }
-            },
+            }
             _ => {
                 in_the_way.insert(path.to_owned());
                 false
@@ -270,13 +358,18 @@ impl CurrentWorkTree<'_> {
             folder = split(folder).0;
         };
         let inner = path[folder.len() + 1..].as_bstr();
-        let committed = repo.head_tree_id_or_empty().ok().and_then(|tree| entry_at(&repo, tree.detach(), inner).ok().flatten());
+        let committed = repo
+            .head_tree_id_or_empty()
+            .ok()
+            .and_then(|tree| entry_at(&repo, tree.detach(), inner).ok().flatten());
         if !is_safe(path) {
             return NestedFileAction::Leave;
         }
         match self.blobs.take(&mut self.below, path, BlobWriteMode::Name) {
             Ok(Some(taken)) if taken.id == id => NestedFileAction::There,
-            Ok(Some(taken)) if committed.is_some_and(|(_, known)| known == taken.id) => NestedFileAction::Write,
+            Ok(Some(taken)) if committed.is_some_and(|(_, known)| known == taken.id) => {
+                NestedFileAction::Write
+            }
             Ok(None) if matches!(self.below.lstat(path), Ok(None)) => NestedFileAction::Write,
             _ => NestedFileAction::Leave,
         }

@@ -60,7 +60,10 @@ pub enum RestoreError {
         id: String,
     },
     /// Several snapshots begin so.
-    #[error("several snapshots begin with '{id}' ({}): give more of the id", some(candidates))]
+    #[error(
+        "several snapshots begin with '{id}' ({}): give more of the id",
+        some(candidates)
+    )]
     Ambiguous {
         /// As the caller gave it.
         id: String,
@@ -68,19 +71,28 @@ pub enum RestoreError {
         candidates: Vec<String>,
     },
     /// The work tree or index has changes that are in no commit.
-    #[error("the work tree has uncommitted changes ({}): commit them first, or restore into a branch or a folder", some(paths))]
+    #[error(
+        "the work tree has uncommitted changes ({}): commit them first, or restore into a branch or a folder",
+        some(paths)
+    )]
     NotClean {
         /// The changed paths, relative to the top of the work tree.
         paths: Vec<String>,
     },
     /// Files that git does not track are in the way.
-    #[error("files that are in no commit are in the way ({}): move them, or restore into a branch or a folder", some(paths))]
+    #[error(
+        "files that are in no commit are in the way ({}): move them, or restore into a branch or a folder",
+        some(paths)
+    )]
     WouldOverwrite {
         /// The untracked paths, relative to the top of the work tree.
         paths: Vec<String>,
     },
     /// HEAD has other content there than the snapshot started from.
-    #[error("HEAD changed the same files since the snapshot ({}): restore into a branch and merge it", some(paths))]
+    #[error(
+        "HEAD changed the same files since the snapshot ({}): restore into a branch and merge it",
+        some(paths)
+    )]
     Moved {
         /// The paths that differ, relative to the top of the work tree.
         paths: Vec<String>,
@@ -112,7 +124,12 @@ pub enum RestoreError {
 /// The first few paths.
 pub(super) fn some(paths: &[String]) -> String {
     const SHOWN: usize = 5;
-    let mut text = paths.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+    let mut text = paths
+        .iter()
+        .take(SHOWN)
+        .cloned()
+        .collect::<Vec<_>>()
+        .join(", ");
     if paths.len() > SHOWN {
         text.push_str(&format!(" and {} more", paths.len() - SHOWN));
     }

@@ -63,7 +63,10 @@ pub(super) struct ScannedChanges {
 
 impl ScannedChanges {
     pub(super) fn leave_out(&mut self, path: &BStr, why: LeftOutReason) {
-        self.left_out.push(LeftOut { path: named(path), why });
+        self.left_out.push(LeftOut {
+            path: named(path),
+            why,
+        });
     }
 
     pub(super) fn leave_out_unread(&mut self, path: &BStr, error: &io::Error) {
@@ -76,7 +79,11 @@ impl ScannedChanges {
 
 /// A path for a person; the work tree itself is a dot.
 fn named(path: &BStr) -> String {
-    if path.is_empty() { ".".to_owned() } else { path_text(path) }
+    if path.is_empty() {
+        ".".to_owned()
+    } else {
+        path_text(path)
+    }
 }
 
 /// A repository that is scanned: the worktree itself, or one inside it.
@@ -110,14 +117,22 @@ impl DiskScan<'_, '_> {
     /// Compares one repository with the files on disk.
     pub(super) fn run(&mut self, scope: &ScannedRepository<'_>) -> Result<(), Error> {
         self.tracked(scope)?;
-        let mut rules = FolderRules::global(scope.repo, &self.root.join(as_path(scope.prefix.as_bstr())));
+        let mut rules =
+            FolderRules::global(scope.repo, &self.root.join(as_path(scope.prefix.as_bstr())));
         self.untracked(scope, &mut rules, BStr::new(""))
     }
 
     fn tracked(&mut self, scope: &ScannedRepository<'_>) -> Result<(), Error> {
         let index = scope.index;
-        let file_mode = scope.repo.config_snapshot().boolean("core.fileMode").unwrap_or(true);
-        let written = (index.timestamp().unix_seconds(), index.timestamp().nanoseconds());
+        let file_mode = scope
+            .repo
+            .config_snapshot()
+            .boolean("core.fileMode")
+            .unwrap_or(true);
+        let written = (
+            index.timestamp().unix_seconds(),
+            index.timestamp().nanoseconds(),
+        );
         let mut equal = NormalizedComparer::new(scope.repo);
         for entry in index.entries() {
             let path = entry.path(index);
@@ -137,26 +152,41 @@ impl DiskScan<'_, '_> {
                     continue;
                 }
             };
-            let Some(stat) = stat.filter(|s| matches!(s.kind, PathKind::File { .. } | PathKind::Link)) else {
-                let meant_to_be_absent = stat.is_none() && entry.flags.contains(Flags::SKIP_WORKTREE);
+            let Some(stat) =
+                stat.filter(|s| matches!(s.kind, PathKind::File { .. } | PathKind::Link))
+            else {
+                let meant_to_be_absent =
+                    stat.is_none() && entry.flags.contains(Flags::SKIP_WORKTREE);
                 if !meant_to_be_absent && !scope.nested {
                     self.found.changes.insert(full, TreeEdit::Remove);
                 }
                 continue;
             };
-            let settled = entry.stage() == Stage::Unconflicted && !entry.flags.contains(Flags::INTENT_TO_ADD);
+            let settled =
+                entry.stage() == Stage::Unconflicted && !entry.flags.contains(Flags::INTENT_TO_ADD);
             let forced = scope.everything || scope.forced.contains(path);
             if settled && !forced && believable(entry, &stat, written, file_mode) {
                 continue;
             }
-            let keep = if settled && !forced { BlobWriteMode::UnlessIs(entry.id) } else { BlobWriteMode::Content };
+            let keep = if settled && !forced {
+                BlobWriteMode::UnlessIs(entry.id)
+            } else {
+                BlobWriteMode::Content
+            };
             match self.blobs.take(&mut self.below, full.as_bstr(), keep) {
                 Ok(Some(mut taken)) => {
                     if !file_mode && taken.kind != EntryKind::Link {
-                        taken.kind = if entry.mode == Mode::FILE_EXECUTABLE { EntryKind::BlobExecutable } else { EntryKind::Blob };
+                        taken.kind = if entry.mode == Mode::FILE_EXECUTABLE {
+                            EntryKind::BlobExecutable
+                        } else {
+                            EntryKind::Blob
+                        };
                     }
                     let same = settled && !forced && Some(taken.kind) == kind_of(entry.mode);
-                    if same && (taken.id == entry.id || equal.check(&mut self.below, path, full.as_bstr(), entry.id)) {
+                    if same
+                        && (taken.id == entry.id
+                            || equal.check(&mut self.below, path, full.as_bstr(), entry.id))
+                    {
                         continue;
                     }
                     self.put(scope, full, taken);
@@ -178,22 +208,37 @@ impl DiskScan<'_, '_> {
         }
     }
 
-    fn submodule(&mut self, scope: &ScannedRepository<'_>, full: &BStr, recorded: ObjectId) -> Result<(), Error> {
+    fn submodule(
+        &mut self,
+        scope: &ScannedRepository<'_>,
+        full: &BStr,
+        recorded: ObjectId,
+    ) -> Result<(), Error> {
         match self.below.lstat(full) {
             Err(error) => self.found.leave_out_unread(full, &error),
-            Ok(Some(FileStat { kind: PathKind::Folder, .. })) => {
+            Ok(Some(FileStat {
+                kind: PathKind::Folder,
+                ..
+            })) => {
                 self.found.repositories.insert(full.to_owned());
-                let Some(repo) = nested::open(&self.root.join(as_path(full))) else { return Ok(()) };
+                let Some(repo) = nested::open(&self.root.join(as_path(full))) else {
+                    return Ok(());
+                };
                 if let Some(head) = nested::head(&repo)
                     && (head != recorded || scope.everything)
                     && !scope.nested
                 {
-                    self.found.changes.insert(full.to_owned(), TreeEdit::Submodule(head));
+                    self.found
+                        .changes
+                        .insert(full.to_owned(), TreeEdit::Submodule(head));
                 }
                 self.nested_changes(scope, full, &repo)?;
             }
             Ok(_) if scope.nested => {}
-            Ok(Some(_)) => match self.blobs.take(&mut self.below, full, BlobWriteMode::Content) {
+            Ok(Some(_)) => match self
+                .blobs
+                .take(&mut self.below, full, BlobWriteMode::Content)
+            {
                 Ok(Some(taken)) => self.put(scope, full.to_owned(), taken),
                 Ok(None) => drop(self.found.changes.insert(full.to_owned(), TreeEdit::Remove)),
                 Err(error) => self.found.leave_out_unread(full, &error),
@@ -204,8 +249,16 @@ impl DiskScan<'_, '_> {
     }
 
     /// Takes the uncommitted files of a repository whose commits are kept in its own object database.
-    fn nested_changes(&mut self, scope: &ScannedRepository<'_>, full: &BStr, repo: &gix::Repository) -> Result<(), Error> {
-        match (scope.depth < DEEPEST).then(|| nested::index(repo)).flatten() {
+    fn nested_changes(
+        &mut self,
+        scope: &ScannedRepository<'_>,
+        full: &BStr,
+        repo: &gix::Repository,
+    ) -> Result<(), Error> {
+        match (scope.depth < DEEPEST)
+            .then(|| nested::index(repo))
+            .flatten()
+        {
             Some(index) => {
                 let forced = nested::staged(repo, &index);
                 let scope = ScannedRepository {
@@ -226,7 +279,12 @@ impl DiskScan<'_, '_> {
         }
     }
 
-    fn untracked(&mut self, scope: &ScannedRepository<'_>, rules: &mut FolderRules, folder: &BStr) -> Result<(), Error> {
+    fn untracked(
+        &mut self,
+        scope: &ScannedRepository<'_>,
+        rules: &mut FolderRules,
+        folder: &BStr,
+    ) -> Result<(), Error> {
         // A list of folders instead of recursion: a tree of any depth must not end the stack.
         enum ScanStep {
             Enter(BString),
@@ -241,7 +299,11 @@ impl DiskScan<'_, '_> {
                 }
                 ScanStep::Enter(folder) => folder,
             };
-            let full = if folder.is_empty() { scope.prefix.clone() } else { join(scope.prefix.as_bstr(), folder.as_bstr()) };
+            let full = if folder.is_empty() {
+                scope.prefix.clone()
+            } else {
+                join(scope.prefix.as_bstr(), folder.as_bstr())
+            };
             let entries = match self.below.list(full.as_bstr()) {
                 Ok(entries) => entries,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
@@ -251,10 +313,17 @@ impl DiskScan<'_, '_> {
                 }
             };
             let skipped = |path: &BStr| nested::skipped_blob(scope.repo, scope.index, path);
-            let before = rules.enter(&mut self.below, scope.prefix.as_bstr(), folder.as_bstr(), skipped);
+            let before = rules.enter(
+                &mut self.below,
+                scope.prefix.as_bstr(),
+                folder.as_bstr(),
+                skipped,
+            );
             steps.push(ScanStep::Leave(before));
             for entry in entries.into_iter().rev() {
-                if let Some(folder) = self.untracked_entry(scope, rules, folder.as_bstr(), &entry)? {
+                if let Some(folder) =
+                    self.untracked_entry(scope, rules, folder.as_bstr(), &entry)?
+                {
                     steps.push(ScanStep::Enter(folder));
                 }
             }
@@ -277,13 +346,15 @@ impl DiskScan<'_, '_> {
         }
         if entry.name.eq_ignore_ascii_case(b".git") {
             // git itself refuses such a name in a tree, and so does every restore.
-            self.found.leave_out(full.as_bstr(), LeftOutReason::Excluded);
+            self.found
+                .leave_out(full.as_bstr(), LeftOutReason::Excluded);
             return Ok(None);
         }
         let tracked = scope.index.entry_index_by_path(path.as_bstr()).is_ok();
         match entry.kind {
             PathKind::Special => {
-                self.found.odd_rules |= entry.name == ".gitignore" || entry.name == ".gitattributes";
+                self.found.odd_rules |=
+                    entry.name == ".gitignore" || entry.name == ".gitattributes";
                 Ok(None)
             }
             PathKind::File { .. } | PathKind::Link => {
@@ -311,7 +382,9 @@ impl DiskScan<'_, '_> {
                     }
                     return Ok(None);
                 }
-                if !holds_tracked && let Some(repo) = nested::open(&self.root.join(as_path(full.as_bstr()))) {
+                if !holds_tracked
+                    && let Some(repo) = nested::open(&self.root.join(as_path(full.as_bstr())))
+                {
                     self.untracked_repository(scope, full.as_bstr(), &repo)?;
                     return Ok(None);
                 }
@@ -354,8 +427,13 @@ impl DiskScan<'_, '_> {
             committed: &nothing,
             secrets: &[],
         };
-        let Some(why) = (self.rule)(&candidate) else { return };
-        match self.blobs.take(&mut self.below, full.as_bstr(), BlobWriteMode::Content) {
+        let Some(why) = (self.rule)(&candidate) else {
+            return;
+        };
+        match self
+            .blobs
+            .take(&mut self.below, full.as_bstr(), BlobWriteMode::Content)
+        {
             Ok(Some(taken)) => drop(self.found.ignored.insert(full, (taken, why))),
             Ok(None) => {}
             Err(error) => self.found.leave_out_unread(full.as_bstr(), &error),
@@ -366,12 +444,20 @@ impl DiskScan<'_, '_> {
     ///
     /// Its files become ordinary files of the snapshot; its history stays where it is. A linked worktree of the
     /// same repository has its commits in the same object database, so that only its uncommitted files count.
-    fn untracked_repository(&mut self, scope: &ScannedRepository<'_>, full: &BStr, repo: &gix::Repository) -> Result<(), Error> {
+    fn untracked_repository(
+        &mut self,
+        scope: &ScannedRepository<'_>,
+        full: &BStr,
+        repo: &gix::Repository,
+    ) -> Result<(), Error> {
         self.found.repositories.insert(full.to_owned());
         if nested::same_repository(scope.repo, repo) {
             return self.nested_changes(scope, full, repo);
         }
-        let Some(index) = (scope.depth < DEEPEST).then(|| nested::index(repo)).flatten() else {
+        let Some(index) = (scope.depth < DEEPEST)
+            .then(|| nested::index(repo))
+            .flatten()
+        else {
             self.found.leave_out(full, LeftOutReason::NestedRepository);
             return Ok(());
         };
@@ -388,7 +474,9 @@ impl DiskScan<'_, '_> {
         if !scope.nested {
             // Nothing was tracked here, so that nothing can be removed.
             let prefix = join(full, BStr::new(""));
-            self.found.changes.retain(|path, change| *change != TreeEdit::Remove || !path.starts_with(&prefix));
+            self.found
+                .changes
+                .retain(|path, change| *change != TreeEdit::Remove || !path.starts_with(&prefix));
         }
         Ok(())
     }
@@ -417,17 +505,33 @@ pub(super) fn mode_of(kind: EntryKind) -> Option<Mode> {
 }
 
 /// Whether the index alone shows that the file is as it was added.
-fn believable(entry: &gix::index::Entry, disk: &FileStat, written: (i64, u32), file_mode: bool) -> bool {
+fn believable(
+    entry: &gix::index::Entry,
+    disk: &FileStat,
+    written: (i64, u32),
+    file_mode: bool,
+) -> bool {
     let kind = match disk.kind {
         PathKind::File { executable } => {
-            let marked = if file_mode { executable } else { entry.mode == Mode::FILE_EXECUTABLE };
-            if marked { Mode::FILE_EXECUTABLE } else { Mode::FILE }
+            let marked = if file_mode {
+                executable
+            } else {
+                entry.mode == Mode::FILE_EXECUTABLE
+            };
+            if marked {
+                Mode::FILE_EXECUTABLE
+            } else {
+                Mode::FILE
+            }
         }
         PathKind::Link => Mode::SYMLINK,
         PathKind::Folder | PathKind::Special => return false,
     };
     let stat = &entry.stat;
-    #[expect(clippy::cast_possible_truncation, reason = "the index holds the lower 32 bits of each")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the index holds the lower 32 bits of each"
+    )]
     let same = entry.mode == kind
         && stat.size == index_size(disk.size)
         && stat.ino == disk.inode as u32
@@ -449,12 +553,20 @@ fn believable(entry: &gix::index::Entry, disk: &FileStat, written: (i64, u32), f
 /// line endings and encodings that the repository's attributes ask for. Programs play no part.
 struct NormalizedComparer<'repo> {
     repo: &'repo gix::Repository,
-    pipeline: Option<Option<(gix::filter::Pipeline<'repo>, gix::worktree::IndexPersistedOrInMemory)>>,
+    pipeline: Option<
+        Option<(
+            gix::filter::Pipeline<'repo>,
+            gix::worktree::IndexPersistedOrInMemory,
+        )>,
+    >,
 }
 
 impl<'repo> NormalizedComparer<'repo> {
     fn new(repo: &'repo gix::Repository) -> Self {
-        NormalizedComparer { repo, pipeline: None }
+        NormalizedComparer {
+            repo,
+            pipeline: None,
+        }
     }
 
     fn check(&mut self, below: &mut FolderWalk, path: &BStr, full: &BStr, known: ObjectId) -> bool {
@@ -463,15 +575,23 @@ impl<'repo> NormalizedComparer<'repo> {
         if !attributes_can_be_read(below, full) {
             return false;
         }
-        let Some((pipeline, index)) = self.pipeline.get_or_insert_with(|| repo.filter_pipeline(None).ok()) else { return false };
-        let Ok((file, stat)) = below.open_file(full) else { return false };
+        let Some((pipeline, index)) = self
+            .pipeline
+            .get_or_insert_with(|| repo.filter_pipeline(None).ok())
+        else {
+            return false;
+        };
+        let Ok((file, stat)) = below.open_file(full) else {
+            return false;
+        };
         // Conversions need the complete file in memory, and text files are not that large.
         if stat.size > 32 << 20 {
             return false;
         }
         match pipeline.convert_to_git(file, as_path(path), index) {
             Ok(ToGitOutcome::Buffer(bytes)) => {
-                gix::objs::compute_hash(repo.object_hash(), gix::objs::Kind::Blob, bytes).is_ok_and(|id| id == known)
+                gix::objs::compute_hash(repo.object_hash(), gix::objs::Kind::Blob, bytes)
+                    .is_ok_and(|id| id == known)
             }
             _ => false,
         }
@@ -483,7 +603,11 @@ fn attributes_can_be_read(below: &mut FolderWalk, path: &BStr) -> bool {
     let mut folder = path;
     loop {
         folder = split(folder).0;
-        let odd = below.lstat(join(folder, ".gitattributes".into()).as_bstr()).ok().flatten().is_some_and(|s| s.kind == PathKind::Special);
+        let odd = below
+            .lstat(join(folder, ".gitattributes".into()).as_bstr())
+            .ok()
+            .flatten()
+            .is_some_and(|s| s.kind == PathKind::Special);
         if odd {
             return false;
         }

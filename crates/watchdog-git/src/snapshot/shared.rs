@@ -85,8 +85,16 @@ impl Worktree {
         self.refresh()?;
         let folder = format!("{PREFIX}{}", for_ref(spec));
         let mut own = self.retry_if_refs_moved(|| record::all(&self.repo))?;
-        own.retain(|stored| stored.name.rsplit_once('/').is_some_and(|(at, _)| at == folder) && stored.record.spec == spec);
-        own.sort_by_cached_key(|stored| std::cmp::Reverse((stored.record.at, sequence(&stored.name))));
+        own.retain(|stored| {
+            stored
+                .name
+                .rsplit_once('/')
+                .is_some_and(|(at, _)| at == folder)
+                && stored.record.spec == spec
+        });
+        own.sort_by_cached_key(|stored| {
+            std::cmp::Reverse((stored.record.at, sequence(&stored.name)))
+        });
         let private = self.retry_if_refs_moved(|| self.private_objects())?;
         let mut answers = RuleAnswers::new();
         let mut found = Vec::new();
@@ -104,20 +112,45 @@ impl Worktree {
     ///
     /// # Errors
     /// When its commit cannot be read, or the ref not be written.
-    pub fn keep_arrived_snapshot(&self, arrived: &ArrivedSnapshot<'_>, now: Timestamp) -> Result<ArrivedAs, Error> {
+    pub fn keep_arrived_snapshot(
+        &self,
+        arrived: &ArrivedSnapshot<'_>,
+        now: Timestamp,
+    ) -> Result<ArrivedAs, Error> {
         let doing = || format!("read the snapshot {}", arrived.commit);
-        let id = ObjectId::from_hex(arrived.commit.as_bytes()).map_err(|e| Error::read(doing(), e))?;
-        let commit = self.repo.find_commit(id).map_err(|e| Error::read(doing(), e))?;
+        let id =
+            ObjectId::from_hex(arrived.commit.as_bytes()).map_err(|e| Error::read(doing(), e))?;
+        let commit = self
+            .repo
+            .find_commit(id)
+            .map_err(|e| Error::read(doing(), e))?;
         let fits = |record: &SnapshotRecord| {
-            let named = arrived.leaf.rsplit_once('-').is_some_and(|(time, n)| time == utc_of(record.at) && n.parse::<u16>().is_ok());
-            let is_due = now.checked_add(CLOCK_AHEAD).is_ok_and(|latest| record.at <= latest);
+            let named = arrived
+                .leaf
+                .rsplit_once('-')
+                .is_some_and(|(time, n)| time == utc_of(record.at) && n.parse::<u16>().is_ok());
+            let is_due = now
+                .checked_add(CLOCK_AHEAD)
+                .is_ok_and(|latest| record.at <= latest);
             record.spec == arrived.spec && named && is_due
         };
-        let record = SnapshotRecord::parse(&commit.message_raw_sloppy().to_str_lossy()).filter(fits);
-        let Some(record) = record.filter(|record| self.is_ours(id, record).unwrap_or(false)) else { return Ok(ArrivedAs::Refused) };
-        let own = format!("{}/{}/{}", for_ref(arrived.spec), for_ref(arrived.origin), arrived.leaf);
+        let record =
+            SnapshotRecord::parse(&commit.message_raw_sloppy().to_str_lossy()).filter(fits);
+        let Some(record) = record.filter(|record| self.is_ours(id, record).unwrap_or(false)) else {
+            return Ok(ArrivedAs::Refused);
+        };
+        let own = format!(
+            "{}/{}/{}",
+            for_ref(arrived.spec),
+            for_ref(arrived.origin),
+            arrived.leaf
+        );
         let created = create(self, &format!("{PREFIX}{own}"), id, record.at)?;
-        Ok(if created { ArrivedAs::Kept(own) } else { ArrivedAs::Known })
+        Ok(if created {
+            ArrivedAs::Kept(own)
+        } else {
+            ArrivedAs::Known
+        })
     }
 
     fn obstacle(
@@ -133,34 +166,61 @@ impl Worktree {
             return Ok(Some(SharingObstacle::ForeignCommit));
         }
         let empty = ObjectId::empty_tree(repo.object_hash());
-        let head = record.head.map(|head| tree_of(repo, head)).transpose()?.unwrap_or(empty);
+        let head = record
+            .head
+            .map(|head| tree_of(repo, head))
+            .transpose()?
+            .unwrap_or(empty);
         let mut changes: Vec<(BString, _)> = Vec::new();
-        for tree in [Some(stored.tree), record.index.map(|commit| tree_of(repo, commit)).transpose()?].into_iter().flatten() {
-            changes.extend(diff::changes(repo, head, tree)?.into_iter().map(|change| (change.path.clone(), change)));
+        for tree in [
+            Some(stored.tree),
+            record
+                .index
+                .map(|commit| tree_of(repo, commit))
+                .transpose()?,
+        ]
+        .into_iter()
+        .flatten()
+        {
+            changes.extend(
+                diff::changes(repo, head, tree)?
+                    .into_iter()
+                    .map(|change| (change.path.clone(), change)),
+            );
         }
         if let Some(extras) = record.extras {
             let changed = diff::changes(repo, empty, tree_of(repo, extras)?)?;
-            changes.extend(changed.into_iter().map(|change| (of_work(change.path.as_bstr()).to_owned(), change)));
+            changes.extend(
+                changed
+                    .into_iter()
+                    .map(|change| (of_work(change.path.as_bstr()).to_owned(), change)),
+            );
         }
         let read = |id: ObjectId| repo.find_blob(id).ok().map(|mut blob| blob.take_data());
         for (path, change) in changes {
-            let Some((_, id)) = change.after.filter(|(mode, _)| !mode.is_commit()) else { continue };
+            let Some((_, id)) = change.after.filter(|(mode, _)| !mode.is_commit()) else {
+                continue;
+            };
             let path = path.as_bstr();
             let committed = entry_at(repo, head, path)?.map(|(_, id)| id);
-            let is_private = *answers.entry((path.to_owned(), id, committed)).or_insert_with(|| {
-                let candidate = SnapshotCandidate {
-                    path: &path_text(path),
-                    bytes: change.bytes,
-                    ignored: false,
-                    newly_ignored: false,
-                    content: &|| read(id),
-                    committed: &|| read(committed?),
-                    secrets: &[],
-                };
-                rule(&candidate).is_some()
-            });
+            let is_private = *answers
+                .entry((path.to_owned(), id, committed))
+                .or_insert_with(|| {
+                    let candidate = SnapshotCandidate {
+                        path: &path_text(path),
+                        bytes: change.bytes,
+                        ignored: false,
+                        newly_ignored: false,
+                        content: &|| read(id),
+                        committed: &|| read(committed?),
+                        secrets: &[],
+                    };
+                    rule(&candidate).is_some()
+                });
             if is_private || (private.contains(&id) && !id.is_empty_blob()) {
-                return Ok(Some(SharingObstacle::PrivateFile { path: path_text(path) }));
+                return Ok(Some(SharingObstacle::PrivateFile {
+                    path: path_text(path),
+                }));
             }
         }
         Ok(None)
@@ -169,14 +229,19 @@ impl Worktree {
     /// Whether the commits of a snapshot have the parents that its message names: then nothing else goes with them.
     fn is_ours(&self, commit: ObjectId, record: &SnapshotRecord) -> Result<bool, Error> {
         let parents = |id: ObjectId| -> Result<Vec<ObjectId>, Error> {
-            let commit = self.repo.find_commit(id).map_err(|e| Error::read("read the snapshot", e))?;
+            let commit = self
+                .repo
+                .find_commit(id)
+                .map_err(|e| Error::read("read the snapshot", e))?;
             Ok(commit.parent_ids().map(gix::Id::detach).collect())
         };
         let with = |id: Option<ObjectId>, expected: Option<ObjectId>| match id {
             Some(id) => Ok::<_, Error>(parents(id)? == Vec::from_iter(expected)),
             None => Ok(true),
         };
-        Ok(parents(commit)? == Vec::from_iter(record.parents()) && with(record.index, record.head)? && with(record.extras, None)?)
+        Ok(parents(commit)? == Vec::from_iter(record.parents())
+            && with(record.index, record.head)?
+            && with(record.extras, None)?)
     }
 
     /// Every commit and file of the private parts that are kept here.
@@ -187,14 +252,28 @@ impl Worktree {
         require_readable(repo, PRIVATE_PREFIX)?;
         let platform = repo.references().map_err(|e| Error::read(doing, e))?;
         let mut found = HashSet::new();
-        for reference in platform.prefixed(PRIVATE_PREFIX).map_err(|e| Error::read(doing, e))? {
+        for reference in platform
+            .prefixed(PRIVATE_PREFIX)
+            .map_err(|e| Error::read(doing, e))?
+        {
             let reference = reference.map_err(|e| Error::read(doing, e))?;
-            let Some(id) = reference.target().try_id().map(ToOwned::to_owned) else { continue };
+            let Some(id) = reference.target().try_id().map(ToOwned::to_owned) else {
+                continue;
+            };
             // A ref to something else keeps nothing private.
-            let Ok(commit) = repo.find_commit(id) else { continue };
+            let Ok(commit) = repo.find_commit(id) else {
+                continue;
+            };
             found.insert(id);
-            let tree = commit.tree_id().map_err(|e| Error::read(doing, e))?.detach();
-            found.extend(diff::changes(repo, empty, tree)?.into_iter().filter_map(|change| Some(change.after?.1)));
+            let tree = commit
+                .tree_id()
+                .map_err(|e| Error::read(doing, e))?
+                .detach();
+            found.extend(
+                diff::changes(repo, empty, tree)?
+                    .into_iter()
+                    .filter_map(|change| Some(change.after?.1)),
+            );
         }
         Ok(found)
     }
@@ -204,7 +283,9 @@ impl Worktree {
 fn of_work(path: &BStr) -> &BStr {
     let below = |folder: &str| path.strip_prefix(folder.as_bytes())?.strip_prefix(b"/");
     let staged = || below(tree::CONFLICTS)?.splitn_str(2, "/").nth(1);
-    below(tree::NESTED).or_else(staged).map_or(path, ByteSlice::as_bstr)
+    below(tree::NESTED)
+        .or_else(staged)
+        .map_or(path, ByteSlice::as_bstr)
 }
 
 #[cfg(test)]
@@ -213,9 +294,12 @@ mod tests {
 
     #[test]
     fn a_file_of_the_extras_has_the_path_that_it_has_in_the_work_tree() {
-        for (path, of) in
-            [("nested/a/b", "a/b"), ("conflicts/2/a/b", "a/b"), ("intent-to-add", "intent-to-add"), ("conflicts", "conflicts")]
-        {
+        for (path, of) in [
+            ("nested/a/b", "a/b"),
+            ("conflicts/2/a/b", "a/b"),
+            ("intent-to-add", "intent-to-add"),
+            ("conflicts", "conflicts"),
+        ] {
             assert_eq!(of_work(path.into()), BStr::new(of));
         }
     }

@@ -57,7 +57,11 @@ impl Worktree {
     ///
     /// # Errors
     /// When there is no such snapshot, or it cannot be read.
-    pub fn snapshot_diff(&self, id: &str, patch_bytes: usize) -> Result<SnapshotDiff, RestoreError> {
+    pub fn snapshot_diff(
+        &self,
+        id: &str,
+        patch_bytes: usize,
+    ) -> Result<SnapshotDiff, RestoreError> {
         let stored = self.find_snapshot(id)?;
         let whole = WholeSnapshot::of(&self.repo, &stored.record, stored.tree)?;
         let repo = &whole.repo;
@@ -65,18 +69,44 @@ impl Worktree {
             Some(head) => tree_of(repo, head)?,
             None => ObjectId::empty_tree(repo.object_hash()),
         };
-        let mut budget = PatchBudget { patches: patch_bytes, read: READ_AT_MOST, cut: false };
+        let mut budget = PatchBudget {
+            patches: patch_bytes,
+            read: READ_AT_MOST,
+            cut: false,
+        };
         let mut files = Vec::new();
         for change in diff::changes(repo, before, whole.tree)? {
             let private = whole.private.get(&change.path).cloned();
-            files.push(budget.file(repo, &path_text(change.path.as_bstr()), change.before, change.after, change.bytes, private)?);
+            files.push(budget.file(
+                repo,
+                &path_text(change.path.as_bstr()),
+                change.before,
+                change.after,
+                change.bytes,
+                private,
+            )?);
         }
         for (path, (kind, id)) in nested_files(repo, whole.extras)? {
-            let bytes = repo.find_header(id).map_err(|e| Error::read("read the snapshot", e))?.size();
+            let bytes = repo
+                .find_header(id)
+                .map_err(|e| Error::read("read the snapshot", e))?
+                .size();
             let private = whole.private.get(&path).cloned();
-            files.push(budget.file(repo, &path_text(path.as_bstr()), None, Some((kind.into(), id)), bytes, private)?);
+            files.push(budget.file(
+                repo,
+                &path_text(path.as_bstr()),
+                None,
+                Some((kind.into(), id)),
+                bytes,
+                private,
+            )?);
         }
-        Ok(SnapshotDiff { info: stored.info(), files, incomplete: whole.incomplete, cut: budget.cut })
+        Ok(SnapshotDiff {
+            info: stored.info(),
+            files,
+            incomplete: whole.incomplete,
+            cut: budget.cut,
+        })
     }
 }
 
@@ -101,7 +131,15 @@ impl PatchBudget {
             Some((mode, _)) if mode.is_commit() => SnapshotPathKind::Submodule,
             Some(_) => SnapshotPathKind::File,
         };
-        let mut file = FileDiff { path: path.to_owned(), kind, is_new: before.is_none(), bytes, lines: None, private, patch: None };
+        let mut file = FileDiff {
+            path: path.to_owned(),
+            kind,
+            is_new: before.is_none(),
+            bytes,
+            lines: None,
+            private,
+            patch: None,
+        };
         if file.private.is_some() {
             return Ok(file);
         }
@@ -113,9 +151,14 @@ impl PatchBudget {
             (Some(old), Some(new)) => {
                 let (hunks, lines) = line_hunks(&old, &new);
                 if !hunks.is_empty() {
-                    let name =
-                        |side: DiffedEntry, prefix: &str| side.map_or_else(|| "/dev/null".to_owned(), |_| format!("{prefix}/{path}"));
-                    patch.push_str(&format!("--- {}\n+++ {}\n{hunks}", name(before, "a"), name(after, "b")));
+                    let name = |side: DiffedEntry, prefix: &str| {
+                        side.map_or_else(|| "/dev/null".to_owned(), |_| format!("{prefix}/{path}"))
+                    };
+                    patch.push_str(&format!(
+                        "--- {}\n+++ {}\n{hunks}",
+                        name(before, "a"),
+                        name(after, "b")
+                    ));
                 }
                 file.lines = Some(lines);
             }
@@ -131,18 +174,30 @@ impl PatchBudget {
     }
 
     /// The text of one side; empty where it has nothing, `None` where it is no text or too large.
-    fn content(&mut self, repo: &gix::Repository, side: DiffedEntry) -> Result<Option<Vec<u8>>, Error> {
-        let Some((mode, id)) = side else { return Ok(Some(Vec::new())) };
+    fn content(
+        &mut self,
+        repo: &gix::Repository,
+        side: DiffedEntry,
+    ) -> Result<Option<Vec<u8>>, Error> {
+        let Some((mode, id)) = side else {
+            return Ok(Some(Vec::new()));
+        };
         if mode.is_commit() {
             return Ok(Some(format!("Subproject commit {id}\n").into_bytes()));
         }
         let doing = "read a file of the snapshot";
-        let size = repo.find_header(id).map_err(|e| Error::read(doing, e))?.size();
+        let size = repo
+            .find_header(id)
+            .map_err(|e| Error::read(doing, e))?
+            .size();
         if size > LINES_UP_TO || size > self.read {
             return Ok(None);
         }
         self.read -= size;
-        let data = repo.find_blob(id).map_err(|e| Error::read(doing, e))?.take_data();
+        let data = repo
+            .find_blob(id)
+            .map_err(|e| Error::read(doing, e))?
+            .take_data();
         // git's own test for binary files.
         Ok((!data[..data.len().min(8000)].contains(&0)).then_some(data))
     }
@@ -154,7 +209,9 @@ fn header(path: &str, before: DiffedEntry, after: DiffedEntry) -> String {
     match (mode(before), mode(after)) {
         (None, Some(new)) => text.push_str(&format!("new file mode {new}\n")),
         (Some(old), None) => text.push_str(&format!("deleted file mode {old}\n")),
-        (Some(old), Some(new)) if old != new => text.push_str(&format!("old mode {old}\nnew mode {new}\n")),
+        (Some(old), Some(new)) if old != new => {
+            text.push_str(&format!("old mode {old}\nnew mode {new}\n"))
+        }
         _ => {}
     }
     text
@@ -169,7 +226,10 @@ mod tests {
     fn modes_are_told() {
         let id = ObjectId::null(gix::hash::Kind::Sha1);
         let side = |kind: EntryKind| Some((EntryMode::from(kind), id));
-        assert_eq!(header("a", None, side(EntryKind::Blob)), "diff --git a/a b/a\nnew file mode 100644\n");
+        assert_eq!(
+            header("a", None, side(EntryKind::Blob)),
+            "diff --git a/a b/a\nnew file mode 100644\n"
+        );
         assert_eq!(
             header("a", side(EntryKind::Blob), side(EntryKind::BlobExecutable)),
             "diff --git a/a b/a\nold mode 100644\nnew mode 100755\n"

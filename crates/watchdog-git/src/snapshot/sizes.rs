@@ -27,27 +27,48 @@ impl Worktree {
         let doing = "measure the snapshots";
         let empty = ObjectId::empty_tree(self.repo.object_hash());
         let committed = diff::changes(&self.repo, empty, self.head_tree()?)?;
-        let committed: HashSet<ObjectId> = committed.into_iter().filter_map(|entry| Some(entry.after?.1)).collect();
+        let committed: HashSet<ObjectId> = committed
+            .into_iter()
+            .filter_map(|entry| Some(entry.after?.1))
+            .collect();
         // The size of each content, and the last snapshot that has it with how many they are.
         let mut contents: HashMap<ObjectId, (u64, usize, usize)> = HashMap::new();
         for (at, info) in snapshots.iter().enumerate() {
             let record = super::contents::parsed_record(&self.repo, &info.commit)?;
-            let id = ObjectId::from_hex(info.commit.as_bytes()).map_err(|e| Error::read(doing, e))?;
+            let id =
+                ObjectId::from_hex(info.commit.as_bytes()).map_err(|e| Error::read(doing, e))?;
             let whole = WholeSnapshot::of(&self.repo, &record, tree_of(&self.repo, id)?)?;
-            let before = record.head.map_or(Ok(empty), |head| tree_of(&self.repo, head))?;
+            let before = record
+                .head
+                .map_or(Ok(empty), |head| tree_of(&self.repo, head))?;
             let mut ids: HashMap<ObjectId, u64> = HashMap::new();
             for change in diff::changes(&whole.repo, before, whole.tree)? {
-                ids.extend(change.after.filter(|(mode, _)| !mode.is_commit()).map(|(_, id)| (id, change.bytes)));
+                ids.extend(
+                    change
+                        .after
+                        .filter(|(mode, _)| !mode.is_commit())
+                        .map(|(_, id)| (id, change.bytes)),
+                );
             }
             for (_, id) in nested_files(&whole.repo, whole.extras)?.into_values() {
-                ids.insert(id, whole.repo.find_header(id).map_err(|e| Error::read(doing, e))?.size());
+                ids.insert(
+                    id,
+                    whole
+                        .repo
+                        .find_header(id)
+                        .map_err(|e| Error::read(doing, e))?
+                        .size(),
+                );
             }
             for (id, bytes) in ids.into_iter().filter(|(id, _)| !committed.contains(id)) {
                 let entry = contents.entry(id).or_insert((bytes, at, 0));
                 *entry = (bytes, at, entry.2 + 1);
             }
         }
-        let mut sizes = SnapshotSizes { total: 0, alone: vec![0; snapshots.len()] };
+        let mut sizes = SnapshotSizes {
+            total: 0,
+            alone: vec![0; snapshots.len()],
+        };
         for (bytes, at, owners) in contents.into_values() {
             sizes.total += bytes;
             if owners == 1 {

@@ -19,10 +19,14 @@ pub(crate) fn for_ref(spec: &str) -> String {
         let before = at.checked_sub(1).map(|i| bytes[i]);
         let after = bytes.get(at + c.len_utf8()).copied();
         let plain = match c {
-            'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' | '+' | '=' | ',' => !(c == '-' && matches!(before, None | Some(b'/'))),
+            'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' | '+' | '=' | ',' => {
+                !(c == '-' && matches!(before, None | Some(b'/')))
+            }
             '.' => {
-                let edge = matches!(before, None | Some(b'/' | b'.')) || matches!(after, None | Some(b'/' | b'.'));
-                let locks = spec[at..].starts_with(".lock") && matches!(bytes.get(at + 5), None | Some(b'/'));
+                let edge = matches!(before, None | Some(b'/' | b'.'))
+                    || matches!(after, None | Some(b'/' | b'.'));
+                let locks = spec[at..].starts_with(".lock")
+                    && matches!(bytes.get(at + 5), None | Some(b'/'));
                 !edge && !locks
             }
             '/' => !matches!(before, None | Some(b'/')) && after.is_some(),
@@ -77,7 +81,9 @@ pub(super) fn path_text(path: &BStr) -> String {
 
 /// The number that ends a snapshot's name.
 pub(super) fn sequence(name: &str) -> u64 {
-    name.rsplit_once('-').and_then(|(_, n)| n.parse().ok()).unwrap_or(0)
+    name.rsplit_once('-')
+        .and_then(|(_, n)| n.parse().ok())
+        .unwrap_or(0)
 }
 
 #[cfg(test)]

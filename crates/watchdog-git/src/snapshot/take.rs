@@ -73,13 +73,20 @@ impl Worktree {
         taken
     }
 
-    fn take_in_rounds(&self, request: &SnapshotRequest<'_>, rule: PrivacyClassifier<'_>) -> Result<Option<Snapshot>, Error> {
+    fn take_in_rounds(
+        &self,
+        request: &SnapshotRequest<'_>,
+        rule: PrivacyClassifier<'_>,
+    ) -> Result<Option<Snapshot>, Error> {
         self.refresh()?;
         let quiet = nested::quiet(&self.repo)?;
         // A later round relies on what an earlier one wrote, which is guarded until a ref leads to it.
         let mut packs = Vec::new();
         let why = "its objects vanish while it is taken; is a garbage collection with --prune=now running?";
-        let mut failure = Error::Read { doing: "keep a snapshot".into(), why: why.into() };
+        let mut failure = Error::Read {
+            doing: "keep a snapshot".into(),
+            why: why.into(),
+        };
         for _ in 0..ROUNDS {
             let repo = quiet.clone().with_object_memory();
             let mut blobs = ObjectSink::gathering(&repo);
@@ -91,13 +98,21 @@ impl Worktree {
             wait_for_garbage_collection(self.common_dir());
             // The way to the objects of a linked worktree leads through its git directory: where that was removed meanwhile, they are there.
             let objects = repo.objects.store_ref().path();
-            let objects = if objects.exists() { objects.to_owned() } else { self.common_dir().join("objects") };
-            if !gix::odb::at(objects, repo.object_hash()).map_or(true, |fresh| blobs.vanished(&fresh)) {
+            let objects = if objects.exists() {
+                objects.to_owned()
+            } else {
+                self.common_dir().join("objects")
+            };
+            if !gix::odb::at(objects, repo.object_hash())
+                .map_or(true, |fresh| blobs.vanished(&fresh))
+            {
                 return result;
             }
             match result {
                 // A ref to a missing object would break the repository for git.
-                Ok(Some(broken)) if !broken.reused => super::list::delete_both(self, &broken.name, &broken.commit, request.at)?,
+                Ok(Some(broken)) if !broken.reused => {
+                    super::list::delete_both(self, &broken.name, &broken.commit, request.at)?
+                }
                 Ok(_) => {}
                 // Objects that were never written are missing as well.
                 Err(error) => failure = error,
@@ -124,7 +139,8 @@ impl Worktree {
         blobs.all_kept()?;
         let mark = blobs.mark();
         let mut parts = SnapshotTrees::build(repo, &index, &found.changes, &found.nested, blobs)?;
-        let unchanged = parts.tree == head_tree && parts.index == head_tree && parts.extras.is_none();
+        let unchanged =
+            parts.tree == head_tree && parts.index == head_tree && parts.extras.is_none();
         if unchanged && found.left_out.is_empty() && found.ignored.is_empty() {
             return Ok(None);
         }
@@ -133,17 +149,40 @@ impl Worktree {
         let changed = diff::changes_of_sizes(repo, head_tree, parts.tree, &|id| blobs.size(id))?;
         let newest = self.retry_if_refs_moved(|| newest_of(repo, &spec))?;
         let earlier = newest.as_ref().and_then(|newest| newest.record.private);
-        let private = PrivateSnapshotPart::find((head_tree, earlier), &parts, &changed, &index, &found, blobs, rule)?;
+        let private = PrivateSnapshotPart::find(
+            (head_tree, earlier),
+            &parts,
+            &changed,
+            &index,
+            &found,
+            blobs,
+            rule,
+        )?;
         let mut private_tree = None;
         if let Some(private) = &private {
             // Builds them again: the trees with everything may be incomplete.
             blobs.forget_since(mark);
             let nested = private.without_nested(&found.nested);
-            parts = SnapshotTrees::build(repo, &private.without_staged(&index), &private.without(&found.changes), &nested, blobs)?;
+            parts = SnapshotTrees::build(
+                repo,
+                &private.without_staged(&index),
+                &private.without(&found.changes),
+                &nested,
+                blobs,
+            )?;
             private_tree = Some(private.write(repo, blobs)?);
         }
-        let SnapshotTrees { tree, index: index_tree, extras: extras_tree } = parts;
-        let nested_bytes: u64 = found.nested.values().chain(found.ignored.values().map(|(t, _)| t)).map(|t| t.stat.size).sum();
+        let SnapshotTrees {
+            tree,
+            index: index_tree,
+            extras: extras_tree,
+        } = parts;
+        let nested_bytes: u64 = found
+            .nested
+            .values()
+            .chain(found.ignored.values().map(|(t, _)| t))
+            .map(|t| t.stat.size)
+            .sum();
         let mut record = SnapshotRecord {
             spec: request.spec.to_owned(),
             at: request.at,
@@ -161,16 +200,34 @@ impl Worktree {
         };
         let failed_reads = found.failed_reads;
         if let Some(same) = newest
-            && is_same(repo, &same, &record, tree, [readable.then_some(index_tree), extras_tree, private_tree])
+            && is_same(
+                repo,
+                &same,
+                &record,
+                tree,
+                [readable.then_some(index_tree), extras_tree, private_tree],
+            )
         {
             blobs.make_durable()?;
-            let same = snapshot(same.name, same.commit, tree, &same.record, record.left_out, true);
-            return Ok(Some(Snapshot { failed_reads, ..same }));
+            let same = snapshot(
+                same.name,
+                same.commit,
+                tree,
+                &same.record,
+                record.left_out,
+                true,
+            );
+            return Ok(Some(Snapshot {
+                failed_reads,
+                ..same
+            }));
         }
         let name = line_of(&spec, request.at);
         if readable {
             let message = format!("index of the watchdog snapshot {name}\n");
-            record.index = Some(record::commit(blobs, index_tree, head, request.at, message)?);
+            record.index = Some(record::commit(
+                blobs, index_tree, head, request.at, message,
+            )?);
         }
         if let Some(extras) = extras_tree {
             let message = format!("conflicts and nested files of the watchdog snapshot {name}\n");
@@ -184,7 +241,10 @@ impl Worktree {
         blobs.make_durable()?;
         let name = publish(self, &name, commit, record.private, request.at)?;
         let left_out = std::mem::take(&mut record.left_out);
-        Ok(Some(Snapshot { failed_reads, ..snapshot(name, commit, tree, &record, left_out, false) }))
+        Ok(Some(Snapshot {
+            failed_reads,
+            ..snapshot(name, commit, tree, &record, left_out, false)
+        }))
     }
 }
 
@@ -218,7 +278,10 @@ fn wait_for_garbage_collection(common_dir: &Path) {
     let mark = common_dir.join("gc.pid");
     for _ in 0..GC_POLLS {
         // A mark that a killed gc left behind is hours old: git itself gives up on it, too.
-        let fresh = mark.symlink_metadata().and_then(|m| m.modified()).is_ok_and(|at| at.elapsed().is_ok_and(|age| age < GC_STALE));
+        let fresh = mark
+            .symlink_metadata()
+            .and_then(|m| m.modified())
+            .is_ok_and(|at| at.elapsed().is_ok_and(|age| age < GC_STALE));
         if !fresh {
             return;
         }
@@ -227,12 +290,17 @@ fn wait_for_garbage_collection(common_dir: &Path) {
 }
 
 /// The index, or HEAD's tree in its place where the index is corrupt. The flag says which.
-pub(super) fn read_index(repo: &gix::Repository, head_tree: ObjectId) -> Result<(gix::index::File, bool), Error> {
+pub(super) fn read_index(
+    repo: &gix::Repository,
+    head_tree: ObjectId,
+) -> Result<(gix::index::File, bool), Error> {
     match repo.open_index() {
         Ok(index) => Ok((index, true)),
         Err(_) if is_absent(&repo.index_path()) => Ok((nested::empty_index(repo), true)),
         Err(_) => {
-            let index = repo.index_from_tree(&head_tree).map_err(|e| Error::read("read HEAD in place of the unreadable index", e))?;
+            let index = repo
+                .index_from_tree(&head_tree)
+                .map_err(|e| Error::read("read HEAD in place of the unreadable index", e))?;
             Ok((index, false))
         }
     }
@@ -257,10 +325,25 @@ fn scan_within(
     (rule, max_new_bytes): (PrivacyClassifier<'_>, Option<u64>),
 ) -> Result<ScannedChanges, Error> {
     let root = worktree.root();
-    let below = FolderWalk::open(root).map_err(|e| Error::read(format!("open {}", root.display()), e))?;
-    let mut scan = DiskScan { root, below, blobs, found: ScannedChanges::default(), rule, new_files: max_new_bytes.map(|_| Vec::new()) };
-    let scope =
-        ScannedRepository { repo, index, prefix: BString::default(), everything: false, forced: BTreeSet::new(), nested: false, depth: 0 };
+    let below =
+        FolderWalk::open(root).map_err(|e| Error::read(format!("open {}", root.display()), e))?;
+    let mut scan = DiskScan {
+        root,
+        below,
+        blobs,
+        found: ScannedChanges::default(),
+        rule,
+        new_files: max_new_bytes.map(|_| Vec::new()),
+    };
+    let scope = ScannedRepository {
+        repo,
+        index,
+        prefix: BString::default(),
+        everything: false,
+        forced: BTreeSet::new(),
+        nested: false,
+        depth: 0,
+    };
     scan.run(&scope)?;
     let passed_over = std::mem::take(&mut scan.found.passed_over);
     if !passed_over.is_empty()
@@ -284,7 +367,12 @@ fn scan_within(
 /// Paths to take again: those whose file was written since, and those that another listing knows and we do not.
 fn stale(scan: &mut DiskScan<'_, '_>, repo: &gix::Repository) -> BTreeSet<BString> {
     let mut again = BTreeSet::new();
-    let taken: Vec<(BString, TreeEdit)> = scan.found.changes.iter().map(|(p, c)| (p.clone(), *c)).collect();
+    let taken: Vec<(BString, TreeEdit)> = scan
+        .found
+        .changes
+        .iter()
+        .map(|(p, c)| (p.clone(), *c))
+        .collect();
     for (path, change) in taken {
         let now = scan.below.lstat(path.as_bstr()).ok().flatten();
         let rests = match change {
@@ -296,7 +384,11 @@ fn stale(scan: &mut DiskScan<'_, '_>, repo: &gix::Repository) -> BTreeSet<BStrin
         }
     }
     if !scan.found.odd_rules {
-        again.extend(listed_by_status(repo).into_iter().filter(|path| !scan.knows(path.as_bstr())));
+        again.extend(
+            listed_by_status(repo)
+                .into_iter()
+                .filter(|path| !scan.knows(path.as_bstr())),
+        );
     }
     again
 }
@@ -312,10 +404,17 @@ fn listed_by_status(repo: &gix::Repository) -> Vec<BString> {
 fn list_by_status(repo: &gix::Repository) -> Vec<BString> {
     use gix::dir::walk::EmissionMode;
     use gix::status::index_worktree::Item;
-    let Ok(platform) = repo.status(gix::progress::Discard) else { return Vec::new() };
-    let Ok(walk) = repo.dirwalk_options() else { return Vec::new() };
+    let Ok(platform) = repo.status(gix::progress::Discard) else {
+        return Vec::new();
+    };
+    let Ok(walk) = repo.dirwalk_options() else {
+        return Vec::new();
+    };
     let walk = walk.emit_untracked(EmissionMode::Matching);
-    let ignore = gix::status::Submodule::Given { ignore: gix::submodule::config::Ignore::All, check_dirty: true };
+    let ignore = gix::status::Submodule::Given {
+        ignore: gix::submodule::config::Ignore::All,
+        check_dirty: true,
+    };
     let items = platform
         .index_worktree_submodules(ignore)
         .index_worktree_options_mut(|o| o.dirwalk_options = Some(walk))
@@ -338,7 +437,10 @@ fn list_by_status(repo: &gix::Repository) -> Vec<BString> {
 impl DiskScan<'_, '_> {
     /// Whether the scan has judged this path, or the repository that it lies in.
     fn knows(&self, path: &BStr) -> bool {
-        let inside = |folder: &BString| path == folder.as_bstr() || (path.starts_with(folder) && path.get(folder.len()) == Some(&b'/'));
+        let inside = |folder: &BString| {
+            path == folder.as_bstr()
+                || (path.starts_with(folder) && path.get(folder.len()) == Some(&b'/'))
+        };
         let text = path_text(path);
         self.found.changes.contains_key(path)
             || self.found.repositories.iter().any(inside)
@@ -346,7 +448,10 @@ impl DiskScan<'_, '_> {
     }
 
     pub(super) fn take_new_file(&mut self, full: BString, nested: bool) {
-        match self.blobs.take(&mut self.below, full.as_bstr(), BlobWriteMode::Content) {
+        match self
+            .blobs
+            .take(&mut self.below, full.as_bstr(), BlobWriteMode::Content)
+        {
             Ok(Some(taken)) if nested => drop(self.found.nested.insert(full, taken)),
             Ok(Some(taken)) => drop(self.found.changes.insert(full, TreeEdit::Put(taken))),
             Ok(None) => {}
@@ -357,9 +462,17 @@ impl DiskScan<'_, '_> {
     /// Takes the new files that wait, the smallest first, up to so many bytes.
     fn take_new_files(&mut self, max_bytes: Option<u64>) {
         let waiting = self.new_files.take().unwrap_or_default();
-        let size = |path: &BString, below: &mut FolderWalk| below.lstat(path.as_bstr()).ok().flatten().map_or(0, |stat| stat.size);
-        let mut waiting: Vec<(u64, BString, bool)> =
-            waiting.into_iter().map(|(path, nested)| (size(&path, &mut self.below), path, nested)).collect();
+        let size = |path: &BString, below: &mut FolderWalk| {
+            below
+                .lstat(path.as_bstr())
+                .ok()
+                .flatten()
+                .map_or(0, |stat| stat.size)
+        };
+        let mut waiting: Vec<(u64, BString, bool)> = waiting
+            .into_iter()
+            .map(|(path, nested)| (size(&path, &mut self.below), path, nested))
+            .collect();
         waiting.sort_unstable();
         let mut room = max_bytes.unwrap_or(u64::MAX);
         for (bytes, path, nested) in waiting {
@@ -368,7 +481,9 @@ impl DiskScan<'_, '_> {
                     room = free;
                     self.take_new_file(path, nested);
                 }
-                None => self.found.leave_out(path.as_bstr(), LeftOutReason::TooLarge),
+                None => self
+                    .found
+                    .leave_out(path.as_bstr(), LeftOutReason::TooLarge),
             }
         }
     }
@@ -376,9 +491,18 @@ impl DiskScan<'_, '_> {
     fn take_again(&mut self, path: &BStr, index: &gix::index::File) {
         self.below.forget();
         let tracked = index.entry_index_by_path(path).is_ok();
-        match self.blobs.take(&mut self.below, path, BlobWriteMode::Content) {
-            Ok(Some(taken)) => drop(self.found.changes.insert(path.to_owned(), TreeEdit::Put(taken))),
-            Ok(None) if tracked => drop(self.found.changes.insert(path.to_owned(), TreeEdit::Remove)),
+        match self
+            .blobs
+            .take(&mut self.below, path, BlobWriteMode::Content)
+        {
+            Ok(Some(taken)) => drop(
+                self.found
+                    .changes
+                    .insert(path.to_owned(), TreeEdit::Put(taken)),
+            ),
+            Ok(None) if tracked => {
+                drop(self.found.changes.insert(path.to_owned(), TreeEdit::Remove))
+            }
             Ok(None) => drop(self.found.changes.remove(path)),
             Err(error) => self.found.leave_out_unread(path, &error),
         }
@@ -387,15 +511,39 @@ impl DiskScan<'_, '_> {
 
 fn newest_of(repo: &gix::Repository, spec: &str) -> Result<Option<StoredSnapshot>, Error> {
     let all = record::all(repo)?;
-    let of_spec = |s: &StoredSnapshot| s.name.strip_prefix(PREFIX).and_then(|id| id.rsplit_once('/')).is_some_and(|(name, _)| name == spec);
-    Ok(all.into_iter().filter(of_spec).max_by_key(|s| (s.record.at, sequence(&s.name))))
+    let of_spec = |s: &StoredSnapshot| {
+        s.name
+            .strip_prefix(PREFIX)
+            .and_then(|id| id.rsplit_once('/'))
+            .is_some_and(|(name, _)| name == spec)
+    };
+    Ok(all
+        .into_iter()
+        .filter(of_spec)
+        .max_by_key(|s| (s.record.at, sequence(&s.name))))
 }
 
 /// Whether a snapshot holds this very state. `trees` are those of the index, the extras and the private part.
-fn is_same(repo: &gix::Repository, old: &StoredSnapshot, new: &SnapshotRecord, tree: ObjectId, trees: [Option<ObjectId>; 3]) -> bool {
-    let tree_of = |id: Option<ObjectId>| id.and_then(|id| repo.find_commit(id).ok()?.tree_id().ok().map(gix::Id::detach));
+fn is_same(
+    repo: &gix::Repository,
+    old: &StoredSnapshot,
+    new: &SnapshotRecord,
+    tree: ObjectId,
+    trees: [Option<ObjectId>; 3],
+) -> bool {
+    let tree_of = |id: Option<ObjectId>| {
+        id.and_then(|id| {
+            repo.find_commit(id)
+                .ok()?
+                .tree_id()
+                .ok()
+                .map(gix::Id::detach)
+        })
+    };
     let kept = || {
-        let there = old.private_name().and_then(|name| repo.try_find_reference(&name).ok()?);
+        let there = old
+            .private_name()
+            .and_then(|name| repo.try_find_reference(&name).ok()?);
         there.and_then(|found| found.target().try_id().map(ToOwned::to_owned))
     };
     old.tree == tree
@@ -412,17 +560,28 @@ fn line_of(spec: &str, at: jiff::Timestamp) -> String {
 
 /// The time in the name of a snapshot's ref.
 pub(super) fn utc_of(at: jiff::Timestamp) -> String {
-    at.to_zoned(jiff::tz::TimeZone::UTC).strftime("%Y%m%dT%H%M%SZ").to_string()
+    at.to_zoned(jiff::tz::TimeZone::UTC)
+        .strftime("%Y%m%dT%H%M%SZ")
+        .to_string()
 }
 
 /// Creates the refs under the first number that is free. The snapshot's own comes last: it makes both count.
-fn publish(worktree: &Worktree, line: &str, commit: ObjectId, private: Option<ObjectId>, at: jiff::Timestamp) -> Result<String, Error> {
+fn publish(
+    worktree: &Worktree,
+    line: &str,
+    commit: ObjectId,
+    private: Option<ObjectId>,
+    at: jiff::Timestamp,
+) -> Result<String, Error> {
     let repo = &worktree.repo;
     for n in 0..PER_SECOND {
         let name = format!("{line}-{n}");
         let beside = name.replacen(PREFIX, PRIVATE_PREFIX, 1);
         let Some(private) = private else {
-            let find_ref = || repo.try_find_reference(&beside).map_err(|e| Error::read(format!("look for {beside}"), e));
+            let find_ref = || {
+                repo.try_find_reference(&beside)
+                    .map_err(|e| Error::read(format!("look for {beside}"), e))
+            };
             let taken = worktree.retry_if_refs_moved(find_ref)?.is_some();
             if !taken && create(worktree, &name, commit, at)? {
                 return Ok(name);
@@ -440,11 +599,19 @@ fn publish(worktree: &Worktree, line: &str, commit: ObjectId, private: Option<Ob
             }
         }
     }
-    Err(Error::Read { doing: format!("create {line}-N"), why: "every number of this second is taken".into() })
+    Err(Error::Read {
+        doing: format!("create {line}-N"),
+        why: "every number of this second is taken".into(),
+    })
 }
 
 /// Creates a ref durably; `false` where the name is taken.
-pub(super) fn create(worktree: &Worktree, name: &str, commit: ObjectId, at: jiff::Timestamp) -> Result<bool, Error> {
+pub(super) fn create(
+    worktree: &Worktree,
+    name: &str,
+    commit: ObjectId,
+    at: jiff::Timestamp,
+) -> Result<bool, Error> {
     if let Some(served) = &worktree.served {
         return served.create(name, commit, "watchdog: snapshot");
     }
@@ -452,7 +619,14 @@ pub(super) fn create(worktree: &Worktree, name: &str, commit: ObjectId, at: jiff
     let doing = || format!("create {name}");
     // Under a lock: another watchdog is about to take it, or was killed while it did.
     let locked = repo.common_dir().join(format!("{name}.lock")).exists();
-    if locked || worktree.retry_if_refs_moved(|| repo.try_find_reference(name).map_err(|e| Error::read(doing(), e)))?.is_some() {
+    if locked
+        || worktree
+            .retry_if_refs_moved(|| {
+                repo.try_find_reference(name)
+                    .map_err(|e| Error::read(doing(), e))
+            })?
+            .is_some()
+    {
         return Ok(false);
     }
     match loose_ref::create(repo, name, commit) {
@@ -461,7 +635,10 @@ pub(super) fn create(worktree: &Worktree, name: &str, commit: ObjectId, at: jiff
     }
     let edit = RefEdit {
         change: RefChange::Update {
-            log: LogChange { message: "snapshot".into(), ..LogChange::default() },
+            log: LogChange {
+                message: "snapshot".into(),
+                ..LogChange::default()
+            },
             expected: PreviousValue::MustNotExist,
             new: Target::Object(commit),
         },
@@ -472,11 +649,18 @@ pub(super) fn create(worktree: &Worktree, name: &str, commit: ObjectId, at: jiff
     let mut time = gix::date::parse::TimeBuf::default();
     match edit_refs(repo, [edit], who.to_ref(&mut time)) {
         Ok(()) => {
-            loose_ref::sync(repo, repo.common_dir().join(name)).map_err(|e| Error::read(format!("make {name} durable"), e))?;
+            loose_ref::sync(repo, repo.common_dir().join(name))
+                .map_err(|e| Error::read(format!("make {name} durable"), e))?;
             Ok(true)
         }
         // Another watchdog took the number in between.
-        Err(_) if repo.try_find_reference(name).is_ok_and(|found| found.is_some()) => Ok(false),
+        Err(_)
+            if repo
+                .try_find_reference(name)
+                .is_ok_and(|found| found.is_some()) =>
+        {
+            Ok(false)
+        }
         Err(error) => Err(Error::read(doing(), error)),
     }
 }

@@ -29,8 +29,14 @@ struct TreeLeaf<'a> {
 /// The tree that a commit of the index would have.
 ///
 /// A path in conflict has our version, or theirs if we have none.
-pub(super) fn of_index(repo: &gix::Repository, index: &gix::index::File, blobs: &mut ObjectSink<'_>) -> Result<ObjectId, Error> {
-    let settled = |e: &gix::index::Entry| e.stage() == Stage::Unconflicted && !e.flags.contains(Flags::INTENT_TO_ADD);
+pub(super) fn of_index(
+    repo: &gix::Repository,
+    index: &gix::index::File,
+    blobs: &mut ObjectSink<'_>,
+) -> Result<ObjectId, Error> {
+    let settled = |e: &gix::index::Entry| {
+        e.stage() == Stage::Unconflicted && !e.flags.contains(Flags::INTENT_TO_ADD)
+    };
     if index.entries().iter().all(settled)
         && let Some(cached) = index.tree().filter(|t| t.num_entries.is_some())
         && repo.has_object(cached.id)
@@ -48,30 +54,51 @@ pub(super) fn of_index(repo: &gix::Repository, index: &gix::index::File, blobs: 
         }
         let (path, kind) = match kind_of(entry.mode) {
             Some(kind) => (path, kind),
-            None if entry.mode == Mode::DIR => (path.trim_end_with(|c| c == '/').as_bstr(), EntryKind::Tree),
+            None if entry.mode == Mode::DIR => {
+                (path.trim_end_with(|c| c == '/').as_bstr(), EntryKind::Tree)
+            }
             None => continue,
         };
-        leaves.push(TreeLeaf { path, kind, id: entry.id });
+        leaves.push(TreeLeaf {
+            path,
+            kind,
+            id: entry.id,
+        });
     }
     build(&leaves, 0, blobs)
 }
 
 /// Writes the tree of `leaves`, which all share their first `skip` bytes.
-fn build(leaves: &[TreeLeaf<'_>], skip: usize, blobs: &mut ObjectSink<'_>) -> Result<ObjectId, Error> {
+fn build(
+    leaves: &[TreeLeaf<'_>],
+    skip: usize,
+    blobs: &mut ObjectSink<'_>,
+) -> Result<ObjectId, Error> {
     let mut entries = Vec::new();
     let mut at = 0;
     while let Some(leaf) = leaves.get(at) {
         let rest = &leaf.path[skip..];
         match rest.find_byte(b'/') {
             None => {
-                entries.push(Entry { mode: leaf.kind.into(), filename: rest.into(), oid: leaf.id });
+                entries.push(Entry {
+                    mode: leaf.kind.into(),
+                    filename: rest.into(),
+                    oid: leaf.id,
+                });
                 at += 1;
             }
             Some(end) => {
                 let folder = &leaf.path[..=skip + end];
-                let below = leaves[at..].iter().take_while(|l| l.path.starts_with(folder)).count();
+                let below = leaves[at..]
+                    .iter()
+                    .take_while(|l| l.path.starts_with(folder))
+                    .count();
                 let oid = build(&leaves[at..at + below], folder.len(), blobs)?;
-                entries.push(Entry { mode: EntryKind::Tree.into(), filename: rest[..end].into(), oid });
+                entries.push(Entry {
+                    mode: EntryKind::Tree.into(),
+                    filename: rest[..end].into(),
+                    oid,
+                });
                 at += below;
             }
         }
@@ -95,7 +122,9 @@ pub(super) fn edited(
     // Removals first: a file that became a folder must not take the folder's files with it.
     for (path, change) in changes {
         if *change == TreeEdit::Remove {
-            editor.remove_if_leaf(path.split_str("/").map(ByteSlice::as_bstr)).map_err(|e| Error::read(doing, e))?;
+            editor
+                .remove_if_leaf(path.split_str("/").map(ByteSlice::as_bstr))
+                .map_err(|e| Error::read(doing, e))?;
         }
     }
     for (path, change) in changes {
@@ -105,7 +134,9 @@ pub(super) fn edited(
             TreeEdit::Exactly(kind, id) => (*kind, *id),
             TreeEdit::Remove => continue,
         };
-        editor.upsert(path.split_str("/").map(ByteSlice::as_bstr), kind, id).map_err(|e| Error::read(doing, e))?;
+        editor
+            .upsert(path.split_str("/").map(ByteSlice::as_bstr), kind, id)
+            .map_err(|e| Error::read(doing, e))?;
     }
     editor.write(|tree| blobs.object(tree))
 }
@@ -163,7 +194,9 @@ pub(super) fn of_extras(
     }
     let mut editor = editor(repo, ObjectId::empty_tree(repo.object_hash()))?;
     for (path, (kind, id)) in leaves {
-        editor.upsert(path.split_str("/").map(ByteSlice::as_bstr), kind, id).map_err(|e| Error::read("build the tree of conflicts", e))?;
+        editor
+            .upsert(path.split_str("/").map(ByteSlice::as_bstr), kind, id)
+            .map_err(|e| Error::read("build the tree of conflicts", e))?;
     }
     editor.write(|tree| blobs.object(tree)).map(Some)
 }

@@ -51,29 +51,44 @@ impl Snapshot {
     /// # Errors
     /// Names the first such file and its error.
     pub fn require_all_read(&self) -> Result<(), Error> {
-        let Some((path, error)) = self.failed_reads.first() else { return Ok(()) };
+        let Some((path, error)) = self.failed_reads.first() else {
+            return Ok(());
+        };
         let more = match self.failed_reads.len() - 1 {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        Err(Error::Read { doing: format!("read '{path}'{more}"), why: error.clone() })
+        Err(Error::Read {
+            doing: format!("read '{path}'{more}"),
+            why: error.clone(),
+        })
     }
 
     /// Whether some files could not be read, for whatever reason.
     pub fn misses_files(&self) -> bool {
-        self.left_out.iter().any(|left| left.why == LeftOutReason::Unreadable)
+        self.left_out
+            .iter()
+            .any(|left| left.why == LeftOutReason::Unreadable)
     }
 
     /// The new files beyond the request's [`SnapshotRequest::max_new_bytes`].
     pub fn over_limit(&self) -> impl Iterator<Item = &str> {
-        self.left_out.iter().filter(|left| left.why == LeftOutReason::TooLarge).map(|left| left.path.as_str())
+        self.left_out
+            .iter()
+            .filter(|left| left.why == LeftOutReason::TooLarge)
+            .map(|left| left.path.as_str())
     }
 
     /// The paths that this user may not read, so that no snapshot can have them.
     pub fn denied(&self) -> impl Iterator<Item = &str> {
         let failed = |path: &str| self.failed_reads.iter().any(|(one, _)| one == path);
-        let unreadable = self.left_out.iter().filter(|left| left.why == LeftOutReason::Unreadable);
-        unreadable.map(|left| left.path.as_str()).filter(move |path| !failed(path))
+        let unreadable = self
+            .left_out
+            .iter()
+            .filter(|left| left.why == LeftOutReason::Unreadable);
+        unreadable
+            .map(|left| left.path.as_str())
+            .filter(move |path| !failed(path))
     }
 }
 

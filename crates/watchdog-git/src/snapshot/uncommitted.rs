@@ -44,20 +44,35 @@ impl Worktree {
         let (index, _) = read_index(&repo, head_tree)?;
         let mut blobs = ObjectSink::dry(&repo);
         let found = scan(self, &repo, &index, &mut blobs, &|_| None)?;
-        let committed = repo.index_from_tree(&head_tree).map_err(|e| Error::read("read the tree of HEAD", e))?;
-        let before = |path: &BStr| committed.entry_by_path(path).and_then(|entry| Some((kind_of(entry.mode)?, entry.id)));
+        let committed = repo
+            .index_from_tree(&head_tree)
+            .map_err(|e| Error::read("read the tree of HEAD", e))?;
+        let before = |path: &BStr| {
+            committed
+                .entry_by_path(path)
+                .and_then(|entry| Some((kind_of(entry.mode)?, entry.id)))
+        };
         // The entries of the index, changed by the files on disk.
         let mut now: BTreeMap<BString, Option<PathContent>> = BTreeMap::new();
-        let settled = |e: &&gix::index::Entry| e.stage() != Stage::Base && !e.flags.contains(Flags::INTENT_TO_ADD);
+        let settled = |e: &&gix::index::Entry| {
+            e.stage() != Stage::Base && !e.flags.contains(Flags::INTENT_TO_ADD)
+        };
         for entry in index.entries().iter().filter(settled) {
             let path = entry.path(&index);
-            let Some(kind) = kind_of(entry.mode) else { continue };
+            let Some(kind) = kind_of(entry.mode) else {
+                continue;
+            };
             if before(path) != Some((kind, entry.id)) {
-                now.entry(path.to_owned()).or_insert(Some((kind, entry.id, None)));
+                now.entry(path.to_owned())
+                    .or_insert(Some((kind, entry.id, None)));
             }
         }
         if !index.is_sparse() {
-            let gone = committed.entries().iter().map(|e| e.path(&committed)).filter(|path| index.entry_index_by_path(path).is_err());
+            let gone = committed
+                .entries()
+                .iter()
+                .map(|e| e.path(&committed))
+                .filter(|path| index.entry_index_by_path(path).is_err());
             now.extend(gone.map(|path| (path.to_owned(), None)));
         }
         for (path, change) in &found.changes {
@@ -70,7 +85,8 @@ impl Worktree {
             now.insert(path.clone(), standing);
         }
         let root = self.root();
-        let below = FolderWalk::open(root).map_err(|e| Error::read(format!("open {}", root.display()), e))?;
+        let below = FolderWalk::open(root)
+            .map_err(|e| Error::read(format!("open {}", root.display()), e))?;
         let mut boundary = RepositoryBoundary::new(below);
         let mut paths = Vec::with_capacity(now.len());
         for (path, standing) in now {
@@ -94,7 +110,10 @@ impl Worktree {
                 },
                 bytes,
                 untracked: index.entry_index_by_path(name).is_err(),
-                hidden: entry.is_some_and(|e| e.flags.intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE)),
+                hidden: entry.is_some_and(|e| {
+                    e.flags
+                        .intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE)
+                }),
                 secret: false,
                 nested: unnamed || boundary.crosses(name),
                 path: path.into(),
@@ -110,7 +129,10 @@ impl Worktree {
             nested: true,
             path: path.to_vec(),
         }));
-        Ok(UncommittedFiles { paths, left_out: found.left_out })
+        Ok(UncommittedFiles {
+            paths,
+            left_out: found.left_out,
+        })
     }
 
     /// A path's content in HEAD and on disk, each up to `limit` bytes.
@@ -120,15 +142,36 @@ impl Worktree {
     pub fn versions_on_disk(&self, path: &[u8], limit: u64) -> Result<FileBeforeAfter, Error> {
         let doing = "read a file of HEAD";
         let name: &BStr = path.as_bstr();
-        let before = match entry_at(&self.repo, self.head_tree()?, name)?.filter(|(mode, _)| !mode.is_commit()) {
-            Some((_, id)) if self.repo.find_header(id).map_err(|e| Error::read(doing, e))?.size() <= limit => {
-                Some(self.repo.find_blob(id).map_err(|e| Error::read(doing, e))?.take_data())
+        let before = match entry_at(&self.repo, self.head_tree()?, name)?
+            .filter(|(mode, _)| !mode.is_commit())
+        {
+            Some((_, id))
+                if self
+                    .repo
+                    .find_header(id)
+                    .map_err(|e| Error::read(doing, e))?
+                    .size()
+                    <= limit =>
+            {
+                Some(
+                    self.repo
+                        .find_blob(id)
+                        .map_err(|e| Error::read(doing, e))?
+                        .take_data(),
+                )
             }
             _ => None,
         };
         let root = self.root();
-        let mut below = FolderWalk::open(root).map_err(|e| Error::read(format!("open {}", root.display()), e))?;
-        let after = match below.lstat(name).ok().flatten().filter(|stat| stat.size <= limit).map(|stat| stat.kind) {
+        let mut below = FolderWalk::open(root)
+            .map_err(|e| Error::read(format!("open {}", root.display()), e))?;
+        let after = match below
+            .lstat(name)
+            .ok()
+            .flatten()
+            .filter(|stat| stat.size <= limit)
+            .map(|stat| stat.kind)
+        {
             Some(PathKind::Link) => below.read_link(name).ok(),
             Some(PathKind::File { .. }) => below.open_file(name).ok().and_then(|(file, _)| {
                 let mut bytes = Vec::new();

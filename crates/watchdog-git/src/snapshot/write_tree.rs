@@ -21,8 +21,13 @@ impl Worktree {
     /// # Errors
     /// Where it cannot be read.
     pub fn tree_at(&self, point: &HistoryPoint) -> Result<String, Error> {
-        let HistoryPoint::Commit(commit) = point else { return Ok(ObjectId::empty_tree(self.repo.object_hash()).to_hex().to_string()) };
-        let id = ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(format!("read commit {commit}"), e))?;
+        let HistoryPoint::Commit(commit) = point else {
+            return Ok(ObjectId::empty_tree(self.repo.object_hash())
+                .to_hex()
+                .to_string());
+        };
+        let id = ObjectId::from_hex(commit.as_bytes())
+            .map_err(|e| Error::read(format!("read commit {commit}"), e))?;
         Ok(tree_of(&self.repo, id)?.to_hex().to_string())
     }
 
@@ -31,16 +36,31 @@ impl Worktree {
     /// # Errors
     /// Where an object cannot be read or written.
     pub fn tree_without(&self, tree: &str, paths: &BTreeSet<String>) -> Result<String, Error> {
-        let read = |hex: &str| ObjectId::from_hex(hex.as_bytes()).map_err(|e| Error::read(format!("read tree {hex}"), e));
-        let head = self.repo.find_tree(read(&self.tree_at(&self.head()?)?)?).map_err(|e| Error::read("read the tree of HEAD", e))?;
+        let read = |hex: &str| {
+            ObjectId::from_hex(hex.as_bytes())
+                .map_err(|e| Error::read(format!("read tree {hex}"), e))
+        };
+        let head = self
+            .repo
+            .find_tree(read(&self.tree_at(&self.head()?)?)?)
+            .map_err(|e| Error::read("read the tree of HEAD", e))?;
         let mut changes = BTreeMap::new();
         for path in paths {
             let path = BString::from(unescape_path(path));
-            let entry = head.lookup_entry(path.split_str("/")).map_err(|e| Error::read("read the tree of HEAD", e))?;
-            let change = entry.map_or(TreeEdit::Remove, |entry| TreeEdit::Exactly(entry.mode().kind(), entry.object_id()));
+            let entry = head
+                .lookup_entry(path.split_str("/"))
+                .map_err(|e| Error::read("read the tree of HEAD", e))?;
+            let change = entry.map_or(TreeEdit::Remove, |entry| {
+                TreeEdit::Exactly(entry.mode().kind(), entry.object_id())
+            });
             changes.insert(path, change);
         }
-        let edited = tree::edited(&self.repo, read(tree)?, &changes, &mut ObjectSink::new(&self.repo))?;
+        let edited = tree::edited(
+            &self.repo,
+            read(tree)?,
+            &changes,
+            &mut ObjectSink::new(&self.repo),
+        )?;
         Ok(edited.to_hex().to_string())
     }
 
@@ -51,12 +71,21 @@ impl Worktree {
     /// Where an object cannot be read, or a file cannot be written.
     pub fn write_tree(&self, tree: &str, folder: &Path) -> Result<(), Error> {
         let doing = |path: &str| format!("write {path} of tree {tree}");
-        let id = ObjectId::from_hex(tree.as_bytes()).map_err(|e| Error::read(format!("read tree {tree}"), e))?;
+        let id = ObjectId::from_hex(tree.as_bytes())
+            .map_err(|e| Error::read(format!("read tree {tree}"), e))?;
         let below = FolderWalk::open(folder).map_err(|e| Error::read(doing("the files"), e))?;
         let mut writer = DiskWriter::new(&self.repo, below);
-        for entry in diff::changes(&self.repo, ObjectId::empty_tree(self.repo.object_hash()), id)? {
-            let Some((mode, id)) = entry.after.filter(|_| is_safe(entry.path.as_bstr())) else { continue };
-            writer.put(entry.path.as_bstr(), mode.kind(), id).map_err(|e| Error::read(doing(&entry.path.to_str_lossy()), e))?;
+        for entry in diff::changes(
+            &self.repo,
+            ObjectId::empty_tree(self.repo.object_hash()),
+            id,
+        )? {
+            let Some((mode, id)) = entry.after.filter(|_| is_safe(entry.path.as_bstr())) else {
+                continue;
+            };
+            writer
+                .put(entry.path.as_bstr(), mode.kind(), id)
+                .map_err(|e| Error::read(doing(&entry.path.to_str_lossy()), e))?;
         }
         Ok(())
     }

@@ -30,12 +30,17 @@ impl DrawnNumbers {
 
     /// Lines that nothing else resembles.
     pub fn lines(&mut self) -> String {
-        (0..2 + self.below(4)).map(|_| format!("{:016x}{:016x}\n", self.next(), self.next())).collect()
+        (0..2 + self.below(4))
+            .map(|_| format!("{:016x}{:016x}\n", self.next(), self.next()))
+            .collect()
     }
 }
 
 /// The number in a variable of the environment.
 pub fn number(variable: &str) -> Option<u64> {
     let text = env::var(variable).ok()?;
-    Some(text.parse().unwrap_or_else(|_| panic!("{variable} is \"{text}\", expected a number")))
+    Some(
+        text.parse()
+            .unwrap_or_else(|_| panic!("{variable} is \"{text}\", expected a number")),
+    )
 }

@@ -3,7 +3,10 @@
 //!
 //! `WATCHDOG_GIT_CASES` and `WATCHDOG_GIT_SEED` draw others; `scripts/nightly fuzz` plays a hundred thousand of each.
 
-#![expect(clippy::disallowed_methods, reason = "tests start programs by themselves")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "tests start programs by themselves"
+)]
 
 mod drawn;
 mod reflogs;
@@ -17,7 +20,8 @@ const BATCH: usize = 200;
 /// Plays so many cases as are wanted, in batches, each with numbers of its own.
 #[track_caller]
 fn play(name: &str, usual: usize, batch: impl Fn(&mut drawn::DrawnNumbers)) {
-    let wanted = drawn::number("WATCHDOG_GIT_CASES").map_or(usual, |cases| usize::try_from(cases).expect("a count fits"));
+    let wanted = drawn::number("WATCHDOG_GIT_CASES")
+        .map_or(usual, |cases| usize::try_from(cases).expect("a count fits"));
     let first = drawn::number("WATCHDOG_GIT_SEED").unwrap_or(1);
     let batches = wanted.div_ceil(BATCH);
     for seed in (first..).take(batches) {

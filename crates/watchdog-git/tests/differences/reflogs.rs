@@ -46,7 +46,11 @@ struct DrawnLine {
 
 fn line(drawn: &mut DrawnNumbers, commits: &[String], is_last: bool) -> DrawnLine {
     let null = "0".repeat(40);
-    let old = if drawn.below(4) == 0 { null } else { drawn.one_of(commits).clone() };
+    let old = if drawn.below(4) == 0 {
+        null
+    } else {
+        drawn.one_of(commits).clone()
+    };
     let commit = drawn.one_of(commits).clone();
     let message = *drawn.one_of(MESSAGES);
     let who = *drawn.one_of(&["A <a@example.com>", " <>", "A B <a b@c>", "é <é@é>"]);
@@ -55,17 +59,39 @@ fn line(drawn: &mut DrawnNumbers, commits: &[String], is_last: bool) -> DrawnLin
     let well = format!("{old} {commit} {who} {time} {zone}\t{message}\n");
     let (text, is_entry, counts_here) = match drawn.below(20) {
         0 => (format!("{old} {commit} {who} {time} {zone}\n"), true, true),
-        1 => (format!("{old} {commit} {who} 0 {zone}\t{message}\n"), false, true),
+        1 => (
+            format!("{old} {commit} {who} 0 {zone}\t{message}\n"),
+            false,
+            true,
+        ),
         2 => (format!("{old} {commit} nobody\t{message}\n"), false, true),
-        3 => (format!("{} {commit} {who} {time} {zone}\t{message}\n", &old[..39]), false, false),
-        4 => (format!("{old}  {commit} {who} {time} {zone}\t{message}\n"), false, false),
+        3 => (
+            format!("{} {commit} {who} {time} {zone}\t{message}\n", &old[..39]),
+            false,
+            false,
+        ),
+        4 => (
+            format!("{old}  {commit} {who} {time} {zone}\t{message}\n"),
+            false,
+            false,
+        ),
         5 => ("\n".into(), false, false),
         6 => (format!("{message}\n"), false, false),
         7 if is_last => (well.trim_end_matches('\n').to_owned(), false, true),
-        8 => (well.to_uppercase().replace(&message.to_uppercase(), message), true, true),
+        8 => (
+            well.to_uppercase()
+                .replace(&message.to_uppercase(), message),
+            true,
+            true,
+        ),
         _ => (well, true, true),
     };
-    DrawnLine { text, commit, is_entry, counts_here }
+    DrawnLine {
+        text,
+        commit,
+        is_entry,
+        counts_here,
+    }
 }
 
 /// A batch of logs, each of a branch of its own.
@@ -76,22 +102,45 @@ pub fn batch(drawn: &mut DrawnNumbers) {
     let mut updates = String::new();
     for n in 0..BATCH {
         let count = drawn.below(7);
-        let lines: Vec<DrawnLine> = (0..count).map(|at| line(drawn, &commits, at + 1 == count)).collect();
+        let lines: Vec<DrawnLine> = (0..count)
+            .map(|at| line(drawn, &commits, at + 1 == count))
+            .collect();
         updates.push_str(&format!("create refs/heads/case{n} {}\n", commits[0]));
         logs.push(lines);
     }
-    repository.git_with(&["-c", "core.logAllRefUpdates=false", "update-ref", "--stdin"], updates.as_bytes());
+    repository.git_with(
+        &["-c", "core.logAllRefUpdates=false", "update-ref", "--stdin"],
+        updates.as_bytes(),
+    );
     let file = |n: usize| format!(".git/logs/refs/heads/case{n}");
     for (n, lines) in logs.iter().enumerate() {
-        repository.write(file(n), lines.iter().map(|line| line.text.as_str()).collect::<String>());
+        repository.write(
+            file(n),
+            lines
+                .iter()
+                .map(|line| line.text.as_str())
+                .collect::<String>(),
+        );
     }
-    let listed = repository.git(&["log", "-g", "--branches=case*", "--format=%gD%x00%H%x00%gs%x01"]);
+    let listed = repository.git(&[
+        "log",
+        "-g",
+        "--branches=case*",
+        "--format=%gD%x00%H%x00%gs%x01",
+    ]);
     let mut by_git: BTreeMap<&str, Vec<(&str, &str)>> = BTreeMap::new();
     for entry in listed.split("\u{1}\n").filter(|entry| !entry.is_empty()) {
         let mut parts = entry.splitn(3, '\0');
         // By its shortest name, or by the whole: that depends on the version of git.
-        let name = parts.next().and_then(|name| name.rsplit('/').next()).and_then(|name| name.split('@').next());
-        let (name, commit, message) = (name.expect("a name"), parts.next().expect("a commit"), parts.next().expect("a message"));
+        let name = parts
+            .next()
+            .and_then(|name| name.rsplit('/').next())
+            .and_then(|name| name.split('@').next());
+        let (name, commit, message) = (
+            name.expect("a name"),
+            parts.next().expect("a commit"),
+            parts.next().expect("a message"),
+        );
         by_git.entry(name).or_default().insert(0, (commit, message));
     }
     for (n, lines) in logs.iter().enumerate() {
@@ -99,15 +148,26 @@ pub fn batch(drawn: &mut DrawnNumbers) {
         let shown: String = lines.iter().map(|line| line.text.as_str()).collect();
         let counting: Vec<&DrawnLine> = lines.iter().filter(|line| line.counts_here).collect();
         assert_eq!(
-            read.iter().map(|movement| &movement.new).collect::<Vec<_>>(),
+            read.iter()
+                .map(|movement| &movement.new)
+                .collect::<Vec<_>>(),
             counting.iter().map(|line| &line.commit).collect::<Vec<_>>(),
             "{shown}"
         );
-        let ours = read.iter().zip(&counting).filter(|(_, line)| line.is_entry).map(|(movement, _)| movement);
+        let ours = read
+            .iter()
+            .zip(&counting)
+            .filter(|(_, line)| line.is_entry)
+            .map(|(movement, _)| movement);
         let name = format!("case{n}");
         let theirs = by_git.remove(name.as_str()).unwrap_or_default();
-        let ours: Vec<_> = ours.map(|movement| (movement.new.as_str(), movement.meaning.clone())).collect();
-        let theirs: Vec<_> = theirs.into_iter().map(|(commit, message)| (commit, meaning_of(message))).collect();
+        let ours: Vec<_> = ours
+            .map(|movement| (movement.new.as_str(), movement.meaning.clone()))
+            .collect();
+        let theirs: Vec<_> = theirs
+            .into_iter()
+            .map(|(commit, message)| (commit, meaning_of(message)))
+            .collect();
         assert_eq!(ours, theirs, "{shown}");
     }
 }

@@ -8,14 +8,25 @@ use crate::BATCH;
 use crate::drawn::DrawnNumbers;
 use crate::repository::ScratchRepository;
 
-const FOLDERS: &[&str] = &["heads", "tags", "remotes/origin", "heads/deep/er", "notes", "odd", "heads/é"];
+const FOLDERS: &[&str] = &[
+    "heads",
+    "tags",
+    "remotes/origin",
+    "heads/deep/er",
+    "notes",
+    "odd",
+    "heads/é",
+];
 
 /// A batch of refs, each by a name of its own.
 pub fn batch(drawn: &mut DrawnNumbers) {
     let repository = ScratchRepository::new();
     let mut ids = repository.commits(6);
     repository.git(&["tag", "-a", "-m", "t", "annotated", &ids[2]]);
-    let tag = repository.git(&["rev-parse", "annotated"]).trim().to_owned();
+    let tag = repository
+        .git(&["rev-parse", "annotated"])
+        .trim()
+        .to_owned();
     ids.push(tag.clone());
     let mut packed: Vec<(String, String)> = Vec::new();
     for n in 0..BATCH {
@@ -46,7 +57,11 @@ pub fn batch(drawn: &mut DrawnNumbers) {
         }
     }
     packed.sort();
-    let mut file = String::from(*drawn.one_of(&["", "# pack-refs with: peeled fully-peeled sorted \n", "# pack-refs with: peeled \n"]));
+    let mut file = String::from(*drawn.one_of(&[
+        "",
+        "# pack-refs with: peeled fully-peeled sorted \n",
+        "# pack-refs with: peeled \n",
+    ]));
     for (name, id) in &packed {
         file.push_str(&format!("{id} {name}\n"));
         if *id == tag {
@@ -55,13 +70,36 @@ pub fn batch(drawn: &mut DrawnNumbers) {
     }
     repository.write(".git/packed-refs", &file);
 
-    let listed = repository.git(&["for-each-ref", "--format=%(refname) %(objectname) %(symref)"]);
-    let mut by_git: Vec<String> = listed.lines().filter_map(|line| line.strip_suffix(' ')).map(str::to_owned).collect();
+    let listed = repository.git(&[
+        "for-each-ref",
+        "--format=%(refname) %(objectname) %(symref)",
+    ]);
+    let mut by_git: Vec<String> = listed
+        .lines()
+        .filter_map(|line| line.strip_suffix(' '))
+        .map(str::to_owned)
+        .collect();
     by_git.sort();
-    let tips = Worktree::open(&repository.root).expect("it is a repository").ref_tips().expect("they can be listed");
-    let mut ours: Vec<String> =
-        tips.iter().filter(|(name, _)| name.starts_with("refs/")).map(|(name, id)| format!("{name} {id}")).collect();
+    let tips = Worktree::open(&repository.root)
+        .expect("it is a repository")
+        .ref_tips()
+        .expect("they can be listed");
+    let mut ours: Vec<String> = tips
+        .iter()
+        .filter(|(name, _)| name.starts_with("refs/"))
+        .map(|(name, id)| format!("{name} {id}"))
+        .collect();
     ours.sort();
-    let only = |these: &[String], those: &[String]| these.iter().filter(|line| !those.contains(line)).cloned().collect::<Vec<_>>();
-    assert_eq!((only(&ours, &by_git), only(&by_git, &ours)), (Vec::new(), Vec::new()), "only here, only in git");
+    let only = |these: &[String], those: &[String]| {
+        these
+            .iter()
+            .filter(|line| !those.contains(line))
+            .cloned()
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        (only(&ours, &by_git), only(&by_git, &ours)),
+        (Vec::new(), Vec::new()),
+        "only here, only in git"
+    );
 }

@@ -74,7 +74,9 @@ fn few_new_files_are_kept_beside_a_git_that_removes_empty_folders_of_objects() {
 fn what_a_killed_snapshot_left_is_removed_and_what_others_hold_stays() {
     let repo = ScratchRepo::new(&[]);
     let folder = repo.root.join(".git/objects/pack");
-    let write = |name: &str, content: &str| fs::write(folder.join(name), content).expect("the repository is ours");
+    let write = |name: &str, content: &str| {
+        fs::write(folder.join(name), content).expect("the repository is ours")
+    };
     let name = |digit: char, part: &str| format!("pack-{}.{part}", digit.to_string().repeat(40));
     // A pack without an index, kept by nobody that lives.
     write(&name('1', "pack"), "half a pack");
@@ -97,7 +99,12 @@ fn what_a_killed_snapshot_left_is_removed_and_what_others_hold_stays() {
     repo.snapshot();
     let mut left: Vec<String> = fs::read_dir(&folder)
         .expect("it is there")
-        .map(|e| e.expect("it can be listed").file_name().into_string().expect("UTF-8"))
+        .map(|e| {
+            e.expect("it can be listed")
+                .file_name()
+                .into_string()
+                .expect("UTF-8")
+        })
         .collect();
     left.sort();
     let mut expected = [

@@ -17,15 +17,35 @@ fn many_new_files_become_one_pack_that_git_accepts() {
         let before = repo.loose();
         repo.write_many(300, 1);
         let snapshot = repo.snapshot();
-        assert_eq!((repo.packs("pack").len(), repo.packs("idx").len(), repo.loose()), (1, 1, before), "{format}");
-        assert_eq!((repo.packs("keep").len(), repo.packs("tmp").len()), (0, 0), "nothing else stays");
+        assert_eq!(
+            (
+                repo.packs("pack").len(),
+                repo.packs("idx").len(),
+                repo.loose()
+            ),
+            (1, 1, before),
+            "{format}"
+        );
+        assert_eq!(
+            (repo.packs("keep").len(), repo.packs("tmp").len()),
+            (0, 0),
+            "nothing else stays"
+        );
         for file in [repo.packs("pack"), repo.packs("idx")].concat() {
-            assert_eq!(file.metadata().expect("it is there").permissions().mode() & 0o777, 0o444, "{}", file.display());
+            assert_eq!(
+                file.metadata().expect("it is there").permissions().mode() & 0o777,
+                0o444,
+                "{}",
+                file.display()
+            );
         }
         repo.assert_sound();
         assert_eq!(repo.restored(&snapshot), repo.files());
         repo.git(&["verify-pack", repo.packs("idx")[0].to_str().expect("UTF-8")]);
-        assert!(repo.snapshot().reused && repo.packs("pack").len() == 1, "the same state is not kept twice");
+        assert!(
+            repo.snapshot().reused && repo.packs("pack").len() == 1,
+            "the same state is not kept twice"
+        );
     }
 }
 
@@ -69,7 +89,12 @@ fn what_the_database_has_is_not_written_again() {
     repo.write("many/0/0", b"changed");
     let second = repo.snapshot();
     assert_eq!(repo.packs("pack").len(), 1);
-    let new = repo.git(&["rev-list", "--objects", &second.commit, &format!("^{}", first.commit)]);
+    let new = repo.git(&[
+        "rev-list",
+        "--objects",
+        &second.commit,
+        &format!("^{}", first.commit),
+    ]);
     let loose = repo.loose();
     assert!(loose < 15, "{loose} loose objects for one file\n{new}");
     repo.assert_sound();
@@ -79,22 +104,38 @@ fn what_the_database_has_is_not_written_again() {
     repo.git(&["repack", "-q", "-a", "-d"]);
     let borrower = ScratchRepo::new(&[]);
     let alternates = borrower.root.join(".git/objects/info/alternates");
-    std::fs::write(alternates, format!("{}\n", repo.root.join(".git/objects").display())).expect("the repository is ours");
+    std::fs::write(
+        alternates,
+        format!("{}\n", repo.root.join(".git/objects").display()),
+    )
+    .expect("the repository is ours");
     borrower.write_many(300, 1);
     borrower.write("many/0/0", b"changed");
     let borrowed = borrower.snapshot();
-    assert_eq!(borrower.packs("pack").len(), 0, "the few new trees are loose");
+    assert_eq!(
+        borrower.packs("pack").len(),
+        0,
+        "the few new trees are loose"
+    );
     assert_eq!(borrower.restored(&borrowed), borrower.files());
 }
 
 /// What is below these folders of a repository, with its mode.
 fn modes_below(git_dir: &Path, names: &[&str]) -> Vec<(PathBuf, u32)> {
-    let mut pending: Vec<PathBuf> = names.iter().map(|name| git_dir.join(name)).filter(|path| path.exists()).collect();
+    let mut pending: Vec<PathBuf> = names
+        .iter()
+        .map(|name| git_dir.join(name))
+        .filter(|path| path.exists())
+        .collect();
     let mut modes = Vec::new();
     while let Some(path) = pending.pop() {
         let about = path.metadata().expect("it is there");
         if about.is_dir() {
-            pending.extend(path.read_dir().expect("it can be listed").map(|entry| entry.expect("it can be listed").path()));
+            pending.extend(
+                path.read_dir()
+                    .expect("it can be listed")
+                    .map(|entry| entry.expect("it can be listed").path()),
+            );
         }
         modes.push((path, about.permissions().mode() & 0o7777));
     }
@@ -105,9 +146,12 @@ fn modes_below(git_dir: &Path, names: &[&str]) -> Vec<(PathBuf, u32)> {
 fn shared_repository_gets_modes_of_git() {
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
     // The mode of a folder, of a file, and of an object.
-    for (shared, folder, file, fixed) in
-        [("group", 0o2775, 0o664, 0o444), ("all", 0o2775, 0o664, 0o444), ("0640", 0o2750, 0o640, 0o440), ("umask", 0o755, 0o644, 0o444)]
-    {
+    for (shared, folder, file, fixed) in [
+        ("group", 0o2775, 0o664, 0o444),
+        ("all", 0o2775, 0o664, 0o444),
+        ("0640", 0o2750, 0o640, 0o440),
+        ("umask", 0o755, 0o644, 0o444),
+    ] {
         let repo = ScratchRepo::new(&[&format!("--shared={shared}")]);
         repo.git(&["config", "core.logAllRefUpdates", "always"]);
         repo.write("new", b"few files are loose objects");
@@ -116,14 +160,33 @@ fn shared_repository_gets_modes_of_git() {
         repo.snapshot();
         let worktree = Worktree::open(&repo.root).expect("it is a repository");
         let head = repo.git(&["rev-parse", "HEAD"]);
-        worktree.keep_baseline("auth", &head).expect("it can be written");
-        worktree.keep_judged("auth", &head, "2026-01-02T03:04:05Z".parse().expect("a time")).expect("it can be written");
-        worktree.write_empty_commit("a mark", "2026-01-02T03:04:05Z".parse().expect("a time")).expect("it can be written");
-        worktree.restore(&few.name, RestoreTarget::Branch("again/deep/branch".into())).expect("it is whole");
+        worktree
+            .keep_baseline("auth", &head)
+            .expect("it can be written");
+        worktree
+            .keep_judged(
+                "auth",
+                &head,
+                "2026-01-02T03:04:05Z".parse().expect("a time"),
+            )
+            .expect("it can be written");
+        worktree
+            .write_empty_commit("a mark", "2026-01-02T03:04:05Z".parse().expect("a time"))
+            .expect("it can be written");
+        worktree
+            .restore(&few.name, RestoreTarget::Branch("again/deep/branch".into()))
+            .expect("it is whole");
         repo.git(&["pack-refs", "--all", "--no-prune"]);
-        worktree.restore(&few.name, RestoreTarget::Branch("again/other".into())).expect("it is whole");
-        worktree.drop_snapshot(few.name.trim_start_matches("refs/watchdog/rescue/")).expect("it is there");
-        let modes = modes_below(&repo.root.join(".git"), &["objects", "refs", "logs", "packed-refs", "index"]);
+        worktree
+            .restore(&few.name, RestoreTarget::Branch("again/other".into()))
+            .expect("it is whole");
+        worktree
+            .drop_snapshot(few.name.trim_start_matches("refs/watchdog/rescue/"))
+            .expect("it is there");
+        let modes = modes_below(
+            &repo.root.join(".git"),
+            &["objects", "refs", "logs", "packed-refs", "index"],
+        );
         assert!(modes.len() > 50, "{}", modes.len());
         for (path, has) in modes {
             let expected = match path.is_dir() {
@@ -139,7 +202,10 @@ fn shared_repository_gets_modes_of_git() {
 #[test]
 fn large_files_go_through_in_pieces_and_are_stored_where_they_do_not_compress() {
     let repo = ScratchRepo::new(&[]);
-    let (random, text) = (noise(40 << 20, 7), b"the same again and again\n".repeat(2 << 20));
+    let (random, text) = (
+        noise(40 << 20, 7),
+        b"the same again and again\n".repeat(2 << 20),
+    );
     repo.write("random", &random);
     repo.write("text", &text);
     let snapshot = repo.snapshot();
@@ -148,7 +214,11 @@ fn large_files_go_through_in_pieces_and_are_stored_where_they_do_not_compress() 
         let kept = repo.git(&["rev-parse", &format!("{}:{name}", snapshot.commit)]);
         assert_eq!(kept, repo.git(&["hash-object", "--no-filters", name]));
     }
-    let packed: u64 = repo.packs("pack").iter().map(|pack| pack.metadata().expect("it is there").len()).sum();
+    let packed: u64 = repo
+        .packs("pack")
+        .iter()
+        .map(|pack| pack.metadata().expect("it is there").len())
+        .sum();
     assert!(packed > 40 << 20 && packed < 42 << 20, "{packed} bytes");
     assert_eq!(repo.restored(&snapshot), repo.files());
 }
@@ -166,7 +236,11 @@ fn a_large_file_that_was_only_touched_is_not_written_again() {
     repo.write("note", b"small\n");
     let second = repo.snapshot();
     assert_ne!(first.commit, second.commit);
-    let packed: u64 = repo.packs("pack").iter().map(|pack| pack.metadata().expect("it is there").len()).sum();
+    let packed: u64 = repo
+        .packs("pack")
+        .iter()
+        .map(|pack| pack.metadata().expect("it is there").len())
+        .sum();
     assert!(packed < 34 << 20, "{packed} bytes");
     assert_eq!(repo.packs("tmp"), Vec::<std::path::PathBuf>::new());
     repo.assert_sound();
@@ -185,7 +259,10 @@ fn a_large_file_that_changes_while_it_is_read_makes_no_wrong_object() {
             while !stop.load(Ordering::Relaxed) {
                 round += 1;
                 // Shorter, longer, and other bytes of the same length.
-                repo.write("busy", &noise((33 << 20) + (round as usize % 3) * 4096 - 4096, round));
+                repo.write(
+                    "busy",
+                    &noise((33 << 20) + (round as usize % 3) * 4096 - 4096, round),
+                );
             }
         });
         for _ in 0..3 {
@@ -205,7 +282,12 @@ fn any_content() -> impl Strategy<Value = Vec<u8>> {
     let size = prop_oneof![4 => 0usize..200, 2 => 200usize..20_000, 1 => 60_000usize..300_000];
     (size, any::<u64>(), 0u8..4).prop_map(|(size, seed, kind)| match kind {
         0 => noise(size, seed),
-        1 => b"line of text\n".iter().copied().cycle().take(size).collect(),
+        1 => b"line of text\n"
+            .iter()
+            .copied()
+            .cycle()
+            .take(size)
+            .collect(),
         2 => vec![0; size],
         _ => [noise(size / 2, seed), vec![b'x'; size - size / 2]].concat(),
     })

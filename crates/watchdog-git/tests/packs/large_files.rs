@@ -20,15 +20,23 @@ fn file_above_4_gib_comes_back() {
     let snapshot = repo.snapshot();
     let target = repo.root.with_file_name("restored");
     let worktree = Worktree::open(&repo.root).expect("it is a repository");
-    worktree.restore(&snapshot.name, RestoreTarget::Directory(target.clone())).expect("the snapshot is whole");
+    worktree
+        .restore(&snapshot.name, RestoreTarget::Directory(target.clone()))
+        .expect("the snapshot is whole");
     let restored = File::open(target.join("large")).expect("it is restored");
     let about = restored.metadata().expect("it is open");
     assert_eq!(about.len(), size);
     // The rest is zeros because it is holes: each of these pieces fills a block or two.
-    assert!(about.blocks() * 512 <= 3 * 2 * (128 << 10), "{} blocks", about.blocks());
+    assert!(
+        about.blocks() * 512 <= 3 * 2 * (128 << 10),
+        "{} blocks",
+        about.blocks()
+    );
     for (at, bytes) in written {
         let mut there = vec![0; 100];
-        restored.read_exact_at(&mut there, at).expect("it is as long");
+        restored
+            .read_exact_at(&mut there, at)
+            .expect("it is as long");
         assert_eq!(there, bytes, "at {at}");
     }
 }
@@ -53,11 +61,24 @@ fn large_file_comes_back_from_any_form() {
     repo.write("large", &stored);
     // Objects of a repository that this one borrows from.
     repo.git(&["clone", "-q", "--shared", ".", "../borrower"]);
-    repo.git(&["-C", "../borrower", "fetch", "-q", "origin", "refs/watchdog/*:refs/watchdog/*"]);
-    let borrower = Worktree::open(&repo.root.with_file_name("borrower")).expect("it is a repository");
+    repo.git(&[
+        "-C",
+        "../borrower",
+        "fetch",
+        "-q",
+        "origin",
+        "refs/watchdog/*:refs/watchdog/*",
+    ]);
+    let borrower =
+        Worktree::open(&repo.root.with_file_name("borrower")).expect("it is a repository");
     let target = repo.root.with_file_name("restored");
-    borrower.restore(&older.0.name, RestoreTarget::Directory(target.clone())).expect("the other repository has it");
-    assert_eq!(fs::read(target.join("large")).expect("it is restored"), stored);
+    borrower
+        .restore(&older.0.name, RestoreTarget::Directory(target.clone()))
+        .expect("the other repository has it");
+    assert_eq!(
+        fs::read(target.join("large")).expect("it is restored"),
+        stored
+    );
 }
 
 #[test]
@@ -71,9 +92,13 @@ fn damaged_large_file_is_not_restored() {
     permissions.set_readonly(false);
     fs::set_permissions(&pack, permissions).expect("it is ours");
     let file = File::options().write(true).open(&pack).expect("it is ours");
-    file.write_all_at(b"other bytes", 20 << 20).expect("it is ours");
+    file.write_all_at(b"other bytes", 20 << 20)
+        .expect("it is ours");
     let target = RestoreTarget::Directory(repo.root.with_file_name("restored"));
-    let error = Worktree::open(&repo.root).expect("it is a repository").restore(&snapshot.name, target).expect_err("it is damaged");
+    let error = Worktree::open(&repo.root)
+        .expect("it is a repository")
+        .restore(&snapshot.name, target)
+        .expect_err("it is damaged");
     assert!(error.to_string().contains("large"), "{error}");
     assert!(!repo.root.with_file_name("restored").join("large").exists());
 }

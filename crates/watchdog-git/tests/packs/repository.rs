@@ -18,11 +18,22 @@ impl ScratchRepo {
     /// A repository with one commit of one file.
     pub fn new(init: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("the system has room");
-        let root = folder.path().canonicalize().expect("it is there").join("repo");
+        let root = folder
+            .path()
+            .canonicalize()
+            .expect("it is there")
+            .join("repo");
         fs::create_dir(&root).expect("it is new");
-        let repo = ScratchRepo { _folder: folder, root };
+        let repo = ScratchRepo {
+            _folder: folder,
+            root,
+        };
         repo.git(&[&["init", "-q", "-b", "main"], init].concat());
-        for (key, value) in [("user.name", "A Person"), ("user.email", "person@example.com"), ("gc.auto", "0")] {
+        for (key, value) in [
+            ("user.name", "A Person"),
+            ("user.email", "person@example.com"),
+            ("gc.auto", "0"),
+        ] {
             repo.git(&["config", key, value]);
         }
         repo.write("tracked", b"one\n");
@@ -34,14 +45,22 @@ impl ScratchRepo {
     pub fn try_git(&self, args: &[&str]) -> Output {
         let home = self.root.parent().expect("it has a folder");
         let mut git = Command::new("git");
-        git.current_dir(&self.root).args(args).env("HOME", home).env("GIT_CONFIG_NOSYSTEM", "1").env_remove("GIT_DIR");
+        git.current_dir(&self.root)
+            .args(args)
+            .env("HOME", home)
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env_remove("GIT_DIR");
         git.output().expect("git is installed")
     }
 
     #[track_caller]
     pub fn git(&self, args: &[&str]) -> String {
         let out = self.try_git(args);
-        assert!(out.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&out.stderr));
+        assert!(
+            out.status.success(),
+            "git {args:?}: {}",
+            String::from_utf8_lossy(&out.stderr)
+        );
         String::from_utf8_lossy(&out.stdout).trim_end().to_owned()
     }
 
@@ -54,25 +73,38 @@ impl ScratchRepo {
     /// Writes so many small files, whose content this number tells from others.
     pub fn write_many(&self, count: usize, number: u64) {
         for n in 0..count {
-            self.write(&format!("many/{}/{n}", n % 7), format!("{number} {n}\n").repeat(n % 9 + 1).as_bytes());
+            self.write(
+                &format!("many/{}/{n}", n % 7),
+                format!("{number} {n}\n").repeat(n % 9 + 1).as_bytes(),
+            );
         }
     }
 
     pub fn try_snapshot(&self) -> Result<Option<Snapshot>, watchdog_git::Error> {
         let at = "2026-01-02T03:04:05Z".parse().expect("a time");
-        Worktree::open(&self.root)?.take_snapshot(&SnapshotRequest { spec: "auth", at, why: "test", max_new_bytes: None })
+        Worktree::open(&self.root)?.take_snapshot(&SnapshotRequest {
+            spec: "auth",
+            at,
+            why: "test",
+            max_new_bytes: None,
+        })
     }
 
     #[track_caller]
     pub fn snapshot(&self) -> Snapshot {
-        self.try_snapshot().expect("the repository is whole").expect("something is uncommitted")
+        self.try_snapshot()
+            .expect("the repository is whole")
+            .expect("something is uncommitted")
     }
 
     /// All files of a snapshot, restored into a folder, by their paths.
     pub fn restored(&self, snapshot: &Snapshot) -> BTreeMap<PathBuf, Vec<u8>> {
         let folder = tempfile::tempdir().expect("the system has room");
         let target = RestoreTarget::Directory(folder.path().join("restored"));
-        Worktree::open(&self.root).expect("it is a repository").restore(&snapshot.name, target).expect("it is whole");
+        Worktree::open(&self.root)
+            .expect("it is a repository")
+            .restore(&snapshot.name, target)
+            .expect("it is whole");
         files_below(&folder.path().join("restored"))
     }
 
@@ -83,9 +115,15 @@ impl ScratchRepo {
 
     /// The names in the folder of packs with this ending.
     pub fn packs(&self, ending: &str) -> Vec<PathBuf> {
-        let entries = fs::read_dir(self.root.join(".git/objects/pack")).expect("the folder is there");
-        let mut found: Vec<PathBuf> = entries.map(|entry| entry.expect("it can be listed").path()).collect();
-        found.retain(|path| path.extension() == Some(OsStr::new(ending)) || (ending == "tmp" && path.to_string_lossy().contains("/tmp_")));
+        let entries =
+            fs::read_dir(self.root.join(".git/objects/pack")).expect("the folder is there");
+        let mut found: Vec<PathBuf> = entries
+            .map(|entry| entry.expect("it can be listed").path())
+            .collect();
+        found.retain(|path| {
+            path.extension() == Some(OsStr::new(ending))
+                || (ending == "tmp" && path.to_string_lossy().contains("/tmp_"))
+        });
         found.sort();
         found
     }
@@ -93,7 +131,10 @@ impl ScratchRepo {
     /// What git counts as loose objects.
     pub fn loose(&self) -> u64 {
         let counted = self.git(&["count-objects", "-v"]);
-        counted.lines().find_map(|line| line.strip_prefix("count: ")?.parse().ok()).expect("git counts them")
+        counted
+            .lines()
+            .find_map(|line| line.strip_prefix("count: ")?.parse().ok())
+            .expect("git counts them")
     }
 
     /// git finds nothing to complain of.
@@ -118,7 +159,10 @@ fn files_below(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
             if path.is_dir() {
                 folders.push(path);
             } else {
-                found.insert(path.strip_prefix(root).expect("it is below").to_owned(), fs::read(&path).expect("it can be read"));
+                found.insert(
+                    path.strip_prefix(root).expect("it is below").to_owned(),
+                    fs::read(&path).expect("it can be read"),
+                );
             }
         }
     }

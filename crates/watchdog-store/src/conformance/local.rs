@@ -8,12 +8,25 @@ fn hints_are_kept_over_whatever_is_there_and_revisions_tell_what_changed() {
     on_every_engine(|store| {
         let (a, b, other) = (key("a"), key("b"), RowKey::new("testing", &["a"]));
         let first = written(store.cas(&a, ExpectedRevision::Absent, b"1").unwrap());
-        store.keep_hints(&[(a.clone(), b"2".to_vec()), (b.clone(), b"3".to_vec()), (other, b"4".to_vec())]).unwrap();
+        store
+            .keep_hints(&[
+                (a.clone(), b"2".to_vec()),
+                (b.clone(), b"3".to_vec()),
+                (other, b"4".to_vec()),
+            ])
+            .unwrap();
         let there = store.revisions(&RowKey::prefix("test", &[])).unwrap();
-        assert_eq!(there.iter().map(|(key, _)| key).collect::<Vec<_>>(), [&a, &b]);
+        assert_eq!(
+            there.iter().map(|(key, _)| key).collect::<Vec<_>>(),
+            [&a, &b]
+        );
         assert_eq!(store.get(&a).unwrap(), Some((there[0].1, b"2".to_vec())));
         assert_ne!(there[0].1, first);
-        assert_eq!(store.cas(&a, ExpectedRevision::Rev(first), b"5").unwrap(), SwapOutcome::Conflict, "a hint is a write like any other");
+        assert_eq!(
+            store.cas(&a, ExpectedRevision::Rev(first), b"5").unwrap(),
+            SwapOutcome::Conflict,
+            "a hint is a write like any other"
+        );
         store.keep_hints(&[]).unwrap();
         assert_eq!(store.revisions("none/").unwrap(), []);
     });
@@ -23,12 +36,30 @@ fn hints_are_kept_over_whatever_is_there_and_revisions_tell_what_changed() {
 fn a_write_without_a_flush_is_a_swap_like_any_other() {
     on_every_engine(|store| {
         let a = key("a");
-        let first = written(store.cas_without_flush(&a, ExpectedRevision::Absent, b"1").unwrap());
+        let first = written(
+            store
+                .cas_without_flush(&a, ExpectedRevision::Absent, b"1")
+                .unwrap(),
+        );
         assert_eq!(store.get(&a).unwrap(), Some((first, b"1".to_vec())));
-        assert_eq!(store.cas_without_flush(&a, ExpectedRevision::Absent, b"2").unwrap(), SwapOutcome::Conflict);
+        assert_eq!(
+            store
+                .cas_without_flush(&a, ExpectedRevision::Absent, b"2")
+                .unwrap(),
+            SwapOutcome::Conflict
+        );
         let second = written(store.cas(&a, ExpectedRevision::Rev(first), b"3").unwrap());
-        assert_eq!(store.cas_without_flush(&a, ExpectedRevision::Rev(first), b"4").unwrap(), SwapOutcome::Conflict);
-        let third = written(store.cas_without_flush(&a, ExpectedRevision::Rev(second), b"5").unwrap());
+        assert_eq!(
+            store
+                .cas_without_flush(&a, ExpectedRevision::Rev(first), b"4")
+                .unwrap(),
+            SwapOutcome::Conflict
+        );
+        let third = written(
+            store
+                .cas_without_flush(&a, ExpectedRevision::Rev(second), b"5")
+                .unwrap(),
+        );
         assert_eq!(store.get(&a).unwrap(), Some((third, b"5".to_vec())));
     });
 }
@@ -36,13 +67,23 @@ fn a_write_without_a_flush_is_a_swap_like_any_other() {
 #[test]
 fn a_position_in_the_stream_is_found_by_time() {
     on_every_engine(|store| {
-        assert_eq!(store.cursor_at(at(5)).unwrap(), EventCursor::START, "nothing is there yet");
+        assert_eq!(
+            store.cursor_at(at(5)).unwrap(),
+            EventCursor::START,
+            "nothing is there yet"
+        );
         let events: Vec<NewEvent> = [10, 20, 20, 30].map(happened).into();
         let _done = store.append(&events, None).unwrap();
         for (second, left) in [(0, 4), (10, 4), (11, 3), (20, 3), (21, 1), (30, 1), (31, 0)] {
-            let (found, end) = store.read(store.cursor_at(at(second)).unwrap(), 100).unwrap();
+            let (found, end) = store
+                .read(store.cursor_at(at(second)).unwrap(), 100)
+                .unwrap();
             assert_eq!(found.len(), left, "from second {second}");
-            assert_eq!(end, store.cursor_at(Timestamp::MAX).unwrap(), "nothing follows");
+            assert_eq!(
+                end,
+                store.cursor_at(Timestamp::MAX).unwrap(),
+                "nothing follows"
+            );
         }
     });
 }
@@ -71,7 +112,10 @@ fn the_way_back_through_the_stream_meets_every_event_once() {
 #[test]
 fn the_way_back_may_lead_through_one_worktree_only() {
     on_every_engine(|store| {
-        let of = |n: i64| NewEvent { worktree: if n % 3 == 0 { "mine" } else { "theirs" }.into(), ..happened(n) };
+        let of = |n: i64| NewEvent {
+            worktree: if n % 3 == 0 { "mine" } else { "theirs" }.into(),
+            ..happened(n)
+        };
         let events: Vec<NewEvent> = (0..10).map(of).collect();
         let _done = store.append(&events, None).unwrap();
         let picked = |ns: &[usize]| ns.iter().map(|n| events[*n].clone()).collect::<Vec<_>>();
@@ -80,8 +124,14 @@ fn the_way_back_may_lead_through_one_worktree_only() {
         let (older, first) = store.read_back(before, Some("mine"), 3).unwrap();
         assert_eq!(newer, picked(&[3, 6, 9]));
         assert_eq!(older, picked(&[0]));
-        assert_eq!(store.read_back(first, Some("mine"), 3).unwrap(), (Vec::new(), first));
-        assert_eq!(store.read_back(end, Some("nobody"), 3).unwrap(), (Vec::new(), end));
+        assert_eq!(
+            store.read_back(first, Some("mine"), 3).unwrap(),
+            (Vec::new(), first)
+        );
+        assert_eq!(
+            store.read_back(end, Some("nobody"), 3).unwrap(),
+            (Vec::new(), end)
+        );
     });
 }
 
@@ -90,21 +140,45 @@ fn pruning_goes_by_age_and_count_and_spares_the_newest() {
     on_every_engine(|store| {
         let events: Vec<_> = (0..5000).map(happened).collect();
         assert_eq!(store.append(&events, None).unwrap(), AppendOutcome::Done);
-        let keep = |older_than, at_least, at_most| EventRetention { older_than, at_least, at_most };
+        let keep = |older_than, at_least, at_most| EventRetention {
+            older_than,
+            at_least,
+            at_most,
+        };
         assert_eq!(store.prune(&keep(at(0), 0, 100_000)).unwrap(), 0);
         assert_eq!(store.prune(&keep(at(100), 10, 100_000)).unwrap(), 100);
         let too_many = keep(at(0), 10, 1000);
         let batches = [0; 5].map(|_| store.prune(&too_many).unwrap());
         assert_eq!(
             batches,
-            [PRUNED_AT_ONCE, PRUNED_AT_ONCE, PRUNED_AT_ONCE, 3900 - 3 * PRUNED_AT_ONCE, 0],
+            [
+                PRUNED_AT_ONCE,
+                PRUNED_AT_ONCE,
+                PRUNED_AT_ONCE,
+                3900 - 3 * PRUNED_AT_ONCE,
+                0
+            ],
             "never more than a batch, so that nobody waits long"
         );
-        assert_eq!(store.prune(&keep(Timestamp::MAX, 10, 1000)).unwrap(), 990, "a clock in the far future");
+        assert_eq!(
+            store.prune(&keep(Timestamp::MAX, 10, 1000)).unwrap(),
+            990,
+            "a clock in the far future"
+        );
         let (left, cursor) = store.read(EventCursor::START, 100).unwrap();
-        assert_eq!(left.iter().map(|e| e.at.as_second()).collect::<Vec<_>>(), (4990..5000).collect::<Vec<_>>());
-        assert_eq!(store.append(&[happened(9)], None).unwrap(), AppendOutcome::Done);
-        assert_eq!(store.read(cursor, 100).unwrap().0.len(), 1, "a cursor stays good across pruning");
+        assert_eq!(
+            left.iter().map(|e| e.at.as_second()).collect::<Vec<_>>(),
+            (4990..5000).collect::<Vec<_>>()
+        );
+        assert_eq!(
+            store.append(&[happened(9)], None).unwrap(),
+            AppendOutcome::Done
+        );
+        assert_eq!(
+            store.read(cursor, 100).unwrap().0.len(),
+            1,
+            "a cursor stays good across pruning"
+        );
     });
 }
 
@@ -112,28 +186,60 @@ fn pruning_goes_by_age_and_count_and_spares_the_newest() {
 fn the_newest_of_a_kind_is_found_for_many_worktrees_in_a_crowd_and_far_back() {
     on_every_engine(|store| {
         let of = |worktree: &str, spec: Option<&str>, kind: &str, second: i64| {
-            journal::event(at(second), worktree, spec, kind, serde_json::json!({ "n": second }))
+            journal::event(
+                at(second),
+                worktree,
+                spec,
+                kind,
+                serde_json::json!({ "n": second }),
+            )
         };
-        let mut events = vec![of("quiet", Some("s"), kind::VERDICT, 1), of("older", Some("s"), kind::VERDICT, 2)];
+        let mut events = vec![
+            of("quiet", Some("s"), kind::VERDICT, 1),
+            of("older", Some("s"), kind::VERDICT, 2),
+        ];
         events.extend((0..300).map(|n| of("older", Some("s"), kind::SNAPSHOT, 10 + n)));
-        events.extend([of("both", Some("s"), kind::VERDICT, 400), of("both", Some("s"), kind::BASELINE, 401)]);
+        events.extend([
+            of("both", Some("s"), kind::VERDICT, 400),
+            of("both", Some("s"), kind::BASELINE, 401),
+        ]);
         events.extend([
             of("busy", Some("s"), kind::VERDICT, 500),
             of("busy", Some("t"), kind::VERDICT, 501),
             of("busy", None, kind::VERDICT, 502),
         ]);
         let _done = store.append(&events, None).unwrap();
-        let requests = ["quiet", "older", "both", "busy", "nobody"].map(|worktree| (worktree.to_owned(), "s".to_owned()));
+        let requests = ["quiet", "older", "both", "busy", "nobody"]
+            .map(|worktree| (worktree.to_owned(), "s".to_owned()));
         let seconds = |kinds: &[&'static str], within| {
-            let kinds: Vec<WantedKind<'_>> = kinds.iter().map(|kind| WantedKind::any(kind)).collect();
+            let kinds: Vec<WantedKind<'_>> =
+                kinds.iter().map(|kind| WantedKind::any(kind)).collect();
             let found = store.newest_of(&requests, &kinds, within).unwrap();
-            found.into_iter().map(|event| event.map(|event| event.at.as_second())).collect::<Vec<_>>()
+            found
+                .into_iter()
+                .map(|event| event.map(|event| event.at.as_second()))
+                .collect::<Vec<_>>()
         };
-        assert_eq!(seconds(&[kind::VERDICT], 301), [Some(1), Some(2), Some(400), Some(500), None]);
-        assert_eq!(seconds(&[kind::VERDICT, kind::BASELINE], 301), [Some(1), Some(2), Some(401), Some(500), None]);
-        assert_eq!(seconds(&[kind::VERDICT], 300), [Some(1), None, Some(400), Some(500), None], "not looked for further back");
+        assert_eq!(
+            seconds(&[kind::VERDICT], 301),
+            [Some(1), Some(2), Some(400), Some(500), None]
+        );
+        assert_eq!(
+            seconds(&[kind::VERDICT, kind::BASELINE], 301),
+            [Some(1), Some(2), Some(401), Some(500), None]
+        );
+        assert_eq!(
+            seconds(&[kind::VERDICT], 300),
+            [Some(1), None, Some(400), Some(500), None],
+            "not looked for further back"
+        );
         assert_eq!(seconds(&[kind::PROBE], 301), [None; 5]);
-        assert_eq!(store.newest_of(&[], &[WantedKind::any(kind::VERDICT)], 10).unwrap(), []);
+        assert_eq!(
+            store
+                .newest_of(&[], &[WantedKind::any(kind::VERDICT)], 10)
+                .unwrap(),
+            []
+        );
     });
 }
 
@@ -141,18 +247,52 @@ fn the_newest_of_a_kind_is_found_for_many_worktrees_in_a_crowd_and_far_back() {
 fn the_newest_events_of_many_specs_of_a_worktree_are_found_by_what_their_data_says() {
     on_every_engine(|store| {
         let of = |spec: &str, kind: &str, second: i64, status: serde_json::Value| {
-            journal::event(at(second), "w", Some(spec), kind, serde_json::json!({ "status": status }))
+            journal::event(
+                at(second),
+                "w",
+                Some(spec),
+                kind,
+                serde_json::json!({ "status": status }),
+            )
         };
-        let mut events: Vec<_> = (0..30).map(|n| of(&format!("spec {n}"), kind::HOOK, n, "incomplete".into())).collect();
-        events.extend((0..30).map(|n| of(&format!("spec {n}"), kind::HOOK, 100 + n, serde_json::Value::Null)));
+        let mut events: Vec<_> = (0..30)
+            .map(|n| of(&format!("spec {n}"), kind::HOOK, n, "incomplete".into()))
+            .collect();
+        events.extend((0..30).map(|n| {
+            of(
+                &format!("spec {n}"),
+                kind::HOOK,
+                100 + n,
+                serde_json::Value::Null,
+            )
+        }));
         events.push(of("spec 7", kind::VERDICT, 200, serde_json::json!(7)));
         let _done = store.append(&events, None).unwrap();
-        let requests: Vec<_> = (0..31).map(|n| ("w".to_owned(), format!("spec {n}"))).collect();
-        let wanted = [WantedKind::any(kind::VERDICT), WantedKind::with_text(kind::HOOK, "status")];
+        let requests: Vec<_> = (0..31)
+            .map(|n| ("w".to_owned(), format!("spec {n}")))
+            .collect();
+        let wanted = [
+            WantedKind::any(kind::VERDICT),
+            WantedKind::with_text(kind::HOOK, "status"),
+        ];
         let found = store.newest_of(&requests, &wanted, 1_000).unwrap();
-        let seconds: Vec<Option<i64>> = found.into_iter().map(|event| event.map(|event| event.at.as_second())).collect();
-        let expected: Vec<Option<i64>> = (0..31).map(|n| if n == 7 { Some(200) } else { Some(n).filter(|n| *n < 30) }).collect();
-        assert_eq!(seconds, expected, "a hook that decided nothing is passed by");
+        let seconds: Vec<Option<i64>> = found
+            .into_iter()
+            .map(|event| event.map(|event| event.at.as_second()))
+            .collect();
+        let expected: Vec<Option<i64>> = (0..31)
+            .map(|n| {
+                if n == 7 {
+                    Some(200)
+                } else {
+                    Some(n).filter(|n| *n < 30)
+                }
+            })
+            .collect();
+        assert_eq!(
+            seconds, expected,
+            "a hook that decided nothing is passed by"
+        );
     });
 }
 

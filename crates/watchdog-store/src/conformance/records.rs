@@ -8,7 +8,10 @@ fn records_updated_by_many_at_once_lose_no_update() {
     use watchdog_core::decision::breaker::{Breaker, BreakerInput};
     on_every_engine(|store| {
         let settings = ConfigSettings {
-            breaker: watchdog_core::config::settings::BreakerSettings { limit: 0, ..ConfigSettings::default().breaker },
+            breaker: watchdog_core::config::settings::BreakerSettings {
+                limit: 0,
+                ..ConfigSettings::default().breaker
+            },
             ..ConfigSettings::default()
         };
         let tries = AtomicU64::new(0);
@@ -18,7 +21,13 @@ fn records_updated_by_many_at_once_lose_no_update() {
                     for _ in 0..25 {
                         breaker::update(store, "wt", "auth", |breaker: &mut Breaker| {
                             tries.fetch_add(1, Ordering::Relaxed);
-                            breaker.record(at(1), &settings.breaker, BreakerInput::Strike { why: "stalled".into() });
+                            breaker.record(
+                                at(1),
+                                &settings.breaker,
+                                BreakerInput::Strike {
+                                    why: "stalled".into(),
+                                },
+                            );
                         })
                         .unwrap();
                     }
@@ -27,14 +36,22 @@ fn records_updated_by_many_at_once_lose_no_update() {
         });
         assert_eq!(breaker::of(store, "wt", "auth").unwrap().strikes(), 200);
         assert!(tries.into_inner() >= 200);
-        assert_eq!(breaker::of(store, "wt", "other").unwrap(), Breaker::default());
+        assert_eq!(
+            breaker::of(store, "wt", "other").unwrap(),
+            Breaker::default()
+        );
         breaker::reset(store, "wt", "auth").unwrap();
-        assert_eq!(breaker::all(store, "wt").unwrap(), [("auth".to_string(), Breaker::default())]);
+        assert_eq!(
+            breaker::all(store, "wt").unwrap(),
+            [("auth".to_string(), Breaker::default())]
+        );
     });
 }
 
 fn some_refs(count: usize) -> Vec<(String, String)> {
-    (0..count).map(|n| (format!("refs/heads/b{n}"), format!("{n:040x}"))).collect()
+    (0..count)
+        .map(|n| (format!("refs/heads/b{n}"), format!("{n:040x}")))
+        .collect()
 }
 
 fn a_baseline(second: i64, refs: usize) -> baseline::BaselineRecord {
@@ -56,9 +73,15 @@ fn the_latest_baseline_is_found_without_a_spec() {
         baseline::record(store, "wt", "z", &a_baseline(5, 0)).unwrap();
         baseline::record(store, "wt", "spec/auth", &a_baseline(9, 3000)).unwrap();
         baseline::record(store, "wt2", "late", &a_baseline(99, 0)).unwrap();
-        assert_eq!(baseline::latest(store, "wt").unwrap(), Some(("spec/auth".into(), a_baseline(9, 3000))));
+        assert_eq!(
+            baseline::latest(store, "wt").unwrap(),
+            Some(("spec/auth".into(), a_baseline(9, 3000)))
+        );
         baseline::record(store, "wt", "z", &a_baseline(0, 1)).unwrap();
-        assert_eq!(baseline::of(store, "wt", "z").unwrap(), Some(a_baseline(0, 1)));
+        assert_eq!(
+            baseline::of(store, "wt", "z").unwrap(),
+            Some(a_baseline(0, 1))
+        );
         baseline::forget(store, "wt", "z").unwrap();
         assert_eq!(baseline::of(store, "wt", "z").unwrap(), None);
     });
@@ -76,16 +99,27 @@ fn rounds_of_once_add_up_until_a_new_baseline_and_the_streak_outlives_it() {
             })
             .unwrap()
         };
-        assert_eq!((round("aa", 1), round("aa", 2), round("bb", 3)), ((1, 1), (2, 2), (1, 3)));
+        assert_eq!(
+            (round("aa", 1), round("aa", 2), round("bb", 3)),
+            ((1, 1), (2, 2), (1, 3))
+        );
         let kept = progress::of(store, "wt", "auth").unwrap().unwrap();
-        assert_eq!((kept.fingerprint, kept.updated_at), (Some(u64::MAX - 1), at(3)));
+        assert_eq!(
+            (kept.fingerprint, kept.updated_at),
+            (Some(u64::MAX - 1), at(3))
+        );
     });
 }
 
 #[test]
 fn a_session_is_found_again_and_its_end_is_written_beside_its_beginning() {
     on_every_engine(|store| {
-        let began = session::SessionRecord { pid: Some(7), started_at: at(1), log: Some("/logs/a".into()), ..Default::default() };
+        let began = session::SessionRecord {
+            pid: Some(7),
+            started_at: at(1),
+            log: Some("/logs/a".into()),
+            ..Default::default()
+        };
         assert!(!session::update(store, "wt", "auth", |_| ()).unwrap());
         session::record(store, "wt", "auth", &began).unwrap();
         assert!(
@@ -98,7 +132,14 @@ fn a_session_is_found_again_and_its_end_is_written_beside_its_beginning() {
         let (spec, found) = session::latest(store, "wt").unwrap().unwrap();
         assert_eq!(
             (spec.as_str(), found),
-            ("auth", session::SessionRecord { session_id: Some("4f1c".into()), ended_at: Some(at(2)), ..began })
+            (
+                "auth",
+                session::SessionRecord {
+                    session_id: Some("4f1c".into()),
+                    ended_at: Some(at(2)),
+                    ..began
+                }
+            )
         );
     });
 }
@@ -107,16 +148,31 @@ fn a_session_is_found_again_and_its_end_is_written_beside_its_beginning() {
 fn rows_of_a_later_version_are_refused_and_garbage_only_until_it_is_recorded_anew() {
     on_every_engine(|store| {
         let k = RowKey::new("breaker", &["wt", "auth"]);
-        let rev = written(store.cas(&k, ExpectedRevision::Absent, br#"{"v":2,"state":"ajar"}"#).unwrap());
-        let newer =
-            [breaker::of(store, "wt", "auth").map(drop), breaker::reset(store, "wt", "auth"), breaker::update(store, "wt", "auth", |_| ())];
+        let rev = written(
+            store
+                .cas(&k, ExpectedRevision::Absent, br#"{"v":2,"state":"ajar"}"#)
+                .unwrap(),
+        );
+        let newer = [
+            breaker::of(store, "wt", "auth").map(drop),
+            breaker::reset(store, "wt", "auth"),
+            breaker::update(store, "wt", "auth", |_| ()),
+        ];
         for error in newer.map(Result::unwrap_err) {
             assert!(error.to_string().contains("format 2"), "{error}");
         }
-        assert_eq!(store.get(&k).unwrap().unwrap().0, rev, "nothing was written over it");
+        assert_eq!(
+            store.get(&k).unwrap().unwrap().0,
+            rev,
+            "nothing was written over it"
+        );
         written(store.cas(&k, ExpectedRevision::Rev(rev), b"\x00{").unwrap());
         let error = breaker::of(store, "wt", "auth").unwrap_err();
-        assert!(error.to_string().contains("breaker of 'auth'") && error.hint().contains("breaker reset"), "{error}");
+        assert!(
+            error.to_string().contains("breaker of 'auth'")
+                && error.hint().contains("breaker reset"),
+            "{error}"
+        );
         breaker::reset(store, "wt", "auth").unwrap();
         assert_eq!(breaker::of(store, "wt", "auth").unwrap().strikes(), 0);
     });
@@ -133,16 +189,44 @@ fn rebuilding_from_git_fills_gaps_and_touches_nothing_else() {
             commit: "aa".into(),
             at: at(4),
         };
-        let event = journal::snapshot_event(known.at, "wt", Some("auth"), &known.reference, &known.commit);
+        let event = journal::snapshot_event(
+            known.at,
+            "wt",
+            Some("auth"),
+            &known.reference,
+            &known.commit,
+        );
         assert_eq!(store.append(&[event], None).unwrap(), AppendOutcome::Done);
-        let fact = |spec: &str| rebuild::BaselineFact { worktree_id: "wt".into(), spec: spec.into(), baseline: a_baseline(1, 0) };
-        let new = rebuild::SnapshotFact { reference: "refs/watchdog/rescue/2".into(), ..known.clone() };
-        let facts = rebuild::RebuildFacts { baselines: vec![fact("auth"), fact("lost")], snapshots: vec![known, new] };
+        let fact = |spec: &str| rebuild::BaselineFact {
+            worktree_id: "wt".into(),
+            spec: spec.into(),
+            baseline: a_baseline(1, 0),
+        };
+        let new = rebuild::SnapshotFact {
+            reference: "refs/watchdog/rescue/2".into(),
+            ..known.clone()
+        };
+        let facts = rebuild::RebuildFacts {
+            baselines: vec![fact("auth"), fact("lost")],
+            snapshots: vec![known, new],
+        };
         for baselines in [1, 0] {
-            assert_eq!(rebuild::rebuild(store, &facts).unwrap(), rebuild::RestoredRowCounts { baselines, snapshots: 2 });
+            assert_eq!(
+                rebuild::rebuild(store, &facts).unwrap(),
+                rebuild::RestoredRowCounts {
+                    baselines,
+                    snapshots: 2
+                }
+            );
         }
-        assert_eq!(baseline::of(store, "wt", "auth").unwrap(), Some(a_baseline(9, 2)));
-        assert_eq!(baseline::of(store, "wt", "lost").unwrap(), Some(a_baseline(1, 0)));
+        assert_eq!(
+            baseline::of(store, "wt", "auth").unwrap(),
+            Some(a_baseline(9, 2))
+        );
+        assert_eq!(
+            baseline::of(store, "wt", "lost").unwrap(),
+            Some(a_baseline(1, 0))
+        );
         assert_eq!(store.read(EventCursor::START, 10).unwrap().0.len(), 2);
     });
 }

@@ -29,15 +29,26 @@ impl<'a> VerdictFields<'a> {
     pub(super) fn new(data: &'a Value) -> Self {
         let text = |key: &str| data[key].as_str().unwrap_or_default();
         let word = text("reason");
-        let checks = data["checks"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let unmet = checks.iter().filter(|check| check["outcome"] == "unmet").filter_map(|check| check["name"].as_str());
+        let checks = data["checks"]
+            .as_array()
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        let unmet = checks
+            .iter()
+            .filter(|check| check["outcome"] == "unmet")
+            .filter_map(|check| check["name"].as_str());
         VerdictFields {
-            reason: Reason::ALL.iter().copied().find(|reason| reason.as_str() == word),
+            reason: Reason::ALL
+                .iter()
+                .copied()
+                .find(|reason| reason.as_str() == word),
             unchanged: !data["unchanged_since"].is_null(),
             strike: data["strike"] == true,
             not_a_strike_because: data["not_a_strike_because"].as_str(),
             questions: data["probe_usage"]["requests"].as_u64().unwrap_or(0),
-            unmet: unmet.map(|name| name.chars().take(LONGEST_NAME).collect()).collect(),
+            unmet: unmet
+                .map(|name| name.chars().take(LONGEST_NAME).collect())
+                .collect(),
             head: text("head"),
             baseline: text("baseline"),
             word,
@@ -54,13 +65,26 @@ impl<'a> VerdictFields<'a> {
 
     /// Whether it says only that something still runs, which a later verdict judges.
     pub(super) fn waits(&self) -> bool {
-        matches!(self.reason, Some(Reason::SessionActive | Reason::Locked | Reason::BackgroundWork | Reason::Dependencies))
+        matches!(
+            self.reason,
+            Some(
+                Reason::SessionActive
+                    | Reason::Locked
+                    | Reason::BackgroundWork
+                    | Reason::Dependencies
+            )
+        )
     }
 
     /// What was judged and how, for comparison with the next one.
     pub(super) fn state(&self) -> String {
         let short = |commit: &'a str| commit.get(..16).unwrap_or(commit);
-        format!("{} {} {}", self.word.get(..40).unwrap_or(self.word), short(self.head), short(self.baseline))
+        format!(
+            "{} {} {}",
+            self.word.get(..40).unwrap_or(self.word),
+            short(self.head),
+            short(self.baseline)
+        )
     }
 
     /// The reason's word in names of counters.

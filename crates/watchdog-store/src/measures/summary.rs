@@ -24,7 +24,9 @@ pub struct AbortCounts {
 impl AbortCounts {
     /// Those of which nothing is known yet.
     pub fn undecided(&self) -> u64 {
-        self.total.saturating_sub(self.went_on).saturating_sub(self.held)
+        self.total
+            .saturating_sub(self.went_on)
+            .saturating_sub(self.held)
     }
 
     /// What the counters that begin so count.
@@ -56,11 +58,22 @@ pub struct Spread {
 
 impl Spread {
     /// By nearest rank; `None` where no amount is known.
-    #[expect(clippy::cast_precision_loss, reason = "seconds and micros of that size are shown rounded")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "seconds and micros of that size are shown rounded"
+    )]
     fn of(mut amounts: Vec<u64>) -> Option<Spread> {
         amounts.sort_unstable();
-        let at = |percent: usize| amounts.get((amounts.len() * percent).div_ceil(100).saturating_sub(1)).map(|amount| *amount as f64);
-        Some(Spread { median: at(50)?, p90: at(90)?, known: amounts.len() })
+        let at = |percent: usize| {
+            amounts
+                .get((amounts.len() * percent).div_ceil(100).saturating_sub(1))
+                .map(|amount| *amount as f64)
+        };
+        Some(Spread {
+            median: at(50)?,
+            p90: at(90)?,
+            known: amounts.len(),
+        })
     }
 }
 
@@ -109,23 +122,43 @@ pub struct MeasureSummary {
 
 impl MeasureSummary {
     /// Summarises counters of whole days, and the completions of these days that were kept one by one.
-    pub fn new<'a>(sums: &CounterSums, completed: impl IntoIterator<Item = &'a CompletedSpec>) -> Self {
-        let counts = |beginning: &str| sums.below(beginning).map(|(name, count)| (name.to_owned(), count)).collect::<BTreeMap<_, _>>();
-        let (of_sessions, of_changes) = (counts(measure::JUDGED_SESSION), counts(measure::JUDGED_CHANGE));
+    pub fn new<'a>(
+        sums: &CounterSums,
+        completed: impl IntoIterator<Item = &'a CompletedSpec>,
+    ) -> Self {
+        let counts = |beginning: &str| {
+            sums.below(beginning)
+                .map(|(name, count)| (name.to_owned(), count))
+                .collect::<BTreeMap<_, _>>()
+        };
+        let (of_sessions, of_changes) = (
+            counts(measure::JUDGED_SESSION),
+            counts(measure::JUDGED_CHANGE),
+        );
         let mut by_reason = of_sessions.clone();
         for (reason, count) in &of_changes {
             *by_reason.entry(reason.clone()).or_default() += count;
         }
         let mut aborts_by_why = BTreeMap::<String, AbortCounts>::new();
         let mut aborts = AbortCounts::default();
-        for beginning in [measure::ABORTS, measure::WENT_ON, measure::WENT_ON_ANEW, measure::HELD] {
+        for beginning in [
+            measure::ABORTS,
+            measure::WENT_ON,
+            measure::WENT_ON_ANEW,
+            measure::HELD,
+        ] {
             for (why, count) in sums.below(beginning) {
-                *aborts_by_why.entry(why.to_owned()).or_default().part(beginning) += count;
+                *aborts_by_why
+                    .entry(why.to_owned())
+                    .or_default()
+                    .part(beginning) += count;
                 *aborts.part(beginning) += count;
             }
         }
         let completed: Vec<&CompletedSpec> = completed.into_iter().collect();
-        let spread = |of: fn(&CompletedSpec) -> Option<u64>| Spread::of(completed.iter().filter_map(|spec| of(spec)).collect());
+        let spread = |of: fn(&CompletedSpec) -> Option<u64>| {
+            Spread::of(completed.iter().filter_map(|spec| of(spec)).collect())
+        };
         MeasureSummary {
             sessions: of_sessions.values().sum(),
             changes: of_changes.values().sum(),
@@ -135,7 +168,8 @@ impl MeasureSummary {
             aborts_by_why,
             aborts,
             rescues: (sums.of(word::RESCUES), sums.of(measure::RESCUES_KEPT)),
-            questions: ["session", "change", "look"].map(|class| sums.of(&format!("{}{class}", measure::QUESTIONS_OF))),
+            questions: ["session", "change", "look"]
+                .map(|class| sums.of(&format!("{}{class}", measure::QUESTIONS_OF))),
             iteration_questions: sums.of(measure::ITERATION_QUESTIONS),
             iterations: sums.of(word::ITERATIONS),
             timeouts: sums.of(measure::TIMEOUTS),
@@ -151,8 +185,16 @@ impl MeasureSummary {
 
     /// Judgements that are not complete, by reason.
     pub fn held_back(&self) -> BTreeMap<&str, u64> {
-        let complete = |word: &str| Reason::ALL.iter().any(|reason| reason.as_str() == word && reason.status() == Status::Complete);
-        self.by_reason.iter().filter(|(reason, _)| !complete(reason)).map(|(reason, count)| (reason.as_str(), *count)).collect()
+        let complete = |word: &str| {
+            Reason::ALL
+                .iter()
+                .any(|reason| reason.as_str() == word && reason.status() == Status::Complete)
+        };
+        self.by_reason
+            .iter()
+            .filter(|(reason, _)| !complete(reason))
+            .map(|(reason, count)| (reason.as_str(), *count))
+            .collect()
     }
 
     /// All questions of verdicts.
@@ -181,7 +223,10 @@ impl MeasureSummary {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a share is shown with two digits")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a share is shown with two digits"
+)]
 fn share(part: u64, of: u64) -> Option<f64> {
     (of > 0).then(|| part as f64 / of as f64)
 }
@@ -193,33 +238,65 @@ mod tests {
     use super::*;
 
     fn sums(counts: &[(&str, u64)]) -> CounterSums {
-        serde_json::from_value(counts.iter().map(|(word, count)| ((*word).to_owned(), json!(count))).collect()).unwrap()
+        serde_json::from_value(
+            counts
+                .iter()
+                .map(|(word, count)| ((*word).to_owned(), json!(count)))
+                .collect(),
+        )
+        .unwrap()
     }
 
     #[test]
     fn undecided_aborts_are_neither_right_nor_wrong() {
-        for (total, went_on, held, undecided, rate) in
-            [(0, 0, 0, 0, None), (3, 0, 0, 3, None), (3, 1, 0, 2, Some(1.0)), (4, 1, 1, 2, Some(0.5)), (2, 0, 2, 0, Some(0.0))]
-        {
-            let counts = AbortCounts { total, went_on, held, in_new_session: 0 };
-            assert_eq!((counts.undecided(), counts.false_rate()), (undecided, rate), "{counts:?}");
+        for (total, went_on, held, undecided, rate) in [
+            (0, 0, 0, 0, None),
+            (3, 0, 0, 3, None),
+            (3, 1, 0, 2, Some(1.0)),
+            (4, 1, 1, 2, Some(0.5)),
+            (2, 0, 2, 0, Some(0.0)),
+        ] {
+            let counts = AbortCounts {
+                total,
+                went_on,
+                held,
+                in_new_session: 0,
+            };
+            assert_eq!(
+                (counts.undecided(), counts.false_rate()),
+                (undecided, rate),
+                "{counts:?}"
+            );
         }
     }
 
     #[test]
     fn a_spread_is_of_what_is_known() {
-        let spread = |amounts: &[u64]| Spread::of(amounts.to_vec()).map(|spread| (spread.median, spread.p90));
+        let spread = |amounts: &[u64]| {
+            Spread::of(amounts.to_vec()).map(|spread| (spread.median, spread.p90))
+        };
         assert_eq!(spread(&[]), None);
         assert_eq!(spread(&[7]), Some((7.0, 7.0)));
         assert_eq!(spread(&[4, 1, 3, 2]), Some((2.0, 4.0)));
-        assert_eq!(spread(&(1..=100).rev().collect::<Vec<_>>()), Some((50.0, 90.0)));
+        assert_eq!(
+            spread(&(1..=100).rev().collect::<Vec<_>>()),
+            Some((50.0, 90.0))
+        );
     }
 
     #[test]
     fn nothing_counted_is_unknown_and_not_zero() {
         let none = MeasureSummary::new(&CounterSums::default(), &[]);
-        let rates = [none.questions_per_session(), none.questions_per_iteration(), none.timeout_rate(), none.rescue_rate()];
-        assert_eq!((rates, none.aborts.false_rate(), none.seconds), ([None; 4], None, None));
+        let rates = [
+            none.questions_per_session(),
+            none.questions_per_iteration(),
+            none.timeout_rate(),
+            none.rescue_rate(),
+        ];
+        assert_eq!(
+            (rates, none.aborts.false_rate(), none.seconds),
+            ([None; 4], None, None)
+        );
     }
 
     #[test]
@@ -240,9 +317,23 @@ mod tests {
             ]),
             &[],
         );
-        assert_eq!(found.held_back(), BTreeMap::from([("working", 3), ("other", 1)]));
+        assert_eq!(
+            found.held_back(),
+            BTreeMap::from([("working", 3), ("other", 1)])
+        );
         assert_eq!((found.sessions, found.changes), (6, 2));
-        assert_eq!((found.questions_per_session(), found.rescue_rate()), (Some(1.0), Some(0.75)));
-        assert_eq!(found.aborts, AbortCounts { total: 2, went_on: 1, in_new_session: 1, held: 0 });
+        assert_eq!(
+            (found.questions_per_session(), found.rescue_rate()),
+            (Some(1.0), Some(0.75))
+        );
+        assert_eq!(
+            found.aborts,
+            AbortCounts {
+                total: 2,
+                went_on: 1,
+                in_new_session: 1,
+                held: 0
+            }
+        );
     }
 }

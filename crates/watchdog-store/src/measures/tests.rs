@@ -13,7 +13,13 @@ const HOUR: i64 = 3_600;
 const DAY: i64 = 24 * HOUR;
 
 fn happened(second: i64, kind: &str, data: Value) -> StoredEvent {
-    event(Timestamp::from_second(1_800_000_000 + second).unwrap(), "w", Some("s"), kind, data)
+    event(
+        Timestamp::from_second(1_800_000_000 + second).unwrap(),
+        "w",
+        Some("s"),
+        kind,
+        data,
+    )
 }
 
 fn started(second: i64) -> StoredEvent {
@@ -21,15 +27,27 @@ fn started(second: i64) -> StoredEvent {
 }
 
 fn ended(second: i64, end: &str) -> StoredEvent {
-    happened(second, "session_ended", json!({"end": end, "usage": {"wall_seconds": 60.4, "cost_usd": 0.5}}))
+    happened(
+        second,
+        "session_ended",
+        json!({"end": end, "usage": {"wall_seconds": 60.4, "cost_usd": 0.5}}),
+    )
 }
 
 fn commits(second: i64, made: u64) -> StoredEvent {
-    happened(second, "commits", json!({"head": "c", "new_commits": made, "made_here": made}))
+    happened(
+        second,
+        "commits",
+        json!({"head": "c", "new_commits": made, "made_here": made}),
+    )
 }
 
 fn verdict(second: i64, reason: &str, head: &str) -> StoredEvent {
-    happened(second, "verdict", json!({"reason": reason, "head": head, "baseline": "b", "not_a_strike_because": "incomplete"}))
+    happened(
+        second,
+        "verdict",
+        json!({"reason": reason, "head": head, "baseline": "b", "not_a_strike_because": "incomplete"}),
+    )
 }
 
 fn tallied(events: &[StoredEvent]) -> FiguresByDay {
@@ -39,10 +57,12 @@ fn tallied(events: &[StoredEvent]) -> FiguresByDay {
 }
 
 fn sums(events: &[StoredEvent]) -> CounterSums {
-    tallied(events).values().fold(CounterSums::default(), |mut sum, day| {
-        sum.merge(&day.all);
-        sum
-    })
+    tallied(events)
+        .values()
+        .fold(CounterSums::default(), |mut sum, day| {
+            sum.merge(&day.all);
+            sum
+        })
 }
 
 #[track_caller]
@@ -55,7 +75,12 @@ fn assert_sums(events: &[StoredEvent], expected: &[(&str, u64)]) {
 
 /// A session from its start to its verdict.
 fn session(second: i64, made: u64, reason: &str, head: &str) -> Vec<StoredEvent> {
-    vec![started(second), ended(second + 60, "exit 0"), commits(second + 61, made), verdict(second + 62, reason, head)]
+    vec![
+        started(second),
+        ended(second + 60, "exit 0"),
+        commits(second + 61, made),
+        verdict(second + 62, reason, head),
+    ]
 }
 
 #[test]
@@ -64,7 +89,9 @@ fn hundreds_of_verdicts_of_sweeps_do_not_drown_twelve_sessions() {
     for n in 0..12 {
         events.extend(session(n * HOUR, n as u64, "new_commits", &format!("c{n}")));
         // A sweep each minute finds what it found before.
-        events.extend((2..60).map(|minute| verdict(n * HOUR + minute * 60, "new_commits", &format!("c{n}"))));
+        events.extend(
+            (2..60).map(|minute| verdict(n * HOUR + minute * 60, "new_commits", &format!("c{n}"))),
+        );
         events.push(verdict(n * HOUR + HOUR - 1, "session_active", "x"));
     }
     assert_sums(
@@ -81,35 +108,126 @@ fn hundreds_of_verdicts_of_sweeps_do_not_drown_twelve_sessions() {
 
 #[test]
 fn each_verdict_is_of_a_session_of_a_change_or_a_look() {
-    let unchanged =
-        |second| happened(second, "verdict", json!({"reason": "working", "head": "z", "unchanged_since": "2026-01-01T00:00:00Z"}));
+    let unchanged = |second| {
+        happened(
+            second,
+            "verdict",
+            json!({"reason": "working", "head": "z", "unchanged_since": "2026-01-01T00:00:00Z"}),
+        )
+    };
     for (events, session, change, looks) in [
         (vec![verdict(0, "working", "a")], 0, 1, 0),
-        (vec![verdict(0, "working", "a"), verdict(9, "working", "a")], 0, 1, 1),
-        (vec![verdict(0, "working", "a"), verdict(9, "working", "b")], 0, 2, 0),
+        (
+            vec![verdict(0, "working", "a"), verdict(9, "working", "a")],
+            0,
+            1,
+            1,
+        ),
+        (
+            vec![verdict(0, "working", "a"), verdict(9, "working", "b")],
+            0,
+            2,
+            0,
+        ),
         (vec![verdict(0, "working", "a"), unchanged(9)], 0, 1, 1),
-        (vec![started(0), verdict(1, "session_active", "a"), ended(2, "exit 0"), verdict(3, "working", "a")], 1, 0, 1),
+        (
+            vec![
+                started(0),
+                verdict(1, "session_active", "a"),
+                ended(2, "exit 0"),
+                verdict(3, "working", "a"),
+            ],
+            1,
+            0,
+            1,
+        ),
         // The session left something running: the verdict after that judges it.
-        (vec![started(0), ended(2, "exit 0"), verdict(3, "background_work", "a"), verdict(4, "new_commits", "a")], 1, 0, 1),
+        (
+            vec![
+                started(0),
+                ended(2, "exit 0"),
+                verdict(3, "background_work", "a"),
+                verdict(4, "new_commits", "a"),
+            ],
+            1,
+            0,
+            1,
+        ),
         (vec![started(0), ended(2, "exit 0"), unchanged(3)], 1, 0, 0),
         // Nobody saw its end.
-        (vec![started(0), verdict(3, "working", "a"), verdict(4, "working", "a")], 1, 0, 1),
-        (vec![started(0), verdict(3, "working", "a"), ended(4, "exit 0"), verdict(5, "working", "a")], 1, 0, 1),
+        (
+            vec![
+                started(0),
+                verdict(3, "working", "a"),
+                verdict(4, "working", "a"),
+            ],
+            1,
+            0,
+            1,
+        ),
+        (
+            vec![
+                started(0),
+                verdict(3, "working", "a"),
+                ended(4, "exit 0"),
+                verdict(5, "working", "a"),
+            ],
+            1,
+            0,
+            1,
+        ),
         // The same outcome of another session is another judgement.
-        ([session(0, 0, "working", "a"), session(99, 0, "working", "a")].concat(), 2, 0, 0),
-        (vec![happened(0, "session_ended", json!({"end": "not started"})), verdict(1, "store_error", "a")], 0, 1, 0),
-        (vec![happened(0, "session_started", json!({"inner": true})), verdict(1, "working", "a")], 0, 1, 0),
+        (
+            [
+                session(0, 0, "working", "a"),
+                session(99, 0, "working", "a"),
+            ]
+            .concat(),
+            2,
+            0,
+            0,
+        ),
+        (
+            vec![
+                happened(0, "session_ended", json!({"end": "not started"})),
+                verdict(1, "store_error", "a"),
+            ],
+            0,
+            1,
+            0,
+        ),
+        (
+            vec![
+                happened(0, "session_started", json!({"inner": true})),
+                verdict(1, "working", "a"),
+            ],
+            0,
+            1,
+            0,
+        ),
     ] {
         let sums = sums(&events);
         let of = |beginning| sums.below(beginning).map(|(_, count)| count).sum::<u64>();
-        let found = (of(measure::JUDGED_SESSION), of(measure::JUDGED_CHANGE), sums.of(measure::LOOKS));
+        let found = (
+            of(measure::JUDGED_SESSION),
+            of(measure::JUDGED_CHANGE),
+            sums.of(measure::LOOKS),
+        );
         assert_eq!(found, (session, change, looks), "{events:?}");
     }
 }
 
 #[test]
 fn an_abort_is_judged_by_what_came_later_and_else_stays_undecided() {
-    let aborted = || [started(0), ended(60, "silent"), commits(61, 0), verdict(62, "session_idle", "a")].to_vec();
+    let aborted = || {
+        [
+            started(0),
+            ended(60, "silent"),
+            commits(61, 0),
+            verdict(62, "session_idle", "a"),
+        ]
+        .to_vec()
+    };
     let with = |later: &[StoredEvent]| [aborted(), later.to_vec()].concat();
     for (events, total, went_on, anew, held) in [
         (aborted(), 1, 0, 0, 0),
@@ -117,44 +235,162 @@ fn an_abort_is_judged_by_what_came_later_and_else_stays_undecided() {
         (with(&[commits(HOUR, 1)]), 1, 1, 0, 0),
         (with(&[commits(HOUR, 0)]), 1, 0, 0, 0),
         (with(&[verdict(HOUR, "nothing_to_do", "a")]), 1, 1, 0, 0),
-        (with(&[happened(HOUR, "rescue", json!({"commits": 1, "failed": null}))]), 1, 1, 0, 0),
-        (with(&[happened(HOUR, "rescue", json!({"commits": 0, "failed": null}))]), 1, 0, 0, 0),
+        (
+            with(&[happened(
+                HOUR,
+                "rescue",
+                json!({"commits": 1, "failed": null}),
+            )]),
+            1,
+            1,
+            0,
+            0,
+        ),
+        (
+            with(&[happened(
+                HOUR,
+                "rescue",
+                json!({"commits": 0, "failed": null}),
+            )]),
+            1,
+            0,
+            0,
+            0,
+        ),
         (with(&session(HOUR, 1, "new_commits", "b")), 1, 1, 1, 0),
         // Looks came for longer than the window, and no work.
-        (with(&[verdict(DAY, "session_idle", "a"), verdict(8 * DAY, "session_idle", "a")]), 1, 0, 0, 1),
-        (with(&[verdict(8 * DAY, "session_idle", "a"), commits(8 * DAY + 1, 1)]), 1, 0, 0, 1),
+        (
+            with(&[
+                verdict(DAY, "session_idle", "a"),
+                verdict(8 * DAY, "session_idle", "a"),
+            ]),
+            1,
+            0,
+            0,
+            1,
+        ),
+        (
+            with(&[
+                verdict(8 * DAY, "session_idle", "a"),
+                commits(8 * DAY + 1, 1),
+            ]),
+            1,
+            0,
+            0,
+            1,
+        ),
         (with(&[commits(8 * DAY, 1)]), 1, 0, 0, 1),
     ] {
         let sums = sums(&events);
         let of = |beginning| sums.below(beginning).map(|(_, count)| count).sum::<u64>();
-        let found = (of(measure::ABORTS), of(measure::WENT_ON), of(measure::WENT_ON_ANEW), of(measure::HELD));
+        let found = (
+            of(measure::ABORTS),
+            of(measure::WENT_ON),
+            of(measure::WENT_ON_ANEW),
+            of(measure::HELD),
+        );
         assert_eq!(found, (total, went_on, anew, held), "{events:?}");
     }
     let days = tallied(&with(&[commits(2 * DAY, 1)]));
-    assert_eq!(days.first_key_value().unwrap().1.all.of("aborts_went_on/session_idle"), 1, "on the day of the abort");
+    assert_eq!(
+        days.first_key_value()
+            .unwrap()
+            .1
+            .all
+            .of("aborts_went_on/session_idle"),
+        1,
+        "on the day of the abort"
+    );
 }
 
 #[test]
 fn what_ends_work_is_an_abort_once_and_what_the_agent_or_a_person_ends_is_none() {
     let open = |second| happened(second, "breaker", json!({"state": "open"}));
-    let ends = |second, reason: &str| happened(second, "limit", json!({"loop": "l", "reason": reason}));
+    let ends =
+        |second, reason: &str| happened(second, "limit", json!({"loop": "l", "reason": reason}));
     for (events, why) in [
-        (vec![started(0), ended(1, "timed out"), verdict(2, "working", "a")], Some("session_timeout")),
-        (vec![started(0), ended(1, "timed out"), verdict(2, "new_commits", "a")], None),
-        (vec![started(0), ended(1, "exit 0"), verdict(2, "max_probes", "a")], Some("max_probes")),
-        (vec![started(0), ended(1, "exit 0"), open(2), verdict(2, "max_probes", "a")], Some("breaker_open")),
         (
-            vec![started(0), ended(1, "budget_exhausted"), verdict(2, "budget_exhausted", "a"), ends(3, "budget_exhausted")],
+            vec![
+                started(0),
+                ended(1, "timed out"),
+                verdict(2, "working", "a"),
+            ],
+            Some("session_timeout"),
+        ),
+        (
+            vec![
+                started(0),
+                ended(1, "timed out"),
+                verdict(2, "new_commits", "a"),
+            ],
+            None,
+        ),
+        (
+            vec![
+                started(0),
+                ended(1, "exit 0"),
+                verdict(2, "max_probes", "a"),
+            ],
+            Some("max_probes"),
+        ),
+        (
+            vec![
+                started(0),
+                ended(1, "exit 0"),
+                open(2),
+                verdict(2, "max_probes", "a"),
+            ],
+            Some("breaker_open"),
+        ),
+        (
+            vec![
+                started(0),
+                ended(1, "budget_exhausted"),
+                verdict(2, "budget_exhausted", "a"),
+                ends(3, "budget_exhausted"),
+            ],
             Some("budget_exhausted"),
         ),
-        (vec![started(0), ended(1, "exit 0"), verdict(2, "working", "a"), ends(3, "max_iterations")], Some("max_iterations")),
-        (vec![started(0), ended(1, "exit 0"), verdict(2, "agent_stopped", "a")], None),
-        (vec![started(0), ended(1, "exit 0"), verdict(2, "interrupted", "a")], None),
-        (vec![happened(0, "breaker", json!({"state": "half_open"})), verdict(2, "breaker_open", "a")], None),
+        (
+            vec![
+                started(0),
+                ended(1, "exit 0"),
+                verdict(2, "working", "a"),
+                ends(3, "max_iterations"),
+            ],
+            Some("max_iterations"),
+        ),
+        (
+            vec![
+                started(0),
+                ended(1, "exit 0"),
+                verdict(2, "agent_stopped", "a"),
+            ],
+            None,
+        ),
+        (
+            vec![
+                started(0),
+                ended(1, "exit 0"),
+                verdict(2, "interrupted", "a"),
+            ],
+            None,
+        ),
+        (
+            vec![
+                happened(0, "breaker", json!({"state": "half_open"})),
+                verdict(2, "breaker_open", "a"),
+            ],
+            None,
+        ),
     ] {
         let sums = sums(&events);
         let found: Vec<(&str, u64)> = sums.below(measure::ABORTS).collect();
-        assert_eq!(found, why.map(|why| (why, 1)).into_iter().collect::<Vec<_>>(), "{events:?}");
+        assert_eq!(
+            found,
+            why.map(|why| (why, 1)).into_iter().collect::<Vec<_>>(),
+            "{events:?}"
+        );
     }
 }
 
@@ -162,17 +398,39 @@ fn what_ends_work_is_an_abort_once_and_what_the_agent_or_a_person_ends_is_none()
 fn an_old_commit_is_no_sign_that_work_went_on() {
     let baseline = |second, of: &str| happened(second, "baseline", json!({"baseline": of}));
     let before = [vec![baseline(0, "b")], session(1, 2, "working", "a")].concat();
-    let aborted =
-        [before, vec![started(HOUR), ended(HOUR + 1, "silent"), commits(HOUR + 2, 2), verdict(HOUR + 3, "session_idle", "a")]].concat();
-    let with = |later: &[StoredEvent]| sums(&[aborted.clone(), later.to_vec()].concat()).of("aborts_went_on/session_idle");
-    assert_eq!(with(&[baseline(2 * HOUR, "b"), commits(2 * HOUR, 2)]), 0, "the same baseline is noted for each session");
-    assert_eq!(with(&[baseline(2 * HOUR, "other"), commits(2 * HOUR, 1)]), 1);
+    let aborted = [
+        before,
+        vec![
+            started(HOUR),
+            ended(HOUR + 1, "silent"),
+            commits(HOUR + 2, 2),
+            verdict(HOUR + 3, "session_idle", "a"),
+        ],
+    ]
+    .concat();
+    let with = |later: &[StoredEvent]| {
+        sums(&[aborted.clone(), later.to_vec()].concat()).of("aborts_went_on/session_idle")
+    };
+    assert_eq!(
+        with(&[baseline(2 * HOUR, "b"), commits(2 * HOUR, 2)]),
+        0,
+        "the same baseline is noted for each session"
+    );
+    assert_eq!(
+        with(&[baseline(2 * HOUR, "other"), commits(2 * HOUR, 1)]),
+        1
+    );
     assert_eq!(with(&[commits(2 * HOUR, 3)]), 1);
 }
 
 #[test]
 fn a_completion_tells_what_its_sessions_took_where_all_of_them_told() {
-    let of = |events: &[StoredEvent]| -> Vec<CompletedSpec> { tallied(events).into_values().flat_map(|day| day.completed).collect() };
+    let of = |events: &[StoredEvent]| -> Vec<CompletedSpec> {
+        tallied(events)
+            .into_values()
+            .flat_map(|day| day.completed)
+            .collect()
+    };
     let spec = |sessions, seconds, cost_micros, questions| CompletedSpec {
         worktree: "w".into(),
         spec: "s".into(),
@@ -181,8 +439,17 @@ fn a_completion_tells_what_its_sessions_took_where_all_of_them_told() {
         cost_micros,
         questions,
     };
-    let asked = happened(200, "verdict", json!({"reason": "working", "probe_usage": {"requests": 3}}));
-    let two = [session(0, 0, "working", "a"), vec![asked], session(300, 1, "new_commits", "b")].concat();
+    let asked = happened(
+        200,
+        "verdict",
+        json!({"reason": "working", "probe_usage": {"requests": 3}}),
+    );
+    let two = [
+        session(0, 0, "working", "a"),
+        vec![asked],
+        session(300, 1, "new_commits", "b"),
+    ]
+    .concat();
     assert_eq!(of(&two), [spec(2, Some(120), Some(1_000_000), 3)]);
     let hooked = [
         started(0),
@@ -191,8 +458,15 @@ fn a_completion_tells_what_its_sessions_took_where_all_of_them_told() {
         verdict(92, "new_commits", "a"),
         verdict(93, "new_commits", "b"),
     ];
-    assert_eq!(of(&hooked), [spec(1, Some(90), None, 0)], "its time is that between its events, its cost is unknown");
-    assert_eq!(of(&[verdict(0, "new_commits", "a")]), [spec(0, None, None, 0)]);
+    assert_eq!(
+        of(&hooked),
+        [spec(1, Some(90), None, 0)],
+        "its time is that between its events, its cost is unknown"
+    );
+    assert_eq!(
+        of(&[verdict(0, "new_commits", "a")]),
+        [spec(0, None, None, 0)]
+    );
 }
 
 #[test]
@@ -205,12 +479,24 @@ fn questions_strikes_checks_and_rescues_are_counted_where_they_belong() {
     );
     let looped = happened(0, "started", json!({"loop": "l"}));
     let mut events = vec![
-        happened(0, "verdict", json!({"reason": "working", "not_a_strike_because": "unchanged", "probe_usage": {"requests": 7}})),
+        happened(
+            0,
+            "verdict",
+            json!({"reason": "working", "not_a_strike_because": "unchanged", "probe_usage": {"requests": 7}}),
+        ),
         looped,
         started(1),
         ended(60, "exit 0"),
-        happened(61, "rescue", json!({"commits": 2, "failed": null, "lost": []})),
-        happened(62, "rescue", json!({"commits": 2, "failed": null, "lost": ["a"]})),
+        happened(
+            61,
+            "rescue",
+            json!({"commits": 2, "failed": null, "lost": []}),
+        ),
+        happened(
+            62,
+            "rescue",
+            json!({"commits": 2, "failed": null, "lost": ["a"]}),
+        ),
         happened(63, "rescue", json!({"commits": 2, "failed": "why"})),
         judged,
         happened(71, "iteration", json!({})),
@@ -238,10 +524,18 @@ fn questions_strikes_checks_and_rescues_are_counted_where_they_belong() {
 
 #[test]
 fn names_of_checks_are_bounded() {
-    let check = |n: usize| json!({"name": format!("{n} {}", "x".repeat(10_000)), "outcome": "unmet"});
+    let check =
+        |n: usize| json!({"name": format!("{n} {}", "x".repeat(10_000)), "outcome": "unmet"});
     let checks: Vec<Value> = (0..CHECKS + 5).map(check).collect();
-    let sums = sums(&[happened(0, "verdict", json!({ "reason": "checks_unmet", "checks": checks }))]);
-    assert_eq!((sums.below(measure::UNMET).count(), sums.of(measure::UNMET)), (CHECKS + 1, 5));
+    let sums = sums(&[happened(
+        0,
+        "verdict",
+        json!({ "reason": "checks_unmet", "checks": checks }),
+    )]);
+    assert_eq!(
+        (sums.below(measure::UNMET).count(), sums.of(measure::UNMET)),
+        (CHECKS + 1, 5)
+    );
     assert!(sums.below(measure::UNMET).all(|(name, _)| name.len() <= 60));
 }
 
@@ -263,10 +557,17 @@ fn told((kind, spec, days): (u8, u8, i64), n: i64) -> StoredEvent {
         9 => happened(second, "breaker", json!({"state": "open"})),
         10 => happened(second, "rescue", json!({"commits": 1})),
         11 => happened(second, "iteration", json!({})),
-        12 => happened(second, "limit", json!({"loop": "l", "reason": "max_iterations"})),
+        12 => happened(
+            second,
+            "limit",
+            json!({"loop": "l", "reason": "max_iterations"}),
+        ),
         _ => happened(second, "baseline", json!({"baseline": spec.to_string()})),
     };
-    StoredEvent { spec: Some(format!("s{spec}")), ..made }
+    StoredEvent {
+        spec: Some(format!("s{spec}")),
+        ..made
+    }
 }
 
 proptest! {

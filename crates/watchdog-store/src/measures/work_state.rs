@@ -124,7 +124,10 @@ impl WorkState {
 
     /// Takes the next event of this spec, and returns what it adds.
     pub fn take(&mut self, event: &StoredEvent) -> MeasureGains {
-        let mut list = GainList { today: day_of(event), gains: MeasureGains::default() };
+        let mut list = GainList {
+            today: day_of(event),
+            gains: MeasureGains::default(),
+        };
         let data = &event.data;
         if !Self::heeds(&event.kind) || data["inner"] == true {
             return list.gains;
@@ -139,7 +142,8 @@ impl WorkState {
                 }
             }
             kind::SESSION_STARTED => {
-                (self.session, self.started_at, self.cut_by) = (SessionPhase::Running, Some(event.at), None);
+                (self.session, self.started_at, self.cut_by) =
+                    (SessionPhase::Running, Some(event.at), None);
                 self.aborted = false;
                 self.aborts.iter_mut().for_each(|abort| abort.anew = true);
             }
@@ -160,7 +164,10 @@ impl WorkState {
                 self.unattributed = 0;
             }
             kind::REVIEW | kind::LIMIT if data["loop"].is_string() => {
-                if let Some(why) = ABORTS.into_iter().find(|why| data["reason"] == why.as_str()) {
+                if let Some(why) = ABORTS
+                    .into_iter()
+                    .find(|why| data["reason"] == why.as_str())
+                {
                     self.abort(event.at, why.as_str(), &mut list);
                 }
             }
@@ -219,7 +226,10 @@ impl WorkState {
         let class = self.class_of(&verdict);
         if verdict.questions > 0 {
             list.add(measure::QUESTION_VERDICTS, 1);
-            list.add(format!("{}{}", measure::QUESTIONS_OF, class.as_str()), verdict.questions);
+            list.add(
+                format!("{}{}", measure::QUESTIONS_OF, class.as_str()),
+                verdict.questions,
+            );
             self.span.questions += verdict.questions;
             self.unattributed += verdict.questions;
         }
@@ -236,8 +246,14 @@ impl WorkState {
         if tripped {
             self.abort(event.at, Reason::BreakerOpen.as_str(), list);
         } else if class != VerdictClass::Repeated && !verdict.is_complete() {
-            let reason = verdict.reason.filter(|reason| ABORTS.contains(reason)).map(|reason| reason.as_str().to_owned());
-            let cut_by = self.cut_by.take().filter(|_| class == VerdictClass::Session);
+            let reason = verdict
+                .reason
+                .filter(|reason| ABORTS.contains(reason))
+                .map(|reason| reason.as_str().to_owned());
+            let cut_by = self
+                .cut_by
+                .take()
+                .filter(|_| class == VerdictClass::Session);
             if let Some(why) = reason.or(cut_by) {
                 self.abort(event.at, &why, list);
             }
@@ -254,28 +270,62 @@ impl WorkState {
         match self.session {
             _ if verdict.waits() => VerdictClass::Repeated,
             SessionPhase::Running | SessionPhase::Ended => VerdictClass::Session,
-            _ if verdict.unchanged || self.seen.as_deref() == Some(&*verdict.state()) => VerdictClass::Repeated,
+            _ if verdict.unchanged || self.seen.as_deref() == Some(&*verdict.state()) => {
+                VerdictClass::Repeated
+            }
             SessionPhase::Unknown | SessionPhase::Judged => VerdictClass::Change,
         }
     }
 
-    fn count_judgement(&mut self, event: &StoredEvent, verdict: &VerdictFields<'_>, class: VerdictClass, list: &mut GainList) {
-        list.add(format!("{}{}/{}", measure::JUDGED, class.as_str(), verdict.reason_word()), 1);
-        if class == VerdictClass::Session && verdict.strike && verdict.status() == Some(Status::Timeout) {
+    fn count_judgement(
+        &mut self,
+        event: &StoredEvent,
+        verdict: &VerdictFields<'_>,
+        class: VerdictClass,
+        list: &mut GainList,
+    ) {
+        list.add(
+            format!(
+                "{}{}/{}",
+                measure::JUDGED,
+                class.as_str(),
+                verdict.reason_word()
+            ),
+            1,
+        );
+        if class == VerdictClass::Session
+            && verdict.strike
+            && verdict.status() == Some(Status::Timeout)
+        {
             list.add(measure::TIMEOUTS, 1);
         }
         if !verdict.strike && !verdict.is_complete() {
-            let word = |because: &&str| because.len() <= 40 && because.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
-            list.add(format!("{}{}", measure::NO_STRIKE, verdict.not_a_strike_because.filter(word).unwrap_or("other")), 1);
+            let word = |because: &&str| {
+                because.len() <= 40
+                    && because
+                        .bytes()
+                        .all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+            };
+            list.add(
+                format!(
+                    "{}{}",
+                    measure::NO_STRIKE,
+                    verdict.not_a_strike_because.filter(word).unwrap_or("other")
+                ),
+                1,
+            );
         }
         for name in &verdict.unmet {
             list.add(format!("{}{name}", measure::UNMET), 1);
         }
         let was_complete = std::mem::replace(&mut self.complete, verdict.is_complete());
-        if verdict.is_complete() && (self.span.sessions > 0 || class == VerdictClass::Session || !was_complete) {
+        if verdict.is_complete()
+            && (self.span.sessions > 0 || class == VerdictClass::Session || !was_complete)
+        {
             let span = std::mem::take(&mut self.span);
             list.add(measure::COMPLETIONS, 1);
-            let all = |known: u64, sum: u64| (span.sessions > 0 && known == span.sessions).then_some(sum);
+            let all =
+                |known: u64, sum: u64| (span.sessions > 0 && known == span.sessions).then_some(sum);
             list.gains.completed = Some(CompletedSpec {
                 worktree: event.worktree.clone(),
                 spec: event.spec.clone().unwrap_or_default(),
@@ -295,25 +345,42 @@ impl WorkState {
         if self.aborts.len() == OPEN_ABORTS {
             self.aborts.remove(0);
         }
-        self.aborts.push(OpenAbort { at, why: why.to_owned(), anew: false });
+        self.aborts.push(OpenAbort {
+            at,
+            why: why.to_owned(),
+            anew: false,
+        });
     }
 
     fn work_went_on(&mut self, list: &mut GainList) {
         self.aborted = false;
         for abort in self.aborts.drain(..) {
             let day = day_at(abort.at);
-            list.gains.counters.push((day, format!("{}{}", measure::WENT_ON, abort.why), 1));
+            list.gains
+                .counters
+                .push((day, format!("{}{}", measure::WENT_ON, abort.why), 1));
             if abort.anew {
-                list.gains.counters.push((day, format!("{}{}", measure::WENT_ON_ANEW, abort.why), 1));
+                list.gains.counters.push((
+                    day,
+                    format!("{}{}", measure::WENT_ON_ANEW, abort.why),
+                    1,
+                ));
             }
         }
     }
 
     fn settle_expired(&mut self, now: Timestamp, list: &mut GainList) {
         self.aborts.retain(|abort| {
-            let open = abort.at.checked_add(ABORT_WINDOW).is_ok_and(|end| now <= end);
+            let open = abort
+                .at
+                .checked_add(ABORT_WINDOW)
+                .is_ok_and(|end| now <= end);
             if !open {
-                list.gains.counters.push((day_at(abort.at), format!("{}{}", measure::HELD, abort.why), 1));
+                list.gains.counters.push((
+                    day_at(abort.at),
+                    format!("{}{}", measure::HELD, abort.why),
+                    1,
+                ));
             }
             open
         });
@@ -324,8 +391,14 @@ fn day_at(at: Timestamp) -> Date {
     TimeZone::UTC.to_datetime(at).date()
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is no negative number, and saturates")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "it is no negative number, and saturates"
+)]
 fn whole_seconds(usage: &Value) -> Option<u64> {
-    let seconds = usage["wall_seconds"].as_f64().filter(|seconds| seconds.is_finite() && *seconds >= 0.0)?;
+    let seconds = usage["wall_seconds"]
+        .as_f64()
+        .filter(|seconds| seconds.is_finite() && *seconds >= 0.0)?;
     Some(seconds.round() as u64)
 }

@@ -58,11 +58,24 @@ impl SharedAccount {
     /// The limit that holds an agent now, the one that lasts longest; `None` where it may work. A limit of an agent holds it with every
     /// model, a limit of an agent with a model holds that model alone.
     pub fn holds(&self, agent: &str, now: Timestamp) -> Option<AccountLimit> {
-        let of_agent = |limit: &&AccountLimit| agent == limit.agent || agent.strip_prefix(&limit.agent).is_some_and(|m| m.starts_with(' '));
+        let of_agent = |limit: &&AccountLimit| {
+            agent == limit.agent
+                || agent
+                    .strip_prefix(&limit.agent)
+                    .is_some_and(|m| m.starts_with(' '))
+        };
         let longest = now.saturating_add(LONGEST_LIMIT).unwrap_or(Timestamp::MAX);
-        let found = self.limits.iter().filter(of_agent).filter(|limit| now < limit.until).max_by_key(|limit| limit.until)?;
+        let found = self
+            .limits
+            .iter()
+            .filter(of_agent)
+            .filter(|limit| now < limit.until)
+            .max_by_key(|limit| limit.until)?;
         // A clock that was set back, or a row that something else wrote, makes no hold longer.
-        Some(AccountLimit { until: found.until.min(longest), ..found.clone() })
+        Some(AccountLimit {
+            until: found.until.min(longest),
+            ..found.clone()
+        })
     }
 }
 
@@ -83,19 +96,35 @@ pub fn of(store: &dyn LocalStore) -> Result<Option<SharedAccount>, StoreError> {
 /// # Errors
 /// Where it cannot be written.
 pub fn share(store: &dyn LocalStore, name: Option<&str>) -> Result<(), StoreError> {
-    let Some(name) = name else { return row::remove::<SharedAccount>(store, &key()) };
+    let Some(name) = name else {
+        return row::remove::<SharedAccount>(store, &key());
+    };
     row::update(store, &key(), |found: Option<SharedAccount>| {
         let kept = found.filter(|found| found.name == name);
-        (kept.unwrap_or_else(|| SharedAccount { name: name.to_owned(), ..SharedAccount::default() }), ())
+        (
+            kept.unwrap_or_else(|| SharedAccount {
+                name: name.to_owned(),
+                ..SharedAccount::default()
+            }),
+            (),
+        )
     })
 }
 
 /// Changes what is known, where an account is shared; returns what it was before.
-fn change(store: &dyn LocalStore, how: impl Fn(&mut SharedAccount)) -> Result<Option<SharedAccount>, StoreError> {
-    let Some(before) = of(store)? else { return Ok(None) };
+fn change(
+    store: &dyn LocalStore,
+    how: impl Fn(&mut SharedAccount),
+) -> Result<Option<SharedAccount>, StoreError> {
+    let Some(before) = of(store)? else {
+        return Ok(None);
+    };
     let name = before.name.clone();
     row::update(store, &key(), |found: Option<SharedAccount>| {
-        let mut after = found.unwrap_or_else(|| SharedAccount { name: name.clone(), ..SharedAccount::default() });
+        let mut after = found.unwrap_or_else(|| SharedAccount {
+            name: name.clone(),
+            ..SharedAccount::default()
+        });
         how(&mut after);
         (after, ())
     })?;
@@ -106,13 +135,22 @@ fn change(store: &dyn LocalStore, how: impl Fn(&mut SharedAccount)) -> Result<Op
 ///
 /// # Errors
 /// Where it cannot be written.
-pub fn limit_met(store: &dyn LocalStore, agent: &str, until: Timestamp, now: Timestamp) -> Result<(), StoreError> {
+pub fn limit_met(
+    store: &dyn LocalStore,
+    agent: &str,
+    until: Timestamp,
+    now: Timestamp,
+) -> Result<(), StoreError> {
     if until <= now {
         return Ok(());
     }
     change(store, |account| {
         account.met.retain(|met| met.agent != agent);
-        account.met.push(MetLimit { agent: agent.to_owned(), until, seen_at: now });
+        account.met.push(MetLimit {
+            agent: agent.to_owned(),
+            until,
+            seen_at: now,
+        });
         let over = account.met.len().saturating_sub(MOST_MET);
         account.met.drain(..over);
     })
@@ -123,7 +161,13 @@ pub fn limit_met(store: &dyn LocalStore, agent: &str, until: Timestamp, now: Tim
 ///
 /// # Errors
 /// Where it cannot be written.
-pub fn refreshed(store: &dyn LocalStore, name: &str, sent: &[MetLimit], limits: &[AccountLimit], now: Timestamp) -> Result<(), StoreError> {
+pub fn refreshed(
+    store: &dyn LocalStore,
+    name: &str,
+    sent: &[MetLimit],
+    limits: &[AccountLimit],
+    now: Timestamp,
+) -> Result<(), StoreError> {
     change(store, |account| {
         if account.name == name {
             account.met.retain(|met| !sent.contains(met));
@@ -157,12 +201,19 @@ mod tests {
     }
 
     fn limit(agent: &str, until: i64) -> AccountLimit {
-        AccountLimit { agent: agent.into(), until: at(until), machine: "other".into() }
+        AccountLimit {
+            agent: agent.into(),
+            until: at(until),
+            machine: "other".into(),
+        }
     }
 
     #[test]
     fn a_limit_holds_its_agent_with_every_model_and_nobody_else() {
-        let account = SharedAccount { limits: vec![limit("claude", 100), limit("codex o9", 200)], ..SharedAccount::default() };
+        let account = SharedAccount {
+            limits: vec![limit("claude", 100), limit("codex o9", 200)],
+            ..SharedAccount::default()
+        };
         for (agent, now, until) in [
             ("claude", 99, Some(100)),
             ("claude", 100, None),
@@ -172,14 +223,24 @@ mod tests {
             ("codex o9", 99, Some(200)),
             ("codex o", 99, None),
         ] {
-            assert_eq!(account.holds(agent, at(now)).map(|limit| limit.until), until.map(at), "{agent} at {now}");
+            assert_eq!(
+                account.holds(agent, at(now)).map(|limit| limit.until),
+                until.map(at),
+                "{agent} at {now}"
+            );
         }
     }
 
     #[test]
     fn no_limit_is_believed_for_ever() {
-        let account = SharedAccount { limits: vec![limit("claude", 900 * 86_400)], ..SharedAccount::default() };
-        assert_eq!(account.holds("claude", at(0)).map(|limit| limit.until), Some(at(8 * 86_400)));
+        let account = SharedAccount {
+            limits: vec![limit("claude", 900 * 86_400)],
+            ..SharedAccount::default()
+        };
+        assert_eq!(
+            account.holds("claude", at(0)).map(|limit| limit.until),
+            Some(at(8 * 86_400))
+        );
     }
 
     #[test]
@@ -192,12 +253,26 @@ mod tests {
         limit_met(&store, "claude", at(100), at(1)).unwrap();
         limit_met(&store, "claude", at(1), at(2)).unwrap();
         let known = of(&store).unwrap().expect("it is shared");
-        assert_eq!(known.met, [MetLimit { agent: "claude".into(), until: at(100), seen_at: at(1) }]);
+        assert_eq!(
+            known.met,
+            [MetLimit {
+                agent: "claude".into(),
+                until: at(100),
+                seen_at: at(1)
+            }]
+        );
         share(&store, Some("team")).unwrap();
-        assert_eq!(of(&store).unwrap(), Some(known.clone()), "named again, nothing is lost");
+        assert_eq!(
+            of(&store).unwrap(),
+            Some(known.clone()),
+            "named again, nothing is lost"
+        );
         refreshed(&store, "team", &known.met, &[limit("codex", 300)], at(3)).unwrap();
         let after = of(&store).unwrap().expect("it is shared");
-        assert_eq!((after.met.len(), after.limits.len(), after.refreshed_at), (0, 1, Some(at(3))));
+        assert_eq!(
+            (after.met.len(), after.limits.len(), after.refreshed_at),
+            (0, 1, Some(at(3)))
+        );
         clear(&store, Some("claude")).unwrap();
         assert_eq!(of(&store).unwrap().unwrap().limits.len(), 1);
         clear(&store, None).unwrap();

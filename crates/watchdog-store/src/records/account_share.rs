@@ -72,7 +72,8 @@ impl AccountShare {
         } else {
             self.drawn_usd += drawn.usd + owed;
         }
-        (self.day, self.ends_at, self.most_usd) = (drawn.day.clone(), Some(drawn.ends_at), drawn.most_usd);
+        (self.day, self.ends_at, self.most_usd) =
+            (drawn.day.clone(), Some(drawn.ends_at), drawn.most_usd);
         self.unreached = None;
     }
 
@@ -117,15 +118,33 @@ pub fn of(store: &dyn LocalStore) -> Result<Option<AccountShare>, StoreError> {
 ///
 /// # Errors
 /// Where it cannot be written.
-pub fn terms(store: &dyn LocalStore, account: &str, most_usd: Option<f64>) -> Result<(), StoreError> {
-    let Some(most_usd) = most_usd else { return row::remove::<AccountShare>(store, &key()) };
+pub fn terms(
+    store: &dyn LocalStore,
+    account: &str,
+    most_usd: Option<f64>,
+) -> Result<(), StoreError> {
+    let Some(most_usd) = most_usd else {
+        return row::remove::<AccountShare>(store, &key());
+    };
     row::update(store, &key(), |found: Option<AccountShare>| {
-        let kept = found.filter(|found| found.account == account).unwrap_or_default();
-        (AccountShare { account: account.to_owned(), most_usd, ..kept }, ())
+        let kept = found
+            .filter(|found| found.account == account)
+            .unwrap_or_default();
+        (
+            AccountShare {
+                account: account.to_owned(),
+                most_usd,
+                ..kept
+            },
+            (),
+        )
     })
 }
 
-fn change<T>(store: &dyn LocalStore, how: impl Fn(&mut AccountShare) -> T) -> Result<Option<T>, StoreError> {
+fn change<T>(
+    store: &dyn LocalStore,
+    how: impl Fn(&mut AccountShare) -> T,
+) -> Result<Option<T>, StoreError> {
     if of(store)?.is_none() {
         return Ok(None);
     }
@@ -165,8 +184,15 @@ pub struct HeldShare {
 ///
 /// # Errors
 /// Where it cannot be written.
-pub fn hold(store: &dyn LocalStore, most: f64, now: Timestamp) -> Result<Option<HeldShare>, StoreError> {
-    change(store, |share| HeldShare { usd: share.hold(most, now), day: share.day.clone() })
+pub fn hold(
+    store: &dyn LocalStore,
+    most: f64,
+    now: Timestamp,
+) -> Result<Option<HeldShare>, StoreError> {
+    change(store, |share| HeldShare {
+        usd: share.hold(most, now),
+        day: share.day.clone(),
+    })
 }
 
 /// What held this ended, and cost so much.
@@ -182,7 +208,10 @@ pub fn settle(store: &dyn LocalStore, held: &HeldShare, cost: f64) -> Result<(),
 /// # Errors
 /// Where it cannot be written.
 pub fn give_up(store: &dyn LocalStore, now: Timestamp) -> Result<Option<HeldShare>, StoreError> {
-    let given = change(store, |share| HeldShare { usd: share.give_up(now), day: share.day.clone() })?;
+    let given = change(store, |share| HeldShare {
+        usd: share.give_up(now),
+        day: share.day.clone(),
+    })?;
     Ok(given.filter(|given| given.usd >= LEAST_SHARE))
 }
 

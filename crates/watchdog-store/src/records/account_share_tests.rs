@@ -27,7 +27,12 @@ impl ServerAccount {
         }
         let usd = wanted.min(MOST - self.drawn).max(0.0);
         self.drawn += usd;
-        DrawnShare { most_usd: MOST, day: self.day.to_string(), ends_at: at((self.day + 1) * 100), usd }
+        DrawnShare {
+            most_usd: MOST,
+            day: self.day.to_string(),
+            ends_at: at((self.day + 1) * 100),
+            usd,
+        }
     }
 
     fn take_back(&mut self, given: f64, day: &str) {
@@ -124,11 +129,38 @@ proptest! {
 #[test]
 fn nothing_is_spent_of_a_day_that_is_over_and_what_a_session_spent_beyond_its_part_is_owed() {
     let mut share = AccountShare::default();
-    assert_eq!((share.hold(1.0, at(0)), share.free_usd(at(0))), (0.0, 0.0), "nothing was drawn");
-    share.draw(&DrawnShare { most_usd: 10.0, day: "1".into(), ends_at: at(100), usd: 2.0 }, 0.0);
+    assert_eq!(
+        (share.hold(1.0, at(0)), share.free_usd(at(0))),
+        (0.0, 0.0),
+        "nothing was drawn"
+    );
+    share.draw(
+        &DrawnShare {
+            most_usd: 10.0,
+            day: "1".into(),
+            ends_at: at(100),
+            usd: 2.0,
+        },
+        0.0,
+    );
     assert_eq!(share.hold(1.5, at(1)), 1.5);
     share.settle("1", 1.5, 3.0);
     assert_eq!((share.free_usd(at(1)), share.owed_usd()), (0.0, 1.0));
-    share.draw(&DrawnShare { most_usd: 10.0, day: "1".into(), ends_at: at(100), usd: 2.0 }, 1.0);
-    assert_eq!((share.free_usd(at(1)), share.free_usd(at(100)), share.owed_usd()), (2.0, 0.0, 0.0));
+    share.draw(
+        &DrawnShare {
+            most_usd: 10.0,
+            day: "1".into(),
+            ends_at: at(100),
+            usd: 2.0,
+        },
+        1.0,
+    );
+    assert_eq!(
+        (
+            share.free_usd(at(1)),
+            share.free_usd(at(100)),
+            share.owed_usd()
+        ),
+        (2.0, 0.0, 0.0)
+    );
 }

@@ -44,21 +44,35 @@ impl SingleVersionRecord for CriteriaAnchor {
 }
 
 /// The anchor of a spec, if it has one of its own.
-pub fn of(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<Option<CriteriaAnchor>, StoreError> {
+pub fn of(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+    spec: &str,
+) -> Result<Option<CriteriaAnchor>, StoreError> {
     row::load(store, &row::key::<CriteriaAnchor>(worktree_id, spec))
 }
 
 /// The anchor that governs a spec: its own, else the newest of the worktree.
-pub fn effective(store: &dyn LocalStore, worktree_id: &str, spec: Option<&str>) -> Result<Option<CriteriaAnchor>, StoreError> {
+pub fn effective(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+    spec: Option<&str>,
+) -> Result<Option<CriteriaAnchor>, StoreError> {
     let own = spec.map_or(Ok(None), |spec| of(store, worktree_id, spec))?;
     if own.is_some() {
         return Ok(own);
     }
-    Ok(of_worktree(store, worktree_id)?.into_iter().map(|(_, anchor)| anchor).max_by_key(|anchor| anchor.at))
+    Ok(of_worktree(store, worktree_id)?
+        .into_iter()
+        .map(|(_, anchor)| anchor)
+        .max_by_key(|anchor| anchor.at))
 }
 
 /// Every anchor of a worktree, each with its spec. An unreadable one is an error, because ignoring it would drop its criteria.
-pub fn of_worktree(store: &dyn LocalStore, worktree_id: &str) -> Result<Vec<(String, CriteriaAnchor)>, StoreError> {
+pub fn of_worktree(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+) -> Result<Vec<(String, CriteriaAnchor)>, StoreError> {
     let mut anchors = Vec::new();
     let mut failed = None;
     row::each::<CriteriaAnchor>(store, &[worktree_id], |key, found| match found {
@@ -69,19 +83,46 @@ pub fn of_worktree(store: &dyn LocalStore, worktree_id: &str) -> Result<Vec<(Str
 }
 
 /// Records an anchor in place of the former one.
-pub fn record(store: &dyn LocalStore, worktree_id: &str, spec: &str, anchor: &CriteriaAnchor) -> Result<(), StoreError> {
-    row::overwrite(store, &row::key::<CriteriaAnchor>(worktree_id, spec), anchor)
+pub fn record(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+    spec: &str,
+    anchor: &CriteriaAnchor,
+) -> Result<(), StoreError> {
+    row::overwrite(
+        store,
+        &row::key::<CriteriaAnchor>(worktree_id, spec),
+        anchor,
+    )
 }
 
 /// Records an anchor whose commit alone moved forward. It does not wait for the disk: what a power cut takes away leaves the former commit,
 /// with which later judgements compare more.
-pub fn move_commit(store: &dyn LocalStore, worktree_id: &str, spec: &str, anchor: &CriteriaAnchor) -> Result<(), StoreError> {
-    row::overwrite_without_flush(store, &row::key::<CriteriaAnchor>(worktree_id, spec), anchor)
+pub fn move_commit(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+    spec: &str,
+    anchor: &CriteriaAnchor,
+) -> Result<(), StoreError> {
+    row::overwrite_without_flush(
+        store,
+        &row::key::<CriteriaAnchor>(worktree_id, spec),
+        anchor,
+    )
 }
 
 /// Records an anchor where there is none, and says whether it did.
-pub fn record_if_absent(store: &dyn LocalStore, worktree_id: &str, spec: &str, anchor: &CriteriaAnchor) -> Result<bool, StoreError> {
-    row::create(store, &row::key::<CriteriaAnchor>(worktree_id, spec), anchor)
+pub fn record_if_absent(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+    spec: &str,
+    anchor: &CriteriaAnchor,
+) -> Result<bool, StoreError> {
+    row::create(
+        store,
+        &row::key::<CriteriaAnchor>(worktree_id, spec),
+        anchor,
+    )
 }
 
 #[cfg(test)]
@@ -94,9 +135,15 @@ mod tests {
         CriteriaAnchor {
             file: Some(file.into()),
             commit: Some("a".repeat(40)),
-            differing: BTreeMap::from([("tests/a".into(), None), ("tests/ü".into(), Some("b".repeat(40)))]),
+            differing: BTreeMap::from([
+                ("tests/a".into(), None),
+                ("tests/ü".into(), Some("b".repeat(40))),
+            ]),
             at: Timestamp::from_second(at).unwrap(),
-            end: Some(RefsAtSessionEnd { head: None, remotes: vec![("refs/remotes/origin/main".into(), "c".repeat(40))] }),
+            end: Some(RefsAtSessionEnd {
+                head: None,
+                remotes: vec![("refs/remotes/origin/main".into(), "c".repeat(40))],
+            }),
         }
     }
 
@@ -109,9 +156,19 @@ mod tests {
         assert!(!record_if_absent(&store, "w", "a", &anchor("other", 9)).unwrap());
         record(&store, "w", "b", &anchor("new", 2)).unwrap();
         record(&store, "elsewhere", "c", &anchor("newest", 3)).unwrap();
-        let file = |spec: Option<&str>| effective(&store, "w", spec).unwrap().and_then(|found| found.file);
-        assert_eq!((file(Some("a")).as_deref(), file(Some("b")).as_deref()), (Some("old"), Some("new")));
-        assert_eq!((file(Some("c")).as_deref(), file(None).as_deref()), (Some("new"), Some("new")));
+        let file = |spec: Option<&str>| {
+            effective(&store, "w", spec)
+                .unwrap()
+                .and_then(|found| found.file)
+        };
+        assert_eq!(
+            (file(Some("a")).as_deref(), file(Some("b")).as_deref()),
+            (Some("old"), Some("new"))
+        );
+        assert_eq!(
+            (file(Some("c")).as_deref(), file(None).as_deref()),
+            (Some("new"), Some("new"))
+        );
         assert_eq!(of(&store, "w", "a").unwrap(), Some(anchor("old", 1)));
     }
 }

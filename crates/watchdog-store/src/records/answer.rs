@@ -75,8 +75,15 @@ impl ReplyV1 {
     }
 
     fn reply(self) -> Result<Reply, String> {
-        let all = [ReplyStatus::Complete, ReplyStatus::Waiting, ReplyStatus::Working];
-        let status = all.into_iter().find(|status| status.as_str() == self.status).ok_or_else(|| format!("no status '{}'", self.status))?;
+        let all = [
+            ReplyStatus::Complete,
+            ReplyStatus::Waiting,
+            ReplyStatus::Working,
+        ];
+        let status = all
+            .into_iter()
+            .find(|status| status.as_str() == self.status)
+            .ok_or_else(|| format!("no status '{}'", self.status))?;
         Ok(Reply {
             status,
             message: self.message,
@@ -120,8 +127,13 @@ impl RecordType for StandingAnswer {
 
     fn from_disk(disk: AnswerV1) -> Result<Self, String> {
         let reply = disk.reply.map(|reply| reply.reply()).transpose()?;
-        let outcome = ProbeOutcome::named(&disk.outcome, disk.why.unwrap_or_default(), disk.retry_at, reply)
-            .ok_or_else(|| format!("no outcome '{}', or a reply without its text", disk.outcome))?;
+        let outcome = ProbeOutcome::named(
+            &disk.outcome,
+            disk.why.unwrap_or_default(),
+            disk.retry_at,
+            reply,
+        )
+        .ok_or_else(|| format!("no outcome '{}', or a reply without its text", disk.outcome))?;
         Ok(StandingAnswer {
             state: disk.state,
             since: disk.since,
@@ -136,12 +148,25 @@ impl RecordType for StandingAnswer {
 }
 
 /// Records an answer in place of the former one.
-pub fn record(store: &dyn LocalStore, worktree_id: &str, spec: &str, answer: &StandingAnswer) -> Result<(), StoreError> {
-    row::overwrite(store, &row::key::<StandingAnswer>(worktree_id, spec), answer)
+pub fn record(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+    spec: &str,
+    answer: &StandingAnswer,
+) -> Result<(), StoreError> {
+    row::overwrite(
+        store,
+        &row::key::<StandingAnswer>(worktree_id, spec),
+        answer,
+    )
 }
 
 /// The last answer about a spec, if any is recorded.
-pub fn of(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<Option<StandingAnswer>, StoreError> {
+pub fn of(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+    spec: &str,
+) -> Result<Option<StandingAnswer>, StoreError> {
     row::load(store, &row::key::<StandingAnswer>(worktree_id, spec))
 }
 
@@ -158,7 +183,11 @@ mod tests {
     fn every_outcome_survives_the_disk() {
         let why = || "why".to_string();
         let at = Timestamp::from_second(1_800_000_000).expect("an instant");
-        let reply = Reply { doubt: Some(why()), tasks_pending: vec!["a".into()], ..Reply::bare(ReplyStatus::Complete) };
+        let reply = Reply {
+            doubt: Some(why()),
+            tasks_pending: vec!["a".into()],
+            ..Reply::bare(ReplyStatus::Complete)
+        };
         for outcome in [
             ProbeOutcome::Reply(reply),
             ProbeOutcome::Unreadable { why: why() },
@@ -168,7 +197,10 @@ mod tests {
             ProbeOutcome::NotInstalled { why: why() },
             ProbeOutcome::NotLoggedIn { why: why() },
             ProbeOutcome::Overloaded { why: why() },
-            ProbeOutcome::RateLimited { why: why(), retry_at: Some(at) },
+            ProbeOutcome::RateLimited {
+                why: why(),
+                retry_at: Some(at),
+            },
             ProbeOutcome::Failed { why: why() },
         ] {
             let record = StandingAnswer {

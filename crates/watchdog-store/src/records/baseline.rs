@@ -104,22 +104,47 @@ pub fn worktrees(store: &dyn LocalStore) -> Result<HashSet<String>, StoreError> 
 }
 
 /// Records a baseline in place of the former one.
-pub fn record(store: &dyn LocalStore, worktree_id: &str, spec: &str, baseline: &BaselineRecord) -> Result<(), StoreError> {
-    row::overwrite(store, &row::key::<BaselineRecord>(worktree_id, spec), baseline)
+pub fn record(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+    spec: &str,
+    baseline: &BaselineRecord,
+) -> Result<(), StoreError> {
+    row::overwrite(
+        store,
+        &row::key::<BaselineRecord>(worktree_id, spec),
+        baseline,
+    )
 }
 
 /// Records a baseline where there is none, and says whether it did. For rebuilding.
-pub fn record_if_absent(store: &dyn LocalStore, worktree_id: &str, spec: &str, baseline: &BaselineRecord) -> Result<bool, StoreError> {
-    row::create(store, &row::key::<BaselineRecord>(worktree_id, spec), baseline)
+pub fn record_if_absent(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+    spec: &str,
+    baseline: &BaselineRecord,
+) -> Result<bool, StoreError> {
+    row::create(
+        store,
+        &row::key::<BaselineRecord>(worktree_id, spec),
+        baseline,
+    )
 }
 
 /// The baseline of a spec, if one is recorded.
-pub fn of(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<Option<BaselineRecord>, StoreError> {
+pub fn of(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+    spec: &str,
+) -> Result<Option<BaselineRecord>, StoreError> {
     row::load(store, &row::key::<BaselineRecord>(worktree_id, spec))
 }
 
 /// Every baseline of a worktree, each with its spec.
-pub fn of_worktree(store: &dyn LocalStore, worktree_id: &str) -> Result<Vec<(String, BaselineRecord)>, StoreError> {
+pub fn of_worktree(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+) -> Result<Vec<(String, BaselineRecord)>, StoreError> {
     let (mut baselines, mut failed) = (Vec::new(), None);
     row::each::<BaselineRecord>(store, &[worktree_id], |key, read| match read {
         Ok(baseline) => baselines.push((key.last_part(), baseline)),
@@ -130,8 +155,13 @@ pub fn of_worktree(store: &dyn LocalStore, worktree_id: &str) -> Result<Vec<(Str
 }
 
 /// The baseline of a worktree that was recorded last, with its spec. For commands that name no spec.
-pub fn latest(store: &dyn LocalStore, worktree_id: &str) -> Result<Option<(String, BaselineRecord)>, StoreError> {
-    Ok(of_worktree(store, worktree_id)?.into_iter().max_by_key(|(_, baseline)| baseline.at))
+pub fn latest(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+) -> Result<Option<(String, BaselineRecord)>, StoreError> {
+    Ok(of_worktree(store, worktree_id)?
+        .into_iter()
+        .max_by_key(|(_, baseline)| baseline.at))
 }
 
 /// Forgets the baseline of a spec.

@@ -71,7 +71,10 @@ impl RecordType for ChecksBeforeRecord {
             };
             marks.iter().map(mark).collect()
         };
-        BeforeV1 { begun: marks(&self.begun), seen: marks(&self.seen) }
+        BeforeV1 {
+            begun: marks(&self.begun),
+            seen: marks(&self.seen),
+        }
     }
 
     fn from_disk(disk: BeforeV1) -> Result<Self, String> {
@@ -79,13 +82,20 @@ impl RecordType for ChecksBeforeRecord {
             let mark = |mark: OutcomeMarkV1| OutcomeRecord {
                 check: mark.check,
                 tree: mark.tree,
-                before: if mark.passed { OutcomeBeforeWork::Passed } else { OutcomeBeforeWork::Failed },
+                before: if mark.passed {
+                    OutcomeBeforeWork::Passed
+                } else {
+                    OutcomeBeforeWork::Failed
+                },
                 tests: mark.tests.map(TestCounts::from),
                 at: mark.at,
             };
             marks.into_iter().map(mark).collect()
         };
-        Ok(ChecksBeforeRecord { begun: marks(disk.begun), seen: marks(disk.seen) })
+        Ok(ChecksBeforeRecord {
+            begun: marks(disk.begun),
+            seen: marks(disk.seen),
+        })
     }
 }
 
@@ -97,7 +107,10 @@ impl ChecksBeforeRecord {
 
     /// How a check last ended on a tree.
     pub fn seen(&self, check: &str, tree: &str) -> Option<&OutcomeRecord> {
-        self.seen.iter().rev().find(|mark| mark.check == check && mark.tree == tree)
+        self.seen
+            .iter()
+            .rev()
+            .find(|mark| mark.check == check && mark.tree == tree)
     }
 
     /// Keeps what was found about the beginning of the work.
@@ -110,7 +123,8 @@ impl ChecksBeforeRecord {
 
     /// Keeps how a check ended on a tree.
     pub fn see(&mut self, mark: OutcomeRecord) {
-        self.seen.retain(|known| known.check != mark.check || known.tree != mark.tree);
+        self.seen
+            .retain(|known| known.check != mark.check || known.tree != mark.tree);
         self.seen.push(mark);
         let surplus = self.seen.len().saturating_sub(MOST);
         self.seen.drain(..surplus);
@@ -118,21 +132,38 @@ impl ChecksBeforeRecord {
 }
 
 /// The recorded results of a spec's checks; empty where there is no row.
-pub fn of(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<ChecksBeforeRecord, StoreError> {
+pub fn of(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+    spec: &str,
+) -> Result<ChecksBeforeRecord, StoreError> {
     Ok(row::load(store, &row::key::<ChecksBeforeRecord>(worktree_id, spec))?.unwrap_or_default())
 }
 
 /// Changes what is known.
-pub fn update(store: &dyn LocalStore, worktree_id: &str, spec: &str, change: impl Fn(&mut ChecksBeforeRecord)) -> Result<(), StoreError> {
-    row::update(store, &row::key::<ChecksBeforeRecord>(worktree_id, spec), |found: Option<ChecksBeforeRecord>| {
-        let mut record = found.unwrap_or_default();
-        change(&mut record);
-        (record, ())
-    })
+pub fn update(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+    spec: &str,
+    change: impl Fn(&mut ChecksBeforeRecord),
+) -> Result<(), StoreError> {
+    row::update(
+        store,
+        &row::key::<ChecksBeforeRecord>(worktree_id, spec),
+        |found: Option<ChecksBeforeRecord>| {
+            let mut record = found.unwrap_or_default();
+            change(&mut record);
+            (record, ())
+        },
+    )
 }
 
 /// Resets the record after a `complete`, so that the next work of the spec starts fresh. Does nothing where the record is empty.
-pub fn work_is_complete(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<(), StoreError> {
+pub fn work_is_complete(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+    spec: &str,
+) -> Result<(), StoreError> {
     if of(store, worktree_id, spec)?.begun.is_empty() {
         return Ok(());
     }
@@ -146,8 +177,18 @@ mod tests {
     use crate::sqlite::tests::Scratch;
 
     fn mark(check: &str, tree: &str, before: OutcomeBeforeWork) -> OutcomeRecord {
-        let tests = Some(TestCounts { ran: 4, failed: 1, skipped: 2 });
-        OutcomeRecord { check: check.into(), tree: tree.into(), before, tests, at: "2026-03-04T05:06:07Z".parse().unwrap() }
+        let tests = Some(TestCounts {
+            ran: 4,
+            failed: 1,
+            skipped: 2,
+        });
+        OutcomeRecord {
+            check: check.into(),
+            tree: tree.into(),
+            before,
+            tests,
+            at: "2026-03-04T05:06:07Z".parse().unwrap(),
+        }
     }
 
     #[test]
@@ -162,11 +203,17 @@ mod tests {
         })
         .unwrap();
         let found = of(&store, "w", "s").unwrap();
-        assert_eq!(found.begun("a"), Some(&mark("a", "t", OutcomeBeforeWork::Failed)));
+        assert_eq!(
+            found.begun("a"),
+            Some(&mark("a", "t", OutcomeBeforeWork::Failed))
+        );
         assert_eq!((found.begun("b"), found.seen("a", "other")), (None, None));
         work_is_complete(&store, "w", "s").unwrap();
         let found = of(&store, "w", "s").unwrap();
-        assert_eq!((found.begun("a"), found.seen("a", "t")), (None, Some(&mark("a", "t", OutcomeBeforeWork::Failed))));
+        assert_eq!(
+            (found.begun("a"), found.seen("a", "t")),
+            (None, Some(&mark("a", "t", OutcomeBeforeWork::Failed)))
+        );
     }
 
     #[test]
@@ -174,7 +221,10 @@ mod tests {
         let mut record = ChecksBeforeRecord::default();
         record.see(mark("a", "t", OutcomeBeforeWork::Failed));
         record.see(mark("a", "t", OutcomeBeforeWork::Passed));
-        assert_eq!((record.seen.len(), record.seen("a", "t").unwrap().before), (1, OutcomeBeforeWork::Passed));
+        assert_eq!(
+            (record.seen.len(), record.seen("a", "t").unwrap().before),
+            (1, OutcomeBeforeWork::Passed)
+        );
         (0..MOST).for_each(|n| record.see(mark("a", &n.to_string(), OutcomeBeforeWork::Passed)));
         assert_eq!((record.seen.len(), record.seen("a", "t")), (MOST, None));
     }

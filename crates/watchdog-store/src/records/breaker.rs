@@ -12,9 +12,21 @@ use watchdog_core::decision::breaker::Breaker;
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Breaker", tag = "state", rename_all = "snake_case")]
 enum StoredBreaker {
-    Closed { strikes: u32, why: Option<String> },
-    Open { strikes: u32, since: Timestamp, why: String },
-    HalfOpen { strikes: u32, since: Timestamp, why: String, trial_since: Option<Timestamp> },
+    Closed {
+        strikes: u32,
+        why: Option<String>,
+    },
+    Open {
+        strikes: u32,
+        since: Timestamp,
+        why: String,
+    },
+    HalfOpen {
+        strikes: u32,
+        since: Timestamp,
+        why: String,
+        trial_since: Option<Timestamp>,
+    },
 }
 
 #[derive(Serialize, Deserialize)]
@@ -42,21 +54,37 @@ pub fn of(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<Break
 
 /// Changes the breaker of a spec, atomically with regard to every other process, and returns what `change` returned.
 /// `change` may run several times, each time on what is recorded then.
-pub fn update<T>(store: &dyn LocalStore, worktree_id: &str, spec: &str, change: impl Fn(&mut Breaker) -> T) -> Result<T, StoreError> {
-    row::update(store, &row::key::<Breaker>(worktree_id, spec), |found: Option<Breaker>| {
-        let mut breaker = found.unwrap_or_default();
-        let outcome = change(&mut breaker);
-        (breaker, outcome)
-    })
+pub fn update<T>(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+    spec: &str,
+    change: impl Fn(&mut Breaker) -> T,
+) -> Result<T, StoreError> {
+    row::update(
+        store,
+        &row::key::<Breaker>(worktree_id, spec),
+        |found: Option<Breaker>| {
+            let mut breaker = found.unwrap_or_default();
+            let outcome = change(&mut breaker);
+            (breaker, outcome)
+        },
+    )
 }
 
 /// Closes the breaker of a spec and clears its count, also where the recorded one cannot be read.
 pub fn reset(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<(), StoreError> {
-    row::overwrite(store, &row::key::<Breaker>(worktree_id, spec), &Breaker::default())
+    row::overwrite(
+        store,
+        &row::key::<Breaker>(worktree_id, spec),
+        &Breaker::default(),
+    )
 }
 
 /// Every recorded breaker of a worktree with its spec.
-pub fn all(store: &dyn LocalStore, worktree_id: &str) -> Result<Vec<(String, Breaker)>, StoreError> {
+pub fn all(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+) -> Result<Vec<(String, Breaker)>, StoreError> {
     let mut found = Vec::new();
     let mut failed = None;
     row::each::<Breaker>(store, &[worktree_id], |key, row| match row {

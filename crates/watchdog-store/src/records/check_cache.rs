@@ -47,14 +47,34 @@ pub(super) struct CountsV1 {
 }
 
 impl From<TestCounts> for CountsV1 {
-    fn from(TestCounts { ran, failed, skipped }: TestCounts) -> Self {
-        CountsV1 { ran, failed, skipped }
+    fn from(
+        TestCounts {
+            ran,
+            failed,
+            skipped,
+        }: TestCounts,
+    ) -> Self {
+        CountsV1 {
+            ran,
+            failed,
+            skipped,
+        }
     }
 }
 
 impl From<CountsV1> for TestCounts {
-    fn from(CountsV1 { ran, failed, skipped }: CountsV1) -> Self {
-        TestCounts { ran, failed, skipped }
+    fn from(
+        CountsV1 {
+            ran,
+            failed,
+            skipped,
+        }: CountsV1,
+    ) -> Self {
+        TestCounts {
+            ran,
+            failed,
+            skipped,
+        }
     }
 }
 
@@ -65,18 +85,35 @@ pub fn inputs(parts: &[&[u8]]) -> String {
 
 /// All variables that a command inherits, as one text. Left out is what differs from call to call and from shell to shell without meaning.
 pub fn environment() -> Vec<u8> {
-    let without_meaning = |name: &OsStr| ["_", "SHLVL", "PWD", "OLDPWD", "WATCHDOG_TREE"].iter().any(|known| name == *known);
-    let mut variables: Vec<_> = std::env::vars_os().filter(|(name, _)| !without_meaning(name.as_os_str())).collect();
+    let without_meaning = |name: &OsStr| {
+        ["_", "SHLVL", "PWD", "OLDPWD", "WATCHDOG_TREE"]
+            .iter()
+            .any(|known| name == *known)
+    };
+    let mut variables: Vec<_> = std::env::vars_os()
+        .filter(|(name, _)| !without_meaning(name.as_os_str()))
+        .collect();
     variables.sort();
-    variables.iter().flat_map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes(), b"\0"].concat()).collect()
+    variables
+        .iter()
+        .flat_map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes(), b"\0"].concat())
+        .collect()
 }
 
 /// The tests that a command with these inputs ran when it passed within the last day; `None` where it did not. One that passed in the
 /// future did so by a clock that was wrong.
-pub fn of(store: &dyn LocalStore, worktree_id: &str, inputs: &str, now: Timestamp) -> Result<Option<Option<TestCounts>>, StoreError> {
+pub fn of(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+    inputs: &str,
+    now: Timestamp,
+) -> Result<Option<Option<TestCounts>>, StoreError> {
     let found = row::load::<PassRecord>(store, &key(worktree_id))?.unwrap_or_default();
     let fresh = |at: Timestamp| at <= now && now.duration_since(at).unsigned_abs() < FRESH;
-    let pass = found.passes.into_iter().find(|pass| pass.inputs == inputs && fresh(pass.at));
+    let pass = found
+        .passes
+        .into_iter()
+        .find(|pass| pass.inputs == inputs && fresh(pass.at));
     Ok(pass.map(|pass| pass.tests.map(TestCounts::from)))
 }
 
@@ -91,7 +128,11 @@ pub fn remember(
     row::update(store, &key(worktree_id), |found: Option<PassRecord>| {
         let mut passed = found.unwrap_or_default();
         passed.passes.retain(|pass| pass.inputs != inputs);
-        passed.passes.push(CommandPass { inputs: inputs.to_owned(), at: now, tests: tests.map(CountsV1::from) });
+        passed.passes.push(CommandPass {
+            inputs: inputs.to_owned(),
+            at: now,
+            tests: tests.map(CountsV1::from),
+        });
         let surplus = passed.passes.len().saturating_sub(MOST);
         passed.passes.drain(..surplus);
         (passed, ())
@@ -113,9 +154,14 @@ mod tests {
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();
         let start: Timestamp = "2026-03-04T05:06:07Z".parse().unwrap();
-        let tests = TestCounts { ran: 3, failed: 0, skipped: 1 };
+        let tests = TestCounts {
+            ran: 3,
+            failed: 0,
+            skipped: 1,
+        };
         let hours = |n: i64| start + jiff::SignedDuration::from_hours(n);
-        let has = |worktree: &str, inputs: &str, at| of(&store, worktree, inputs, at).unwrap().is_some();
+        let has =
+            |worktree: &str, inputs: &str, at| of(&store, worktree, inputs, at).unwrap().is_some();
         assert!(!has("w", "a", start));
         remember(&store, "w", "a", None, start).unwrap();
         assert!(has("w", "a", hours(23)));
@@ -126,7 +172,10 @@ mod tests {
         assert!(!has("w", "a", hours(1)), "the oldest went");
         assert!(has("w", "b0", hours(1)));
         remember(&store, "w", "b0", Some(tests), hours(2)).unwrap();
-        assert!(has("w", "b1", hours(2)), "one that passes again takes no second place");
+        assert!(
+            has("w", "b1", hours(2)),
+            "one that passes again takes no second place"
+        );
         assert_eq!(of(&store, "w", "b0", hours(2)).unwrap(), Some(Some(tests)));
     }
 

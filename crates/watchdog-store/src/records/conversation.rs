@@ -24,11 +24,24 @@ impl SingleVersionRecord for SpecConversations {
 }
 
 /// Records the conversations in place of the former ones.
-pub fn record(store: &dyn LocalStore, worktree_id: &str, spec: &str, conversation: &SpecConversations) -> Result<(), StoreError> {
-    row::overwrite(store, &row::key::<SpecConversations>(worktree_id, spec), conversation)
+pub fn record(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+    spec: &str,
+    conversation: &SpecConversations,
+) -> Result<(), StoreError> {
+    row::overwrite(
+        store,
+        &row::key::<SpecConversations>(worktree_id, spec),
+        conversation,
+    )
 }
 
 /// The conversations of a spec, if any are recorded.
-pub fn of(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<Option<SpecConversations>, StoreError> {
+pub fn of(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+    spec: &str,
+) -> Result<Option<SpecConversations>, StoreError> {
     row::load(store, &row::key::<SpecConversations>(worktree_id, spec))
 }

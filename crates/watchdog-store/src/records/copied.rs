@@ -34,7 +34,10 @@ impl SingleVersionRecord for CopyProgress {
 impl CopyProgress {
     /// A machine that joins at this place of its journal: what happened before stays its own.
     pub fn from(through: EventCursor) -> Self {
-        CopyProgress { through: through.0, ..CopyProgress::default() }
+        CopyProgress {
+            through: through.0,
+            ..CopyProgress::default()
+        }
     }
 
     /// Everything up to here was copied.
@@ -79,12 +82,30 @@ pub fn begin(store: &dyn LocalStore, fleet: &str) -> Result<(), StoreError> {
 }
 
 /// Goes on to `through`, never back: whoever copied further meanwhile is right.
-pub fn advance(store: &dyn LocalStore, fleet: &str, through: EventCursor, missed: u64) -> Result<(), StoreError> {
+pub fn advance(
+    store: &dyn LocalStore,
+    fleet: &str,
+    through: EventCursor,
+    missed: u64,
+) -> Result<(), StoreError> {
     row::update(store, &key(fleet), |found: Option<CopyProgress>| {
         let before = found.unwrap_or_default();
         let further = through.0 > before.through;
-        let missed = if further { before.missed.saturating_add(missed) } else { before.missed };
-        (CopyProgress { through: before.through.max(through.0), missed, failing_since: None, tried_at: None, unsaid: None }, ())
+        let missed = if further {
+            before.missed.saturating_add(missed)
+        } else {
+            before.missed
+        };
+        (
+            CopyProgress {
+                through: before.through.max(through.0),
+                missed,
+                failing_since: None,
+                tried_at: None,
+                unsaid: None,
+            },
+            (),
+        )
     })
 }
 
@@ -93,16 +114,41 @@ pub fn failed(store: &dyn LocalStore, fleet: &str, now: Timestamp) -> Result<boo
     row::update(store, &key(fleet), |found: Option<CopyProgress>| {
         let before = found.unwrap_or_default();
         let is_news = before.failing_since.is_none() || before.unsaid.is_some();
-        (CopyProgress { failing_since: before.failing_since.or(Some(now)), tried_at: Some(now), unsaid: None, ..before }, is_news)
+        (
+            CopyProgress {
+                failing_since: before.failing_since.or(Some(now)),
+                tried_at: Some(now),
+                unsaid: None,
+                ..before
+            },
+            is_news,
+        )
     })
 }
 
 /// Notes that the server took nothing, where nobody can be told: the next command says it.
-pub fn failed_unseen(store: &dyn LocalStore, fleet: &str, why: &str, now: Timestamp) -> Result<(), StoreError> {
+pub fn failed_unseen(
+    store: &dyn LocalStore,
+    fleet: &str,
+    why: &str,
+    now: Timestamp,
+) -> Result<(), StoreError> {
     row::update(store, &key(fleet), |found: Option<CopyProgress>| {
         let before = found.unwrap_or_default();
-        let unsaid = if before.failing_since.is_none() { Some(why.to_owned()) } else { before.unsaid.clone() };
-        (CopyProgress { failing_since: before.failing_since.or(Some(now)), tried_at: Some(now), unsaid, ..before }, ())
+        let unsaid = if before.failing_since.is_none() {
+            Some(why.to_owned())
+        } else {
+            before.unsaid.clone()
+        };
+        (
+            CopyProgress {
+                failing_since: before.failing_since.or(Some(now)),
+                tried_at: Some(now),
+                unsaid,
+                ..before
+            },
+            (),
+        )
     })
 }
 
@@ -114,7 +160,13 @@ pub fn take_unsaid(store: &dyn LocalStore, fleet: &str) -> Result<Option<String>
     row::update(store, &key(fleet), |found: Option<CopyProgress>| {
         let before = found.unwrap_or_default();
         let unsaid = before.unsaid.clone();
-        (CopyProgress { unsaid: None, ..before }, unsaid)
+        (
+            CopyProgress {
+                unsaid: None,
+                ..before
+            },
+            unsaid,
+        )
     })
 }
 
@@ -124,8 +176,16 @@ pub fn forget(store: &dyn LocalStore, fleet: &str) -> Result<(), StoreError> {
 }
 
 /// Takes the right to copy, so that two processes do not send the same; `None` while another one copies.
-pub fn lease(store: &dyn LocalStore, fleet: &str, ttl: Duration) -> Result<Option<Lease>, StoreError> {
-    store.acquire(&RowKey::new("copying", &[fleet]), &format!("process {}", std::process::id()), ttl)
+pub fn lease(
+    store: &dyn LocalStore,
+    fleet: &str,
+    ttl: Duration,
+) -> Result<Option<Lease>, StoreError> {
+    store.acquire(
+        &RowKey::new("copying", &[fleet]),
+        &format!("process {}", std::process::id()),
+        ttl,
+    )
 }
 
 #[cfg(test)]
@@ -140,14 +200,26 @@ mod tests {
     fn a_machine_that_joins_shares_nothing_that_happened_before() {
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();
-        let happened = || event(Timestamp::UNIX_EPOCH, "wt", None, kind::VERDICT, serde_json::json!({}));
+        let happened = || {
+            event(
+                Timestamp::UNIX_EPOCH,
+                "wt",
+                None,
+                kind::VERDICT,
+                serde_json::json!({}),
+            )
+        };
         let _ = store.append(&[happened()], None).unwrap();
         begin(&store, "f").unwrap();
         let _ = store.append(&[happened()], None).unwrap();
         let begun = of(&store, "f").unwrap().expect("it joined");
         assert_eq!(store.read(begun.through(), 9).unwrap().0.len(), 1);
         begin(&store, "f").unwrap();
-        assert_eq!(of(&store, "f").unwrap(), Some(begun.clone()), "joining again begins nothing anew");
+        assert_eq!(
+            of(&store, "f").unwrap(),
+            Some(begun.clone()),
+            "joining again begins nothing anew"
+        );
     }
 
     #[test]
@@ -172,9 +244,25 @@ mod tests {
     fn what_is_due_is_not_left_to_another_process_while_the_server_is_away() {
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();
-        let known = || (is_due(&store, "f").unwrap(), is_left(&store, "f", Timestamp::UNIX_EPOCH).unwrap());
+        let known = || {
+            (
+                is_due(&store, "f").unwrap(),
+                is_left(&store, "f", Timestamp::UNIX_EPOCH).unwrap(),
+            )
+        };
         assert_eq!(known(), (false, false));
-        let _ = store.append(&[event(Timestamp::UNIX_EPOCH, "wt", None, kind::VERDICT, serde_json::json!({}))], None).unwrap();
+        let _ = store
+            .append(
+                &[event(
+                    Timestamp::UNIX_EPOCH,
+                    "wt",
+                    None,
+                    kind::VERDICT,
+                    serde_json::json!({}),
+                )],
+                None,
+            )
+            .unwrap();
         assert_eq!(known(), (true, true));
         failed(&store, "f", Timestamp::UNIX_EPOCH).unwrap();
         assert_eq!(known(), (true, false));
@@ -182,7 +270,11 @@ mod tests {
         advance(&store, "f", end, 0).unwrap();
         assert_eq!(known(), (false, false));
         failed(&store, "f", Timestamp::UNIX_EPOCH).unwrap();
-        assert_eq!(known(), (true, false), "that it answers again is written down");
+        assert_eq!(
+            known(),
+            (true, false),
+            "that it answers again is written down"
+        );
     }
 
     #[test]
@@ -193,7 +285,10 @@ mod tests {
         assert_eq!(take_unsaid(&store, "f").unwrap(), None);
         failed_unseen(&store, "f", "no answer", now).unwrap();
         failed_unseen(&store, "f", "still none", now).unwrap();
-        assert_eq!(take_unsaid(&store, "f").unwrap().as_deref(), Some("no answer"));
+        assert_eq!(
+            take_unsaid(&store, "f").unwrap().as_deref(),
+            Some("no answer")
+        );
         assert_eq!(take_unsaid(&store, "f").unwrap(), None);
         assert!(!failed(&store, "f", now).unwrap(), "it was said");
         failed_unseen(&store, "f", "the same", now).unwrap();
@@ -219,14 +314,34 @@ mod tests {
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();
         let at = |second: i64| Timestamp::from_second(second).unwrap();
-        let _ = store.append(&[event(at(0), "wt", None, kind::VERDICT, serde_json::json!({}))], None).unwrap();
-        assert!(is_left(&store, "f", at(1000)).unwrap(), "nobody failed so far");
+        let _ = store
+            .append(
+                &[event(
+                    at(0),
+                    "wt",
+                    None,
+                    kind::VERDICT,
+                    serde_json::json!({}),
+                )],
+                None,
+            )
+            .unwrap();
+        assert!(
+            is_left(&store, "f", at(1000)).unwrap(),
+            "nobody failed so far"
+        );
         failed(&store, "f", at(1000)).unwrap();
         assert!(!is_left(&store, "f", at(1059)).unwrap());
         assert!(is_left(&store, "f", at(1060)).unwrap());
         failed_unseen(&store, "f", "still away", at(1060)).unwrap();
         assert!(!is_left(&store, "f", at(1061)).unwrap());
-        assert!(is_left(&store, "f", at(900)).unwrap(), "the clock was set back");
-        assert_eq!(of(&store, "f").unwrap().unwrap().failing_since, Some(at(1000)));
+        assert!(
+            is_left(&store, "f", at(900)).unwrap(),
+            "the clock was set back"
+        );
+        assert_eq!(
+            of(&store, "f").unwrap().unwrap().failing_since,
+            Some(at(1000))
+        );
     }
 }

@@ -26,7 +26,11 @@ impl SingleVersionRecord for LastExpiry {
 /// of a thousand repositories must not wait a thousand times for a synchronised write.
 ///
 /// A timestamp in the future comes from a wrong clock and is ignored.
-pub fn due(store: &dyn LocalStore, repository_id: &str, now: Timestamp) -> Result<bool, StoreError> {
+pub fn due(
+    store: &dyn LocalStore,
+    repository_id: &str,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
     let key = RowKey::new(LastExpiry::KIND, &[repository_id]);
     let fresh = |at: Timestamp| now.duration_since(at).unsigned_abs() < EVERY;
     // Most calls end here, without a write.
@@ -55,6 +59,9 @@ mod tests {
         assert!(due(&store, "b", start).unwrap());
         assert!(due(&store, "a", hours(24)).unwrap());
         assert!(!due(&store, "a", hours(25)).unwrap());
-        assert!(due(&store, "a", hours(-100)).unwrap(), "a clock that was set back must not end expiry for ever");
+        assert!(
+            due(&store, "a", hours(-100)).unwrap(),
+            "a clock that was set back must not end expiry for ever"
+        );
     }
 }

@@ -10,11 +10,15 @@ use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
 use super::row::{self, RecordType, SingleVersionRecord};
-use crate::engine::{EventCursor, ExpectedRevision, LocalStore, RowRevision, StoredEvent, SwapOutcome};
+use crate::engine::{
+    EventCursor, ExpectedRevision, LocalStore, RowRevision, StoredEvent, SwapOutcome,
+};
 use crate::error::StoreError;
 use crate::key::RowKey;
 use crate::measures::{CompletedSpec, WorkState};
-use crate::tally::{self, CounterSums, DayFigures, FiguresByDay, FiguresBySpec, JournalTally, WorkName};
+use crate::tally::{
+    self, CounterSums, DayFigures, FiguresByDay, FiguresBySpec, JournalTally, WorkName,
+};
 
 /// Days that are kept: the last of them, a year and some more. A clock that jumps forward cannot make them all old.
 const DAYS: usize = 400;
@@ -64,14 +68,49 @@ impl RecordType for DayRecord {
     const KIND: &'static str = "figures";
 
     fn to_disk(&self) -> DayV2 {
-        let DayFigures { all, works, completed, measured, incomplete } = self.figures.clone();
-        DayV2 { through: self.through.0, all, worktrees: BTreeMap::new(), works, completed, measured, incomplete }
+        let DayFigures {
+            all,
+            works,
+            completed,
+            measured,
+            incomplete,
+        } = self.figures.clone();
+        DayV2 {
+            through: self.through.0,
+            all,
+            worktrees: BTreeMap::new(),
+            works,
+            completed,
+            measured,
+            incomplete,
+        }
     }
 
     fn from_disk(disk: DayV2) -> Result<Self, String> {
-        let DayV2 { through, all, worktrees, mut works, completed, measured, incomplete } = disk;
-        works.extend(worktrees.into_iter().map(|(worktree, sums)| (worktree, FiguresBySpec::from([(String::new(), sums)]))));
-        Ok(DayRecord { figures: DayFigures { all, works, completed, measured, incomplete }, through: EventCursor(through) })
+        let DayV2 {
+            through,
+            all,
+            worktrees,
+            mut works,
+            completed,
+            measured,
+            incomplete,
+        } = disk;
+        works.extend(
+            worktrees
+                .into_iter()
+                .map(|(worktree, sums)| (worktree, FiguresBySpec::from([(String::new(), sums)]))),
+        );
+        Ok(DayRecord {
+            figures: DayFigures {
+                all,
+                works,
+                completed,
+                measured,
+                incomplete,
+            },
+            through: EventCursor(through),
+        })
     }
 }
 
@@ -108,7 +147,12 @@ struct LoadedRows<'a> {
 
 impl<'a> LoadedRows<'a> {
     fn new(store: &'a dyn LocalStore) -> Self {
-        LoadedRows { store, tally: JournalTally::default(), days: BTreeMap::new(), works: BTreeMap::new() }
+        LoadedRows {
+            store,
+            tally: JournalTally::default(),
+            days: BTreeMap::new(),
+            works: BTreeMap::new(),
+        }
     }
 
     fn add(&mut self, event: &StoredEvent) -> Result<(), StoreError> {
@@ -154,15 +198,37 @@ pub fn fold(store: &dyn LocalStore, at_most: usize) -> Result<usize, StoreError>
     if count == 0 {
         return Ok(0);
     }
-    let LoadedRows { tally: JournalTally { mut days, works, changed }, days: revs, works: before, .. } = rows;
-    let expect = |rev: Option<RowRevision>| rev.map_or(ExpectedRevision::Absent, ExpectedRevision::Rev);
-    let mut writes = vec![(head(), expect(found), row::encode(&FoldCursor { through: end }))];
+    let LoadedRows {
+        tally:
+            JournalTally {
+                mut days,
+                works,
+                changed,
+            },
+        days: revs,
+        works: before,
+        ..
+    } = rows;
+    let expect =
+        |rev: Option<RowRevision>| rev.map_or(ExpectedRevision::Absent, ExpectedRevision::Rev);
+    let mut writes = vec![(
+        head(),
+        expect(found),
+        row::encode(&FoldCursor { through: end }),
+    )];
     let (mut new_day, mut new_work) = (false, false);
     for date in changed {
         let rev = revs.get(&date).copied().flatten();
         new_day |= rev.is_none();
         let figures = days.remove(&date).unwrap_or_else(DayFigures::begin);
-        writes.push((key(date), expect(rev), row::encode(&DayRecord { figures, through: end })));
+        writes.push((
+            key(date),
+            expect(rev),
+            row::encode(&DayRecord {
+                figures,
+                through: end,
+            }),
+        ));
     }
     for (name, state) in works {
         if let Some((rev, _)) = before.get(&name).filter(|(_, before)| *before != state) {
@@ -188,27 +254,42 @@ pub fn fold(store: &dyn LocalStore, at_most: usize) -> Result<usize, StoreError>
 
 /// How far the journal was folded, with the revision of the row that says so.
 fn folded(store: &dyn LocalStore) -> Result<(Option<RowRevision>, EventCursor), StoreError> {
-    let Some((rev, bytes)) = store.get(&head())? else { return Ok((None, EventCursor::START)) };
+    let Some((rev, bytes)) = store.get(&head())? else {
+        return Ok((None, EventCursor::START));
+    };
     match row::decode::<FoldCursor>(&head(), &bytes) {
         Ok(folded) => Ok((Some(rev), folded.through)),
         Err(newer @ StoreError::NewerRecord { .. }) => Err(newer),
         Err(_) => {
             // The days know it as well: whichever was written last.
             let mut last = EventCursor::START;
-            row::each::<DayRecord>(store, &[], |_, day| last = day.map_or(last, |day| last.max(day.through)))?;
+            row::each::<DayRecord>(store, &[], |_, day| {
+                last = day.map_or(last, |day| last.max(day.through))
+            })?;
             Ok((Some(rev), last))
         }
     }
 }
 
 /// The stored figures of a day. A damaged row is replaced by an empty one, with a note.
-fn day(store: &dyn LocalStore, date: Date) -> Result<(Option<RowRevision>, DayFigures), StoreError> {
+fn day(
+    store: &dyn LocalStore,
+    date: Date,
+) -> Result<(Option<RowRevision>, DayFigures), StoreError> {
     let key = key(date);
-    let Some((rev, bytes)) = store.get(&key)? else { return Ok((None, DayFigures::begin())) };
+    let Some((rev, bytes)) = store.get(&key)? else {
+        return Ok((None, DayFigures::begin()));
+    };
     match row::decode::<DayRecord>(&key, &bytes) {
         Ok(day) => Ok((Some(rev), day.figures)),
         Err(newer @ StoreError::NewerRecord { .. }) => Err(newer),
-        Err(_) => Ok((Some(rev), DayFigures { incomplete: true, ..DayFigures::begin() })),
+        Err(_) => Ok((
+            Some(rev),
+            DayFigures {
+                incomplete: true,
+                ..DayFigures::begin()
+            },
+        )),
     }
 }
 
@@ -217,9 +298,14 @@ fn work_key((worktree, spec): &WorkName) -> RowKey {
 }
 
 /// The stored state of a spec. A damaged row is one of which nothing is known.
-fn work(store: &dyn LocalStore, name: &WorkName) -> Result<(Option<RowRevision>, WorkState), StoreError> {
+fn work(
+    store: &dyn LocalStore,
+    name: &WorkName,
+) -> Result<(Option<RowRevision>, WorkState), StoreError> {
     let key = work_key(name);
-    let Some((rev, bytes)) = store.get(&key)? else { return Ok((None, WorkState::default())) };
+    let Some((rev, bytes)) = store.get(&key)? else {
+        return Ok((None, WorkState::default()));
+    };
     match row::decode::<WorkState>(&key, &bytes) {
         Ok(state) => Ok((Some(rev), state)),
         Err(newer @ StoreError::NewerRecord { .. }) => Err(newer),
@@ -234,9 +320,15 @@ fn forget_old_works(store: &dyn LocalStore) -> Result<(), StoreError> {
     }
     let mut last = BTreeMap::new();
     row::each::<WorkState>(store, &[], |key, state| {
-        last.insert(key.clone(), state.ok().and_then(|state| state.last_event_at()));
+        last.insert(
+            key.clone(),
+            state.ok().and_then(|state| state.last_event_at()),
+        );
     })?;
-    let mut oldest: Vec<_> = revs.into_iter().map(|(key, rev)| (last.get(&key).copied().flatten(), key, rev)).collect();
+    let mut oldest: Vec<_> = revs
+        .into_iter()
+        .map(|(key, rev)| (last.get(&key).copied().flatten(), key, rev))
+        .collect();
     oldest.sort_by_key(|(at, _, _)| *at);
     // Some more at once, so that this is not done for each new spec.
     for (_, key, rev) in &oldest[..oldest.len() - WORKS + WORKS / 10] {
@@ -263,18 +355,28 @@ pub fn since(store: &dyn LocalStore, from: Date) -> Result<PeriodFigures, StoreE
     loop {
         let page = store.list(&RowKey::prefix(DayRecord::KIND, &[]), after.as_ref(), PAGE)?;
         for entry in &page {
-            let Ok(date) = entry.key.last_part().parse::<Date>() else { continue };
+            let Ok(date) = entry.key.last_part().parse::<Date>() else {
+                continue;
+            };
             match row::decode::<DayRecord>(&entry.key, &entry.value) {
                 Ok(day) => drop(period.days.insert(date, day.figures)),
                 Err(error) => {
                     period.notes.push(error.to_string());
-                    period.days.insert(date, DayFigures { incomplete: true, ..DayFigures::default() });
+                    period.days.insert(
+                        date,
+                        DayFigures {
+                            incomplete: true,
+                            ..DayFigures::default()
+                        },
+                    );
                 }
             }
         }
         if page.len() < PAGE {
             let first = store.list(&RowKey::prefix(DayRecord::KIND, &[]), None, 1)?;
-            period.begins = first.first().and_then(|entry| entry.key.last_part().parse().ok());
+            period.begins = first
+                .first()
+                .and_then(|entry| entry.key.last_part().parse().ok());
             return Ok(period);
         }
         after = page.into_iter().next_back().map(|entry| entry.key);
@@ -283,7 +385,11 @@ pub fn since(store: &dyn LocalStore, from: Date) -> Result<PeriodFigures, StoreE
 
 /// The same, after folding the events that were not folded yet; if the fold cannot be stored, the result includes them all the same. Calls
 /// `tell` once where there is much to fold, as on the first day.
-pub fn up_to_now(store: &dyn LocalStore, from: Date, tell: impl FnOnce()) -> Result<PeriodFigures, StoreError> {
+pub fn up_to_now(
+    store: &dyn LocalStore,
+    from: Date,
+    tell: impl FnOnce(),
+) -> Result<PeriodFigures, StoreError> {
     // A row is read and written once for each of these, and a fold that another process overtook is done anew.
     const BATCH: usize = 100_000;
     const LOST: u32 = 20;
@@ -293,7 +399,12 @@ pub fn up_to_now(store: &dyn LocalStore, from: Date, tell: impl FnOnce()) -> Res
             Ok(BATCH) => batches += 1,
             Ok(0) if store.read(folded(store)?.1, 1)?.0.is_empty() => break None,
             Ok(0) if lost < LOST => lost += 1,
-            Ok(0) => break Some(StoreError::Contended { what: "figures of this day".into(), attempts: LOST }),
+            Ok(0) => {
+                break Some(StoreError::Contended {
+                    what: "figures of this day".into(),
+                    attempts: LOST,
+                });
+            }
             Ok(_) => break None,
             Err(error) => break Some(error),
         }
@@ -305,10 +416,17 @@ pub fn up_to_now(store: &dyn LocalStore, from: Date, tell: impl FnOnce()) -> Res
     };
     let mut period = since(store, from)?;
     if let Some(error) = unwritten {
-        period.notes.push(format!("what happened lately is counted, but not kept: {error}"));
+        period.notes.push(format!(
+            "what happened lately is counted, but not kept: {error}"
+        ));
         // Without a readable cursor no event is added, so that none is counted twice.
-        let Ok((_, mut through)) = folded(store) else { return Ok(period) };
-        let mut tally = JournalTally { days: std::mem::take(&mut period.days), ..JournalTally::default() };
+        let Ok((_, mut through)) = folded(store) else {
+            return Ok(period);
+        };
+        let mut tally = JournalTally {
+            days: std::mem::take(&mut period.days),
+            ..JournalTally::default()
+        };
         loop {
             let (events, end) = store.read(through, PAGE)?;
             if events.is_empty() {
@@ -319,7 +437,8 @@ pub fn up_to_now(store: &dyn LocalStore, from: Date, tell: impl FnOnce()) -> Res
                     && let Entry::Vacant(unread) = tally.works.entry(tally::work_name(event))
                 {
                     // What cannot be read is as unknown as before the first event.
-                    let state = work(store, unread.key()).map_or_else(|_| WorkState::default(), |(_, state)| state);
+                    let state = work(store, unread.key())
+                        .map_or_else(|_| WorkState::default(), |(_, state)| state);
                     unread.insert(state);
                 }
                 tally.add(event);
@@ -337,22 +456,40 @@ pub fn up_to_now(store: &dyn LocalStore, from: Date, tell: impl FnOnce()) -> Res
 /// On how many days worktrees have figures of their own.
 pub fn days_of(store: &dyn LocalStore, worktrees: &BTreeSet<String>) -> Result<u64, StoreError> {
     let mut days = 0;
-    row::each::<DayRecord>(store, &[], |_, day| days += u64::from(day.is_ok_and(|day| names_one_of(&day, worktrees))))?;
+    row::each::<DayRecord>(store, &[], |_, day| {
+        days += u64::from(day.is_ok_and(|day| names_one_of(&day, worktrees)))
+    })?;
     Ok(days)
 }
 
 /// Removes the figures of single worktrees. The totals stay: the cost was real. Folds pending events first, so that the totals include
 /// them.
-pub fn remove_worktrees(store: &dyn LocalStore, worktrees: &BTreeSet<String>) -> Result<(), StoreError> {
+pub fn remove_worktrees(
+    store: &dyn LocalStore,
+    worktrees: &BTreeSet<String>,
+) -> Result<(), StoreError> {
     const BATCH: usize = 10_000;
     while fold(store, BATCH)? == BATCH {}
     let mut keys = Vec::new();
-    row::each::<DayRecord>(store, &[], |key, day| keys.extend(day.ok().filter(|day| names_one_of(day, worktrees)).map(|_| key.clone())))?;
+    row::each::<DayRecord>(store, &[], |key, day| {
+        keys.extend(
+            day.ok()
+                .filter(|day| names_one_of(day, worktrees))
+                .map(|_| key.clone()),
+        )
+    })?;
     keys.iter().try_for_each(|key| {
         row::update(store, key, |day: Option<DayRecord>| {
-            let mut day = day.unwrap_or(DayRecord { figures: DayFigures::begin(), through: EventCursor::START });
-            day.figures.works.retain(|worktree, _| !worktrees.contains(worktree));
-            day.figures.completed.retain(|completed| !worktrees.contains(&completed.worktree));
+            let mut day = day.unwrap_or(DayRecord {
+                figures: DayFigures::begin(),
+                through: EventCursor::START,
+            });
+            day.figures
+                .works
+                .retain(|worktree, _| !worktrees.contains(worktree));
+            day.figures
+                .completed
+                .retain(|completed| !worktrees.contains(&completed.worktree));
             (day, ())
         })
     })?;
@@ -368,7 +505,9 @@ pub fn remove_worktrees(store: &dyn LocalStore, worktrees: &BTreeSet<String>) ->
 }
 
 fn names_one_of(day: &DayRecord, worktrees: &BTreeSet<String>) -> bool {
-    worktrees.iter().any(|worktree| day.figures.works.contains_key(worktree))
+    worktrees
+        .iter()
+        .any(|worktree| day.figures.works.contains_key(worktree))
 }
 
 #[cfg(test)]

@@ -25,13 +25,25 @@ fn events(count: i64) -> Vec<NewEvent> {
             ("verdict", json!({"reason": "new_commits"})),
             ("probe", json!({"outcome": "reply"})),
             ("commits", json!({})),
-            ("session_ended", json!({"usage": {"input_tokens": n, "output_tokens": 1, "cost_usd": 0.5}})),
+            (
+                "session_ended",
+                json!({"usage": {"input_tokens": n, "output_tokens": 1, "cost_usd": 0.5}}),
+            ),
             ("rescue", json!({"commits": 2})),
-            ("verdict", json!({"reason": "max_probes", "head": n.to_string()})),
+            (
+                "verdict",
+                json!({"reason": "max_probes", "head": n.to_string()}),
+            ),
             ("commits", json!({"made_here": n % 5})),
         ][usize::try_from(n % 7).unwrap()]
         .clone();
-        event(begun() + Duration::from_secs(n.unsigned_abs() * 3600), &format!("w{}", n % 4), Some("s"), kind, data)
+        event(
+            begun() + Duration::from_secs(n.unsigned_abs() * 3600),
+            &format!("w{}", n % 4),
+            Some("s"),
+            kind,
+            data,
+        )
     };
     (0..count).map(of).collect()
 }
@@ -73,10 +85,17 @@ fn folds_in_whatever_pieces_come_to_the_same() {
             while fold(&store, pieces).unwrap() > 0 {}
         }
         let period = since(&store, date(2026, 1, 1)).unwrap();
-        assert_eq!((period.days, period.notes), (expected.clone(), Vec::<String>::new()), "{pieces}");
+        assert_eq!(
+            (period.days, period.notes),
+            (expected.clone(), Vec::<String>::new()),
+            "{pieces}"
+        );
         assert_eq!(fold(&store, 10).unwrap(), 0, "nothing is left");
         let later = since(&store, date(2026, 3, 4)).unwrap().days;
-        assert_eq!(later.first_key_value().map(|(day, _)| *day), Some(date(2026, 3, 4)));
+        assert_eq!(
+            later.first_key_value().map(|(day, _)| *day),
+            Some(date(2026, 3, 4))
+        );
     }
 }
 
@@ -96,7 +115,9 @@ fn those_who_fold_at_the_same_time_count_nothing_twice() {
         let folders = [folding(), folding(), folding()];
         let store = SqliteStore::open(&scratch.dir).unwrap();
         events.chunks(20).for_each(|part| append(&store, part));
-        folders.into_iter().for_each(|folder| folder.join().unwrap());
+        folders
+            .into_iter()
+            .for_each(|folder| folder.join().unwrap());
     });
     let store = SqliteStore::open(&scratch.dir).unwrap();
     assert_eq!(all(&store).days, counted(&events));
@@ -127,21 +148,40 @@ fn a_damaged_row_is_told_of_and_what_comes_next_is_counted() {
     let damage = |key: RowKey, bytes: &[u8]| store.keep_hints(&[(key, bytes.to_vec())]).unwrap();
     damage(head(), b"{\"v\":1,\"through\":\"x\"}");
     append(&store, &events[48..50]);
-    assert_eq!(all(&store).days, counted(&events[..50]), "the days know how far the journal was folded");
+    assert_eq!(
+        all(&store).days,
+        counted(&events[..50]),
+        "the days know how far the journal was folded"
+    );
 
     damage(key(date(2026, 3, 3)), b"not json");
     let period = all(&store);
-    assert!(period.days[&date(2026, 3, 3)].incomplete && period.notes.len() == 1, "{:?}", period.notes);
+    assert!(
+        period.days[&date(2026, 3, 3)].incomplete && period.notes.len() == 1,
+        "{:?}",
+        period.notes
+    );
     append(&store, &events[50..]);
     let period = all(&store);
     let day = &period.days[&date(2026, 3, 3)];
-    assert!(day.incomplete && period.notes.is_empty(), "{:?}", period.notes);
+    assert!(
+        day.incomplete && period.notes.is_empty(),
+        "{:?}",
+        period.notes
+    );
     let mut tally = JournalTally::default();
     events[..50].iter().for_each(|event| tally.add(event));
     tally.days.remove(&date(2026, 3, 3));
     events[50..].iter().for_each(|event| tally.add(event));
-    assert_eq!(day.all, tally.days[&date(2026, 3, 3)].all, "what is left of it");
-    assert_eq!(period.days[&date(2026, 3, 2)], counted(&events)[&date(2026, 3, 2)]);
+    assert_eq!(
+        day.all,
+        tally.days[&date(2026, 3, 3)].all,
+        "what is left of it"
+    );
+    assert_eq!(
+        period.days[&date(2026, 3, 2)],
+        counted(&events)[&date(2026, 3, 2)]
+    );
 }
 
 #[test]
@@ -155,18 +195,30 @@ fn rows_of_a_later_version_are_left_alone_and_what_is_known_is_told() {
     let newer = b"{\"v\":99}".to_vec();
     store.keep_hints(&[(head(), newer.clone())]).unwrap();
     let period = all(&store);
-    assert_eq!((period.days, period.notes.len()), (counted(&events[..24]), 1), "nothing twice");
-    assert_eq!(store.get(&head()).unwrap().map(|(_, value)| value), Some(newer));
+    assert_eq!(
+        (period.days, period.notes.len()),
+        (counted(&events[..24]), 1),
+        "nothing twice"
+    );
+    assert_eq!(
+        store.get(&head()).unwrap().map(|(_, value)| value),
+        Some(newer)
+    );
     tidy(&store, begun(), 1).expect("the journal is kept short all the same");
 
     // On a full disk the report still shows today's events.
     let scratch = Scratch::new();
     let store = SqliteStore::open(&scratch.dir).unwrap();
     append(&store, &events);
-    store.keep_hints(&[(key(date(2026, 3, 2)), b"{\"v\":99}".to_vec())]).unwrap();
+    store
+        .keep_hints(&[(key(date(2026, 3, 2)), b"{\"v\":99}".to_vec())])
+        .unwrap();
     let period = all(&store);
     assert_eq!(period.notes.len(), 2, "{:?}", period.notes);
-    assert_eq!(period.days[&date(2026, 3, 1)], counted(&events)[&date(2026, 3, 1)]);
+    assert_eq!(
+        period.days[&date(2026, 3, 1)],
+        counted(&events)[&date(2026, 3, 1)]
+    );
     assert_eq!(period.begins, Some(date(2026, 3, 1)));
     assert!(period.days[&date(2026, 3, 2)].incomplete);
 }
@@ -175,41 +227,85 @@ fn rows_of_a_later_version_are_left_alone_and_what_is_known_is_told() {
 fn the_days_of_a_year_and_some_more_are_kept() {
     let scratch = Scratch::new();
     let store = SqliteStore::open(&scratch.dir).unwrap();
-    let daily: Vec<NewEvent> =
-        (0..430).map(|day: u64| event(begun() + Duration::from_secs(day * 86_400), "w", None, "iteration", json!({}))).collect();
+    let daily: Vec<NewEvent> = (0..430)
+        .map(|day: u64| {
+            event(
+                begun() + Duration::from_secs(day * 86_400),
+                "w",
+                None,
+                "iteration",
+                json!({}),
+            )
+        })
+        .collect();
     append(&store, &daily);
     while fold(&store, 100).unwrap() > 0 {}
     let days = since(&store, date(2020, 1, 1)).unwrap().days;
-    assert_eq!((days.len(), days.values().map(|day| day.all.of(word::ITERATIONS)).sum::<u64>()), (DAYS, DAYS as u64));
-    assert_eq!(days.first_key_value().map(|(day, _)| *day), Some(date(2026, 3, 31)));
+    assert_eq!(
+        (
+            days.len(),
+            days.values()
+                .map(|day| day.all.of(word::ITERATIONS))
+                .sum::<u64>()
+        ),
+        (DAYS, DAYS as u64)
+    );
+    assert_eq!(
+        days.first_key_value().map(|(day, _)| *day),
+        Some(date(2026, 3, 31))
+    );
 }
 
 #[test]
 fn a_day_that_an_older_version_counted_has_no_measures_and_the_next_one_has() {
     let scratch = Scratch::new();
     let store = SqliteStore::open(&scratch.dir).unwrap();
-    let old = br#"{"v":1,"through":0,"all":{"iterations":2},"worktrees":{"w0":{"iterations":2}}}"#.to_vec();
+    let old = br#"{"v":1,"through":0,"all":{"iterations":2},"worktrees":{"w0":{"iterations":2}}}"#
+        .to_vec();
     store.keep_hints(&[(key(date(2026, 3, 1)), old)]).unwrap();
     append(&store, &events(48));
     let days = all(&store).days;
     let [first, second] = [date(2026, 3, 1), date(2026, 3, 2)].map(|date| &days[&date]);
     assert_eq!((first.measured, second.measured), (false, true));
     assert_eq!(first.all.of(word::ITERATIONS), 2, "what it had stays");
-    assert!(first.all.verdicts() > 0 && first.all.below("judged/").count() == 0 && first.completed.is_empty(), "{first:?}");
+    assert!(
+        first.all.verdicts() > 0
+            && first.all.below("judged/").count() == 0
+            && first.completed.is_empty(),
+        "{first:?}"
+    );
     assert!(second.all.below("judged/").count() > 0, "{second:?}");
-    assert!(first.works["w0"].contains_key("") && first.works["w0"].contains_key("s"), "{first:?}");
+    assert!(
+        first.works["w0"].contains_key("") && first.works["w0"].contains_key("s"),
+        "{first:?}"
+    );
 }
 
 #[test]
 fn states_of_specs_are_bounded_and_the_newest_stay() {
     let scratch = Scratch::new();
     let store = SqliteStore::open(&scratch.dir).unwrap();
-    let of = |n: u64| event(begun() + Duration::from_secs(n), &format!("w{n}"), Some("s"), "verdict", json!({"reason": "working"}));
+    let of = |n: u64| {
+        event(
+            begun() + Duration::from_secs(n),
+            &format!("w{n}"),
+            Some("s"),
+            "verdict",
+            json!({"reason": "working"}),
+        )
+    };
     append(&store, &(0..WORKS as u64 + 50).map(of).collect::<Vec<_>>());
     while fold(&store, 1_000).unwrap() > 0 {}
-    let kept = store.revisions(&RowKey::prefix(WorkState::KIND, &[])).unwrap();
+    let kept = store
+        .revisions(&RowKey::prefix(WorkState::KIND, &[]))
+        .unwrap();
     assert_eq!(kept.len(), WORKS - WORKS / 10);
-    assert!(store.get(&work_key(&(format!("w{}", WORKS + 49), "s".into()))).unwrap().is_some());
+    assert!(
+        store
+            .get(&work_key(&(format!("w{}", WORKS + 49), "s".into())))
+            .unwrap()
+            .is_some()
+    );
 }
 
 #[test]
@@ -223,7 +319,11 @@ fn a_fold_of_several_pages_comes_to_what_its_events_do() {
         count_anew(&store);
         assert_eq!(fold(&store, pieces).unwrap(), pieces.min(events.len()));
         while fold(&store, pieces).unwrap() > 0 {}
-        assert_eq!(since(&store, date(2026, 1, 1)).unwrap().days, expected, "{pieces}");
+        assert_eq!(
+            since(&store, date(2026, 1, 1)).unwrap().days,
+            expected,
+            "{pieces}"
+        );
     }
 }
 
@@ -235,9 +335,16 @@ fn a_journal_that_grows_is_counted_as_it_grows_and_a_report_reads_little_of_it()
         let store = SqliteStore::open(&scratch.dir).unwrap();
         events.chunks(at_once).for_each(|part| append(&store, part));
         let left = uncounted(&store).len();
-        assert!(left < 1_000, "{left} of {at_once} at once are left to count");
+        assert!(
+            left < 1_000,
+            "{left} of {at_once} at once are left to count"
+        );
         let so_far = &events[..events.len() - left];
-        assert_eq!(since(&store, date(2026, 1, 1)).unwrap().days, counted(so_far), "{at_once}");
+        assert_eq!(
+            since(&store, date(2026, 1, 1)).unwrap().days,
+            counted(so_far),
+            "{at_once}"
+        );
         // The same ids once more are no further events.
         append(&store, &events[..1_000]);
         assert_eq!(all(&store).days, counted(&events), "{at_once}");
@@ -253,7 +360,9 @@ fn a_long_journal_that_nobody_counted_is_counted_bit_by_bit_as_it_grows() {
     count_anew(&store);
     assert_eq!(uncounted(&store).len(), 2_000);
     // Numbers of events begin anywhere, and two thousand pass two thousands.
-    events[2_000..].chunks(100).for_each(|part| append(&store, part));
+    events[2_000..]
+        .chunks(100)
+        .for_each(|part| append(&store, part));
     let left = uncounted(&store).len();
     assert!(left < 1_000, "{left} are left");
     assert_eq!(all(&store).days, counted(&events));

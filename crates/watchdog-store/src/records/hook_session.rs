@@ -50,12 +50,21 @@ fn key(session_id: &str, agent_id: Option<&str>) -> RowKey {
 }
 
 /// The record of a session's agent; `agent_id` names a sub-agent.
-pub fn of(store: &dyn LocalStore, session_id: &str, agent_id: Option<&str>) -> Result<Option<HookedAgent>, StoreError> {
+pub fn of(
+    store: &dyn LocalStore,
+    session_id: &str,
+    agent_id: Option<&str>,
+) -> Result<Option<HookedAgent>, StoreError> {
     row::load(store, &key(session_id, agent_id))
 }
 
 /// Writes over what is kept.
-pub fn record(store: &dyn LocalStore, session_id: &str, agent_id: Option<&str>, session: &HookedAgent) -> Result<(), StoreError> {
+pub fn record(
+    store: &dyn LocalStore,
+    session_id: &str,
+    agent_id: Option<&str>,
+    session: &HookedAgent,
+) -> Result<(), StoreError> {
     row::overwrite(store, &key(session_id, agent_id), session)
 }
 
@@ -63,7 +72,8 @@ pub fn record(store: &dyn LocalStore, session_id: &str, agent_id: Option<&str>, 
 pub fn forget(store: &dyn LocalStore, session_id: &str) -> Result<(), StoreError> {
     let mut keys = Vec::new();
     row::each::<HookedAgent>(store, &[session_id], |key, _| keys.push(key.clone()))?;
-    keys.iter().try_for_each(|key| row::remove::<HookedAgent>(store, key))
+    keys.iter()
+        .try_for_each(|key| row::remove::<HookedAgent>(store, key))
 }
 
 /// Forgets the sessions that were not heard of for a month. For the beginning of another.
@@ -74,7 +84,8 @@ pub fn expire(store: &dyn LocalStore, now: Timestamp) -> Result<(), StoreError> 
             old.push(key.clone());
         }
     })?;
-    old.iter().try_for_each(|key| row::remove::<HookedAgent>(store, key))
+    old.iter()
+        .try_for_each(|key| row::remove::<HookedAgent>(store, key))
 }
 
 #[cfg(test)]
@@ -103,12 +114,32 @@ mod tests {
         record(&store, "a", Some("sub"), &session(2, now)).unwrap();
         record(&store, "a/b", None, &session(3, now)).unwrap();
         assert_eq!(of(&store, "a", None).unwrap(), Some(session(1, now)));
-        assert_eq!(of(&store, "a", Some("sub")).unwrap().map(|found| found.held), Some(2));
+        assert_eq!(
+            of(&store, "a", Some("sub"))
+                .unwrap()
+                .map(|found| found.held),
+            Some(2)
+        );
         forget(&store, "a").unwrap();
-        assert_eq!((of(&store, "a", None).unwrap(), of(&store, "a", Some("sub")).unwrap()), (None, None));
-        record(&store, "old", None, &session(4, now - jiff::SignedDuration::from_hours(31 * 24))).unwrap();
+        assert_eq!(
+            (
+                of(&store, "a", None).unwrap(),
+                of(&store, "a", Some("sub")).unwrap()
+            ),
+            (None, None)
+        );
+        record(
+            &store,
+            "old",
+            None,
+            &session(4, now - jiff::SignedDuration::from_hours(31 * 24)),
+        )
+        .unwrap();
         expire(&store, now).unwrap();
         assert_eq!(of(&store, "old", None).unwrap(), None);
-        assert_eq!(of(&store, "a/b", None).unwrap().map(|found| found.held), Some(3));
+        assert_eq!(
+            of(&store, "a/b", None).unwrap().map(|found| found.held),
+            Some(3)
+        );
     }
 }

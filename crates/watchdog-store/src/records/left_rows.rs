@@ -9,7 +9,10 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::row::{self, RecordType, SingleVersionRecord};
-use super::{anchor, answer, baseline, before, check_cache, conversation, expiry, hook_session, looped, notice_record, outbox, progress};
+use super::{
+    anchor, answer, baseline, before, check_cache, conversation, expiry, hook_session, looped,
+    notice_record, outbox, progress,
+};
 use super::{rebuilt, refs, rescued, session, still_work, sweep_cache, task, uncommitted};
 use crate::engine::{LocalStore, SwapOutcome};
 use crate::error::StoreError;
@@ -62,12 +65,20 @@ pub struct LeftoverRow {
 }
 
 /// Every row about these worktrees; with `whole`, about their repository as well.
-pub fn rows_of(store: &dyn LocalStore, owners: &ForgottenOwners) -> Result<Vec<LeftoverRow>, StoreError> {
+pub fn rows_of(
+    store: &dyn LocalStore,
+    owners: &ForgottenOwners,
+) -> Result<Vec<LeftoverRow>, StoreError> {
     let mut found = Vec::new();
     for worktree in &owners.worktrees {
         found.extend(rows_of_worktree(store, worktree)?);
         let kind = rescued::RescuedCommitList::KIND;
-        one(store, kind, RowKey::new(kind, &[&owners.repository, worktree]), &mut found)?;
+        one(
+            store,
+            kind,
+            RowKey::new(kind, &[&owners.repository, worktree]),
+            &mut found,
+        )?;
     }
     let mut keys = Vec::new();
     row::each::<hook_session::HookedAgent>(store, &[], |key, session| {
@@ -76,22 +87,44 @@ pub fn rows_of(store: &dyn LocalStore, owners: &ForgottenOwners) -> Result<Vec<L
         }
     })?;
     row::each::<outbox::OutboxNotice>(store, &[], |key, notice| {
-        let about = notice.ok().and_then(|notice| notice.event["worktree"].as_str().map(str::to_owned));
+        let about = notice
+            .ok()
+            .and_then(|notice| notice.event["worktree"].as_str().map(str::to_owned));
         if about.is_some_and(|worktree| owners.worktrees.contains(&worktree)) {
             keys.push((outbox::OutboxNotice::KIND, key.clone()));
         }
     })?;
     if owners.whole {
-        keys.extend(own_refs(store, &owners.worktrees)?.iter().map(|name| refs_key(name)));
-        keys.push((expiry::LastExpiry::KIND, RowKey::new(expiry::LastExpiry::KIND, &[&owners.repository])));
-        keys.push((rebuilt::RebuiltRecord::KIND, rebuilt::key(&owners.repository)));
+        keys.extend(
+            own_refs(store, &owners.worktrees)?
+                .iter()
+                .map(|name| refs_key(name)),
+        );
+        keys.push((
+            expiry::LastExpiry::KIND,
+            RowKey::new(expiry::LastExpiry::KIND, &[&owners.repository]),
+        ));
+        keys.push((
+            rebuilt::RebuiltRecord::KIND,
+            rebuilt::key(&owners.repository),
+        ));
     }
     for (kind, key) in keys {
         one(store, kind, key, &mut found)?;
     }
     if owners.whole {
-        below(store, task::TaskRecord::KIND, &[&owners.repository], &mut found)?;
-        below(store, rescued::RescuedCommitList::KIND, &[&owners.repository], &mut found)?;
+        below(
+            store,
+            task::TaskRecord::KIND,
+            &[&owners.repository],
+            &mut found,
+        )?;
+        below(
+            store,
+            rescued::RescuedCommitList::KIND,
+            &[&owners.repository],
+            &mut found,
+        )?;
         let mut known = HashSet::new();
         found.retain(|row| known.insert(row.key.clone()));
     }
@@ -99,7 +132,10 @@ pub fn rows_of(store: &dyn LocalStore, owners: &ForgottenOwners) -> Result<Vec<L
 }
 
 /// The rows of a worktree alone: neither the commits of its rescues nor notices about it.
-pub fn rows_of_worktree(store: &dyn LocalStore, worktree_id: &str) -> Result<Vec<LeftoverRow>, StoreError> {
+pub fn rows_of_worktree(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+) -> Result<Vec<LeftoverRow>, StoreError> {
     let mut rows = Vec::new();
     for kind in OF_WORKTREES {
         one(store, kind, RowKey::new(kind, &[worktree_id]), &mut rows)?;
@@ -112,33 +148,53 @@ pub fn rows_of_worktree(store: &dyn LocalStore, worktree_id: &str) -> Result<Vec
 pub fn remove(store: &dyn LocalStore, rows: &[LeftoverRow]) -> Result<(), StoreError> {
     rows.iter().try_for_each(|row| {
         for _ in 0..ATTEMPTS {
-            let Some((rev, _)) = store.get(&row.key)? else { return Ok(()) };
+            let Some((rev, _)) = store.get(&row.key)? else {
+                return Ok(());
+            };
             match store.delete(&row.key, rev)? {
                 SwapOutcome::Ok(_) => return Ok(()),
                 SwapOutcome::Conflict => {}
                 SwapOutcome::Unknown(failure) => return Err(failure),
             }
         }
-        Err(StoreError::Contended { what: format!("{} of '{}'", row.kind, row.key.last_part()), attempts: ATTEMPTS })
+        Err(StoreError::Contended {
+            what: format!("{} of '{}'", row.kind, row.key.last_part()),
+            attempts: ATTEMPTS,
+        })
     })
 }
 
 /// The worktrees of a repository that commits of rescues are kept for.
-pub fn rescued_worktrees(store: &dyn LocalStore, repository: &str) -> Result<Vec<String>, StoreError> {
-    let rows = store.revisions(&RowKey::prefix(rescued::RescuedCommitList::KIND, &[repository]))?;
+pub fn rescued_worktrees(
+    store: &dyn LocalStore,
+    repository: &str,
+) -> Result<Vec<String>, StoreError> {
+    let rows = store.revisions(&RowKey::prefix(
+        rescued::RescuedCommitList::KIND,
+        &[repository],
+    ))?;
     Ok(rows.iter().map(|(key, _)| key.last_part()).collect())
 }
 
 /// Whether anything is kept about the tasks of a repository, and how many tasks that are.
 pub fn tasks_of(store: &dyn LocalStore, repository: &str) -> Result<u64, StoreError> {
-    Ok(store.revisions(&RowKey::prefix(task::TaskRecord::KIND, &[repository]))?.len() as u64)
+    Ok(store
+        .revisions(&RowKey::prefix(task::TaskRecord::KIND, &[repository]))?
+        .len() as u64)
 }
 
 /// The recorded refs that baselines of these worktrees name and no other does; none where one cannot be read.
-fn own_refs(store: &dyn LocalStore, worktrees: &BTreeSet<String>) -> Result<HashSet<String>, StoreError> {
+fn own_refs(
+    store: &dyn LocalStore,
+    worktrees: &BTreeSet<String>,
+) -> Result<HashSet<String>, StoreError> {
     let (mut ours, mut others, mut unread) = (HashSet::new(), HashSet::new(), false);
     row::each::<baseline::BaselineRecord>(store, &[], |key, found| {
-        let into = if worktrees.contains(&key.first_part()) { &mut ours } else { &mut others };
+        let into = if worktrees.contains(&key.first_part()) {
+            &mut ours
+        } else {
+            &mut others
+        };
         match found.map(|found| found.refs) {
             Ok(baseline::BaselineRefs::Kept(name)) => drop(into.insert(name)),
             Ok(baseline::BaselineRefs::Here(_)) => {}
@@ -150,24 +206,48 @@ fn own_refs(store: &dyn LocalStore, worktrees: &BTreeSet<String>) -> Result<Hash
 }
 
 fn refs_key(name: &str) -> (&'static str, RowKey) {
-    (refs::RefsRecord::KIND, RowKey::new(refs::RefsRecord::KIND, &[name]))
+    (
+        refs::RefsRecord::KIND,
+        RowKey::new(refs::RefsRecord::KIND, &[name]),
+    )
 }
 
-fn one(store: &dyn LocalStore, kind: &'static str, key: RowKey, found: &mut Vec<LeftoverRow>) -> Result<(), StoreError> {
+fn one(
+    store: &dyn LocalStore,
+    kind: &'static str,
+    key: RowKey,
+    found: &mut Vec<LeftoverRow>,
+) -> Result<(), StoreError> {
     if let Some((_, value)) = store.get(&key)? {
-        found.push(LeftoverRow { kind, bytes: value.len() as u64, key });
+        found.push(LeftoverRow {
+            kind,
+            bytes: value.len() as u64,
+            key,
+        });
     }
     Ok(())
 }
 
-fn below(store: &dyn LocalStore, kind: &'static str, parts: &[&str], found: &mut Vec<LeftoverRow>) -> Result<(), StoreError> {
+fn below(
+    store: &dyn LocalStore,
+    kind: &'static str,
+    parts: &[&str],
+    found: &mut Vec<LeftoverRow>,
+) -> Result<(), StoreError> {
     const PAGE: usize = 64;
     let prefix = RowKey::prefix(kind, parts);
     let mut after: Option<RowKey> = None;
     loop {
         let page = store.list(&prefix, after.as_ref(), PAGE)?;
-        let last = page.last().filter(|_| page.len() == PAGE).map(|entry| entry.key.clone());
-        found.extend(page.into_iter().map(|entry| LeftoverRow { kind, bytes: entry.value.len() as u64, key: entry.key }));
+        let last = page
+            .last()
+            .filter(|_| page.len() == PAGE)
+            .map(|entry| entry.key.clone());
+        found.extend(page.into_iter().map(|entry| LeftoverRow {
+            kind,
+            bytes: entry.value.len() as u64,
+            key: entry.key,
+        }));
         match last {
             Some(key) => after = Some(key),
             None => return Ok(()),
@@ -190,17 +270,26 @@ fn mark_key(repository: &str) -> RowKey {
 }
 
 /// The worktrees of a repository that a call that did not end began to forget.
-pub fn half_forgotten(store: &dyn LocalStore, repository: &str) -> Result<BTreeSet<String>, StoreError> {
-    Ok(row::load::<UnfinishedForget>(store, &mark_key(repository))?.unwrap_or_default().worktrees)
+pub fn half_forgotten(
+    store: &dyn LocalStore,
+    repository: &str,
+) -> Result<BTreeSet<String>, StoreError> {
+    Ok(row::load::<UnfinishedForget>(store, &mark_key(repository))?
+        .unwrap_or_default()
+        .worktrees)
 }
 
 /// Notes that these worktrees are about to be forgotten.
 pub fn begin(store: &dyn LocalStore, owners: &ForgottenOwners) -> Result<(), StoreError> {
-    row::update(store, &mark_key(&owners.repository), |mark: Option<UnfinishedForget>| {
-        let mut mark = mark.unwrap_or_default();
-        mark.worktrees.extend(owners.worktrees.iter().cloned());
-        (mark, ())
-    })
+    row::update(
+        store,
+        &mark_key(&owners.repository),
+        |mark: Option<UnfinishedForget>| {
+            let mut mark = mark.unwrap_or_default();
+            mark.worktrees.extend(owners.worktrees.iter().cloned());
+            (mark, ())
+        },
+    )
 }
 
 /// Notes that nothing of them is left.
@@ -208,10 +297,15 @@ pub fn finish(store: &dyn LocalStore, owners: &ForgottenOwners) -> Result<(), St
     let key = mark_key(&owners.repository);
     row::update(store, &key, |mark: Option<UnfinishedForget>| {
         let mut mark = mark.unwrap_or_default();
-        mark.worktrees.retain(|worktree| !owners.worktrees.contains(worktree));
+        mark.worktrees
+            .retain(|worktree| !owners.worktrees.contains(worktree));
         (mark, ())
     })?;
-    if half_forgotten(store, &owners.repository)?.is_empty() { row::remove::<UnfinishedForget>(store, &key) } else { Ok(()) }
+    if half_forgotten(store, &owners.repository)?.is_empty() {
+        row::remove::<UnfinishedForget>(store, &key)
+    } else {
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -222,7 +316,13 @@ mod tests {
     use crate::sqlite::tests::Scratch;
 
     fn put(store: &dyn LocalStore, kind: &str, parts: &[&str]) {
-        let written = store.cas(&RowKey::new(kind, parts), ExpectedRevision::Absent, b"12345").unwrap();
+        let written = store
+            .cas(
+                &RowKey::new(kind, parts),
+                ExpectedRevision::Absent,
+                b"12345",
+            )
+            .unwrap();
         assert!(matches!(written, SwapOutcome::Ok(_)));
     }
 
@@ -238,15 +338,29 @@ mod tests {
             put(&store, "rescued", &["repo", worktree]);
         }
         put(&store, "task", &["repo", "T1"]);
-        let mut owners = ForgottenOwners { worktrees: ["wt".to_owned()].into(), repository: "repo".into(), ..ForgottenOwners::default() };
+        let mut owners = ForgottenOwners {
+            worktrees: ["wt".to_owned()].into(),
+            repository: "repo".into(),
+            ..ForgottenOwners::default()
+        };
         let rows = rows_of(&store, &owners).unwrap();
-        assert_eq!((rows.len(), rows.iter().map(|row| row.bytes).sum::<u64>()), (102, 510));
+        assert_eq!(
+            (rows.len(), rows.iter().map(|row| row.bytes).sum::<u64>()),
+            (102, 510)
+        );
         remove(&store, &rows).unwrap();
         remove(&store, &rows).unwrap();
         assert_eq!(rows_of(&store, &owners).unwrap(), []);
         assert_eq!(store.revisions("").unwrap().len(), 103);
         owners.whole = true;
-        assert_eq!(rows_of(&store, &owners).unwrap().iter().map(|row| row.kind).collect::<Vec<_>>(), ["task", "rescued"]);
+        assert_eq!(
+            rows_of(&store, &owners)
+                .unwrap()
+                .iter()
+                .map(|row| row.kind)
+                .collect::<Vec<_>>(),
+            ["task", "rescued"]
+        );
     }
 
     #[test]
@@ -261,7 +375,10 @@ mod tests {
         begin(&store, &owners("a")).unwrap();
         begin(&store, &owners("b")).unwrap();
         finish(&store, &owners("a")).unwrap();
-        assert_eq!(half_forgotten(&store, "r").unwrap(), ["b".to_owned()].into());
+        assert_eq!(
+            half_forgotten(&store, "r").unwrap(),
+            ["b".to_owned()].into()
+        );
         finish(&store, &owners("b")).unwrap();
         assert!(store.revisions("").unwrap().is_empty());
     }

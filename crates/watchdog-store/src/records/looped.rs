@@ -73,7 +73,8 @@ impl LoopRecord {
 
     /// The iteration that is under way, or else the last one that ended.
     pub fn iteration(&self) -> u32 {
-        self.under_way.map_or(self.standing.finished, |(number, _)| number)
+        self.under_way
+            .map_or(self.standing.finished, |(number, _)| number)
     }
 }
 
@@ -157,7 +158,17 @@ impl RecordType for LoopRecord {
     const KIND: &'static str = "loop";
 
     fn to_disk(&self) -> LoopV1 {
-        let LoopStanding { finished, spent, work, unchanged, crashes, waits, agents, chosen, ran } = self.standing.clone();
+        let LoopStanding {
+            finished,
+            spent,
+            work,
+            unchanged,
+            crashes,
+            waits,
+            agents,
+            chosen,
+            ran,
+        } = self.standing.clone();
         LoopV1 {
             id: self.id.clone(),
             begun_at: self.begun_at,
@@ -197,11 +208,19 @@ impl RecordType for LoopRecord {
                 unchanged: disk.unchanged,
                 crashes: disk.crashes,
                 waits: disk.waits,
-                agents: disk.agents.into_iter().map(agent_from_disk).collect::<Result<_, _>>()?,
+                agents: disk
+                    .agents
+                    .into_iter()
+                    .map(agent_from_disk)
+                    .collect::<Result<_, _>>()?,
                 chosen: disk.chosen,
                 ran: disk.ran,
             },
-            records: disk.records.into_iter().map(record_from_disk).collect::<Result<_, _>>()?,
+            records: disk
+                .records
+                .into_iter()
+                .map(record_from_disk)
+                .collect::<Result<_, _>>()?,
             at_most: disk.at_most,
             under_way: disk.under_way,
             feedback: disk.feedback,
@@ -209,19 +228,31 @@ impl RecordType for LoopRecord {
             over: disk.over.as_deref().map(reason).transpose()?,
             birth: disk.birth,
             recipe: disk.recipe,
-            breaker: disk.breaker.map(Breaker::from_disk).transpose()?.unwrap_or_default(),
+            breaker: disk
+                .breaker
+                .map(Breaker::from_disk)
+                .transpose()?
+                .unwrap_or_default(),
         })
     }
 }
 
 fn spent_to_disk(spent: &SpentUsage) -> SpentV1 {
-    let untold = [(spent.untold.turns, "turns"), (spent.untold.tokens, "tokens"), (spent.untold.cost, "cost")];
+    let untold = [
+        (spent.untold.turns, "turns"),
+        (spent.untold.tokens, "tokens"),
+        (spent.untold.cost, "cost"),
+    ];
     SpentV1 {
         turns: spent.turns,
         tokens: spent.tokens,
         cost_usd: spent.cost_usd,
         wall_seconds: spent.wall_seconds,
-        untold: untold.into_iter().filter(|(untold, _)| *untold).map(|(_, name)| name.to_owned()).collect(),
+        untold: untold
+            .into_iter()
+            .filter(|(untold, _)| *untold)
+            .map(|(_, name)| name.to_owned())
+            .collect(),
     }
 }
 
@@ -232,14 +263,20 @@ fn spent_from_disk(disk: &SpentV1) -> SpentUsage {
         tokens: disk.tokens,
         cost_usd: disk.cost_usd,
         wall_seconds: disk.wall_seconds,
-        untold: UnknownUsage { turns: untold("turns"), tokens: untold("tokens"), cost: untold("cost") },
+        untold: UnknownUsage {
+            turns: untold("turns"),
+            tokens: untold("tokens"),
+            cost: untold("cost"),
+        },
     }
 }
 
 fn agent_to_disk(agent: &AgentStanding) -> AgentStandingV1 {
     AgentStandingV1 {
         name: agent.name.clone(),
-        hold: agent.hold.map(|hold| (hold.until, hold.why.as_str().to_owned())),
+        hold: agent
+            .hold
+            .map(|hold| (hold.until, hold.why.as_str().to_owned())),
         misses: agent.misses,
         sessions: agent.sessions,
         spent: spent_to_disk(&agent.spent),
@@ -248,7 +285,8 @@ fn agent_to_disk(agent: &AgentStanding) -> AgentStandingV1 {
 
 fn agent_from_disk(disk: AgentStandingV1) -> Result<AgentStanding, String> {
     let hold = |(until, word): (Timestamp, String)| {
-        let why = HoldReason::from_word(&word).ok_or_else(|| format!("its reason '{word}' to hold an agent is not known"))?;
+        let why = HoldReason::from_word(&word)
+            .ok_or_else(|| format!("its reason '{word}' to hold an agent is not known"))?;
         Ok::<_, String>(AgentHold { until, why })
     };
     Ok(AgentStanding {
@@ -295,16 +333,29 @@ fn record_from_disk(disk: IterationV1) -> Result<IterationRecord, String> {
 }
 
 fn reason(word: &str) -> Result<Reason, String> {
-    Reason::ALL.iter().copied().find(|reason| reason.as_str() == word).ok_or_else(|| format!("its reason '{word}' is not known"))
+    Reason::ALL
+        .iter()
+        .copied()
+        .find(|reason| reason.as_str() == word)
+        .ok_or_else(|| format!("its reason '{word}' is not known"))
 }
 
 /// Records the progress of a loop.
-pub fn record(store: &dyn LocalStore, worktree_id: &str, spec: &str, looped: &LoopRecord) -> Result<(), StoreError> {
+pub fn record(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+    spec: &str,
+    looped: &LoopRecord,
+) -> Result<(), StoreError> {
     row::overwrite(store, &row::key::<LoopRecord>(worktree_id, spec), looped)
 }
 
 /// The last loop of a spec, if there was any.
-pub fn of(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<Option<LoopRecord>, StoreError> {
+pub fn of(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+    spec: &str,
+) -> Result<Option<LoopRecord>, StoreError> {
     row::load(store, &row::key::<LoopRecord>(worktree_id, spec))
 }
 
@@ -326,7 +377,10 @@ mod tests {
             id: "1".into(),
             begun_at: now,
             origin: None,
-            refs: vec![("refs/heads/a".into(), "b".repeat(40)), ("refs/heads/c".into(), "d".repeat(40))],
+            refs: vec![
+                ("refs/heads/a".into(), "b".repeat(40)),
+                ("refs/heads/c".into(), "d".repeat(40)),
+            ],
             standing: LoopStanding {
                 finished: 2,
                 spent: SpentUsage {
@@ -334,7 +388,11 @@ mod tests {
                     tokens: 1 << 60,
                     cost_usd: 0.25,
                     wall_seconds: 1.5,
-                    untold: UnknownUsage { turns: false, tokens: true, cost: false },
+                    untold: UnknownUsage {
+                        turns: false,
+                        tokens: true,
+                        cost: false,
+                    },
                 },
                 work: Some("x".into()),
                 unchanged: 1,
@@ -342,10 +400,16 @@ mod tests {
                 waits: 5,
                 agents: vec![AgentStanding {
                     name: "a".into(),
-                    hold: Some(AgentHold { until: now, why: HoldReason::Overload }),
+                    hold: Some(AgentHold {
+                        until: now,
+                        why: HoldReason::Overload,
+                    }),
                     misses: 1,
                     sessions: 2,
-                    spent: SpentUsage { cost_usd: 0.25, ..SpentUsage::default() },
+                    spent: SpentUsage {
+                        cost_usd: 0.25,
+                        ..SpentUsage::default()
+                    },
                 }],
                 chosen: Some("b".into()),
                 ran: Some("a".into()),
@@ -362,7 +426,10 @@ mod tests {
             over: Some(Reason::ChecksPassed),
             birth: Some("1-2-3".into()),
             recipe: Some("r".into()),
-            breaker: Breaker::Closed { strikes: 2, why: Some("spent".into()) },
+            breaker: Breaker::Closed {
+                strikes: 2,
+                why: Some("spent".into()),
+            },
         };
         assert_eq!(LoopRecord::from_disk(looped.to_disk()), Ok(looped));
     }

@@ -37,7 +37,9 @@ pub fn is_repeated(
     state: Option<&str>,
     (what, again): (&str, NoticeRepeatRule),
 ) -> Result<bool, StoreError> {
-    row::update(store, &row::key::<ShownNews>(worktree_id, spec), |before| taken(before, state, (what, again)))
+    row::update(store, &row::key::<ShownNews>(worktree_id, spec), |before| {
+        taken(before, state, (what, again))
+    })
 }
 
 /// Whether [`is_repeated`] would say so; records nothing. For a caller that keeps the message somewhere safe before it counts as shown.
@@ -48,16 +50,29 @@ pub fn would_repeat(
     state: Option<&str>,
     what: (&str, NoticeRepeatRule),
 ) -> Result<bool, StoreError> {
-    Ok(taken(row::load(store, &row::key::<ShownNews>(worktree_id, spec))?, state, what).1)
+    Ok(taken(
+        row::load(store, &row::key::<ShownNews>(worktree_id, spec))?,
+        state,
+        what,
+    )
+    .1)
 }
 
 /// The record with these messages, and whether they were in it.
-fn taken(before: Option<ShownNews>, state: Option<&str>, (what, again): (&str, NoticeRepeatRule)) -> (ShownNews, bool) {
+fn taken(
+    before: Option<ShownNews>,
+    state: Option<&str>,
+    (what, again): (&str, NoticeRepeatRule),
+) -> (ShownNews, bool) {
     let before = before.map(|notices| notices.last).unwrap_or_default();
     let mut lines = before.lines();
     let known = lines.next().unwrap_or_default();
     let state = state.unwrap_or(known);
-    let mut notices: Vec<&str> = if state == known { lines.collect() } else { Vec::new() };
+    let mut notices: Vec<&str> = if state == known {
+        lines.collect()
+    } else {
+        Vec::new()
+    };
     let found = notices.iter().position(|one| *one == what);
     let is_last = found.is_some_and(|at| at + 1 == notices.len());
     if let Some(at) = found {
@@ -66,18 +81,34 @@ fn taken(before: Option<ShownNews>, state: Option<&str>, (what, again): (&str, N
     notices.push(what);
     let kept = &notices[notices.len().saturating_sub(MOST)..];
     let last = [&[state], kept].concat().join("\n");
-    (ShownNews { last }, is_last || (found.is_some() && again == NoticeRepeatRule::NewStateOnly))
+    (
+        ShownNews { last },
+        is_last || (found.is_some() && again == NoticeRepeatRule::NewStateOnly),
+    )
 }
 
 /// Forgets the messages of a spec, so that each counts as new again.
 pub fn forget(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<(), StoreError> {
-    row::update(store, &row::key::<ShownNews>(worktree_id, spec), |_: Option<ShownNews>| (ShownNews { last: String::new() }, ()))
+    row::update(
+        store,
+        &row::key::<ShownNews>(worktree_id, spec),
+        |_: Option<ShownNews>| {
+            (
+                ShownNews {
+                    last: String::new(),
+                },
+                (),
+            )
+        },
+    )
 }
 
 /// The last messages; empty where there were none.
 pub fn last(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<String, StoreError> {
     let found = row::load::<ShownNews>(store, &row::key::<ShownNews>(worktree_id, spec))?;
-    Ok(found.and_then(|notices| notices.last.lines().skip(1).last().map(str::to_owned)).unwrap_or_default())
+    Ok(found
+        .and_then(|notices| notices.last.lines().skip(1).last().map(str::to_owned))
+        .unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -105,8 +136,16 @@ mod tests {
             ("a", Some("2"), "timeout", NewStateOnly, false),
             ("a", Some("1"), "timeout", NewStateOnly, false),
         ] {
-            assert_eq!(would_repeat(&store, "w", spec, state, (what, again)).unwrap(), repeated, "asking records nothing");
-            assert_eq!(is_repeated(&store, "w", spec, state, (what, again)).unwrap(), repeated, "{spec} {state:?} {what}");
+            assert_eq!(
+                would_repeat(&store, "w", spec, state, (what, again)).unwrap(),
+                repeated,
+                "asking records nothing"
+            );
+            assert_eq!(
+                is_repeated(&store, "w", spec, state, (what, again)).unwrap(),
+                repeated,
+                "{spec} {state:?} {what}"
+            );
             assert_eq!(last(&store, "w", spec).unwrap(), what);
         }
         forget(&store, "w", "a").unwrap();
@@ -119,9 +158,20 @@ mod tests {
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();
         for n in 0..100 {
-            assert!(!is_repeated(&store, "w", "s", Some("1"), (&n.to_string(), NoticeRepeatRule::NewStateOnly)).unwrap());
+            assert!(
+                !is_repeated(
+                    &store,
+                    "w",
+                    "s",
+                    Some("1"),
+                    (&n.to_string(), NoticeRepeatRule::NewStateOnly)
+                )
+                .unwrap()
+            );
         }
-        let found = row::load::<ShownNews>(&store, &row::key::<ShownNews>("w", "s")).unwrap().unwrap();
+        let found = row::load::<ShownNews>(&store, &row::key::<ShownNews>("w", "s"))
+            .unwrap()
+            .unwrap();
         assert_eq!(found.last.lines().count(), 1 + MOST);
     }
 }

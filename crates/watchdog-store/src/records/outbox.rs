@@ -63,11 +63,17 @@ impl RecordType for OutboxNotice {
     const KIND: &'static str = "outbox";
 
     fn to_disk(&self) -> NoticeV1 {
-        let (mut command, mut url, mut service, mut desktop, mut mail) = (None, None, None, false, None);
+        let (mut command, mut url, mut service, mut desktop, mut mail) =
+            (None, None, None, false, None);
         match self.to.clone() {
             NotifyTarget::Command(argv) => command = Some(argv),
             NotifyTarget::Url(address) => url = Some(address),
-            NotifyTarget::Service { url, form } => service = Some(MessageAddressV1 { url, template: form.source().to_owned() }),
+            NotifyTarget::Service { url, form } => {
+                service = Some(MessageAddressV1 {
+                    url,
+                    template: form.source().to_owned(),
+                })
+            }
             NotifyTarget::Desktop => desktop = true,
             NotifyTarget::Mail(to) => mail = Some(to),
         }
@@ -87,7 +93,10 @@ impl RecordType for OutboxNotice {
 
     fn from_disk(disk: NoticeV1) -> Result<Self, String> {
         let service = match disk.service {
-            Some(MessageAddressV1 { url, template }) => Some(NotifyTarget::Service { url, form: MessageForm::parse(&template)? }),
+            Some(MessageAddressV1 { url, template }) => Some(NotifyTarget::Service {
+                url,
+                form: MessageForm::parse(&template)?,
+            }),
             None => None,
         };
         let named = [
@@ -98,7 +107,9 @@ impl RecordType for OutboxNotice {
             disk.mail.map(NotifyTarget::Mail),
         ];
         let mut named = named.into_iter().flatten();
-        let (Some(to), None) = (named.next(), named.next()) else { return Err("it must name one receiver".into()) };
+        let (Some(to), None) = (named.next(), named.next()) else {
+            return Err("it must name one receiver".into());
+        };
         Ok(OutboxNotice {
             event: disk.event,
             to,
@@ -111,25 +122,47 @@ impl RecordType for OutboxNotice {
 }
 
 /// Puts a notice in, once for each event and rule. `false` where the outbox is full.
-pub fn put(store: &dyn LocalStore, event_id: &str, rule: usize, notice: &OutboxNotice) -> Result<bool, StoreError> {
-    if store.list(&RowKey::prefix(OutboxNotice::KIND, &[]), None, FULL)?.len() >= FULL {
+pub fn put(
+    store: &dyn LocalStore,
+    event_id: &str,
+    rule: usize,
+    notice: &OutboxNotice,
+) -> Result<bool, StoreError> {
+    if store
+        .list(&RowKey::prefix(OutboxNotice::KIND, &[]), None, FULL)?
+        .len()
+        >= FULL
+    {
         return Ok(false);
     }
     // Event ids sort by time, and so do the notices.
-    row::create(store, &RowKey::new(OutboxNotice::KIND, &[event_id, &format!("{rule:04}")]), notice)?;
+    row::create(
+        store,
+        &RowKey::new(OutboxNotice::KIND, &[event_id, &format!("{rule:04}")]),
+        notice,
+    )?;
     Ok(true)
 }
 
 /// The queued notices, oldest first. Skips unreadable ones: a later version may know them.
 pub fn waiting(store: &dyn LocalStore) -> Result<Vec<(RowKey, OutboxNotice)>, StoreError> {
     let mut found = Vec::new();
-    row::each::<OutboxNotice>(store, &[], |key, notice| found.extend(notice.ok().map(|notice| (key.clone(), notice))))?;
+    row::each::<OutboxNotice>(store, &[], |key, notice| {
+        found.extend(notice.ok().map(|notice| (key.clone(), notice)))
+    })?;
     Ok(found)
 }
 
 /// Takes the right to deliver one; `None` where somebody else does, or did already. The right ends by itself after `ttl`.
-pub fn take(store: &dyn LocalStore, key: &RowKey, holder: &str, ttl: Duration) -> Result<Option<(Lease, OutboxNotice)>, StoreError> {
-    let Some(lease) = store.acquire(key, holder, ttl)? else { return Ok(None) };
+pub fn take(
+    store: &dyn LocalStore,
+    key: &RowKey,
+    holder: &str,
+    ttl: Duration,
+) -> Result<Option<(Lease, OutboxNotice)>, StoreError> {
+    let Some(lease) = store.acquire(key, holder, ttl)? else {
+        return Ok(None);
+    };
     match row::load::<OutboxNotice>(store, key) {
         Ok(Some(notice)) => Ok(Some((lease, notice))),
         other => {
@@ -140,7 +173,11 @@ pub fn take(store: &dyn LocalStore, key: &RowKey, holder: &str, ttl: Duration) -
 }
 
 /// Gives it back after an attempt that failed.
-pub fn put_back(store: &dyn LocalStore, lease: &Lease, notice: &OutboxNotice) -> Result<(), StoreError> {
+pub fn put_back(
+    store: &dyn LocalStore,
+    lease: &Lease,
+    notice: &OutboxNotice,
+) -> Result<(), StoreError> {
     row::overwrite(store, &lease.key, notice)?;
     store.release(lease).map(drop)
 }
@@ -161,7 +198,14 @@ mod tests {
 
     fn notice(to: NotifyTarget) -> OutboxNotice {
         let timeout = Duration::from_secs(3);
-        OutboxNotice { event: json!({"id": "a"}), to, timeout, retries: 2, attempts: 1, not_before: Timestamp::UNIX_EPOCH }
+        OutboxNotice {
+            event: json!({"id": "a"}),
+            to,
+            timeout,
+            retries: 2,
+            attempts: 1,
+            not_before: Timestamp::UNIX_EPOCH,
+        }
     }
 
     fn command() -> NotifyTarget {
@@ -173,11 +217,22 @@ mod tests {
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();
         let url = NotifyTarget::Url("http://h".into());
-        for (event, rule, to) in [("b", 0, command()), ("a", 10, url.clone()), ("a", 2, command()), ("a", 2, url.clone())] {
+        for (event, rule, to) in [
+            ("b", 0, command()),
+            ("a", 10, url.clone()),
+            ("a", 2, command()),
+            ("a", 2, url.clone()),
+        ] {
             assert!(put(&store, event, rule, &notice(to)).unwrap());
         }
         let found: Vec<_> = waiting(&store).unwrap();
-        assert_eq!(found.iter().map(|(_, notice)| notice.to.clone()).collect::<Vec<_>>(), [command(), url, command()]);
+        assert_eq!(
+            found
+                .iter()
+                .map(|(_, notice)| notice.to.clone())
+                .collect::<Vec<_>>(),
+            [command(), url, command()]
+        );
         for (key, _) in found {
             remove(&store, &key).unwrap();
         }
@@ -191,11 +246,15 @@ mod tests {
         let long = Duration::from_secs(100);
         put(&store, "a", 0, &notice(command())).unwrap();
         let (key, _) = waiting(&store).unwrap().remove(0);
-        let (lease, mut taken) = take(&store, &key, "one", long).unwrap().expect("nobody has it");
+        let (lease, mut taken) = take(&store, &key, "one", long)
+            .unwrap()
+            .expect("nobody has it");
         assert!(take(&store, &key, "two", long).unwrap().is_none());
         taken.attempts += 1;
         put_back(&store, &lease, &taken).unwrap();
-        let (lease, again) = take(&store, &key, "two", long).unwrap().expect("it was put back");
+        let (lease, again) = take(&store, &key, "two", long)
+            .unwrap()
+            .expect("it was put back");
         assert_eq!(again.attempts, 2);
         remove(&store, &key).unwrap();
         assert!(store.release(&lease).unwrap());

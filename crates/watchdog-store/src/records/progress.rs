@@ -52,8 +52,18 @@ impl CheckProgress {
     /// Starts the rounds again, for a new baseline, a commit, or a verdict that ends the count. The streak continues, because it counts
     /// checks and not rounds.
     pub fn restart(&mut self, baseline: Option<String>, now: Timestamp) {
-        let CheckProgress { nothing_to_do_streak, fruitless, unmet, .. } = *self;
-        *self = CheckProgress { nothing_to_do_streak, fruitless, unmet, ..CheckProgress::begin(baseline, now) };
+        let CheckProgress {
+            nothing_to_do_streak,
+            fruitless,
+            unmet,
+            ..
+        } = *self;
+        *self = CheckProgress {
+            nothing_to_do_streak,
+            fruitless,
+            unmet,
+            ..CheckProgress::begin(baseline, now)
+        };
     }
 }
 
@@ -75,7 +85,10 @@ pub(super) struct ProgressV1 {
     updated_at: Timestamp,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde asks for a reference"
+)]
 fn is_zero(count: &u32) -> bool {
     *count == 0
 }
@@ -101,7 +114,10 @@ impl RecordType for CheckProgress {
     }
 
     fn from_disk(disk: ProgressV1) -> Result<Self, String> {
-        let bits = disk.fingerprint.map(|text| u64::from_str_radix(&text, 16)).transpose();
+        let bits = disk
+            .fingerprint
+            .map(|text| u64::from_str_radix(&text, 16))
+            .transpose();
         Ok(CheckProgress {
             baseline: disk.baseline,
             rounds_used: disk.rounds_used,
@@ -109,7 +125,10 @@ impl RecordType for CheckProgress {
             rounds_alive: disk.rounds_alive,
             nothing_to_do_streak: disk.nothing_to_do_streak,
             fruitless: disk.fruitless,
-            unmet: disk.unmet.and_then(|text| u64::from_str_radix(&text, 16).ok()).unwrap_or(0),
+            unmet: disk
+                .unmet
+                .and_then(|text| u64::from_str_radix(&text, 16).ok())
+                .unwrap_or(0),
             fingerprint: bits.map_err(|e| format!("its fingerprint is not hexadecimal: {e}"))?,
             judged_state: disk.judged_state,
             updated_at: disk.updated_at,
@@ -118,7 +137,11 @@ impl RecordType for CheckProgress {
 }
 
 /// The progress of a spec, if there is any.
-pub fn of(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<Option<CheckProgress>, StoreError> {
+pub fn of(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+    spec: &str,
+) -> Result<Option<CheckProgress>, StoreError> {
     row::load(store, &row::key::<CheckProgress>(worktree_id, spec))
 }
 
@@ -132,15 +155,20 @@ pub fn update<T>(
     now: Timestamp,
     change: impl Fn(&mut CheckProgress) -> T,
 ) -> Result<T, StoreError> {
-    row::update(store, &row::key::<CheckProgress>(worktree_id, spec), |found: Option<CheckProgress>| {
-        let mut progress = found.unwrap_or_else(|| CheckProgress::begin(baseline.map(str::to_string), now));
-        if progress.baseline.as_deref() != baseline {
-            progress.restart(baseline.map(str::to_string), now);
-        }
-        progress.updated_at = now;
-        let outcome = change(&mut progress);
-        (progress, outcome)
-    })
+    row::update(
+        store,
+        &row::key::<CheckProgress>(worktree_id, spec),
+        |found: Option<CheckProgress>| {
+            let mut progress =
+                found.unwrap_or_else(|| CheckProgress::begin(baseline.map(str::to_string), now));
+            if progress.baseline.as_deref() != baseline {
+                progress.restart(baseline.map(str::to_string), now);
+            }
+            progress.updated_at = now;
+            let outcome = change(&mut progress);
+            (progress, outcome)
+        },
+    )
 }
 
 /// Forgets the progress of a spec, its streak included.

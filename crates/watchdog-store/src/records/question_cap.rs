@@ -85,21 +85,37 @@ pub enum SlotOutcome {
 impl QuestionCap {
     /// How many questions of this machine have a slot now.
     pub fn under_way(&self, now: Timestamp) -> usize {
-        self.slots.iter().filter(|slot| slot.taken.as_ref().is_some_and(|taken| taken.lasts(now))).count()
+        self.slots
+            .iter()
+            .filter(|slot| slot.taken.as_ref().is_some_and(|taken| taken.lasts(now)))
+            .count()
     }
 
     /// The slots that are kept ready for the next questions.
     pub fn ready(&self, now: Timestamp) -> impl Iterator<Item = &CapSlot> {
-        self.slots.iter().filter(move |slot| now < slot.until && slot.taken.as_ref().is_none_or(|taken| !taken.lasts(now)))
+        self.slots.iter().filter(move |slot| {
+            now < slot.until && slot.taken.as_ref().is_none_or(|taken| !taken.lasts(now))
+        })
     }
 
     /// The names of the slots that this machine would keep ready, where the server has to be asked for it: it has fewer or more than its part,
     /// or one ends before `soon`.
-    pub fn to_keep(&self, soon: Timestamp, now: Timestamp, new_name: impl FnMut() -> String) -> Option<Vec<String>> {
+    pub fn to_keep(
+        &self,
+        soon: Timestamp,
+        now: Timestamp,
+        new_name: impl FnMut() -> String,
+    ) -> Option<Vec<String>> {
         let mut names: Vec<String> = self.ready(now).map(|slot| slot.id.clone()).collect();
-        let is_ready = |slot: &CapSlot| slot.taken.as_ref().is_some_and(|taken| taken.lasts(now) && taken.by != slot.id);
+        let is_ready = |slot: &CapSlot| {
+            slot.taken
+                .as_ref()
+                .is_some_and(|taken| taken.lasts(now) && taken.by != slot.id)
+        };
         let in_use = self.slots.iter().filter(|slot| is_ready(slot)).count();
-        let part = usize::try_from(self.share).unwrap_or(usize::MAX).saturating_sub(in_use);
+        let part = usize::try_from(self.share)
+            .unwrap_or(usize::MAX)
+            .saturating_sub(in_use);
         if names.len() == part && self.ready(now).all(|slot| soon <= slot.until) {
             return None;
         }
@@ -114,22 +130,42 @@ impl QuestionCap {
         }
         // One that is not shared lasts as long as its question.
         let is_own = self.account.is_empty();
-        self.slots.retain(|slot| slot.taken.is_some() || !is_own && now < slot.until);
+        self.slots
+            .retain(|slot| slot.taken.is_some() || !is_own && now < slot.until);
     }
 
     fn take(&mut self, question: &str, lasts: Duration, now: Timestamp) -> SlotOutcome {
-        let Some(most) = self.most else { return SlotOutcome::NoCap };
+        let Some(most) = self.most else {
+            return SlotOutcome::NoCap;
+        };
         self.tidy(now);
         let until = now.saturating_add(lasts).unwrap_or(Timestamp::MAX);
-        let taken = Some(TakenSlot { by: question.to_owned(), at: now, until });
-        if self.account.is_empty() && self.slots.len() < usize::try_from(most).unwrap_or(usize::MAX) {
-            self.slots.push(CapSlot { id: question.to_owned(), until, taken });
-            return SlotOutcome::Taken { id: question.to_owned() };
+        let taken = Some(TakenSlot {
+            by: question.to_owned(),
+            at: now,
+            until,
+        });
+        if self.account.is_empty() && self.slots.len() < usize::try_from(most).unwrap_or(usize::MAX)
+        {
+            self.slots.push(CapSlot {
+                id: question.to_owned(),
+                until,
+                taken,
+            });
+            return SlotOutcome::Taken {
+                id: question.to_owned(),
+            };
         }
-        match self.slots.iter_mut().find(|slot| slot.taken.is_none() && until <= slot.until) {
+        match self
+            .slots
+            .iter_mut()
+            .find(|slot| slot.taken.is_none() && until <= slot.until)
+        {
             Some(slot) => {
                 slot.taken = taken;
-                SlotOutcome::Taken { id: slot.id.clone() }
+                SlotOutcome::Taken {
+                    id: slot.id.clone(),
+                }
             }
             None => SlotOutcome::Full(self.clone()),
         }
@@ -137,12 +173,18 @@ impl QuestionCap {
 
     /// The question ended. Returns the slot where this machine keeps it no longer.
     fn give_back(&mut self, question: &str, now: Timestamp) -> Option<String> {
-        let of_question = |slot: &CapSlot| slot.taken.as_ref().is_some_and(|taken| taken.by == question);
+        let of_question = |slot: &CapSlot| {
+            slot.taken
+                .as_ref()
+                .is_some_and(|taken| taken.by == question)
+        };
         let index = self.slots.iter().position(of_question)?;
         // One that was taken for this question alone ends with it.
-        let is_for_many = |slot: &&CapSlot| slot.taken.as_ref().is_none_or(|taken| taken.by != slot.id);
+        let is_for_many =
+            |slot: &&CapSlot| slot.taken.as_ref().is_none_or(|taken| taken.by != slot.id);
         let kept = self.slots.iter().filter(is_for_many).count();
-        let is_kept = kept <= usize::try_from(self.share).unwrap_or(usize::MAX) && now < self.slots[index].until;
+        let is_kept = kept <= usize::try_from(self.share).unwrap_or(usize::MAX)
+            && now < self.slots[index].until;
         if is_kept && is_for_many(&&self.slots[index]) {
             self.slots[index].taken = None;
             return None;
@@ -153,12 +195,19 @@ impl QuestionCap {
     /// The server keeps these slots ready for this machine; those that are neither among them nor taken go. Returns what went.
     fn keep(&mut self, kept: &[String], until: Timestamp, now: Timestamp) -> Vec<String> {
         self.tidy(now);
-        let (stays, gone): (Vec<_>, Vec<_>) = self.slots.drain(..).partition(|slot| slot.taken.is_some() || kept.contains(&slot.id));
+        let (stays, gone): (Vec<_>, Vec<_>) = self
+            .slots
+            .drain(..)
+            .partition(|slot| slot.taken.is_some() || kept.contains(&slot.id));
         self.slots = stays;
         for id in kept {
             match self.slots.iter_mut().find(|slot| slot.id == *id) {
                 Some(slot) => slot.until = until,
-                None => self.slots.push(CapSlot { id: id.clone(), until, taken: None }),
+                None => self.slots.push(CapSlot {
+                    id: id.clone(),
+                    until,
+                    taken: None,
+                }),
             }
         }
         gone.into_iter().map(|slot| slot.id).collect()
@@ -167,7 +216,8 @@ impl QuestionCap {
     /// The slots that are kept ready go. Returns their names.
     fn give_up_ready(&mut self, now: Timestamp) -> Vec<String> {
         self.tidy(now);
-        let (taken, ready): (Vec<_>, Vec<_>) = self.slots.drain(..).partition(|slot| slot.taken.is_some());
+        let (taken, ready): (Vec<_>, Vec<_>) =
+            self.slots.drain(..).partition(|slot| slot.taken.is_some());
         self.slots = taken;
         ready.into_iter().map(|slot| slot.id).collect()
     }
@@ -216,31 +266,66 @@ pub struct CapTerms {
 /// # Errors
 /// Where it cannot be written.
 pub fn set_own(store: &dyn LocalStore, most: Option<u32>) -> Result<(), StoreError> {
-    terms(store, CapScope::Own, "", most.map(|most| CapTerms { most, share: 0 }))
+    terms(
+        store,
+        CapScope::Own,
+        "",
+        most.map(|most| CapTerms { most, share: 0 }),
+    )
 }
 
 /// The account that this machine shares has this cap, or none.
 ///
 /// # Errors
 /// Where it cannot be written.
-pub fn set_shared(store: &dyn LocalStore, account: &str, known: Option<CapTerms>) -> Result<(), StoreError> {
+pub fn set_shared(
+    store: &dyn LocalStore,
+    account: &str,
+    known: Option<CapTerms>,
+) -> Result<(), StoreError> {
     terms(store, CapScope::Shared, account, known)
 }
 
-fn terms(store: &dyn LocalStore, scope: CapScope, account: &str, known: Option<CapTerms>) -> Result<(), StoreError> {
+fn terms(
+    store: &dyn LocalStore,
+    scope: CapScope,
+    account: &str,
+    known: Option<CapTerms>,
+) -> Result<(), StoreError> {
     // No row is made where there was never a cap, and none is removed: a question that is under way still has its slot in it.
     if known.is_none() && of(store, scope)?.is_none() {
         return Ok(());
     }
     row::update(store, &key(scope), |found: Option<QuestionCap>| {
-        let kept = found.filter(|found| known.is_none() || found.account == account).unwrap_or_default();
-        let account = if known.is_some() { account.to_owned() } else { kept.account };
-        let (most, share) = (known.map(|known| known.most), known.map_or(0, |known| known.share));
-        (QuestionCap { account, most, share, slots: kept.slots }, ())
+        let kept = found
+            .filter(|found| known.is_none() || found.account == account)
+            .unwrap_or_default();
+        let account = if known.is_some() {
+            account.to_owned()
+        } else {
+            kept.account
+        };
+        let (most, share) = (
+            known.map(|known| known.most),
+            known.map_or(0, |known| known.share),
+        );
+        (
+            QuestionCap {
+                account,
+                most,
+                share,
+                slots: kept.slots,
+            },
+            (),
+        )
     })
 }
 
-fn change<T>(store: &dyn LocalStore, scope: CapScope, how: impl Fn(&mut QuestionCap) -> T) -> Result<Option<T>, StoreError> {
+fn change<T>(
+    store: &dyn LocalStore,
+    scope: CapScope,
+    how: impl Fn(&mut QuestionCap) -> T,
+) -> Result<Option<T>, StoreError> {
     if row::load::<QuestionCap>(store, &key(scope))?.is_none() {
         return Ok(None);
     }
@@ -255,7 +340,13 @@ fn change<T>(store: &dyn LocalStore, scope: CapScope, how: impl Fn(&mut Question
 ///
 /// # Errors
 /// Where it cannot be written.
-pub fn take(store: &dyn LocalStore, scope: CapScope, question: &str, lasts: Duration, now: Timestamp) -> Result<SlotOutcome, StoreError> {
+pub fn take(
+    store: &dyn LocalStore,
+    scope: CapScope,
+    question: &str,
+    lasts: Duration,
+    now: Timestamp,
+) -> Result<SlotOutcome, StoreError> {
     Ok(change(store, scope, |cap| cap.take(question, lasts, now))?.unwrap_or(SlotOutcome::NoCap))
 }
 
@@ -263,11 +354,24 @@ pub fn take(store: &dyn LocalStore, scope: CapScope, question: &str, lasts: Dura
 ///
 /// # Errors
 /// Where it cannot be written.
-pub fn given(store: &dyn LocalStore, question: &str, lasts: Duration, now: Timestamp) -> Result<(), StoreError> {
+pub fn given(
+    store: &dyn LocalStore,
+    question: &str,
+    lasts: Duration,
+    now: Timestamp,
+) -> Result<(), StoreError> {
     let until = now.saturating_add(lasts).unwrap_or(Timestamp::MAX);
     change(store, CapScope::Shared, |cap| {
-        let taken = TakenSlot { by: question.to_owned(), at: now, until };
-        cap.slots.push(CapSlot { id: question.to_owned(), until, taken: Some(taken) });
+        let taken = TakenSlot {
+            by: question.to_owned(),
+            at: now,
+            until,
+        };
+        cap.slots.push(CapSlot {
+            id: question.to_owned(),
+            until,
+            taken: Some(taken),
+        });
     })
     .map(drop)
 }
@@ -276,7 +380,12 @@ pub fn given(store: &dyn LocalStore, question: &str, lasts: Duration, now: Times
 ///
 /// # Errors
 /// Where it cannot be written; it ends by itself then.
-pub fn give_back(store: &dyn LocalStore, scope: CapScope, question: &str, now: Timestamp) -> Result<Option<String>, StoreError> {
+pub fn give_back(
+    store: &dyn LocalStore,
+    scope: CapScope,
+    question: &str,
+    now: Timestamp,
+) -> Result<Option<String>, StoreError> {
     Ok(change(store, scope, |cap| cap.give_back(question, now))?.flatten())
 }
 
@@ -285,19 +394,29 @@ pub fn give_back(store: &dyn LocalStore, scope: CapScope, question: &str, now: T
 ///
 /// # Errors
 /// Where it cannot be written.
-pub fn give_up_ready(store: &dyn LocalStore, now: Timestamp) -> Result<Option<(String, Vec<String>)>, StoreError> {
+pub fn give_up_ready(
+    store: &dyn LocalStore,
+    now: Timestamp,
+) -> Result<Option<(String, Vec<String>)>, StoreError> {
     let known = row::load::<QuestionCap>(store, &key(CapScope::Shared))?;
     if known.is_none_or(|cap| cap.ready(now).next().is_none()) {
         return Ok(None);
     }
-    change(store, CapScope::Shared, |cap| (cap.account.clone(), cap.give_up_ready(now)))
+    change(store, CapScope::Shared, |cap| {
+        (cap.account.clone(), cap.give_up_ready(now))
+    })
 }
 
 /// The server keeps these slots ready for this machine until then. Returns those that are the server's again.
 ///
 /// # Errors
 /// Where it cannot be written.
-pub fn keep_ready(store: &dyn LocalStore, kept: &[String], until: Timestamp, now: Timestamp) -> Result<Vec<String>, StoreError> {
+pub fn keep_ready(
+    store: &dyn LocalStore,
+    kept: &[String],
+    until: Timestamp,
+    now: Timestamp,
+) -> Result<Vec<String>, StoreError> {
     Ok(change(store, CapScope::Shared, |cap| cap.keep(kept, until, now))?.unwrap_or_default())
 }
 

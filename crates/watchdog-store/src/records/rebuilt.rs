@@ -21,12 +21,27 @@ pub(super) fn key(repository_id: &str) -> RowKey {
 }
 
 /// Records that the records of a repository were brought back after this damaged database, named by its file.
-pub fn record(store: &dyn LocalStore, repository_id: &str, damaged: &str) -> Result<(), StoreError> {
-    row::overwrite(store, &key(repository_id), &RebuiltRecord { through: damaged.to_owned() })
+pub fn record(
+    store: &dyn LocalStore,
+    repository_id: &str,
+    damaged: &str,
+) -> Result<(), StoreError> {
+    row::overwrite(
+        store,
+        &key(repository_id),
+        &RebuiltRecord {
+            through: damaged.to_owned(),
+        },
+    )
 }
 
 /// Whether they were brought back since this damaged database was put aside.
-pub fn is_rebuilt(store: &dyn LocalStore, repository_id: &str, damaged: &str) -> Result<bool, StoreError> {
+pub fn is_rebuilt(
+    store: &dyn LocalStore,
+    repository_id: &str,
+    damaged: &str,
+) -> Result<bool, StoreError> {
     // The names of damaged databases are in the order of their times.
-    Ok(row::load::<RebuiltRecord>(store, &key(repository_id))?.is_some_and(|rebuilt| *rebuilt.through >= *damaged))
+    Ok(row::load::<RebuiltRecord>(store, &key(repository_id))?
+        .is_some_and(|rebuilt| *rebuilt.through >= *damaged))
 }

@@ -38,7 +38,11 @@ impl SingleVersionRecord for RefsRecord {
 }
 
 /// Keeps refs for a baseline that is about to be recorded, and returns what the baseline is to hold of them.
-pub fn keep(store: &dyn LocalStore, tips: Vec<RecordedRef>, now: Timestamp) -> Result<BaselineRefs, StoreError> {
+pub fn keep(
+    store: &dyn LocalStore,
+    tips: Vec<RecordedRef>,
+    now: Timestamp,
+) -> Result<BaselineRefs, StoreError> {
     let text = to_text(&tips);
     if text.len() <= SHORT {
         return Ok(BaselineRefs::Here(tips));
@@ -46,7 +50,8 @@ pub fn keep(store: &dyn LocalStore, tips: Vec<RecordedRef>, now: Timestamp) -> R
     let name = sha256_hex(&[text.as_bytes()])[..32].to_owned();
     let key = RowKey::new(RefsRecord::KIND, &[&name]);
     // Writes an unreadable row again.
-    let fresh = row::load::<RefsRecord>(store, &key).is_ok_and(|found| found.is_some_and(|found| !is_older(&found, RENEWED_AFTER, now)));
+    let fresh = row::load::<RefsRecord>(store, &key)
+        .is_ok_and(|found| found.is_some_and(|found| !is_older(&found, RENEWED_AFTER, now)));
     if !fresh {
         row::overwrite(store, &key, &RefsRecord { at: now, text })?;
     }
@@ -62,8 +67,12 @@ pub fn of(store: &dyn LocalStore, baseline: &BaselineRefs) -> Result<Vec<Recorde
         BaselineRefs::Here(tips) => return Ok(tips.clone()),
         BaselineRefs::Kept(name) => name,
     };
-    let bad = |why: &str| StoreError::BadRecord { what: format!("refs '{name}'"), why: why.into() };
-    let found = row::load::<RefsRecord>(store, &RowKey::new(RefsRecord::KIND, &[name]))?.ok_or_else(|| bad("they are gone"))?;
+    let bad = |why: &str| StoreError::BadRecord {
+        what: format!("refs '{name}'"),
+        why: why.into(),
+    };
+    let found = row::load::<RefsRecord>(store, &RowKey::new(RefsRecord::KIND, &[name]))?
+        .ok_or_else(|| bad("they are gone"))?;
     from_text(&found.text).map_err(|why| bad(&why))
 }
 
@@ -89,7 +98,8 @@ pub fn forget_unused(store: &dyn LocalStore, now: Timestamp) -> Result<u64, Stor
         if named.contains(&key.last_part()) {
             continue;
         }
-        let young = row::load::<RefsRecord>(store, &key).is_ok_and(|found| found.is_some_and(|found| !is_older(&found, UNUSED_KEPT, now)));
+        let young = row::load::<RefsRecord>(store, &key)
+            .is_ok_and(|found| found.is_some_and(|found| !is_older(&found, UNUSED_KEPT, now)));
         if young {
             continue;
         }
@@ -109,7 +119,11 @@ fn is_older(refs: &RefsRecord, age: Duration, now: Timestamp) -> bool {
 
 /// A repository may have tens of thousands of refs, so they are one text of `<object> <name>` lines: neither can hold blanks.
 pub(super) fn to_text(tips: &[RecordedRef]) -> String {
-    let mut text = String::with_capacity(tips.iter().map(|(name, object)| name.len() + object.len() + 2).sum());
+    let mut text = String::with_capacity(
+        tips.iter()
+            .map(|(name, object)| name.len() + object.len() + 2)
+            .sum(),
+    );
     for (name, object) in tips {
         if !text.is_empty() {
             text.push('\n');
@@ -123,7 +137,10 @@ pub(super) fn to_text(tips: &[RecordedRef]) -> String {
 
 /// Parses the text of [`to_text`].
 pub(super) fn from_text(text: &str) -> Result<Vec<RecordedRef>, String> {
-    let pair = |line: &str| line.split_once(' ').map(|(object, name)| (name.to_string(), object.to_string()));
+    let pair = |line: &str| {
+        line.split_once(' ')
+            .map(|(object, name)| (name.to_string(), object.to_string()))
+    };
     let tips: Option<Vec<_>> = text.lines().map(pair).collect();
     tips.ok_or_else(|| "a line of its refs has no name".to_string())
 }

@@ -10,22 +10,45 @@ use crate::records::baseline;
 use crate::sqlite::tests::Scratch;
 
 fn tips(count: usize, object: char) -> Vec<RecordedRef> {
-    (0..count).map(|n| (format!("refs/heads/task/{n}"), object.to_string().repeat(40))).collect()
+    (0..count)
+        .map(|n| {
+            (
+                format!("refs/heads/task/{n}"),
+                object.to_string().repeat(40),
+            )
+        })
+        .collect()
 }
 
 fn day(day: i64) -> Timestamp {
     Timestamp::UNIX_EPOCH + SignedDuration::from_hours(24 * day)
 }
 
-fn recorded(store: &dyn LocalStore, worktree: &str, tips: Vec<RecordedRef>, at: Timestamp) -> BaselineRecord {
+fn recorded(
+    store: &dyn LocalStore,
+    worktree: &str,
+    tips: Vec<RecordedRef>,
+    at: Timestamp,
+) -> BaselineRecord {
     let refs = keep(store, tips, at).unwrap();
-    let record = BaselineRecord { commit: None, branch: None, refs, left_behind: Vec::new(), at, worktree: "/repo".into(), clone_id: None };
+    let record = BaselineRecord {
+        commit: None,
+        branch: None,
+        refs,
+        left_behind: Vec::new(),
+        at,
+        worktree: "/repo".into(),
+        clone_id: None,
+    };
     baseline::record(store, worktree, "auth", &record).unwrap();
     record
 }
 
 fn rows(store: &dyn LocalStore) -> usize {
-    store.revisions(&RowKey::prefix(RefsRecord::KIND, &[])).unwrap().len()
+    store
+        .revisions(&RowKey::prefix(RefsRecord::KIND, &[]))
+        .unwrap()
+        .len()
 }
 
 #[test]
@@ -39,9 +62,13 @@ fn a_thousand_refs_that_many_baselines_saw_alike_are_kept_once_and_few_stay_with
     recorded(&store, "few", tips(3, 'a'), day(1));
     recorded(&store, "none", Vec::new(), day(1));
     assert_eq!(rows(&store), 2);
-    for (worktree, expected) in
-        [("wt0", tips(1000, 'a')), ("wt4", tips(1000, 'a')), ("other", tips(1000, 'b')), ("few", tips(3, 'a')), ("none", vec![])]
-    {
+    for (worktree, expected) in [
+        ("wt0", tips(1000, 'a')),
+        ("wt4", tips(1000, 'a')),
+        ("other", tips(1000, 'b')),
+        ("few", tips(3, 'a')),
+        ("none", vec![]),
+    ] {
         let found = baseline::of(&store, worktree, "auth").unwrap().unwrap();
         assert_eq!(of(&store, &found.refs).unwrap(), expected, "{worktree}");
     }
@@ -57,12 +84,20 @@ fn refs_are_forgotten_when_no_baseline_names_them_and_not_before_one_that_is_bei
     assert_eq!(of(&store, &first.refs).unwrap(), tips(1000, 'a'));
     // Somebody is about to record a baseline with them: they are as good as new.
     assert_eq!(keep(&store, tips(1000, 'a'), day(9)).unwrap(), first.refs);
-    assert_eq!(forget_unused(&store, day(10)).unwrap(), 0, "written again a day ago");
+    assert_eq!(
+        forget_unused(&store, day(10)).unwrap(),
+        0,
+        "written again a day ago"
+    );
     assert_eq!(forget_unused(&store, day(12)).unwrap(), 1);
     let gone = of(&store, &first.refs).unwrap_err().to_string();
     assert!(gone.contains("gone"), "{gone}");
     let kept = baseline::of(&store, "wt", "auth").unwrap().unwrap();
-    assert_eq!(of(&store, &kept.refs).unwrap(), tips(1000, 'b'), "however old, as a baseline names them");
+    assert_eq!(
+        of(&store, &kept.refs).unwrap(),
+        tips(1000, 'b'),
+        "however old, as a baseline names them"
+    );
 }
 
 #[test]
@@ -71,7 +106,10 @@ fn nothing_is_forgotten_while_a_baseline_cannot_be_read() {
     let store = SqliteStore::open(&scratch.dir).unwrap();
     recorded(&store, "wt", tips(1000, 'a'), day(1));
     let key = RowKey::new(BaselineRecord::KIND, &["broken", "auth"]);
-    assert!(matches!(store.cas(&key, ExpectedRevision::Absent, b"{}").unwrap(), SwapOutcome::Ok(_)));
+    assert!(matches!(
+        store.cas(&key, ExpectedRevision::Absent, b"{}").unwrap(),
+        SwapOutcome::Ok(_)
+    ));
     forget_unused(&store, day(100)).unwrap_err();
     assert_eq!(rows(&store), 1);
 }
@@ -83,7 +121,12 @@ fn a_baseline_of_the_first_version_has_its_refs_in_itself() {
     let text = to_text(&tips(1000, 'c'));
     let old = serde_json::json!({ "v": 1, "commit": null, "branch": "main", "at": day(1), "worktree": "/repo", "refs": text });
     let key = RowKey::new(BaselineRecord::KIND, &["wt", "auth"]);
-    assert!(matches!(store.cas(&key, ExpectedRevision::Absent, old.to_string().as_bytes()).unwrap(), SwapOutcome::Ok(_)));
+    assert!(matches!(
+        store
+            .cas(&key, ExpectedRevision::Absent, old.to_string().as_bytes())
+            .unwrap(),
+        SwapOutcome::Ok(_)
+    ));
     let found = baseline::of(&store, "wt", "auth").unwrap().unwrap();
     assert_eq!(found.branch.as_deref(), Some("main"));
     assert_eq!(of(&store, &found.refs).unwrap(), tips(1000, 'c'));

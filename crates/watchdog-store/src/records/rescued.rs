@@ -32,22 +32,36 @@ impl SingleVersionRecord for RescuedCommitList {
 }
 
 /// Remembers commits that a rescue made in a worktree of a repository.
-pub fn remember(store: &dyn LocalStore, repository_id: &str, worktree_id: &str, commits: &[RescuedRecord]) -> Result<(), StoreError> {
+pub fn remember(
+    store: &dyn LocalStore,
+    repository_id: &str,
+    worktree_id: &str,
+    commits: &[RescuedRecord],
+) -> Result<(), StoreError> {
     if commits.is_empty() {
         return Ok(());
     }
-    row::update(store, &RowKey::new(RescuedCommitList::KIND, &[repository_id, worktree_id]), |found: Option<RescuedCommitList>| {
-        let mut rescued = found.unwrap_or_default();
-        rescued.commits.retain(|known| !commits.iter().any(|commit| commit.id == known.id));
-        rescued.commits.extend_from_slice(commits);
-        let surplus = rescued.commits.len().saturating_sub(MOST);
-        rescued.commits.drain(..surplus);
-        (rescued, ())
-    })
+    row::update(
+        store,
+        &RowKey::new(RescuedCommitList::KIND, &[repository_id, worktree_id]),
+        |found: Option<RescuedCommitList>| {
+            let mut rescued = found.unwrap_or_default();
+            rescued
+                .commits
+                .retain(|known| !commits.iter().any(|commit| commit.id == known.id));
+            rescued.commits.extend_from_slice(commits);
+            let surplus = rescued.commits.len().saturating_sub(MOST);
+            rescued.commits.drain(..surplus);
+            (rescued, ())
+        },
+    )
 }
 
 /// The commits that rescues made in any worktree of a repository.
-pub fn of_repository(store: &dyn LocalStore, repository_id: &str) -> Result<Vec<RescuedRecord>, StoreError> {
+pub fn of_repository(
+    store: &dyn LocalStore,
+    repository_id: &str,
+) -> Result<Vec<RescuedRecord>, StoreError> {
     let (mut commits, mut failed) = (Vec::new(), None);
     row::each::<RescuedCommitList>(store, &[repository_id], |_, found| match found {
         Ok(found) => commits.extend(found.commits),
@@ -64,14 +78,25 @@ mod tests {
     use crate::sqlite::tests::Scratch;
 
     #[test]
-    fn the_commits_of_all_worktrees_of_a_repository_are_read_together_and_the_oldest_of_each_go_first() {
+    fn the_commits_of_all_worktrees_of_a_repository_are_read_together_and_the_oldest_of_each_go_first()
+     {
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();
-        let commit = |id: &str| RescuedRecord { id: id.into(), patch: None, authored: "a".into() };
+        let commit = |id: &str| RescuedRecord {
+            id: id.into(),
+            patch: None,
+            authored: "a".into(),
+        };
         remember(&store, "r", "one", &[commit("1")]).unwrap();
         remember(&store, "r", "two", &[commit("2")]).unwrap();
         remember(&store, "other", "one", &[commit("3")]).unwrap();
-        let ids = |repository| of_repository(&store, repository).unwrap().into_iter().map(|commit| commit.id).collect::<Vec<_>>();
+        let ids = |repository| {
+            of_repository(&store, repository)
+                .unwrap()
+                .into_iter()
+                .map(|commit| commit.id)
+                .collect::<Vec<_>>()
+        };
         assert_eq!(ids("r"), ["1", "2"]);
         let many: Vec<_> = (0..MOST).map(|n| commit(&format!("n{n}"))).collect();
         remember(&store, "r", "one", &many).unwrap();

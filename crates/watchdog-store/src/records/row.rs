@@ -82,15 +82,26 @@ fn what<R: RecordType>(key: &RowKey) -> String {
 }
 
 pub(super) fn encode<R: RecordType>(row: &R) -> Vec<u8> {
-    serde_json::to_vec(&VersionedRow { v: R::VERSION, disk: row.to_disk() }).expect("disk forms hold nothing that JSON cannot")
+    serde_json::to_vec(&VersionedRow {
+        v: R::VERSION,
+        disk: row.to_disk(),
+    })
+    .expect("disk forms hold nothing that JSON cannot")
 }
 
 /// Turns stored bytes into a row, and refuses what a later version wrote.
 pub(super) fn decode<R: RecordType>(key: &RowKey, bytes: &[u8]) -> Result<R, StoreError> {
-    let bad = |why: String| StoreError::BadRecord { what: what::<R>(key), why };
+    let bad = |why: String| StoreError::BadRecord {
+        what: what::<R>(key),
+        why,
+    };
     let VersionOnly { v } = serde_json::from_slice(bytes).map_err(|e| bad(e.to_string()))?;
     if v > R::VERSION {
-        return Err(StoreError::NewerRecord { what: what::<R>(key), found: v, known: R::VERSION });
+        return Err(StoreError::NewerRecord {
+            what: what::<R>(key),
+            found: v,
+            known: R::VERSION,
+        });
     }
     // Not as `VersionedRow`: serde gathers what it flattens in memory first, and a row may be large. The version is an unknown field here.
     let disk: R::Disk = serde_json::from_slice(bytes).map_err(|e| bad(e.to_string()))?;
@@ -98,8 +109,14 @@ pub(super) fn decode<R: RecordType>(key: &RowKey, bytes: &[u8]) -> Result<R, Sto
 }
 
 /// The row, or `None` where there is none.
-pub(super) fn load<R: RecordType>(store: &dyn SharedStore, key: &RowKey) -> Result<Option<R>, StoreError> {
-    store.get(key)?.map(|(_, bytes)| decode(key, &bytes)).transpose()
+pub(super) fn load<R: RecordType>(
+    store: &dyn SharedStore,
+    key: &RowKey,
+) -> Result<Option<R>, StoreError> {
+    store
+        .get(key)?
+        .map(|(_, bytes)| decode(key, &bytes))
+        .transpose()
 }
 
 /// One try to put `bytes` where `found` was.
@@ -110,19 +127,27 @@ fn swap<S: SharedStore + ?Sized>(
     bytes: &[u8],
     write: impl Fn(ExpectedRevision, &[u8]) -> Result<SwapOutcome, StoreError>,
 ) -> Result<ChangeAttempt<()>, StoreError> {
-    match write(found.map_or(ExpectedRevision::Absent, ExpectedRevision::Rev), bytes)? {
+    match write(
+        found.map_or(ExpectedRevision::Absent, ExpectedRevision::Rev),
+        bytes,
+    )? {
         SwapOutcome::Ok(_) => Ok(ChangeAttempt::Done(())),
         SwapOutcome::Conflict => Ok(ChangeAttempt::Overtaken),
         // It is written if what is there now is what we wrote; otherwise the next round decides.
         SwapOutcome::Unknown(failure) => match store.get(key)? {
-            Some((rev, there)) if Some(rev) != found && there == bytes => Ok(ChangeAttempt::Done(())),
+            Some((rev, there)) if Some(rev) != found && there == bytes => {
+                Ok(ChangeAttempt::Done(()))
+            }
             Some(_) | None => Ok(ChangeAttempt::Unanswered(failure)),
         },
     }
 }
 
 /// Repeats `round` until it is done, with growing pauses.
-fn rounds<R: RecordType, T>(key: &RowKey, mut round: impl FnMut() -> Result<ChangeAttempt<T>, StoreError>) -> Result<T, StoreError> {
+fn rounds<R: RecordType, T>(
+    key: &RowKey,
+    mut round: impl FnMut() -> Result<ChangeAttempt<T>, StoreError>,
+) -> Result<T, StoreError> {
     let mut unanswered = 0;
     for attempt in 0..ATTEMPTS {
         match round()? {
@@ -137,10 +162,15 @@ fn rounds<R: RecordType, T>(key: &RowKey, mut round: impl FnMut() -> Result<Chan
         }
         if attempt > 3 {
             // Processes that collided once differ in their ids, and so do their pauses.
-            sleep(Duration::from_micros(u64::from(attempt.min(40)) * (100 + u64::from(std::process::id() % 97))));
+            sleep(Duration::from_micros(
+                u64::from(attempt.min(40)) * (100 + u64::from(std::process::id() % 97)),
+            ));
         }
     }
-    Err(StoreError::Contended { what: what::<R>(key), attempts: ATTEMPTS })
+    Err(StoreError::Contended {
+        what: what::<R>(key),
+        attempts: ATTEMPTS,
+    })
 }
 
 /// Changes a row by `change`, which may run several times; a missing row is given as `None`.
@@ -151,7 +181,9 @@ pub(super) fn update<R: RecordType, T>(
     key: &RowKey,
     change: impl Fn(Option<R>) -> (R, T),
 ) -> Result<T, StoreError> {
-    update_by(store, key, change, |expect, bytes| store.cas(key, expect, bytes))
+    update_by(store, key, change, |expect, bytes| {
+        store.cas(key, expect, bytes)
+    })
 }
 
 /// The same without waiting for the disk, for a change whose loss in a power cut only makes later judgements stricter.
@@ -160,7 +192,9 @@ pub(super) fn update_without_flush<R: RecordType, T>(
     key: &RowKey,
     change: impl Fn(Option<R>) -> (R, T),
 ) -> Result<T, StoreError> {
-    update_by(store, key, change, |expect, bytes| store.cas_without_flush(key, expect, bytes))
+    update_by(store, key, change, |expect, bytes| {
+        store.cas_without_flush(key, expect, bytes)
+    })
 }
 
 fn update_by<R: RecordType, T, S: SharedStore + ?Sized>(
@@ -177,15 +211,27 @@ fn update_by<R: RecordType, T, S: SharedStore + ?Sized>(
         // Where the row is as it was, it was not done, or will meet our next write.
         if let Some((_, bytes, outcome)) = lost.take_if(|(before, ..)| *before != rev) {
             let is_done = found.is_some_and(|(_, there)| there == bytes);
-            return if is_done { Ok(ChangeAttempt::Done(outcome)) } else { Err(StoreError::Unsure { what: what::<R>(key) }) };
+            return if is_done {
+                Ok(ChangeAttempt::Done(outcome))
+            } else {
+                Err(StoreError::Unsure {
+                    what: what::<R>(key),
+                })
+            };
         }
-        let before = found.as_ref().map(|(_, bytes)| decode(key, bytes)).transpose()?;
+        let before = found
+            .as_ref()
+            .map(|(_, bytes)| decode(key, bytes))
+            .transpose()?;
         let (after, outcome) = change(before);
         let bytes = encode(&after);
         if found.as_ref().is_some_and(|(_, before)| *before == bytes) {
             return Ok(ChangeAttempt::Done(outcome));
         }
-        match write(rev.map_or(ExpectedRevision::Absent, ExpectedRevision::Rev), &bytes)? {
+        match write(
+            rev.map_or(ExpectedRevision::Absent, ExpectedRevision::Rev),
+            &bytes,
+        )? {
             SwapOutcome::Ok(_) => Ok(ChangeAttempt::Done(outcome)),
             SwapOutcome::Conflict => Ok(ChangeAttempt::Overtaken),
             SwapOutcome::Unknown(failure) => {
@@ -197,13 +243,25 @@ fn update_by<R: RecordType, T, S: SharedStore + ?Sized>(
 }
 
 /// Writes a row over whatever is there, unreadable rows included; only one of a later version is refused.
-pub(super) fn overwrite<R: RecordType>(store: &dyn SharedStore, key: &RowKey, row: &R) -> Result<(), StoreError> {
-    overwrite_by(store, key, row, |expect, bytes| store.cas(key, expect, bytes))
+pub(super) fn overwrite<R: RecordType>(
+    store: &dyn SharedStore,
+    key: &RowKey,
+    row: &R,
+) -> Result<(), StoreError> {
+    overwrite_by(store, key, row, |expect, bytes| {
+        store.cas(key, expect, bytes)
+    })
 }
 
 /// The same without waiting for the disk, under the condition of [`update_without_flush`].
-pub(super) fn overwrite_without_flush<R: RecordType>(store: &dyn LocalStore, key: &RowKey, row: &R) -> Result<(), StoreError> {
-    overwrite_by(store, key, row, |expect, bytes| store.cas_without_flush(key, expect, bytes))
+pub(super) fn overwrite_without_flush<R: RecordType>(
+    store: &dyn LocalStore,
+    key: &RowKey,
+    row: &R,
+) -> Result<(), StoreError> {
+    overwrite_by(store, key, row, |expect, bytes| {
+        store.cas_without_flush(key, expect, bytes)
+    })
 }
 
 fn overwrite_by<R: RecordType, S: SharedStore + ?Sized>(
@@ -226,12 +284,18 @@ fn overwrite_by<R: RecordType, S: SharedStore + ?Sized>(
 
 /// Writes a row where there is none, and says whether it did. Where an answer was lost and others wrote since, the caller is told that nobody
 /// knows ([`StoreError::Unsure`]).
-pub(super) fn create<R: RecordType>(store: &dyn SharedStore, key: &RowKey, row: &R) -> Result<bool, StoreError> {
+pub(super) fn create<R: RecordType>(
+    store: &dyn SharedStore,
+    key: &RowKey,
+    row: &R,
+) -> Result<bool, StoreError> {
     let bytes = encode(row);
     let mut is_lost = false;
     rounds::<R, bool>(key, || match store.get(key)? {
         Some((_, there)) if is_lost && there == bytes => Ok(ChangeAttempt::Done(true)),
-        Some(_) if is_lost => Err(StoreError::Unsure { what: what::<R>(key) }),
+        Some(_) if is_lost => Err(StoreError::Unsure {
+            what: what::<R>(key),
+        }),
         Some(_) => Ok(ChangeAttempt::Done(false)),
         None => match store.cas(key, ExpectedRevision::Absent, &bytes)? {
             SwapOutcome::Ok(_) => Ok(ChangeAttempt::Done(true)),
@@ -245,9 +309,14 @@ pub(super) fn create<R: RecordType>(store: &dyn SharedStore, key: &RowKey, row: 
 }
 
 /// Removes a row, if it is there.
-pub(super) fn remove<R: RecordType>(store: &dyn SharedStore, key: &RowKey) -> Result<(), StoreError> {
+pub(super) fn remove<R: RecordType>(
+    store: &dyn SharedStore,
+    key: &RowKey,
+) -> Result<(), StoreError> {
     rounds::<R, ()>(key, || {
-        let Some((rev, _)) = store.get(key)? else { return Ok(ChangeAttempt::Done(())) };
+        let Some((rev, _)) = store.get(key)? else {
+            return Ok(ChangeAttempt::Done(()));
+        };
         Ok(match store.delete(key, rev)? {
             SwapOutcome::Ok(_) => ChangeAttempt::Done(()),
             SwapOutcome::Conflict => ChangeAttempt::Overtaken,
@@ -281,9 +350,13 @@ pub(super) fn each<R: RecordType>(
 pub type RowsByWorktree<R> = Vec<(String, String, Result<R, StoreError>)>;
 
 /// Every row of a kind, of all worktrees and specs.
-pub(super) fn everywhere<R: RecordType>(store: &dyn SharedStore) -> Result<RowsByWorktree<R>, StoreError> {
+pub(super) fn everywhere<R: RecordType>(
+    store: &dyn SharedStore,
+) -> Result<RowsByWorktree<R>, StoreError> {
     let mut found = Vec::new();
-    each::<R>(store, &[], |key, row| found.push((key.first_part(), key.last_part(), row)))?;
+    each::<R>(store, &[], |key, row| {
+        found.push((key.first_part(), key.last_part(), row))
+    })?;
     Ok(found)
 }
 
@@ -292,7 +365,12 @@ pub fn rows_of_worktrees(store: &dyn LocalStore) -> Result<HashMap<String, Strin
     use super::{anchor::CriteriaAnchor, baseline::BaselineRecord, progress::CheckProgress};
     use watchdog_core::decision::breaker::Breaker;
     let mut rows: HashMap<String, String> = HashMap::new();
-    for kind in [CriteriaAnchor::KIND, BaselineRecord::KIND, Breaker::KIND, CheckProgress::KIND] {
+    for kind in [
+        CriteriaAnchor::KIND,
+        BaselineRecord::KIND,
+        Breaker::KIND,
+        CheckProgress::KIND,
+    ] {
         for (key, rev) in store.revisions(&RowKey::prefix(kind, &[]))? {
             let text = rows.entry(key.first_part()).or_default();
             text.push_str(&format!("{key}={} ", rev.0));
@@ -302,8 +380,14 @@ pub fn rows_of_worktrees(store: &dyn LocalStore) -> Result<HashMap<String, Strin
 }
 
 /// The worktrees that have a row of a kind; no row is read for it.
-pub(super) fn worktrees<R: RecordType>(store: &dyn LocalStore) -> Result<HashSet<String>, StoreError> {
-    Ok(store.revisions(&RowKey::prefix(R::KIND, &[]))?.iter().map(|(key, _)| key.first_part()).collect())
+pub(super) fn worktrees<R: RecordType>(
+    store: &dyn LocalStore,
+) -> Result<HashSet<String>, StoreError> {
+    Ok(store
+        .revisions(&RowKey::prefix(R::KIND, &[]))?
+        .iter()
+        .map(|(key, _)| key.first_part())
+        .collect())
 }
 
 #[cfg(test)]

@@ -1,8 +1,14 @@
 //! The bytes of rows as versions 1 and 2 wrote them. A change here is a new version of a row, with a reader of the older one.
 
 use super::row::{RecordType, decode, encode};
-use super::{anchor, answer, baseline, before, check_cache, conversation, expiry, figures, hook_session, left_rows, looped};
-use super::{notice_record, outbox, progress, refs, rescued, session, still_work, sweep_cache, task, uncommitted};
+use super::{
+    anchor, answer, baseline, before, check_cache, conversation, expiry, figures, hook_session,
+    left_rows, looped,
+};
+use super::{
+    notice_record, outbox, progress, refs, rescued, session, still_work, sweep_cache, task,
+    uncommitted,
+};
 use crate::key::RowKey;
 use watchdog_core::decision::breaker::Breaker;
 
@@ -81,7 +87,9 @@ fn a_row_that_is_read_and_written_again_has_the_same_bytes() {
         r#"{"v":1,"baseline":"c0","rounds_used":1,"rounds_answered":1,"rounds_alive":1,"nothing_to_do_streak":0,"fruitless":2,"unmet":"00000000000000ff","fingerprint":"ffffffffffffffff","updated_at":"2026-03-04T05:06:07Z"}"#,
         r#"{"v":1,"baseline":null,"rounds_used":0,"rounds_answered":0,"rounds_alive":0,"nothing_to_do_streak":0,"fingerprint":null,"updated_at":"2026-03-04T05:06:07Z"}"#,
     ]);
-    assert_kept::<refs::RefsRecord>(&[r#"{"v":1,"at":"2026-03-04T05:06:07Z","refs":"c0 refs/heads/main\n"}"#]);
+    assert_kept::<refs::RefsRecord>(&[
+        r#"{"v":1,"at":"2026-03-04T05:06:07Z","refs":"c0 refs/heads/main\n"}"#,
+    ]);
     assert_kept::<rescued::RescuedCommitList>(&[
         r#"{"v":1,"commits":[{"id":"c0","patch":"p","authored":"a"},{"id":"c1","authored":"b"}]}"#,
     ]);
@@ -114,8 +122,18 @@ fn figures_of_the_first_version_are_read_without_specs_and_as_not_measured() {
 #[test]
 fn members_that_the_first_watchdogs_did_not_write_may_be_missing() {
     let at = r#""2026-03-04T05:06:07Z""#;
-    let anchor = rewritten::<anchor::CriteriaAnchor>(&format!(r#"{{"v":1,"file":null,"commit":null,"at":{at}}}"#));
-    assert_eq!(anchor, format!(r#"{{"v":1,"file":null,"commit":null,"differing":{{}},"at":{at},"end":null}}"#));
-    let conversation = rewritten::<conversation::SpecConversations>(&format!(r#"{{"v":1,"baseline_at":{at},"before":[]}}"#));
-    assert_eq!(conversation, format!(r#"{{"v":1,"baseline_at":{at},"before":[],"pinned":null}}"#));
+    let anchor = rewritten::<anchor::CriteriaAnchor>(&format!(
+        r#"{{"v":1,"file":null,"commit":null,"at":{at}}}"#
+    ));
+    assert_eq!(
+        anchor,
+        format!(r#"{{"v":1,"file":null,"commit":null,"differing":{{}},"at":{at},"end":null}}"#)
+    );
+    let conversation = rewritten::<conversation::SpecConversations>(&format!(
+        r#"{{"v":1,"baseline_at":{at},"before":[]}}"#
+    ));
+    assert_eq!(
+        conversation,
+        format!(r#"{{"v":1,"baseline_at":{at},"before":[],"pinned":null}}"#)
+    );
 }

@@ -6,8 +6,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::engine::{
-    AppendOutcome, EngineTime, EventCursor, EventRetention, ExpectedRevision, Lease, LeaseRenewal, LocalStore, NewEvent, RowRevision,
-    SharedStore, StoredEvent, StoredRow, SwapOutcome, WantedKind,
+    AppendOutcome, EngineTime, EventCursor, EventRetention, ExpectedRevision, Lease, LeaseRenewal,
+    LocalStore, NewEvent, RowRevision, SharedStore, StoredEvent, StoredRow, SwapOutcome,
+    WantedKind,
 };
 use crate::records::breaker;
 use crate::records::figures;
@@ -29,7 +30,11 @@ struct Lossy {
 
 impl Lossy {
     fn lose(scratch: &Scratch, answers: u32) -> Self {
-        Lossy { inner: SqliteStore::open(&scratch.dir).unwrap(), lost: AtomicU32::new(answers), is_overwritten: false }
+        Lossy {
+            inner: SqliteStore::open(&scratch.dir).unwrap(),
+            lost: AtomicU32::new(answers),
+            is_overwritten: false,
+        }
     }
 }
 
@@ -37,7 +42,11 @@ impl Lossy {
 const FAILED_DISK: u32 = u32::MAX;
 
 fn disk_failure() -> StoreError {
-    StoreError::Full { doing: "write a row", path: "/state/watchdog.db".into(), why: "disk I/O error: quota exceeded".into() }
+    StoreError::Full {
+        doing: "write a row",
+        path: "/state/watchdog.db".into(),
+        why: "disk I/O error: quota exceeded".into(),
+    }
 }
 
 impl SharedStore for Lossy {
@@ -50,9 +59,16 @@ impl SharedStore for Lossy {
                 if n % 2 == 0 {
                     assert!(matches!(self.inner.cas_all(writes)?, SwapOutcome::Ok(_)));
                     if self.is_overwritten {
-                        let settings = BreakerSettings { limit: 0, cooldown: Duration::from_secs(1) };
-                        let other = || BreakerInput::Strike { why: "another".into() };
-                        breaker::update(&self.inner, "wt", "auth", |b| b.record(Timestamp::UNIX_EPOCH, &settings, other()))?;
+                        let settings = BreakerSettings {
+                            limit: 0,
+                            cooldown: Duration::from_secs(1),
+                        };
+                        let other = || BreakerInput::Strike {
+                            why: "another".into(),
+                        };
+                        breaker::update(&self.inner, "wt", "auth", |b| {
+                            b.record(Timestamp::UNIX_EPOCH, &settings, other())
+                        })?;
                     }
                 }
                 Ok(SwapOutcome::Unknown(disk_failure()))
@@ -117,7 +133,12 @@ impl LocalStore for Lossy {
         self.inner.remove_events(worktree)
     }
 
-    fn newest_of(&self, of: &[(String, String)], kinds: &[WantedKind<'_>], within: usize) -> Result<Vec<Option<StoredEvent>>> {
+    fn newest_of(
+        &self,
+        of: &[(String, String)],
+        kinds: &[WantedKind<'_>],
+        within: usize,
+    ) -> Result<Vec<Option<StoredEvent>>> {
         self.inner.newest_of(of, kinds, within)
     }
 
@@ -125,7 +146,12 @@ impl LocalStore for Lossy {
         self.inner.cursor_at(at)
     }
 
-    fn read_back(&self, end: EventCursor, worktree: Option<&str>, limit: usize) -> Result<(Vec<StoredEvent>, EventCursor)> {
+    fn read_back(
+        &self,
+        end: EventCursor,
+        worktree: Option<&str>,
+        limit: usize,
+    ) -> Result<(Vec<StoredEvent>, EventCursor)> {
         self.inner.read_back(end, worktree, limit)
     }
 
@@ -148,15 +174,24 @@ impl LocalStore for Lossy {
 
 #[test]
 fn a_strike_whose_answer_was_lost_counts_once() {
-    let settings = BreakerSettings { limit: 0, cooldown: Duration::from_secs(1) };
+    let settings = BreakerSettings {
+        limit: 0,
+        cooldown: Duration::from_secs(1),
+    };
     for lost in 0..6 {
         let scratch = Scratch::new();
         let store = Lossy::lose(&scratch, lost);
         for strikes in 1..=9 {
             let now = Timestamp::from_second(i64::from(strikes)).unwrap();
-            let strike = || BreakerInput::Strike { why: format!("strike {strikes}") };
+            let strike = || BreakerInput::Strike {
+                why: format!("strike {strikes}"),
+            };
             breaker::update(&store, "wt", "auth", |b| b.record(now, &settings, strike())).unwrap();
-            assert_eq!(breaker::of(&store, "wt", "auth").unwrap().strikes(), strikes, "{lost} answers lost");
+            assert_eq!(
+                breaker::of(&store, "wt", "auth").unwrap().strikes(),
+                strikes,
+                "{lost} answers lost"
+            );
         }
     }
 }
@@ -164,25 +199,48 @@ fn a_strike_whose_answer_was_lost_counts_once() {
 #[test]
 fn a_write_whose_answer_was_lost_is_not_made_again_over_what_others_wrote_since() {
     let scratch = Scratch::new();
-    let store = Lossy { inner: SqliteStore::open(&scratch.dir).unwrap(), lost: AtomicU32::new(2), is_overwritten: true };
-    let settings = BreakerSettings { limit: 0, cooldown: Duration::from_secs(1) };
+    let store = Lossy {
+        inner: SqliteStore::open(&scratch.dir).unwrap(),
+        lost: AtomicU32::new(2),
+        is_overwritten: true,
+    };
+    let settings = BreakerSettings {
+        limit: 0,
+        cooldown: Duration::from_secs(1),
+    };
     let strike = || BreakerInput::Strike { why: "ours".into() };
-    let result = breaker::update(&store, "wt", "auth", |b| b.record(Timestamp::UNIX_EPOCH, &settings, strike()));
-    assert!(matches!(result, Err(StoreError::Unsure { .. })), "{result:?}");
-    assert_eq!(breaker::of(&store, "wt", "auth").unwrap().strikes(), 2, "ours once, and the other");
+    let result = breaker::update(&store, "wt", "auth", |b| {
+        b.record(Timestamp::UNIX_EPOCH, &settings, strike())
+    });
+    assert!(
+        matches!(result, Err(StoreError::Unsure { .. })),
+        "{result:?}"
+    );
+    assert_eq!(
+        breaker::of(&store, "wt", "auth").unwrap().strikes(),
+        2,
+        "ours once, and the other"
+    );
 }
 
 #[test]
 fn a_row_that_was_made_although_the_answer_was_lost_is_never_called_somebody_elses() {
     for (lost, is_overwritten) in [(1, false), (2, false), (2, true)] {
         let scratch = Scratch::new();
-        let store = Lossy { inner: SqliteStore::open(&scratch.dir).unwrap(), lost: AtomicU32::new(lost), is_overwritten };
+        let store = Lossy {
+            inner: SqliteStore::open(&scratch.dir).unwrap(),
+            lost: AtomicU32::new(lost),
+            is_overwritten,
+        };
         let made = create(&store, &key::<Breaker>("wt", "auth"), &Breaker::default());
         match is_overwritten {
             true => assert!(matches!(made, Err(StoreError::Unsure { .. })), "{made:?}"),
             false => assert!(made.unwrap(), "{lost} answers lost"),
         }
-        assert!(!create(&store, &key::<Breaker>("wt", "auth"), &Breaker::default()).unwrap(), "it is there");
+        assert!(
+            !create(&store, &key::<Breaker>("wt", "auth"), &Breaker::default()).unwrap(),
+            "it is there"
+        );
     }
 }
 
@@ -190,8 +248,19 @@ fn a_row_that_was_made_although_the_answer_was_lost_is_never_called_somebody_els
 fn a_row_that_others_change_for_ever_is_an_error_and_not_an_endless_loop() {
     let scratch = Scratch::new();
     let store = Lossy::lose(&scratch, 0);
-    let (calls, interfering) = (AtomicU32::new(0), BreakerSettings { limit: 0, cooldown: Duration::from_secs(1) });
-    let meddle = |n| breaker::update(&store.inner, "wt", "auth", |b| b.record(Timestamp::UNIX_EPOCH, &interfering, strike(n))).unwrap();
+    let (calls, interfering) = (
+        AtomicU32::new(0),
+        BreakerSettings {
+            limit: 0,
+            cooldown: Duration::from_secs(1),
+        },
+    );
+    let meddle = |n| {
+        breaker::update(&store.inner, "wt", "auth", |b| {
+            b.record(Timestamp::UNIX_EPOCH, &interfering, strike(n))
+        })
+        .unwrap()
+    };
     fn strike(n: u32) -> BreakerInput {
         BreakerInput::Strike { why: n.to_string() }
     }
@@ -200,7 +269,10 @@ fn a_row_that_others_change_for_ever_is_an_error_and_not_an_endless_loop() {
         meddle(n);
         b.record(Timestamp::UNIX_EPOCH, &interfering, strike(n));
     });
-    assert!(matches!(result, Err(StoreError::Contended { .. })), "{result:?}");
+    assert!(
+        matches!(result, Err(StoreError::Contended { .. })),
+        "{result:?}"
+    );
 }
 
 #[test]
@@ -210,15 +282,31 @@ fn failed_disk_is_named_and_no_conflict() {
     assert!(create(&store, &key::<Breaker>("wt", "there"), &Breaker::default()).unwrap());
     store.lost = AtomicU32::new(FAILED_DISK);
     let (absent, there) = (key::<Breaker>("wt", "auth"), key::<Breaker>("wt", "there"));
-    let settings = BreakerSettings { limit: 0, cooldown: Duration::from_secs(1) };
+    let settings = BreakerSettings {
+        limit: 0,
+        cooldown: Duration::from_secs(1),
+    };
     let strike = |breaker: Option<Breaker>| {
         let mut breaker = breaker.unwrap_or_default();
-        breaker.record(Timestamp::UNIX_EPOCH, &settings, BreakerInput::Strike { why: "w".into() });
+        breaker.record(
+            Timestamp::UNIX_EPOCH,
+            &settings,
+            BreakerInput::Strike { why: "w".into() },
+        );
         (breaker, ())
     };
-    assert_eq!(create(&store, &absent, &Breaker::default()).map(drop), Err(disk_failure()));
-    assert_eq!(overwrite(&store, &absent, &Breaker::default()), Err(disk_failure()));
-    assert_eq!(update::<Breaker, ()>(&store, &there, strike), Err(disk_failure()));
+    assert_eq!(
+        create(&store, &absent, &Breaker::default()).map(drop),
+        Err(disk_failure())
+    );
+    assert_eq!(
+        overwrite(&store, &absent, &Breaker::default()),
+        Err(disk_failure())
+    );
+    assert_eq!(
+        update::<Breaker, ()>(&store, &there, strike),
+        Err(disk_failure())
+    );
     assert_eq!(remove::<Breaker>(&store, &there), Err(disk_failure()));
 }
 
@@ -227,11 +315,28 @@ fn figures_of_a_failed_disk_count_every_event() {
     let scratch = Scratch::new();
     let store = Lossy::lose(&scratch, FAILED_DISK);
     let day = Timestamp::UNIX_EPOCH;
-    let started = journal::event(day, "wt", Some("auth"), journal::kind::SESSION_STARTED, serde_json::json!({}));
+    let started = journal::event(
+        day,
+        "wt",
+        Some("auth"),
+        journal::kind::SESSION_STARTED,
+        serde_json::json!({}),
+    );
     assert_eq!(store.append(&[started], None).unwrap(), AppendOutcome::Done);
     assert_eq!(figures::fold(&store, 9), Err(disk_failure()));
     let period = figures::up_to_now(&store, jiff::civil::date(1970, 1, 1), || {}).unwrap();
-    let sessions: u64 = period.days.values().map(|day| day.all.of(tally::word::STARTED)).sum();
+    let sessions: u64 = period
+        .days
+        .values()
+        .map(|day| day.all.of(tally::word::STARTED))
+        .sum();
     assert_eq!(sessions, 1);
-    assert!(period.notes.iter().any(|note| note.contains("quota exceeded")), "{:?}", period.notes);
+    assert!(
+        period
+            .notes
+            .iter()
+            .any(|note| note.contains("quota exceeded")),
+        "{:?}",
+        period.notes
+    );
 }

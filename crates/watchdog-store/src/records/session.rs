@@ -49,7 +49,10 @@ pub struct SessionRecord {
 impl SessionRecord {
     /// A session that runs since `started_at`, and of which nothing else is known.
     pub fn began(started_at: Timestamp) -> Self {
-        SessionRecord { started_at, ..SessionRecord::default() }
+        SessionRecord {
+            started_at,
+            ..SessionRecord::default()
+        }
     }
 
     /// The agent that ran it, unless it began before this instant.
@@ -90,8 +93,12 @@ fn read_source(word: &str) -> Result<AgentSource, String> {
 
 /// An end that this version does not know is none.
 fn read_exit((code, signal, by): (Option<i32>, Option<i32>, String)) -> Option<SessionExit> {
-    let exit = code.map(ProcessExit::Code).or(signal.map(ProcessExit::Signal))?;
-    let by = EndedBy::ALL.into_iter().find(|known| known.as_str() == by)?;
+    let exit = code
+        .map(ProcessExit::Code)
+        .or(signal.map(ProcessExit::Signal))?;
+    let by = EndedBy::ALL
+        .into_iter()
+        .find(|known| known.as_str() == by)?;
     Some(SessionExit { exit, by })
 }
 
@@ -109,11 +116,20 @@ impl RecordType for SessionRecord {
             pid: self.pid,
             started_at: self.started_at,
             ended_at: self.ended_at,
-            exit: self.exit.map(|exit| (exit.exit_code(), exit.signal(), exit.by.as_str().to_owned())),
+            exit: self
+                .exit
+                .map(|exit| (exit.exit_code(), exit.signal(), exit.by.as_str().to_owned())),
             log: self.log.as_deref().map(path_to_text),
-            idle_limit_ms: self.idle_limit.map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
+            idle_limit_ms: self
+                .idle_limit
+                .map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
             survivors: self.survivors.clone(),
-            quiet: self.quiet.map(|quiet| (quiet.since, u64::try_from(quiet.used.as_millis()).unwrap_or(u64::MAX))),
+            quiet: self.quiet.map(|quiet| {
+                (
+                    quiet.since,
+                    u64::try_from(quiet.used.as_millis()).unwrap_or(u64::MAX),
+                )
+            }),
         }
     }
 
@@ -121,7 +137,10 @@ impl RecordType for SessionRecord {
         Ok(SessionRecord {
             session_id: disk.session_id,
             agent: disk.agent,
-            agent_source: disk.agent_source.map(|word| read_source(&word)).transpose()?,
+            agent_source: disk
+                .agent_source
+                .map(|word| read_source(&word))
+                .transpose()?,
             read_as: disk.read_as,
             pid: disk.pid,
             started_at: disk.started_at,
@@ -130,7 +149,10 @@ impl RecordType for SessionRecord {
             log: disk.log.as_deref().map(path_from_text),
             idle_limit: disk.idle_limit_ms.map(Duration::from_millis),
             survivors: disk.survivors,
-            quiet: disk.quiet.map(|(since, used)| QuietPeriod { since, used: Duration::from_millis(used) }),
+            quiet: disk.quiet.map(|(since, used)| QuietPeriod {
+                since,
+                used: Duration::from_millis(used),
+            }),
         })
     }
 }
@@ -141,12 +163,25 @@ pub fn worktrees(store: &dyn LocalStore) -> Result<HashSet<String>, StoreError> 
 }
 
 /// Records a session in place of the former one.
-pub fn record(store: &dyn LocalStore, worktree_id: &str, spec: &str, session: &SessionRecord) -> Result<(), StoreError> {
-    row::overwrite(store, &row::key::<SessionRecord>(worktree_id, spec), session)
+pub fn record(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+    spec: &str,
+    session: &SessionRecord,
+) -> Result<(), StoreError> {
+    row::overwrite(
+        store,
+        &row::key::<SessionRecord>(worktree_id, spec),
+        session,
+    )
 }
 
 /// Withdraws the record of a session that failed to start, and restores the former record, if there was one.
-pub fn put_back(store: &dyn LocalStore, (worktree_id, spec): (&str, &str), former: Option<&SessionRecord>) -> Result<(), StoreError> {
+pub fn put_back(
+    store: &dyn LocalStore,
+    (worktree_id, spec): (&str, &str),
+    former: Option<&SessionRecord>,
+) -> Result<(), StoreError> {
     match former {
         Some(former) => record(store, worktree_id, spec, former),
         None => row::remove::<SessionRecord>(store, &row::key::<SessionRecord>(worktree_id, spec)),
@@ -154,34 +189,57 @@ pub fn put_back(store: &dyn LocalStore, (worktree_id, spec): (&str, &str), forme
 }
 
 /// The last session of a spec, if any is recorded.
-pub fn of(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<Option<SessionRecord>, StoreError> {
+pub fn of(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+    spec: &str,
+) -> Result<Option<SessionRecord>, StoreError> {
     row::load(store, &row::key::<SessionRecord>(worktree_id, spec))
 }
 
 /// The readable sessions of a worktree, with their specs.
-pub fn of_worktree(store: &dyn LocalStore, worktree_id: &str) -> Result<Vec<(String, SessionRecord)>, StoreError> {
+pub fn of_worktree(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+) -> Result<Vec<(String, SessionRecord)>, StoreError> {
     let mut sessions = Vec::new();
-    row::each::<SessionRecord>(store, &[worktree_id], |key, found| sessions.extend(found.ok().map(|found| (key.last_part(), found))))?;
+    row::each::<SessionRecord>(store, &[worktree_id], |key, found| {
+        sessions.extend(found.ok().map(|found| (key.last_part(), found)))
+    })?;
     Ok(sessions)
 }
 
 /// The session of a worktree that began last, with its spec.
-pub fn latest(store: &dyn LocalStore, worktree_id: &str) -> Result<Option<(String, SessionRecord)>, StoreError> {
-    Ok(of_worktree(store, worktree_id)?.into_iter().max_by_key(|(_, session)| session.started_at))
+pub fn latest(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+) -> Result<Option<(String, SessionRecord)>, StoreError> {
+    Ok(of_worktree(store, worktree_id)?
+        .into_iter()
+        .max_by_key(|(_, session)| session.started_at))
 }
 
 /// Changes the recorded session of a spec atomically, and says whether there was one; `change` may run several times.
-pub fn update(store: &dyn LocalStore, worktree_id: &str, spec: &str, change: impl Fn(&mut SessionRecord)) -> Result<bool, StoreError> {
+pub fn update(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+    spec: &str,
+    change: impl Fn(&mut SessionRecord),
+) -> Result<bool, StoreError> {
     if of(store, worktree_id, spec)?.is_none() {
         return Ok(false);
     }
-    row::update(store, &row::key::<SessionRecord>(worktree_id, spec), |found: Option<SessionRecord>| {
-        let existed = found.is_some();
-        // Deleted in between: an end without a beginning would be noise, but losing it would be worse.
-        let mut session = found.unwrap_or_default();
-        change(&mut session);
-        (session, existed)
-    })
+    row::update(
+        store,
+        &row::key::<SessionRecord>(worktree_id, spec),
+        |found: Option<SessionRecord>| {
+            let existed = found.is_some();
+            // Deleted in between: an end without a beginning would be noise, but losing it would be worse.
+            let mut session = found.unwrap_or_default();
+            change(&mut session);
+            (session, existed)
+        },
+    )
 }
 
 /// Every recorded session, of all worktrees and specs.

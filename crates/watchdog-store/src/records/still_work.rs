@@ -41,7 +41,12 @@ impl RecordType for StillWork {
     const KIND: &'static str = "still_work";
 
     fn to_disk(&self) -> StillWorkV1 {
-        let ClockReading { wall, boot, awake, since_boot } = self.recorded.seen.clone();
+        let ClockReading {
+            wall,
+            boot,
+            awake,
+            since_boot,
+        } = self.recorded.seen.clone();
         StillWorkV1 {
             baseline_at: self.baseline_at,
             state: self.recorded.state.clone(),
@@ -60,19 +65,38 @@ impl RecordType for StillWork {
             awake: Duration::from_millis(disk.awake_ms),
             since_boot: Duration::from_millis(disk.since_boot_ms),
         };
-        Ok(StillWork { baseline_at: disk.baseline_at, recorded: RecordedState { state: disk.state, seen, moved: disk.moved } })
+        Ok(StillWork {
+            baseline_at: disk.baseline_at,
+            recorded: RecordedState {
+                state: disk.state,
+                seen,
+                moved: disk.moved,
+            },
+        })
     }
 }
 
 /// Records it in place of the former one.
-pub fn record(store: &dyn LocalStore, worktree_id: &str, spec: &str, work: &StillWork) -> Result<(), StoreError> {
+pub fn record(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+    spec: &str,
+    work: &StillWork,
+) -> Result<(), StoreError> {
     row::overwrite(store, &row::key::<StillWork>(worktree_id, spec), work)
 }
 
 /// The recorded state of a spec's work since this baseline, if there is one.
-pub fn since(store: &dyn LocalStore, worktree_id: &str, spec: &str, baseline_at: Timestamp) -> Result<Option<RecordedState>, StoreError> {
+pub fn since(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+    spec: &str,
+    baseline_at: Timestamp,
+) -> Result<Option<RecordedState>, StoreError> {
     let work: Option<StillWork> = row::load(store, &row::key::<StillWork>(worktree_id, spec))?;
-    Ok(work.filter(|work| work.baseline_at == baseline_at).map(|work| work.recorded))
+    Ok(work
+        .filter(|work| work.baseline_at == baseline_at)
+        .map(|work| work.recorded))
 }
 
 /// Forgets it.

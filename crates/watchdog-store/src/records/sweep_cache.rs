@@ -41,22 +41,39 @@ fn key(worktree_id: &str) -> RowKey {
 
 /// The worktrees with a cached verdict, and its revision.
 pub fn all(store: &dyn LocalStore) -> Result<HashMap<String, RowRevision>, StoreError> {
-    Ok(store.revisions(&RowKey::prefix(SweepCacheEntry::KIND, &[]))?.into_iter().map(|(key, rev)| (key.first_part(), rev)).collect())
+    Ok(store
+        .revisions(&RowKey::prefix(SweepCacheEntry::KIND, &[]))?
+        .into_iter()
+        .map(|(key, rev)| (key.first_part(), rev))
+        .collect())
 }
 
 /// The cached verdict of a worktree; `None` if it is unreadable.
-pub fn of(store: &dyn LocalStore, worktree_id: &str) -> Result<Option<SweepCacheEntry>, StoreError> {
+pub fn of(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+) -> Result<Option<SweepCacheEntry>, StoreError> {
     Ok(row::load(store, &key(worktree_id)).unwrap_or_default())
 }
 
 /// Stores verdicts over the former ones.
-pub fn keep(store: &dyn LocalStore, entries: &[(String, SweepCacheEntry)]) -> Result<(), StoreError> {
-    let hints: Vec<_> = entries.iter().map(|(id, entry)| (key(id), row::encode(entry))).collect();
+pub fn keep(
+    store: &dyn LocalStore,
+    entries: &[(String, SweepCacheEntry)],
+) -> Result<(), StoreError> {
+    let hints: Vec<_> = entries
+        .iter()
+        .map(|(id, entry)| (key(id), row::encode(entry)))
+        .collect();
     store.keep_hints(&hints)
 }
 
 /// Deletes the cached verdict of a worktree that is gone, unless it was replaced.
-pub fn forget(store: &dyn LocalStore, worktree_id: &str, rev: RowRevision) -> Result<bool, StoreError> {
+pub fn forget(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+    rev: RowRevision,
+) -> Result<bool, StoreError> {
     match store.delete(&key(worktree_id), rev)? {
         SwapOutcome::Ok(_) => Ok(true),
         SwapOutcome::Conflict => Ok(false),

@@ -130,7 +130,8 @@ impl RecordType for TaskRecord {
     }
 
     fn from_disk(disk: TaskV1) -> Result<Self, String> {
-        let status = TaskStatus::from_word(&disk.status).ok_or_else(|| format!("its status '{}' is none", disk.status))?;
+        let status = TaskStatus::from_word(&disk.status)
+            .ok_or_else(|| format!("its status '{}' is none", disk.status))?;
         Ok(TaskRecord {
             status,
             agent: disk.agent,
@@ -153,12 +154,19 @@ impl RecordType for TaskRecord {
 }
 
 /// The record of a task, if there is one.
-pub fn of(store: &dyn SharedStore, repository_id: &str, id: &str) -> Result<Option<TaskRecord>, StoreError> {
+pub fn of(
+    store: &dyn SharedStore,
+    repository_id: &str,
+    id: &str,
+) -> Result<Option<TaskRecord>, StoreError> {
     row::load(store, &row::key::<TaskRecord>(repository_id, id))
 }
 
 /// The records of all tasks of a repository, by id.
-pub fn all(store: &dyn SharedStore, repository_id: &str) -> Result<Vec<(String, TaskRecord)>, StoreError> {
+pub fn all(
+    store: &dyn SharedStore,
+    repository_id: &str,
+) -> Result<Vec<(String, TaskRecord)>, StoreError> {
     let mut tasks = Vec::new();
     let mut failed = None;
     row::each::<TaskRecord>(store, &[repository_id], |key, found| match found {
@@ -180,8 +188,18 @@ pub fn update<T>(
 }
 
 /// Takes the lease of a task; `None` while another process holds it.
-pub fn lease(store: &dyn SharedStore, repository_id: &str, id: &str, holder: &str, ttl: Duration) -> Result<Option<Lease>, StoreError> {
-    store.acquire(&RowKey::new("task-lease", &[repository_id, id]), holder, ttl)
+pub fn lease(
+    store: &dyn SharedStore,
+    repository_id: &str,
+    id: &str,
+    holder: &str,
+    ttl: Duration,
+) -> Result<Option<Lease>, StoreError> {
+    store.acquire(
+        &RowKey::new("task-lease", &[repository_id, id]),
+        holder,
+        ttl,
+    )
 }
 
 /// Takes the lease of an agent's name; `None` while somebody works under it.
@@ -192,7 +210,11 @@ pub fn agent_lease(
     holder: &str,
     ttl: Duration,
 ) -> Result<Option<Lease>, StoreError> {
-    store.acquire(&RowKey::new("agent-lease", &[repository_id, agent]), holder, ttl)
+    store.acquire(
+        &RowKey::new("agent-lease", &[repository_id, agent]),
+        holder,
+        ttl,
+    )
 }
 
 #[cfg(test)]
@@ -215,12 +237,18 @@ mod tests {
             worktree: Some("/w/ü".into()),
             head: Some("0123".into()),
             baseline: Some(String::new()),
-            pinned: Some(PinnedFile { path: ".watchdog/tasks/T1.md".into(), text: "---\nid: T1\n---\n".into() }),
+            pinned: Some(PinnedFile {
+                path: ".watchdog/tasks/T1.md".into(),
+                text: "---\nid: T1\n---\n".into(),
+            }),
             attempts: 3,
             ..TaskRecord::begin(TaskStatus::Review, Timestamp::UNIX_EPOCH)
         };
         assert_eq!(of(&store, "repo", "T1").unwrap(), None);
-        update(&store, "repo", "T1", |found| (found.map_or(whole.clone(), |_| panic!("there is none")), ())).unwrap();
+        update(&store, "repo", "T1", |found| {
+            (found.map_or(whole.clone(), |_| panic!("there is none")), ())
+        })
+        .unwrap();
         assert_eq!(of(&store, "repo", "T1").unwrap(), Some(whole));
         assert_eq!(of(&store, "repo", "T2").unwrap(), None);
         assert_eq!(of(&store, "other", "T1").unwrap(), None);
@@ -232,12 +260,21 @@ mod tests {
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();
         let minute = Duration::from_secs(60);
-        let first = lease(&store, "repo", "T1", "a", minute).unwrap().expect("nobody has it");
+        let first = lease(&store, "repo", "T1", "a", minute)
+            .unwrap()
+            .expect("nobody has it");
         assert_eq!(lease(&store, "repo", "T1", "b", minute).unwrap(), None);
         assert!(lease(&store, "repo", "T2", "b", minute).unwrap().is_some());
-        assert!(agent_lease(&store, "repo", "T1", "b", minute).unwrap().is_some(), "agents and tasks share no names");
+        assert!(
+            agent_lease(&store, "repo", "T1", "b", minute)
+                .unwrap()
+                .is_some(),
+            "agents and tasks share no names"
+        );
         assert!(store.release(&first).unwrap());
-        let second = lease(&store, "repo", "T1", "b", minute).unwrap().expect("it was given back");
+        let second = lease(&store, "repo", "T1", "b", minute)
+            .unwrap()
+            .expect("it was given back");
         assert!(second.fence > first.fence);
     }
 }

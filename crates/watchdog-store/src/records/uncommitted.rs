@@ -45,8 +45,15 @@ impl RecordType for UncommittedRecord {
     }
 
     fn from_disk(disk: UncommittedV1) -> Result<Self, String> {
-        let work = SessionEdgeFiles { inherited: disk.inherited, end: disk.end };
-        Ok(UncommittedRecord { baseline_at: disk.baseline_at, work, completed: disk.completed })
+        let work = SessionEdgeFiles {
+            inherited: disk.inherited,
+            end: disk.end,
+        };
+        Ok(UncommittedRecord {
+            baseline_at: disk.baseline_at,
+            work,
+            completed: disk.completed,
+        })
     }
 }
 
@@ -61,21 +68,42 @@ impl SingleVersionRecord for WatchdogWrittenFiles {
 }
 
 /// Records what was uncommitted when a session of the spec began, in place of the former record.
-pub fn record(store: &dyn LocalStore, worktree_id: &str, spec: &str, record: &UncommittedRecord) -> Result<(), StoreError> {
-    row::overwrite(store, &row::key::<UncommittedRecord>(worktree_id, spec), record)
+pub fn record(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+    spec: &str,
+    record: &UncommittedRecord,
+) -> Result<(), StoreError> {
+    row::overwrite(
+        store,
+        &row::key::<UncommittedRecord>(worktree_id, spec),
+        record,
+    )
 }
 
 /// The record of a spec, if there is one.
-pub fn of(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<Option<UncommittedRecord>, StoreError> {
+pub fn of(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+    spec: &str,
+) -> Result<Option<UncommittedRecord>, StoreError> {
     row::load(store, &row::key::<UncommittedRecord>(worktree_id, spec))
 }
 
 /// Records what is uncommitted at the end of a session that began at this baseline. Nothing happens where another one is recorded by now.
-pub fn ended(store: &dyn LocalStore, worktree_id: &str, spec: &str, baseline_at: Timestamp, end: &ContentIds) -> Result<(), StoreError> {
+pub fn ended(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+    spec: &str,
+    baseline_at: Timestamp,
+    end: &ContentIds,
+) -> Result<(), StoreError> {
     let changed = |record: &mut UncommittedRecord| record.work.end = Some(end.clone());
     if is_changed_by(store, worktree_id, spec, baseline_at, changed)? {
         let key = row::key::<UncommittedRecord>(worktree_id, spec);
-        row::update(store, &key, |found| (changed_row(found, baseline_at, changed), ()))?;
+        row::update(store, &key, |found| {
+            (changed_row(found, baseline_at, changed), ())
+        })?;
     }
     Ok(())
 }
@@ -97,7 +125,9 @@ pub fn completed(
     };
     if is_changed_by(store, worktree_id, spec, baseline_at, changed)? {
         let key = row::key::<UncommittedRecord>(worktree_id, spec);
-        row::update_without_flush(store, &key, |found| (changed_row(found, baseline_at, changed), ()))?;
+        row::update_without_flush(store, &key, |found| {
+            (changed_row(found, baseline_at, changed), ())
+        })?;
     }
     Ok(())
 }
@@ -110,14 +140,26 @@ fn is_changed_by(
     baseline_at: Timestamp,
     change: impl Fn(&mut UncommittedRecord),
 ) -> Result<bool, StoreError> {
-    let Some(mut found) = of(store, worktree_id, spec)?.filter(|record| record.baseline_at == baseline_at) else { return Ok(false) };
+    let Some(mut found) =
+        of(store, worktree_id, spec)?.filter(|record| record.baseline_at == baseline_at)
+    else {
+        return Ok(false);
+    };
     let before = found.clone();
     change(&mut found);
     Ok(found != before)
 }
 
-fn changed_row(found: Option<UncommittedRecord>, baseline_at: Timestamp, change: impl Fn(&mut UncommittedRecord)) -> UncommittedRecord {
-    let mut record = found.unwrap_or(UncommittedRecord { baseline_at, work: SessionEdgeFiles::default(), completed: false });
+fn changed_row(
+    found: Option<UncommittedRecord>,
+    baseline_at: Timestamp,
+    change: impl Fn(&mut UncommittedRecord),
+) -> UncommittedRecord {
+    let mut record = found.unwrap_or(UncommittedRecord {
+        baseline_at,
+        work: SessionEdgeFiles::default(),
+        completed: false,
+    });
     if record.baseline_at == baseline_at {
         change(&mut record);
     }
@@ -125,17 +167,29 @@ fn changed_row(found: Option<UncommittedRecord>, baseline_at: Timestamp, change:
 }
 
 /// Notes that watchdog itself wrote a file into the worktree.
-pub fn wrote(store: &dyn LocalStore, worktree_id: &str, path: &str, id: &str) -> Result<(), StoreError> {
-    row::update(store, &RowKey::new(WatchdogWrittenFiles::KIND, &[worktree_id]), |found: Option<WatchdogWrittenFiles>| {
-        let mut written = found.unwrap_or_default();
-        written.files.insert(path.to_owned(), id.to_owned());
-        (written, ())
-    })
+pub fn wrote(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+    path: &str,
+    id: &str,
+) -> Result<(), StoreError> {
+    row::update(
+        store,
+        &RowKey::new(WatchdogWrittenFiles::KIND, &[worktree_id]),
+        |found: Option<WatchdogWrittenFiles>| {
+            let mut written = found.unwrap_or_default();
+            written.files.insert(path.to_owned(), id.to_owned());
+            (written, ())
+        },
+    )
 }
 
 /// The files that watchdog itself wrote into the worktree, as it wrote them.
 pub fn written(store: &dyn LocalStore, worktree_id: &str) -> Result<ContentIds, StoreError> {
-    Ok(row::load::<WatchdogWrittenFiles>(store, &RowKey::new(WatchdogWrittenFiles::KIND, &[worktree_id]))?
-        .map(|written| written.files)
-        .unwrap_or_default())
+    Ok(row::load::<WatchdogWrittenFiles>(
+        store,
+        &RowKey::new(WatchdogWrittenFiles::KIND, &[worktree_id]),
+    )?
+    .map(|written| written.files)
+    .unwrap_or_default())
 }

@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use watchdog_facts::evidence::{Changes, CheckResult, CommitOrigin, Commits, Degradation, LeftOut, ProbeOutcome, Reply, RescueOutcome};
+use watchdog_facts::evidence::{
+    Changes, CheckResult, CommitOrigin, Commits, Degradation, LeftOut, ProbeOutcome, Reply,
+    RescueOutcome,
+};
 use watchdog_facts::verdict::{ProbeRecord, ProbeUsage};
 
 /// The commits of a verdict.

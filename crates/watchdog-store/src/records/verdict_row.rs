@@ -13,7 +13,10 @@ use watchdog_core::decision::record::{JudgementRecord, form};
 use watchdog_facts::evidence::{Changes, CheckResult, Commits, Degradation, RescueOutcome};
 use watchdog_facts::verdict::{ProbeRecord, ProbeUsage, Reason, Status};
 
-use super::verdict_parts::{changes_json, check_json, commits_json, left_out_json, note_json, probe_json, rescue_data, usage_json};
+use super::verdict_parts::{
+    changes_json, check_json, commits_json, left_out_json, note_json, probe_json, rescue_data,
+    usage_json,
+};
 use crate::engine::NewEvent;
 use crate::journal::kind;
 
@@ -53,17 +56,27 @@ const SHORT: [(&str, &str); 20] = [
 
 /// Objects of a verdict that a row holds as a list of their values.
 const LISTS: [(&str, &[&str]); 3] = [
-    ("breaker", &["state", "strikes", "limit", "open_until", "since", "why"]),
+    (
+        "breaker",
+        &["state", "strikes", "limit", "open_until", "since", "why"],
+    ),
     ("session", &["id", "known_by", "idle_seconds"]),
-    ("probe_usage", &["requests", "input_tokens", "output_tokens", "cost_usd"]),
+    (
+        "probe_usage",
+        &["requests", "input_tokens", "output_tokens", "cost_usd"],
+    ),
 ];
 
 /// The text of an event's row.
 pub(crate) fn pack(event: &NewEvent) -> String {
     let packed = match event.kind.as_str() {
         kind::VERDICT => pack_verdict(event),
-        kind::PROBE => pack_fact(&event.data, |fact| form::read_probe(fact).map(|record| probe_json(&record))),
-        kind::RESCUE => pack_fact(&event.data, |fact| form::read_rescue(fact).map(|outcome| rescue_data(&outcome))),
+        kind::PROBE => pack_fact(&event.data, |fact| {
+            form::read_probe(fact).map(|record| probe_json(&record))
+        }),
+        kind::RESCUE => pack_fact(&event.data, |fact| {
+            form::read_rescue(fact).map(|outcome| rescue_data(&outcome))
+        }),
         _ => None,
     };
     packed.map_or_else(|| event.data.to_string(), |row| row.to_string())
@@ -112,8 +125,14 @@ fn pack_verdict(event: &NewEvent) -> Option<Value> {
     if data.get("degraded") == Some(&codes(data.get("notes"))) {
         own.remove("degraded");
     }
-    let absent: Vec<&String> = usual.keys().filter(|key| !data.contains_key(*key)).collect();
-    let mut row = Map::from_iter([("v".to_owned(), VERSION.into()), ("d".to_owned(), own.into())]);
+    let absent: Vec<&String> = usual
+        .keys()
+        .filter(|key| !data.contains_key(*key))
+        .collect();
+    let mut row = Map::from_iter([
+        ("v".to_owned(), VERSION.into()),
+        ("d".to_owned(), own.into()),
+    ]);
     if !absent.is_empty() {
         row.insert("x".into(), json!(absent));
     }
@@ -125,7 +144,9 @@ fn pack_verdict(event: &NewEvent) -> Option<Value> {
 
 fn unpack_verdict(event: &NewEvent, other: impl FnMut(&str) -> Option<String>) -> Option<Value> {
     let row = event.data.as_object()?;
-    let record = row.get("f").map(|record| with_rows(record.clone(), &event.id, other));
+    let record = row
+        .get("f")
+        .map(|record| with_rows(record.clone(), &event.id, other));
     let facts = record.as_ref().and_then(|record| form::read(record).ok());
     let own = row.get("d")?.as_object()?;
     let mut data = usual(&event.spec, own.get("r"), record.as_ref())?;
@@ -136,7 +157,13 @@ fn unpack_verdict(event: &NewEvent, other: impl FnMut(&str) -> Option<String>) -
     if !own.contains_key("degraded") {
         data.insert("degraded".into(), codes(data.get("notes")));
     }
-    for key in row.get("x").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
+    for key in row
+        .get("x")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+    {
         data.remove(key);
     }
     if let Some(record) = record {
@@ -146,21 +173,37 @@ fn unpack_verdict(event: &NewEvent, other: impl FnMut(&str) -> Option<String>) -
 }
 
 fn short(key: &str) -> &str {
-    SHORT.iter().find(|(long, _)| *long == key).map_or(key, |(_, short)| short)
+    SHORT
+        .iter()
+        .find(|(long, _)| *long == key)
+        .map_or(key, |(_, short)| short)
 }
 
 fn long(key: &str) -> &str {
-    SHORT.iter().find(|(_, short)| *short == key).map_or(key, |(long, _)| long)
+    SHORT
+        .iter()
+        .find(|(_, short)| *short == key)
+        .map_or(key, |(long, _)| long)
 }
 
 fn codes(notes: Option<&Value>) -> Value {
-    notes.and_then(Value::as_array).into_iter().flatten().map(|note| note["code"].clone()).collect()
+    notes
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .map(|note| note["code"].clone())
+        .collect()
 }
 
 fn squeezed(key: &str, value: &Value, facts: Option<&JudgementRecord>) -> Value {
-    let keys = LISTS.iter().find(|(object, _)| *object == key).map(|(_, keys)| *keys);
+    let keys = LISTS
+        .iter()
+        .find(|(object, _)| *object == key)
+        .map(|(_, keys)| *keys);
     match (value, keys) {
-        (Value::Object(object), Some(keys)) if object.len() == keys.len() && keys.iter().all(|key| object.contains_key(*key)) => {
+        (Value::Object(object), Some(keys))
+            if object.len() == keys.len() && keys.iter().all(|key| object.contains_key(*key)) =>
+        {
             let mut values: Vec<&Value> = keys.iter().map(|key| &object[*key]).collect();
             while values.last().is_some_and(|value| value.is_null()) {
                 values.pop();
@@ -169,7 +212,12 @@ fn squeezed(key: &str, value: &Value, facts: Option<&JudgementRecord>) -> Value 
         }
         (Value::Array(notes), None) if key == "notes" => {
             let known = facts.map(all_notes).unwrap_or_default();
-            let one = |note: &Value| known.iter().position(|known| known == note).map_or_else(|| note.clone(), Value::from);
+            let one = |note: &Value| {
+                known
+                    .iter()
+                    .position(|known| known == note)
+                    .map_or_else(|| note.clone(), Value::from)
+            };
             notes.iter().map(one).collect()
         }
         _ => value.clone(),
@@ -177,15 +225,31 @@ fn squeezed(key: &str, value: &Value, facts: Option<&JudgementRecord>) -> Value 
 }
 
 fn unsqueezed(key: &str, value: &Value, facts: Option<&JudgementRecord>) -> Value {
-    let keys = LISTS.iter().find(|(object, _)| *object == key).map(|(_, keys)| *keys);
+    let keys = LISTS
+        .iter()
+        .find(|(object, _)| *object == key)
+        .map(|(_, keys)| *keys);
     match (value, keys) {
-        (Value::Array(values), Some(keys)) => {
-            keys.iter().enumerate().map(|(at, key)| ((*key).to_owned(), values.get(at).cloned().unwrap_or_default())).collect()
-        }
+        (Value::Array(values), Some(keys)) => keys
+            .iter()
+            .enumerate()
+            .map(|(at, key)| {
+                (
+                    (*key).to_owned(),
+                    values.get(at).cloned().unwrap_or_default(),
+                )
+            })
+            .collect(),
         (Value::Array(notes), None) if key == "notes" => {
             let known = facts.map(all_notes).unwrap_or_default();
-            let at = |note: &Value| note.as_u64().and_then(|at| known.get(usize::try_from(at).ok()?).cloned());
-            notes.iter().map(|note| at(note).unwrap_or_else(|| note.clone())).collect()
+            let at = |note: &Value| {
+                note.as_u64()
+                    .and_then(|at| known.get(usize::try_from(at).ok()?).cloned())
+            };
+            notes
+                .iter()
+                .map(|note| at(note).unwrap_or_else(|| note.clone()))
+                .collect()
         }
         _ => value.clone(),
     }
@@ -255,7 +319,11 @@ impl LastFacts {
     }
 
     fn rescue_json(&self) -> Value {
-        let left_out = self.rescue.as_ref().map(|outcome| outcome.left_out.as_slice()).unwrap_or_default();
+        let left_out = self
+            .rescue
+            .as_ref()
+            .map(|outcome| outcome.left_out.as_slice())
+            .unwrap_or_default();
         if self.snapshot.is_none() && self.rescue_commits == 0 && left_out.is_empty() {
             return Value::Null;
         }
@@ -270,15 +338,26 @@ impl LastFacts {
 
 /// A verdict as it usually is with this reason and these facts. It belongs to the version of the row: another answer for the same facts
 /// would change what old rows say.
-fn usual(spec: &Option<String>, reason: Option<&Value>, record: Option<&Value>) -> Option<Map<String, Value>> {
-    let reason = Reason::ALL.iter().find(|known| Some(known.as_str()) == reason.and_then(Value::as_str))?;
+fn usual(
+    spec: &Option<String>,
+    reason: Option<&Value>,
+    record: Option<&Value>,
+) -> Option<Map<String, Value>> {
+    let reason = Reason::ALL
+        .iter()
+        .find(|known| Some(known.as_str()) == reason.and_then(Value::as_str))?;
     let record = record.and_then(|record| form::read(record).ok());
     let last = record.as_ref().map(LastFacts::of).unwrap_or_default();
     let setup: Option<&MachineSetup> = record.as_ref().map(|record| &record.setup);
     let commits = last.commits.as_ref();
     let head = commits.map(|commits| commits.head.clone().unwrap_or_else(|| "unborn".into()));
-    let worktree = setup.and_then(|setup| setup.commands.parts().0.strip_prefix(" -C ")).filter(|path| path.starts_with('/'));
-    let usage = last.probes.iter().fold(ProbeUsage::default(), |sum, probe| sum.plus(probe.usage));
+    let worktree = setup
+        .and_then(|setup| setup.commands.parts().0.strip_prefix(" -C "))
+        .filter(|path| path.starts_with('/'));
+    let usage = last
+        .probes
+        .iter()
+        .fold(ProbeUsage::default(), |sum, probe| sum.plus(probe.usage));
     let earlier = setup.map_or(0, |setup| u64::from(setup.earlier.rounds_used));
     let checks: Vec<Value> = last.checks.iter().map(check_json).collect();
     let changes = last.changes.as_ref();
@@ -337,13 +416,19 @@ fn shared_part(id: &str) -> Option<(&str, &str, &str)> {
 
 fn reference(id: &str, from: &str) -> String {
     match (shared_part(id), shared_part(from)) {
-        (Some((time, process, count)), Some((_, own, _))) if process == own => format!("{time}-{count}"),
+        (Some((time, process, count)), Some((_, own, _))) if process == own => {
+            format!("{time}-{count}")
+        }
         _ => id.to_owned(),
     }
 }
 
 fn referred(reference: &str, from: &str) -> String {
-    match (reference.matches('-').count(), reference.split_once('-'), shared_part(from)) {
+    match (
+        reference.matches('-').count(),
+        reference.split_once('-'),
+        shared_part(from),
+    ) {
         (1, Some((time, count)), Some((_, process, _))) => format!("{time}-{process}-{count}"),
         _ => reference.to_owned(),
     }
@@ -354,9 +439,13 @@ const DISPUTED: usize = 5;
 
 /// The record with the names of rows in place of what they hold.
 fn with_references(mut record: Value, rows: &Value, from: &str) -> Value {
-    let Some(steps) = record.get_mut(2).and_then(Value::as_array_mut) else { return record };
+    let Some(steps) = record.get_mut(2).and_then(Value::as_array_mut) else {
+        return record;
+    };
     for (at, step) in steps.iter_mut().enumerate() {
-        let Some(id) = rows.get(at.to_string()).and_then(Value::as_str) else { continue };
+        let Some(id) = rows.get(at.to_string()).and_then(Value::as_str) else {
+            continue;
+        };
         if let Some(fact) = step.get_mut(2) {
             let disputed = fact.get(DISPUTED).filter(|why| why.is_string()).cloned();
             *fact = json!({ "@": reference(id, from) });
@@ -369,14 +458,30 @@ fn with_references(mut record: Value, rows: &Value, from: &str) -> Value {
 }
 
 /// The record with what the rows hold that it names. A row that is gone is a step that was lost.
-fn with_rows(mut record: Value, from: &str, mut other: impl FnMut(&str) -> Option<String>) -> Value {
-    let Some(steps) = record.get_mut(2).and_then(Value::as_array_mut) else { return record };
+fn with_rows(
+    mut record: Value,
+    from: &str,
+    mut other: impl FnMut(&str) -> Option<String>,
+) -> Value {
+    let Some(steps) = record.get_mut(2).and_then(Value::as_array_mut) else {
+        return record;
+    };
     for step in steps {
-        let Some(id) = step.get(2).and_then(|fact| fact.get("@")).and_then(Value::as_str).map(|id| referred(id, from)) else { continue };
+        let Some(id) = step
+            .get(2)
+            .and_then(|fact| fact.get("@"))
+            .and_then(Value::as_str)
+            .map(|id| referred(id, from))
+        else {
+            continue;
+        };
         let disputed = step[2].get("d").cloned();
         let row: Option<Value> = other(&id).and_then(|text| serde_json::from_str(&text).ok());
         // A snapshot's row holds its ref, any other one its fact.
-        let fact = row.as_ref().and_then(|row| row.get("f").or_else(|| row.get("ref"))).cloned();
+        let fact = row
+            .as_ref()
+            .and_then(|row| row.get("f").or_else(|| row.get("ref")))
+            .cloned();
         match fact {
             Some(fact) => step[2] = with_dispute(fact, disputed),
             None => *step = json!([step[0], "?"]),

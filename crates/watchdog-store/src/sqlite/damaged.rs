@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
-use super::database_file::{COMPANIONS, ConnectionFault, DatabaseFile, OpenConnection, check, identity, leave_log, with_suffix};
+use super::database_file::{
+    COMPANIONS, ConnectionFault, DatabaseFile, OpenConnection, check, identity, leave_log,
+    with_suffix,
+};
 use super::faults::is_damage;
 use crate::clock::wall_micros;
 use crate::error::StoreError;
@@ -17,7 +20,8 @@ use watchdog_facts::evidence::WarningCode;
 const KEPT_DAMAGED: usize = 3;
 
 /// The records that a damaged database takes with it.
-pub const GONE: &str = "baselines, criteria, breakers, counts of probes, tasks, loops, figures and the journal";
+pub const GONE: &str =
+    "baselines, criteria, breakers, counts of probes, tasks, loops, figures and the journal";
 
 /// The remedy, for a person.
 const REBUILD: &str = "`watchdog doctor --rebuild` in each repository brings back the baselines and snapshots that git has";
@@ -34,7 +38,8 @@ fn damaged_below(database: &Path) -> io::Result<Vec<PathBuf>> {
     let prefix = with_suffix(database, ".corrupt-");
     let is_ours = |path: &PathBuf| {
         let name = path.to_string_lossy();
-        name.starts_with(&*prefix.to_string_lossy()) && !COMPANIONS.iter().any(|companion| name.ends_with(companion))
+        name.starts_with(&*prefix.to_string_lossy())
+            && !COMPANIONS.iter().any(|companion| name.ends_with(companion))
     };
     let mut damaged = Vec::new();
     for entry in fs::read_dir(database.parent().unwrap_or(database))? {
@@ -46,7 +51,11 @@ fn damaged_below(database: &Path) -> io::Result<Vec<PathBuf>> {
 
 impl DatabaseFile {
     /// Renames a damaged database, so that a fresh one can be begun and the damaged one can still be studied.
-    pub(super) fn put_aside(&mut self, connected: Option<OpenConnection>, why: &str) -> Result<(), StoreError> {
+    pub(super) fn put_aside(
+        &mut self,
+        connected: Option<OpenConnection>,
+        why: &str,
+    ) -> Result<(), StoreError> {
         let seen = connected.as_ref().map(|c| c.identity);
         if let Some(connected) = connected {
             leave_log(&connected.connection);
@@ -58,8 +67,9 @@ impl DatabaseFile {
         }
         if seen.is_none() {
             // Another process may have repaired it while we waited for the lock.
-            let checked =
-                self.connection().and_then(|connection| check(&connection).map_err(|error| self.explain(&connection, error.into())));
+            let checked = self.connection().and_then(|connection| {
+                check(&connection).map_err(|error| self.explain(&connection, error.into()))
+            });
             match checked {
                 Ok(()) => return Ok(()),
                 Err(ConnectionFault::Sqlite(error)) if is_damage(&error) => {}
@@ -68,7 +78,8 @@ impl DatabaseFile {
             }
         }
         let aside = self.name_for_damaged();
-        fs::rename(&self.database, &aside).map_err(|e| StoreError::io("put aside", &self.database, &e))?;
+        fs::rename(&self.database, &aside)
+            .map_err(|e| StoreError::io("put aside", &self.database, &e))?;
         self.move_companions(&aside)?;
         self.forget_old_damaged();
         drop(guard);
@@ -84,7 +95,9 @@ impl DatabaseFile {
         for suffix in COMPANIONS {
             let from = self.companion(suffix);
             match fs::rename(&from, with_suffix(aside, suffix)) {
-                Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(StoreError::io("put aside", &from, &e)),
+                Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(StoreError::io("put aside", &from, &e));
+                }
                 _ => {}
             }
         }
@@ -99,7 +112,9 @@ impl DatabaseFile {
 
     /// Keeps the newest few damaged databases, so that a failing disk is not filled up as well.
     fn forget_old_damaged(&self) {
-        let Ok(damaged) = damaged_below(&self.database) else { return };
+        let Ok(damaged) = damaged_below(&self.database) else {
+            return;
+        };
         for path in damaged.iter().rev().skip(KEPT_DAMAGED) {
             for suffix in COMPANIONS.into_iter().chain([""]) {
                 // A file that cannot be removed now is removed the next time.

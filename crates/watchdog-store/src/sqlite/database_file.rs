@@ -23,7 +23,11 @@ use watchdog_facts::evidence::{Degradation, WarningCode};
 const APPLICATION_ID: i32 = 0x7764_6f67;
 
 /// The migrations, in order; the number of those applied is the file's `user_version`. Only ever appended to.
-const MIGRATIONS: &[&str] = &[include_str!("schema_1.sql"), include_str!("schema_2.sql"), include_str!("schema_3.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("schema_1.sql"),
+    include_str!("schema_2.sql"),
+    include_str!("schema_3.sql"),
+];
 
 /// The format of the records that this program writes. A newer one is refused.
 pub const STORE_FORMAT: usize = MIGRATIONS.len();
@@ -88,9 +92,12 @@ impl Drop for DatabaseFile {
     /// stays where it is, and the next process reads it once; a longer one is moved, as SQLite does by itself.
     fn drop(&mut self) {
         if let Some(connected) = self.connected.take() {
-            let short = self.leaves_log || fs::metadata(self.companion("-wal")).is_ok_and(|meta| meta.len() < SHORT_LOG);
+            let short = self.leaves_log
+                || fs::metadata(self.companion("-wal")).is_ok_and(|meta| meta.len() < SHORT_LOG);
             // A refusal changes nothing for us: then the log is moved now.
-            let _ = connected.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, short);
+            let _ = connected
+                .connection
+                .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, short);
         }
         if let Some(_guard) = self.presence.try_alone() {
             self.presence.say_left_in_order(true);
@@ -105,7 +112,10 @@ impl DatabaseFile {
         if journal == JournalMode::Rollback {
             file.note(
                 WarningCode::StateOnNetworkFs,
-                format!("{} is on a network file system: slower, and less safe", dir.root().display()),
+                format!(
+                    "{} is on a network file system: slower, and less safe",
+                    dir.root().display()
+                ),
             );
         }
         file.connect()?;
@@ -139,7 +149,10 @@ impl DatabaseFile {
             leaves_log: true,
         };
         file.connect()?;
-        file.note(WarningCode::JournalUnwritable, format!("{refusal}; the records are shown as they were written last"));
+        file.note(
+            WarningCode::JournalUnwritable,
+            format!("{refusal}; the records are shown as they were written last"),
+        );
         Ok(file)
     }
 
@@ -166,7 +179,9 @@ impl DatabaseFile {
     ) -> Result<Option<T>, StoreError> {
         let mut is_second = false;
         loop {
-            let Some((guard, mut connected)) = self.enter()? else { return Ok(None) };
+            let Some((guard, mut connected)) = self.enter()? else {
+                return Ok(None);
+            };
             let result = op(&mut connected.connection);
             drop(guard);
             match result {
@@ -183,7 +198,13 @@ impl DatabaseFile {
                     is_second = true;
                 }
                 Err(error) => {
-                    let failure = store_error(doing, &self.database, PATIENCE.as_secs(), &error, Some(&connected.connection));
+                    let failure = store_error(
+                        doing,
+                        &self.database,
+                        PATIENCE.as_secs(),
+                        &error,
+                        Some(&connected.connection),
+                    );
                     self.connected = Some(connected);
                     return Err(failure);
                 }
@@ -195,7 +216,8 @@ impl DatabaseFile {
     fn enter(&mut self) -> Result<Option<(AccessGuard, OpenConnection)>, StoreError> {
         for _ in 0..2 {
             if let Some(connected) = &self.connected {
-                let (guard, expected) = (self.access_lock.shared(&self.database)?, connected.identity);
+                let (guard, expected) =
+                    (self.access_lock.shared(&self.database)?, connected.identity);
                 if identity(&self.database)? == Some(expected) {
                     return Ok(self.connected.take().map(|connected| (guard, connected)));
                 }
@@ -214,14 +236,20 @@ impl DatabaseFile {
             self.connected = None;
             self.note(
                 WarningCode::StoreReplaced,
-                format!("{} was moved or deleted while in use; what is there now is used instead", self.database.display()),
+                format!(
+                    "{} was moved or deleted while in use; what is there now is used instead",
+                    self.database.display()
+                ),
             );
         }
         // The last process may have been killed: then no process holds `presence`, and the log is not empty.
         let unclean = match self.presence.try_alone() {
             Some(_guard) => {
                 // What cannot be looked at may be left.
-                let is_left = |suffix| fs::metadata(self.companion(suffix)).map_or_else(|e| !is_absent(&e), |meta| meta.len() > 0);
+                let is_left = |suffix| {
+                    fs::metadata(self.companion(suffix))
+                        .map_or_else(|e| !is_absent(&e), |meta| meta.len() > 0)
+                };
                 let left = ["-wal", "-journal"].into_iter().any(is_left);
                 let unclean = left && !self.presence.was_left_in_order();
                 self.presence.say_left_in_order(false);
@@ -238,7 +266,9 @@ impl DatabaseFile {
                     return Ok(());
                 }
                 Err(ConnectionFault::Refused(error)) => return Err(error),
-                Err(ConnectionFault::Sqlite(error)) if is_damage(&error) => self.put_aside(None, &error.to_string())?,
+                Err(ConnectionFault::Sqlite(error)) if is_damage(&error) => {
+                    self.put_aside(None, &error.to_string())?
+                }
                 Err(ConnectionFault::Sqlite(error)) => return Err(self.open_failure(&error)),
             }
         }
@@ -250,23 +280,39 @@ impl DatabaseFile {
 
     fn try_connect(&mut self, unclean: bool) -> Result<OpenConnection, ConnectionFault> {
         {
-            let _guard = self.access_lock.shared(&self.database).map_err(ConnectionFault::Refused)?;
+            let _guard = self
+                .access_lock
+                .shared(&self.database)
+                .map_err(ConnectionFault::Refused)?;
             if let Some(identity) = identity(&self.database).map_err(ConnectionFault::Refused)? {
                 let connection = self.connection()?;
                 if let DatabaseState::Ready = self.state(&connection, unclean)? {
-                    return Ok(OpenConnection { connection, identity });
+                    return Ok(OpenConnection {
+                        connection,
+                        identity,
+                    });
                 }
             }
         }
         if self.is_read_only {
             let why = "there are no records in it".to_owned();
-            return Err(ConnectionFault::Refused(StoreError::ReadOnly { doing: "create", path: self.database.clone(), why }));
+            return Err(ConnectionFault::Refused(StoreError::ReadOnly {
+                doing: "create",
+                path: self.database.clone(),
+                why,
+            }));
         }
-        let _guard = self.access_lock.alone(&self.database).map_err(ConnectionFault::Refused)?;
-        let fresh = identity(&self.database).map_err(ConnectionFault::Refused)?.is_none();
+        let _guard = self
+            .access_lock
+            .alone(&self.database)
+            .map_err(ConnectionFault::Refused)?;
+        let fresh = identity(&self.database)
+            .map_err(ConnectionFault::Refused)?
+            .is_none();
         if fresh {
             // A log without its database would be taken for that of the new one.
-            self.move_companions(&self.name_for_damaged()).map_err(ConnectionFault::Refused)?;
+            self.move_companions(&self.name_for_damaged())
+                .map_err(ConnectionFault::Refused)?;
             drop(open_private(&self.database).map_err(ConnectionFault::Refused)?);
         }
         let mut connection = self.connection()?;
@@ -275,22 +321,39 @@ impl DatabaseFile {
             if !done.map_err(|error| self.explain(&connection, error.into()))? {
                 self.note(
                     WarningCode::StoreJournalMode,
-                    format!("{} stays in its old journal mode while others have it open", self.database.display()),
+                    format!(
+                        "{} stays in its old journal mode while others have it open",
+                        self.database.display()
+                    ),
                 );
             }
         }
-        let identity = identity(&self.database).map_err(ConnectionFault::Refused)?.ok_or_else(|| {
-            ConnectionFault::Refused(StoreError::Io { doing: "open", path: self.database.clone(), why: "it vanished".into() })
-        })?;
-        Ok(OpenConnection { connection, identity })
+        let identity = identity(&self.database)
+            .map_err(ConnectionFault::Refused)?
+            .ok_or_else(|| {
+                ConnectionFault::Refused(StoreError::Io {
+                    doing: "open",
+                    path: self.database.clone(),
+                    why: "it vanished".into(),
+                })
+            })?;
+        Ok(OpenConnection {
+            connection,
+            identity,
+        })
     }
 
     pub(super) fn connection(&self) -> Result<Connection, ConnectionFault> {
         let mut connection = match self.is_read_only {
-            false => Connection::open_with_flags(&self.database, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?,
+            false => Connection::open_with_flags(
+                &self.database,
+                OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+            )?,
             true => Connection::open_with_flags(
                 self.read_only_uri(),
-                OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI,
+                OpenFlags::SQLITE_OPEN_READ_ONLY
+                    | OpenFlags::SQLITE_OPEN_NO_MUTEX
+                    | OpenFlags::SQLITE_OPEN_URI,
             )?,
         };
         configure(&mut connection).map_err(|error| self.explain(&connection, error.into()))?;
@@ -299,20 +362,42 @@ impl DatabaseFile {
 
     /// Without a log SQLite would make one, where it may not: then it is to take the file as one that does not change.
     fn read_only_uri(&self) -> String {
-        let encoded: String = self.database.as_os_str().as_bytes().iter().map(|byte| format!("%{byte:02x}")).collect();
+        let encoded: String = self
+            .database
+            .as_os_str()
+            .as_bytes()
+            .iter()
+            .map(|byte| format!("%{byte:02x}"))
+            .collect();
         let has_log = fs::metadata(self.companion("-wal")).is_ok_and(|meta| meta.len() > 0);
         format!("file:{encoded}?immutable={}", if has_log { 0 } else { 1 })
     }
 
     pub(super) fn open_failure(&self, error: &rusqlite::Error) -> StoreError {
-        store_error("open the database", &self.database, PATIENCE.as_secs(), error, None)
+        store_error(
+            "open the database",
+            &self.database,
+            PATIENCE.as_secs(),
+            error,
+            None,
+        )
     }
 
     /// The fault with the system's own error, which only the connection that met it has.
-    pub(super) fn explain(&self, connection: &Connection, fault: ConnectionFault) -> ConnectionFault {
+    pub(super) fn explain(
+        &self,
+        connection: &Connection,
+        fault: ConnectionFault,
+    ) -> ConnectionFault {
         match fault {
             ConnectionFault::Sqlite(error) if !is_damage(&error) => {
-                let explained = store_error("open the database", &self.database, PATIENCE.as_secs(), &error, Some(connection));
+                let explained = store_error(
+                    "open the database",
+                    &self.database,
+                    PATIENCE.as_secs(),
+                    &error,
+                    Some(connection),
+                );
                 ConnectionFault::Refused(explained)
             }
             fault => fault,
@@ -320,7 +405,11 @@ impl DatabaseFile {
     }
 
     /// Reads only, so that a refused database stays untouched; all of the file where it may have been left in the middle of a write.
-    fn state(&self, connection: &Connection, unclean: bool) -> Result<DatabaseState, ConnectionFault> {
+    fn state(
+        &self,
+        connection: &Connection,
+        unclean: bool,
+    ) -> Result<DatabaseState, ConnectionFault> {
         let state = self.header_state(connection).and_then(|state| match state {
             DatabaseState::Ready if unclean => Ok(check(connection).map(|()| state)?),
             state => Ok(state),
@@ -330,30 +419,62 @@ impl DatabaseFile {
 
     fn header_state(&self, connection: &Connection) -> Result<DatabaseState, ConnectionFault> {
         // Writers of these hold the access lock exclusively, so that both values are of one moment.
-        let application: i32 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
+        let application: i32 =
+            connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
         let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
         let known = MIGRATIONS.len() as i64;
         let path = || self.database.clone();
         if application != APPLICATION_ID {
-            let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+            let tables: i64 =
+                connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
             let empty = application == 0 && version == 0 && tables == 0;
-            return if empty { Ok(DatabaseState::NeedsSetup) } else { Err(ConnectionFault::Refused(StoreError::Foreign { path: path() })) };
+            return if empty {
+                Ok(DatabaseState::NeedsSetup)
+            } else {
+                Err(ConnectionFault::Refused(StoreError::Foreign {
+                    path: path(),
+                }))
+            };
         }
         if version > known {
-            return Err(ConnectionFault::Refused(StoreError::Newer { path: path(), found: version, known }));
+            return Err(ConnectionFault::Refused(StoreError::Newer {
+                path: path(),
+                found: version,
+                known,
+            }));
         }
         if self.is_read_only {
-            let why = "it is of an older format, which this watchdog reads only once it may write".to_owned();
-            let migrate = || ConnectionFault::Refused(StoreError::ReadOnly { doing: "migrate", path: path(), why });
-            return if version == known { Ok(DatabaseState::Ready) } else { Err(migrate()) };
+            let why = "it is of an older format, which this watchdog reads only once it may write"
+                .to_owned();
+            let migrate = || {
+                ConnectionFault::Refused(StoreError::ReadOnly {
+                    doing: "migrate",
+                    path: path(),
+                    why,
+                })
+            };
+            return if version == known {
+                Ok(DatabaseState::Ready)
+            } else {
+                Err(migrate())
+            };
         }
         let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
-        Ok(if version == known && mode == self.journal.word() { DatabaseState::Ready } else { DatabaseState::NeedsSetup })
+        Ok(if version == known && mode == self.journal.word() {
+            DatabaseState::Ready
+        } else {
+            DatabaseState::NeedsSetup
+        })
     }
 
     /// Returns whether the mode is the wanted one now.
     fn choose_journal(&self, connection: &Connection) -> rusqlite::Result<bool> {
-        let mode: String = connection.pragma_update_and_check(None, "journal_mode", self.journal.word(), |row| row.get(0))?;
+        let mode: String = connection.pragma_update_and_check(
+            None,
+            "journal_mode",
+            self.journal.word(),
+            |row| row.get(0),
+        )?;
         Ok(mode == self.journal.word())
     }
 
@@ -407,7 +528,10 @@ pub(super) fn identity(path: &Path) -> Result<Option<(u64, u64)>, StoreError> {
 }
 
 fn is_absent(error: &std::io::Error) -> bool {
-    matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
+    matches!(
+        error.kind(),
+        std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
+    )
 }
 
 /// Creates what is missing up to the newest format, all or nothing.
@@ -422,7 +546,10 @@ fn set_up(connection: &mut Connection) -> rusqlite::Result<()> {
         // Revisions, fences and cursors count on from the clock, so that those of a database that was lost never come back.
         let origin = wall_micros();
         tx.execute("INSERT INTO counter (value) VALUES (?1)", [origin])?;
-        tx.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('event', ?1)", [origin])?;
+        tx.execute(
+            "INSERT INTO sqlite_sequence (name, seq) VALUES ('event', ?1)",
+            [origin],
+        )?;
         tx.pragma_update(None, "application_id", APPLICATION_ID)?;
     }
     tx.pragma_update(None, "user_version", MIGRATIONS.len() as i64)?;
@@ -440,7 +567,10 @@ pub(super) fn check(connection: &Connection) -> rusqlite::Result<()> {
     if verdict == "ok" {
         return Ok(());
     }
-    Err(rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT), Some(verdict)))
+    Err(rusqlite::Error::SqliteFailure(
+        rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT),
+        Some(verdict),
+    ))
 }
 
 fn journal_for(dir: &Path) -> JournalMode {
@@ -452,8 +582,9 @@ fn journal_for(dir: &Path) -> JournalMode {
 pub(super) fn journal_on(magic: u32) -> JournalMode {
     match magic {
         // nfs, smb, smb2, cifs, fuse (sshfs and the like), 9p, afs (two of them), ceph, coda, ncp, lustre, gfs2, ocfs2, vboxsf
-        0x6969 | 0x517b | 0xfe53_4d42 | 0xff53_4d42 | 0x6573_5546 | 0x0102_1997 | 0x5346_414f | 0x6b41_4653 | 0x00c3_6400 | 0x7375_7245
-        | 0x564c | 0x0bd0_0bd0 | 0x0116_1970 | 0x7461_636f | 0x786f_4256 => JournalMode::Rollback,
+        0x6969 | 0x517b | 0xfe53_4d42 | 0xff53_4d42 | 0x6573_5546 | 0x0102_1997 | 0x5346_414f
+        | 0x6b41_4653 | 0x00c3_6400 | 0x7375_7245 | 0x564c | 0x0bd0_0bd0 | 0x0116_1970
+        | 0x7461_636f | 0x786f_4256 => JournalMode::Rollback,
         _ => JournalMode::Ahead,
     }
 }

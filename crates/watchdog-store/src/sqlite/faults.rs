@@ -18,13 +18,18 @@ const NO_SPACE: u64 = 64 * 1024;
 /// Tables are strict, nothing in them may be null, and they are never dropped: a row or a schema that says otherwise is damage too.
 pub(super) fn is_damage(error: &Error) -> bool {
     match error {
-        Error::InvalidColumnType(..) | Error::FromSqlConversionFailure(..) | Error::QueryReturnedNoRows => true,
+        Error::InvalidColumnType(..)
+        | Error::FromSqlConversionFailure(..)
+        | Error::QueryReturnedNoRows => true,
         Error::SqliteFailure(_, Some(why)) | Error::SqlInputError { msg: why, .. }
             if why.starts_with("no such table") || why.starts_with("no such column") =>
         {
             true
         }
-        _ => matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)),
+        _ => matches!(
+            error.sqlite_error_code(),
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
+        ),
     }
 }
 
@@ -43,23 +48,55 @@ pub(super) fn store_error(
 ) -> StoreError {
     let path = database.to_owned();
     match error.sqlite_error_code() {
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::FileLockingProtocolFailed) => {
-            StoreError::Busy { path, seconds: patience_seconds }
-        }
-        Some(ErrorCode::DiskFull) => StoreError::Full { doing, path, why: error.to_string() },
+        Some(
+            ErrorCode::DatabaseBusy
+            | ErrorCode::DatabaseLocked
+            | ErrorCode::FileLockingProtocolFailed,
+        ) => StoreError::Busy {
+            path,
+            seconds: patience_seconds,
+        },
+        Some(ErrorCode::DiskFull) => StoreError::Full {
+            doing,
+            path,
+            why: error.to_string(),
+        },
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
-            let why = rights_error(database).map_or(error.to_string(), |refusal| format!("{error}: {refusal}"));
+            let why = rights_error(database)
+                .map_or(error.to_string(), |refusal| format!("{error}: {refusal}"));
             StoreError::ReadOnly { doing, path, why }
         }
         Some(ErrorCode::SystemIoFailure | ErrorCode::CannotOpen) => {
-            match connection.and_then(system_error).or_else(|| rights_error(database)) {
-                Some(refusal) => StoreError::io(doing, database, &io::Error::new(refusal.kind(), format!("{error}: {refusal}"))),
-                None if disk_is_full(database) => StoreError::Full { doing, path, why: error.to_string() },
-                None => StoreError::Io { doing, path, why: error.to_string() },
+            match connection
+                .and_then(system_error)
+                .or_else(|| rights_error(database))
+            {
+                Some(refusal) => StoreError::io(
+                    doing,
+                    database,
+                    &io::Error::new(refusal.kind(), format!("{error}: {refusal}")),
+                ),
+                None if disk_is_full(database) => StoreError::Full {
+                    doing,
+                    path,
+                    why: error.to_string(),
+                },
+                None => StoreError::Io {
+                    doing,
+                    path,
+                    why: error.to_string(),
+                },
             }
         }
-        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => StoreError::Damaged { path, why: error.to_string() },
-        _ => StoreError::Engine { doing, path, why: error.to_string() },
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => StoreError::Damaged {
+            path,
+            why: error.to_string(),
+        },
+        _ => StoreError::Engine {
+            doing,
+            path,
+            why: error.to_string(),
+        },
     }
 }
 
@@ -79,14 +116,19 @@ fn system_error(connection: &Connection) -> Option<io::Error> {
         Errno::NOMEM,
         Errno::STALE,
     ];
-    TELLING.into_iter().find(|telling| telling.raw_os_error() == number).map(io::Error::from)
+    TELLING
+        .into_iter()
+        .find(|telling| telling.raw_os_error() == number)
+        .map(io::Error::from)
 }
 
 /// Why this user may not use the database or its directory. Opens the directory alone: to close the database would drop SQLite's locks.
 fn rights_error(database: &Path) -> Option<io::Error> {
     let dir = database.parent().unwrap_or(database);
     let access = |path: &Path, wanted| rustix::fs::access(path, wanted).map_err(io::Error::from);
-    let opened = File::open(dir).map(drop).and_then(|()| access(dir, Access::WRITE_OK | Access::EXEC_OK));
+    let opened = File::open(dir)
+        .map(drop)
+        .and_then(|()| access(dir, Access::WRITE_OK | Access::EXEC_OK));
     match opened.and_then(|()| access(database, Access::READ_OK | Access::WRITE_OK)) {
         Err(refusal) if refusal.kind() != io::ErrorKind::NotFound => Some(refusal),
         Err(_) | Ok(()) => None,

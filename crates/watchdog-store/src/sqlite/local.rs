@@ -8,8 +8,12 @@ impl LocalStore for SqliteStore {
         let end = format!("{prefix}\u{7f}");
         self.with("list rows", |connection| {
             connection
-                .prepare_cached("SELECT key, rev FROM record WHERE key >= ?1 AND key < ?2 ORDER BY key")?
-                .query_map(params![prefix, end], |row| Ok((RowKey::from_stored(text(row, 0)?), RowRevision(row.get(1)?))))?
+                .prepare_cached(
+                    "SELECT key, rev FROM record WHERE key >= ?1 AND key < ?2 ORDER BY key",
+                )?
+                .query_map(params![prefix, end], |row| {
+                    Ok((RowKey::from_stored(text(row, 0)?), RowRevision(row.get(1)?)))
+                })?
                 .collect()
         })
     }
@@ -19,17 +23,21 @@ impl LocalStore for SqliteStore {
             let tx = noting(connection)?;
             let last = next_numbers(&tx, hints.len())?;
             for ((key, value), rev) in hints.iter().rev().zip((0..=last).rev()) {
-                tx.prepare_cached("INSERT OR REPLACE INTO record (key, rev, value) VALUES (?1, ?2, ?3)")?.execute(params![
-                    key.as_str(),
-                    rev,
-                    value
-                ])?;
+                tx.prepare_cached(
+                    "INSERT OR REPLACE INTO record (key, rev, value) VALUES (?1, ?2, ?3)",
+                )?
+                .execute(params![key.as_str(), rev, value])?;
             }
             tx.commit()
         })
     }
 
-    fn cas_without_flush(&self, key: &RowKey, expect: ExpectedRevision, value: &[u8]) -> Result<SwapOutcome, StoreError> {
+    fn cas_without_flush(
+        &self,
+        key: &RowKey,
+        expect: ExpectedRevision,
+        value: &[u8],
+    ) -> Result<SwapOutcome, StoreError> {
         self.swap_all(&[(key.clone(), expect, value.to_vec())], noting)
     }
 
@@ -42,20 +50,32 @@ impl LocalStore for SqliteStore {
                 .query_row([at.as_microsecond()], |row| row.get(0))?;
             let after = match first {
                 Some(first) => first - 1,
-                None => connection.prepare_cached("SELECT coalesce(max(seq), 0) FROM event")?.query_row([], |row| row.get(0))?,
+                None => connection
+                    .prepare_cached("SELECT coalesce(max(seq), 0) FROM event")?
+                    .query_row([], |row| row.get(0))?,
             };
             Ok(EventCursor(after))
         })
     }
 
-    fn read_back(&self, end: EventCursor, worktree: Option<&str>, n: usize) -> Result<(Vec<StoredEvent>, EventCursor), StoreError> {
+    fn read_back(
+        &self,
+        end: EventCursor,
+        worktree: Option<&str>,
+        n: usize,
+    ) -> Result<(Vec<StoredEvent>, EventCursor), StoreError> {
         const ALL: &str = "SELECT seq, id, at, worktree, spec, kind, data FROM event WHERE seq <= ?1 ORDER BY seq DESC LIMIT ?2";
-        const OF_ONE: &str =
-            "SELECT seq, id, at, worktree, spec, kind, data FROM event WHERE worktree = ?3 AND seq <= ?1 ORDER BY seq DESC LIMIT ?2";
+        const OF_ONE: &str = "SELECT seq, id, at, worktree, spec, kind, data FROM event WHERE worktree = ?3 AND seq <= ?1 ORDER BY seq DESC LIMIT ?2";
         let mut rows: Vec<(i64, StoredEvent)> = self.with("read the journal", |connection| {
             let rows: rusqlite::Result<Vec<_>> = match worktree {
-                None => connection.prepare_cached(ALL)?.query_map(params![end.0, limit(n)], event)?.collect(),
-                Some(worktree) => connection.prepare_cached(OF_ONE)?.query_map(params![end.0, limit(n), worktree], event)?.collect(),
+                None => connection
+                    .prepare_cached(ALL)?
+                    .query_map(params![end.0, limit(n)], event)?
+                    .collect(),
+                Some(worktree) => connection
+                    .prepare_cached(OF_ONE)?
+                    .query_map(params![end.0, limit(n), worktree], event)?
+                    .collect(),
             };
             Ok(put_together(connection, rows?))
         })?;
@@ -64,32 +84,49 @@ impl LocalStore for SqliteStore {
         Ok((rows.into_iter().map(|(_, event)| event).collect(), before))
     }
 
-    fn newest_of(&self, of: &[(String, String)], kinds: &[WantedKind<'_>], within: usize) -> Result<Vec<Option<StoredEvent>>, StoreError> {
-        self.with("read the journal", |connection| newest::newest_of(connection, of, kinds, within))
+    fn newest_of(
+        &self,
+        of: &[(String, String)],
+        kinds: &[WantedKind<'_>],
+        within: usize,
+    ) -> Result<Vec<Option<StoredEvent>>, StoreError> {
+        self.with("read the journal", |connection| {
+            newest::newest_of(connection, of, kinds, within)
+        })
     }
 
     fn newest(&self, n: usize) -> Result<Vec<StoredEvent>, StoreError> {
-        self.read_back(EventCursor(i64::MAX), None, n).map(|(events, _)| events)
+        self.read_back(EventCursor(i64::MAX), None, n)
+            .map(|(events, _)| events)
     }
 
     fn prune(&self, retention: &EventRetention) -> Result<u64, StoreError> {
-        const FIRST: &str = "DELETE FROM event WHERE seq IN (SELECT seq FROM event ORDER BY seq LIMIT ?1)";
+        const FIRST: &str =
+            "DELETE FROM event WHERE seq IN (SELECT seq FROM event ORDER BY seq LIMIT ?1)";
         // The old events beyond the newest `at_least`, selected by their time without reading newer ones.
         const OLD: &str = "DELETE FROM event WHERE seq IN (SELECT seq FROM event WHERE at < ?1
             AND seq <= coalesce((SELECT seq FROM event ORDER BY seq DESC LIMIT 1 OFFSET ?2), -1) ORDER BY at LIMIT ?3)";
         let number = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
-        let (at_most, at_least) = (number(retention.at_most), number(retention.at_least.min(retention.at_most)));
+        let (at_most, at_least) = (
+            number(retention.at_most),
+            number(retention.at_least.min(retention.at_most)),
+        );
         self.with("prune the journal", |connection| {
             // An event that a power cut restores is deleted the next time.
             let tx = noting(connection)?;
             // Counts in the smallest index, and no further than one batch can take away.
             let far_enough = at_most.saturating_add(number(PRUNED_AT_ONCE));
-            let count: i64 =
-                tx.prepare_cached("SELECT count(*) FROM (SELECT 1 FROM event LIMIT ?1)")?.query_row([far_enough], |row| row.get(0))?;
+            let count: i64 = tx
+                .prepare_cached("SELECT count(*) FROM (SELECT 1 FROM event LIMIT ?1)")?
+                .query_row([far_enough], |row| row.get(0))?;
             let too_many = (count - at_most).clamp(0, number(PRUNED_AT_ONCE));
             let mut forgotten = tx.prepare_cached(FIRST)?.execute([too_many])?;
             let rest = number(PRUNED_AT_ONCE) - too_many;
-            forgotten += tx.prepare_cached(OLD)?.execute(params![retention.older_than.as_microsecond(), at_least, rest])?;
+            forgotten += tx.prepare_cached(OLD)?.execute(params![
+                retention.older_than.as_microsecond(),
+                at_least,
+                rest
+            ])?;
             tx.commit()?;
             Ok(forgotten as u64)
         })
@@ -108,17 +145,25 @@ impl LocalStore for SqliteStore {
         self.with("remove events", |connection| {
             let tx = writing(connection)?;
             let at_once = i64::try_from(PRUNED_AT_ONCE).unwrap_or(i64::MAX);
-            let removed = tx.prepare_cached(OF_ONE)?.execute(params![worktree, at_once])?;
+            let removed = tx
+                .prepare_cached(OF_ONE)?
+                .execute(params![worktree, at_once])?;
             tx.commit()?;
             Ok(removed as u64)
         })
     }
 
     fn notes(&self) -> StoreNotes {
-        self.file.lock().unwrap_or_else(PoisonError::into_inner).take_notes()
+        self.file
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take_notes()
     }
 
     fn leave_log(&self) {
-        self.file.lock().unwrap_or_else(PoisonError::into_inner).leave_log();
+        self.file
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .leave_log();
     }
 }

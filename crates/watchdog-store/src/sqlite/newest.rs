@@ -23,34 +23,58 @@ pub(super) fn newest_of(
     let tx = connection.transaction()?;
     let mut found = in_one_pass(&tx, of, kinds)?;
     let mut missed: BTreeMap<&str, HashMap<&str, usize>> = BTreeMap::new();
-    for (index, (worktree, spec)) in of.iter().enumerate().filter(|(index, _)| found[*index].is_none()) {
+    for (index, (worktree, spec)) in of
+        .iter()
+        .enumerate()
+        .filter(|(index, _)| found[*index].is_none())
+    {
         let _first = missed.entry(worktree).or_default().insert(spec, index);
     }
     for (worktree, specs) in missed {
         in_worktree(&tx, worktree, specs, kinds, within, &mut found)?;
     }
     let mut events: Vec<Option<StoredEvent>> = vec![None; of.len()];
-    let mut places: Vec<(i64, usize)> = found.into_iter().enumerate().filter_map(|(index, seq)| Some((seq?, index))).collect();
+    let mut places: Vec<(i64, usize)> = found
+        .into_iter()
+        .enumerate()
+        .filter_map(|(index, seq)| Some((seq?, index)))
+        .collect();
     // In the order of the file.
     places.sort_unstable();
-    let mut read = tx.prepare_cached("SELECT seq, id, at, worktree, spec, kind, data FROM event WHERE seq = ?1")?;
+    let mut read = tx.prepare_cached(
+        "SELECT seq, id, at, worktree, spec, kind, data FROM event WHERE seq = ?1",
+    )?;
     for (seq, index) in places {
         let found = read.query_row([seq], event).optional()?;
-        events[index] = put_together(&tx, found.into_iter().collect()).pop().map(|(_, event)| event);
+        events[index] = put_together(&tx, found.into_iter().collect())
+            .pop()
+            .map(|(_, event)| event);
     }
     Ok(events)
 }
 
-fn in_one_pass(tx: &Transaction<'_>, of: &[(String, String)], kinds: &[WantedKind<'_>]) -> rusqlite::Result<Vec<Option<i64>>> {
+fn in_one_pass(
+    tx: &Transaction<'_>,
+    of: &[(String, String)],
+    kinds: &[WantedKind<'_>],
+) -> rusqlite::Result<Vec<Option<i64>>> {
     let mut found = vec![None; of.len()];
-    let wanted: HashMap<(&str, &str), usize> = of.iter().enumerate().map(|(at, (tree, spec))| ((&**tree, &**spec), at)).collect();
+    let wanted: HashMap<(&str, &str), usize> = of
+        .iter()
+        .enumerate()
+        .map(|(at, (tree, spec))| ((&**tree, &**spec), at))
+        .collect();
     let mut left = wanted.len();
-    let mut read = tx.prepare_cached("SELECT seq, kind, spec, data, worktree FROM event ORDER BY seq DESC LIMIT ?1")?;
+    let mut read = tx.prepare_cached(
+        "SELECT seq, kind, spec, data, worktree FROM event ORDER BY seq DESC LIMIT ?1",
+    )?;
     let mut rows = read.query([limit(of.len().saturating_mul(FOR_EACH).min(PASS))])?;
     while left > 0
         && let Some(row) = rows.next()?
     {
-        let Some(spec) = is_one_of(row, kinds)? else { continue };
+        let Some(spec) = is_one_of(row, kinds)? else {
+            continue;
+        };
         if let Some(index) = wanted.get(&(plain(row, 4)?, spec))
             && found[*index].is_none()
         {
@@ -70,7 +94,9 @@ fn in_worktree(
     within: usize,
     found: &mut [Option<i64>],
 ) -> rusqlite::Result<()> {
-    let mut read = tx.prepare_cached("SELECT seq, kind, spec, data FROM event WHERE worktree = ?1 ORDER BY seq DESC LIMIT ?2")?;
+    let mut read = tx.prepare_cached(
+        "SELECT seq, kind, spec, data FROM event WHERE worktree = ?1 ORDER BY seq DESC LIMIT ?2",
+    )?;
     let mut rows = read.query(params![worktree, limit(within)])?;
     while !specs.is_empty()
         && let Some(row) = rows.next()?
@@ -83,16 +109,24 @@ fn in_worktree(
 }
 
 /// The spec of an event that is of one of these kinds. Its data, of which some is large, is read only where a kind asks for that.
-fn is_one_of<'row>(row: &'row Row<'_>, kinds: &[WantedKind<'_>]) -> rusqlite::Result<Option<&'row str>> {
+fn is_one_of<'row>(
+    row: &'row Row<'_>,
+    kinds: &[WantedKind<'_>],
+) -> rusqlite::Result<Option<&'row str>> {
     let kind = plain(row, 1)?;
-    let Some(wanted) = kinds.iter().find(|wanted| wanted.kind == kind) else { return Ok(None) };
+    let Some(wanted) = kinds.iter().find(|wanted| wanted.kind == kind) else {
+        return Ok(None);
+    };
     if let Some(member) = wanted.with_text {
         let data: Value = serde_json::from_str(plain(row, 3)?).unwrap_or_default();
         if !data[member].is_string() {
             return Ok(None);
         }
     }
-    Ok(row.get_ref(2)?.as_bytes_or_null()?.and_then(|bytes| std::str::from_utf8(bytes).ok()))
+    Ok(row
+        .get_ref(2)?
+        .as_bytes_or_null()?
+        .and_then(|bytes| std::str::from_utf8(bytes).ok()))
 }
 
 /// Text that is only compared with ours: garbled text from a damaged disk never equals it.

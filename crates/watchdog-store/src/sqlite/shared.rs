@@ -27,11 +27,10 @@ impl SqliteStore {
                     return Ok(SwapOutcome::Conflict);
                 }
                 last = RowRevision(next_number(&tx)?);
-                tx.prepare_cached("INSERT OR REPLACE INTO record (key, rev, value) VALUES (?1, ?2, ?3)")?.execute(params![
-                    key.as_str(),
-                    last.0,
-                    value
-                ])?;
+                tx.prepare_cached(
+                    "INSERT OR REPLACE INTO record (key, rev, value) VALUES (?1, ?2, ?3)",
+                )?
+                .execute(params![key.as_str(), last.0, value])?;
             }
             commit(tx, &is_unknown).map(|()| SwapOutcome::Ok(last))
         });
@@ -48,12 +47,17 @@ impl SharedStore for SqliteStore {
         self.with("read a row", |connection| {
             connection
                 .prepare_cached("SELECT rev, value FROM record WHERE key = ?1")?
-                .query_row([key.as_str()], |row| Ok((RowRevision(row.get(0)?), row.get(1)?)))
+                .query_row([key.as_str()], |row| {
+                    Ok((RowRevision(row.get(0)?), row.get(1)?))
+                })
                 .optional()
         })
     }
 
-    fn cas_all(&self, writes: &[(RowKey, ExpectedRevision, Vec<u8>)]) -> Result<SwapOutcome, StoreError> {
+    fn cas_all(
+        &self,
+        writes: &[(RowKey, ExpectedRevision, Vec<u8>)],
+    ) -> Result<SwapOutcome, StoreError> {
         self.swap_all(writes, writing)
     }
 
@@ -62,13 +66,26 @@ impl SharedStore for SqliteStore {
         let deleted = self.with("delete a row", |connection| {
             is_unknown.set(false);
             let tx = writing(connection)?;
-            let deleted = tx.prepare_cached("DELETE FROM record WHERE key = ?1 AND rev = ?2")?.execute(params![key.as_str(), expect.0])?;
-            commit(tx, &is_unknown).map(|()| if deleted == 0 { SwapOutcome::Conflict } else { SwapOutcome::Ok(expect) })
+            let deleted = tx
+                .prepare_cached("DELETE FROM record WHERE key = ?1 AND rev = ?2")?
+                .execute(params![key.as_str(), expect.0])?;
+            commit(tx, &is_unknown).map(|()| {
+                if deleted == 0 {
+                    SwapOutcome::Conflict
+                } else {
+                    SwapOutcome::Ok(expect)
+                }
+            })
         });
         answer(deleted, &is_unknown)
     }
 
-    fn list(&self, prefix: &str, after: Option<&RowKey>, n: usize) -> Result<Vec<StoredRow>, StoreError> {
+    fn list(
+        &self,
+        prefix: &str,
+        after: Option<&RowKey>,
+        n: usize,
+    ) -> Result<Vec<StoredRow>, StoreError> {
         // Keys are printable ASCII, so DEL sorts behind all that begin with the prefix.
         let end = format!("{prefix}\u{7f}");
         let after = after.map_or("", RowKey::as_str);
@@ -82,7 +99,12 @@ impl SharedStore for SqliteStore {
         })
     }
 
-    fn acquire(&self, key: &RowKey, holder: &str, ttl: Duration) -> Result<Option<Lease>, StoreError> {
+    fn acquire(
+        &self,
+        key: &RowKey,
+        holder: &str,
+        ttl: Duration,
+    ) -> Result<Option<Lease>, StoreError> {
         self.with("take a lease", |connection| {
             let tx = writing(connection)?;
             let now = boot_time();
@@ -109,9 +131,13 @@ impl SharedStore for SqliteStore {
                 return Ok(LeaseRenewal::Lost);
             }
             let until = after(boot_time().at, ttl);
-            tx.prepare_cached("UPDATE lease SET until = ?2 WHERE key = ?1")?.execute(params![lease.key.as_str(), until.0])?;
+            tx.prepare_cached("UPDATE lease SET until = ?2 WHERE key = ?1")?
+                .execute(params![lease.key.as_str(), until.0])?;
             tx.commit()?;
-            Ok(LeaseRenewal::Held(Lease { until, ..lease.clone() }))
+            Ok(LeaseRenewal::Held(Lease {
+                until,
+                ..lease.clone()
+            }))
         })
     }
 
@@ -121,13 +147,18 @@ impl SharedStore for SqliteStore {
             if !stands(&tx, lease)? {
                 return Ok(false);
             }
-            tx.prepare_cached("DELETE FROM lease WHERE key = ?1")?.execute([lease.key.as_str()])?;
+            tx.prepare_cached("DELETE FROM lease WHERE key = ?1")?
+                .execute([lease.key.as_str()])?;
             tx.commit()?;
             Ok(true)
         })
     }
 
-    fn append(&self, events: &[NewEvent], guard: Option<&Lease>) -> Result<AppendOutcome, StoreError> {
+    fn append(
+        &self,
+        events: &[NewEvent],
+        guard: Option<&Lease>,
+    ) -> Result<AppendOutcome, StoreError> {
         let (outcome, is_due) = self.with("write the journal", |connection| {
             let tx = noting(connection)?;
             if let Some(lease) = guard
@@ -162,7 +193,11 @@ impl SharedStore for SqliteStore {
         Ok(outcome)
     }
 
-    fn read(&self, after: EventCursor, n: usize) -> Result<(Vec<StoredEvent>, EventCursor), StoreError> {
+    fn read(
+        &self,
+        after: EventCursor,
+        n: usize,
+    ) -> Result<(Vec<StoredEvent>, EventCursor), StoreError> {
         let rows: Vec<(i64, StoredEvent)> = self.with("read the journal", |connection| {
             let rows: rusqlite::Result<Vec<_>> = connection
                 .prepare_cached("SELECT seq, id, at, worktree, spec, kind, data FROM event WHERE seq > ?1 ORDER BY seq LIMIT ?2")?

@@ -9,7 +9,9 @@ use rusqlite::Connection;
 
 use super::SqliteStore;
 use super::database_file::{DatabaseFile, JournalMode, journal_on};
-use crate::engine::{AppendOutcome, EventCursor, ExpectedRevision, LocalStore, SharedStore, SwapOutcome};
+use crate::engine::{
+    AppendOutcome, EventCursor, ExpectedRevision, LocalStore, SharedStore, SwapOutcome,
+};
 use crate::error::StoreError;
 use crate::journal::{event, kind};
 use crate::key::RowKey;
@@ -30,7 +32,10 @@ impl Scratch {
     }
 
     fn damaged(&self) -> Vec<PathBuf> {
-        let mut found: Vec<_> = fs::read_dir(self.dir.root()).unwrap().map(|e| e.unwrap().path()).collect();
+        let mut found: Vec<_> = fs::read_dir(self.dir.root())
+            .unwrap()
+            .map(|e| e.unwrap().path())
+            .collect();
         found.retain(|p| p.to_string_lossy().contains(".corrupt-"));
         found.sort();
         found
@@ -39,7 +44,9 @@ impl Scratch {
 
 /// A store in the mode for network file systems.
 pub(crate) fn rollback_store(dir: &StateDir) -> SqliteStore {
-    SqliteStore { file: std::sync::Mutex::new(DatabaseFile::at(dir, JournalMode::Rollback).unwrap()) }
+    SqliteStore {
+        file: std::sync::Mutex::new(DatabaseFile::at(dir, JournalMode::Rollback).unwrap()),
+    }
 }
 
 fn key() -> RowKey {
@@ -49,16 +56,29 @@ fn key() -> RowKey {
 /// Moves the log into the database, as happens by itself once it has grown.
 fn settle(scratch: &Scratch) {
     let connection = rusqlite::Connection::open(scratch.dir.database()).unwrap();
-    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    connection
+        .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+        .unwrap();
 }
 
 /// A database with a row and some events, closed in order.
 fn filled(scratch: &Scratch) {
     let store = SqliteStore::open(&scratch.dir).unwrap();
-    assert!(matches!(store.cas(&key(), ExpectedRevision::Absent, &[7; 3000]).unwrap(), SwapOutcome::Ok(_)));
+    assert!(matches!(
+        store
+            .cas(&key(), ExpectedRevision::Absent, &[7; 3000])
+            .unwrap(),
+        SwapOutcome::Ok(_)
+    ));
     let events: Vec<_> = (0..200)
         .map(|n| {
-            event(jiff::Timestamp::from_second(n).unwrap(), "wt", None, kind::PROBE, serde_json::json!({ "n": n, "pad": "x".repeat(200) }))
+            event(
+                jiff::Timestamp::from_second(n).unwrap(),
+                "wt",
+                None,
+                kind::PROBE,
+                serde_json::json!({ "n": n, "pad": "x".repeat(200) }),
+            )
         })
         .collect();
     assert_eq!(store.append(&events, None).unwrap(), AppendOutcome::Done);
@@ -72,26 +92,62 @@ fn use_all(scratch: &Scratch) -> Result<Vec<&'static str>, StoreError> {
     store.list("", None, 100)?;
     store.read(EventCursor::START, 1000)?;
     store.newest(1000)?;
-    let new = event(jiff::Timestamp::UNIX_EPOCH, "wt", None, kind::VERDICT, serde_json::Value::Null);
-    assert_eq!(store.append(std::slice::from_ref(&new), None)?, AppendOutcome::Done);
+    let new = event(
+        jiff::Timestamp::UNIX_EPOCH,
+        "wt",
+        None,
+        kind::VERDICT,
+        serde_json::Value::Null,
+    );
+    assert_eq!(
+        store.append(std::slice::from_ref(&new), None)?,
+        AppendOutcome::Done
+    );
     assert_eq!(store.newest(1)?, [new], "what was acknowledged is there");
-    Ok(store.notes().into_iter().map(|note| note.code.as_str()).collect())
+    Ok(store
+        .notes()
+        .into_iter()
+        .map(|note| note.code.as_str())
+        .collect())
 }
 
 #[test]
 fn a_new_database_is_ours_alone_and_in_the_safe_modes() {
     let scratch = Scratch::new();
     let store = SqliteStore::open(&scratch.dir).unwrap();
-    assert!(matches!(store.cas(&key(), ExpectedRevision::Absent, b"1").unwrap(), SwapOutcome::Ok(_)));
-    for entry in fs::read_dir(scratch.dir.root()).unwrap().map(Result::unwrap).filter(|e| e.file_type().unwrap().is_file()) {
-        assert_eq!(entry.metadata().unwrap().permissions().mode() & 0o777, 0o600, "{:?}", entry.path());
+    assert!(matches!(
+        store.cas(&key(), ExpectedRevision::Absent, b"1").unwrap(),
+        SwapOutcome::Ok(_)
+    ));
+    for entry in fs::read_dir(scratch.dir.root())
+        .unwrap()
+        .map(Result::unwrap)
+        .filter(|e| e.file_type().unwrap().is_file())
+    {
+        assert_eq!(
+            entry.metadata().unwrap().permissions().mode() & 0o777,
+            0o600,
+            "{:?}",
+            entry.path()
+        );
     }
-    let mode =
-        |pragma: &str| store.with("look", |c| c.pragma_query_value(None, pragma, |row| row.get::<_, rusqlite::types::Value>(0))).unwrap();
-    assert_eq!(mode("journal_mode"), rusqlite::types::Value::Text("wal".into()));
+    let mode = |pragma: &str| {
+        store
+            .with("look", |c| {
+                c.pragma_query_value(None, pragma, |row| row.get::<_, rusqlite::types::Value>(0))
+            })
+            .unwrap()
+    };
+    assert_eq!(
+        mode("journal_mode"),
+        rusqlite::types::Value::Text("wal".into())
+    );
     assert_eq!(mode("synchronous"), rusqlite::types::Value::Integer(2));
     assert_eq!(mode("mmap_size"), rusqlite::types::Value::Integer(0));
-    assert!(rusqlite::version_number() >= 3_051_003, "older ones have a bug that damages databases used as we do");
+    assert!(
+        rusqlite::version_number() >= 3_051_003,
+        "older ones have a bug that damages databases used as we do"
+    );
 }
 
 #[test]
@@ -109,7 +165,11 @@ fn network_file_systems_get_a_rollback_journal_and_a_log_is_turned_into_one() {
     filled(&scratch);
     let store = rollback_store(&scratch.dir);
     assert!(store.get(&key()).unwrap().is_some());
-    let mode: String = store.with("look", |c| c.pragma_query_value(None, "journal_mode", |row| row.get(0))).unwrap();
+    let mode: String = store
+        .with("look", |c| {
+            c.pragma_query_value(None, "journal_mode", |row| row.get(0))
+        })
+        .unwrap();
     assert_eq!(mode, "delete");
 }
 
@@ -119,12 +179,24 @@ fn a_write_that_waited_in_vain_for_a_reader_is_known_to_have_changed_nothing() {
     filled(&scratch);
     let store = rollback_store(&scratch.dir);
     let (rev, value) = store.get(&key()).unwrap().expect("it is there");
-    store.with("wait for nobody", |connection| connection.busy_timeout(std::time::Duration::ZERO)).unwrap();
+    store
+        .with("wait for nobody", |connection| {
+            connection.busy_timeout(std::time::Duration::ZERO)
+        })
+        .unwrap();
     let reader = Connection::open(scratch.dir.database()).unwrap();
-    reader.execute_batch("BEGIN; SELECT count(*) FROM record").unwrap();
+    reader
+        .execute_batch("BEGIN; SELECT count(*) FROM record")
+        .unwrap();
     // Without a log, readers keep a writer from its commit, and not from what comes before it.
-    assert!(matches!(store.cas(&key(), ExpectedRevision::Rev(rev), b"new"), Err(StoreError::Busy { .. })));
-    assert!(matches!(store.delete(&key(), rev), Err(StoreError::Busy { .. })));
+    assert!(matches!(
+        store.cas(&key(), ExpectedRevision::Rev(rev), b"new"),
+        Err(StoreError::Busy { .. })
+    ));
+    assert!(matches!(
+        store.delete(&key(), rev),
+        Err(StoreError::Busy { .. })
+    ));
     reader.execute_batch("COMMIT").unwrap();
     assert_eq!(store.get(&key()).unwrap(), Some((rev, value)));
     assert_eq!(store.delete(&key(), rev).unwrap(), SwapOutcome::Ok(rev));
@@ -134,10 +206,23 @@ fn a_write_that_waited_in_vain_for_a_reader_is_known_to_have_changed_nothing() {
 fn a_newer_format_is_refused_and_not_a_byte_of_it_changes() {
     let scratch = Scratch::new();
     filled(&scratch);
-    Connection::open(scratch.dir.database()).unwrap().pragma_update(None, "user_version", 99).unwrap();
+    Connection::open(scratch.dir.database())
+        .unwrap()
+        .pragma_update(None, "user_version", 99)
+        .unwrap();
     let before = fs::read(scratch.dir.database()).unwrap();
     let error = SqliteStore::open(&scratch.dir).err().unwrap();
-    assert!(matches!(error, StoreError::Newer { found: 99, known: 3, .. }), "{error}");
+    assert!(
+        matches!(
+            error,
+            StoreError::Newer {
+                found: 99,
+                known: 3,
+                ..
+            }
+        ),
+        "{error}"
+    );
     assert!(error.hint().contains("newer watchdog"));
     assert!(fs::read(scratch.dir.database()).unwrap() == before);
 }
@@ -147,13 +232,18 @@ fn the_first_format_migrates_forward_and_keeps_what_it_holds() {
     let scratch = Scratch::new();
     filled(&scratch);
     let old = Connection::open(scratch.dir.database()).unwrap();
-    old.execute_batch("DROP INDEX event_worktree; PRAGMA user_version = 1").unwrap();
+    old.execute_batch("DROP INDEX event_worktree; PRAGMA user_version = 1")
+        .unwrap();
     drop(old);
     let store = SqliteStore::open(&scratch.dir).unwrap();
     assert!(store.get(&key()).unwrap().is_some());
     let plan: String = store
         .with("look", |c| {
-            c.query_row("EXPLAIN QUERY PLAN SELECT data FROM event WHERE worktree = '' ORDER BY seq DESC", [], |row| row.get(3))
+            c.query_row(
+                "EXPLAIN QUERY PLAN SELECT data FROM event WHERE worktree = '' ORDER BY seq DESC",
+                [],
+                |row| row.get(3),
+            )
         })
         .unwrap();
     assert!(plan.contains("event_worktree"), "{plan}");
@@ -161,12 +251,22 @@ fn the_first_format_migrates_forward_and_keeps_what_it_holds() {
 
 #[test]
 fn the_database_of_another_program_is_refused_and_not_a_byte_of_it_changes() {
-    for sql in ["CREATE TABLE mail (body TEXT)", "PRAGMA application_id = 5", "PRAGMA user_version = 3"] {
+    for sql in [
+        "CREATE TABLE mail (body TEXT)",
+        "PRAGMA application_id = 5",
+        "PRAGMA user_version = 3",
+    ] {
         let scratch = Scratch::new();
-        Connection::open(scratch.dir.database()).unwrap().execute_batch(sql).unwrap();
+        Connection::open(scratch.dir.database())
+            .unwrap()
+            .execute_batch(sql)
+            .unwrap();
         let before = fs::read(scratch.dir.database()).unwrap();
         let error = SqliteStore::open(&scratch.dir).err().unwrap();
-        assert!(matches!(error, StoreError::Foreign { .. }), "{sql}: {error}");
+        assert!(
+            matches!(error, StoreError::Foreign { .. }),
+            "{sql}: {error}"
+        );
         assert!(fs::read(scratch.dir.database()).unwrap() == before);
     }
 }
@@ -174,10 +274,22 @@ fn the_database_of_another_program_is_refused_and_not_a_byte_of_it_changes() {
 #[test]
 fn a_file_that_is_no_database_is_kept_aside_and_a_fresh_one_begun() {
     let scratch = Scratch::new();
-    fs::write(scratch.dir.database(), "a letter to a friend, longer than a header. ".repeat(99)).unwrap();
+    fs::write(
+        scratch.dir.database(),
+        "a letter to a friend, longer than a header. ".repeat(99),
+    )
+    .unwrap();
     assert_eq!(use_all(&scratch).unwrap(), ["store_damaged"]);
-    assert!(fs::read_to_string(&scratch.damaged()[0]).unwrap().starts_with("a letter"));
-    assert_eq!(use_all(&scratch).unwrap(), [""; 0], "said once, then healthy");
+    assert!(
+        fs::read_to_string(&scratch.damaged()[0])
+            .unwrap()
+            .starts_with("a letter")
+    );
+    assert_eq!(
+        use_all(&scratch).unwrap(),
+        [""; 0],
+        "said once, then healthy"
+    );
 }
 
 #[test]
@@ -188,7 +300,9 @@ fn a_database_that_cannot_be_looked_at_is_not_taken_for_absent_and_keeps_its_log
     // A link to itself: the system does not say what is there.
     std::os::unix::fs::symlink(&database, &database).unwrap();
     fs::write(&log, "the newest records").unwrap();
-    let error = SqliteStore::open(&scratch.dir).err().expect("nobody knows whether there is a database");
+    let error = SqliteStore::open(&scratch.dir)
+        .err()
+        .expect("nobody knows whether there is a database");
     assert!(matches!(error, StoreError::Io { .. }), "{error}");
     assert_eq!(fs::read_to_string(&log).unwrap(), "the newest records");
 }
@@ -203,10 +317,20 @@ fn damage_met_in_the_middle_of_work_costs_a_note_and_not_the_work() {
     }
     let store = SqliteStore::open(&scratch.dir).unwrap();
     fs::write(scratch.dir.database(), &bytes).unwrap();
-    let new = event(jiff::Timestamp::UNIX_EPOCH, "wt", None, kind::VERDICT, serde_json::Value::Null);
+    let new = event(
+        jiff::Timestamp::UNIX_EPOCH,
+        "wt",
+        None,
+        kind::VERDICT,
+        serde_json::Value::Null,
+    );
     assert_eq!(store.append(&[new], None).unwrap(), AppendOutcome::Done);
     let notes: Vec<_> = store.notes().into_iter().collect();
-    assert_eq!(notes.iter().map(|n| n.code.as_str()).collect::<Vec<_>>(), ["store_damaged"], "{notes:?}");
+    assert_eq!(
+        notes.iter().map(|n| n.code.as_str()).collect::<Vec<_>>(),
+        ["store_damaged"],
+        "{notes:?}"
+    );
     assert_eq!(store.newest(9).unwrap().len(), 1);
     assert!(store.notes().is_empty(), "told once");
 }
@@ -218,7 +342,12 @@ fn a_database_that_could_not_be_read_once_is_no_damaged_one() {
     let mut file = DatabaseFile::at(&scratch.dir, JournalMode::Ahead).unwrap();
     let tries = std::cell::Cell::new(0);
     // SQLite's word for a read that the disk failed.
-    let malformed = || rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT), None);
+    let malformed = || {
+        rusqlite::Error::SqliteFailure(
+            rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT),
+            None,
+        )
+    };
     let fails = |times: u32| {
         let tries = &tries;
         tries.set(0);
@@ -232,8 +361,15 @@ fn a_database_that_could_not_be_read_once_is_no_damaged_one() {
     };
     assert_eq!(file.attempt("count", &fails(1)).unwrap(), Some(200));
     assert_eq!((scratch.damaged().len(), file.take_notes().len()), (0, 0));
-    assert_eq!(file.attempt("count", &fails(2)).unwrap(), None, "it is so on a new connection, too");
-    assert_eq!(file.take_notes().into_iter().next().map(|note| note.code), Some(WarningCode::StoreDamaged));
+    assert_eq!(
+        file.attempt("count", &fails(2)).unwrap(),
+        None,
+        "it is so on a new connection, too"
+    );
+    assert_eq!(
+        file.take_notes().into_iter().next().map(|note| note.code),
+        Some(WarningCode::StoreDamaged)
+    );
     assert!(!scratch.damaged().is_empty());
 }
 
@@ -243,19 +379,42 @@ fn numbers_of_a_lost_database_never_come_back() {
     let store = SqliteStore::open(&scratch.dir).unwrap();
     let hour = std::time::Duration::from_secs(3600);
     let old = store.acquire(&key(), "a", hour).unwrap().unwrap();
-    let event = |n| event(jiff::Timestamp::from_second(n).unwrap(), "wt", None, kind::PROBE, serde_json::Value::Null);
-    assert_eq!(store.append(&[event(1)], None).unwrap(), AppendOutcome::Done);
+    let event = |n| {
+        event(
+            jiff::Timestamp::from_second(n).unwrap(),
+            "wt",
+            None,
+            kind::PROBE,
+            serde_json::Value::Null,
+        )
+    };
+    assert_eq!(
+        store.append(&[event(1)], None).unwrap(),
+        AppendOutcome::Done
+    );
     let cursor = store.read(EventCursor::START, 9).unwrap().1;
     fs::remove_file(scratch.dir.database()).unwrap();
-    assert_eq!(store.append(&[event(2)], None).unwrap(), AppendOutcome::Done);
-    assert_eq!(store.notes().into_iter().next().map(|note| note.code), Some(WarningCode::StoreReplaced));
+    assert_eq!(
+        store.append(&[event(2)], None).unwrap(),
+        AppendOutcome::Done
+    );
+    assert_eq!(
+        store.notes().into_iter().next().map(|note| note.code),
+        Some(WarningCode::StoreReplaced)
+    );
     assert_eq!(
         store.read(cursor, 9).unwrap().0,
-        [event(2)].map(|e| super::StoredEvent { id: store.newest(1).unwrap()[0].id.clone(), ..e })
+        [event(2)].map(|e| super::StoredEvent {
+            id: store.newest(1).unwrap()[0].id.clone(),
+            ..e
+        })
     );
     let new = store.acquire(&key(), "b", hour).unwrap().unwrap();
     assert!(new.fence > old.fence);
-    assert_eq!(store.append(&[event(3)], Some(&old)).unwrap(), AppendOutcome::Fenced);
+    assert_eq!(
+        store.append(&[event(3)], Some(&old)).unwrap(),
+        AppendOutcome::Fenced
+    );
 }
 
 #[test]
@@ -268,12 +427,18 @@ fn only_the_newest_damaged_databases_are_kept() {
     }
     let damaged = scratch.damaged();
     assert_eq!(damaged.len(), 3, "{damaged:?}");
-    assert!(fs::read_to_string(&damaged[2]).unwrap().starts_with("garbage 5"));
+    assert!(
+        fs::read_to_string(&damaged[2])
+            .unwrap()
+            .starts_with("garbage 5")
+    );
 }
 
 /// A step of a small generator of reproducible numbers (Knuth's constants); a dependency would be too much for it.
 fn next(state: &mut u64) -> u64 {
-    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    *state = state
+        .wrapping_mul(6_364_136_223_846_793_005)
+        .wrapping_add(1_442_695_040_888_963_407);
     *state >> 33
 }
 
@@ -310,14 +475,21 @@ fn two_hundred_kinds_of_damage_never_panic_and_never_wedge() {
             Ok(notes) if notes.contains(&"store_damaged") => {
                 aside += 1;
                 assert!(!scratch.damaged().is_empty());
-                assert_eq!(use_all(&scratch).unwrap(), [""; 0], "variant {variant} is not healed");
+                assert_eq!(
+                    use_all(&scratch).unwrap(),
+                    [""; 0],
+                    "variant {variant} is not healed"
+                );
             }
             Ok(_) => unnoticed += 1,
             Err(StoreError::Foreign { .. } | StoreError::Newer { .. }) => refused += 1,
             Err(error) => panic!("variant {variant}: {error:?}"),
         }
     }
-    assert!(aside > 90, "aside {aside}, refused {refused}, unnoticed {unnoticed}");
+    assert!(
+        aside > 90,
+        "aside {aside}, refused {refused}, unnoticed {unnoticed}"
+    );
 }
 
 #[test]
@@ -330,36 +502,73 @@ fn an_empty_file_and_a_lost_or_foreign_log_are_taken_in_stride() {
     let copy = |from: &Scratch, companions: &[&str]| {
         let to = Scratch::new();
         for suffix in [&[""], companions].concat() {
-            let name = |s: &Scratch| PathBuf::from(format!("{}{suffix}", s.dir.database().display()));
+            let name =
+                |s: &Scratch| PathBuf::from(format!("{}{suffix}", s.dir.database().display()));
             fs::copy(name(from), name(&to)).unwrap();
         }
         to
     };
     filled(&scratch);
     let store = SqliteStore::open(&scratch.dir).unwrap();
-    let event = |n| event(jiff::Timestamp::from_second(n).unwrap(), "wt", None, kind::PROBE, serde_json::Value::Null);
-    assert_eq!(store.append(&[event(1000)], None).unwrap(), AppendOutcome::Done);
-    let last = |s: &Scratch| SqliteStore::open(&s.dir).unwrap().newest(1).unwrap()[0].at.as_second();
+    let event = |n| {
+        event(
+            jiff::Timestamp::from_second(n).unwrap(),
+            "wt",
+            None,
+            kind::PROBE,
+            serde_json::Value::Null,
+        )
+    };
+    assert_eq!(
+        store.append(&[event(1000)], None).unwrap(),
+        AppendOutcome::Done
+    );
+    let last = |s: &Scratch| {
+        SqliteStore::open(&s.dir).unwrap().newest(1).unwrap()[0]
+            .at
+            .as_second()
+    };
     assert_eq!(last(&copy(&scratch, &["-wal", "-shm"])), 1000);
-    assert_eq!(last(&copy(&scratch, &["-wal"])), 1000, "the index of the log is made anew");
-    assert_eq!(last(&copy(&scratch, &[])), 199, "without its log, the state of the last checkpoint");
+    assert_eq!(
+        last(&copy(&scratch, &["-wal"])),
+        1000,
+        "the index of the log is made anew"
+    );
+    assert_eq!(
+        last(&copy(&scratch, &[])),
+        199,
+        "without its log, the state of the last checkpoint"
+    );
 
     let orphan = Scratch::new();
     let wal = |s: &Scratch| PathBuf::from(format!("{}-wal", s.dir.database().display()));
     fs::copy(wal(&scratch), wal(&orphan)).unwrap();
-    assert_eq!(use_all(&orphan).unwrap(), [""; 0], "a log without a database is not taken for the new one's");
+    assert_eq!(
+        use_all(&orphan).unwrap(),
+        [""; 0],
+        "a log without a database is not taken for the new one's"
+    );
     assert_eq!(orphan.damaged().len(), 1, "and is kept");
 }
 
 #[test]
 fn a_log_that_is_left_to_another_process_loses_nothing_and_counts_as_closed_in_order() {
-    let length = |scratch: &Scratch| fs::metadata(format!("{}-wal", scratch.dir.database().display())).map_or(0, |log| log.len());
+    let length = |scratch: &Scratch| {
+        fs::metadata(format!("{}-wal", scratch.dir.database().display())).map_or(0, |log| log.len())
+    };
     let left = |leaves_log: bool| {
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();
         for n in 0..10 {
             let value = vec![n; 100_000];
-            assert!(matches!(store.cas(&RowKey::new("test", &[&n.to_string()]), ExpectedRevision::Absent, &value), Ok(SwapOutcome::Ok(_))));
+            assert!(matches!(
+                store.cas(
+                    &RowKey::new("test", &[&n.to_string()]),
+                    ExpectedRevision::Absent,
+                    &value
+                ),
+                Ok(SwapOutcome::Ok(_))
+            ));
         }
         if leaves_log {
             store.leave_log();
@@ -368,9 +577,17 @@ fn a_log_that_is_left_to_another_process_loses_nothing_and_counts_as_closed_in_o
         scratch
     };
     let (moved, kept) = (left(false), left(true));
-    assert!(length(&moved) == 0 && length(&kept) > 1_000_000, "{} {}", length(&moved), length(&kept));
+    assert!(
+        length(&moved) == 0 && length(&kept) > 1_000_000,
+        "{} {}",
+        length(&moved),
+        length(&kept)
+    );
     let again = SqliteStore::open(&kept.dir).unwrap();
-    assert_eq!((again.revisions("").unwrap().len(), again.notes().len()), (10, 0));
+    assert_eq!(
+        (again.revisions("").unwrap().len(), again.notes().len()),
+        (10, 0)
+    );
     drop(again);
     assert_eq!(length(&kept), 0, "the next one moves it");
 }
@@ -380,7 +597,12 @@ fn after_a_kill_the_whole_file_is_checked_before_it_is_used() {
     let live = Scratch::new();
     filled(&live);
     let store = SqliteStore::open(&live.dir).unwrap();
-    assert!(matches!(store.cas(&RowKey::new("test", &["b"]), ExpectedRevision::Absent, b"1").unwrap(), SwapOutcome::Ok(_)));
+    assert!(matches!(
+        store
+            .cas(&RowKey::new("test", &["b"]), ExpectedRevision::Absent, b"1")
+            .unwrap(),
+        SwapOutcome::Ok(_)
+    ));
     let killed = |with_log: bool| {
         let copy = Scratch::new();
         let mut bytes = fs::read(live.dir.database()).unwrap();
@@ -397,7 +619,11 @@ fn after_a_kill_the_whole_file_is_checked_before_it_is_used() {
         store.notes().len()
     };
     assert_eq!(killed(true), 1);
-    assert_eq!(killed(false), 0, "a file that was closed in order is believed: the check would cost every start");
+    assert_eq!(
+        killed(false),
+        0,
+        "a file that was closed in order is believed: the check would cost every start"
+    );
 }
 
 #[test]
@@ -405,8 +631,8 @@ fn a_closed_store_leaves_no_open_file_behind() {
     let scratch = Scratch::new();
     drop(SqliteStore::open(&scratch.dir).unwrap());
     let root = scratch.dir.root().to_owned();
-    let open = fs::read_dir("/proc/self/fd")
-        .unwrap()
-        .filter(|fd| fs::read_link(fd.as_ref().unwrap().path()).is_ok_and(|to| to.starts_with(&root)));
+    let open = fs::read_dir("/proc/self/fd").unwrap().filter(|fd| {
+        fs::read_link(fd.as_ref().unwrap().path()).is_ok_and(|to| to.starts_with(&root))
+    });
     assert_eq!(open.count(), 0);
 }

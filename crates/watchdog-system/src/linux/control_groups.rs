@@ -14,7 +14,9 @@ pub fn address_space_limit() -> Option<u64> {
 pub fn limits_leave_plenty(plenty: u64) -> bool {
     let allowed = getrlimit(Resource::Nproc).current;
     allowed.is_none_or(|allowed| allowed >= 4 * plenty)
-        && control_groups(&std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default()).iter().all(|group| left_in(group) >= plenty)
+        && control_groups(&std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default())
+            .iter()
+            .all(|group| left_in(group) >= plenty)
 }
 
 /// The control groups of a process, as the system names them; `None` where it is gone.
@@ -35,14 +37,24 @@ fn control_groups(text: &str) -> Vec<PathBuf> {
     });
     folders
         .flat_map(|folder| {
-            folder.ancestors().take_while(|above| above.starts_with("/sys/fs/cgroup")).map(Path::to_owned).collect::<Vec<_>>()
+            folder
+                .ancestors()
+                .take_while(|above| above.starts_with("/sys/fs/cgroup"))
+                .map(Path::to_owned)
+                .collect::<Vec<_>>()
         })
         .collect()
 }
 
 /// How many processes and threads a control group still allows; as many as there may be where it has no limit.
 fn left_in(group: &Path) -> u64 {
-    let number = |name: &str| std::fs::read_to_string(group.join(name)).ok()?.trim().parse::<u64>().ok();
+    let number = |name: &str| {
+        std::fs::read_to_string(group.join(name))
+            .ok()?
+            .trim()
+            .parse::<u64>()
+            .ok()
+    };
     match number("pids.max") {
         Some(most) => most.saturating_sub(number("pids.current").unwrap_or(0)),
         None => u64::MAX,
@@ -55,12 +67,24 @@ mod tests {
 
     #[test]
     fn the_control_groups_above_count_as_well() {
-        let groups = |text: &str| control_groups(text).iter().map(|group| group.display().to_string()).collect::<Vec<_>>();
+        let groups = |text: &str| {
+            control_groups(text)
+                .iter()
+                .map(|group| group.display().to_string())
+                .collect::<Vec<_>>()
+        };
         assert_eq!(
             groups("0::/user.slice/a.scope\n"),
-            ["/sys/fs/cgroup/user.slice/a.scope", "/sys/fs/cgroup/user.slice", "/sys/fs/cgroup"]
+            [
+                "/sys/fs/cgroup/user.slice/a.scope",
+                "/sys/fs/cgroup/user.slice",
+                "/sys/fs/cgroup"
+            ]
         );
-        assert_eq!(groups("5:cpu,cpuacct:/x\n4:pids:/y\n")[0], "/sys/fs/cgroup/pids/y");
+        assert_eq!(
+            groups("5:cpu,cpuacct:/x\n4:pids:/y\n")[0],
+            "/sys/fs/cgroup/pids/y"
+        );
         assert_eq!(groups("nonsense"), [""; 0]);
     }
 
@@ -70,7 +94,8 @@ mod tests {
         assert_eq!(left_in(scratch.path()), u64::MAX);
         for (most, left) in [("max\n", u64::MAX), ("100\n", 58), ("10\n", 0)] {
             std::fs::write(scratch.path().join("pids.max"), most).expect("a file can be written");
-            std::fs::write(scratch.path().join("pids.current"), "42\n").expect("a file can be written");
+            std::fs::write(scratch.path().join("pids.current"), "42\n")
+                .expect("a file can be written");
             assert_eq!(left_in(scratch.path()), left, "{most}");
         }
     }

@@ -18,7 +18,11 @@ const RAW: usize = 32 << 10;
 ///
 /// # Errors
 /// Where the folder cannot be read; what was found until then was handed over.
-pub fn list_folder(folder: &OwnedFd, buffer: &mut ListingBuffer, mut found: impl FnMut(&[u8], FileType)) -> rustix::io::Result<()> {
+pub fn list_folder(
+    folder: &OwnedFd,
+    buffer: &mut ListingBuffer,
+    mut found: impl FnMut(&[u8], FileType),
+) -> rustix::io::Result<()> {
     buffer.0.resize(RAW, MaybeUninit::uninit());
     // Moves the offset of the descriptor, which no other code reads from.
     let mut entries = RawDir::new(folder.as_fd(), &mut buffer.0);
@@ -31,7 +35,9 @@ pub fn list_folder(folder: &OwnedFd, buffer: &mut ListingBuffer, mut found: impl
 
 /// The magic number of the file system that a folder lies on; `None` where it is not known.
 pub fn file_system_kind(folder: &Path) -> Option<u32> {
-    rustix::fs::statfs(folder).ok().map(|found| found.f_type as u32)
+    rustix::fs::statfs(folder)
+        .ok()
+        .map(|found| found.f_type as u32)
 }
 
 /// Flushes the whole file system that a file lies on; `None` where no call waits for that.

@@ -25,6 +25,9 @@ pub fn signal_held(process: &ProcessHandle, signal: Signal) -> rustix::io::Resul
 
 /// Waits until it has ended; false if the time was over first, or a signal came.
 pub fn wait_for_held(process: &ProcessHandle, limit: Duration) -> bool {
-    let time = Timespec::try_from(limit).unwrap_or(Timespec { tv_sec: 3600, tv_nsec: 0 });
+    let time = Timespec::try_from(limit).unwrap_or(Timespec {
+        tv_sec: 3600,
+        tv_nsec: 0,
+    });
     matches!(poll(&mut [PollFd::new(&process.0, PollFlags::IN)], Some(&time)), Ok(ready) if ready > 0)
 }

@@ -15,17 +15,38 @@ const MOST_ABOVE: usize = 32;
 
 /// Finds the process that has `file` open; else the first one that works in `folder` and whose program `may_hold` names. `None` where there
 /// is none, or the system does not show it.
-pub fn find_holder(file: &Path, folder: &Path, may_hold: impl Fn(&str) -> bool) -> Option<NamedProcess> {
+pub fn find_holder(
+    file: &Path,
+    folder: &Path,
+    may_hold: impl Fn(&str) -> bool,
+) -> Option<NamedProcess> {
     let mut at_work = None;
     for entry in std::fs::read_dir("/proc").ok()?.flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
+        let Some(pid) = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse::<u32>().ok())
+        else {
+            continue;
+        };
         let process = entry.path();
-        let name = || std::fs::read_to_string(process.join("comm")).map(|name| name.trim().to_owned()).unwrap_or_default();
-        let open = std::fs::read_dir(process.join("fd")).into_iter().flatten().flatten();
-        if open.into_iter().any(|fd| std::fs::read_link(fd.path()).is_ok_and(|target| target == file)) {
+        let name = || {
+            std::fs::read_to_string(process.join("comm"))
+                .map(|name| name.trim().to_owned())
+                .unwrap_or_default()
+        };
+        let open = std::fs::read_dir(process.join("fd"))
+            .into_iter()
+            .flatten()
+            .flatten();
+        if open
+            .into_iter()
+            .any(|fd| std::fs::read_link(fd.path()).is_ok_and(|target| target == file))
+        {
             return Some(NamedProcess { pid, name: name() });
         }
-        let inside = || std::fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd.starts_with(folder));
+        let inside =
+            || std::fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd.starts_with(folder));
         let name = name();
         if at_work.is_none() && may_hold(&name) && inside() {
             at_work = Some(NamedProcess { pid, name });
@@ -39,14 +60,31 @@ pub fn with_variable(name: &str, value: &str) -> Vec<NamedProcess> {
     let wanted = format!("{name}={value}");
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
+        let Some(pid) = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse::<u32>().ok())
+        else {
+            continue;
+        };
         let path = entry.path();
-        let Ok(environment) = std::fs::read(path.join("environ")) else { continue };
-        if !environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes()) {
+        let Ok(environment) = std::fs::read(path.join("environ")) else {
+            continue;
+        };
+        if !environment
+            .split(|byte| *byte == 0)
+            .any(|variable| variable == wanted.as_bytes())
+        {
             continue;
         }
         let words = std::fs::read(path.join("cmdline")).unwrap_or_default();
-        found.push(NamedProcess { pid, name: String::from_utf8_lossy(&words).replace('\0', " ").trim().to_owned() });
+        found.push(NamedProcess {
+            pid,
+            name: String::from_utf8_lossy(&words)
+                .replace('\0', " ")
+                .trim()
+                .to_owned(),
+        });
     }
     found
 }
@@ -54,7 +92,12 @@ pub fn with_variable(name: &str, value: &str) -> Vec<NamedProcess> {
 /// The words that a process was called with, its program's name first; `None` where it is gone.
 pub fn program_words(pid: u32) -> Option<Vec<String>> {
     let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
-    Some(line.split(|byte| *byte == 0).filter(|word| !word.is_empty()).map(|word| String::from_utf8_lossy(word).into_owned()).collect())
+    Some(
+        line.split(|byte| *byte == 0)
+            .filter(|word| !word.is_empty())
+            .map(|word| String::from_utf8_lossy(word).into_owned())
+            .collect(),
+    )
 }
 
 /// What the input of a process leads to; `None` where that may not be read.
@@ -75,7 +118,9 @@ pub fn folder_of(pid: u32) -> Option<PathBuf> {
         }
         match std::fs::read_link(format!("{process}/cwd")) {
             Ok(folder) => return Some(folder),
-            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => at = read_one(at)?.parent,
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+                at = read_one(at)?.parent
+            }
             Err(_) => return None,
         }
     }
@@ -86,16 +131,25 @@ pub fn folder_of(pid: u32) -> Option<PathBuf> {
 pub fn handles(pid: u32, signal: Signal) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
-    let mask = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    let mask = caught
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .unwrap_or(0);
     mask & (1 << (signal.as_raw() - 1)) != 0
 }
 
 /// The same pipe or terminal opened once more, with flags of its own; `None` where the system does not allow it.
 pub fn reopen(stream: BorrowedFd<'_>, flags: OFlags) -> Option<OwnedFd> {
-    rustix::fs::open(format!("/proc/self/fd/{}", stream.as_raw_fd()), flags, Mode::empty()).ok()
+    rustix::fs::open(
+        format!("/proc/self/fd/{}", stream.as_raw_fd()),
+        flags,
+        Mode::empty(),
+    )
+    .ok()
 }
 
 /// The name of this machine; `None` where it is not known.
 pub fn host_name() -> Option<String> {
-    ["/proc/sys/kernel/hostname", "/etc/hostname"].iter().find_map(|file| std::fs::read_to_string(file).ok())
+    ["/proc/sys/kernel/hostname", "/etc/hostname"]
+        .iter()
+        .find_map(|file| std::fs::read_to_string(file).ok())
 }

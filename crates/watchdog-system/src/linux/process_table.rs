@@ -17,7 +17,11 @@ pub fn read_all() -> io::Result<Vec<ProcessRow>> {
     let mut rows = Vec::with_capacity(256);
     for entry in std::fs::read_dir("/proc")? {
         let name = entry?.file_name();
-        if let Some(row) = name.to_str().and_then(|name| name.parse().ok()).and_then(read_one) {
+        if let Some(row) = name
+            .to_str()
+            .and_then(|name| name.parse().ok())
+            .and_then(read_one)
+        {
             rows.push(row);
         }
     }
@@ -36,42 +40,76 @@ pub fn read_one(pid: u32) -> Option<ProcessRow> {
 fn parse_stat(line: &[u8]) -> Option<ProcessRow> {
     let open = line.iter().position(|b| *b == b'(')?;
     let close = line.iter().rposition(|b| *b == b')')?;
-    let pid = std::str::from_utf8(&line[..open]).ok()?.trim().parse().ok()?;
+    let pid = std::str::from_utf8(&line[..open])
+        .ok()?
+        .trim()
+        .parse()
+        .ok()?;
     let name = String::from_utf8_lossy(line.get(open + 1..close)?).into_owned();
-    let fields: Vec<&str> = std::str::from_utf8(line.get(close + 1..)?).ok()?.split_ascii_whitespace().collect();
+    let fields: Vec<&str> = std::str::from_utf8(line.get(close + 1..)?)
+        .ok()?
+        .split_ascii_whitespace()
+        .collect();
     let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
     let small = |at: usize| u32::try_from(number(at)?).ok();
     // A main thread that has ended before other threads is shown as a zombie with more than one thread.
     let dead = matches!(*fields.first()?, "Z" | "X" | "x") && number(17)? <= 1;
     let ticks = (11..=14).filter_map(number).fold(0, u64::saturating_add);
-    Some(ProcessRow { pid, parent: small(1)?, group: small(2)?, session: small(3)?, dead, started: number(19)?, ticks, name })
+    Some(ProcessRow {
+        pid,
+        parent: small(1)?,
+        group: small(2)?,
+        session: small(3)?,
+        dead,
+        started: number(19)?,
+        ticks,
+        name,
+    })
 }
 
 /// How long the system has been up, on the clock on which processes begin.
 pub fn uptime() -> Option<Duration> {
-    let seconds = std::fs::read_to_string("/proc/uptime").ok()?.split_ascii_whitespace().next()?.parse().ok()?;
+    let seconds = std::fs::read_to_string("/proc/uptime")
+        .ok()?
+        .split_ascii_whitespace()
+        .next()?
+        .parse()
+        .ok()?;
     Duration::try_from_secs_f64(seconds).ok()
 }
 
 /// Ticks of the process table as time.
 pub fn of_ticks(ticks: u64) -> Duration {
-    Duration::from_millis(ticks.saturating_mul(1000) / rustix::param::clock_ticks_per_second().max(1))
+    Duration::from_millis(
+        ticks.saturating_mul(1000) / rustix::param::clock_ticks_per_second().max(1),
+    )
 }
 
 /// The value of an environment variable that a process began with; none if it has none or may not be read.
 pub fn variable(pid: u32, name: &str) -> Option<Vec<u8>> {
     let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
-    let found = environment.split(|b| *b == 0).find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
+    let found = environment
+        .split(|b| *b == 0)
+        .find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
     Some(found.to_vec())
 }
 
 /// The arguments of a process as it shows them, at most so many bytes; none if it is gone, or shows none.
 pub fn command_line(pid: u32, bytes: u64) -> Option<Vec<OsString>> {
     let mut line = Vec::new();
-    File::open(format!("/proc/{pid}/cmdline")).ok()?.take(bytes).read_to_end(&mut line).ok()?;
+    File::open(format!("/proc/{pid}/cmdline"))
+        .ok()?
+        .take(bytes)
+        .read_to_end(&mut line)
+        .ok()?;
     // One that wrote a title over its arguments leaves zeros behind it.
     let end = line.iter().rposition(|byte| *byte != 0)? + 1;
-    Some(line[..end].split(|byte| *byte == 0).map(|word| OsString::from_vec(word.to_vec())).collect())
+    Some(
+        line[..end]
+            .split(|byte| *byte == 0)
+            .map(|word| OsString::from_vec(word.to_vec()))
+            .collect(),
+    )
 }
 
 /// The children of this process that its main thread holds; `None` where the kernel does not show them.
@@ -97,7 +135,11 @@ fn children_of_thread(thread: &OsStr) -> Option<HashSet<u32>> {
     path.extend_from_slice(thread.as_bytes());
     path.extend_from_slice(b"/children");
     let text = std::fs::read_to_string(OsStr::from_bytes(&path)).ok()?;
-    Some(text.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect())
+    Some(
+        text.split_ascii_whitespace()
+            .filter_map(|pid| pid.parse().ok())
+            .collect(),
+    )
 }
 
 /// Signals the process that `row` describes.
@@ -105,7 +147,9 @@ fn children_of_thread(thread: &OsStr) -> Option<HashSet<u32>> {
 /// The pidfd is opened first and the table is read again after: if the row is still right then, the pidfd holds that very process,
 /// and a pid that is reused later cannot redirect the signal.
 pub fn signal(row: &ProcessRow, signal: Signal) -> SignalOutcome {
-    let Some(pid) = i32::try_from(row.pid).ok().and_then(Pid::from_raw) else { return SignalOutcome::Gone };
+    let Some(pid) = i32::try_from(row.pid).ok().and_then(Pid::from_raw) else {
+        return SignalOutcome::Gone;
+    };
     let sent = |result: rustix::io::Result<()>| match result {
         Ok(()) => SignalOutcome::Delivered,
         Err(Errno::PERM) => SignalOutcome::Refused,
@@ -123,14 +167,23 @@ pub fn signal(row: &ProcessRow, signal: Signal) -> SignalOutcome {
 
 /// Whether a process runs, and since when.
 pub fn process_life(pid: u32) -> ProcessLife {
-    let Some(row) = read_one(pid).filter(|row| !row.dead) else { return ProcessLife::Gone };
-    ProcessLife::Running { began: boot().and_then(|boot| boot.checked_add(of_ticks(row.started))) }
+    let Some(row) = read_one(pid).filter(|row| !row.dead) else {
+        return ProcessLife::Gone;
+    };
+    ProcessLife::Running {
+        began: boot().and_then(|boot| boot.checked_add(of_ticks(row.started))),
+    }
 }
 
 /// When this system was started, since 1970 by its wall clock.
 fn boot() -> Option<Duration> {
     let text = std::fs::read_to_string("/proc/stat").ok()?;
-    let seconds = text.lines().find_map(|line| line.strip_prefix("btime "))?.trim().parse().ok()?;
+    let seconds = text
+        .lines()
+        .find_map(|line| line.strip_prefix("btime "))?
+        .trim()
+        .parse()
+        .ok()?;
     Some(Duration::from_secs(seconds))
 }
 
@@ -142,10 +195,22 @@ mod tests {
     fn a_name_with_parentheses_and_spaces_does_not_shift_the_fields() {
         let line = b"42 (a) S (b c) Z 7 8 9 0 -1 4228100 0 0 0 0 1 2 3 4 20 0 1 0 123456 0 0\n";
         let row = parse_stat(line).expect("a row");
-        assert_eq!((row.pid, row.name.as_str(), row.parent, row.group, row.session), (42, "a) S (b c", 7, 8, 9));
+        assert_eq!(
+            (
+                row.pid,
+                row.name.as_str(),
+                row.parent,
+                row.group,
+                row.session
+            ),
+            (42, "a) S (b c", 7, 8, 9)
+        );
         assert_eq!((row.dead, row.started, row.ticks), (true, 123456, 10));
         let threads = b"42 (a) Z 7 8 9 0 -1 4228100 0 0 0 0 0 0 0 0 20 0 3 0 123456 0 0\n";
-        assert!(!parse_stat(threads).expect("a row").dead, "its other threads run on");
+        assert!(
+            !parse_stat(threads).expect("a row").dead,
+            "its other threads run on"
+        );
         for broken in [&b""[..], b"42", b"42 (a", b"42 (a) S 1", b"x (a) S 1 2 3"] {
             assert_eq!(parse_stat(broken), None);
         }
@@ -154,10 +219,20 @@ mod tests {
     #[test]
     fn this_process_is_in_the_table_and_a_row_of_another_life_is_not_signalled() {
         let own = std::process::id();
-        let row = read_all().expect("a table").into_iter().find(|row| row.pid == own).expect("own row");
+        let row = read_all()
+            .expect("a table")
+            .into_iter()
+            .find(|row| row.pid == own)
+            .expect("own row");
         let again = read_one(own).expect("it still runs");
-        assert_eq!((row.pid, row.started, &row.name), (again.pid, again.started, &again.name));
-        let former = ProcessRow { started: row.started - 1, ..row };
+        assert_eq!(
+            (row.pid, row.started, &row.name),
+            (again.pid, again.started, &again.name)
+        );
+        let former = ProcessRow {
+            started: row.started - 1,
+            ..row
+        };
         assert_eq!(signal(&former, Signal::KILL), SignalOutcome::Gone);
     }
 }

@@ -13,8 +13,16 @@ const MARKS: u64 = 65_521;
 pub fn marking<T>(salt: u64, id: u64, start: impl FnOnce() -> T) -> (Option<u64>, T) {
     let before = getrlimit(Resource::Msgqueue);
     let tree_mark = mark_below(before.maximum, salt, id);
-    let is_set = tree_mark
-        .is_some_and(|tree_mark| setrlimit(Resource::Msgqueue, Rlimit { current: Some(tree_mark), maximum: before.maximum }).is_ok());
+    let is_set = tree_mark.is_some_and(|tree_mark| {
+        setrlimit(
+            Resource::Msgqueue,
+            Rlimit {
+                current: Some(tree_mark),
+                maximum: before.maximum,
+            },
+        )
+        .is_ok()
+    });
     let started = start();
     if is_set {
         // The soft limit was this high before, so it may be again.
@@ -36,7 +44,13 @@ pub fn mark_of(pid: u32) -> Option<u64> {
 }
 
 fn soft_limit(limits: &str) -> Option<u64> {
-    limits.lines().find_map(|line| line.strip_prefix("Max msgqueue size")?.split_ascii_whitespace().next()?.parse().ok())
+    limits.lines().find_map(|line| {
+        line.strip_prefix("Max msgqueue size")?
+            .split_ascii_whitespace()
+            .next()?
+            .parse()
+            .ok()
+    })
 }
 
 #[cfg(test)]
@@ -45,9 +59,15 @@ mod tests {
 
     #[test]
     fn trees_that_live_at_once_have_marks_of_their_own_below_the_limit() {
-        let marks: std::collections::HashSet<u64> = (0..1000).filter_map(|id| mark_below(Some(819_200), u64::MAX - 5, id)).collect();
+        let marks: std::collections::HashSet<u64> = (0..1000)
+            .filter_map(|id| mark_below(Some(819_200), u64::MAX - 5, id))
+            .collect();
         assert_eq!(marks.len(), 1000);
-        assert!(marks.iter().all(|tree_mark| (700_000..819_200).contains(tree_mark)));
+        assert!(
+            marks
+                .iter()
+                .all(|tree_mark| (700_000..819_200).contains(tree_mark))
+        );
         assert_eq!(mark_below(Some(0), 1, 1), None, "no room");
         assert!(mark_below(None, 1, 1).is_some());
     }
@@ -56,7 +76,10 @@ mod tests {
     fn the_limit_is_read_from_among_the_others() {
         let text = "Limit                     Soft Limit           Hard Limit           Units     \nMax pending signals       96000                96000                signals   \nMax msgqueue size         819100               819200               bytes     \n";
         assert_eq!(soft_limit(text), Some(819_100));
-        assert_eq!(soft_limit("Max msgqueue size         unlimited            unlimited            bytes"), None);
+        assert_eq!(
+            soft_limit("Max msgqueue size         unlimited            unlimited            bytes"),
+            None
+        );
         assert!(mark_of(std::process::id()).is_some());
     }
 }

@@ -19,7 +19,12 @@ impl LoopRun {
         for (_, limit) in held.iter().filter(|held| !self.held.contains(held)) {
             self.tell(&in_words(limit));
         }
-        self.machine.held_by_account(&held.iter().map(|(name, limit)| (name.clone(), limit.until)).collect::<Vec<_>>());
+        self.machine.held_by_account(
+            &held
+                .iter()
+                .map(|(name, limit)| (name.clone(), limit.until))
+                .collect::<Vec<_>>(),
+        );
         self.held = held;
     }
 }

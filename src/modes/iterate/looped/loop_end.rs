@@ -24,12 +24,21 @@ impl LoopRun {
             Status::Complete => kind::COMPLETE,
             Status::Failed => kind::FAILED,
             Status::Review => kind::REVIEW,
-            Status::Stopped if matches!(end, LoopEnd::Stop(_) | LoopEnd::AgentsSpent(_)) => kind::LIMIT,
-            Status::Stopped | Status::Waiting | Status::Incomplete | Status::Timeout | Status::Error => return self.journal.flush(),
+            Status::Stopped if matches!(end, LoopEnd::Stop(_) | LoopEnd::AgentsSpent(_)) => {
+                kind::LIMIT
+            }
+            Status::Stopped
+            | Status::Waiting
+            | Status::Incomplete
+            | Status::Timeout
+            | Status::Error => return self.journal.flush(),
         };
         let (id, iterations) = (&self.memory.record().id, self.machine.standing().finished);
         let message = escape_to_one_line(&verdict.message);
-        self.journal.write(kind, loop_ended_data(id, verdict.reason, &message, iterations));
+        self.journal.write(
+            kind,
+            loop_ended_data(id, verdict.reason, &message, iterations),
+        );
     }
 
     pub(super) fn interrupted(&mut self) -> Judgement {
@@ -41,7 +50,11 @@ impl LoopRun {
     }
 
     fn ended_between(&mut self, why: &str) -> Judgement {
-        let so_far = self.last.as_ref().map(|last| format!("; the last verdict: {}", last.verdict.message)).unwrap_or_default();
+        let so_far = self
+            .last
+            .as_ref()
+            .map(|last| format!("; the last verdict: {}", last.verdict.message))
+            .unwrap_or_default();
         let verdict = Verdict::new(Reason::Interrupted, format!("{why}{so_far}"));
         self.finish_with(verdict)
     }
@@ -51,7 +64,8 @@ impl LoopRun {
             Some(last) => {
                 let facts = std::mem::replace(&mut last.verdict, verdict);
                 let verdict = &mut last.verdict;
-                (verdict.commits, verdict.changes, verdict.feedback) = (facts.commits, facts.changes, facts.feedback);
+                (verdict.commits, verdict.changes, verdict.feedback) =
+                    (facts.commits, facts.changes, facts.feedback);
             }
             None => self.last = Some(about(&self.context.command_env, None, verdict, self.begun)),
         }
@@ -61,20 +75,40 @@ impl LoopRun {
     pub(super) fn finish(&mut self, end: &LoopEnd) -> Judgement {
         let last = self.last.take();
         let mut verdict = verdict_of(end, last.as_ref().map(|last| last.verdict.clone()));
-        let mut judgement = last.unwrap_or_else(|| about(&self.context.command_env, None, verdict.clone(), self.begun));
+        let mut judgement = last
+            .unwrap_or_else(|| about(&self.context.command_env, None, verdict.clone(), self.begun));
         if *end == LoopEnd::BreakerOpen {
-            verdict.retry_at = judgement.breaker.as_ref().and_then(|breaker| breaker.open_until);
+            verdict.retry_at = judgement
+                .breaker
+                .as_ref()
+                .and_then(|breaker| breaker.open_until);
         }
-        let context = unknown(&self.context.settings().limits, &self.machine.standing().spent);
-        verdict.degraded.extend(context.filter(|note| verdict.degraded.iter().all(|known| known.code != note.code)));
+        let context = unknown(
+            &self.context.settings().limits,
+            &self.machine.standing().spent,
+        );
+        verdict.degraded.extend(
+            context.filter(|note| verdict.degraded.iter().all(|known| known.code != note.code)),
+        );
         let over = is_over(end, &verdict);
         if verdict.reason == Reason::Interrupted {
-            verdict.message.push_str("; to go on, type the same loop command again");
+            verdict
+                .message
+                .push_str("; to go on, type the same loop command again");
         }
-        verdict.degraded.extend(unknown_agent_budget(self.machine.policy(), self.machine.standing()));
-        if *end == LoopEnd::LimitTooLong && (self.machine.policy().has_choice() || verdict.retry_at.is_none()) {
+        verdict.degraded.extend(unknown_agent_budget(
+            self.machine.policy(),
+            self.machine.standing(),
+        ));
+        if *end == LoopEnd::LimitTooLong
+            && (self.machine.policy().has_choice() || verdict.retry_at.is_none())
+        {
             // The first of them that may work again, and not the last that met its limit.
-            let next = choose_agent(now(), &self.machine.policy().agents, &self.machine.known_agents());
+            let next = choose_agent(
+                now(),
+                &self.machine.policy().agents,
+                &self.machine.known_agents(),
+            );
             if let AgentChoice::Wait(hold) = next {
                 verdict.retry_at = Some(hold.until);
             }
@@ -85,13 +119,18 @@ impl LoopRun {
             record.over = over.then_some(reason);
         });
         if let Err(unreadable) = kept {
-            verdict.degraded.push(Degradation { code: WarningCode::StoreUnwritable, detail: unreadable.why });
+            verdict.degraded.push(Degradation {
+                code: WarningCode::StoreUnwritable,
+                detail: unreadable.why,
+            });
         }
         self.write_the_end(end, &verdict);
         judgement.verdict = verdict;
         judgement.spec = Some(self.context.spec.clone());
         judgement.worktree = self.context.root.display().to_string();
-        judgement.branch = judgement.branch.or_else(|| Worktree::open(&self.context.root).ok()?.branch());
+        judgement.branch = judgement
+            .branch
+            .or_else(|| Worktree::open(&self.context.root).ok()?.branch());
         judgement.duration = since(self.begun);
         let (standing, origin) = (self.machine.standing(), self.context.origin.as_str());
         judgement.looped = Some(EndedLoop {

@@ -10,23 +10,35 @@ use super::output::sum;
 /// The report of one runner: figures, or that it ran something without counting it (the inner `None`). The outer `None`: it did not run.
 type RunnerCounts = Option<Option<TestCounts>>;
 
-const NONE: TestCounts = TestCounts { ran: 0, failed: 0, skipped: 0 };
+const NONE: TestCounts = TestCounts {
+    ran: 0,
+    failed: 0,
+    skipped: 0,
+};
 
 /// Every runner that is known.
-const RUNNERS: &[fn(&[&str]) -> RunnerCounts] =
-    &[cargo, nextest, pytest, unittest, go, jest, vitest, mocha, node, rspec, surefire, gradle, ctest, dotnet];
+const RUNNERS: &[fn(&[&str]) -> RunnerCounts] = &[
+    cargo, nextest, pytest, unittest, go, jest, vitest, mocha, node, rspec, surefire, gradle,
+    ctest, dotnet,
+];
 
 /// The figures of all runs in these lines.
 pub(super) fn of(lines: &[&str]) -> RunnerCounts {
-    let readings: Vec<Option<TestCounts>> = RUNNERS.iter().filter_map(|runner| runner(lines)).collect();
+    let readings: Vec<Option<TestCounts>> =
+        RUNNERS.iter().filter_map(|runner| runner(lines)).collect();
     let known = !readings.is_empty();
-    known.then(|| readings.into_iter().try_fold(NONE, |all, next| Some(sum(all, next?))))
+    known.then(|| {
+        readings
+            .into_iter()
+            .try_fold(NONE, |all, next| Some(sum(all, next?)))
+    })
 }
 
 /// A regular expression that is compiled once, for the whole life of the program.
 macro_rules! pattern {
     ($text:literal) => {{
-        static PATTERN: std::sync::LazyLock<regex::Regex> = std::sync::LazyLock::new(|| regex::Regex::new($text).expect("it is tested"));
+        static PATTERN: std::sync::LazyLock<regex::Regex> =
+            std::sync::LazyLock::new(|| regex::Regex::new($text).expect("it is tested"));
         &*PATTERN
     }};
 }
@@ -34,24 +46,44 @@ pub(super) use pattern;
 
 /// The number in a group; zero where it is missing or no number of ours.
 fn number(found: &Captures<'_>, group: usize) -> u64 {
-    found.get(group).and_then(|text| text.as_str().parse().ok()).unwrap_or(0)
+    found
+        .get(group)
+        .and_then(|text| text.as_str().parse().ok())
+        .unwrap_or(0)
 }
 
 /// The number right before a word, as in `3 passed`; zero where there is none.
 fn before(line: &str, word: &str) -> u64 {
-    let words: Vec<&str> = line.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
-    words.windows(2).find(|pair| pair[1] == word).and_then(|pair| pair[0].parse().ok()).unwrap_or(0)
+    let words: Vec<&str> = line
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .collect();
+    words
+        .windows(2)
+        .find(|pair| pair[1] == word)
+        .and_then(|pair| pair[0].parse().ok())
+        .unwrap_or(0)
 }
 
 /// The number after a word and a sign, as in `skipped=3`; zero where there is none.
 fn after(line: &str, word: &str) -> u64 {
-    let rest = line.split_once(word).map_or("", |(_, rest)| rest).trim_start_matches([':', '=', ' ']);
-    rest.split(|c: char| !c.is_ascii_digit()).next().and_then(|digits| digits.parse().ok()).unwrap_or(0)
+    let rest = line
+        .split_once(word)
+        .map_or("", |(_, rest)| rest)
+        .trim_start_matches([':', '=', ' ']);
+    rest.split(|c: char| !c.is_ascii_digit())
+        .next()
+        .and_then(|digits| digits.parse().ok())
+        .unwrap_or(0)
 }
 
 /// The sum over the lines that a runner ends its runs with.
 fn total(lines: &[&str], read: impl Fn(&str) -> Option<TestCounts>) -> RunnerCounts {
-    lines.iter().filter_map(|line| read(line)).reduce(sum).map(Some)
+    lines
+        .iter()
+        .filter_map(|line| read(line))
+        .reduce(sum)
+        .map(Some)
 }
 
 /// `cargo test`: each program announces how many tests it has, and ends with its result. What a test prints in between is not the result.
@@ -78,41 +110,71 @@ fn cargo(lines: &[&str]) -> RunnerCounts {
 
 fn nextest(lines: &[&str]) -> RunnerCounts {
     total(lines, |line| {
-        let found = pattern!(r"^\s*Summary \[\s*[\d.]+s\]\s+(\d+)(?:/\d+)? tests? run: (.*)$").captures(line)?;
+        let found = pattern!(r"^\s*Summary \[\s*[\d.]+s\]\s+(\d+)(?:/\d+)? tests? run: (.*)$")
+            .captures(line)?;
         let rest = found.get(2)?.as_str();
-        let failed = before(rest, "failed") + pattern!(r"(\d+) timed out").captures(rest).map_or(0, |found| number(&found, 1));
-        Some(TestCounts { ran: number(&found, 1), failed, skipped: before(rest, "skipped") })
+        let failed = before(rest, "failed")
+            + pattern!(r"(\d+) timed out")
+                .captures(rest)
+                .map_or(0, |found| number(&found, 1));
+        Some(TestCounts {
+            ran: number(&found, 1),
+            failed,
+            skipped: before(rest, "skipped"),
+        })
     })
 }
 
 fn pytest(lines: &[&str]) -> RunnerCounts {
     total(lines, |line| {
         let line = line.trim_matches(['=', ' ']);
-        let (figures, _) = line.rsplit_once(" in ").filter(|(_, time)| pattern!(r"^\d[\d.]*s(?: \([\d:]+\))?$").is_match(time))?;
+        let (figures, _) = line
+            .rsplit_once(" in ")
+            .filter(|(_, time)| pattern!(r"^\d[\d.]*s(?: \([\d:]+\))?$").is_match(time))?;
         if figures == "no tests ran" {
             return Some(NONE);
         }
-        let known = pattern!(r"^\d+ (?:failed|passed|skipped|deselected|xfailed|xpassed|warnings?|errors?|rerun|subtests passed)$");
+        let known = pattern!(
+            r"^\d+ (?:failed|passed|skipped|deselected|xfailed|xpassed|warnings?|errors?|rerun|subtests passed)$"
+        );
         if !figures.split(", ").all(|figure| known.is_match(figure)) {
             return None;
         }
-        let failed = before(figures, "failed") + before(figures, "error") + before(figures, "errors");
-        let ran = failed + before(figures, "passed") + before(figures, "xfailed") + before(figures, "xpassed");
-        Some(TestCounts { ran, failed, skipped: before(figures, "skipped") })
+        let failed =
+            before(figures, "failed") + before(figures, "error") + before(figures, "errors");
+        let ran = failed
+            + before(figures, "passed")
+            + before(figures, "xfailed")
+            + before(figures, "xpassed");
+        Some(TestCounts {
+            ran,
+            failed,
+            skipped: before(figures, "skipped"),
+        })
     })
 }
 
 /// `unittest` counts the skipped ones among those that it ran.
 fn unittest(lines: &[&str]) -> RunnerCounts {
     let runs = lines.iter().enumerate().filter_map(|(n, line)| {
-        let ran = number(&pattern!(r"^Ran (\d+) tests? in [\d.]+s$").captures(line)?, 1);
+        let ran = number(
+            &pattern!(r"^Ran (\d+) tests? in [\d.]+s$").captures(line)?,
+            1,
+        );
         let result = lines[n + 1..].iter().find(|line| !line.trim().is_empty())?;
-        if !["OK", "FAILED", "NO TESTS RAN"].iter().any(|word| result.starts_with(word)) {
+        if !["OK", "FAILED", "NO TESTS RAN"]
+            .iter()
+            .any(|word| result.starts_with(word))
+        {
             return None;
         }
         let skipped = after(result, "skipped");
         let failed = after(result, "failures") + after(result, "errors");
-        Some(TestCounts { ran: ran.saturating_sub(skipped), failed, skipped })
+        Some(TestCounts {
+            ran: ran.saturating_sub(skipped),
+            failed,
+            skipped,
+        })
     });
     runs.reduce(sum).map(Some)
 }
@@ -125,8 +187,12 @@ fn go(lines: &[&str]) -> RunnerCounts {
         .filter_map(|line| serde_json::from_str(line).ok())
         .collect();
     if !events.is_empty() {
-        let of_tests = events.iter().filter(|event| event["Test"].is_string() && event["Package"].is_string());
-        let counts = of_tests.filter_map(|event| one(event["Action"].as_str()?)).fold(NONE, sum);
+        let of_tests = events
+            .iter()
+            .filter(|event| event["Test"].is_string() && event["Package"].is_string());
+        let counts = of_tests
+            .filter_map(|event| one(event["Action"].as_str()?))
+            .fold(NONE, sum);
         return Some(Some(counts));
     }
     let package = |line: &&&str| pattern!(r"^(?:ok  |FAIL|\?   |---)\t\S+|^FAIL\t").is_match(line);
@@ -135,10 +201,16 @@ fn go(lines: &[&str]) -> RunnerCounts {
         return None;
     }
     if lines.iter().any(|line| line.starts_with("=== RUN ")) {
-        let ended = |line: &&str| one(pattern!(r"^\s*--- (PASS|FAIL|SKIP): \S+ \(").captures(line)?.get(1)?.as_str());
+        let ended = |line: &&str| {
+            one(pattern!(r"^\s*--- (PASS|FAIL|SKIP): \S+ \(")
+                .captures(line)?
+                .get(1)?
+                .as_str())
+        };
         return Some(Some(lines.iter().filter_map(ended).fold(NONE, sum)));
     }
-    let ran_none = |line: &&str| line.contains("[no test files]") || line.contains("[no tests to run]");
+    let ran_none =
+        |line: &&str| line.contains("[no test files]") || line.contains("[no tests to run]");
     Some(packages.iter().all(|line| ran_none(line)).then_some(NONE))
 }
 
@@ -146,7 +218,11 @@ fn go(lines: &[&str]) -> RunnerCounts {
 fn one(how: &str) -> Option<TestCounts> {
     match how {
         "pass" | "PASS" => Some(TestCounts { ran: 1, ..NONE }),
-        "fail" | "FAIL" => Some(TestCounts { ran: 1, failed: 1, skipped: 0 }),
+        "fail" | "FAIL" => Some(TestCounts {
+            ran: 1,
+            failed: 1,
+            skipped: 0,
+        }),
         "skip" | "SKIP" => Some(TestCounts { skipped: 1, ..NONE }),
         _ => None,
     }
@@ -157,9 +233,16 @@ fn jest(lines: &[&str]) -> RunnerCounts {
         if line.starts_with("No tests found, exiting with code") {
             return Some(NONE);
         }
-        let figures = pattern!(r"^Tests:\s+((?:\d+ (?:failed|skipped|todo|passed), )*\d+ total)$").captures(line)?.get(1)?.as_str();
+        let figures = pattern!(r"^Tests:\s+((?:\d+ (?:failed|skipped|todo|passed), )*\d+ total)$")
+            .captures(line)?
+            .get(1)?
+            .as_str();
         let failed = before(figures, "failed");
-        Some(TestCounts { ran: failed + before(figures, "passed"), failed, skipped: before(figures, "skipped") + before(figures, "todo") })
+        Some(TestCounts {
+            ran: failed + before(figures, "passed"),
+            failed,
+            skipped: before(figures, "skipped") + before(figures, "todo"),
+        })
     })
 }
 
@@ -168,12 +251,19 @@ fn vitest(lines: &[&str]) -> RunnerCounts {
         if line.starts_with("No test files found, exiting with code") {
             return Some(NONE);
         }
-        let figures =
-            pattern!(r"^\s*Tests  (no tests|\d+ (?:failed|passed|skipped|todo|expected fail).*\(\d+\))$").captures(line)?.get(1)?;
+        let figures = pattern!(
+            r"^\s*Tests  (no tests|\d+ (?:failed|passed|skipped|todo|expected fail).*\(\d+\))$"
+        )
+        .captures(line)?
+        .get(1)?;
         let figures = figures.as_str();
         let failed = before(figures, "failed");
         let ran = failed + before(figures, "passed") + before(figures, "expected");
-        Some(TestCounts { ran, failed, skipped: before(figures, "skipped") + before(figures, "todo") })
+        Some(TestCounts {
+            ran,
+            failed,
+            skipped: before(figures, "skipped") + before(figures, "todo"),
+        })
     })
 }
 
@@ -182,14 +272,27 @@ fn mocha(lines: &[&str]) -> RunnerCounts {
     let mut all: Option<TestCounts> = None;
     for line in lines {
         if let Some(found) = pattern!(r"^  (\d+) passing \([\dhms. ]+\)$").captures(line) {
-            all = Some(sum(all.unwrap_or(NONE), TestCounts { ran: number(&found, 1), ..NONE }));
+            all = Some(sum(
+                all.unwrap_or(NONE),
+                TestCounts {
+                    ran: number(&found, 1),
+                    ..NONE
+                },
+            ));
         } else if let Some(all) = &mut all
             && let Some(found) = pattern!(r"^  (\d+) (pending|failing)$").captures(line)
         {
             let count = number(&found, 1);
             let more = match &found[2] {
-                "failing" => TestCounts { ran: count, failed: count, skipped: 0 },
-                _ => TestCounts { skipped: count, ..NONE },
+                "failing" => TestCounts {
+                    ran: count,
+                    failed: count,
+                    skipped: 0,
+                },
+                _ => TestCounts {
+                    skipped: count,
+                    ..NONE
+                },
             };
             *all = sum(*all, more);
         }
@@ -200,15 +303,26 @@ fn mocha(lines: &[&str]) -> RunnerCounts {
 /// `node --test` ends with one figure per line.
 fn node(lines: &[&str]) -> RunnerCounts {
     let figure = |line: &&str| {
-        let found = pattern!(r"^(?:#|ℹ) (tests|pass|fail|cancelled|skipped|todo) (\d+)$").captures(line)?;
+        let found =
+            pattern!(r"^(?:#|ℹ) (tests|pass|fail|cancelled|skipped|todo) (\d+)$").captures(line)?;
         Some((found[1].to_owned(), number(&found, 2)))
     };
     let figures: Vec<(String, u64)> = lines.iter().filter_map(figure).collect();
     figures.iter().any(|(what, _)| what == "tests").then(|| {
         let counts = figures.iter().map(|(what, count)| match what.as_str() {
-            "pass" => TestCounts { ran: *count, ..NONE },
-            "fail" | "cancelled" => TestCounts { ran: *count, failed: *count, skipped: 0 },
-            "skipped" | "todo" => TestCounts { skipped: *count, ..NONE },
+            "pass" => TestCounts {
+                ran: *count,
+                ..NONE
+            },
+            "fail" | "cancelled" => TestCounts {
+                ran: *count,
+                failed: *count,
+                skipped: 0,
+            },
+            "skipped" | "todo" => TestCounts {
+                skipped: *count,
+                ..NONE
+            },
             _ => NONE,
         });
         Some(counts.fold(NONE, sum))
@@ -217,11 +331,17 @@ fn node(lines: &[&str]) -> RunnerCounts {
 
 fn rspec(lines: &[&str]) -> RunnerCounts {
     total(lines, |line| {
-        let found = pattern!(r"^(\d+) examples?, (\d+) failures?(?:, (\d+) pending)?(?:, (\d+) errors? occurred outside of examples)?$");
+        let found = pattern!(
+            r"^(\d+) examples?, (\d+) failures?(?:, (\d+) pending)?(?:, (\d+) errors? occurred outside of examples)?$"
+        );
         let found = found.captures(line)?;
         let (examples, pending) = (number(&found, 1), number(&found, 3));
         let failed = number(&found, 2) + number(&found, 4);
-        Some(TestCounts { ran: examples.saturating_sub(pending), failed, skipped: pending })
+        Some(TestCounts {
+            ran: examples.saturating_sub(pending),
+            failed,
+            skipped: pending,
+        })
     })
 }
 
@@ -229,68 +349,146 @@ fn rspec(lines: &[&str]) -> RunnerCounts {
 fn surefire(lines: &[&str]) -> RunnerCounts {
     total(lines, |line| {
         let line = pattern!(r"^\[\w+\]\s*").replace(line, "");
-        if ["No tests to run.", "There are no tests to run.", "Tests are skipped."].contains(&line.trim()) {
+        if [
+            "No tests to run.",
+            "There are no tests to run.",
+            "Tests are skipped.",
+        ]
+        .contains(&line.trim())
+        {
             return Some(NONE);
         }
-        let found = pattern!(r"^Tests run: (\d+), Failures: (\d+), Errors: (\d+), Skipped: (\d+)$").captures(line.trim_end())?;
+        let found = pattern!(r"^Tests run: (\d+), Failures: (\d+), Errors: (\d+), Skipped: (\d+)$")
+            .captures(line.trim_end())?;
         let skipped = number(&found, 4);
-        Some(TestCounts { ran: number(&found, 1).saturating_sub(skipped), failed: number(&found, 2) + number(&found, 3), skipped })
+        Some(TestCounts {
+            ran: number(&found, 1).saturating_sub(skipped),
+            failed: number(&found, 2) + number(&found, 3),
+            skipped,
+        })
     })
 }
 
 /// Gradle counts only where tests fail, or where a plugin does; that there was nothing to test it always says.
 fn gradle(lines: &[&str]) -> RunnerCounts {
     let counted = total(lines, |line| {
-        if let Some(found) = pattern!(r"^(\d+) tests? completed, (\d+) failed(?:, (\d+) skipped)?$").captures(line) {
+        if let Some(found) =
+            pattern!(r"^(\d+) tests? completed, (\d+) failed(?:, (\d+) skipped)?$").captures(line)
+        {
             let skipped = number(&found, 3);
-            return Some(TestCounts { ran: number(&found, 1).saturating_sub(skipped), failed: number(&found, 2), skipped });
+            return Some(TestCounts {
+                ran: number(&found, 1).saturating_sub(skipped),
+                failed: number(&found, 2),
+                skipped,
+            });
         }
-        let found = pattern!(r"^(?:SUCCESS|FAILURE): Executed (\d+) tests? in [^(]*(\(.*\))?$").captures(line)?;
+        let found = pattern!(r"^(?:SUCCESS|FAILURE): Executed (\d+) tests? in [^(]*(\(.*\))?$")
+            .captures(line)?;
         let rest = found.get(2).map_or("", |rest| rest.as_str());
         let skipped = before(rest, "skipped");
-        Some(TestCounts { ran: number(&found, 1).saturating_sub(skipped), failed: before(rest, "failed"), skipped })
+        Some(TestCounts {
+            ran: number(&found, 1).saturating_sub(skipped),
+            failed: before(rest, "failed"),
+            skipped,
+        })
     });
-    let tasks = || lines.iter().filter_map(|line| pattern!(r"^> Task (?::\S+)*:(test[A-Z]\w*|test)(?: (.*))?$").captures(line));
+    let tasks = || {
+        lines.iter().filter_map(|line| {
+            pattern!(r"^> Task (?::\S+)*:(test[A-Z]\w*|test)(?: (.*))?$").captures(line)
+        })
+    };
     let mut tests = tasks().filter(|task| &task[1] != "testClasses").peekable();
     tests.peek()?;
-    counted.or_else(|| Some(tests.all(|task| task.get(2).is_some_and(|how| how.as_str() == "NO-SOURCE")).then_some(NONE)))
+    counted.or_else(|| {
+        Some(
+            tests
+                .all(|task| task.get(2).is_some_and(|how| how.as_str() == "NO-SOURCE"))
+                .then_some(NONE),
+        )
+    })
 }
 
 fn ctest(lines: &[&str]) -> RunnerCounts {
-    let skipped = lines.iter().filter(|line| pattern!(r"^\s*\d+/\d+ Test\s+#\d+: .*\*\*\*Skipped").is_match(line)).count() as u64;
-    let disabled = lines.iter().filter(|line| pattern!(r"^\s*\d+/\d+ Test\s+#\d+: .*\*\*\*Not Run \(Disabled\)").is_match(line)).count();
+    let skipped = lines
+        .iter()
+        .filter(|line| pattern!(r"^\s*\d+/\d+ Test\s+#\d+: .*\*\*\*Skipped").is_match(line))
+        .count() as u64;
+    let disabled = lines
+        .iter()
+        .filter(|line| {
+            pattern!(r"^\s*\d+/\d+ Test\s+#\d+: .*\*\*\*Not Run \(Disabled\)").is_match(line)
+        })
+        .count();
     let run = total(lines, |line| {
         if *line == *"No tests were found!!!" {
             return Some(NONE);
         }
-        let found = pattern!(r"^\d+% tests passed, (\d+) tests? failed out of (\d+)$").captures(line)?;
-        Some(TestCounts { ran: number(&found, 2), failed: number(&found, 1), skipped: 0 })
+        let found =
+            pattern!(r"^\d+% tests passed, (\d+) tests? failed out of (\d+)$").captures(line)?;
+        Some(TestCounts {
+            ran: number(&found, 2),
+            failed: number(&found, 1),
+            skipped: 0,
+        })
     })?;
-    run.map(|run| Some(TestCounts { ran: run.ran.saturating_sub(skipped), skipped: skipped + disabled as u64, ..run }))
+    run.map(|run| {
+        Some(TestCounts {
+            ran: run.ran.saturating_sub(skipped),
+            skipped: skipped + disabled as u64,
+            ..run
+        })
+    })
 }
 
 /// `dotnet test` has three ways to say it, by its version and logger.
 fn dotnet(lines: &[&str]) -> RunnerCounts {
     let by_project = total(lines, |line| {
-        if line.starts_with("No test is available in ") || line.starts_with("No test matches the given testcase filter") {
+        if line.starts_with("No test is available in ")
+            || line.starts_with("No test matches the given testcase filter")
+        {
             return Some(NONE);
         }
-        let found = pattern!(r"^\s*\w+!\s+- Failed:\s*(\d+), Passed:\s*(\d+), Skipped:\s*(\d+), Total:\s*\d+").captures(line)?;
+        let found = pattern!(
+            r"^\s*\w+!\s+- Failed:\s*(\d+), Passed:\s*(\d+), Skipped:\s*(\d+), Total:\s*\d+"
+        )
+        .captures(line)?;
         let failed = number(&found, 1);
-        Some(TestCounts { ran: failed + number(&found, 2), failed, skipped: number(&found, 3) })
+        Some(TestCounts {
+            ran: failed + number(&found, 2),
+            failed,
+            skipped: number(&found, 3),
+        })
     });
     let summary = || {
         total(lines, |line| {
-            let found = pattern!(r"^\s*Test summary: total: (\d+), failed: (\d+), succeeded: (\d+), skipped: (\d+)").captures(line)?;
-            Some(TestCounts { ran: number(&found, 2) + number(&found, 3), failed: number(&found, 2), skipped: number(&found, 4) })
+            let found = pattern!(
+                r"^\s*Test summary: total: (\d+), failed: (\d+), succeeded: (\d+), skipped: (\d+)"
+            )
+            .captures(line)?;
+            Some(TestCounts {
+                ran: number(&found, 2) + number(&found, 3),
+                failed: number(&found, 2),
+                skipped: number(&found, 4),
+            })
         })
     };
     let old = || {
-        let begins = lines.iter().rposition(|line| pattern!(r"^Total tests: \d+").is_match(line))?;
-        let figure =
-            |what: &str| lines[begins..].iter().take(5).find(|line| line.trim_start().starts_with(what)).map_or(0, |l| after(l, what));
+        let begins = lines
+            .iter()
+            .rposition(|line| pattern!(r"^Total tests: \d+").is_match(line))?;
+        let figure = |what: &str| {
+            lines[begins..]
+                .iter()
+                .take(5)
+                .find(|line| line.trim_start().starts_with(what))
+                .map_or(0, |l| after(l, what))
+        };
         let failed = figure("Failed");
-        Some(Some(TestCounts { ran: failed + figure("Passed"), failed, skipped: figure("Skipped") }))
+        Some(Some(TestCounts {
+            ran: failed + figure("Passed"),
+            failed,
+            skipped: figure("Skipped"),
+        }))
     };
     by_project.or_else(summary).or_else(old)
 }

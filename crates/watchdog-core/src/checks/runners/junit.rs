@@ -21,12 +21,17 @@ pub(in super::super) fn counts_in_report(bytes: &[u8]) -> Result<TestCounts, Str
     let mut reader = Reader::from_str(&text);
     let (mut counts, mut depth, mut root, mut case) = (TestCounts::default(), 0_usize, false, None);
     loop {
-        match reader.read_event().map_err(|error| format!("it is no XML: {error}"))? {
+        match reader
+            .read_event()
+            .map_err(|error| format!("it is no XML: {error}"))?
+        {
             Event::Start(element) => {
                 enter(&element, depth, &mut root, &mut case, &mut counts)?;
                 depth += 1;
                 if depth > MAX_DEPTH {
-                    return Err(format!("more than {MAX_DEPTH} elements stand inside of each other"));
+                    return Err(format!(
+                        "more than {MAX_DEPTH} elements stand inside of each other"
+                    ));
                 }
             }
             Event::Empty(element) => {
@@ -71,7 +76,12 @@ fn enter(
     match name.as_ref() {
         // One inside of another changes nothing: without a root nothing stands inside.
         "testsuites" | "testsuite" => *root = true,
-        other if depth == 0 => return Err(format!("its first element is `{}`", other.chars().take(100).collect::<String>())),
+        other if depth == 0 => {
+            return Err(format!(
+                "its first element is `{}`",
+                other.chars().take(100).collect::<String>()
+            ));
+        }
         "testcase" => {
             close(case, counts);
             *case = Some(JunitCase::Passed);
@@ -100,39 +110,92 @@ mod tests {
 
     #[track_caller]
     fn reads(xml: &str, ran: u64, failed: u64, skipped: u64) {
-        assert_eq!(counts_in_report(xml.as_bytes()), Ok(TestCounts { ran, failed, skipped }), "{xml}");
+        assert_eq!(
+            counts_in_report(xml.as_bytes()),
+            Ok(TestCounts {
+                ran,
+                failed,
+                skipped
+            }),
+            "{xml}"
+        );
     }
 
     #[test]
     fn the_cases_of_a_report_are_counted() {
         let cases = r#"<testcase name="a"/><testcase name="b"><failure message="no">at x</failure></testcase><testcase name="c"><skipped/></testcase>"#;
-        reads(&format!(r#"<?xml version="1.0"?><testsuites><testsuite tests="99">{cases}</testsuite></testsuites>"#), 2, 1, 1);
-        reads(&format!(r#"<testsuite name="s"><properties/>{cases}<system-out><![CDATA[<testcase/>]]></system-out></testsuite>"#), 2, 1, 1);
+        reads(
+            &format!(
+                r#"<?xml version="1.0"?><testsuites><testsuite tests="99">{cases}</testsuite></testsuites>"#
+            ),
+            2,
+            1,
+            1,
+        );
+        reads(
+            &format!(
+                r#"<testsuite name="s"><properties/>{cases}<system-out><![CDATA[<testcase/>]]></system-out></testsuite>"#
+            ),
+            2,
+            1,
+            1,
+        );
         reads(
             r#"<testsuites><testsuite><testcase><error/></testcase></testsuite><testsuite><testcase/></testsuite></testsuites>"#,
             2,
             1,
             0,
         );
-        reads("<testsuite><testcase><properties></properties><failure>x</failure></testcase></testsuite>", 1, 1, 0);
-        reads("<testsuite><error/><skipped/><testcase/></testsuite>", 1, 0, 0);
-        reads("<testsuite><testcase><failure/><skipped/></testcase></testsuite>", 1, 1, 0);
+        reads(
+            "<testsuite><testcase><properties></properties><failure>x</failure></testcase></testsuite>",
+            1,
+            1,
+            0,
+        );
+        reads(
+            "<testsuite><error/><skipped/><testcase/></testsuite>",
+            1,
+            0,
+            0,
+        );
+        reads(
+            "<testsuite><testcase><failure/><skipped/></testcase></testsuite>",
+            1,
+            1,
+            0,
+        );
         reads("<testsuites/>", 0, 0, 0);
-        reads(&format!("<testsuite>{}{}</testsuite>", "<a>".repeat(63), "</a>".repeat(63)), 0, 0, 0);
+        reads(
+            &format!(
+                "<testsuite>{}{}</testsuite>",
+                "<a>".repeat(63),
+                "</a>".repeat(63)
+            ),
+            0,
+            0,
+            0,
+        );
         reads("<testsuite tests=\"5\"></testsuite>", 0, 0, 0);
     }
 
     #[test]
     fn what_is_no_report_says_why() {
         let deep = format!("<testsuite>{}", "<a>".repeat(1_000_000));
-        let one_deeper = format!("<testsuite>{}{}</testsuite>", "<a>".repeat(64), "</a>".repeat(64));
+        let one_deeper = format!(
+            "<testsuite>{}{}</testsuite>",
+            "<a>".repeat(64),
+            "</a>".repeat(64)
+        );
         for (text, words) in [
             ("", "neither"),
             ("ok 12 tests", "neither"),
             ("<html><testcase/></html>", "first element is `html`"),
             ("<testsuite><testcase>", "in the middle"),
             ("<testsuite><testcase></testsuite>", "no XML"),
-            (one_deeper.as_str(), "more than 64 elements stand inside of each other"),
+            (
+                one_deeper.as_str(),
+                "more than 64 elements stand inside of each other",
+            ),
             (deep.as_str(), "inside of each other"),
         ] {
             let why = counts_in_report(text.as_bytes()).unwrap_err();

@@ -25,7 +25,10 @@ pub(in super::super) struct TestFailure {
 
 /// The reports of known test runners; `None` where none is recognised.
 pub(in super::super) fn read(output: &CommandOutput) -> Option<TestRun> {
-    let runs: Vec<TestRun> = [&output.stdout, &output.stderr].into_iter().filter_map(stream).collect();
+    let runs: Vec<TestRun> = [&output.stdout, &output.stderr]
+        .into_iter()
+        .filter_map(stream)
+        .collect();
     runs.into_iter().reduce(|all, next| TestRun {
         counts: match (all.counts, next.counts) {
             (Some(a), Some(b)) => Some(sum(a, b)),
@@ -39,13 +42,23 @@ fn stream(captured: &CapturedStream) -> Option<TestRun> {
     let stretches = captured.stretches();
     let text = String::from_utf8_lossy(stretches.last()?);
     let plain = anstream::adapter::strip_str(&text).to_string();
-    let lines: Vec<&str> = plain.lines().map(|line| line.trim_end_matches('\r')).collect();
+    let lines: Vec<&str> = plain
+        .lines()
+        .map(|line| line.trim_end_matches('\r'))
+        .collect();
     let found = counts::of(&lines)?;
     // With a gap in the output, runs may be missing from the sum.
     let counts = if captured.dropped == 0 { found } else { None };
-    Some(TestRun { counts, failure: failing::first(&lines) })
+    Some(TestRun {
+        counts,
+        failure: failing::first(&lines),
+    })
 }
 
 pub(super) fn sum(a: TestCounts, b: TestCounts) -> TestCounts {
-    TestCounts { ran: a.ran.saturating_add(b.ran), failed: a.failed.saturating_add(b.failed), skipped: a.skipped.saturating_add(b.skipped) }
+    TestCounts {
+        ran: a.ran.saturating_add(b.ran),
+        failed: a.failed.saturating_add(b.failed),
+        skipped: a.skipped.saturating_add(b.skipped),
+    }
 }

@@ -7,19 +7,36 @@ use super::read;
 use watchdog_facts::evidence::TestCounts;
 
 fn output(stdout: &str) -> CommandOutput {
-    CommandOutput { stdout: CapturedStream::whole(stdout), stderr: CapturedStream::default() }
+    CommandOutput {
+        stdout: CapturedStream::whole(stdout),
+        stderr: CapturedStream::default(),
+    }
 }
 
 #[track_caller]
 fn counts(name: &str, text: &str, ran: u64, failed: u64, skipped: u64) {
     let run = read(&output(text)).unwrap_or_else(|| panic!("{name}: not recognised in {text}"));
-    assert_eq!(run.counts, Some(TestCounts { ran, failed, skipped }), "{name}: {text}");
+    assert_eq!(
+        run.counts,
+        Some(TestCounts {
+            ran,
+            failed,
+            skipped
+        }),
+        "{name}: {text}"
+    );
 }
 
 #[track_caller]
 fn fails(name: &str, text: &str, test: &str, message: &str) {
-    let failure = read(&output(text)).and_then(|run| run.failure).unwrap_or_else(|| panic!("{name}: no failure in {text}"));
-    assert_eq!((failure.name.as_str(), failure.message.as_str()), (test, message), "{name}");
+    let failure = read(&output(text))
+        .and_then(|run| run.failure)
+        .unwrap_or_else(|| panic!("{name}: no failure in {text}"));
+    assert_eq!(
+        (failure.name.as_str(), failure.message.as_str()),
+        (test, message),
+        "{name}"
+    );
 }
 
 const CARGO: &str = "\nrunning 3 tests\ntest tests::bad ... FAILED\ntest tests::ok ... ok\ntest tests::later ... ignored\n\nfailures:\n\n\
@@ -27,8 +44,7 @@ const CARGO: &str = "\nrunning 3 tests\ntest tests::bad ... FAILED\ntest tests::
     right: 2\nnote: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n\n\nfailures:\n    tests::bad\n\n\
     test result: FAILED. 1 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s\n";
 
-const CARGO_NONE: &str =
-    "\nrunning 0 tests\n\ntest result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 7 filtered out; finished in 0.00s\n\n";
+const CARGO_NONE: &str = "\nrunning 0 tests\n\ntest result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 7 filtered out; finished in 0.00s\n\n";
 
 const NEXTEST: &str = "    Starting 71 tests across 1 binary (626 tests skipped)\n        FAIL [   1.192s] (54/71) crate machine::tests::once\n  \
     stdout ---\n\n    thread 'machine::tests::once' panicked at src/once.rs:179:9:\n    assertion failed: x\n────────────\n     Summary [  \
@@ -108,38 +124,92 @@ fn the_figures_of_every_runner_are_read() {
         ("pytest", PYTEST, (2, 1, 1)),
         ("pytest in colours", PYTEST_COLOURED, (2, 1, 1)),
         ("pytest -q", "1 passed, 2 deselected in 0.03s\n", (1, 0, 0)),
-        ("pytest of long", "3 passed, 2 warnings, 1 xfailed, 1 error in 75.10s (0:01:15)\n", (5, 1, 0)),
-        ("pytest of all kinds", "2 failed, 3 passed, 1 xfailed, 2 xpassed, 3 errors in 1.00s\n", (11, 5, 0)),
-        ("pytest of one error", "2 failed, 1 error in 1.00s\n", (3, 3, 0)),
-        ("cargo bench", "running 3 tests\ntest result: ok. 1 passed; 0 failed; 0 ignored; 2 measured; 0 filtered out\n", (3, 0, 0)),
+        (
+            "pytest of long",
+            "3 passed, 2 warnings, 1 xfailed, 1 error in 75.10s (0:01:15)\n",
+            (5, 1, 0),
+        ),
+        (
+            "pytest of all kinds",
+            "2 failed, 3 passed, 1 xfailed, 2 xpassed, 3 errors in 1.00s\n",
+            (11, 5, 0),
+        ),
+        (
+            "pytest of one error",
+            "2 failed, 1 error in 1.00s\n",
+            (3, 3, 0),
+        ),
+        (
+            "cargo bench",
+            "running 3 tests\ntest result: ok. 1 passed; 0 failed; 0 ignored; 2 measured; 0 filtered out\n",
+            (3, 0, 0),
+        ),
         ("nextest", NEXTEST, (71, 1, 626)),
-        ("nextest cut short", "     Summary [   0.1s] 3/9 tests run: 1 passed, 1 failed, 1 timed out, 2 skipped\n", (3, 2, 2)),
+        (
+            "nextest cut short",
+            "     Summary [   0.1s] 3/9 tests run: 1 passed, 1 failed, 1 timed out, 2 skipped\n",
+            (3, 2, 2),
+        ),
         ("unittest", UNITTEST, (2, 1, 1)),
-        ("unittest of errors", "Ran 5 tests in 0.001s\n\nFAILED (failures=1, errors=2, skipped=1)\n", (4, 3, 1)),
+        (
+            "unittest of errors",
+            "Ran 5 tests in 0.001s\n\nFAILED (failures=1, errors=2, skipped=1)\n",
+            (4, 3, 1),
+        ),
         ("go -v", GO_V, (4, 1, 1)),
-        ("go -v of a program that logs", &format!("{{\"level\":\"info\"}}\n{GO_V}\"Action\":\n"), (4, 1, 1)),
+        (
+            "go -v of a program that logs",
+            &format!("{{\"level\":\"info\"}}\n{GO_V}\"Action\":\n"),
+            (4, 1, 1),
+        ),
         ("go -json", GO_JSON, (1, 0, 0)),
         ("node", NODE_TAP, (3, 1, 2)),
         ("node's spec", NODE_SPEC, (2, 1, 1)),
         ("jest", JEST, (4, 1, 3)),
         ("vitest", VITEST, (4, 1, 2)),
-        ("vitest of expected failures", "      Tests  1 failed | 2 passed | 1 expected fail (4)\n", (4, 1, 0)),
+        (
+            "vitest of expected failures",
+            "      Tests  1 failed | 2 passed | 1 expected fail (4)\n",
+            (4, 1, 0),
+        ),
         ("mocha", MOCHA, (4, 1, 1)),
         ("rspec", RSPEC, (4, 1, 1)),
-        ("rspec outside", "0 examples, 0 failures, 1 error occurred outside of examples\n", (0, 1, 0)),
+        (
+            "rspec outside",
+            "0 examples, 0 failures, 1 error occurred outside of examples\n",
+            (0, 1, 0),
+        ),
         ("surefire", SUREFIRE, (4, 1, 1)),
         ("gradle", GRADLE, (4, 1, 1)),
-        ("gradle with a logger", "> Task :test\nSUCCESS: Executed 7 tests in 1.2s (2 skipped)\n", (5, 0, 2)),
-        ("surefire of errors", "[ERROR] Tests run: 7, Failures: 1, Errors: 2, Skipped: 0\n", (7, 3, 0)),
+        (
+            "gradle with a logger",
+            "> Task :test\nSUCCESS: Executed 7 tests in 1.2s (2 skipped)\n",
+            (5, 0, 2),
+        ),
+        (
+            "surefire of errors",
+            "[ERROR] Tests run: 7, Failures: 1, Errors: 2, Skipped: 0\n",
+            (7, 3, 0),
+        ),
         ("ctest", CTEST, (2, 1, 1)),
         (
             "ctest of disabled ones",
-            &format!("4/5 Test #4: off ..............................***Not Run (Disabled)   0.00 sec\n{CTEST}"),
+            &format!(
+                "4/5 Test #4: off ..............................***Not Run (Disabled)   0.00 sec\n{CTEST}"
+            ),
             (2, 1, 2),
         ),
         ("dotnet", DOTNET, (4, 1, 1)),
-        ("dotnet's new logger", "Test summary: total: 4, failed: 0, succeeded: 3, skipped: 1, duration: 1.2s\n", (3, 0, 1)),
-        ("dotnet's old one", "Total tests: 4\n     Passed: 3\n    Skipped: 1\n Total time: 0.7 Seconds\n", (3, 0, 1)),
+        (
+            "dotnet's new logger",
+            "Test summary: total: 4, failed: 0, succeeded: 3, skipped: 1, duration: 1.2s\n",
+            (3, 0, 1),
+        ),
+        (
+            "dotnet's old one",
+            "Total tests: 4\n     Passed: 3\n    Skipped: 1\n Total time: 0.7 Seconds\n",
+            (3, 0, 1),
+        ),
     ] {
         counts(name, text, ran, failed, skipped);
     }
@@ -149,15 +219,36 @@ fn the_figures_of_every_runner_are_read() {
 fn a_run_of_no_test_is_known_as_one() {
     for (name, text) in [
         ("cargo", CARGO_NONE),
-        ("cargo, ignored ones only", "running 0 tests\ntest result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n"),
-        ("nextest", "     Summary [   0.000s] 0 tests run: 0 passed\n"),
-        ("pytest", "============================ no tests ran in 0.02s =============================\n"),
-        ("pytest -k", "============================ 3 deselected in 0.21s =============================\n"),
-        ("unittest", "\n----------------------------------------------------------------------\nRan 0 tests in 0.000s\n\nOK\n"),
-        ("unittest of 3.12", "Ran 0 tests in 0.000s\n\nNO TESTS RAN\n"),
+        (
+            "cargo, ignored ones only",
+            "running 0 tests\ntest result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n",
+        ),
+        (
+            "nextest",
+            "     Summary [   0.000s] 0 tests run: 0 passed\n",
+        ),
+        (
+            "pytest",
+            "============================ no tests ran in 0.02s =============================\n",
+        ),
+        (
+            "pytest -k",
+            "============================ 3 deselected in 0.21s =============================\n",
+        ),
+        (
+            "unittest",
+            "\n----------------------------------------------------------------------\nRan 0 tests in 0.000s\n\nOK\n",
+        ),
+        (
+            "unittest of 3.12",
+            "Ran 0 tests in 0.000s\n\nNO TESTS RAN\n",
+        ),
         ("go", GO_NONE),
         ("go without files", "?   \tex/none\t[no test files]\n"),
-        ("node", "TAP version 13\n1..0\n# tests 0\n# suites 0\n# pass 0\n# fail 0\n# cancelled 0\n# skipped 0\n# todo 0\n"),
+        (
+            "node",
+            "TAP version 13\n1..0\n# tests 0\n# suites 0\n# pass 0\n# fail 0\n# cancelled 0\n# skipped 0\n# todo 0\n",
+        ),
         ("jest", "No tests found, exiting with code 0\n"),
         ("jest's total", "Tests:       0 total\n"),
         ("vitest", "No test files found, exiting with code 0\n"),
@@ -166,9 +257,15 @@ fn a_run_of_no_test_is_known_as_one() {
         ("rspec", "0 examples, 0 failures\n"),
         ("surefire", "[INFO] No tests to run.\n"),
         ("surefire skipped", "[INFO] Tests are skipped.\n"),
-        ("gradle", "> Task :compileTestJava NO-SOURCE\n> Task :test NO-SOURCE\n\nBUILD SUCCESSFUL in 1s\n"),
+        (
+            "gradle",
+            "> Task :compileTestJava NO-SOURCE\n> Task :test NO-SOURCE\n\nBUILD SUCCESSFUL in 1s\n",
+        ),
         ("ctest", "Test project build\nNo tests were found!!!\n"),
-        ("dotnet", "No test is available in Ex.Tests.dll. Make sure that test discoverer & executors are registered.\n"),
+        (
+            "dotnet",
+            "No test is available in Ex.Tests.dll. Make sure that test discoverer & executors are registered.\n",
+        ),
     ] {
         counts(name, text, 0, 0, 0);
     }
@@ -181,17 +278,48 @@ fn several_runs_add_up_and_what_tests_print_is_no_result() {
     let faked = "running 1 test\ntest result: ok. 99 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\ntest a ... ok\n\n\
         test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n";
     counts("a test that prints a result", faked, 1, 0, 0);
-    let streams = CommandOutput { stdout: CapturedStream::whole(CARGO), stderr: CapturedStream::whole(UNITTEST) };
-    assert_eq!(read(&streams).unwrap().counts, Some(TestCounts { ran: 4, failed: 2, skipped: 2 }));
+    let streams = CommandOutput {
+        stdout: CapturedStream::whole(CARGO),
+        stderr: CapturedStream::whole(UNITTEST),
+    };
+    assert_eq!(
+        read(&streams).unwrap().counts,
+        Some(TestCounts {
+            ran: 4,
+            failed: 2,
+            skipped: 2
+        })
+    );
 }
 
 #[test]
 fn what_is_not_counted_is_unknown_and_what_is_no_runner_is_none() {
-    for uncounted in [GO, "ok  \tex/sub\t(cached)\n", "> Task :test\n\nBUILD SUCCESSFUL in 3s\n", "> Task :test UP-TO-DATE\n"] {
-        assert_eq!(read(&output(uncounted)).unwrap().counts, None, "{uncounted}");
+    for uncounted in [
+        GO,
+        "ok  \tex/sub\t(cached)\n",
+        "> Task :test\n\nBUILD SUCCESSFUL in 3s\n",
+        "> Task :test UP-TO-DATE\n",
+    ] {
+        assert_eq!(
+            read(&output(uncounted)).unwrap().counts,
+            None,
+            "{uncounted}"
+        );
     }
-    let gap = CapturedStream { head: CARGO.into(), dropped: 10, tail: CARGO.into() };
-    assert_eq!(read(&CommandOutput { stdout: gap, stderr: CapturedStream::default() }).unwrap().counts, None);
+    let gap = CapturedStream {
+        head: CARGO.into(),
+        dropped: 10,
+        tail: CARGO.into(),
+    };
+    assert_eq!(
+        read(&CommandOutput {
+            stdout: gap,
+            stderr: CapturedStream::default()
+        })
+        .unwrap()
+        .counts,
+        None
+    );
     for none in [
         "",
         "12 passed",
@@ -204,30 +332,99 @@ fn what_is_not_counted_is_unknown_and_what_is_no_runner_is_none() {
     ] {
         assert_eq!(read(&output(none)), None, "{none}");
     }
-    counts("nonsense", "99999999999999999999999 passed in 0.1s\n", 0, 0, 0);
-    let huge = format!("{0} failed, {0} passed in 0.1s\n{0} passed in 0.1s\n", u64::MAX / 2);
+    counts(
+        "nonsense",
+        "99999999999999999999999 passed in 0.1s\n",
+        0,
+        0,
+        0,
+    );
+    let huge = format!(
+        "{0} failed, {0} passed in 0.1s\n{0} passed in 0.1s\n",
+        u64::MAX / 2
+    );
     assert!(read(&output(&huge)).is_some());
 }
 
 #[test]
 fn the_first_failing_test_is_named_with_what_it_says() {
     for (name, text, test, message) in [
-        ("cargo", CARGO, "tests::bad", "src/lib.rs:7:9: assertion `left == right` failed"),
-        ("nextest", NEXTEST, "crate machine::tests::once", "src/once.rs:179:9: assertion failed: x"),
-        ("pytest", PYTEST, "test_a.py::T::test_bad", "AssertionError: 1 != 2 : numbers differ"),
-        ("unittest", UNITTEST, "test_bad (test_a.T.test_bad)", "AssertionError: 1 != 2 : numbers differ"),
+        (
+            "cargo",
+            CARGO,
+            "tests::bad",
+            "src/lib.rs:7:9: assertion `left == right` failed",
+        ),
+        (
+            "nextest",
+            NEXTEST,
+            "crate machine::tests::once",
+            "src/once.rs:179:9: assertion failed: x",
+        ),
+        (
+            "pytest",
+            PYTEST,
+            "test_a.py::T::test_bad",
+            "AssertionError: 1 != 2 : numbers differ",
+        ),
+        (
+            "unittest",
+            UNITTEST,
+            "test_bad (test_a.T.test_bad)",
+            "AssertionError: 1 != 2 : numbers differ",
+        ),
         ("go", GO, "TestBad", "a_test.go:4: want 2, got 1"),
         ("go -v", GO_V, "TestBad", "a_test.go:4: want 2, got 1"),
         ("node", NODE_TAP, "bad", "1 == 2"),
-        ("node's spec", NODE_SPEC, "bad", "AssertionError [ERR_ASSERTION]: 1 == 2"),
-        ("jest", JEST, "sums › adds", "expect(received).toBe(expected) // Object.is equality"),
-        ("vitest", VITEST, "src/a.test.ts > sums > adds", "AssertionError: expected 2 to be 3 // Object.is equality"),
-        ("mocha", MOCHA, "sums adds", "AssertionError [ERR_ASSERTION]: 2 == 3"),
-        ("rspec", RSPEC, "Sum adds (./spec/sum_spec.rb:4)", "expected: 3"),
-        ("surefire", SUREFIRE, "FooTest.adds:12", "expected:<3> but was:<2>"),
-        ("gradle", GRADLE, "FooTest > adds()", "org.opentest4j.AssertionFailedError: expected: <3> but was: <2>"),
+        (
+            "node's spec",
+            NODE_SPEC,
+            "bad",
+            "AssertionError [ERR_ASSERTION]: 1 == 2",
+        ),
+        (
+            "jest",
+            JEST,
+            "sums › adds",
+            "expect(received).toBe(expected) // Object.is equality",
+        ),
+        (
+            "vitest",
+            VITEST,
+            "src/a.test.ts > sums > adds",
+            "AssertionError: expected 2 to be 3 // Object.is equality",
+        ),
+        (
+            "mocha",
+            MOCHA,
+            "sums adds",
+            "AssertionError [ERR_ASSERTION]: 2 == 3",
+        ),
+        (
+            "rspec",
+            RSPEC,
+            "Sum adds (./spec/sum_spec.rb:4)",
+            "expected: 3",
+        ),
+        (
+            "surefire",
+            SUREFIRE,
+            "FooTest.adds:12",
+            "expected:<3> but was:<2>",
+        ),
+        (
+            "gradle",
+            GRADLE,
+            "FooTest > adds()",
+            "org.opentest4j.AssertionFailedError: expected: <3> but was: <2>",
+        ),
         ("ctest", CTEST, "subtracts", "Failed"),
-        ("dotnet", DOTNET, "Ex.SumTests.Adds", "Assert.Equal() Failure: Values differ"),
+        (
+            "dotnet",
+            DOTNET,
+            "Ex.SumTests.Adds",
+            "Assert.Equal() Failure: Values differ",
+        ),
     ] {
         fails(name, text, test, message);
     }
@@ -242,8 +439,18 @@ fn a_test_inside_of_a_suite_is_named_and_not_its_suite() {
 
 #[test]
 fn a_message_is_searched_near_the_name_of_its_test() {
-    let below = |lines: usize| format!(" FAIL  a.test.ts > adds\n{}Error: boom\n      Tests  1 failed (1)\n", "\n".repeat(lines));
-    fails("the last line that is near", &below(39), "a.test.ts > adds", "Error: boom");
+    let below = |lines: usize| {
+        format!(
+            " FAIL  a.test.ts > adds\n{}Error: boom\n      Tests  1 failed (1)\n",
+            "\n".repeat(lines)
+        )
+    };
+    fails(
+        "the last line that is near",
+        &below(39),
+        "a.test.ts > adds",
+        "Error: boom",
+    );
     fails("one that is not", &below(40), "a.test.ts > adds", "");
     let panicked = |below: &str| {
         format!(
@@ -251,9 +458,23 @@ fn a_message_is_searched_near_the_name_of_its_test() {
              test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out\n"
         )
     };
-    fails("a panic with words", &panicked("boom"), "t", "src/lib.rs:7:9: boom");
-    for silent in ["", "  ", "note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace"] {
-        fails("a panic without words", &panicked(silent), "t", "src/lib.rs:7:9");
+    fails(
+        "a panic with words",
+        &panicked("boom"),
+        "t",
+        "src/lib.rs:7:9: boom",
+    );
+    for silent in [
+        "",
+        "  ",
+        "note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace",
+    ] {
+        fails(
+            "a panic without words",
+            &panicked(silent),
+            "t",
+            "src/lib.rs:7:9",
+        );
     }
 }
 
@@ -266,10 +487,31 @@ fn whole_runs_as_they_were_printed_are_read() {
     let rspec = include_str!("../../../../../tests/it/fixtures/runners/rspec.txt");
     let ctest = include_str!("../../../../../tests/it/fixtures/runners/ctest.txt");
     for (name, text, (ran, failed, skipped), (test, message)) in [
-        ("jest 30", jest, (3, 2, 2), ("fails here", "expect(received).toBe(expected) // Object.is equality")),
-        ("vitest 3 in colours", vitest, (2, 1, 2), ("a.test.ts > fails here", "AssertionError: expected 2 to be 3 // Object.is equality")),
+        (
+            "jest 30",
+            jest,
+            (3, 2, 2),
+            (
+                "fails here",
+                "expect(received).toBe(expected) // Object.is equality",
+            ),
+        ),
+        (
+            "vitest 3 in colours",
+            vitest,
+            (2, 1, 2),
+            (
+                "a.test.ts > fails here",
+                "AssertionError: expected 2 to be 3 // Object.is equality",
+            ),
+        ),
         ("mocha 12", mocha, (3, 2, 1), ("fails here", "Error: boom")),
-        ("rspec 3.12", rspec, (2, 1, 1), ("A fails here (./a_spec.rb:3)", "expected: 3")),
+        (
+            "rspec 3.12",
+            rspec,
+            (2, 1, 1),
+            ("A fails here (./a_spec.rb:3)", "expected: 3"),
+        ),
         ("ctest 3.25", ctest, (2, 1, 1), ("bad", "Failed")),
     ] {
         counts(name, text, ran, failed, skipped);

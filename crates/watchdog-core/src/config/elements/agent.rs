@@ -63,28 +63,52 @@ pub(in super::super) static ENTRY: KeyBlock<AgentEntry> = KeyBlock {
 };
 
 /// Reads `agents`. An entry that names no preset has this one.
-pub(in super::super) fn read_list(node: &ConfigNode<'_>, preset: &PresetName) -> Option<Vec<AgentEntry>> {
+pub(in super::super) fn read_list(
+    node: &ConfigNode<'_>,
+    preset: &PresetName,
+) -> Option<Vec<AgentEntry>> {
     let entries = node.list(|entry| {
-        let mut found = AgentEntry { preset: preset.clone(), ..(ENTRY.defaults)() };
+        let mut found = AgentEntry {
+            preset: preset.clone(),
+            ..(ENTRY.defaults)()
+        };
         ENTRY.read(entry, &mut found);
         // Names and folders are compared even where something else of the entry is wrong.
         (!found.name.is_empty()).then_some(found)
     })?;
     let mut folders = HashSet::new();
-    if let Some(twice) = entries.iter().filter_map(|entry| entry.worktree.as_ref()).find(|folder| !folders.insert(*folder)) {
-        node.wrong(format!("two agents have the worktree {}; each works in one of its own", shown(twice)));
+    if let Some(twice) = entries
+        .iter()
+        .filter_map(|entry| entry.worktree.as_ref())
+        .find(|folder| !folders.insert(*folder))
+    {
+        node.wrong(format!(
+            "two agents have the worktree {}; each works in one of its own",
+            shown(twice)
+        ));
     }
     let mut names = HashSet::new();
     if let Some(twice) = entries.iter().find(|entry| !names.insert(&entry.name)) {
-        node.wrong(format!("two agents are named {}; every agent has a name of its own", shown(&twice.name)));
+        node.wrong(format!(
+            "two agents are named {}; every agent has a name of its own",
+            shown(&twice.name)
+        ));
     }
     for entry in &entries {
         let mut seen = HashSet::from([&entry.name]);
         for name in &entry.fallback {
             if !entries.iter().any(|other| other.name == *name) {
-                node.wrong(format!("the fallback of {} names {}, and no agent has that name", shown(&entry.name), shown(name)));
+                node.wrong(format!(
+                    "the fallback of {} names {}, and no agent has that name",
+                    shown(&entry.name),
+                    shown(name)
+                ));
             } else if !seen.insert(name) {
-                node.wrong(format!("the fallback of {} names {} twice or itself", shown(&entry.name), shown(name)));
+                node.wrong(format!(
+                    "the fallback of {} names {} twice or itself",
+                    shown(&entry.name),
+                    shown(name)
+                ));
             }
         }
     }
@@ -101,25 +125,63 @@ mod tests {
 
     #[test]
     fn claude_answers_with_its_small_model_unless_told_otherwise() {
-        assert_eq!(reads("{}").agent, AgentSettings { preset: PresetName::CLAUDE, model: Some("sonnet".into()), probe: None });
-        assert_eq!(reads(r#"{"agent": {"model": null, "probe": null}}"#).agent.model, None);
+        assert_eq!(
+            reads("{}").agent,
+            AgentSettings {
+                preset: PresetName::CLAUDE,
+                model: Some("sonnet".into()),
+                probe: None
+            }
+        );
+        assert_eq!(
+            reads(r#"{"agent": {"model": null, "probe": null}}"#)
+                .agent
+                .model,
+            None
+        );
         assert_eq!(reads(r#"{"agent": {"preset": "codex"}}"#).agent.model, None);
-        assert_eq!(reads(r#"{"agent": {"preset": "codex", "model": "o"}}"#).agent.model.as_deref(), Some("o"));
+        assert_eq!(
+            reads(r#"{"agent": {"preset": "codex", "model": "o"}}"#)
+                .agent
+                .model
+                .as_deref(),
+            Some("o")
+        );
     }
 
     #[test]
     fn a_probe_is_an_argv_and_names_a_program() {
-        let probe = reads(r#"{"agent": {"probe": ["ask", "", "a b"]}}"#).agent.probe;
-        assert_eq!(probe, Some(vec!["ask".to_owned(), String::new(), "a b".to_owned()]));
-        fails(r#"{"agent": {"probe": []}}"#, "agent.probe: must name a program; the list is empty");
-        fails(r#"{"agent": {"probe": [" "]}}"#, "agent.probe[0]: must not be empty");
-        fails(r#"{"agent": {"probe": ["a", 1]}}"#, "agent.probe[1]: expected a text, found the number 1");
+        let probe = reads(r#"{"agent": {"probe": ["ask", "", "a b"]}}"#)
+            .agent
+            .probe;
+        assert_eq!(
+            probe,
+            Some(vec!["ask".to_owned(), String::new(), "a b".to_owned()])
+        );
+        fails(
+            r#"{"agent": {"probe": []}}"#,
+            "agent.probe: must name a program; the list is empty",
+        );
+        fails(
+            r#"{"agent": {"probe": [" "]}}"#,
+            "agent.probe[0]: must not be empty",
+        );
+        fails(
+            r#"{"agent": {"probe": ["a", 1]}}"#,
+            "agent.probe[1]: expected a text, found the number 1",
+        );
         fails(
             r#"{"agent": {"probe": "ask"}}"#,
             "agent.probe: expected a list of texts, the program and its arguments, found the text \"ask\"",
         );
-        fails(r#"{"agent": {"probe": ["a\u0000"]}}"#, "agent.probe[0]: must not contain a NUL character");
-        fails(r#"{"agent": {"probe": ["a", "b\u0000"]}}"#, "agent.probe[1]: must not contain a NUL character");
+        fails(
+            r#"{"agent": {"probe": ["a\u0000"]}}"#,
+            "agent.probe[0]: must not contain a NUL character",
+        );
+        fails(
+            r#"{"agent": {"probe": ["a", "b\u0000"]}}"#,
+            "agent.probe[1]: must not contain a NUL character",
+        );
     }
 
     #[test]
@@ -127,17 +189,28 @@ mod tests {
         let refused = "agent.preset: unknown word \"Cluade\", did you mean `claude`? It must be one of `claude`, `codex`, `gemini`, `opencode`, `qwen`, `copilot`, `cursor`, `amp`, \
                        or the path of a preset file that ends in `.json`";
         fails(r#"{"agent": {"preset": "Cluade"}}"#, refused);
-        fails(r#"{"agent": {"preset": 7}}"#, "agent.preset: expected the name of an agent, found the number 7");
+        fails(
+            r#"{"agent": {"preset": 7}}"#,
+            "agent.preset: expected the name of an agent, found the number 7",
+        );
     }
 
     #[test]
     fn a_preset_that_is_not_built_in_is_left_to_be_looked_up_at_its_place() {
         let text = "{\"agent\": {\"preset\": \"claude\"},\n \"agents\": [{\"name\": \"a\", \"preset\": \"cluade\"}]}";
-        let parsed = parse(text, Path::new("c.json")).expect("a preset of the user's own may have this name");
-        let problem = |named: &NamedPreset| Some(unknown_preset(named.name.as_str(), ["claude", "mine"].into_iter()));
-        let refused = parsed.check_presets(Path::new("c.json"), problem).unwrap_err().to_string();
-        let expected =
-            "c.json:2:37: agents[0].preset: unknown word \"cluade\", did you mean `claude`? It must be one of `claude`, `mine`, or";
+        let parsed = parse(text, Path::new("c.json"))
+            .expect("a preset of the user's own may have this name");
+        let problem = |named: &NamedPreset| {
+            Some(unknown_preset(
+                named.name.as_str(),
+                ["claude", "mine"].into_iter(),
+            ))
+        };
+        let refused = parsed
+            .check_presets(Path::new("c.json"), problem)
+            .unwrap_err()
+            .to_string();
+        let expected = "c.json:2:37: agents[0].preset: unknown word \"cluade\", did you mean `claude`? It must be one of `claude`, `mine`, or";
         assert!(refused.starts_with(expected), "{refused}");
         assert!(parsed.check_presets(Path::new("c.json"), |_| None).is_ok());
     }
@@ -156,20 +229,56 @@ mod tests {
             max_cost_usd: None,
         };
         assert_eq!(found[0], gemini);
-        assert_eq!((found[1].role.as_deref(), &found[1].preset), (None, &PresetName::CLAUDE));
+        assert_eq!(
+            (found[1].role.as_deref(), &found[1].preset),
+            (None, &PresetName::CLAUDE)
+        );
         let usual = reads(r#"{"agent": {"preset": "codex"}, "agents": [{"name": "a"}, {"name": "b", "preset": "gemini"}]}"#).agents;
-        assert_eq!([&usual[0].preset, &usual[1].preset], [&PresetName::CODEX, &PresetName::GEMINI]);
-        fails(r#"{"agents": [{"name": "a"}, {"name": "a"}]}"#, "agents: two agents are named \"a\"");
+        assert_eq!(
+            [&usual[0].preset, &usual[1].preset],
+            [&PresetName::CODEX, &PresetName::GEMINI]
+        );
+        fails(
+            r#"{"agents": [{"name": "a"}, {"name": "a"}]}"#,
+            "agents: two agents are named \"a\"",
+        );
         fails(r#"{"agents": [{"role": "a"}]}"#, "agents[0].name: missing");
-        let own = reads(r#"{"agents": [{"name": "a", "command": ["my-agent", "{prompt}"], "worktree": "../a"}]}"#);
+        let own = reads(
+            r#"{"agents": [{"name": "a", "command": ["my-agent", "{prompt}"], "worktree": "../a"}]}"#,
+        );
         assert_eq!(own.agents[0].worktree.as_deref(), Some("../a"));
-        assert_eq!(own.commands(), ["agent a: my-agent {prompt}"], "it is shown before it is trusted");
-        fails(r#"{"agents": [{"name": "a", "worktree": "w"}, {"name": "b", "worktree": "w"}]}"#, "two agents have the worktree \"w\"");
-        let order = reads(r#"{"agents": [{"name": "a", "fallback": ["b"], "max_cost_usd": 2.5}, {"name": "b"}]}"#).agents;
-        assert_eq!((order[0].fallback.as_slice(), order[0].max_cost_usd), (&["b".to_owned()][..], Some(2.5)));
-        fails(r#"{"agents": [{"name": "a", "fallback": ["c"]}]}"#, "the fallback of \"a\" names \"c\", and no agent has that name");
-        fails(r#"{"agents": [{"name": "a", "fallback": ["a"]}]}"#, "names \"a\" twice or itself");
-        fails(r#"{"agents": [{"name": "a", "max_cost_usd": 0}]}"#, "agents[0].max_cost_usd: expected a number above 0");
-        fails(r#"{"agents": [{"name": "a", "rol": "b"}]}"#, "agents[0].rol: unknown key, did you mean `role`?");
+        assert_eq!(
+            own.commands(),
+            ["agent a: my-agent {prompt}"],
+            "it is shown before it is trusted"
+        );
+        fails(
+            r#"{"agents": [{"name": "a", "worktree": "w"}, {"name": "b", "worktree": "w"}]}"#,
+            "two agents have the worktree \"w\"",
+        );
+        let order = reads(
+            r#"{"agents": [{"name": "a", "fallback": ["b"], "max_cost_usd": 2.5}, {"name": "b"}]}"#,
+        )
+        .agents;
+        assert_eq!(
+            (order[0].fallback.as_slice(), order[0].max_cost_usd),
+            (&["b".to_owned()][..], Some(2.5))
+        );
+        fails(
+            r#"{"agents": [{"name": "a", "fallback": ["c"]}]}"#,
+            "the fallback of \"a\" names \"c\", and no agent has that name",
+        );
+        fails(
+            r#"{"agents": [{"name": "a", "fallback": ["a"]}]}"#,
+            "names \"a\" twice or itself",
+        );
+        fails(
+            r#"{"agents": [{"name": "a", "max_cost_usd": 0}]}"#,
+            "agents[0].max_cost_usd: expected a number above 0",
+        );
+        fails(
+            r#"{"agents": [{"name": "a", "rol": "b"}]}"#,
+            "agents[0].rol: unknown key, did you mean `role`?",
+        );
     }
 }

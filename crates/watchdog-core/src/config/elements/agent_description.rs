@@ -8,17 +8,39 @@ use super::agent_verdict::{DescribedAgent, LoweredVerdict, lower, note_ignored};
 use super::{TOP, behavior, flat_keys};
 
 /// Keys that such a file has and a configuration has not.
-const MARKS: &[&str] =
-    &["name", "displayName", "description", "parameters", "prompts", "logging", "github", "worktree", "actions", "$schema"];
+const MARKS: &[&str] = &[
+    "name",
+    "displayName",
+    "description",
+    "parameters",
+    "prompts",
+    "logging",
+    "github",
+    "worktree",
+    "actions",
+    "$schema",
+];
 
 /// Keys of the first form of the file; one that has two of them is to be whole.
 const WHOLE: &[&str] = &["displayName", "prompts", "logging"];
 
 /// Keys that are read here.
-const KNOWN: &[&str] = &["version", "name", "displayName", "description", "parameters", "behavior", "runner"];
+const KNOWN: &[&str] = &[
+    "version",
+    "name",
+    "displayName",
+    "description",
+    "parameters",
+    "behavior",
+    "runner",
+];
 
 /// What a closed issue is left as, where the description says how it ends.
-const CLOSURES: &[(&str, bool)] = &[("close", true), ("label-only", false), ("label-and-close", true)];
+const CLOSURES: &[(&str, bool)] = &[
+    ("close", true),
+    ("label-only", false),
+    ("label-and-close", true),
+];
 
 /// Whether the file describes a whole agent.
 pub(in super::super) fn is_agent_file(top: &ConfigNode<'_>) -> bool {
@@ -27,8 +49,14 @@ pub(in super::super) fn is_agent_file(top: &ConfigNode<'_>) -> bool {
 
 /// Reads the file for what completes the work. Everything else in it is named in one note.
 pub(in super::super) fn read(top: &ConfigNode<'_>) -> LoweredVerdict {
-    let mut around = DescribedAgent { ignored: Some(RefCell::default()), definition: top.json.to_value(), ..DescribedAgent::default() };
-    let Some(section) = around.section(top, KNOWN) else { return LoweredVerdict::default() };
+    let mut around = DescribedAgent {
+        ignored: Some(RefCell::default()),
+        definition: top.json.to_value(),
+        ..DescribedAgent::default()
+    };
+    let Some(section) = around.section(top, KNOWN) else {
+        return LoweredVerdict::default();
+    };
     refuse_own_keys(top);
     if section.has("behavior") && WHOLE.iter().filter(|key| section.has(key)).count() > 1 {
         must_be_whole(&section);
@@ -46,8 +74,15 @@ pub(in super::super) fn read(top: &ConfigNode<'_>) -> LoweredVerdict {
             LoweredVerdict::default()
         }
     };
-    let of_agent = ["parameters"].iter().filter(|key| section.has(key) && is_runner).map(|key| (*key).to_owned());
-    let ignored = around.ignored.take().map(RefCell::into_inner).unwrap_or_default();
+    let of_agent = ["parameters"]
+        .iter()
+        .filter(|key| section.has(key) && is_runner)
+        .map(|key| (*key).to_owned());
+    let ignored = around
+        .ignored
+        .take()
+        .map(RefCell::into_inner)
+        .unwrap_or_default();
     note_ignored(&section, &of_agent.chain(ignored).collect::<Vec<_>>());
     lowered
 }
@@ -55,7 +90,11 @@ pub(in super::super) fn read(top: &ConfigNode<'_>) -> LoweredVerdict {
 /// A criterion of ours in such a file would be a criterion that nobody asks.
 fn refuse_own_keys(top: &ConfigNode<'_>) {
     let ours = [TOP.names(), flat_keys::BLOCK.names(), vec!["completion"]].concat();
-    for member in top.members().unwrap_or_default().iter().filter(|member| member.name != "version" && ours.contains(&member.name.as_ref()))
+    for member in top
+        .members()
+        .unwrap_or_default()
+        .iter()
+        .filter(|member| member.name != "version" && ours.contains(&member.name.as_ref()))
     {
         top.report.problem(member.at, &member.name, || {
             "a key of completion.json in the description of an agent; move it into a completion.json, with `behavior` beside it".into()
@@ -66,10 +105,12 @@ fn refuse_own_keys(top: &ConfigNode<'_>) {
 /// The parts that the first form of the file has beside `behavior`.
 fn must_be_whole(top: &ConfigSection<'_>) {
     for key in ["version", "displayName", "description"] {
-        top.required(key, "an agent's description names it").map(|n| n.text());
+        top.required(key, "an agent's description names it")
+            .map(|n| n.text());
     }
     for key in ["prompts", "logging"] {
-        top.required(key, "an agent's description has it").map(|n| n.open_section().is_some());
+        top.required(key, "an agent's description has it")
+            .map(|n| n.open_section().is_some());
     }
     top.required("name", "an agent's description names it");
 }
@@ -78,9 +119,14 @@ fn must_be_whole(top: &ConfigSection<'_>) {
 fn agent_name(node: &ConfigNode<'_>) -> Option<String> {
     let name = node.text()?;
     let kebab = name.starts_with(|c: char| c.is_ascii_lowercase())
-        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
+        && name
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
     if !kebab {
-        node.wrong(format!("must be in kebab-case, such as `my-agent`, found {}", shown(&name)));
+        node.wrong(format!(
+            "must be in kebab-case, such as `my-agent`, found {}",
+            shown(&name)
+        ));
         return None;
     }
     Some(name)
@@ -94,26 +140,49 @@ fn issue_of_parameters(top: &ConfigSection<'_>) -> Option<u64> {
 
 /// Today's form: `runner.verdict`, and of `runner.integrations` how an issue ends.
 fn of_runner(runner: &ConfigNode<'_>, around: &mut DescribedAgent) -> LoweredVerdict {
-    let Some(section) = around.section(runner, &["verdict", "integrations"]) else { return LoweredVerdict::default() };
-    if let Some(github) = section.get("integrations").and_then(|node| node.peek("github")) {
+    let Some(section) = around.section(runner, &["verdict", "integrations"]) else {
+        return LoweredVerdict::default();
+    };
+    if let Some(github) = section
+        .get("integrations")
+        .and_then(|node| node.peek("github"))
+    {
         read_closure(&github, around);
     }
-    let Some(verdict) = section.required("verdict", "it says what completes the work") else { return LoweredVerdict::default() };
-    let Some(verdict) = around.section(&verdict, &["type", "config"]) else { return LoweredVerdict::default() };
-    let Some(kind) = verdict.required("type", "it says what completes the work") else { return LoweredVerdict::default() };
+    let Some(verdict) = section.required("verdict", "it says what completes the work") else {
+        return LoweredVerdict::default();
+    };
+    let Some(verdict) = around.section(&verdict, &["type", "config"]) else {
+        return LoweredVerdict::default();
+    };
+    let Some(kind) = verdict.required("type", "it says what completes the work") else {
+        return LoweredVerdict::default();
+    };
     lower(&verdict, &kind, ("config", verdict.get("config")), around)
 }
 
 /// The labels that an issue gets when its work is done, and whether it is closed then.
 fn read_closure(github: &ConfigNode<'_>, around: &mut DescribedAgent) {
-    if github.peek("enabled").is_some_and(|node| node.flag() == Some(false)) {
+    if github
+        .peek("enabled")
+        .is_some_and(|node| node.flag() == Some(false))
+    {
         return;
     }
-    let Some(action) = github.peek("defaultClosureAction") else { return };
-    let Some(closes) = action.word(CLOSURES) else { return };
+    let Some(action) = github.peek("defaultClosureAction") else {
+        return;
+    };
+    let Some(closes) = action.word(CLOSURES) else {
+        return;
+    };
     around.closes = closes;
-    let labelled = action.known_word(&[("label-only", ()), ("label-and-close", ())]).is_some();
-    let added = github.peek("labels").and_then(|labels| labels.peek("completion")).and_then(|labels| labels.peek("add"));
+    let labelled = action
+        .known_word(&[("label-only", ()), ("label-and-close", ())])
+        .is_some();
+    let added = github
+        .peek("labels")
+        .and_then(|labels| labels.peek("completion"))
+        .and_then(|labels| labels.peek("add"));
     if let Some(added) = added.filter(|_| labelled) {
         around.labels = added.list(ConfigNode::text).unwrap_or_default();
     }

@@ -8,8 +8,8 @@ use super::super::nearest::{hint, misspelt};
 use super::super::problem::{shown, shown_key};
 use super::super::reader::{ConfigNode, ConfigSection, listed};
 use super::super::settings::{
-    CheckKind, CheckSpec, CommandLine, CustomCriterion, IssueCriterion, Mode, PhaseCriterion, SignalMatch, SignalTextCriterion,
-    StructuredCriterion, TextScope,
+    CheckKind, CheckSpec, CommandLine, CustomCriterion, IssueCriterion, Mode, PhaseCriterion,
+    SignalMatch, SignalTextCriterion, StructuredCriterion, TextScope,
 };
 use super::super::syntax::ValueKind;
 use super::agent_checks::required_fields;
@@ -60,10 +60,18 @@ const LISTED: &str = "issue, project, iterate, manual, custom, or of poll:state,
                       detect:structured, meta:composite, meta:custom";
 
 /// What is polled: of which resource the state counts.
-const RESOURCES: &[(&str, Option<VerdictWord>)] =
-    &[("github-issue", Some(VerdictWord::Issue)), ("github-project", Some(VerdictWord::Project)), ("file", None), ("api", None)];
+const RESOURCES: &[(&str, Option<VerdictWord>)] = &[
+    ("github-issue", Some(VerdictWord::Issue)),
+    ("github-project", Some(VerdictWord::Project)),
+    ("file", None),
+    ("api", None),
+];
 
-const OPERATORS: &[(&str, Mode)] = &[("and", Mode::All), ("or", Mode::Any), ("first", Mode::First)];
+const OPERATORS: &[(&str, Mode)] = &[
+    ("and", Mode::All),
+    ("or", Mode::Any),
+    ("first", Mode::First),
+];
 
 /// What the description says beside the verdict that bears on it. By default a block without a description around it.
 #[derive(Debug, Default)]
@@ -94,13 +102,33 @@ pub(in super::super) struct LoweredVerdict {
 impl DescribedAgent {
     /// The object with its keys: an unknown one is an error, or noted where the file is another program's. A slip of a known key is always
     /// an error, because it would otherwise be an ignored criterion.
-    pub(super) fn section<'a>(&self, node: &ConfigNode<'a>, known: &[&str]) -> Option<ConfigSection<'a>> {
-        let Some(ignored) = &self.ignored else { return node.section(known) };
+    pub(super) fn section<'a>(
+        &self,
+        node: &ConfigNode<'a>,
+        known: &[&str],
+    ) -> Option<ConfigSection<'a>> {
+        let Some(ignored) = &self.ignored else {
+            return node.section(known);
+        };
         let section = node.open_section()?;
-        for member in node.members().unwrap_or_default().iter().filter(|member| !known.contains(&member.name.as_ref())) {
-            let path = if node.path.is_empty() { shown_key(&member.name) } else { format!("{}.{}", node.path, shown_key(&member.name)) };
-            match misspelt(&member.name, known.iter().copied().filter(|key| !node.has(key))) {
-                Some(meant) => node.report.problem(member.at, &path, || format!("unknown key, did you mean `{meant}`?")),
+        for member in node
+            .members()
+            .unwrap_or_default()
+            .iter()
+            .filter(|member| !known.contains(&member.name.as_ref()))
+        {
+            let path = if node.path.is_empty() {
+                shown_key(&member.name)
+            } else {
+                format!("{}.{}", node.path, shown_key(&member.name))
+            };
+            match misspelt(
+                &member.name,
+                known.iter().copied().filter(|key| !node.has(key)),
+            ) {
+                Some(meant) => node.report.problem(member.at, &path, || {
+                    format!("unknown key, did you mean `{meant}`?")
+                }),
                 None => ignored.borrow_mut().push(path),
             }
         }
@@ -115,16 +143,36 @@ pub(super) fn lower(
     config: (&str, Option<ConfigNode<'_>>),
     around: &DescribedAgent,
 ) -> LoweredVerdict {
-    let verdict = TypedVerdict { holder, kind, config, around };
-    let Some(checks) = verdict.read() else { return LoweredVerdict::default() };
+    let verdict = TypedVerdict {
+        holder,
+        kind,
+        config,
+        around,
+    };
+    let Some(checks) = verdict.read() else {
+        return LoweredVerdict::default();
+    };
     let counted = |check: &CheckSpec| match check {
-        CheckSpec::Single { criterion: CheckKind::Iterations { count }, .. } => Some(*count),
+        CheckSpec::Single {
+            criterion: CheckKind::Iterations { count },
+            ..
+        } => Some(*count),
         _ => None,
     };
-    let limit = verdict.config.1.as_ref().and_then(|config| config.peek("maxIterations"));
+    let limit = verdict
+        .config
+        .1
+        .as_ref()
+        .and_then(|config| config.peek("maxIterations"));
     // A loop must get as far as what it counts.
-    let max_iterations = checks.first().and_then(counted).or_else(|| limit.and_then(|node| node.whole(1..=MAX_ITERATIONS)));
-    LoweredVerdict { checks, max_iterations }
+    let max_iterations = checks
+        .first()
+        .and_then(counted)
+        .or_else(|| limit.and_then(|node| node.whole(1..=MAX_ITERATIONS)));
+    LoweredVerdict {
+        checks,
+        max_iterations,
+    }
 }
 
 /// A type of verdict with the object that configures it.
@@ -142,7 +190,10 @@ impl<'a> TypedVerdict<'_, 'a> {
         let Some((_, kind)) = WORDS.iter().find(|(known, _)| *known == word) else {
             let key = self.kind.path.rsplit('.').next().unwrap_or_default();
             let near = hint(&word, WORDS.iter().map(|(known, _)| *known));
-            self.kind.wrong(format!("{key} must be one of {LISTED}; found {}{near}", shown(&word)));
+            self.kind.wrong(format!(
+                "{key} must be one of {LISTED}; found {}{near}",
+                shown(&word)
+            ));
             return None;
         };
         let criterion = match kind {
@@ -168,7 +219,16 @@ impl<'a> TypedVerdict<'_, 'a> {
         let mut of = kind;
         let mut number = None;
         if let Some(config) = &self.config.1 {
-            let section = self.around.section(config, &["resourceType", "targetState", "issue", "project", "maxIterations"])?;
+            let section = self.around.section(
+                config,
+                &[
+                    "resourceType",
+                    "targetState",
+                    "issue",
+                    "project",
+                    "maxIterations",
+                ],
+            )?;
             if let Some(limit) = section.get("maxIterations") {
                 limit.whole(1..=MAX_ITERATIONS)?;
             }
@@ -177,12 +237,20 @@ impl<'a> TypedVerdict<'_, 'a> {
                     resource.wrong("cannot be polled by watchdog; write a `files` check for a file, or a `command` check for an address");
                     return None;
                 };
-                of = if kind == VerdictWord::Project { kind } else { polled };
+                of = if kind == VerdictWord::Project {
+                    kind
+                } else {
+                    polled
+                };
             }
             if let Some(state) = section.get("targetState") {
                 target_is_closed(&state, of)?;
             }
-            let key = if of == VerdictWord::Project { "project" } else { "issue" };
+            let key = if of == VerdictWord::Project {
+                "project"
+            } else {
+                "issue"
+            };
             if let Some(node) = section.get(key) {
                 number = Some(node.whole(1..=u64::from(u32::MAX))?);
             }
@@ -193,8 +261,18 @@ impl<'a> TypedVerdict<'_, 'a> {
         let number = number.or(self.around.issue);
         let closed = self.around.closes || self.around.labels.is_empty();
         let labels = self.around.labels.iter().cloned().map(Some);
-        let labels: Vec<Option<String>> = if self.around.labels.is_empty() { vec![None] } else { labels.collect() };
-        let issue = |label| single(CheckKind::Issue(IssueCriterion { closed, label, ..IssueCriterion::new(number) }));
+        let labels: Vec<Option<String>> = if self.around.labels.is_empty() {
+            vec![None]
+        } else {
+            labels.collect()
+        };
+        let issue = |label| {
+            single(CheckKind::Issue(IssueCriterion {
+                closed,
+                label,
+                ..IssueCriterion::new(number)
+            }))
+        };
         Some(labels.into_iter().map(issue).collect())
     }
 
@@ -212,47 +290,96 @@ impl<'a> TypedVerdict<'_, 'a> {
     }
 
     fn keyword(&self, word: &str) -> Option<CheckKind> {
-        let old = self.config.1.as_ref().is_some_and(|config| config.has("completionKeyword"));
-        let key = if old || !word.contains(':') { "completionKeyword" } else { "verdictKeyword" };
-        let text = self.config_section(word, &[key, "maxIterations"], key)?.get(key)?.text()?;
+        let old = self
+            .config
+            .1
+            .as_ref()
+            .is_some_and(|config| config.has("completionKeyword"));
+        let key = if old || !word.contains(':') {
+            "completionKeyword"
+        } else {
+            "verdictKeyword"
+        };
+        let text = self
+            .config_section(word, &[key, "maxIterations"], key)?
+            .get(key)?
+            .text()?;
         // Any answer of an iteration could hold the keyword.
-        let criterion = SignalTextCriterion { scope: TextScope::Iteration, ..SignalTextCriterion::new(text, SignalMatch::Contains) };
+        let criterion = SignalTextCriterion {
+            scope: TextScope::Iteration,
+            ..SignalTextCriterion::new(text, SignalMatch::Contains)
+        };
         Some(CheckKind::Signal(criterion))
     }
 
     fn structured(&self, word: &str) -> Option<CheckKind> {
-        let section = self.config_section(word, &["signalType", "requiredFields", "maxIterations"], "signalType")?;
+        let section = self.config_section(
+            word,
+            &["signalType", "requiredFields", "maxIterations"],
+            "signalType",
+        )?;
         let tag = Some(section.get("signalType")?.text()?);
         let required = match section.get("requiredFields") {
             Some(fields) => required_fields(&fields)?,
             None => Vec::new(),
         };
-        Some(CheckKind::Structured(StructuredCriterion { tag, required, schema: None, scope: TextScope::Iteration }))
+        Some(CheckKind::Structured(StructuredCriterion {
+            tag,
+            required,
+            schema: None,
+            scope: TextScope::Iteration,
+        }))
     }
 
     fn composite(&self, word: &str) -> Option<CheckSpec> {
-        let section = self.config_section(word, &["operator", "conditions", "maxIterations"], "operator")?;
-        let mode = section.get("operator").and_then(|node| node.word(OPERATORS));
-        let conditions = section.required("conditions", &format!("conditions is required for the type {word}"))?;
+        let section = self.config_section(
+            word,
+            &["operator", "conditions", "maxIterations"],
+            "operator",
+        )?;
+        let mode = section
+            .get("operator")
+            .and_then(|node| node.word(OPERATORS));
+        let conditions = section.required(
+            "conditions",
+            &format!("conditions is required for the type {word}"),
+        )?;
         if conditions.is_empty_list() {
             conditions.wrong("a composite without conditions can never be complete; add one");
             return None;
         }
         // One that cannot be read is reported, and then nothing of the file counts.
         let checks = conditions.list(|node| self.condition(node))?;
-        Some(CheckSpec::Group { mode: mode?, checks })
+        Some(CheckSpec::Group {
+            mode: mode?,
+            checks,
+        })
     }
 
     fn condition(&self, node: &ConfigNode<'a>) -> Option<CheckSpec> {
         let section = self.around.section(node, &["type", "config"])?;
         let kind = section.required("type", "a condition names its type of verdict")?;
         let config = section.get("config");
-        let mut checks = TypedVerdict { holder: &section, kind: &kind, config: ("config", config), around: self.around }.read()?;
-        if checks.len() == 1 { checks.pop() } else { Some(CheckSpec::Group { mode: Mode::All, checks }) }
+        let mut checks = TypedVerdict {
+            holder: &section,
+            kind: &kind,
+            config: ("config", config),
+            around: self.around,
+        }
+        .read()?;
+        if checks.len() == 1 {
+            checks.pop()
+        } else {
+            Some(CheckSpec::Group {
+                mode: Mode::All,
+                checks,
+            })
+        }
     }
 
     fn handler(&self, word: &str) -> Option<CheckKind> {
-        let section = self.config_section(word, &["handlerPath", "maxIterations"], "handlerPath")?;
+        let section =
+            self.config_section(word, &["handlerPath", "maxIterations"], "handlerPath")?;
         let path = section.get("handlerPath")?.inside_path()?;
         let path = format!("{}{}", self.around.handlers, path.trim_start_matches("./"));
         let is_typescript = [".ts", ".mts"].iter().any(|ending| path.ends_with(ending));
@@ -264,14 +391,23 @@ impl<'a> TypedVerdict<'_, 'a> {
     }
 
     /// The configuration with the one key that the type needs.
-    fn config_section(&self, word: &str, known: &[&str], needed: &str) -> Option<ConfigSection<'a>> {
+    fn config_section(
+        &self,
+        word: &str,
+        known: &[&str],
+        needed: &str,
+    ) -> Option<ConfigSection<'a>> {
         let why = format!("{needed} is required for the type {word}");
         let Some(config) = &self.config.1 else {
             self.holder.missing(self.config.0, &why);
             return None;
         };
         // A block of the first form may have the keys of its other types, too.
-        let others: &[&str] = if self.around.ignored.is_none() { &["maxIterations", "completionKeyword", "handlerPath"] } else { &[] };
+        let others: &[&str] = if self.around.ignored.is_none() {
+            &["maxIterations", "completionKeyword", "handlerPath"]
+        } else {
+            &[]
+        };
         let section = self.around.section(config, &[known, others].concat())?;
         section.required(needed, &why)?;
         Some(section)
@@ -279,14 +415,21 @@ impl<'a> TypedVerdict<'_, 'a> {
 }
 
 fn single(criterion: CheckKind) -> CheckSpec {
-    CheckSpec::Single { name: criterion.kind().to_owned(), criterion }
+    CheckSpec::Single {
+        name: criterion.kind().to_owned(),
+        criterion,
+    }
 }
 
 /// Of an issue, only its being closed can be asked for here; of a project, its last phase.
 fn target_is_closed(state: &ConfigNode<'_>, of: VerdictWord) -> Option<()> {
     let target = match &state.json.kind {
         ValueKind::Object(_) => state.peek("state"),
-        _ => Some(ConfigNode { report: state.report, json: state.json, path: state.path.clone() }),
+        _ => Some(ConfigNode {
+            report: state.report,
+            json: state.json,
+            path: state.path.clone(),
+        }),
     };
     let alone = state.members().is_none_or(|members| members.len() == 1);
     let is_closed = |node: &ConfigNode<'_>| matches!(&node.json.kind, ValueKind::Text(text) if text.eq_ignore_ascii_case("closed"));
@@ -304,7 +447,14 @@ pub(super) fn note_ignored(section: &ConfigSection<'_>, ignored: &[String]) {
         return;
     }
     let more = ignored.len().saturating_sub(SHOWN);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let more = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
     let keys = listed(ignored.iter().take(SHOWN).map(String::as_str));
-    section.note("", &format!("not read, as it says nothing of when the work is complete: {keys}{more}"));
+    section.note(
+        "",
+        &format!("not read, as it says nothing of when the work is complete: {keys}{more}"),
+    );
 }

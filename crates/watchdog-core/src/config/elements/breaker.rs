@@ -24,9 +24,15 @@ mod tests {
     #[test]
     fn the_breaker_opens_at_three_for_half_an_hour_unless_told_otherwise() {
         let found = reads("{}").breaker;
-        assert_eq!((found.limit, found.cooldown), (3, Duration::from_secs(1800)));
+        assert_eq!(
+            (found.limit, found.cooldown),
+            (3, Duration::from_secs(1800))
+        );
         let found = reads(r#"{"breaker": {"limit": 1, "cooldown_seconds": 0}}"#).breaker;
         assert_eq!((found.limit, found.cooldown), (1, Duration::ZERO));
-        fails(r#"{"breaker": {"limit": 0}}"#, "breaker.limit: expected a whole number from 1 to 1000, found the number 0");
+        fails(
+            r#"{"breaker": {"limit": 0}}"#,
+            "breaker.limit: expected a whole number from 1 to 1000, found the number 0",
+        );
     }
 }

@@ -12,7 +12,11 @@ use super::check_type::{CheckType, ErasedCheckType};
 use super::{agent_checks, command, external_checks, fact_checks, lists};
 
 /// The words for [`Mode`].
-pub(in super::super) const MODES: &[(&str, Mode)] = &[("all", Mode::All), ("any", Mode::Any), ("first", Mode::First)];
+pub(in super::super) const MODES: &[(&str, Mode)] = &[
+    ("all", Mode::All),
+    ("any", Mode::Any),
+    ("first", Mode::First),
+];
 
 /// Every type of check, in the contract's order.
 pub(in super::super) static TYPES: &[&dyn ErasedCheckType] = &[
@@ -34,7 +38,12 @@ pub(in super::super) static TYPES: &[&dyn ErasedCheckType] = &[
 
 static ALWAYS: CheckType<()> = CheckType {
     doc: "Met, whatever happened; its evidence is none.",
-    block: KeyBlock { name: "always", defaults: || (), keys: &[], rules: no_rules },
+    block: KeyBlock {
+        name: "always",
+        defaults: || (),
+        keys: &[],
+        rules: no_rules,
+    },
     any_of: &[],
     wrap: |()| CheckKind::Always,
     unwrap: |criterion| matches!(criterion, CheckKind::Always).then_some(&()),
@@ -49,7 +58,10 @@ struct CheckGroup {
 
 static GROUP: KeyBlock<CheckGroup> = KeyBlock {
     name: "group",
-    defaults: || CheckGroup { mode: Mode::All, checks: Vec::new() },
+    defaults: || CheckGroup {
+        mode: Mode::All,
+        checks: Vec::new(),
+    },
     keys: keys! { CheckGroup;
         "mode" => mode: word(MODES), "how its checks combine", required("a group says how its checks combine: `all`, `any` or `first`");
         "checks" => checks: filled_list_of(ENTRY, "a group without checks can never be complete; add one or remove the group"),
@@ -59,15 +71,30 @@ static GROUP: KeyBlock<CheckGroup> = KeyBlock {
 };
 
 /// An entry of `checks`.
-pub(in super::super) const ENTRY: ValueForm<CheckSpec> =
-    ValueForm { read: entry, write: written, schema: || json!({"$ref": "#/$defs/entry"}), words: "check" };
+pub(in super::super) const ENTRY: ValueForm<CheckSpec> = ValueForm {
+    read: entry,
+    write: written,
+    schema: || json!({"$ref": "#/$defs/entry"}),
+    words: "check",
+};
 
 /// The schema's definitions of entries, groups and each type of check, by name.
 pub(in super::super) fn definitions() -> Map<String, Value> {
-    let names = [GROUP.name].into_iter().chain(TYPES.iter().map(|kind| kind.word()));
-    let entry: Vec<Value> = names.map(|name| json!({"$ref": format!("#/$defs/{name}")})).collect();
-    let types = TYPES.iter().map(|kind| (kind.word().to_owned(), kind.schema()));
-    types.chain([("entry".to_owned(), json!({"oneOf": entry})), (GROUP.name.to_owned(), GROUP.schema())]).collect()
+    let names = [GROUP.name]
+        .into_iter()
+        .chain(TYPES.iter().map(|kind| kind.word()));
+    let entry: Vec<Value> = names
+        .map(|name| json!({"$ref": format!("#/$defs/{name}")}))
+        .collect();
+    let types = TYPES
+        .iter()
+        .map(|kind| (kind.word().to_owned(), kind.schema()));
+    types
+        .chain([
+            ("entry".to_owned(), json!({"oneOf": entry})),
+            (GROUP.name.to_owned(), GROUP.schema()),
+        ])
+        .collect()
 }
 
 pub(in super::super) fn read(node: &ConfigNode<'_>) -> Option<Vec<CheckSpec>> {
@@ -82,9 +109,13 @@ fn entry(node: &ConfigNode<'_>) -> Option<CheckSpec> {
     if node.has("type") {
         single(node)
     } else if node.has("mode") || node.has("checks") {
-        GROUP.read_whole(node).map(|CheckGroup { mode, checks }| CheckSpec::Group { mode, checks })
+        GROUP
+            .read_whole(node)
+            .map(|CheckGroup { mode, checks }| CheckSpec::Group { mode, checks })
     } else {
-        node.wrong("neither a check nor a group; a check has `type`, a group has `mode` and `checks`");
+        node.wrong(
+            "neither a check nor a group; a check has `type`, a group has `mode` and `checks`",
+        );
         None
     }
 }
@@ -98,24 +129,42 @@ fn single(node: &ConfigNode<'_>) -> Option<CheckSpec> {
     } else if registered_types.contains(&word.as_str()) {
         registered(&word, node)
     } else {
-        let known = TYPES.iter().map(|known| known.word()).chain(registered_types.iter().copied());
-        kind.wrong(format!("no type of check is named {}{}", shown(&word), hint(&word, known)));
+        let known = TYPES
+            .iter()
+            .map(|known| known.word())
+            .chain(registered_types.iter().copied());
+        kind.wrong(format!(
+            "no type of check is named {}{}",
+            shown(&word),
+            hint(&word, known)
+        ));
         None
     };
     let name = match node.peek("name") {
         Some(name) => name.text(),
         None => Some(word),
     };
-    Some(CheckSpec::Single { name: name?, criterion: criterion? })
+    Some(CheckSpec::Single {
+        name: name?,
+        criterion: criterion?,
+    })
 }
 
 fn written(spec: &CheckSpec) -> Value {
     match spec {
-        CheckSpec::Group { mode, checks } => GROUP.write(CheckGroup { mode: *mode, checks: checks.clone() }).into(),
+        CheckSpec::Group { mode, checks } => GROUP
+            .write(CheckGroup {
+                mode: *mode,
+                checks: checks.clone(),
+            })
+            .into(),
         CheckSpec::Single { name, criterion } => {
             let mut entry = match criterion {
                 CheckKind::Registered { keys, .. } => keys.clone(),
-                known => TYPES.iter().find_map(|kind| kind.write(known)).unwrap_or_default(),
+                known => TYPES
+                    .iter()
+                    .find_map(|kind| kind.write(known))
+                    .unwrap_or_default(),
             };
             entry.insert("type".into(), criterion.kind().into());
             entry.insert("name".into(), name.as_str().into());
@@ -127,9 +176,14 @@ fn written(spec: &CheckSpec) -> Value {
 /// An entry of a type that this program does not know itself: the program that registered it reads its keys.
 fn registered(kind: &str, node: &ConfigNode<'_>) -> Option<CheckKind> {
     node.open_section()?;
-    let serde_json::Value::Object(mut keys) = node.json.to_value() else { return None };
+    let serde_json::Value::Object(mut keys) = node.json.to_value() else {
+        return None;
+    };
     keys.retain(|key, _| key != "type" && key != "name");
-    Some(CheckKind::Registered { kind: kind.to_owned(), keys })
+    Some(CheckKind::Registered {
+        kind: kind.to_owned(),
+        keys,
+    })
 }
 
 #[cfg(test)]
@@ -142,13 +196,22 @@ mod tests {
         let found = reads(
             r#"{"mode": "any", "checks": [{"type": "always"}, {"mode": "all", "checks": [{"mode": "first", "checks": [{"type": "always", "name": "n"}]}]}]}"#,
         );
-        let always = |name: &str| CheckSpec::Single { name: name.into(), criterion: CheckKind::Always };
+        let always = |name: &str| CheckSpec::Single {
+            name: name.into(),
+            criterion: CheckKind::Always,
+        };
         assert_eq!(found.mode, Mode::Any);
         assert_eq!(
             found.checks,
             [
                 always("always"),
-                CheckSpec::Group { mode: Mode::All, checks: vec![CheckSpec::Group { mode: Mode::First, checks: vec![always("n")] }] }
+                CheckSpec::Group {
+                    mode: Mode::All,
+                    checks: vec![CheckSpec::Group {
+                        mode: Mode::First,
+                        checks: vec![always("n")]
+                    }]
+                }
             ]
         );
     }
@@ -159,24 +222,57 @@ mod tests {
             r#"{"checks": [{"type": "comand", "run": "x"}]}"#,
             "checks[0].type: no type of check is named \"comand\", did you mean `command`?",
         );
-        fails(r#"{"checks": [{"type": "featureList"}]}"#, "did you mean `feature_list`?");
-        fails(r#"{"checks": [{"type": "zzzzzzzz"}]}"#, "the nearest known one is `");
-        fails(r#"{"checks": [{"type": 5}]}"#, "checks[0].type: expected a text, found the number 5");
+        fails(
+            r#"{"checks": [{"type": "featureList"}]}"#,
+            "did you mean `feature_list`?",
+        );
+        fails(
+            r#"{"checks": [{"type": "zzzzzzzz"}]}"#,
+            "the nearest known one is `",
+        );
+        fails(
+            r#"{"checks": [{"type": 5}]}"#,
+            "checks[0].type: expected a text, found the number 5",
+        );
     }
 
     #[test]
     fn what_is_neither_check_nor_group_is_named() {
-        fails(r#"{"checks": [{"name": "x"}]}"#, "checks[0]: neither a check nor a group");
+        fails(
+            r#"{"checks": [{"name": "x"}]}"#,
+            "checks[0]: neither a check nor a group",
+        );
         fails(
             r#"{"checks": ["tests"]}"#,
             "checks[0]: expected an object: a check with `type`, or a group with `mode` and `checks`, found the text",
         );
-        fails(r#"{"checks": {"type": "always"}}"#, "checks: expected a list, found an object");
-        fails(r#"{"checks": [{"mode": "any"}]}"#, "checks[0].checks: missing");
-        fails(r#"{"checks": [{"checks": [{"type": "always"}]}]}"#, "checks[0].mode: missing");
-        fails(r#"{"checks": [{"mode": "none", "checks": [{"type": "always"}]}]}"#, "checks[0].mode: unknown word \"none\"");
-        fails(r#"{"checks": [{"mode": "any", "checks": []}]}"#, "checks[0].checks: a group without checks can never be complete");
-        fails(r#"{"checks": [{"type": "always", "checks": []}]}"#, "checks[0].checks: unknown key");
-        fails(r#"{"checks": [{"type": "always", "name": ""}]}"#, "checks[0].name: must not be empty");
+        fails(
+            r#"{"checks": {"type": "always"}}"#,
+            "checks: expected a list, found an object",
+        );
+        fails(
+            r#"{"checks": [{"mode": "any"}]}"#,
+            "checks[0].checks: missing",
+        );
+        fails(
+            r#"{"checks": [{"checks": [{"type": "always"}]}]}"#,
+            "checks[0].mode: missing",
+        );
+        fails(
+            r#"{"checks": [{"mode": "none", "checks": [{"type": "always"}]}]}"#,
+            "checks[0].mode: unknown word \"none\"",
+        );
+        fails(
+            r#"{"checks": [{"mode": "any", "checks": []}]}"#,
+            "checks[0].checks: a group without checks can never be complete",
+        );
+        fails(
+            r#"{"checks": [{"type": "always", "checks": []}]}"#,
+            "checks[0].checks: unknown key",
+        );
+        fails(
+            r#"{"checks": [{"type": "always", "name": ""}]}"#,
+            "checks[0].name: must not be empty",
+        );
     }
 }

@@ -46,7 +46,9 @@ impl<S: Clone> ErasedCheckType for CheckType<S> {
     fn read(&self, node: &ConfigNode<'_>) -> Option<CheckKind> {
         let section = node.section(&[&["type", "name"], self.block.names().as_slice()].concat())?;
         let mut found = (self.block.defaults)();
-        self.block.read_keys(&section, &mut found).then(|| (self.wrap)(found))
+        self.block
+            .read_keys(&section, &mut found)
+            .then(|| (self.wrap)(found))
     }
 
     fn write(&self, criterion: &CheckKind) -> Option<Map<String, Value>> {
@@ -59,11 +61,18 @@ impl<S: Clone> ErasedCheckType for CheckType<S> {
         schema["description"] = json!(self.doc);
         schema["properties"]["type"] = json!({"const": self.word()});
         schema["properties"]["name"] = TEXT.schema();
-        schema["properties"]["name"]["description"] = json!("stands in verdicts; the type where it is not given");
-        let needed = [json!("type")].into_iter().chain(schema["required"].as_array().into_iter().flatten().cloned());
+        schema["properties"]["name"]["description"] =
+            json!("stands in verdicts; the type where it is not given");
+        let needed = [json!("type")]
+            .into_iter()
+            .chain(schema["required"].as_array().into_iter().flatten().cloned());
         schema["required"] = needed.collect();
         if !self.any_of.is_empty() {
-            schema["anyOf"] = self.any_of.iter().map(|key| json!({"required": [key]})).collect();
+            schema["anyOf"] = self
+                .any_of
+                .iter()
+                .map(|key| json!({"required": [key]}))
+                .collect();
         }
         schema
     }

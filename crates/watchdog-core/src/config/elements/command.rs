@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::super::key_kinds::{COMMAND_LINE, FLAG, INSIDE_PATH, TEXT, ValueForm, nullable, seconds, whole};
+use super::super::key_kinds::{
+    COMMAND_LINE, FLAG, INSIDE_PATH, TEXT, ValueForm, nullable, seconds, whole,
+};
 use super::super::key_table::{KeyBlock, keys, no_rules};
 use super::super::nearest::hint;
 use super::super::problem::shown;
@@ -45,7 +47,12 @@ const SUCCESS: ValueForm<CommandSuccess> = ValueForm {
 };
 
 /// The schema of this path has always been wider than its reader: it leaves to the program whether the path stays inside the worktree.
-const REPORT_PATH: ValueForm<String> = ValueForm { schema: || json!({"type": "string"}), words: "path", read: INSIDE_PATH.read, ..TEXT };
+const REPORT_PATH: ValueForm<String> = ValueForm {
+    schema: || json!({"type": "string"}),
+    words: "path",
+    read: INSIDE_PATH.read,
+    ..TEXT
+};
 
 pub(super) static COMMAND: CheckType<CommandCriterion> = CheckType {
     doc: "A program decides.",
@@ -70,21 +77,36 @@ pub(super) static COMMAND: CheckType<CommandCriterion> = CheckType {
     },
     any_of: &[],
     wrap: CheckKind::Command,
-    unwrap: |criterion| if let CheckKind::Command(found) = criterion { Some(found) } else { None },
+    unwrap: |criterion| {
+        if let CheckKind::Command(found) = criterion {
+            Some(found)
+        } else {
+            None
+        }
+    },
 };
 
 fn success(node: &ConfigNode<'_>) -> Option<CommandSuccess> {
     let text = node.text()?;
-    let (rule, argument) = text.split_once(':').map_or((text.as_str(), None), |(rule, argument)| (rule, Some(argument)));
+    let (rule, argument) = text
+        .split_once(':')
+        .map_or((text.as_str(), None), |(rule, argument)| {
+            (rule, Some(argument))
+        });
     match (rule, argument) {
         ("exit", Some(code)) => match code.parse::<u8>() {
             Ok(126 | 127) => {
-                node.wrong("126 and 127 say that a command could not be run; they are never a success");
+                node.wrong(
+                    "126 and 127 say that a command could not be run; they are never a success",
+                );
                 None
             }
             Ok(code) => Some(CommandSuccess::Exit(code.into())),
             Err(_) => {
-                node.wrong(format!("`exit:` takes an exit code from 0 to 255, found {}", shown(code)));
+                node.wrong(format!(
+                    "`exit:` takes an exit code from 0 to 255, found {}",
+                    shown(code)
+                ));
                 None
             }
         },
@@ -101,7 +123,10 @@ fn success(node: &ConfigNode<'_>) -> Option<CommandSuccess> {
             }
             Ok(_) => Some(CommandSuccess::Regex(pattern.to_owned())),
             Err(error) => {
-                node.wrong(format!("not a valid regular expression: {}", last_line(&error.to_string())));
+                node.wrong(format!(
+                    "not a valid regular expression: {}",
+                    last_line(&error.to_string())
+                ));
                 None
             }
         },
@@ -118,7 +143,10 @@ fn success(node: &ConfigNode<'_>) -> Option<CommandSuccess> {
 
 /// regex explains its errors over several lines, the last of which names the mistake.
 fn last_line(text: &str) -> &str {
-    text.lines().last().unwrap_or(text).trim_start_matches("error: ")
+    text.lines()
+        .last()
+        .unwrap_or(text)
+        .trim_start_matches("error: ")
 }
 
 #[cfg(test)]
@@ -128,65 +156,141 @@ mod tests {
     use super::*;
 
     fn command(keys: &str) -> CommandCriterion {
-        match reads(&format!(r#"{{"checks": [{{"type": "command", {keys}}}]}}"#)).checks.remove(0) {
-            CheckSpec::Single { criterion: CheckKind::Command(command), .. } => command,
+        match reads(&format!(r#"{{"checks": [{{"type": "command", {keys}}}]}}"#))
+            .checks
+            .remove(0)
+        {
+            CheckSpec::Single {
+                criterion: CheckKind::Command(command),
+                ..
+            } => command,
             other => panic!("{other:?}"),
         }
     }
 
     fn refuses(keys: &str, words: &str) {
-        fails(&format!(r#"{{"checks": [{{"type": "command", {keys}}}]}}"#), words);
+        fails(
+            &format!(r#"{{"checks": [{{"type": "command", {keys}}}]}}"#),
+            words,
+        );
     }
 
     #[test]
     fn a_command_needs_nothing_but_what_to_run() {
         let found = command(r#""run": "cargo test""#);
-        assert_eq!(found, CommandCriterion::new(CommandLine::Shell("cargo test".into())));
-        assert_eq!((found.timeout, found.success, found.tail_lines), (Duration::from_secs(300), CommandSuccess::Exit(0), 20));
-        assert_eq!(command(r#""run": ["a", "b c"]"#).run, CommandLine::Argv(vec!["a".into(), "b c".into()]));
+        assert_eq!(
+            found,
+            CommandCriterion::new(CommandLine::Shell("cargo test".into()))
+        );
+        assert_eq!(
+            (found.timeout, found.success, found.tail_lines),
+            (Duration::from_secs(300), CommandSuccess::Exit(0), 20)
+        );
+        assert_eq!(
+            command(r#""run": ["a", "b c"]"#).run,
+            CommandLine::Argv(vec!["a".into(), "b c".into()])
+        );
     }
 
     #[test]
     fn every_key_is_read() {
-        let found = command(r#""run": "x", "cwd": "web", "timeout_seconds": 9, "success": "exit:3", "tail_lines": 0"#);
-        assert_eq!((found.cwd.as_deref(), found.timeout), (Some("web"), Duration::from_secs(9)));
-        assert_eq!((found.success, found.tail_lines), (CommandSuccess::Exit(3), 0));
+        let found = command(
+            r#""run": "x", "cwd": "web", "timeout_seconds": 9, "success": "exit:3", "tail_lines": 0"#,
+        );
+        assert_eq!(
+            (found.cwd.as_deref(), found.timeout),
+            (Some("web"), Duration::from_secs(9))
+        );
+        assert_eq!(
+            (found.success, found.tail_lines),
+            (CommandSuccess::Exit(3), 0)
+        );
     }
 
     #[test]
     fn what_a_pass_must_prove_is_read() {
-        let found = command(r#""run": "x", "junit": "target/junit.xml", "must_fail_first": true, "clean": true"#);
-        assert_eq!((found.junit.as_deref(), found.must_fail_first, found.clean), (Some("target/junit.xml"), true, true));
+        let found = command(
+            r#""run": "x", "junit": "target/junit.xml", "must_fail_first": true, "clean": true"#,
+        );
+        assert_eq!(
+            (found.junit.as_deref(), found.must_fail_first, found.clean),
+            (Some("target/junit.xml"), true, true)
+        );
         let found = command(r#""run": "x", "junit": null"#);
-        assert_eq!((found.junit.as_deref(), found.must_fail_first, found.clean), (None, false, false));
-        refuses(r#""run": "x", "junit": "../out.xml""#, "checks[0].junit: must be a path inside the worktree");
+        assert_eq!(
+            (found.junit.as_deref(), found.must_fail_first, found.clean),
+            (None, false, false)
+        );
+        refuses(
+            r#""run": "x", "junit": "../out.xml""#,
+            "checks[0].junit: must be a path inside the worktree",
+        );
         refuses(r#""run": "x", "clean": "yes""#, "checks[0].clean");
-        refuses(r#""run": "x", "must_fail": true"#, "did you mean `must_fail_first`?");
+        refuses(
+            r#""run": "x", "must_fail": true"#,
+            "did you mean `must_fail_first`?",
+        );
     }
 
     #[test]
     fn success_rules_are_read() {
         let rule = |text: &str| command(&format!(r#""run": "x", "success": "{text}""#)).success;
         assert_eq!(rule("empty"), CommandSuccess::Empty);
-        assert_eq!(rule("contains:a: b"), CommandSuccess::Contains("a: b".into()));
+        assert_eq!(
+            rule("contains:a: b"),
+            CommandSuccess::Contains("a: b".into())
+        );
         assert_eq!(rule("regex:^ok$"), CommandSuccess::Regex("^ok$".into()));
     }
 
     #[test]
     fn empty_commands_and_bad_rules_are_named() {
-        refuses(r#""name": "t""#, "checks[0].run: missing; it is the command that decides");
+        refuses(
+            r#""name": "t""#,
+            "checks[0].run: missing; it is the command that decides",
+        );
         refuses(r#""run": "  ""#, "checks[0].run: must not be empty");
-        refuses(r#""run": []"#, "checks[0].run: must name a program; the list is empty");
-        refuses(r#""run": 5"#, "checks[0].run: expected a command: a text for the shell, or a list");
-        refuses(r#""run": "x", "cwd": "../..""#, "checks[0].cwd: must be a path inside the worktree");
-        refuses(r#""run": "x", "timeout": 5"#, "checks[0].timeout: unknown key, did you mean `timeout_seconds`?");
-        refuses(r#""run": "x", "timeout_seconds": 0"#, "checks[0].timeout_seconds");
-        refuses(r#""run": "x", "success": "exit:256""#, "from 0 to 255, found \"256\"");
+        refuses(
+            r#""run": []"#,
+            "checks[0].run: must name a program; the list is empty",
+        );
+        refuses(
+            r#""run": 5"#,
+            "checks[0].run: expected a command: a text for the shell, or a list",
+        );
+        refuses(
+            r#""run": "x", "cwd": "../..""#,
+            "checks[0].cwd: must be a path inside the worktree",
+        );
+        refuses(
+            r#""run": "x", "timeout": 5"#,
+            "checks[0].timeout: unknown key, did you mean `timeout_seconds`?",
+        );
+        refuses(
+            r#""run": "x", "timeout_seconds": 0"#,
+            "checks[0].timeout_seconds",
+        );
+        refuses(
+            r#""run": "x", "success": "exit:256""#,
+            "from 0 to 255, found \"256\"",
+        );
         refuses(r#""run": "x", "success": "exit:127""#, "never a success");
         refuses(r#""run": "x", "success": "exit""#, "did you mean `exit:0`?");
-        refuses(r#""run": "x", "success": "contains:""#, "every output would be a success");
-        refuses(r#""run": "x", "success": "regex:(""#, "not a valid regular expression: unclosed group");
-        refuses(r#""run": "x", "success": "regex:a*""#, "would always be a success");
-        refuses(r#""run": "x", "success": "contain:a""#, "unknown rule \"contain:a\", did you mean `contains:`?");
+        refuses(
+            r#""run": "x", "success": "contains:""#,
+            "every output would be a success",
+        );
+        refuses(
+            r#""run": "x", "success": "regex:(""#,
+            "not a valid regular expression: unclosed group",
+        );
+        refuses(
+            r#""run": "x", "success": "regex:a*""#,
+            "would always be a success",
+        );
+        refuses(
+            r#""run": "x", "success": "contain:a""#,
+            "unknown rule \"contain:a\", did you mean `contains:`?",
+        );
     }
 }

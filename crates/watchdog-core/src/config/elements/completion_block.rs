@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 use super::super::key_kinds::{COMMAND_LINE, TEXT, optional, whole};
 use super::super::key_table::{KeyBlock, keys};
 use super::super::reader::{ConfigNode, put};
-use super::super::settings::{CheckKind, CheckSpec, CommandCriterion, CommandLine, Limits, SignalMatch, SignalTextCriterion};
+use super::super::settings::{
+    CheckKind, CheckSpec, CommandCriterion, CommandLine, Limits, SignalMatch, SignalTextCriterion,
+};
 use super::limits::MAX_ITERATIONS;
 
 /// The block as it is written.
@@ -43,10 +45,21 @@ pub(in super::super) fn read(node: &ConfigNode<'_>, limits: &mut Limits) -> Vec<
     let mut found = CompletionBlock::default();
     BLOCK.read(node, &mut found);
     put(&mut limits.max_iterations, found.max_iterations);
-    let signal = found.signal.map(|text| CheckKind::Signal(SignalTextCriterion::new(text, SignalMatch::Line)));
-    let verify = found.verify.map(|run| CheckKind::Command(CommandCriterion::new(run)));
+    let signal = found
+        .signal
+        .map(|text| CheckKind::Signal(SignalTextCriterion::new(text, SignalMatch::Line)));
+    let verify = found
+        .verify
+        .map(|run| CheckKind::Command(CommandCriterion::new(run)));
     let named = [("signal", signal), ("verify", verify)].into_iter();
-    named.filter_map(|(name, criterion)| Some(CheckSpec::Single { name: name.into(), criterion: criterion? })).collect()
+    named
+        .filter_map(|(name, criterion)| {
+            Some(CheckSpec::Single {
+                name: name.into(),
+                criterion: criterion?,
+            })
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -57,7 +70,9 @@ mod tests {
 
     #[test]
     fn signal_comes_first_then_verify() {
-        let found = reads(r#"{"completion": {"verify": "npm test", "signal": "DONE", "max_iterations": 20}}"#);
+        let found = reads(
+            r#"{"completion": {"verify": "npm test", "signal": "DONE", "max_iterations": 20}}"#,
+        );
         assert_eq!((found.mode, found.limits.max_iterations), (Mode::All, 20));
         let kinds: Vec<&str> = found
             .checks
@@ -69,16 +84,34 @@ mod tests {
             .collect();
         assert_eq!(kinds, ["signal", "command"]);
         let verify = CommandCriterion::new(CommandLine::Shell("npm test".into()));
-        assert_eq!(found.checks[1], CheckSpec::Single { name: "verify".into(), criterion: CheckKind::Command(verify) });
+        assert_eq!(
+            found.checks[1],
+            CheckSpec::Single {
+                name: "verify".into(),
+                criterion: CheckKind::Command(verify)
+            }
+        );
     }
 
     #[test]
     fn an_empty_block_is_an_error() {
         fails(r#"{"completion": {}}"#, "completion: must not be empty");
-        fails(r#"{"completion": {"verify": ""}}"#, "completion.verify: must not be empty");
-        fails(r#"{"completion": {"signal": "  "}}"#, "completion.signal: must not be empty");
-        fails(r#"{"completion": {"verfy": "x"}}"#, "completion.verfy: unknown key, did you mean `verify`?");
-        fails(r#"{"completion": {"verify": "x", "max_iterations": 0}}"#, "completion.max_iterations");
+        fails(
+            r#"{"completion": {"verify": ""}}"#,
+            "completion.verify: must not be empty",
+        );
+        fails(
+            r#"{"completion": {"signal": "  "}}"#,
+            "completion.signal: must not be empty",
+        );
+        fails(
+            r#"{"completion": {"verfy": "x"}}"#,
+            "completion.verfy: unknown key, did you mean `verify`?",
+        );
+        fails(
+            r#"{"completion": {"verify": "x", "max_iterations": 0}}"#,
+            "completion.max_iterations",
+        );
         fails(r#"{"completion": "x"}"#, "completion: expected an object");
     }
 }

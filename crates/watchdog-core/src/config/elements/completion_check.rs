@@ -28,7 +28,10 @@ mod tests {
     #[test]
     fn an_empty_file_asks_five_times_with_half_a_minute_between() {
         let found = reads("{}").completion_check;
-        assert_eq!((found.max_probes, found.probe_interval, found.probe_timeout), (5, Duration::from_secs(30), Duration::from_secs(60)));
+        assert_eq!(
+            (found.max_probes, found.probe_interval, found.probe_timeout),
+            (5, Duration::from_secs(30), Duration::from_secs(60))
+        );
         assert!(found.final_rescue_attempt);
     }
 
@@ -38,7 +41,10 @@ mod tests {
             r#"{"completion_check": {"max_probes": 0, "probe_interval_seconds": 0, "probe_timeout_seconds": 7, "final_rescue_attempt": false}}"#,
         );
         let found = found.completion_check;
-        assert_eq!((found.max_probes, found.probe_interval, found.probe_timeout), (0, Duration::ZERO, Duration::from_secs(7)));
+        assert_eq!(
+            (found.max_probes, found.probe_interval, found.probe_timeout),
+            (0, Duration::ZERO, Duration::from_secs(7))
+        );
         assert!(!found.final_rescue_attempt);
     }
 
@@ -58,22 +64,46 @@ mod tests {
             ("-1", "the number -1"),
             ("5.5", "the number 5.5"),
             ("5e0", "the number 5e0"),
-            ("99999999999999999999999", "the number 99999999999999999999999"),
+            (
+                "99999999999999999999999",
+                "the number 99999999999999999999999",
+            ),
             ("10001", "the number 10001"),
             ("null", "null"),
             ("[5]", "a list"),
         ] {
-            fails(&format!(r#"{{"completion_check": {{"max_probes": {value}}}}}"#), &format!("{whole}{found}"));
+            fails(
+                &format!(r#"{{"completion_check": {{"max_probes": {value}}}}}"#),
+                &format!("{whole}{found}"),
+            );
         }
-        fails(r#"{"completion_check": {"probe_timeout_seconds": 0}}"#, "probe_timeout_seconds: expected whole seconds from 1 to ");
-        fails(r#"{"completion_check": {"probe_interval_seconds": "30s"}}"#, "found the text \"30s\"");
-        fails(r#"{"completion_check": {"final_rescue_attempt": "yes"}}"#, "expected true or false, found the text \"yes\"");
-        fails(r#"{"completion_check": 5}"#, "completion_check: expected an object, found the number 5");
+        fails(
+            r#"{"completion_check": {"probe_timeout_seconds": 0}}"#,
+            "probe_timeout_seconds: expected whole seconds from 1 to ",
+        );
+        fails(
+            r#"{"completion_check": {"probe_interval_seconds": "30s"}}"#,
+            "found the text \"30s\"",
+        );
+        fails(
+            r#"{"completion_check": {"final_rescue_attempt": "yes"}}"#,
+            "expected true or false, found the text \"yes\"",
+        );
+        fails(
+            r#"{"completion_check": 5}"#,
+            "completion_check: expected an object, found the number 5",
+        );
     }
 
     #[test]
     fn a_key_at_the_wrong_place_is_told_where_it_belongs() {
-        fails(r#"{"max_probes": 5}"#, "max_probes: unknown key here, it belongs in `completion_check`");
-        fails(r#"{"completion_check": {"on_no_criteria": "git"}}"#, "it belongs at the top of the file");
+        fails(
+            r#"{"max_probes": 5}"#,
+            "max_probes: unknown key here, it belongs in `completion_check`",
+        );
+        fails(
+            r#"{"completion_check": {"on_no_criteria": "git"}}"#,
+            "it belongs at the top of the file",
+        );
     }
 }

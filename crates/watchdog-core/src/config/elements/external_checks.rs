@@ -2,13 +2,19 @@
 
 use std::time::Duration;
 
-use super::super::key_kinds::{COMMAND_LINE, FLAG, OBJECT, TEXT, ValueForm, nullable, optional, seconds, whole, word};
+use super::super::key_kinds::{
+    COMMAND_LINE, FLAG, OBJECT, TEXT, ValueForm, nullable, optional, seconds, whole, word,
+};
 use super::super::key_table::{KeyBlock, keys, no_rules};
 use super::super::reader::{ConfigNode, ConfigSection};
-use super::super::settings::{CheckKind, CommandLine, CustomCriterion, CustomMode, IssueCriterion, JudgeCriterion, PhaseCriterion};
+use super::super::settings::{
+    CheckKind, CommandLine, CustomCriterion, CustomMode, IssueCriterion, JudgeCriterion,
+    PhaseCriterion,
+};
 use super::check_type::CheckType;
 
-const CUSTOM_MODES: &[(&str, CustomMode)] = &[("call", CustomMode::Call), ("stream", CustomMode::Stream)];
+const CUSTOM_MODES: &[(&str, CustomMode)] =
+    &[("call", CustomMode::Call), ("stream", CustomMode::Stream)];
 
 /// The largest number of an issue, a pull request or a project.
 const MAX_NUMBER: u64 = u32::MAX as u64;
@@ -39,13 +45,23 @@ pub(super) static ISSUE: CheckType<IssueCriterion> = CheckType {
     },
     any_of: &["number", "pull_request"],
     wrap: CheckKind::Issue,
-    unwrap: |criterion| if let CheckKind::Issue(found) = criterion { Some(found) } else { None },
+    unwrap: |criterion| {
+        if let CheckKind::Issue(found) = criterion {
+            Some(found)
+        } else {
+            None
+        }
+    },
 };
 
 fn issue_asks_for_something(section: &ConfigSection<'_>, found: &mut IssueCriterion, _: bool) {
     if !section.has("number") && !section.has("pull_request") {
         section.missing("number", "it is the issue that must be closed");
-    } else if section.has("number") && !found.closed && found.label.is_none() && found.pull_request.is_none() {
+    } else if section.has("number")
+        && !found.closed
+        && found.label.is_none()
+        && found.pull_request.is_none()
+    {
         section.wrong("asks for nothing; give `label` or `pull_request`, or leave `closed` true");
     }
 }
@@ -55,7 +71,11 @@ fn repository(node: &ConfigNode<'_>) -> Option<String> {
     let text = node.text()?;
     let parts: Vec<&str> = text.split('/').collect();
     let plain = |part: &&str| {
-        !part.is_empty() && !part.starts_with('-') && part.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+        !part.is_empty()
+            && !part.starts_with('-')
+            && part
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
     };
     if (2..=3).contains(&parts.len()) && parts.iter().all(plain) {
         return Some(text);
@@ -80,7 +100,13 @@ pub(super) static PHASE: CheckType<PhaseCriterion> = CheckType {
     },
     any_of: &[],
     wrap: CheckKind::Phase,
-    unwrap: |criterion| if let CheckKind::Phase(found) = criterion { Some(found) } else { None },
+    unwrap: |criterion| {
+        if let CheckKind::Phase(found) = criterion {
+            Some(found)
+        } else {
+            None
+        }
+    },
 };
 
 fn field_has_project(section: &ConfigSection<'_>, found: &mut PhaseCriterion, _: bool) {
@@ -93,7 +119,13 @@ pub(super) static JUDGE: CheckType<JudgeCriterion> = CheckType {
     doc: "A model answers a question about the work.",
     block: KeyBlock {
         name: "judge",
-        defaults: || JudgeCriterion { question: String::new(), rubric: None, run: None, model: None, timeout: Duration::from_secs(120) },
+        defaults: || JudgeCriterion {
+            question: String::new(),
+            rubric: None,
+            run: None,
+            model: None,
+            timeout: Duration::from_secs(120),
+        },
         keys: keys! { JudgeCriterion;
             "question" => question: TEXT, "what a model answers with yes or no", required("it is what the judge answers");
             "rubric" => rubric: nullable(TEXT), "how it is to decide";
@@ -106,7 +138,13 @@ pub(super) static JUDGE: CheckType<JudgeCriterion> = CheckType {
     },
     any_of: &[],
     wrap: CheckKind::Judge,
-    unwrap: |criterion| if let CheckKind::Judge(found) = criterion { Some(found) } else { None },
+    unwrap: |criterion| {
+        if let CheckKind::Judge(found) = criterion {
+            Some(found)
+        } else {
+            None
+        }
+    },
 };
 
 pub(super) static CUSTOM: CheckType<CustomCriterion> = CheckType {
@@ -127,7 +165,13 @@ pub(super) static CUSTOM: CheckType<CustomCriterion> = CheckType {
     },
     any_of: &[],
     wrap: CheckKind::Custom,
-    unwrap: |criterion| if let CheckKind::Custom(found) = criterion { Some(found) } else { None },
+    unwrap: |criterion| {
+        if let CheckKind::Custom(found) = criterion {
+            Some(found)
+        } else {
+            None
+        }
+    },
 };
 
 #[cfg(test)]
@@ -137,7 +181,10 @@ mod tests {
 
     #[test]
     fn an_issue_must_be_closed_unless_told_otherwise() {
-        assert_eq!(criterion(r#"{"type": "issue", "number": 7}"#), CheckKind::Issue(IssueCriterion::new(Some(7))));
+        assert_eq!(
+            criterion(r#"{"type": "issue", "number": 7}"#),
+            CheckKind::Issue(IssueCriterion::new(Some(7)))
+        );
         let keys = r#""number": 7, "closed": false, "label": "done", "repo": "me/it", "require_clean": true, "timeout_seconds": 9"#;
         let wanted = IssueCriterion {
             closed: false,
@@ -147,18 +194,37 @@ mod tests {
             timeout: Duration::from_secs(9),
             ..IssueCriterion::new(Some(7))
         };
-        assert_eq!(criterion(&format!(r#"{{"type": "issue", {keys}}}"#)), CheckKind::Issue(wanted));
-        let wanted = IssueCriterion { pull_request: Some(8), ..IssueCriterion::new(None) };
-        assert_eq!(criterion(r#"{"type": "issue", "pull_request": 8}"#), CheckKind::Issue(wanted));
+        assert_eq!(
+            criterion(&format!(r#"{{"type": "issue", {keys}}}"#)),
+            CheckKind::Issue(wanted)
+        );
+        let wanted = IssueCriterion {
+            pull_request: Some(8),
+            ..IssueCriterion::new(None)
+        };
+        assert_eq!(
+            criterion(r#"{"type": "issue", "pull_request": 8}"#),
+            CheckKind::Issue(wanted)
+        );
     }
 
     #[test]
     fn a_phase_is_told_by_words_or_by_a_field() {
-        assert_eq!(criterion(r#"{"type": "phase"}"#), CheckKind::Phase(PhaseCriterion::new(None)));
-        let wanted =
-            PhaseCriterion { last: "Done".into(), field: Some("Status".into()), owner: Some("me".into()), ..PhaseCriterion::new(Some(9)) };
+        assert_eq!(
+            criterion(r#"{"type": "phase"}"#),
+            CheckKind::Phase(PhaseCriterion::new(None))
+        );
+        let wanted = PhaseCriterion {
+            last: "Done".into(),
+            field: Some("Status".into()),
+            owner: Some("me".into()),
+            ..PhaseCriterion::new(Some(9))
+        };
         let keys = r#""project": 9, "final": "Done", "field": "Status", "owner": "me""#;
-        assert_eq!(criterion(&format!(r#"{{"type": "phase", {keys}}}"#)), CheckKind::Phase(wanted));
+        assert_eq!(
+            criterion(&format!(r#"{{"type": "phase", {keys}}}"#)),
+            CheckKind::Phase(wanted)
+        );
     }
 
     #[test]
@@ -171,16 +237,34 @@ mod tests {
             model: Some("m".into()),
             timeout: Duration::from_secs(3),
         };
-        let keys = r#""question": "q", "rubric": "r", "run": ["j"], "model": "m", "timeout_seconds": 3"#;
-        assert_eq!(criterion(&format!(r#"{{"type": "judge", {keys}}}"#)), CheckKind::Judge(wanted));
-        assert_eq!(criterion(r#"{"type": "custom", "run": ["j"]}"#), CheckKind::Custom(CustomCriterion::new(run.clone())));
-        let wanted = CustomCriterion { mode: CustomMode::Stream, timeout: Duration::from_secs(3), ..CustomCriterion::new(run) };
-        assert_eq!(criterion(r#"{"type": "custom", "run": ["j"], "mode": "stream", "timeout_seconds": 3}"#), CheckKind::Custom(wanted));
+        let keys =
+            r#""question": "q", "rubric": "r", "run": ["j"], "model": "m", "timeout_seconds": 3"#;
+        assert_eq!(
+            criterion(&format!(r#"{{"type": "judge", {keys}}}"#)),
+            CheckKind::Judge(wanted)
+        );
+        assert_eq!(
+            criterion(r#"{"type": "custom", "run": ["j"]}"#),
+            CheckKind::Custom(CustomCriterion::new(run.clone()))
+        );
+        let wanted = CustomCriterion {
+            mode: CustomMode::Stream,
+            timeout: Duration::from_secs(3),
+            ..CustomCriterion::new(run)
+        };
+        assert_eq!(
+            criterion(
+                r#"{"type": "custom", "run": ["j"], "mode": "stream", "timeout_seconds": 3}"#
+            ),
+            CheckKind::Custom(wanted)
+        );
     }
 
     #[test]
     fn their_programs_are_shown_before_they_are_trusted() {
-        let found = reads(r#"{"checks": [{"type": "custom", "run": "sh x"}, {"type": "judge", "question": "q", "run": ["j"]}]}"#);
+        let found = reads(
+            r#"{"checks": [{"type": "custom", "run": "sh x"}, {"type": "judge", "question": "q", "run": ["j"]}]}"#,
+        );
         assert_eq!(found.commands(), ["check custom: sh x", "check judge: j"]);
     }
 
@@ -188,11 +272,19 @@ mod tests {
     fn a_repository_is_an_owner_and_a_name_perhaps_behind_a_host() {
         let entry = |repo: &str| format!(r#"{{"type": "issue", "number": 7, "repo": "{repo}"}}"#);
         for repo in ["me/it", "my-org/a_b.c", "git.example.org/me/it"] {
-            let CheckKind::Issue(found) = criterion(&entry(repo)) else { panic!("{repo} makes another type") };
+            let CheckKind::Issue(found) = criterion(&entry(repo)) else {
+                panic!("{repo} makes another type")
+            };
             assert_eq!(found.repo.as_deref(), Some(repo));
         }
-        for repo in ["it", "me/", "/it", "me//it", "a/b/c/d", "-me/it", "me/--web", "me/a b", "me/it;x", "mé/it"] {
-            refuses(&entry(repo), "checks[0].repo: must be a repository as `owner/name`");
+        for repo in [
+            "it", "me/", "/it", "me//it", "a/b/c/d", "-me/it", "me/--web", "me/a b", "me/it;x",
+            "mé/it",
+        ] {
+            refuses(
+                &entry(repo),
+                "checks[0].repo: must be a repository as `owner/name`",
+            );
         }
     }
 
@@ -200,16 +292,40 @@ mod tests {
     fn what_is_wrong_is_named() {
         for (entry, words) in [
             (r#"{"type": "issue"}"#, "checks[0].number: missing"),
-            (r#"{"type": "issue", "number": 0}"#, "checks[0].number: expected a whole number from 1"),
-            (r#"{"type": "issue", "number": 7, "closed": false}"#, "checks[0]: asks for nothing"),
-            (r#"{"type": "issue", "number": 7, "repo": "--web"}"#, "checks[0].repo: must be a repository as `owner/name`"),
+            (
+                r#"{"type": "issue", "number": 0}"#,
+                "checks[0].number: expected a whole number from 1",
+            ),
+            (
+                r#"{"type": "issue", "number": 7, "closed": false}"#,
+                "checks[0]: asks for nothing",
+            ),
+            (
+                r#"{"type": "issue", "number": 7, "repo": "--web"}"#,
+                "checks[0].repo: must be a repository as `owner/name`",
+            ),
             (r#"{"type": "judge"}"#, "checks[0].question: missing"),
-            (r#"{"type": "phase", "final": ""}"#, "checks[0].final: must not be empty"),
-            (r#"{"type": "phase", "field": "Status"}"#, "checks[0].project: missing; `field` is a field of it"),
+            (
+                r#"{"type": "phase", "final": ""}"#,
+                "checks[0].final: must not be empty",
+            ),
+            (
+                r#"{"type": "phase", "field": "Status"}"#,
+                "checks[0].project: missing; `field` is a field of it",
+            ),
             (r#"{"type": "custom"}"#, "checks[0].run: missing"),
-            (r#"{"type": "custom", "run": null}"#, "checks[0].run: expected a command"),
-            (r#"{"type": "custom", "run": []}"#, "checks[0].run: must name a program"),
-            (r#"{"type": "custom", "run": "x", "mode": "steam"}"#, "did you mean `stream`?"),
+            (
+                r#"{"type": "custom", "run": null}"#,
+                "checks[0].run: expected a command",
+            ),
+            (
+                r#"{"type": "custom", "run": []}"#,
+                "checks[0].run: must name a program",
+            ),
+            (
+                r#"{"type": "custom", "run": "x", "mode": "steam"}"#,
+                "did you mean `stream`?",
+            ),
         ] {
             refuses(entry, words);
         }

@@ -27,7 +27,13 @@ pub(super) static GIT: CheckType<GitCriterion> = CheckType {
     },
     any_of: &[],
     wrap: CheckKind::Git,
-    unwrap: |criterion| if let CheckKind::Git(found) = criterion { Some(found) } else { None },
+    unwrap: |criterion| {
+        if let CheckKind::Git(found) = criterion {
+            Some(found)
+        } else {
+            None
+        }
+    },
 };
 
 /// The intention of a wrong key is unknown.
@@ -52,7 +58,13 @@ pub(super) static FILES: CheckType<FilesCriterion> = CheckType {
     },
     any_of: &[],
     wrap: CheckKind::Files,
-    unwrap: |criterion| if let CheckKind::Files(found) = criterion { Some(found) } else { None },
+    unwrap: |criterion| {
+        if let CheckKind::Files(found) = criterion {
+            Some(found)
+        } else {
+            None
+        }
+    },
 };
 
 #[cfg(test)]
@@ -64,9 +76,11 @@ mod tests {
 
     #[test]
     fn git_asks_for_one_commit_unless_told_otherwise() {
-        assert_eq!(criterion(r#"{"type": "git"}"#), CheckKind::Git(GitCriterion::default()));
-        let keys =
-            r#""min_commits": 0, "require_clean": true, "require_pushed": true, "no_conflict_markers": true, "protected": ["tests/**"]"#;
+        assert_eq!(
+            criterion(r#"{"type": "git"}"#),
+            CheckKind::Git(GitCriterion::default())
+        );
+        let keys = r#""min_commits": 0, "require_clean": true, "require_pushed": true, "no_conflict_markers": true, "protected": ["tests/**"]"#;
         assert_eq!(
             criterion(&format!(r#"{{"type": "git", {keys}}}"#)),
             CheckKind::Git(GitCriterion {
@@ -77,26 +91,71 @@ mod tests {
                 protected: vec!["tests/**".into()]
             })
         );
-        fails(r#"{"checks": [{"type": "git", "min_commits": 0}]}"#, "checks[0]: asks for nothing");
-        fails(r#"{"checks": [{"type": "git", "min_commits": 0, "protected": []}]}"#, "checks[0]: asks for nothing");
-        fails(r#"{"checks": [{"type": "git", "min_commits": -2}]}"#, "checks[0].min_commits: expected a whole number");
-        fails(r#"{"checks": [{"type": "git", "require_clen": true}]}"#, "did you mean `require_clean`?");
-        fails(r#"{"checks": [{"type": "git", "protected": ["../x"]}]}"#, "checks[0].protected[0]: must be a path inside the worktree");
+        fails(
+            r#"{"checks": [{"type": "git", "min_commits": 0}]}"#,
+            "checks[0]: asks for nothing",
+        );
+        fails(
+            r#"{"checks": [{"type": "git", "min_commits": 0, "protected": []}]}"#,
+            "checks[0]: asks for nothing",
+        );
+        fails(
+            r#"{"checks": [{"type": "git", "min_commits": -2}]}"#,
+            "checks[0].min_commits: expected a whole number",
+        );
+        fails(
+            r#"{"checks": [{"type": "git", "require_clen": true}]}"#,
+            "did you mean `require_clean`?",
+        );
+        fails(
+            r#"{"checks": [{"type": "git", "protected": ["../x"]}]}"#,
+            "checks[0].protected[0]: must be a path inside the worktree",
+        );
         let text = r#"{"checks": [{"type": "git", "min_commits": 0, "require_clean": "yes"}]}"#;
-        let error = super::super::super::parse(text, Path::new("completion.json")).expect_err(text).to_string();
-        assert!(error.contains("require_clean") && !error.contains("asks for nothing"), "it may ask for something: {error}");
+        let error = super::super::super::parse(text, Path::new("completion.json"))
+            .expect_err(text)
+            .to_string();
+        assert!(
+            error.contains("require_clean") && !error.contains("asks for nothing"),
+            "it may ask for something: {error}"
+        );
     }
 
     #[test]
     fn files_are_named_inside_the_worktree() {
         let wanted = FilesCriterion::new(vec!["a.txt".into(), "out/**/*.md".into()]);
-        assert_eq!(criterion(r#"{"type": "files", "paths": ["a.txt", "out/**/*.md"]}"#), CheckKind::Files(wanted));
-        let wanted = FilesCriterion { non_empty: false, contains: Some("ok".into()), ..FilesCriterion::new(vec!["a".into()]) };
-        assert_eq!(criterion(r#"{"type": "files", "paths": ["a"], "non_empty": false, "contains": "ok"}"#), CheckKind::Files(wanted));
-        fails(r#"{"checks": [{"type": "files"}]}"#, "checks[0].paths: missing");
-        fails(r#"{"checks": [{"type": "files", "paths": []}]}"#, "checks[0].paths: must name at least one file");
-        fails(r#"{"checks": [{"type": "files", "paths": ["a", "../b"]}]}"#, "checks[0].paths[1]: must be a path inside the worktree");
-        fails(r#"{"checks": [{"type": "files", "paths": ["{a"]}]}"#, "checks[0].paths[0]: not a valid glob");
-        fails(r#"{"checks": [{"type": "files", "paths": "a"}]}"#, "checks[0].paths: expected a list");
+        assert_eq!(
+            criterion(r#"{"type": "files", "paths": ["a.txt", "out/**/*.md"]}"#),
+            CheckKind::Files(wanted)
+        );
+        let wanted = FilesCriterion {
+            non_empty: false,
+            contains: Some("ok".into()),
+            ..FilesCriterion::new(vec!["a".into()])
+        };
+        assert_eq!(
+            criterion(r#"{"type": "files", "paths": ["a"], "non_empty": false, "contains": "ok"}"#),
+            CheckKind::Files(wanted)
+        );
+        fails(
+            r#"{"checks": [{"type": "files"}]}"#,
+            "checks[0].paths: missing",
+        );
+        fails(
+            r#"{"checks": [{"type": "files", "paths": []}]}"#,
+            "checks[0].paths: must name at least one file",
+        );
+        fails(
+            r#"{"checks": [{"type": "files", "paths": ["a", "../b"]}]}"#,
+            "checks[0].paths[1]: must be a path inside the worktree",
+        );
+        fails(
+            r#"{"checks": [{"type": "files", "paths": ["{a"]}]}"#,
+            "checks[0].paths[0]: not a valid glob",
+        );
+        fails(
+            r#"{"checks": [{"type": "files", "paths": "a"}]}"#,
+            "checks[0].paths: expected a list",
+        );
     }
 }

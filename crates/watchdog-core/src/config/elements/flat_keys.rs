@@ -38,7 +38,10 @@ impl FlatKeys {
         let mut found = FlatKeys::default();
         BLOCK.read_keys(top, &mut found);
         if found.enabled == Some(false) {
-            top.note(ENABLED, "false asks no agent: read as `completion_check.max_probes`: 0");
+            top.note(
+                ENABLED,
+                "false asks no agent: read as `completion_check.max_probes`: 0",
+            );
         }
         found
     }
@@ -50,7 +53,9 @@ impl FlatKeys {
         if given("max_probes") && self.probes.is_some_and(|n| n != into.max_probes) {
             contradicts(top, PROBES, "completion_check.max_probes");
         }
-        if given("probe_interval_seconds") && self.interval.is_some_and(|d| d != into.probe_interval) {
+        if given("probe_interval_seconds")
+            && self.interval.is_some_and(|d| d != into.probe_interval)
+        {
             contradicts(top, INTERVAL, "completion_check.probe_interval_seconds");
         }
         put(&mut into.max_probes, self.probes);
@@ -75,9 +80,16 @@ mod tests {
 
     #[test]
     fn flat_keys_are_read() {
-        let found =
-            reads(r#"{"enable_smart_completion_check": true, "completion_check_max_probes": 7, "completion_check_probe_interval": 45}"#);
-        assert_eq!((found.completion_check.max_probes, found.completion_check.probe_interval), (7, Duration::from_secs(45)));
+        let found = reads(
+            r#"{"enable_smart_completion_check": true, "completion_check_max_probes": 7, "completion_check_probe_interval": 45}"#,
+        );
+        assert_eq!(
+            (
+                found.completion_check.max_probes,
+                found.completion_check.probe_interval
+            ),
+            (7, Duration::from_secs(45))
+        );
     }
 
     #[test]
@@ -89,14 +101,40 @@ mod tests {
 
     #[test]
     fn two_dialects_may_agree_and_not_contradict() {
-        let both = |n: u32| format!(r#"{{"completion_check": {{"max_probes": 5}}, "completion_check_max_probes": {n}}}"#);
+        let both = |n: u32| {
+            format!(
+                r#"{{"completion_check": {{"max_probes": 5}}, "completion_check_max_probes": {n}}}"#
+            )
+        };
         assert_eq!(reads(&both(5)).completion_check.max_probes, 5);
-        fails(&both(7), "completion_check_max_probes: contradicts `completion_check.max_probes`; keep one");
-        let both = |n: u32| format!(r#"{{"completion_check": {{"probe_interval_seconds": 5}}, "completion_check_probe_interval": {n}}}"#);
-        assert_eq!(reads(&both(5)).completion_check.probe_interval, Duration::from_secs(5));
-        fails(&both(7), "completion_check_probe_interval: contradicts `completion_check.probe_interval_seconds`; keep one");
-        fails(r#"{"completion_check_max_probes": "7"}"#, "completion_check_max_probes: expected a whole number");
-        fails(r#"{"enable_smart_completion_check": 1}"#, "enable_smart_completion_check: expected true or false");
-        fails(r#"{"completion_check_probes": 1}"#, "did you mean `completion_check_max_probes`?");
+        fails(
+            &both(7),
+            "completion_check_max_probes: contradicts `completion_check.max_probes`; keep one",
+        );
+        let both = |n: u32| {
+            format!(
+                r#"{{"completion_check": {{"probe_interval_seconds": 5}}, "completion_check_probe_interval": {n}}}"#
+            )
+        };
+        assert_eq!(
+            reads(&both(5)).completion_check.probe_interval,
+            Duration::from_secs(5)
+        );
+        fails(
+            &both(7),
+            "completion_check_probe_interval: contradicts `completion_check.probe_interval_seconds`; keep one",
+        );
+        fails(
+            r#"{"completion_check_max_probes": "7"}"#,
+            "completion_check_max_probes: expected a whole number",
+        );
+        fails(
+            r#"{"enable_smart_completion_check": 1}"#,
+            "enable_smart_completion_check: expected true or false",
+        );
+        fails(
+            r#"{"completion_check_probes": 1}"#,
+            "did you mean `completion_check_max_probes`?",
+        );
     }
 }

@@ -24,7 +24,13 @@ mod tests {
         assert!(!reads("{}").fleet.push_snapshots && reads("{}").commands().is_empty());
         let sharing = reads(r#"{"fleet": {"push_snapshots": true}}"#);
         assert!(sharing.fleet.push_snapshots);
-        assert_eq!(sharing.commands(), ["fleet.push_snapshots: pushes snapshots of uncommitted work on tasks"]);
-        fails(r#"{"fleet": {"push_snapshots": 1}}"#, "fleet.push_snapshots: expected true or false, found the number 1");
+        assert_eq!(
+            sharing.commands(),
+            ["fleet.push_snapshots: pushes snapshots of uncommitted work on tasks"]
+        );
+        fails(
+            r#"{"fleet": {"push_snapshots": 1}}"#,
+            "fleet.push_snapshots: expected true or false, found the number 1",
+        );
     }
 }

@@ -6,7 +6,10 @@ use super::{TOP, agent, breaker, completion_check, fleet, limits, rescue, tasks}
 pub(in super::super) fn home_of(key: &str) -> Option<&'static str> {
     let homes = [
         (TOP.name, TOP.names()),
-        (completion_check::BLOCK.name, completion_check::BLOCK.names()),
+        (
+            completion_check::BLOCK.name,
+            completion_check::BLOCK.names(),
+        ),
         (agent::BLOCK.name, agent::BLOCK.names()),
         (rescue::BLOCK.name, rescue::BLOCK.names()),
         (breaker::BLOCK.name, breaker::BLOCK.names()),
@@ -14,7 +17,10 @@ pub(in super::super) fn home_of(key: &str) -> Option<&'static str> {
         (tasks::BLOCK.name, tasks::BLOCK.names()),
         (fleet::BLOCK.name, fleet::BLOCK.names()),
     ];
-    let mut having = homes.iter().filter(|(_, keys)| keys.contains(&key)).map(|(home, _)| *home);
+    let mut having = homes
+        .iter()
+        .filter(|(_, keys)| keys.contains(&key))
+        .map(|(home, _)| *home);
     let only = having.next()?;
     having.next().is_none().then_some(only)
 }

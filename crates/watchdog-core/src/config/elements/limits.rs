@@ -78,37 +78,91 @@ mod tests {
                 "idle_timeout_seconds": 9, "background_seconds": 10, "sensors": [["sh", "watch.sh"]]}}"#,
         )
         .limits;
-        assert_eq!((found.max_iterations, found.cooldown, found.max_stop_blocks), (2, Duration::from_secs(3), 4));
+        assert_eq!(
+            (found.max_iterations, found.cooldown, found.max_stop_blocks),
+            (2, Duration::from_secs(3), 4)
+        );
         assert_eq!(found.deadline.unwrap().to_string(), "2030-01-31T17:00:00Z");
-        assert_eq!((found.max_turns, found.max_total_tokens, found.max_cost_usd), (Some(5), Some(6), Some(0.5)));
-        assert_eq!((found.max_wall, found.session_timeout), (Some(Duration::from_secs(7)), Some(Duration::from_secs(8))));
-        assert_eq!((found.idle_timeout, found.background), (Some(Duration::from_secs(9)), Duration::from_secs(10)));
+        assert_eq!(
+            (found.max_turns, found.max_total_tokens, found.max_cost_usd),
+            (Some(5), Some(6), Some(0.5))
+        );
+        assert_eq!(
+            (found.max_wall, found.session_timeout),
+            (Some(Duration::from_secs(7)), Some(Duration::from_secs(8)))
+        );
+        assert_eq!(
+            (found.idle_timeout, found.background),
+            (Some(Duration::from_secs(9)), Duration::from_secs(10))
+        );
         assert_eq!(found.sensors, [["sh", "watch.sh"]]);
     }
 
     #[test]
     fn null_is_no_limit_where_a_limit_is_optional() {
-        let found = reads(r#"{"limits": {"deadline": null, "max_turns": null, "max_cost_usd": null}}"#).limits;
-        assert_eq!((found.deadline, found.max_turns, found.max_cost_usd), (None, None, None));
-        let silence = |text: &str| reads(&format!(r#"{{"limits": {{"idle_timeout_seconds": {text}}}}}"#)).limits.idle_timeout;
-        assert_eq!((silence("null"), silence("0")), (None, Some(Duration::ZERO)), "null leaves it to the command, 0 switches it off");
-        fails(r#"{"limits": {"max_iterations": null}}"#, "limits.max_iterations: expected a whole number from 1 to 1000000, found null");
+        let found =
+            reads(r#"{"limits": {"deadline": null, "max_turns": null, "max_cost_usd": null}}"#)
+                .limits;
+        assert_eq!(
+            (found.deadline, found.max_turns, found.max_cost_usd),
+            (None, None, None)
+        );
+        let silence = |text: &str| {
+            reads(&format!(
+                r#"{{"limits": {{"idle_timeout_seconds": {text}}}}}"#
+            ))
+            .limits
+            .idle_timeout
+        };
+        assert_eq!(
+            (silence("null"), silence("0")),
+            (None, Some(Duration::ZERO)),
+            "null leaves it to the command, 0 switches it off"
+        );
+        fails(
+            r#"{"limits": {"max_iterations": null}}"#,
+            "limits.max_iterations: expected a whole number from 1 to 1000000, found null",
+        );
     }
 
     #[test]
     fn a_limit_that_is_spent_before_it_begins_is_a_mistake() {
-        fails(r#"{"limits": {"max_iterations": 0}}"#, "limits.max_iterations");
-        fails(r#"{"limits": {"max_cost_usd": 0}}"#, "limits.max_cost_usd: expected a number above 0, found the number 0");
-        fails(r#"{"limits": {"max_cost_usd": -1.5}}"#, "found the number -1.5");
-        fails(r#"{"limits": {"session_timeout_seconds": 0}}"#, "whole seconds from 1");
-        fails(r#"{"limits": {"max_wall_seconds": 315360001}}"#, "found the number 315360001");
+        fails(
+            r#"{"limits": {"max_iterations": 0}}"#,
+            "limits.max_iterations",
+        );
+        fails(
+            r#"{"limits": {"max_cost_usd": 0}}"#,
+            "limits.max_cost_usd: expected a number above 0, found the number 0",
+        );
+        fails(
+            r#"{"limits": {"max_cost_usd": -1.5}}"#,
+            "found the number -1.5",
+        );
+        fails(
+            r#"{"limits": {"session_timeout_seconds": 0}}"#,
+            "whole seconds from 1",
+        );
+        fails(
+            r#"{"limits": {"max_wall_seconds": 315360001}}"#,
+            "found the number 315360001",
+        );
     }
 
     #[test]
     fn a_deadline_is_an_instant() {
-        fails(r#"{"limits": {"deadline": "tomorrow"}}"#, "limits.deadline: expected an instant as in RFC 3339");
-        fails(r#"{"limits": {"deadline": "2030-01-31"}}"#, "limits.deadline");
-        fails(r#"{"limits": {"deadline": 5}}"#, "limits.deadline: expected a text");
+        fails(
+            r#"{"limits": {"deadline": "tomorrow"}}"#,
+            "limits.deadline: expected an instant as in RFC 3339",
+        );
+        fails(
+            r#"{"limits": {"deadline": "2030-01-31"}}"#,
+            "limits.deadline",
+        );
+        fails(
+            r#"{"limits": {"deadline": 5}}"#,
+            "limits.deadline: expected a text",
+        );
     }
 
     #[test]

@@ -7,13 +7,22 @@ use super::check_type::CheckType;
 
 impl Default for PlanCriterion {
     fn default() -> Self {
-        PlanCriterion { path: None, done: vec!["done".into()], max_titles: 3, optional_sections: Vec::new(), required: true }
+        PlanCriterion {
+            path: None,
+            done: vec!["done".into()],
+            max_titles: 3,
+            optional_sections: Vec::new(),
+            required: true,
+        }
     }
 }
 
 impl Default for FeatureListCriterion {
     fn default() -> Self {
-        FeatureListCriterion { path: "feature_list.json".into(), freeze: false }
+        FeatureListCriterion {
+            path: "feature_list.json".into(),
+            freeze: false,
+        }
     }
 }
 
@@ -34,7 +43,13 @@ pub(super) static PLAN: CheckType<PlanCriterion> = CheckType {
     },
     any_of: &[],
     wrap: CheckKind::Plan,
-    unwrap: |criterion| if let CheckKind::Plan(found) = criterion { Some(found) } else { None },
+    unwrap: |criterion| {
+        if let CheckKind::Plan(found) = criterion {
+            Some(found)
+        } else {
+            None
+        }
+    },
 };
 
 pub(super) static FEATURE_LIST: CheckType<FeatureListCriterion> = CheckType {
@@ -51,7 +66,13 @@ pub(super) static FEATURE_LIST: CheckType<FeatureListCriterion> = CheckType {
     },
     any_of: &[],
     wrap: CheckKind::FeatureList,
-    unwrap: |criterion| if let CheckKind::FeatureList(found) = criterion { Some(found) } else { None },
+    unwrap: |criterion| {
+        if let CheckKind::FeatureList(found) = criterion {
+            Some(found)
+        } else {
+            None
+        }
+    },
 };
 
 #[cfg(test)]
@@ -61,15 +82,23 @@ mod tests {
 
     #[test]
     fn every_key_has_a_default() {
-        assert_eq!(criterion(r#"{"type": "plan"}"#), CheckKind::Plan(PlanCriterion::default()));
-        assert_eq!(criterion(r#"{"type": "plan", "path": null}"#), CheckKind::Plan(PlanCriterion::default()));
-        assert_eq!(criterion(r#"{"type": "feature_list"}"#), CheckKind::FeatureList(FeatureListCriterion::default()));
+        assert_eq!(
+            criterion(r#"{"type": "plan"}"#),
+            CheckKind::Plan(PlanCriterion::default())
+        );
+        assert_eq!(
+            criterion(r#"{"type": "plan", "path": null}"#),
+            CheckKind::Plan(PlanCriterion::default())
+        );
+        assert_eq!(
+            criterion(r#"{"type": "feature_list"}"#),
+            CheckKind::FeatureList(FeatureListCriterion::default())
+        );
     }
 
     #[test]
     fn every_key_is_read() {
-        let keys =
-            r#""path": "docs/plan.md", "done": ["done", "completed"], "max_titles": 0, "optional_sections": ["Later"], "required": false"#;
+        let keys = r#""path": "docs/plan.md", "done": ["done", "completed"], "max_titles": 0, "optional_sections": ["Later"], "required": false"#;
         let wanted = PlanCriterion {
             path: Some("docs/plan.md".into()),
             done: vec!["done".into(), "completed".into()],
@@ -77,19 +106,43 @@ mod tests {
             optional_sections: vec!["Later".into()],
             required: false,
         };
-        assert_eq!(criterion(&format!(r#"{{"type": "plan", {keys}}}"#)), CheckKind::Plan(wanted));
-        let wanted = FeatureListCriterion { path: "/lists/f.json".into(), freeze: true };
-        assert_eq!(criterion(r#"{"type": "feature_list", "path": "/lists/f.json", "freeze": true}"#), CheckKind::FeatureList(wanted));
+        assert_eq!(
+            criterion(&format!(r#"{{"type": "plan", {keys}}}"#)),
+            CheckKind::Plan(wanted)
+        );
+        let wanted = FeatureListCriterion {
+            path: "/lists/f.json".into(),
+            freeze: true,
+        };
+        assert_eq!(
+            criterion(r#"{"type": "feature_list", "path": "/lists/f.json", "freeze": true}"#),
+            CheckKind::FeatureList(wanted)
+        );
     }
 
     #[test]
     fn what_is_wrong_is_named() {
         for (entry, words) in [
-            (r#"{"type": "plan", "done": []}"#, "checks[0].done: must not be an empty list"),
-            (r#"{"type": "plan", "max_title": 3}"#, "did you mean `max_titles`?"),
-            (r#"{"type": "plan", "path": "../plan.json"}"#, "checks[0].path: must be a path inside the worktree"),
-            (r#"{"type": "feature_list", "freeze": 1}"#, "checks[0].freeze: expected true or false"),
-            (r#"{"type": "feature_list", "path": "/a/../b"}"#, "checks[0].path: must be a path inside the worktree, or an absolute one"),
+            (
+                r#"{"type": "plan", "done": []}"#,
+                "checks[0].done: must not be an empty list",
+            ),
+            (
+                r#"{"type": "plan", "max_title": 3}"#,
+                "did you mean `max_titles`?",
+            ),
+            (
+                r#"{"type": "plan", "path": "../plan.json"}"#,
+                "checks[0].path: must be a path inside the worktree",
+            ),
+            (
+                r#"{"type": "feature_list", "freeze": 1}"#,
+                "checks[0].freeze: expected true or false",
+            ),
+            (
+                r#"{"type": "feature_list", "path": "/a/../b"}"#,
+                "checks[0].path: must be a path inside the worktree, or an absolute one",
+            ),
         ] {
             refuses(entry, words);
         }

@@ -113,7 +113,12 @@ pub(in super::super) struct NotifyEntry {
     retries: u32,
 }
 
-const EVENT_WORD: ValueForm<String> = ValueForm { read: event_word, schema: || serde_json::json!({"enum": WORDS}), words: "word", ..TEXT };
+const EVENT_WORD: ValueForm<String> = ValueForm {
+    read: event_word,
+    schema: || serde_json::json!({"enum": WORDS}),
+    words: "word",
+    ..TEXT
+};
 
 const ADDRESS: ValueForm<String> = ValueForm {
     read: address,
@@ -149,7 +154,8 @@ const MAIL: ValueForm<Vec<String>> = ValueForm {
         several => json!(several),
     },
     schema: || {
-        let one = json!({"type": "string", "pattern": "^[^@\\s]+@[^@\\s]+$", "maxLength": LONGEST_MAIL});
+        let one =
+            json!({"type": "string", "pattern": "^[^@\\s]+@[^@\\s]+$", "maxLength": LONGEST_MAIL});
         json!({"oneOf": [one, {"type": "array", "items": one, "minItems": 1}]})
     },
     words: "address of mail, or a list of them",
@@ -157,7 +163,10 @@ const MAIL: ValueForm<Vec<String>> = ValueForm {
 
 pub(in super::super) static BLOCK: KeyBlock<NotifyEntry> = KeyBlock {
     name: "notify[]",
-    defaults: || NotifyEntry { command: None, ..NotifyRule::new(NotifyTarget::Command(Vec::new())).into() },
+    defaults: || NotifyEntry {
+        command: None,
+        ..NotifyRule::new(NotifyTarget::Command(Vec::new())).into()
+    },
     keys: keys! { NotifyEntry;
         "on" => on: filled_list_of(EVENT_WORD, "must name at least one status, reason or kind of event"),
             "statuses or reasons of a verdict, such as `review` or `breaker_open`, or [kinds of events](events.md#kinds)",
@@ -181,7 +190,10 @@ pub(in super::super) const ENTRY: ValueForm<NotifyRule> = ValueForm {
     write: |rule| BLOCK.write(rule.clone().into()).into(),
     schema: || {
         let mut schema = BLOCK.schema();
-        schema["oneOf"] = TARGETS.iter().map(|target| json!({"required": [target]})).collect();
+        schema["oneOf"] = TARGETS
+            .iter()
+            .map(|target| json!({"required": [target]}))
+            .collect();
         schema["dependentRequired"] = json!({"template": ["url"]});
         schema
     },
@@ -190,7 +202,9 @@ pub(in super::super) const ENTRY: ValueForm<NotifyRule> = ValueForm {
 
 /// Exactly one of the targets, and a template only where it can be used.
 fn one_target(section: &ConfigSection<'_>, entry: &mut NotifyEntry, right: bool) {
-    let mut given = TARGETS.iter().filter_map(|target| Some((target, section.get(target)?)));
+    let mut given = TARGETS
+        .iter()
+        .filter_map(|target| Some((target, section.get(target)?)));
     match given.next() {
         None => section.missing(
             "command",
@@ -198,10 +212,16 @@ fn one_target(section: &ConfigSection<'_>, entry: &mut NotifyEntry, right: bool)
         ),
         Some((first, _)) => given.for_each(|(_, other)| other.wrong(format!("stands beside `{first}`; give two entries to tell both"))),
     }
-    let Some(template) = section.get("template") else { return };
+    let Some(template) = section.get("template") else {
+        return;
+    };
     match (section.get("url"), &entry.url) {
         (None, _) => template.wrong("belongs beside `url`, the address to post to"),
-        (Some(node), Some(url)) if right && entry.template == Some(MessageForm::Ready(ReadyForm::Telegram)) && !is_telegram(url) => {
+        (Some(node), Some(url))
+            if right
+                && entry.template == Some(MessageForm::Ready(ReadyForm::Telegram))
+                && !is_telegram(url) =>
+        {
             node.wrong("names no chat; for Telegram it is https://api.telegram.org/bot<token>/sendMessage?chat_id=<chat>");
         }
         _ => {}
@@ -210,8 +230,16 @@ fn one_target(section: &ConfigSection<'_>, entry: &mut NotifyEntry, right: bool)
 
 /// Whether an address calls `sendMessage` for a chat.
 fn is_telegram(url: &str) -> bool {
-    let (path, query) = url.split('#').next().unwrap_or_default().split_once('?').unwrap_or((url, ""));
-    let named = |pair: &str| pair.strip_prefix("chat_id=").is_some_and(|chat| !chat.is_empty());
+    let (path, query) = url
+        .split('#')
+        .next()
+        .unwrap_or_default()
+        .split_once('?')
+        .unwrap_or((url, ""));
+    let named = |pair: &str| {
+        pair.strip_prefix("chat_id=")
+            .is_some_and(|chat| !chat.is_empty())
+    };
     path.ends_with("/sendMessage") && query.split('&').any(named)
 }
 
@@ -227,18 +255,39 @@ impl NotifyEntry {
             _ if self.desktop => NotifyTarget::Desktop,
             _ => return None,
         };
-        Some(NotifyRule { on: self.on, to, timeout: self.timeout, retries: self.retries })
+        Some(NotifyRule {
+            on: self.on,
+            to,
+            timeout: self.timeout,
+            retries: self.retries,
+        })
     }
 }
 
 impl From<NotifyRule> for NotifyEntry {
     fn from(rule: NotifyRule) -> Self {
-        let NotifyRule { on, to, timeout, retries } = rule;
-        let mut entry = NotifyEntry { on, command: None, url: None, template: None, desktop: false, mail: None, timeout, retries };
+        let NotifyRule {
+            on,
+            to,
+            timeout,
+            retries,
+        } = rule;
+        let mut entry = NotifyEntry {
+            on,
+            command: None,
+            url: None,
+            template: None,
+            desktop: false,
+            mail: None,
+            timeout,
+            retries,
+        };
         match to {
             NotifyTarget::Command(argv) => entry.command = Some(argv),
             NotifyTarget::Url(url) => entry.url = Some(url),
-            NotifyTarget::Service { url, form } => (entry.url, entry.template) = (Some(url), Some(form)),
+            NotifyTarget::Service { url, form } => {
+                (entry.url, entry.template) = (Some(url), Some(form))
+            }
             NotifyTarget::Desktop => entry.desktop = true,
             NotifyTarget::Mail(to) => entry.mail = Some(to),
         }
@@ -248,7 +297,9 @@ impl From<NotifyRule> for NotifyEntry {
 
 fn template(node: &ConfigNode<'_>) -> Option<MessageForm> {
     let text = node.text()?;
-    MessageForm::parse(&text).map_err(|why| node.wrong(why)).ok()
+    MessageForm::parse(&text)
+        .map_err(|why| node.wrong(why))
+        .ok()
 }
 
 /// One address of mail, or several.
@@ -268,7 +319,11 @@ fn mail(node: &ConfigNode<'_>) -> Option<Vec<String>> {
 fn mail_address(node: &ConfigNode<'_>) -> Option<String> {
     let text = node.text()?;
     let plain = |part: &str, marks: &[u8]| {
-        !part.is_empty() && !part.starts_with(['-', '.']) && part.bytes().all(|b| b.is_ascii_alphanumeric() || marks.contains(&b))
+        !part.is_empty()
+            && !part.starts_with(['-', '.'])
+            && part
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || marks.contains(&b))
     };
     let is_address = |(local, host): (&str, &str)| plain(local, b"._+-=&'#~") && plain(host, b".-");
     let right = text.len() <= LONGEST_MAIL && text.split_once('@').is_some_and(is_address);
@@ -280,10 +335,15 @@ fn mail_address(node: &ConfigNode<'_>) -> Option<String> {
 
 fn address(node: &ConfigNode<'_>) -> Option<String> {
     let text = node.text()?;
-    let rest = ["http://", "https://"].iter().find_map(|scheme| text.strip_prefix(scheme));
+    let rest = ["http://", "https://"]
+        .iter()
+        .find_map(|scheme| text.strip_prefix(scheme));
     let host = rest.map(|rest| rest.split(['/', '?', '#']).next().unwrap_or_default());
     let plain = text.len() <= LONGEST_URL && text.bytes().all(|b| b.is_ascii_graphic());
-    if plain && host.is_some_and(|host| !host.is_empty() && !host.starts_with(':') && !host.ends_with('@')) {
+    if plain
+        && host
+            .is_some_and(|host| !host.is_empty() && !host.starts_with(':') && !host.ends_with('@'))
+    {
         return Some(text);
     }
     node.expected("an address that begins with http:// or https://, in plain ASCII");
@@ -297,7 +357,10 @@ fn event_word(node: &ConfigNode<'_>) -> Option<String> {
         return Some(text);
     }
     let near = hint(&text, WORDS.iter().copied());
-    node.wrong(format!("no status, no reason of a verdict and no kind of event is named {}{near}", shown(&text)));
+    node.wrong(format!(
+        "no status, no reason of a verdict and no kind of event is named {}{near}",
+        shown(&text)
+    ));
     None
 }
 
@@ -314,62 +377,164 @@ mod tests {
         let found =
             reads(r#"{"notify": [{"on": ["review", "breaker_open", "iteration"], "command": ["notify-send", "watchdog"]}]}"#).notify;
         assert_eq!(found[0].on, ["review", "breaker_open", "iteration"]);
-        assert_eq!(found[0].to, NotifyTarget::Command(vec!["notify-send".into(), "watchdog".into()]));
-        assert_eq!((found[0].timeout, found[0].retries), (Duration::from_secs(10), 5));
+        assert_eq!(
+            found[0].to,
+            NotifyTarget::Command(vec!["notify-send".into(), "watchdog".into()])
+        );
+        assert_eq!(
+            (found[0].timeout, found[0].retries),
+            (Duration::from_secs(10), 5)
+        );
     }
 
     #[test]
     fn every_word_that_is_listed_sets_it_off() {
         let words = super::notification_words();
-        assert!(["complete", "review", "breaker_open", "iteration"].iter().all(|word| words.contains(word)), "{words:?}");
+        assert!(
+            ["complete", "review", "breaker_open", "iteration"]
+                .iter()
+                .all(|word| words.contains(word)),
+            "{words:?}"
+        );
         for word in words {
-            let found = reads(&format!(r#"{{"notify": [{{"on": ["{word}"], "command": ["x"]}}]}}"#)).notify;
+            let found = reads(&format!(
+                r#"{{"notify": [{{"on": ["{word}"], "command": ["x"]}}]}}"#
+            ))
+            .notify;
             assert_eq!(found[0].on, [*word]);
         }
     }
 
     #[test]
     fn an_address_has_a_scheme_and_a_host() {
-        for url in ["http://127.0.0.1:8080/hook", "https://example.invalid", "https://u:p@example.invalid/a?b=c#d", "http://[::1]:9"] {
-            let text = format!(r#"{{"notify": [{{"on": ["failed"], "url": "{url}", "timeout_seconds": 3, "retries": 0}}]}}"#);
+        for url in [
+            "http://127.0.0.1:8080/hook",
+            "https://example.invalid",
+            "https://u:p@example.invalid/a?b=c#d",
+            "http://[::1]:9",
+        ] {
+            let text = format!(
+                r#"{{"notify": [{{"on": ["failed"], "url": "{url}", "timeout_seconds": 3, "retries": 0}}]}}"#
+            );
             let found = reads(&text).notify;
             assert_eq!(found[0].to, NotifyTarget::Url(url.into()));
-            assert_eq!((found[0].timeout, found[0].retries), (Duration::from_secs(3), 0));
+            assert_eq!(
+                (found[0].timeout, found[0].retries),
+                (Duration::from_secs(3), 0)
+            );
         }
-        for url in ["example.invalid", "ftp://example.invalid", "https://", "http:///path", "http://:80/", "https://a b", "https://ü"] {
+        for url in [
+            "example.invalid",
+            "ftp://example.invalid",
+            "https://",
+            "http:///path",
+            "http://:80/",
+            "https://a b",
+            "https://ü",
+        ] {
             let text = format!(r#"{{"notify": [{{"on": ["failed"], "url": "{url}"}}]}}"#);
-            fails(&text, "notify[0].url: expected an address that begins with http:// or https://");
+            fails(
+                &text,
+                "notify[0].url: expected an address that begins with http:// or https://",
+            );
         }
     }
 
     #[test]
     fn people_are_reached_by_desktop_mail_and_services() {
-        let to = |target: &str| reads(&format!(r#"{{"notify": [{{"on": ["failed"], {target}}}]}}"#)).notify[0].to.clone();
+        let to = |target: &str| {
+            reads(&format!(
+                r#"{{"notify": [{{"on": ["failed"], {target}}}]}}"#
+            ))
+            .notify[0]
+                .to
+                .clone()
+        };
         assert_eq!(to(r#""desktop": true"#), NotifyTarget::Desktop);
-        assert_eq!(to(r#""mail": "me+x@example.org""#), NotifyTarget::Mail(vec!["me+x@example.org".into()]));
-        assert_eq!(to(r#""mail": ["a@b", "root@localhost"]"#), NotifyTarget::Mail(vec!["a@b".into(), "root@localhost".into()]));
+        assert_eq!(
+            to(r#""mail": "me+x@example.org""#),
+            NotifyTarget::Mail(vec!["me+x@example.org".into()])
+        );
+        assert_eq!(
+            to(r#""mail": ["a@b", "root@localhost"]"#),
+            NotifyTarget::Mail(vec!["a@b".into(), "root@localhost".into()])
+        );
         let url = "https://api.telegram.org/bot1:A/sendMessage?chat_id=-5&x=1";
-        let telegram = NotifyTarget::Service { url: url.into(), form: MessageForm::Ready(ReadyForm::Telegram) };
-        assert_eq!(to(&format!(r#""url": "{url}", "template": "telegram""#)), telegram);
-        assert!(matches!(to(r#""url": "http://x", "template": "{title}""#), NotifyTarget::Service { form: MessageForm::Own(_), .. }));
+        let telegram = NotifyTarget::Service {
+            url: url.into(),
+            form: MessageForm::Ready(ReadyForm::Telegram),
+        };
+        assert_eq!(
+            to(&format!(r#""url": "{url}", "template": "telegram""#)),
+            telegram
+        );
+        assert!(matches!(
+            to(r#""url": "http://x", "template": "{title}""#),
+            NotifyTarget::Service {
+                form: MessageForm::Own(_),
+                ..
+            }
+        ));
     }
 
     #[test]
     fn an_address_of_mail_holds_one_address_and_a_template_stands_beside_an_address() {
-        for address in ["me", "@b", "a@", "a@b,c@d", "a@b\\nBcc: x@y", "a b@c", "A <a@b>", "-oQ/tmp@b", "a@-b", "ü@b", "a@b@c", "a\\\\@b"]
-        {
+        for address in [
+            "me",
+            "@b",
+            "a@",
+            "a@b,c@d",
+            "a@b\\nBcc: x@y",
+            "a b@c",
+            "A <a@b>",
+            "-oQ/tmp@b",
+            "a@-b",
+            "ü@b",
+            "a@b@c",
+            "a\\\\@b",
+        ] {
             let text = format!(r#"{{"notify": [{{"on": ["failed"], "mail": "{address}"}}]}}"#);
-            fails(&text, "notify[0].mail: expected an address such as me@example.org");
+            fails(
+                &text,
+                "notify[0].mail: expected an address such as me@example.org",
+            );
         }
-        let fails_as = |target: &str, said: &str| fails(&format!(r#"{{"notify": [{{"on": ["failed"], {target}}}]}}"#), said);
-        fails_as(r#""mail": []"#, "notify[0].mail: must name at least one address");
-        fails_as(r#""mail": ["a@b", "c"]"#, "notify[0].mail[1]: expected an address");
+        let fails_as = |target: &str, said: &str| {
+            fails(
+                &format!(r#"{{"notify": [{{"on": ["failed"], {target}}}]}}"#),
+                said,
+            )
+        };
+        fails_as(
+            r#""mail": []"#,
+            "notify[0].mail: must name at least one address",
+        );
+        fails_as(
+            r#""mail": ["a@b", "c"]"#,
+            "notify[0].mail[1]: expected an address",
+        );
         fails_as(r#""desktop": false"#, "notify[0].desktop: must be true");
-        fails_as(r#""desktop": true, "template": "slack""#, "notify[0].template: belongs beside `url`");
-        fails_as(r#""url": "http://x", "template": "slak""#, "notify[0].template: no ready template has this name, did you mean `slack`?");
-        fails_as(r#""url": "http://x", "template": "{titel}""#, "notify[0].template: unknown placeholder `{titel}`, did you mean `title`?");
-        for url in ["http://x/sendMessage", "http://x/sendMessage?chat_id=", "http://x?chat_id=1"] {
-            fails_as(&format!(r#""url": "{url}", "template": "telegram""#), "notify[0].url: names no chat");
+        fails_as(
+            r#""desktop": true, "template": "slack""#,
+            "notify[0].template: belongs beside `url`",
+        );
+        fails_as(
+            r#""url": "http://x", "template": "slak""#,
+            "notify[0].template: no ready template has this name, did you mean `slack`?",
+        );
+        fails_as(
+            r#""url": "http://x", "template": "{titel}""#,
+            "notify[0].template: unknown placeholder `{titel}`, did you mean `title`?",
+        );
+        for url in [
+            "http://x/sendMessage",
+            "http://x/sendMessage?chat_id=",
+            "http://x?chat_id=1",
+        ] {
+            fails_as(
+                &format!(r#""url": "{url}", "template": "telegram""#),
+                "notify[0].url: names no chat",
+            );
         }
     }
 
@@ -379,17 +544,41 @@ mod tests {
             r#"{"notify": [{"on": ["reviews"], "command": ["x"]}]}"#,
             "notify[0].on[0]: no status, no reason of a verdict and no kind of event is named \"reviews\", did you mean `review`?",
         );
-        fails(r#"{"notify": [{"on": ["notify"], "command": ["x"]}]}"#, "notify[0].on[0]: no status");
-        fails(r#"{"notify": [{"on": [], "command": ["x"]}]}"#, "notify[0].on: must name at least one");
-        fails(r#"{"notify": [{"on": ["failed"]}]}"#, "notify[0].command: missing");
-        fails(r#"{"notify": [{"on": ["failed"], "command": ["x"], "url": "http://x"}]}"#, "notify[0].url: stands beside `command`");
-        fails(r#"{"notify": [{"on": ["failed"], "command": ["x"], "retries": 21}]}"#, "notify[0].retries: expected a whole number from 0");
-        fails(r#"{"notify": [{"on": ["failed"], "command": ["x"], "timeout_seconds": 0}]}"#, "notify[0].timeout_seconds: expected");
-        fails(r#"{"notify": [{"on": ["failed"], "command": ["x"], "timeout_second": 3}]}"#, "did you mean `timeout_seconds`?");
+        fails(
+            r#"{"notify": [{"on": ["notify"], "command": ["x"]}]}"#,
+            "notify[0].on[0]: no status",
+        );
+        fails(
+            r#"{"notify": [{"on": [], "command": ["x"]}]}"#,
+            "notify[0].on: must name at least one",
+        );
+        fails(
+            r#"{"notify": [{"on": ["failed"]}]}"#,
+            "notify[0].command: missing",
+        );
+        fails(
+            r#"{"notify": [{"on": ["failed"], "command": ["x"], "url": "http://x"}]}"#,
+            "notify[0].url: stands beside `command`",
+        );
+        fails(
+            r#"{"notify": [{"on": ["failed"], "command": ["x"], "retries": 21}]}"#,
+            "notify[0].retries: expected a whole number from 0",
+        );
+        fails(
+            r#"{"notify": [{"on": ["failed"], "command": ["x"], "timeout_seconds": 0}]}"#,
+            "notify[0].timeout_seconds: expected",
+        );
+        fails(
+            r#"{"notify": [{"on": ["failed"], "command": ["x"], "timeout_second": 3}]}"#,
+            "did you mean `timeout_seconds`?",
+        );
         fails(
             r#"{"notify": [{"on": ["failed"], "url": "http://x", "desktop": true, "mail": "a@b"}]}"#,
             "notify[0].desktop: stands beside `url`; give two entries to tell both",
         );
-        fails(r#"{"notify": {"on": ["failed"]}}"#, "notify: expected a list, found an object");
+        fails(
+            r#"{"notify": {"on": ["failed"]}}"#,
+            "notify: expected a list, found an object",
+        );
     }
 }

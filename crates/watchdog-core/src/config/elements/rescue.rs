@@ -1,6 +1,8 @@
 //! `rescue`: how uncommitted work is salvaged.
 
-use super::super::key_kinds::{ARGV, GLOB, TEXT, ValueForm, list_of, nullable, seconds, whole, word};
+use super::super::key_kinds::{
+    ARGV, GLOB, TEXT, ValueForm, list_of, nullable, seconds, whole, word,
+};
 use super::super::key_table::{KeyBlock, keys};
 use super::super::reader::{ConfigNode, ConfigSection};
 use super::super::settings::{ConfigSettings, RescueMode, RescueSettings};
@@ -68,9 +70,14 @@ fn command_fits_mode(section: &ConfigSection<'_>, found: &mut RescueSettings, _:
 /// `Key: value`, as git reads the last lines of a message.
 fn trailer(node: &ConfigNode<'_>) -> Option<String> {
     let text = node.text()?;
-    let key = |key: &str| !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    let key =
+        |key: &str| !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
     match text.split_once(": ") {
-        Some((name, value)) if key(name) && !value.trim().is_empty() && !text.chars().any(char::is_control) => Some(text),
+        Some((name, value))
+            if key(name) && !value.trim().is_empty() && !text.chars().any(char::is_control) =>
+        {
+            Some(text)
+        }
         _ => {
             node.wrong("expected a trailer such as \"Reviewed-by: nobody\"".to_owned());
             None
@@ -115,29 +122,53 @@ mod tests {
 
     #[test]
     fn snapshots_cannot_be_configured_to_vanish_at_once() {
-        fails(r#"{"rescue": {"keep_days": 0}}"#, "rescue.keep_days: expected a whole number from 1 to 36500, found the number 0");
+        fails(
+            r#"{"rescue": {"keep_days": 0}}"#,
+            "rescue.keep_days: expected a whole number from 1 to 36500, found the number 0",
+        );
     }
 
     #[test]
     fn a_command_and_a_mode_that_do_not_go_together_are_noted() {
-        for text in [r#"{"rescue": {"mode": "command"}}"#, r#"{"rescue": {"mode": "command", "command": null}}"#] {
-            assert!(notes(text).is_empty(), "scripts/commit-rescue of the worktree is run: {text}");
+        for text in [
+            r#"{"rescue": {"mode": "command"}}"#,
+            r#"{"rescue": {"mode": "command", "command": null}}"#,
+        ] {
+            assert!(
+                notes(text).is_empty(),
+                "scripts/commit-rescue of the worktree is run: {text}"
+            );
         }
-        assert_eq!(notes(r#"{"rescue": {"command": ["x"]}}"#), ["rescue.command: is not used, because the mode is not `command`"]);
+        assert_eq!(
+            notes(r#"{"rescue": {"command": ["x"]}}"#),
+            ["rescue.command: is not used, because the mode is not `command`"]
+        );
         assert!(notes(r#"{"rescue": {"mode": "command", "command": ["x"]}}"#).is_empty());
     }
 
     #[test]
     fn a_trailer_is_one_line_with_a_key() {
         for text in ["x", "a b: c", ": x", "A:b", "A: ", "A: b\\nB: c"] {
-            fails(&format!(r#"{{"rescue": {{"trailers": ["{text}"]}}}}"#), "rescue.trailers[0]: expected a");
+            fails(
+                &format!(r#"{{"rescue": {{"trailers": ["{text}"]}}}}"#),
+                "rescue.trailers[0]: expected a",
+            );
         }
-        assert_eq!(reads(r#"{"rescue": {"trailers": []}}"#).rescue.trailers, Vec::<String>::new());
+        assert_eq!(
+            reads(r#"{"rescue": {"trailers": []}}"#).rescue.trailers,
+            Vec::<String>::new()
+        );
     }
 
     #[test]
     fn bad_globs_and_modes_are_named() {
-        fails(r#"{"rescue": {"exclude": ["ok", "a["]}}"#, "rescue.exclude[1]: not a valid glob");
-        fails(r#"{"rescue": {"mode": "snapshots"}}"#, "did you mean `snapshot`?");
+        fails(
+            r#"{"rescue": {"exclude": ["ok", "a["]}}"#,
+            "rescue.exclude[1]: not a valid glob",
+        );
+        fails(
+            r#"{"rescue": {"mode": "snapshots"}}"#,
+            "did you mean `snapshot`?",
+        );
     }
 }

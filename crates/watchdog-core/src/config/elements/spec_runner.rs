@@ -22,17 +22,36 @@ pub(in super::super) fn is_runner_file(top: &ConfigNode<'_>) -> bool {
 
 /// Reads the file.
 pub(in super::super) fn read(top: &ConfigNode<'_>, settings: &mut ConfigSettings) {
-    let Some(section) = top.open_section() else { return };
+    let Some(section) = top.open_section() else {
+        return;
+    };
     let flat = flat_keys::BLOCK.names();
-    let ours: Vec<&str> = TOP.names().into_iter().chain(["completion", "behavior"]).collect();
-    for member in top.members().unwrap_or_default().iter().filter(|member| ours.contains(&member.name.as_ref())) {
+    let ours: Vec<&str> = TOP
+        .names()
+        .into_iter()
+        .chain(["completion", "behavior"])
+        .collect();
+    for member in top
+        .members()
+        .unwrap_or_default()
+        .iter()
+        .filter(|member| ours.contains(&member.name.as_ref()))
+    {
         top.report.problem(member.at, &member.name, || {
             "a key of completion.json in the file of another runner; move it into a completion.json of its own".into()
         });
     }
     FlatKeys::read(&section).lower(&section, &mut settings.completion_check);
-    put(&mut settings.breaker.limit, section.get("no_commit_limit").and_then(|n| n.whole(1..=1000)).and_then(|n| u32::try_from(n).ok()));
-    let silence = section.get("activity_timeout_seconds").and_then(|n| n.whole(1..=MAX_SECONDS));
+    put(
+        &mut settings.breaker.limit,
+        section
+            .get("no_commit_limit")
+            .and_then(|n| n.whole(1..=1000))
+            .and_then(|n| u32::try_from(n).ok()),
+    );
+    let silence = section
+        .get("activity_timeout_seconds")
+        .and_then(|n| n.whole(1..=MAX_SECONDS));
     settings.limits.idle_timeout = silence.map(Duration::from_secs);
     // Which spec is worked on is said on its command line, so that no check can name its list.
     settings.on_no_criteria = OnNoCriteria::Review;
@@ -41,9 +60,21 @@ pub(in super::super) fn read(top: &ConfigNode<'_>, settings: &mut ConfigSettings
         "a spec is done when every box of its list is; add a `plan` check of that list to a completion.json (`watchdog init` proposes it). \
          Without one a person decides: read as `on_no_criteria`: \"review\"",
     );
-    let is_read = |name: &str| flat.contains(&name) || READ.contains(&name) || MARKS.contains(&name) || ours.contains(&name);
-    let members = top.members().unwrap_or_default().iter().map(|member| member.name.as_ref());
-    let ignored: Vec<String> = members.filter(|name| !is_read(name)).map(super::super::problem::shown_key).collect();
+    let is_read = |name: &str| {
+        flat.contains(&name)
+            || READ.contains(&name)
+            || MARKS.contains(&name)
+            || ours.contains(&name)
+    };
+    let members = top
+        .members()
+        .unwrap_or_default()
+        .iter()
+        .map(|member| member.name.as_ref());
+    let ignored: Vec<String> = members
+        .filter(|name| !is_read(name))
+        .map(super::super::problem::shown_key)
+        .collect();
     note_ignored(&section, &ignored);
 }
 
@@ -65,22 +96,58 @@ mod tests {
     #[test]
     fn a_whole_file_is_read_for_its_limits_and_questions_and_a_person_decides() {
         let found = reads(WHOLE);
-        assert_eq!((found.completion_check.max_probes, found.completion_check.probe_interval), (7, Duration::from_secs(45)));
-        assert_eq!((found.breaker.limit, found.limits.idle_timeout), (4, Some(Duration::from_secs(300))));
-        assert_eq!((found.on_no_criteria, found.checks.len()), (OnNoCriteria::Review, 0), "commits alone complete no spec");
+        assert_eq!(
+            (
+                found.completion_check.max_probes,
+                found.completion_check.probe_interval
+            ),
+            (7, Duration::from_secs(45))
+        );
+        assert_eq!(
+            (found.breaker.limit, found.limits.idle_timeout),
+            (4, Some(Duration::from_secs(300)))
+        );
+        assert_eq!(
+            (found.on_no_criteria, found.checks.len()),
+            (OnNoCriteria::Review, 0),
+            "commits alone complete no spec"
+        );
         let notes = notes(WHOLE);
         assert_eq!(notes.len(), 2, "{notes:?}");
-        assert!(notes[0].starts_with("tasks_filename: a spec is done when every box of its list is"), "{notes:?}");
-        assert!(notes[1].contains("`repos_root`, `codex_command`, `prompt_template`, `ignore_dirs`"), "{notes:?}");
+        assert!(
+            notes[0].starts_with("tasks_filename: a spec is done when every box of its list is"),
+            "{notes:?}"
+        );
+        assert!(
+            notes[1].contains("`repos_root`, `codex_command`, `prompt_template`, `ignore_dirs`"),
+            "{notes:?}"
+        );
     }
 
     #[test]
     fn what_is_wrong_with_it_is_named() {
-        let with = |more: &str| format!(r#"{{"specs_subdir": "specs", "tasks_filename": "tasks.md", {more}}}"#);
-        fails(&with(r#""no_commit_limit": 0"#), "no_commit_limit: expected a whole number from 1");
-        fails(&with(r#""activity_timeout_seconds": "5m""#), "activity_timeout_seconds: expected a whole number");
-        fails(&with(r#""completion_check_max_probes": []"#), "completion_check_max_probes: expected a whole number");
-        fails(&with(r#""checks": [{"type": "always"}]"#), "checks: a key of completion.json in the file of another runner");
-        fails(r#"{"tasks_filename": "tasks.md"}"#, "tasks_filename: unknown key");
+        let with = |more: &str| {
+            format!(r#"{{"specs_subdir": "specs", "tasks_filename": "tasks.md", {more}}}"#)
+        };
+        fails(
+            &with(r#""no_commit_limit": 0"#),
+            "no_commit_limit: expected a whole number from 1",
+        );
+        fails(
+            &with(r#""activity_timeout_seconds": "5m""#),
+            "activity_timeout_seconds: expected a whole number",
+        );
+        fails(
+            &with(r#""completion_check_max_probes": []"#),
+            "completion_check_max_probes: expected a whole number",
+        );
+        fails(
+            &with(r#""checks": [{"type": "always"}]"#),
+            "checks: a key of completion.json in the file of another runner",
+        );
+        fails(
+            r#"{"tasks_filename": "tasks.md"}"#,
+            "tasks_filename: unknown key",
+        );
     }
 }

@@ -21,7 +21,13 @@ mod tests {
     fn tasks_stay_inside_the_worktree() {
         assert_eq!(reads("{}").tasks.dir, ".watchdog/tasks");
         assert_eq!(reads(r#"{"tasks": {"dir": "todo"}}"#).tasks.dir, "todo");
-        fails(r#"{"tasks": {"dir": "../todo"}}"#, "tasks.dir: must be a path inside the worktree: it leads out of the worktree");
-        fails(r#"{"tasks": {"dir": "/todo"}}"#, "tasks.dir: must be a path inside the worktree: it is not relative");
+        fails(
+            r#"{"tasks": {"dir": "../todo"}}"#,
+            "tasks.dir: must be a path inside the worktree: it leads out of the worktree",
+        );
+        fails(
+            r#"{"tasks": {"dir": "/todo"}}"#,
+            "tasks.dir: must be a path inside the worktree: it is not relative",
+        );
     }
 }

@@ -6,10 +6,13 @@ use super::super::key_kinds::{INSIDE_GLOB, list_of, word};
 use super::super::key_table::{IrregularKey, KeyBlock, inner, key, no_rules};
 use super::super::reader::MAX_ENTRIES;
 use super::super::settings::{CheckOrder, ConfigSettings, OnNoCriteria};
-use super::{agent, breaker, check_list, completion_check, fleet, limits, notification, rescue, tasks};
+use super::{
+    agent, breaker, check_list, completion_check, fleet, limits, notification, rescue, tasks,
+};
 use watchdog_facts::verdict::Evidence;
 
-const ON_NO_CRITERIA: &[(&str, OnNoCriteria)] = &[("git", OnNoCriteria::Git), ("review", OnNoCriteria::Review)];
+const ON_NO_CRITERIA: &[(&str, OnNoCriteria)] =
+    &[("git", OnNoCriteria::Git), ("review", OnNoCriteria::Review)];
 
 const EVIDENCE: &[(&str, Evidence)] = &[
     ("verified", Evidence::Verified),
@@ -19,7 +22,10 @@ const EVIDENCE: &[(&str, Evidence)] = &[
     ("none", Evidence::None),
 ];
 
-const ORDERS: &[(&str, CheckOrder)] = &[("cheap_first", CheckOrder::CheapFirst), ("given", CheckOrder::Given)];
+const ORDERS: &[(&str, CheckOrder)] = &[
+    ("cheap_first", CheckOrder::CheapFirst),
+    ("given", CheckOrder::Given),
+];
 
 /// The keys at the top of the file, those of the other dialects aside.
 pub(in super::super) static TOP: KeyBlock<ConfigSettings> = KeyBlock {
@@ -27,7 +33,12 @@ pub(in super::super) static TOP: KeyBlock<ConfigSettings> = KeyBlock {
     defaults: ConfigSettings::default,
     keys: &[
         &VERSION,
-        &key("mode", word(check_list::MODES), |s: &mut ConfigSettings| &mut s.mode, "how the checks combine (see [Groups](#groups))"),
+        &key(
+            "mode",
+            word(check_list::MODES),
+            |s: &mut ConfigSettings| &mut s.mode,
+            "how the checks combine (see [Groups](#groups))",
+        ),
         &key(
             "on_no_criteria",
             word(ON_NO_CRITERIA),
@@ -40,7 +51,9 @@ pub(in super::super) static TOP: KeyBlock<ConfigSettings> = KeyBlock {
             |s: &mut ConfigSettings| &mut s.require_evidence,
             "the weakest evidence that is accepted for `complete`, from strong to weak. Anything weaker becomes `review`",
         ),
-        &inner(&completion_check::BLOCK, |s: &mut ConfigSettings| &mut s.completion_check),
+        &inner(&completion_check::BLOCK, |s: &mut ConfigSettings| {
+            &mut s.completion_check
+        }),
         &inner(&agent::BLOCK, |s: &mut ConfigSettings| &mut s.agent),
         &inner(&rescue::BLOCK, |s: &mut ConfigSettings| &mut s.rescue),
         &inner(&breaker::BLOCK, |s: &mut ConfigSettings| &mut s.breaker),
@@ -61,7 +74,12 @@ pub(in super::super) static TOP: KeyBlock<ConfigSettings> = KeyBlock {
         &inner(&tasks::BLOCK, |s: &mut ConfigSettings| &mut s.tasks),
         &inner(&fleet::BLOCK, |s: &mut ConfigSettings| &mut s.fleet),
         &AGENTS,
-        &key("notify", list_of(notification::ENTRY), |s: &mut ConfigSettings| &mut s.notify, "whom to tell about verdicts and events"),
+        &key(
+            "notify",
+            list_of(notification::ENTRY),
+            |s: &mut ConfigSettings| &mut s.notify,
+            "whom to tell about verdicts and events",
+        ),
         &inner(&limits::BLOCK, |s: &mut ConfigSettings| &mut s.limits),
         &key(
             "checks",
@@ -88,9 +106,19 @@ static AGENTS: IrregularKey<ConfigSettings> = IrregularKey {
     name: "agents",
     read: |section, settings| {
         let preset = settings.agent.preset.clone();
-        section.get("agents").is_none_or(|n| agent::read_list(&n, &preset).map(|entries| settings.agents = entries).is_some())
+        section.get("agents").is_none_or(|n| {
+            agent::read_list(&n, &preset)
+                .map(|entries| settings.agents = entries)
+                .is_some()
+        })
     },
-    write: |settings| settings.agents.iter().map(|entry| agent::ENTRY.write(entry.clone())).collect(),
+    write: |settings| {
+        settings
+            .agents
+            .iter()
+            .map(|entry| agent::ENTRY.write(entry.clone()))
+            .collect()
+    },
     schema: || json!({"type": "array", "items": agent::ENTRY.schema(), "maxItems": MAX_ENTRIES}),
     words: "list of agents",
     doc: "the agents that work on tasks",

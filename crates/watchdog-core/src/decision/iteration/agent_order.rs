@@ -57,7 +57,9 @@ impl HoldReason {
 
     /// The reason by its word.
     pub fn from_word(word: &str) -> Option<Self> {
-        [HoldReason::UsageLimit, HoldReason::Overload].into_iter().find(|why| why.as_str() == word)
+        [HoldReason::UsageLimit, HoldReason::Overload]
+            .into_iter()
+            .find(|why| why.as_str() == word)
     }
 }
 
@@ -81,9 +83,18 @@ pub fn choose_agent(now: Timestamp, order: &[RankedAgent], known: &[AgentStandin
         if is_spent(agent, standing) {
             continue;
         }
-        match standing.and_then(|standing| standing.hold).filter(|hold| now < hold.until) {
+        match standing
+            .and_then(|standing| standing.hold)
+            .filter(|hold| now < hold.until)
+        {
             None => return AgentChoice::Agent(index),
-            Some(hold) => first = Some(first.filter(|first| first.until <= hold.until).unwrap_or(hold)),
+            Some(hold) => {
+                first = Some(
+                    first
+                        .filter(|first| first.until <= hold.until)
+                        .unwrap_or(hold),
+                )
+            }
         }
     }
     first.map_or(AgentChoice::Spent, AgentChoice::Wait)
@@ -95,21 +106,36 @@ pub fn standing_of<'a>(known: &'a [AgentStanding], name: &str) -> Option<&'a Age
 }
 
 /// The same to be changed; an agent that is new gets an entry.
-pub(super) fn standing_mut<'a>(known: &'a mut Vec<AgentStanding>, name: &str) -> &'a mut AgentStanding {
-    let index = known.iter().position(|standing| standing.name == name).unwrap_or_else(|| {
-        known.push(AgentStanding { name: name.to_owned(), ..AgentStanding::default() });
-        known.len() - 1
-    });
+pub(super) fn standing_mut<'a>(
+    known: &'a mut Vec<AgentStanding>,
+    name: &str,
+) -> &'a mut AgentStanding {
+    let index = known
+        .iter()
+        .position(|standing| standing.name == name)
+        .unwrap_or_else(|| {
+            known.push(AgentStanding {
+                name: name.to_owned(),
+                ..AgentStanding::default()
+            });
+            known.len() - 1
+        });
     &mut known[index]
 }
 
 /// Whether the budget of an agent of this order is spent.
 pub(super) fn budget_is_spent(order: &[RankedAgent], known: &[AgentStanding], name: &str) -> bool {
-    order.iter().find(|agent| agent.name == name).is_some_and(|agent| is_spent(agent, standing_of(known, name)))
+    order
+        .iter()
+        .find(|agent| agent.name == name)
+        .is_some_and(|agent| is_spent(agent, standing_of(known, name)))
 }
 
 fn is_spent(agent: &RankedAgent, standing: Option<&AgentStanding>) -> bool {
-    agent.max_cost_usd.zip(standing).is_some_and(|(most, standing)| standing.spent.cost_usd >= most)
+    agent
+        .max_cost_usd
+        .zip(standing)
+        .is_some_and(|(most, standing)| standing.spent.cost_usd >= most)
 }
 
 /// A change from one agent to another between two sessions.
@@ -159,13 +185,22 @@ pub fn agent_change(
 ) -> Option<AgentChange> {
     let (from, to) = from.zip(to).filter(|(from, to)| from != to)?;
     let standing = standing_of(known, from);
-    let hold = standing.and_then(|standing| standing.hold).filter(|hold| now < hold.until);
+    let hold = standing
+        .and_then(|standing| standing.hold)
+        .filter(|hold| now < hold.until);
     let why = match (order.iter().find(|agent| agent.name == from), hold) {
         (None, _) => ChangeReason::Configured,
         (Some(agent), _) if is_spent(agent, standing) => ChangeReason::Budget,
         (Some(_), Some(hold)) => ChangeReason::Held(hold.why),
         (Some(_), None) => ChangeReason::Reset,
     };
-    let until = hold.map(|hold| hold.until).filter(|_| matches!(why, ChangeReason::Held(_)));
-    Some(AgentChange { from: from.to_owned(), to: to.to_owned(), why, until })
+    let until = hold
+        .map(|hold| hold.until)
+        .filter(|_| matches!(why, ChangeReason::Held(_)));
+    Some(AgentChange {
+        from: from.to_owned(),
+        to: to.to_owned(),
+        why,
+        until,
+    })
 }

@@ -6,9 +6,13 @@ use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 
 use super::agent_order::{
-    AgentChange, AgentChoice, AgentHold, AgentStanding, ChangeReason, HoldReason, RankedAgent, agent_change, choose_agent, standing_of,
+    AgentChange, AgentChoice, AgentHold, AgentStanding, ChangeReason, HoldReason, RankedAgent,
+    agent_change, choose_agent, standing_of,
 };
-use super::next::{IterationOutcome, LoopAction, LoopEnd, LoopEvent, LoopMachine, LoopPolicy, PauseLength, PauseReason};
+use super::next::{
+    IterationOutcome, LoopAction, LoopEnd, LoopEvent, LoopMachine, LoopPolicy, PauseLength,
+    PauseReason,
+};
 use super::standing::LoopStanding;
 use crate::config::settings::{ConfigSettings, Limits};
 use crate::decision::termination::SpentUsage;
@@ -20,18 +24,46 @@ fn after(seconds: i64) -> Timestamp {
 }
 
 fn ranked(names: &[&str]) -> Vec<RankedAgent> {
-    names.iter().map(|name| RankedAgent { name: (*name).to_owned(), max_cost_usd: None }).collect()
+    names
+        .iter()
+        .map(|name| RankedAgent {
+            name: (*name).to_owned(),
+            max_cost_usd: None,
+        })
+        .collect()
 }
 
 fn held(name: &str, seconds: i64) -> AgentStanding {
-    let hold = Some(AgentHold { until: after(seconds), why: HoldReason::UsageLimit });
-    AgentStanding { name: name.to_owned(), hold, ..AgentStanding::default() }
+    let hold = Some(AgentHold {
+        until: after(seconds),
+        why: HoldReason::UsageLimit,
+    });
+    AgentStanding {
+        name: name.to_owned(),
+        hold,
+        ..AgentStanding::default()
+    }
 }
 
 fn with(agents: Vec<RankedAgent>) -> LoopMachine {
-    let limits = Limits { max_iterations: 50, cooldown: Duration::ZERO, ..ConfigSettings::default().limits };
-    let policy = LoopPolicy { limits, no_progress: 0, max_wait: Duration::from_secs(6 * 3600), agents };
-    LoopMachine::new(policy, LoopStanding { work: Some("at first".into()), ..LoopStanding::default() })
+    let limits = Limits {
+        max_iterations: 50,
+        cooldown: Duration::ZERO,
+        ..ConfigSettings::default().limits
+    };
+    let policy = LoopPolicy {
+        limits,
+        no_progress: 0,
+        max_wait: Duration::from_secs(6 * 3600),
+        agents,
+    };
+    LoopMachine::new(
+        policy,
+        LoopStanding {
+            work: Some("at first".into()),
+            ..LoopStanding::default()
+        },
+    )
 }
 
 fn ended(reason: Reason, retry_at: Option<i64>) -> IterationOutcome {
@@ -56,7 +88,11 @@ fn begins(looped: &mut LoopMachine, action: &LoopAction) -> String {
 }
 
 fn judged(looped: &mut LoopMachine, at: i64, outcome: IterationOutcome) -> LoopAction {
-    looped.step(after(at), Duration::ZERO, LoopEvent::Judged(Box::new(outcome)))
+    looped.step(
+        after(at),
+        Duration::ZERO,
+        LoopEvent::Judged(Box::new(outcome)),
+    )
 }
 
 fn begun(looped: &mut LoopMachine) -> String {
@@ -67,7 +103,12 @@ fn begun(looped: &mut LoopMachine) -> String {
 #[test]
 fn the_first_agent_without_a_limit_has_the_session_and_the_earliest_reset_is_waited_for() {
     let order = ranked(&["a", "b", "c"]);
-    let hold = |seconds| AgentChoice::Wait(AgentHold { until: after(seconds), why: HoldReason::UsageLimit });
+    let hold = |seconds| {
+        AgentChoice::Wait(AgentHold {
+            until: after(seconds),
+            why: HoldReason::UsageLimit,
+        })
+    };
     for (known, chosen) in [
         (vec![], AgentChoice::Agent(0)),
         (vec![held("a", 60)], AgentChoice::Agent(1)),
@@ -84,46 +125,106 @@ fn the_first_agent_without_a_limit_has_the_session_and_the_earliest_reset_is_wai
 
 #[test]
 fn an_agent_whose_budget_is_spent_has_no_session_and_all_spent_ends_the_loop() {
-    let order: Vec<RankedAgent> = ["a", "b"].map(|name| RankedAgent { name: name.into(), max_cost_usd: Some(1.0) }).into_iter().collect();
+    let order: Vec<RankedAgent> = ["a", "b"]
+        .map(|name| RankedAgent {
+            name: name.into(),
+            max_cost_usd: Some(1.0),
+        })
+        .into_iter()
+        .collect();
     let mut looped = with(order);
-    let cost = |cost_usd| IterationOutcome { spent: SpentUsage { cost_usd, ..SpentUsage::default() }, ..ended(Reason::Unfinished, None) };
+    let cost = |cost_usd| IterationOutcome {
+        spent: SpentUsage {
+            cost_usd,
+            ..SpentUsage::default()
+        },
+        ..ended(Reason::Unfinished, None)
+    };
     assert_eq!(begun(&mut looped), "a");
     let action = judged(&mut looped, 1, cost(0.5));
     assert_eq!(begins(&mut looped, &action), "a");
     let action = judged(&mut looped, 2, cost(0.5));
     assert_eq!(begins(&mut looped, &action), "b");
-    let LoopAction::End(LoopEnd::AgentsSpent(stop)) = judged(&mut looped, 3, cost(2.0)) else { panic!("both are spent") };
+    let LoopAction::End(LoopEnd::AgentsSpent(stop)) = judged(&mut looped, 3, cost(2.0)) else {
+        panic!("both are spent")
+    };
     assert_eq!(stop.reason, Reason::BudgetExhausted);
-    assert!(stop.why.starts_with("the budgets of a and b are spent"), "{}", stop.why);
-    let of = |name: &str| standing_of(&looped.standing().agents, name).map(|agent| (agent.sessions, agent.spent.cost_usd));
-    assert_eq!((of("a"), of("b")), (Some((2, 1.0)), Some((1, 2.0))), "each agent pays for its own sessions");
-    let mut alone = with(vec![RankedAgent { name: "a".into(), max_cost_usd: Some(1.0) }]);
+    assert!(
+        stop.why.starts_with("the budgets of a and b are spent"),
+        "{}",
+        stop.why
+    );
+    let of = |name: &str| {
+        standing_of(&looped.standing().agents, name)
+            .map(|agent| (agent.sessions, agent.spent.cost_usd))
+    };
+    assert_eq!(
+        (of("a"), of("b")),
+        (Some((2, 1.0)), Some((1, 2.0))),
+        "each agent pays for its own sessions"
+    );
+    let mut alone = with(vec![RankedAgent {
+        name: "a".into(),
+        max_cost_usd: Some(1.0),
+    }]);
     begun(&mut alone);
-    let LoopAction::End(LoopEnd::AgentsSpent(stop)) = judged(&mut alone, 1, cost(2.0)) else { panic!("it is spent") };
+    let LoopAction::End(LoopEnd::AgentsSpent(stop)) = judged(&mut alone, 1, cost(2.0)) else {
+        panic!("it is spent")
+    };
     assert_eq!(stop.why, "the budget of a is spent (agents[].max_cost_usd)");
 }
 
 #[test]
 fn the_only_agent_is_waited_for_at_its_limit_and_asked_again_by_the_next_start() {
     let limit = || ended(Reason::RateLimited, Some(1000));
-    let waits = LoopAction::Pause { length: PauseLength::Until(after(1005)), why: PauseReason::UsageLimit };
-    let mut with_budget = with(vec![RankedAgent { name: "a".into(), max_cost_usd: Some(1.0) }]);
+    let waits = LoopAction::Pause {
+        length: PauseLength::Until(after(1005)),
+        why: PauseReason::UsageLimit,
+    };
+    let mut with_budget = with(vec![RankedAgent {
+        name: "a".into(),
+        max_cost_usd: Some(1.0),
+    }]);
     begun(&mut with_budget);
     assert_eq!(judged(&mut with_budget, 10, limit()), waits);
     let mut alone = with(ranked(&["a"]));
     begun(&mut alone);
     assert_eq!(judged(&mut alone, 10, limit()), waits);
-    assert_eq!(alone.standing().agents[0].hold, None, "nothing keeps the next start from asking it");
-    let standing = LoopStanding { agents: vec![held("a", 1000)], ..LoopStanding::default() };
+    assert_eq!(
+        alone.standing().agents[0].hold,
+        None,
+        "nothing keeps the next start from asking it"
+    );
+    let standing = LoopStanding {
+        agents: vec![held("a", 1000)],
+        ..LoopStanding::default()
+    };
     let mut again = LoopMachine::new(with(ranked(&["a"])).policy().clone(), standing);
     assert_eq!(begun(&mut again), "a");
 }
 
 #[test]
-fn a_session_that_its_agents_budget_ended_leaves_the_work_to_the_next_one_and_the_whole_budget_ends_the_loop() {
-    let order = || vec![RankedAgent { name: "a".into(), max_cost_usd: Some(1.0) }, RankedAgent { name: "b".into(), max_cost_usd: None }];
-    let cut =
-        |cost_usd| IterationOutcome { spent: SpentUsage { cost_usd, ..SpentUsage::default() }, ..ended(Reason::BudgetExhausted, None) };
+fn a_session_that_its_agents_budget_ended_leaves_the_work_to_the_next_one_and_the_whole_budget_ends_the_loop()
+ {
+    let order = || {
+        vec![
+            RankedAgent {
+                name: "a".into(),
+                max_cost_usd: Some(1.0),
+            },
+            RankedAgent {
+                name: "b".into(),
+                max_cost_usd: None,
+            },
+        ]
+    };
+    let cut = |cost_usd| IterationOutcome {
+        spent: SpentUsage {
+            cost_usd,
+            ..SpentUsage::default()
+        },
+        ..ended(Reason::BudgetExhausted, None)
+    };
     let mut looped = with(order());
     begun(&mut looped);
     let action = judged(&mut looped, 1, cut(1.0));
@@ -135,7 +236,11 @@ fn a_session_that_its_agents_budget_ended_leaves_the_work_to_the_next_one_and_th
     );
     let mut looped = with(order());
     begun(&mut looped);
-    assert_eq!(judged(&mut looped, 1, cut(0.5)), LoopAction::End(LoopEnd::Verdict), "its budget is not spent");
+    assert_eq!(
+        judged(&mut looped, 1, cut(0.5)),
+        LoopAction::End(LoopEnd::Verdict),
+        "its budget is not spent"
+    );
 }
 
 #[test]
@@ -143,18 +248,38 @@ fn a_limit_moves_the_next_session_on_and_its_reset_brings_it_back() {
     let mut looped = with(ranked(&["a", "b"]));
     assert_eq!(begun(&mut looped), "a");
     let action = judged(&mut looped, 10, ended(Reason::RateLimited, Some(1000)));
-    assert_eq!(action, LoopAction::Iterate { number: 1 }, "a limit is no iteration");
-    assert_eq!(looped.standing().waits, 0, "nor a wait, where the next agent takes over");
+    assert_eq!(
+        action,
+        LoopAction::Iterate { number: 1 },
+        "a limit is no iteration"
+    );
+    assert_eq!(
+        looped.standing().waits,
+        0,
+        "nor a wait, where the next agent takes over"
+    );
     let until = Some(after(1005));
-    let change = AgentChange { from: "a".into(), to: "b".into(), why: ChangeReason::Held(HoldReason::UsageLimit), until };
+    let change = AgentChange {
+        from: "a".into(),
+        to: "b".into(),
+        why: ChangeReason::Held(HoldReason::UsageLimit),
+        until,
+    };
     assert_eq!(looped.agent_change(after(10)), Some(change));
     assert_eq!(begins(&mut looped, &action), "b");
     assert_eq!(looped.agent_change(after(11)), None, "it has the session");
     let action = judged(&mut looped, 500, ended(Reason::Unfinished, None));
     assert_eq!(begins(&mut looped, &action), "b", "never before the reset");
     let action = judged(&mut looped, 1005, ended(Reason::Unfinished, None));
-    assert_eq!(begins(&mut looped, &action), "a", "the preferred agent has it again");
-    assert_eq!((looped.standing().finished, looped.standing().waits), (2, 0));
+    assert_eq!(
+        begins(&mut looped, &action),
+        "a",
+        "the preferred agent has it again"
+    );
+    assert_eq!(
+        (looped.standing().finished, looped.standing().waits),
+        (2, 0)
+    );
 }
 
 #[test]
@@ -164,7 +289,13 @@ fn two_limits_are_waited_for_until_the_earlier_reset() {
     let action = judged(&mut looped, 10, ended(Reason::RateLimited, Some(9000)));
     begins(&mut looped, &action);
     let action = judged(&mut looped, 20, ended(Reason::RateLimited, Some(1000)));
-    assert_eq!(action, LoopAction::Pause { length: PauseLength::Until(after(1005)), why: PauseReason::UsageLimit });
+    assert_eq!(
+        action,
+        LoopAction::Pause {
+            length: PauseLength::Until(after(1005)),
+            why: PauseReason::UsageLimit
+        }
+    );
     let action = looped.step(after(1005), Duration::ZERO, LoopEvent::PauseOver);
     assert_eq!(begins(&mut looped, &action), "b", "its limit ended first");
 
@@ -173,10 +304,20 @@ fn two_limits_are_waited_for_until_the_earlier_reset() {
     let action = judged(&mut looped, 10, ended(Reason::RateLimited, Some(1000)));
     begins(&mut looped, &action);
     let action = judged(&mut looped, 20, ended(Reason::RateLimited, Some(9000)));
-    assert_eq!(action, LoopAction::Pause { length: PauseLength::Until(after(1005)), why: PauseReason::UsageLimit });
+    assert_eq!(
+        action,
+        LoopAction::Pause {
+            length: PauseLength::Until(after(1005)),
+            why: PauseReason::UsageLimit
+        }
+    );
     assert_eq!(looped.standing().waits, 1);
     let action = looped.step(after(1005), Duration::ZERO, LoopEvent::PauseOver);
-    assert_eq!(begins(&mut looped, &action), "a", "though it met its limit first");
+    assert_eq!(
+        begins(&mut looped, &action),
+        "a",
+        "though it met its limit first"
+    );
 }
 
 #[test]
@@ -187,7 +328,11 @@ fn limits_that_all_last_too_long_end_the_loop_and_one_that_does_not_is_waited_fo
         let action = judged(&mut looped, 10, ended(Reason::RateLimited, Some(8 * 3600)));
         begins(&mut looped, &action);
         let action = judged(&mut looped, 20, ended(Reason::RateLimited, Some(second)));
-        assert_eq!(action == LoopAction::End(LoopEnd::LimitTooLong), too_long, "{action:?}");
+        assert_eq!(
+            action == LoopAction::End(LoopEnd::LimitTooLong),
+            too_long,
+            "{action:?}"
+        );
     }
 }
 
@@ -209,12 +354,25 @@ fn a_resumed_loop_does_not_ask_the_limited_agent_again() {
 
 #[test]
 fn an_overload_moves_on_only_after_three_pauses_and_only_to_an_agent_that_is_free() {
-    let overload = || IterationOutcome { overloaded: true, crash: Some("529".into()), ..ended(Reason::Unfinished, None) };
+    let overload = || IterationOutcome {
+        overloaded: true,
+        crash: Some("529".into()),
+        ..ended(Reason::Unfinished, None)
+    };
     let mut looped = with(ranked(&["a", "b"]));
     begun(&mut looped);
     for pause in 1..=3 {
         let action = judged(&mut looped, 0, overload());
-        assert!(matches!(action, LoopAction::Pause { why: PauseReason::Overload, .. }), "pause {pause}: {action:?}");
+        assert!(
+            matches!(
+                action,
+                LoopAction::Pause {
+                    why: PauseReason::Overload,
+                    ..
+                }
+            ),
+            "pause {pause}: {action:?}"
+        );
         let action = looped.step(after(0), Duration::ZERO, LoopEvent::PauseOver);
         assert_eq!(begins(&mut looped, &action), "a");
     }
@@ -223,14 +381,27 @@ fn an_overload_moves_on_only_after_three_pauses_and_only_to_an_agent_that_is_fre
     let action = judged(&mut looped, 1800, ended(Reason::Unfinished, None));
     assert_eq!(begins(&mut looped, &action), "b");
     let action = judged(&mut looped, 1900, ended(Reason::Unfinished, None));
-    assert_eq!(begins(&mut looped, &action), "a", "half an hour later it is tried again");
+    assert_eq!(
+        begins(&mut looped, &action),
+        "a",
+        "half an hour later it is tried again"
+    );
 
     let mut looped = with(ranked(&["a", "b"]));
     looped.held_by_account(&[("b".into(), after(5 * 3600))]);
     begun(&mut looped);
     for pause in 1..=5 {
         let action = judged(&mut looped, 0, overload());
-        assert!(matches!(action, LoopAction::Pause { why: PauseReason::Overload, .. }), "b is held, pause {pause}: {action:?}");
+        assert!(
+            matches!(
+                action,
+                LoopAction::Pause {
+                    why: PauseReason::Overload,
+                    ..
+                }
+            ),
+            "b is held, pause {pause}: {action:?}"
+        );
         let action = looped.step(after(0), Duration::ZERO, LoopEvent::PauseOver);
         assert_eq!(begins(&mut looped, &action), "a");
     }
@@ -238,14 +409,26 @@ fn an_overload_moves_on_only_after_three_pauses_and_only_to_an_agent_that_is_fre
     let mut alone = with(ranked(&["a"]));
     begun(&mut alone);
     for _ in 0..20 {
-        assert!(matches!(judged(&mut alone, 0, overload()), LoopAction::Pause { why: PauseReason::Overload, .. }));
+        assert!(matches!(
+            judged(&mut alone, 0, overload()),
+            LoopAction::Pause {
+                why: PauseReason::Overload,
+                ..
+            }
+        ));
     }
     let mut machine = with(ranked(&["a", "b"]));
     begun(&mut machine);
     for _ in 0..5 {
-        let no_room = IterationOutcome { reason: Reason::StoreError, ..overload() };
+        let no_room = IterationOutcome {
+            reason: Reason::StoreError,
+            ..overload()
+        };
         let action = judged(&mut machine, 0, no_room);
-        assert!(matches!(action, LoopAction::Pause { .. }), "a machine without room has none for another agent: {action:?}");
+        assert!(
+            matches!(action, LoopAction::Pause { .. }),
+            "a machine without room has none for another agent: {action:?}"
+        );
     }
 }
 
@@ -253,15 +436,31 @@ fn an_overload_moves_on_only_after_three_pauses_and_only_to_an_agent_that_is_fre
 fn a_program_that_cannot_run_is_no_limit_and_nobody_takes_over_silently() {
     let mut looped = with(ranked(&["a", "b"]));
     begun(&mut looped);
-    assert_eq!(judged(&mut looped, 1, ended(Reason::AgentUnrunnable, None)), LoopAction::End(LoopEnd::Verdict));
+    assert_eq!(
+        judged(&mut looped, 1, ended(Reason::AgentUnrunnable, None)),
+        LoopAction::End(LoopEnd::Verdict)
+    );
 }
 
 #[test]
 fn the_limit_of_a_program_that_answers_for_the_agent_changes_no_agent() {
     let mut looped = with(ranked(&["a", "b"]));
     begun(&mut looped);
-    let action = judged(&mut looped, 10, IterationOutcome { of_agent: false, ..ended(Reason::RateLimited, Some(1000)) });
-    assert_eq!(action, LoopAction::Pause { length: PauseLength::Until(after(1005)), why: PauseReason::UsageLimit });
+    let action = judged(
+        &mut looped,
+        10,
+        IterationOutcome {
+            of_agent: false,
+            ..ended(Reason::RateLimited, Some(1000))
+        },
+    );
+    assert_eq!(
+        action,
+        LoopAction::Pause {
+            length: PauseLength::Until(after(1005)),
+            why: PauseReason::UsageLimit
+        }
+    );
     let action = looped.step(after(1005), Duration::ZERO, LoopEvent::PauseOver);
     assert_eq!(begins(&mut looped, &action), "a");
 }
@@ -270,51 +469,136 @@ fn the_limit_of_a_program_that_answers_for_the_agent_changes_no_agent() {
 fn a_question_that_may_be_asked_soon_is_waited_for_without_a_session_and_changes_no_agent() {
     let mut looped = with(ranked(&["a", "b"]));
     begun(&mut looped);
-    let unasked = |second: i64| IterationOutcome { unasked: true, ..ended(Reason::RateLimited, Some(second)) };
+    let unasked = |second: i64| IterationOutcome {
+        unasked: true,
+        ..ended(Reason::RateLimited, Some(second))
+    };
     let action = judged(&mut looped, 10, unasked(40));
-    assert_eq!(action, LoopAction::Pause { length: PauseLength::Until(after(40)), why: PauseReason::UsageLimit });
-    assert_eq!(looped.step(after(40), Duration::ZERO, LoopEvent::PauseOver), LoopAction::JudgeAgain);
+    assert_eq!(
+        action,
+        LoopAction::Pause {
+            length: PauseLength::Until(after(40)),
+            why: PauseReason::UsageLimit
+        }
+    );
+    assert_eq!(
+        looped.step(after(40), Duration::ZERO, LoopEvent::PauseOver),
+        LoopAction::JudgeAgain
+    );
     let later = judged(&mut looped, 41, unasked(7200));
-    assert_eq!(begins(&mut looped, &later), "b", "the limit of another machine");
+    assert_eq!(
+        begins(&mut looped, &later),
+        "b",
+        "the limit of another machine"
+    );
     let mut alone = with(ranked(&["a"]));
     begun(&mut alone);
     for wait in 1..=20 {
         let action = judged(&mut alone, wait * 60, unasked(wait * 60 + 30));
-        assert!(matches!(action, LoopAction::Pause { .. }), "wait {wait}: {action:?}");
+        assert!(
+            matches!(action, LoopAction::Pause { .. }),
+            "wait {wait}: {action:?}"
+        );
     }
-    assert_eq!(judged(&mut alone, 21 * 60, unasked(21 * 60 + 30)), LoopAction::End(LoopEnd::WaitedInVain { waits: 20 }), "not for ever");
+    assert_eq!(
+        judged(&mut alone, 21 * 60, unasked(21 * 60 + 30)),
+        LoopAction::End(LoopEnd::WaitedInVain { waits: 20 }),
+        "not for ever"
+    );
     let mut now = with(ranked(&["a"]));
     begun(&mut now);
     let action = judged(&mut now, 40, unasked(40));
-    assert_eq!(action, LoopAction::Pause { length: PauseLength::Until(after(340)), why: PauseReason::UsageLimit }, "that time is over");
+    assert_eq!(
+        action,
+        LoopAction::Pause {
+            length: PauseLength::Until(after(340)),
+            why: PauseReason::UsageLimit
+        },
+        "that time is over"
+    );
 }
 
 #[test]
 fn a_change_tells_why_and_until_when() {
     let order = ranked(&["a", "b"]);
-    let told = |from: Option<&str>, to: &str, known: &[AgentStanding]| agent_change(after(0), (from, Some(to)), &order, known);
-    assert_eq!(told(None, "a", &[]), None, "the first session changes nothing");
+    let told = |from: Option<&str>, to: &str, known: &[AgentStanding]| {
+        agent_change(after(0), (from, Some(to)), &order, known)
+    };
+    assert_eq!(
+        told(None, "a", &[]),
+        None,
+        "the first session changes nothing"
+    );
     assert_eq!(told(Some("a"), "a", &[]), None);
-    let change = |from: &str, to: &str, why, until| Some(AgentChange { from: from.into(), to: to.into(), why, until });
+    let change = |from: &str, to: &str, why, until| {
+        Some(AgentChange {
+            from: from.into(),
+            to: to.into(),
+            why,
+            until,
+        })
+    };
     let limit = ChangeReason::Held(HoldReason::UsageLimit);
-    assert_eq!(told(Some("a"), "b", &[held("a", 60)]), change("a", "b", limit, Some(after(60))));
-    assert_eq!(told(Some("b"), "a", &[held("a", -1)]), change("b", "a", ChangeReason::Reset, None));
-    assert_eq!(told(Some("b"), "a", &[held("b", 0)]), change("b", "a", ChangeReason::Reset, None), "a hold ends at its instant");
-    let spent = AgentStanding { spent: SpentUsage { cost_usd: 1.0, ..SpentUsage::default() }, ..held("a", 60) };
-    let order = [RankedAgent { name: "a".into(), max_cost_usd: Some(1.0) }, RankedAgent { name: "b".into(), max_cost_usd: None }];
+    assert_eq!(
+        told(Some("a"), "b", &[held("a", 60)]),
+        change("a", "b", limit, Some(after(60)))
+    );
+    assert_eq!(
+        told(Some("b"), "a", &[held("a", -1)]),
+        change("b", "a", ChangeReason::Reset, None)
+    );
+    assert_eq!(
+        told(Some("b"), "a", &[held("b", 0)]),
+        change("b", "a", ChangeReason::Reset, None),
+        "a hold ends at its instant"
+    );
+    let spent = AgentStanding {
+        spent: SpentUsage {
+            cost_usd: 1.0,
+            ..SpentUsage::default()
+        },
+        ..held("a", 60)
+    };
+    let order = [
+        RankedAgent {
+            name: "a".into(),
+            max_cost_usd: Some(1.0),
+        },
+        RankedAgent {
+            name: "b".into(),
+            max_cost_usd: None,
+        },
+    ];
     let moved = agent_change(after(0), (Some("a"), Some("b")), &order, &[spent]);
-    assert_eq!(moved, change("a", "b", ChangeReason::Budget, None), "the end of its limit would not bring it back");
-    assert_eq!(told(Some("gone"), "a", &[held("gone", 60)]), change("gone", "a", ChangeReason::Configured, None));
+    assert_eq!(
+        moved,
+        change("a", "b", ChangeReason::Budget, None),
+        "the end of its limit would not bring it back"
+    );
+    assert_eq!(
+        told(Some("gone"), "a", &[held("gone", 60)]),
+        change("gone", "a", ChangeReason::Configured, None)
+    );
 }
 
 #[test]
 fn each_reason_of_a_hold_and_a_change_has_its_word() {
-    for (why, word) in [(HoldReason::UsageLimit, "usage_limit"), (HoldReason::Overload, "overload")] {
-        assert_eq!((why.as_str(), HoldReason::from_word(word)), (word, Some(why)));
+    for (why, word) in [
+        (HoldReason::UsageLimit, "usage_limit"),
+        (HoldReason::Overload, "overload"),
+    ] {
+        assert_eq!(
+            (why.as_str(), HoldReason::from_word(word)),
+            (word, Some(why))
+        );
         assert_eq!(ChangeReason::Held(why).as_str(), word);
     }
     assert_eq!(HoldReason::from_word("unknown"), None);
-    for (why, word) in [(ChangeReason::Budget, "budget"), (ChangeReason::Reset, "reset"), (ChangeReason::Configured, "configured")] {
+    for (why, word) in [
+        (ChangeReason::Budget, "budget"),
+        (ChangeReason::Reset, "reset"),
+        (ChangeReason::Configured, "configured"),
+    ] {
         assert_eq!(why.as_str(), word);
     }
 }

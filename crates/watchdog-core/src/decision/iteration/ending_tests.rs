@@ -13,35 +13,93 @@ fn now() -> Timestamp {
 
 #[test]
 fn a_loop_that_waited_too_long_for_the_service_says_that_it_cannot_run_yet() {
-    let note = || Degradation { code: WarningCode::Overloaded, detail: "529".into() };
-    let working = Verdict { degraded: vec![note()], ..Verdict::new(Reason::Unfinished, "the session was cut short") };
+    let note = || Degradation {
+        code: WarningCode::Overloaded,
+        detail: "529".into(),
+    };
+    let working = Verdict {
+        degraded: vec![note()],
+        ..Verdict::new(Reason::Unfinished, "the session was cut short")
+    };
     let ended = verdict(&LoopEnd::OverloadTooLong, Some(working));
-    assert_eq!((ended.reason, ended.degraded.len()), (Reason::RateLimited, 2));
-    assert!(ended.message.contains("--max-wait") && ended.message.ends_with("the last verdict: the session was cut short"), "{ended:?}");
+    assert_eq!(
+        (ended.reason, ended.degraded.len()),
+        (Reason::RateLimited, 2)
+    );
+    assert!(
+        ended.message.contains("--max-wait")
+            && ended
+                .message
+                .ends_with("the last verdict: the session was cut short"),
+        "{ended:?}"
+    );
     assert!(!is_over(&LoopEnd::OverloadTooLong, &ended));
-    let no_room = verdict(&LoopEnd::OverloadTooLong, Some(Verdict::new(Reason::StoreError, "no further process")));
-    assert_eq!(no_room.reason, Reason::StoreError, "a machine without room is no service");
+    let no_room = verdict(
+        &LoopEnd::OverloadTooLong,
+        Some(Verdict::new(Reason::StoreError, "no further process")),
+    );
+    assert_eq!(
+        no_room.reason,
+        Reason::StoreError,
+        "a machine without room is no service"
+    );
 }
 
 #[test]
 fn the_verdict_of_a_loop_keeps_the_facts_and_names_its_own_reason() {
-    let unmet = Verdict { feedback: Some("write it".into()), ..Verdict::new(Reason::ChecksUnmet, "a check is not met") };
+    let unmet = Verdict {
+        feedback: Some("write it".into()),
+        ..Verdict::new(Reason::ChecksUnmet, "a check is not met")
+    };
     let end = LoopEnd::NoProgress { iterations: 3 };
     let found = verdict(&end, Some(unmet.clone()));
-    assert_eq!((found.reason, found.feedback.as_deref()), (Reason::MaxIterations, Some("write it")));
-    assert!(found.message.starts_with("no progress: 3 iterations in a row"), "{}", found.message);
-    assert!(found.message.ends_with("the last verdict: a check is not met"), "{}", found.message);
-    assert!(matches!(&found.degraded[..], [Degradation { code: WarningCode::NoProgress, .. }]));
+    assert_eq!(
+        (found.reason, found.feedback.as_deref()),
+        (Reason::MaxIterations, Some("write it"))
+    );
+    assert!(
+        found
+            .message
+            .starts_with("no progress: 3 iterations in a row"),
+        "{}",
+        found.message
+    );
+    assert!(
+        found
+            .message
+            .ends_with("the last verdict: a check is not met"),
+        "{}",
+        found.message
+    );
+    assert!(matches!(
+        &found.degraded[..],
+        [Degradation {
+            code: WarningCode::NoProgress,
+            ..
+        }]
+    ));
     assert!(is_over(&end, &found));
     assert_eq!(verdict(&LoopEnd::Verdict, Some(unmet.clone())), unmet);
-    let limit = verdict(&LoopEnd::LimitTooLong, Some(Verdict { retry_at: Some(now()), ..Verdict::new(Reason::RateLimited, "limit") }));
-    assert_eq!((limit.reason, limit.retry_at), (Reason::RateLimited, Some(now())));
+    let limit = verdict(
+        &LoopEnd::LimitTooLong,
+        Some(Verdict {
+            retry_at: Some(now()),
+            ..Verdict::new(Reason::RateLimited, "limit")
+        }),
+    );
+    assert_eq!(
+        (limit.reason, limit.retry_at),
+        (Reason::RateLimited, Some(now()))
+    );
     assert!(!is_over(&LoopEnd::LimitTooLong, &limit));
 }
 
 #[test]
 fn a_loop_that_a_limit_ends_is_no_success_of_its_last_session() {
-    let stop = || StopReason { reason: Reason::BudgetExhausted, why: "the budget is spent".into() };
+    let stop = || StopReason {
+        reason: Reason::BudgetExhausted,
+        why: "the budget is spent".into(),
+    };
     let done = Verdict {
         evidence: Evidence::Committed,
         retry_at: Some(now()),
@@ -54,41 +112,83 @@ fn a_loop_that_a_limit_ends_is_no_success_of_its_last_session() {
         (LoopEnd::NoProgress { iterations: 3 }, Reason::MaxIterations),
     ] {
         let ended = verdict(&end, Some(done.clone()));
-        assert_eq!((ended.reason, ended.evidence, ended.retry_at), (reason, Evidence::None, None), "{end:?}");
-        assert!(ended.message.ends_with("; the last verdict: 1 commit made since the baseline"), "{}", ended.message);
+        assert_eq!(
+            (ended.reason, ended.evidence, ended.retry_at),
+            (reason, Evidence::None, None),
+            "{end:?}"
+        );
+        assert!(
+            ended
+                .message
+                .ends_with("; the last verdict: 1 commit made since the baseline"),
+            "{}",
+            ended.message
+        );
     }
     let waited = verdict(&LoopEnd::OverloadTooLong, Some(done));
-    assert_eq!((waited.reason, waited.evidence), (Reason::RateLimited, Evidence::None));
+    assert_eq!(
+        (waited.reason, waited.evidence),
+        (Reason::RateLimited, Evidence::None)
+    );
 }
 
 #[test]
 fn a_limit_that_the_last_verdict_names_is_not_named_again() {
-    let end = LoopEnd::Stop(StopReason { reason: Reason::BudgetExhausted, why: "the budget is spent".into() });
-    let named = Verdict { retry_at: Some(now()), ..Verdict::new(Reason::BudgetExhausted, "5 turns were taken") };
+    let end = LoopEnd::Stop(StopReason {
+        reason: Reason::BudgetExhausted,
+        why: "the budget is spent".into(),
+    });
+    let named = Verdict {
+        retry_at: Some(now()),
+        ..Verdict::new(Reason::BudgetExhausted, "5 turns were taken")
+    };
     assert_eq!(verdict(&end, Some(named.clone())), named);
-    let other = verdict(&end, Some(Verdict::new(Reason::ChecksUnmet, "a check is not met")));
+    let other = verdict(
+        &end,
+        Some(Verdict::new(Reason::ChecksUnmet, "a check is not met")),
+    );
     assert_eq!(
         (other.reason, other.message.as_str()),
-        (Reason::BudgetExhausted, "the budget is spent; the last verdict: a check is not met")
+        (
+            Reason::BudgetExhausted,
+            "the budget is spent; the last verdict: a check is not met"
+        )
     );
     let none = verdict(&end, None);
-    assert_eq!((none.reason, none.message.as_str()), (Reason::BudgetExhausted, "the budget is spent"));
+    assert_eq!(
+        (none.reason, none.message.as_str()),
+        (Reason::BudgetExhausted, "the budget is spent")
+    );
 }
 
 #[test]
 fn a_loop_that_gave_up_waiting_says_what_it_waited_for() {
     let limited = || Verdict::new(Reason::RateLimited, "limit");
     for (end, code, detail) in [
-        (LoopEnd::LimitTooLong, WarningCode::LimitTooLong, "the usage limit lasts longer than --max-wait; start the loop again after it"),
+        (
+            LoopEnd::LimitTooLong,
+            WarningCode::LimitTooLong,
+            "the usage limit lasts longer than --max-wait; start the loop again after it",
+        ),
         (
             LoopEnd::WaitedInVain { waits: 20 },
             WarningCode::WaitedInVain,
             "gave up after 20 waits without progress; rerun the loop to continue",
         ),
     ] {
-        let note = Degradation { code, detail: detail.into() };
+        let note = Degradation {
+            code,
+            detail: detail.into(),
+        };
         let ended = verdict(&end, Some(limited()));
-        assert_eq!(ended, Verdict { degraded: vec![note], ..limited() }, "{end:?}");
+        assert_eq!(
+            ended,
+            Verdict {
+                degraded: vec![note],
+                ..limited()
+            },
+            "{end:?}"
+        );
         assert!(!is_over(&end, &ended));
     }
 }
@@ -108,6 +208,10 @@ fn what_was_cut_short_goes_on_and_what_was_decided_begins_anew() {
         (Reason::RateLimited, false),
         (Reason::GitError, false),
     ] {
-        assert_eq!(is_over(&LoopEnd::Verdict, &Verdict::new(reason, "")), over, "{reason:?}");
+        assert_eq!(
+            is_over(&LoopEnd::Verdict, &Verdict::new(reason, "")),
+            over,
+            "{reason:?}"
+        );
     }
 }

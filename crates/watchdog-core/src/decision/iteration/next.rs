@@ -10,7 +10,8 @@ use watchdog_facts::evidence::StopReason;
 use watchdog_facts::verdict::{Reason, Status};
 
 use super::agent_order::{
-    AgentChange, AgentChoice, AgentHold, HoldReason, RankedAgent, agent_change, budget_is_spent, choose_agent, standing_mut,
+    AgentChange, AgentChoice, AgentHold, HoldReason, RankedAgent, agent_change, budget_is_spent,
+    choose_agent, standing_mut,
 };
 use super::standing::LoopStanding;
 
@@ -207,7 +208,13 @@ enum AfterPause {
 impl LoopMachine {
     /// A loop with this progress.
     pub fn new(policy: LoopPolicy, standing: LoopStanding) -> Self {
-        LoopMachine { policy, standing, after_pause: AfterPause::Iterate, overload: OverloadWait::default(), by_account: Vec::new() }
+        LoopMachine {
+            policy,
+            standing,
+            after_pause: AfterPause::Iterate,
+            overload: OverloadWait::default(),
+            by_account: Vec::new(),
+        }
     }
 
     /// Its progress.
@@ -223,7 +230,12 @@ impl LoopMachine {
     /// What the change of the agent between the last session and the next one is, if there is one.
     pub fn agent_change(&self, now: Timestamp) -> Option<AgentChange> {
         let LoopStanding { ran, chosen, .. } = &self.standing;
-        agent_change(now, (ran.as_deref(), chosen.as_deref()), &self.policy.agents, &self.known_agents())
+        agent_change(
+            now,
+            (ran.as_deref(), chosen.as_deref()),
+            &self.policy.agents,
+            &self.known_agents(),
+        )
     }
 
     /// The session of the chosen agent begins.
@@ -239,26 +251,36 @@ impl LoopMachine {
     pub fn step(&mut self, now: Timestamp, wall: Duration, event: LoopEvent) -> LoopAction {
         self.standing.spent.wall_seconds = wall.as_secs_f64();
         if let Some(since) = self.overload.since.take() {
-            self.overload.waited += Duration::try_from(now.duration_since(since)).unwrap_or_default();
+            self.overload.waited +=
+                Duration::try_from(now.duration_since(since)).unwrap_or_default();
         }
         match event {
             LoopEvent::Begin => self.iterate(now),
             LoopEvent::Judged(outcome) => self.judged(*outcome, now),
             LoopEvent::PauseOver => match self.after_pause {
                 AfterPause::Iterate => self.iterate(now),
-                AfterPause::JudgeAgain => match termination(&self.policy.limits, &self.standing.spent, now) {
-                    Some(stop) => LoopAction::End(LoopEnd::Stop(stop)),
-                    None => LoopAction::JudgeAgain,
-                },
+                AfterPause::JudgeAgain => {
+                    match termination(&self.policy.limits, &self.standing.spent, now) {
+                        Some(stop) => LoopAction::End(LoopEnd::Stop(stop)),
+                        None => LoopAction::JudgeAgain,
+                    }
+                }
             },
         }
     }
 
     fn iterate(&mut self, now: Timestamp) -> LoopAction {
-        if let Some(stop) = may_begin(&self.policy.limits, &self.standing.spent, self.standing.finished.into(), now) {
+        if let Some(stop) = may_begin(
+            &self.policy.limits,
+            &self.standing.spent,
+            self.standing.finished.into(),
+            now,
+        ) {
             return LoopAction::End(LoopEnd::Stop(stop));
         }
-        let next = LoopAction::Iterate { number: self.standing.finished.saturating_add(1) };
+        let next = LoopAction::Iterate {
+            number: self.standing.finished.saturating_add(1),
+        };
         if !self.policy.has_choice() {
             // An own limit is waited for where it was met.
             if let Some(hold) = self.first_is_held_by_account(now) {
@@ -274,12 +296,23 @@ impl LoopMachine {
             }
             AgentChoice::Wait(hold) => self.wait_for_agent(hold, now),
             AgentChoice::Spent => {
-                let names = self.policy.agents.iter().map(|agent| agent.name.as_str()).collect::<Vec<_>>().join(" and ");
+                let names = self
+                    .policy
+                    .agents
+                    .iter()
+                    .map(|agent| agent.name.as_str())
+                    .collect::<Vec<_>>()
+                    .join(" and ");
                 let why = match self.policy.agents.len() {
                     1 => format!("the budget of {names} is spent (agents[].max_cost_usd)"),
-                    _ => format!("the budgets of {names} are spent (agents[].max_cost_usd), and no other agent is named"),
+                    _ => format!(
+                        "the budgets of {names} are spent (agents[].max_cost_usd), and no other agent is named"
+                    ),
                 };
-                LoopAction::End(LoopEnd::AgentsSpent(StopReason { reason: Reason::BudgetExhausted, why }))
+                LoopAction::End(LoopEnd::AgentsSpent(StopReason {
+                    reason: Reason::BudgetExhausted,
+                    why,
+                }))
             }
         }
     }
@@ -293,7 +326,12 @@ impl LoopMachine {
             HoldReason::UsageLimit => PauseReason::UsageLimit,
             HoldReason::Overload => PauseReason::Overload,
         };
-        self.pause(PauseLength::Until(hold.until), why, AfterPause::Iterate, now)
+        self.pause(
+            PauseLength::Until(hold.until),
+            why,
+            AfterPause::Iterate,
+            now,
+        )
     }
 
     /// The agent of the last session gets none until then.
@@ -306,12 +344,15 @@ impl LoopMachine {
     /// Whether the agent of the last session has spent its budget.
     fn agents_budget_is_spent(&self) -> bool {
         let LoopStanding { agents, ran, .. } = &self.standing;
-        ran.as_ref().is_some_and(|name| budget_is_spent(&self.policy.agents, agents, name))
+        ran.as_ref()
+            .is_some_and(|name| budget_is_spent(&self.policy.agents, agents, name))
     }
 
     /// Counts a session that came to a limit, and returns how many in a row that agent has had; `None` where the loop has one agent only.
     fn missed(&mut self) -> Option<u32> {
-        let of_loop = |name: &String| self.policy.has_choice() && self.policy.agents.iter().any(|agent| agent.name == *name);
+        let of_loop = |name: &String| {
+            self.policy.has_choice() && self.policy.agents.iter().any(|agent| agent.name == *name)
+        };
         let name = self.standing.ran.as_ref().filter(|name| of_loop(name))?;
         let standing = standing_mut(&mut self.standing.agents, name);
         standing.misses = standing.misses.saturating_add(1);
@@ -320,7 +361,10 @@ impl LoopMachine {
 
     fn judged(&mut self, outcome: IterationOutcome, now: Timestamp) -> LoopAction {
         // The sessions' own times are a part of the loop's.
-        self.standing.spent = SpentUsage { wall_seconds: self.standing.spent.wall_seconds, ..self.standing.spent.plus(outcome.spent) };
+        self.standing.spent = SpentUsage {
+            wall_seconds: self.standing.spent.wall_seconds,
+            ..self.standing.spent.plus(outcome.spent)
+        };
         if let Some(name) = &self.standing.ran {
             let standing = standing_mut(&mut self.standing.agents, name);
             standing.spent = standing.spent.plus(outcome.spent);
@@ -346,7 +390,11 @@ impl LoopMachine {
             (standing.misses, standing.hold) = (0, None);
         }
         self.standing.left(outcome.work);
-        self.standing.crashes = if outcome.crash.is_some() { self.standing.crashes.saturating_add(1) } else { 0 };
+        self.standing.crashes = if outcome.crash.is_some() {
+            self.standing.crashes.saturating_add(1)
+        } else {
+            0
+        };
         if let Some(stop) = termination(&self.policy.limits, &self.standing.spent, now) {
             return LoopAction::End(LoopEnd::Stop(stop));
         }
@@ -356,23 +404,38 @@ impl LoopMachine {
             return LoopAction::End(LoopEnd::Verdict);
         }
         if self.policy.no_progress > 0 && self.standing.unchanged >= self.policy.no_progress {
-            return LoopAction::End(LoopEnd::NoProgress { iterations: self.standing.unchanged });
+            return LoopAction::End(LoopEnd::NoProgress {
+                iterations: self.standing.unchanged,
+            });
         }
         if outcome.breaker_open {
             return LoopAction::End(LoopEnd::BreakerOpen);
         }
-        if let Some(stop) = may_begin(&self.policy.limits, &self.standing.spent, self.standing.finished.into(), now) {
+        if let Some(stop) = may_begin(
+            &self.policy.limits,
+            &self.standing.spent,
+            self.standing.finished.into(),
+            now,
+        ) {
             return LoopAction::End(LoopEnd::Stop(stop));
         }
         let cooldown = self.policy.limits.cooldown;
         match outcome.crash {
             // The cooldown may be longer than the first pauses; then it is what is wanted.
             Some(_) if cooldown < LONGEST_BACKOFF => {
-                let length = PauseLength::Backoff { attempt: self.standing.crashes, at_most: LONGEST_BACKOFF };
+                let length = PauseLength::Backoff {
+                    attempt: self.standing.crashes,
+                    at_most: LONGEST_BACKOFF,
+                };
                 self.pause(length, PauseReason::Crash, AfterPause::Iterate, now)
             }
             _ if cooldown.is_zero() => self.iterate(now),
-            _ => self.pause(PauseLength::For(cooldown), PauseReason::Cooldown, AfterPause::Iterate, now),
+            _ => self.pause(
+                PauseLength::For(cooldown),
+                PauseReason::Cooldown,
+                AfterPause::Iterate,
+                now,
+            ),
         }
     }
 
@@ -400,7 +463,9 @@ impl LoopMachine {
             }
         }
         self.standing.waits = self.standing.waits.saturating_add(1);
-        if outcome.overloaded && !matches!(outcome.reason, Reason::RateLimited | Reason::BackgroundWork) {
+        if outcome.overloaded
+            && !matches!(outcome.reason, Reason::RateLimited | Reason::BackgroundWork)
+        {
             // A machine without room has none for another agent either.
             return self.wait_for_room(outcome.reason != Reason::StoreError, now);
         }
@@ -408,31 +473,50 @@ impl LoopMachine {
             return LoopAction::End(LoopEnd::WaitedInVain { waits: WAITS });
         }
         match outcome.reason {
-            Reason::RateLimited if outcome.of_agent && self.policy.has_choice() => self.iterate(now),
+            Reason::RateLimited if outcome.of_agent && self.policy.has_choice() => {
+                self.iterate(now)
+            }
             Reason::RateLimited => {
                 let until = self.limit_ends(outcome.retry_at, self.standing.waits, now);
                 if until > later(later(now, self.policy.max_wait), MARGIN) {
                     return LoopAction::End(LoopEnd::LimitTooLong);
                 }
-                self.pause(PauseLength::Until(until), PauseReason::UsageLimit, AfterPause::Iterate, now)
+                self.pause(
+                    PauseLength::Until(until),
+                    PauseReason::UsageLimit,
+                    AfterPause::Iterate,
+                    now,
+                )
             }
             _ => {
                 let polled = || later(now, self.doubled(BACKGROUND_POLL, self.standing.waits));
-                let until = outcome.retry_at.filter(|at| *at > now).unwrap_or_else(polled);
-                self.pause(PauseLength::Until(until), PauseReason::BackgroundWork, AfterPause::JudgeAgain, now)
+                let until = outcome
+                    .retry_at
+                    .filter(|at| *at > now)
+                    .unwrap_or_else(polled);
+                self.pause(
+                    PauseLength::Until(until),
+                    PauseReason::BackgroundWork,
+                    AfterPause::JudgeAgain,
+                    now,
+                )
             }
         }
     }
 
     fn doubled(&self, first: Duration, time: u32) -> Duration {
-        first.saturating_mul(1 << time.saturating_sub(1).min(16)).min(self.policy.max_wait)
+        first
+            .saturating_mul(1 << time.saturating_sub(1).min(16))
+            .min(self.policy.max_wait)
     }
 
     /// A service that is away is waited for as long as a usage limit, all pauses together; where another agent is free, for a few pauses.
     fn wait_for_room(&mut self, of_service: bool, now: Timestamp) -> LoopAction {
         let left = self.policy.max_wait.saturating_sub(self.overload.waited);
         // However short the pauses are, they are not without number.
-        let most = u32::try_from(self.policy.max_wait.as_secs() / LONGEST_BACKOFF.as_secs()).unwrap_or(u32::MAX).max(WAITS);
+        let most = u32::try_from(self.policy.max_wait.as_secs() / LONGEST_BACKOFF.as_secs())
+            .unwrap_or(u32::MAX)
+            .max(WAITS);
         let waited_enough = left.is_zero() || self.standing.waits > most;
         if of_service
             && let Some(misses) = self.missed()
@@ -448,12 +532,26 @@ impl LoopMachine {
         }
         self.overload.since = Some(now);
         let attempt = self.standing.waits.saturating_add(OVERLOAD_HEAD_START);
-        self.pause(PauseLength::Backoff { attempt, at_most: LONGEST_BACKOFF.min(left) }, PauseReason::Overload, AfterPause::Iterate, now)
+        self.pause(
+            PauseLength::Backoff {
+                attempt,
+                at_most: LONGEST_BACKOFF.min(left),
+            },
+            PauseReason::Overload,
+            AfterPause::Iterate,
+            now,
+        )
     }
 
     /// Nothing may begin behind the deadline or the time budget: a pause that surely lasts longer ends the loop at once, and one whose
     /// length is not known yet ends there.
-    fn pause(&mut self, length: PauseLength, why: PauseReason, then: AfterPause, now: Timestamp) -> LoopAction {
+    fn pause(
+        &mut self,
+        length: PauseLength,
+        why: PauseReason,
+        then: AfterPause,
+        now: Timestamp,
+    ) -> LoopAction {
         self.after_pause = then;
         let Some((left, stop)) = time_left(&self.policy.limits, &self.standing.spent, now) else {
             return LoopAction::Pause { length, why };
@@ -462,18 +560,35 @@ impl LoopMachine {
             PauseLength::For(length) => later(now, length),
             PauseLength::Until(until) => until,
             PauseLength::Backoff { attempt, at_most } => {
-                return LoopAction::Pause { length: PauseLength::Backoff { attempt, at_most: at_most.min(left) }, why };
+                return LoopAction::Pause {
+                    length: PauseLength::Backoff {
+                        attempt,
+                        at_most: at_most.min(left),
+                    },
+                    why,
+                };
             }
         };
         if until < later(now, left) {
             return LoopAction::Pause { length, why };
         }
         let limit = match (stop.reason, self.policy.limits.deadline) {
-            (Reason::DeadlineExceeded, Some(deadline)) => format!("the deadline {deadline:.0} would pass"),
-            _ => format!("the time budget of {} s would be spent", self.policy.limits.max_wall.unwrap_or_default().as_secs()),
+            (Reason::DeadlineExceeded, Some(deadline)) => {
+                format!("the deadline {deadline:.0} would pass")
+            }
+            _ => format!(
+                "the time budget of {} s would be spent",
+                self.policy.limits.max_wall.unwrap_or_default().as_secs()
+            ),
         };
-        let why = format!("{limit} during the pause until {until:.0} ({})", why.as_str());
-        LoopAction::End(LoopEnd::Stop(StopReason { reason: stop.reason, why }))
+        let why = format!(
+            "{limit} during the pause until {until:.0} ({})",
+            why.as_str()
+        );
+        LoopAction::End(LoopEnd::Stop(StopReason {
+            reason: stop.reason,
+            why,
+        }))
     }
 }
 
@@ -481,7 +596,12 @@ impl LoopMachine {
 fn goes_on(reason: Reason) -> bool {
     match reason.status() {
         Status::Incomplete | Status::Timeout => true,
-        Status::Complete | Status::Waiting | Status::Review | Status::Stopped | Status::Failed | Status::Error => false,
+        Status::Complete
+        | Status::Waiting
+        | Status::Review
+        | Status::Stopped
+        | Status::Failed
+        | Status::Error => false,
     }
 }
 

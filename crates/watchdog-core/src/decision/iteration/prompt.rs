@@ -37,7 +37,8 @@ const FEEDBACK: usize = 8000;
 /// Open checks that are named.
 const REMAINING: usize = 20;
 /// The criteria's text where none are configured.
-const WITHOUT_CRITERIA: &str = "- the work is finished and committed on this branch, in commits that really change something";
+const WITHOUT_CRITERIA: &str =
+    "- the work is finished and committed on this branch, in commits that really change something";
 
 /// The texts that prompts are made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,19 +113,35 @@ impl PromptSet {
     ///
     /// # Errors
     /// For an unknown placeholder.
-    pub fn new(given: PromptTexts<'_>, vars: &BTreeMap<String, String>) -> Result<Self, PromptError> {
-        let known: Vec<&str> = PLACEHOLDERS.iter().copied().chain(vars.keys().map(String::as_str)).collect();
+    pub fn new(
+        given: PromptTexts<'_>,
+        vars: &BTreeMap<String, String>,
+    ) -> Result<Self, PromptError> {
+        let known: Vec<&str> = PLACEHOLDERS
+            .iter()
+            .copied()
+            .chain(vars.keys().map(String::as_str))
+            .collect();
         let read = |given: Option<(&str, &str)>, ours: &str| {
             let (name, text) = given.unwrap_or(("the prompt of watchdog", ours));
-            PromptTemplate::parse(text, &known).map_err(|error| PromptError { name: name.to_owned(), error })
+            PromptTemplate::parse(text, &known).map_err(|error| PromptError {
+                name: name.to_owned(),
+                error,
+            })
         };
-        let of_phase = |(phase, name, text): &(String, String, String)| Ok((phase.clone(), read(Some((name, text)), "")?));
+        let of_phase = |(phase, name, text): &(String, String, String)| {
+            Ok((phase.clone(), read(Some((name, text)), "")?))
+        };
         Ok(PromptSet {
             task: read(given.task, "")?,
             initial: read(given.initial, include_str!("prompts/initial.md"))?,
             continuation: read(given.continuation, include_str!("prompts/continuation.md"))?,
             resumed: read(given.continuation, include_str!("prompts/resumed.md"))?,
-            phases: given.phases.iter().map(of_phase).collect::<Result<_, _>>()?,
+            phases: given
+                .phases
+                .iter()
+                .map(of_phase)
+                .collect::<Result<_, _>>()?,
             vars: vars.clone(),
             ours: [given.initial.is_none(), given.continuation.is_none()],
         })
@@ -132,19 +149,32 @@ impl PromptSet {
 
     /// Our own prompts around a task whose text is not a template: braces in it are its own.
     pub fn of_plain_task(text: &str) -> Self {
-        let ours = PromptSet::new(PromptTexts::default(), &BTreeMap::new()).expect("our own prompts name known placeholders only");
-        PromptSet { task: PromptTemplate::plain(text), ..ours }
+        let ours = PromptSet::new(PromptTexts::default(), &BTreeMap::new())
+            .expect("our own prompts name known placeholders only");
+        PromptSet {
+            task: PromptTemplate::plain(text),
+            ..ours
+        }
     }
 
     /// The same around a task in which the user's own values are put in: then it is a template like any other.
     ///
     /// # Errors
     /// For an unknown placeholder; `name` is the text's.
-    pub fn of_task((name, text): (&str, &str), vars: &BTreeMap<String, String>) -> Result<Self, PromptError> {
+    pub fn of_task(
+        (name, text): (&str, &str),
+        vars: &BTreeMap<String, String>,
+    ) -> Result<Self, PromptError> {
         if vars.is_empty() {
             return Ok(PromptSet::of_plain_task(text));
         }
-        PromptSet::new(PromptTexts { task: Some((name, text)), ..PromptTexts::default() }, vars)
+        PromptSet::new(
+            PromptTexts {
+                task: Some((name, text)),
+                ..PromptTexts::default()
+            },
+            vars,
+        )
     }
 
     /// The user's own values, by name.
@@ -169,18 +199,36 @@ impl PromptSet {
         };
         let mut values = values(facts, first);
         values.insert("phase", phase.to_owned());
-        values.extend(self.vars.iter().map(|(name, value)| (name.as_str(), value.clone())));
+        values.extend(
+            self.vars
+                .iter()
+                .map(|(name, value)| (name.as_str(), value.clone())),
+        );
         let task = self.task.fill(&values);
         if ours {
             for said in self.task.names() {
                 values.remove(said);
             }
         }
-        let tasks = [facts.handler_task.unwrap_or_default().trim(), task.trim_end()];
-        values.insert("task", tasks.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n"));
+        let tasks = [
+            facts.handler_task.unwrap_or_default().trim(),
+            task.trim_end(),
+        ];
+        values.insert(
+            "task",
+            tasks
+                .into_iter()
+                .filter(|text| !text.is_empty())
+                .collect::<Vec<_>>()
+                .join("\n\n"),
+        );
         let prompt = template.fill(&values);
         // An agent takes a text that begins so for a command or an option.
-        let marked = if prompt.trim_start().starts_with(['/', '-']) { format!("Task: {}", prompt.trim_start()) } else { prompt };
+        let marked = if prompt.trim_start().starts_with(['/', '-']) {
+            format!("Task: {}", prompt.trim_start())
+        } else {
+            prompt
+        };
         format!("{}\n", marked.trim())
     }
 }
@@ -188,25 +236,52 @@ impl PromptSet {
 /// The phase that the last iterations named last.
 fn phase<'f>(facts: &PromptFacts<'f>) -> &'f str {
     let last = facts.records.iter().rev().take(PHASE_WINDOW);
-    last.filter_map(|record| record.phase.as_deref()).next().unwrap_or(PHASES[0])
+    last.filter_map(|record| record.phase.as_deref())
+        .next()
+        .unwrap_or(PHASES[0])
 }
 
 fn values<'f>(facts: &PromptFacts<'f>, first: bool) -> BTreeMap<&'f str, String> {
     let last = facts.last.filter(|_| !first);
     let records = &facts.records[facts.records.len().saturating_sub(SUMMARIES)..];
     let summaries: Vec<String> = records.iter().map(IterationRecord::summary_line).collect();
-    let feedback = last.and_then(|last| last.feedback.as_deref()).unwrap_or_default();
+    let feedback = last
+        .and_then(|last| last.feedback.as_deref())
+        .unwrap_or_default();
     BTreeMap::from([
-        ("criteria", if facts.criteria.is_empty() { WITHOUT_CRITERIA } else { facts.criteria }.to_owned()),
+        (
+            "criteria",
+            if facts.criteria.is_empty() {
+                WITHOUT_CRITERIA
+            } else {
+                facts.criteria
+            }
+            .to_owned(),
+        ),
         ("feedback", bounded(feedback, FEEDBACK)),
         ("remaining", last.map(remaining).unwrap_or_default()),
-        ("summaries", if first { String::new() } else { summaries.join("\n") }),
+        (
+            "summaries",
+            if first {
+                String::new()
+            } else {
+                summaries.join("\n")
+            },
+        ),
         ("iteration", facts.iteration.to_string()),
         ("max_iterations", facts.max_iterations.to_string()),
         ("budget", facts.budget.clone()),
         (
             "last_end",
-            last.map(|last| format!("{} ({}): {}", last.status().as_str(), last.reason.as_str(), last.message)).unwrap_or_default(),
+            last.map(|last| {
+                format!(
+                    "{} ({}): {}",
+                    last.status().as_str(),
+                    last.reason.as_str(),
+                    last.message
+                )
+            })
+            .unwrap_or_default(),
         ),
         ("spec", facts.spec.to_owned()),
         ("branch", facts.branch.unwrap_or_default().to_owned()),
@@ -217,13 +292,24 @@ fn values<'f>(facts: &PromptFacts<'f>, first: bool) -> BTreeMap<&'f str, String>
 
 /// The checks that are not met, one line each.
 fn remaining(last: &Verdict) -> String {
-    let open: Vec<_> = last.checks.iter().filter(|check| check.outcome != CheckOutcome::Pass).collect();
-    let mut lines: Vec<String> = open.iter().take(REMAINING).map(|check| format!("- {}: {}", check.name, check.outcome.as_str())).collect();
+    let open: Vec<_> = last
+        .checks
+        .iter()
+        .filter(|check| check.outcome != CheckOutcome::Pass)
+        .collect();
+    let mut lines: Vec<String> = open
+        .iter()
+        .take(REMAINING)
+        .map(|check| format!("- {}: {}", check.name, check.outcome.as_str()))
+        .collect();
     if open.len() > REMAINING {
         lines.push(format!("- and {} more", open.len() - REMAINING));
     }
     if let Some(changes) = last.changes.as_ref().filter(|changes| changes.any()) {
-        lines.push(format!("- {} not committed", plural(changes.total(), "change")));
+        lines.push(format!(
+            "- {} not committed",
+            plural(changes.total(), "change")
+        ));
     }
     lines.join("\n")
 }
@@ -253,14 +339,20 @@ mod tests {
         };
         Verdict {
             feedback: Some("tests: 2 failed {{task}}".into()),
-            checks: vec![check("lint", CheckOutcome::Pass), check("tests", CheckOutcome::Unmet)],
+            checks: vec![
+                check("lint", CheckOutcome::Pass),
+                check("tests", CheckOutcome::Unmet),
+            ],
             ..Verdict::new(Reason::ChecksUnmet, "a check is not met")
         }
     }
 
     fn prompt(given: PromptTexts<'_>, iteration: u32, resumed: bool) -> String {
         let last = unmet();
-        let records = [IterationRecord::new(1, Timestamp::UNIX_EPOCH, Duration::ZERO, &last).with_words(Some("I think I am done."), &[])];
+        let records = [
+            IterationRecord::new(1, Timestamp::UNIX_EPOCH, Duration::ZERO, &last)
+                .with_words(Some("I think I am done."), &[]),
+        ];
         let facts = PromptFacts {
             iteration,
             max_iterations: 30,
@@ -271,18 +363,33 @@ mod tests {
             spec: "auth",
             ..PromptFacts::default()
         };
-        PromptSet::new(given, &BTreeMap::new()).expect("good texts").compose(&facts)
+        PromptSet::new(given, &BTreeMap::new())
+            .expect("good texts")
+            .compose(&facts)
     }
 
-    const TASK: PromptTexts<'_> =
-        PromptTexts { task: Some(("PROMPT.md", "Build the login.\n")), initial: None, continuation: None, phases: &[] };
+    const TASK: PromptTexts<'_> = PromptTexts {
+        task: Some(("PROMPT.md", "Build the login.\n")),
+        initial: None,
+        continuation: None,
+        phases: &[],
+    };
 
     #[test]
     fn the_first_prompt_has_the_task_and_what_done_means_and_nothing_of_later_ones() {
         let text = prompt(TASK, 1, false);
-        assert!(text.starts_with("Build the login.\n\nDone means:\n- tests: `cargo test` ends"), "{text}");
-        assert!(text.contains("Say that you are done only when all of that is true"), "{text}");
-        assert!(!text.contains("iteration") && !text.contains("{{") && !text.contains("\n\n\n"), "{text}");
+        assert!(
+            text.starts_with("Build the login.\n\nDone means:\n- tests: `cargo test` ends"),
+            "{text}"
+        );
+        assert!(
+            text.contains("Say that you are done only when all of that is true"),
+            "{text}"
+        );
+        assert!(
+            !text.contains("iteration") && !text.contains("{{") && !text.contains("\n\n\n"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -298,34 +405,60 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part} is missing in\n{text}");
         }
-        assert!(!text.contains("lint: pass") && !text.contains("\n\n\n"), "{text}");
+        assert!(
+            !text.contains("lint: pass") && !text.contains("\n\n\n"),
+            "{text}"
+        );
         let resumed = prompt(TASK, 2, true);
-        assert!(resumed.contains("tests: 2 failed") && !resumed.contains("Build the login"), "{resumed}");
+        assert!(
+            resumed.contains("tests: 2 failed") && !resumed.contains("Build the login"),
+            "{resumed}"
+        );
     }
 
     #[test]
     fn what_the_task_says_itself_is_not_said_twice() {
         let own = PromptTexts {
-            task: Some(("p", "No. {{iteration}}\n{{#feedback}}\nRED: {{feedback}}\n{{/feedback}}\nGo!")),
+            task: Some((
+                "p",
+                "No. {{iteration}}\n{{#feedback}}\nRED: {{feedback}}\n{{/feedback}}\nGo!",
+            )),
             ..PromptTexts::default()
         };
         assert!(prompt(own, 1, false).starts_with("No. 1\nGo!\n"));
         let text = prompt(own, 2, false);
-        assert!(text.starts_with("No. 2\nRED: tests: 2 failed {{task}}\nGo!\n"), "{text}");
+        assert!(
+            text.starts_with("No. 2\nRED: tests: 2 failed {{task}}\nGo!\n"),
+            "{text}"
+        );
         assert_eq!(text.matches("2 failed").count(), 1, "{text}");
         assert!(text.contains("Done means:"), "{text}");
     }
 
     #[test]
     fn a_plain_task_keeps_its_braces_and_values_of_the_users_make_it_a_template() {
-        let first = |set: PromptSet| set.compose(&PromptFacts { iteration: 1, ..PromptFacts::default() });
+        let first = |set: PromptSet| {
+            set.compose(&PromptFacts {
+                iteration: 1,
+                ..PromptFacts::default()
+            })
+        };
         assert!(first(PromptSet::of_plain_task("Fix {{issue}}.")).starts_with("Fix {{issue}}.\n"));
-        let none = PromptSet::of_task(("t", "Fix {{issue}}."), &BTreeMap::new()).expect("any text is a plain task");
+        let none = PromptSet::of_task(("t", "Fix {{issue}}."), &BTreeMap::new())
+            .expect("any text is a plain task");
         assert!(first(none).starts_with("Fix {{issue}}.\n"));
         let vars = BTreeMap::from([("issue".to_owned(), "7".to_owned())]);
-        assert!(first(PromptSet::of_task(("t", "Fix {{issue}}."), &vars).expect("a known name")).starts_with("Fix 7.\n"));
-        let error = PromptSet::of_task(("t", "Fix {{who}}."), &vars).expect_err("an unknown name").to_string();
-        assert!(error.starts_with("t: line 1: unknown placeholder '{{who}}'"), "{error}");
+        assert!(
+            first(PromptSet::of_task(("t", "Fix {{issue}}."), &vars).expect("a known name"))
+                .starts_with("Fix 7.\n")
+        );
+        let error = PromptSet::of_task(("t", "Fix {{who}}."), &vars)
+            .expect_err("an unknown name")
+            .to_string();
+        assert!(
+            error.starts_with("t: line 1: unknown placeholder '{{who}}'"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -334,9 +467,16 @@ mod tests {
             let last = unmet();
             let checks = vec![last.checks[1].clone(); count];
             let last = Verdict { checks, ..last };
-            let given = PromptTexts { continuation: Some(("c", "{{remaining}}")), ..TASK };
+            let given = PromptTexts {
+                continuation: Some(("c", "{{remaining}}")),
+                ..TASK
+            };
             let set = PromptSet::new(given, &BTreeMap::new()).expect("good texts");
-            set.compose(&PromptFacts { iteration: 2, last: Some(&last), ..PromptFacts::default() })
+            set.compose(&PromptFacts {
+                iteration: 2,
+                last: Some(&last),
+                ..PromptFacts::default()
+            })
         };
         let named = "- tests: unmet\n".repeat(20);
         for (count, more) in [(20, ""), (21, "- and 1 more\n"), (23, "- and 3 more\n")] {
@@ -348,7 +488,13 @@ mod tests {
     #[test]
     fn task_of_a_handler_stands_before_the_users() {
         let set = |given| PromptSet::new(given, &BTreeMap::new()).unwrap();
-        let first = |set: PromptSet| set.compose(&PromptFacts { iteration: 1, handler_task: Some("Decide.\n"), ..PromptFacts::default() });
+        let first = |set: PromptSet| {
+            set.compose(&PromptFacts {
+                iteration: 1,
+                handler_task: Some("Decide.\n"),
+                ..PromptFacts::default()
+            })
+        };
         assert!(first(set(TASK)).starts_with("Decide.\n\nBuild the login.\n\nDone means:\n"));
         assert!(first(set(PromptTexts::default())).starts_with("Decide.\n\nDone means:\n"));
     }
@@ -366,63 +512,133 @@ mod tests {
 
     #[test]
     fn without_criteria_a_commit_is_what_done_means() {
-        let set = PromptSet::new(PromptTexts::default(), &BTreeMap::new()).expect("our own texts are good");
-        let text = set.compose(&PromptFacts { iteration: 1, ..PromptFacts::default() });
-        assert!(text.starts_with("Done means:\n- the work is finished and committed on this branch"), "{text}");
+        let set = PromptSet::new(PromptTexts::default(), &BTreeMap::new())
+            .expect("our own texts are good");
+        let text = set.compose(&PromptFacts {
+            iteration: 1,
+            ..PromptFacts::default()
+        });
+        assert!(
+            text.starts_with("Done means:\n- the work is finished and committed on this branch"),
+            "{text}"
+        );
     }
 
     #[test]
     fn a_mistake_names_the_file() {
-        let given = PromptTexts { initial: Some(("set/initial.md", "{{taks}}")), ..PromptTexts::default() };
-        let error = PromptSet::new(given, &BTreeMap::new()).expect_err("a mistake").to_string();
-        assert!(error.starts_with("set/initial.md: line 1: unknown placeholder '{{taks}}', did you mean `task`?"), "{error}");
+        let given = PromptTexts {
+            initial: Some(("set/initial.md", "{{taks}}")),
+            ..PromptTexts::default()
+        };
+        let error = PromptSet::new(given, &BTreeMap::new())
+            .expect_err("a mistake")
+            .to_string();
+        assert!(
+            error.starts_with(
+                "set/initial.md: line 1: unknown placeholder '{{taks}}', did you mean `task`?"
+            ),
+            "{error}"
+        );
     }
 
     #[test]
     fn a_value_of_the_users_is_put_in_as_it_is_and_a_name_that_has_none_is_an_error() {
-        let vars =
-            BTreeMap::from([("issue".to_owned(), "7 {{feedback}} {{who}} \\{{task}}".to_owned()), ("who".to_owned(), "me".to_owned())]);
-        let texts = PromptTexts { task: Some(("p", "Fix {{issue}}, {{who}}.{{#none}}x{{/none}}")), ..PromptTexts::default() };
-        let error = PromptSet::new(texts, &vars).expect_err("none is not given").to_string();
-        assert!(error.contains("p: line 1: unknown placeholder '{{none}}'"), "{error}");
+        let vars = BTreeMap::from([
+            (
+                "issue".to_owned(),
+                "7 {{feedback}} {{who}} \\{{task}}".to_owned(),
+            ),
+            ("who".to_owned(), "me".to_owned()),
+        ]);
+        let texts = PromptTexts {
+            task: Some(("p", "Fix {{issue}}, {{who}}.{{#none}}x{{/none}}")),
+            ..PromptTexts::default()
+        };
+        let error = PromptSet::new(texts, &vars)
+            .expect_err("none is not given")
+            .to_string();
+        assert!(
+            error.contains("p: line 1: unknown placeholder '{{none}}'"),
+            "{error}"
+        );
         let texts = PromptTexts {
             task: Some(("p", "Fix {{issue}}, {{who}}.")),
             initial: Some(("i", "{{task}} {{who}}")),
             ..PromptTexts::default()
         };
         let set = PromptSet::new(texts, &vars).expect("good texts");
-        assert_eq!(set.compose(&PromptFacts { iteration: 1, ..PromptFacts::default() }), "Fix 7 {{feedback}} {{who}} \\{{task}}, me. me\n");
+        assert_eq!(
+            set.compose(&PromptFacts {
+                iteration: 1,
+                ..PromptFacts::default()
+            }),
+            "Fix 7 {{feedback}} {{who}} \\{{task}}, me. me\n"
+        );
     }
 
     #[test]
     fn a_later_session_gets_the_prompt_of_the_phase_that_the_last_two_named() {
-        let phases =
-            ["review", "preparation", "deploy"].map(|phase| (phase.to_owned(), format!("{phase}.md"), format!("{phase}: {{{{phase}}}}")));
-        let texts =
-            PromptTexts { continuation: Some(("c", "any: {{phase}}")), initial: Some(("i", "first: {{phase}}")), phases: &phases, ..TASK };
+        let phases = ["review", "preparation", "deploy"].map(|phase| {
+            (
+                phase.to_owned(),
+                format!("{phase}.md"),
+                format!("{phase}: {{{{phase}}}}"),
+            )
+        });
+        let texts = PromptTexts {
+            continuation: Some(("c", "any: {{phase}}")),
+            initial: Some(("i", "first: {{phase}}")),
+            phases: &phases,
+            ..TASK
+        };
         let set = PromptSet::new(texts, &BTreeMap::new()).expect("good texts");
-        assert_eq!(set.phases().collect::<Vec<_>>(), ["deploy", "preparation", "review"]);
+        assert_eq!(
+            set.phases().collect::<Vec<_>>(),
+            ["deploy", "preparation", "review"]
+        );
         let last = unmet();
         let said = |words: &[&str]| {
-            let of =
-                |words: &&str| IterationRecord::new(1, Timestamp::UNIX_EPOCH, Duration::ZERO, &last).with_words(Some(words), &["deploy"]);
+            let of = |words: &&str| {
+                IterationRecord::new(1, Timestamp::UNIX_EPOCH, Duration::ZERO, &last)
+                    .with_words(Some(words), &["deploy"])
+            };
             let records: Vec<_> = words.iter().map(of).collect();
             let iteration = u32::try_from(words.len()).expect("few") + 1;
-            set.compose(&PromptFacts { iteration, resumed: iteration > 2, records: &records, ..PromptFacts::default() })
+            set.compose(&PromptFacts {
+                iteration,
+                resumed: iteration > 2,
+                records: &records,
+                ..PromptFacts::default()
+            })
         };
         let long = format!("{} Moving to review", "word ".repeat(100));
         assert_eq!(said(&[]), "first: preparation\n");
         assert_eq!(said(&["hm"]), "preparation: preparation\n");
         assert_eq!(said(&[&long, "still at it"]), "review: review\n");
-        assert_eq!(said(&["phase: review", "phase: processing"]), "any: processing\n", "one without a prompt of its own");
-        assert_eq!(said(&["phase: review", "Moving to deploy"]), "deploy: deploy\n", "a phase that only its own prompt declares");
-        assert_eq!(said(&["phase: review", "a", "b"]), "preparation: preparation\n", "what was named long ago is over");
+        assert_eq!(
+            said(&["phase: review", "phase: processing"]),
+            "any: processing\n",
+            "one without a prompt of its own"
+        );
+        assert_eq!(
+            said(&["phase: review", "Moving to deploy"]),
+            "deploy: deploy\n",
+            "a phase that only its own prompt declares"
+        );
+        assert_eq!(
+            said(&["phase: review", "a", "b"]),
+            "preparation: preparation\n",
+            "what was named long ago is over"
+        );
     }
 
     #[test]
     fn no_prompt_looks_like_a_command_or_an_option() {
         for text in ["/compact everything", "-p do it", "  /x"] {
-            let given = PromptTexts { initial: Some(("p", text)), ..PromptTexts::default() };
+            let given = PromptTexts {
+                initial: Some(("p", text)),
+                ..PromptTexts::default()
+            };
             assert!(prompt(given, 1, false).starts_with("Task: "), "{text}");
         }
     }

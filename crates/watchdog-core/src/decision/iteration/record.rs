@@ -60,7 +60,12 @@ impl IterationRecord {
             message: bounded(&verdict.message, LINE),
             crash: None,
             commits: commits.map(|commits| commits.made_here),
-            subjects: commits.into_iter().flat_map(|commits| &commits.listed).take(SUBJECTS).map(|c| bounded(&c.subject, LINE)).collect(),
+            subjects: commits
+                .into_iter()
+                .flat_map(|commits| &commits.listed)
+                .take(SUBJECTS)
+                .map(|c| bounded(&c.subject, LINE))
+                .collect(),
             words: None,
             phase: None,
             log: None,
@@ -70,27 +75,56 @@ impl IterationRecord {
 
     /// Adds how the session ended, where it was not well.
     pub fn with_crash(self, why: Option<&str>) -> Self {
-        IterationRecord { crash: why.map(|why| bounded(first_line(why), LINE)), ..self }
+        IterationRecord {
+            crash: why.map(|why| bounded(first_line(why), LINE)),
+            ..self
+        }
     }
 
     /// Adds the agent's last words: the first characters of them, on one line. `phases` are those besides the usual ones.
     pub fn with_words(self, words: Option<&str>, phases: &[&str]) -> Self {
-        let cut = |words: &str| mask(words).split_whitespace().collect::<Vec<_>>().join(" ").chars().take(WORDS).collect::<String>();
-        let phase = words.and_then(|words| named_phase(words, phases)).map(|(_, phase)| phase);
-        IterationRecord { phase, words: words.map(cut).filter(|words| !words.is_empty()), ..self }
+        let cut = |words: &str| {
+            mask(words)
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" ")
+                .chars()
+                .take(WORDS)
+                .collect::<String>()
+        };
+        let phase = words
+            .and_then(|words| named_phase(words, phases))
+            .map(|(_, phase)| phase);
+        IterationRecord {
+            phase,
+            words: words.map(cut).filter(|words| !words.is_empty()),
+            ..self
+        }
     }
 
     /// One paragraph about it, for the next prompt.
     pub fn summary_line(&self) -> String {
-        let mut text = format!("Iteration {}: {}", self.number, self.words.as_deref().unwrap_or("..."));
+        let mut text = format!(
+            "Iteration {}: {}",
+            self.number,
+            self.words.as_deref().unwrap_or("...")
+        );
         let made = match self.commits {
             Some(0) => "no commit".to_string(),
             Some(n) => format!("{} ({})", plural(n, "commit"), self.subjects.join("; ")),
             None if self.reason == Reason::AgentUnrunnable => "no session began".to_string(),
             None => "the commits could not be read".to_string(),
         };
-        let crash = self.crash.as_deref().map(|why| format!("; the session ended badly: {why}")).unwrap_or_default();
-        text.push_str(&format!("\n  Judged {} ({}): {made}{crash}", self.reason.status().as_str(), self.reason.as_str()));
+        let crash = self
+            .crash
+            .as_deref()
+            .map(|why| format!("; the session ended badly: {why}"))
+            .unwrap_or_default();
+        text.push_str(&format!(
+            "\n  Judged {} ({}): {made}{crash}",
+            self.reason.status().as_str(),
+            self.reason.as_str()
+        ));
         text
     }
 
@@ -114,20 +148,45 @@ mod tests {
     use watchdog_facts::evidence::{Commit, CommitOrigin, Commits};
 
     fn record(words: Option<&str>) -> IterationRecord {
-        let commit = |subject: &str| Commit { id: "a".repeat(40), subject: subject.into(), origin: CommitOrigin::MadeHere };
-        let commits = Commits { made_here: 2, listed: vec![commit("feat: b"), commit("feat: a")], ..Commits::default() };
-        let verdict = Verdict { commits: Some(commits), ..Verdict::new(Reason::ChecksUnmet, "a check is not met") };
-        IterationRecord::new(2, Timestamp::UNIX_EPOCH, Duration::ZERO, &verdict).with_words(words, &[])
+        let commit = |subject: &str| Commit {
+            id: "a".repeat(40),
+            subject: subject.into(),
+            origin: CommitOrigin::MadeHere,
+        };
+        let commits = Commits {
+            made_here: 2,
+            listed: vec![commit("feat: b"), commit("feat: a")],
+            ..Commits::default()
+        };
+        let verdict = Verdict {
+            commits: Some(commits),
+            ..Verdict::new(Reason::ChecksUnmet, "a check is not met")
+        };
+        IterationRecord::new(2, Timestamp::UNIX_EPOCH, Duration::ZERO, &verdict)
+            .with_words(words, &[])
     }
 
     #[test]
     fn the_last_words_are_cut_at_two_hundred_characters_and_never_within_one() {
-        let first_line = |words: Option<&str>| record(words).summary_line().lines().next().unwrap().to_string();
-        assert_eq!(first_line(Some(&"x".repeat(250))), format!("Iteration 2: {}", "x".repeat(200)));
+        let first_line = |words: Option<&str>| {
+            record(words)
+                .summary_line()
+                .lines()
+                .next()
+                .unwrap()
+                .to_string()
+        };
+        assert_eq!(
+            first_line(Some(&"x".repeat(250))),
+            format!("Iteration 2: {}", "x".repeat(200))
+        );
         assert_eq!(first_line(None), "Iteration 2: ...");
         assert_eq!(first_line(Some(" \n ")), "Iteration 2: ...");
         assert_eq!(first_line(Some("two\nlines")), "Iteration 2: two lines");
-        assert_eq!(first_line(Some(&format!("{}🦀🦀", "a".repeat(199)))), format!("Iteration 2: {}🦀", "a".repeat(199)));
+        assert_eq!(
+            first_line(Some(&format!("{}🦀🦀", "a".repeat(199)))),
+            format!("Iteration 2: {}🦀", "a".repeat(199))
+        );
     }
 
     #[test]
@@ -136,7 +195,10 @@ mod tests {
             let summary = record(words).summary();
             (summary.iteration, summary.assistant_responses)
         };
-        assert_eq!(said(Some("two\nlines")), (Some(2), vec!["two lines".to_owned()]));
+        assert_eq!(
+            said(Some("two\nlines")),
+            (Some(2), vec!["two lines".to_owned()])
+        );
         assert_eq!(said(None), (Some(2), Vec::new()));
     }
 
@@ -144,15 +206,30 @@ mod tests {
     fn a_session_that_did_not_begin_is_told_so() {
         let verdict = Verdict::new(Reason::AgentUnrunnable, "the agent cannot be run");
         let record = IterationRecord::new(1, Timestamp::UNIX_EPOCH, Duration::ZERO, &verdict);
-        assert!(record.summary_line().ends_with("Judged failed (agent_unrunnable): no session began"), "{}", record.summary_line());
+        assert!(
+            record
+                .summary_line()
+                .ends_with("Judged failed (agent_unrunnable): no session began"),
+            "{}",
+            record.summary_line()
+        );
     }
 
     #[test]
     fn commits_verdict_and_a_bad_end_are_told() {
-        assert!(record(None).summary_line().ends_with("\n  Judged incomplete (checks_unmet): 2 commits (feat: b; feat: a)"));
-        let crashed = IterationRecord { commits: None, ..record(None).with_crash(Some("exit code 1\nand more")) };
         assert!(
-            crashed.summary_line().ends_with(": the commits could not be read; the session ended badly: exit code 1"),
+            record(None)
+                .summary_line()
+                .ends_with("\n  Judged incomplete (checks_unmet): 2 commits (feat: b; feat: a)")
+        );
+        let crashed = IterationRecord {
+            commits: None,
+            ..record(None).with_crash(Some("exit code 1\nand more"))
+        };
+        assert!(
+            crashed
+                .summary_line()
+                .ends_with(": the commits could not be read; the session ended badly: exit code 1"),
             "{}",
             crashed.summary_line()
         );

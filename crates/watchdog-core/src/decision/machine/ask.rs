@@ -14,7 +14,10 @@ use super::step::CheckMachine;
 impl CheckMachine {
     pub(super) fn ask(&mut self) -> MachineAction {
         self.stage = MachineStage::Probe;
-        MachineAction::Ask { number: self.rounds_used + 1, contradiction: self.disputed.clone() }
+        MachineAction::Ask {
+            number: self.rounds_used + 1,
+            contradiction: self.disputed.clone(),
+        }
     }
 
     /// The machine reads commits before it acts on an answer: they may have landed during the probe.
@@ -33,9 +36,15 @@ impl CheckMachine {
                 self.failures_in_a_row = 0;
                 self.on_reply(reply)
             }
-            ProbeOutcome::RateLimited { why, retry_at } if last.withheld => self.stop_asking(ProbeStopReason::Withheld { why, retry_at }),
-            ProbeOutcome::RateLimited { why, retry_at } => self.stop_asking(ProbeStopReason::RateLimited { why, retry_at }),
-            ProbeOutcome::NotInstalled { why } | ProbeOutcome::NotLoggedIn { why } => self.stop_asking(ProbeStopReason::Unrunnable { why }),
+            ProbeOutcome::RateLimited { why, retry_at } if last.withheld => {
+                self.stop_asking(ProbeStopReason::Withheld { why, retry_at })
+            }
+            ProbeOutcome::RateLimited { why, retry_at } => {
+                self.stop_asking(ProbeStopReason::RateLimited { why, retry_at })
+            }
+            ProbeOutcome::NotInstalled { why } | ProbeOutcome::NotLoggedIn { why } => {
+                self.stop_asking(ProbeStopReason::Unrunnable { why })
+            }
             // No pause brings a conversation back.
             ProbeOutcome::NoConversation { .. } => self.stop_asking(ProbeStopReason::NoAnswer),
             ProbeOutcome::Unreadable { .. }
@@ -51,14 +60,19 @@ impl CheckMachine {
             | ProbeOutcome::Empty
             | ProbeOutcome::TimedOut
             | ProbeOutcome::Overloaded { .. }
-            | ProbeOutcome::Failed { .. } => self.on_failed_probe(self.setup.completion.probe_interval),
+            | ProbeOutcome::Failed { .. } => {
+                self.on_failed_probe(self.setup.completion.probe_interval)
+            }
         }
     }
 
     /// Whether the last two answers were unusable in the same way.
     fn same_as_before(&self) -> bool {
         match self.probes.as_slice() {
-            [.., before, last] => before.outcome == last.outcome && !matches!(last.outcome, ProbeOutcome::Overloaded { .. }),
+            [.., before, last] => {
+                before.outcome == last.outcome
+                    && !matches!(last.outcome, ProbeOutcome::Overloaded { .. })
+            }
             _ => false,
         }
     }
@@ -78,7 +92,11 @@ impl CheckMachine {
     fn stop_asking(&mut self, why: ProbeStopReason) -> MachineAction {
         self.by(JudgementRule::NoUsableReply);
         self.no_more_questions = Some(why);
-        if self.over_and_unmet() { self.rescue_unmet() } else { self.read_commits(CommitsPurpose::Last) }
+        if self.over_and_unmet() {
+            self.rescue_unmet()
+        } else {
+            self.read_commits(CommitsPurpose::Last)
+        }
     }
 
     fn on_failed_probe(&mut self, at_most: Duration) -> MachineAction {
@@ -93,11 +111,17 @@ impl CheckMachine {
         if self.setup.once {
             return self.conclude_without_answer();
         }
-        self.pause(ProbePause::Backoff { attempt: self.failures_in_a_row, at_most })
+        self.pause(ProbePause::Backoff {
+            attempt: self.failures_in_a_row,
+            at_most,
+        })
     }
 
     fn on_reply(&mut self, reply: Reply) -> MachineAction {
-        let against_git = self.commits.as_ref().and_then(|commits| reply.contradicts(commits));
+        let against_git = self
+            .commits
+            .as_ref()
+            .and_then(|commits| reply.contradicts(commits));
         if let Some(why) = reply.contradiction().or(against_git) {
             return self.on_dispute(why);
         }
@@ -110,20 +134,28 @@ impl CheckMachine {
         });
         match reply.status {
             ReplyStatus::Complete => self.secure(AfterSnapshot::Rescue(RescueReason::Claim)),
-            ReplyStatus::Waiting | ReplyStatus::Working if self.over_and_unmet() && reply.should_continue != Some(false) => {
+            ReplyStatus::Waiting | ReplyStatus::Working
+                if self.over_and_unmet() && reply.should_continue != Some(false) =>
+            {
                 self.rescue_unmet()
             }
-            ReplyStatus::Working if self.setup.session_over && reply.should_continue != Some(false) => {
+            ReplyStatus::Working
+                if self.setup.session_over && reply.should_continue != Some(false) =>
+            {
                 self.secure(AfterSnapshot::Rescue(RescueReason::NotDone))
             }
             ReplyStatus::Waiting | ReplyStatus::Working => {
                 self.alive += 1;
                 match reply.should_continue {
                     Some(false) => self.secure(AfterSnapshot::Rescue(RescueReason::AgentStopped)),
-                    Some(true) | None if self.setup.once && self.rounds_left() > 0 => self.conclude_alive(reply),
+                    Some(true) | None if self.setup.once && self.rounds_left() > 0 => {
+                        self.conclude_alive(reply)
+                    }
                     // The last round of `--once` is over with its answer: no time may pass in this call.
                     Some(true) | None if self.setup.once => self.last_resort(),
-                    Some(true) | None => self.pause(ProbePause::Interval(self.setup.completion.probe_interval)),
+                    Some(true) | None => {
+                        self.pause(ProbePause::Interval(self.setup.completion.probe_interval))
+                    }
                 }
             }
         }
@@ -139,7 +171,11 @@ impl CheckMachine {
         if self.over_and_unmet() {
             return self.rescue_unmet();
         }
-        if again || self.rounds_left() == 0 { self.conclude_disputed() } else { self.secure(AfterSnapshot::Ask) }
+        if again || self.rounds_left() == 0 {
+            self.conclude_disputed()
+        } else {
+            self.secure(AfterSnapshot::Ask)
+        }
     }
 
     /// Background work of the session decides: before it ends, no answer of the agent would.

@@ -16,7 +16,10 @@ impl CheckMachine {
     pub(super) fn close(&mut self, verdict: Verdict) -> MachineAction {
         self.stage = MachineStage::Done;
         let mut verdict = self.accept(verdict);
-        if let Some(brought) = self.brought_words().filter(|brought| !verdict.message.contains(*brought)) {
+        if let Some(brought) = self
+            .brought_words()
+            .filter(|brought| !verdict.message.contains(*brought))
+        {
             verdict.message = format!("{}; {brought}", verdict.message);
         }
         let verdict = self.count_session(verdict);
@@ -41,11 +44,18 @@ impl CheckMachine {
             probes_used: self.rounds_used,
             probes_left: self.rounds_left(),
             probes: self.probes.clone(),
-            checks: self.judged.as_ref().map(|judged| judged.results.clone()).unwrap_or_default(),
+            checks: self
+                .judged
+                .as_ref()
+                .map(|judged| judged.results.clone())
+                .unwrap_or_default(),
             degraded,
             inherited: self.inherited,
             changed_since_end: self.since_end,
-            probe_usage: self.probes.iter().fold(verdict.probe_usage, |sum, probe| sum.plus(probe.usage)),
+            probe_usage: self
+                .probes
+                .iter()
+                .fold(verdict.probe_usage, |sum, probe| sum.plus(probe.usage)),
             ..verdict
         }))
     }
@@ -63,8 +73,13 @@ impl CheckMachine {
                     verdict.message
                 ),
             )),
-            ConfigTrust::Settled if !self.setup.has_checks && self.setup.on_no_criteria == OnNoCriteria::Review => {
-                Some((Reason::NoCriteria, format!("{}, but no criteria are configured", verdict.message)))
+            ConfigTrust::Settled
+                if !self.setup.has_checks && self.setup.on_no_criteria == OnNoCriteria::Review =>
+            {
+                Some((
+                    Reason::NoCriteria,
+                    format!("{}, but no criteria are configured", verdict.message),
+                ))
             }
             ConfigTrust::Settled if verdict.evidence < self.setup.require_evidence => Some((
                 Reason::Disputed,
@@ -106,30 +121,54 @@ impl CheckMachine {
 
     /// Feedback that begins with git's summary of uncommitted work, where there is some.
     pub(super) fn after_what_git_says(&self, feedback: &str) -> String {
-        let fact = self.changes.as_ref().zip(self.commits.as_ref()).and_then(|(changes, commits)| changes.not_committed(commits));
+        let fact = self
+            .changes
+            .as_ref()
+            .zip(self.commits.as_ref())
+            .and_then(|(changes, commits)| changes.not_committed(commits));
         let fact = fact.or_else(|| self.brought_words().map(str::to_owned));
         fact.map_or_else(|| feedback.to_owned(), |fact| format!("{fact}. {feedback}"))
     }
 
     /// The sentence about commits made here whose new content was all there before.
     pub(super) fn brought_words(&self) -> Option<&str> {
-        let commits = self.commits.as_ref().filter(|commits| commits.brought > 0)?;
-        commits.degraded.iter().find(|note| note.code == WarningCode::Brought).map(|note| note.detail.as_str())
+        let commits = self
+            .commits
+            .as_ref()
+            .filter(|commits| commits.brought > 0)?;
+        commits
+            .degraded
+            .iter()
+            .find(|note| note.code == WarningCode::Brought)
+            .map(|note| note.detail.as_str())
     }
 
     /// The uncommitted changes beside the commits that decided.
     pub(super) fn leftovers(&self) -> Option<String> {
-        let changes = self.changes.as_ref().filter(|changes| changes.work_left())?;
-        Some(format!("; {} left uncommitted{}", plural(changes.work, "file"), self.kept_in()))
+        let changes = self
+            .changes
+            .as_ref()
+            .filter(|changes| changes.work_left())?;
+        Some(format!(
+            "; {} left uncommitted{}",
+            plural(changes.work, "file"),
+            self.kept_in()
+        ))
     }
 
     pub(super) fn note_left_uncommitted(&mut self) {
         let what = match self.rescue_commits {
             0 => format!(
                 "{} of the session's work left uncommitted",
-                plural(self.changes.as_ref().map_or(0, |changes| changes.work), "file")
+                plural(
+                    self.changes.as_ref().map_or(0, |changes| changes.work),
+                    "file"
+                )
             ),
-            n => format!("{} of work that the session left uncommitted, and nobody said that it is done", plural(n, "rescue commit")),
+            n => format!(
+                "{} of work that the session left uncommitted, and nobody said that it is done",
+                plural(n, "rescue commit")
+            ),
         };
         self.note(WarningCode::LeftUncommitted, what);
     }
@@ -138,7 +177,10 @@ impl CheckMachine {
         match &self.snapshot {
             Some(name) => {
                 let id = name.strip_prefix("refs/watchdog/rescue/").unwrap_or(name);
-                let restore = self.setup.commands.watchdog(&format!("rescue restore {}", shell_word(id)));
+                let restore = self
+                    .setup
+                    .commands
+                    .watchdog(&format!("rescue restore {}", shell_word(id)));
                 format!("; everything is kept, restore it with: {restore}")
             }
             None => String::new(),
@@ -147,7 +189,9 @@ impl CheckMachine {
 
     pub(super) fn last_message(&self) -> String {
         match self.probes.last().map(|record| &record.outcome) {
-            Some(ProbeOutcome::Reply(reply)) if !reply.message.is_empty() => format!(": {}", first_line(&reply.message)),
+            Some(ProbeOutcome::Reply(reply)) if !reply.message.is_empty() => {
+                format!(": {}", first_line(&reply.message))
+            }
             _ => String::new(),
         }
     }
@@ -155,7 +199,12 @@ impl CheckMachine {
 
 /// The first lines with text as one: the name of the refusing program, and the start of its message.
 pub(super) fn first_lines(text: &str) -> String {
-    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).take(3).collect();
+    let lines: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .take(3)
+        .collect();
     shortened(&lines.join(": "), 300)
 }
 
@@ -169,11 +218,20 @@ fn shortened(text: &str, most: usize) -> String {
 
 /// The first line with text, cut at 200 characters: messages are one line.
 pub(super) fn first_line(text: &str) -> String {
-    shortened(text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default(), 200)
+    shortened(
+        text.lines()
+            .map(str::trim)
+            .find(|line| !line.is_empty())
+            .unwrap_or_default(),
+        200,
+    )
 }
 
 /// Whether a text of the agent's is more than a word for nothing.
 pub(super) fn says_something(text: &str) -> bool {
     let word = text.trim().trim_end_matches('.').to_lowercase();
-    !matches!(word.as_str(), "" | "none" | "n/a" | "null" | "nothing" | "-")
+    !matches!(
+        word.as_str(),
+        "" | "none" | "n/a" | "null" | "nothing" | "-"
+    )
 }

@@ -5,7 +5,8 @@ use jiff::Timestamp;
 use crate::config::settings::OnNoCriteria;
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{
-    CheckOutcome, CheckResult, OutcomeBeforeWork, ProbeOutcome, Reply, ReplyStatus, SessionEnd, UnreadableFact, WarningCode,
+    CheckOutcome, CheckResult, OutcomeBeforeWork, ProbeOutcome, Reply, ReplyStatus, SessionEnd,
+    UnreadableFact, WarningCode,
 };
 use watchdog_facts::verdict::{Evidence, Reason, Verdict};
 
@@ -34,45 +35,89 @@ impl CheckMachine {
         let made = self.commits.as_ref().map_or(0, |commits| commits.made_here);
         let mut message = format!("{} made since the baseline", plural(made, "commit"));
         // Where a person is asked for want of criteria, that sentence says so.
-        if self.setup.trust == ConfigTrust::Settled && self.setup.on_no_criteria == OnNoCriteria::Git {
+        if self.setup.trust == ConfigTrust::Settled
+            && self.setup.on_no_criteria == OnNoCriteria::Git
+        {
             message.push_str("; no checks are configured, so nothing judged what they do");
         }
         if let Some(left) = self.leftovers() {
             message.push_str(&left);
         }
         match &self.setup.session {
-            Some(SessionEnd::TimedOut { .. }) => message.push_str("; the session was ended by its timeout"),
-            Some(SessionEnd::Idle { .. }) => message.push_str("; the session fell silent and was ended"),
-            Some(SessionEnd::RateLimited { .. }) => message.push_str("; the session then met a usage limit"),
-            Some(SessionEnd::LeftWork { what, .. }) => message.push_str(&format!("; the session left work running: {what}")),
-            Some(SessionEnd::Unrunnable { why }) => message.push_str(&format!("; the agent cannot go on: {}", first_line(why))),
-            Some(SessionEnd::CutShort { why, .. }) => message.push_str(&format!("; the session was cut short: {}", first_line(why))),
-            Some(SessionEnd::Ended { .. } | SessionEnd::OverLimit { .. } | SessionEnd::NotStarted { .. } | SessionEnd::NotKept { .. })
+            Some(SessionEnd::TimedOut { .. }) => {
+                message.push_str("; the session was ended by its timeout")
+            }
+            Some(SessionEnd::Idle { .. }) => {
+                message.push_str("; the session fell silent and was ended")
+            }
+            Some(SessionEnd::RateLimited { .. }) => {
+                message.push_str("; the session then met a usage limit")
+            }
+            Some(SessionEnd::LeftWork { what, .. }) => {
+                message.push_str(&format!("; the session left work running: {what}"))
+            }
+            Some(SessionEnd::Unrunnable { why }) => {
+                message.push_str(&format!("; the agent cannot go on: {}", first_line(why)))
+            }
+            Some(SessionEnd::CutShort { why, .. }) => {
+                message.push_str(&format!("; the session was cut short: {}", first_line(why)))
+            }
+            Some(
+                SessionEnd::Ended { .. }
+                | SessionEnd::OverLimit { .. }
+                | SessionEnd::NotStarted { .. }
+                | SessionEnd::NotKept { .. },
+            )
             | None => {}
         }
-        self.conclude(Verdict { evidence: Evidence::Committed, ..Verdict::new(Reason::NewCommits, message) })
+        self.conclude(Verdict {
+            evidence: Evidence::Committed,
+            ..Verdict::new(Reason::NewCommits, message)
+        })
     }
 
     pub(super) fn conclude_rescued(&mut self) -> MachineAction {
-        let message = format!("the agent says that everything is done; {} made by rescue", plural(self.rescue_commits, "commit"));
-        self.conclude(Verdict { evidence: Evidence::Claimed, ..Verdict::new(Reason::Rescued, message) })
+        let message = format!(
+            "the agent says that everything is done; {} made by rescue",
+            plural(self.rescue_commits, "commit")
+        );
+        self.conclude(Verdict {
+            evidence: Evidence::Claimed,
+            ..Verdict::new(Reason::Rescued, message)
+        })
     }
 
     /// The findings of the passed checks, one line each.
     fn found(&self) -> Option<String> {
-        let results = self.judged.as_ref()?.results.iter().filter(|result| result.outcome == CheckOutcome::Pass);
-        let found: Vec<String> = results.map(|result| first_line(&result.feedback)).filter(|line| !line.is_empty()).take(3).collect();
+        let results = self
+            .judged
+            .as_ref()?
+            .results
+            .iter()
+            .filter(|result| result.outcome == CheckOutcome::Pass);
+        let found: Vec<String> = results
+            .map(|result| first_line(&result.feedback))
+            .filter(|line| !line.is_empty())
+            .take(3)
+            .collect();
         (!found.is_empty()).then(|| found.join("; "))
     }
 
     /// The files that existed during the checks and are in no commit: a pass may depend on them. A scratch checkout had none of them.
     fn judged_beside(&self) -> Option<String> {
         let judged = self.judged.as_ref()?;
-        let in_worktree = |result: &CheckResult| result.outcome == CheckOutcome::Pass && result.tree.is_none();
+        let in_worktree =
+            |result: &CheckResult| result.outcome == CheckOutcome::Pass && result.tree.is_none();
         if self.left_out.is_empty() || !judged.results.iter().any(in_worktree) {
             return None;
         }
-        let named = self.left_out.iter().take(3).map(|left| left.path.as_str()).collect::<Vec<_>>().join(", ");
+        let named = self
+            .left_out
+            .iter()
+            .take(3)
+            .map(|left| left.path.as_str())
+            .collect::<Vec<_>>()
+            .join(", ");
         Some(match self.left_out.len().saturating_sub(3) {
             0 => named,
             more => format!("{named} and {more} more"),
@@ -81,21 +126,34 @@ impl CheckMachine {
 
     /// Whether a check that passes now failed when the work began.
     fn failed_before(&self) -> bool {
-        let results = self.judged.as_ref().map_or(&[][..], |judged| &judged.results);
-        results
-            .iter()
-            .any(|result| result.outcome == CheckOutcome::Pass && result.before == OutcomeBeforeWork::Failed && result.kind != "git")
+        let results = self
+            .judged
+            .as_ref()
+            .map_or(&[][..], |judged| &judged.results);
+        results.iter().any(|result| {
+            result.outcome == CheckOutcome::Pass
+                && result.before == OutcomeBeforeWork::Failed
+                && result.kind != "git"
+        })
     }
 
     pub(super) fn conclude_checks_passed(&mut self) -> MachineAction {
-        let (mut evidence, passed_before) =
-            self.judged.as_ref().map_or((Evidence::None, false), |judged| (judged.evidence, judged.all_passed_before));
+        let (mut evidence, passed_before) = self
+            .judged
+            .as_ref()
+            .map_or((Evidence::None, false), |judged| {
+                (judged.evidence, judged.all_passed_before)
+            });
         let mut message = "every check passed".to_string();
         if let Some(found) = self.found() {
             message.push_str(&format!(" ({found})"));
         }
         if passed_before {
-            let shown = if self.committed() { Evidence::Committed } else { Evidence::None };
+            let shown = if self.committed() {
+                Evidence::Committed
+            } else {
+                Evidence::None
+            };
             evidence = evidence.min(shown);
             message.push_str(", as before the work began");
         } else if evidence == Evidence::Committed && !self.failed_before() {
@@ -103,52 +161,85 @@ impl CheckMachine {
         }
         if let Some(beside) = self.judged_beside() {
             evidence = evidence.min(Evidence::Committed);
-            self.note(WarningCode::JudgedWithUncommitted, format!("the checks passed beside files that are in no commit: {beside}"));
+            self.note(
+                WarningCode::JudgedWithUncommitted,
+                format!("the checks passed beside files that are in no commit: {beside}"),
+            );
         }
         if self.rescue_commits > 0 {
-            message.push_str(&format!("; {} made by rescue", plural(self.rescue_commits, "commit")));
+            message.push_str(&format!(
+                "; {} made by rescue",
+                plural(self.rescue_commits, "commit")
+            ));
         } else if let Some(left) = self.leftovers() {
             message.push_str(&left);
         }
-        self.conclude(Verdict { evidence, ..Verdict::new(Reason::ChecksPassed, message) })
+        self.conclude(Verdict {
+            evidence,
+            ..Verdict::new(Reason::ChecksPassed, message)
+        })
     }
 
     pub(super) fn conclude_checks_unmet(&mut self) -> MachineAction {
-        let feedback = self.unmet().unwrap_or_else(|| "A configured check is not met.".to_string());
+        let feedback = self
+            .unmet()
+            .unwrap_or_else(|| "A configured check is not met.".to_string());
         let left = self.leftovers().unwrap_or_default();
         let rescued = match self.rescue_commits {
             0 => left,
             n => format!("; {} made by rescue", plural(n, "commit")),
         };
-        let message = format!("a check is not met: {}{rescued}{}", first_line(&feedback), self.why_nobody_answered());
-        self.conclude(Verdict { retry_at: self.limit_ends(), feedback: Some(feedback), ..Verdict::new(Reason::ChecksUnmet, message) })
+        let message = format!(
+            "a check is not met: {}{rescued}{}",
+            first_line(&feedback),
+            self.why_nobody_answered()
+        );
+        self.conclude(Verdict {
+            retry_at: self.limit_ends(),
+            feedback: Some(feedback),
+            ..Verdict::new(Reason::ChecksUnmet, message)
+        })
     }
 
     pub(super) fn conclude_from_checks(&mut self, reason: Reason) -> MachineAction {
         let feedback = self.unmet();
-        let why = feedback.as_deref().map(|text| format!(": {}", first_line(text))).unwrap_or_default();
+        let why = feedback
+            .as_deref()
+            .map(|text| format!(": {}", first_line(text)))
+            .unwrap_or_default();
         let message = match reason {
             Reason::VerifyUnrunnable => format!("a check could not run{why}"),
             Reason::VerifyTimeout => format!("a check did not end in time{why}"),
             Reason::BackgroundWork => format!("a check waits{why}"),
             _ => format!("a check ran without a result{why}"),
         };
-        self.conclude(Verdict { feedback, ..Verdict::new(reason, message) })
+        self.conclude(Verdict {
+            feedback,
+            ..Verdict::new(reason, message)
+        })
     }
 
     pub(super) fn conclude_nothing_to_do(&mut self) -> MachineAction {
         let streak = self.setup.earlier.nothing_to_do_streak + 1;
         if streak >= NOTHING_TO_DO_LIMIT {
             self.by(JudgementRule::ThirdNothingToDo);
-            let message = format!("the agent says {streak} times in a row that nothing is to be done, and git shows nothing");
+            let message = format!(
+                "the agent says {streak} times in a row that nothing is to be done, and git shows nothing"
+            );
             return self.conclude_with(Reason::RepeatedNothingToDo, message);
         }
         let left = match self.left_out.len() as u64 {
             0 => String::new(),
             n => format!("; {} left uncommitted on purpose", plural(n, "file")),
         };
-        let message = format!("the agent says that everything is done; git shows no work of this session{left}{}", self.kept_in());
-        self.conclude(Verdict { evidence: Evidence::Claimed, ..Verdict::new(Reason::NothingToDo, message) })
+        let message = format!(
+            "the agent says that everything is done; git shows no work of this session{left}{}",
+            self.kept_in()
+        );
+        self.conclude(Verdict {
+            evidence: Evidence::Claimed,
+            ..Verdict::new(Reason::NothingToDo, message)
+        })
     }
 
     /// Uncommitted work should be committed, and it could not be.
@@ -176,19 +267,38 @@ impl CheckMachine {
             0 => String::new(),
             n => format!("{} made by rescue here; ", plural(n, "commit")),
         };
-        let message = format!("{here}the work is on the branch '{branch}' instead: {}{}", first_lines(&why), self.kept_in());
+        let message = format!(
+            "{here}the work is on the branch '{branch}' instead: {}{}",
+            first_lines(&why),
+            self.kept_in()
+        );
         self.note(WarningCode::RescueElsewhere, why);
         self.conclude_with(Reason::RescueIncomplete, message)
     }
 
     pub(super) fn conclude_lost(&mut self, lost: &[String]) -> MachineAction {
         self.by(JudgementRule::RescueMustSave);
-        let named = lost.iter().take(3).map(String::as_str).collect::<Vec<_>>().join(", ");
+        let named = lost
+            .iter()
+            .take(3)
+            .map(String::as_str)
+            .collect::<Vec<_>>()
+            .join(", ");
         let more = lost.len().saturating_sub(3);
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let (are, were) = if lost.len() == 1 { ("is", "it was") } else { ("are", "they were") };
-        let message =
-            format!("after the rescue {named}{more} {are} neither in HEAD nor in the work tree as {were} before{}", self.kept_in());
+        let more = if more > 0 {
+            format!(" and {more} more")
+        } else {
+            String::new()
+        };
+        let (are, were) = if lost.len() == 1 {
+            ("is", "it was")
+        } else {
+            ("are", "they were")
+        };
+        let message = format!(
+            "after the rescue {named}{more} {are} neither in HEAD nor in the work tree as {were} before{}",
+            self.kept_in()
+        );
         self.conclude_with(Reason::RescueIncomplete, message)
     }
 
@@ -196,15 +306,31 @@ impl CheckMachine {
         self.by(JudgementRule::DisputedReply);
         let why = self.disputed.clone().unwrap_or_default();
         // An answer that stands for a later round was given once.
-        let times = self.probes.iter().filter(|record| record.disputed.is_some() && !record.stands()).count().max(1);
-        let message = format!("the agent contradicts what is known ({}): {why}{}", plural(times as u64, "answer"), self.kept_in());
+        let times = self
+            .probes
+            .iter()
+            .filter(|record| record.disputed.is_some() && !record.stands())
+            .count()
+            .max(1);
+        let message = format!(
+            "the agent contradicts what is known ({}): {why}{}",
+            plural(times as u64, "answer"),
+            self.kept_in()
+        );
         self.conclude_with(Reason::Disputed, message)
     }
 
     pub(super) fn conclude_agent_stopped(&mut self) -> MachineAction {
         let said = self.last_message();
-        let failed = self.rescue_failed.as_deref().map(|why| format!("; rescue failed: {}", first_line(why))).unwrap_or_default();
-        let message = format!("the agent says that it should not go on{said}{failed}{}", self.kept_in());
+        let failed = self
+            .rescue_failed
+            .as_deref()
+            .map(|why| format!("; rescue failed: {}", first_line(why)))
+            .unwrap_or_default();
+        let message = format!(
+            "the agent says that it should not go on{said}{failed}{}",
+            self.kept_in()
+        );
         self.conclude_with(Reason::AgentStopped, message)
     }
 
@@ -218,21 +344,40 @@ impl CheckMachine {
         }
         let message = format!("the agent says that it still works{said}; {left}");
         let next = reply.next_action.filter(|text| says_something(text));
-        let feedback = self.and_what_is_unmet(self.after_what_git_says(next.as_deref().unwrap_or(FINISH)));
-        self.conclude(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::Working, message) })
+        let feedback =
+            self.and_what_is_unmet(self.after_what_git_says(next.as_deref().unwrap_or(FINISH)));
+        self.conclude(Verdict {
+            feedback: Some(feedback),
+            ..Verdict::new(Reason::Working, message)
+        })
     }
 
     pub(super) fn conclude_no_probe(&mut self) -> MachineAction {
         let cut = match &self.setup.session {
-            Some(SessionEnd::CutShort { why, .. }) => format!("; the session was cut short: {}", first_line(why)),
+            Some(SessionEnd::CutShort { why, .. }) => {
+                format!("; the session was cut short: {}", first_line(why))
+            }
             _ => String::new(),
         };
         let brought = self.brought_words();
-        let message = format!("{}, and the agent was not asked{cut}{}", brought.unwrap_or("no new commit"), self.kept_in());
+        let message = format!(
+            "{}, and the agent was not asked{cut}{}",
+            brought.unwrap_or("no new commit"),
+            self.kept_in()
+        );
         let has_commits = self.work_left() || brought.is_some();
-        let nothing = if has_commits { FINISH } else { "No new commit was made. Finish the work and commit it." };
-        let feedback = self.unmet().unwrap_or_else(|| self.after_what_git_says(nothing));
-        self.conclude(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::Unfinished, message) })
+        let nothing = if has_commits {
+            FINISH
+        } else {
+            "No new commit was made. Finish the work and commit it."
+        };
+        let feedback = self
+            .unmet()
+            .unwrap_or_else(|| self.after_what_git_says(nothing));
+        self.conclude(Verdict {
+            feedback: Some(feedback),
+            ..Verdict::new(Reason::Unfinished, message)
+        })
     }
 
     /// No question was possible: commits and checks are all that there is to judge by.
@@ -251,10 +396,16 @@ impl CheckMachine {
             0 => self.leftovers().unwrap_or_default(),
             n => format!("; {} made by rescue", plural(n, "commit")),
         };
-        let cause = self.setup.unasked.map_or("the agent was not asked", UnaskedCause::clause);
+        let cause = self
+            .setup
+            .unasked
+            .map_or("the agent was not asked", UnaskedCause::clause);
         let message = format!("no new commit, and {cause}{uncommitted}");
         let feedback = self.after_what_git_says(FINISH);
-        self.conclude(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::Unfinished, message) })
+        self.conclude(Verdict {
+            feedback: Some(feedback),
+            ..Verdict::new(Reason::Unfinished, message)
+        })
     }
 
     pub(super) fn conclude_cut_short(&mut self) -> MachineAction {
@@ -264,14 +415,22 @@ impl CheckMachine {
         };
         let how = self.how_it_was_cut();
         let message = format!("the session {how}; {what}");
-        let feedback = self.after_what_git_says(&format!("The session {how}. Go on from where it stopped, and commit."));
+        let feedback = self.after_what_git_says(&format!(
+            "The session {how}. Go on from where it stopped, and commit."
+        ));
         let feedback = self.and_what_is_unmet(feedback);
-        self.conclude(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::Unfinished, message) })
+        self.conclude(Verdict {
+            feedback: Some(feedback),
+            ..Verdict::new(Reason::Unfinished, message)
+        })
     }
 
     fn how_it_was_cut(&self) -> String {
         match &self.setup.session {
-            Some(SessionEnd::Idle { after }) => format!("fell silent and was ended after {} s of silence", after.as_secs()),
+            Some(SessionEnd::Idle { after }) => format!(
+                "fell silent and was ended after {} s of silence",
+                after.as_secs()
+            ),
             Some(SessionEnd::CutShort { why, .. }) => format!("was cut short: {}", first_line(why)),
             _ => "was ended by its timeout".to_string(),
         }
@@ -284,23 +443,38 @@ impl CheckMachine {
             _ => None,
         };
         let mut message = match &reply {
-            Some(_) => format!("the agent does not say that the work is done{}", self.last_message()),
+            Some(_) => format!(
+                "the agent does not say that the work is done{}",
+                self.last_message()
+            ),
             None => "nobody says that the work is done".to_string(),
         };
         match self.rescue_commits {
             0 => message.push_str(&self.leftovers().unwrap_or_default()),
             n => message.push_str(&format!("; {} made by rescue", plural(n, "commit"))),
         }
-        let pending: Vec<String> =
-            reply.iter().flat_map(|reply| reply.tasks_pending.iter()).map(|task| first_line(task)).take(20).collect();
-        let next = reply.and_then(|reply| reply.next_action).filter(|text| says_something(text));
+        let pending: Vec<String> = reply
+            .iter()
+            .flat_map(|reply| reply.tasks_pending.iter())
+            .map(|task| first_line(task))
+            .take(20)
+            .collect();
+        let next = reply
+            .and_then(|reply| reply.next_action)
+            .filter(|text| says_something(text));
         let feedback = match (pending.is_empty(), next) {
-            (false, _) => format!("Not done yet: {}. Finish this, and commit.", pending.join("; ")),
+            (false, _) => format!(
+                "Not done yet: {}. Finish this, and commit.",
+                pending.join("; ")
+            ),
             (true, Some(next)) => next,
             (true, None) => FINISH.to_string(),
         };
         let feedback = self.after_what_git_says(&feedback);
-        self.conclude(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::Unfinished, message) })
+        self.conclude(Verdict {
+            feedback: Some(feedback),
+            ..Verdict::new(Reason::Unfinished, message)
+        })
     }
 
     /// git waits for somebody to finish something: nothing is complete before that.
@@ -309,30 +483,66 @@ impl CheckMachine {
             Some(commits) => (commits.operation, commits.conflicts.clone()),
             None => (None, Vec::new()),
         };
-        let named = conflicts.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
-        let more = if conflicts.len() > 5 { format!(" and {} more", conflicts.len() - 5) } else { String::new() };
-        let files = if conflicts.is_empty() { String::new() } else { format!("conflicts in {named}{more}") };
+        let named = conflicts
+            .iter()
+            .take(5)
+            .cloned()
+            .collect::<Vec<_>>()
+            .join(", ");
+        let more = if conflicts.len() > 5 {
+            format!(" and {} more", conflicts.len() - 5)
+        } else {
+            String::new()
+        };
+        let files = if conflicts.is_empty() {
+            String::new()
+        } else {
+            format!("conflicts in {named}{more}")
+        };
         let (what, todo) = match operation {
             Some(operation) => {
                 let word = operation.as_str();
                 let article = if word.starts_with('a') { "an" } else { "a" };
-                let beside = if files.is_empty() { String::new() } else { format!(" ({files})") };
+                let beside = if files.is_empty() {
+                    String::new()
+                } else {
+                    format!(" ({files})")
+                };
                 (
                     format!("{article} {word} is in progress{beside}"),
                     format!("Finish or abort the {word} that is in progress{beside}, then go on."),
                 )
             }
-            None => (format!("there are {files}"), format!("Resolve the {files}, and commit.")),
+            None => (
+                format!("there are {files}"),
+                format!("Resolve the {files}, and commit."),
+            ),
         };
-        let message = format!("{what}; nothing is complete before it is finished or aborted{}", self.kept_in());
-        self.conclude(Verdict { feedback: Some(todo), ..Verdict::new(Reason::OperationInProgress, message) })
+        let message = format!(
+            "{what}; nothing is complete before it is finished or aborted{}",
+            self.kept_in()
+        );
+        self.conclude(Verdict {
+            feedback: Some(todo),
+            ..Verdict::new(Reason::OperationInProgress, message)
+        })
     }
 
     /// Something that the session began still runs.
     pub(super) fn conclude_survivors(&mut self) -> MachineAction {
         self.by(JudgementRule::SurvivorsHold);
-        let named = self.setup.survivors.iter().take(3).cloned().collect::<Vec<_>>().join(", ");
-        let message = format!("work that the session began still runs: {named}; the agent is asked when it has ended{}", self.kept_in());
+        let named = self
+            .setup
+            .survivors
+            .iter()
+            .take(3)
+            .cloned()
+            .collect::<Vec<_>>()
+            .join(", ");
+        let message = format!(
+            "work that the session began still runs: {named}; the agent is asked when it has ended{}",
+            self.kept_in()
+        );
         self.conclude_with(Reason::BackgroundWork, message)
     }
 
@@ -344,11 +554,18 @@ impl CheckMachine {
         let made = self.commits.as_ref().map_or(0, |commits| commits.made_here);
         let mut message = stop.why;
         if made > 0 {
-            message.push_str(&format!("; {} made since the baseline", plural(made, "commit")));
+            message.push_str(&format!(
+                "; {} made since the baseline",
+                plural(made, "commit")
+            ));
         }
         match (self.rescue_commits, &self.rescue_failed) {
             (0, None) => message.push_str(&self.leftovers().unwrap_or_default()),
-            (0, Some(why)) => message.push_str(&format!("; rescue failed: {}{}", first_line(why), self.kept_in())),
+            (0, Some(why)) => message.push_str(&format!(
+                "; rescue failed: {}{}",
+                first_line(why),
+                self.kept_in()
+            )),
             (n, _) => message.push_str(&format!("; {} made by rescue", plural(n, "commit"))),
         }
         self.conclude_with(stop.reason, message)
@@ -360,22 +577,38 @@ impl CheckMachine {
             Some(SessionEnd::LeftWork { what, .. }) => first_line(what),
             _ => String::new(),
         };
-        let message = format!("the session ended, and work that it began still runs: {what}{}", self.kept_in());
-        self.conclude(Verdict { feedback: self.unmet(), ..Verdict::new(Reason::BackgroundWork, message) })
+        let message = format!(
+            "the session ended, and work that it began still runs: {what}{}",
+            self.kept_in()
+        );
+        self.conclude(Verdict {
+            feedback: self.unmet(),
+            ..Verdict::new(Reason::BackgroundWork, message)
+        })
     }
 
     /// The session was refused tools and left nothing: another one would meet the same, and no answer of its agent would change that.
     pub(super) fn conclude_refused(&mut self) -> MachineAction {
         self.by(JudgementRule::ToolsRefused);
-        let why = self.setup.notes.iter().find(|note| note.code == WarningCode::ToolsRefused).map(|note| note.detail.clone());
+        let why = self
+            .setup
+            .notes
+            .iter()
+            .find(|note| note.code == WarningCode::ToolsRefused)
+            .map(|note| note.detail.clone());
         let why = why.unwrap_or_else(|| "the agent was refused tools".into());
         let feedback = match self.unmet() {
             Some(unmet) => format!("{unmet}\n{why}"),
-            None => format!("{why}. The session left no commit and no change: start it again with that option."),
+            None => format!(
+                "{why}. The session left no commit and no change: start it again with that option."
+            ),
         };
         // The warning's sentence is added where verdicts are recorded.
         let message = "the session could do nothing: it left no commit and no change";
-        self.conclude(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::MaxIterations, message) })
+        self.conclude(Verdict {
+            feedback: Some(feedback),
+            ..Verdict::new(Reason::MaxIterations, message)
+        })
     }
 
     /// A session that was cut short changed nothing.
@@ -383,15 +616,22 @@ impl CheckMachine {
         let how = self.how_it_was_cut();
         let reason = match &self.setup.session {
             Some(SessionEnd::CutShort { .. }) => {
-                let feedback = format!("The session {how}. It left no commit and no change: begin again.");
+                let feedback =
+                    format!("The session {how}. It left no commit and no change: begin again.");
                 let message = format!("the session {how}; it left no commit and no change");
-                return self.conclude(Verdict { feedback: Some(feedback), ..Verdict::new(Reason::Unfinished, message) });
+                return self.conclude(Verdict {
+                    feedback: Some(feedback),
+                    ..Verdict::new(Reason::Unfinished, message)
+                });
             }
             Some(SessionEnd::Idle { .. }) => Reason::SessionIdle,
             _ => Reason::SessionTimeout,
         };
         let message = format!("the session {how}, with no commit and no change");
-        self.conclude(Verdict { not_a_strike_because: Some("activity_of_the_session"), ..Verdict::new(reason, message) })
+        self.conclude(Verdict {
+            not_a_strike_because: Some("activity_of_the_session"),
+            ..Verdict::new(reason, message)
+        })
     }
 
     pub(super) fn conclude_session_limit(&mut self) -> MachineAction {
@@ -403,9 +643,17 @@ impl CheckMachine {
     }
 
     /// `what` makes it wait; `why` is the text of whoever says so.
-    fn conclude_limit(&mut self, what: &str, why: &str, retry_at: Option<Timestamp>) -> MachineAction {
+    fn conclude_limit(
+        &mut self,
+        what: &str,
+        why: &str,
+        retry_at: Option<Timestamp>,
+    ) -> MachineAction {
         let message = format!("{what}: {}{}", first_line(why), self.kept_in());
-        self.conclude(Verdict { retry_at, ..Verdict::new(Reason::RateLimited, message) })
+        self.conclude(Verdict {
+            retry_at,
+            ..Verdict::new(Reason::RateLimited, message)
+        })
     }
 
     /// The session's own last words: why its program cannot work.
@@ -418,7 +666,11 @@ impl CheckMachine {
     }
 
     pub(super) fn conclude_agent_unrunnable(&mut self, why: &str) -> MachineAction {
-        let message = format!("the agent cannot be run: {}{}", first_line(why), self.kept_in());
+        let message = format!(
+            "the agent cannot be run: {}{}",
+            first_line(why),
+            self.kept_in()
+        );
         self.conclude_with(Reason::AgentUnrunnable, message)
     }
 
@@ -426,14 +678,23 @@ impl CheckMachine {
     pub(super) fn conclude_without_answer(&mut self) -> MachineAction {
         self.by(JudgementRule::NoUsableReply);
         match self.no_more_questions.clone() {
-            Some(ProbeStopReason::RateLimited { why, retry_at }) => return self.conclude_limit(AGENT_AT_LIMIT, &why, retry_at),
-            Some(ProbeStopReason::Withheld { why, retry_at }) => return self.conclude_limit(NO_QUESTION_PUT, &why, retry_at),
-            Some(ProbeStopReason::Unrunnable { why }) => return self.conclude_agent_unrunnable(&why),
+            Some(ProbeStopReason::RateLimited { why, retry_at }) => {
+                return self.conclude_limit(AGENT_AT_LIMIT, &why, retry_at);
+            }
+            Some(ProbeStopReason::Withheld { why, retry_at }) => {
+                return self.conclude_limit(NO_QUESTION_PUT, &why, retry_at);
+            }
+            Some(ProbeStopReason::Unrunnable { why }) => {
+                return self.conclude_agent_unrunnable(&why);
+            }
             Some(ProbeStopReason::NoAnswer) | None => {}
         }
         let how = match self.probes.last().map(|record| &record.outcome) {
             Some(outcome) => {
-                let why = outcome.why().map(|why| format!(": {}", first_line(why))).unwrap_or_default();
+                let why = outcome
+                    .why()
+                    .map(|why| format!(": {}", first_line(why)))
+                    .unwrap_or_default();
                 format!("the last probe failed ({}){why}", outcome.as_str())
             }
             None => "no probe was answered".to_string(),
@@ -442,22 +703,34 @@ impl CheckMachine {
             0 => self.kept_in(),
             n => format!("; {} made by rescue", plural(n, "commit")),
         };
-        self.conclude(Verdict { feedback: self.unmet(), ..Verdict::new(Reason::ProbeError, format!("{how}{rescued}")) })
+        self.conclude(Verdict {
+            feedback: self.unmet(),
+            ..Verdict::new(Reason::ProbeError, format!("{how}{rescued}"))
+        })
     }
 
     /// The reason why no probe was possible, behind another reason.
     fn why_nobody_answered(&self) -> String {
         match &self.no_more_questions {
-            Some(ProbeStopReason::RateLimited { why, .. }) => format!("; {AGENT_AT_LIMIT}: {}", first_line(why)),
-            Some(ProbeStopReason::Withheld { why, .. }) => format!("; {NO_QUESTION_PUT}: {}", first_line(why)),
-            Some(ProbeStopReason::Unrunnable { why }) => format!("; the agent cannot be run: {}", first_line(why)),
+            Some(ProbeStopReason::RateLimited { why, .. }) => {
+                format!("; {AGENT_AT_LIMIT}: {}", first_line(why))
+            }
+            Some(ProbeStopReason::Withheld { why, .. }) => {
+                format!("; {NO_QUESTION_PUT}: {}", first_line(why))
+            }
+            Some(ProbeStopReason::Unrunnable { why }) => {
+                format!("; the agent cannot be run: {}", first_line(why))
+            }
             Some(ProbeStopReason::NoAnswer) | None => String::new(),
         }
     }
 
     fn limit_ends(&self) -> Option<Timestamp> {
         match &self.no_more_questions {
-            Some(ProbeStopReason::RateLimited { retry_at, .. } | ProbeStopReason::Withheld { retry_at, .. }) => *retry_at,
+            Some(
+                ProbeStopReason::RateLimited { retry_at, .. }
+                | ProbeStopReason::Withheld { retry_at, .. },
+            ) => *retry_at,
             _ => None,
         }
     }
@@ -478,16 +751,31 @@ impl CheckMachine {
     }
 
     /// Every probe was spent. A strike where nothing speaks against it.
-    pub(super) fn conclude_timeout(&mut self, not_a_strike_because: Option<&'static str>) -> MachineAction {
+    pub(super) fn conclude_timeout(
+        &mut self,
+        not_a_strike_because: Option<&'static str>,
+    ) -> MachineAction {
         let message = match self.rounds_used {
             0 => format!("no new commit, and no probe is allowed{}", self.kept_in()),
-            n => format!("{} spent, and no commit came{}", plural(n.into(), "probe"), self.kept_in()),
+            n => format!(
+                "{} spent, and no commit came{}",
+                plural(n.into(), "probe"),
+                self.kept_in()
+            ),
         };
         let strike = not_a_strike_because.is_none();
-        self.conclude(Verdict { strike, not_a_strike_because, ..Verdict::new(Reason::MaxProbes, message) })
+        self.conclude(Verdict {
+            strike,
+            not_a_strike_because,
+            ..Verdict::new(Reason::MaxProbes, message)
+        })
     }
 
-    pub(super) fn conclude_with(&mut self, reason: Reason, message: impl Into<String>) -> MachineAction {
+    pub(super) fn conclude_with(
+        &mut self,
+        reason: Reason,
+        message: impl Into<String>,
+    ) -> MachineAction {
         self.conclude(Verdict::new(reason, message))
     }
 }

@@ -14,7 +14,10 @@ use super::step::CheckMachine;
 impl CheckMachine {
     /// Looks at the files before a verdict that judges the work is given.
     pub(super) fn conclude(&mut self, verdict: Verdict) -> MachineAction {
-        let judges = matches!(verdict.status(), Status::Complete | Status::Incomplete | Status::Review);
+        let judges = matches!(
+            verdict.status(),
+            Status::Complete | Status::Incomplete | Status::Review
+        );
         if self.setup.criteria_files == CriteriaFilesRole::None || !judges {
             return self.close(verdict);
         }
@@ -24,32 +27,49 @@ impl CheckMachine {
     }
 
     pub(super) fn on_criteria(&mut self, fact: ReadFact<CriteriaChanged>) -> MachineAction {
-        let verdict = *self.held_back.take().expect("a verdict is held back while the files are looked at");
+        let verdict = *self
+            .held_back
+            .take()
+            .expect("a verdict is held back while the files are looked at");
         let changed = match fact {
             Ok(changed) => changed,
             Err(unreadable) => return self.criteria_unknown(verdict, unreadable),
         };
         if !changed.named.is_empty() {
-            let detail = format!("the criteria name files that changed since the anchor: {}", changed.named.join(", "));
+            let detail = format!(
+                "the criteria name files that changed since the anchor: {}",
+                changed.named.join(", ")
+            );
             self.note(WarningCode::CriteriaChanged, detail);
         }
         if changed.guarded_total == 0 {
             return self.close(verdict);
         }
         let guarded = changed.guarded_words();
-        self.note(WarningCode::CriteriaChanged, format!("guarded files changed since the anchor: {guarded}"));
+        self.note(
+            WarningCode::CriteriaChanged,
+            format!("guarded files changed since the anchor: {guarded}"),
+        );
         if verdict.status() != Status::Complete {
             return self.close(verdict);
         }
         self.by(JudgementRule::GuardedFilesChanged);
-        let message = format!("{}, but guarded files changed since the anchor: {guarded}; a person must look at them", verdict.message);
+        let message = format!(
+            "{}, but guarded files changed since the anchor: {guarded}; a person must look at them",
+            verdict.message
+        );
         self.close(Verdict::new(Reason::CriteriaChanged, message))
     }
 
     /// With guarded files, a verdict is complete only if they are known to be unchanged.
     fn criteria_unknown(&mut self, verdict: Verdict, unreadable: UnreadableFact) -> MachineAction {
-        let why = format!("whether the criteria changed cannot be told: {}", unreadable.why);
-        if self.setup.criteria_files == CriteriaFilesRole::Guarded && verdict.status() == Status::Complete {
+        let why = format!(
+            "whether the criteria changed cannot be told: {}",
+            unreadable.why
+        );
+        if self.setup.criteria_files == CriteriaFilesRole::Guarded
+            && verdict.status() == Status::Complete
+        {
             self.by(JudgementRule::UnknownIsNoZero);
             let placed = UnreadableFact { why, ..unreadable }.placed(&self.setup.commands);
             return self.close(Verdict::unreadable(placed));

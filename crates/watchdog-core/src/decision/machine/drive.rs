@@ -36,7 +36,11 @@ pub enum DriveOutcome {
 }
 
 /// Drives a machine on from an event.
-pub fn drive(machine: &mut CheckMachine, mut event: MachineEvent, driver: &mut impl MachineDriver) -> DriveOutcome {
+pub fn drive(
+    machine: &mut CheckMachine,
+    mut event: MachineEvent,
+    driver: &mut impl MachineDriver,
+) -> DriveOutcome {
     let mut interrupted = false;
     loop {
         if !interrupted && driver.is_interrupted() {
@@ -78,7 +82,10 @@ mod tests {
 
     impl MachineDriver for ScriptedDriver {
         fn is_interrupted(&mut self) -> bool {
-            assert!(!self.steps.contains(&MachineEvent::Interrupt), "it is not asked again");
+            assert!(
+                !self.steps.contains(&MachineEvent::Interrupt),
+                "it is not asked again"
+            );
             self.interrupted_at == Some(self.looks)
         }
 
@@ -91,15 +98,27 @@ mod tests {
             machine.step(event)
         }
 
-        fn perform(&mut self, action: &MachineAction, _machine: &CheckMachine) -> Option<MachineEvent> {
-            assert_eq!(*action, MachineAction::ReadCommits, "it is asked first, and again after an interruption");
+        fn perform(
+            &mut self,
+            action: &MachineAction,
+            _machine: &CheckMachine,
+        ) -> Option<MachineEvent> {
+            assert_eq!(
+                *action,
+                MachineAction::ReadCommits,
+                "it is asked first, and again after an interruption"
+            );
             self.looks += 1;
             (self.held_at != Some(self.looks)).then(unreadable)
         }
     }
 
     fn unreadable() -> MachineEvent {
-        MachineEvent::Commits(Err(UnreadableFact { kind: FaultKind::Git, why: "no objects".into(), hint: None }))
+        MachineEvent::Commits(Err(UnreadableFact {
+            kind: FaultKind::Git,
+            why: "no objects".into(),
+            hint: None,
+        }))
     }
 
     fn driven(mut driver: ScriptedDriver) -> (DriveOutcome, Vec<MachineEvent>) {
@@ -111,17 +130,32 @@ mod tests {
     #[test]
     fn a_machine_is_driven_to_its_verdict_or_to_the_action_that_is_held_back() {
         let (outcome, steps) = driven(ScriptedDriver::default());
-        assert!(matches!(outcome, DriveOutcome::Ended(verdict) if verdict.reason == Reason::GitError));
+        assert!(
+            matches!(outcome, DriveOutcome::Ended(verdict) if verdict.reason == Reason::GitError)
+        );
         assert_eq!(steps, [MachineEvent::Start, unreadable()]);
-        let (outcome, steps) = driven(ScriptedDriver { held_at: Some(1), ..ScriptedDriver::default() });
-        assert_eq!((outcome, steps), (DriveOutcome::Held(MachineAction::ReadCommits), vec![MachineEvent::Start]));
+        let (outcome, steps) = driven(ScriptedDriver {
+            held_at: Some(1),
+            ..ScriptedDriver::default()
+        });
+        assert_eq!(
+            (outcome, steps),
+            (
+                DriveOutcome::Held(MachineAction::ReadCommits),
+                vec![MachineEvent::Start]
+            )
+        );
     }
 
     /// Performs the looks at commits alone, and says nothing of signals.
     struct CommitReader(ReadFact<Commits>);
 
     impl MachineDriver for CommitReader {
-        fn perform(&mut self, action: &MachineAction, _machine: &CheckMachine) -> Option<MachineEvent> {
+        fn perform(
+            &mut self,
+            action: &MachineAction,
+            _machine: &CheckMachine,
+        ) -> Option<MachineEvent> {
             (*action == MachineAction::ReadCommits).then(|| MachineEvent::Commits(self.0.clone()))
         }
     }
@@ -137,7 +171,11 @@ mod tests {
             self.looked
         }
 
-        fn perform(&mut self, action: &MachineAction, machine: &CheckMachine) -> Option<MachineEvent> {
+        fn perform(
+            &mut self,
+            action: &MachineAction,
+            machine: &CheckMachine,
+        ) -> Option<MachineEvent> {
             self.looked = true;
             self.reader.perform(action, machine)
         }
@@ -145,22 +183,48 @@ mod tests {
 
     #[test]
     fn unless_a_driver_says_otherwise_nothing_interrupts_it_and_the_last_result_counts() {
-        let commits = Commits { new_commits: 1, made_here: 1, net_change: true, ..Commits::default() };
+        let commits = Commits {
+            new_commits: 1,
+            made_here: 1,
+            net_change: true,
+            ..Commits::default()
+        };
         let mut machine = CheckMachine::new(MachineSetup::of(&ConfigSettings::default()));
-        let ended = drive(&mut machine, MachineEvent::Start, &mut CommitReader(Ok(commits.clone())));
-        assert!(matches!(&ended, DriveOutcome::Ended(verdict) if verdict.reason == Reason::NewCommits), "{ended:?}");
+        let ended = drive(
+            &mut machine,
+            MachineEvent::Start,
+            &mut CommitReader(Ok(commits.clone())),
+        );
+        assert!(
+            matches!(&ended, DriveOutcome::Ended(verdict) if verdict.reason == Reason::NewCommits),
+            "{ended:?}"
+        );
         let mut machine = CheckMachine::new(MachineSetup::of(&ConfigSettings::default()));
-        let mut interrupted = InterruptedReader { reader: CommitReader(Ok(commits)), looked: false };
+        let mut interrupted = InterruptedReader {
+            reader: CommitReader(Ok(commits)),
+            looked: false,
+        };
         let ended = drive(&mut machine, MachineEvent::Start, &mut interrupted);
-        let found = matches!(&ended, DriveOutcome::Ended(verdict) if verdict.reason == Reason::NewCommits);
-        assert!(found, "the commits that it found are not forgotten: {ended:?}");
+        let found =
+            matches!(&ended, DriveOutcome::Ended(verdict) if verdict.reason == Reason::NewCommits);
+        assert!(
+            found,
+            "the commits that it found are not forgotten: {ended:?}"
+        );
     }
 
     #[test]
     fn an_interruption_is_told_once_and_after_what_counts_before_it() {
-        for (learns, told) in [(true, vec![MachineEvent::Start, MachineEvent::Interrupt]), (false, vec![MachineEvent::Interrupt])] {
-            let (outcome, steps) =
-                driven(ScriptedDriver { interrupted_at: Some(0), held_at: Some(1), learns, ..ScriptedDriver::default() });
+        for (learns, told) in [
+            (true, vec![MachineEvent::Start, MachineEvent::Interrupt]),
+            (false, vec![MachineEvent::Interrupt]),
+        ] {
+            let (outcome, steps) = driven(ScriptedDriver {
+                interrupted_at: Some(0),
+                held_at: Some(1),
+                learns,
+                ..ScriptedDriver::default()
+            });
             assert_eq!(outcome, DriveOutcome::Held(MachineAction::ReadCommits));
             assert_eq!(steps, told);
         }

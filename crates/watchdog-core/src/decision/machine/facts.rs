@@ -5,7 +5,8 @@ use std::time::Duration;
 use crate::config::settings::{CompletionSettings, ConfigSettings, OnNoCriteria, RescueMode};
 use crate::decision::session_life::SessionLife;
 use watchdog_facts::evidence::{
-    ActivityFacts, Changes, CheckOutcome, CheckResult, Commits, CriteriaChanged, Degradation, ReadFact, RescueOutcome, SessionEnd,
+    ActivityFacts, Changes, CheckOutcome, CheckResult, Commits, CriteriaChanged, Degradation,
+    ReadFact, RescueOutcome, SessionEnd,
 };
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::{Evidence, ProbeRecord, Verdict};
@@ -100,7 +101,10 @@ pub enum UnaskedCause {
 
 impl UnaskedCause {
     /// The causes with their words in a record.
-    pub const WORDS: [(UnaskedCause, &'static str); 2] = [(UnaskedCause::NoAgent, "no_agent"), (UnaskedCause::BreakerOpen, "breaker_open")];
+    pub const WORDS: [(UnaskedCause, &'static str); 2] = [
+        (UnaskedCause::NoAgent, "no_agent"),
+        (UnaskedCause::BreakerOpen, "breaker_open"),
+    ];
 
     /// The clause for a person.
     pub fn clause(self) -> &'static str {

@@ -15,14 +15,26 @@ impl CheckMachine {
             return verdict;
         }
         self.by(JudgementRule::StrikeOfSession);
-        let verdict = Verdict { strike: true, not_a_strike_because: None, ..verdict };
-        let in_a_row = if self.setup.earlier.unmet == self.unmet_checks() { self.setup.earlier.fruitless + 1 } else { 1 };
+        let verdict = Verdict {
+            strike: true,
+            not_a_strike_because: None,
+            ..verdict
+        };
+        let in_a_row = if self.setup.earlier.unmet == self.unmet_checks() {
+            self.setup.earlier.fruitless + 1
+        } else {
+            1
+        };
         match self.setup.no_progress_limit {
             Some(limit) if verdict.reason == Reason::ChecksUnmet && in_a_row >= limit => {
                 let detail = format!("{in_a_row} sessions in a row left the work as it was");
                 self.by(JudgementRule::ThreeSessionsWithout);
                 self.note(WarningCode::NoProgress, detail.clone());
-                Verdict { reason: Reason::MaxIterations, message: format!("{detail}, and {}", verdict.message), ..verdict }
+                Verdict {
+                    reason: Reason::MaxIterations,
+                    message: format!("{detail}, and {}", verdict.message),
+                    ..verdict
+                }
             }
             _ => verdict,
         }
@@ -31,12 +43,18 @@ impl CheckMachine {
     /// Whether the session changed nothing: HEAD and its work are as before, and no answer claims that it is complete.
     fn came_to_nothing(&self, verdict: &Verdict) -> bool {
         let ended = match self.setup.session {
-            Some(SessionEnd::Ended { .. } | SessionEnd::TimedOut { .. } | SessionEnd::Idle { .. }) => true,
+            Some(
+                SessionEnd::Ended { .. } | SessionEnd::TimedOut { .. } | SessionEnd::Idle { .. },
+            ) => true,
             // Nobody knows what stopped it: neither its service nor a limit of its own.
-            Some(SessionEnd::CutShort { .. }) => self.degraded.iter().any(|note| note.code == WarningCode::EndUnconfirmed),
+            Some(SessionEnd::CutShort { .. }) => self
+                .degraded
+                .iter()
+                .any(|note| note.code == WarningCode::EndUnconfirmed),
             _ => false,
         };
-        let judged = matches!(verdict.status(), Status::Incomplete | Status::Timeout) && verdict.reason != Reason::OperationInProgress;
+        let judged = matches!(verdict.status(), Status::Incomplete | Status::Timeout)
+            && verdict.reason != Reason::OperationInProgress;
         let claims = |outcome: &ProbeOutcome| matches!(outcome, ProbeOutcome::Reply(reply) if reply.status == ReplyStatus::Complete);
         ended
             && judged
@@ -46,13 +64,19 @@ impl CheckMachine {
             && self.setup.survivors.is_empty()
             && self.no_more_questions.is_none()
             && !self.probes.iter().any(|probe| claims(&probe.outcome))
-            && !self
-                .degraded
-                .iter()
-                .any(|note| matches!(note.code, WarningCode::SessionCutShort | WarningCode::ToolsRefused | WarningCode::Overloaded))
+            && !self.degraded.iter().any(|note| {
+                matches!(
+                    note.code,
+                    WarningCode::SessionCutShort
+                        | WarningCode::ToolsRefused
+                        | WarningCode::Overloaded
+                )
+            })
     }
 
     fn unmet_checks(&self) -> u64 {
-        self.judged.as_ref().map_or(0, |judged| unmet_checks(&judged.results))
+        self.judged
+            .as_ref()
+            .map_or(0, |judged| unmet_checks(&judged.results))
     }
 }

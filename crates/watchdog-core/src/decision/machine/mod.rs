@@ -21,7 +21,7 @@ mod tests;
 
 pub use drive::{DriveOutcome, MachineDriver, drive};
 pub use facts::{
-    ChecksResult, ConfigTrust, CriteriaFilesRole, EarlierRounds, JudgementScope, MachineAction, MachineEvent, MachineSetup, ProbePause,
-    SurvivorFacts, UnaskedCause,
+    ChecksResult, ConfigTrust, CriteriaFilesRole, EarlierRounds, JudgementScope, MachineAction,
+    MachineEvent, MachineSetup, ProbePause, SurvivorFacts, UnaskedCause,
 };
 pub use step::CheckMachine;

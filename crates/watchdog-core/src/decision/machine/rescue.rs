@@ -1,7 +1,9 @@
 //! Uncommitted work: read, secured in a snapshot before anything else runs, and rescued.
 
 use crate::config::settings::RescueMode;
-use watchdog_facts::evidence::{Changes, Commits, HeldRescue, ReadFact, RescueOutcome, WarningCode};
+use watchdog_facts::evidence::{
+    Changes, Commits, HeldRescue, ReadFact, RescueOutcome, WarningCode,
+};
 
 use crate::decision::judgement_rule::JudgementRule;
 
@@ -28,20 +30,30 @@ impl CheckMachine {
         self.changes.as_ref().is_some_and(Changes::work_left)
     }
 
-    pub(super) fn on_changes(&mut self, then: AfterSnapshot, fact: ReadFact<Changes>) -> MachineAction {
+    pub(super) fn on_changes(
+        &mut self,
+        then: AfterSnapshot,
+        fact: ReadFact<Changes>,
+    ) -> MachineAction {
         self.changes = None;
         match fact {
             Ok(changes) => {
                 (self.inherited, self.since_end) = (changes.inherited, changes.since_end);
                 // A rescue does not replace it, so every verdict reports it.
-                let overwritten = changes.degraded.iter().find(|note| note.code == WarningCode::InheritedOverwritten).cloned();
+                let overwritten = changes
+                    .degraded
+                    .iter()
+                    .find(|note| note.code == WarningCode::InheritedOverwritten)
+                    .cloned();
                 if let Some(note) = overwritten {
                     self.note(note.code, note.detail);
                 }
                 self.changes = Some(changes);
             }
             // A person asked for an end: the fact is missing, not the verdict.
-            Err(unreadable) if then == AfterSnapshot::Interrupted => self.note(WarningCode::ChangesUnreadable, unreadable.why),
+            Err(unreadable) if then == AfterSnapshot::Interrupted => {
+                self.note(WarningCode::ChangesUnreadable, unreadable.why)
+            }
             Err(unreadable) => return self.conclude_unreadable(unreadable),
         }
         if self.dirty() && self.setup.rescue_mode != RescueMode::Off {
@@ -52,7 +64,11 @@ impl CheckMachine {
         self.after_securing(then)
     }
 
-    pub(super) fn on_snapshot(&mut self, then: AfterSnapshot, fact: ReadFact<Option<String>>) -> MachineAction {
+    pub(super) fn on_snapshot(
+        &mut self,
+        then: AfterSnapshot,
+        fact: ReadFact<Option<String>>,
+    ) -> MachineAction {
         match fact {
             Ok(Some(name)) => self.snapshot = Some(name),
             // The changes may still be work that a snapshot cannot hold, so they stay as they were read.
@@ -100,7 +116,9 @@ impl CheckMachine {
         match then {
             AfterSnapshot::JudgeChecks(purpose) => self.judge_checks(purpose),
             // What was left uncommitted is gone since the answer that is disputed: the commits decide.
-            AfterSnapshot::Ask if !self.has_checks() && self.committed() && !self.work_left() => self.conclude_new_commits(),
+            AfterSnapshot::Ask if !self.has_checks() && self.committed() && !self.work_left() => {
+                self.conclude_new_commits()
+            }
             AfterSnapshot::Ask => self.ask(),
             AfterSnapshot::Commits(purpose) => self.commits_and_leftovers(purpose),
             AfterSnapshot::ChecksUnmet => self.conclude_checks_unmet(),
@@ -129,7 +147,9 @@ impl CheckMachine {
     fn may_rescue(&self, why: RescueReason) -> bool {
         // A commit in the middle of a rebase or a merge would be part of it.
         let half_done = self.commits.as_ref().is_some_and(Commits::half_done);
-        self.rescue_commits_allowed() && !half_done && (why != RescueReason::Last || self.setup.completion.final_rescue_attempt)
+        self.rescue_commits_allowed()
+            && !half_done
+            && (why != RescueReason::Last || self.setup.completion.final_rescue_attempt)
     }
 
     /// Whether the user lets a rescue make commits at all.
@@ -161,10 +181,17 @@ impl CheckMachine {
         }
     }
 
-    pub(super) fn on_rescue(&mut self, why: RescueReason, fact: ReadFact<RescueOutcome>) -> MachineAction {
+    pub(super) fn on_rescue(
+        &mut self,
+        why: RescueReason,
+        fact: ReadFact<RescueOutcome>,
+    ) -> MachineAction {
         let outcome = match fact {
             Ok(outcome) => outcome,
-            Err(unreadable) => RescueOutcome { failed: Some(unreadable.why), ..RescueOutcome::default() },
+            Err(unreadable) => RescueOutcome {
+                failed: Some(unreadable.why),
+                ..RescueOutcome::default()
+            },
         };
         if let Some(held) = outcome.held_back {
             return self.rescue_held_back(why, held);
@@ -190,7 +217,11 @@ impl CheckMachine {
         if let Some(failed) = self.rescue_failed.clone().filter(|_| outcome.commits > 0) {
             self.note(WarningCode::RescueFailed, failed);
         }
-        if outcome.commits > 0 { self.read_commits(CommitsPurpose::Rescued(why)) } else { self.rescue_decided_nothing(why) }
+        if outcome.commits > 0 {
+            self.read_commits(CommitsPurpose::Rescued(why))
+        } else {
+            self.rescue_decided_nothing(why)
+        }
     }
 
     /// Rule 11 of the contract keeps a rescue from committing: the work stays in its snapshot, and nothing else changes.
@@ -207,13 +238,19 @@ impl CheckMachine {
     fn rescue_decided_nothing(&mut self, why: RescueReason) -> MachineAction {
         let failed = self.rescue_failed.clone();
         match why {
-            RescueReason::ChecksPassed | RescueReason::SessionCutoff | RescueReason::Claim if failed.is_some() => {
+            RescueReason::ChecksPassed | RescueReason::SessionCutoff | RescueReason::Claim
+                if failed.is_some() =>
+            {
                 self.conclude_not_committed()
             }
             RescueReason::ChecksPassed => self.conclude_checks_passed(),
             RescueReason::SessionCutoff => self.conclude_cut_short(),
-            RescueReason::Claim if self.left_out_on_purpose() && self.checks_unmet() => self.conclude_checks_unmet(),
-            RescueReason::Claim if self.left_out_on_purpose() && self.committed() => self.conclude_new_commits(),
+            RescueReason::Claim if self.left_out_on_purpose() && self.checks_unmet() => {
+                self.conclude_checks_unmet()
+            }
+            RescueReason::Claim if self.left_out_on_purpose() && self.committed() => {
+                self.conclude_new_commits()
+            }
             RescueReason::Claim if self.left_out_on_purpose() => self.conclude_nothing_to_do(),
             RescueReason::Claim => self.conclude_not_committed(),
             RescueReason::AgentStopped => self.conclude_agent_stopped(),

@@ -15,23 +15,45 @@ impl CheckMachine {
     /// The first action.
     pub(super) fn begin(&mut self) -> MachineAction {
         match &self.setup.session {
-            _ if self.setup.scope == (JudgementScope::Criteria { baseline_known: false }) => self.without_a_baseline(),
+            _ if self.setup.scope
+                == (JudgementScope::Criteria {
+                    baseline_known: false,
+                }) =>
+            {
+                self.without_a_baseline()
+            }
             // Resources come back, so this is no permanent failure; and there is no background work to wait for.
-            Some(SessionEnd::NotStarted { why, shortage: true }) => {
+            Some(SessionEnd::NotStarted {
+                why,
+                shortage: true,
+            }) => {
                 let why = why.clone();
                 self.by(JudgementRule::SessionNotStarted);
-                self.conclude_unreadable(UnreadableFact { kind: FaultKind::Store, why, hint: Some("then start it again".into()) })
+                self.conclude_unreadable(UnreadableFact {
+                    kind: FaultKind::Store,
+                    why,
+                    hint: Some("then start it again".into()),
+                })
             }
-            Some(SessionEnd::NotStarted { why, shortage: false }) => {
+            Some(SessionEnd::NotStarted {
+                why,
+                shortage: false,
+            }) => {
                 let why = why.clone();
                 self.by(JudgementRule::SessionNotStarted);
                 self.conclude_agent_unrunnable(&why)
             }
             Some(SessionEnd::NotKept { why }) => {
                 let hint = "remedy that, or start it all the same with --without-snapshot";
-                let why = format!("the session was not started: what is uncommitted could not be kept in a snapshot first: {why}");
+                let why = format!(
+                    "the session was not started: what is uncommitted could not be kept in a snapshot first: {why}"
+                );
                 self.by(JudgementRule::SnapshotFirst);
-                self.conclude_unreadable(UnreadableFact { kind: FaultKind::Snapshot, why, hint: Some(hint.into()) })
+                self.conclude_unreadable(UnreadableFact {
+                    kind: FaultKind::Snapshot,
+                    why,
+                    hint: Some(hint.into()),
+                })
             }
             None if self.is_busy() => {
                 self.by(JudgementRule::NothingBeneathLife);
@@ -54,17 +76,34 @@ impl CheckMachine {
     /// Commits did not decide. What `run` saw of the session comes before a question to the agent.
     pub(super) fn ask_or_use_the_session(&mut self) -> MachineAction {
         let (rule, then) = match &self.setup.session {
-            Some(SessionEnd::TimedOut { .. } | SessionEnd::Idle { .. }) => {
-                (JudgementRule::SessionCutShort, AfterSnapshot::Rescue(RescueReason::SessionCutoff))
+            Some(SessionEnd::TimedOut { .. } | SessionEnd::Idle { .. }) => (
+                JudgementRule::SessionCutShort,
+                AfterSnapshot::Rescue(RescueReason::SessionCutoff),
+            ),
+            Some(SessionEnd::RateLimited { .. }) => {
+                (JudgementRule::SessionMetLimit, AfterSnapshot::RateLimited)
             }
-            Some(SessionEnd::RateLimited { .. }) => (JudgementRule::SessionMetLimit, AfterSnapshot::RateLimited),
-            Some(SessionEnd::Unrunnable { .. }) => (JudgementRule::SessionUnrunnable, AfterSnapshot::Unrunnable),
-            Some(SessionEnd::LeftWork { .. }) => (JudgementRule::SessionLeftWork, AfterSnapshot::LeftWork),
-            Some(SessionEnd::OverLimit { .. }) => (JudgementRule::SessionOverLimit, AfterSnapshot::Rescue(RescueReason::OverLimit)),
-            Some(SessionEnd::Ended { .. } | SessionEnd::CutShort { .. }) if self.was_refused_tools() => {
+            Some(SessionEnd::Unrunnable { .. }) => {
+                (JudgementRule::SessionUnrunnable, AfterSnapshot::Unrunnable)
+            }
+            Some(SessionEnd::LeftWork { .. }) => {
+                (JudgementRule::SessionLeftWork, AfterSnapshot::LeftWork)
+            }
+            Some(SessionEnd::OverLimit { .. }) => (
+                JudgementRule::SessionOverLimit,
+                AfterSnapshot::Rescue(RescueReason::OverLimit),
+            ),
+            Some(SessionEnd::Ended { .. } | SessionEnd::CutShort { .. })
+                if self.was_refused_tools() =>
+            {
                 return self.secure(AfterSnapshot::Refused);
             }
-            Some(SessionEnd::Ended { .. } | SessionEnd::CutShort { .. } | SessionEnd::NotStarted { .. } | SessionEnd::NotKept { .. })
+            Some(
+                SessionEnd::Ended { .. }
+                | SessionEnd::CutShort { .. }
+                | SessionEnd::NotStarted { .. }
+                | SessionEnd::NotKept { .. },
+            )
             | None => return self.ask_unless_over(),
         };
         self.by(rule);
@@ -74,16 +113,26 @@ impl CheckMachine {
     /// Whether the program refused the session tools, and nothing else kept it from its work.
     pub(super) fn was_refused_tools(&self) -> bool {
         let has = |code| self.setup.notes.iter().any(|note| note.code == code);
-        self.setup.survivors.is_empty() && has(WarningCode::ToolsRefused) && !has(WarningCode::Overloaded)
+        self.setup.survivors.is_empty()
+            && has(WarningCode::ToolsRefused)
+            && !has(WarningCode::Overloaded)
     }
 
     /// Whether HEAD and the session's work are as before it.
     pub(super) fn left_nothing(&self) -> bool {
         let as_it_was = self.commits.as_ref().is_some_and(|commits| {
-            commits.new_commits == 0 && !commits.degraded.iter().any(|note| note.code == WarningCode::HistoryRewritten)
+            commits.new_commits == 0
+                && !commits
+                    .degraded
+                    .iter()
+                    .any(|note| note.code == WarningCode::HistoryRewritten)
         });
         let untouched = self.changes.as_ref().is_some_and(|changes| {
-            !changes.work_left() && !changes.degraded.iter().any(|note| note.code == WarningCode::InheritedOverwritten)
+            !changes.work_left()
+                && !changes
+                    .degraded
+                    .iter()
+                    .any(|note| note.code == WarningCode::InheritedOverwritten)
         });
         as_it_was && untouched
     }
@@ -94,13 +143,21 @@ impl CheckMachine {
         let ended_early = matches!(self.setup.session, Some(SessionEnd::CutShort { .. }));
         let (rule, then) = if self.setup.no_probe {
             (JudgementRule::NoProbeByOption, AfterSnapshot::NoProbe)
-        } else if (self.setup.session_over || ended_early && self.setup.survivors.is_empty()) && self.checks_unmet() {
+        } else if (self.setup.session_over || ended_early && self.setup.survivors.is_empty())
+            && self.checks_unmet()
+        {
             // Nobody works on what is missing any more, and no answer would change that.
-            (JudgementRule::NoProbeAfterEnd, AfterSnapshot::Rescue(RescueReason::Unmet))
+            (
+                JudgementRule::NoProbeAfterEnd,
+                AfterSnapshot::Rescue(RescueReason::Unmet),
+            )
         } else if !self.setup.survivors.is_empty() {
             (JudgementRule::SurvivorsHold, AfterSnapshot::Survivors)
         } else if ended_early {
-            (JudgementRule::SessionCutShort, AfterSnapshot::Rescue(RescueReason::SessionCutoff))
+            (
+                JudgementRule::SessionCutShort,
+                AfterSnapshot::Rescue(RescueReason::SessionCutoff),
+            )
         } else if let Some(cause) = self.setup.unasked {
             // A person who typed the command says that the session is over; without that word or a known end nothing is committed.
             let over = self.setup.session_over || self.setup.session.is_some() || !self.setup.once;
@@ -108,7 +165,14 @@ impl CheckMachine {
                 UnaskedCause::NoAgent => JudgementRule::NoAgentToAsk,
                 UnaskedCause::BreakerOpen => JudgementRule::BreakerHoldsQuestions,
             };
-            (rule, if over { AfterSnapshot::Rescue(RescueReason::Unasked) } else { AfterSnapshot::Unasked })
+            (
+                rule,
+                if over {
+                    AfterSnapshot::Rescue(RescueReason::Unasked)
+                } else {
+                    AfterSnapshot::Unasked
+                },
+            )
         } else {
             (JudgementRule::ProbeAgent, AfterSnapshot::Ask)
         };
@@ -123,31 +187,54 @@ impl CheckMachine {
 
     /// Whether such a session is idle, or its work moves: commits and checks decide, and watchdog sends no probe.
     pub(super) fn is_unasked(&self) -> bool {
-        self.setup.session.is_none() && matches!(self.setup.life, SessionLife::Idle { .. } | SessionLife::Moved { .. })
+        self.setup.session.is_none()
+            && matches!(
+                self.setup.life,
+                SessionLife::Idle { .. } | SessionLife::Moved { .. }
+            )
     }
 
     /// Whether watchdog ended the session, by its timeout or for silence.
     pub(super) fn cut_short(&self) -> bool {
-        matches!(self.setup.session, Some(SessionEnd::TimedOut { .. } | SessionEnd::Idle { .. }))
+        matches!(
+            self.setup.session,
+            Some(SessionEnd::TimedOut { .. } | SessionEnd::Idle { .. })
+        )
     }
 
     /// A session lives, or its work moves.
     pub(super) fn conclude_session_active(&mut self) -> MachineAction {
         let words = match &self.setup.life {
-            SessionLife::Busy { words } | SessionLife::Idle { words } | SessionLife::Moved { words } => words.clone(),
+            SessionLife::Busy { words }
+            | SessionLife::Idle { words }
+            | SessionLife::Moved { words } => words.clone(),
             SessionLife::Absent => String::new(),
         };
         let work = self.changes.as_ref().map_or(0, |changes| changes.work);
-        let uncommitted = if work > 0 { format!(", {} not committed", plural(work, "file")) } else { String::new() };
+        let uncommitted = if work > 0 {
+            format!(", {} not committed", plural(work, "file"))
+        } else {
+            String::new()
+        };
         let message = format!("{words}{uncommitted}{}", self.kept_in());
-        self.conclude(Verdict { feedback: self.unmet(), ..Verdict::new(Reason::SessionActive, message) })
+        self.conclude(Verdict {
+            feedback: self.unmet(),
+            ..Verdict::new(Reason::SessionActive, message)
+        })
     }
 
     /// The agent says complete, and its work may not be committed yet.
     pub(super) fn conclude_held_back(&mut self, held: &HeldRescue) -> MachineAction {
         let work = self.changes.as_ref().map_or(0, |changes| changes.work);
-        let message =
-            format!("the agent says that everything is done; {} not committed yet: {}{}", plural(work, "file"), held.why, self.kept_in());
-        self.conclude(Verdict { retry_at: held.retry_at, ..Verdict::new(Reason::SessionActive, message) })
+        let message = format!(
+            "the agent says that everything is done; {} not committed yet: {}{}",
+            plural(work, "file"),
+            held.why,
+            self.kept_in()
+        );
+        self.conclude(Verdict {
+            retry_at: held.retry_at,
+            ..Verdict::new(Reason::SessionActive, message)
+        })
     }
 }

@@ -103,9 +103,15 @@ pub(super) enum RescueReason {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ProbeStopReason {
     /// The agent met a usage limit.
-    RateLimited { why: String, retry_at: Option<jiff::Timestamp> },
+    RateLimited {
+        why: String,
+        retry_at: Option<jiff::Timestamp>,
+    },
     /// A limit of another machine, a budget or a cap left the question unasked.
-    Withheld { why: String, retry_at: Option<jiff::Timestamp> },
+    Withheld {
+        why: String,
+        retry_at: Option<jiff::Timestamp>,
+    },
     /// The agent cannot be run until a person does something.
     Unrunnable { why: String },
     /// Another question would bring nothing else.

@@ -1,12 +1,17 @@
 //! The machine itself, and the decisions by commits and criteria. Replies are in [`super::ask`],
 //! snapshots and rescues in [`super::rescue`], verdicts in [`super::conclude`].
 
-use watchdog_facts::evidence::{ActivityFacts, Changes, CheckOutcome, Commits, Degradation, LeftOut, ReadFact, SessionEnd, WarningCode};
+use watchdog_facts::evidence::{
+    ActivityFacts, Changes, CheckOutcome, Commits, Degradation, LeftOut, ReadFact, SessionEnd,
+    WarningCode,
+};
 use watchdog_facts::verdict::{ProbeRecord, Reason, Verdict};
 
 use crate::decision::judgement_rule::JudgementRule;
 
-use super::facts::{ChecksResult, ConfigTrust, JudgementScope, MachineAction, MachineEvent, MachineSetup};
+use super::facts::{
+    ChecksResult, ConfigTrust, JudgementScope, MachineAction, MachineEvent, MachineSetup,
+};
 use super::stage::{AfterSnapshot, CommitsPurpose, MachineStage, ProbeStopReason, RescueReason};
 
 /// The check in progress.
@@ -133,31 +138,50 @@ impl CheckMachine {
                 self.read_commits(CommitsPurpose::Interrupted)
             }
             (MachineStage::Begin, _) => self.begin(),
-            (MachineStage::Commits(purpose), MachineEvent::Commits(fact)) => self.on_commits(purpose, fact),
-            (MachineStage::Changes(then), MachineEvent::Changes(fact)) => self.on_changes(then, fact),
-            (MachineStage::Snapshot(then), MachineEvent::Snapshot(fact)) => self.on_snapshot(then, fact),
-            (MachineStage::Checks(purpose), MachineEvent::Checks(judged)) => self.on_checks(purpose, judged),
+            (MachineStage::Commits(purpose), MachineEvent::Commits(fact)) => {
+                self.on_commits(purpose, fact)
+            }
+            (MachineStage::Changes(then), MachineEvent::Changes(fact)) => {
+                self.on_changes(then, fact)
+            }
+            (MachineStage::Snapshot(then), MachineEvent::Snapshot(fact)) => {
+                self.on_snapshot(then, fact)
+            }
+            (MachineStage::Checks(purpose), MachineEvent::Checks(judged)) => {
+                self.on_checks(purpose, judged)
+            }
             (MachineStage::Probe, MachineEvent::Probe(record)) => self.on_probe(record),
             (MachineStage::Rescue(why), MachineEvent::Rescue(fact)) => self.on_rescue(why, fact),
             (MachineStage::Pause, MachineEvent::WaitOver) => self.after_pause(),
             (MachineStage::Survivors, MachineEvent::Survivors(found)) => self.on_survivors(found),
-            (MachineStage::Activity, MachineEvent::Activity(activity)) => self.on_activity(activity),
+            (MachineStage::Activity, MachineEvent::Activity(activity)) => {
+                self.on_activity(activity)
+            }
             (MachineStage::Criteria, MachineEvent::Criteria(fact)) => self.on_criteria(fact),
             (_, _) => self.repeat(),
         }
     }
 
     fn repeat(&mut self) -> MachineAction {
-        self.pending.clone().expect("only the first stage has nothing pending, and it takes every event")
+        self.pending
+            .clone()
+            .expect("only the first stage has nothing pending, and it takes every event")
     }
 
     pub(super) fn next_round(&mut self) -> MachineAction {
-        let purpose = if self.rounds_left() > 0 || self.setup.no_probe { CommitsPurpose::Round } else { CommitsPurpose::Last };
+        let purpose = if self.rounds_left() > 0 || self.setup.no_probe {
+            CommitsPurpose::Round
+        } else {
+            CommitsPurpose::Last
+        };
         self.read_commits(purpose)
     }
 
     pub(super) fn rounds_left(&self) -> u32 {
-        self.setup.completion.max_probes.saturating_sub(self.rounds_used)
+        self.setup
+            .completion
+            .max_probes
+            .saturating_sub(self.rounds_used)
     }
 
     pub(super) fn read_commits(&mut self, purpose: CommitsPurpose) -> MachineAction {
@@ -169,14 +193,17 @@ impl CheckMachine {
     /// Whether the session's own commits show that it did its work. Commits of this very judgement's rescue never count, even
     /// if they could not be recorded.
     pub(super) fn committed(&self) -> bool {
-        self.committed_before_rescue.unwrap_or_else(|| self.commits.as_ref().is_some_and(Commits::completes))
+        self.committed_before_rescue
+            .unwrap_or_else(|| self.commits.as_ref().is_some_and(Commits::completes))
     }
 
     fn on_commits(&mut self, purpose: CommitsPurpose, fact: ReadFact<Commits>) -> MachineAction {
         let before = self.commits.take();
         match fact {
             Ok(commits) => self.commits = Some(commits),
-            Err(unreadable) if purpose == CommitsPurpose::Interrupted => self.note(WarningCode::CommitsUnreadable, unreadable.why),
+            Err(unreadable) if purpose == CommitsPurpose::Interrupted => {
+                self.note(WarningCode::CommitsUnreadable, unreadable.why)
+            }
             Err(unreadable) => return self.conclude_unreadable(unreadable),
         }
         let moved = self.commits != before;
@@ -185,13 +212,13 @@ impl CheckMachine {
         }
         match purpose {
             CommitsPurpose::Interrupted => self.secure(AfterSnapshot::Interrupted),
-            CommitsPurpose::Rescued(_) if self.rescue_branch.is_some() => self.conclude_on_fallback_branch(),
-            // Commits were made, and not all of the work is safe in them: a person must look.
-            CommitsPurpose::Rescued(RescueReason::Claim | RescueReason::ChecksPassed | RescueReason::Last)
-                if self.rescue_failed.is_some() =>
-            {
-                self.conclude_not_committed()
+            CommitsPurpose::Rescued(_) if self.rescue_branch.is_some() => {
+                self.conclude_on_fallback_branch()
             }
+            // Commits were made, and not all of the work is safe in them: a person must look.
+            CommitsPurpose::Rescued(
+                RescueReason::Claim | RescueReason::ChecksPassed | RescueReason::Last,
+            ) if self.rescue_failed.is_some() => self.conclude_not_committed(),
             // A spent limit is never success: the results of the session are kept, and no check runs.
             CommitsPurpose::Rescued(RescueReason::OverLimit) => self.conclude_over_limit(),
             _ if self.over_limit() && !self.only_criteria() => {
@@ -211,8 +238,14 @@ impl CheckMachine {
             // Nothing new: commits did not decide when the round began, and the criteria were judged on these.
             CommitsPurpose::Probed if !moved => self.undecided(purpose),
             CommitsPurpose::Last if !moved && self.judged.is_some() => self.undecided(purpose),
-            CommitsPurpose::Round | CommitsPurpose::Last | CommitsPurpose::Probed if self.has_checks() => self.secure_and_judge(purpose),
-            CommitsPurpose::Round | CommitsPurpose::Last | CommitsPurpose::Probed => self.without_checks(purpose),
+            CommitsPurpose::Round | CommitsPurpose::Last | CommitsPurpose::Probed
+                if self.has_checks() =>
+            {
+                self.secure_and_judge(purpose)
+            }
+            CommitsPurpose::Round | CommitsPurpose::Last | CommitsPurpose::Probed => {
+                self.without_checks(purpose)
+            }
         }
     }
 
@@ -249,12 +282,16 @@ impl CheckMachine {
         });
         match &self.setup.trust {
             ConfigTrust::Untrusted { allow_with } => {
-                let message = format!("completion.json is not trusted, so its criteria were not judged; read it, then type: {allow_with}");
+                let message = format!(
+                    "completion.json is not trusted, so its criteria were not judged; read it, then type: {allow_with}"
+                );
                 self.conclude_with(Reason::Untrusted, message)
             }
             ConfigTrust::Settled => {
                 let record = self.setup.commands.watchdog("snapshot");
-                let message = format!("no criteria are configured, and without a baseline git cannot decide; record one with: {record}");
+                let message = format!(
+                    "no criteria are configured, and without a baseline git cannot decide; record one with: {record}"
+                );
                 self.conclude_with(Reason::NoCriteria, message)
             }
         }
@@ -279,7 +316,9 @@ impl CheckMachine {
 
     fn without_checks(&mut self, purpose: CommitsPurpose) -> MachineAction {
         match self.committed() {
-            true if self.setup.read_leftovers && !self.only_criteria() => self.secure(AfterSnapshot::Commits(purpose)),
+            true if self.setup.read_leftovers && !self.only_criteria() => {
+                self.secure(AfterSnapshot::Commits(purpose))
+            }
             true => self.conclude_new_commits(),
             false if self.only_criteria() => self.conclude_no_probe(),
             false => self.undecided(purpose),
@@ -309,7 +348,9 @@ impl CheckMachine {
         match purpose {
             CommitsPurpose::Last => self.last_resort(),
             CommitsPurpose::Probed => self.on_outcome(),
-            CommitsPurpose::Round | CommitsPurpose::Rescued(_) | CommitsPurpose::Interrupted => self.ask_or_use_the_session(),
+            CommitsPurpose::Round | CommitsPurpose::Rescued(_) | CommitsPurpose::Interrupted => {
+                self.ask_or_use_the_session()
+            }
         }
     }
 
@@ -325,15 +366,25 @@ impl CheckMachine {
         self.secured &= !self.setup.checks_run_programs;
         self.by(match outcome {
             CheckOutcome::Pass if self.pass_proves_nothing() => JudgementRule::PassedBefore,
-            CheckOutcome::Pass | CheckOutcome::Unmet | CheckOutcome::Waiting => JudgementRule::ChecksDecide,
-            CheckOutcome::Unrunnable | CheckOutcome::Failed | CheckOutcome::TimedOut => JudgementRule::NoPassWithoutResult,
+            CheckOutcome::Pass | CheckOutcome::Unmet | CheckOutcome::Waiting => {
+                JudgementRule::ChecksDecide
+            }
+            CheckOutcome::Unrunnable | CheckOutcome::Failed | CheckOutcome::TimedOut => {
+                JudgementRule::NoPassWithoutResult
+            }
         });
         match outcome {
-            CheckOutcome::Pass if self.pass_proves_nothing() => self.undecided_although_passed(purpose),
-            CheckOutcome::Pass if self.rescue_commits > 0 || self.only_criteria() => self.conclude_checks_passed(),
+            CheckOutcome::Pass if self.pass_proves_nothing() => {
+                self.undecided_although_passed(purpose)
+            }
+            CheckOutcome::Pass if self.rescue_commits > 0 || self.only_criteria() => {
+                self.conclude_checks_passed()
+            }
             CheckOutcome::Pass => self.secure(AfterSnapshot::Rescue(RescueReason::ChecksPassed)),
             CheckOutcome::Unmet if self.rescue_commits > 0 => self.conclude_checks_unmet(),
-            CheckOutcome::Unmet if self.committed() && self.cut_short() => self.secure(AfterSnapshot::Rescue(RescueReason::Unmet)),
+            CheckOutcome::Unmet if self.committed() && self.cut_short() => {
+                self.secure(AfterSnapshot::Rescue(RescueReason::Unmet))
+            }
             CheckOutcome::Unmet if self.committed() => self.unmet_with_commits(),
             CheckOutcome::Unmet if self.only_criteria() => self.conclude_checks_unmet(),
             CheckOutcome::Unmet => self.undecided(purpose),
@@ -346,7 +397,10 @@ impl CheckMachine {
 
     /// Rule 10 of the contract: a check that passed before the work began is no evidence of it, and no commit made here is either.
     fn pass_proves_nothing(&self) -> bool {
-        let all_passed_before = self.judged.as_ref().is_some_and(|judged| judged.all_passed_before);
+        let all_passed_before = self
+            .judged
+            .as_ref()
+            .is_some_and(|judged| judged.all_passed_before);
         all_passed_before && !self.only_criteria() && !self.committed()
     }
 
@@ -360,7 +414,9 @@ impl CheckMachine {
 
     /// Whether the criteria were judged and are not met.
     pub(super) fn checks_unmet(&self) -> bool {
-        self.judged.as_ref().is_some_and(|judged| judged.outcome != CheckOutcome::Pass)
+        self.judged
+            .as_ref()
+            .is_some_and(|judged| judged.outcome != CheckOutcome::Pass)
     }
 
     fn only_criteria(&self) -> bool {
@@ -391,7 +447,9 @@ impl CheckMachine {
                 | SessionEnd::LeftWork { .. },
             ) => self.ask_or_use_the_session(),
             // Nothing was asked: what the session was refused still decides.
-            Some(SessionEnd::Ended { .. }) if self.rounds_used == 0 && self.was_refused_tools() => self.secure(AfterSnapshot::Refused),
+            Some(SessionEnd::Ended { .. }) if self.rounds_used == 0 && self.was_refused_tools() => {
+                self.secure(AfterSnapshot::Refused)
+            }
             // Whether work that is claimed complete and pending at once should be committed is for a person.
             _ if self.disputed.is_some() => self.conclude_disputed(),
             _ => self.secure(AfterSnapshot::Rescue(RescueReason::Last)),
@@ -422,7 +480,11 @@ impl CheckMachine {
     /// Whether the last question ended in something that has a verdict of its own.
     fn named_end(&self) -> bool {
         match self.no_more_questions {
-            Some(ProbeStopReason::RateLimited { .. } | ProbeStopReason::Withheld { .. } | ProbeStopReason::Unrunnable { .. }) => true,
+            Some(
+                ProbeStopReason::RateLimited { .. }
+                | ProbeStopReason::Withheld { .. }
+                | ProbeStopReason::Unrunnable { .. },
+            ) => true,
             Some(ProbeStopReason::NoAnswer) | None => false,
         }
     }
@@ -431,8 +493,14 @@ impl CheckMachine {
     fn on_activity(&mut self, activity: ActivityFacts) -> MachineAction {
         self.by(JudgementRule::EveryProbeSpent);
         self.by(JudgementRule::StrikeOfTimeout);
-        let activity_known = [activity.worktree, activity.processes, activity.transcript].iter().any(Option::is_some);
-        let not_a_strike = if self.commits.as_ref().is_some_and(|commits| commits.new_commits > 0) {
+        let activity_known = [activity.worktree, activity.processes, activity.transcript]
+            .iter()
+            .any(Option::is_some);
+        let not_a_strike = if self
+            .commits
+            .as_ref()
+            .is_some_and(|commits| commits.new_commits > 0)
+        {
             Some("new_commits")
         } else if self.alive == 0 {
             Some("no_probe_answered_waiting_or_working")
@@ -447,7 +515,11 @@ impl CheckMachine {
     }
 
     pub(super) fn note(&mut self, code: WarningCode, detail: String) {
-        if !self.degraded.iter().any(|known| known.code == code && known.detail == detail) {
+        if !self
+            .degraded
+            .iter()
+            .any(|known| known.code == code && known.detail == detail)
+        {
             self.degraded.push(Degradation { code, detail });
         }
     }

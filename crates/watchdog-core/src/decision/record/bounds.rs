@@ -1,6 +1,8 @@
 //! What a record keeps of long lists and texts. Totals are kept whole, so that a shortened list is never taken for all there was.
 
-use watchdog_facts::evidence::{Changes, CheckResult, Commits, LeftOut, ProbeOutcome, Reply, RescueOutcome};
+use watchdog_facts::evidence::{
+    Changes, CheckResult, Commits, LeftOut, ProbeOutcome, Reply, RescueOutcome,
+};
 use watchdog_facts::verdict::{ProbeRecord, Verdict};
 
 /// How many paths, tasks or notes of one list are kept by name.
@@ -21,32 +23,58 @@ pub fn short(text: &str, chars: usize) -> String {
     match text.char_indices().nth(chars) {
         None => text.to_owned(),
         Some(_) => {
-            let kept = text.char_indices().nth(chars.saturating_sub(1)).map_or(0, |(at, _)| at);
+            let kept = text
+                .char_indices()
+                .nth(chars.saturating_sub(1))
+                .map_or(0, |(at, _)| at);
             format!("{}…", text[..kept].trim_end())
         }
     }
 }
 
 fn listed(texts: &[String], at_most: usize) -> Vec<String> {
-    texts.iter().take(at_most).map(|text| short(text, ITEM)).collect()
+    texts
+        .iter()
+        .take(at_most)
+        .map(|text| short(text, ITEM))
+        .collect()
 }
 
 /// Commits with a bounded list.
 pub fn bound_commits(commits: &Commits) -> Commits {
-    let mut commits = Commits { listed: commits.listed.iter().take(COMMITS_LISTED).cloned().collect(), ..commits.clone() };
-    commits.listed.iter_mut().for_each(|commit| commit.subject = short(&commit.subject, 72));
+    let mut commits = Commits {
+        listed: commits
+            .listed
+            .iter()
+            .take(COMMITS_LISTED)
+            .cloned()
+            .collect(),
+        ..commits.clone()
+    };
+    commits
+        .listed
+        .iter_mut()
+        .for_each(|commit| commit.subject = short(&commit.subject, 72));
     commits.conflicts = listed(&commits.conflicts, LISTED);
     commits
 }
 
 /// Changes with a bounded list.
 pub fn bound_changes(changes: &Changes) -> Changes {
-    Changes { paths: listed(&changes.paths, LISTED), work_paths: listed(&changes.work_paths, LISTED), ..changes.clone() }
+    Changes {
+        paths: listed(&changes.paths, LISTED),
+        work_paths: listed(&changes.work_paths, LISTED),
+        ..changes.clone()
+    }
 }
 
 /// A check with a bounded feedback.
 pub fn bound_check(check: &CheckResult) -> CheckResult {
-    CheckResult { name: short(&check.name, ITEM), feedback: short(&check.feedback, SAID), ..check.clone() }
+    CheckResult {
+        name: short(&check.name, ITEM),
+        feedback: short(&check.feedback, SAID),
+        ..check.clone()
+    }
 }
 
 /// The feedback of all checks, bounded.
@@ -65,7 +93,10 @@ pub fn bound_probe(record: &ProbeRecord) -> ProbeRecord {
 
 /// A bounded answer, or a bounded text why there is none.
 pub fn bound_outcome(outcome: &ProbeOutcome) -> ProbeOutcome {
-    let why = outcome.why().map(|why| short(why, SAID)).unwrap_or_default();
+    let why = outcome
+        .why()
+        .map(|why| short(why, SAID))
+        .unwrap_or_default();
     match outcome {
         ProbeOutcome::Reply(reply) => ProbeOutcome::Reply(Reply {
             message: short(&reply.message, SAID),
@@ -83,18 +114,27 @@ pub fn bound_outcome(outcome: &ProbeOutcome) -> ProbeOutcome {
         ProbeOutcome::NotInstalled { .. } => ProbeOutcome::NotInstalled { why },
         ProbeOutcome::NotLoggedIn { .. } => ProbeOutcome::NotLoggedIn { why },
         ProbeOutcome::Overloaded { .. } => ProbeOutcome::Overloaded { why },
-        ProbeOutcome::RateLimited { retry_at, .. } => ProbeOutcome::RateLimited { why, retry_at: *retry_at },
+        ProbeOutcome::RateLimited { retry_at, .. } => ProbeOutcome::RateLimited {
+            why,
+            retry_at: *retry_at,
+        },
         ProbeOutcome::Failed { .. } => ProbeOutcome::Failed { why },
     }
 }
 
 /// What stays out for a reason that is for a person comes first: it decides.
 fn bound_left_out(left_out: &[LeftOut]) -> Vec<LeftOut> {
-    let (on_purpose, others): (Vec<&LeftOut>, Vec<&LeftOut>) = left_out.iter().partition(|left| left.why.is_on_purpose());
+    let (on_purpose, others): (Vec<&LeftOut>, Vec<&LeftOut>) =
+        left_out.iter().partition(|left| left.why.is_on_purpose());
     if left_out.len() <= LISTED {
         return left_out.to_vec();
     }
-    others.into_iter().chain(on_purpose).take(LISTED).cloned().collect()
+    others
+        .into_iter()
+        .chain(on_purpose)
+        .take(LISTED)
+        .cloned()
+        .collect()
 }
 
 /// A rescue with bounded lists.
@@ -117,9 +157,17 @@ pub fn bound_verdict(verdict: &Verdict) -> Verdict {
     verdict.changes = verdict.changes.as_ref().map(bound_changes);
     verdict.left_out = bound_left_out(&verdict.left_out);
     verdict.probes = verdict.probes.iter().map(bound_probe).collect();
-    verdict.checks = verdict.checks.iter().take(CHECKS_LISTED).map(bound_check).collect();
+    verdict.checks = verdict
+        .checks
+        .iter()
+        .take(CHECKS_LISTED)
+        .map(bound_check)
+        .collect();
     verdict.helpers = listed(&verdict.helpers, LISTED);
-    verdict.degraded.iter_mut().for_each(|note| note.detail = short(&note.detail, SAID));
+    verdict
+        .degraded
+        .iter_mut()
+        .for_each(|note| note.detail = short(&note.detail, SAID));
     verdict
 }
 

@@ -25,7 +25,10 @@ fn question(outcome: ProbeOutcome, disputed: Option<String>) -> ProbeRecord {
         outcome,
         disputed,
         session_id: Some("s".into()),
-        usage: ProbeUsage { requests: 1, ..ProbeUsage::default() },
+        usage: ProbeUsage {
+            requests: 1,
+            ..ProbeUsage::default()
+        },
         withheld: false,
     }
 }
@@ -44,8 +47,15 @@ fn the_name_and_the_feedback_of_a_check_are_cut() {
         tests: None,
         tree: None,
     };
-    assert_eq!(bound_check(&check(said(161), said(401))), check(cut(160), cut(400)));
-    assert_eq!(bound_check(&check(said(160), said(400))), check(said(160), said(400)), "nothing is too long");
+    assert_eq!(
+        bound_check(&check(said(161), said(401))),
+        check(cut(160), cut(400))
+    );
+    assert_eq!(
+        bound_check(&check(said(160), said(400))),
+        check(said(160), said(400)),
+        "nothing is too long"
+    );
 }
 
 #[test]
@@ -63,8 +73,15 @@ fn each_text_of_an_answer_is_cut_and_of_each_list_the_first_are_kept() {
         };
         question(ProbeOutcome::Reply(reply), Some(text))
     };
-    assert_eq!(bound_probe(&answer(said(401), said(161), 4, 11)), answer(cut(400), cut(160), 3, 10));
-    assert_eq!(bound_probe(&answer(said(400), said(160), 3, 10)), answer(said(400), said(160), 3, 10), "nothing is too long");
+    assert_eq!(
+        bound_probe(&answer(said(401), said(161), 4, 11)),
+        answer(cut(400), cut(160), 3, 10)
+    );
+    assert_eq!(
+        bound_probe(&answer(said(400), said(160), 3, 10)),
+        answer(said(400), said(160), 3, 10),
+        "nothing is too long"
+    );
 }
 
 #[test]
@@ -82,7 +99,11 @@ fn the_words_why_there_is_no_answer_are_cut() {
         assert_eq!(bound_outcome(&outcome(said(401))), outcome(cut(400)));
     }
     let limited = |why| ProbeOutcome::RateLimited { why, retry_at };
-    assert_eq!(bound_outcome(&limited(said(401))), limited(cut(400)), "when it may be asked again stays");
+    assert_eq!(
+        bound_outcome(&limited(said(401))),
+        limited(cut(400)),
+        "when it may be asked again stays"
+    );
     assert_eq!(
         [ProbeOutcome::Empty, ProbeOutcome::TimedOut].map(|outcome| bound_outcome(&outcome)),
         [ProbeOutcome::Empty, ProbeOutcome::TimedOut]
@@ -96,9 +117,21 @@ fn of_what_a_rescue_made_lost_and_left_out_the_first_are_kept() {
         made: vec!["1".repeat(40); listed],
         failed: Some(text),
         lost: vec![item; listed],
-        left_out: (0..listed).map(|n| LeftOut { path: format!("{n}.pem"), why: LeftOutReason::Secret }).collect(),
+        left_out: (0..listed)
+            .map(|n| LeftOut {
+                path: format!("{n}.pem"),
+                why: LeftOutReason::Secret,
+            })
+            .collect(),
         ..RescueOutcome::default()
     };
-    assert_eq!(bound_rescue(&rescue(said(401), said(161), 11)), rescue(cut(400), cut(160), 10));
-    assert_eq!(bound_rescue(&rescue(said(400), said(160), 10)), rescue(said(400), said(160), 10), "nothing is too much");
+    assert_eq!(
+        bound_rescue(&rescue(said(401), said(161), 11)),
+        rescue(cut(400), cut(160), 10)
+    );
+    assert_eq!(
+        bound_rescue(&rescue(said(400), said(160), 10)),
+        rescue(said(400), said(160), 10),
+        "nothing is too much"
+    );
 }

@@ -9,7 +9,9 @@ use super::ruled_out::ruled_out;
 use super::run::{RecordedRun, RunEnd, run};
 use super::{JudgementRecord, fact_word};
 use crate::decision::judgement_rule::JudgementRule;
-use crate::decision::machine::{ConfigTrust, JudgementScope, MachineAction, MachineEvent, ProbePause};
+use crate::decision::machine::{
+    ConfigTrust, JudgementScope, MachineAction, MachineEvent, ProbePause,
+};
 
 pub use super::ruled_out::RuledOut;
 
@@ -77,26 +79,51 @@ pub fn explain(record: &JudgementRecord) -> JudgementExplanation {
 fn setup_words(record: &JudgementRecord) -> String {
     let setup = &record.setup;
     let mut words = vec![match (&setup.trust, setup.has_checks) {
-        (ConfigTrust::Untrusted { .. }, _) => "completion.json is not trusted and does not count".to_string(),
+        (ConfigTrust::Untrusted { .. }, _) => {
+            "completion.json is not trusted and does not count".to_string()
+        }
         (ConfigTrust::Settled, true) => "checks are configured".to_string(),
         (ConfigTrust::Settled, false) => "no checks are configured".to_string(),
     }];
     if let JudgementScope::Criteria { .. } = setup.scope {
         words.push("only the criteria are judged".into());
     }
-    words.extend(setup.session.as_ref().map(|end| format!("the session {}", end_words(end))));
+    words.extend(
+        setup
+            .session
+            .as_ref()
+            .map(|end| format!("the session {}", end_words(end))),
+    );
     if setup.session_over {
         words.push("the session is known to be over".into());
     }
     if !setup.survivors.is_empty() {
-        words.push(format!("of it still runs: {}", short(&setup.survivors.join(", "), 160)));
+        words.push(format!(
+            "of it still runs: {}",
+            short(&setup.survivors.join(", "), 160)
+        ));
     }
     words.extend(setup.unasked.map(|cause| cause.clause().to_string()));
-    let options = [(setup.no_probe, "--no-probe"), (setup.no_rescue, "--no-rescue"), (setup.once, "--once")];
-    words.extend(options.into_iter().filter(|(given, _)| *given).map(|(_, word)| word.to_string()));
-    words.push(format!("{} at most", plural(setup.completion.max_probes.into(), "probe")));
+    let options = [
+        (setup.no_probe, "--no-probe"),
+        (setup.no_rescue, "--no-rescue"),
+        (setup.once, "--once"),
+    ];
+    words.extend(
+        options
+            .into_iter()
+            .filter(|(given, _)| *given)
+            .map(|(_, word)| word.to_string()),
+    );
+    words.push(format!(
+        "{} at most",
+        plural(setup.completion.max_probes.into(), "probe")
+    ));
     if setup.earlier.rounds_used > 0 {
-        words.push(format!("{} of them spent by earlier calls", setup.earlier.rounds_used));
+        words.push(format!(
+            "{} of them spent by earlier calls",
+            setup.earlier.rounds_used
+        ));
     }
     words.join("; ")
 }
@@ -104,14 +131,18 @@ fn setup_words(record: &JudgementRecord) -> String {
 fn end_words(end: &SessionEnd) -> String {
     match end {
         SessionEnd::Ended { exit } => format!("ended by itself ({exit})"),
-        SessionEnd::TimedOut { after } => format!("was ended at its timeout of {} s", after.as_secs()),
+        SessionEnd::TimedOut { after } => {
+            format!("was ended at its timeout of {} s", after.as_secs())
+        }
         SessionEnd::Idle { after } => format!("was ended after {} s of silence", after.as_secs()),
         SessionEnd::RateLimited { why, .. } => format!("met a usage limit: {}", short(why, 160)),
         SessionEnd::OverLimit { stop } => format!("reached a limit: {}", short(&stop.why, 160)),
         SessionEnd::LeftWork { what, .. } => format!("left work running: {}", short(what, 160)),
         SessionEnd::CutShort { why, .. } => format!("was cut short: {}", short(why, 160)),
         SessionEnd::Unrunnable { why } => format!("cannot go on: {}", short(why, 160)),
-        SessionEnd::NotStarted { why, .. } | SessionEnd::NotKept { why } => format!("was not started: {}", short(why, 160)),
+        SessionEnd::NotStarted { why, .. } | SessionEnd::NotKept { why } => {
+            format!("was not started: {}", short(why, 160))
+        }
     }
 }
 
@@ -122,20 +153,35 @@ fn read_from(event: &MachineEvent) -> String {
         MachineEvent::Changes(_) => "git: the index and the work tree".into(),
         MachineEvent::Snapshot(_) => "git: a snapshot ref in the repository".into(),
         MachineEvent::Checks(judged) => {
-            let named = judged.results.iter().take(5).map(|result| format!("{} '{}'", result.kind, short(&result.name, 60)));
-            format!("the configured checks: {}", named.collect::<Vec<_>>().join(", "))
+            let named = judged
+                .results
+                .iter()
+                .take(5)
+                .map(|result| format!("{} '{}'", result.kind, short(&result.name, 60)));
+            format!(
+                "the configured checks: {}",
+                named.collect::<Vec<_>>().join(", ")
+            )
         }
-        MachineEvent::Probe(record) if record.withheld => "the store: what keeps the question from being asked".into(),
-        MachineEvent::Probe(record) if record.stands() => "the store: the agent's last answer, which still stands".into(),
+        MachineEvent::Probe(record) if record.withheld => {
+            "the store: what keeps the question from being asked".into()
+        }
+        MachineEvent::Probe(record) if record.stands() => {
+            "the store: the agent's last answer, which still stands".into()
+        }
         MachineEvent::Probe(record) => match &record.session_id {
             Some(id) => format!("the agent's reply, session {}", short(id, 60)),
             None => "the agent's reply".into(),
         },
         MachineEvent::Rescue(_) => "the rescue, and git after it".into(),
         MachineEvent::Survivors(_) => "the table of processes".into(),
-        MachineEvent::Activity(_) => "the work tree, the session's processes and the agent's transcript".into(),
+        MachineEvent::Activity(_) => {
+            "the work tree, the session's processes and the agent's transcript".into()
+        }
         MachineEvent::Criteria(_) => "git: the files of the criteria, beside the anchor".into(),
-        MachineEvent::Start | MachineEvent::WaitOver | MachineEvent::Interrupt => "watchdog itself".into(),
+        MachineEvent::Start | MachineEvent::WaitOver | MachineEvent::Interrupt => {
+            "watchdog itself".into()
+        }
     }
 }
 
@@ -151,9 +197,19 @@ fn known<T>(read: &ReadFact<T>, words: impl FnOnce(&T) -> String) -> String {
 fn found(event: &MachineEvent) -> String {
     match event {
         MachineEvent::Commits(read) => known(read, |commits| {
-            let head = commits.head.as_deref().map_or("unborn", |head| &head[..head.len().min(10)]);
-            let operation = commits.operation.map(|operation| format!("; a {} is half done", operation.as_str())).unwrap_or_default();
-            let conflicts = if commits.conflicts.is_empty() { "" } else { "; paths are in conflict" };
+            let head = commits
+                .head
+                .as_deref()
+                .map_or("unborn", |head| &head[..head.len().min(10)]);
+            let operation = commits
+                .operation
+                .map(|operation| format!("; a {} is half done", operation.as_str()))
+                .unwrap_or_default();
+            let conflicts = if commits.conflicts.is_empty() {
+                ""
+            } else {
+                "; paths are in conflict"
+            };
             let net = match commits.made_here > 0 {
                 true if !commits.net_change => ", without a net change",
                 true if commits.brought > 0 => ", only with content that was there before",
@@ -170,7 +226,9 @@ fn found(event: &MachineEvent) -> String {
         MachineEvent::Changes(read) => known(read, |changes| {
             let others = match (changes.inherited, changes.since_end) {
                 (0, 0) => String::new(),
-                (inherited, since) => format!("; {inherited} there before the session, {since} changed after its end"),
+                (inherited, since) => {
+                    format!("; {inherited} there before the session, {since} changed after its end")
+                }
             };
             format!(
                 "{} staged, {} unstaged, {} untracked, {} in conflict; {} of the session's work{others}",
@@ -187,14 +245,32 @@ fn found(event: &MachineEvent) -> String {
         }),
         MachineEvent::Checks(judged) => {
             let one = |result: &watchdog_facts::evidence::CheckResult| {
-                let said = match (result.outcome, result.feedback.lines().find(|line| !line.trim().is_empty())) {
+                let said = match (
+                    result.outcome,
+                    result.feedback.lines().find(|line| !line.trim().is_empty()),
+                ) {
                     (CheckOutcome::Pass, _) | (_, None) => String::new(),
                     (_, Some(line)) => format!(" ({})", short(line.trim(), 120)),
                 };
-                let cached = if result.cached { ", from an earlier pass" } else { "" };
-                format!("'{}' {}{said} after {} ms{cached}", short(&result.name, 60), result.outcome.as_str(), result.duration.as_millis())
+                let cached = if result.cached {
+                    ", from an earlier pass"
+                } else {
+                    ""
+                };
+                format!(
+                    "'{}' {}{said} after {} ms{cached}",
+                    short(&result.name, 60),
+                    result.outcome.as_str(),
+                    result.duration.as_millis()
+                )
             };
-            let named = judged.results.iter().take(5).map(one).collect::<Vec<_>>().join("; ");
+            let named = judged
+                .results
+                .iter()
+                .take(5)
+                .map(one)
+                .collect::<Vec<_>>()
+                .join("; ");
             match judged.results.len().saturating_sub(5) {
                 0 => named,
                 more => format!("{named}; and {more} more"),
@@ -202,32 +278,64 @@ fn found(event: &MachineEvent) -> String {
         }
         MachineEvent::Probe(record) => match &record.outcome {
             ProbeOutcome::Reply(reply) => {
-                let said =
-                    if reply.message.is_empty() { String::new() } else { format!(": {}", short(&reply.message.replace('\n', " "), 160)) };
+                let said = if reply.message.is_empty() {
+                    String::new()
+                } else {
+                    format!(": {}", short(&reply.message.replace('\n', " "), 160))
+                };
                 format!("{}{said}", reply.status.as_str())
             }
             other => short(&other.failure(), 200),
         },
         MachineEvent::Rescue(read) => known(read, |outcome| {
-            let failed = outcome.failed.as_deref().map(|why| format!("; failed: {}", short(why, 160))).unwrap_or_default();
-            let branch = outcome.fallback_branch.as_deref().map(|branch| format!("; on the branch {branch}")).unwrap_or_default();
+            let failed = outcome
+                .failed
+                .as_deref()
+                .map(|why| format!("; failed: {}", short(why, 160)))
+                .unwrap_or_default();
+            let branch = outcome
+                .fallback_branch
+                .as_deref()
+                .map(|branch| format!("; on the branch {branch}"))
+                .unwrap_or_default();
             let left = match outcome.left_out.len() {
                 0 => String::new(),
                 n => format!("; {} left out", plural(n as u64, "path")),
             };
-            format!("{} made{branch}{failed}{left}", plural(outcome.commits, "commit"))
+            format!(
+                "{} made{branch}{failed}{left}",
+                plural(outcome.commits, "commit")
+            )
         }),
         MachineEvent::WaitOver => "the pause is over, or something moved".into(),
-        MachineEvent::Survivors(found) if found.holding.is_empty() => "nothing of the session holds the verdict".into(),
-        MachineEvent::Survivors(found) => format!("still runs: {}", short(&found.holding.join(", "), 160)),
+        MachineEvent::Survivors(found) if found.holding.is_empty() => {
+            "nothing of the session holds the verdict".into()
+        }
+        MachineEvent::Survivors(found) => {
+            format!("still runs: {}", short(&found.holding.join(", "), 160))
+        }
         MachineEvent::Activity(seen) => seen.seen().map_or_else(
-            || if [seen.worktree, seen.processes, seen.transcript].iter().all(Option::is_none) { "unknown".into() } else { "none".into() },
+            || {
+                if [seen.worktree, seen.processes, seen.transcript]
+                    .iter()
+                    .all(Option::is_none)
+                {
+                    "unknown".into()
+                } else {
+                    "none".into()
+                }
+            },
             |what| what.replace('_', " "),
         ),
-        MachineEvent::Criteria(read) => known(read, |changed| match (changed.guarded_total, changed.named.len()) {
-            (0, 0) => "unchanged since the anchor".into(),
-            (0, _) => format!("changed, and not guarded: {}", short(&changed.named.join(", "), 160)),
-            (_, _) => format!("guarded files changed: {}", changed.guarded_words()),
+        MachineEvent::Criteria(read) => known(read, |changed| {
+            match (changed.guarded_total, changed.named.len()) {
+                (0, 0) => "unchanged since the anchor".into(),
+                (0, _) => format!(
+                    "changed, and not guarded: {}",
+                    short(&changed.named.join(", "), 160)
+                ),
+                (_, _) => format!("guarded files changed: {}", changed.guarded_words()),
+            }
         }),
         MachineEvent::Start | MachineEvent::Interrupt => "a signal came".into(),
     }
@@ -240,15 +348,29 @@ pub fn next_words(action: &MachineAction) -> String {
         MachineAction::ReadChanges => "read what is uncommitted".into(),
         MachineAction::TakeSnapshot => "keep it in a snapshot".into(),
         MachineAction::JudgeChecks => "judge the checks".into(),
-        MachineAction::Ask { number, contradiction: None } => format!("ask the agent (probe {number})"),
-        MachineAction::Ask { number, contradiction: Some(_) } => format!("ask the agent again, with the contradiction (probe {number})"),
+        MachineAction::Ask {
+            number,
+            contradiction: None,
+        } => format!("ask the agent (probe {number})"),
+        MachineAction::Ask {
+            number,
+            contradiction: Some(_),
+        } => format!("ask the agent again, with the contradiction (probe {number})"),
         MachineAction::Rescue => "rescue the work into commits".into(),
-        MachineAction::Wait(ProbePause::Interval(length)) => format!("wait {} s", length.as_secs_f64().ceil()),
-        MachineAction::Wait(ProbePause::Backoff { attempt, .. }) => format!("wait after {}", plural((*attempt).into(), "failed probe")),
+        MachineAction::Wait(ProbePause::Interval(length)) => {
+            format!("wait {} s", length.as_secs_f64().ceil())
+        }
+        MachineAction::Wait(ProbePause::Backoff { attempt, .. }) => {
+            format!("wait after {}", plural((*attempt).into(), "failed probe"))
+        }
         MachineAction::ReadSurvivors => "look what of the session still runs".into(),
         MachineAction::ReadActivity => "look for signs of life".into(),
         MachineAction::ReadCriteria => "look whether the criteria changed".into(),
-        MachineAction::Conclude(verdict) => format!("{} ({})", verdict.status().as_str(), verdict.reason.as_str()),
+        MachineAction::Conclude(verdict) => format!(
+            "{} ({})",
+            verdict.status().as_str(),
+            verdict.reason.as_str()
+        ),
     }
 }
 

@@ -4,13 +4,17 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use watchdog_facts::evidence::{
-    ActivityFacts, Changes, CheckOutcome, CheckResult, Commit, CommitOrigin, Commits, CriteriaChanged, Degradation, FaultKind,
-    GitOperation, HeldRescue, LeftOut, LeftOutReason, OutcomeBeforeWork, ProbeOutcome, ReadFact, Reply, ReplyStatus, RescueOutcome,
-    TestCounts, UnreadableFact, WarningCode,
+    ActivityFacts, Changes, CheckOutcome, CheckResult, Commit, CommitOrigin, Commits,
+    CriteriaChanged, Degradation, FaultKind, GitOperation, HeldRescue, LeftOut, LeftOutReason,
+    OutcomeBeforeWork, ProbeOutcome, ReadFact, Reply, ReplyStatus, RescueOutcome, TestCounts,
+    UnreadableFact, WarningCode,
 };
 use watchdog_facts::verdict::{Evidence, ProbeRecord, ProbeUsage};
 
-use super::bounds::{CHECKS_LISTED, LISTED, bound_changes, bound_check, bound_commits, bound_feedback, bound_probe, bound_rescue, short};
+use super::bounds::{
+    CHECKS_LISTED, LISTED, bound_changes, bound_check, bound_commits, bound_feedback, bound_probe,
+    bound_rescue, short,
+};
 use super::packed::{PackedFields, UnpackedFields};
 use crate::decision::machine::{ChecksResult, SurvivorFacts};
 
@@ -19,7 +23,13 @@ pub(super) fn by_word<T: Copy>(all: &[T], word: fn(T) -> &'static str, wanted: &
     all.iter().copied().find(|one| word(*one) == wanted)
 }
 
-const EVIDENCE: [Evidence; 5] = [Evidence::None, Evidence::Claimed, Evidence::Counted, Evidence::Committed, Evidence::Verified];
+const EVIDENCE: [Evidence; 5] = [
+    Evidence::None,
+    Evidence::Claimed,
+    Evidence::Counted,
+    Evidence::Committed,
+    Evidence::Verified,
+];
 const OPERATIONS: [GitOperation; 6] = [
     GitOperation::Merge,
     GitOperation::Rebase,
@@ -28,8 +38,16 @@ const OPERATIONS: [GitOperation; 6] = [
     GitOperation::Revert,
     GitOperation::Bisect,
 ];
-const BEFORE: [OutcomeBeforeWork; 3] = [OutcomeBeforeWork::Passed, OutcomeBeforeWork::Failed, OutcomeBeforeWork::Unknown];
-const STATUSES: [ReplyStatus; 3] = [ReplyStatus::Complete, ReplyStatus::Waiting, ReplyStatus::Working];
+const BEFORE: [OutcomeBeforeWork; 3] = [
+    OutcomeBeforeWork::Passed,
+    OutcomeBeforeWork::Failed,
+    OutcomeBeforeWork::Unknown,
+];
+const STATUSES: [ReplyStatus; 3] = [
+    ReplyStatus::Complete,
+    ReplyStatus::Waiting,
+    ReplyStatus::Working,
+];
 const FAULTS: [(FaultKind, &str); 6] = [
     (FaultKind::NotARepository, "not_a_repository"),
     (FaultKind::Git, "git"),
@@ -52,7 +70,12 @@ fn text_of(at: Option<Timestamp>) -> Option<String> {
 }
 
 pub(super) fn notes(notes: &[Degradation]) -> Vec<Value> {
-    let note = |note: &Degradation| PackedFields::default().text(note.code.as_str()).text(&short(&note.detail, 400)).end();
+    let note = |note: &Degradation| {
+        PackedFields::default()
+            .text(note.code.as_str())
+            .text(&short(&note.detail, 400))
+            .end()
+    };
     notes.iter().take(2 * LISTED).map(note).collect()
 }
 
@@ -61,7 +84,10 @@ pub(super) fn read_notes(values: &[Value]) -> Vec<Degradation> {
     let note = |value: &Value| {
         let fields = UnpackedFields::of(value)?;
         let code = by_word(WarningCode::ALL, WarningCode::as_str, fields.word(0))?;
-        Some(Degradation { code, detail: fields.text(1) })
+        Some(Degradation {
+            code,
+            detail: fields.text(1),
+        })
     };
     values.iter().filter_map(note).collect()
 }
@@ -71,20 +97,34 @@ pub(super) fn fact<T>(read: &ReadFact<T>, form: impl FnOnce(&T) -> Value) -> Val
     match read {
         Ok(value) => form(value),
         Err(unreadable) => {
-            let kind = FAULTS.iter().find(|(kind, _)| *kind == unreadable.kind).map_or("git", |(_, word)| word);
-            let why = PackedFields::default().text(kind).text(&short(&unreadable.why, 400)).opt_text(unreadable.hint.as_deref()).end();
+            let kind = FAULTS
+                .iter()
+                .find(|(kind, _)| *kind == unreadable.kind)
+                .map_or("git", |(_, word)| word);
+            let why = PackedFields::default()
+                .text(kind)
+                .text(&short(&unreadable.why, 400))
+                .opt_text(unreadable.hint.as_deref())
+                .end();
             serde_json::json!({ "!": why })
         }
     }
 }
 
-pub(super) fn read_fact<T>(value: &Value, form: impl FnOnce(&Value) -> Option<T>) -> Option<ReadFact<T>> {
+pub(super) fn read_fact<T>(
+    value: &Value,
+    form: impl FnOnce(&Value) -> Option<T>,
+) -> Option<ReadFact<T>> {
     match value.get("!") {
         None => form(value).map(Ok),
         Some(why) => {
             let fields = UnpackedFields::of(why)?;
             let kind = FAULTS.iter().find(|(_, word)| *word == fields.word(0))?.0;
-            Some(Err(UnreadableFact { kind, why: fields.text(1), hint: fields.opt_text(2) }))
+            Some(Err(UnreadableFact {
+                kind,
+                why: fields.text(1),
+                hint: fields.opt_text(2),
+            }))
         }
     }
 }
@@ -101,8 +141,20 @@ pub(super) fn commits(commits: &Commits) -> Value {
     let total = commits.conflicts.len() as u64;
     let commits = bound_commits(commits);
     // The newest one is HEAD, as a rule.
-    let id = |commit: &Commit| if Some(&commit.id) == commits.head.as_ref() { String::new() } else { commit.id.clone() };
-    let one = |commit: &Commit| PackedFields::default().text(&id(commit)).text(&commit.subject).number(origin_number(commit.origin)).end();
+    let id = |commit: &Commit| {
+        if Some(&commit.id) == commits.head.as_ref() {
+            String::new()
+        } else {
+            commit.id.clone()
+        }
+    };
+    let one = |commit: &Commit| {
+        PackedFields::default()
+            .text(&id(commit))
+            .text(&commit.subject)
+            .number(origin_number(commit.origin))
+            .end()
+    };
     PackedFields::default()
         .opt_text(commits.head.as_deref())
         .number(commits.new_commits)
@@ -129,8 +181,15 @@ pub(super) fn read_commits(value: &Value) -> Option<Commits> {
             1 => CommitOrigin::Imported,
             _ => CommitOrigin::Rescued,
         };
-        let id = fields.opt_text(0).or_else(|| head.clone()).unwrap_or_default();
-        Some(Commit { id, subject: fields.text(1), origin })
+        let id = fields
+            .opt_text(0)
+            .or_else(|| head.clone())
+            .unwrap_or_default();
+        Some(Commit {
+            id,
+            subject: fields.text(1),
+            origin,
+        })
     };
     Some(Commits {
         head: head.clone(),
@@ -161,7 +220,11 @@ pub(super) fn changes(changes: &Changes) -> Value {
         .number(changes.inherited)
         .number(changes.since_end)
         .opt_text(changes.operation.map(GitOperation::as_str))
-        .raw(if same { Value::Null } else { changes.work_paths.clone().into() })
+        .raw(if same {
+            Value::Null
+        } else {
+            changes.work_paths.clone().into()
+        })
         .list(notes(&changes.degraded))
         .end()
 }
@@ -176,7 +239,11 @@ pub(super) fn read_changes(value: &Value) -> Option<Changes> {
         untracked: fields.number(2),
         conflicted: fields.number(5),
         work: fields.number(0),
-        work_paths: if fields.at(9).is_null() { paths.clone() } else { fields.texts(9) },
+        work_paths: if fields.at(9).is_null() {
+            paths.clone()
+        } else {
+            fields.texts(9)
+        },
         inherited: fields.number(6),
         since_end: fields.number(7),
         operation: by_word(&OPERATIONS, GitOperation::as_str, fields.word(8)),
@@ -188,7 +255,10 @@ pub(super) fn read_changes(value: &Value) -> Option<Changes> {
 
 fn check(check: &CheckResult) -> Value {
     let check = bound_check(check);
-    let tests = check.tests.map(|tests| vec![tests.ran.into(), tests.failed.into(), tests.skipped.into()]).unwrap_or_default();
+    let tests = check
+        .tests
+        .map(|tests| vec![tests.ran.into(), tests.failed.into(), tests.skipped.into()])
+        .unwrap_or_default();
     PackedFields::default()
         .text(&check.name)
         .text(&check.kind)
@@ -215,7 +285,11 @@ fn read_check(value: &Value) -> Option<CheckResult> {
         duration: fields.millis(5),
         cached: fields.flag(6),
         before: by_word(&BEFORE, OutcomeBeforeWork::as_str, fields.word(7))?,
-        tests: (!tests.0.is_empty()).then(|| TestCounts { ran: tests.number(0), failed: tests.number(1), skipped: tests.number(2) }),
+        tests: (!tests.0.is_empty()).then(|| TestCounts {
+            ran: tests.number(0),
+            failed: tests.number(1),
+            skipped: tests.number(2),
+        }),
         tree: fields.opt_text(9),
     })
 }
@@ -223,7 +297,11 @@ fn read_check(value: &Value) -> Option<CheckResult> {
 /// The feedback of all is that of one of them, as a rule: its number is written then.
 fn common_feedback(judged: &ChecksResult) -> Value {
     let text = bound_feedback(&judged.feedback);
-    let of_one = judged.results.iter().take(CHECKS_LISTED).position(|result| short(&result.feedback, 400) == text);
+    let of_one = judged
+        .results
+        .iter()
+        .take(CHECKS_LISTED)
+        .position(|result| short(&result.feedback, 400) == text);
     match of_one {
         _ if text.is_empty() => Value::Null,
         Some(index) => index.into(),
@@ -237,16 +315,34 @@ pub(super) fn checks(judged: &ChecksResult) -> Value {
         .text(judged.evidence.as_str())
         .raw(common_feedback(judged))
         .flag(judged.all_passed_before)
-        .list(judged.results.iter().take(CHECKS_LISTED).map(check).collect())
+        .list(
+            judged
+                .results
+                .iter()
+                .take(CHECKS_LISTED)
+                .map(check)
+                .collect(),
+        )
         .list(notes(&judged.notes))
-        .number(if judged.results.len() > CHECKS_LISTED { judged.results.len() as u64 } else { 0 })
+        .number(if judged.results.len() > CHECKS_LISTED {
+            judged.results.len() as u64
+        } else {
+            0
+        })
         .end()
 }
 
 pub(super) fn read_checks(value: &Value) -> Option<ChecksResult> {
     let fields = UnpackedFields::of(value)?;
-    let results: Vec<CheckResult> = fields.list(4).iter().map(read_check).collect::<Option<_>>()?;
-    let of_one = fields.opt_number(2).and_then(|index| results.get(usize::try_from(index).ok()?)).map(|result| result.feedback.clone());
+    let results: Vec<CheckResult> = fields
+        .list(4)
+        .iter()
+        .map(read_check)
+        .collect::<Option<_>>()?;
+    let of_one = fields
+        .opt_number(2)
+        .and_then(|index| results.get(usize::try_from(index).ok()?))
+        .map(|result| result.feedback.clone());
     Some(ChecksResult {
         outcome: by_word(&CheckOutcome::ALL, CheckOutcome::as_str, fields.word(0))?,
         evidence: evidence(fields.word(1))?,
@@ -317,7 +413,11 @@ pub(super) fn read_probe(value: &Value) -> Option<ProbeRecord> {
     let fields = UnpackedFields::of(value)?;
     let word = fields.word(2);
     // A reply and a reason stand in the same place.
-    let reply = if word == "reply" { read_reply(fields.at(3)) } else { None };
+    let reply = if word == "reply" {
+        read_reply(fields.at(3))
+    } else {
+        None
+    };
     let outcome = ProbeOutcome::named(word, fields.text(3), instant(fields.at(4)), reply)?;
     Some(ProbeRecord {
         at: instant(fields.at(0))?,
@@ -338,7 +438,12 @@ pub(super) fn read_probe(value: &Value) -> Option<ProbeRecord> {
 pub(super) fn rescue(outcome: &RescueOutcome) -> Value {
     let total = outcome.left_out.len() as u64;
     let outcome = bound_rescue(outcome);
-    let left = |left: &LeftOut| PackedFields::default().text(&left.path).text(left.why.as_str()).end();
+    let left = |left: &LeftOut| {
+        PackedFields::default()
+            .text(&left.path)
+            .text(left.why.as_str())
+            .end()
+    };
     PackedFields::default()
         .number(outcome.commits)
         .texts(&outcome.made)
@@ -357,7 +462,10 @@ pub(super) fn read_rescue(value: &Value) -> Option<RescueOutcome> {
     let fields = UnpackedFields::of(value)?;
     let left = |value: &Value| {
         let fields = UnpackedFields::of(value)?;
-        Some(LeftOut { path: fields.text(0), why: by_word(LeftOutReason::ALL, LeftOutReason::as_str, fields.word(1))? })
+        Some(LeftOut {
+            path: fields.text(0),
+            why: by_word(LeftOutReason::ALL, LeftOutReason::as_str, fields.word(1))?,
+        })
     };
     Some(RescueOutcome {
         commits: fields.number(0),
@@ -367,14 +475,24 @@ pub(super) fn read_rescue(value: &Value) -> Option<RescueOutcome> {
         fallback_branch: fields.opt_text(4),
         left_out: fields.list(5).iter().map(left).collect::<Option<_>>()?,
         warnings: read_notes(fields.list(6)),
-        held_back: fields.opt_text(8).map(|why| HeldRescue { why, retry_at: instant(fields.at(9)) }),
+        held_back: fields.opt_text(8).map(|why| HeldRescue {
+            why,
+            retry_at: instant(fields.at(9)),
+        }),
     })
 }
 
 pub(super) fn survivors(found: &SurvivorFacts) -> Value {
     let released = found.released.as_slice();
     PackedFields::default()
-        .texts(&found.holding.iter().take(LISTED).map(|one| short(one, 160)).collect::<Vec<_>>())
+        .texts(
+            &found
+                .holding
+                .iter()
+                .take(LISTED)
+                .map(|one| short(one, 160))
+                .collect::<Vec<_>>(),
+        )
         .flag(found.session_over)
         .list(notes(released))
         .end()
@@ -382,25 +500,51 @@ pub(super) fn survivors(found: &SurvivorFacts) -> Value {
 
 pub(super) fn read_survivors(value: &Value) -> Option<SurvivorFacts> {
     let fields = UnpackedFields::of(value)?;
-    Some(SurvivorFacts { holding: fields.texts(0), session_over: fields.flag(1), released: read_notes(fields.list(2)).pop() })
+    Some(SurvivorFacts {
+        holding: fields.texts(0),
+        session_over: fields.flag(1),
+        released: read_notes(fields.list(2)).pop(),
+    })
 }
 
 pub(super) fn activity(seen: &ActivityFacts) -> Value {
-    PackedFields::default().opt_flag(seen.worktree).opt_flag(seen.processes).opt_flag(seen.transcript).end()
+    PackedFields::default()
+        .opt_flag(seen.worktree)
+        .opt_flag(seen.processes)
+        .opt_flag(seen.transcript)
+        .end()
 }
 
 pub(super) fn read_activity(value: &Value) -> Option<ActivityFacts> {
     let fields = UnpackedFields::of(value)?;
-    Some(ActivityFacts { worktree: fields.opt_flag(0), processes: fields.opt_flag(1), transcript: fields.opt_flag(2) })
+    Some(ActivityFacts {
+        worktree: fields.opt_flag(0),
+        processes: fields.opt_flag(1),
+        transcript: fields.opt_flag(2),
+    })
 }
 
 pub(super) fn criteria(changed: &CriteriaChanged) -> Value {
-    let listed = |paths: &[String]| paths.iter().take(LISTED).map(|path| short(path, 160)).collect::<Vec<_>>();
-    PackedFields::default().texts(&listed(&changed.guarded)).number(changed.guarded_total as u64).texts(&listed(&changed.named)).end()
+    let listed = |paths: &[String]| {
+        paths
+            .iter()
+            .take(LISTED)
+            .map(|path| short(path, 160))
+            .collect::<Vec<_>>()
+    };
+    PackedFields::default()
+        .texts(&listed(&changed.guarded))
+        .number(changed.guarded_total as u64)
+        .texts(&listed(&changed.named))
+        .end()
 }
 
 pub(super) fn read_criteria(value: &Value) -> Option<CriteriaChanged> {
     let fields = UnpackedFields::of(value)?;
     let guarded_total = usize::try_from(fields.number(1)).unwrap_or(usize::MAX);
-    Some(CriteriaChanged { guarded: fields.texts(0), guarded_total, named: fields.texts(2) })
+    Some(CriteriaChanged {
+        guarded: fields.texts(0),
+        guarded_total,
+        named: fields.texts(2),
+    })
 }

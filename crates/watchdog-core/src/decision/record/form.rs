@@ -19,7 +19,12 @@ const VERSION: u64 = 1;
 
 /// Writes a record: `[version, setup, [[after_ms, kind, fact], …], beside, overruled]`.
 pub fn write(record: &JudgementRecord) -> Value {
-    let beside: Vec<String> = record.beside.iter().take(LISTED).map(|line| short(line, 160)).collect();
+    let beside: Vec<String> = record
+        .beside
+        .iter()
+        .take(LISTED)
+        .map(|line| short(line, 160))
+        .collect();
     PackedFields::default()
         .number(VERSION)
         .raw(setup_form::setup(&record.setup))
@@ -37,21 +42,40 @@ pub fn read(value: &Value) -> Result<JudgementRecord, String> {
     let fields = UnpackedFields::of(value).ok_or("it holds no recorded facts")?;
     match fields.opt_number(0) {
         Some(VERSION) => {}
-        Some(later) => return Err(format!("its facts are written in form {later}, and this watchdog reads form {VERSION}")),
+        Some(later) => {
+            return Err(format!(
+                "its facts are written in form {later}, and this watchdog reads form {VERSION}"
+            ));
+        }
         None => return Err("it holds no recorded facts".into()),
     }
-    let setup = setup_form::read_setup(fields.at(1)).ok_or("the setup of its judgement cannot be read")?;
+    let setup =
+        setup_form::read_setup(fields.at(1)).ok_or("the setup of its judgement cannot be read")?;
     let mut last: HashMap<&str, MachineEvent> = HashMap::new();
     let mut steps = Vec::new();
     for value in fields.list(2) {
         let fields = UnpackedFields::of(value);
         let kind = fields.map_or("", |fields| fields.word(1));
         let again = fields.is_some_and(|fields| fields.word(2) == SAME && reads_again(kind));
-        let event = if again { last.get(kind).cloned() } else { fields.and_then(read_event) };
-        event.iter().for_each(|event| drop(last.insert(kind, event.clone())));
-        steps.push(RecordedStep { after_ms: fields.map_or(0, |fields| fields.number(0)), event });
+        let event = if again {
+            last.get(kind).cloned()
+        } else {
+            fields.and_then(read_event)
+        };
+        event
+            .iter()
+            .for_each(|event| drop(last.insert(kind, event.clone())));
+        steps.push(RecordedStep {
+            after_ms: fields.map_or(0, |fields| fields.number(0)),
+            event,
+        });
     }
-    Ok(JudgementRecord { setup, steps, beside: fields.texts(3), overruled: fields.flag(4) })
+    Ok(JudgementRecord {
+        setup,
+        steps,
+        beside: fields.texts(3),
+        overruled: fields.flag(4),
+    })
 }
 
 /// In place of a fact that was read again and is the same.
@@ -63,7 +87,13 @@ fn steps(steps: &[RecordedStep]) -> Value {
     for step in steps {
         let (kind, fact) = step.event.as_ref().map_or(("?", Value::Null), event_form);
         let again = reads_again(kind) && last.get(kind) == Some(&fact);
-        written.push(PackedFields::default().number(step.after_ms).text(kind).raw(if again { SAME.into() } else { fact.clone() }).end());
+        written.push(
+            PackedFields::default()
+                .number(step.after_ms)
+                .text(kind)
+                .raw(if again { SAME.into() } else { fact.clone() })
+                .end(),
+        );
         last.insert(kind, fact);
     }
     written.into()
@@ -96,7 +126,9 @@ fn read_event(fields: UnpackedFields<'_>) -> Option<MachineEvent> {
         "b" => MachineEvent::Start,
         "c" => MachineEvent::Commits(read_fact(held, form::read_commits)?),
         "u" => MachineEvent::Changes(read_fact(held, form::read_changes)?),
-        "s" => MachineEvent::Snapshot(read_fact(held, |name| Some(name.as_str().map(str::to_owned)))?),
+        "s" => MachineEvent::Snapshot(read_fact(held, |name| {
+            Some(name.as_str().map(str::to_owned))
+        })?),
         "k" => MachineEvent::Checks(form::read_checks(held)?),
         "p" => MachineEvent::Probe(form::read_probe(held)?),
         "r" => MachineEvent::Rescue(read_fact(held, form::read_rescue)?),

@@ -27,12 +27,20 @@ pub struct RecordedStep {
 impl JudgementRecord {
     /// A judgement that has read nothing yet.
     pub fn new(setup: MachineSetup) -> Self {
-        JudgementRecord { setup, steps: Vec::new(), beside: Vec::new(), overruled: false }
+        JudgementRecord {
+            setup,
+            steps: Vec::new(),
+            beside: Vec::new(),
+            overruled: false,
+        }
     }
 
     /// Adds an event of the machine.
     pub fn add(&mut self, after_ms: u64, event: MachineEvent) {
-        self.steps.push(RecordedStep { after_ms, event: Some(event) });
+        self.steps.push(RecordedStep {
+            after_ms,
+            event: Some(event),
+        });
     }
 }
 

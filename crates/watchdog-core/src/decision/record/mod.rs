@@ -16,7 +16,7 @@ mod setup_form;
 pub mod what_if;
 
 pub use bounds::{
-    CHECKS_LISTED, COMMITS_LISTED, LISTED, bound_changes, bound_check, bound_commits, bound_outcome, bound_probe, bound_rescue,
-    bound_verdict, short,
+    CHECKS_LISTED, COMMITS_LISTED, LISTED, bound_changes, bound_check, bound_commits,
+    bound_outcome, bound_probe, bound_rescue, bound_verdict, short,
 };
 pub use judgement_record::{JudgementRecord, RecordedStep, fact_word};

@@ -16,7 +16,11 @@ impl PackedFields {
     }
 
     pub(super) fn text(self, text: &str) -> Self {
-        self.raw(if text.is_empty() { Value::Null } else { text.into() })
+        self.raw(if text.is_empty() {
+            Value::Null
+        } else {
+            text.into()
+        })
     }
 
     pub(super) fn opt_text(self, text: Option<&str>) -> Self {
@@ -24,7 +28,11 @@ impl PackedFields {
     }
 
     pub(super) fn number(self, number: u64) -> Self {
-        self.raw(if number == 0 { Value::Null } else { number.into() })
+        self.raw(if number == 0 {
+            Value::Null
+        } else {
+            number.into()
+        })
     }
 
     pub(super) fn opt_number(self, number: Option<u64>) -> Self {
@@ -44,7 +52,11 @@ impl PackedFields {
     }
 
     pub(super) fn list(self, values: Vec<Value>) -> Self {
-        self.raw(if values.is_empty() { Value::Null } else { values.into() })
+        self.raw(if values.is_empty() {
+            Value::Null
+        } else {
+            values.into()
+        })
     }
 
     pub(super) fn texts(self, texts: &[String]) -> Self {
@@ -113,6 +125,10 @@ impl<'a> UnpackedFields<'a> {
     }
 
     pub(super) fn texts(self, index: usize) -> Vec<String> {
-        self.list(index).iter().filter_map(Value::as_str).map(str::to_owned).collect()
+        self.list(index)
+            .iter()
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect()
     }
 }

@@ -74,7 +74,13 @@ fn answers(action: &MachineAction, event: &MachineEvent) -> bool {
 
 /// Whether the world may be another one after this event: what was read before it no longer tells what is.
 fn is_deed(event: &MachineEvent) -> bool {
-    matches!(event, MachineEvent::Probe(_) | MachineEvent::Rescue(_) | MachineEvent::WaitOver | MachineEvent::Interrupt)
+    matches!(
+        event,
+        MachineEvent::Probe(_)
+            | MachineEvent::Rescue(_)
+            | MachineEvent::WaitOver
+            | MachineEvent::Interrupt
+    )
 }
 
 /// Which facts may answer.
@@ -101,28 +107,63 @@ fn run_with(record: &JudgementRecord, facts: FactUse) -> RecordedRun {
     let mut machine = CheckMachine::new(record.setup.clone());
     let mut decisions = Vec::new();
     let mut action = machine.step(MachineEvent::Start);
-    decisions.push(RecordedDecision { step: None, action: action.clone(), rules: machine.take_rules() });
+    decisions.push(RecordedDecision {
+        step: None,
+        action: action.clone(),
+        rules: machine.take_rules(),
+    });
     let mut next = 0;
     // More decisions than steps come only from facts that stand for a second reading; no judgement has so many.
     for _ in 0..10 * (record.steps.len() + 10) {
         let interrupted = matches!(record.steps.get(next), Some(step) if step.event == Some(MachineEvent::Interrupt));
         if let MachineAction::Conclude(verdict) = action {
             let verdict = dispute_beside(*verdict, record.beside.clone(), &[]);
-            return RecordedRun { decisions, end: RunEnd::Concluded(Box::new(verdict)) };
+            return RecordedRun {
+                decisions,
+                end: RunEnd::Concluded(Box::new(verdict)),
+            };
         }
-        let in_order = if interrupted { Some(next) } else { find(record, next, &action) };
-        let out_of_order = || if facts == FactUse::OtherwiseAsRecorded { find_out_of_order(record, next, &action) } else { None };
-        let Some(at) = in_order.or_else(out_of_order) else {
-            return RecordedRun { end: RunEnd::NotRecorded { fact: wanted(&action) }, decisions };
+        let in_order = if interrupted {
+            Some(next)
+        } else {
+            find(record, next, &action)
         };
-        let event = record.steps[at].event.clone().map(as_it_came).expect("a step that was lost is never found");
+        let out_of_order = || {
+            if facts == FactUse::OtherwiseAsRecorded {
+                find_out_of_order(record, next, &action)
+            } else {
+                None
+            }
+        };
+        let Some(at) = in_order.or_else(out_of_order) else {
+            return RecordedRun {
+                end: RunEnd::NotRecorded {
+                    fact: wanted(&action),
+                },
+                decisions,
+            };
+        };
+        let event = record.steps[at]
+            .event
+            .clone()
+            .map(as_it_came)
+            .expect("a step that was lost is never found");
         action = machine.step(event);
-        decisions.push(RecordedDecision { step: Some(at), action: action.clone(), rules: machine.take_rules() });
+        decisions.push(RecordedDecision {
+            step: Some(at),
+            action: action.clone(),
+            rules: machine.take_rules(),
+        });
         if in_order.is_some() {
             next = next.max(at + 1);
         }
     }
-    RecordedRun { end: RunEnd::NotRecorded { fact: wanted(&action) }, decisions }
+    RecordedRun {
+        end: RunEnd::NotRecorded {
+            fact: wanted(&action),
+        },
+        decisions,
+    }
 }
 
 /// A question as the machine got it: that its reply is disputed is what the machine found.
@@ -148,7 +189,10 @@ fn find(record: &JudgementRecord, next: usize, action: &MachineAction) -> Option
     }
     let reads = matches!(
         action,
-        MachineAction::ReadCommits | MachineAction::ReadChanges | MachineAction::TakeSnapshot | MachineAction::ReadCriteria
+        MachineAction::ReadCommits
+            | MachineAction::ReadChanges
+            | MachineAction::TakeSnapshot
+            | MachineAction::ReadCriteria
     );
     for (at, step) in record.steps.iter().enumerate().take(next).rev() {
         match &step.event {
@@ -161,13 +205,27 @@ fn find(record: &JudgementRecord, next: usize, action: &MachineAction) -> Option
 }
 
 /// The nearest fact of the kind that an action asks for: the next one, else the last one.
-fn find_out_of_order(record: &JudgementRecord, next: usize, action: &MachineAction) -> Option<usize> {
+fn find_out_of_order(
+    record: &JudgementRecord,
+    next: usize,
+    action: &MachineAction,
+) -> Option<usize> {
     if matches!(action, MachineAction::Ask { .. } | MachineAction::Wait(_)) {
         return None;
     }
-    let fits = |at: &usize| record.steps[*at].event.as_ref().is_some_and(|event| answers(action, event));
+    let fits = |at: &usize| {
+        record.steps[*at]
+            .event
+            .as_ref()
+            .is_some_and(|event| answers(action, event))
+    };
     let is_deed = *action == MachineAction::Rescue;
-    (next..record.steps.len()).find(fits).or_else(|| (0..next.min(record.steps.len())).rev().find(fits).filter(|_| !is_deed))
+    (next..record.steps.len()).find(fits).or_else(|| {
+        (0..next.min(record.steps.len()))
+            .rev()
+            .find(fits)
+            .filter(|_| !is_deed)
+    })
 }
 
 #[cfg(test)]

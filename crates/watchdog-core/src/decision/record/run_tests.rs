@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use watchdog_facts::evidence::{ActivityFacts, Changes, CheckOutcome, Commits, ProbeOutcome, Reply, ReplyStatus, RescueOutcome};
+use watchdog_facts::evidence::{
+    ActivityFacts, Changes, CheckOutcome, Commits, ProbeOutcome, Reply, ReplyStatus, RescueOutcome,
+};
 use watchdog_facts::verdict::{Evidence, ProbeRecord, ProbeUsage, Reason};
 
 use super::*;
@@ -29,7 +31,11 @@ fn clean() -> MachineEvent {
 }
 
 fn dirty() -> MachineEvent {
-    MachineEvent::Changes(Ok(Changes { unstaged: 1, work: 1, ..Changes::default() }))
+    MachineEvent::Changes(Ok(Changes {
+        unstaged: 1,
+        work: 1,
+        ..Changes::default()
+    }))
 }
 
 fn kept() -> MachineEvent {
@@ -54,7 +60,13 @@ fn ran(run: RecordedRun) -> (Vec<usize>, Result<Reason, &'static str>) {
         RunEnd::Concluded(verdict) => Ok(verdict.reason),
         RunEnd::NotRecorded { fact } => Err(fact),
     };
-    (run.decisions.iter().filter_map(|decision| decision.step).collect(), end)
+    (
+        run.decisions
+            .iter()
+            .filter_map(|decision| decision.step)
+            .collect(),
+        end,
+    )
 }
 
 #[test]
@@ -67,12 +79,28 @@ fn a_fact_that_was_read_once_answers_again_until_something_is_done() {
         all_passed_before: false,
         notes: Vec::new(),
     });
-    let rescued = MachineEvent::Rescue(Ok(RescueOutcome { commits: 1, ..RescueOutcome::default() }));
-    let checked = MachineSetup { has_checks: true, checks_run_programs: true, ..setup() };
+    let rescued = MachineEvent::Rescue(Ok(RescueOutcome {
+        commits: 1,
+        ..RescueOutcome::default()
+    }));
+    let checked = MachineSetup {
+        has_checks: true,
+        checks_run_programs: true,
+        ..setup()
+    };
     // The checks may have written files, so that the machine reads and keeps them again before it rescues.
     let steps = [none(), dirty(), kept(), judged, rescued];
-    assert_eq!(ran(run(&record(checked, steps))), (vec![0, 1, 2, 3, 1, 2, 4], Err("commits")));
-    assert_eq!(ran(run(&record(setup(), [none(), clean(), answered(ReplyStatus::Working)]))), (vec![0, 1, 2], Err("commits")));
+    assert_eq!(
+        ran(run(&record(checked, steps))),
+        (vec![0, 1, 2, 3, 1, 2, 4], Err("commits"))
+    );
+    assert_eq!(
+        ran(run(&record(
+            setup(),
+            [none(), clean(), answered(ReplyStatus::Working)]
+        ))),
+        (vec![0, 1, 2], Err("commits"))
+    );
 }
 
 #[test]
@@ -80,9 +108,20 @@ fn with_one_thing_changed_one_reading_stands_for_all_rounds_of_a_long_judgement(
     let mut patient = setup();
     patient.completion.max_probes = 60;
     let rounds = (0..60).flat_map(|_| [answered(ReplyStatus::Working), MachineEvent::WaitOver]);
-    let quiet = MachineEvent::Activity(ActivityFacts { worktree: Some(false), processes: Some(false), transcript: Some(false) });
-    let record = record(patient, [none(), clean()].into_iter().chain(rounds).chain([quiet]));
+    let quiet = MachineEvent::Activity(ActivityFacts {
+        worktree: Some(false),
+        processes: Some(false),
+        transcript: Some(false),
+    });
+    let record = record(
+        patient,
+        [none(), clean()].into_iter().chain(rounds).chain([quiet]),
+    );
     let (steps, end) = ran(run_changed(&record));
     assert_eq!((end, steps.last()), (Ok(Reason::MaxProbes), Some(&122)));
-    assert_eq!(ran(run(&record)).1, Err("commits"), "as it was read, it tells nothing of what was after the first answer");
+    assert_eq!(
+        ran(run(&record)).1,
+        Err("commits"),
+        "as it was read, it tells nothing of what was after the first answer"
+    );
 }

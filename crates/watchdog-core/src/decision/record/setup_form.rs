@@ -12,7 +12,9 @@ use super::bounds::short;
 use super::fact_form::{by_word, evidence, instant, notes, read_notes};
 use super::packed::{PackedFields, UnpackedFields};
 use crate::config::settings::{CompletionSettings, ConfigSettings, OnNoCriteria, RescueMode};
-use crate::decision::machine::{ConfigTrust, CriteriaFilesRole, EarlierRounds, JudgementScope, MachineSetup, UnaskedCause};
+use crate::decision::machine::{
+    ConfigTrust, CriteriaFilesRole, EarlierRounds, JudgementScope, MachineSetup, UnaskedCause,
+};
 use crate::decision::session_life::SessionLife;
 
 const RESCUES: [(RescueMode, &str); 5] = [
@@ -25,7 +27,10 @@ const RESCUES: [(RescueMode, &str); 5] = [
 
 /// The word of a rescue mode, as in `completion.json`.
 pub(super) fn rescue_word(mode: RescueMode) -> &'static str {
-    RESCUES.iter().find(|(known, _)| *known == mode).map_or("plan", |(_, word)| word)
+    RESCUES
+        .iter()
+        .find(|(known, _)| *known == mode)
+        .map_or("plan", |(_, word)| word)
 }
 
 /// What a record leaves away. It stays as it is when the defaults of the configuration change, so that old records keep their meaning.
@@ -52,7 +57,10 @@ fn seconds(length: Duration) -> Value {
 }
 
 fn read_seconds(value: Option<&Value>, default: Duration) -> Duration {
-    value.and_then(Value::as_f64).and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).unwrap_or(default)
+    value
+        .and_then(Value::as_f64)
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+        .unwrap_or(default)
 }
 
 /// Writes what differs from the default.
@@ -65,14 +73,37 @@ pub(super) fn setup(setup: &MachineSetup) -> Value {
         }
     };
     let (own, usual) = (&setup.completion, &default.completion);
-    put("p", own.max_probes != usual.max_probes, own.max_probes.into());
-    put("i", own.probe_interval != usual.probe_interval, seconds(own.probe_interval));
-    put("t", own.probe_timeout != usual.probe_timeout, seconds(own.probe_timeout));
-    put("f", own.final_rescue_attempt != usual.final_rescue_attempt, own.final_rescue_attempt.into());
-    put("m", setup.rescue_mode != default.rescue_mode, rescue_word(setup.rescue_mode).into());
+    put(
+        "p",
+        own.max_probes != usual.max_probes,
+        own.max_probes.into(),
+    );
+    put(
+        "i",
+        own.probe_interval != usual.probe_interval,
+        seconds(own.probe_interval),
+    );
+    put(
+        "t",
+        own.probe_timeout != usual.probe_timeout,
+        seconds(own.probe_timeout),
+    );
+    put(
+        "f",
+        own.final_rescue_attempt != usual.final_rescue_attempt,
+        own.final_rescue_attempt.into(),
+    );
+    put(
+        "m",
+        setup.rescue_mode != default.rescue_mode,
+        rescue_word(setup.rescue_mode).into(),
+    );
     put("nr", setup.no_rescue, true.into());
     put("np", setup.no_probe, true.into());
-    let unasked = UnaskedCause::WORDS.iter().find(|(cause, _)| Some(*cause) == setup.unasked).map(|(_, word)| *word);
+    let unasked = UnaskedCause::WORDS
+        .iter()
+        .find(|(cause, _)| Some(*cause) == setup.unasked)
+        .map(|(_, word)| *word);
     put("ua", unasked.is_some(), unasked.into());
     put("o", setup.once, true.into());
     put("c", setup.has_checks, true.into());
@@ -83,8 +114,16 @@ pub(super) fn setup(setup: &MachineSetup) -> Value {
         CriteriaFilesRole::Guarded => "guarded".into(),
     };
     put("g", !files.is_null(), files);
-    put("ng", setup.on_no_criteria == OnNoCriteria::Review, true.into());
-    put("re", setup.require_evidence != default.require_evidence, setup.require_evidence.as_str().into());
+    put(
+        "ng",
+        setup.on_no_criteria == OnNoCriteria::Review,
+        true.into(),
+    );
+    put(
+        "re",
+        setup.require_evidence != default.require_evidence,
+        setup.require_evidence.as_str().into(),
+    );
     if let ConfigTrust::Untrusted { allow_with } = &setup.trust {
         put("u", true, allow_with.as_str().into());
     }
@@ -92,12 +131,29 @@ pub(super) fn setup(setup: &MachineSetup) -> Value {
         put("s", true, baseline_known.into());
     }
     put("l", setup.read_leftovers, true.into());
-    put("se", setup.session.is_some(), setup.session.as_ref().map(session_end).unwrap_or_default());
+    put(
+        "se",
+        setup.session.is_some(),
+        setup.session.as_ref().map(session_end).unwrap_or_default(),
+    );
     put("so", setup.session_over, true.into());
-    put("li", setup.life != SessionLife::Absent, session_life(&setup.life));
-    let survivors: Vec<Value> = setup.survivors.iter().take(10).map(|one| short(one, 160).into()).collect();
+    put(
+        "li",
+        setup.life != SessionLife::Absent,
+        session_life(&setup.life),
+    );
+    let survivors: Vec<Value> = setup
+        .survivors
+        .iter()
+        .take(10)
+        .map(|one| short(one, 160).into())
+        .collect();
     put("sv", !survivors.is_empty(), survivors.into());
-    put("nl", setup.no_progress_limit.is_some(), setup.no_progress_limit.into());
+    put(
+        "nl",
+        setup.no_progress_limit.is_some(),
+        setup.no_progress_limit.into(),
+    );
     let earlier = &setup.earlier;
     let rounds = PackedFields::default()
         .number(earlier.rounds_used.into())
@@ -135,7 +191,12 @@ pub(super) fn read_setup(value: &Value) -> Option<MachineSetup> {
     setup.no_probe = flag("np");
     setup.unasked = match text("ua") {
         None => None,
-        Some(word) => Some(UnaskedCause::WORDS.iter().find(|(_, known)| *known == word)?.0),
+        Some(word) => Some(
+            UnaskedCause::WORDS
+                .iter()
+                .find(|(_, known)| *known == word)?
+                .0,
+        ),
     };
     setup.once = flag("o");
     setup.has_checks = flag("c");
@@ -151,7 +212,9 @@ pub(super) fn read_setup(value: &Value) -> Option<MachineSetup> {
     }
     setup.require_evidence = text("re").map_or(Some(setup.require_evidence), evidence)?;
     if let Some(allow_with) = text("u") {
-        setup.trust = ConfigTrust::Untrusted { allow_with: allow_with.to_owned() };
+        setup.trust = ConfigTrust::Untrusted {
+            allow_with: allow_with.to_owned(),
+        };
     }
     if let Some(baseline_known) = row.get("s").and_then(Value::as_bool) {
         setup.scope = JudgementScope::Criteria { baseline_known };
@@ -166,8 +229,15 @@ pub(super) fn read_setup(value: &Value) -> Option<MachineSetup> {
         None => SessionLife::Absent,
         Some(life) => read_session_life(life)?,
     };
-    setup.survivors = list(row, "sv").iter().filter_map(Value::as_str).map(str::to_owned).collect();
-    setup.no_progress_limit = row.get("nl").and_then(Value::as_u64).and_then(|limit| u32::try_from(limit).ok());
+    setup.survivors = list(row, "sv")
+        .iter()
+        .filter_map(Value::as_str)
+        .map(str::to_owned)
+        .collect();
+    setup.no_progress_limit = row
+        .get("nl")
+        .and_then(Value::as_u64)
+        .and_then(|limit| u32::try_from(limit).ok());
     let rounds = UnpackedFields(list(row, "e"));
     setup.earlier = EarlierRounds {
         rounds_used: rounds.count(0),
@@ -178,12 +248,15 @@ pub(super) fn read_setup(value: &Value) -> Option<MachineSetup> {
         unmet: rounds.number(5),
     };
     setup.notes = read_notes(list(row, "n"));
-    setup.commands = WorktreeCommands::from_parts(text("w").unwrap_or_default(), text("d").unwrap_or_default());
+    setup.commands =
+        WorktreeCommands::from_parts(text("w").unwrap_or_default(), text("d").unwrap_or_default());
     Some(setup)
 }
 
 fn list<'a>(row: &'a Map<String, Value>, name: &str) -> &'a [Value] {
-    row.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    row.get(name)
+        .and_then(Value::as_array)
+        .map_or(&[], Vec::as_slice)
 }
 
 fn session_life(life: &SessionLife) -> Value {
@@ -193,7 +266,10 @@ fn session_life(life: &SessionLife) -> Value {
         SessionLife::Idle { words } => ("idle", words),
         SessionLife::Moved { words } => ("moved", words),
     };
-    PackedFields::default().text(word).text(&short(words, 400)).end()
+    PackedFields::default()
+        .text(word)
+        .text(&short(words, 400))
+        .end()
 }
 
 fn read_session_life(value: &Value) -> Option<SessionLife> {
@@ -229,14 +305,22 @@ fn session_end(end: &SessionEnd) -> Value {
         SessionEnd::Ended { exit } => word("ended").raw(exit_form(*exit)),
         SessionEnd::TimedOut { after } => word("timed_out").raw(seconds(*after)),
         SessionEnd::Idle { after } => word("idle").raw(seconds(*after)),
-        SessionEnd::RateLimited { why, retry_at } => {
-            word("rate_limited").text(&said(why)).opt_text(retry_at.map(|at| at.to_string()).as_deref())
+        SessionEnd::RateLimited { why, retry_at } => word("rate_limited")
+            .text(&said(why))
+            .opt_text(retry_at.map(|at| at.to_string()).as_deref()),
+        SessionEnd::OverLimit { stop } => word("over_limit")
+            .text(stop.reason.as_str())
+            .text(&said(&stop.why)),
+        SessionEnd::LeftWork { exit, what } => {
+            word("left_work").raw(exit_form(*exit)).text(&said(what))
         }
-        SessionEnd::OverLimit { stop } => word("over_limit").text(stop.reason.as_str()).text(&said(&stop.why)),
-        SessionEnd::LeftWork { exit, what } => word("left_work").raw(exit_form(*exit)).text(&said(what)),
-        SessionEnd::CutShort { exit, why } => word("cut_short").raw(exit_form(*exit)).text(&said(why)),
+        SessionEnd::CutShort { exit, why } => {
+            word("cut_short").raw(exit_form(*exit)).text(&said(why))
+        }
         SessionEnd::Unrunnable { why } => word("unrunnable").text(&said(why)),
-        SessionEnd::NotStarted { why, shortage } => word("not_started").text(&said(why)).flag(*shortage),
+        SessionEnd::NotStarted { why, shortage } => {
+            word("not_started").text(&said(why)).flag(*shortage)
+        }
         SessionEnd::NotKept { why } => word("not_kept").text(&said(why)),
     }
     .end()
@@ -246,19 +330,42 @@ fn read_session_end(value: &Value) -> Option<SessionEnd> {
     let fields = UnpackedFields::of(value)?;
     let after = || read_seconds(Some(fields.at(1)), Duration::ZERO);
     Some(match fields.word(0) {
-        "ended" => SessionEnd::Ended { exit: read_exit(fields.at(1))? },
+        "ended" => SessionEnd::Ended {
+            exit: read_exit(fields.at(1))?,
+        },
         "timed_out" => SessionEnd::TimedOut { after: after() },
         "idle" => SessionEnd::Idle { after: after() },
-        "rate_limited" => SessionEnd::RateLimited { why: fields.text(1), retry_at: instant(fields.at(2)) },
+        "rate_limited" => SessionEnd::RateLimited {
+            why: fields.text(1),
+            retry_at: instant(fields.at(2)),
+        },
         "over_limit" => {
             let reason = by_word(Reason::ALL, Reason::as_str, fields.word(1))?;
-            SessionEnd::OverLimit { stop: StopReason { reason, why: fields.text(2) } }
+            SessionEnd::OverLimit {
+                stop: StopReason {
+                    reason,
+                    why: fields.text(2),
+                },
+            }
         }
-        "left_work" => SessionEnd::LeftWork { exit: read_exit(fields.at(1))?, what: fields.text(2) },
-        "cut_short" => SessionEnd::CutShort { exit: read_exit(fields.at(1))?, why: fields.text(2) },
-        "unrunnable" => SessionEnd::Unrunnable { why: fields.text(1) },
-        "not_started" => SessionEnd::NotStarted { why: fields.text(1), shortage: fields.flag(2) },
-        "not_kept" => SessionEnd::NotKept { why: fields.text(1) },
+        "left_work" => SessionEnd::LeftWork {
+            exit: read_exit(fields.at(1))?,
+            what: fields.text(2),
+        },
+        "cut_short" => SessionEnd::CutShort {
+            exit: read_exit(fields.at(1))?,
+            why: fields.text(2),
+        },
+        "unrunnable" => SessionEnd::Unrunnable {
+            why: fields.text(1),
+        },
+        "not_started" => SessionEnd::NotStarted {
+            why: fields.text(1),
+            shortage: fields.flag(2),
+        },
+        "not_kept" => SessionEnd::NotKept {
+            why: fields.text(1),
+        },
         _ => return None,
     })
 }

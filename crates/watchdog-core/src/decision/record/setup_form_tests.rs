@@ -32,16 +32,34 @@ fn only_what_differs_from_the_usual_setup_is_written() {
         criteria_files: CriteriaFilesRole::Named,
         on_no_criteria: OnNoCriteria::Review,
         require_evidence: Evidence::Verified,
-        trust: ConfigTrust::Untrusted { allow_with: "watchdog trust".into() },
-        scope: JudgementScope::Criteria { baseline_known: false },
+        trust: ConfigTrust::Untrusted {
+            allow_with: "watchdog trust".into(),
+        },
+        scope: JudgementScope::Criteria {
+            baseline_known: false,
+        },
         read_leftovers: true,
-        session: Some(SessionEnd::Ended { exit: ProcessExit::Code(1) }),
+        session: Some(SessionEnd::Ended {
+            exit: ProcessExit::Code(1),
+        }),
         session_over: true,
-        life: SessionLife::Idle { words: "idle".into() },
+        life: SessionLife::Idle {
+            words: "idle".into(),
+        },
         survivors: vec!["cargo (process 7)".into()],
         no_progress_limit: Some(3),
-        earlier: EarlierRounds { rounds_used: 1, answered: 2, alive: 3, nothing_to_do_streak: 4, fruitless: 5, unmet: 6 },
-        notes: vec![Degradation { code: WarningCode::NoReflog, detail: "none".into() }],
+        earlier: EarlierRounds {
+            rounds_used: 1,
+            answered: 2,
+            alive: 3,
+            nothing_to_do_streak: 4,
+            fruitless: 5,
+            unmet: 6,
+        },
+        notes: vec![Degradation {
+            code: WarningCode::NoReflog,
+            detail: "none".into(),
+        }],
         commands: WorktreeCommands::at(Path::new("/w")).with_state_dir(Some(Path::new("/s"))),
     };
     let written = json!({
@@ -63,8 +81,14 @@ fn what_a_record_does_not_say_of_its_setup_is_as_it_was_when_records_began() {
         probe_timeout: Duration::from_secs(60),
         final_rescue_attempt: true,
     };
-    assert_eq!((read.completion, read.rescue_mode), (completion, RescueMode::Plan));
-    assert_eq!((read.on_no_criteria, read.require_evidence), (OnNoCriteria::Git, Evidence::None));
+    assert_eq!(
+        (read.completion, read.rescue_mode),
+        (completion, RescueMode::Plan)
+    );
+    assert_eq!(
+        (read.on_no_criteria, read.require_evidence),
+        (OnNoCriteria::Git, Evidence::None)
+    );
 }
 
 #[test]
@@ -72,22 +96,51 @@ fn each_end_of_a_session_comes_back() {
     let why = || "no space".to_owned();
     let exit = ProcessExit::Signal(9);
     for end in [
-        SessionEnd::Ended { exit: ProcessExit::Code(0) },
+        SessionEnd::Ended {
+            exit: ProcessExit::Code(0),
+        },
         SessionEnd::Ended { exit },
-        SessionEnd::TimedOut { after: Duration::from_millis(1500) },
-        SessionEnd::Idle { after: Duration::from_secs(60) },
-        SessionEnd::RateLimited { why: why(), retry_at: None },
-        SessionEnd::RateLimited { why: why(), retry_at: Some(jiff::Timestamp::UNIX_EPOCH) },
-        SessionEnd::OverLimit { stop: StopReason { reason: Reason::BudgetExhausted, why: why() } },
+        SessionEnd::TimedOut {
+            after: Duration::from_millis(1500),
+        },
+        SessionEnd::Idle {
+            after: Duration::from_secs(60),
+        },
+        SessionEnd::RateLimited {
+            why: why(),
+            retry_at: None,
+        },
+        SessionEnd::RateLimited {
+            why: why(),
+            retry_at: Some(jiff::Timestamp::UNIX_EPOCH),
+        },
+        SessionEnd::OverLimit {
+            stop: StopReason {
+                reason: Reason::BudgetExhausted,
+                why: why(),
+            },
+        },
         SessionEnd::LeftWork { exit, what: why() },
         SessionEnd::CutShort { exit, why: why() },
         SessionEnd::Unrunnable { why: why() },
-        SessionEnd::NotStarted { why: why(), shortage: true },
-        SessionEnd::NotStarted { why: why(), shortage: false },
+        SessionEnd::NotStarted {
+            why: why(),
+            shortage: true,
+        },
+        SessionEnd::NotStarted {
+            why: why(),
+            shortage: false,
+        },
         SessionEnd::NotKept { why: why() },
     ] {
-        let own = MachineSetup { session: Some(end), ..usual() };
+        let own = MachineSetup {
+            session: Some(end),
+            ..usual()
+        };
         assert_eq!(written_and_read(&own), Some(own));
     }
-    assert_eq!(read_setup(&json!({"se": ["a word of a later version"]})), None);
+    assert_eq!(
+        read_setup(&json!({"se": ["a word of a later version"]})),
+        None
+    );
 }

@@ -2,8 +2,8 @@
 //! recorded.
 
 use watchdog_facts::evidence::{
-    Changes, CheckOutcome, CheckResult, CriteriaChanged, OutcomeBeforeWork, ProbeOutcome, ProcessExit, Reply, ReplyStatus, RescueOutcome,
-    SessionEnd,
+    Changes, CheckOutcome, CheckResult, CriteriaChanged, OutcomeBeforeWork, ProbeOutcome,
+    ProcessExit, Reply, ReplyStatus, RescueOutcome, SessionEnd,
 };
 use watchdog_facts::verdict::{Evidence, Reason};
 
@@ -41,29 +41,101 @@ pub enum ChangedEnd {
 
 /// Every change that is tried.
 pub const CHANGES: &[SingleChange] = &[
-    SingleChange { word: "commit_made", sentence: "a commit with a net change had been made here", change: commit_made },
-    SingleChange { word: "nothing_uncommitted", sentence: "nothing of the session's work had been uncommitted", change: clean },
+    SingleChange {
+        word: "commit_made",
+        sentence: "a commit with a net change had been made here",
+        change: commit_made,
+    },
+    SingleChange {
+        word: "nothing_uncommitted",
+        sentence: "nothing of the session's work had been uncommitted",
+        change: clean,
+    },
     SingleChange {
         word: "everything_committed",
         sentence: "all of the work had been committed, and nothing left uncommitted",
         change: everything_committed,
     },
-    SingleChange { word: "no_commit", sentence: "no commit had been made", change: no_commit },
-    SingleChange { word: "checks_pass", sentence: "every check had passed", change: checks_pass },
-    SingleChange { word: "checks_unmet", sentence: "a check had not been met", change: checks_unmet },
-    SingleChange { word: "reply_complete", sentence: "the agent had answered complete", change: reply_complete },
-    SingleChange { word: "reply_working", sentence: "the agent had answered working", change: reply_working },
-    SingleChange { word: "rescue_commits", sentence: "the rescue had committed the work", change: rescue_commits },
-    SingleChange { word: "rescue_allowed", sentence: "rescue had been allowed to commit", change: rescue_allowed },
-    SingleChange { word: "operation_finished", sentence: "the operation of git had been finished", change: operation_finished },
-    SingleChange { word: "nothing_runs", sentence: "nothing of the session had been running any more", change: nothing_runs },
-    SingleChange { word: "session_ended_itself", sentence: "the session had ended by itself", change: session_ended_itself },
-    SingleChange { word: "guards_unchanged", sentence: "the guarded files had been as they were", change: guards_unchanged },
-    SingleChange { word: "trusted", sentence: "completion.json had been trusted", change: trusted },
-    SingleChange { word: "weaker_evidence", sentence: "require_evidence had accepted weaker evidence", change: weaker_evidence },
-    SingleChange { word: "no_criteria_by_git", sentence: "on_no_criteria had been git", change: no_criteria_by_git },
-    SingleChange { word: "first_nothing_to_do", sentence: "it had been the first 'nothing to do'", change: first_nothing_to_do },
-    SingleChange { word: "probing_allowed", sentence: "the agent had been asked", change: probing_allowed },
+    SingleChange {
+        word: "no_commit",
+        sentence: "no commit had been made",
+        change: no_commit,
+    },
+    SingleChange {
+        word: "checks_pass",
+        sentence: "every check had passed",
+        change: checks_pass,
+    },
+    SingleChange {
+        word: "checks_unmet",
+        sentence: "a check had not been met",
+        change: checks_unmet,
+    },
+    SingleChange {
+        word: "reply_complete",
+        sentence: "the agent had answered complete",
+        change: reply_complete,
+    },
+    SingleChange {
+        word: "reply_working",
+        sentence: "the agent had answered working",
+        change: reply_working,
+    },
+    SingleChange {
+        word: "rescue_commits",
+        sentence: "the rescue had committed the work",
+        change: rescue_commits,
+    },
+    SingleChange {
+        word: "rescue_allowed",
+        sentence: "rescue had been allowed to commit",
+        change: rescue_allowed,
+    },
+    SingleChange {
+        word: "operation_finished",
+        sentence: "the operation of git had been finished",
+        change: operation_finished,
+    },
+    SingleChange {
+        word: "nothing_runs",
+        sentence: "nothing of the session had been running any more",
+        change: nothing_runs,
+    },
+    SingleChange {
+        word: "session_ended_itself",
+        sentence: "the session had ended by itself",
+        change: session_ended_itself,
+    },
+    SingleChange {
+        word: "guards_unchanged",
+        sentence: "the guarded files had been as they were",
+        change: guards_unchanged,
+    },
+    SingleChange {
+        word: "trusted",
+        sentence: "completion.json had been trusted",
+        change: trusted,
+    },
+    SingleChange {
+        word: "weaker_evidence",
+        sentence: "require_evidence had accepted weaker evidence",
+        change: weaker_evidence,
+    },
+    SingleChange {
+        word: "no_criteria_by_git",
+        sentence: "on_no_criteria had been git",
+        change: no_criteria_by_git,
+    },
+    SingleChange {
+        word: "first_nothing_to_do",
+        sentence: "it had been the first 'nothing to do'",
+        change: first_nothing_to_do,
+    },
+    SingleChange {
+        word: "probing_allowed",
+        sentence: "the agent had been asked",
+        change: probing_allowed,
+    },
 ];
 
 /// The changes that lead to something else than the record does, each with what it leads to.
@@ -89,7 +161,10 @@ pub fn what_if(record: &JudgementRecord) -> Vec<(SingleChange, ChangedEnd)> {
 
 fn ending(end: &RunEnd) -> ChangedEnd {
     match end {
-        RunEnd::Concluded(verdict) => ChangedEnd::Verdict { reason: verdict.reason, evidence: verdict.evidence },
+        RunEnd::Concluded(verdict) => ChangedEnd::Verdict {
+            reason: verdict.reason,
+            evidence: verdict.evidence,
+        },
         RunEnd::NotRecorded { fact } => ChangedEnd::NotRecorded { fact },
     }
 }
@@ -97,7 +172,11 @@ fn ending(end: &RunEnd) -> ChangedEnd {
 /// Changes each event in place; tells whether any is another one now.
 fn each(record: &mut JudgementRecord, mut change: impl FnMut(&mut MachineEvent)) -> bool {
     let before = record.steps.clone();
-    record.steps.iter_mut().filter_map(|step| step.event.as_mut()).for_each(&mut change);
+    record
+        .steps
+        .iter_mut()
+        .filter_map(|step| step.event.as_mut())
+        .for_each(&mut change);
     record.steps != before
 }
 
@@ -107,7 +186,9 @@ fn commit_made(record: &mut JudgementRecord) -> bool {
             && !commits.completes()
         {
             commits.made_here += 1;
-            commits.new_commits = commits.new_commits.max(commits.made_here + commits.imported + commits.rescued);
+            commits.new_commits = commits
+                .new_commits
+                .max(commits.made_here + commits.imported + commits.rescued);
             (commits.net_change, commits.brought) = (true, 0);
         }
     })
@@ -139,7 +220,8 @@ fn no_commit(record: &mut JudgementRecord) -> bool {
         if let MachineEvent::Commits(Ok(commits)) = event
             && commits.completes()
         {
-            (commits.new_commits, commits.made_here, commits.net_change) = (commits.imported + commits.rescued, 0, commits.rescued > 0);
+            (commits.new_commits, commits.made_here, commits.net_change) =
+                (commits.imported + commits.rescued, 0, commits.rescued > 0);
         }
     })
 }
@@ -150,22 +232,33 @@ fn checks_pass(record: &mut JudgementRecord) -> bool {
             && judged.outcome != CheckOutcome::Pass
         {
             let evidence = most_by_before(&judged.results);
-            (judged.outcome, judged.evidence, judged.all_passed_before) = (CheckOutcome::Pass, evidence, false);
+            (judged.outcome, judged.evidence, judged.all_passed_before) =
+                (CheckOutcome::Pass, evidence, false);
             judged.feedback.clear();
-            judged.results.iter_mut().for_each(|result| result.outcome = CheckOutcome::Pass);
+            judged
+                .results
+                .iter_mut()
+                .for_each(|result| result.outcome = CheckOutcome::Pass);
         }
     })
 }
 
 /// The strongest evidence of a pass of these checks, by their outcomes before the work (rule 10 of the contract).
 fn most_by_before(results: &[CheckResult]) -> Evidence {
-    let without_git: Vec<&CheckResult> = results.iter().filter(|result| result.kind != "git").collect();
+    let without_git: Vec<&CheckResult> = results
+        .iter()
+        .filter(|result| result.kind != "git")
+        .collect();
     let failed_before = |result: &&CheckResult| result.before == OutcomeBeforeWork::Failed;
     let is_new = match without_git.is_empty() {
         true => results.iter().any(|result| failed_before(&result)),
         false => without_git.iter().any(failed_before),
     };
-    if is_new { Evidence::Verified } else { Evidence::Committed }
+    if is_new {
+        Evidence::Verified
+    } else {
+        Evidence::Committed
+    }
 }
 
 fn checks_unmet(record: &mut JudgementRecord) -> bool {
@@ -175,7 +268,10 @@ fn checks_unmet(record: &mut JudgementRecord) -> bool {
         {
             (judged.outcome, judged.evidence) = (CheckOutcome::Unmet, Evidence::None);
             judged.feedback = "a check is not met".into();
-            judged.results.iter_mut().for_each(|result| result.outcome = CheckOutcome::Unmet);
+            judged
+                .results
+                .iter_mut()
+                .for_each(|result| result.outcome = CheckOutcome::Unmet);
         }
     })
 }
@@ -203,14 +299,18 @@ fn rescue_commits(record: &mut JudgementRecord) -> bool {
         if let MachineEvent::Rescue(read) = event
             && !matches!(read, Ok(outcome) if outcome.commits > 0 && outcome.failed.is_none())
         {
-            *read = Ok(RescueOutcome { commits: 1, ..RescueOutcome::default() });
+            *read = Ok(RescueOutcome {
+                commits: 1,
+                ..RescueOutcome::default()
+            });
         }
     })
 }
 
 fn rescue_allowed(record: &mut JudgementRecord) -> bool {
     let setup = &mut record.setup;
-    let allowed = !setup.no_rescue && !matches!(setup.rescue_mode, RescueMode::Snapshot | RescueMode::Off);
+    let allowed =
+        !setup.no_rescue && !matches!(setup.rescue_mode, RescueMode::Snapshot | RescueMode::Off);
     setup.no_rescue = false;
     if matches!(setup.rescue_mode, RescueMode::Snapshot | RescueMode::Off) {
         setup.rescue_mode = RescueMode::Single;
@@ -234,13 +334,18 @@ fn nothing_runs(record: &mut JudgementRecord) -> bool {
     record.setup.survivors.clear();
     each(record, |event| {
         if let MachineEvent::Survivors(found) = event {
-            *found = SurvivorFacts { holding: Vec::new(), ..found.clone() };
+            *found = SurvivorFacts {
+                holding: Vec::new(),
+                ..found.clone()
+            };
         }
     }) || held
 }
 
 fn session_ended_itself(record: &mut JudgementRecord) -> bool {
-    let by_itself = Some(SessionEnd::Ended { exit: ProcessExit::Code(0) });
+    let by_itself = Some(SessionEnd::Ended {
+        exit: ProcessExit::Code(0),
+    });
     match &record.setup.session {
         None | Some(SessionEnd::Ended { .. }) => false,
         Some(_) => {

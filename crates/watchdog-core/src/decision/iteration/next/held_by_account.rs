@@ -2,15 +2,23 @@
 
 use jiff::Timestamp;
 
-use super::super::agent_order::{AgentChoice, AgentHold, AgentStanding, HoldReason, RankedAgent, choose_agent, standing_mut};
+use super::super::agent_order::{
+    AgentChoice, AgentHold, AgentStanding, HoldReason, RankedAgent, choose_agent, standing_mut,
+};
 use super::{LoopMachine, MARGIN, later};
 
 impl LoopMachine {
     /// Which of its agents a limit holds that others met, each until when: they get no session before, as if their own had met it. What was
     /// said before is forgotten, so that a limit which a person cleared holds nobody.
     pub fn held_by_account(&mut self, held: &[(String, Timestamp)]) {
-        let hold = |until: Timestamp| AgentHold { until: later(until, MARGIN), why: HoldReason::UsageLimit };
-        self.by_account = held.iter().map(|(name, until)| (name.clone(), hold(*until))).collect();
+        let hold = |until: Timestamp| AgentHold {
+            until: later(until, MARGIN),
+            why: HoldReason::UsageLimit,
+        };
+        self.by_account = held
+            .iter()
+            .map(|(name, until)| (name.clone(), hold(*until)))
+            .collect();
     }
 
     /// What is known of its agents, with the limits that others met.
@@ -18,22 +26,36 @@ impl LoopMachine {
         let mut known = self.standing.agents.clone();
         for (name, hold) in &self.by_account {
             let standing = standing_mut(&mut known, name);
-            standing.hold = standing.hold.filter(|own| own.until >= hold.until).or(Some(*hold));
+            standing.hold = standing
+                .hold
+                .filter(|own| own.until >= hold.until)
+                .or(Some(*hold));
         }
         known
     }
 
     /// Whether one of the agents other than that of the last session may have the next one now.
     pub(super) fn another_is_free(&self, now: Timestamp) -> bool {
-        let others: Vec<RankedAgent> =
-            self.policy.agents.iter().filter(|agent| Some(&agent.name) != self.standing.ran.as_ref()).cloned().collect();
-        matches!(choose_agent(now, &others, &self.known_agents()), AgentChoice::Agent(_))
+        let others: Vec<RankedAgent> = self
+            .policy
+            .agents
+            .iter()
+            .filter(|agent| Some(&agent.name) != self.standing.ran.as_ref())
+            .cloned()
+            .collect();
+        matches!(
+            choose_agent(now, &others, &self.known_agents()),
+            AgentChoice::Agent(_)
+        )
     }
 
     /// The hold of the preferred agent that others met, where it is in force.
     pub(super) fn first_is_held_by_account(&self, now: Timestamp) -> Option<AgentHold> {
         let first = self.policy.agents.first()?;
-        let (_, hold) = self.by_account.iter().find(|(name, hold)| *name == first.name && now < hold.until)?;
+        let (_, hold) = self
+            .by_account
+            .iter()
+            .find(|(name, hold)| *name == first.name && now < hold.until)?;
         Some(*hold)
     }
 }
@@ -52,8 +74,19 @@ mod tests {
     }
 
     fn machine(agents: &[&str]) -> LoopMachine {
-        let agents = agents.iter().map(|name| RankedAgent { name: (*name).into(), max_cost_usd: None }).collect();
-        let policy = LoopPolicy { limits: ConfigSettings::default().limits, no_progress: 0, max_wait: Duration::from_secs(3600), agents };
+        let agents = agents
+            .iter()
+            .map(|name| RankedAgent {
+                name: (*name).into(),
+                max_cost_usd: None,
+            })
+            .collect();
+        let policy = LoopPolicy {
+            limits: ConfigSettings::default().limits,
+            no_progress: 0,
+            max_wait: Duration::from_secs(3600),
+            agents,
+        };
         LoopMachine::new(policy, LoopStanding::default())
     }
 
@@ -62,7 +95,10 @@ mod tests {
     }
 
     fn waits_until(second: i64) -> LoopAction {
-        LoopAction::Pause { length: PauseLength::Until(at(second)), why: PauseReason::UsageLimit }
+        LoopAction::Pause {
+            length: PauseLength::Until(at(second)),
+            why: PauseReason::UsageLimit,
+        }
     }
 
     #[test]
@@ -70,13 +106,22 @@ mod tests {
         let mut alone = machine(&["claude"]);
         alone.held_by_account(&[("claude".into(), at(100))]);
         assert_eq!(begin(&mut alone, 0), waits_until(105));
-        assert_eq!(alone.step(at(104), Duration::ZERO, LoopEvent::PauseOver), waits_until(105));
-        assert_eq!(alone.step(at(105), Duration::ZERO, LoopEvent::PauseOver), LoopAction::Iterate { number: 1 });
+        assert_eq!(
+            alone.step(at(104), Duration::ZERO, LoopEvent::PauseOver),
+            waits_until(105)
+        );
+        assert_eq!(
+            alone.step(at(105), Duration::ZERO, LoopEvent::PauseOver),
+            LoopAction::Iterate { number: 1 }
+        );
         let mut cleared = machine(&["claude"]);
         cleared.held_by_account(&[("claude".into(), at(100))]);
         assert_eq!(begin(&mut cleared, 0), waits_until(105));
         cleared.held_by_account(&[]);
-        assert_eq!(cleared.step(at(1), Duration::ZERO, LoopEvent::PauseOver), LoopAction::Iterate { number: 1 });
+        assert_eq!(
+            cleared.step(at(1), Duration::ZERO, LoopEvent::PauseOver),
+            LoopAction::Iterate { number: 1 }
+        );
     }
 
     #[test]
@@ -94,10 +139,24 @@ mod tests {
     fn a_limit_beyond_the_longest_wait_ends_the_loop_as_its_own_would() {
         for agents in [&["claude"][..], &["claude", "codex"]] {
             let mut held = machine(agents);
-            held.held_by_account(&agents.iter().map(|name| ((*name).to_owned(), at(9_000))).collect::<Vec<_>>());
+            held.held_by_account(
+                &agents
+                    .iter()
+                    .map(|name| ((*name).to_owned(), at(9_000)))
+                    .collect::<Vec<_>>(),
+            );
             assert_eq!(begin(&mut held, 0), LoopAction::End(LoopEnd::LimitTooLong));
-            held.held_by_account(&agents.iter().map(|name| ((*name).to_owned(), at(3_600))).collect::<Vec<_>>());
-            assert_eq!(begin(&mut held, 0), waits_until(3_605), "as long as the longest wait");
+            held.held_by_account(
+                &agents
+                    .iter()
+                    .map(|name| ((*name).to_owned(), at(3_600)))
+                    .collect::<Vec<_>>(),
+            );
+            assert_eq!(
+                begin(&mut held, 0),
+                waits_until(3_605),
+                "as long as the longest wait"
+            );
         }
     }
 
@@ -108,9 +167,15 @@ mod tests {
         assert!(known.standing().agents.is_empty(), "nothing to be kept");
         known.standing.agents = vec![AgentStanding {
             name: "claude".into(),
-            hold: Some(AgentHold { until: at(500), why: HoldReason::UsageLimit }),
+            hold: Some(AgentHold {
+                until: at(500),
+                why: HoldReason::UsageLimit,
+            }),
             ..AgentStanding::default()
         }];
-        assert_eq!(known.known_agents()[0].hold.map(|hold| hold.until), Some(at(500)));
+        assert_eq!(
+            known.known_agents()[0].hold.map(|hold| hold.until),
+            Some(at(500))
+        );
     }
 }

@@ -5,7 +5,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 use watchdog_facts::verdict::Reason;
 
-use super::{AfterPause, IterationOutcome, LoopAction, LoopEnd, LoopMachine, MARGIN, PauseLength, PauseReason, WAITS, later};
+use super::{
+    AfterPause, IterationOutcome, LoopAction, LoopEnd, LoopMachine, MARGIN, PauseLength,
+    PauseReason, WAITS, later,
+};
 
 /// The first pause after a usage limit of unknown end; doubled each time.
 const UNTOLD_LIMIT: Duration = Duration::from_secs(300);
@@ -14,7 +17,12 @@ const SOON: Duration = Duration::from_secs(60);
 
 impl LoopMachine {
     /// When a usage limit ends that was met for this time in a row: as it was told, else after a time that grows.
-    pub(super) fn limit_ends(&self, retry_at: Option<Timestamp>, time: u32, now: Timestamp) -> Timestamp {
+    pub(super) fn limit_ends(
+        &self,
+        retry_at: Option<Timestamp>,
+        time: u32,
+        now: Timestamp,
+    ) -> Timestamp {
         match retry_at.filter(|at| *at > now) {
             Some(reset) => later(reset, MARGIN),
             None => later(now, self.doubled(UNTOLD_LIMIT, time)),
@@ -22,13 +30,24 @@ impl LoopMachine {
     }
 
     /// The wait for a question that may be asked soon; `None` where none is.
-    pub(super) fn wait_to_ask(&mut self, outcome: &IterationOutcome, now: Timestamp) -> Option<LoopAction> {
+    pub(super) fn wait_to_ask(
+        &mut self,
+        outcome: &IterationOutcome,
+        now: Timestamp,
+    ) -> Option<LoopAction> {
         let is_unasked = outcome.unasked && outcome.reason == Reason::RateLimited;
-        let until = outcome.retry_at.filter(|at| is_unasked && *at > now && *at <= later(now, SOON))?;
+        let until = outcome
+            .retry_at
+            .filter(|at| is_unasked && *at > now && *at <= later(now, SOON))?;
         self.standing.waits = self.standing.waits.saturating_add(1);
         if self.standing.waits > WAITS {
             return Some(LoopAction::End(LoopEnd::WaitedInVain { waits: WAITS }));
         }
-        Some(self.pause(PauseLength::Until(until), PauseReason::UsageLimit, AfterPause::JudgeAgain, now))
+        Some(self.pause(
+            PauseLength::Until(until),
+            PauseReason::UsageLimit,
+            AfterPause::JudgeAgain,
+            now,
+        ))
     }
 }

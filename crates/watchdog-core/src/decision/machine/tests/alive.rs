@@ -16,7 +16,11 @@ fn busy(world: World) -> World {
 }
 
 fn idle(world: World) -> World {
-    world.set(|setup| setup.life = SessionLife::Idle { words: "claude (process 7) is idle since 14:02".into() })
+    world.set(|setup| {
+        setup.life = SessionLife::Idle {
+            words: "claude (process 7) is idle since 14:02".into(),
+        }
+    })
 }
 
 fn moved(world: World) -> World {
@@ -28,16 +32,34 @@ fn a_busy_session_is_not_judged() {
     let passes = Criteria::Always(CheckOutcome::Pass);
     check_table([
         ("dirty", busy(World::dirty()), "waiting/session_active"),
-        ("committed", busy(World::committed()), "waiting/session_active"),
-        ("checks", busy(World::dirty().checks(passes)), "waiting/session_active"),
-        ("--once", busy(World::dirty().set(|setup| setup.once = true)), "waiting/session_active"),
-        ("a session that watchdog ran has ended", busy(World::committed()).session(ended()), "complete/new_commits committed"),
+        (
+            "committed",
+            busy(World::committed()),
+            "waiting/session_active",
+        ),
+        (
+            "checks",
+            busy(World::dirty().checks(passes)),
+            "waiting/session_active",
+        ),
+        (
+            "--once",
+            busy(World::dirty().set(|setup| setup.once = true)),
+            "waiting/session_active",
+        ),
+        (
+            "a session that watchdog ran has ended",
+            busy(World::committed()).session(ended()),
+            "complete/new_commits committed",
+        ),
     ]);
     assert_eq!(busy(World::dirty()).run().verdict.message, words());
 }
 
 fn ended() -> SessionEnd {
-    SessionEnd::Ended { exit: ProcessExit::Code(0) }
+    SessionEnd::Ended {
+        exit: ProcessExit::Code(0),
+    }
 }
 
 #[test]
@@ -45,32 +67,78 @@ fn an_idle_session_is_judged_and_not_asked() {
     let unmet = Criteria::Always(CheckOutcome::Unmet);
     for (name, alive) in [("idle", idle as fn(World) -> World), ("moved", moved)] {
         check_table([
-            (name, alive(World::committed()), "complete/new_commits committed"),
-            (name, alive(World::dirty()), "waiting/session_active snapshots=1"),
-            (name, alive(World::clean()), "waiting/session_active"),
-            (name, alive(World::dirty().set(|setup| setup.completion.max_probes = 0)), "waiting/session_active snapshots=1"),
-            (name, alive(World::dirty().set(|setup| setup.no_probe = true)), "waiting/session_active snapshots=1"),
-            (name, alive(World::dirty().checks(unmet)), "waiting/session_active snapshots=1 checks=1"),
-            (name, alive(World::committed().checks(unmet)), "incomplete/checks_unmet checks=1"),
             (
                 name,
-                alive(World::dirty().checks(Criteria::Always(CheckOutcome::Pass)).rescue(Salvage::HeldBack)),
+                alive(World::committed()),
+                "complete/new_commits committed",
+            ),
+            (
+                name,
+                alive(World::dirty()),
+                "waiting/session_active snapshots=1",
+            ),
+            (name, alive(World::clean()), "waiting/session_active"),
+            (
+                name,
+                alive(World::dirty().set(|setup| setup.completion.max_probes = 0)),
+                "waiting/session_active snapshots=1",
+            ),
+            (
+                name,
+                alive(World::dirty().set(|setup| setup.no_probe = true)),
+                "waiting/session_active snapshots=1",
+            ),
+            (
+                name,
+                alive(World::dirty().checks(unmet)),
+                "waiting/session_active snapshots=1 checks=1",
+            ),
+            (
+                name,
+                alive(World::committed().checks(unmet)),
+                "incomplete/checks_unmet checks=1",
+            ),
+            (
+                name,
+                alive(
+                    World::dirty()
+                        .checks(Criteria::Always(CheckOutcome::Pass))
+                        .rescue(Salvage::HeldBack),
+                ),
                 "complete/checks_passed verified rescues=1 snapshots=1 checks=1",
             ),
         ]);
     }
     let verdict = idle(World::dirty()).run().verdict;
     assert!(
-        verdict.message.starts_with("claude (process 7) is idle since 14:02, 2 files not committed; everything is kept"),
+        verdict.message.starts_with(
+            "claude (process 7) is idle since 14:02, 2 files not committed; everything is kept"
+        ),
         "{verdict:?}"
     );
-    let earlier = EarlierRounds { rounds_used: 2, answered: 2, alive: 2, ..EarlierRounds::default() };
-    assert_eq!(rounds::after(earlier, &moved(World::dirty()).run().verdict), earlier, "a look that saw something move spends no round");
-    let asked = World::dirty().replies([working()]).set(|setup| setup.once = true).run().verdict;
+    let earlier = EarlierRounds {
+        rounds_used: 2,
+        answered: 2,
+        alive: 2,
+        ..EarlierRounds::default()
+    };
+    assert_eq!(
+        rounds::after(earlier, &moved(World::dirty()).run().verdict),
+        earlier,
+        "a look that saw something move spends no round"
+    );
+    let asked = World::dirty()
+        .replies([working()])
+        .set(|setup| setup.once = true)
+        .run()
+        .verdict;
     assert_eq!(rounds::after(earlier, &asked).rounds_used, 3);
     assert_eq!(rounds::after_movement(earlier, &asked), earlier);
     let complete = World::clean().replies([complete()]).run().verdict;
-    assert_eq!(rounds::after_movement(earlier, &complete), rounds::after(earlier, &complete));
+    assert_eq!(
+        rounds::after_movement(earlier, &complete),
+        rounds::after(earlier, &complete)
+    );
 }
 
 #[test]
@@ -78,7 +146,11 @@ fn a_rescue_that_is_held_back_leaves_the_work() {
     let unmet = Criteria::Always(CheckOutcome::Unmet);
     let hold_back = |world: World| world.rescue(Salvage::HeldBack);
     check_table([
-        ("beside complete", hold_back(World::dirty().replies([complete()])), "waiting/session_active probes=1 rescues=1 snapshots=2"),
+        (
+            "beside complete",
+            hold_back(World::dirty().replies([complete()])),
+            "waiting/session_active probes=1 rescues=1 snapshots=2",
+        ),
         (
             "beside complete and unmet checks",
             hold_back(World::dirty().checks(unmet).replies([complete()])),
@@ -100,8 +172,22 @@ fn a_rescue_that_is_held_back_leaves_the_work() {
             "complete/checks_passed verified rescues=1 snapshots=1 checks=1",
         ),
     ]);
-    let verdict = hold_back(World::dirty().replies([complete()])).run().verdict;
+    let verdict = hold_back(World::dirty().replies([complete()]))
+        .run()
+        .verdict;
     assert_eq!(verdict.retry_at, Some(reset()));
-    assert!(verdict.degraded.iter().any(|note| note.code == WarningCode::RescueHeldBack), "{verdict:?}");
-    assert!(verdict.message.contains("2 files not committed yet: claude works"), "{}", verdict.message);
+    assert!(
+        verdict
+            .degraded
+            .iter()
+            .any(|note| note.code == WarningCode::RescueHeldBack),
+        "{verdict:?}"
+    );
+    assert!(
+        verdict
+            .message
+            .contains("2 files not committed yet: claude works"),
+        "{}",
+        verdict.message
+    );
 }

@@ -20,10 +20,16 @@ use super::world::*;
 #[test]
 fn the_cases_of_the_design_hold() {
     check_table([
-        ("tr-complete-clean", World::clean().replies([complete()]), "complete/nothing_to_do claimed probes=1"),
+        (
+            "tr-complete-clean",
+            World::clean().replies([complete()]),
+            "complete/nothing_to_do claimed probes=1",
+        ),
         (
             "tr-complete-dirty-no-rescue",
-            World::dirty().replies([complete()]).rescue(Salvage::CommitsNothing),
+            World::dirty()
+                .replies([complete()])
+                .rescue(Salvage::CommitsNothing),
             "review/rescue_incomplete probes=1 rescues=1 snapshots=2",
         ),
         (
@@ -31,34 +37,74 @@ fn the_cases_of_the_design_hold() {
             World::dirty().replies([complete()]).rescue(Salvage::Fails),
             "review/rescue_incomplete probes=1 rescues=1 snapshots=2",
         ),
-        ("tr-working-forever-clean", World::clean().replies([working()]), "timeout/max_probes STRIKE probes=3 waits=3"),
-        ("tr-waiting-forever", World::clean().replies([waiting()]), "timeout/max_probes STRIKE probes=3 waits=3"),
+        (
+            "tr-working-forever-clean",
+            World::clean().replies([working()]),
+            "timeout/max_probes STRIKE probes=3 waits=3",
+        ),
+        (
+            "tr-waiting-forever",
+            World::clean().replies([waiting()]),
+            "timeout/max_probes STRIKE probes=3 waits=3",
+        ),
         (
             "tr-final-rescue-off",
-            World::dirty().replies([working()]).set(|setup| setup.completion.final_rescue_attempt = false),
+            World::dirty()
+                .replies([working()])
+                .set(|setup| setup.completion.final_rescue_attempt = false),
             "timeout/max_probes STRIKE probes=3 waits=3 snapshots=4",
         ),
-        ("tr-probe-all-errors", World::clean().replies([garbage()]), "error/probe_error probes=2 waits=1"),
         (
-            "tr-unknown-status",
-            World::clean().replies([ProbeOutcome::Unreadable { why: "the status is not one of the three".into() }]),
+            "tr-probe-all-errors",
+            World::clean().replies([garbage()]),
             "error/probe_error probes=2 waits=1",
         ),
-        ("tr-max-probes-0", World::clean().replies([complete()]).set(|setup| setup.completion.max_probes = 0), "timeout/max_probes"),
-        ("tr-max-probes-0-commits", World::committed().set(|setup| setup.completion.max_probes = 0), "complete/new_commits committed"),
-        ("tr-no-probe-configured", World::clean().set(|setup| setup.no_probe = true), "incomplete/unfinished"),
+        (
+            "tr-unknown-status",
+            World::clean().replies([ProbeOutcome::Unreadable {
+                why: "the status is not one of the three".into(),
+            }]),
+            "error/probe_error probes=2 waits=1",
+        ),
+        (
+            "tr-max-probes-0",
+            World::clean()
+                .replies([complete()])
+                .set(|setup| setup.completion.max_probes = 0),
+            "timeout/max_probes",
+        ),
+        (
+            "tr-max-probes-0-commits",
+            World::committed().set(|setup| setup.completion.max_probes = 0),
+            "complete/new_commits committed",
+        ),
+        (
+            "tr-no-probe-configured",
+            World::clean().set(|setup| setup.no_probe = true),
+            "incomplete/unfinished",
+        ),
         (
             "tr-every-call-bounded",
-            World::clean().replies([ProbeOutcome::TimedOut]).set(|setup| setup.completion.max_probes = 1),
+            World::clean()
+                .replies([ProbeOutcome::TimedOut])
+                .set(|setup| setup.completion.max_probes = 1),
             "error/probe_error probes=1",
         ),
-        ("rs-clean-tree", World::clean().replies([gives_up()]), "stopped/agent_stopped probes=1"),
+        (
+            "rs-clean-tree",
+            World::clean().replies([gives_up()]),
+            "stopped/agent_stopped probes=1",
+        ),
         (
             "rs-discarding-is-not-rescue",
             World::dirty().replies([complete()]).rescue(Salvage::Loses),
             "review/rescue_incomplete probes=1 rescues=1 snapshots=2",
         ),
-        ("br-rescue-before-abort", World::dirty().replies([working()]), "incomplete/unfinished probes=3 rescues=1 waits=3 snapshots=4"),
+        (
+            "br-rescue-before-abort",
+            World::dirty().replies([working()]),
+            "incomplete/unfinished probes=3 rescues=1 waits=3 snapshots=4",
+        ),
     ]);
 }
 
@@ -66,13 +112,21 @@ fn the_cases_of_the_design_hold() {
 fn checks_that_passed_before_the_work_began_show_nothing_of_it() {
     let before = || World::clean().checks(Criteria::PassedBefore);
     check_table([
-        ("nothing was done: the agent's word decides", before().replies([complete()]), "complete/nothing_to_do claimed probes=1 checks=1"),
+        (
+            "nothing was done: the agent's word decides",
+            before().replies([complete()]),
+            "complete/nothing_to_do claimed probes=1 checks=1",
+        ),
         (
             "it says that it works: nothing is complete",
             before().replies([working()]),
             "timeout/max_probes STRIKE probes=3 waits=3 checks=3",
         ),
-        ("nobody is asked", before().set(|setup| setup.no_probe = true), "incomplete/unfinished checks=1"),
+        (
+            "nobody is asked",
+            before().set(|setup| setup.no_probe = true),
+            "incomplete/unfinished checks=1",
+        ),
         (
             "commits decide, and nothing judged them",
             World::committed().checks(Criteria::PassedBefore),
@@ -84,19 +138,34 @@ fn checks_that_passed_before_the_work_began_show_nothing_of_it() {
 #[test]
 fn the_explanation_names_the_rule_by_which_a_pass_counts_or_does_not() {
     let rules = |world: World| world.run().rules;
-    let before = rules(World::clean().checks(Criteria::PassedBefore).set(|setup| setup.no_probe = true));
+    let before = rules(
+        World::clean()
+            .checks(Criteria::PassedBefore)
+            .set(|setup| setup.no_probe = true),
+    );
     assert!(before.contains(&JudgementRule::PassedBefore), "{before:?}");
     let pass = rules(World::clean().checks(Criteria::Always(CheckOutcome::Pass)));
-    assert!(pass.contains(&JudgementRule::ChecksDecide) && !pass.contains(&JudgementRule::PassedBefore), "{pass:?}");
+    assert!(
+        pass.contains(&JudgementRule::ChecksDecide) && !pass.contains(&JudgementRule::PassedBefore),
+        "{pass:?}"
+    );
     let failed = rules(World::clean().checks(Criteria::Always(CheckOutcome::TimedOut)));
-    assert!(failed.contains(&JudgementRule::NoPassWithoutResult), "{failed:?}");
+    assert!(
+        failed.contains(&JudgementRule::NoPassWithoutResult),
+        "{failed:?}"
+    );
 }
 
 #[test]
 fn the_explanation_names_the_rule_by_which_work_that_is_not_done_waits_or_ends() {
     let applied = |over: bool| {
-        let rules = World::clean().replies([working()]).set(|setup| setup.session_over = over).run().rules;
-        [JudgementRule::NotDoneAfterEnd, JudgementRule::PauseAndRetry].map(|rule| rules.contains(&rule))
+        let rules = World::clean()
+            .replies([working()])
+            .set(|setup| setup.session_over = over)
+            .run()
+            .rules;
+        [JudgementRule::NotDoneAfterEnd, JudgementRule::PauseAndRetry]
+            .map(|rule| rules.contains(&rule))
     };
     assert_eq!(applied(true), [true, false], "the session is over");
     assert_eq!(applied(false), [false, true], "the session may go on");
@@ -104,14 +173,31 @@ fn the_explanation_names_the_rule_by_which_work_that_is_not_done_waits_or_ends()
 
 #[test]
 fn the_explanation_names_the_rule_by_which_the_configuration_refuses_a_complete() {
-    let refusals = [JudgementRule::UntrustedFile, JudgementRule::NoCriteriaConfigured, JudgementRule::EvidenceTooWeak];
+    let refusals = [
+        JudgementRule::UntrustedFile,
+        JudgementRule::NoCriteriaConfigured,
+        JudgementRule::EvidenceTooWeak,
+    ];
     let refused_by = |change: fn(&mut MachineSetup)| {
         let rules = World::committed().set(change).run().rules;
-        refusals.into_iter().filter(|rule| rules.contains(rule)).collect::<Vec<_>>()
+        refusals
+            .into_iter()
+            .filter(|rule| rules.contains(rule))
+            .collect::<Vec<_>>()
     };
     assert_eq!(refused_by(|_| ()), []);
-    let untrusted = refused_by(|setup| setup.trust = ConfigTrust::Untrusted { allow_with: "watchdog trust".into() });
+    let untrusted = refused_by(|setup| {
+        setup.trust = ConfigTrust::Untrusted {
+            allow_with: "watchdog trust".into(),
+        }
+    });
     assert_eq!(untrusted, [JudgementRule::UntrustedFile]);
-    assert_eq!(refused_by(|setup| setup.on_no_criteria = OnNoCriteria::Review), [JudgementRule::NoCriteriaConfigured]);
-    assert_eq!(refused_by(|setup| setup.require_evidence = Evidence::Verified), [JudgementRule::EvidenceTooWeak]);
+    assert_eq!(
+        refused_by(|setup| setup.on_no_criteria = OnNoCriteria::Review),
+        [JudgementRule::NoCriteriaConfigured]
+    );
+    assert_eq!(
+        refused_by(|setup| setup.require_evidence = Evidence::Verified),
+        [JudgementRule::EvidenceTooWeak]
+    );
 }

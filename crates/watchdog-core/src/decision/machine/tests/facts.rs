@@ -7,12 +7,13 @@ use proptest::prelude::*;
 
 use crate::config::settings::{CompletionSettings, ConfigSettings, OnNoCriteria, RescueMode};
 use crate::decision::machine::{
-    ChecksResult, ConfigTrust, CriteriaFilesRole, EarlierRounds, JudgementScope, MachineAction, MachineEvent, MachineSetup, SurvivorFacts,
+    ChecksResult, ConfigTrust, CriteriaFilesRole, EarlierRounds, JudgementScope, MachineAction,
+    MachineEvent, MachineSetup, SurvivorFacts,
 };
 use watchdog_facts::evidence::StopReason;
 use watchdog_facts::evidence::{
-    ActivityFacts, Changes, CheckOutcome, Commits, CriteriaChanged, FaultKind, ProbeOutcome, ReadFact, Reply, ReplyStatus, RescueOutcome,
-    SessionEnd, UnreadableFact,
+    ActivityFacts, Changes, CheckOutcome, Commits, CriteriaChanged, FaultKind, ProbeOutcome,
+    ReadFact, Reply, ReplyStatus, RescueOutcome, SessionEnd, UnreadableFact,
 };
 use watchdog_facts::verdict::{Evidence, ProbeRecord, ProbeUsage, Reason};
 
@@ -69,8 +70,15 @@ fn record(outcome: ProbeOutcome) -> ProbeRecord {
 }
 
 /// One in eight facts cannot be read.
-fn fact<T: Clone + std::fmt::Debug + 'static>(value: impl Strategy<Value = T> + 'static) -> impl Strategy<Value = ReadFact<T>> {
-    let kinds = prop_oneof![Just(FaultKind::NotARepository), Just(FaultKind::Git), Just(FaultKind::Store), Just(FaultKind::Config)];
+fn fact<T: Clone + std::fmt::Debug + 'static>(
+    value: impl Strategy<Value = T> + 'static,
+) -> impl Strategy<Value = ReadFact<T>> {
+    let kinds = prop_oneof![
+        Just(FaultKind::NotARepository),
+        Just(FaultKind::Git),
+        Just(FaultKind::Store),
+        Just(FaultKind::Config)
+    ];
     prop_oneof![
         7 => value.prop_map(Ok),
         1 => kinds.prop_map(|kind| Err(UnreadableFact { kind, why: "unreadable".into(), hint: None })),
@@ -78,58 +86,88 @@ fn fact<T: Clone + std::fmt::Debug + 'static>(value: impl Strategy<Value = T> + 
 }
 
 fn commits() -> impl Strategy<Value = Commits> {
-    (0..3u8, 0..2u64, 0..2u64, any::<bool>()).prop_map(|(head, made_here, imported, net_change)| Commits {
-        head: Some(head.to_string()),
-        new_commits: made_here + imported,
-        made_here,
-        imported,
-        net_change,
-        ..Commits::default()
+    (0..3u8, 0..2u64, 0..2u64, any::<bool>()).prop_map(|(head, made_here, imported, net_change)| {
+        Commits {
+            head: Some(head.to_string()),
+            new_commits: made_here + imported,
+            made_here,
+            imported,
+            net_change,
+            ..Commits::default()
+        }
     })
 }
 
 fn changes() -> impl Strategy<Value = Changes> {
-    (0..2u64, 0..2u64).prop_map(|(unstaged, untracked)| Changes { unstaged, untracked, work: unstaged + untracked, ..Changes::default() })
+    (0..2u64, 0..2u64).prop_map(|(unstaged, untracked)| Changes {
+        unstaged,
+        untracked,
+        work: unstaged + untracked,
+        ..Changes::default()
+    })
 }
 
 fn text() -> impl Strategy<Value = String> {
-    prop_oneof![Just(String::new()), Just(" \n".to_string()), Just("more is wanted".to_string())]
+    prop_oneof![
+        Just(String::new()),
+        Just(" \n".to_string()),
+        Just("more is wanted".to_string())
+    ]
 }
 
 fn checks() -> impl Strategy<Value = ChecksResult> {
     use CheckOutcome::*;
-    let outcome =
-        prop_oneof![2 => Just(Pass), 6 => Just(Unmet), 1 => Just(Waiting), 1 => Just(Unrunnable), 1 => Just(Failed), 1 => Just(TimedOut)];
-    (outcome, evidence(), text(), any::<bool>()).prop_map(|(outcome, evidence, feedback, all_passed_before)| ChecksResult {
-        outcome,
-        evidence,
-        feedback,
-        results: Vec::new(),
-        all_passed_before: all_passed_before && outcome == Pass,
-        notes: Vec::new(),
-    })
+    let outcome = prop_oneof![2 => Just(Pass), 6 => Just(Unmet), 1 => Just(Waiting), 1 => Just(Unrunnable), 1 => Just(Failed), 1 => Just(TimedOut)];
+    (outcome, evidence(), text(), any::<bool>()).prop_map(
+        |(outcome, evidence, feedback, all_passed_before)| ChecksResult {
+            outcome,
+            evidence,
+            feedback,
+            results: Vec::new(),
+            all_passed_before: all_passed_before && outcome == Pass,
+            notes: Vec::new(),
+        },
+    )
 }
 
 fn evidence() -> impl Strategy<Value = Evidence> {
-    prop_oneof![Just(Evidence::None), Just(Evidence::Claimed), Just(Evidence::Counted), Just(Evidence::Verified)]
+    prop_oneof![
+        Just(Evidence::None),
+        Just(Evidence::Claimed),
+        Just(Evidence::Counted),
+        Just(Evidence::Verified)
+    ]
 }
 
 fn reply() -> impl Strategy<Value = Reply> {
-    let status = prop_oneof![Just(ReplyStatus::Complete), Just(ReplyStatus::Waiting), Just(ReplyStatus::Working)];
+    let status = prop_oneof![
+        Just(ReplyStatus::Complete),
+        Just(ReplyStatus::Waiting),
+        Just(ReplyStatus::Working)
+    ];
     let continues = prop_oneof![3 => Just(None), 3 => Just(Some(true)), 1 => Just(Some(false))];
     let pending = prop_oneof![3 => Just(0), 1 => Just(1)];
     let claimed = prop_oneof![3 => Just(None), 1 => Just(Some(1))];
-    (status, continues, any::<Option<bool>>(), pending, claimed, any::<Option<()>>(), text()).prop_map(
-        |(status, should_continue, agents_active, pending, commits_made, next, text)| Reply {
-            should_continue,
-            agents_active,
-            tasks_pending: vec!["task".into(); pending],
-            commits_made,
-            next_action: next.map(|()| text.clone()),
-            message: text,
-            ..Reply::bare(status)
-        },
+    (
+        status,
+        continues,
+        any::<Option<bool>>(),
+        pending,
+        claimed,
+        any::<Option<()>>(),
+        text(),
     )
+        .prop_map(
+            |(status, should_continue, agents_active, pending, commits_made, next, text)| Reply {
+                should_continue,
+                agents_active,
+                tasks_pending: vec!["task".into(); pending],
+                commits_made,
+                next_action: next.map(|()| text.clone()),
+                message: text,
+                ..Reply::bare(status)
+            },
+        )
 }
 
 fn probe() -> impl Strategy<Value = ProbeOutcome> {
@@ -151,12 +189,18 @@ fn probe() -> impl Strategy<Value = ProbeOutcome> {
 
 fn rescue() -> impl Strategy<Value = RescueOutcome> {
     let rarely = || prop_oneof![3 => Just(false), 1 => Just(true)];
-    (0..2u64, rarely(), rarely(), rarely()).prop_map(|(commits, failed, lost, fallback_branch)| RescueOutcome {
-        commits,
-        fallback_branch: fallback_branch.then(|| "watchdog/rescue/auth".to_string()),
-        failed: failed.then(|| "refused".to_string()),
-        lost: if lost { vec!["file".into()] } else { Vec::new() },
-        ..RescueOutcome::default()
+    (0..2u64, rarely(), rarely(), rarely()).prop_map(|(commits, failed, lost, fallback_branch)| {
+        RescueOutcome {
+            commits,
+            fallback_branch: fallback_branch.then(|| "watchdog/rescue/auth".to_string()),
+            failed: failed.then(|| "refused".to_string()),
+            lost: if lost {
+                vec!["file".into()]
+            } else {
+                Vec::new()
+            },
+            ..RescueOutcome::default()
+        }
     })
 }
 
@@ -170,15 +214,30 @@ fn criteria() -> impl Strategy<Value = CriteriaChanged> {
 
 fn survivors() -> impl Strategy<Value = SurvivorFacts> {
     prop_oneof![
-        Just(SurvivorFacts { holding: vec!["daemon (process 7)".into()], session_over: false, released: None }),
-        any::<bool>().prop_map(|session_over| SurvivorFacts { holding: Vec::new(), session_over, released: None }),
+        Just(SurvivorFacts {
+            holding: vec!["daemon (process 7)".into()],
+            session_over: false,
+            released: None
+        }),
+        any::<bool>().prop_map(|session_over| SurvivorFacts {
+            holding: Vec::new(),
+            session_over,
+            released: None
+        }),
     ]
 }
 
 pub(super) fn facts() -> impl Strategy<Value = Facts> {
     // In most worlds nothing was committed at first, or nothing else would ever be reached.
-    let quiet = vec(Just(Ok(Commits { head: Some("0".into()), ..Commits::default() })), 0..8);
-    let snapshot = any::<Option<()>>().prop_map(|taken| taken.map(|()| "refs/watchdog/rescue/1".to_string()));
+    let quiet = vec(
+        Just(Ok(Commits {
+            head: Some("0".into()),
+            ..Commits::default()
+        })),
+        0..8,
+    );
+    let snapshot =
+        any::<Option<()>>().prop_map(|taken| taken.map(|()| "refs/watchdog/rescue/1".to_string()));
     let seen = any::<(Option<bool>, Option<bool>, Option<bool>)>();
     (
         (quiet, vec(fact(commits()), 1..6)).prop_map(|(quiet, then)| [quiet, then].concat()),
@@ -188,20 +247,36 @@ pub(super) fn facts() -> impl Strategy<Value = Facts> {
         vec(probe(), 1..6),
         vec(fact(rescue()), 1..4),
         fact(criteria()),
-        seen.prop_map(|(worktree, processes, transcript)| ActivityFacts { worktree, processes, transcript }),
+        seen.prop_map(|(worktree, processes, transcript)| ActivityFacts {
+            worktree,
+            processes,
+            transcript,
+        }),
         vec(survivors(), 1..4),
     )
-        .prop_map(|(commits, changes, snapshots, checks, probes, rescues, criteria, activity, survivors)| Facts {
-            commits,
-            changes,
-            snapshots,
-            checks,
-            probes,
-            rescues,
-            criteria,
-            activity,
-            survivors,
-        })
+        .prop_map(
+            |(
+                commits,
+                changes,
+                snapshots,
+                checks,
+                probes,
+                rescues,
+                criteria,
+                activity,
+                survivors,
+            )| Facts {
+                commits,
+                changes,
+                snapshots,
+                checks,
+                probes,
+                rescues,
+                criteria,
+                activity,
+                survivors,
+            },
+        )
 }
 
 fn session() -> impl Strategy<Value = Option<SessionEnd>> {
@@ -228,45 +303,101 @@ pub(super) fn setup() -> impl Strategy<Value = MachineSetup> {
         1 => Just(RescueMode::Snapshot),
         1 => Just(RescueMode::Off)
     ];
-    let earlier = (0..3u32, 0..3u32, 0..3u32, 0..3u32).prop_map(|(rounds_used, answered, alive, nothing_to_do_streak)| {
-        let answered = answered.min(rounds_used);
-        EarlierRounds { rounds_used, answered, alive: alive.min(answered), nothing_to_do_streak, ..EarlierRounds::default() }
-    });
+    let earlier = (0..3u32, 0..3u32, 0..3u32, 0..3u32).prop_map(
+        |(rounds_used, answered, alive, nothing_to_do_streak)| {
+            let answered = answered.min(rounds_used);
+            EarlierRounds {
+                rounds_used,
+                answered,
+                alive: alive.min(answered),
+                nothing_to_do_streak,
+                ..EarlierRounds::default()
+            }
+        },
+    );
     let trust = prop_oneof![5 => Just(ConfigTrust::Settled), 1 => Just(ConfigTrust::Untrusted { allow_with: "watchdog trust".into() })];
     let required = prop_oneof![5 => Just(Evidence::Claimed), 1 => evidence()];
     let files = prop_oneof![3 => Just(CriteriaFilesRole::None), 1 => Just(CriteriaFilesRole::Named), 2 => Just(CriteriaFilesRole::Guarded)];
-    let flags = (rarely(), rarely(), rarely(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    let flags = (
+        rarely(),
+        rarely(),
+        rarely(),
+        any::<bool>(),
+        any::<bool>(),
+        any::<bool>(),
+        any::<bool>(),
+    );
     let known = (any::<bool>(), rarely(), rarely());
-    (0..6u32, mode, earlier, trust, required, flags, (rarely(), files), (session(), known)).prop_map(
-        |(max_probes, rescue_mode, earlier, trust, require_evidence, flags, (review, criteria_files), (session, known))| {
-            let (session_over, survivor, counts_sessions) = known;
-            let (no_rescue, no_probe, once, has_checks, checks_run_programs, read_leftovers, final_rescue_attempt) = flags;
-            let interval = Duration::from_secs(30);
-            MachineSetup {
-                completion: CompletionSettings { max_probes, probe_interval: interval, probe_timeout: interval, final_rescue_attempt },
-                rescue_mode,
-                no_rescue,
-                no_probe,
-                unasked: None,
-                once,
-                has_checks,
-                checks_run_programs,
-                criteria_files,
-                on_no_criteria: if review { OnNoCriteria::Review } else { OnNoCriteria::Git },
-                require_evidence,
-                trust,
-                scope: JudgementScope::Session,
-                read_leftovers,
-                session,
-                session_over,
-                survivors: if survivor { vec!["daemon (process 7)".into()] } else { Vec::new() },
-                no_progress_limit: counts_sessions.then_some(3),
-                earlier,
-                notes: Vec::new(),
-                ..MachineSetup::of(&ConfigSettings::default())
-            }
-        },
+    (
+        0..6u32,
+        mode,
+        earlier,
+        trust,
+        required,
+        flags,
+        (rarely(), files),
+        (session(), known),
     )
+        .prop_map(
+            |(
+                max_probes,
+                rescue_mode,
+                earlier,
+                trust,
+                require_evidence,
+                flags,
+                (review, criteria_files),
+                (session, known),
+            )| {
+                let (session_over, survivor, counts_sessions) = known;
+                let (
+                    no_rescue,
+                    no_probe,
+                    once,
+                    has_checks,
+                    checks_run_programs,
+                    read_leftovers,
+                    final_rescue_attempt,
+                ) = flags;
+                let interval = Duration::from_secs(30);
+                MachineSetup {
+                    completion: CompletionSettings {
+                        max_probes,
+                        probe_interval: interval,
+                        probe_timeout: interval,
+                        final_rescue_attempt,
+                    },
+                    rescue_mode,
+                    no_rescue,
+                    no_probe,
+                    unasked: None,
+                    once,
+                    has_checks,
+                    checks_run_programs,
+                    criteria_files,
+                    on_no_criteria: if review {
+                        OnNoCriteria::Review
+                    } else {
+                        OnNoCriteria::Git
+                    },
+                    require_evidence,
+                    trust,
+                    scope: JudgementScope::Session,
+                    read_leftovers,
+                    session,
+                    session_over,
+                    survivors: if survivor {
+                        vec!["daemon (process 7)".into()]
+                    } else {
+                        Vec::new()
+                    },
+                    no_progress_limit: counts_sessions.then_some(3),
+                    earlier,
+                    notes: Vec::new(),
+                    ..MachineSetup::of(&ConfigSettings::default())
+                }
+            },
+        )
 }
 
 /// Any event, whether or not anybody asked for it.

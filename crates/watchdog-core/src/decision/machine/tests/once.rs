@@ -35,8 +35,23 @@ fn dirty(reply: watchdog_facts::evidence::ProbeOutcome) -> World {
 #[test]
 fn an_agent_that_is_alive_is_a_verdict_and_its_round_counts() {
     let (said, earlier) = calls([clean(working()), clean(waiting())]);
-    assert_eq!(said, ["incomplete/working probes=1", "waiting/background_work probes=1"]);
-    assert_eq!(earlier, EarlierRounds { rounds_used: 2, answered: 2, alive: 2, nothing_to_do_streak: 0, ..EarlierRounds::default() });
+    assert_eq!(
+        said,
+        [
+            "incomplete/working probes=1",
+            "waiting/background_work probes=1"
+        ]
+    );
+    assert_eq!(
+        earlier,
+        EarlierRounds {
+            rounds_used: 2,
+            answered: 2,
+            alive: 2,
+            nothing_to_do_streak: 0,
+            ..EarlierRounds::default()
+        }
+    );
 }
 
 #[test]
@@ -44,18 +59,52 @@ fn the_call_that_spends_the_last_round_has_the_last_look_as_well() {
     let spent = |last: World| calls([clean(working()), clean(working()), last]);
     let working_once = "incomplete/working probes=1";
     let (said, earlier) = spent(clean(working()));
-    assert_eq!(said, [working_once, working_once, "timeout/max_probes STRIKE probes=1"]);
-    assert_eq!(earlier, EarlierRounds::default(), "the question is answered, and the next call begins anew");
-    assert_eq!(spent(dirty(working())).0[2], "incomplete/unfinished probes=1 rescues=1 snapshots=2");
-    assert_eq!(spent(clean(working()).during(During::Probe(1), Effect::Commit)).0[2], "complete/new_commits committed probes=1");
+    assert_eq!(
+        said,
+        [
+            working_once,
+            working_once,
+            "timeout/max_probes STRIKE probes=1"
+        ]
+    );
+    assert_eq!(
+        earlier,
+        EarlierRounds::default(),
+        "the question is answered, and the next call begins anew"
+    );
+    assert_eq!(
+        spent(dirty(working())).0[2],
+        "incomplete/unfinished probes=1 rescues=1 snapshots=2"
+    );
+    assert_eq!(
+        spent(clean(working()).during(During::Probe(1), Effect::Commit)).0[2],
+        "complete/new_commits committed probes=1"
+    );
 }
 
 #[test]
 fn questions_are_numbered_over_all_calls() {
-    let earlier = EarlierRounds { rounds_used: 2, answered: 1, alive: 1, nothing_to_do_streak: 0, ..EarlierRounds::default() };
+    let earlier = EarlierRounds {
+        rounds_used: 2,
+        answered: 1,
+        alive: 1,
+        nothing_to_do_streak: 0,
+        ..EarlierRounds::default()
+    };
     let run = clean(working()).set(|setup| setup.earlier = earlier).run();
-    assert_eq!(run.questions, [(3, None)], "a call that waits goes on with the rounds as well");
-    assert_eq!((run.verdict.probes_used, run.verdict.probes_left, run.verdict.probes.len()), (3, 0, 1));
+    assert_eq!(
+        run.questions,
+        [(3, None)],
+        "a call that waits goes on with the rounds as well"
+    );
+    assert_eq!(
+        (
+            run.verdict.probes_used,
+            run.verdict.probes_left,
+            run.verdict.probes.len()
+        ),
+        (3, 0, 1)
+    );
 }
 
 #[test]
@@ -74,11 +123,24 @@ fn a_commit_while_the_agent_answers_is_seen_in_the_same_call() {
 #[test]
 fn a_round_without_an_answer_counts_and_the_last_one_ends_it() {
     let (said, earlier) = calls([clean(garbage()), clean(garbage())]);
-    assert_eq!(said, ["error/probe_error probes=1", "error/probe_error probes=1"]);
-    assert_eq!(earlier, EarlierRounds { rounds_used: 2, ..EarlierRounds::default() });
+    assert_eq!(
+        said,
+        ["error/probe_error probes=1", "error/probe_error probes=1"]
+    );
+    assert_eq!(
+        earlier,
+        EarlierRounds {
+            rounds_used: 2,
+            ..EarlierRounds::default()
+        }
+    );
     let (said, earlier) = calls([clean(garbage()), clean(garbage()), clean(garbage())]);
     assert_eq!(said[2], "error/probe_error probes=1");
-    assert_eq!(earlier, EarlierRounds::default(), "an agent that is out of order is asked again later, not never");
+    assert_eq!(
+        earlier,
+        EarlierRounds::default(),
+        "an agent that is out of order is asked again later, not never"
+    );
     let (said, _) = calls([clean(working()), clean(garbage()), clean(garbage())]);
     assert_eq!(said[2], "timeout/max_probes STRIKE probes=1");
     let (said, _) = calls([dirty(garbage()), dirty(garbage()), dirty(garbage())]);
@@ -89,13 +151,28 @@ fn a_round_without_an_answer_counts_and_the_last_one_ends_it() {
 fn a_claim_is_settled_in_the_call_that_heard_it() {
     let (said, earlier) = calls([clean(working()), clean(complete())]);
     assert_eq!(said[1], "complete/nothing_to_do claimed probes=1");
-    assert_eq!(earlier, EarlierRounds { nothing_to_do_streak: 1, ..EarlierRounds::default() });
+    assert_eq!(
+        earlier,
+        EarlierRounds {
+            nothing_to_do_streak: 1,
+            ..EarlierRounds::default()
+        }
+    );
     let (said, _) = calls([dirty(complete())]);
-    assert_eq!(said, ["complete/rescued claimed probes=1 rescues=1 snapshots=2"]);
+    assert_eq!(
+        said,
+        ["complete/rescued claimed probes=1 rescues=1 snapshots=2"]
+    );
     let (said, _) = calls([dirty(complete()).rescue(Salvage::Fails)]);
-    assert_eq!(said, ["review/rescue_incomplete probes=1 rescues=1 snapshots=2"]);
+    assert_eq!(
+        said,
+        ["review/rescue_incomplete probes=1 rescues=1 snapshots=2"]
+    );
     let (said, _) = calls([dirty(complete()).rescue(Salvage::CommitsNothing)]);
-    assert_eq!(said, ["review/rescue_incomplete probes=1 rescues=1 snapshots=2"]);
+    assert_eq!(
+        said,
+        ["review/rescue_incomplete probes=1 rescues=1 snapshots=2"]
+    );
     let (said, _) = calls([clean(gives_up())]);
     assert_eq!(said, ["stopped/agent_stopped probes=1"]);
 }
@@ -107,17 +184,38 @@ fn a_contradiction_is_asked_about_in_the_same_call() {
     assert_eq!(earlier, EarlierRounds::default());
     let (said, earlier) = calls([World::clean().replies([contradiction(), working()])]);
     assert_eq!(said, ["incomplete/working probes=2"]);
-    assert_eq!(earlier, EarlierRounds { rounds_used: 2, answered: 2, alive: 1, nothing_to_do_streak: 0, ..EarlierRounds::default() });
+    assert_eq!(
+        earlier,
+        EarlierRounds {
+            rounds_used: 2,
+            answered: 2,
+            alive: 1,
+            nothing_to_do_streak: 0,
+            ..EarlierRounds::default()
+        }
+    );
 }
 
 #[test]
 fn a_limit_a_signal_or_a_fault_leaves_the_count_as_it_was() {
-    let one = EarlierRounds { rounds_used: 1, answered: 1, alive: 1, nothing_to_do_streak: 0, ..EarlierRounds::default() };
-    let interrupted = World { interrupt_at: Some(3), ..clean(working()) };
+    let one = EarlierRounds {
+        rounds_used: 1,
+        answered: 1,
+        alive: 1,
+        nothing_to_do_streak: 0,
+        ..EarlierRounds::default()
+    };
+    let interrupted = World {
+        interrupt_at: Some(3),
+        ..clean(working())
+    };
     for (between, said_of_it) in [
         (clean(usage_limit()), "waiting/rate_limited probes=1"),
         (interrupted, "stopped/interrupted probes=1"),
-        (clean(working()).unreadable(Kind::Commits, 1), "error/git_error"),
+        (
+            clean(working()).unreadable(Kind::Commits, 1),
+            "error/git_error",
+        ),
     ] {
         let (said, earlier) = calls([clean(working()), between]);
         assert_eq!((said[1].as_str(), earlier), (said_of_it, one));
@@ -129,32 +227,72 @@ fn the_third_nothing_to_do_in_a_row_is_for_a_person() {
     let claim = || clean(complete());
     let nothing = "complete/nothing_to_do claimed probes=1";
     let repeated = "review/repeated_nothing_to_do probes=1";
-    assert_eq!(calls([claim(), claim(), claim(), claim()]).0, [nothing, nothing, repeated, repeated]);
+    assert_eq!(
+        calls([claim(), claim(), claim(), claim()]).0,
+        [nothing, nothing, repeated, repeated]
+    );
     let (said, _) = calls([claim(), claim(), World::committed(), claim()]);
     assert_eq!(said[3], nothing, "a commit breaks the row");
-    let (said, _) = calls([claim(), clean(working()), claim(), clean(usage_limit()), claim()]);
+    let (said, _) = calls([
+        claim(),
+        clean(working()),
+        claim(),
+        clean(usage_limit()),
+        claim(),
+    ]);
     assert_eq!(said[4], repeated, "a call that did not decide does not");
 }
 
 #[test]
 fn a_new_baseline_forgets_rounds_and_keeps_the_row() {
-    let kept = EarlierRounds { nothing_to_do_streak: 2, fruitless: 2, unmet: 7, ..EarlierRounds::default() };
-    let earlier = EarlierRounds { rounds_used: 2, answered: 2, alive: 1, ..kept };
+    let kept = EarlierRounds {
+        nothing_to_do_streak: 2,
+        fruitless: 2,
+        unmet: 7,
+        ..EarlierRounds::default()
+    };
+    let earlier = EarlierRounds {
+        rounds_used: 2,
+        answered: 2,
+        alive: 1,
+        ..kept
+    };
     assert_eq!(rounds::at_new_baseline(earlier), kept);
 }
 
 #[test]
 fn a_session_cut_short_with_commits_of_a_rescue_begins_anew() {
-    let earlier = EarlierRounds { rounds_used: 2, answered: 2, alive: 1, nothing_to_do_streak: 1, ..EarlierRounds::default() };
+    let earlier = EarlierRounds {
+        rounds_used: 2,
+        answered: 2,
+        alive: 1,
+        nothing_to_do_streak: 1,
+        ..EarlierRounds::default()
+    };
     let cut_short = Verdict::new(Reason::Unfinished, "cut short");
     assert_eq!(rounds::after(earlier, &cut_short), earlier);
-    assert_eq!(rounds::after(earlier, &Verdict { rescue_commits: 1, ..cut_short }), EarlierRounds::default());
+    assert_eq!(
+        rounds::after(
+            earlier,
+            &Verdict {
+                rescue_commits: 1,
+                ..cut_short
+            }
+        ),
+        EarlierRounds::default()
+    );
 }
 
 #[test]
 fn each_reason_counts_on_leaves_alone_or_begins_anew() {
     use watchdog_facts::verdict::Reason::*;
-    let earlier = EarlierRounds { rounds_used: 2, answered: 2, alive: 1, nothing_to_do_streak: 1, ..EarlierRounds::default() };
+    let earlier = EarlierRounds {
+        rounds_used: 2,
+        answered: 2,
+        alive: 1,
+        nothing_to_do_streak: 1,
+        ..EarlierRounds::default()
+    };
     let open: &[Reason] = &[
         Unfinished,
         Working,
@@ -178,43 +316,102 @@ fn each_reason_counts_on_leaves_alone_or_begins_anew() {
     for &reason in Reason::ALL {
         let after = rounds::after(earlier, &Verdict::new(reason, "without a probe of its own"));
         let expected = match reason {
-            NothingToDo | RepeatedNothingToDo => EarlierRounds { nothing_to_do_streak: 2, ..EarlierRounds::default() },
+            NothingToDo | RepeatedNothingToDo => EarlierRounds {
+                nothing_to_do_streak: 2,
+                ..EarlierRounds::default()
+            },
             reason if open.contains(&reason) => earlier,
             _ => EarlierRounds::default(),
         };
         assert_eq!(after, expected, "{reason:?}");
     }
-    let rounds_left = Verdict { probes_left: 1, ..Verdict::new(ProbeError, "out of order") };
+    let rounds_left = Verdict {
+        probes_left: 1,
+        ..Verdict::new(ProbeError, "out of order")
+    };
     assert_eq!(rounds::after(earlier, &rounds_left), earlier);
 }
 
 #[test]
 fn a_row_of_fruitless_sessions_goes_on_under_the_same_checks_and_ends_with_progress() {
     let unmet = |name: &str| {
-        let setup = World::clean().checks(Criteria::Always(CheckOutcome::Unmet)).set(|setup| setup.no_probe = true);
+        let setup = World::clean()
+            .checks(Criteria::Always(CheckOutcome::Unmet))
+            .set(|setup| setup.no_probe = true);
         let mut verdict = setup.run().verdict;
         verdict.reason = Reason::ChecksUnmet;
-        verdict.checks.iter_mut().for_each(|check| check.name = name.into());
+        verdict
+            .checks
+            .iter_mut()
+            .for_each(|check| check.name = name.into());
         verdict
     };
-    let first = Verdict { strike: true, ..unmet("tests") };
-    let earlier = EarlierRounds { fruitless: 2, unmet: rounds::unmet_checks(&first.checks), ..EarlierRounds::default() };
+    let first = Verdict {
+        strike: true,
+        ..unmet("tests")
+    };
+    let earlier = EarlierRounds {
+        fruitless: 2,
+        unmet: rounds::unmet_checks(&first.checks),
+        ..EarlierRounds::default()
+    };
     let row = |verdict: &Verdict| {
         let after = rounds::after(earlier, verdict);
         (after.fruitless, after.unmet)
     };
     assert_eq!(row(&first), (3, earlier.unmet));
-    let other = Verdict { strike: true, ..unmet("lint") };
-    assert_eq!(row(&other), (1, rounds::unmet_checks(&other.checks)), "other checks are unmet");
-    assert_eq!(row(&unmet("tests")), (2, earlier.unmet), "a session that was no strike is not counted");
-    assert_eq!(row(&Verdict::new(Reason::RateLimited, "m")), (2, earlier.unmet), "nor is one that met a limit");
-    let commits = |new_commits| Some(Commits { new_commits, ..Commits::default() });
-    let changes = |work| Some(Changes { work, ..Changes::default() });
-    assert_eq!(row(&Verdict { commits: commits(0), changes: changes(0), ..Verdict::new(Reason::Working, "m") }), (2, earlier.unmet));
+    let other = Verdict {
+        strike: true,
+        ..unmet("lint")
+    };
+    assert_eq!(
+        row(&other),
+        (1, rounds::unmet_checks(&other.checks)),
+        "other checks are unmet"
+    );
+    assert_eq!(
+        row(&unmet("tests")),
+        (2, earlier.unmet),
+        "a session that was no strike is not counted"
+    );
+    assert_eq!(
+        row(&Verdict::new(Reason::RateLimited, "m")),
+        (2, earlier.unmet),
+        "nor is one that met a limit"
+    );
+    let commits = |new_commits| {
+        Some(Commits {
+            new_commits,
+            ..Commits::default()
+        })
+    };
+    let changes = |work| {
+        Some(Changes {
+            work,
+            ..Changes::default()
+        })
+    };
+    assert_eq!(
+        row(&Verdict {
+            commits: commits(0),
+            changes: changes(0),
+            ..Verdict::new(Reason::Working, "m")
+        }),
+        (2, earlier.unmet)
+    );
     for progress in [
-        Verdict { rescue_commits: 1, ..unmet("tests") },
-        Verdict { commits: commits(1), ..unmet("tests") },
-        Verdict { changes: changes(1), ..unmet("tests") },
+        Verdict {
+            rescue_commits: 1,
+            ..unmet("tests")
+        },
+        Verdict {
+            commits: commits(1),
+            ..unmet("tests")
+        },
+        Verdict {
+            changes: changes(1),
+            ..unmet("tests")
+        },
         Verdict::new(Reason::ChecksPassed, "m"),
         Verdict::new(Reason::MaxIterations, "a person looked at it"),
     ] {

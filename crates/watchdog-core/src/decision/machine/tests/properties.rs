@@ -5,8 +5,12 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 
 use crate::config::settings::RescueMode;
-use crate::decision::machine::{CheckMachine, ConfigTrust, CriteriaFilesRole, MachineAction, MachineEvent, MachineSetup};
-use watchdog_facts::evidence::{CheckOutcome, Commits, ProbeOutcome, ReplyStatus, SessionEnd, WarningCode};
+use crate::decision::machine::{
+    CheckMachine, ConfigTrust, CriteriaFilesRole, MachineAction, MachineEvent, MachineSetup,
+};
+use watchdog_facts::evidence::{
+    CheckOutcome, Commits, ProbeOutcome, ReplyStatus, SessionEnd, WarningCode,
+};
 use watchdog_facts::verdict::{Evidence, Reason, Status, Verdict};
 
 use super::facts::{Facts, facts, setup, stray};
@@ -24,7 +28,10 @@ impl Trace {
     }
 
     fn count(&self, name: &str) -> u32 {
-        self.actions().iter().filter(|&&action| action == name).count() as u32
+        self.actions()
+            .iter()
+            .filter(|&&action| action == name)
+            .count() as u32
     }
 }
 
@@ -43,7 +50,10 @@ fn run(setup: &MachineSetup, facts: &Facts, interrupt_at: Option<usize>) -> Trac
     let mut action = machine.step(MachineEvent::Start);
     loop {
         if let MachineAction::Conclude(verdict) = &action {
-            return Trace { steps, verdict: verdict.as_ref().clone() };
+            return Trace {
+                steps,
+                verdict: verdict.as_ref().clone(),
+            };
         }
         assert!(steps.len() < most_steps(setup), "it does not end");
         let nth = asked.entry(word(&action)).or_default();
@@ -59,7 +69,11 @@ fn run(setup: &MachineSetup, facts: &Facts, interrupt_at: Option<usize>) -> Trac
 }
 
 /// The same for other tests: each action with its event, and the verdict.
-pub(super) fn played(setup: &MachineSetup, facts: &Facts, interrupt_at: Option<usize>) -> (Vec<(MachineAction, MachineEvent)>, Verdict) {
+pub(super) fn played(
+    setup: &MachineSetup,
+    facts: &Facts,
+    interrupt_at: Option<usize>,
+) -> (Vec<(MachineAction, MachineEvent)>, Verdict) {
     let Trace { steps, verdict } = run(setup, facts, interrupt_at);
     (steps, verdict)
 }
@@ -69,22 +83,32 @@ fn completes(event: &MachineEvent) -> bool {
 }
 
 fn last_commits(trace: &Trace) -> Option<&Commits> {
-    trace.steps.iter().rev().find_map(|(_, event)| match event {
-        MachineEvent::Commits(fact) => Some(fact.as_ref().ok()),
-        _ => None,
-    })?
+    trace
+        .steps
+        .iter()
+        .rev()
+        .find_map(|(_, event)| match event {
+            MachineEvent::Commits(fact) => Some(fact.as_ref().ok()),
+            _ => None,
+        })?
 }
 
 /// Rule 4 of the contract, word for word.
 fn genuine_timeout(setup: &MachineSetup, facts: &Facts, trace: &Trace) -> bool {
     let alive = trace.steps.iter().any(|(_, event)| match event {
         MachineEvent::Probe(record) => match &record.outcome {
-            ProbeOutcome::Reply(reply) => matches!(reply.status, ReplyStatus::Waiting | ReplyStatus::Working),
+            ProbeOutcome::Reply(reply) => {
+                matches!(reply.status, ReplyStatus::Waiting | ReplyStatus::Working)
+            }
             _ => false,
         },
         _ => false,
     });
-    let activity = [facts.activity.worktree, facts.activity.processes, facts.activity.transcript];
+    let activity = [
+        facts.activity.worktree,
+        facts.activity.processes,
+        facts.activity.transcript,
+    ];
     trace.verdict.reason == Reason::MaxProbes
         && setup.earlier.rounds_used + trace.count("ask") >= setup.completion.max_probes
         && (alive || setup.earlier.alive > 0)
@@ -97,14 +121,26 @@ fn genuine_timeout(setup: &MachineSetup, facts: &Facts, trace: &Trace) -> bool {
 /// The other half of rule 4: a session that watchdog ran, and that left everything as it was.
 fn came_to_nothing(setup: &MachineSetup, trace: &Trace) -> bool {
     let claims = |event: &MachineEvent| match event {
-        MachineEvent::Probe(record) => matches!(&record.outcome, ProbeOutcome::Reply(reply) if reply.status == ReplyStatus::Complete),
+        MachineEvent::Probe(record) => {
+            matches!(&record.outcome, ProbeOutcome::Reply(reply) if reply.status == ReplyStatus::Complete)
+        }
         _ => false,
     };
     setup.session.as_ref().is_some_and(|end| {
-        matches!(end, SessionEnd::Ended { .. } | SessionEnd::CutShort { .. } | SessionEnd::TimedOut { .. } | SessionEnd::Idle { .. })
+        matches!(
+            end,
+            SessionEnd::Ended { .. }
+                | SessionEnd::CutShort { .. }
+                | SessionEnd::TimedOut { .. }
+                | SessionEnd::Idle { .. }
+        )
     }) && last_commits(trace).is_some_and(|commits| commits.new_commits == 0)
         && trace.verdict.rescue_commits == 0
-        && trace.verdict.changes.as_ref().is_some_and(|changes| !changes.work_left())
+        && trace
+            .verdict
+            .changes
+            .as_ref()
+            .is_some_and(|changes| !changes.work_left())
         && !trace.steps.iter().any(|(_, event)| claims(event))
         && still_holding(setup, trace).is_empty()
 }
@@ -118,13 +154,23 @@ fn still_holding(setup: &MachineSetup, trace: &Trace) -> Vec<String> {
     looked.unwrap_or_else(|| setup.survivors.clone())
 }
 
-fn verdict_is_sound(setup: &MachineSetup, facts: &Facts, trace: &Trace) -> Result<(), TestCaseError> {
+fn verdict_is_sound(
+    setup: &MachineSetup,
+    facts: &Facts,
+    trace: &Trace,
+) -> Result<(), TestCaseError> {
     let verdict = &trace.verdict;
-    let may_ask = setup.completion.max_probes.saturating_sub(setup.earlier.rounds_used);
+    let may_ask = setup
+        .completion
+        .max_probes
+        .saturating_sub(setup.earlier.rounds_used);
     let asked = trace.count("ask");
     prop_assert!(asked <= may_ask, "asked {} of {}", asked, may_ask);
     prop_assert!(!(setup.no_probe || setup.unasked.is_some()) || asked == 0);
-    prop_assert!(asked == 0 || setup.survivors.is_empty() || trace.count("survivors") > 0, "asked while its work runs");
+    prop_assert!(
+        asked == 0 || setup.survivors.is_empty() || trace.count("survivors") > 0,
+        "asked while its work runs"
+    );
     prop_assert!(!setup.once || (asked <= 2 && trace.count("wait") == 0));
     prop_assert_eq!(verdict.probes_used, setup.earlier.rounds_used + asked);
     prop_assert_eq!(verdict.probes.len(), asked as usize);
@@ -133,7 +179,10 @@ fn verdict_is_sound(setup: &MachineSetup, facts: &Facts, trace: &Trace) -> Resul
     prop_assert!(!genuine || verdict.strike);
     prop_assert!(!verdict.strike || genuine || came_to_nothing(setup, trace));
     prop_assert_eq!(verdict.strike, verdict.not_a_strike_because.is_none());
-    let told = verdict.feedback.as_ref().is_some_and(|text| !text.trim().is_empty());
+    let told = verdict
+        .feedback
+        .as_ref()
+        .is_some_and(|text| !text.trim().is_empty());
     prop_assert!(verdict.status() != Status::Incomplete || told);
     prop_assert!(!verdict.message.trim().is_empty() && !verdict.message.contains('\n'));
 
@@ -141,9 +190,19 @@ fn verdict_is_sound(setup: &MachineSetup, facts: &Facts, trace: &Trace) -> Resul
         MachineEvent::Rescue(Ok(outcome)) => Some(outcome),
         _ => None,
     });
-    if last_rescue.is_some_and(|outcome| outcome.fallback_branch.is_some() || !outcome.lost.is_empty()) {
+    if last_rescue
+        .is_some_and(|outcome| outcome.fallback_branch.is_some() || !outcome.lost.is_empty())
+    {
         let unread = verdict.status() == Status::Error;
-        prop_assert!(unread || matches!(verdict.reason, Reason::RescueIncomplete | Reason::Interrupted), "{:?}", verdict.reason);
+        prop_assert!(
+            unread
+                || matches!(
+                    verdict.reason,
+                    Reason::RescueIncomplete | Reason::Interrupted
+                ),
+            "{:?}",
+            verdict.reason
+        );
     }
 
     if verdict.status() != Status::Complete {
@@ -152,12 +211,24 @@ fn verdict_is_sound(setup: &MachineSetup, facts: &Facts, trace: &Trace) -> Resul
     }
     prop_assert!(verdict.evidence >= setup.require_evidence && setup.trust == ConfigTrust::Settled);
     let guarded = setup.criteria_files == CriteriaFilesRole::Guarded;
-    prop_assert!(!guarded || facts.criteria.as_ref().is_ok_and(|changed| changed.guarded_total == 0));
+    prop_assert!(
+        !guarded
+            || facts
+                .criteria
+                .as_ref()
+                .is_ok_and(|changed| changed.guarded_total == 0)
+    );
     let commits = last_commits(trace).expect("complete rests on commits that were read");
     match verdict.reason {
         Reason::NewCommits => prop_assert!(trace.steps.iter().any(|(_, event)| completes(event))),
         Reason::Rescued => prop_assert!(verdict.rescue_commits > 0 && claimed_complete(trace)),
-        Reason::NothingToDo => prop_assert!(!commits.completes() && verdict.changes.as_ref().is_some_and(|changes| !changes.any())),
+        Reason::NothingToDo => prop_assert!(
+            !commits.completes()
+                && verdict
+                    .changes
+                    .as_ref()
+                    .is_some_and(|changes| !changes.any())
+        ),
         Reason::ChecksPassed => prop_assert_eq!(last_outcome(trace), Some(CheckOutcome::Pass)),
         other => prop_assert!(false, "{:?} is not complete", other),
     }
@@ -180,7 +251,8 @@ fn last_outcome(trace: &Trace) -> Option<CheckOutcome> {
 /// What holds between one action and the next.
 fn order_is_sound(setup: &MachineSetup, trace: &Trace) -> Result<(), TestCaseError> {
     let end = MachineAction::Conclude(Box::new(trace.verdict.clone()));
-    let may_rescue = !setup.no_rescue && !matches!(setup.rescue_mode, RescueMode::Snapshot | RescueMode::Off);
+    let may_rescue =
+        !setup.no_rescue && !matches!(setup.rescue_mode, RescueMode::Snapshot | RescueMode::Off);
     // Known to be uncommitted, and in no snapshot since it was seen.
     let mut unsecured = false;
     let mut committed = false;
@@ -188,12 +260,18 @@ fn order_is_sound(setup: &MachineSetup, trace: &Trace) -> Result<(), TestCaseErr
         let next = trace.steps.get(at + 1).map_or(&end, |(next, _)| next);
         match action {
             MachineAction::Ask { .. } => {
-                prop_assert!((setup.has_checks || setup.read_leftovers || !committed) && !unsecured, "step {}", at)
+                prop_assert!(
+                    (setup.has_checks || setup.read_leftovers || !committed) && !unsecured,
+                    "step {}",
+                    at
+                )
             }
             MachineAction::Rescue => prop_assert!(!unsecured && may_rescue, "step {}", at),
             MachineAction::JudgeChecks => {
                 prop_assert!(
-                    !(unsecured && setup.checks_run_programs) && setup.has_checks && setup.trust == ConfigTrust::Settled,
+                    !(unsecured && setup.checks_run_programs)
+                        && setup.has_checks
+                        && setup.trust == ConfigTrust::Settled,
                     "step {}",
                     at
                 );
@@ -203,28 +281,44 @@ fn order_is_sound(setup: &MachineSetup, trace: &Trace) -> Result<(), TestCaseErr
         }
         match event {
             MachineEvent::Commits(Err(_)) | MachineEvent::Changes(Err(_)) => {
-                prop_assert!(matches!(next, MachineAction::Conclude(verdict) if verdict.status() == Status::Error), "step {}", at);
+                prop_assert!(
+                    matches!(next, MachineAction::Conclude(verdict) if verdict.status() == Status::Error),
+                    "step {}",
+                    at
+                );
             }
             MachineEvent::Snapshot(Err(_)) => match next {
                 MachineAction::Conclude(verdict) if verdict.status() == Status::Error => {}
                 MachineAction::Conclude(verdict) => {
                     let reason = verdict.reason;
                     let settled = completes_before(trace, at)
-                        || matches!(reason, Reason::RateLimited | Reason::AgentUnrunnable | Reason::BackgroundWork);
+                        || matches!(
+                            reason,
+                            Reason::RateLimited | Reason::AgentUnrunnable | Reason::BackgroundWork
+                        );
                     prop_assert!(
-                        settled && !verdict.strike && verdict.degraded.iter().any(|note| note.code == WarningCode::SnapshotFailed),
+                        settled
+                            && !verdict.strike
+                            && verdict
+                                .degraded
+                                .iter()
+                                .any(|note| note.code == WarningCode::SnapshotFailed),
                         "{:?}",
                         reason
                     );
                 }
-                MachineAction::ReadCriteria => prop_assert!(completes_before(trace, at), "step {}", at),
+                MachineAction::ReadCriteria => {
+                    prop_assert!(completes_before(trace, at), "step {}", at)
+                }
                 other => prop_assert!(false, "after a snapshot that failed: {:?}", other),
             },
             _ => {}
         }
         match event {
             MachineEvent::Commits(_) => committed |= completes(event),
-            MachineEvent::Changes(Ok(changes)) => unsecured = changes.any() && setup.rescue_mode != RescueMode::Off,
+            MachineEvent::Changes(Ok(changes)) => {
+                unsecured = changes.any() && setup.rescue_mode != RescueMode::Off
+            }
             MachineEvent::Snapshot(_) => unsecured = false,
             _ => {}
         }
@@ -233,7 +327,10 @@ fn order_is_sound(setup: &MachineSetup, trace: &Trace) -> Result<(), TestCaseErr
 }
 
 fn completes_before(trace: &Trace, at: usize) -> bool {
-    trace.steps[..at].iter().any(|(_, event)| completes(event) || matches!(event, MachineEvent::Rescue(Ok(outcome)) if outcome.commits > 0))
+    trace.steps[..at].iter().any(|(_, event)| {
+        completes(event)
+            || matches!(event, MachineEvent::Rescue(Ok(outcome)) if outcome.commits > 0)
+    })
 }
 
 proptest! {

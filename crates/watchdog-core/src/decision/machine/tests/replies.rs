@@ -14,7 +14,10 @@ pub(super) fn asked(outcome: ProbeOutcome, requests: u64) -> MachineEvent {
         outcome,
         disputed: None,
         session_id: None,
-        usage: ProbeUsage { requests, ..ProbeUsage::default() },
+        usage: ProbeUsage {
+            requests,
+            ..ProbeUsage::default()
+        },
         withheld: false,
     })
 }
@@ -22,7 +25,10 @@ pub(super) fn asked(outcome: ProbeOutcome, requests: u64) -> MachineEvent {
 /// A question that was not put, for a limit of another machine, a budget or a cap.
 pub(super) fn withheld(outcome: ProbeOutcome) -> MachineEvent {
     match asked(outcome, 0) {
-        MachineEvent::Probe(record) => MachineEvent::Probe(ProbeRecord { withheld: true, ..record }),
+        MachineEvent::Probe(record) => MachineEvent::Probe(ProbeRecord {
+            withheld: true,
+            ..record
+        }),
         other => other,
     }
 }
@@ -45,25 +51,39 @@ pub(super) fn working() -> ProbeOutcome {
 
 /// It still works, and does not want to go on.
 pub(super) fn gives_up() -> ProbeOutcome {
-    ProbeOutcome::Reply(Reply { should_continue: Some(false), ..Reply::bare(ReplyStatus::Working) })
+    ProbeOutcome::Reply(Reply {
+        should_continue: Some(false),
+        ..Reply::bare(ReplyStatus::Working)
+    })
 }
 
 /// Complete, and a task is pending.
 pub(super) fn contradiction() -> ProbeOutcome {
-    ProbeOutcome::Reply(Reply { tasks_pending: vec!["tests".into()], ..Reply::bare(ReplyStatus::Complete) })
+    ProbeOutcome::Reply(Reply {
+        tasks_pending: vec!["tests".into()],
+        ..Reply::bare(ReplyStatus::Complete)
+    })
 }
 
 /// Complete, with a commit that git does not know.
 pub(super) fn claims_a_commit() -> ProbeOutcome {
-    ProbeOutcome::Reply(Reply { commits_made: Some(1), ..Reply::bare(ReplyStatus::Complete) })
+    ProbeOutcome::Reply(Reply {
+        commits_made: Some(1),
+        ..Reply::bare(ReplyStatus::Complete)
+    })
 }
 
 pub(super) fn garbage() -> ProbeOutcome {
-    ProbeOutcome::Unreadable { why: "no JSON in it".into() }
+    ProbeOutcome::Unreadable {
+        why: "no JSON in it".into(),
+    }
 }
 
 pub(super) fn usage_limit() -> ProbeOutcome {
-    ProbeOutcome::RateLimited { why: "limit reached".into(), retry_at: Some(reset()) }
+    ProbeOutcome::RateLimited {
+        why: "limit reached".into(),
+        retry_at: Some(reset()),
+    }
 }
 
 pub(super) fn reset() -> jiff::Timestamp {

@@ -11,7 +11,9 @@ use crate::decision::breaker::{Breaker, BreakerAdmission, BreakerInput};
 use crate::decision::machine::EarlierRounds;
 use crate::decision::rounds;
 use crate::decision::standing_answer::{JudgementTrigger, is_last_word, stands_until};
-use watchdog_facts::evidence::{CheckOutcome, Commits, GitOperation, ProbeOutcome, ProcessExit, SessionEnd};
+use watchdog_facts::evidence::{
+    CheckOutcome, Commits, GitOperation, ProbeOutcome, ProcessExit, SessionEnd,
+};
 use watchdog_facts::session_work::{ContentIds, SessionEdgeFiles, UncommittedOrigin, inherited};
 use watchdog_facts::verdict::{Evidence, Reason, Status, Verdict};
 
@@ -73,20 +75,36 @@ pub(super) struct Step {
 
 impl Step {
     fn of(kind: StepKind, deeds: &[Deed]) -> Step {
-        Step { kind, deeds: deeds.to_vec(), replies: Vec::new(), left_running: false }
+        Step {
+            kind,
+            deeds: deeds.to_vec(),
+            replies: Vec::new(),
+            left_running: false,
+        }
     }
 
     pub(super) fn says(self, reply: ProbeOutcome) -> Step {
-        Step { replies: vec![reply], ..self }
+        Step {
+            replies: vec![reply],
+            ..self
+        }
     }
 
     pub(super) fn leaves_a_process(self) -> Step {
-        Step { left_running: true, ..self }
+        Step {
+            left_running: true,
+            ..self
+        }
     }
 }
 
 pub(super) fn session(deeds: &[Deed]) -> Step {
-    session_that(SessionEnd::Ended { exit: ProcessExit::Code(0) }, deeds)
+    session_that(
+        SessionEnd::Ended {
+            exit: ProcessExit::Code(0),
+        },
+        deeds,
+    )
 }
 
 pub(super) fn session_that(end: SessionEnd, deeds: &[Deed]) -> Step {
@@ -94,7 +112,15 @@ pub(super) fn session_that(end: SessionEnd, deeds: &[Deed]) -> Step {
 }
 
 pub(super) fn adopting(deeds: &[Deed]) -> Step {
-    Step::of(StepKind::Session { end: SessionEnd::Ended { exit: ProcessExit::Code(0) }, adopt: true }, deeds)
+    Step::of(
+        StepKind::Session {
+            end: SessionEnd::Ended {
+                exit: ProcessExit::Code(0),
+            },
+            adopt: true,
+        },
+        deeds,
+    )
 }
 
 pub(super) fn person(deeds: &[Deed]) -> Step {
@@ -152,7 +178,10 @@ impl Story {
             max_probes: 3,
             committed: ContentIds::new(),
             uncommitted: ContentIds::new(),
-            commits: Commits { head: Some("0".into()), ..Commits::default() },
+            commits: Commits {
+                head: Some("0".into()),
+                ..Commits::default()
+            },
             unmerged: Vec::new(),
             in_submodules: Vec::new(),
             record: SessionEdgeFiles::default(),
@@ -166,17 +195,27 @@ impl Story {
 
     /// A check is configured: this file must be there.
     pub(super) fn wanting(path: &'static str) -> Story {
-        Story { wanted: Some(path), ..Story::begins() }
+        Story {
+            wanted: Some(path),
+            ..Story::begins()
+        }
     }
 
     /// A check is configured, and this file is there already.
     pub(super) fn wanting_what_is_there(path: &'static str) -> Story {
         let committed = ContentIds::from([(path.to_owned(), "1".to_owned())]);
-        Story { passed_before: true, committed, ..Story::wanting(path) }
+        Story {
+            passed_before: true,
+            committed,
+            ..Story::wanting(path)
+        }
     }
 
     pub(super) fn without_questions() -> Story {
-        Story { max_probes: 0, ..Story::begins() }
+        Story {
+            max_probes: 0,
+            ..Story::begins()
+        }
     }
 
     /// Takes one step: what it came to, or nothing where nothing was judged.
@@ -193,7 +232,10 @@ impl Story {
             StepKind::Check => self.judge(step, None, JudgementTrigger::Typed),
             StepKind::Once => self.judge(step, None, JudgementTrigger::Again),
             StepKind::Session { end, adopt } => {
-                if let BreakerAdmission::Refused { .. } = self.breaker.admit(self.now, &ConfigSettings::default().breaker) {
+                if let BreakerAdmission::Refused { .. } = self
+                    .breaker
+                    .admit(self.now, &ConfigSettings::default().breaker)
+                {
                     return "stopped/breaker_open".into();
                 }
                 self.begin_session(*adopt);
@@ -207,10 +249,25 @@ impl Story {
 
     /// The baseline is recorded: commits count from here, and what an earlier session left is the work of the spec.
     fn begin_session(&mut self, adopt: bool) {
-        let left = if self.completed { ContentIds::new() } else { self.record.left_by_session() };
-        let found = if adopt { ContentIds::new() } else { inherited(self.uncommitted.clone(), &left) };
-        self.record = SessionEdgeFiles { inherited: found, end: None };
-        self.commits = Commits { head: self.commits.head.take(), operation: self.commits.operation, ..Commits::default() };
+        let left = if self.completed {
+            ContentIds::new()
+        } else {
+            self.record.left_by_session()
+        };
+        let found = if adopt {
+            ContentIds::new()
+        } else {
+            inherited(self.uncommitted.clone(), &left)
+        };
+        self.record = SessionEdgeFiles {
+            inherited: found,
+            end: None,
+        };
+        self.commits = Commits {
+            head: self.commits.head.take(),
+            operation: self.commits.operation,
+            ..Commits::default()
+        };
         self.earlier = rounds::at_new_baseline(self.earlier);
         self.completed = false;
     }
@@ -228,7 +285,10 @@ impl Story {
                 self.commit(true);
             }
             Deed::CommitOnly(path) => {
-                let file = self.uncommitted.remove_entry(path).expect("it is uncommitted");
+                let file = self
+                    .uncommitted
+                    .remove_entry(path)
+                    .expect("it is uncommitted");
                 self.committed.extend([file]);
                 self.commit(true);
             }
@@ -244,12 +304,16 @@ impl Story {
             }
             Deed::Stop(operation) => self.commits.operation = Some(operation),
             Deed::Finish => self.commits.operation = None,
-            Deed::Help => self.unmerged.push("branch helper has 1 commit that HEAD lacks".into()),
+            Deed::Help => self
+                .unmerged
+                .push("branch helper has 1 commit that HEAD lacks".into()),
             Deed::Merge => {
                 self.unmerged.clear();
                 self.commit(true);
             }
-            Deed::InSubmodule => self.in_submodules.push("submodule lib has changes inside".into()),
+            Deed::InSubmodule => self
+                .in_submodules
+                .push("submodule lib has changes inside".into()),
         }
     }
 
@@ -265,53 +329,106 @@ impl Story {
     }
 
     fn owned_by(&self, owner: UncommittedOrigin) -> ContentIds {
-        let whose = |(path, id): &(&String, &String)| self.record.whose(path, || (*id).clone()) == owner;
-        self.uncommitted.iter().filter(whose).map(|(path, id)| (path.clone(), id.clone())).collect()
+        let whose =
+            |(path, id): &(&String, &String)| self.record.whose(path, || (*id).clone()) == owner;
+        self.uncommitted
+            .iter()
+            .filter(whose)
+            .map(|(path, id)| (path.clone(), id.clone()))
+            .collect()
     }
 
     fn judge(&mut self, step: &Step, end: Option<SessionEnd>, judged: JudgementTrigger) -> String {
         let work = self.owned_by(UncommittedOrigin::Session);
-        let state = (self.commits.head.as_ref().map_or(0, String::len), work.clone(), self.over);
+        let state = (
+            self.commits.head.as_ref().map_or(0, String::len),
+            work.clone(),
+            self.over,
+        );
         let standing = self.standing.as_ref().filter(|answer| {
-            end.is_none() && answer.state == state && stands_until(&answer.outcome, answer.at, answer.pauses, judged, self.now).is_some()
+            end.is_none()
+                && answer.state == state
+                && stands_until(&answer.outcome, answer.at, answer.pauses, judged, self.now)
+                    .is_some()
         });
         let stands = standing.map(|answer| (answer.outcome.clone(), answer.reason));
-        let mut earlier = if judged == JudgementTrigger::Again { self.earlier } else { rounds::at_new_baseline(self.earlier) };
-        if matches!(stands, Some((_, Reason::NothingToDo | Reason::RepeatedNothingToDo))) {
+        let mut earlier = if judged == JudgementTrigger::Again {
+            self.earlier
+        } else {
+            rounds::at_new_baseline(self.earlier)
+        };
+        if matches!(
+            stands,
+            Some((_, Reason::NothingToDo | Reason::RepeatedNothingToDo))
+        ) {
             earlier.nothing_to_do_streak -= 1;
         }
-        if let Some(before) = standing.filter(|before| before.last_word || judged == JudgementTrigger::Typed) {
+        if let Some(before) =
+            standing.filter(|before| before.last_word || judged == JudgementTrigger::Typed)
+        {
             let replied = u32::from(matches!(before.outcome, ProbeOutcome::Reply(_)));
-            (earlier.rounds_used, earlier.answered, earlier.alive) = (self.max_probes - 1, replied, replied);
+            (earlier.rounds_used, earlier.answered, earlier.alive) =
+                (self.max_probes - 1, replied, replied);
         }
-        let nobody = ProbeOutcome::Failed { why: "nobody was to be asked".into() };
-        let replies = stands.iter().map(|(outcome, _)| outcome.clone()).chain(step.replies.clone()).chain([nobody]);
+        let nobody = ProbeOutcome::Failed {
+            why: "nobody was to be asked".into(),
+        };
+        let replies = stands
+            .iter()
+            .map(|(outcome, _)| outcome.clone())
+            .chain(step.replies.clone())
+            .chain([nobody]);
         let mut world = self.world(&work).replies(replies.take(1)).set(|setup| {
             setup.once = judged == JudgementTrigger::Again;
             setup.read_leftovers = end.is_some();
             setup.session_over = self.over;
             setup.no_progress_limit = Some(3);
             setup.earlier = earlier;
-            setup.survivors = if step.left_running { vec!["server (process 7)".into()] } else { Vec::new() };
+            setup.survivors = if step.left_running {
+                vec!["server (process 7)".into()]
+            } else {
+                Vec::new()
+            };
             setup.session = end;
         });
         let run = world.drive();
-        let asked = if stands.is_some() { 0 } else { run.count("ask") };
+        let asked = if stands.is_some() {
+            0
+        } else {
+            run.count("ask")
+        };
         let mut verdict = dispute_beside(run.verdict, self.unmerged.clone(), &self.in_submodules);
         if stands.is_some() {
             verdict.strike = false;
         }
         self.keep(&verdict, world.commits, work);
         self.earlier = rounds::after(earlier, &verdict);
-        self.breaker.record(self.now, &ConfigSettings::default().breaker, BreakerInput::of(&verdict));
+        self.breaker.record(
+            self.now,
+            &ConfigSettings::default().breaker,
+            BreakerInput::of(&verdict),
+        );
         match verdict.probes.last() {
             Some(probe) if stands.is_none() => {
                 let same = self.standing.take().filter(|before| before.state == state);
                 let pauses = same.map_or(0, |before| before.pauses + 1);
-                let (outcome, reason, last_word) = (probe.outcome.clone(), verdict.reason, is_last_word(&verdict));
-                self.standing = Some(Standing { outcome, at: self.now, pauses, state, reason, last_word });
+                let (outcome, reason, last_word) = (
+                    probe.outcome.clone(),
+                    verdict.reason,
+                    is_last_word(&verdict),
+                );
+                self.standing = Some(Standing {
+                    outcome,
+                    at: self.now,
+                    pauses,
+                    state,
+                    reason,
+                    last_word,
+                });
             }
-            _ => self.standing.iter_mut().for_each(|answer| (answer.reason, answer.last_word) = (verdict.reason, is_last_word(&verdict))),
+            _ => self.standing.iter_mut().for_each(|answer| {
+                (answer.reason, answer.last_word) = (verdict.reason, is_last_word(&verdict))
+            }),
         }
         summary(&verdict, asked)
     }
@@ -329,7 +446,8 @@ impl Story {
             setup.completion.max_probes = self.max_probes;
             setup.completion.probe_interval = Duration::from_secs(30);
         });
-        let there = |path: &str| self.committed.contains_key(path) || self.uncommitted.contains_key(path);
+        let there =
+            |path: &str| self.committed.contains_key(path) || self.uncommitted.contains_key(path);
         match self.wanted {
             None => world,
             Some(path) if !there(path) => world.checks(Criteria::Always(CheckOutcome::Unmet)),
@@ -359,9 +477,21 @@ fn summary(verdict: &Verdict, asked: usize) -> String {
         strength => format!(" {}", strength.as_str()),
     };
     let strike = if verdict.strike { " STRIKE" } else { "" };
-    let asked = if asked == 0 { String::new() } else { format!(" asked={asked}") };
-    let rescued = if verdict.rescue_commits == 0 { String::new() } else { format!(" rescued={}", verdict.rescue_commits) };
-    format!("{}/{}{strength}{strike}{asked}{rescued}", verdict.status().as_str(), verdict.reason.as_str())
+    let asked = if asked == 0 {
+        String::new()
+    } else {
+        format!(" asked={asked}")
+    };
+    let rescued = if verdict.rescue_commits == 0 {
+        String::new()
+    } else {
+        format!(" rescued={}", verdict.rescue_commits)
+    };
+    format!(
+        "{}/{}{strength}{strike}{asked}{rescued}",
+        verdict.status().as_str(),
+        verdict.reason.as_str()
+    )
 }
 
 /// A story: its name, how the worktree is when it begins, and what each step comes to.
@@ -374,7 +504,8 @@ pub(super) fn check_stories(stories: Vec<StoryRow>) {
         .filter_map(|(name, mut story, steps)| {
             let came: Vec<String> = steps.iter().map(|(step, _)| story.take(step)).collect();
             let expected: Vec<&str> = steps.iter().map(|(_, expected)| *expected).collect();
-            (came != expected).then(|| format!("{name}\n  expected {expected:?}\n  got      {came:?}"))
+            (came != expected)
+                .then(|| format!("{name}\n  expected {expected:?}\n  got      {came:?}"))
         })
         .collect();
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));

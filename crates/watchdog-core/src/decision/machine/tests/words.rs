@@ -1,9 +1,12 @@
 //! What a verdict says besides its reason: counts, changes, feedback, messages of one line.
 
 use crate::config::settings::OnNoCriteria;
-use crate::decision::machine::{CheckMachine, ChecksResult, ConfigTrust, MachineAction, MachineEvent, SurvivorFacts};
+use crate::decision::machine::{
+    CheckMachine, ChecksResult, ConfigTrust, MachineAction, MachineEvent, SurvivorFacts,
+};
 use watchdog_facts::evidence::{
-    Changes, CheckOutcome, Degradation, GitOperation, LeftOutReason, ProbeOutcome, ProcessExit, Reply, ReplyStatus, SessionEnd, WarningCode,
+    Changes, CheckOutcome, Degradation, GitOperation, LeftOutReason, ProbeOutcome, ProcessExit,
+    Reply, ReplyStatus, SessionEnd, WarningCode,
 };
 use watchdog_facts::verdict::Evidence;
 
@@ -15,52 +18,100 @@ fn message(world: World) -> String {
 
 #[test]
 fn a_verdict_names_what_was_made_and_what_is_left() {
-    assert_eq!(message(World::committed()), "1 commit made since the baseline; no checks are configured, so nothing judged what they do");
+    assert_eq!(
+        message(World::committed()),
+        "1 commit made since the baseline; no checks are configured, so nothing judged what they do"
+    );
     assert_eq!(
         message(World::committed().set(|setup| setup.on_no_criteria = OnNoCriteria::Review)),
         "1 commit made since the baseline, but no criteria are configured"
     );
     assert_eq!(
-        message(World::committed().set(|setup| setup.trust = ConfigTrust::Untrusted { allow_with: "watchdog trust".into() })),
+        message(
+            World::committed().set(|setup| setup.trust = ConfigTrust::Untrusted {
+                allow_with: "watchdog trust".into()
+            })
+        ),
         "1 commit made since the baseline, but completion.json is not trusted, so its criteria were not judged; read it, then type: \
          watchdog trust"
     );
     assert_eq!(
-        message(World::committed().after(Effect::Edit).set(|setup| (setup.read_leftovers, setup.no_probe) = (true, true))),
+        message(
+            World::committed()
+                .after(Effect::Edit)
+                .set(|setup| (setup.read_leftovers, setup.no_probe) = (true, true))
+        ),
         "1 commit made since the baseline; no checks are configured, so nothing judged what they do; 1 file left uncommitted; everything is kept, restore it with: watchdog rescue restore 1"
     );
     assert_eq!(
-        message(World::dirty().replies([complete()]).rescue(Salvage::Commits(2))),
+        message(
+            World::dirty()
+                .replies([complete()])
+                .rescue(Salvage::Commits(2))
+        ),
         "the agent says that everything is done; 2 commits made by rescue"
     );
     assert_eq!(
-        message(World::dirty().replies([complete()]).set(|setup| setup.no_rescue = true)),
+        message(
+            World::dirty()
+                .replies([complete()])
+                .set(|setup| setup.no_rescue = true)
+        ),
         "uncommitted work is left; rescue may not commit here; everything is kept, restore it with: watchdog rescue restore 2"
     );
     assert_eq!(
         message(World::dirty().replies([complete()]).rescue(Salvage::Fails)),
         "uncommitted work is left; rescue failed: exit code 1; everything is kept, restore it with: watchdog rescue restore 2"
     );
-    let in_part = World::dirty().replies([complete()]).rescue(Salvage::CommitsThenFails).run().verdict;
+    let in_part = World::dirty()
+        .replies([complete()])
+        .rescue(Salvage::CommitsThenFails)
+        .run()
+        .verdict;
     assert_eq!(
         in_part.message,
         "1 commit made by rescue; rescue failed: exit code 1; everything is kept, restore it with: watchdog rescue restore 2"
     );
-    assert_eq!(in_part.commits.map(|commits| commits.new_commits), Some(1), "read after the rescue");
     assert_eq!(
-        message(World::dirty().replies([complete()]).unreadable(Kind::Rescue, 1)),
+        in_part.commits.map(|commits| commits.new_commits),
+        Some(1),
+        "read after the rescue"
+    );
+    assert_eq!(
+        message(
+            World::dirty()
+                .replies([complete()])
+                .unreadable(Kind::Rescue, 1)
+        ),
         "uncommitted work is left; rescue failed: cannot read the Rescue; everything is kept, restore it with: watchdog rescue restore 2"
     );
-    let elsewhere = World::dirty().replies([complete()]).rescue(Salvage::Elsewhere(1)).run().verdict;
+    let elsewhere = World::dirty()
+        .replies([complete()])
+        .rescue(Salvage::Elsewhere(1))
+        .run()
+        .verdict;
     assert_eq!(
         elsewhere.message,
         "1 commit made by rescue here; the work is on the branch 'watchdog/rescue/auth' instead: git commit ended with exit code 1: \
          lint: no; everything is kept, restore it with: watchdog rescue restore 2"
     );
-    assert_eq!((elsewhere.rescue_branch.as_deref(), elsewhere.rescue_commits), (Some("watchdog/rescue/auth"), 1));
-    assert_eq!(elsewhere.commits.map(|commits| commits.new_commits), Some(1), "read after the rescue");
-    assert_eq!(message(World::clean().replies([working()])), "3 probes spent, and no commit came");
-    assert_eq!(message(World::clean().set(|setup| setup.completion.max_probes = 0)), "no new commit, and no probe is allowed");
+    assert_eq!(
+        (elsewhere.rescue_branch.as_deref(), elsewhere.rescue_commits),
+        (Some("watchdog/rescue/auth"), 1)
+    );
+    assert_eq!(
+        elsewhere.commits.map(|commits| commits.new_commits),
+        Some(1),
+        "read after the rescue"
+    );
+    assert_eq!(
+        message(World::clean().replies([working()])),
+        "3 probes spent, and no commit came"
+    );
+    assert_eq!(
+        message(World::clean().set(|setup| setup.completion.max_probes = 0)),
+        "no new commit, and no probe is allowed"
+    );
 }
 
 #[test]
@@ -72,40 +123,100 @@ fn a_verdict_says_what_became_of_the_work_and_why() {
         format!("uncommitted work is left; rescue had nothing that it could commit{kept} 2")
     );
     assert_eq!(
-        message(claims().rescue(Salvage::LeavesOut(&[LeftOutReason::Secret, LeftOutReason::Excluded]))),
-        format!("the agent says that everything is done; git shows no work of this session; 2 files left uncommitted on purpose{kept} 2")
+        message(claims().rescue(Salvage::LeavesOut(&[
+            LeftOutReason::Secret,
+            LeftOutReason::Excluded
+        ]))),
+        format!(
+            "the agent says that everything is done; git shows no work of this session; 2 files left uncommitted on purpose{kept} 2"
+        )
     );
     assert_eq!(
         message(claims().rescue(Salvage::Loses)),
-        format!("after the rescue lib.rs is neither in HEAD nor in the work tree as it was before{kept} 2")
+        format!(
+            "after the rescue lib.rs is neither in HEAD nor in the work tree as it was before{kept} 2"
+        )
     );
     for (count, named) in [(3, "1.rs, 2.rs, 3.rs"), (5, "1.rs, 2.rs, 3.rs and 2 more")] {
         assert_eq!(
             message(claims().rescue(Salvage::LosesMany(count))),
-            format!("after the rescue {named} are neither in HEAD nor in the work tree as they were before{kept} 2")
+            format!(
+                "after the rescue {named} are neither in HEAD nor in the work tree as they were before{kept} 2"
+            )
         );
     }
     assert_eq!(
         message(World::dirty().replies([gives_up()]).rescue(Salvage::Fails)),
         format!("the agent says that it should not go on; rescue failed: exit code 1{kept} 2")
     );
-    let not_its_own = World { inherited: 2, since_end: 1, ..World::committed() }.run().verdict;
-    assert_eq!((not_its_own.inherited, not_its_own.changed_since_end), (0, 0), "nobody looked at what is uncommitted");
-    let seen = World { inherited: 2, since_end: 1, ..World::clean().replies([complete()]) }.run().verdict;
-    assert_eq!((seen.inherited, seen.changed_since_end), (2, 1), "files of before the session, and of after its end");
+    let not_its_own = World {
+        inherited: 2,
+        since_end: 1,
+        ..World::committed()
+    }
+    .run()
+    .verdict;
+    assert_eq!(
+        (not_its_own.inherited, not_its_own.changed_since_end),
+        (0, 0),
+        "nobody looked at what is uncommitted"
+    );
+    let seen = World {
+        inherited: 2,
+        since_end: 1,
+        ..World::clean().replies([complete()])
+    }
+    .run()
+    .verdict;
+    assert_eq!(
+        (seen.inherited, seen.changed_since_end),
+        (2, 1),
+        "files of before the session, and of after its end"
+    );
 }
 
 #[test]
 fn a_verdict_carries_all_that_was_read_and_done() {
     let unmet = Criteria::Always(CheckOutcome::Unmet);
-    let verdict = World::dirty().replies([complete()]).rescue(Salvage::LeavesOut(&[LeftOutReason::Secret])).checks(unmet).run().verdict;
-    assert_eq!((verdict.probes_used, verdict.probes_left, verdict.probes.len(), verdict.probe_usage.requests), (1, 2, 1, 1));
-    assert_eq!(verdict.commits.and_then(|commits| commits.head).as_deref(), Some("0"));
-    assert_eq!(verdict.changes.map(|changes| changes.work), Some(2));
-    assert_eq!(verdict.snapshot.as_deref(), Some("refs/watchdog/rescue/2"), "the last one holds all");
-    assert_eq!(verdict.left_out.iter().map(|left| left.path.as_str()).collect::<Vec<_>>(), ["secret.txt"]);
+    let verdict = World::dirty()
+        .replies([complete()])
+        .rescue(Salvage::LeavesOut(&[LeftOutReason::Secret]))
+        .checks(unmet)
+        .run()
+        .verdict;
     assert_eq!(
-        verdict.checks.iter().map(|check| (check.name.as_str(), check.outcome)).collect::<Vec<_>>(),
+        (
+            verdict.probes_used,
+            verdict.probes_left,
+            verdict.probes.len(),
+            verdict.probe_usage.requests
+        ),
+        (1, 2, 1, 1)
+    );
+    assert_eq!(
+        verdict.commits.and_then(|commits| commits.head).as_deref(),
+        Some("0")
+    );
+    assert_eq!(verdict.changes.map(|changes| changes.work), Some(2));
+    assert_eq!(
+        verdict.snapshot.as_deref(),
+        Some("refs/watchdog/rescue/2"),
+        "the last one holds all"
+    );
+    assert_eq!(
+        verdict
+            .left_out
+            .iter()
+            .map(|left| left.path.as_str())
+            .collect::<Vec<_>>(),
+        ["secret.txt"]
+    );
+    assert_eq!(
+        verdict
+            .checks
+            .iter()
+            .map(|check| (check.name.as_str(), check.outcome))
+            .collect::<Vec<_>>(),
         [("tests", CheckOutcome::Unmet)]
     );
 }
@@ -122,31 +233,63 @@ fn a_half_done_operation_is_named_with_its_first_conflicts() {
     let ends = "; nothing is complete before it is finished or aborted";
     let (message, feedback) = half_done(Some(GitOperation::Rebase), 0);
     assert_eq!(message, format!("a rebase is in progress{ends}"));
-    assert_eq!(feedback, "Finish or abort the rebase that is in progress, then go on.");
+    assert_eq!(
+        feedback,
+        "Finish or abort the rebase that is in progress, then go on."
+    );
     let (message, feedback) = half_done(Some(GitOperation::ApplyMailbox), 5);
-    assert_eq!(message, format!("an am is in progress (conflicts in 0.rs, 1.rs, 2.rs, 3.rs, 4.rs){ends}"));
-    assert_eq!(feedback, "Finish or abort the am that is in progress (conflicts in 0.rs, 1.rs, 2.rs, 3.rs, 4.rs), then go on.");
+    assert_eq!(
+        message,
+        format!("an am is in progress (conflicts in 0.rs, 1.rs, 2.rs, 3.rs, 4.rs){ends}")
+    );
+    assert_eq!(
+        feedback,
+        "Finish or abort the am that is in progress (conflicts in 0.rs, 1.rs, 2.rs, 3.rs, 4.rs), then go on."
+    );
     let (message, feedback) = half_done(None, 7);
-    assert_eq!(message, format!("there are conflicts in 0.rs, 1.rs, 2.rs, 3.rs, 4.rs and 2 more{ends}"));
-    assert_eq!(feedback, "Resolve the conflicts in 0.rs, 1.rs, 2.rs, 3.rs, 4.rs and 2 more, and commit.");
+    assert_eq!(
+        message,
+        format!("there are conflicts in 0.rs, 1.rs, 2.rs, 3.rs, 4.rs and 2 more{ends}")
+    );
+    assert_eq!(
+        feedback,
+        "Resolve the conflicts in 0.rs, 1.rs, 2.rs, 3.rs, 4.rs and 2 more, and commit."
+    );
 }
 
 #[test]
 fn whoever_words_the_question_sees_the_facts_as_last_read() {
-    let world = World::dirty().session(SessionEnd::Ended { exit: ProcessExit::Code(0) });
+    let world = World::dirty().session(SessionEnd::Ended {
+        exit: ProcessExit::Code(0),
+    });
     let holding = vec!["cargo (process 7)".to_string()];
     let mut machine = CheckMachine::new(world.set(|setup| setup.survivors = holding.clone()).setup);
     let _ = machine.step(MachineEvent::Start);
-    assert_eq!((machine.commits(), machine.changes(), machine.survivors()), (None, None, &holding[..]));
+    assert_eq!(
+        (machine.commits(), machine.changes(), machine.survivors()),
+        (None, None, &holding[..])
+    );
     let commits = World::clean().commits;
     let _ = machine.step(MachineEvent::Commits(Ok(commits.clone())));
-    let changes = Changes { unstaged: 2, work: 2, ..Changes::default() };
+    let changes = Changes {
+        unstaged: 2,
+        work: 2,
+        ..Changes::default()
+    };
     let _ = machine.step(MachineEvent::Changes(Ok(changes.clone())));
-    assert_eq!((machine.commits(), machine.changes()), (Some(&commits), Some(&changes)));
-    let waits = machine.step(MachineEvent::Snapshot(Ok(Some("refs/watchdog/rescue/1".into()))));
+    assert_eq!(
+        (machine.commits(), machine.changes()),
+        (Some(&commits), Some(&changes))
+    );
+    let waits = machine.step(MachineEvent::Snapshot(Ok(Some(
+        "refs/watchdog/rescue/1".into(),
+    ))));
     assert!(matches!(waits, MachineAction::Wait(_)), "{waits:?}");
     let _ = machine.step(MachineEvent::WaitOver);
-    let _ = machine.step(MachineEvent::Survivors(SurvivorFacts { session_over: true, ..SurvivorFacts::default() }));
+    let _ = machine.step(MachineEvent::Survivors(SurvivorFacts {
+        session_over: true,
+        ..SurvivorFacts::default()
+    }));
     assert!(machine.survivors().is_empty(), "they have ended");
 }
 
@@ -154,29 +297,80 @@ fn whoever_words_the_question_sees_the_facts_as_last_read() {
 fn changes_of_another_head_are_not_shown_as_still_there() {
     let rescued = World::dirty().replies([complete()]).run().verdict;
     assert_eq!((rescued.rescue_commits, rescued.changes), (1, None));
-    let landed = World::dirty().replies([working()]).during(During::Wait(1), Effect::Commit).run().verdict;
+    let landed = World::dirty()
+        .replies([working()])
+        .during(During::Wait(1), Effect::Commit)
+        .run()
+        .verdict;
     assert_eq!(
         (landed.changes, landed.message.as_str()),
-        (None, "1 commit made since the baseline; no checks are configured, so nothing judged what they do")
+        (
+            None,
+            "1 commit made since the baseline; no checks are configured, so nothing judged what they do"
+        )
     );
     let limited = World::dirty().replies([usage_limit()]).run().verdict;
-    assert_eq!(limited.changes.map(|changes| changes.unstaged), None, "what was uncommitted is rescued");
+    assert_eq!(
+        limited.changes.map(|changes| changes.unstaged),
+        None,
+        "what was uncommitted is rescued"
+    );
 }
 
 #[test]
 fn feedback_of_incomplete_is_never_blank() {
-    let blank = ProbeOutcome::Reply(Reply { next_action: Some("  ".into()), ..Reply::bare(ReplyStatus::Working) });
-    let once = |reply| World::clean().replies([reply]).set(|setup| setup.once = true).run().verdict;
-    assert_eq!(once(blank).feedback.as_deref(), Some("Finish the work and commit it."));
-    let told = ProbeOutcome::Reply(Reply { next_action: Some("write tests".into()), ..Reply::bare(ReplyStatus::Working) });
+    let blank = ProbeOutcome::Reply(Reply {
+        next_action: Some("  ".into()),
+        ..Reply::bare(ReplyStatus::Working)
+    });
+    let once = |reply| {
+        World::clean()
+            .replies([reply])
+            .set(|setup| setup.once = true)
+            .run()
+            .verdict
+    };
+    assert_eq!(
+        once(blank).feedback.as_deref(),
+        Some("Finish the work and commit it.")
+    );
+    let told = ProbeOutcome::Reply(Reply {
+        next_action: Some("write tests".into()),
+        ..Reply::bare(ReplyStatus::Working)
+    });
     assert_eq!(once(told).feedback.as_deref(), Some("write tests"));
 
     let unmet = |world: World| world.checks(Criteria::Always(CheckOutcome::Unmet));
-    let asked = |reply| unmet(World::clean()).replies([reply]).set(|setup| setup.once = true).run().verdict.feedback;
-    assert_eq!(asked(working()).as_deref(), Some("Finish the work and commit it.\ntests fail"));
-    assert_eq!(asked(garbage()).as_deref(), Some("tests fail"), "the next call asks again, and what is missing is known");
-    let late = unmet(World::dirty()).session(SessionEnd::TimedOut { after: std::time::Duration::from_secs(60) }).run().verdict.feedback;
-    assert_eq!(late.as_deref(), Some("The session was ended by its timeout. Go on from where it stopped, and commit.\ntests fail"));
+    let asked = |reply| {
+        unmet(World::clean())
+            .replies([reply])
+            .set(|setup| setup.once = true)
+            .run()
+            .verdict
+            .feedback
+    };
+    assert_eq!(
+        asked(working()).as_deref(),
+        Some("Finish the work and commit it.\ntests fail")
+    );
+    assert_eq!(
+        asked(garbage()).as_deref(),
+        Some("tests fail"),
+        "the next call asks again, and what is missing is known"
+    );
+    let late = unmet(World::dirty())
+        .session(SessionEnd::TimedOut {
+            after: std::time::Duration::from_secs(60),
+        })
+        .run()
+        .verdict
+        .feedback;
+    assert_eq!(
+        late.as_deref(),
+        Some(
+            "The session was ended by its timeout. Go on from where it stopped, and commit.\ntests fail"
+        )
+    );
 
     let mut machine = CheckMachine::new(World::committed().checks(Criteria::NeedClean).setup);
     let _ = machine.step(MachineEvent::Start);
@@ -190,8 +384,13 @@ fn feedback_of_incomplete_is_never_blank() {
         all_passed_before: false,
         notes: Vec::new(),
     };
-    let MachineAction::Conclude(verdict) = machine.step(MachineEvent::Checks(silent)) else { panic!("it ends") };
-    assert_eq!(verdict.feedback.as_deref(), Some("A configured check is not met."));
+    let MachineAction::Conclude(verdict) = machine.step(MachineEvent::Checks(silent)) else {
+        panic!("it ends")
+    };
+    assert_eq!(
+        verdict.feedback.as_deref(),
+        Some("A configured check is not met.")
+    );
 }
 
 #[test]
@@ -200,9 +399,16 @@ fn a_message_is_one_line_of_bounded_length() {
     for outcome in [
         ProbeOutcome::NotInstalled { why: why.clone() },
         ProbeOutcome::NotLoggedIn { why: why.clone() },
-        ProbeOutcome::RateLimited { why: why.clone(), retry_at: None },
+        ProbeOutcome::RateLimited {
+            why: why.clone(),
+            retry_at: None,
+        },
         ProbeOutcome::Failed { why: why.clone() },
-        ProbeOutcome::Reply(Reply { message: why, should_continue: Some(false), ..Reply::bare(ReplyStatus::Waiting) }),
+        ProbeOutcome::Reply(Reply {
+            message: why,
+            should_continue: Some(false),
+            ..Reply::bare(ReplyStatus::Waiting)
+        }),
     ] {
         let message = message(World::clean().replies([outcome]));
         assert!(!message.contains('\n') && message.len() < 400, "{message}");
@@ -216,11 +422,18 @@ fn a_dispute_says_how_often_the_agent_was_heard() {
         "the agent contradicts what is known (2 answers): it says complete and that 1 tasks are pending"
     );
     assert_eq!(
-        message(World { first_answer_stands: true, ..World::clean().replies([contradiction()]) }),
+        message(World {
+            first_answer_stands: true,
+            ..World::clean().replies([contradiction()])
+        }),
         "the agent contradicts what is known (1 answer): it says complete and that 1 tasks are pending"
     );
     assert_eq!(
-        message(World::clean().replies([claims_a_commit()]).set(|setup| setup.completion.max_probes = 1)),
+        message(
+            World::clean()
+                .replies([claims_a_commit()])
+                .set(|setup| setup.completion.max_probes = 1)
+        ),
         "the agent contradicts what is known (1 answer): it says that it made 1 commits, and git shows none since the baseline"
     );
 }
@@ -233,24 +446,72 @@ fn once_says_what_is_left_to_ask() {
             setup.completion.max_probes = max_probes;
         }))
     };
-    assert_eq!(once(3), "the agent waits for work that runs elsewhere; 2 probes left");
-    assert_eq!(once(2), "the agent waits for work that runs elsewhere; 1 probe left");
+    assert_eq!(
+        once(3),
+        "the agent waits for work that runs elsewhere; 2 probes left"
+    );
+    assert_eq!(
+        once(2),
+        "the agent waits for work that runs elsewhere; 1 probe left"
+    );
 }
 
 #[test]
 fn what_weakens_the_facts_is_passed_on_once() {
-    let note = |code| Degradation { code, detail: "detail".into() };
-    let mut world = World::dirty().replies([complete()]).rescue(Salvage::CommitsThenFails);
+    let note = |code| Degradation {
+        code,
+        detail: "detail".into(),
+    };
+    let mut world = World::dirty()
+        .replies([complete()])
+        .rescue(Salvage::CommitsThenFails);
     world.commits.degraded = vec![note(WarningCode::HistoryRewritten)];
-    let verdict =
-        world.set(|setup| setup.notes = vec![note(WarningCode::CriteriaChanged), note(WarningCode::HistoryRewritten)]).run().verdict;
-    let codes: Vec<&str> = verdict.degraded.iter().map(|note| note.code.as_str()).collect();
-    assert_eq!(codes, ["criteria_changed", "history_rewritten", "rescue_failed"]);
-    let failed = World::dirty().replies([complete()]).rescue(Salvage::Fails).run().verdict;
-    assert_eq!(failed.degraded, [], "the message says that the rescue failed");
-    let overwritten = |world: World| World { changes_note: Some(WarningCode::InheritedOverwritten), ..world }.run().verdict;
+    let verdict = world
+        .set(|setup| {
+            setup.notes = vec![
+                note(WarningCode::CriteriaChanged),
+                note(WarningCode::HistoryRewritten),
+            ]
+        })
+        .run()
+        .verdict;
+    let codes: Vec<&str> = verdict
+        .degraded
+        .iter()
+        .map(|note| note.code.as_str())
+        .collect();
+    assert_eq!(
+        codes,
+        ["criteria_changed", "history_rewritten", "rescue_failed"]
+    );
+    let failed = World::dirty()
+        .replies([complete()])
+        .rescue(Salvage::Fails)
+        .run()
+        .verdict;
+    assert_eq!(
+        failed.degraded,
+        [],
+        "the message says that the rescue failed"
+    );
+    let overwritten = |world: World| {
+        World {
+            changes_note: Some(WarningCode::InheritedOverwritten),
+            ..world
+        }
+        .run()
+        .verdict
+    };
     let once = [noted_as(WarningCode::InheritedOverwritten)];
-    assert_eq!(overwritten(World::dirty().replies([working(), complete()])).degraded, once, "although it was read several times");
+    assert_eq!(
+        overwritten(World::dirty().replies([working(), complete()])).degraded,
+        once,
+        "although it was read several times"
+    );
     let rescued = overwritten(World::dirty().replies([complete()]));
-    assert_eq!((rescued.changes, rescued.degraded.as_slice()), (None, &once[..]), "a rescue does not replace what was overwritten");
+    assert_eq!(
+        (rescued.changes, rescued.degraded.as_slice()),
+        (None, &once[..]),
+        "a rescue does not replace what was overwritten"
+    );
 }

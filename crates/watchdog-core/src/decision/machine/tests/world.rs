@@ -5,10 +5,14 @@ use std::time::Duration;
 
 use crate::config::settings::{ConfigSettings, RescueMode};
 use crate::decision::judgement_rule::JudgementRule;
-use crate::decision::machine::{CheckMachine, ChecksResult, MachineAction, MachineEvent, MachineSetup, ProbePause, SurvivorFacts};
+use crate::decision::machine::{
+    CheckMachine, ChecksResult, MachineAction, MachineEvent, MachineSetup, ProbePause,
+    SurvivorFacts,
+};
 use watchdog_facts::evidence::{
-    ActivityFacts, Changes, CheckOutcome, CheckResult, Commits, CriteriaChanged, Degradation, FaultKind, GitOperation, HeldRescue, LeftOut,
-    LeftOutReason, OutcomeBeforeWork, ProbeOutcome, ReadFact, RescueOutcome, SessionEnd, UnreadableFact, WarningCode,
+    ActivityFacts, Changes, CheckOutcome, CheckResult, Commits, CriteriaChanged, Degradation,
+    FaultKind, GitOperation, HeldRescue, LeftOut, LeftOutReason, OutcomeBeforeWork, ProbeOutcome,
+    ReadFact, RescueOutcome, SessionEnd, UnreadableFact, WarningCode,
 };
 use watchdog_facts::verdict::{Evidence, Verdict};
 
@@ -140,12 +144,22 @@ impl Run {
             strength => format!(" {}", strength.as_str()),
         };
         let strike = if verdict.strike { " STRIKE" } else { "" };
-        let counts = [("ask", "probes"), ("rescue", "rescues"), ("wait", "waits"), ("snapshot", "snapshots"), ("checks", "checks")]
-            .iter()
-            .filter(|(action, _)| self.count(action) > 0)
-            .map(|(action, word)| format!(" {word}={}", self.count(action)))
-            .collect::<String>();
-        format!("{}/{}{evidence}{strike}{counts}", verdict.status().as_str(), verdict.reason.as_str())
+        let counts = [
+            ("ask", "probes"),
+            ("rescue", "rescues"),
+            ("wait", "waits"),
+            ("snapshot", "snapshots"),
+            ("checks", "checks"),
+        ]
+        .iter()
+        .filter(|(action, _)| self.count(action) > 0)
+        .map(|(action, word)| format!(" {word}={}", self.count(action)))
+        .collect::<String>();
+        format!(
+            "{}/{}{evidence}{strike}{counts}",
+            verdict.status().as_str(),
+            verdict.reason.as_str()
+        )
     }
 }
 
@@ -160,7 +174,10 @@ impl World {
         setup.completion.max_probes = 3;
         World {
             setup,
-            commits: Commits { head: Some("0".into()), ..Commits::default() },
+            commits: Commits {
+                head: Some("0".into()),
+                ..Commits::default()
+            },
             uncommitted: 0,
             inherited: 0,
             since_end: 0,
@@ -174,7 +191,11 @@ impl World {
             finding: "",
             in_scratch: false,
             changed: CriteriaChanged::default(),
-            activity: ActivityFacts { worktree: Some(false), processes: Some(false), transcript: None },
+            activity: ActivityFacts {
+                worktree: Some(false),
+                processes: Some(false),
+                transcript: None,
+            },
             survivors_end: 0,
             unreadable: Vec::new(),
             interrupt_at: None,
@@ -182,7 +203,10 @@ impl World {
     }
 
     pub(super) fn dirty() -> World {
-        World { uncommitted: 2, ..World::clean() }
+        World {
+            uncommitted: 2,
+            ..World::clean()
+        }
     }
 
     /// One commit was made since the baseline.
@@ -202,7 +226,10 @@ impl World {
     }
 
     pub(super) fn replies(self, replies: impl IntoIterator<Item = ProbeOutcome>) -> World {
-        World { replies: replies.into_iter().collect(), ..self }
+        World {
+            replies: replies.into_iter().collect(),
+            ..self
+        }
     }
 
     pub(super) fn during(mut self, when: During, effect: Effect) -> World {
@@ -211,11 +238,17 @@ impl World {
     }
 
     pub(super) fn rescue(self, salvage: Salvage) -> World {
-        World { rescues: vec![salvage], ..self }
+        World {
+            rescues: vec![salvage],
+            ..self
+        }
     }
 
     pub(super) fn rescues(self, salvages: &[Salvage]) -> World {
-        World { rescues: salvages.to_vec(), ..self }
+        World {
+            rescues: salvages.to_vec(),
+            ..self
+        }
     }
 
     /// Criteria that need no program.
@@ -224,7 +257,8 @@ impl World {
     }
 
     pub(super) fn checks_with_programs(self, checks: Criteria) -> World {
-        self.checks(checks).set(|setup| setup.checks_run_programs = true)
+        self.checks(checks)
+            .set(|setup| setup.checks_run_programs = true)
     }
 
     pub(super) fn unreadable(mut self, kind: Kind, nth: usize) -> World {
@@ -272,7 +306,12 @@ impl World {
     }
 
     fn pass_time(&mut self, now: During) {
-        let due: Vec<Effect> = self.effects.iter().filter(|(when, _)| *when == now).map(|(_, effect)| *effect).collect();
+        let due: Vec<Effect> = self
+            .effects
+            .iter()
+            .filter(|(when, _)| *when == now)
+            .map(|(_, effect)| *effect)
+            .collect();
         for effect in due {
             self.happens(effect);
         }
@@ -285,11 +324,21 @@ impl World {
     /// Drives the machine to its end.
     pub(super) fn drive(&mut self) -> Run {
         let mut machine = CheckMachine::new(self.setup.clone());
-        let mut run = Run { verdict: placeholder(), actions: Vec::new(), pauses: Vec::new(), questions: Vec::new(), rules: Vec::new() };
+        let mut run = Run {
+            verdict: placeholder(),
+            actions: Vec::new(),
+            pauses: Vec::new(),
+            questions: Vec::new(),
+            rules: Vec::new(),
+        };
         let mut action = machine.step(MachineEvent::Start);
         loop {
             run.rules.extend(machine.take_rules());
-            assert!(run.actions.len() < 500, "it does not end: {:?}", run.actions);
+            assert!(
+                run.actions.len() < 500,
+                "it does not end: {:?}",
+                run.actions
+            );
             run.actions.push(word(&action));
             let interrupted = self.interrupt_at == Some(run.actions.len());
             let event = match &action {
@@ -307,12 +356,21 @@ impl World {
     fn answer(&mut self, action: &MachineAction, run: &mut Run) -> MachineEvent {
         let nth = run.count(word(action));
         match action {
-            MachineAction::ReadCommits => MachineEvent::Commits(self.readable(Kind::Commits, nth, self.commits.clone())),
+            MachineAction::ReadCommits => {
+                MachineEvent::Commits(self.readable(Kind::Commits, nth, self.commits.clone()))
+            }
             MachineAction::ReadChanges => {
-                let (work, inherited, since_end) = (self.uncommitted, self.inherited, self.since_end);
+                let (work, inherited, since_end) =
+                    (self.uncommitted, self.inherited, self.since_end);
                 let degraded = self.changes_note.into_iter().map(noted_as).collect();
-                let changes =
-                    Changes { unstaged: work + inherited + since_end, work, inherited, since_end, degraded, ..Changes::default() };
+                let changes = Changes {
+                    unstaged: work + inherited + since_end,
+                    work,
+                    inherited,
+                    since_end,
+                    degraded,
+                    ..Changes::default()
+                };
                 MachineEvent::Changes(self.readable(Kind::Changes, nth, changes))
             }
             MachineAction::TakeSnapshot => {
@@ -320,9 +378,13 @@ impl World {
                 MachineEvent::Snapshot(self.readable(Kind::Snapshot, nth, name))
             }
             MachineAction::JudgeChecks => MachineEvent::Checks(self.judge()),
-            MachineAction::Ask { number, contradiction } => {
+            MachineAction::Ask {
+                number,
+                contradiction,
+            } => {
                 run.questions.push((*number, contradiction.clone()));
-                let outcome = repeating(&self.replies, nth).expect("this world expects no question");
+                let outcome =
+                    repeating(&self.replies, nth).expect("this world expects no question");
                 self.pass_time(During::Probe(nth));
                 match self.withholds {
                     true => withheld(outcome),
@@ -340,26 +402,42 @@ impl World {
                 MachineEvent::WaitOver
             }
             MachineAction::ReadSurvivors if nth == self.survivors_end => {
-                MachineEvent::Survivors(SurvivorFacts { session_over: true, ..SurvivorFacts::default() })
+                MachineEvent::Survivors(SurvivorFacts {
+                    session_over: true,
+                    ..SurvivorFacts::default()
+                })
             }
-            MachineAction::ReadSurvivors => {
-                MachineEvent::Survivors(SurvivorFacts { holding: self.setup.survivors.clone(), ..SurvivorFacts::default() })
-            }
+            MachineAction::ReadSurvivors => MachineEvent::Survivors(SurvivorFacts {
+                holding: self.setup.survivors.clone(),
+                ..SurvivorFacts::default()
+            }),
             MachineAction::ReadActivity => MachineEvent::Activity(self.activity),
-            MachineAction::ReadCriteria => MachineEvent::Criteria(self.readable(Kind::Criteria, nth, self.changed.clone())),
+            MachineAction::ReadCriteria => {
+                MachineEvent::Criteria(self.readable(Kind::Criteria, nth, self.changed.clone()))
+            }
             MachineAction::Conclude(_) => unreachable!("the end needs no answer"),
         }
     }
 
     fn readable<T>(&self, kind: Kind, nth: usize, value: T) -> ReadFact<T> {
         if self.unreadable.contains(&(kind, nth)) {
-            return Err(UnreadableFact { kind: FaultKind::Git, why: format!("cannot read the {kind:?}"), hint: Some("look".into()) });
+            return Err(UnreadableFact {
+                kind: FaultKind::Git,
+                why: format!("cannot read the {kind:?}"),
+                hint: Some("look".into()),
+            });
         }
         Ok(value)
     }
 
     fn judge(&self) -> ChecksResult {
-        let met = |met: bool| if met { CheckOutcome::Pass } else { CheckOutcome::Unmet };
+        let met = |met: bool| {
+            if met {
+                CheckOutcome::Pass
+            } else {
+                CheckOutcome::Unmet
+            }
+        };
         let outcome = match self.checks {
             Criteria::Always(outcome) => outcome,
             Criteria::PassedBefore => CheckOutcome::Pass,
@@ -368,9 +446,17 @@ impl World {
             Criteria::NeedClean => met(self.uncommitted == 0),
             Criteria::NeedRescue => met(self.commits.rescued > 0),
         };
-        let feedback = if outcome == CheckOutcome::Pass { self.finding } else { "tests fail" }.to_string();
+        let feedback = if outcome == CheckOutcome::Pass {
+            self.finding
+        } else {
+            "tests fail"
+        }
+        .to_string();
         let evidence = Evidence::Verified;
-        let all_passed_before = matches!(self.checks, Criteria::PassedBefore | Criteria::PassedBeforePull) && outcome == CheckOutcome::Pass;
+        let all_passed_before = matches!(
+            self.checks,
+            Criteria::PassedBefore | Criteria::PassedBeforePull
+        ) && outcome == CheckOutcome::Pass;
         let result = CheckResult {
             name: "tests".into(),
             kind: "command".into(),
@@ -379,11 +465,22 @@ impl World {
             feedback: feedback.clone(),
             duration: Duration::ZERO,
             cached: false,
-            before: if all_passed_before { OutcomeBeforeWork::Passed } else { OutcomeBeforeWork::Unknown },
+            before: if all_passed_before {
+                OutcomeBeforeWork::Passed
+            } else {
+                OutcomeBeforeWork::Unknown
+            },
             tests: None,
             tree: self.in_scratch.then(|| "tree".into()),
         };
-        ChecksResult { outcome, evidence, feedback, results: vec![result], all_passed_before, notes: Vec::new() }
+        ChecksResult {
+            outcome,
+            evidence,
+            feedback,
+            results: vec![result],
+            all_passed_before,
+            notes: Vec::new(),
+        }
     }
 
     fn salvage(&mut self, salvage: Salvage) -> RescueOutcome {
@@ -391,51 +488,98 @@ impl World {
         match salvage {
             Salvage::Commits(count) => {
                 (0..count).for_each(|_| self.happens(Effect::Rescued));
-                RescueOutcome { commits: count, ..nothing }
+                RescueOutcome {
+                    commits: count,
+                    ..nothing
+                }
             }
             Salvage::CommitsAPart => {
                 self.happens(Effect::Rescued);
                 self.happens(Effect::Edit);
-                RescueOutcome { commits: 1, ..nothing }
+                RescueOutcome {
+                    commits: 1,
+                    ..nothing
+                }
             }
             Salvage::CommitsWithoutNetChange => {
                 self.happens(Effect::Rescued);
                 self.happens(Effect::Discard);
-                RescueOutcome { commits: 1, ..nothing }
+                RescueOutcome {
+                    commits: 1,
+                    ..nothing
+                }
             }
             Salvage::CommitsNothing => nothing,
-            Salvage::Fails => RescueOutcome { failed: Some("exit code 1".into()), ..nothing },
+            Salvage::Fails => RescueOutcome {
+                failed: Some("exit code 1".into()),
+                ..nothing
+            },
             Salvage::CommitsThenFails => {
                 self.happens(Effect::Rescued);
-                RescueOutcome { commits: 1, failed: Some("exit code 1".into()), ..nothing }
+                RescueOutcome {
+                    commits: 1,
+                    failed: Some("exit code 1".into()),
+                    ..nothing
+                }
             }
             Salvage::CommitsIntoRebase => {
                 self.happens(Effect::Rescued);
                 self.commits.operation = Some(GitOperation::Rebase);
-                RescueOutcome { commits: 1, ..nothing }
+                RescueOutcome {
+                    commits: 1,
+                    ..nothing
+                }
             }
             Salvage::CommitsIntoRebaseThenFails => {
                 let rebasing = self.salvage(Salvage::CommitsIntoRebase);
-                RescueOutcome { failed: Some("exit code 1".into()), ..rebasing }
+                RescueOutcome {
+                    failed: Some("exit code 1".into()),
+                    ..rebasing
+                }
             }
             Salvage::Elsewhere(here) => {
                 let left = self.uncommitted;
                 (0..here).for_each(|_| self.happens(Effect::Rescued));
                 self.uncommitted = left;
                 let failed = Some("git commit ended with exit code 1\nlint: no".into());
-                RescueOutcome { commits: here, failed, fallback_branch: Some("watchdog/rescue/auth".into()), ..nothing }
+                RescueOutcome {
+                    commits: here,
+                    failed,
+                    fallback_branch: Some("watchdog/rescue/auth".into()),
+                    ..nothing
+                }
             }
             Salvage::Loses => {
                 self.happens(Effect::Rescued);
-                RescueOutcome { commits: 1, lost: vec!["lib.rs".into()], ..nothing }
+                RescueOutcome {
+                    commits: 1,
+                    lost: vec!["lib.rs".into()],
+                    ..nothing
+                }
             }
-            Salvage::HeldBack => {
-                RescueOutcome { held_back: Some(HeldRescue { why: "claude works".into(), retry_at: Some(reset()) }), ..nothing }
-            }
-            Salvage::LosesMany(count) => RescueOutcome { lost: (1..=count).map(|n| format!("{n}.rs")).collect(), ..nothing },
+            Salvage::HeldBack => RescueOutcome {
+                held_back: Some(HeldRescue {
+                    why: "claude works".into(),
+                    retry_at: Some(reset()),
+                }),
+                ..nothing
+            },
+            Salvage::LosesMany(count) => RescueOutcome {
+                lost: (1..=count).map(|n| format!("{n}.rs")).collect(),
+                ..nothing
+            },
             Salvage::LeavesOut(reasons) => {
-                let left_out = reasons.iter().map(|&why| LeftOut { path: format!("{}.txt", why.as_str()), why }).collect();
-                RescueOutcome { left_out, ..nothing }
+                let left_out = reasons
+                    .iter()
+                    .map(|&why| LeftOut {
+                        path: format!("{}.txt", why.as_str()),
+                        why,
+                    })
+                    .collect();
+                RescueOutcome {
+                    left_out,
+                    ..nothing
+                }
             }
         }
     }
@@ -446,7 +590,10 @@ fn repeating<T: Clone>(script: &[T], nth: usize) -> Option<T> {
 }
 
 pub(super) fn noted_as(code: WarningCode) -> Degradation {
-    Degradation { code, detail: "as the test says".into() }
+    Degradation {
+        code,
+        detail: "as the test says".into(),
+    }
 }
 
 fn placeholder() -> Verdict {

@@ -14,17 +14,35 @@ pub(super) fn reason_is_earned(it: &Situation<'_>) -> bool {
 
 fn earned(it: &Situation<'_>, verdict: &Verdict) -> bool {
     let (setup, ledger) = (it.setup, it.ledger);
-    let answered = |answers: &[AnswerSeen]| ledger.answer.is_some_and(|answer| answers.contains(&answer)) && !ledger.disputed;
+    let answered = |answers: &[AnswerSeen]| {
+        ledger
+            .answer
+            .is_some_and(|answer| answers.contains(&answer))
+            && !ledger.disputed
+    };
     let met = !it.unmet();
     let passed_before = ledger.judged_as(CheckOutcome::Pass);
     match verdict.reason {
         Reason::NewCommits => {
-            let nobody_answers = ledger.answered == 0 && (it.rounds_left() == 0 || ledger.asking_ended);
-            let left = setup.read_leftovers && ledger.work_left() && ledger.rescue != Some(RescueSeen::LeftOutOnPurpose);
+            let nobody_answers =
+                ledger.answered == 0 && (it.rounds_left() == 0 || ledger.asking_ended);
+            let left = setup.read_leftovers
+                && ledger.work_left()
+                && ledger.rescue != Some(RescueSeen::LeftOutOnPurpose);
             let claimed = ledger.claims();
-            ledger.own() && met && (!left || setup.no_probe || setup.unasked.is_some() || nobody_answers || claimed && !ledger.work_left())
+            ledger.own()
+                && met
+                && (!left
+                    || setup.no_probe
+                    || setup.unasked.is_some()
+                    || nobody_answers
+                    || claimed && !ledger.work_left())
         }
-        Reason::Rescued => ledger.claims() && ledger.rescue == Some(RescueSeen::Committed) && (!it.has_checks() || passed_before),
+        Reason::Rescued => {
+            ledger.claims()
+                && ledger.rescue == Some(RescueSeen::Committed)
+                && (!it.has_checks() || passed_before)
+        }
         Reason::NothingToDo => nothing_to_do(it) && setup.earlier.nothing_to_do_streak < 2,
         Reason::RepeatedNothingToDo => nothing_to_do(it) && setup.earlier.nothing_to_do_streak >= 2,
         Reason::ChecksPassed => ledger.judged_as(CheckOutcome::Pass),
@@ -39,19 +57,39 @@ fn earned(it: &Situation<'_>, verdict: &Verdict) -> bool {
         }
         Reason::RateLimited => {
             let session = matches!(setup.session, Some(SessionEnd::RateLimited { .. }));
-            session || ledger.answer == Some(AnswerSeen::Limit) && met && ledger.rescue != Some(RescueSeen::Failed)
+            session
+                || ledger.answer == Some(AnswerSeen::Limit)
+                    && met
+                    && ledger.rescue != Some(RescueSeen::Failed)
         }
         Reason::AgentUnrunnable => {
-            let session = matches!(setup.session, Some(SessionEnd::Unrunnable { .. } | SessionEnd::NotStarted { shortage: false, .. }));
-            session || ledger.answer == Some(AnswerSeen::CannotRun) && met && ledger.rescue != Some(RescueSeen::Failed)
+            let session = matches!(
+                setup.session,
+                Some(
+                    SessionEnd::Unrunnable { .. }
+                        | SessionEnd::NotStarted {
+                            shortage: false,
+                            ..
+                        }
+                )
+            );
+            session
+                || ledger.answer == Some(AnswerSeen::CannotRun)
+                    && met
+                    && ledger.rescue != Some(RescueSeen::Failed)
         }
         Reason::NoCriteria => {
-            let nothing_decides = setup.scope == (JudgementScope::Criteria { baseline_known: false });
+            let nothing_decides = setup.scope
+                == (JudgementScope::Criteria {
+                    baseline_known: false,
+                });
             !it.has_checks() && (nothing_decides || setup.on_no_criteria == OnNoCriteria::Review)
         }
         Reason::MaxIterations => {
             let has = |code| verdict.degraded.iter().any(|note| note.code == code);
-            let refused = has(WarningCode::ToolsRefused) && ledger.commits.is_some_and(|commits| !commits.any_new) && !ledger.work_left();
+            let refused = has(WarningCode::ToolsRefused)
+                && ledger.commits.is_some_and(|commits| !commits.any_new)
+                && !ledger.work_left();
             refused || has(WarningCode::NoProgress)
         }
         Reason::VerifyUnrunnable => ledger.judged_as(CheckOutcome::Unrunnable),
@@ -60,12 +98,17 @@ fn earned(it: &Situation<'_>, verdict: &Verdict) -> bool {
         Reason::Disputed => {
             let twice = ledger.disputes >= 2;
             let last = ledger.disputes > 0 && (it.rounds_left() == 0 || ledger.asking_ended);
-            twice || last || setup.require_evidence > Evidence::Claimed || setup.require_evidence > Evidence::None && passed_before
+            twice
+                || last
+                || setup.require_evidence > Evidence::Claimed
+                || setup.require_evidence > Evidence::None && passed_before
         }
         Reason::CriteriaChanged => matches!(ledger.guarded, Some(Some(changed)) if changed > 0),
         Reason::Untrusted => setup.trust != ConfigTrust::Settled,
         Reason::RescueIncomplete => match ledger.rescue {
-            Some(RescueSeen::Committed | RescueSeen::LeftOutOnPurpose | RescueSeen::HeldBack) => false,
+            Some(RescueSeen::Committed | RescueSeen::LeftOutOnPurpose | RescueSeen::HeldBack) => {
+                false
+            }
             Some(RescueSeen::Nothing) => ledger.claims(),
             Some(_) => true,
             None => ledger.claims() && ledger.work_left(),
@@ -73,11 +116,16 @@ fn earned(it: &Situation<'_>, verdict: &Verdict) -> bool {
         Reason::MaxProbes => {
             let spent = it.rounds_left() == 0 || ledger.asking_ended;
             let silent = it.rounds_used() > 0 && ledger.answered == 0;
-            let held = ledger.rescue_commits > 0 || ledger.own() && (ledger.work_left() || ledger.answered == 0);
+            let held = ledger.rescue_commits > 0
+                || ledger.own() && (ledger.work_left() || ledger.answered == 0);
             spent && met && !silent && !held && ledger.activity.is_some()
         }
-        Reason::SessionTimeout => matches!(setup.session, Some(SessionEnd::TimedOut { .. })) && nothing_at_all(it),
-        Reason::SessionIdle => matches!(setup.session, Some(SessionEnd::Idle { .. })) && nothing_at_all(it),
+        Reason::SessionTimeout => {
+            matches!(setup.session, Some(SessionEnd::TimedOut { .. })) && nothing_at_all(it)
+        }
+        Reason::SessionIdle => {
+            matches!(setup.session, Some(SessionEnd::Idle { .. })) && nothing_at_all(it)
+        }
         Reason::BudgetExhausted | Reason::DeadlineExceeded | Reason::Halted => {
             matches!(&setup.session, Some(SessionEnd::OverLimit { stop }) if stop.reason == verdict.reason)
         }
@@ -93,7 +141,9 @@ fn earned(it: &Situation<'_>, verdict: &Verdict) -> bool {
         | Reason::ConfigError
         | Reason::StoreError
         | Reason::SnapshotFailed => unread(it, verdict),
-        Reason::SessionActive => it.may_live() || ledger.claims() && met && ledger.rescue == Some(RescueSeen::HeldBack),
+        Reason::SessionActive => {
+            it.may_live() || ledger.claims() && met && ledger.rescue == Some(RescueSeen::HeldBack)
+        }
         Reason::Locked | Reason::Dependencies | Reason::BreakerOpen => false,
     }
 }
@@ -110,12 +160,19 @@ fn nothing_at_all(it: &Situation<'_>) -> bool {
 /// More work is wanted, and nothing stronger holds.
 fn unfinished(it: &Situation<'_>) -> bool {
     let (setup, ledger) = (it.setup, it.ledger);
-    let nobody_asked = (setup.no_probe || setup.unasked.is_some() || it.only_criteria()) && (it.unmet() || !ledger.own());
-    let cut = matches!(setup.session, Some(SessionEnd::TimedOut { .. } | SessionEnd::Idle { .. } | SessionEnd::CutShort { .. }));
-    let over = ledger.session_over && ledger.answer == Some(AnswerSeen::Working) && !ledger.disputed;
+    let nobody_asked = (setup.no_probe || setup.unasked.is_some() || it.only_criteria())
+        && (it.unmet() || !ledger.own());
+    let cut = matches!(
+        setup.session,
+        Some(SessionEnd::TimedOut { .. } | SessionEnd::Idle { .. } | SessionEnd::CutShort { .. })
+    );
+    let over =
+        ledger.session_over && ledger.answer == Some(AnswerSeen::Working) && !ledger.disputed;
     // Work was rescued, or commits stand beside work that is left, and nobody claimed it done.
     let heard = ledger.answered > 0 || it.rounds_used() == 0;
-    let not_done = heard && !ledger.claims() && (ledger.rescue_commits > 0 || ledger.own() && ledger.work_left());
+    let not_done = heard
+        && !ledger.claims()
+        && (ledger.rescue_commits > 0 || ledger.own() && ledger.work_left());
     nobody_asked || cut && !ledger.claims() || over && !it.unmet() || not_done && !it.unmet()
 }
 
@@ -126,7 +183,8 @@ fn unread(it: &Situation<'_>, verdict: &Verdict) -> bool {
         Some(SessionEnd::NotKept { .. }) => verdict.reason == Reason::SnapshotFailed,
         _ => false,
     };
-    let guarded = it.setup.criteria_files == CriteriaFilesRole::Guarded && it.ledger.guarded == Some(None);
+    let guarded =
+        it.setup.criteria_files == CriteriaFilesRole::Guarded && it.ledger.guarded == Some(None);
     let snapshot = it.ledger.just_failed && verdict.status() == Status::Error;
     not_begun || guarded || snapshot || it.ledger.unreadable == Some(verdict.reason)
 }

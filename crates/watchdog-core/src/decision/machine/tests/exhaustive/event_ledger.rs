@@ -3,7 +3,9 @@
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use crate::decision::machine::{MachineEvent, MachineSetup};
-use watchdog_facts::evidence::{Changes, CheckOutcome, Commits, ProbeOutcome, Reply, ReplyStatus, RescueOutcome, WarningCode};
+use watchdog_facts::evidence::{
+    Changes, CheckOutcome, Commits, ProbeOutcome, Reply, ReplyStatus, RescueOutcome, WarningCode,
+};
 use watchdog_facts::verdict::{Evidence, Reason};
 
 /// The commits as last read.
@@ -155,7 +157,12 @@ impl EventLedger {
 
     /// The same after one more event.
     pub(super) fn after(&self, setup: &MachineSetup, event: &MachineEvent) -> EventLedger {
-        let mut next = EventLedger { unreadable: None, just_failed: false, just_rescued: false, ..self.clone() };
+        let mut next = EventLedger {
+            unreadable: None,
+            just_failed: false,
+            just_rescued: false,
+            ..self.clone()
+        };
         match event {
             MachineEvent::Start => {}
             MachineEvent::Commits(fact) => {
@@ -180,7 +187,10 @@ impl EventLedger {
             }
             MachineEvent::Checks(judged) => {
                 next.fresh &= !setup.checks_run_programs;
-                let in_worktree = judged.results.iter().any(|one| one.outcome == CheckOutcome::Pass && one.tree.is_none());
+                let in_worktree = judged
+                    .results
+                    .iter()
+                    .any(|one| one.outcome == CheckOutcome::Pass && one.tree.is_none());
                 next.judged_here = true;
                 next.judged = Some(JudgedSeen {
                     outcome: judged.outcome.as_str(),
@@ -193,7 +203,10 @@ impl EventLedger {
             MachineEvent::Rescue(fact) => {
                 next.fresh = false;
                 next.just_rescued = true;
-                let failed = RescueOutcome { failed: Some("unreadable".into()), ..RescueOutcome::default() };
+                let failed = RescueOutcome {
+                    failed: Some("unreadable".into()),
+                    ..RescueOutcome::default()
+                };
                 next.rescued(fact.as_ref().unwrap_or(&failed));
             }
             MachineEvent::WaitOver => {
@@ -210,7 +223,9 @@ impl EventLedger {
                 let known = signs.iter().any(Option::is_some);
                 next.activity = Some(known.then(|| signs.contains(&Some(true))));
             }
-            MachineEvent::Criteria(fact) => next.guarded = Some(fact.as_ref().ok().map(|changed| changed.guarded_total)),
+            MachineEvent::Criteria(fact) => {
+                next.guarded = Some(fact.as_ref().ok().map(|changed| changed.guarded_total))
+            }
             MachineEvent::Interrupt => next.interrupted = true,
         }
         next
@@ -218,7 +233,8 @@ impl EventLedger {
 
     /// The session's own commits, those of a rescue aside.
     pub(super) fn own(&self) -> bool {
-        self.own_before_rescue.unwrap_or_else(|| self.commits.is_some_and(|commits| commits.own))
+        self.own_before_rescue
+            .unwrap_or_else(|| self.commits.is_some_and(|commits| commits.own))
     }
 
     pub(super) fn work_left(&self) -> bool {
@@ -226,12 +242,16 @@ impl EventLedger {
     }
 
     pub(super) fn judged_as(&self, outcome: CheckOutcome) -> bool {
-        self.judged.is_some_and(|judged| judged.outcome == outcome.as_str())
+        self.judged
+            .is_some_and(|judged| judged.outcome == outcome.as_str())
     }
 
     /// The agent says that everything is done, and nothing speaks against it.
     pub(super) fn claims(&self) -> bool {
-        matches!(self.answer, Some(AnswerSeen::Complete | AnswerSeen::NamesCommits)) && !self.disputed
+        matches!(
+            self.answer,
+            Some(AnswerSeen::Complete | AnswerSeen::NamesCommits)
+        ) && !self.disputed
     }
 
     fn answered(&mut self, outcome: &ProbeOutcome) {
@@ -245,8 +265,13 @@ impl EventLedger {
             self.claimed |= reply.status == ReplyStatus::Complete;
             self.unweighed = true;
         }
-        let same = self.answer == Some(answer) && matches!(answer, AnswerSeen::Unusable(kind) if kind != "overloaded");
-        self.asking_ended |= same || matches!(answer, AnswerSeen::Limit | AnswerSeen::CannotRun | AnswerSeen::NoConversation);
+        let same = self.answer == Some(answer)
+            && matches!(answer, AnswerSeen::Unusable(kind) if kind != "overloaded");
+        self.asking_ended |= same
+            || matches!(
+                answer,
+                AnswerSeen::Limit | AnswerSeen::CannotRun | AnswerSeen::NoConversation
+            );
         self.answer = Some(answer);
     }
 
@@ -269,7 +294,8 @@ impl EventLedger {
         }
         self.rescue_commits += outcome.commits;
         self.left_out = !outcome.left_out.is_empty();
-        let on_purpose = self.left_out && outcome.left_out.iter().all(|left| left.why.is_on_purpose());
+        let on_purpose =
+            self.left_out && outcome.left_out.iter().all(|left| left.why.is_on_purpose());
         self.rescue = Some(match (outcome.commits, outcome.failed.is_some()) {
             _ if !outcome.lost.is_empty() => RescueSeen::Lost,
             _ if outcome.fallback_branch.is_some() => RescueSeen::Elsewhere,
@@ -290,7 +316,10 @@ fn seen_commits(commits: &Commits) -> CommitsSeen {
         own: commits.made_here > 0 && commits.net_change,
         any_new: commits.new_commits > 0,
         half_done: commits.operation.is_some() || !commits.conflicts.is_empty(),
-        rewritten: commits.degraded.iter().any(|note| note.code == WarningCode::HistoryRewritten),
+        rewritten: commits
+            .degraded
+            .iter()
+            .any(|note| note.code == WarningCode::HistoryRewritten),
         name: hasher.finish(),
     }
 }
@@ -299,21 +328,34 @@ fn seen_changes(changes: &Changes) -> ChangesSeen {
     ChangesSeen {
         any: changes.total() > 0,
         work: changes.work > 0,
-        overwritten: changes.degraded.iter().any(|note| note.code == WarningCode::InheritedOverwritten),
+        overwritten: changes
+            .degraded
+            .iter()
+            .any(|note| note.code == WarningCode::InheritedOverwritten),
     }
 }
 
 fn seen_answer(outcome: &ProbeOutcome) -> AnswerSeen {
     match outcome {
         ProbeOutcome::Reply(Reply { doubt: Some(_), .. }) => AnswerSeen::Contradiction,
-        ProbeOutcome::Reply(reply) if reply.status == ReplyStatus::Complete && !reply.tasks_pending.is_empty() => AnswerSeen::Contradiction,
-        ProbeOutcome::Reply(reply) if reply.status == ReplyStatus::Complete && reply.commits_made > Some(0) => AnswerSeen::NamesCommits,
+        ProbeOutcome::Reply(reply)
+            if reply.status == ReplyStatus::Complete && !reply.tasks_pending.is_empty() =>
+        {
+            AnswerSeen::Contradiction
+        }
+        ProbeOutcome::Reply(reply)
+            if reply.status == ReplyStatus::Complete && reply.commits_made > Some(0) =>
+        {
+            AnswerSeen::NamesCommits
+        }
         ProbeOutcome::Reply(reply) if reply.status == ReplyStatus::Complete => AnswerSeen::Complete,
         ProbeOutcome::Reply(reply) if reply.should_continue == Some(false) => AnswerSeen::Stops,
         ProbeOutcome::Reply(reply) if reply.status == ReplyStatus::Waiting => AnswerSeen::Waiting,
         ProbeOutcome::Reply(_) => AnswerSeen::Working,
         ProbeOutcome::RateLimited { .. } => AnswerSeen::Limit,
-        ProbeOutcome::NotInstalled { .. } | ProbeOutcome::NotLoggedIn { .. } => AnswerSeen::CannotRun,
+        ProbeOutcome::NotInstalled { .. } | ProbeOutcome::NotLoggedIn { .. } => {
+            AnswerSeen::CannotRun
+        }
         ProbeOutcome::NoConversation { .. } => AnswerSeen::NoConversation,
         ProbeOutcome::Unreadable { .. }
         | ProbeOutcome::Empty

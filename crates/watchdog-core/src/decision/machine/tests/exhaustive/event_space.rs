@@ -4,12 +4,16 @@ use std::time::Duration;
 
 use crate::decision::machine::{ChecksResult, MachineAction, MachineEvent, SurvivorFacts};
 use watchdog_facts::evidence::{
-    ActivityFacts, Changes, CheckOutcome, CheckResult, Commits, CriteriaChanged, Degradation, FaultKind, GitOperation, HeldRescue, LeftOut,
-    LeftOutReason, OutcomeBeforeWork, ProbeOutcome, ReadFact, Reply, ReplyStatus, RescueOutcome, UnreadableFact, WarningCode,
+    ActivityFacts, Changes, CheckOutcome, CheckResult, Commits, CriteriaChanged, Degradation,
+    FaultKind, GitOperation, HeldRescue, LeftOut, LeftOutReason, OutcomeBeforeWork, ProbeOutcome,
+    ReadFact, Reply, ReplyStatus, RescueOutcome, UnreadableFact, WarningCode,
 };
 use watchdog_facts::verdict::Evidence;
 
-use super::super::world::{asked, claims_a_commit, complete, contradiction, gives_up, usage_limit, waiting, withheld, working};
+use super::super::world::{
+    asked, claims_a_commit, complete, contradiction, gives_up, usage_limit, waiting, withheld,
+    working,
+};
 
 /// The answers to each action. Any may follow any other, consistent or not.
 pub(super) struct EventSpace {
@@ -59,15 +63,41 @@ impl EventSpace {
 
     pub(super) fn whole() -> EventSpace {
         EventSpace {
-            commits: all_commits().into_iter().map(MachineEvent::Commits).collect(),
-            changes: all_changes().into_iter().map(MachineEvent::Changes).collect(),
-            snapshots: vec![taken(), MachineEvent::Snapshot(Ok(None)), MachineEvent::Snapshot(unreadable(FaultKind::Snapshot))],
+            commits: all_commits()
+                .into_iter()
+                .map(MachineEvent::Commits)
+                .collect(),
+            changes: all_changes()
+                .into_iter()
+                .map(MachineEvent::Changes)
+                .collect(),
+            snapshots: vec![
+                taken(),
+                MachineEvent::Snapshot(Ok(None)),
+                MachineEvent::Snapshot(unreadable(FaultKind::Snapshot)),
+            ],
             checks: all_checks().into_iter().map(MachineEvent::Checks).collect(),
-            probes: all_probes().into_iter().map(probe).chain([withheld(usage_limit())]).collect(),
-            rescues: all_rescues().into_iter().map(MachineEvent::Rescue).collect(),
-            survivors: all_survivors().into_iter().map(MachineEvent::Survivors).collect(),
-            activity: all_activity().into_iter().map(MachineEvent::Activity).collect(),
-            criteria: all_criteria().into_iter().map(MachineEvent::Criteria).collect(),
+            probes: all_probes()
+                .into_iter()
+                .map(probe)
+                .chain([withheld(usage_limit())])
+                .collect(),
+            rescues: all_rescues()
+                .into_iter()
+                .map(MachineEvent::Rescue)
+                .collect(),
+            survivors: all_survivors()
+                .into_iter()
+                .map(MachineEvent::Survivors)
+                .collect(),
+            activity: all_activity()
+                .into_iter()
+                .map(MachineEvent::Activity)
+                .collect(),
+            criteria: all_criteria()
+                .into_iter()
+                .map(MachineEvent::Criteria)
+                .collect(),
             wait: [MachineEvent::WaitOver],
             interrupt: [MachineEvent::Interrupt],
         }
@@ -96,28 +126,43 @@ impl EventSpace {
 
     /// Which of the commits these are: a short name of a long fact.
     pub(super) fn commits_at(&self, commits: &Commits) -> Option<usize> {
-        self.commits.iter().position(|event| matches!(event, MachineEvent::Commits(Ok(one)) if one == commits))
+        self.commits
+            .iter()
+            .position(|event| matches!(event, MachineEvent::Commits(Ok(one)) if one == commits))
     }
 
     pub(super) fn changes_at(&self, changes: &Changes) -> Option<usize> {
-        self.changes.iter().position(|event| matches!(event, MachineEvent::Changes(Ok(one)) if one == changes))
+        self.changes
+            .iter()
+            .position(|event| matches!(event, MachineEvent::Changes(Ok(one)) if one == changes))
     }
 
     pub(super) fn checks_at(&self, judged: &ChecksResult) -> Option<usize> {
-        self.checks.iter().position(|event| matches!(event, MachineEvent::Checks(one) if one == judged))
+        self.checks
+            .iter()
+            .position(|event| matches!(event, MachineEvent::Checks(one) if one == judged))
     }
 
     pub(super) fn probe_at(&self, outcome: &ProbeOutcome) -> Option<usize> {
-        self.probes.iter().position(|event| matches!(event, MachineEvent::Probe(one) if one.outcome == *outcome))
+        self.probes
+            .iter()
+            .position(|event| matches!(event, MachineEvent::Probe(one) if one.outcome == *outcome))
     }
 }
 
 pub(super) fn unreadable<T>(kind: FaultKind) -> ReadFact<T> {
-    Err(UnreadableFact { kind, why: "it cannot be read".into(), hint: Some("look".into()) })
+    Err(UnreadableFact {
+        kind,
+        why: "it cannot be read".into(),
+        hint: Some("look".into()),
+    })
 }
 
 fn at(head: &str) -> Commits {
-    Commits { head: Some(head.into()), ..Commits::default() }
+    Commits {
+        head: Some(head.into()),
+        ..Commits::default()
+    }
 }
 
 pub(super) fn quiet() -> Commits {
@@ -126,42 +171,96 @@ pub(super) fn quiet() -> Commits {
 
 /// One commit of the session's own.
 pub(super) fn own() -> Commits {
-    Commits { new_commits: 1, made_here: 1, net_change: true, ..at("1") }
+    Commits {
+        new_commits: 1,
+        made_here: 1,
+        net_change: true,
+        ..at("1")
+    }
 }
 
 pub(super) fn rebasing() -> Commits {
-    Commits { operation: Some(GitOperation::Rebase), ..quiet() }
+    Commits {
+        operation: Some(GitOperation::Rebase),
+        ..quiet()
+    }
 }
 
 fn all_commits() -> Vec<ReadFact<Commits>> {
-    let rewritten = Degradation { code: WarningCode::HistoryRewritten, detail: "the baseline is gone".into() };
+    let rewritten = Degradation {
+        code: WarningCode::HistoryRewritten,
+        detail: "the baseline is gone".into(),
+    };
     vec![
         Ok(quiet()),
         Ok(own()),
-        Ok(Commits { new_commits: 2, made_here: 2, net_change: true, ..at("2") }),
+        Ok(Commits {
+            new_commits: 2,
+            made_here: 2,
+            net_change: true,
+            ..at("2")
+        }),
         // Pulled: somebody else's.
-        Ok(Commits { new_commits: 1, imported: 1, net_change: true, ..at("3") }),
-        Ok(Commits { new_commits: 1, rescued: 1, net_change: true, ..at("4") }),
+        Ok(Commits {
+            new_commits: 1,
+            imported: 1,
+            net_change: true,
+            ..at("3")
+        }),
+        Ok(Commits {
+            new_commits: 1,
+            rescued: 1,
+            net_change: true,
+            ..at("4")
+        }),
         // Made here, and nothing is changed by it.
-        Ok(Commits { new_commits: 1, made_here: 1, ..at("5") }),
+        Ok(Commits {
+            new_commits: 1,
+            made_here: 1,
+            ..at("5")
+        }),
         Ok(rebasing()),
-        Ok(Commits { conflicts: vec!["lib.rs".into()], ..own() }),
-        Ok(Commits { degraded: vec![rewritten], ..at("6") }),
+        Ok(Commits {
+            conflicts: vec!["lib.rs".into()],
+            ..own()
+        }),
+        Ok(Commits {
+            degraded: vec![rewritten],
+            ..at("6")
+        }),
         unreadable(FaultKind::Git),
     ]
 }
 
 pub(super) fn work() -> Changes {
-    Changes { unstaged: 1, work: 1, work_paths: vec!["lib.rs".into()], ..Changes::default() }
+    Changes {
+        unstaged: 1,
+        work: 1,
+        work_paths: vec!["lib.rs".into()],
+        ..Changes::default()
+    }
 }
 
 fn all_changes() -> Vec<ReadFact<Changes>> {
-    let overwritten = Degradation { code: WarningCode::InheritedOverwritten, detail: "notes.txt was overwritten".into() };
+    let overwritten = Degradation {
+        code: WarningCode::InheritedOverwritten,
+        detail: "notes.txt was overwritten".into(),
+    };
     vec![
         Ok(Changes::default()),
         Ok(work()),
-        Ok(Changes { unstaged: 2, inherited: 1, since_end: 1, ..Changes::default() }),
-        Ok(Changes { unstaged: 1, inherited: 1, degraded: vec![overwritten], ..Changes::default() }),
+        Ok(Changes {
+            unstaged: 2,
+            inherited: 1,
+            since_end: 1,
+            ..Changes::default()
+        }),
+        Ok(Changes {
+            unstaged: 1,
+            inherited: 1,
+            degraded: vec![overwritten],
+            ..Changes::default()
+        }),
         unreadable(FaultKind::Git),
     ]
 }
@@ -171,7 +270,12 @@ pub(super) fn taken() -> MachineEvent {
 }
 
 /// The criteria, judged as one check of this outcome.
-pub(super) fn judged(outcome: CheckOutcome, evidence: Evidence, passed_before: bool, feedback: &str) -> ChecksResult {
+pub(super) fn judged(
+    outcome: CheckOutcome,
+    evidence: Evidence,
+    passed_before: bool,
+    feedback: &str,
+) -> ChecksResult {
     let result = CheckResult {
         name: "tests".into(),
         kind: "command".into(),
@@ -180,7 +284,11 @@ pub(super) fn judged(outcome: CheckOutcome, evidence: Evidence, passed_before: b
         feedback: feedback.into(),
         duration: Duration::ZERO,
         cached: false,
-        before: if passed_before { OutcomeBeforeWork::Passed } else { OutcomeBeforeWork::Unknown },
+        before: if passed_before {
+            OutcomeBeforeWork::Passed
+        } else {
+            OutcomeBeforeWork::Unknown
+        },
         tests: None,
         tree: None,
     };
@@ -200,13 +308,28 @@ fn all_checks() -> Vec<ChecksResult> {
     vec![
         judged(CheckOutcome::Pass, Evidence::Verified, false, ""),
         in_scratch,
-        judged(CheckOutcome::Pass, Evidence::Claimed, false, "the judge agrees"),
+        judged(
+            CheckOutcome::Pass,
+            Evidence::Claimed,
+            false,
+            "the judge agrees",
+        ),
         judged(CheckOutcome::Pass, Evidence::Verified, true, ""),
         judged(CheckOutcome::Unmet, Evidence::None, false, "tests fail"),
         judged(CheckOutcome::Unmet, Evidence::None, false, " \n"),
         judged(CheckOutcome::Waiting, Evidence::None, false, "CI runs"),
-        judged(CheckOutcome::Unrunnable, Evidence::None, false, "no such program"),
-        judged(CheckOutcome::Failed, Evidence::None, false, "no sense in it"),
+        judged(
+            CheckOutcome::Unrunnable,
+            Evidence::None,
+            false,
+            "no such program",
+        ),
+        judged(
+            CheckOutcome::Failed,
+            Evidence::None,
+            false,
+            "no sense in it",
+        ),
         judged(CheckOutcome::TimedOut, Evidence::None, false, "after 300 s"),
     ]
 }
@@ -217,8 +340,15 @@ pub(super) fn probe(outcome: ProbeOutcome) -> MachineEvent {
 
 fn all_probes() -> Vec<ProbeOutcome> {
     let why = || "why".to_string();
-    let doubtful = Reply { doubt: Some("its word stands in an example".into()), ..Reply::bare(ReplyStatus::Working) };
-    let pending = Reply { tasks_pending: vec!["tests".into()], next_action: Some("none".into()), ..Reply::bare(ReplyStatus::Working) };
+    let doubtful = Reply {
+        doubt: Some("its word stands in an example".into()),
+        ..Reply::bare(ReplyStatus::Working)
+    };
+    let pending = Reply {
+        tasks_pending: vec!["tests".into()],
+        next_action: Some("none".into()),
+        ..Reply::bare(ReplyStatus::Working)
+    };
     vec![
         complete(),
         contradiction(),
@@ -244,42 +374,123 @@ fn all_rescues() -> Vec<ReadFact<RescueOutcome>> {
     let none = RescueOutcome::default;
     let refused = || Some("exit code 1".to_string());
     let elsewhere = || Some("watchdog/rescue/auth".to_string());
-    let left_out = |why| vec![LeftOut { path: ".env".into(), why }];
+    let left_out = |why| {
+        vec![LeftOut {
+            path: ".env".into(),
+            why,
+        }]
+    };
     vec![
-        Ok(RescueOutcome { commits: 1, ..none() }),
-        Ok(RescueOutcome { commits: 1, left_out: left_out(LeftOutReason::Secret), ..none() }),
-        Ok(RescueOutcome { commits: 1, failed: refused(), ..none() }),
+        Ok(RescueOutcome {
+            commits: 1,
+            ..none()
+        }),
+        Ok(RescueOutcome {
+            commits: 1,
+            left_out: left_out(LeftOutReason::Secret),
+            ..none()
+        }),
+        Ok(RescueOutcome {
+            commits: 1,
+            failed: refused(),
+            ..none()
+        }),
         Ok(none()),
-        Ok(RescueOutcome { left_out: left_out(LeftOutReason::Secret), ..none() }),
-        Ok(RescueOutcome { left_out: left_out(LeftOutReason::TooLarge), ..none() }),
-        Ok(RescueOutcome { failed: refused(), ..none() }),
-        Ok(RescueOutcome { failed: refused(), fallback_branch: elsewhere(), ..none() }),
-        Ok(RescueOutcome { commits: 1, failed: refused(), fallback_branch: elsewhere(), ..none() }),
-        Ok(RescueOutcome { held_back: Some(HeldRescue { why: "claude works".into(), retry_at: None }), ..none() }),
-        Ok(RescueOutcome { commits: 1, lost: vec!["lib.rs".into()], ..none() }),
+        Ok(RescueOutcome {
+            left_out: left_out(LeftOutReason::Secret),
+            ..none()
+        }),
+        Ok(RescueOutcome {
+            left_out: left_out(LeftOutReason::TooLarge),
+            ..none()
+        }),
+        Ok(RescueOutcome {
+            failed: refused(),
+            ..none()
+        }),
+        Ok(RescueOutcome {
+            failed: refused(),
+            fallback_branch: elsewhere(),
+            ..none()
+        }),
+        Ok(RescueOutcome {
+            commits: 1,
+            failed: refused(),
+            fallback_branch: elsewhere(),
+            ..none()
+        }),
+        Ok(RescueOutcome {
+            held_back: Some(HeldRescue {
+                why: "claude works".into(),
+                retry_at: None,
+            }),
+            ..none()
+        }),
+        Ok(RescueOutcome {
+            commits: 1,
+            lost: vec!["lib.rs".into()],
+            ..none()
+        }),
         unreadable(FaultKind::Git),
     ]
 }
 
 fn all_survivors() -> Vec<SurvivorFacts> {
-    let released = Degradation { code: WarningCode::Survivors, detail: "a server runs on".into() };
+    let released = Degradation {
+        code: WarningCode::Survivors,
+        detail: "a server runs on".into(),
+    };
     vec![
-        SurvivorFacts { holding: vec!["daemon (process 7)".into()], session_over: false, released: None },
-        SurvivorFacts { holding: Vec::new(), session_over: true, released: None },
-        SurvivorFacts { holding: Vec::new(), session_over: false, released: Some(released) },
+        SurvivorFacts {
+            holding: vec!["daemon (process 7)".into()],
+            session_over: false,
+            released: None,
+        },
+        SurvivorFacts {
+            holding: Vec::new(),
+            session_over: true,
+            released: None,
+        },
+        SurvivorFacts {
+            holding: Vec::new(),
+            session_over: false,
+            released: Some(released),
+        },
     ]
 }
 
 fn all_activity() -> Vec<ActivityFacts> {
-    let still = ActivityFacts { worktree: Some(false), processes: None, transcript: Some(false) };
-    vec![ActivityFacts::default(), still, ActivityFacts { worktree: Some(true), ..still }, ActivityFacts { processes: Some(true), ..still }]
+    let still = ActivityFacts {
+        worktree: Some(false),
+        processes: None,
+        transcript: Some(false),
+    };
+    vec![
+        ActivityFacts::default(),
+        still,
+        ActivityFacts {
+            worktree: Some(true),
+            ..still
+        },
+        ActivityFacts {
+            processes: Some(true),
+            ..still
+        },
+    ]
 }
 
 fn all_criteria() -> Vec<ReadFact<CriteriaChanged>> {
-    let guarded = CriteriaChanged { guarded: vec!["tests/login.rs".into()], guarded_total: 1, named: Vec::new() };
+    let guarded = CriteriaChanged {
+        guarded: vec!["tests/login.rs".into()],
+        guarded_total: 1,
+        named: Vec::new(),
+    };
     vec![
         Ok(CriteriaChanged::default()),
-        Ok(CriteriaChanged { named: vec!["check.sh".into()], ..CriteriaChanged::default() }),
+        Ok(CriteriaChanged {
+            named: vec!["check.sh".into()],
+            ..CriteriaChanged::default()
+        }),
         Ok(guarded),
         unreadable(FaultKind::Store),
     ]

@@ -7,8 +7,17 @@ use super::rules::RULES;
 use super::setup_space::{CALLS, deep_setups, long_setups, quick_setups};
 
 fn assert_rules_hold(count: &ExplorationCount) {
-    let broken: Vec<String> = count.broken.iter().map(|(rule, (first, times))| format!("{rule}\n{times} times, first:\n{first}")).collect();
-    assert!(broken.is_empty(), "{} rules are broken\n{}", broken.len(), broken.join("\n\n"));
+    let broken: Vec<String> = count
+        .broken
+        .iter()
+        .map(|(rule, (first, times))| format!("{rule}\n{times} times, first:\n{first}"))
+        .collect();
+    assert!(
+        broken.is_empty(),
+        "{} rules are broken\n{}",
+        broken.len(),
+        broken.join("\n\n")
+    );
 }
 
 /// `scripts/nightly machine` reads it.
@@ -26,7 +35,10 @@ fn print(count: &ExplorationCount) {
         println!("  {number}  {what}");
     }
     println!("concluded:");
-    count.reasons.iter().for_each(|(reason, times)| println!("  {times}  {reason}"));
+    count
+        .reasons
+        .iter()
+        .for_each(|(reason, times)| println!("  {times}  {reason}"));
 }
 
 #[test]
@@ -38,14 +50,25 @@ fn every_rule_holds_in_every_state_that_a_few_facts_of_each_kind_lead_to() {
     }
     print(&count);
     assert_rules_hold(&count);
-    assert!(count.states > 10_000 && count.reasons.len() > 25, "{count:?}");
+    assert!(
+        count.states > 10_000 && count.reasons.len() > 25,
+        "{count:?}"
+    );
 }
 
 fn explore_call(name: &str) {
-    let call = CALLS.iter().find(|call| call.0 == name).expect("a call of the list");
+    let call = CALLS
+        .iter()
+        .find(|call| call.0 == name)
+        .expect("a call of the list");
     let mut count = ExplorationCount::default();
-    for (events, setups) in [(EventSpace::whole(), long_setups(call)), (EventSpace::few(), deep_setups(call))] {
-        setups.iter().for_each(|(setup, interrupts)| explore(setup, &events, *interrupts, &mut count));
+    for (events, setups) in [
+        (EventSpace::whole(), long_setups(call)),
+        (EventSpace::few(), deep_setups(call)),
+    ] {
+        setups
+            .iter()
+            .for_each(|(setup, interrupts)| explore(setup, &events, *interrupts, &mut count));
     }
     print(&count);
     assert_rules_hold(&count);

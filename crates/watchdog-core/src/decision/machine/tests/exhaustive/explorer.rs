@@ -43,12 +43,24 @@ struct StateSpace<'a> {
 const MOST_EVENTS: usize = 100;
 
 /// Explores one setup; with `interrupts` a signal may come at every state.
-pub(super) fn explore(setup: &MachineSetup, events: &EventSpace, interrupts: bool, count: &mut ExplorationCount) {
+pub(super) fn explore(
+    setup: &MachineSetup,
+    events: &EventSpace,
+    interrupts: bool,
+    count: &mut ExplorationCount,
+) {
     count.setups += 1;
     let mut machine = CheckMachine::new(setup.clone());
     let action = machine.step(MachineEvent::Start);
     let ledger = EventLedger::new(setup);
-    let mut space = StateSpace { events, setup, interrupts, seen: HashMap::new(), path: Vec::new(), count };
+    let mut space = StateSpace {
+        events,
+        setup,
+        interrupts,
+        seen: HashMap::new(),
+        path: Vec::new(),
+        count,
+    };
     space.judge(&ledger, &action);
     let sequences = space.go_on(&machine, &ledger, &action);
     let states = space.seen.len() as u64;
@@ -58,20 +70,37 @@ pub(super) fn explore(setup: &MachineSetup, events: &EventSpace, interrupts: boo
 
 impl StateSpace<'_> {
     /// How many sequences lead from here to an end.
-    fn go_on(&mut self, machine: &CheckMachine, ledger: &EventLedger, action: &MachineAction) -> u128 {
+    fn go_on(
+        &mut self,
+        machine: &CheckMachine,
+        ledger: &EventLedger,
+        action: &MachineAction,
+    ) -> u128 {
         if let MachineAction::Conclude(verdict) = action {
             self.count.conclusions += 1;
-            *self.count.reasons.entry(verdict.reason.as_str()).or_default() += 1;
+            *self
+                .count
+                .reasons
+                .entry(verdict.reason.as_str())
+                .or_default() += 1;
             self.count.longest = self.count.longest.max(self.path.len());
             return 1;
         }
-        assert!(self.path.len() < MOST_EVENTS, "it does not end: {:?}", self.path);
+        assert!(
+            self.path.len() < MOST_EVENTS,
+            "it does not end: {:?}",
+            self.path
+        );
         let key = state_key(machine, ledger, self.events);
         if let Some(known) = self.seen.get(&key) {
             return *known;
         }
         let events = self.events;
-        let signal = if self.interrupts && !ledger.interrupted { events.interrupt() } else { &[] };
+        let signal = if self.interrupts && !ledger.interrupted {
+            events.interrupt()
+        } else {
+            &[]
+        };
         let mut sequences = 0;
         for event in events.answers(action).iter().chain(signal) {
             let mut machine = machine.clone();
@@ -88,9 +117,21 @@ impl StateSpace<'_> {
     }
 
     fn judge(&mut self, ledger: &EventLedger, next: &MachineAction) {
-        let situation = Situation { setup: self.setup, ledger, next };
+        let situation = Situation {
+            setup: self.setup,
+            ledger,
+            next,
+        };
         for rule in RULES.iter().filter(|rule| !(rule.holds)(&situation)) {
-            let first = || (format!("{:#?}\n{:#?}\n{next:#?}\n{ledger:#?}", self.setup, self.path), 0);
+            let first = || {
+                (
+                    format!(
+                        "{:#?}\n{:#?}\n{next:#?}\n{ledger:#?}",
+                        self.setup, self.path
+                    ),
+                    0,
+                )
+            };
             self.count.broken.entry(rule.name).or_insert_with(first).1 += 1;
         }
     }
@@ -143,19 +184,55 @@ fn state_key(machine: &CheckMachine, ledger: &EventLedger, events: &EventSpace) 
     let mut hasher = DefaultHasher::new();
     ledger.hash(&mut hasher);
     // Of the setup only these two ever change.
-    (&setup.survivors, setup.session_over, stage, pending.as_ref().map(word)).hash(&mut hasher);
-    (commits.as_ref().map(|one| events.commits_at(one)), changes.as_ref().map(|one| events.changes_at(one))).hash(&mut hasher);
+    (
+        &setup.survivors,
+        setup.session_over,
+        stage,
+        pending.as_ref().map(word),
+    )
+        .hash(&mut hasher);
+    (
+        commits.as_ref().map(|one| events.commits_at(one)),
+        changes.as_ref().map(|one| events.changes_at(one)),
+    )
+        .hash(&mut hasher);
     (snapshot, judged.as_ref().map(|one| events.checks_at(one))).hash(&mut hasher);
     // Of answers before the last one only these count any more.
     let claims = |record: &ProbeRecord| matches!(&record.outcome, ProbeOutcome::Reply(reply) if reply.status == ReplyStatus::Complete);
-    (probes.len(), probes.iter().any(claims), probes.last().map(|record| (events.probe_at(&record.outcome), &record.disputed)))
+    (
+        probes.len(),
+        probes.iter().any(claims),
+        probes
+            .last()
+            .map(|record| (events.probe_at(&record.outcome), &record.disputed)),
+    )
         .hash(&mut hasher);
     (rounds_used, answered, alive, polls_held, secured, disputed).hash(&mut hasher);
-    (no_more_questions.as_ref().map(|why| format!("{why:?}")), committed_before_rescue, rescue_commits).hash(&mut hasher);
+    (
+        no_more_questions.as_ref().map(|why| format!("{why:?}")),
+        committed_before_rescue,
+        rescue_commits,
+    )
+        .hash(&mut hasher);
     (rescue_failed, rescue_branch, left_out.len()).hash(&mut hasher);
-    left_out.iter().for_each(|left| (&left.path, left.why.as_str()).hash(&mut hasher));
-    LOOKED_AT.iter().for_each(|code| degraded.iter().any(|note| note.code == *code).hash(&mut hasher));
-    let held = |verdict: &Verdict| (verdict.reason, verdict.evidence, verdict.strike, verdict.message.clone(), verdict.feedback.clone());
+    left_out
+        .iter()
+        .for_each(|left| (&left.path, left.why.as_str()).hash(&mut hasher));
+    LOOKED_AT.iter().for_each(|code| {
+        degraded
+            .iter()
+            .any(|note| note.code == *code)
+            .hash(&mut hasher)
+    });
+    let held = |verdict: &Verdict| {
+        (
+            verdict.reason,
+            verdict.evidence,
+            verdict.strike,
+            verdict.message.clone(),
+            verdict.feedback.clone(),
+        )
+    };
     held_back.as_deref().map(held).hash(&mut hasher);
     hasher.finish()
 }

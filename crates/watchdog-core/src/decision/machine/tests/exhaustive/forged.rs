@@ -22,7 +22,10 @@ pub(super) struct ForgedRow {
 
 /// The setup of this call with one round, and what else is set.
 pub(super) fn call(name: &str, set: impl FnOnce(&mut MachineSetup)) -> MachineSetup {
-    let part = CALLS.iter().find(|part| part.0 == name).expect("a call of the list");
+    let part = CALLS
+        .iter()
+        .find(|part| part.0 == name)
+        .expect("a call of the list");
     let mut setup = setup_of(1, &[part]);
     set(&mut setup);
     setup
@@ -54,33 +57,54 @@ pub(super) fn dirty() -> MachineEvent {
 }
 
 pub(super) fn unmet() -> MachineEvent {
-    MachineEvent::Checks(judged(CheckOutcome::Unmet, Evidence::None, false, "tests fail"))
+    MachineEvent::Checks(judged(
+        CheckOutcome::Unmet,
+        Evidence::None,
+        false,
+        "tests fail",
+    ))
 }
 
 /// A verdict of this reason, made up.
 pub(super) fn concludes(reason: Reason, evidence: Evidence) -> MachineAction {
-    MachineAction::Conclude(Box::new(Verdict { evidence, ..Verdict::new(reason, "made up") }))
+    MachineAction::Conclude(Box::new(Verdict {
+        evidence,
+        ..Verdict::new(reason, "made up")
+    }))
 }
 
 pub(super) fn asks(number: u32) -> MachineAction {
-    MachineAction::Ask { number, contradiction: None }
+    MachineAction::Ask {
+        number,
+        contradiction: None,
+    }
 }
 
 /// The machine's verdict with something else in it.
 pub(super) fn but(action: MachineAction, change: impl FnOnce(&mut Verdict)) -> MachineAction {
-    let MachineAction::Conclude(mut verdict) = action else { panic!("not an end: {action:?}") };
+    let MachineAction::Conclude(mut verdict) = action else {
+        panic!("not an end: {action:?}")
+    };
     change(&mut verdict);
     MachineAction::Conclude(verdict)
 }
 
 /// Plays the events of a row, each of which must answer what the machine asks for.
-fn played(row: &ForgedRow, setup: &MachineSetup, space: &EventSpace) -> (EventLedger, MachineAction) {
+fn played(
+    row: &ForgedRow,
+    setup: &MachineSetup,
+    space: &EventSpace,
+) -> (EventLedger, MachineAction) {
     let mut machine = CheckMachine::new(setup.clone());
     let mut action = machine.step(MachineEvent::Start);
     let mut ledger = EventLedger::new(setup);
     for event in (row.events)() {
         let answers = space.answers(&action).contains(&event) || event == MachineEvent::Interrupt;
-        assert!(answers, "{}: {event:?} does not answer {action:?}", row.rule);
+        assert!(
+            answers,
+            "{}: {event:?} does not answer {action:?}",
+            row.rule
+        );
         action = machine.step(event.clone());
         ledger = ledger.after(setup, &event);
     }
@@ -92,12 +116,24 @@ fn each_rule_rejects_what_is_made_up_against_it() {
     let space = EventSpace::whole();
     let mut faults = Vec::new();
     for row in ROWS {
-        let rule = RULES.iter().find(|rule| rule.name == row.rule).unwrap_or_else(|| panic!("no rule is named {}", row.rule));
+        let rule = RULES
+            .iter()
+            .find(|rule| rule.name == row.rule)
+            .unwrap_or_else(|| panic!("no rule is named {}", row.rule));
         let setup = (row.setup)();
         let (ledger, action) = played(row, &setup, &space);
-        let judge = |next: &MachineAction| (rule.holds)(&Situation { setup: &setup, ledger: &ledger, next });
+        let judge = |next: &MachineAction| {
+            (rule.holds)(&Situation {
+                setup: &setup,
+                ledger: &ledger,
+                next,
+            })
+        };
         if !judge(&action) {
-            faults.push(format!("{} does not hold for the machine's own {action:?}", row.rule));
+            faults.push(format!(
+                "{} does not hold for the machine's own {action:?}",
+                row.rule
+            ));
         }
         let forged = (row.forged)(action);
         if judge(&forged) {
@@ -109,7 +145,11 @@ fn each_rule_rejects_what_is_made_up_against_it() {
 
 #[test]
 fn each_rule_has_something_made_up_against_it() {
-    let missing: Vec<&str> = RULES.iter().map(|rule| rule.name).filter(|name| !ROWS.iter().any(|row| row.rule == *name)).collect();
+    let missing: Vec<&str> = RULES
+        .iter()
+        .map(|rule| rule.name)
+        .filter(|name| !ROWS.iter().any(|row| row.rule == *name))
+        .collect();
     assert!(missing.is_empty(), "{missing:?}");
 }
 
@@ -117,9 +157,19 @@ fn each_rule_has_something_made_up_against_it() {
 fn no_reason_is_earned_by_a_look_at_nothing() {
     let setup = check();
     let ledger = EventLedger::new(&setup).after(&setup, &commits(quiet()));
-    let earned = RULES.iter().find(|rule| rule.name == "tree: each reason is earned").expect("it is in the table");
+    let earned = RULES
+        .iter()
+        .find(|rule| rule.name == "tree: each reason is earned")
+        .expect("it is in the table");
     for &reason in Reason::ALL {
         let next = concludes(reason, Evidence::None);
-        assert!(!(earned.holds)(&Situation { setup: &setup, ledger: &ledger, next: &next }), "{reason:?}");
+        assert!(
+            !(earned.holds)(&Situation {
+                setup: &setup,
+                ledger: &ledger,
+                next: &next
+            }),
+            "{reason:?}"
+        );
     }
 }

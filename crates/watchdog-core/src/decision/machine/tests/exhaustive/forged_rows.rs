@@ -1,14 +1,21 @@
 //! What is made up against each rule.
 
 use crate::config::settings::{OnNoCriteria, RescueMode};
-use crate::decision::machine::{ConfigTrust, CriteriaFilesRole, MachineAction, MachineEvent, ProbePause};
+use crate::decision::machine::{
+    ConfigTrust, CriteriaFilesRole, MachineAction, MachineEvent, ProbePause,
+};
 use crate::decision::rounds::unmet_checks;
-use watchdog_facts::evidence::{ActivityFacts, CheckOutcome, Commits, CriteriaChanged, FaultKind, RescueOutcome};
+use watchdog_facts::evidence::{
+    ActivityFacts, CheckOutcome, Commits, CriteriaChanged, FaultKind, RescueOutcome,
+};
 use watchdog_facts::verdict::{Evidence, Reason};
 
 use super::super::world::{contradiction, working};
 use super::event_space::{judged, own, probe, quiet, rebasing, taken, unreadable, work};
-use super::forged::{ForgedRow, asks, but, call, check, clean, commits, concludes, dirty, no_rounds, unmet, with_checks};
+use super::forged::{
+    ForgedRow, asks, but, call, check, clean, commits, concludes, dirty, no_rounds, unmet,
+    with_checks,
+};
 
 macro_rules! rows {
     ($($rule:literal, $setup:expr, [$($event:expr),* $(,)?], $forged:expr;)*) => {
@@ -17,20 +24,37 @@ macro_rules! rows {
 }
 
 fn rescued_one() -> MachineEvent {
-    MachineEvent::Rescue(Ok(RescueOutcome { commits: 1, ..RescueOutcome::default() }))
+    MachineEvent::Rescue(Ok(RescueOutcome {
+        commits: 1,
+        ..RescueOutcome::default()
+    }))
 }
 
 fn after_rescue() -> MachineEvent {
-    commits(Commits { new_commits: 1, rescued: 1, net_change: true, head: Some("4".into()), ..Commits::default() })
+    commits(Commits {
+        new_commits: 1,
+        rescued: 1,
+        net_change: true,
+        head: Some("4".into()),
+        ..Commits::default()
+    })
 }
 
 fn guarded(changed: usize) -> MachineEvent {
     let guarded = vec!["tests/login.rs".to_string(); changed];
-    MachineEvent::Criteria(Ok(CriteriaChanged { guarded, guarded_total: changed, named: Vec::new() }))
+    MachineEvent::Criteria(Ok(CriteriaChanged {
+        guarded,
+        guarded_total: changed,
+        named: Vec::new(),
+    }))
 }
 
 fn still() -> MachineEvent {
-    MachineEvent::Activity(ActivityFacts { worktree: Some(false), processes: None, transcript: Some(false) })
+    MachineEvent::Activity(ActivityFacts {
+        worktree: Some(false),
+        processes: None,
+        transcript: Some(false),
+    })
 }
 
 pub(super) const ROWS: &[ForgedRow] = rows! {

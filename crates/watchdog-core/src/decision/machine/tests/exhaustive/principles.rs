@@ -10,7 +10,8 @@ use super::situation::Situation;
 pub(super) fn rescued_before_the_end(it: &Situation<'_>) -> bool {
     it.ends(|verdict| {
         let left = it.ledger.work_left() && it.ledger.rescue.is_none();
-        !wants_rescue(it, verdict) || it.ledger.looked && !(left && it.may_commit() && !it.half_done())
+        !wants_rescue(it, verdict)
+            || it.ledger.looked && !(left && it.may_commit() && !it.half_done())
     })
 }
 
@@ -20,29 +21,51 @@ fn wants_rescue(it: &Situation<'_>, verdict: &Verdict) -> bool {
     let last = setup.completion.final_rescue_attempt;
     // The next call goes on with the next round.
     let goes_on = setup.once && it.rounds_left() > 0 && !ledger.session_over;
-    let cut = matches!(setup.session, Some(SessionEnd::TimedOut { .. } | SessionEnd::Idle { .. }));
+    let cut = matches!(
+        setup.session,
+        Some(SessionEnd::TimedOut { .. } | SessionEnd::Idle { .. })
+    );
     let cut_short = cut || matches!(setup.session, Some(SessionEnd::CutShort { .. }));
     // A limit of the session itself is looked at before the work, and a login needs a person.
-    let by_session =
-        matches!(setup.session, Some(SessionEnd::RateLimited { .. } | SessionEnd::Unrunnable { .. } | SessionEnd::NotStarted { .. }));
+    let by_session = matches!(
+        setup.session,
+        Some(
+            SessionEnd::RateLimited { .. }
+                | SessionEnd::Unrunnable { .. }
+                | SessionEnd::NotStarted { .. }
+        )
+    );
     // After the last round, or where asking ended, only the final rescue is left.
     let just_answered = ledger.asked > 0 && !ledger.paused && !ledger.asking_ended;
     let still_open = it.rounds_left() > 0 && !ledger.asking_ended;
     match verdict.reason {
         _ if it.only_criteria() => false,
-        Reason::ChecksPassed | Reason::AgentStopped | Reason::SessionTimeout | Reason::SessionIdle => true,
+        Reason::ChecksPassed
+        | Reason::AgentStopped
+        | Reason::SessionTimeout
+        | Reason::SessionIdle => true,
         Reason::Rescued | Reason::NothingToDo | Reason::RepeatedNothingToDo => true,
         Reason::BudgetExhausted | Reason::DeadlineExceeded | Reason::Halted => true,
         // Beside own commits the next session goes on with what is left.
         Reason::ChecksUnmet if ledger.own() => cut,
-        Reason::ChecksUnmet if setup.unasked.is_some() => (ledger.session_over || !setup.once) && (last || still_open),
-        Reason::ChecksUnmet => cut_short || ledger.claims() || last || ledger.session_over && (still_open || just_answered),
+        Reason::ChecksUnmet if setup.unasked.is_some() => {
+            (ledger.session_over || !setup.once) && (last || still_open)
+        }
+        Reason::ChecksUnmet => {
+            cut_short
+                || ledger.claims()
+                || last
+                || ledger.session_over && (still_open || just_answered)
+        }
         Reason::Working => false,
         Reason::Unfinished if setup.no_probe => cut,
         Reason::Unfinished if cut_short => true,
-        Reason::Unfinished if setup.unasked.is_some() => (ledger.session_over || !setup.once) && (last || still_open),
+        Reason::Unfinished if setup.unasked.is_some() => {
+            (ledger.session_over || !setup.once) && (last || still_open)
+        }
         Reason::Unfinished => {
-            let not_done = ledger.session_over && just_answered && ledger.answer == Some(AnswerSeen::Working);
+            let not_done =
+                ledger.session_over && just_answered && ledger.answer == Some(AnswerSeen::Working);
             !goes_on && (last || not_done)
         }
         Reason::MaxProbes => last,
@@ -54,7 +77,10 @@ fn wants_rescue(it: &Situation<'_>, verdict: &Verdict) -> bool {
 
 pub(super) fn complete_on_read_facts(it: &Situation<'_>) -> bool {
     let ledger = it.ledger;
-    let no_baseline = it.setup.scope == (JudgementScope::Criteria { baseline_known: false });
+    let no_baseline = it.setup.scope
+        == (JudgementScope::Criteria {
+            baseline_known: false,
+        });
     it.ends(|verdict| {
         let commits = ledger.commits.is_some() || no_baseline;
         let changes = match verdict.reason {

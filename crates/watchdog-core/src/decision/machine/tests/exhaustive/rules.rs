@@ -136,21 +136,35 @@ pub(super) const RULES: &[ContractRule] = rules! {
 
 fn unreadable_is_an_error(it: &Situation<'_>) -> bool {
     match (it.ledger.unreadable, it.verdict()) {
-        (Some(reason), Some(verdict)) if !it.ledger.interrupted => verdict.reason == reason && verdict.status() == Status::Error,
+        (Some(reason), Some(verdict)) if !it.ledger.interrupted => {
+            verdict.reason == reason && verdict.status() == Status::Error
+        }
         (Some(_), None) if !it.ledger.interrupted => false,
         _ => true,
     }
 }
 
 fn failed_snapshot_holds(it: &Situation<'_>) -> bool {
-    if it.ledger.just_failed && !matches!(it.next, MachineAction::Conclude(_) | MachineAction::ReadCriteria) {
+    if it.ledger.just_failed
+        && !matches!(
+            it.next,
+            MachineAction::Conclude(_) | MachineAction::ReadCriteria
+        )
+    {
         return false;
     }
-    let said = |verdict: &Verdict| verdict.degraded.iter().any(|note| note.code == WarningCode::SnapshotFailed);
+    let said = |verdict: &Verdict| {
+        verdict
+            .degraded
+            .iter()
+            .any(|note| note.code == WarningCode::SnapshotFailed)
+    };
     it.ends(|verdict| match verdict.status() {
         _ if !it.ledger.snapshot_failed => true,
         Status::Error => true,
-        Status::Complete => verdict.reason == Reason::NewCommits && !it.ledger.work_left() && said(verdict),
+        Status::Complete => {
+            verdict.reason == Reason::NewCommits && !it.ledger.work_left() && said(verdict)
+        }
         _ => !verdict.strike && said(verdict) && verdict.snapshot.is_none(),
     })
 }
@@ -162,27 +176,46 @@ fn no_result_is_no_pass(it: &Situation<'_>) -> bool {
         (CheckOutcome::TimedOut, Reason::VerifyTimeout),
         (CheckOutcome::Waiting, Reason::BackgroundWork),
     ];
-    let without = wanted.into_iter().find(|(outcome, _)| it.ledger.judged_as(*outcome)).map(|(_, reason)| reason);
-    let passed = it.ends(|verdict| verdict.reason != Reason::ChecksPassed || it.ledger.judged_as(CheckOutcome::Pass));
-    let named = |verdict: &Verdict, reason: Reason| verdict.reason == reason || verdict.reason == Reason::Interrupted;
-    passed && without.is_none_or(|reason| it.ledger.interrupted || it.verdict().is_none_or(|verdict| named(verdict, reason)))
+    let without = wanted
+        .into_iter()
+        .find(|(outcome, _)| it.ledger.judged_as(*outcome))
+        .map(|(_, reason)| reason);
+    let passed = it.ends(|verdict| {
+        verdict.reason != Reason::ChecksPassed || it.ledger.judged_as(CheckOutcome::Pass)
+    });
+    let named = |verdict: &Verdict, reason: Reason| {
+        verdict.reason == reason || verdict.reason == Reason::Interrupted
+    };
+    passed
+        && without.is_none_or(|reason| {
+            it.ledger.interrupted || it.verdict().is_none_or(|verdict| named(verdict, reason))
+        })
 }
 
 fn unmet_is_said(it: &Situation<'_>) -> bool {
     let said = |verdict: &Verdict| {
         let feedback = verdict.feedback.as_deref().unwrap_or_default();
-        let unmet = verdict.checks.iter().filter(|check| check.outcome == CheckOutcome::Unmet);
-        unmet.map(|check| check.feedback.trim()).all(|missing| feedback.contains(missing))
+        let unmet = verdict
+            .checks
+            .iter()
+            .filter(|check| check.outcome == CheckOutcome::Unmet);
+        unmet
+            .map(|check| check.feedback.trim())
+            .all(|missing| feedback.contains(missing))
     };
     // What is half done comes first, and says what to do first.
     let wanted = |verdict: &Verdict| {
-        verdict.status() == Status::Incomplete && verdict.reason != Reason::OperationInProgress || verdict.reason == Reason::ProbeError
+        verdict.status() == Status::Incomplete && verdict.reason != Reason::OperationInProgress
+            || verdict.reason == Reason::ProbeError
     };
     it.ends(|verdict| !wanted(verdict) || said(verdict))
 }
 
 fn limit_is_no_success(it: &Situation<'_>) -> bool {
-    let disturbs = matches!(it.next, MachineAction::Ask { .. } | MachineAction::JudgeChecks);
+    let disturbs = matches!(
+        it.next,
+        MachineAction::Ask { .. } | MachineAction::JudgeChecks
+    );
     let limited = match &it.setup.session {
         Some(SessionEnd::OverLimit { stop }) => stop.reason,
         Some(SessionEnd::RateLimited { .. }) => Reason::RateLimited,
@@ -190,7 +223,10 @@ fn limit_is_no_success(it: &Situation<'_>) -> bool {
     };
     let by_limit = |verdict: &Verdict| {
         let reason = verdict.reason;
-        reason == limited || reason == Reason::Interrupted || reason == Reason::RescueIncomplete || verdict.status() == Status::Error
+        reason == limited
+            || reason == Reason::Interrupted
+            || reason == Reason::RescueIncomplete
+            || verdict.status() == Status::Error
     };
     it.only_criteria() || !disturbs && it.ends(by_limit)
 }
@@ -204,7 +240,11 @@ fn shown(it: &Situation<'_>, verdict: &Verdict) -> Evidence {
             let judged = it.ledger.judged;
             let mut evidence = judged.map_or(Evidence::None, |judged| judged.evidence);
             if judged.is_some_and(|judged| judged.passed_before) {
-                evidence = evidence.min(if it.ledger.own() { Evidence::Committed } else { Evidence::None });
+                evidence = evidence.min(if it.ledger.own() {
+                    Evidence::Committed
+                } else {
+                    Evidence::None
+                });
             }
             if it.ledger.left_out && judged.is_some_and(|judged| judged.in_worktree) {
                 evidence = evidence.min(Evidence::Committed);
@@ -216,15 +256,22 @@ fn shown(it: &Situation<'_>, verdict: &Verdict) -> Evidence {
 }
 
 fn failed_rescue_is_for_a_person(it: &Situation<'_>) -> bool {
-    let Some(rescue) = it.ledger.rescue else { return true };
+    let Some(rescue) = it.ledger.rescue else {
+        return true;
+    };
     it.ends(|verdict| {
         let ended = verdict.reason == Reason::Interrupted || verdict.status() == Status::Error;
         match rescue {
-            RescueSeen::Lost | RescueSeen::Elsewhere => ended || verdict.reason == Reason::RescueIncomplete,
+            RescueSeen::Lost | RescueSeen::Elsewhere => {
+                ended || verdict.reason == Reason::RescueIncomplete
+            }
             RescueSeen::Failed | RescueSeen::CommittedThenFailed => {
                 verdict.status() != Status::Complete && verdict.status() != Status::Timeout
             }
-            RescueSeen::Committed | RescueSeen::Nothing | RescueSeen::HeldBack | RescueSeen::LeftOutOnPurpose => true,
+            RescueSeen::Committed
+            | RescueSeen::Nothing
+            | RescueSeen::HeldBack
+            | RescueSeen::LeftOutOnPurpose => true,
         }
     })
 }
@@ -239,21 +286,36 @@ fn question_is_open(it: &Situation<'_>) -> bool {
         Some(_) => true,
     };
     let over_and_unmet = ledger.session_over && it.unmet();
-    let over_and_answered = ledger.session_over && matches!(ledger.answer, Some(AnswerSeen::Working)) && !ledger.disputed;
-    !decided && !over_and_unmet && !over_and_answered && !ledger.asking_ended && ledger.disputes < 2 && !ledger.claims()
+    let over_and_answered = ledger.session_over
+        && matches!(ledger.answer, Some(AnswerSeen::Working))
+        && !ledger.disputed;
+    !decided
+        && !over_and_unmet
+        && !over_and_answered
+        && !ledger.asking_ended
+        && ledger.disputes < 2
+        && !ledger.claims()
 }
 
 fn half_done_holds(it: &Situation<'_>) -> bool {
     let ledger = it.ledger;
     // A limit comes first, and a rescue that was under way says how it ended.
-    let limited = matches!(it.setup.session, Some(SessionEnd::OverLimit { .. } | SessionEnd::RateLimited { .. }));
+    let limited = matches!(
+        it.setup.session,
+        Some(SessionEnd::OverLimit { .. } | SessionEnd::RateLimited { .. })
+    );
     if !it.half_done() || limited || ledger.interrupted {
         return true;
     }
-    let disturbs = matches!(it.next, MachineAction::Ask { .. } | MachineAction::JudgeChecks | MachineAction::Rescue);
+    let disturbs = matches!(
+        it.next,
+        MachineAction::Ask { .. } | MachineAction::JudgeChecks | MachineAction::Rescue
+    );
     !disturbs
         && it.ends(|verdict| {
             let failed = verdict.reason == Reason::RescueIncomplete && ledger.rescue.is_some();
-            verdict.reason == Reason::OperationInProgress || verdict.status() == Status::Error || failed
+            verdict.reason == Reason::OperationInProgress
+                || verdict.status() == Status::Error
+                || failed
         })
 }

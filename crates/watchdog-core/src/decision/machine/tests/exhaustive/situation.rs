@@ -30,7 +30,8 @@ impl Situation<'_> {
     }
 
     pub(super) fn completes(&self) -> bool {
-        self.verdict().is_some_and(|verdict| verdict.status() == Status::Complete)
+        self.verdict()
+            .is_some_and(|verdict| verdict.status() == Status::Complete)
     }
 
     pub(super) fn asks(&self) -> bool {
@@ -51,7 +52,11 @@ impl Situation<'_> {
 
     /// Whether the user lets a rescue make commits.
     pub(super) fn may_commit(&self) -> bool {
-        !self.setup.no_rescue && !matches!(self.setup.rescue_mode, RescueMode::Snapshot | RescueMode::Off)
+        !self.setup.no_rescue
+            && !matches!(
+                self.setup.rescue_mode,
+                RescueMode::Snapshot | RescueMode::Off
+            )
     }
 
     /// Whether a session that watchdog did not just run may live.
@@ -68,6 +73,9 @@ impl Situation<'_> {
     }
 
     pub(super) fn rounds_left(&self) -> u32 {
-        self.setup.completion.max_probes.saturating_sub(self.rounds_used())
+        self.setup
+            .completion
+            .max_probes
+            .saturating_sub(self.rounds_used())
     }
 }

@@ -7,7 +7,9 @@ use watchdog_facts::verdict::{Reason, Status, Verdict};
 use super::situation::Situation;
 
 pub(super) fn strike_is_earned(it: &Situation<'_>) -> bool {
-    it.verdict().is_none_or(|verdict| verdict.strike == (genuine_timeout(it, verdict) || came_to_nothing(it, verdict)))
+    it.verdict().is_none_or(|verdict| {
+        verdict.strike == (genuine_timeout(it, verdict) || came_to_nothing(it, verdict))
+    })
 }
 
 /// Every probe spent, at least one answered, and nothing moved.
@@ -26,13 +28,25 @@ fn came_to_nothing(it: &Situation<'_>, verdict: &Verdict) -> bool {
     let ledger = it.ledger;
     let has = |code| it.setup.notes.iter().any(|note| note.code == code);
     let ended = match &it.setup.session {
-        Some(SessionEnd::Ended { .. } | SessionEnd::TimedOut { .. } | SessionEnd::Idle { .. }) => true,
+        Some(SessionEnd::Ended { .. } | SessionEnd::TimedOut { .. } | SessionEnd::Idle { .. }) => {
+            true
+        }
         Some(SessionEnd::CutShort { .. }) => has(WarningCode::EndUnconfirmed),
         _ => false,
     };
-    let trouble = [WarningCode::SessionCutShort, WarningCode::ToolsRefused, WarningCode::Overloaded].into_iter().any(has);
-    let as_it_was = ledger.commits.is_some_and(|commits| !commits.any_new && !commits.rewritten)
-        && ledger.changes.is_some_and(|changes| !changes.work && !changes.overwritten)
+    let trouble = [
+        WarningCode::SessionCutShort,
+        WarningCode::ToolsRefused,
+        WarningCode::Overloaded,
+    ]
+    .into_iter()
+    .any(has);
+    let as_it_was = ledger
+        .commits
+        .is_some_and(|commits| !commits.any_new && !commits.rewritten)
+        && ledger
+            .changes
+            .is_some_and(|changes| !changes.work && !changes.overwritten)
         && ledger.rescue_commits == 0;
     let by_the_tree = match verdict.reason {
         Reason::OperationInProgress => false,
@@ -52,15 +66,25 @@ fn came_to_nothing(it: &Situation<'_>, verdict: &Verdict) -> bool {
 }
 
 fn third(verdict: &Verdict) -> bool {
-    verdict.degraded.iter().any(|note| note.code == WarningCode::NoProgress)
+    verdict
+        .degraded
+        .iter()
+        .any(|note| note.code == WarningCode::NoProgress)
 }
 
 /// Two such sessions before it, under the same checks, and this one.
 pub(super) fn third_is_for_a_person(it: &Situation<'_>) -> bool {
-    let Some(verdict) = it.verdict() else { return true };
+    let Some(verdict) = it.verdict() else {
+        return true;
+    };
     let counted = it.setup.no_progress_limit.is_some_and(|limit| {
         let same = it.setup.earlier.unmet == crate::decision::rounds::unmet_checks(&verdict.checks);
-        limit <= if same { it.setup.earlier.fruitless + 1 } else { 1 }
+        limit
+            <= if same {
+                it.setup.earlier.fruitless + 1
+            } else {
+                1
+            }
     });
     match verdict.reason {
         Reason::ChecksUnmet => !(verdict.strike && counted),
