@@ -37,6 +37,8 @@ const COARSE: Duration = Duration::from_millis(100);
 /// Where an agent keeps the transcripts of its sessions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TranscriptSource {
+    /// The word of the agent's preset.
+    pub agent: String,
     /// The folder that the variable names, or that below the home folder.
     base: PathBuf,
     location: TranscriptLocation,
@@ -69,6 +71,7 @@ impl TranscriptSource {
             .as_ref()
             .is_some_and(|question| question.latest.is_some());
         Some(TranscriptSource {
+            agent: preset.name.clone(),
             base,
             location,
             asks_latest,

@@ -101,10 +101,10 @@ impl ActionExecutor {
     /// Whether the session ran no known agent, and none is configured: neither its command, its processes, its output nor a hook named
     /// one, and no conversation of this folder grew during it.
     pub fn knows_no_agent(&self) -> bool {
-        let configured = self.input.names_agent
-            || self.agent.probe.is_some()
-            || self.command_env.agent_program.is_some();
-        if configured || self.ran != SightedAgent::default() {
+        let is_named = self
+            .command_env
+            .is_agent_named(self.input.names_agent, &self.agent);
+        if is_named || self.ran != SightedAgent::default() {
             return false;
         }
         let whom = self.whom();

@@ -126,11 +126,25 @@ impl JudgementRun {
             source: session.agent_source,
         };
         let ran = if seen == SightedAgent::default() {
-            SightedAgent::recorded(
+            // Only a judgement that may ask pays for a look at every agent's transcripts.
+            let may_ask = !input.overrides.no_probe
+                && !input.overrides.from_inside
+                && input.open_breaker.is_none();
+            let sights =
+                may_ask && !command_env.is_agent_named(input.names_agent, &input.settings.agent);
+            let work = (input.worktree_id.as_str(), input.spec.as_str());
+            let root = input
+                .worktree
+                .lock()
+                .expect("mutex poisoned")
+                .root()
+                .to_owned();
+            SightedAgent::find(
+                &command_env,
                 store.as_ref(),
-                &input.worktree_id,
-                &input.spec,
-                input.record_at,
+                work,
+                &root,
+                (input.record_at, sights),
             )
         } else {
             seen

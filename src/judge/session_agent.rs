@@ -11,18 +11,7 @@ use watchdog_store::{LocalStore, session};
 use super::command_env::CommandEnv;
 use super::session_cost::earlier_tokens;
 use crate::agent::probe::ProbeSubject;
-
-/// The recorded agent of the last session of a spec, by the name or path of its preset. `None` where that is unknown, and where the
-/// session began before the baseline: then it was about other work. Records that cannot be read are reported by the functions that write.
-pub fn session_agent(
-    store: &dyn LocalStore,
-    worktree_id: &str,
-    spec: &str,
-    baseline_at: Option<Timestamp>,
-) -> Option<String> {
-    let at = baseline_at?;
-    session::of(store, worktree_id, spec).ok()??.agent_since(at)
-}
+use crate::session::find_agent_since;
 
 /// The agent of a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -34,21 +23,40 @@ pub struct SightedAgent {
 }
 
 impl SightedAgent {
-    /// The recorded one, by the rules of [`session_agent`].
+    /// The recorded agent of the last session of a spec; `None` where no session is recorded since the baseline: an earlier one was about
+    /// other work. Records that cannot be read are reported by the functions that write.
     pub fn recorded(
         store: &dyn LocalStore,
-        worktree_id: &str,
-        spec: &str,
+        (worktree_id, spec): (&str, &str),
         baseline_at: Option<Timestamp>,
-    ) -> Self {
-        let record = baseline_at.and_then(|at| {
-            session::of(store, worktree_id, spec)
-                .ok()?
-                .filter(|record| at <= record.started_at)
-        });
-        record.map_or_else(SightedAgent::default, |record| SightedAgent {
+    ) -> Option<Self> {
+        let record = session::of(store, worktree_id, spec).ok()??;
+        (baseline_at? <= record.started_at).then_some(SightedAgent {
             agent: record.agent,
             source: record.agent_source,
+        })
+    }
+
+    /// The recorded agent, or for a session by hand the one whose transcripts show work since the baseline, where `sights`.
+    pub fn find(
+        command_env: &CommandEnv,
+        store: &dyn LocalStore,
+        work: (&str, &str),
+        root: &Path,
+        (baseline_at, sights): (Option<Timestamp>, bool),
+    ) -> Self {
+        Self::recorded(store, work, baseline_at).unwrap_or_else(|| {
+            let sources = if sights {
+                command_env.transcript_sources()
+            } else {
+                Vec::new()
+            };
+            let agent = baseline_at
+                .and_then(|at| find_agent_since(store, work, (root, &sources), at).ok()?);
+            SightedAgent {
+                agent,
+                source: None,
+            }
         })
     }
 
@@ -71,6 +79,11 @@ impl SightedAgent {
 }
 
 impl CommandEnv {
+    /// Whether a person named whom to ask: in the configuration (`names_agent`, or a program of its own), or by `--agent-program`.
+    pub fn is_agent_named(&self, names_agent: bool, settings: &AgentSettings) -> bool {
+        names_agent || settings.probe.is_some() || self.agent_program.is_some()
+    }
+
     /// What is known of a session before it is asked: its transcript, which it could write itself and which says nothing but where a
     /// question goes; and its tokens, as its output reported them at the last end that watchdog saw.
     pub fn probed_session(

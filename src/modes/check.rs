@@ -25,7 +25,7 @@ use crate::judge::judgement_run::ObservedSession;
 use crate::judge::live_session::{RunningSession, SessionActivity};
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::refusal::Refusal;
-use crate::judge::session_agent::{SightedAgent, session_agent};
+use crate::judge::session_agent::SightedAgent;
 use crate::judge::session_life::WorktreeLife;
 use crate::judge::settle_anchor;
 use crate::judge::signals::SignalState;
@@ -129,16 +129,16 @@ pub fn judge_worktree(
     }
     // What is recorded rests on more than the processes of a moment.
     let input = &prepared.input;
-    let recorded = session_agent(
+    let recorded = SightedAgent::recorded(
         prepared.store.as_ref(),
-        &input.worktree_id,
-        &input.spec,
+        (&input.worktree_id, &input.spec),
         input.record_at,
     );
-    let SightedAgent { agent, source } = if recorded.is_none() {
-        request.sighted.clone()
-    } else {
+    let is_named = recorded.is_some_and(|recorded| recorded.agent.is_some());
+    let SightedAgent { agent, source } = if is_named {
         SightedAgent::default()
+    } else {
+        request.sighted.clone()
     };
     Ok(prepared.judge_here(
         ObservedSession {

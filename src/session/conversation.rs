@@ -260,14 +260,48 @@ pub fn has_conversation_since(
     else {
         return Ok(true);
     };
-    Ok(sources.iter().any(|source| {
-        let listed = source.listing(root, Some(baseline_at));
-        let is_since = |file: &TranscriptFile| match source.is_by_folder() {
-            true => grown(&record.before, file) == Some(true),
-            false => begun_since(baseline_at, file) != Some(false),
-        };
-        !listed.complete || listed.files.iter().any(is_since)
-    }))
+    Ok(sources
+        .iter()
+        .any(|source| has_worked(&record, root, source) != Some(false)))
+}
+
+/// The one agent whose transcripts of the folder were begun or have grown since a baseline. `None` where another one may have worked, too.
+///
+/// # Errors
+/// Where the records cannot be read.
+pub fn find_agent_since(
+    store: &dyn LocalStore,
+    (worktree_id, spec): (&str, &str),
+    (root, sources): (&Path, &[TranscriptSource]),
+    baseline_at: Timestamp,
+) -> Result<Option<String>, StoreError> {
+    let Some(record) = conversation::of(store, worktree_id, spec)?
+        .filter(|record| record.baseline_at == baseline_at)
+    else {
+        return Ok(None);
+    };
+    let mut agents = sources
+        .iter()
+        .map(|source| (&source.agent, has_worked(&record, root, source)))
+        .filter(|(_, worked)| *worked != Some(false));
+    Ok(match (agents.next(), agents.next()) {
+        (Some((agent, Some(true))), None) => Some(agent.clone()),
+        _ => None,
+    })
+}
+
+/// Whether the transcripts of an agent show work in a folder since the recorded baseline; `None` where that is unknown.
+fn has_worked(record: &SpecConversations, root: &Path, source: &TranscriptSource) -> Option<bool> {
+    let listed = source.listing(root, Some(record.baseline_at));
+    let is_since = |file: &TranscriptFile| match source.is_by_folder() {
+        true => grown(&record.before, file),
+        false => begun_since(record.baseline_at, file),
+    };
+    let signs: Vec<Option<bool>> = listed.files.iter().map(is_since).collect();
+    match signs.contains(&Some(true)) {
+        true => Some(true),
+        false => (listed.complete && !signs.contains(&None)).then_some(false),
+    }
 }
 
 fn grown(before: &[(String, u64)], transcript: &TranscriptFile) -> Option<bool> {
@@ -505,6 +539,101 @@ mod tests {
         ground.write(A, "{}\n");
         ground.write(B, "{}\n");
         assert!(since(100), "one was begun");
+    }
+
+    #[test]
+    fn one_agent_that_worked_since_is_known() {
+        use serde_json::json;
+        let presets = ["claude", "codex", "gemini", "qwen"];
+        let hash = |root: &Path| {
+            use sha2::Digest as _;
+            sha2::Sha256::digest(root.to_str().expect("UTF-8"))
+                .iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect::<String>()
+        };
+        let path_and_line = |preset: &str, root: &Path| {
+            let slug = root
+                .to_str()
+                .expect("UTF-8")
+                .replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+            match preset {
+                "claude" => (format!(".claude/projects/{slug}/{A}.jsonl"), json!({})),
+                "codex" => (
+                    format!(".codex/sessions/2026/11/23/rollout-{A}.jsonl"),
+                    json!({"payload": {"id": A, "cwd": root}}),
+                ),
+                "gemini" => (
+                    format!(".gemini/tmp/work/chats/session-{A}.jsonl"),
+                    json!({"sessionId": A, "projectHash": hash(root)}),
+                ),
+                _ => (format!(".qwen/projects/{slug}/chats/{A}.jsonl"), json!({})),
+            }
+        };
+        // What was there at the baseline, what was written since, and whom that names.
+        let tables: [(&[&str], &[&str], Option<&str>); 9] = [
+            (&[], &[], None),
+            (&[], &["claude"], Some("claude")),
+            (&[], &["codex"], Some("codex")),
+            (&[], &["gemini"], Some("gemini")),
+            (&[], &["qwen"], Some("qwen")),
+            (&["qwen"], &["codex"], Some("codex")),
+            (&["qwen"], &["qwen"], Some("qwen")),
+            (&[], &["claude", "codex"], None),
+            (&[], &["gemini", "unreadable"], None),
+        ];
+        for (before, since, named) in tables {
+            let ground = Ground::new();
+            let root = ground.root();
+            let home = ClaudeHome {
+                config_dir: None,
+                home: Some(ground.scratch.path().into()),
+            };
+            let sources: Vec<TranscriptSource> = presets
+                .iter()
+                .map(|preset| source_at(preset, &home))
+                .collect();
+            let append = |preset: &str| {
+                let (path, text) = match preset {
+                    "unreadable" => (
+                        ".codex/sessions/2026/11/23/rollout-x.jsonl".to_owned(),
+                        "nonsense".to_owned(),
+                    ),
+                    _ => Some(path_and_line(preset, &root))
+                        .map(|(path, line)| (path, format!("{line}\n")))
+                        .expect("a line"),
+                };
+                let path = ground.scratch.path().join(path);
+                fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+                let earlier = fs::read_to_string(&path).unwrap_or_default();
+                fs::write(path, earlier + &text).expect("a file");
+            };
+            before.iter().for_each(|preset| append(preset));
+            let baseline_at = Timestamp::now();
+            note_conversations(
+                ground.store.as_ref(),
+                ("w", "s"),
+                (&root, &sources),
+                baseline_at,
+            )
+            .expect("a row");
+            since.iter().for_each(|preset| append(preset));
+            let agent = |at| {
+                find_agent_since(ground.store.as_ref(), ("w", "s"), (&root, &sources), at)
+                    .expect("rows")
+            };
+            assert_eq!(agent(baseline_at).as_deref(), named, "{before:?} {since:?}");
+            assert_eq!(agent(at(100)), None, "of another baseline nothing is known");
+        }
+    }
+
+    /// The source of a preset that is built in, in this home. No variable of this process moves it.
+    fn source_at(preset: &str, home: &ClaudeHome) -> TranscriptSource {
+        let preset =
+            crate::agent::preset::PresetCatalog::built_in_named(preset).expect("it is built in");
+        let mut preset = crate::agent::preset::AgentPreset::clone(&preset);
+        preset.transcripts.as_mut().expect("it names them").variable = None;
+        TranscriptSource::of(&preset, home).expect("a home")
     }
 
     #[test]

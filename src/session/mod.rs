@@ -14,7 +14,9 @@ pub use baseline::{
     RecentRefs, RecordedBaseline, UncommittedRule, record, recorded, recorded_sharing,
     spec_of_new_session,
 };
-pub use conversation::{ProbeTarget, SessionIdSource, has_conversation_since, note_conversations};
+pub use conversation::{
+    ProbeTarget, SessionIdSource, find_agent_since, has_conversation_since, note_conversations,
+};
 pub use end::EndedSession;
 pub use inside::{SharedInside, inside, inside_of, inside_or_left, session_lives};
 pub use log_files::{SessionLog, expire_logs, log_path, logs_of, open_log};

@@ -40,17 +40,26 @@ echo work > a.txt; echo "I wrote a file."
     path
 }
 
-fn run(repo: &Repo<'_>, env: &TestEnv) -> CommandOutput {
+fn config(env: &TestEnv) -> String {
     let config = json!({
         "version": 1, "rescue": {"mode": "single"},
         "completion_check": {"max_probes": 1, "probe_interval_seconds": 0, "probe_timeout_seconds": 30},
     });
-    let config = env
-        .write("config/completion.json", config.to_string())
+    env.write("config/completion.json", config.to_string())
         .to_string_lossy()
-        .into_owned();
+        .into_owned()
+}
+
+fn run(repo: &Repo<'_>, env: &TestEnv) -> CommandOutput {
     repo.watchdog_command(&[
-        "run", "--json", "--config", &config, "--", "codex", "exec", "do it",
+        "run",
+        "--json",
+        "--config",
+        &config(env),
+        "--",
+        "codex",
+        "exec",
+        "do it",
     ])
     .run()
 }
@@ -125,4 +134,43 @@ fn of_two_sessions_nobody_knows_which_and_nobody_is_asked() {
     assert_eq!(calls(&env), Vec::<String>::new(), "{out}");
     assert_ne!(out.json()["status"], "complete", "{out}");
     assert_eq!(out.json()["session"]["id"], Value::Null, "{out}");
+}
+
+#[test]
+fn codex_by_hand_is_asked_about_its_session() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let folder = repo
+        .path()
+        .canonicalize()
+        .expect("it exists")
+        .display()
+        .to_string();
+    env.install("codex", &codex(&env, &[(FIRST, &folder)]));
+    for (judge, done) in [
+        (&["sweep", "--json", "-q"][..], "\"session_active\""),
+        (&["check", "--json", "-q"], "\"rescued\""),
+        (&["probe", "--json"], "\"complete\""),
+    ] {
+        fs::remove_dir_all(env.home().join(".codex")).ok();
+        fs::remove_file(env.root().join("calls")).ok();
+        fs::remove_file(repo.path().join("a.txt")).ok();
+        repo.watchdog(&["snapshot"]).expect(0);
+        env.command("codex", repo.path())
+            .args(["exec", "do it"])
+            .run()
+            .expect(0);
+        let out = repo.watchdog(&[&["--config", &config(&env)], judge].concat());
+        assert!(
+            calls(&env)
+                .iter()
+                .all(|call| call.contains(&format!("fork {FIRST}")))
+                && !calls(&env).is_empty(),
+            "{judge:?}: {out}"
+        );
+        assert!(
+            out.stdout.contains(done) && !out.stdout.contains("no agent that can be asked"),
+            "{judge:?}: {out}"
+        );
+    }
 }

@@ -14,7 +14,7 @@ use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::effective;
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::question_slot::SlotRequest;
-use crate::judge::session_agent::{session_agent, settings_for};
+use crate::judge::session_agent::{SightedAgent, settings_for};
 use crate::judge::shared_account::QuestionRefusal;
 use crate::session::{ProbeTarget, recorded};
 use crate::wire::probe_json::{ProbedSession, probe_answer_json};
@@ -110,13 +110,13 @@ fn ask(command_env: &CommandEnv, args: &ProbeArgs) -> Result<ProbeWithTarget, Co
     let open = OpenWorktree::open(command_env)?;
     let store = open.store.as_ref();
     let recorded = recorded(&open.store, &open.worktree_id, args.spec.as_deref())?;
-    let settings = effective(
+    let effective = effective(
         command_env,
         &open,
         None,
         recorded.as_ref().map(|found| &found.point),
-    )?
-    .settings;
+    )?;
+    let (names_agent, settings) = (effective.names_agent, effective.settings);
     let commits = match &recorded {
         Some(found) => Some(
             open.worktree
@@ -128,13 +128,16 @@ fn ask(command_env: &CommandEnv, args: &ProbeArgs) -> Result<ProbeWithTarget, Co
     let spec = recorded
         .as_ref()
         .map_or_else(|| open.worktree.default_spec(), |found| found.spec.clone());
-    let ran = session_agent(
+    let baseline_at = recorded.as_ref().map(|found| found.at);
+    let sights = !command_env.is_agent_named(names_agent, &settings.agent);
+    let ran = SightedAgent::find(
+        command_env,
         store,
-        &open.worktree_id,
-        &spec,
-        recorded.as_ref().map(|found| found.at),
+        (&open.worktree_id, &spec),
+        open.root(),
+        (baseline_at, sights),
     );
-    let agent = settings_for(&settings.agent, ran.as_deref());
+    let agent = settings_for(&settings.agent, ran.agent.as_deref());
     let source = command_env
         .transcripts_of(open.root(), &agent)
         .filter(|_| agent.probe.is_none());
@@ -143,7 +146,7 @@ fn ask(command_env: &CommandEnv, args: &ProbeArgs) -> Result<ProbeWithTarget, Co
         (&open.worktree_id, &spec),
         (open.root(), source.as_ref()),
         None,
-        recorded.as_ref().map(|found| found.at),
+        baseline_at,
     )?;
     let facts = QuestionFacts {
         commits: commits.as_ref(),

@@ -54,11 +54,6 @@ impl SessionRecord {
             ..SessionRecord::default()
         }
     }
-
-    /// The agent that ran it, unless it began before this instant.
-    pub fn agent_since(self, at: Timestamp) -> Option<String> {
-        self.agent.filter(|_| at <= self.started_at)
-    }
 }
 
 #[derive(Serialize, Deserialize)]
