@@ -80,6 +80,7 @@ fn pages() -> BTreeMap<PathBuf, MarkdownPage> {
         "README.md",
         "CHANGELOG.md",
         "CONTRIBUTING.md",
+        "scripts/README.md",
         "SECURITY.md",
     ]
     .iter()
