@@ -1,7 +1,6 @@
 //! Pages that are made from the program: where they differ, `UPDATE_EXPECT=1` writes them.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
@@ -9,13 +8,6 @@ use expect_test::expect_file;
 use watchdog_facts::verdict::{Reason, Status};
 
 use crate::support::TestEnv;
-
-const HEAD: &str = "\
-# Commands
-
-What `watchdog help COMMAND` prints, made from the program. Options for every command are under [watchdog](#watchdog) alone;
-[exit codes](exit-codes.md) are the same for all that judge.
-";
 
 /// The help about a command, as it is printed where there is no terminal.
 fn help(env: &TestEnv, command: &[&str]) -> String {
@@ -27,66 +19,6 @@ fn help(env: &TestEnv, command: &[&str]) -> String {
         .map(str::trim_end)
         .collect::<Vec<_>>()
         .join("\n")
-}
-
-/// Without the part about options that every command has.
-fn own_part(help: &str) -> String {
-    let mut global = false;
-    let kept = help.lines().filter(|line| {
-        global =
-            *line == "Global options:" || (global && (line.is_empty() || line.starts_with(' ')));
-        !global
-    });
-    kept.collect::<Vec<_>>().join("\n").trim_end().to_owned()
-}
-
-/// The commands that a help lists below these headings; two that belong together stand on one line, `trust, untrust`.
-fn listed(help: &str, is_heading: impl Fn(&str) -> bool) -> Vec<String> {
-    let mut inside = false;
-    let mut found = Vec::new();
-    for line in help.lines() {
-        match line.strip_prefix("  ") {
-            Some(entry) if inside && !entry.starts_with(' ') => {
-                let names = entry.split_once("  ").map_or(entry, |(names, _)| names);
-                found.extend(
-                    names
-                        .split(", ")
-                        .filter_map(|name| name.split_whitespace().next())
-                        .map(str::to_owned),
-                );
-            }
-            _ => inside = is_heading(line),
-        }
-    }
-    found
-}
-
-fn section(page: &mut String, name: &str, help: &str) {
-    write!(page, "\n## {name}\n\n```text\n{}\n```\n", own_part(help))
-        .expect("a String takes everything");
-}
-
-#[test]
-fn the_page_about_commands_is_what_the_program_prints() {
-    let env = TestEnv::new();
-    let mut page = HEAD.to_owned();
-    let whole = help(&env, &[]);
-    section(&mut page, "watchdog", &whole);
-    let groups = ["Judge:", "Work:", "Rescue:", "Look:", "Set up:"];
-    let commands = listed(&whole, |line| groups.contains(&line));
-    assert!(commands.len() > 20, "the commands are found: {commands:?}");
-    for command in &commands {
-        let about = help(&env, &[command]);
-        section(&mut page, &format!("watchdog {command}"), &about);
-        for sub in listed(&about, |line| line == "Commands:") {
-            section(
-                &mut page,
-                &format!("watchdog {command} {sub}"),
-                &help(&env, &[command, &sub]),
-            );
-        }
-    }
-    expect_file!["../../docs/commands.md"].assert_eq(&page);
 }
 
 #[test]
