@@ -1,5 +1,5 @@
 """What long forms of tests share: one test of the test program is run again and again with other seeds, its counts are kept by commit, so
-that a run that was cut short goes on, and a table of their sums is written into docs/reliability.md."""
+that a run that was cut short goes on, and the line of their sums is written into docs/reliability.md."""
 import argparse
 import concurrent.futures
 import json
@@ -125,8 +125,15 @@ def page(form):
 
 
 def write_page(form, text):
+    """The page has the first paragraph, one figure a line; target/nightly has the tables behind it."""
+    head, _, tables = text.partition("\n\n")
     before, _, after = page(form)
-    PAGE.write_text(before + text + "\n" + after)
+    PAGE.write_text(before + head + "\n" + after)
+    if tables:
+        file = ROOT / "target/nightly" / commit() / f"{form}.md"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text + "\n")
+        print(f"{head}\nthe tables are in {file.relative_to(ROOT)}")
 
 
 def stop(*_):

@@ -3,7 +3,7 @@
 //!   cargo run --release --example false_abort [-- --sessions N --seed N --set RATE=VALUE --no-sensitivity]
 //!
 //! The sessions are assumptions, in `rates.json` with their reasons; what judges them is the product's own decision machine
-//! and breaker. `docs/false-aborts.md` holds what this prints.
+//! and breaker. `docs/reliability.md` holds what this prints.
 
 mod simulation;
 

@@ -64,7 +64,7 @@ fn less_than_one_question_is_asked_for_two_sessions() {
     assert!(asked < 0.5, "{asked} questions per session");
 }
 
-/// The limits of the promise, so that nobody is surprised: a change of either is a change of the design, and of `docs/false-aborts.md`.
+/// The limits of the promise, so that nobody is surprised: a change of either is a change of the design, and of `docs/reliability.md`.
 #[test]
 fn what_is_known_not_to_hold_is_still_so() {
     let rates = Rates::read().unwrap();

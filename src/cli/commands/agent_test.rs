@@ -136,7 +136,7 @@ fn unknown(name: &str) -> CommandFailure {
     failure.hint(format!(
         "these have one: {}; a preset of your own needs the block local_api, see {}",
         known_agents().join(", "),
-        page_address!("reliability.md")
+        page_address!("agents.md")
     ))
 }
 
