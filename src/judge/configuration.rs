@@ -321,12 +321,24 @@ fn names_agent(bytes: &[u8]) -> bool {
     value["agent"]["preset"].is_string() || value["agent"]["probe"].is_array()
 }
 
-/// Whether a `behavior` of the type `project` names no project, and the command line named none either.
-fn lacks_project_number(bytes: &[u8], checks: &[CheckSpec]) -> bool {
+/// The type of a check whose number neither the file nor the command line gives, by the name of that number.
+fn find_missing_number(bytes: &[u8], checks: &[CheckSpec]) -> Option<&'static str> {
     let value = serde_json::from_slice::<serde_json::Value>(bytes).unwrap_or_default();
     let is_of_project = value["behavior"]["completionType"] == "project";
-    let has_none = |check: &CheckSpec| matches!(check, CheckSpec::Single { criterion: CheckKind::Phase(phase), .. } if phase.project.is_none() && phase.field.is_none());
-    is_of_project && checks.iter().any(has_none)
+    checks.iter().find_map(|check| match check {
+        CheckSpec::Group { checks, .. } => find_missing_number(bytes, checks),
+        CheckSpec::Single { criterion, .. } => match criterion {
+            CheckKind::Issue(issue) if issue.number.or(issue.pull_request).is_none() => {
+                Some("issue")
+            }
+            CheckKind::Phase(phase)
+                if is_of_project && phase.project.is_none() && phase.field.is_none() =>
+            {
+                Some("project")
+            }
+            _ => None,
+        },
+    })
 }
 
 fn sets_rescue_mode(bytes: &[u8]) -> bool {
@@ -341,9 +353,9 @@ fn trusted(
 ) -> Result<EffectiveConfig, UnreadableFact> {
     let mut parsed = parse_bytes(bytes, origin).map_err(|error| bad(&error))?;
     command_env.numbers.fill(&mut parsed.settings.checks);
-    if lacks_project_number(bytes, &parsed.settings.checks) {
+    if let Some(name) = find_missing_number(bytes, &parsed.settings.checks) {
         let why = format!(
-            "{}: behavior.completionConfig.project: missing; the type `project` needs its number, here or with --var project=N",
+            "{}: the type `{name}` needs its number, in the file or with --var {name}=N",
             origin.display()
         );
         return Err(unusable(why));

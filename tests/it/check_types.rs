@@ -437,35 +437,34 @@ fn sensor_halts_once_the_work_is_kept() {
 }
 
 #[test]
-fn type_project_needs_its_number() {
+fn missing_number_starts_no_session() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.watchdog(&["snapshot"]).expect(0);
-    let config = env.write(
-        "config/completion.json",
-        r#"{"behavior": {"completionType": "project"}}"#,
-    );
-    let check = |more: &[&str]| {
-        let args = [
-            &[
-                "check",
-                "--json",
-                "--no-probe",
-                "--config",
-                config.to_str().expect("UTF-8"),
-            ],
-            more,
-        ]
-        .concat();
-        repo.watchdog(&args)
-    };
-    ends(
-        &check(&[]).expect(2),
-        "error/config_error",
-        "needs its number",
-    );
-    assert_ne!(
-        check(&["--var", "project=3"]).json()["reason"],
-        "config_error"
-    );
+    let condition = r#"{"type": "meta:composite", "config": {"operator": "or", "conditions": [
+        {"type": "poll:state", "config": {"resourceType": "github-issue"}}]}}"#;
+    for (name, behavior) in [
+        ("project", r#"{"behavior": {"completionType": "project"}}"#),
+        ("issue", r#"{"behavior": {"completionType": "issue"}}"#),
+        (
+            "issue",
+            &format!(r#"{{"name": "a", "runner": {{"verdict": {condition}}}}}"#),
+        ),
+    ] {
+        let file = env.write("config/completion.json", behavior);
+        let run = |more: &[&str]| {
+            let file = file.to_str().expect("UTF-8");
+            let begin = ["run", "--json", "--no-probe", "--config", file];
+            repo.watchdog(&[&begin, more, &["--", "touch", "../started"]].concat())
+        };
+        ends(
+            &run(&[]).expect(2),
+            "error/config_error",
+            "needs its number",
+        );
+        assert!(!env.root().join("started").exists(), "{behavior}");
+        let numbered = run(&["--var", &format!("{name}=3")]);
+        assert_ne!(numbered.json()["reason"], "config_error", "{numbered}");
+        std::fs::remove_file(env.root().join("started")).expect("the session ran");
+    }
 }
