@@ -45,6 +45,8 @@ mod beside_sessions;
 mod cron_week;
 // Each leaf of the decision tree, with a scripted agent.
 mod decision_tree;
+// Records that an earlier build wrote.
+mod state_format;
 // What was seen and decided, and following it.
 mod events;
 // Machines that join a fleet on a real server.

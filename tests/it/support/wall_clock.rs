@@ -63,9 +63,22 @@ impl WallClock {
             .env("TEST_SLEPT", self.slept.to_string_lossy().as_ref())
     }
 
-    /// So much later than all other clocks have it. Written in place, in one step: programs that run look at these very bytes.
+    /// So much later than all other clocks have it.
     pub fn be_ahead_by(&self, time: Duration) {
-        let seconds = i64::try_from(time.as_secs()).expect("no machine sleeps for so long");
+        self.shift(i64::try_from(time.as_secs()).expect("no machine sleeps for so long"));
+    }
+
+    /// At this moment, in Unix seconds, and running on from it.
+    pub fn stand_at(&self, moment: u64) {
+        let now = std::time::UNIX_EPOCH
+            .elapsed()
+            .expect("a clock after 1970")
+            .as_secs();
+        self.shift(moment.cast_signed() - now.cast_signed());
+    }
+
+    /// Written in place, in one step: programs that run look at these very bytes.
+    fn shift(&self, seconds: i64) {
         let file = fs::OpenOptions::new()
             .write(true)
             .open(&self.slept)

@@ -1,0 +1,71 @@
+//! A store and a repository that an earlier build wrote, read by this one: `tests/fixtures/state_format_3` holds both, and what
+//! that build printed of them.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::support::{TestEnv, WallClock};
+
+/// When the build that wrote it printed its answers, in Unix seconds.
+const WRITTEN_AT: u64 = 1_795_873_339;
+/// Commands and the files of their answers.
+const ANSWERS: [(&str, &[&str]); 8] = [
+    ("breaker.json", &["breaker", "--json"]),
+    ("events.json", &["events", "--json"]),
+    ("explain.json", &["explain", "--json"]),
+    ("report.json", &["report", "--json"]),
+    ("rescue-list.json", &["rescue", "list", "--json"]),
+    ("status.json", &["status", "--json"]),
+    ("task-list.json", &["task", "list", "--json"]),
+    ("check.json", &["check", "--no-probe", "--json"]),
+];
+/// Puts the folder where it was written, for one command alone: worktrees are known by their paths.
+const UNPACK: &str = "mount -t tmpfs tmpfs /mnt && tar -C /mnt -xzf \"$1\" && shift && cd /mnt/kept/repo && exec \"$@\"";
+
+#[test]
+fn records_of_format_3_are_read() {
+    let env = TestEnv::new();
+    let clock = WallClock::new(&env);
+    clock.stand_at(WRITTEN_AT);
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/state_format_3");
+    for (answer, args) in ANSWERS {
+        let packed: PathBuf = fixture.join("kept.tar.gz");
+        let command = env
+            .command("unshare", &env.root())
+            .args(["-rm", "sh", "-c", UNPACK, "sh"])
+            .args([packed.as_os_str(), env!("CARGO_BIN_EXE_watchdog").as_ref()])
+            .args(args)
+            .env("WATCHDOG_STATE_DIR", "/mnt/kept/state");
+        let out = clock.read_by(command).run();
+        let written = std::fs::read_to_string(fixture.join(answer)).expect("it is committed");
+        assert_eq!(
+            documents(&out.stdout),
+            documents(&written),
+            "{answer}\n{out}"
+        );
+    }
+}
+
+/// The documents of an answer, without how long this run took.
+fn documents(answer: &str) -> Vec<Value> {
+    let is_json = |line: &&str| line.starts_with('{');
+    let mut documents: Vec<Value> = answer
+        .lines()
+        .filter(is_json)
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    documents.iter_mut().for_each(forget_durations);
+    documents
+}
+
+fn forget_durations(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            members.retain(|key, _| key != "duration_ms");
+            members.values_mut().for_each(forget_durations);
+        }
+        Value::Array(entries) => entries.iter_mut().for_each(forget_durations),
+        _ => {}
+    }
+}
