@@ -185,13 +185,13 @@ fn the_number_that_an_agents_description_lacks_is_named_on_the_command_line() {
         .watchdog(&[&["run"], &named[..], &["--var", "issue=7"], &work].concat())
         .expect(0);
     assert_eq!(out.verdict(), "complete/checks_passed", "{out}");
-    let out = repo.watchdog(&[&["check"], &named[..]].concat());
+    let out = repo.watchdog(&[&["check"], &named[..]].concat()).expect(2);
     assert_eq!(
         out.verdict(),
-        "failed/verify_unrunnable",
+        "error/config_error",
         "no number is remembered, and none is guessed: {out}"
     );
-    assert!(out.stdout.contains("type --var issue=N"), "{out}");
+    assert!(out.stdout.contains("--var issue=N"), "{out}");
     repo.watchdog(&[&["check"], &named[..], &["--var", "issue=7"]].concat())
         .expect(0);
     let prompt = env.write("PROMPT.md", "Fix issue {{issue}}.");
