@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::judge::command_env::ProgressCallback;
 use crate::wire::verdict_json::{Judgement, to_line};
 use watchdog_facts::display::{escape_for_display, escape_to_one_line, is_hostile};
+use watchdog_facts::evidence::{Degradation, WarningCode};
 use watchdog_facts::verdict::{Reason, Status};
 
 use super::args_global::{ColorWhen, GlobalArgs};
@@ -130,7 +131,7 @@ impl CommandTerminal {
         if self.json {
             return self.value(&judgement.to_json());
         }
-        for line in verdict_lines(judgement) {
+        for line in verdict_lines(judgement, self.verbose) {
             if to_stderr || judgement.verdict.reason == Reason::ConfigError {
                 self.complain(&line)
             } else {
@@ -213,7 +214,7 @@ pub(super) fn harmless(json: String) -> String {
     text
 }
 
-fn verdict_lines(judgement: &Judgement) -> Vec<String> {
+fn verdict_lines(judgement: &Judgement, verbose: bool) -> Vec<String> {
     let verdict = &judgement.verdict;
     let bold = style_of(Some(verdict.status()));
     let mut lines = vec![format!(
@@ -275,7 +276,9 @@ fn verdict_lines(judgement: &Judgement) -> Vec<String> {
     if verdict.left_out.len() > 10 {
         lines.push(format!("  left out: {} more", verdict.left_out.len() - 10));
     }
-    for note in &verdict.degraded {
+    // The judge told these once for each agent.
+    let is_shown = |note: &&Degradation| verbose || note.code != WarningCode::AgentLacks;
+    for note in verdict.degraded.iter().filter(is_shown) {
         lines.push(format!(
             "  note: {} ({})",
             escape_for_display(&note.detail),

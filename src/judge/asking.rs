@@ -21,7 +21,7 @@ use watchdog_facts::verdict::{ProbeRecord, ProbeUsage, Reason, Verdict};
 use watchdog_git::{HistoryPoint, RemoteState};
 use watchdog_process::CancelFlag;
 use watchdog_store::answer::{self, StandingAnswer};
-use watchdog_store::{LocalStore, StoreError};
+use watchdog_store::{LocalStore, StoreError, is_first_note};
 
 use super::executor::ActionExecutor;
 use super::probe_history::JudgementProbes;
@@ -524,6 +524,48 @@ impl ActionExecutor {
         )
     }
 
+    /// Adds to the verdict what the agent cannot do and the verdict rests on. A person reads it once for each agent, later with `-v`.
+    fn note_agent_gaps(&self, store: &dyn LocalStore, verdict: &mut Verdict) {
+        let own_probe = self.agent.probe.is_some();
+        if (verdict.probes.is_empty() || own_probe) && self.ran.agent.is_none() {
+            return;
+        }
+        let Ok(preset) = self
+            .command_env
+            .agent_preset(&self.root, &self.agent.preset)
+        else {
+            return;
+        };
+        let basis = VerdictBasis::of(verdict);
+        // A program of the user's own was asked in its place; one that no record names ran no session that is known.
+        let basis = if self.ran.agent.is_some() {
+            basis
+        } else {
+            VerdictBasis {
+                probed: basis.probed,
+                ..VerdictBasis::default()
+            }
+        };
+        let basis = VerdictBasis {
+            probed: basis.probed && !own_probe,
+            ..basis
+        };
+        let Some(detail) = basis.weakened_by(&preset) else {
+            return;
+        };
+        // A session moves no record; where none can be written, each verdict says it.
+        let is_inside = self.command_env.inside.of(store).unwrap_or(true);
+        if !is_inside
+            && is_first_note(store, WarningCode::AgentLacks, &preset.title).unwrap_or(true)
+        {
+            (self.command_env.narrate)(&detail);
+        }
+        verdict.degraded.push(Degradation {
+            code: WarningCode::AgentLacks,
+            detail,
+        });
+    }
+
     /// Adds a reused or new answer to the verdict and the records. Returns whether the verdict is the same as before, so that
     /// no count includes it twice.
     pub fn settle_answer(
@@ -531,31 +573,7 @@ impl ActionExecutor {
         store: &dyn LocalStore,
         verdict: &mut Verdict,
     ) -> Result<bool, StoreError> {
-        let own_probe = self.agent.probe.is_some();
-        if !verdict.probes.is_empty() && !own_probe || self.ran.agent.is_some() {
-            let preset = self
-                .command_env
-                .agent_preset(&self.root, &self.agent.preset);
-            let basis = VerdictBasis::of(verdict);
-            // A program of the user's own was asked in its place; one that no record names ran no session that is known.
-            let basis = if self.ran.agent.is_some() {
-                basis
-            } else {
-                VerdictBasis {
-                    probed: basis.probed,
-                    ..VerdictBasis::default()
-                }
-            };
-            let basis = VerdictBasis {
-                probed: basis.probed && !own_probe,
-                ..basis
-            };
-            let lacks = preset.ok().and_then(|preset| basis.weakened_by(&preset));
-            verdict.degraded.extend(lacks.map(|detail| Degradation {
-                code: WarningCode::AgentLacks,
-                detail,
-            }));
-        }
+        self.note_agent_gaps(store, verdict);
         verdict.probe_usage = verdict
             .probes
             .iter()

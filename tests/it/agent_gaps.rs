@@ -5,12 +5,23 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::{Value, json};
 
-use crate::support::{CommandOutput, TestEnv};
+use crate::support::{CommandOutput, Repo, TestEnv};
 
-/// Runs a Codex that says that it could do nothing, and works no more when it is asked.
 fn run_idle_codex(more: &Value) -> CommandOutput {
     let env = TestEnv::new();
-    let repo = env.repo();
+    let config = install_idle_codex(&env, more);
+    run_codex(&env.repo(), &config, "--json")
+}
+
+fn run_codex(repo: &Repo<'_>, config: &str, flag: &str) -> CommandOutput {
+    repo.watchdog_command(&[
+        "run", flag, "--config", config, "--", "codex", "exec", "--json", "do it",
+    ])
+    .run()
+}
+
+/// Installs a Codex that says that it could do nothing, and works no more when it is asked. Returns its configuration.
+fn install_idle_codex(env: &TestEnv, more: &Value) -> String {
     let said = |text: &str| {
         let events = [
             json!({"type": "thread.started", "thread_id": "01a20210-5f8a-7a32-b14b-ca588022d080"}),
@@ -38,14 +49,9 @@ fn run_idle_codex(more: &Value) -> CommandOutput {
         .as_object_mut()
         .expect("an object")
         .extend(more.as_object().expect("an object").clone());
-    let config = env
-        .write("config/completion.json", config.to_string())
+    env.write("config/completion.json", config.to_string())
         .to_string_lossy()
-        .into_owned();
-    repo.watchdog_command(&[
-        "run", "--json", "--config", &config, "--", "codex", "exec", "--json", "do it",
-    ])
-    .run()
+        .into_owned()
 }
 
 fn notes(out: &CommandOutput, code: &str) -> Vec<String> {
@@ -91,5 +97,28 @@ fn a_limit_that_its_agent_cannot_be_held_to_is_told_at_the_start_and_in_the_verd
     assert!(
         !other.stderr.contains("does not report") && notes(&other, "budget_unknown").is_empty(),
         "{other}"
+    );
+}
+
+#[test]
+fn agent_gaps_are_shown_once_then_verbose() {
+    let env = TestEnv::new();
+    let (repo, config) = (
+        env.repo(),
+        install_idle_codex(&env, &json!({"breaker": {"limit": 9}})),
+    );
+    let run = |flag: &str| run_codex(&repo, &config, flag);
+    let times_shown = |out: &CommandOutput| out.stderr.matches("Codex CLI: ").count();
+    let [first, second, verbose] = ["--color=never", "--color=never", "--verbose"].map(run);
+    assert_eq!(
+        (times_shown(&first), times_shown(&second)),
+        (1, 0),
+        "{first}\n{second}"
+    );
+    assert!(verbose.stderr.contains("(agent_lacks)"), "{verbose}");
+    assert_eq!(
+        notes(&run("--json"), "agent_lacks").len(),
+        1,
+        "programs get it each time"
     );
 }

@@ -51,7 +51,7 @@ pub use engine::{LocalStore, SharedStore};
 pub use error::StoreError;
 pub use file::replace as replace_private_file;
 pub use key::RowKey;
-pub use notes::{StoreNotes, take_unread_notes};
+pub use notes::{StoreNotes, is_first_note, take_unread_notes};
 pub use open::{open_store, open_store_to_read};
 pub use records::{
     RowsByWorktree, account, account_share, anchor, answer, baseline, before, breaker, check_cache,

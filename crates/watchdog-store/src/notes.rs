@@ -4,6 +4,11 @@ use std::sync::{Mutex, PoisonError};
 use std::vec::IntoIter;
 
 use watchdog_facts::evidence::Degradation;
+use watchdog_facts::warning_code::WarningCode;
+
+use super::engine::{ExpectedRevision, SharedStore, SwapOutcome};
+use super::error::StoreError;
+use super::key::RowKey;
 
 /// The notes that this process dropped without reading them.
 static UNREAD: Mutex<Vec<Degradation>> = Mutex::new(Vec::new());
@@ -46,6 +51,20 @@ impl Drop for StoreNotes {
                 .append(&mut self.0);
         }
     }
+}
+
+/// Whether this store meets a note about `subject` for the first time. Only the first caller gets `true`.
+///
+/// # Errors
+/// Where the store cannot be written.
+pub fn is_first_note(
+    store: &dyn SharedStore,
+    code: WarningCode,
+    subject: &str,
+) -> Result<bool, StoreError> {
+    let key = RowKey::new("note_shown", &[code.as_str(), subject]);
+    let outcome = store.cas(&key, ExpectedRevision::Absent, br#"{"v":1}"#)?;
+    Ok(matches!(outcome, SwapOutcome::Ok(_)))
 }
 
 /// The notes that no caller read, of all stores that this process closed, each once.
