@@ -424,8 +424,8 @@ fn recorded_exit(store: &dyn LocalStore, input: &JudgementInput) -> Option<Sessi
 }
 
 impl JudgementRun {
-    /// A judgement that a session of the worktree called: it moves no record.
-    fn unrecorded(&self, verdict: Verdict) -> Judgement {
+    /// A judgement that moves no record: a session of the worktree called it, or nothing happened there.
+    pub fn unrecorded(&self, verdict: Verdict) -> Judgement {
         let mut judgement = about(&self.command_env, Some(&self.input), verdict, self.begun);
         judgement.breaker = self.input.breaker(self.store.as_ref());
         judgement.session = self.live_session.clone();

@@ -401,6 +401,13 @@ fn untouched_worktree_is_no_error_and_asks_nobody() {
             .any(|line| line.starts_with("-  ") && line.contains(" untouched ")),
         "{table}"
     );
+    let status = env.watchdog(&all, &["status", "--json"]).expect(0).json();
+    assert_eq!(
+        status["worktrees"].as_array().map(Vec::len),
+        Some(1),
+        "{status:#}"
+    );
+    assert_eq!(status["worktrees"][0]["status"], Value::Null, "{status:#}");
     // A conversation is begun in it: then its agent is meant.
     let slug: String = worktree
         .path()

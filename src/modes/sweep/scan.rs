@@ -263,9 +263,9 @@ impl SweepShared<'_> {
                 if spent && asks && verdict.reason == Reason::Unfinished {
                     verdict.degraded.push(self.rationed());
                 }
-                let mut judgement = self.settle(&judgement_run, *verdict);
-                let untouched = is_untouched(&judgement.verdict)
-                    && self.is_silent(&judgement_run.input, &found.root);
+                let untouched =
+                    is_untouched(&verdict) && self.is_silent(&judgement_run.input, &found.root);
+                let mut judgement = self.settle(&judgement_run, *verdict, untouched);
                 if let Err(error) =
                     self.memory
                         .keep(found, &judgement_run, (&judgement, untouched), begun)
@@ -300,16 +300,9 @@ impl SweepShared<'_> {
                 };
                 if nothing {
                     // No agent can know of work that is not there.
-                    let row = self.judge_without_asking(pending, None);
-                    return Ok(SweepScanOutcome::Row(match &row.outcome {
-                        SweepOutcome::Judged(judgement) if is_untouched(&judgement.verdict) => {
-                            SweepRow {
-                                outcome: SweepOutcome::Untouched,
-                                ..row
-                            }
-                        }
-                        _ => row,
-                    }));
+                    return Ok(SweepScanOutcome::Row(
+                        self.judge_without_asking(pending, None),
+                    ));
                 }
                 Ok(SweepScanOutcome::Wants(Box::new(pending)))
             }
@@ -389,7 +382,7 @@ impl SweepShared<'_> {
         let _within = judgement_run.span.clone().entered();
         match drive(&mut machine, event, &mut driver) {
             DriveOutcome::Ended(verdict) => {
-                judged_row(found.root, self.settle(&judgement_run, *verdict))
+                judged_row(found.root, self.settle(&judgement_run, *verdict, false))
             }
             DriveOutcome::Held(_) => self.without_asking(JudgementAwaitingProbe {
                 found,
@@ -420,6 +413,7 @@ impl SweepShared<'_> {
             ..
         } = pending;
         setup.no_probe = true;
+        let nothing = note.is_none();
         setup.notes.extend(note);
         judgement_run.executor.ask_nobody();
         let mut machine = CheckMachine::new(setup);
@@ -430,7 +424,15 @@ impl SweepShared<'_> {
             &mut self.driver(&judgement_run, &|_| true),
         ) {
             DriveOutcome::Ended(verdict) => {
-                judged_row(found.root, self.settle(&judgement_run, *verdict))
+                let untouched = nothing && is_untouched(&verdict);
+                let judgement = self.settle(&judgement_run, *verdict, untouched);
+                match untouched {
+                    true => SweepRow {
+                        worktree: found.root,
+                        outcome: SweepOutcome::Untouched,
+                    },
+                    false => judged_row(found.root, judgement),
+                }
             }
             DriveOutcome::Held(_) => unreachable!("everything may be done"),
         }
@@ -459,8 +461,13 @@ impl SweepShared<'_> {
         }
     }
 
-    fn settle(&self, judgement_run: &JudgementRun, verdict: Verdict) -> Judgement {
-        let judgement = judgement_run.settle(verdict);
+    /// Nothing is recorded of an untouched worktree: `status` would read it as unfinished work.
+    fn settle(&self, judgement_run: &JudgementRun, verdict: Verdict, untouched: bool) -> Judgement {
+        let judgement = if untouched {
+            judgement_run.unrecorded(verdict)
+        } else {
+            judgement_run.settle(verdict)
+        };
         self.expire(judgement_run);
         judgement
     }
