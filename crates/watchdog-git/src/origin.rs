@@ -114,7 +114,7 @@ pub(super) fn sort(
     for node in open {
         match arrived.get(&node) {
             _ if seen_by_others.had_by_others.contains(&node) => {
-                drop(origins.imported.insert(node))
+                let _ = origins.imported.insert(node);
             }
             Some(CommitArrival::Moved) => drop(origins.imported.insert(node)),
             Some(CommitArrival::ByName) => drop(by_name.insert(node)),

@@ -296,7 +296,7 @@ impl CurrentWorkTree<'_> {
         while !parent.is_empty() {
             match self.below.lstat(parent) {
                 Ok(Some(stat)) if stat.kind != PathKind::Folder && !self.goes(parent) => {
-                    drop(in_the_way.insert(parent.to_owned()))
+                    let _ = in_the_way.insert(parent.to_owned());
                 }
                 _ => {}
             }

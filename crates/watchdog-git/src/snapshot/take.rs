@@ -501,7 +501,7 @@ impl DiskScan<'_, '_> {
                     .insert(path.to_owned(), TreeEdit::Put(taken)),
             ),
             Ok(None) if tracked => {
-                drop(self.found.changes.insert(path.to_owned(), TreeEdit::Remove))
+                let _ = self.found.changes.insert(path.to_owned(), TreeEdit::Remove);
             }
             Ok(None) => drop(self.found.changes.remove(path)),
             Err(error) => self.found.leave_out_unread(path, &error),
