@@ -97,7 +97,7 @@ pub enum Command {
     },
     /// Print the manual pages, or write them into a folder
     Man(ManArgs),
-    /// Show the help of a command, or what the exit codes mean
+    /// Show the help of a command, of all commands, or of the exit codes
     Help(HelpArgs),
 }
 
@@ -116,7 +116,7 @@ pub struct ManArgs {
 /// Arguments of `watchdog help`.
 #[derive(Debug, Args)]
 pub struct HelpArgs {
-    /// A command, such as check or rescue restore, or exit-codes
+    /// A command, such as check or rescue restore, or all, or exit-codes
     #[arg(value_name = "TOPIC")]
     pub topic: Vec<String>,
 }

@@ -13,9 +13,16 @@ use super::result_output;
 use watchdog_core::config::nearest_hint;
 use watchdog_facts::page_address;
 
-/// The commands in the groups and the order in which somebody who is new here looks for them.
-///
-/// Two that belong together may share a line.
+/// The commands that a newcomer needs, in the order of need: `watchdog` alone and `--help` show these.
+const FIRST: [(&str, &[&str]); 1] = [(
+    "Commands",
+    &[
+        "run", "loop", "check", "status", "explain", "rescue", "init", "doctor", "hook", "sweep",
+        "demo", "help",
+    ],
+)];
+
+/// All commands, for `watchdog help all`. Two that belong together may share a line.
 const GROUPS: [(&str, &[&str]); 5] = [
     (
         "Judge",
@@ -99,7 +106,8 @@ const BELOW: &str = "\
 Start here:
   watchdog demo                              the whole flow, with no agent
   watchdog run -- claude -p \"...\"            one session, judged
-Options for every command: watchdog --help. Exit codes: watchdog help exit-codes";
+All commands: watchdog help all. Options for every command: watchdog --help.
+Exit codes: watchdog help exit-codes";
 
 const EXIT_CODES: &str = concat!(
     "\
@@ -129,7 +137,7 @@ were asked, else with the code of the reason. The reasons behind each status:
 /// The whole command line, arranged for people.
 pub fn arranged() -> Command {
     let whole = arrange(Cli::command());
-    let groups = groups(&whole);
+    let groups = render_groups(&whole, &FIRST);
     let head = whole.get_styles().get_usage();
     let template = format!(
         "{{about-with-newline}}\n{head}Usage:{head:#} {{usage}}\n\n{groups}\n{{options}}{{after-help}}"
@@ -163,15 +171,15 @@ fn explained(arg: Arg) -> Arg {
         .long_help(format!("{help} [env: {variable}]"))
 }
 
-fn groups(whole: &Command) -> String {
+fn render_groups(whole: &Command, groups: &[(&str, &[&str])]) -> String {
     let (head, name) = (
         whole.get_styles().get_header(),
         whole.get_styles().get_literal(),
     );
     let mut text = String::new();
-    for (group, commands) in GROUPS {
+    for (group, commands) in groups {
         let _ = writeln!(text, "{head}{group}:{head:#}");
-        for command in commands {
+        for command in *commands {
             let both = TOGETHER
                 .iter()
                 .find(|(names, _)| names == command)
@@ -194,6 +202,9 @@ pub fn help(topic: &[String]) -> Result<u8, CommandFailure> {
     if topic == ["exit-codes"] {
         return Ok(print(EXIT_CODES));
     }
+    if topic == ["all"] {
+        return Ok(print(&render_groups(&arrange(Cli::command()), &GROUPS)));
+    }
     let mut whole = arranged();
     whole.build();
     let mut command = &mut whole;
@@ -204,7 +215,7 @@ pub fn help(topic: &[String]) -> Result<u8, CommandFailure> {
             .collect();
         if !known.contains(word) {
             let more = if depth == 0 {
-                vec!["exit-codes".to_owned()]
+                vec!["all".to_owned(), "exit-codes".to_owned()]
             } else {
                 Vec::new()
             };
@@ -255,6 +266,18 @@ mod tests {
     }
 
     #[test]
+    fn first_help_shows_at_most_twelve_commands() {
+        let [(_, first)] = FIRST;
+        assert!(first.len() <= 12);
+        let whole = Cli::command();
+        assert!(
+            first
+                .iter()
+                .all(|name| whole.find_subcommand(name).is_some())
+        );
+    }
+
+    #[test]
     fn every_rare_option_is_one_of_some_command() {
         let mut known = Vec::new();
         each(&Cli::command(), &mut |command| {
@@ -290,7 +313,7 @@ mod tests {
                 long.push((command.get_name().to_owned(), lines));
             }
         });
-        assert!(long.is_empty() && root <= 43, "{root} {long:?}");
+        assert!(long.is_empty() && root <= 27, "{root} {long:?}");
     }
 
     #[test]
