@@ -4,7 +4,6 @@ use super::copied_secrets::repeats_secret;
 use super::secrets::{in_generated_folder, looks_secret, secret_in};
 use watchdog_core::config::settings::RescueSettings;
 use watchdog_facts::secret_shapes::LIMIT;
-use watchdog_facts::session_work::is_hand_made;
 use watchdog_git::SnapshotCandidate;
 
 /// The rule for [`watchdog_git::Worktree::take_snapshot_with_private`]: possible secrets by name or by new content, copies of
@@ -15,8 +14,7 @@ pub fn private_rule(
     let max_bytes = settings.max_bytes;
     move |candidate| {
         if candidate.ignored {
-            let is_work =
-                candidate.newly_ignored && candidate.bytes <= LIMIT && is_hand_made(candidate.path);
+            let is_work = candidate.newly_ignored && candidate.bytes <= LIMIT;
             return worth_keeping(candidate.path, candidate.bytes)
                 .then_some("ignored")
                 .or_else(|| is_work.then_some("newly_ignored"));

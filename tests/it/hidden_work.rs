@@ -103,6 +103,36 @@ fn new_ignore_rules_hide_no_code() {
 }
 
 #[test]
+fn rule_for_everything_hides_no_file() {
+    let rows = [
+        (".gitignore", "*\n", true),
+        (".git/info/exclude", "[a-z]*\n", true),
+        (".gitignore", "*.*\n", true),
+        (".gitignore", "*.bin\nLICENCE\n", false),
+        ("data/.gitignore", "*\n", false),
+    ];
+    for (rules, text, is_said) in rows {
+        let env = TestEnv::new();
+        let repo = env.repo();
+        repo.watchdog(&["snapshot"]).expect(0);
+        repo.write(rules, text);
+        repo.write("data/model.bin", "weights");
+        repo.write("nohup.out", "left by a program");
+        repo.write("build/out.o", "made");
+        let args = ["check", "--once", "--no-probe", "--no-rescue", "--json"];
+        let verdict = repo.watchdog(&args).json();
+        let is_named = |(_, detail): &(String, String)| detail.contains("'data/model.bin' is");
+        let warnings = warnings(&verdict);
+        assert_eq!(warnings.iter().any(is_named), is_said, "{text}: {verdict}");
+        rescue(&env, &repo);
+        let private = private_files(&repo);
+        let is_private = private.contains("work/data/model.bin");
+        assert_eq!(is_private, is_said, "{text}: {private}");
+        assert!(!private.contains("nohup") && !private.contains("out.o"));
+    }
+}
+
+#[test]
 fn installed_packages_are_no_hidden_work() {
     let env = TestEnv::new();
     let repo = env.repo();

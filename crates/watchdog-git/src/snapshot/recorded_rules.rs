@@ -21,7 +21,7 @@ use super::scan::TreeEdit;
 use super::{diff, record, tree};
 use crate::{Error, Worktree};
 use watchdog_facts::secret_shapes::added;
-use watchdog_facts::session_work::{in_tool_folder, is_hand_made};
+use watchdog_facts::session_work::{in_tool_folder, is_dropping, is_hand_made};
 
 /// The first line of a commit that keeps rules.
 const MESSAGE: &str = "ignore rules of a watchdog baseline\n";
@@ -29,6 +29,8 @@ const GLOBAL: &str = "global";
 const FOLDERS: &str = "folders";
 /// Files that a tool leaves in a folder that it fills.
 const MARKS: [&str; 3] = ["pyvenv.cfg", "CACHEDIR.TAG", ".git"];
+/// Names that no rule names: one that ignores them ignores everything.
+const UNNAMED: [&str; 2] = ["q7z", "q7z.q7z"];
 /// Entries of folders that are looked through at most, and files that are returned: more is no work of a session.
 const MOST_ENTRIES: usize = 20_000;
 const MOST_FILES: usize = 1_000;
@@ -205,12 +207,23 @@ impl RecordedRules {
         rules
     }
 
-    /// The hand-made files at and below paths that today's rules ignore and these do not. Folders of tools, told by their names and by
+    /// The hand-made files at and below paths that today's rules ignore and these do not, and all
+    /// files where a rule of today ignores everything (`*`): such a rule tells no files apart.
+    /// Folders of tools, told by their names and by
     /// what lies in them, have none.
     pub(crate) fn find_newly_ignored(&self, root: &Path, ignored: &[BString]) -> NewlyIgnoredFiles {
         let mut newly = NewlyIgnoredFiles::default();
         let Ok(mut disk) = FolderWalk::open(root) else {
             return newly;
+        };
+        let mut rules_today = FolderRules::global(&self.repo, root);
+        rules_today.enter(&mut disk, "".into(), "".into(), |_| None);
+        let hides_all = UNNAMED
+            .iter()
+            .any(|name| rules_today.ignores((*name).into(), false));
+        let is_work = |path: &str| {
+            let is_other = is_dropping(path) || in_tool_folder(path) || path.ends_with(FILE);
+            is_hand_made(path) || hides_all && !is_other
         };
         let mut tool_folders: BTreeMap<BString, bool> = BTreeMap::new();
         let mut is_tools = |folder: &BStr, disk: &mut FolderWalk| {
@@ -249,7 +262,7 @@ impl RecordedRules {
                         || split(path).1 == ".git"
                         || is_tools(path, &mut disk)
                 }
-                PathKind::File { .. } => !is_hand_made(&text) || is_tools(split(path).0, &mut disk),
+                PathKind::File { .. } => !is_work(&text) || is_tools(split(path).0, &mut disk),
                 PathKind::Link | PathKind::Special => true,
             };
             if is_other || self.ignores(path, is_folder) {
