@@ -54,11 +54,12 @@ impl<'a> EndedSession<'a> {
         self.last.session_id().map(str::to_owned)
     }
 
-    /// The warnings about the end: refused tools first, then what cut the session short.
+    /// The warnings about the end: refused tools first, then what kept the session from its work.
     pub fn notes(&self) -> Vec<Degradation> {
         self.refused_tools()
             .into_iter()
             .chain(self.cut_short())
+            .chain(self.paused())
             .collect()
     }
 
@@ -135,6 +136,21 @@ impl<'a> EndedSession<'a> {
                 unrunnable::by_gemini_exit(code)
             }
             _ => None,
+        })
+    }
+
+    /// The warning that a timeout came early because the session stood still.
+    fn paused(&self) -> Option<Degradation> {
+        let SessionOutcome {
+            timed_out, paused, ..
+        } = self.outcome;
+        let detail = format!(
+            "the session was stopped for {} s of its time limit, so the timeout is no strike",
+            paused.as_secs_f32().ceil()
+        );
+        (*timed_out && !paused.is_zero()).then_some(Degradation {
+            code: WarningCode::SessionPaused,
+            detail,
         })
     }
 

@@ -98,6 +98,7 @@ fn outcome(text: &str, is_events: bool, exit: ProcessExit) -> SessionOutcome {
         timed_out: false,
         cancelled: false,
         duration: Duration::from_secs(1),
+        paused: Duration::ZERO,
         tail_stdout: if is_events { text.into() } else { Vec::new() },
         tail: text.into(),
         log: None,

@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
-use crate::support::{CommandOutput, Repo, Step, TestEnv, wait_until};
+use crate::support::{CommandOutput, Repo, Step, TestEnv, is_stopped, wait_for, wait_until};
 
 /// `watchdog run --json` around a scripted session, asking a scripted agent that says this status.
 #[track_caller]
@@ -254,6 +255,88 @@ fn at_its_timeout_a_session_ends_with_all_that_it_started() {
         }
         env.assert_nothing_left();
     }
+}
+
+#[test]
+fn timeout_of_a_paused_session_is_no_strike() {
+    for (session, strike) in [
+        ("exec sleep 1000", true),
+        ("kill -STOP $$; exec sleep 1000", false),
+    ] {
+        let env = TestEnv::new();
+        let repo = env.repo();
+        let args = [
+            "run",
+            "--json",
+            "--timeout",
+            "2s",
+            "--grace",
+            "500ms",
+            "--",
+            "sh",
+            "-c",
+            session,
+        ];
+        let out = repo.watchdog(&args).expect(13);
+        assert_eq!(
+            (out.verdict().as_str(), &out.json()["strike"]),
+            ("timeout/session_timeout", &json!(strike)),
+            "{out}"
+        );
+        assert_eq!(
+            out.json()["degraded"]
+                .to_string()
+                .contains("session_paused"),
+            !strike,
+            "{out}"
+        );
+    }
+}
+
+#[test]
+fn pause_of_a_session_is_no_silence() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let session = "echo $$ > pid; mv pid begun; kill -STOP $$; rm begun; echo a > a.txt; git add a.txt; git commit -qm a";
+    let mut running = repo.watchdog_spawn(&[
+        "run",
+        "--json",
+        "--idle-timeout",
+        "1s",
+        "--",
+        "sh",
+        "-c",
+        session,
+    ]);
+    let read_pid = || {
+        std::fs::read_to_string(repo.path().join("begun"))
+            .ok()?
+            .trim()
+            .parse::<u32>()
+            .ok()
+    };
+    let pid = wait_for(Duration::from_secs(30), read_pid).expect("the session has begun");
+    wait_until("it is stopped", Duration::from_secs(30), || is_stopped(pid));
+    let stopped = Instant::now();
+    wait_until(
+        "it stood for longer than it may be silent",
+        Duration::from_secs(30),
+        || running.ended() || stopped.elapsed() > Duration::from_secs(3),
+    );
+    // watchdog continues a session that it ends: this one may be gone.
+    let _ = kill_process(
+        Pid::from_raw(pid.cast_signed()).expect("a pid"),
+        Signal::CONT,
+    );
+    let out = running.wait().expect(0);
+    assert_eq!(
+        (
+            out.verdict().as_str(),
+            &out.json()["session"]["ended"]["by"]
+        ),
+        ("complete/new_commits", &json!("itself")),
+        "{out}"
+    );
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use watchdog_facts::evidence::ProcessExit;
 use watchdog_process::{
     CancelFlag, MirrorTarget, SessionLaunch, SessionOutcome, SessionProcess, StdinSource,
@@ -89,6 +90,23 @@ fn at_its_timeout_a_session_ends_with_everything_below_it() {
     );
     assert!(!alive(scene.number("daemon")));
     assert_eq!(scene.left(), [0_u32; 0]);
+}
+
+#[test]
+fn stopped_session_counts_as_paused_until_it_continues() {
+    let scene = Scene::new();
+    let session = SessionProcess::start(&spec(&scene, "kill -STOP $$; exit 7")).unwrap();
+    let (meter, pid) = (
+        session.meter(),
+        Pid::from_raw(session.pid().cast_signed()).unwrap(),
+    );
+    until("it stands still", || meter.is_paused());
+    kill_process(pid, Signal::CONT).unwrap();
+    let outcome = session.wait(None, GRACE, &CancelFlag::new());
+    assert_eq!(
+        (outcome.exit, outcome.paused, meter.is_paused()),
+        (Some(ProcessExit::Code(7)), Duration::ZERO, false)
+    );
 }
 
 #[test]

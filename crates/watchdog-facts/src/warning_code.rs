@@ -106,6 +106,8 @@ word_table! {
     ServedByGit = "served_by_git",
     /// The agent's program ended the session at a limit of its own, such as its number of turns: no strike, and no probe.
     SessionCutShort = "session_cut_short",
+    /// The session was stopped within its time limit, and ended at that all the same: no strike.
+    SessionPaused = "session_paused",
     /// A sensor gave no usable answer.
     SensorUnread = "sensor_unread",
     /// A session that hooks or a killed watchdog left on record runs, and has been silent for too long.

@@ -28,6 +28,9 @@ const KILL_PATIENCE: Duration = Duration::from_millis(700);
 /// Between TERM and KILL for a tree without a waiter: git removes its locks at a TERM.
 const DROPPED: Duration = Duration::from_millis(500);
 
+/// A longer time between two polls is a pause of this process too, or of the machine.
+const LONGEST_POLL: Duration = Duration::from_secs(2);
+
 /// How soon after the start descendants are scanned; the interval then grows to the second figure.
 const FIRST_TRACKING: Duration = Duration::from_millis(50);
 const LAST_TRACKING: Duration = Duration::from_secs(2);
@@ -73,6 +76,7 @@ pub(crate) struct ProcessTree {
     leader: Pid,
     process: Option<ProcessHandle>,
     tracking: DescendantScanSchedule,
+    paused: Duration,
     finished: bool,
 }
 
@@ -94,6 +98,7 @@ impl ProcessTree {
                 next: Instant::now() + FIRST_TRACKING,
                 interval: FIRST_TRACKING,
             },
+            paused: Duration::ZERO,
             finished: false,
         }
     }
@@ -103,13 +108,24 @@ impl ProcessTree {
         self.leader.as_raw_nonzero().get().unsigned_abs()
     }
 
+    /// The leader, as system calls name it.
+    pub(super) fn leader(&self) -> Pid {
+        self.leader
+    }
+
     /// Its number in the registry.
     pub(super) fn id(&self) -> u64 {
         self.id
     }
 
+    /// How long the leader stood still during [`wait`](Self::wait): stopped by a person, or together with this process.
+    pub(super) fn paused(&self) -> Duration {
+        self.paused
+    }
+
     /// Waits until the leader has ended, `until` has passed or the wait is cancelled. The leader is not reaped, so its pid stays its own.
     pub(super) fn wait(&mut self, until: Option<Instant>, cancel: &CancelFlag) -> TreeWaitOutcome {
+        let mut last_poll = Instant::now();
         loop {
             if self.leader_has_ended() {
                 return TreeWaitOutcome::Ended;
@@ -118,6 +134,10 @@ impl ProcessTree {
                 return TreeWaitOutcome::Cancelled;
             }
             let now = Instant::now();
+            let since_poll = now.saturating_duration_since(std::mem::replace(&mut last_poll, now));
+            if since_poll > LONGEST_POLL || is_paused(self.leader) {
+                self.paused += since_poll;
+            }
             if until.is_some_and(|until| until <= now) {
                 return TreeWaitOutcome::Deadline;
             }
@@ -279,6 +299,24 @@ impl ProcessTree {
         let _ = self.handle.try_wait();
         test_kill_process_group(self.leader).is_err()
     }
+}
+
+/// Whether a child of this process stands still because it was stopped. One that a terminal stopped, for it may not read there, brought that
+/// about itself.
+pub(super) fn is_paused(child: Pid) -> bool {
+    let status = waitid(
+        WaitId::Pid(child),
+        WaitIdOptions::STOPPED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG,
+    );
+    let stopped_by = status
+        .ok()
+        .flatten()
+        .and_then(|status| status.stopping_signal());
+    stopped_by.is_some_and(|signal| {
+        [Signal::STOP, Signal::TSTP]
+            .map(Signal::as_raw)
+            .contains(&signal)
+    })
 }
 
 impl Drop for ProcessTree {

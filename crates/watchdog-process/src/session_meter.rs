@@ -4,10 +4,12 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rustix::process::Pid;
 use watchdog_system::ProcessRow;
 
 use super::command_lines::{CommandLineReader, rows_below};
 use super::drain::DrainProgress;
+use super::process_tree::is_paused;
 use super::tree_registry;
 
 /// A session uses its processors where that is more than one part in so many of a core.
@@ -16,6 +18,7 @@ const PART_OF_A_CORE: u32 = 100;
 /// Measures a running session. Taken from it before a thread waits for its end.
 pub struct SessionMeter {
     tree: u64,
+    leader: Pid,
     output: [Arc<DrainProgress>; 2],
 }
 
@@ -29,8 +32,17 @@ pub struct ProcessSample {
 }
 
 impl SessionMeter {
-    pub(super) fn new(tree: u64, output: [Arc<DrainProgress>; 2]) -> Self {
-        SessionMeter { tree, output }
+    pub(super) fn new((tree, leader): (u64, Pid), output: [Arc<DrainProgress>; 2]) -> Self {
+        SessionMeter {
+            tree,
+            leader,
+            output,
+        }
+    }
+
+    /// Whether it stands still because it was stopped.
+    pub fn is_paused(&self) -> bool {
+        is_paused(self.leader)
     }
 
     /// Bytes that it has written so far, on both streams.

@@ -65,6 +65,8 @@ pub struct SessionOutcome {
     pub cancelled: bool,
     /// Wall time from its start, children included.
     pub duration: Duration,
+    /// How long it stood still within that, for it was stopped.
+    pub paused: Duration,
     /// The end of its stdout.
     pub tail_stdout: Vec<u8>,
     /// The end of its stdout and stderr, as they came.
@@ -165,7 +167,7 @@ impl SessionProcess {
 
     /// Measures it while a thread waits for its end.
     pub fn meter(&self) -> SessionMeter {
-        SessionMeter::new(self.tree.id(), self.drain.progress())
+        SessionMeter::new((self.tree.id(), self.tree.leader()), self.drain.progress())
     }
 
     /// Waits for its end.
@@ -216,6 +218,7 @@ impl SessionProcess {
             timed_out: wake == TreeWaitOutcome::Deadline,
             cancelled,
             duration: self.begin.elapsed(),
+            paused: self.tree.paused(),
             tail_stdout: record.stdout,
             tail: record.both,
             log: record.log,

@@ -117,7 +117,7 @@ fn watch(session: WatchedSession, stopped: &Receiver<WatchedSession>) -> Option<
 struct WatchState {
     session: WatchedSession,
     begun: (Instant, Timestamp),
-    /// The time that was really watched: where this process was stopped, or the machine suspended, that time is no silence.
+    /// The time that was really watched: where this process or the session was stopped, or the machine suspended, that time is no silence.
     watched: Duration,
     last_sample: Instant,
     pause: Duration,
@@ -156,10 +156,12 @@ impl WatchState {
 
     fn sample(&mut self) -> Option<SilenceCause> {
         let at = Instant::now();
-        self.watched += at
-            .saturating_duration_since(self.last_sample)
-            .min(self.pause * 2 + SAMPLES.0);
-        self.last_sample = at;
+        let since_sample =
+            at.saturating_duration_since(std::mem::replace(&mut self.last_sample, at));
+        if self.session.meter.is_paused() {
+            return None;
+        }
+        self.watched += since_sample.min(self.pause * 2 + SAMPLES.0);
         let view = self.session.tap.view();
         let output = self.session.meter.output();
         if std::mem::replace(&mut self.output, output) != output {

@@ -8,6 +8,14 @@ use watchdog_facts::verdict::{Reason, Status, Verdict};
 use super::facts::JudgementScope;
 use super::step::CheckMachine;
 
+/// What kept a session from its work, so that it is not to blame.
+const NO_STRIKE: [WarningCode; 4] = [
+    WarningCode::SessionCutShort,
+    WarningCode::SessionPaused,
+    WarningCode::ToolsRefused,
+    WarningCode::Overloaded,
+];
+
 impl CheckMachine {
     /// Counts a fruitless session that watchdog ran as a strike (rule 4 of the contract).
     pub(super) fn count_session(&mut self, verdict: Verdict) -> Verdict {
@@ -64,14 +72,10 @@ impl CheckMachine {
             && self.setup.survivors.is_empty()
             && self.no_more_questions.is_none()
             && !self.probes.iter().any(|probe| claims(&probe.outcome))
-            && !self.degraded.iter().any(|note| {
-                matches!(
-                    note.code,
-                    WarningCode::SessionCutShort
-                        | WarningCode::ToolsRefused
-                        | WarningCode::Overloaded
-                )
-            })
+            && !self
+                .degraded
+                .iter()
+                .any(|note| NO_STRIKE.contains(&note.code))
     }
 
     fn unmet_checks(&self) -> u64 {

@@ -142,6 +142,7 @@ const LOOKED_AT: &[WarningCode] = &[
     WarningCode::SnapshotFailed,
     WarningCode::EndUnconfirmed,
     WarningCode::SessionCutShort,
+    WarningCode::SessionPaused,
     WarningCode::ToolsRefused,
     WarningCode::Overloaded,
     WarningCode::NoProgress,

@@ -36,6 +36,7 @@ fn came_to_nothing(it: &Situation<'_>, verdict: &Verdict) -> bool {
     };
     let trouble = [
         WarningCode::SessionCutShort,
+        WarningCode::SessionPaused,
         WarningCode::ToolsRefused,
         WarningCode::Overloaded,
     ]
