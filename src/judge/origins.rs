@@ -18,6 +18,7 @@ use watchdog_store::{LocalStore, baseline, rescued, session};
 
 use super::judgement_input::JudgementInput;
 use crate::clock::now;
+use crate::session::describe_other_clone;
 
 /// All that watchdog recorded about where the commits of a worktree come from.
 pub fn origin_evidence(
@@ -140,7 +141,10 @@ pub fn settle_clone(input: &JudgementInput, mut verdict: Verdict) -> Verdict {
     if input.clone_id.is_none() || is_recorded().unwrap_or(false) {
         return verdict;
     }
-    let detail = "another clone is at this place than the one that the baseline was recorded in";
+    let detail = format!(
+        "{}, since the baseline was recorded",
+        describe_other_clone(&worktree)
+    );
     if verdict.status() == Status::Complete {
         verdict.reason = Reason::Disputed;
         verdict.evidence = Evidence::None;
@@ -152,7 +156,7 @@ pub fn settle_clone(input: &JudgementInput, mut verdict: Verdict) -> Verdict {
     }
     verdict.degraded.push(Degradation {
         code: WarningCode::AnotherClone,
-        detail: detail.into(),
+        detail,
     });
     verdict
 }

@@ -22,5 +22,6 @@ pub use inside::{SharedInside, inside, inside_of, inside_or_left, session_lives}
 pub use log_files::{SessionLog, expire_logs, log_path, logs_of, open_log};
 pub use log_reader::LogReader;
 pub use other_clone::{
-    AnewBy, begin_anew, is_another_clone, is_same_clone, refuse_other_clone, refuse_replaced_clone,
+    AnewBy, begin_anew, describe_lost_baseline, describe_other_clone, is_another_clone,
+    is_same_clone, refuse_other_clone, refuse_replaced_clone,
 };

@@ -31,12 +31,12 @@ pub fn is_another_clone(
 ) -> Result<bool, UnreadableFact> {
     let worktree_id = worktree.worktree_id();
     let baselines = baseline::of_worktree(store, &worktree_id)?;
-    let recorded_id = baselines
+    let latest = baselines
         .iter()
-        .max_by_key(|(_, baseline)| baseline.at)
-        .and_then(|(_, baseline)| baseline.clone_id.clone());
+        .map(|(_, baseline)| baseline)
+        .max_by_key(|baseline| baseline.at);
     let present_id = worktree.clone_id()?;
-    if present_id.is_some() && present_id == recorded_id {
+    if present_id.is_some() && present_id == latest.and_then(|latest| latest.clone_id.clone()) {
         return Ok(false);
     }
     let anchors = anchor::of_worktree(store, &worktree_id)?;
@@ -53,6 +53,34 @@ pub fn is_another_clone(
         }
     }
     Ok(false)
+}
+
+/// Says that another clone is at this place, or may be: a clone that lost its id looks the same.
+pub fn describe_other_clone(worktree: &Worktree) -> &'static str {
+    match worktree.clone_id() {
+        Ok(None) => {
+            "another clone is at this place, or watchdog/id was removed from the git directory of this one"
+        }
+        Ok(Some(_)) | Err(_) => "another clone is at this place",
+    }
+}
+
+/// Says which commit the clone lost that the latest baseline names; `None` where it is there, or where another clone is here.
+///
+/// # Errors
+/// Where the records or HEAD cannot be read.
+pub fn describe_lost_baseline(
+    store: &dyn LocalStore,
+    worktree: &Worktree,
+) -> Result<Option<String>, UnreadableFact> {
+    let Some((spec, baseline)) = baseline::latest(store, &worktree.worktree_id())? else {
+        return Ok(None);
+    };
+    let Some(commit) = baseline.commit.filter(|_| baseline.clone_id.is_some()) else {
+        return Ok(None);
+    };
+    let is_lost = is_same_clone(store, worktree, &spec)? && worktree.lacks_commit(&commit)?;
+    Ok(is_lost.then(|| format!("this repository lost the commit {commit}, the recorded baseline of '{spec}': see `git fsck`")))
 }
 
 /// Whether the worktree is in the clone in which the baseline of a spec was recorded. A baseline without an id proves no other clone.
@@ -80,7 +108,10 @@ pub fn refuse_other_clone(
 ) -> Result<(), UnreadableFact> {
     if is_another_clone(store, worktree)? {
         return Err(anew_by_person(
-            "the recorded baseline is of another clone that was at this place",
+            &format!(
+                "{}: its baseline is not recorded",
+                describe_other_clone(worktree)
+            ),
             commands,
         ));
     }
@@ -100,7 +131,10 @@ pub fn refuse_replaced_clone(
     match is_same_clone(store, worktree, spec)? {
         true => Ok(()),
         false => Err(anew_by_person(
-            "another clone is at this place since the last session began",
+            &format!(
+                "{}, since the last session began",
+                describe_other_clone(worktree)
+            ),
             commands,
         )),
     }
@@ -119,7 +153,7 @@ fn anew_by_person(why: &str, commands: &WorktreeCommands) -> UnreadableFact {
 }
 
 /// Drops the records of a clone that is gone from this place, and returns a warning that says so; `None` where the clone is the recorded
-/// one. Trust in the content of files stays.
+/// one and has its baseline. Trust in the content of files stays.
 ///
 /// # Errors
 /// Where a session is recorded as alive here, where a session may have put the other clone there and a command begins, or where records
@@ -131,8 +165,13 @@ pub fn begin_anew(
     commands: &WorktreeCommands,
 ) -> Result<Option<Degradation>, UnreadableFact> {
     if !is_another_clone(store, worktree)? {
-        return Ok(None);
+        let lost = describe_lost_baseline(store, worktree)?;
+        return Ok(lost.map(|detail| Degradation {
+            code: WarningCode::BaselineLost,
+            detail: format!("{detail}; a new one is recorded"),
+        }));
     }
+    let other_clone = describe_other_clone(worktree);
     let worktree_id = worktree.worktree_id();
     let lost = |why: String| {
         Err(UnreadableFact {
@@ -149,29 +188,27 @@ pub fn begin_anew(
                 .pid
                 .is_some_and(|pid| still_runs(pid, record.started_at))
         {
-            return lost(format!(
-                "another clone is at this place while the session of '{spec}' runs"
-            ));
+            return lost(format!("{other_clone} while the session of '{spec}' runs"));
         }
     }
     if let Some(spec) = inside(store)? {
         return lost(format!(
-            "another clone is at this place, and the session of '{spec}' may not begin anew in it"
+            "{other_clone}, and the session of '{spec}' may not begin anew in it"
         ));
     }
     if by == AnewBy::Command
         && let Some(spec) = session_without_seen_end(store, &worktree_id)?
     {
-        let why = format!(
-            "another clone is at this place, and the session of '{spec}' was not seen to end before"
-        );
+        let why = format!("{other_clone}, and the session of '{spec}' was not seen to end before");
         return Err(anew_by_person(&why, commands));
     }
     left_rows::remove(store, &left_rows::rows_of_worktree(store, &worktree_id)?)?;
-    let detail = "another clone is at this place than the recorded one: its baseline and criteria are dropped, and work begins anew";
+    let detail = format!(
+        "{other_clone}: the recorded baseline and criteria are dropped, and work begins anew"
+    );
     Ok(Some(Degradation {
         code: WarningCode::AnotherClone,
-        detail: detail.into(),
+        detail,
     }))
 }
 

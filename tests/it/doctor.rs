@@ -581,14 +581,33 @@ fn a_newer_store_a_broken_repository_and_missing_git_are_wrong_and_say_what_to_d
             .env("WATCHDOG_STATE_DIR", env.root().join("other"))
     };
     let broken = env.repo_named("broken");
-    fs::write(broken.path().join(".git/config"), "[core\n").unwrap();
-    let (state, _, mend) = the_one(&elsewhere(&broken).run().expect(16), "worktree");
+    let config = broken.path().join(".git/config");
+    fs::write(&config, "[core]\n[core\n").unwrap();
+    let (state, detail, mend) = the_one(&elsewhere(&broken).run().expect(16), "worktree");
+    let command = format!("git -C / config --file {} --edit", config.display());
     assert_eq!(
         (state.as_str(), mend.as_str()),
-        (
-            "wrong",
-            format!("git -C {} fsck", broken.path().display()).as_str()
-        )
+        ("wrong", format!("mend that line: {command}").as_str())
+    );
+    let names_all = |text: &str| {
+        ["cannot read line 2 of", ".git/config", "no snapshot"]
+            .iter()
+            .all(|words| text.contains(words))
+    };
+    let check = broken.watchdog(&["check"]).expect(16);
+    assert!(
+        names_all(&detail) && names_all(&check.stdout) && check.stdout.contains(&command),
+        "{detail}\n{check}"
+    );
+    env.command("sh", broken.path())
+        .env("GIT_EDITOR", "truncate -s 0")
+        .args(["-c", &command])
+        .run()
+        .expect(0);
+    assert_eq!(
+        the_one(&elsewhere(&broken).run(), "worktree").0,
+        "ok",
+        "as it says"
     );
     let without_git = elsewhere(&repo)
         .env("PATH", env.root().join("nowhere"))

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{CommandOutput, Repo, TestEnv};
 use crate::sweep::{rows, word};
@@ -45,6 +45,16 @@ fn warns(out: &CommandOutput) -> bool {
         .is_some_and(|notes| notes.contains(&json!("another_clone")))
 }
 
+/// The finding of `doctor` about the clone.
+fn clone_finding(repo: &Repo<'_>) -> Option<Value> {
+    let doctor = repo.watchdog(&["doctor", "--json"]).json();
+    doctor["findings"]
+        .as_array()?
+        .iter()
+        .find(|finding| finding["what"] == "clone")
+        .cloned()
+}
+
 /// The verdict where no baseline is recorded for the clone.
 const NO_BASELINE: &str = "error/no_baseline";
 
@@ -77,19 +87,11 @@ fn new_clone_at_same_place_begins_anew() {
             .contains("another clone"),
         "{swept}"
     );
-    let doctor = repo.watchdog(&["doctor", "--json"]);
-    let clone = doctor.json()["findings"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|finding| finding["what"] == "clone")
-        .cloned();
-    assert!(
-        clone.is_some_and(|finding| finding["mend"]
+    assert!(clone_finding(&repo).is_some_and(|finding| {
+        finding["mend"]
             .as_str()
-            .is_some_and(|mend| mend.ends_with("snapshot"))),
-        "{doctor}"
-    );
+            .is_some_and(|mend| mend.ends_with("snapshot"))
+    }));
 
     let out = run(&repo, WORK).expect(0);
     assert_eq!(out.verdict(), "complete/new_commits");
@@ -146,6 +148,55 @@ fn lost_baseline_of_own_clone_stays_an_error() {
         "error/git_error"
     );
     assert_eq!(run(&repo, "true").expect(16).verdict(), "error/git_error");
+}
+
+#[test]
+fn baseline_lost_by_its_own_clone_is_said_once() {
+    for begin in [
+        &["snapshot"][..],
+        &["run", "--no-probe", "--", "sh", "-c", WORK],
+    ] {
+        let env = TestEnv::new();
+        let repo = cloned(&env);
+        repo.watchdog(&["snapshot"]).expect(0);
+        fs::remove_dir_all(repo.path().join(".git/refs/watchdog")).expect("the baseline's refs");
+        repo.git(&["reset", "-q", "--hard", "HEAD~1"]);
+        repo.git(&["reflog", "expire", "--expire=now", "--all"]);
+        repo.git(&["gc", "-q", "--prune=now"]);
+        assert_eq!(
+            repo.watchdog(&["check", "--json", "--no-probe"])
+                .expect(16)
+                .verdict(),
+            "error/git_error"
+        );
+        assert!(
+            clone_finding(&repo)
+                .is_some_and(|finding| finding["detail"].to_string().contains("lost the commit"))
+        );
+        let says = |out: CommandOutput| {
+            format!("{}{}", out.stdout, out.stderr).contains("lost the commit")
+        };
+        assert!(says(repo.watchdog(begin).expect(0)), "{begin:?}");
+        assert!(!says(repo.watchdog(begin).expect(0)), "{begin:?}: once");
+        assert_eq!(clone_finding(&repo), None);
+    }
+}
+
+#[test]
+fn clone_that_lost_its_id_is_named_as_such() {
+    let env = TestEnv::new();
+    let repo = cloned(&env);
+    assert_eq!(run(&repo, WORK).expect(0).verdict(), "complete/new_commits");
+    fs::remove_dir_all(repo.path().join(".git/watchdog")).expect("its id");
+    let says = |text: &str| text.contains("watchdog/id was removed");
+    let out = repo.watchdog(&["check", "--json", "--no-probe"]).expect(12);
+    assert!(
+        out.verdict() == "review/disputed" && says(&out.stdout),
+        "{out}"
+    );
+    assert!(clone_finding(&repo).is_some_and(|finding| says(&finding.to_string())));
+    repo.watchdog(&["snapshot"]).expect(0);
+    assert_eq!(clone_finding(&repo), None, "as it says");
 }
 
 #[test]
@@ -220,8 +271,7 @@ fn live_session_keeps_its_records_in_another_clone() {
         .expect(16);
     assert_eq!(out.verdict(), "error/git_error");
     assert!(
-        out.stdout
-            .contains("another clone is at this place while the session of 'main' runs"),
+        out.stdout.contains("while the session of 'main' runs"),
         "{out}"
     );
 }

@@ -205,6 +205,8 @@ fn one_bad_worktree_spoils_nothing_and_calls_for_somebody_only_where_it_is_watch
         .expect(1);
     env.write("all/nobodys/.git/HEAD", "garbage");
     env.write("all/nobodys/.git/config", "[core");
+    env.repo_named("all/unread");
+    env.write("all/unread/.git/config", "[core]\nbare = false\n[core");
 
     let swept = env
         .watchdog(&all, &["sweep", "--no-probe", "--json", "-q"])
@@ -218,9 +220,14 @@ fn one_bad_worktree_spoils_nothing_and_calls_for_somebody_only_where_it_is_watch
         ("rebasing", "incomplete/operation_in_progress"),
         ("repo", "no_baseline"),
         ("unborn", "untouched"),
+        ("unread", "no_baseline"),
     ];
     assert_eq!(words(&swept), pairs(&expected), "{swept}");
     let rows = rows(&swept);
+    assert!(
+        rows["unread"].to_string().contains("cannot read line 3 of"),
+        "{swept}"
+    );
     assert_eq!(
         rows["rebasing"]["changes"]["operation"], "rebase",
         "{swept}"

@@ -12,6 +12,8 @@ word_table! {
     AnchorUnmoved = "anchor_unmoved",
     /// Another clone is at the place of the recorded one.
     AnotherClone = "another_clone",
+    /// The repository lost the commit of the earlier baseline, and a new one is recorded.
+    BaselineLost = "baseline_lost",
     /// The baseline is recorded, and no ref keeps its commit from garbage collection.
     BaselineRefUnwritten = "baseline_ref_unwritten",
     /// All new content of the commits made here was there before: uncommitted, on a recorded ref, in a stash or in a reflog.

@@ -27,6 +27,16 @@ pub enum Error {
         /// The repository that was found.
         path: PathBuf,
     },
+    /// A configuration file that git cannot read, so that no command of git works.
+    #[error(
+        "git cannot read line {line} of {path}, so no snapshot keeps the work here; its files stay as they are"
+    )]
+    Config {
+        /// The file.
+        path: PathBuf,
+        /// The line that git names.
+        line: usize,
+    },
     /// A revision that names no commit.
     #[error("'{rev}' is not a known revision of this repository")]
     UnknownRevision {
@@ -63,38 +73,43 @@ impl Error {
     }
 }
 
-impl From<Error> for UnreadableFact {
-    fn from(error: Error) -> Self {
-        let (kind, hint) = match &error {
-            Error::NotARepository { .. } => (
-                FaultKind::NotARepository,
-                Some("run watchdog inside a git work tree, or name one with -C PATH".to_string()),
-            ),
-            Error::Bare { .. } => (
-                FaultKind::NotARepository,
-                Some("name one of its work trees with -C PATH".to_string()),
-            ),
-            Error::ForeignOwner { path } => (
-                FaultKind::Git,
-                Some(format!(
+impl Error {
+    /// What helps, with commands in backquotes where the worktree is still to be named in them.
+    pub fn hint(&self) -> String {
+        match self {
+            Error::NotARepository { .. } => {
+                "run watchdog inside a git work tree, or name one with -C PATH".into()
+            }
+            Error::Bare { .. } => "name one of its work trees with -C PATH".into(),
+            Error::ForeignOwner { path } => {
+                format!(
                     "run watchdog as the owner, or allow it with: git config --global --add safe.directory {}",
                     shell_path(path)
-                )),
-            ),
-            Error::UnknownRevision { .. } => (
-                FaultKind::Git,
-                Some("see `git log --oneline --all`".to_string()),
-            ),
-            Error::Read { why, .. } => {
-                let helps =
-                    shortage_in(why).map_or_else(|| remedy_for(why), |shortage| shortage.helps);
-                (FaultKind::Git, Some(helps.to_string()))
+                )
             }
+            // Inside of the repository git would read the file before it opens the editor.
+            Error::Config { path, .. } => format!(
+                "mend that line: git -C / config --file {} --edit",
+                shell_path(path)
+            ),
+            Error::UnknownRevision { .. } => "see `git log --oneline --all`".into(),
+            Error::Read { why, .. } => shortage_in(why)
+                .map_or_else(|| remedy_for(why), |shortage| shortage.helps)
+                .into(),
+        }
+    }
+}
+
+impl From<Error> for UnreadableFact {
+    fn from(error: Error) -> Self {
+        let kind = match error {
+            Error::NotARepository { .. } | Error::Bare { .. } => FaultKind::NotARepository,
+            _ => FaultKind::Git,
         };
         UnreadableFact {
             kind,
             why: error.to_string(),
-            hint,
+            hint: Some(error.hint()),
         }
     }
 }

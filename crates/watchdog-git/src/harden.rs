@@ -5,7 +5,7 @@
 //! force, or the verdict would differ from git's; only its programs are dropped.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use gix::config::source::Kind;
 use gix::odb::store::init::Slots;
@@ -13,9 +13,13 @@ use gix::open::{Options, Permissions};
 
 use super::error::Error;
 use super::reftable;
+use watchdog_system::read_regular_file;
 
 /// How many packs a repository may have while it is open, at least: a snapshot of many files makes one, until there are fifty.
 const PACKS: usize = 128;
+
+/// A larger file of settings is not looked at for its fault.
+const LARGEST_CONFIG: u64 = 1 << 20;
 
 /// The options with which gix opens a repository.
 pub(super) fn options() -> Options {
@@ -78,6 +82,19 @@ fn user_files(
         permissions.config.system = false;
         options
     }
+}
+
+/// The fault in a repository's own configuration with which git cannot read it; `None` where each line can be read.
+pub fn find_config_fault(git_dir: &Path, common_dir: &Path) -> Option<Error> {
+    [common_dir.join("config"), git_dir.join("config.worktree")]
+        .into_iter()
+        .find_map(|path| {
+            let bytes = read_regular_file(&path, LARGEST_CONFIG).ok()?;
+            let line = gix::config::parse::Events::from_bytes(&bytes, None)
+                .err()?
+                .line_number();
+            Some(Error::Config { path, line })
+        })
 }
 
 fn default_system_file() -> Option<PathBuf> {

@@ -81,6 +81,7 @@ pub use born_worktrees::BornWorktree;
 pub use error::Error;
 pub use file_state::is_absent;
 pub use guarded::GuardedPaths;
+pub use harden::find_config_fault;
 pub use hidden::HiddenEntries;
 pub use known_refs::{KnownRefs, RefTip, UnclaimedNames};
 pub use line_hunks::line_hunks;

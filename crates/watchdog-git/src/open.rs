@@ -13,6 +13,7 @@ use super::error::Error;
 use super::file_state::{StatStamp, is_absent, version_of};
 use super::harden;
 use super::reftable::ServedWorktree;
+use super::worktrees::git_dirs;
 
 /// How many bytes of objects are kept in memory. One judgement reads the commits and trees at both ends of a range several times.
 const OBJECT_CACHE: usize = 1 << 20;
@@ -50,8 +51,14 @@ impl Worktree {
     /// Opens the worktree of a `.git` entry that was already found. `named` names it in errors.
     pub(super) fn open_at(dot_git: &Path, named: &Path) -> Result<Self, Error> {
         let doing = || format!("open the repository at {}", dot_git.display());
+        let fault = || {
+            git_dirs(dot_git)
+                .ok()
+                .and_then(|(git_dir, common_dir)| harden::find_config_fault(&git_dir, &common_dir))
+        };
+        let opened = gix::open_opts(dot_git, harden::options());
         let mut repo =
-            gix::open_opts(dot_git, harden::options()).map_err(|e| Error::read(doing(), e))?;
+            opened.map_err(|error| fault().unwrap_or_else(|| Error::read(doing(), error)))?;
         if repo.git_dir_trust() != Trust::Full {
             return Err(Error::ForeignOwner {
                 path: repo.workdir().unwrap_or(repo.git_dir()).to_owned(),

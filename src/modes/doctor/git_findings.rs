@@ -7,11 +7,14 @@ use super::finding::DoctorFinding;
 use super::program_version::{ProgramVersion, version_of};
 use super::state_findings::room;
 use crate::rescue::lock_owner;
-use crate::session::is_another_clone;
+use crate::session::{
+    describe_lost_baseline, describe_other_clone, is_another_clone, is_same_clone,
+};
 use rustix::fs::{Access, access};
+use watchdog_facts::evidence::UnreadableFact;
 use watchdog_facts::shell_line::{WorktreeCommands, shell_path};
 use watchdog_git::{Error, Worktree};
-use watchdog_store::{StateDir, open_store};
+use watchdog_store::{LocalStore, StateDir, baseline, open_store};
 
 /// The first git that serves repositories in the reftable format.
 const SERVES_TABLES: (u64, u64) = (2, 45);
@@ -62,40 +65,50 @@ pub(super) fn worktree_finding(
             error.to_string(),
             "go to a worktree, or name one with -C, to have it looked at, too",
         ),
-        Err(error @ Error::ForeignOwner { path }) => {
-            let allow = format!(
-                "git config --global --add safe.directory {}",
-                shell_path(path)
-            );
-            DoctorFinding::wrong("worktree", error.to_string(), allow)
-        }
-        Err(error) => DoctorFinding::wrong("worktree", error.to_string(), commands.git("fsck")),
+        Err(error) => DoctorFinding::wrong(
+            "worktree",
+            error.to_string(),
+            commands.name_worktree(&error.hint()),
+        ),
     }
 }
 
-/// Another clone at the place of the recorded one. Where the records cannot be read, the findings about the state say so.
+/// Another clone at the place of the recorded one, or a baseline that its clone lost. Where the records cannot be read, the findings about the state say so.
 pub(super) fn clone_finding(
     state: &StateDir,
     worktree: &Worktree,
     commands: &WorktreeCommands,
 ) -> Option<DoctorFinding> {
     let store = open_store(state).ok()?;
-    match is_another_clone(store.as_ref(), worktree) {
-        Ok(false) => None,
-        Ok(true) => {
-            let detail = "the recorded baseline is of another clone that was at this place";
-            Some(DoctorFinding::wrong(
+    let detail = match describe_clone(store.as_ref(), worktree) {
+        Ok(detail) => detail?,
+        Err(unreadable) => {
+            return Some(DoctorFinding::wrong(
                 "clone",
-                detail,
-                commands.watchdog("snapshot"),
-            ))
+                unreadable.why,
+                commands.git("fsck"),
+            ));
         }
-        Err(unreadable) => Some(DoctorFinding::wrong(
-            "clone",
-            unreadable.why,
-            commands.git("fsck"),
-        )),
+    };
+    Some(DoctorFinding::wrong(
+        "clone",
+        detail,
+        commands.watchdog("snapshot"),
+    ))
+}
+
+/// How the clone differs from the one in which the latest baseline was recorded, if it does.
+fn describe_clone(
+    store: &dyn LocalStore,
+    worktree: &Worktree,
+) -> Result<Option<String>, UnreadableFact> {
+    let Some((spec, _)) = baseline::latest(store, &worktree.worktree_id())? else {
+        return Ok(None);
+    };
+    if is_another_clone(store, worktree)? || !is_same_clone(store, worktree, &spec)? {
+        return Ok(Some(describe_other_clone(worktree).to_owned()));
     }
+    describe_lost_baseline(store, worktree)
 }
 
 /// Whether snapshots and commits can be written: the rights of the repository's folders, and the room on its disk.

@@ -19,7 +19,9 @@ use crate::judge::open_worktree::{OpenWorktree, taken};
 use crate::judge::panicked::verdict_of_panic;
 use crate::judge::session_life::WorktreeLife;
 use crate::judge::settle_anchor;
-use crate::session::{has_conversation_since, is_another_clone, recorded_sharing};
+use crate::session::{
+    describe_other_clone, has_conversation_since, is_another_clone, recorded_sharing,
+};
 use crate::wire::sweep_json::is_untouched_json;
 use crate::wire::verdict_json::{JudgedSession, Judgement};
 use watchdog_core::decision::machine::{
@@ -31,15 +33,12 @@ use watchdog_facts::evidence::{
 };
 use watchdog_facts::refused_tool::ToolRefusals;
 use watchdog_facts::verdict::{Reason, Status, Verdict};
-use watchdog_git::{FoundWorktree, RepoCache, WorktreeState, is_absent};
+use watchdog_git::{FoundWorktree, RepoCache, WorktreeState, find_config_fault, is_absent};
 use watchdog_store::lock::{LockAttempt, LockHolder, WorktreeLock};
 use watchdog_store::{StoreError, StoreNotes, baseline};
 
 /// The message for a worktree that was removed meanwhile.
 const VANISHED: &str = "its folder vanished while it was looked at";
-
-/// The note on a worktree whose records are about another clone.
-const OTHER_CLONE: &str = "the recorded one is of another clone that was at this place";
 
 /// The outcome of a judgement without questions.
 pub enum SweepScanOutcome {
@@ -114,7 +113,10 @@ impl SweepShared<'_> {
             }
         }
         if !watched {
-            return row(SweepOutcome::Unwatched { note: None });
+            let fault = find_config_fault(&found.git_dir, &found.common_dir);
+            return row(SweepOutcome::Unwatched {
+                note: fault.map(|fault| fault.to_string()),
+            });
         }
         if let Some((verdict, session)) = self.session_active(&id, &found.root) {
             let judgement = Judgement {
@@ -330,7 +332,7 @@ impl SweepShared<'_> {
         }
         if is_another_clone(self.store.as_ref(), &worktree)? {
             return Ok(Err(SweepOutcome::Unwatched {
-                note: Some(OTHER_CLONE.into()),
+                note: Some(describe_other_clone(&worktree).into()),
             }));
         }
         let commands = around.commands(worktree.root());
