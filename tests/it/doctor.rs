@@ -61,6 +61,49 @@ fn type_in(env: &TestEnv, repo: &Repo<'_>, line: &str) {
 }
 
 #[test]
+fn closed_folder_of_watchdog_is_wrong() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.watchdog(&["run", "--no-probe", "--", "true"]);
+    let state = |name: &str| env.state().join(name);
+    // Locks that are closed keep the records closed, which has a finding of its own.
+    let places = [
+        ("state", state("logs")),
+        ("repository", repo.path().join(".git/refs/watchdog")),
+    ];
+    for (what, folder) in places {
+        let rights = fs::metadata(&folder)
+            .expect("the run made it")
+            .permissions();
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0)).expect("our own folder");
+        // Root reads every folder, unless it gives up the capability.
+        let without_rights = [
+            "--bounding-set=-all",
+            "--inh-caps=-all",
+            env!("CARGO_BIN_EXE_watchdog"),
+            "doctor",
+            "--json",
+        ];
+        let out = env
+            .command("setpriv", repo.path())
+            .args(without_rights)
+            .run();
+        fs::set_permissions(&folder, rights).expect("our own folder");
+        let detail = format!("cannot read and write {}: ", folder.display());
+        let is_named = |finding: &Value| {
+            finding["detail"]
+                .as_str()
+                .is_some_and(|text| text.starts_with(&detail))
+        };
+        assert!(
+            about(&out, what).iter().any(is_named),
+            "{}: {out}",
+            folder.display()
+        );
+    }
+}
+
+#[test]
 fn number_searched_in_output_is_a_note() {
     let env = TestEnv::new();
     let repo = env.repo();

@@ -295,6 +295,40 @@ fn the_folder_that_the_process_stands_in_does_not_narrow_the_view() {
 }
 
 #[test]
+fn programs_behind_too_many_includes_are_refused() {
+    for (includes, is_read) in [(62, true), (63, false)] {
+        let repo = Repo::init();
+        repo.commit("one");
+        let config: String = (0..includes)
+            .map(|n| format!("[include]\n\tpath = {n}\n"))
+            .collect();
+        for n in 0..includes {
+            repo.write(
+                &format!(".git/{n}"),
+                if n == 0 {
+                    "[filter \"x\"]\n\tsmudge = touch ran\n"
+                } else {
+                    ""
+                },
+            );
+        }
+        let own = fs::read_to_string(repo.path(".git/config")).unwrap();
+        repo.write(".git/config", &format!("{own}{config}"));
+        let overrides = Worktree::open(repo.root())
+            .unwrap()
+            .without_local_programs();
+        let is_known = overrides
+            .as_ref()
+            .is_ok_and(|keys| keys.iter().any(|(key, _)| key == "filter.x.smudge"));
+        assert_eq!(
+            (overrides.is_ok(), is_known),
+            (is_read, is_read),
+            "{includes}: {overrides:?}"
+        );
+    }
+}
+
+#[test]
 fn the_users_own_configuration_counts_wherever_it_is() {
     let repo = Repo::init();
     repo.commit("one");

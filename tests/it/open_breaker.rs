@@ -55,6 +55,35 @@ fn open_breaker_still_reads_commits() {
 }
 
 #[test]
+fn typed_check_rescues_what_a_sweep_saw() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    open_breaker(&repo);
+    repo.watchdog(&["snapshot"]).expect(0);
+    repo.write("left.txt", "work");
+    // The sweep judges the state, and commits nothing of a session whose end is unknown.
+    let swept = repo.watchdog(&["sweep", "--json", "-q"]);
+    assert!(
+        !swept.stdout.contains("\"rescued\":true") && repo.file_in("HEAD", "left.txt").is_none(),
+        "{swept}"
+    );
+    let out = repo.watchdog(&["check", "--json"]);
+    assert_eq!(
+        (
+            &out.json()["rescued"],
+            repo.file_in("HEAD", "left.txt").as_deref()
+        ),
+        (&json!(true), Some("work")),
+        "{out}"
+    );
+    assert_eq!(
+        repo.watchdog(&["check", "--json"]).expect(14).verdict(),
+        "stopped/breaker_open",
+        "now as it was judged"
+    );
+}
+
+#[test]
 fn open_breaker_runs_checks_where_work_moved() {
     let env = TestEnv::new();
     let repo = env.repo();

@@ -146,3 +146,31 @@ fn write_id(path: &Path, is_named: impl Fn() -> bool) -> std::io::Result<()> {
     let _ = fs::remove_file(&aside);
     placed
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_of_two_writers_names_the_clone() {
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        let path = folder.path().join(FOLDER).join(FILE);
+        let read = || fs::read_to_string(&path).expect("an id");
+        // Both saw that there is no id.
+        write_id(&path, || false).expect("the first one writes");
+        let first_id = read();
+        write_id(&path, || true).expect("the second one keeps it");
+        assert_eq!(read(), first_id);
+        // Another text is no id.
+        fs::write(&path, "nonsense").expect("our own file");
+        write_id(&path, || false).expect("it is replaced");
+        assert_eq!(read().trim_ascii_end().len(), DIGITS);
+        assert_eq!(
+            fs::read_dir(folder.path().join(FOLDER))
+                .expect("our own folder")
+                .count(),
+            1,
+            "no file stays aside"
+        );
+    }
+}
