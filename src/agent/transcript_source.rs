@@ -4,6 +4,7 @@
 //! opened: folders that nothing was created in since are passed over, and of the other files only the newest are opened. Where more would
 //! have to be read than that, the listing says that it is not complete, and nobody concludes from it that a session is the only one.
 
+use std::cell::Cell;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
@@ -17,7 +18,7 @@ use super::preset::AgentPreset;
 use super::preset::definition::TranscriptLocation;
 use super::session_id::is_session_id;
 use super::transcript::{ClaudeHome, TranscriptFile};
-use watchdog_system::open_regular_file;
+use watchdog_system::{open_regular_file, read_entries};
 
 /// How many names of a folder are read.
 const ENTRIES: usize = 10_000;
@@ -90,15 +91,15 @@ impl TranscriptSource {
             return TranscriptListing::default();
         };
         if !self.reads_first_lines() {
-            let folders = self.folders(&root);
-            let files = folders
+            let unread = Cell::new(false);
+            let folders = self.folders(&root, &unread);
+            let paths = folders
                 .iter()
-                .flat_map(|folder| names(folder, ENTRIES))
-                .filter_map(|path| transcript_at(&path))
-                .collect();
+                .flat_map(|folder| names(folder, ENTRIES, &unread));
+            let files = paths.filter_map(|path| transcript_at(&path)).collect();
             return TranscriptListing {
                 files,
-                complete: true,
+                complete: !unread.get(),
             };
         }
         let since = since.map(|since| SystemTime::from(since.min(Timestamp::now())) - COARSE);
@@ -138,7 +139,9 @@ impl TranscriptSource {
             return None;
         }
         let root = fs::canonicalize(worktree).ok()?;
-        let folders = self.folders(&root);
+        // One that lies in a folder that cannot be read is not at hand.
+        let unread = Cell::new(false);
+        let folders = self.folders(&root, &unread);
         if self.location.id == "name" {
             let found = folders
                 .iter()
@@ -150,7 +153,7 @@ impl TranscriptSource {
         let part = &session_id[..8];
         let mut left = NAMES;
         let named = folders.iter().flat_map(|folder| {
-            let found = names(folder, left);
+            let found = names(folder, left, &unread);
             left = left.saturating_sub(found.len());
             found
         });
@@ -178,7 +181,8 @@ impl TranscriptSource {
         since: Option<SystemTime>,
     ) -> (Vec<(SystemTime, PathBuf)>, bool) {
         let (mut found, mut left, mut stats) = (Vec::new(), NAMES, STATS);
-        for folder in self.folders(root) {
+        let unread = Cell::new(false);
+        for folder in self.folders(root, &unread) {
             // A folder changes when something is created in it.
             let unchanged = |since: SystemTime| {
                 fs::metadata(&folder)
@@ -188,7 +192,7 @@ impl TranscriptSource {
             if since.is_some_and(unchanged) {
                 continue;
             }
-            let mut listed = names(&folder, left);
+            let mut listed = names(&folder, left, &unread);
             left -= listed.len();
             // Names that begin with a time have the newest last.
             listed.sort();
@@ -215,7 +219,7 @@ impl TranscriptSource {
                 }
             }
         }
-        (found, left > 0)
+        (found, left > 0 && !unread.get())
     }
 
     fn is_ours(&self, path: &Path, root: &Path) -> bool {
@@ -270,7 +274,7 @@ impl TranscriptSource {
     }
 
     /// The folders of the files, the last by name first: folders of days are named so that the newest are.
-    fn folders(&self, root: &Path) -> Vec<PathBuf> {
+    fn folders(&self, root: &Path, unread: &Cell<bool>) -> Vec<PathBuf> {
         let mut found = vec![self.base.clone()];
         for part in self
             .location
@@ -281,12 +285,12 @@ impl TranscriptSource {
             found = match part {
                 "*" => found
                     .iter()
-                    .flat_map(|folder| subfolders(folder))
+                    .flat_map(|folder| subfolders(folder, unread))
                     .take(ENTRIES)
                     .collect(),
                 _ if part.contains("{slug}") => found
                     .iter()
-                    .filter_map(|folder| slug_folder(folder, part, root))
+                    .filter_map(|folder| slug_folder(folder, (part, root), unread))
                     .collect(),
                 name => found.iter().map(|folder| folder.join(name)).collect(),
             };
@@ -319,46 +323,41 @@ fn is_folder(cwd: &str, root: &Path) -> bool {
         || cwd.starts_with('/') && fs::canonicalize(cwd).is_ok_and(|cwd| cwd == root)
 }
 
-/// The files of a folder that can be transcripts, of at most so many names.
-fn names(folder: &Path, most: usize) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder)
-        .into_iter()
-        .flatten()
-        .take(most)
-        .filter_map(Result::ok)
-        .map(|entry| entry.path());
+/// The paths in a folder, at most so many; notes where it cannot be read, so that nobody takes what is in it for nothing.
+fn paths_in(folder: &Path, most: usize, unread: &Cell<bool>) -> Vec<PathBuf> {
+    let entries = read_entries(folder, most).inspect_err(|_| unread.set(true));
     entries
-        .filter(|path| {
-            path.extension()
-                .is_some_and(|extension| extension == "jsonl")
-        })
+        .unwrap_or_default()
+        .iter()
+        .map(fs::DirEntry::path)
         .collect()
 }
 
-fn subfolders(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder)
-        .into_iter()
-        .flatten()
-        .take(ENTRIES)
-        .filter_map(Result::ok);
-    let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-    let mut found: Vec<PathBuf> = folders.map(|entry| entry.path()).collect();
-    found.sort();
-    found.reverse();
-    found
+/// The files of a folder that can be transcripts, of at most so many names.
+fn names(folder: &Path, most: usize, unread: &Cell<bool>) -> Vec<PathBuf> {
+    let mut paths = paths_in(folder, most, unread);
+    paths.retain(|path| {
+        path.extension()
+            .is_some_and(|extension| extension == "jsonl")
+    });
+    paths
 }
 
-fn slug_folder(parent: &Path, part: &str, root: &Path) -> Option<PathBuf> {
+fn subfolders(folder: &Path, unread: &Cell<bool>) -> Vec<PathBuf> {
+    let mut paths = paths_in(folder, ENTRIES, unread);
+    paths.retain(|path| fs::symlink_metadata(path).is_ok_and(|about| about.is_dir()));
+    paths.sort();
+    paths.reverse();
+    paths
+}
+
+fn slug_folder(parent: &Path, (part, root): (&str, &Path), unread: &Cell<bool>) -> Option<PathBuf> {
     let name = part.replace("{slug}", &slug(root));
     if name.len() <= SLUG {
         return Some(parent.join(name));
     }
     let beginning = &name[..SLUG];
-    let found = fs::read_dir(parent)
-        .ok()?
-        .take(ENTRIES)
-        .filter_map(Result::ok)
-        .map(|entry| entry.path());
+    let found = paths_in(parent, ENTRIES, unread).into_iter();
     let candidates: Vec<PathBuf> = found
         .filter(|path| {
             path.file_name()
@@ -585,6 +584,20 @@ mod tests {
                 "{text}"
             );
         }
+    }
+
+    #[test]
+    fn transcripts_in_an_unreadable_folder_are_unknown() {
+        let home = Home::new();
+        let source = home.source("qwen");
+        assert!(source.listing(&home.root, None).complete, "no folder yet");
+        // Rights keep nothing from root: another thing is in the place of the folder.
+        home.write_text(&format!(".qwen/projects/{}/chats", slug(&home.root)), "");
+        assert!(
+            [None, Some(ago(60))]
+                .iter()
+                .all(|since| !source.listing(&home.root, *since).complete)
+        );
     }
 
     #[test]

@@ -159,12 +159,11 @@ impl CommandEnv {
 
     /// Where every known agent keeps its transcripts.
     pub fn transcript_sources(&self) -> Vec<TranscriptSource> {
-        let own = self
+        let presets = self
             .presets
-            .own_words()
+            .words()
             .into_iter()
             .filter_map(|word| self.presets.of_word(&word).ok().flatten());
-        let presets = PresetCatalog::built_in().iter().cloned().chain(own);
         presets
             .filter_map(|preset| TranscriptSource::of(&preset, &self.claude_home))
             .collect()
@@ -190,11 +189,16 @@ impl CommandEnv {
     }
 
     fn unknown_preset(&self, name: &PresetName) -> MissingPreset {
-        let own = self
-            .presets
-            .folder()
-            .map(|folder| format!("; your own are the files of {}", folder.display()))
-            .unwrap_or_default();
+        let folder = || {
+            Some(format!(
+                "; your own are the files of {}",
+                self.presets.folder()?.display()
+            ))
+        };
+        let own = match self.presets.own_words() {
+            Ok(_) => folder().unwrap_or_default(),
+            Err(problem) => format!("; your own are unknown: {problem}"),
+        };
         MissingPreset::Unknown {
             name: name.as_str().to_owned(),
             known: self.presets.words(),

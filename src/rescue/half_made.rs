@@ -1,13 +1,13 @@
 //! Linked worktrees that a killed restore left half made: detects them, and completes or recreates them.
 
 use std::fs::{self, File, TryLockError};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use watchdog_facts::shell_line::{WorktreeCommands, shell_path, shell_word};
 use watchdog_git::{FoundWorktree, Worktree, worktrees_of};
-use watchdog_system::open_regular_file;
+use watchdog_system::{open_regular_file, read_entries};
 
 /// Is in the git directory of a worktree while a snapshot is brought back there, and locked by the process that does it.
 const MARK: &str = "watchdog-restore";
@@ -104,11 +104,7 @@ fn clear(worktree: &Worktree, found: &FoundWorktree, folder: &Path) -> Result<()
             path.display()
         )
     };
-    let entries = match fs::read_dir(folder).and_then(Iterator::collect::<Result<Vec<_>, _>>) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
-        // There may be files in it.
-        read => read.map_err(|error| failed(folder, error))?,
-    };
+    let entries = read_entries(folder, usize::MAX).map_err(|error| failed(folder, error))?;
     if entries.iter().any(|entry| entry.file_name() != ".git") {
         return Err("a git that was killed left it half made, and there are files in it: name another folder".into());
     }

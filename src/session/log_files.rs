@@ -10,6 +10,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
+use watchdog_system::read_entries;
 
 /// The newest logs of a worktree, kept however large they are.
 const KEPT: usize = 20;
@@ -68,15 +69,12 @@ pub fn log_path(logs: &Path, worktree_id: &str, started: Timestamp) -> PathBuf {
 /// # Errors
 /// Where its folder is there and cannot be read.
 pub fn logs_of(logs: &Path, worktree_id: &str) -> io::Result<Vec<SessionLog>> {
-    let entries = match fs::read_dir(logs.join(worktree_id)) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        read => read?,
-    };
-    let mut logs_found = Vec::new();
-    for entry in entries.take(FILES_READ) {
-        logs_found.extend(session_log(&entry?.path()));
-    }
-    logs_found.sort_by(|a: &SessionLog, b| b.id.cmp(&a.id));
+    let entries = read_entries(&logs.join(worktree_id), FILES_READ)?;
+    let mut logs_found: Vec<SessionLog> = entries
+        .iter()
+        .filter_map(|entry| session_log(&entry.path()))
+        .collect();
+    logs_found.sort_by(|a, b| b.id.cmp(&a.id));
     Ok(logs_found)
 }
 

@@ -2,9 +2,12 @@
 
 use std::fs::{self, Metadata};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
+
+use watchdog_system::read_entries;
 
 /// Files of a git directory that no session changes by working are in folders; these folders it does change.
 const FOLDERS_OF_GIT: [&str; 4] = ["rebase-merge", "rebase-apply", "sequencer", "logs"];
@@ -19,7 +22,7 @@ pub struct LastChange {
 }
 
 /// Looks at all files below `root` but git's own and what lies below `except`, and at those that git changes when somebody works there. `None`
-/// where the folder cannot be read. No symbolic link is followed.
+/// where either folder cannot be read; one below them counts by its own times then. No symbolic link is followed.
 pub fn last_change(root: &Path, git_dir: &Path, except: &[PathBuf]) -> Option<LastChange> {
     let mut newest = Duration::ZERO;
     let mut hasher = DefaultHasher::new();
@@ -32,7 +35,11 @@ pub fn last_change(root: &Path, git_dir: &Path, except: &[PathBuf]) -> Option<La
     take(root, &fs::symlink_metadata(root).ok()?);
     let mut open = vec![root.to_owned()];
     while let Some(folder) = open.pop() {
-        for entry in sorted(&folder) {
+        let entries = match sorted(&folder) {
+            Err(_) if folder != root => continue,
+            entries => entries.ok()?,
+        };
+        for entry in entries {
             if entry.file_name().is_some_and(|name| name == ".git") || except.contains(&entry) {
                 continue;
             }
@@ -45,7 +52,7 @@ pub fn last_change(root: &Path, git_dir: &Path, except: &[PathBuf]) -> Option<La
             }
         }
     }
-    for entry in sorted(git_dir) {
+    for entry in sorted(git_dir).ok()? {
         let Ok(about) = fs::symlink_metadata(&entry) else {
             continue;
         };
@@ -53,7 +60,7 @@ pub fn last_change(root: &Path, git_dir: &Path, except: &[PathBuf]) -> Option<La
         if about.is_file() {
             take(&entry, &about);
         } else if FOLDERS_OF_GIT.iter().any(|known| name == *known) {
-            for file in sorted(&entry) {
+            for file in sorted(&entry).unwrap_or_default() {
                 // Of logs that of HEAD alone: those of branches are in a folder, which other worktrees write too.
                 if let Ok(about) = fs::symlink_metadata(&file)
                     && about.is_file()
@@ -69,16 +76,14 @@ pub fn last_change(root: &Path, git_dir: &Path, except: &[PathBuf]) -> Option<La
     })
 }
 
-/// The entries of a folder in one order, so that a mark is the same where nothing changed; none where it cannot be read.
-fn sorted(folder: &Path) -> Vec<PathBuf> {
-    let mut entries: Vec<PathBuf> = fs::read_dir(folder)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path())
+/// The entries of a folder in one order, so that a mark is the same where nothing changed.
+fn sorted(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut entries: Vec<PathBuf> = read_entries(folder, usize::MAX)?
+        .iter()
+        .map(fs::DirEntry::path)
         .collect();
     entries.sort_unstable();
-    entries
+    Ok(entries)
 }
 
 #[cfg(test)]
@@ -128,5 +133,10 @@ mod tests {
         fs::remove_file(root.join("deep/er/b")).expect("a file can be removed");
         assert_ne!(look().mark, last.mark, "a removal shows in its folder");
         assert_eq!(last_change(&root.join("no such folder"), &git, &[]), None);
+        assert_eq!(
+            last_change(&root, &root.join("a"), &[]),
+            None,
+            "git's changes are unknown"
+        );
     }
 }

@@ -5,11 +5,13 @@ use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use watchdog_facts::evidence::{Changes, GitOperation};
 use watchdog_git::{Error, Worktree, escape_path, unescape_path};
 
 use crate::support::lone_repo::Repo;
+use crate::support::wait_until;
 
 fn changes(repo: &Repo) -> Changes {
     Worktree::open(repo.root()).unwrap().changes().unwrap()
@@ -480,6 +482,22 @@ fn dirty_submodules_count_once_and_their_ignore_setting_is_named() {
     repo.git(&["-C", "sub", "commit", "-q", "-m", "new"]);
     let found = changes(&repo);
     assert_eq!((of_us(&found), found.unstaged), (of_git(&repo), 1));
+    // Refs that cannot be read name no commit and deny none.
+    let unsettled = || Worktree::open(repo.root()).unwrap().unsettled_submodules();
+    assert!(unsettled().unwrap()[0].named);
+    std::os::unix::fs::symlink("tags", repo.path(".git/modules/sub/refs/loop")).unwrap();
+    fs::rename(
+        repo.path(".git/modules/sub/refs/tags"),
+        repo.path(".git/modules/sub/no-tags"),
+    )
+    .unwrap();
+    fs::rename(
+        repo.path(".git/modules/sub/refs/loop"),
+        repo.path(".git/modules/sub/refs/tags"),
+    )
+    .unwrap();
+    assert!(matches!(unsettled(), Err(Error::Read { .. })));
+    fs::remove_file(repo.path(".git/modules/sub/refs/tags")).unwrap();
     repo.git(&["add", "sub"]);
     assert_eq!(
         (of_us(&changes(&repo)), changes(&repo).staged),
@@ -541,6 +559,20 @@ fn looking_writes_nothing() {
         (before.0, before.1)
     );
     assert_eq!(stamp(repo.path(".git")), locked);
+}
+
+#[test]
+fn lock_from_the_future_ages() {
+    let repo = with_some_files();
+    let lock = fs::File::create(repo.path(".git/index.lock")).unwrap();
+    lock.set_modified(SystemTime::now() + Duration::from_secs(1 << 30))
+        .unwrap();
+    let worktree = Worktree::open(repo.root()).unwrap();
+    let age = || worktree.youngest_lock().unwrap().1;
+    wait_until("it is older than now", Duration::from_secs(20), || {
+        age() > Duration::ZERO
+    });
+    assert!(age() < Duration::from_secs(600), "{:?}", age());
 }
 
 /// A small deterministic source of choices.

@@ -37,7 +37,8 @@ impl Worktree {
         let doing = || format!("keep the judged commit {head}");
         let id = ObjectId::from_hex(head.as_bytes()).map_err(|e| Error::read(doing(), e))?;
         let kept = self.refs_below(&folder)?;
-        if kept.iter().any(|(_, commit)| *commit == id) || self.is_on_remote(id)? {
+        // Where it cannot be read whether a remote has the commit, a ref keeps it.
+        if kept.iter().any(|(_, commit)| *commit == id) || self.is_on_remote(id).unwrap_or(false) {
             return Ok(());
         }
         let name = format!("{folder}{}-{}", at.strftime(TIME), id.to_hex_with_len(12));
@@ -163,8 +164,9 @@ impl Worktree {
         let mut refs = refs
             .remote_branches()
             .map_err(|e| Error::read(doing(), e))?;
-        Ok(refs.any(|found| {
-            found.is_ok_and(|found| found.target().try_id().is_some_and(|tip| tip == id))
-        }))
+        refs.try_fold(false, |has_it, remote_ref| {
+            let remote_ref = remote_ref.map_err(|error| Error::read(doing(), error))?;
+            Ok(has_it || remote_ref.target().try_id().is_some_and(|tip| tip == id))
+        })
     }
 }

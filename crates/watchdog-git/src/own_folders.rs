@@ -1,11 +1,11 @@
 //! Lists the folders that are a worktree's own: not those that git ignores, and no other repository inside of it. The walk has an end.
 
 use std::collections::VecDeque;
-use std::fs;
 
 use super::discover::is_nested_repository;
 use super::open::Worktree;
 use super::snapshot::{FolderRules, FolderWalk};
+use watchdog_system::read_entries;
 
 /// A folder of a worktree.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -14,13 +14,15 @@ pub struct OwnFolder {
     pub path: String,
     /// The names of the regular files in it, sorted. Names that are no UTF-8 are left out.
     pub files: Vec<String>,
+    /// Why its content is unknown, where it could not be read.
+    pub unread: Option<String>,
 }
 
 impl Worktree {
     /// The folders of this worktree, the nearest first, up to the first `most` entries of folders.
     ///
     /// Follows no links. Leaves out what `enters` does not want (it gets the path from the root), what git ignores, and other
-    /// repositories, submodules included. A folder that cannot be read is an empty one.
+    /// repositories, submodules included.
     pub fn own_folders(&self, most: usize, enters: &dyn Fn(&str) -> bool) -> Vec<OwnFolder> {
         let mut found = Vec::new();
         let Ok(mut below) = FolderWalk::open(self.root()) else {
@@ -32,13 +34,10 @@ impl Worktree {
         while let Some(path) = open.pop_front().filter(|_| left > 0) {
             rules.enter(&mut below, "".into(), path.as_str().into(), |_| None);
             let (mut files, mut inner) = (Vec::new(), Vec::new());
-            for entry in fs::read_dir(self.root().join(&path))
-                .into_iter()
-                .flatten()
-                .take(left)
-            {
+            let listed = read_entries(&self.root().join(&path), left);
+            let unread = listed.as_ref().err().map(ToString::to_string);
+            for entry in listed.unwrap_or_default() {
                 left -= 1;
-                let Ok(entry) = entry else { continue };
                 let (Ok(kind), Ok(name)) = (entry.file_type(), entry.file_name().into_string())
                 else {
                     continue;
@@ -60,7 +59,11 @@ impl Worktree {
             files.sort_unstable();
             inner.sort_unstable();
             open.extend(inner);
-            found.push(OwnFolder { path, files });
+            found.push(OwnFolder {
+                path,
+                files,
+                unread,
+            });
         }
         found
     }

@@ -13,6 +13,7 @@ use gix::submodule::config::Ignore;
 use super::comparison_parts::WorkTreeStatus;
 use super::error::Error;
 use super::open::Worktree;
+use super::own_refs::require_readable;
 use super::path_text::escape_path;
 use watchdog_facts::evidence::{Degradation, WarningCode};
 
@@ -160,34 +161,42 @@ pub struct UnsettledSubmodule {
 }
 
 /// Whether a branch, tag or remote-tracking branch of the submodule in a folder leads to a commit: where none does, a commit of this
-/// repository that names it would name an object that the submodule's garbage collection deletes. An unreadable submodule names nothing.
-pub(super) fn is_named(folder: &Path, commit: ObjectId) -> bool {
-    let reached = || -> Option<bool> {
-        let inner = Worktree::open_at(&folder.join(".git"), folder).ok()?;
-        inner.refresh().ok()?;
-        let mut tips = Vec::new();
-        for reference in inner.repo.references().ok()?.all().ok()?.flatten() {
-            let lasting = ["refs/heads/", "refs/remotes/", "refs/tags/"]
-                .iter()
-                .any(|kind| reference.name().as_bstr().starts_with(kind.as_bytes()));
-            if lasting && let Ok(id) = reference.into_fully_peeled_id() {
-                tips.push(id.detach());
-            }
+/// repository that names it would name an object that the submodule's garbage collection deletes.
+///
+/// # Errors
+/// Where the submodule or its refs cannot be read.
+pub(super) fn is_named(folder: &Path, commit: ObjectId) -> Result<bool, Error> {
+    const LASTING: [&str; 3] = ["refs/heads/", "refs/remotes/", "refs/tags/"];
+    let doing = || format!("read the refs of the submodule at {}", folder.display());
+    let inner = Worktree::open_at(&folder.join(".git"), folder)?;
+    inner.refresh()?;
+    let mut tips = Vec::new();
+    for prefix in LASTING {
+        require_readable(&inner.repo, prefix)?;
+        let platform = inner
+            .repo
+            .references()
+            .map_err(|error| Error::read(doing(), error))?;
+        for reference in platform
+            .prefixed(prefix)
+            .map_err(|error| Error::read(doing(), error))?
+        {
+            let reference = reference.map_err(|error| Error::read(doing(), error))?;
+            // A ref that leads to no commit keeps none.
+            let tip = reference.into_fully_peeled_id().ok().map(gix::Id::detach);
+            tips.extend(tip.filter(|tip| inner.repo.find_commit(*tip).is_ok()));
         }
-        inner.repo.find_commit(commit).ok()?;
-        tips.retain(|tip| inner.repo.find_commit(*tip).is_ok());
-        Some(
-            inner
-                .repo
-                .rev_walk([commit])
-                .with_hidden(tips)
-                .all()
-                .ok()?
-                .next()
-                .is_none(),
-        )
-    };
-    reached().unwrap_or(false)
+    }
+    if inner.repo.find_commit(commit).is_err() {
+        return Ok(false);
+    }
+    let mut unreached = inner
+        .repo
+        .rev_walk([commit])
+        .with_hidden(tips)
+        .all()
+        .map_err(|error| Error::read(doing(), error))?;
+    Ok(unreached.next().is_none())
 }
 
 impl Worktree {
@@ -214,7 +223,9 @@ impl Worktree {
                 unsettled.push(UnsettledSubmodule {
                     path: escape_path(path),
                     other_commit: state.other_commit,
-                    named: state.head.is_some_and(|head| is_named(&folder, head)),
+                    named: state
+                        .head
+                        .map_or(Ok(false), |head| is_named(&folder, head))?,
                     uncommitted: state.dirty,
                 });
             }

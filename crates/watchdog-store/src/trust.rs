@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use watchdog_system::read_entries;
 
 use super::codec::{path_from_text, path_to_text, sha256_hex};
 use super::error::StoreError;
@@ -96,15 +97,10 @@ impl TrustStore {
 
     /// Every valid grant, oldest first. Skips other files, which grant nothing.
     pub fn list(&self) -> Result<Vec<TrustGrant>, StoreError> {
-        let reading = |e: io::Error| StoreError::io("read", &self.dir, &e);
-        let entries = match fs::read_dir(&self.dir) {
-            Ok(entries) => entries,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(e) => return Err(reading(e)),
-        };
         let mut grants = Vec::new();
-        for entry in entries {
-            let entry = entry.map_err(reading)?;
+        for entry in read_entries(&self.dir, usize::MAX)
+            .map_err(|error| StoreError::io("read", &self.dir, &error))?
+        {
             let name = entry.file_name();
             if let Some(hash) = name
                 .to_str()

@@ -47,7 +47,7 @@ pub use here::{
     process_life, program_words, read_all, read_one, reopen, signal, signal_held, stdin_of,
     time_awake, time_since_boot, uptime, variable, wait_for_held, with_variable,
 };
-pub use regular_file::{open_regular_file, read_regular_file};
+pub use regular_file::{open_regular_file, read_entries, read_regular_file};
 pub use system_facts::{
     BootReading, ListingBuffer, NamedProcess, ProcessHandle, ProcessLife, ProcessRow, SignalOutcome,
 };

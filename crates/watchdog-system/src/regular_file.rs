@@ -42,6 +42,17 @@ pub fn read_regular_file(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     }
 }
 
+/// The entries of a folder, at most `limit` of them; empty only where there is no such folder.
+///
+/// # Errors
+/// Where it is there and cannot be read: then what is in it is unknown.
+pub fn read_entries(folder: &Path, limit: usize) -> io::Result<Vec<fs::DirEntry>> {
+    match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        entries => entries?.take(limit).collect(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -75,5 +86,23 @@ mod tests {
         }
         assert_eq!(read("endless", 1 << 20), Err(io::ErrorKind::FileTooLarge));
         assert_eq!(read("missing", 4), Err(io::ErrorKind::NotFound));
+    }
+
+    #[test]
+    fn only_a_missing_folder_is_empty() {
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        let path = |name: &str| folder.path().join(name);
+        fs::write(path("file"), "").expect("a file");
+        std::os::unix::fs::symlink("loop", path("loop")).expect("a link");
+        let count = |name: &str, limit| {
+            read_entries(&path(name), limit)
+                .map(|entries| entries.len())
+                .map_err(|error| error.kind())
+        };
+        assert_eq!(
+            (count("missing", 9), count(".", 9), count(".", 1)),
+            (Ok(0), Ok(2), Ok(1))
+        );
+        assert!(count("file", 9) == Err(io::ErrorKind::NotADirectory) && count("loop", 9).is_err());
     }
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock};
 use super::definition::{AgentPreset, MAX_PRESET_BYTES};
 use super::problem::PresetProblem;
 use watchdog_core::config::PresetName;
-use watchdog_system::open_regular_file;
+use watchdog_system::{open_regular_file, read_entries};
 
 /// How many entries of the folder are read.
 const ENTRIES: usize = 1000;
@@ -84,25 +84,24 @@ impl PresetCatalog {
         BUILT_IN.iter().find(|preset| preset.name == name).cloned()
     }
 
-    /// The words that name a preset: those that are built in, then the user's own.
+    /// The words that name a preset: those that are built in, then the user's own as far as they can be listed.
     pub fn words(&self) -> Vec<String> {
         let mut words: Vec<String> = BUILT_IN.iter().map(|preset| preset.name.clone()).collect();
-        words.extend(self.own_words());
+        words.extend(self.own_words().unwrap_or_default());
         words
     }
 
     /// The words of the user's own presets, sorted. A file that is named like a preset that is built in does not count.
-    pub fn own_words(&self) -> Vec<String> {
-        let entries = self
-            .folder
-            .as_ref()
-            .and_then(|folder| fs::read_dir(folder).ok());
-        let names = entries
-            .into_iter()
-            .flatten()
-            .take(ENTRIES)
-            .filter_map(Result::ok)
-            .map(|entry| entry.file_name());
+    ///
+    /// # Errors
+    /// Where their folder is there and cannot be listed.
+    pub fn own_words(&self) -> Result<Vec<String>, PresetProblem> {
+        let Some(folder) = &self.folder else {
+            return Ok(Vec::new());
+        };
+        let entries = read_entries(folder, ENTRIES)
+            .map_err(|error| PresetProblem::new(folder, format!("failed to list it: {error}")))?;
+        let names = entries.into_iter().map(|entry| entry.file_name());
         let words = names.filter_map(|name| Some(name.to_str()?.strip_suffix(".json")?.to_owned()));
         let mut own: Vec<String> = words
             .filter(|word| {
@@ -110,7 +109,7 @@ impl PresetCatalog {
             })
             .collect();
         own.sort();
-        own
+        Ok(own)
     }
 
     /// The file of one of the user's own.
@@ -227,7 +226,7 @@ mod tests {
             fs::write(scratch.path().join(format!("{file}.json")), minimal(name))
                 .expect("a file can be written");
         }
-        assert_eq!(catalog.own_words(), ["mine", "wrong"]);
+        assert_eq!(catalog.own_words().expect("a folder"), ["mine", "wrong"]);
         assert_eq!(
             catalog
                 .of_word("mine")

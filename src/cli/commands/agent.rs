@@ -46,8 +46,14 @@ fn list(command_env: &CommandEnv, terminal: &CommandTerminal) -> u8 {
         .iter()
         .map(|preset| (Arc::clone(preset), None))
         .collect();
-    let mut problems = Vec::new();
-    for word in command_env.presets.own_words() {
+    let own = command_env.presets.own_words();
+    let mut problems: Vec<String> = own
+        .as_ref()
+        .err()
+        .map(ToString::to_string)
+        .into_iter()
+        .collect();
+    for word in own.unwrap_or_default() {
         match command_env.presets.of_word(&word) {
             Ok(found) => {
                 presets.extend(found.map(|preset| (preset, command_env.presets.file_of(&word))))

@@ -10,6 +10,7 @@ use watchdog_git::{FoundWorktree, OwnRef, OwnRefKind, WorktreeState, worktrees_o
 use watchdog_store::left_rows::{self, ForgottenOwners};
 use watchdog_store::trust::TrustStore;
 use watchdog_store::{StoreError, baseline, figures, lock};
+use watchdog_system::read_entries;
 
 use super::leftovers::{
     ForgetOptions, KeepReason, LeftoverCount, LeftoverKind, Leftovers, TargetWorktree,
@@ -404,9 +405,8 @@ fn files(
     let (mut logs, mut prompts) = (Vec::new(), Vec::new());
     for id in &found.owners.worktrees {
         let folder = command_env.state.logs().join(id);
-        match fs::read_dir(&folder).and_then(Iterator::collect::<std::io::Result<Vec<_>>>) {
+        match read_entries(&folder, usize::MAX) {
             Ok(entries) => logs.extend(entries.into_iter().map(|entry| entry.path())),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => found.notes.push(format!(
                 "the logs in {} stay, as they cannot be listed: {error}",
                 folder.display()

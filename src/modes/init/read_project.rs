@@ -85,7 +85,14 @@ fn program_of(preset: &PresetName) -> Option<String> {
 pub fn read_project(worktree: &Worktree, search_path: Option<&OsStr>) -> ProjectFacts {
     let root = worktree.root();
     let folders = worktree.own_folders(MOST_ENTRIES, &is_walked);
-    let mut unusable = Vec::new();
+    let unread = |folder: &OwnFolder| {
+        Some(format!(
+            "failed to read ./{}: {}",
+            folder.path,
+            folder.unread.as_ref()?
+        ))
+    };
+    let mut unusable: Vec<String> = folders.iter().filter_map(unread).collect();
     let builds = read_builds(root, &folders, &mut unusable);
     let test_folders = test_folders(&folders, &builds);
     let mut lists = ListReader(FolderReader::new(root, "", &mut unusable));

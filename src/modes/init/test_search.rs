@@ -117,6 +117,7 @@ mod tests {
             OwnFolder {
                 path: path.into(),
                 files: files.iter().map(|(name, _)| (*name).to_owned()).collect(),
+                unread: None,
             }
         };
         let folders = [

@@ -9,6 +9,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
+use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,6 +19,7 @@ use watchdog_facts::evidence::ProcessExit;
 use watchdog_git::{Worktree, rewritten_address, without_credentials};
 use watchdog_process::FinishedProgram;
 use watchdog_process::git_program::{git, ssh_variables, tail};
+use watchdog_system::read_entries;
 
 use crate::clock::now;
 
@@ -86,7 +88,8 @@ impl<'w> RemoteGit<'w> {
             config.push_str("\tobjectformat = sha256\n");
         }
         // A partial clone lacks files of old commits: git gets those from the remote, in place of taking the clone for broken.
-        let is_partial = has_promised_objects(&objects);
+        let is_partial =
+            has_promised_objects(&objects).map_err(|error| failed(error.to_string()))?;
         if is_partial {
             config.push_str(&format!("\tpartialclone = {REMOTE}\n"));
         }
@@ -390,17 +393,14 @@ impl<'w> RemoteGit<'w> {
 }
 
 /// Whether objects are missing here that a remote has promised.
-fn has_promised_objects(objects: &Path) -> bool {
-    let packs = fs::read_dir(objects.join("pack"))
-        .into_iter()
-        .flatten()
-        .flatten();
-    packs.into_iter().any(|entry| {
+fn has_promised_objects(objects: &Path) -> io::Result<bool> {
+    let packs = read_entries(&objects.join("pack"), usize::MAX)?;
+    Ok(packs.iter().any(|entry| {
         entry
             .path()
             .extension()
             .is_some_and(|extension| extension == "promisor")
-    })
+    }))
 }
 
 /// A ref of the remote that a push moves.

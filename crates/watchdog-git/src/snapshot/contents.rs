@@ -122,8 +122,8 @@ impl Worktree {
                 Some((mode, _)) if mode.kind() == EntryKind::Commit => SnapshotPathKind::Submodule,
                 Some(_) => SnapshotPathKind::File,
             };
-            // No ref of the submodule keeps such a commit, so that no commit here may name it.
-            let unnamed = |(_, id)| !is_named(&root.join(as_path(path)), id);
+            // No ref of the submodule is known to keep such a commit, so that no commit here may name it.
+            let unnamed = |(_, id)| !is_named(&root.join(as_path(path)), id).unwrap_or(false);
             let unnamed = kind == SnapshotPathKind::Submodule && change.after.is_some_and(unnamed);
             let entry = index.entry_by_path(path);
             let unseen = Flags::ASSUME_VALID | Flags::SKIP_WORKTREE;

@@ -99,7 +99,7 @@ impl Worktree {
                 Some((_, _, Some(bytes))) => bytes,
                 Some((_, id, None)) => repo.find_header(id).map_or(0, |header| header.size()),
             };
-            let unnamed = matches!(standing, Some((EntryKind::Commit, id, _)) if !is_named(&root.join(as_path(name)), id));
+            let unnamed = matches!(standing, Some((EntryKind::Commit, id, _)) if !is_named(&root.join(as_path(name)), id).unwrap_or(false));
             let entry = index.entry_by_path(name);
             paths.push(SnapshotPath {
                 text: path_text(name),
