@@ -25,8 +25,8 @@ pub(super) struct JsonCandidate {
     at: usize,
     /// Its text, marks included.
     pub(super) raw: String,
-    /// Its value; `None` where that is no JSON object.
-    pub(super) object: Option<Value>,
+    /// Its value, or why that is no JSON object.
+    pub(super) object: Result<Value, String>,
     /// Whether the tag marks it, so that it counts without being JSON.
     pub(super) tagged: bool,
 }
@@ -55,7 +55,7 @@ pub(super) fn given(text: &str, tag: Option<&str>) -> Vec<JsonCandidate> {
                 || given
                     .object
                     .as_ref()
-                    .is_some_and(|object| names_itself(object, tag))
+                    .is_ok_and(|object| names_itself(object, tag))
         })
     });
     found.sort_by_key(|given| given.at);
@@ -78,7 +78,7 @@ fn fenced(text: &str, tag: Option<&str>) -> Vec<JsonCandidate> {
         );
         let tagged = tag == Some(word);
         let object = object_in(content);
-        (tagged || object.is_some()).then(|| JsonCandidate {
+        (tagged || object.is_ok()).then(|| JsonCandidate {
             at: all.start(),
             raw: all.as_str().to_owned(),
             object,
@@ -109,10 +109,12 @@ fn elements(text: &str, tag: &str) -> Vec<JsonCandidate> {
     found
 }
 
-fn object_in(text: &str) -> Option<Value> {
-    strict_json::parse(text.trim())
-        .ok()
-        .filter(Value::is_object)
+fn object_in(text: &str) -> Result<Value, String> {
+    match strict_json::parse(text.trim()) {
+        Ok(value) if value.is_object() => Ok(value),
+        Err(why) if why.contains(strict_json::KEY_TWICE) => Err(why),
+        Ok(_) | Err(_) => Err("it is not a JSON object".into()),
+    }
 }
 
 /// The unmarked objects of a text; objects inside of one are part of it. One with a key twice has no value, whatever is inside of it.
@@ -151,7 +153,7 @@ mod tests {
     fn objects_of(text: &str, tag: Option<&str>) -> Vec<Option<Value>> {
         given(text, tag)
             .into_iter()
-            .map(|given| given.object)
+            .map(|given| given.object.ok())
             .collect()
     }
 

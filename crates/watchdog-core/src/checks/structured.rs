@@ -23,15 +23,15 @@ impl StructuredOutputCheck {
         StructuredOutputCheck { criterion }
     }
 
-    /// The last that the agent gave: `Some(None)` is a mark without JSON.
-    fn last(&self, session: &SessionContext) -> Option<Option<Value>> {
+    /// The last that the agent gave: an error is a mark without a usable object.
+    fn last(&self, session: &SessionContext) -> Option<Result<Value, String>> {
         // The tentative output is the newest of all.
         if let Some(output) = session
             .tentative_output
             .as_ref()
             .filter(|output| self.is_meant(output))
         {
-            return Some(Some(output.clone()));
+            return Some(Ok(output.clone()));
         }
         let (prompts, tag) = (prompts(session), self.criterion.tag.as_deref());
         for text in said(session, self.criterion.scope).iter().rev() {
@@ -56,7 +56,7 @@ impl StructuredOutputCheck {
         let mut actions = detected.flat_map(|summary| summary.detected_actions.iter().rev());
         actions
             .find(|action| self.criterion.tag.is_some() && self.is_meant(action))
-            .map(|action| Some(action.clone()))
+            .map(|action| Ok(action.clone()))
     }
 
     /// An output that is JSON as a whole needs no mark unless it bears another one.
@@ -72,15 +72,13 @@ impl StructuredOutputCheck {
     }
 
     /// The mistake in an object.
-    fn lacks(&self, found: Option<&Value>) -> Vec<String> {
+    fn lacks(&self, found: &Result<Value, String>) -> Vec<String> {
         let wanted = &self.criterion;
         let asks = !wanted.required.is_empty() || wanted.schema.is_some();
-        let Some(found) = found else {
-            return if asks {
-                vec!["it is not a JSON object".into()]
-            } else {
-                Vec::new()
-            };
+        let found = match found {
+            Ok(found) => found,
+            Err(why) if asks => return vec![one_line(why)],
+            Err(_) => return Vec::new(),
         };
         let mut wrong: Vec<String> = Vec::new();
         for (name, value) in &wanted.required {
@@ -146,8 +144,8 @@ impl CompletionCheck for StructuredOutputCheck {
                 ),
             };
         };
-        let mut wrong = self.lacks(found.as_ref());
-        if let (Some(schema), Some(found)) = (&self.criterion.schema, &found) {
+        let mut wrong = self.lacks(&found);
+        if let (Some(schema), Ok(found)) = (&self.criterion.schema, &found) {
             match super::json_schema::violations(schema, found) {
                 Ok(more) => wrong.extend(more),
                 Err(why) => {
@@ -238,6 +236,10 @@ mod tests {
                 .contains("`status` is \"rejected\", and must be \"approved\""),
             "{said:?}"
         );
+        let twice = "<review>{\"status\": \"no\", \"status\": \"approved\"}</review>";
+        let said = judge(approved(), &output(twice));
+        let key = "the key \"status\" stands twice in one object";
+        assert!(said.feedback().contains(key), "{said:?}");
     }
 
     #[test]
