@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 use super::next_command::{everything, next_command};
@@ -189,7 +190,7 @@ impl<'a> EventSummary<'a> {
         if !retry_at.is_empty() {
             lines.push(format!(
                 "look again at {}",
-                escape_to_one_line(&bounded(retry_at, 40))
+                escape_to_one_line(&bounded(&whole_seconds(retry_at), 40))
             ));
         }
         if !self.path.is_empty() {
@@ -230,6 +231,12 @@ fn text<'a>(of: &'a Value, key: &str) -> &'a str {
     of[key].as_str().unwrap_or_default()
 }
 
+/// A time for people. Text that is none stays as it is.
+fn whole_seconds(time: &str) -> String {
+    let parsed: Result<Timestamp, _> = time.parse();
+    parsed.map_or_else(|_| time.to_owned(), |time| format!("{time:.0}"))
+}
+
 /// The first line of the feedback that says something that the message does not.
 fn feedback_line(data: &Value) -> Option<String> {
     let said = text(data, "message");
@@ -261,7 +268,7 @@ fn sentence(kind: &str, data: &Value) -> String {
         let next_try = if until.is_empty() {
             String::new()
         } else {
-            format!("; one trial is let through at {until}")
+            format!("; one trial is let through at {}", whole_seconds(until))
         };
         let why = text(data, "why");
         let last = if why.is_empty() {

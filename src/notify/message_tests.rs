@@ -24,7 +24,7 @@ fn a_verdict_says_what_why_where_and_how_to_go_on() {
     let mut event = verdict("/a b", "fix", "rescue_incomplete", "2 files are left");
     event["data"]["feedback"] = json!("\n 2 files are left\n  first\nsecond");
     event["data"]["changes"] = json!({"staged": 1, "untracked": 1});
-    event["data"]["retry_at"] = json!("2026-03-04T05:06:07Z");
+    event["data"]["retry_at"] = json!("2026-03-04T05:06:07.123456789Z");
     let message = about(&[event]);
     assert_eq!(
         message.title,
@@ -55,10 +55,10 @@ fn other_events_have_their_own_command() {
         (
             event(
                 "breaker",
-                json!({"state": "open", "strikes": 3, "limit": 3, "open_until": "T", "why": "timeout"}),
+                json!({"state": "open", "strikes": 3, "limit": 3, "open_until": "2026-03-04T05:06:07.5Z", "why": "timeout"}),
             ),
             "watchdog: s in w: breaker open",
-            "3 of 3 strikes; one trial is let through at T; last strike: timeout\nin /w",
+            "3 of 3 strikes; one trial is let through at 2026-03-04T05:06:07Z; last strike: timeout\nin /w",
             "watchdog -C /w breaker reset --spec s",
         ),
         (
