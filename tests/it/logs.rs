@@ -194,7 +194,8 @@ fn a_session_is_named_by_spec_log_session_id_or_event_and_unknown_ones_by_the_ne
     fs::remove_file(of(0, "path")).expect("it is there");
     let gone = repo.watchdog(&["logs", "second"]).expect(2);
     assert!(
-        gone.stderr.contains("is gone; logs are kept for 30 days"),
+        gone.stderr
+            .contains("it is older than 30 days, or could not be written"),
         "{gone}"
     );
 }

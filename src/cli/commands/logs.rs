@@ -98,7 +98,8 @@ fn open_chosen(
         let path = escape_to_one_line(&chosen.path.display().to_string());
         match error.kind() {
             io::ErrorKind::NotFound => {
-                CommandFailure::usage(format!("the log {path} is gone; logs are kept for 30 days"))
+                let why = "it is older than 30 days, or could not be written";
+                CommandFailure::usage(format!("there is no log {path}: {why}"))
                     .hint(format!("list those that are there with: {}", list()))
             }
             io::ErrorKind::InvalidInput => {
