@@ -620,6 +620,7 @@ fn no_session_is_started_where_what_is_uncommitted_cannot_be_kept() {
             .contains("--without-snapshot"),
         "{out}"
     );
+    assert!(!out.stderr.contains("during the session"), "{out}");
     repo.watchdog(&[
         "run",
         "--json",

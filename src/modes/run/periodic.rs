@@ -65,10 +65,7 @@ impl PeriodicSnapshots {
         }
         let every = subject.settings.snapshot_every;
         let mut schedule = SnapshotSchedule::new(every, (every / 3).min(SETTLE));
-        let unkept = subject
-            .scan(&mut schedule)
-            .inspect_err(|why| subject.complain(why))
-            .err();
+        let unkept = subject.scan(&mut schedule).err();
         if every.is_zero() {
             return (None, unkept);
         }

@@ -193,12 +193,18 @@ async fn run_in_span(
     let span = tracing::Span::current();
     let (snapshots, unkept) =
         spawn_io(move || span.in_scope(|| PeriodicSnapshots::start(subject))).await;
-    if let Some(why) = unkept.filter(|_| !without_snapshot) {
-        stop(snapshots);
-        return ObservedSession {
-            end: Some(SessionEnd::NotKept { why }),
-            ..ObservedSession::default()
-        };
+    match unkept {
+        Some(why) if without_snapshot => {
+            command_env.tell(&format!("no snapshot before the session: {why}"));
+        }
+        Some(why) => {
+            stop(snapshots);
+            return ObservedSession {
+                end: Some(SessionEnd::NotKept { why }),
+                ..ObservedSession::default()
+            };
+        }
+        None => {}
     }
     // First of all: the successor of a killed watchdog must find the session, and its first processes must count as its own.
     // This process's pid takes its place until its own is known.
