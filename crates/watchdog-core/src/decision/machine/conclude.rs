@@ -385,10 +385,10 @@ impl CheckMachine {
         if self.checks_unmet() {
             return self.conclude_checks_unmet();
         }
+        if self.rescue_failed.is_some() {
+            return self.conclude_not_committed();
+        }
         if self.committed() {
-            if self.rescue_failed.is_some() {
-                return self.conclude_not_committed();
-            }
             self.note_left_uncommitted();
             return self.conclude_new_commits();
         }

@@ -673,7 +673,7 @@ fn without_probes_git_alone_decides() {
         (
             "no agent: dirty, rescue fails",
             no_agent(World::dirty()).rescue(Salvage::Fails),
-            "incomplete/unfinished rescues=1 snapshots=1",
+            "review/rescue_incomplete rescues=1 snapshots=1",
         ),
         (
             "no agent: dirty, one look",
