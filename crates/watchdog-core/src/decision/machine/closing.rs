@@ -187,6 +187,14 @@ impl CheckMachine {
         }
     }
 
+    /// What became of the uncommitted work, as the end of a sentence.
+    pub(super) fn rescued_or_kept(&self) -> String {
+        match self.rescue_commits {
+            0 => self.kept_in(),
+            n => format!("; {} made by rescue", plural(n, "commit")),
+        }
+    }
+
     pub(super) fn last_message(&self) -> String {
         match self.probes.last().map(|record| &record.outcome) {
             Some(ProbeOutcome::Reply(reply)) if !reply.message.is_empty() => {

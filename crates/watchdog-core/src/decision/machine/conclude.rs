@@ -649,7 +649,7 @@ impl CheckMachine {
         why: &str,
         retry_at: Option<Timestamp>,
     ) -> MachineAction {
-        let message = format!("{what}: {}{}", first_line(why), self.kept_in());
+        let message = format!("{what}: {}{}", first_line(why), self.rescued_or_kept());
         self.conclude(Verdict {
             retry_at,
             ..Verdict::new(Reason::RateLimited, message)
@@ -669,7 +669,7 @@ impl CheckMachine {
         let message = format!(
             "the agent cannot be run: {}{}",
             first_line(why),
-            self.kept_in()
+            self.rescued_or_kept()
         );
         self.conclude_with(Reason::AgentUnrunnable, message)
     }
@@ -699,13 +699,10 @@ impl CheckMachine {
             }
             None => "no probe was answered".to_string(),
         };
-        let rescued = match self.rescue_commits {
-            0 => self.kept_in(),
-            n => format!("; {} made by rescue", plural(n, "commit")),
-        };
+        let message = format!("{how}{}", self.rescued_or_kept());
         self.conclude(Verdict {
             feedback: self.unmet(),
-            ..Verdict::new(Reason::ProbeError, format!("{how}{rescued}"))
+            ..Verdict::new(Reason::ProbeError, message)
         })
     }
 

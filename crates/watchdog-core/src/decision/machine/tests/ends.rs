@@ -312,6 +312,13 @@ fn an_interrupt_and_an_agent_without_an_answer_say_what_is_known() {
         words(World::clean().replies([garbage()])).0,
         "the last probe failed (unreadable): no JSON in it"
     );
+    let missing = ProbeOutcome::NotInstalled {
+        why: "no program".into(),
+    };
+    assert_eq!(
+        words(World::dirty().replies([missing])).0,
+        "the agent cannot be run: no program; 1 commit made by rescue"
+    );
     let none = |outcome: ProbeOutcome| {
         verdict(
             World::clean()
