@@ -1,5 +1,6 @@
 //! Tells files that repeat one which is left out as a secret by its name: copies and archives of `.env`. Pure.
 
+use watchdog_facts::secret_shapes::is_placeholder_value;
 use watchdog_git::SecretFile;
 
 use super::secrets::looks_secret;
@@ -61,6 +62,10 @@ fn names_secret_entry(content: &[u8]) -> bool {
 
 /// Whether a text equals a secret, or has all of its telling lines.
 fn holds_every_line(content: &[u8], secret: &[u8]) -> bool {
+    // A template that was copied to the secret's name and never filled in.
+    if lines(secret).all(|line| value_of(line).is_none_or(is_placeholder_value)) {
+        return false;
+    }
     let bare = secret.trim_ascii();
     if !bare.is_empty() && content.trim_ascii() == bare {
         return true;
@@ -83,8 +88,8 @@ fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
         .map(<[u8]>::trim_ascii)
 }
 
-/// Whether a line has a value that no other file has by chance.
-fn is_telling(line: &[u8]) -> bool {
+/// The value of a line, without quotes; `None` of a comment.
+fn value_of(line: &[u8]) -> Option<&[u8]> {
     let is_comment = [&b"#"[..], b"//", b";", b"--"]
         .iter()
         .any(|start| line.starts_with(start))
@@ -93,12 +98,18 @@ fn is_telling(line: &[u8]) -> bool {
         .iter()
         .position(|byte| matches!(byte, b'=' | b':'))
         .map_or(line, |at| line[at + 1..].trim_ascii());
-    let value = value
+    let bare = value
         .strip_prefix(b"\"")
-        .and_then(|value| value.strip_suffix(b"\""))
-        .unwrap_or(value);
-    let is_word = value.len() <= LONGEST_WORD && value.iter().all(u8::is_ascii_lowercase);
-    !is_comment && value.len() >= SHORTEST_VALUE && !is_word
+        .and_then(|value| value.strip_suffix(b"\""));
+    (!is_comment).then_some(bare.unwrap_or(value))
+}
+
+/// Whether a line has a value that no other file has by chance.
+fn is_telling(line: &[u8]) -> bool {
+    value_of(line).is_some_and(|value| {
+        let is_word = value.len() <= LONGEST_WORD && value.iter().all(u8::is_ascii_lowercase);
+        value.len() >= SHORTEST_VALUE && !is_word
+    })
 }
 
 #[cfg(test)]
@@ -172,6 +183,24 @@ mod tests {
                 repeats,
                 "{path}"
             );
+        }
+    }
+
+    #[test]
+    fn template_without_values_repeats_no_secret() {
+        for (text, repeats) in [
+            ("# to fill in\nTOKEN=\nexport KEY=\"\"\n\n", false),
+            (
+                "TOKEN=your-token-here\nPASSWORD=changeme\nHOST=<host>\n",
+                false,
+            ),
+            ("TOKEN=your-token-here\nPASSWORD=h0rse-staple\n", true),
+            ("URL=redis://u:h0rse@cache.example.com\n", true),
+            ("PIN=4711\n", true),
+        ] {
+            let secrets = [secret(".env", text)];
+            let is_repeated = repeats_secret(".env.example", text.as_bytes(), || true, &secrets);
+            assert_eq!(is_repeated, repeats, "{text}");
         }
     }
 

@@ -173,10 +173,15 @@ pub(super) fn is_secret_in_text(rule: &str, found: &[u8]) -> bool {
     }
 }
 
-/// Whether a match has the right shape and is a placeholder.
-fn is_placeholder(rule: &str, found: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(found).to_ascii_lowercase();
-    if [
+/// Whether the value of a setting is empty or stands for one that a person fills in.
+pub fn is_placeholder_value(value: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(value).to_ascii_lowercase();
+    let is_marked = has_placeholder_part(&text) || text.starts_with(['$', '{', '<', '%', '[']);
+    text.is_empty() || PLACEHOLDERS.contains(&&*text) || is_marked && !text.contains("://")
+}
+
+fn has_placeholder_part(text: &str) -> bool {
+    let parts = [
         "example",
         "xxxxxx",
         "000000",
@@ -184,10 +189,14 @@ fn is_placeholder(rule: &str, found: &[u8]) -> bool {
         "placeholder",
         "your-",
         "your_",
-    ]
-    .iter()
-    .any(|word| text.contains(word))
-    {
+    ];
+    parts.iter().any(|part| text.contains(part))
+}
+
+/// Whether a match has the right shape and is a placeholder.
+fn is_placeholder(rule: &str, found: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(found).to_ascii_lowercase();
+    if has_placeholder_part(&text) {
         return rule != "private-key";
     }
     if rule != PASSWORD_IN_ADDRESS {
