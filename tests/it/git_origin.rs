@@ -77,6 +77,28 @@ fn what_another_worktree_commits_during_the_session_is_never_made_here() {
 }
 
 #[test]
+fn identical_commits_are_made_here_in_each_worktree() {
+    let team = Team::new();
+    let sessions = [&team.mine, &team.other].map(|repo| (Session::begin(repo), repo));
+    for (_, repo) in &sessions {
+        fs::write(repo.path("same"), "same").unwrap();
+        repo.git(&["add", "same"]);
+        let mut commit = repo.command(&["commit", "-q", "-m", "same"]);
+        for date in ["GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"] {
+            commit.env(date, "2026-03-04T05:06:07Z");
+        }
+        assert!(commit.status().unwrap().success());
+    }
+    let heads = sessions
+        .each_ref()
+        .map(|(_, repo)| repo.git(&["rev-parse", "HEAD"]));
+    assert_eq!(heads[0], heads[1]);
+    for (session, _) in &sessions {
+        assert_eq!(counted(session), (1, 1, true));
+    }
+}
+
+#[test]
 fn a_merge_of_another_branch_is_no_work_whoever_commits_it() {
     for empty_beside in [false, true] {
         for how in [

@@ -66,6 +66,11 @@ const CAUSES: &[InjectedCause] = &[
         lay: damage_records,
     },
     InjectedCause {
+        name: "locked records",
+        words: &["in use by another process", "database is locked"],
+        lay: |ground| lock(&ground.env.state().join("watchdog.db")),
+    },
+    InjectedCause {
         name: "read-only records",
         words: &["Read-only file system", "readonly database"],
         lay: |ground| read_only(&ground.env.state()),
@@ -87,6 +92,19 @@ fn damage_records(ground: &InjectionGround) -> Vec<String> {
     bytes.chunks_mut(4096).skip(1).for_each(|page| page.fill(0));
     fs::write(&database, bytes).expect("it is ours");
     Vec::new()
+}
+
+/// Holds the right to write the database for as long as the command runs.
+fn lock(database: &Path) -> Vec<String> {
+    let script = "import os, sqlite3, subprocess, sys\n\
+        holder = sqlite3.connect(sys.argv[1], isolation_level=None)\n\
+        os.path.getsize(sys.argv[1]) and holder.execute('BEGIN IMMEDIATE')\n\
+        sys.exit(subprocess.call(sys.argv[2:]))";
+    let name = database.to_str().expect("UTF-8");
+    if !database.exists() {
+        return Vec::new();
+    }
+    ["python3", "-c", script, name].map(str::to_owned).into()
 }
 
 /// Takes rights away, and the capability that lets root do without.
@@ -139,6 +157,9 @@ fn read_only(folder: &Path) -> Vec<String> {
 pub fn normal(text: &str) -> String {
     let ages = regex::Regex::new(r"just now|\d+ \w+ ago").expect("a right pattern");
     let columns = regex::Regex::new(r" {2,}").expect("a right pattern");
+    // A time at a whole second has no fraction.
+    let fractions = regex::Regex::new(r"(\d)\.\d+").expect("a right pattern");
+    let text = &fractions.replace_all(text, "$1");
     let text = columns
         .replace_all(&ages.replace_all(text, "AGE"), "  ")
         .into_owned();
