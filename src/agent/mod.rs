@@ -23,6 +23,7 @@ mod reply_fields;
 mod reply_json;
 mod reply_scan;
 mod reset_time;
+pub mod running_list;
 pub mod session_command;
 pub mod session_id;
 pub mod stream;

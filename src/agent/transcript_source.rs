@@ -15,7 +15,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::preset::AgentPreset;
-use super::preset::definition::TranscriptLocation;
+use super::preset::definition::{RunningList, TranscriptLocation};
 use super::session_id::is_session_id;
 use super::transcript::{ClaudeHome, TranscriptFile};
 use watchdog_system::{open_regular_file, read_entries};
@@ -77,6 +77,12 @@ impl TranscriptSource {
             location,
             asks_latest,
         })
+    }
+
+    /// The folder in which the agent lists its running sessions, and the form of that list.
+    pub fn running_list(&self) -> Option<(PathBuf, &RunningList)> {
+        let form = self.location.running.as_ref()?;
+        Some((self.base.join(&form.folder), form))
     }
 
     /// Whether those of a folder lie together, so that all of them can be noted before a session begins.

@@ -7,6 +7,7 @@ use super::command_env::CommandEnv;
 use super::open_worktree::OpenWorktree;
 use crate::agent::preset::catalog::read_preset_file;
 use crate::agent::preset::{AgentPreset, PresetCatalog};
+use crate::agent::recognition::AgentInside;
 use crate::agent::stream::StreamFormat;
 use crate::agent::transcript_source::TranscriptSource;
 use crate::session::{RecordedBaseline, note_conversations};
@@ -155,6 +156,12 @@ impl CommandEnv {
             (open.root(), &sources),
             recorded.at,
         )
+    }
+
+    /// The agents that work in a worktree, by their processes and by their own lists.
+    pub fn agents_inside(&self, root: &Path) -> Vec<AgentInside> {
+        self.agents
+            .inside(&self.presets, &|| self.transcript_sources(), root)
     }
 
     /// Where every known agent keeps its transcripts.

@@ -1,4 +1,4 @@
-//! The agents that work on this machine, by the processes of this user: read once for many worktrees.
+//! The agents that work on this machine, by the processes of this user and by the agents' own lists: read once for many worktrees.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,6 +8,8 @@ use crate::agent::preset::PresetCatalog;
 use crate::agent::recognition::{
     AgentInside, ProcessOfAgent, agents_inside, known_agents, processes_of_agents,
 };
+use crate::agent::running_list::read_running;
+use crate::agent::transcript_source::TranscriptSource;
 use watchdog_process::{ProcessAncestry, read_working_processes};
 use watchdog_system::read_regular_file;
 
@@ -17,29 +19,36 @@ const LONGEST_LINK: u64 = 64 << 10;
 /// How long a reading holds for all that share it.
 const SHARED_FOR: Duration = Duration::from_secs(1);
 
-/// The processes of agents at one moment.
+/// The agents at work at one moment.
 struct AgentReading {
     read_at: Instant,
     processes: Vec<ProcessOfAgent>,
+    /// The sessions that agents list themselves.
+    listed: Vec<AgentInside>,
     ancestry: ProcessAncestry,
 }
 
-/// The processes of agents, for many worktrees in a row.
+/// The agents at work, for many worktrees in a row.
 #[derive(Clone, Default)]
 pub struct SharedAgents(Arc<Mutex<Option<Arc<AgentReading>>>>);
 
 impl SharedAgents {
-    /// The agents that work in a worktree, as read within the last second.
-    pub fn inside(&self, presets: &PresetCatalog, root: &Path) -> Vec<AgentInside> {
+    /// The agents that work in a worktree, as read within the last second: by their processes, and by the lists beside `transcripts`.
+    pub fn inside(
+        &self,
+        presets: &PresetCatalog,
+        transcripts: &dyn Fn() -> Vec<TranscriptSource>,
+        root: &Path,
+    ) -> Vec<AgentInside> {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let reading = match &*last {
             Some(reading) if reading.read_at.elapsed() <= SHARED_FOR => Arc::clone(reading),
             _ => {
-                let processes =
-                    processes_of_agents(&read_working_processes(), &known_agents(presets));
+                let known = known_agents(presets);
                 let reading = Arc::new(AgentReading {
                     read_at: Instant::now(),
-                    processes,
+                    processes: processes_of_agents(&read_working_processes(), &known),
+                    listed: transcripts().iter().flat_map(read_running).collect(),
                     ancestry: ProcessAncestry::of_this_process(),
                 });
                 *last = Some(Arc::clone(&reading));
@@ -47,15 +56,27 @@ impl SharedAgents {
             }
         };
         drop(last);
-        if reading.processes.is_empty() {
+        if reading.processes.is_empty() && reading.listed.is_empty() {
             return Vec::new();
         }
         let root = std::fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
-        agents_inside(
-            &reading.processes,
-            &|pid| reading.ancestry.is_above(pid),
-            &|folder| works_in(&root, folder),
-        )
+        let is_above = |pid| reading.ancestry.is_above(pid);
+        let is_inside = |folder: &Path| works_in(&root, folder);
+        let mut inside = agents_inside(&reading.processes, &is_above, &is_inside);
+        let here = reading
+            .listed
+            .iter()
+            .filter(|listed| is_inside(&listed.folder));
+        for listed in here {
+            match inside.iter_mut().find(|agent| agent.pid == listed.pid) {
+                Some(agent) => agent.turn = listed.turn,
+                None => inside.push(AgentInside {
+                    is_above: is_above(listed.pid),
+                    ..listed.clone()
+                }),
+            }
+        }
+        inside
     }
 
     /// Has the next call read anew.

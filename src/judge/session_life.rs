@@ -1,4 +1,4 @@
-//! Reads whether a session lives in a worktree: by recorded sessions, by agents' processes, and by their transcripts.
+//! Reads whether a session lives in a worktree: by recorded sessions, by agents' processes and own lists, and by transcripts.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,10 +23,13 @@ use watchdog_core::decision::session_life::{LiveSession, SessionLife, SessionTur
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_process::{ProcessAncestry, still_runs};
 use watchdog_store::session::{self, SessionRecord};
-use watchdog_store::{LocalStore, StoreError, still_work};
+use watchdog_store::{LocalStore, StoreError, hook_session, still_work};
 
 /// The agent of a record that names none.
 const CLAUDE: &str = "claude";
+
+/// An agent writes its transcript for so long after its stop hook.
+const LAST_LINES: Duration = Duration::from_secs(2);
 
 /// The life in a worktree at one moment.
 #[derive(Debug, Default)]
@@ -63,6 +66,7 @@ impl WorktreeLife {
     ) -> Result<Self, StoreError> {
         let mut living: Vec<(LivingSession, SessionTurn)> = Vec::new();
         let mut from_inside = false;
+        let agents = command_env.agents_inside(root);
         for (spec, record) in session::of_worktree(store, worktree_id)? {
             if !lives(command_env, root, &record, quiet) {
                 continue;
@@ -72,7 +76,9 @@ impl WorktreeLife {
                 && record
                     .pid
                     .is_some_and(|pid| ProcessAncestry::of_this_process().is_inside(pid, true));
-            let turn = turn_of_record(command_env, root, &record);
+            let agent = agents.iter().find(|agent| Some(agent.pid) == record.pid);
+            let listed = agent.and_then(|agent| agent.turn);
+            let turn = turn_of_record(command_env, store, (root, &record), listed);
             living.push((
                 LivingSession::Recorded {
                     spec,
@@ -84,7 +90,7 @@ impl WorktreeLife {
         let is_recorded = |pid: u32, living: &[(LivingSession, SessionTurn)]| {
             living.iter().any(|(session, _)| matches!(session, LivingSession::Recorded { record, .. } if record.pid == Some(pid)))
         };
-        for agent in command_env.agents.inside(&command_env.presets, root) {
+        for agent in agents {
             from_inside |= agent.is_above;
             if !is_recorded(agent.pid, &living) {
                 let turn = turn_of_agent(command_env, &agent);
@@ -183,14 +189,31 @@ fn lives(command_env: &CommandEnv, root: &Path, record: &SessionRecord, quiet: D
     }
 }
 
-/// A session that watchdog runs has its output for that; of any other the transcript tells.
-fn turn_of_record(command_env: &CommandEnv, root: &Path, record: &SessionRecord) -> SessionTurn {
-    let transcript = if record.log.is_none() {
-        transcript_of_record(command_env, root, record)
-    } else {
-        None
+/// The turn of a session by its agent's list (`listed`), its stop hook, or its transcript. One that watchdog runs has its output for that.
+fn turn_of_record(
+    command_env: &CommandEnv,
+    store: &dyn LocalStore,
+    (root, record): (&Path, &SessionRecord),
+    listed: Option<SessionTurn>,
+) -> SessionTurn {
+    if record.log.is_some() {
+        return SessionTurn::Busy;
+    }
+    let by_transcript = || {
+        let transcript = transcript_of_record(command_env, root, record)?;
+        let hooked = record
+            .session_id
+            .as_ref()
+            .and_then(|id| hook_session::of(store, id, None).ok()?);
+        let stopped_at = hooked.and_then(|session| session.turn_over_at);
+        // A transcript that grows after the stop hook shows another turn.
+        let is_last = |at: &Timestamp| transcript.modified <= SystemTime::from(*at) + LAST_LINES;
+        Some(match stopped_at.filter(is_last) {
+            Some(since) => SessionTurn::Over { since },
+            None => read_turn(&transcript.path),
+        })
     };
-    transcript.map_or(SessionTurn::Busy, |transcript| read_turn(&transcript.path))
+    listed.or_else(by_transcript).unwrap_or(SessionTurn::Busy)
 }
 
 fn transcript_of_record(
@@ -208,6 +231,9 @@ fn transcript_of_record(
 }
 
 fn turn_of_agent(command_env: &CommandEnv, agent: &AgentInside) -> SessionTurn {
+    if let Some(listed) = agent.turn {
+        return listed;
+    }
     let source = transcripts(command_env, &agent.folder, &agent.agent);
     source
         .and_then(|source| source.latest(&agent.folder))

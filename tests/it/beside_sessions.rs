@@ -77,7 +77,7 @@ impl<'env> Beside<'env> {
     }
 
     /// The transcript of Claude Code's session, which ends with this line.
-    fn transcript(&self, last: &Value) {
+    fn transcript(&self, last: &Value) -> PathBuf {
         let slug: String = self
             .repo
             .path()
@@ -89,7 +89,7 @@ impl<'env> Beside<'env> {
         self.env.write(
             &format!("home/.claude/projects/{slug}/{SESSION}.jsonl"),
             format!("{last}\n"),
-        );
+        )
     }
 
     fn rescues(&self, baseline: &str) -> usize {
@@ -258,6 +258,82 @@ fn an_idle_session_is_judged_by_its_commits() {
         word(&work.sweep()),
         "waiting/session_active",
         "it works again"
+    );
+    drop(agent);
+}
+
+#[test]
+fn session_in_its_agents_list_is_alive() {
+    let env = TestEnv::new();
+    let work = Beside::new(&env, quiet(600));
+    work.repo.watchdog(&["snapshot"]).expect(0);
+    // Neither its name nor its folder shows that it is an agent.
+    let agent = env.command("sleep", &env.root()).args(["600"]).spawn();
+    let now = jiff::Timestamp::now().as_millisecond();
+    let list = |status: &str, cwd: &Path| {
+        let entry =
+            json!({"pid": agent.pid(), "cwd": cwd, "status": status, "statusUpdatedAt": now});
+        let name = format!("home/.claude/sessions/{}.json", agent.pid());
+        env.write(&name, entry.to_string());
+    };
+    work.repo.write("draft.txt", "half");
+    for (status, words) in [
+        ("busy", "works in this worktree"),
+        ("waiting", "works in this worktree"),
+        ("idle", "is idle since"),
+    ] {
+        list(status, work.repo.path());
+        for row in [
+            work.sweep(),
+            work.watchdog(&["check", "--json", "-q"]).json(),
+        ] {
+            assert_eq!(word(&row), "waiting/session_active", "{status}: {row}");
+            assert!(
+                row["message"].as_str().unwrap().contains(words),
+                "{status}: {row}"
+            );
+        }
+    }
+    assert_eq!(work.questions(), 0);
+    list("busy", &env.root());
+    let out = work.watchdog(&["check", "--json", "-q"]).expect(0);
+    assert_eq!(
+        out.verdict(),
+        "complete/rescued",
+        "it works elsewhere: {out}"
+    );
+    drop(agent);
+}
+
+#[test]
+fn stop_hook_tells_that_a_session_is_idle() {
+    let env = TestEnv::new();
+    let work = Beside::new(&env, quiet(600));
+    let agent = env.command("sleep", &env.root()).args(["600"]).spawn();
+    work.hook("session-start", agent.pid());
+    // The dialect of this transcript is unknown.
+    work.transcript(&json!({"role": "model"}));
+    assert_eq!(word(&work.sweep()), "waiting/session_active");
+    work.hook("stop", agent.pid());
+    work.repo.write("draft.txt", "half");
+    let row = work.sweep();
+    assert_eq!(word(&row), "waiting/session_active", "{row}");
+    assert!(
+        row["message"].as_str().unwrap().contains("is idle since"),
+        "{row}"
+    );
+    let transcript = work.transcript(&json!({"role": "user"}));
+    let later = std::time::SystemTime::now() + Duration::from_secs(60);
+    fs::File::options()
+        .write(true)
+        .open(transcript)
+        .unwrap()
+        .set_modified(later)
+        .unwrap();
+    let row = work.sweep();
+    assert!(
+        !row["message"].as_str().unwrap().contains("idle"),
+        "it works again: {row}"
     );
     drop(agent);
 }

@@ -384,3 +384,38 @@ fn watchdog_that_is_told_to_end_takes_the_sessions_whole_tree_with_it() {
         claude.env.assert_nothing_left();
     }
 }
+
+#[test]
+fn session_under_another_name_is_in_its_list() {
+    let claude = Claude::answering([
+        Rule::text("done")
+            .when_last_user("MAIN TASK")
+            .delay(Duration::from_secs(8)),
+        Rule::text("ok").always(),
+    ]);
+    let repo = claude.env.repo();
+    // Its process shows another name: only its own list shows that it is an agent.
+    let program = claude.env.root().join("bin").join("claude");
+    claude
+        .env
+        .install("worker", &program.canonicalize().unwrap());
+    repo.watchdog(&["snapshot"]).expect(0);
+    let prompt = json!({"type": "user", "message": {"role": "user", "content": "MAIN TASK"}});
+    let script = format!(
+        "(echo '{prompt}'; exec sleep 600) | worker -p --input-format stream-json --output-format stream-json --verbose"
+    );
+    let session = claude
+        .env
+        .command("sh", repo.path())
+        .args(["-c", &script])
+        .spawn();
+    for words in ["works in this worktree", "is idle since"] {
+        wait_until(words, Duration::from_secs(60), || {
+            let row = repo
+                .watchdog(&["check", "--once", "--no-probe", "--json", "-q"])
+                .json();
+            row["reason"] == "session_active" && row["message"].as_str().unwrap().contains(words)
+        });
+    }
+    drop(session);
+}

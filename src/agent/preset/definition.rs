@@ -169,6 +169,27 @@ pub struct TranscriptLocation {
     /// Where the time of its beginning is (RFC 3339): a JSON pointer into the first line.
     #[serde(default)]
     pub begun: Option<String>,
+    /// Where the agent lists its running sessions.
+    #[serde(default)]
+    pub running: Option<RunningList>,
+}
+
+/// A folder in which an agent lists its running sessions, one in a file of JSON. The places are JSON pointers.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunningList {
+    /// The folder, beside that of the transcripts.
+    pub folder: String,
+    /// Where the process id is.
+    pub pid: String,
+    /// Where the folder of the session is.
+    pub cwd: String,
+    /// Where the word for its state is.
+    pub status: String,
+    /// The word of a session whose turn is over.
+    pub idle: String,
+    /// Where the time of that state is, in milliseconds since 1970.
+    pub since: String,
 }
 
 /// Something of a repository that an agent reads or runs.
@@ -452,7 +473,11 @@ impl TranscriptLocation {
         let leaves_home = |path: &str| {
             path.starts_with('/') || path.split('/').any(|part| part == "..") || path.contains('\0')
         };
-        if leaves_home(&self.home) || leaves_home(&self.folder) {
+        let running = self.running.as_ref().map_or("", |list| &list.folder);
+        if [self.home.as_str(), &self.folder, running]
+            .into_iter()
+            .any(leaves_home)
+        {
             return Some(
                 "transcripts: `home` and `folder` are paths below the home folder, without `..`"
                     .into(),

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::launched_program::only_starts_others;
 use super::named_agents::{AgentWords, NamedAgents, ProcessCommand, agents_in_processes};
+use watchdog_core::decision::session_life::SessionTurn;
 use watchdog_process::WorkingProcess;
 
 /// A process that is an agent, or that an agent started.
@@ -26,6 +27,8 @@ pub struct AgentInside {
     pub folder: PathBuf,
     /// Whether it is an ancestor of this very process.
     pub is_above: bool,
+    /// The state of its turn, where its own list of sessions says it.
+    pub turn: Option<SessionTurn>,
 }
 
 /// The processes that are known agents, or have one above them.
@@ -51,6 +54,7 @@ pub fn processes_of_agents(
                     pid: at.pid,
                     folder: at.folder.clone(),
                     is_above: false,
+                    turn: None,
                 });
             }
             at = by_pid.get(&at.parent)?;

@@ -2,17 +2,20 @@
 //! why.
 
 use std::io::Read;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::JoinError;
 use tokio::time::{sleep, timeout};
 
-use crate::hooks::{HookEvent, HookInput, HookReply};
+use crate::hooks::{HookAction, HookEvent, HookInput, HookReply};
 use watchdog_facts::evidence::FaultKind;
 use watchdog_process::CancelFlag;
+use watchdog_store::hook_session;
 
 use super::hook_worktree::{HookRequest, HookWorktree};
 use super::{begin, finish, judged};
+use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::signals::{SignalState, SignalUrgency};
 
@@ -93,6 +96,7 @@ fn respond(
         }
         Err(unreadable) => return failed(&with_hint(&unreadable)),
     };
+    let store = Arc::clone(&hooked.open.store);
     let answered = match event {
         HookEvent::SessionStart => begin::begin(command_env, request, &input, hooked),
         HookEvent::SessionEnd => finish::finish(command_env, &input, hooked),
@@ -103,7 +107,15 @@ fn respond(
             judged::judge(command_env, request, event, &input, hooked, cancel)
         }
     };
-    answered.unwrap_or_else(|unreadable| failed(&with_hint(&unreadable)))
+    let reply = answered.unwrap_or_else(|unreadable| failed(&with_hint(&unreadable)));
+    let is_held = matches!(reply.act, HookAction::Block { .. });
+    if let (HookEvent::Stop, Some(id), false) = (event, &input.session_id, is_held)
+        && input.running_tasks().is_empty()
+    {
+        // Without this record the session counts as busy.
+        let _ = hook_session::end_turn(store.as_ref(), id, now());
+    }
+    reply
 }
 
 fn with_hint(unreadable: &watchdog_facts::evidence::UnreadableFact) -> String {

@@ -103,6 +103,7 @@ pub fn begin(
             denied: 0,
             accepted: None,
             last_event_at: at,
+            turn_over_at: None,
         };
         hook_session::record(store, id, None, &kept)?;
     }

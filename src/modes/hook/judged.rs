@@ -186,6 +186,7 @@ impl<'a> JudgedStop<'a> {
             denied: 0,
             accepted: None,
             last_event_at: self.at,
+            turn_over_at: None,
         }
     }
 

@@ -168,13 +168,7 @@ impl SweepShared<'_> {
 
     /// A session that works there: one that a hook or `run` recorded, or a known agent's process. Only an idle one is judged.
     fn session_active(&self, id: &str, root: &Path) -> Option<(Verdict, JudgedSession)> {
-        if !self.with_sessions.contains(id)
-            && self
-                .around
-                .agents
-                .inside(&self.around.presets, root)
-                .is_empty()
-        {
+        if !self.with_sessions.contains(id) && self.around.agents_inside(root).is_empty() {
             return None;
         }
         // One that cannot be read hides nothing: the lock and the judgement come next.

@@ -36,6 +36,9 @@ pub struct HookedAgent {
     /// When it was last heard of.
     #[serde(rename = "heard_at")]
     pub last_event_at: Timestamp,
+    /// When its last turn ended, as its stop hook reported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn_over_at: Option<Timestamp>,
 }
 
 impl SingleVersionRecord for HookedAgent {
@@ -66,6 +69,19 @@ pub fn record(
     session: &HookedAgent,
 ) -> Result<(), StoreError> {
     row::overwrite(store, &key(session_id, agent_id), session)
+}
+
+/// Records that the turn of a known session ended.
+pub fn end_turn(store: &dyn LocalStore, session_id: &str, at: Timestamp) -> Result<(), StoreError> {
+    let Some(session) = of(store, session_id, None)? else {
+        return Ok(());
+    };
+    let session = HookedAgent {
+        last_event_at: at,
+        turn_over_at: Some(at),
+        ..session
+    };
+    record(store, session_id, None, &session)
 }
 
 /// Forgets a session with its sub-agents.
@@ -109,6 +125,7 @@ mod tests {
             denied: 1,
             accepted: Some(("p".into(), "t".into())),
             last_event_at,
+            turn_over_at: None,
         };
         record(&store, "a", None, &session(1, now)).unwrap();
         record(&store, "a", Some("sub"), &session(2, now)).unwrap();

@@ -69,7 +69,7 @@ fn a_row_that_is_read_and_written_again_has_the_same_bytes() {
         r#"{"v":1,"baseline_at":"2026-03-04T05:06:07Z","state":"s","at":"2026-03-04T05:06:08Z","boot":"b","awake_ms":7,"since_boot_ms":9,"moved":true}"#,
     ]);
     assert_kept::<hook_session::HookedAgent>(&[
-        r#"{"v":1,"worktree":"/w%FF%25","spec":"s","pid":7,"prompt_id":"p","held":1,"denied":2,"accepted":["p","c"],"heard_at":"2026-03-04T05:06:07Z"}"#,
+        r#"{"v":1,"worktree":"/w%FF%25","spec":"s","pid":7,"prompt_id":"p","held":1,"denied":2,"accepted":["p","c"],"heard_at":"2026-03-04T05:06:07Z","turn_over_at":"2026-03-04T05:06:07Z"}"#,
         r#"{"v":1,"worktree":"/w","spec":null,"pid":null,"prompt_id":null,"held":0,"denied":0,"accepted":null,"heard_at":"2026-03-04T05:06:07Z"}"#,
     ]);
     assert_kept::<left_rows::UnfinishedForget>(&[r#"{"v":1,"worktrees":["a","b"]}"#]);
