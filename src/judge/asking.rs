@@ -13,6 +13,7 @@ use crate::session::{ProbeTarget, SessionIdSource};
 use watchdog_core::decision::commit_gate::RescueCaller;
 use watchdog_core::decision::machine::EarlierRounds;
 use watchdog_core::decision::standing_answer::{JudgementTrigger, is_last_word, stands_until};
+use watchdog_facts::agent_source::AgentSource;
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{
     Changes, Commits, Degradation, ProbeOutcome, Reply, ReplyStatus, WarningCode,
@@ -104,7 +105,9 @@ impl ActionExecutor {
         let is_named = self
             .command_env
             .is_agent_named(self.input.names_agent, &self.agent);
-        if is_named || self.ran != SightedAgent::default() {
+        // Processes tell no session: it must be known whom of that agent to ask.
+        let is_seen = self.ran.source == Some(AgentSource::Processes);
+        if is_named || !is_seen && self.ran != SightedAgent::default() {
             return false;
         }
         let whom = self.whom();

@@ -37,7 +37,7 @@ impl SightedAgent {
         })
     }
 
-    /// The recorded agent, or for a session by hand the one whose transcripts show work since the baseline, where `sights`.
+    /// The recorded agent, or for a session by hand the one that transcripts or processes show since the baseline, where `sights`.
     pub fn find(
         command_env: &CommandEnv,
         store: &dyn LocalStore,
@@ -46,17 +46,14 @@ impl SightedAgent {
         (baseline_at, sights): (Option<Timestamp>, bool),
     ) -> Self {
         Self::recorded(store, work, baseline_at).unwrap_or_else(|| {
-            let sources = if sights {
-                command_env.transcript_sources()
-            } else {
-                Vec::new()
-            };
-            let agent = baseline_at
-                .and_then(|at| find_agent_since(store, work, (root, &sources), at).ok()?);
-            SightedAgent {
-                agent,
-                source: None,
-            }
+            let by_hand = baseline_at.filter(|_| sights).and_then(|at| {
+                let sources = command_env.transcript_sources();
+                find_agent_since(store, work, (root, &sources), at).ok()?
+            });
+            by_hand.map_or_else(SightedAgent::default, |(agent, source)| SightedAgent {
+                agent: Some(agent),
+                source,
+            })
         })
     }
 

@@ -23,7 +23,7 @@ use watchdog_core::decision::session_life::{LiveSession, SessionLife, SessionTur
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_process::{ProcessAncestry, still_runs};
 use watchdog_store::session::{self, SessionRecord};
-use watchdog_store::{LocalStore, StoreError, hook_session, still_work};
+use watchdog_store::{LocalStore, StoreError, conversation, hook_session, still_work};
 
 /// The agent of a record that names none.
 const CLAUDE: &str = "claude";
@@ -95,6 +95,12 @@ impl WorktreeLife {
             if !is_recorded(agent.pid, &living) {
                 let turn = turn_of_agent(command_env, &agent);
                 living.push((LivingSession::Agent(agent), turn));
+            }
+        }
+        // A call from inside a session moves no record. Without this one, the agent is not known after its end.
+        for (session, _) in living.iter().filter(|_| !from_inside) {
+            if let LivingSession::Agent(AgentInside { agent, .. }) = session {
+                let _ = conversation::note_agent(store, worktree_id, agent);
             }
         }
         let turns: Vec<SessionTurn> = living.iter().map(|(_, turn)| *turn).collect();

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 
 use crate::agent::transcript::{self, TranscriptFile};
 use crate::agent::transcript_source::{TranscriptListing, TranscriptSource};
+use watchdog_facts::agent_source::AgentSource;
 use watchdog_store::conversation::{self, SpecConversations};
 use watchdog_store::session::SessionRecord;
 use watchdog_store::{LocalStore, StoreError, hook_session, session};
@@ -235,6 +236,7 @@ pub fn note_conversations(
             baseline_at,
             before,
             pinned: None,
+            seen: Vec::new(),
         },
     )
 }
@@ -265,7 +267,8 @@ pub fn has_conversation_since(
         .any(|source| has_worked(&record, root, source) != Some(false)))
 }
 
-/// The one agent whose transcripts of the folder were begun or have grown since a baseline. `None` where another one may have worked, too.
+/// The one agent whose transcripts of the folder were begun or have grown since a baseline, else the one that was seen at work since then.
+/// `None` where another one may have worked, too.
 ///
 /// # Errors
 /// Where the records cannot be read.
@@ -274,7 +277,7 @@ pub fn find_agent_since(
     (worktree_id, spec): (&str, &str),
     (root, sources): (&Path, &[TranscriptSource]),
     baseline_at: Timestamp,
-) -> Result<Option<String>, StoreError> {
+) -> Result<Option<(String, Option<AgentSource>)>, StoreError> {
     let Some(record) = conversation::of(store, worktree_id, spec)?
         .filter(|record| record.baseline_at == baseline_at)
     else {
@@ -284,10 +287,13 @@ pub fn find_agent_since(
         .iter()
         .map(|source| (&source.agent, has_worked(&record, root, source)))
         .filter(|(_, worked)| *worked != Some(false));
-    Ok(match (agents.next(), agents.next()) {
-        (Some((agent, Some(true))), None) => Some(agent.clone()),
-        _ => None,
-    })
+    Ok(
+        match (agents.next(), agents.next(), record.seen.as_slice()) {
+            (Some((agent, Some(true))), None, _) => Some((agent.clone(), None)),
+            (_, _, [seen]) => Some((seen.clone(), Some(AgentSource::Processes))),
+            _ => None,
+        },
+    )
 }
 
 /// Whether the transcripts of an agent show work in a folder since the recorded baseline; `None` where that is unknown.
@@ -622,7 +628,8 @@ mod tests {
                 find_agent_since(ground.store.as_ref(), ("w", "s"), (&root, &sources), at)
                     .expect("rows")
             };
-            assert_eq!(agent(baseline_at).as_deref(), named, "{before:?} {since:?}");
+            let by_transcript = named.map(|named| (named.to_owned(), None));
+            assert_eq!(agent(baseline_at), by_transcript, "{before:?} {since:?}");
             assert_eq!(agent(at(100)), None, "of another baseline nothing is known");
         }
     }

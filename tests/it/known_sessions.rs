@@ -174,3 +174,40 @@ fn codex_by_hand_is_asked_about_its_session() {
         );
     }
 }
+
+#[test]
+fn agent_seen_at_work_is_asked_after_its_end() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let folder = repo
+        .path()
+        .canonicalize()
+        .expect("it exists")
+        .display()
+        .to_string();
+    env.install("codex", &codex(&env, &[(FIRST, &folder)]));
+    repo.watchdog(&["snapshot"]).expect(0);
+    // Transcripts of two agents grow: only the process shows which of them worked.
+    let slug = folder.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+    env.write(
+        &format!("home/.claude/projects/{slug}/{SECOND}.jsonl"),
+        "{}\n",
+    );
+    env.command("codex", repo.path())
+        .args(["exec", "do it"])
+        .run()
+        .expect(0);
+    let shown = ["-c", "exec -a codex sleep 600"];
+    let agent = env.command("bash", repo.path()).args(shown).spawn();
+    let sweep = || repo.watchdog(&["--config", &config(&env), "sweep", "--json", "-q"]);
+    wait_until("it is seen", Duration::from_secs(60), || {
+        sweep().stdout.contains("codex (process")
+    });
+    drop(agent);
+    let out = sweep();
+    let is_asked = |call: &String| call.contains(&format!("fork {FIRST}"));
+    assert!(
+        !calls(&env).is_empty() && calls(&env).iter().all(is_asked),
+        "{out}"
+    );
+}

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::baseline;
 use super::row::{self, SingleVersionRecord};
 use crate::engine::LocalStore;
 use crate::error::StoreError;
@@ -17,6 +18,9 @@ pub struct SpecConversations {
     /// The session that questions go to, once it is known, with how it is known.
     #[serde(default)]
     pub pinned: Option<(String, String)>,
+    /// The agents that were seen at work since then, by their processes or own lists.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub seen: Vec<String>,
 }
 
 impl SingleVersionRecord for SpecConversations {
@@ -44,4 +48,23 @@ pub fn of(
     spec: &str,
 ) -> Result<Option<SpecConversations>, StoreError> {
     row::load(store, &row::key::<SpecConversations>(worktree_id, spec))
+}
+
+/// Records that an agent was seen at work since the latest baseline of a worktree.
+pub fn note_agent(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+    agent: &str,
+) -> Result<(), StoreError> {
+    let Some((spec, _)) = baseline::latest(store, worktree_id)? else {
+        return Ok(());
+    };
+    let Some(mut conversation) = of(store, worktree_id, &spec)? else {
+        return Ok(());
+    };
+    if conversation.seen.iter().any(|seen| seen == agent) {
+        return Ok(());
+    }
+    conversation.seen.push(agent.to_owned());
+    record(store, worktree_id, &spec, &conversation)
 }

@@ -53,7 +53,7 @@ fn a_row_that_is_read_and_written_again_has_the_same_bytes() {
         r#"{"v":1,"passes":[{"inputs":"i","at":"2026-03-04T05:06:07Z","tests":{"ran":3,"failed":1,"skipped":2}},{"inputs":"j","at":"2026-03-04T05:06:07Z"}]}"#,
     ]);
     assert_kept::<conversation::SpecConversations>(&[
-        r#"{"v":1,"baseline_at":"2026-03-04T05:06:07Z","before":[["a",7]],"pinned":["a","env"]}"#,
+        r#"{"v":1,"baseline_at":"2026-03-04T05:06:07Z","before":[["a",7]],"pinned":["a","env"],"seen":["codex"]}"#,
         r#"{"v":1,"baseline_at":"2026-03-04T05:06:07Z","before":[],"pinned":null}"#,
     ]);
     assert_kept::<expiry::LastExpiry>(&[r#"{"v":1,"at":"2026-03-04T05:06:07Z"}"#]);
