@@ -74,7 +74,6 @@ mod fleet_tasks_travel;
 // Tasks of a fleet where the remote or the repository is in no state for them.
 mod fleet_tasks_unready;
 // Snapshots of uncommitted work go to the machine that takes over.
-mod fleet_travel_snapshots;
 // Several machines on one queue, through everything that goes wrong: nothing is done twice, nothing is lost.
 mod fleet_proof;
 // What watchdog left, shown and removed.

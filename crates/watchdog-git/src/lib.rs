@@ -100,11 +100,10 @@ pub use repo_cache::RepoCache;
 pub use rescue_branch::RescueBranch;
 pub use search::{SearchResult, find_worktrees};
 pub use snapshot::{
-    ArrivedAs, ArrivedSnapshot, CommitMismatch, CommitReadiness, CommitSideEffects, EntryToCommit,
-    FileBeforeAfter, FileDiff, IndexBackup, PrivacyClassifier, RestoreError, RestoreResult,
-    RestoreTarget, RestoredTo, SecretFile, SharingObstacle, Snapshot, SnapshotCandidate,
-    SnapshotDiff, SnapshotPath, SnapshotPathKind, SnapshotRequest, SnapshotSizes, SnapshotSummary,
-    SnapshotToShare, UncommittedFiles,
+    CommitMismatch, CommitReadiness, CommitSideEffects, EntryToCommit, FileBeforeAfter, FileDiff,
+    IndexBackup, PrivacyClassifier, RestoreError, RestoreResult, RestoreTarget, RestoredTo,
+    SecretFile, Snapshot, SnapshotCandidate, SnapshotDiff, SnapshotPath, SnapshotPathKind,
+    SnapshotRequest, SnapshotSizes, SnapshotSummary, UncommittedFiles,
 };
 pub use stat_fingerprint::{FingerprintScope, StatFingerprints};
 pub use submodule::UnsettledSubmodule;

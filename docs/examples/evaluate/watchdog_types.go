@@ -938,13 +938,6 @@ type ConfigCompletionCheck struct {
 	ProbeTimeoutSeconds *int64 `json:"probe_timeout_seconds,omitempty"`
 }
 
-// ConfigFleet is a part of what its name begins with.
-type ConfigFleet struct {
-	// whether snapshots of uncommitted work on a task go to the remote when the work ends, for the machine that
-	// takes over (see Snapshots that travel). Secrets and over-size files never go
-	PushSnapshots *bool `json:"push_snapshots,omitempty"`
-}
-
 // ConfigLimits is a part of what its name begins with.
 type ConfigLimits struct {
 	// for how long after its end what a session left running holds its verdict: nobody is asked and the verdict
@@ -1192,8 +1185,7 @@ type Config struct {
 	// an older name of `completion_check.probe_interval_seconds`
 	CompletionCheckProbeInterval *int64 `json:"completion_check_probe_interval,omitempty"`
 	// false is `completion_check.max_probes`: 0
-	EnableSmartCompletionCheck *bool        `json:"enable_smart_completion_check,omitempty"`
-	Fleet                      *ConfigFleet `json:"fleet,omitempty"`
+	EnableSmartCompletionCheck *bool `json:"enable_smart_completion_check,omitempty"`
 	// files that the session must not change, such as its own tests; see Who may change the criteria
 	Guards []ConfigInsidePath `json:"guards,omitempty"`
 	Limits *ConfigLimits      `json:"limits,omitempty"`

@@ -913,12 +913,6 @@ class ConfigCompletionCheck(TypedDict, total=False):
     probe_timeout_seconds: int
 
 
-class ConfigFleet(TypedDict, total=False):
-    # whether snapshots of uncommitted work on a task go to the remote when the work ends, for the machine that
-    # takes over (see Snapshots that travel). Secrets and over-size files never go
-    push_snapshots: bool
-
-
 class ConfigLimits(TypedDict, total=False):
     # for how long after its end what a session left running holds its verdict: nobody is asked and the verdict is
     # `waiting`. It holds it no longer once it used no processor time and wrote nothing here for 5 minutes
@@ -1146,7 +1140,6 @@ class Config(TypedDict, total=False):
     completion_check_probe_interval: int
     # false is `completion_check.max_probes`: 0
     enable_smart_completion_check: bool
-    fleet: ConfigFleet
     # files that the session must not change, such as its own tests; see Who may change the criteria
     guards: List[ConfigInsidePath]
     limits: ConfigLimits

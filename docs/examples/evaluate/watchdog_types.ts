@@ -846,14 +846,6 @@ export interface ConfigCompletionCheck {
   probe_timeout_seconds?: number;
 }
 
-export interface ConfigFleet {
-  /**
-   * whether snapshots of uncommitted work on a task go to the remote when the work ends, for the machine that takes
-   * over (see Snapshots that travel). Secrets and over-size files never go
-   */
-  push_snapshots?: boolean;
-}
-
 export interface ConfigLimits {
   /**
    * for how long after its end what a session left running holds its verdict: nobody is asked and the verdict is
@@ -1098,7 +1090,6 @@ export interface Config {
   completion_check_probe_interval?: number;
   /** false is `completion_check.max_probes`: 0 */
   enable_smart_completion_check?: boolean;
-  fleet?: ConfigFleet;
   /** files that the session must not change, such as its own tests; see Who may change the criteria */
   guards?: ConfigInsidePath[];
   limits?: ConfigLimits;

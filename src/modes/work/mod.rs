@@ -3,8 +3,8 @@
 //!
 //! `own_worktree` makes the worktree and branch of a task, `lease` renews its lease meanwhile (`boot_clock`);
 //! `queue_choice` says whose queue the tasks are in. Where a fleet shares the repository, `travel` brings the work on a task to its remote and
-//! from there (`task_remote`, over `remote_git` and `batch_ssh`, with the marks of `fence_commit`; `snapshot_travel` for
-//! snapshots; `unpushed` for work that was complete and did not get there).
+//! from there (`task_remote`, over `remote_git` and `batch_ssh`, with the marks of `fence_commit`;
+//! `unpushed` for work that was complete and did not get there).
 
 mod batch_ssh;
 mod boot_clock;
@@ -22,7 +22,6 @@ mod queue_choice;
 mod remote_clones;
 mod remote_git;
 mod seat;
-mod snapshot_travel;
 mod task;
 mod task_push;
 pub mod task_queue;

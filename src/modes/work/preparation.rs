@@ -6,16 +6,13 @@ use super::options::TaskCheckout;
 use super::own_worktree::{
     TaskDependency, TaskWorktree, TaskWorktreeError, TaskWorktreeRequest, branch_of, make_ready,
 };
-use super::snapshot_travel::SnapshotSharing;
 use super::task::{ClaimedWork, HeldWrite};
 use super::travel::TaskTravel;
 use crate::clock::now;
 use crate::judge::spawn_io::spawn_io;
 use crate::tasks::task_board::BoardTask;
 use watchdog_core::config::task_file::TaskStatus;
-use watchdog_facts::display::plural;
 use watchdog_facts::evidence::UnreadableFact;
-use watchdog_facts::shell_line::shell_word;
 use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_git::HistoryPoint;
 use watchdog_store::task::TaskRecord;
@@ -43,7 +40,6 @@ impl ClaimedWork {
                 arrived.map_err(|error| Box::new(travel.not_arrived(&error, has_own_worktree)))?;
             wanted = made;
             notes = arrived.notes;
-            notes.extend(self.snapshots_arrive(travel).await);
             travelled = Some(arrived.branch);
         }
         let baseline = self.baseline().as_str().to_owned();
@@ -87,27 +83,6 @@ impl ClaimedWork {
         let _ = spawn_io(move || held.amend(now(), |record| record.worktree = Some(root.clone())))
             .await;
         Ok(ready)
-    }
-
-    /// Gets the snapshots of other machines, where they travel; what to say of it. Nothing depends on them.
-    async fn snapshots_arrive(&self, travel: &TaskTravel) -> Option<String> {
-        SnapshotSharing::of(&self.queue.effective.settings)?;
-        let travel = travel.clone();
-        match spawn_io(move || travel.snapshots_arrive()).await {
-            Ok(0) => None,
-            Ok(many) => {
-                let list = self.queue.open.commands.watchdog(&format!(
-                    "rescue list --spec {}",
-                    shell_word(&self.options.id)
-                ));
-                Some(format!(
-                    "{} of {} came from other machines; see: {list}",
-                    plural(many as u64, "snapshot"),
-                    self.options.id
-                ))
-            }
-            Err(error) => Some(format!("snapshots of other machines did not come: {error}")),
-        }
     }
 
     /// The worktree to be made, `None` where work is done in that of the tasks; and the work of the dependencies. What travels is the commit at

@@ -100,22 +100,6 @@ impl RemoteClones {
             .then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
     }
 
-    /// Whether any object on the remote holds this text.
-    pub(super) fn remote_holds(&self, text: &str) -> bool {
-        let all = git(
-            &self.at("remote.git"),
-            &[
-                "cat-file",
-                "--batch-all-objects",
-                "--batch-check=%(objectname) %(objecttype)",
-            ],
-        );
-        let blobs = all.lines().filter_map(|line| line.strip_suffix(" blob"));
-        blobs
-            .into_iter()
-            .any(|id| git(&self.at("remote.git"), &["cat-file", "blob", id]).contains(text))
-    }
-
     pub(super) fn hook(&self, script: &str) {
         use std::os::unix::fs::PermissionsExt as _;
         let path = self.at("remote.git").join("hooks/pre-receive");

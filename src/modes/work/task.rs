@@ -35,7 +35,6 @@ use watchdog_store::{LocalStore, StoreError};
 use super::claim::{TaskBeginning, claim_task};
 use super::lease::RenewedLease;
 use super::options::TaskRunOptions;
-use super::snapshot_travel::SnapshotSharing;
 use super::task_remote::RemoteBranch;
 
 /// How long a server that is away is left alone before it is asked again.
@@ -162,7 +161,6 @@ impl ClaimedWork {
             Ok(travel) => self.prepare(travel.as_ref()).await,
             Err(verdict) => Err(verdict.clone()),
         };
-        let mut sharing = None;
         let (mut judgement, root) = match prepared {
             Ok(ready) => {
                 ready
@@ -176,11 +174,6 @@ impl ClaimedWork {
                 };
                 match self.request() {
                     Ok(request) => {
-                        // As it is before the session.
-                        sharing = request
-                            .effective
-                            .as_ref()
-                            .and_then(|effective| SnapshotSharing::of(&effective.settings));
                         let again = match &request.effective {
                             Some(effective) => {
                                 self.judged_again(
@@ -216,9 +209,7 @@ impl ClaimedWork {
             .as_deref()
             .and_then(|root| log_of(store.as_ref(), root, &self.options.id));
         let pushed = match (travel, &root) {
-            (Ok(Some(travel)), Some(root)) => {
-                self.push(&travel, &mut judgement, (root, sharing)).await
-            }
+            (Ok(Some(travel)), Some(root)) => self.push(&travel, &mut judgement, root).await,
             _ => None,
         };
         let end = self.write_down(&judgement, log, pushed).await;

@@ -3,14 +3,12 @@
 use std::path::Path;
 
 use super::boot_clock::BootMoment;
-use super::snapshot_travel::{PushedSnapshots, SnapshotSharing};
 use super::task::{AGAIN, ClaimedWork, status_after};
 use super::task_remote::{RemoteBranch, TaskRemoteError};
 use super::travel::TaskTravel;
 use crate::judge::spawn_io::spawn_io;
 use crate::wire::verdict_json::Judgement;
 use watchdog_core::config::task_file::TaskStatus;
-use watchdog_facts::display::plural;
 use watchdog_facts::shell_line::shell_word;
 use watchdog_facts::verdict::Verdict;
 use watchdog_git::{HistoryPoint, Worktree};
@@ -38,7 +36,7 @@ impl ClaimedWork {
         &self,
         travel: &TaskTravel,
         judgement: &mut Judgement,
-        (root, sharing): (&Path, Option<SnapshotSharing>),
+        root: &Path,
     ) -> Option<RemoteBranch> {
         let is_complete = status_after(&judgement.verdict) == TaskStatus::Complete;
         let judged = judgement
@@ -59,12 +57,7 @@ impl ClaimedWork {
             }
             let (way, wanted) = (travel.clone(), commit.clone());
             match spawn_io(move || way.push(&wanted)).await {
-                Ok(pushed) => {
-                    if let Some(sharing) = sharing {
-                        self.push_snapshots(travel, &pushed, sharing).await;
-                    }
-                    return Some(pushed);
-                }
+                Ok(pushed) => return Some(pushed),
                 Err(error @ TaskRemoteError::Away { .. })
                     if is_complete && !begun.after(self.options.push_retry).is_past() =>
                 {
@@ -107,37 +100,5 @@ impl ClaimedWork {
             ));
         }
         None
-    }
-
-    /// Pushes the snapshots of the task. Nothing depends on them: what fails is said, and they stay here.
-    async fn push_snapshots(
-        &self,
-        travel: &TaskTravel,
-        pushed: &RemoteBranch,
-        sharing: SnapshotSharing,
-    ) {
-        if self.kept.is_lost() {
-            return;
-        }
-        let (travel, head) = (travel.clone(), pushed.head.clone());
-        match spawn_io(move || travel.push_snapshots(&head, &sharing)).await {
-            Ok(PushedSnapshots { pushed, kept }) => {
-                if pushed > 0 {
-                    self.command_env.tell(&format!(
-                        "{} of {} pushed",
-                        plural(pushed as u64, "snapshot"),
-                        self.options.id
-                    ));
-                }
-                kept.iter().for_each(|why| {
-                    self.command_env
-                        .tell(&format!("a snapshot stays on this machine: {why}"))
-                });
-            }
-            Err(error) => self.command_env.tell(&format!(
-                "the snapshots of {} were not pushed: {error}",
-                self.options.id
-            )),
-        }
     }
 }

@@ -129,9 +129,6 @@ pub enum TaskRemoteError {
          nothing was pushed; remove it there, or share the repository again"
     )]
     Redirected { remote: String },
-    /// The snapshots here cannot be read, or those that came not be kept.
-    #[error("cannot read or keep snapshots: {why}")]
-    Snapshots { why: String },
     /// The remote cannot be reached, or refuses.
     #[error("cannot use remote {remote}: {why}")]
     Away { remote: String, why: String },

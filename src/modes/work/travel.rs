@@ -3,9 +3,7 @@
 use std::path::PathBuf;
 
 use super::own_worktree::{TaskDependency, TaskWorktreeRequest, branch_of, keep_beside};
-use super::snapshot_travel::{PushedSnapshots, SnapshotSharing};
 use super::task_remote::{RecalledRefs, RemoteBranch, TaskRemote, TaskRemoteError};
-use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use watchdog_facts::evidence::UnreadableFact;
 use watchdog_facts::verdict::{Reason, Verdict};
@@ -110,23 +108,6 @@ impl TaskTravel {
             branch: found.branch,
             notes,
         })
-    }
-
-    /// Gets the snapshots that other machines pushed of the task, and says how many.
-    pub(super) fn snapshots_arrive(&self) -> Result<usize, TaskRemoteError> {
-        let worktree = Worktree::open(&self.from).map_err(|error| self.unusable(&error))?;
-        self.remote.fetch_snapshots(&worktree, now())
-    }
-
-    /// Pushes the snapshots of the task that began at what was `pushed`.
-    pub(super) fn push_snapshots(
-        &self,
-        pushed: &str,
-        sharing: &SnapshotSharing,
-    ) -> Result<PushedSnapshots, TaskRemoteError> {
-        let worktree = Worktree::open(&self.from).map_err(|error| self.unusable(&error))?;
-        self.remote
-            .push_snapshots(&worktree, pushed, sharing, now())
     }
 
     /// Pushes a commit of the task.

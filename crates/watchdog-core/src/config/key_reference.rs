@@ -1,7 +1,7 @@
 //! The tables of the documentation, generated from the tables of keys: `docs/configuration.md` has them below its headings.
 
 use super::elements::{
-    TOP, agent, breaker, check_list, completion_check, fleet, limits, notification, rescue, tasks,
+    TOP, agent, breaker, check_list, completion_check, limits, notification, rescue, tasks,
 };
 use super::key_row::KeyRow;
 
@@ -15,7 +15,6 @@ pub fn key_tables() -> Vec<String> {
         ("of `breaker`", breaker::BLOCK.rows()),
         ("of `limits`", limits::BLOCK.rows()),
         ("of `tasks`", tasks::BLOCK.rows()),
-        ("of `fleet`", fleet::BLOCK.rows()),
         ("of `agents[]`", agent::ENTRY.rows()),
         ("of `notify[]`", notification::BLOCK.rows()),
     ];

@@ -341,6 +341,10 @@ mod tests {
             r#"{"cheks": []}"#,
             "cheks: unknown key, did you mean `checks`?",
         );
+        fails(
+            r#"{"fleet": {"push_snapshots": true}}"#,
+            "fleet: unknown key, since `fleet.push_snapshots` was removed",
+        );
     }
 
     #[test]

@@ -101,6 +101,11 @@ impl<'a> ConfigNode<'a> {
                     match other_home {
                         Some("") => "unknown key here, it belongs at the top of the file".into(),
                         Some(home) => format!("unknown key here, it belongs in `{home}`"),
+                        None if self.path.is_empty() && member.name == "fleet" => {
+                            "unknown key, since `fleet.push_snapshots` was removed: snapshots stay on \
+                             their machine; delete it, and let `rescue` commit what another machine needs"
+                                .into()
+                        }
                         None => format!("unknown key{}", hint(&member.name, known.iter().copied())),
                     }
                 },

@@ -361,7 +361,7 @@ prop_compose! {
         (preset, model, probe) in (preset(), prop::option::of(said()), prop::option::of(argv())),
         (rescue, limits) in (rescue(), limits()),
         (limit, cooldown) in (1..=1000_u32, seconds(0)),
-        (guards, push_snapshots) in (prop::collection::vec("[a-z*]{1,6}", 0..3), any::<bool>()),
+        guards in prop::collection::vec("[a-z*]{1,6}", 0..3),
         order in prop::sample::select(vec![CheckOrder::CheapFirst, CheckOrder::Given]),
         agents in prop::collection::btree_map(said(), (prop::option::of(said()), self::preset(), prop::option::of(said()), prop::option::of(argv()), any::<bool>()), 0..3),
         notify in prop::collection::vec(
@@ -374,7 +374,6 @@ prop_compose! {
             agent: AgentSettings { preset, model, probe },
             breaker: BreakerSettings { limit, cooldown },
             tasks: TaskSettings { dir: "t".into() },
-            fleet: FleetSettings { push_snapshots },
             agents: agents.into_iter()
                 .map(|(name, (role, preset, model, command, own))| {
                     let worktree = own.then(|| format!("../{name}"));

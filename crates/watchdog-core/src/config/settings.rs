@@ -33,8 +33,6 @@ pub struct ConfigSettings {
     pub limits: Limits,
     /// Where task files are.
     pub tasks: TaskSettings,
-    /// What several machines share.
-    pub fleet: FleetSettings,
     /// The agents that work on tasks.
     pub agents: Vec<AgentEntry>,
     /// The receivers of verdicts.
@@ -228,13 +226,6 @@ pub struct TaskSettings {
     pub dir: String,
 }
 
-/// What goes to the remote beside the branch of a task.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct FleetSettings {
-    /// Snapshots of uncommitted work, without their private parts.
-    pub push_snapshots: bool,
-}
-
 /// An agent that works on tasks or in a loop.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentEntry {
@@ -368,7 +359,6 @@ impl Default for ConfigSettings {
             tasks: TaskSettings {
                 dir: ".watchdog/tasks".into(),
             },
-            fleet: FleetSettings::default(),
             agents: Vec::new(),
             notify: Vec::new(),
             checks: Vec::new(),
@@ -387,7 +377,7 @@ impl RescueSettings {
 }
 
 impl ConfigSettings {
-    /// Every program that this configuration would make watchdog run, every address that it would post to, and what it would push, for
+    /// Every program that this configuration would make watchdog run, and every address that it would post to, for
     /// `watchdog trust` to show.
     pub fn commands(&self) -> Vec<String> {
         let mut found = Vec::new();
@@ -414,11 +404,6 @@ impl ConfigSettings {
                     .command
                     .iter()
                     .map(|argv| format!("agent {}: {}", agent.name, argv.join(" "))),
-            );
-        }
-        if self.fleet.push_snapshots {
-            found.push(
-                "fleet.push_snapshots: pushes snapshots of uncommitted work on tasks".to_owned(),
             );
         }
         for rule in &self.notify {
@@ -508,7 +493,7 @@ mod tests {
     #[test]
     fn everything_that_runs_or_leaves_the_machine_is_shown_before_it_is_trusted() {
         let found = reads(
-            r#"{"agent": {"probe": ["ask", "me"]}, "rescue": {"mode": "command"}, "fleet": {"push_snapshots": true},
+            r#"{"agent": {"probe": ["ask", "me"]}, "rescue": {"mode": "command"},
                 "agents": [{"name": "a", "command": ["my-agent"]}],
                 "notify": [{"on": ["review", "failed"], "command": ["n"]}, {"on": ["review"], "url": "http://x"}, {"on": ["review"], "desktop": true},
                            {"on": ["review"], "mail": ["a@b", "c@d"]}],
@@ -518,7 +503,6 @@ mod tests {
             "agent.probe: ask me",
             "rescue.command: scripts/commit-rescue of the worktree, because none is given",
             "agent a: my-agent",
-            "fleet.push_snapshots: pushes snapshots of uncommitted work on tasks",
             "notify on review, failed: n",
             "notify on review: POST http://x",
             "notify on review: notify-send",

@@ -1,6 +1,6 @@
 //! The block of each key, for the message about a key in the wrong block.
 
-use super::{TOP, agent, breaker, completion_check, fleet, limits, rescue, tasks};
+use super::{TOP, agent, breaker, completion_check, limits, rescue, tasks};
 
 /// The block that has this key, if exactly one does; the empty text is the top of the file.
 pub(in super::super) fn home_of(key: &str) -> Option<&'static str> {
@@ -15,7 +15,6 @@ pub(in super::super) fn home_of(key: &str) -> Option<&'static str> {
         (breaker::BLOCK.name, breaker::BLOCK.names()),
         (limits::BLOCK.name, limits::BLOCK.names()),
         (tasks::BLOCK.name, tasks::BLOCK.names()),
-        (fleet::BLOCK.name, fleet::BLOCK.names()),
     ];
     let mut having = homes
         .iter()

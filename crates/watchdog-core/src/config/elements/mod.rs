@@ -14,7 +14,6 @@ pub(super) mod completion_check;
 mod external_checks;
 mod fact_checks;
 pub(super) mod flat_keys;
-pub(super) mod fleet;
 mod key_blocks;
 pub(super) mod limits;
 mod lists;

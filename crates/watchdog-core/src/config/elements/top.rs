@@ -6,9 +6,7 @@ use super::super::key_kinds::{INSIDE_GLOB, list_of, word};
 use super::super::key_table::{IrregularKey, KeyBlock, inner, key, no_rules};
 use super::super::reader::MAX_ENTRIES;
 use super::super::settings::{CheckOrder, ConfigSettings, OnNoCriteria};
-use super::{
-    agent, breaker, check_list, completion_check, fleet, limits, notification, rescue, tasks,
-};
+use super::{agent, breaker, check_list, completion_check, limits, notification, rescue, tasks};
 use watchdog_facts::verdict::Evidence;
 
 const ON_NO_CRITERIA: &[(&str, OnNoCriteria)] =
@@ -72,7 +70,6 @@ pub(in super::super) static TOP: KeyBlock<ConfigSettings> = KeyBlock {
              other, as written); see [Order and cost](#order-and-cost)",
         ),
         &inner(&tasks::BLOCK, |s: &mut ConfigSettings| &mut s.tasks),
-        &inner(&fleet::BLOCK, |s: &mut ConfigSettings| &mut s.fleet),
         &AGENTS,
         &key(
             "notify",
