@@ -18,7 +18,7 @@ use super::log_lines::LogLines;
 /// The variable with a filter.
 pub const FILTER_VARIABLE: &str = "WATCHDOG_LOG";
 
-/// Every target, without the `watchdog::` that they have in common. docs/logging.md says what each is for.
+/// Every target, without the `watchdog::` that they have in common. docs/logs.md says what each is for.
 pub const TARGETS: [&str; 12] = [
     "decision", "git", "agent", "checks", "store", "rescue", "session", "sweep", "watch", "task",
     "notify", "fleet",

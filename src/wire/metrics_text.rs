@@ -1,5 +1,5 @@
 //! Metrics in the text format of Prometheus, version 0.0.4: what the node exporter's textfile collector and every scraper read. See
-//! `docs/metrics.md`.
+//! `docs/report.md`.
 
 use std::fmt::Write as _;
 

@@ -539,7 +539,7 @@ fn the_page_about_the_log_lists_every_target_level_message_and_field() {
         logged.len()
     );
 
-    let page = fs::read_to_string(top.join("docs/logging.md")).expect("docs/logging.md");
+    let page = fs::read_to_string(top.join("docs/logs.md")).expect("docs/logs.md");
     let row = Regex::new(
         r"(?m)^\| `(watchdog::\w+)` \| (ERROR|WARN|INFO|DEBUG|TRACE) \| (.+?) \| (.*?) ?\|$",
     )
