@@ -365,22 +365,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_status_ends_with_the_exit_code_that_the_page_gives_it() {
-        let page = include_str!("../../../docs/exit-codes.md");
-        for status in Reason::ALL.iter().map(|reason| reason.status()) {
-            let row = page
-                .lines()
-                .find(|line| line.split_whitespace().nth(1) == Some(status.as_str()))
-                .expect("the page has each status");
-            assert_eq!(
-                row.split_whitespace().next(),
-                Some(status.exit_code().to_string().as_str()),
-                "{status:?}"
-            );
-        }
-    }
-
-    #[test]
     fn only_an_answer_that_cost_no_question_stands_for_one() {
         let why = || "x".to_owned();
         let record = |outcome: &ProbeOutcome, requests, withheld| ProbeRecord {

@@ -1,4 +1,4 @@
-//! The codes in `degraded`: warnings that weaken a verdict, and notes beside it. docs/warnings.md has a row for each, which a test checks.
+//! The codes in `degraded`: warnings that weaken a verdict, and notes beside it. docs/verdict.md has a row for each, which a test checks.
 
 use super::word_table::word_table;
 
@@ -165,7 +165,9 @@ mod tests {
         let mut known: Vec<&str> = WarningCode::ALL.iter().map(|code| code.as_str()).collect();
         known.sort_unstable();
         // Two lists may name the same word.
-        let mut documented = documented_words(include_str!("../../../docs/warnings.md"));
+        let page = include_str!("../../../docs/verdict.md");
+        let (_, part) = page.split_once("## Warnings").expect("it has the part");
+        let mut documented = documented_words(part);
         documented.dedup();
         assert_eq!(documented, known);
     }

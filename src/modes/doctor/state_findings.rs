@@ -66,7 +66,7 @@ pub(super) fn state_findings(
             _ => findings.push(DoctorFinding::note(
                 "state",
                 note.detail,
-                concat!("see ", page_address!("warnings.md")),
+                concat!("see ", page_address!("verdict.md#warnings")),
             )),
         }
     }

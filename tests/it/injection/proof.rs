@@ -11,7 +11,7 @@ use super::scene::{NO_ROOM, Scene};
 use crate::support::CommandOutput;
 use crate::torture::manifest::{Manifest, manifest, missing};
 
-/// Codes of verdicts and of other ends that a command may have (docs/exit-codes.md); 2 where what it was to act on cannot be read.
+/// Codes of verdicts and of other ends that a command may have (docs/verdict.md); 2 where what it was to act on cannot be read.
 const ENDS: [i32; 10] = [0, 2, 10, 11, 12, 13, 14, 15, 16, 127];
 
 /// What a point left, and what is wrong with it.
