@@ -74,12 +74,13 @@ impl FigureTable {
             jiff::Zoned::now().date(),
             std::thread::available_parallelism()?
         );
+        // The page has the rows that a goal is set for; all of them were printed.
+        let rows: Vec<&str> = self.lines.iter().map(String::as_str).collect();
+        let rows = rows.into_iter().filter(|row| !row.ends_with("|  |"));
+        let rows = rows.collect::<Vec<_>>().join("\n");
         fs::write(
             PAGE,
-            format!(
-                "{before}{begin}{head}\n\n{}\n{end}{after}",
-                self.lines.join("\n")
-            ),
+            format!("{before}{begin}{head}\n\n{rows}\n{end}{after}"),
         )?;
         Ok(())
     }
