@@ -24,12 +24,11 @@ Examples:
 const LEAST_DAYS: i32 = 30;
 
 const AFTER_PRUNE: &str = "\
-Whole days of events go at once, whichever machine they are of; the events of the last 30 days cannot be removed so. Each machine keeps its own \
-journal and figures. A day that somebody reads at the moment stays for the next call.
+Old events of all machines go; the events of the last 30 days cannot be removed so. Each machine keeps its own journal and figures.
 
 Examples:
   watchdog fleet prune --older-than 90d
-  watchdog fleet status            how many days there are, and how large";
+  watchdog fleet status            how far back events go, and how large they are";
 
 const AFTER_JOIN: &str = "\
 The server is tried first; then the address is kept in the state directory, in a file that only you can read (0600), with the password where \
@@ -163,10 +162,10 @@ pub enum FleetCommand {
         #[arg(long, hide = true)]
         handed_over: bool,
     },
-    /// Remove old days of events from the server
+    /// Remove old events from the server
     #[command(after_long_help = AFTER_PRUNE)]
     Prune {
-        /// Days that are older than this go; at least 30d
+        /// Remove events that are older than this; at least 30d
         #[arg(long, value_name = "DAYS", value_parser = days)]
         older_than: i32,
     },

@@ -169,8 +169,8 @@ pub fn fleet_synced_json(
 }
 
 /// `watchdog fleet prune --json`.
-pub fn fleet_pruned_json(days: u64, events: u64, days_left: u64, bytes_left: u64) -> Value {
-    json!({"schema": 1, "dropped": {"days": days, "events": events}, "kept": {"days": days_left, "bytes": bytes_left}})
+pub fn fleet_pruned_json(events: u64, bytes_left: u64) -> Value {
+    json!({"schema": 1, "dropped": {"events": events}, "kept": {"bytes": bytes_left}})
 }
 
 /// A machine of the fleet.
@@ -234,8 +234,8 @@ pub struct FleetServerJson<'a> {
     pub clock_ahead_ms: i64,
     /// Rights that the role lacks.
     pub missing_rights: &'a [String],
-    /// Days of events that the server keeps, the oldest of them, and their bytes; `None` where they cannot be read.
-    pub events: Option<(u64, Option<Date>, u64)>,
+    /// The day of the oldest event that the server keeps, and the bytes of all; `None` where they cannot be read.
+    pub events: Option<(Option<Date>, u64)>,
     /// Whether somebody took this machine out.
     pub is_removed: bool,
 }
@@ -284,8 +284,8 @@ where
     status["read_only"] = json!(found.is_read_only);
     status["clock_ahead_ms"] = json!(found.clock_ahead_ms);
     status["missing_rights"] = json!(found.missing_rights);
-    status["events"] = json!(found.events.map(|(days, oldest, bytes)| {
-        json!({"days": days, "oldest": oldest.map(|day| day.to_string()), "bytes": bytes})
+    status["events"] = json!(found.events.map(|(oldest, bytes)| {
+        json!({"oldest": oldest.map(|day| day.to_string()), "bytes": bytes})
     }));
     status["removed"] = json!(found.is_removed);
     let one = |machine: FleetMachineJson<'_>| {

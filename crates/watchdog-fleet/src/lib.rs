@@ -9,7 +9,7 @@
 //! - [`accounts`]: usage limits that the machines of one account share.
 //! - [`FleetStore`]: rows, leases and events.
 //! - [`FleetTasks`]: the tasks of a repository that several machines work on.
-//! - [`event_days`]: how much is kept, and how old days go.
+//! - [`event_pruning`]: how much is kept, and how old events go.
 //! - [`event_stream`]: the events of all machines, read back and followed.
 //! - [`FleetError`]: what went wrong, why, and what to do; never with a password.
 //!
@@ -23,7 +23,7 @@ pub mod accounts;
 mod call_deadlines;
 pub mod connection_settings;
 mod end_point;
-pub mod event_days;
+pub mod event_pruning;
 pub mod event_stream;
 mod fleet_error;
 pub mod machines;

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
 
-use crate::event_days::{EventDays, event_days};
+use crate::event_pruning::{KeptEvents, survey_events};
 use crate::fleet_error::FleetError;
 use crate::server::{FleetServer, Repeat};
 use crate::table_format::{FLEET_FORMAT, format_of};
@@ -73,7 +73,7 @@ pub struct FleetSurvey {
     /// Rights that a worker needs and this role lacks, in words.
     pub missing_rights: Vec<String>,
     /// How much is kept of what happened; `None` where there are no tables or the role may not read them.
-    pub events: Option<EventDays>,
+    pub events: Option<KeptEvents>,
     /// The machines that joined; empty where there are no tables or the role may not read them.
     pub machines: Vec<FleetMachine>,
 }
@@ -121,7 +121,7 @@ pub fn survey(server: &FleetServer) -> Result<FleetSurvey, FleetError> {
         clock_ahead_ms,
         missing_rights,
         events: if may_read {
-            Some(event_days(server)?)
+            Some(survey_events(server)?)
         } else {
             None
         },

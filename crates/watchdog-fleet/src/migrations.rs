@@ -17,6 +17,7 @@ const STEPS: &[(i32, &str)] = &[
     (4, include_str!("schema/004.sql")),
     (5, include_str!("schema/005.sql")),
     (6, include_str!("schema/006.sql")),
+    (7, include_str!("schema/007.sql")),
 ];
 
 /// The rights of a role that works and owns nothing; `{worker}` stands for it.
@@ -89,8 +90,6 @@ pub fn migrate(server: &FleetServer, worker: &str) -> Result<MigrationOutcome, F
                 tx.batch_execute(&WORKER_RIGHTS.replace("{worker}", row.try_get(0)?))
                     .await?;
             }
-            tx.query_typed("SELECT watchdog.prepare_days()", &[])
-                .await?;
             mark.committing();
             tx.commit().await?;
             Ok(Ok(MigrationOutcome {
@@ -133,7 +132,7 @@ SET LOCAL ROLE watchdog_owner;
         ));
     }
     text.push_str(&WORKER_RIGHTS.replace("{worker}", &worker));
-    text.push_str("SELECT watchdog.prepare_days();\nCOMMIT;\n");
+    text.push_str("COMMIT;\n");
     text
 }
 

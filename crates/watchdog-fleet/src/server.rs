@@ -432,13 +432,7 @@ impl FleetServer {
                 found,
                 known: FLEET_FORMAT,
             }),
-            Some(_) => {
-                // Without, events of today go among those of other days, which is no harm to them.
-                let _ = client
-                    .query_typed("SELECT watchdog.prepare_days()", &[])
-                    .await;
-                Ok(())
-            }
+            Some(_) => Ok(()),
         }
     }
 

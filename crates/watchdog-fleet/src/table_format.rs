@@ -3,7 +3,7 @@
 use tokio_postgres::{Client, Error};
 
 /// The format that this program needs.
-pub const FLEET_FORMAT: i32 = 6;
+pub const FLEET_FORMAT: i32 = 7;
 
 /// The format of the tables; `None` where there are none.
 pub(crate) async fn format_of(client: &Client) -> Result<Option<i32>, Error> {

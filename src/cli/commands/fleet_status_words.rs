@@ -27,7 +27,7 @@ use crate::wire::fleet_json::{
 
 use super::fleet_account_words::{show_account, standing_json};
 use super::fleet_share::in_words as shared_in_words;
-use super::fleet_words::{HOW_TO_JOIN, in_no_fleet, kept_events, were};
+use super::fleet_words::{HOW_TO_JOIN, describe_events, in_no_fleet, were};
 
 /// What this machine knows of its fleet.
 struct FleetKnown {
@@ -128,9 +128,7 @@ impl FleetKnown {
             is_read_only: found.is_read_only,
             clock_ahead_ms: found.clock_ahead_ms,
             missing_rights: &found.missing_rights,
-            events: found
-                .events
-                .map(|events| (events.days, events.oldest, events.bytes)),
+            events: found.events.map(|events| (events.oldest, events.bytes)),
             is_removed: is_removed(setting, found),
         });
         let machines = found.map(|found| {
@@ -186,7 +184,7 @@ impl FleetKnown {
         terminal.line(&format!("copies    {}", in_words(waiting)));
         if let Some(found) = found {
             if let Some(events) = &found.events {
-                terminal.line(&format!("events    {}", kept_events(events)));
+                terminal.line(&format!("events    {}", describe_events(events)));
             }
             if is_removed(setting, found) {
                 terminal.line("removed   somebody took this machine out: nothing is copied until it joins again");

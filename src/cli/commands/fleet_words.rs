@@ -16,7 +16,7 @@ use crate::wire::fleet_json::{
 use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_facts::verdict::Reason;
 use watchdog_fleet::connection_settings::ConnectionSettings;
-use watchdog_fleet::event_days::{EventDays, drop_days, event_days};
+use watchdog_fleet::event_pruning::{KeptEvents, prune_events, survey_events};
 use watchdog_fleet::migrations::{MigrationOutcome, as_sql, migrate};
 use watchdog_fleet::{FleetError, FleetServer};
 use watchdog_store::open_store;
@@ -282,37 +282,27 @@ fn prune(
 ) -> Result<u8, CommandFailure> {
     let setting = super::fleet_events::setting_of(command_env)?;
     let server = setting.server()?.needing_its_format();
-    let dropped = drop_days(&server, older_than)?;
-    let left = event_days(&server)?;
+    let pruned = prune_events(&server, older_than)?;
+    let kept_events = survey_events(&server)?;
     if terminal.json {
-        terminal.value(&fleet_pruned_json(
-            dropped.days,
-            dropped.events,
-            left.days,
-            left.bytes,
-        ));
+        terminal.value(&fleet_pruned_json(pruned, kept_events.bytes));
         return Ok(0);
     }
     terminal.sentence(&format!(
-        "{} of events went, and {} of other days; {}.",
-        plural(dropped.days, "day"),
-        plural(dropped.events, "event"),
-        kept_events(&left)
+        "{} deleted; {}.",
+        were(pruned, "event"),
+        describe_events(&kept_events)
     ));
     Ok(0)
 }
 
 /// How much the server keeps.
-pub(super) fn kept_events(found: &EventDays) -> String {
-    let oldest = found
-        .oldest
-        .map(|oldest| format!(" since {oldest}"))
-        .unwrap_or_default();
-    format!(
-        "{} kept{oldest}, {}",
-        plural(found.days, "day"),
-        size(found.bytes)
-    )
+pub(super) fn describe_events(events: &KeptEvents) -> String {
+    let size = size(events.bytes);
+    match events.oldest {
+        Some(oldest) => format!("kept since {oldest}, {size}"),
+        None => format!("none is kept, {size}"),
+    }
 }
 
 pub(super) fn were(count: u64, what: &str) -> String {

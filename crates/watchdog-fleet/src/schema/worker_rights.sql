@@ -7,5 +7,4 @@ GRANT SELECT, INSERT, UPDATE ON watchdog.usage_limit, watchdog.account TO {worke
 GRANT EXECUTE ON FUNCTION watchdog.draw_share(text, double precision, double precision, text) TO {worker};
 GRANT EXECUTE ON FUNCTION watchdog.slots_to_keep(integer), watchdog.take_slots(text, text, text[], bigint, boolean) TO {worker};
 GRANT USAGE ON SEQUENCE watchdog.number, watchdog.event_number TO {worker};
-GRANT EXECUTE ON FUNCTION watchdog.prepare_days() TO {worker};
-GRANT EXECUTE ON FUNCTION watchdog.drop_days(integer) TO {worker};
+GRANT EXECUTE ON FUNCTION watchdog.prune_events(integer) TO {worker};

@@ -1,7 +1,7 @@
-//! Old days of events go as a whole, recent ones cannot, and a machine that was removed stays removed.
+//! Old events go, recent ones cannot, and a machine that was removed stays removed.
 
 use watchdog_fleet::FleetError;
-use watchdog_fleet::event_days::{DroppedDays, drop_days, event_days};
+use watchdog_fleet::event_pruning::{prune_events, survey_events};
 use watchdog_fleet::machines::{heartbeat, join, leave, machines};
 use watchdog_store::SharedStore;
 use watchdog_store::engine::EventCursor;
@@ -11,23 +11,16 @@ use crate::test_database::TestDatabase;
 use crate::{server, store, with_tables};
 
 #[test]
-fn days_that_are_old_go_and_what_happened_lately_stays_whatever_a_worker_asks() {
+fn old_events_go_and_recent_ones_stay() {
     let database = TestDatabase::new();
     with_tables(&database);
     let address = database.full_address("worker");
     let (server, store) = (server(&address).unwrap(), store(&address));
-    // Partitions of the days of a year ago, as they were made then.
-    database.sql(
-        "DO $$ DECLARE d date := current_date - 100; BEGIN
-         EXECUTE format('CREATE TABLE watchdog.event_%s PARTITION OF watchdog.event FOR VALUES FROM (%L) TO (%L)', to_char(d, 'YYYYMMDD'),
-             d::text || ' 00:00:00+00', (d + 1)::text || ' 00:00:00+00');
-         EXECUTE format('ALTER TABLE watchdog.event_%s OWNER TO owner', to_char(d, 'YYYYMMDD')); END $$",
-    );
     let now = jiff::Timestamp::now().as_second();
     let days = |days: i64| now - days * 86_400;
     let events = [
-        ("day of 100", days(100)),
-        ("other day of 200", days(200)),
+        ("100 days", days(100)),
+        ("200 days", days(200)),
         ("40 days", days(40)),
         ("today", now),
     ]
@@ -43,20 +36,21 @@ fn days_that_are_old_go_and_what_happened_lately_stays_whatever_a_worker_asks() 
             .collect()
     };
     for young in [29, 0, -1] {
-        let refused = drop_days(&server, young).unwrap_err();
+        let refused = prune_events(&server, young).unwrap_err();
         assert!(
             refused.to_string().contains("the last 30 days are kept"),
             "{refused}"
         );
     }
     assert_eq!(left().len(), 4);
-    assert!(event_days(&server).unwrap().bytes > 0);
-    assert_eq!(
-        drop_days(&server, 90).unwrap(),
-        DroppedDays { days: 1, events: 1 }
+    let kept_events = survey_events(&server).unwrap();
+    assert!(
+        kept_events.bytes > 0 && kept_events.oldest.is_some(),
+        "{kept_events:?}"
     );
+    assert_eq!(prune_events(&server, 90).unwrap(), 2);
     assert_eq!(left(), ["40 days", "today"]);
-    assert_eq!(drop_days(&server, 90).unwrap(), DroppedDays::default());
+    assert_eq!(prune_events(&server, 90).unwrap(), 0);
     let error =
         database.sql("SET ROLE worker; SELECT has_table_privilege('watchdog.event', 'delete')");
     assert_eq!(error, "f", "a worker deletes no event by itself");
@@ -78,4 +72,28 @@ fn a_heartbeat_renews_and_never_brings_back_a_machine_that_was_removed() {
         "{error}"
     );
     assert!(machines(&server).unwrap().is_empty());
+}
+
+#[test]
+fn tables_of_format_6_migrate_with_their_events() {
+    let database = TestDatabase::new();
+    let steps = [
+        include_str!("../../src/schema/001.sql"),
+        include_str!("../../src/schema/002.sql"),
+        include_str!("../../src/schema/003.sql"),
+        include_str!("../../src/schema/004.sql"),
+        include_str!("../../src/schema/005.sql"),
+        include_str!("../../src/schema/006.sql"),
+    ];
+    let events = "SELECT watchdog.prepare_days();
+        INSERT INTO watchdog.format (version, program) VALUES (6, '0.1.0');
+        INSERT INTO watchdog.event (id, at, machine, worktree, kind, data)
+            SELECT n::text, now() - n * interval '1 day', 'one', 'w', 'limit', '{}' FROM generate_series(0, 40) AS n";
+    database.sql(&format!("SET ROLE owner; {} {events}", steps.join("\n")));
+    with_tables(&database);
+    let store = store(&database.full_address("worker"));
+    let (kept_events, position) = store.read(EventCursor::START, 99).unwrap();
+    assert_eq!((kept_events.len(), kept_events[40].id.as_str()), (41, "40"));
+    let _ = store.append(&[event("later".into(), 7)], None).unwrap();
+    assert_eq!(store.read(position, 99).unwrap().0[0].id, "later");
 }
