@@ -75,7 +75,7 @@ fn closed_folder_of_watchdog_is_wrong() {
         let rights = fs::metadata(&folder)
             .expect("the run made it")
             .permissions();
-        fs::set_permissions(&folder, fs::Permissions::from_mode(0)).expect("our own folder");
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o000)).expect("our own folder");
         // Root reads every folder, unless it gives up the capability.
         let without_rights = [
             "--bounding-set=-all",

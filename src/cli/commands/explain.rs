@@ -52,7 +52,12 @@ pub fn explain(
                 commands.watchdog("events --json --kind verdict")
             )));
         }
-        VerdictChoice::Missing => return Err(nothing_recorded(command_env, named)),
+        VerdictChoice::Missing => {
+            if named.is_none() && matches!(scope, JournalScope::Folder(_)) {
+                OpenWorktree::open_to_read(command_env)?;
+            }
+            return Err(nothing_recorded(command_env, named));
+        }
     };
     if terminal.json {
         let facts = found.facts.as_ref().map(|facts| ExplainedFields {

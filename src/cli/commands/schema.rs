@@ -12,7 +12,6 @@ use crate::judge::configuration::{
 use crate::wire::explain_json::EXPLAIN_SCHEMA;
 use watchdog_core::config::{parse_bytes, schema as config_schema, to_json};
 use watchdog_facts::display::escape_to_one_line;
-use watchdog_facts::verdict::Reason;
 use watchdog_git::Worktree;
 
 /// What `check`, `run`, `loop`, `sweep` and `evaluate` print with `--json`.
@@ -107,10 +106,10 @@ fn resolved(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<Valu
         {
             Ok(to_json(&Default::default()))
         }
-        Err(error) => Err(CommandFailure::new(
-            Reason::ConfigError,
-            format!("failed to read {}: {error}", path.display()),
-        )),
+        Err(error) => Err(CommandFailure::configuration(format!(
+            "failed to read {}: {error}",
+            path.display()
+        ))),
     }
 }
 
@@ -130,7 +129,7 @@ mod tests {
     use crate::agent::preset::{AgentCapability, PresetCatalog};
     use crate::wire::verdict_json::{EndedLoop, Judgement};
     use watchdog_core::decision::termination::SpentUsage;
-    use watchdog_facts::verdict::{Status, Verdict};
+    use watchdog_facts::verdict::{Reason, Status, Verdict};
 
     fn keys(value: &Value) -> BTreeSet<&str> {
         value
