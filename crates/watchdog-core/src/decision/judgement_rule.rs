@@ -108,3 +108,16 @@ rules! {
     /// A signal.
     SignalEnds = "signal_ends", "signal", "A signal ends the judgement: what is uncommitted is kept first.";
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn explain_page_names_every_rule() {
+        let page = include_str!("../../../../docs/explain.md");
+        for rule in JudgementRule::ALL {
+            assert!(page.contains(&format!("`{}`", rule.as_str())), "{rule:?}");
+        }
+    }
+}
