@@ -505,8 +505,12 @@ impl PreparedJudgement {
             .span
             .in_scope(|| drive_to_the_end(setup, &judgement_run.executor, signals));
         let judgement = judgement_run.settle(verdict);
-        if tidy_is_due(judgement.duration, now()) && tidy(store.as_ref(), now(), 1).is_err() {
-            command_env.tell("old events could not be removed from the journal");
+        if tidy_is_due(judgement.duration, now())
+            && let Err(error) = tidy(store.as_ref(), now(), 1)
+        {
+            command_env.tell(&format!(
+                "old events could not be removed from the journal: {error}"
+            ));
         }
         let worktree = judgement_run.input.worktree.lock().expect("mutex poisoned");
         if let Err(why) = expire(

@@ -134,10 +134,10 @@ fn sweep_now(
             .notes
             .push(format!("what was seen could not be written down: {error}"));
     }
-    if tidy(sweep.store.as_ref(), now(), report.lines.len()).is_err() {
-        report
-            .notes
-            .push("old events could not be removed from the journal".into());
+    if let Err(error) = tidy(sweep.store.as_ref(), now(), report.lines.len()) {
+        report.notes.push(format!(
+            "old events could not be removed from the journal: {error}"
+        ));
     }
     // What the store met on the way, such as a damaged database.
     for note in sweep.store.notes() {

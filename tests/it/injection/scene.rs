@@ -41,7 +41,7 @@ pub enum Scene {
     Read(&'static str),
 }
 
-/// The commands that only read.
+/// The commands that only read, and those that write records of their own alone.
 pub const READS: &[&str] = &[
     "status",
     "status --prometheus -",
@@ -56,6 +56,10 @@ pub const READS: &[&str] = &[
     "task list",
     "trust --list",
     "forget --dry-run",
+    "snapshot",
+    "check --no-probe",
+    "rescue --dry-run",
+    "sweep --no-probe",
 ];
 
 pub const SCENES: &[Scene] = &[
