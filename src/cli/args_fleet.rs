@@ -28,7 +28,7 @@ Old events of all machines go; the events of the last 30 days cannot be removed 
 
 Examples:
   watchdog fleet prune --older-than 90d
-  watchdog fleet status            how far back events go, and how large they are";
+  watchdog fleet status            how far back events go, and their size";
 
 const AFTER_JOIN: &str = "\
 The server is tried first; then the address is kept in the state directory, in a file that only you can read (0600), with the password where \
@@ -89,7 +89,7 @@ pub struct FleetAccountArgs {
     /// With --clear-limit, only that of this agent
     #[arg(long, value_name = "AGENT", requires = "clear_limit")]
     pub agent: Option<String>,
-    /// Do it although this is called from inside of a watched session
+    /// Allow this inside a watched session
     #[arg(long)]
     pub from_session: bool,
 }
@@ -141,14 +141,14 @@ pub enum FleetCommand {
         /// The account of agents that this machine shares with others; without it, its account is its own
         #[arg(long, value_name = "NAME", value_parser = machine_name, requires = "url")]
         account: Option<String>,
-        /// Do it although this is called from inside of a watched session
+        /// Allow this inside a watched session
         #[arg(long)]
         from_session: bool,
     },
     /// Take this machine out of its fleet, and forget the server
     #[command(after_long_help = AFTER_HELP)]
     Leave {
-        /// Do it although this is called from inside of a watched session
+        /// Allow this inside a watched session
         #[arg(long)]
         from_session: bool,
     },
