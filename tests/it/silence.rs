@@ -155,8 +155,8 @@ fn a_run_says_first_where_it_begins_whose_the_files_are_what_ends_the_session_an
     let out = run(&env, &repo, &[], "echo a > a; git add a; git commit -qm a");
     let first = out.stderr.lines().next().expect("it says something");
     let said = format!(
-        "watchdog: main, baseline {baseline}; nothing is uncommitted before the session; no time limit (--timeout 1h), \
-         no idle timeout (--idle-timeout 30m); log: "
+        "watchdog: main, baseline {baseline}; nothing is uncommitted before the session; \
+         no limits; set --timeout and --idle-timeout; log: "
     );
     let log = first
         .strip_prefix(&said)
@@ -170,7 +170,7 @@ fn a_run_says_first_where_it_begins_whose_the_files_are_what_ends_the_session_an
     );
     assert!(
         out.stderr
-            .contains("; ended after 1 h, ended when silent for 30 min; log: "),
+            .contains("; ended after 1 h, or when silent for 30 min; log: "),
         "{out}"
     );
 }

@@ -303,19 +303,19 @@ fn judgement_input(
 fn first_line(input: &JudgementInput, options: &SessionOptions, agent: Option<String>) -> String {
     let baseline: String = input.baseline.as_str().chars().take(10).collect();
     let timeout = options.timeout.or(input.settings.limits.session_timeout);
-    let timeout = match timeout {
-        Some(limit) => format!("ended after {}", time_span(limit)),
-        None => "no time limit (--timeout 1h)".to_string(),
-    };
-    let idle = match options.idle_timeout {
-        Some(limit) => format!("ended when silent for {}", time_span(limit)),
-        None => "no idle timeout (--idle-timeout 30m)".to_string(),
+    let limits = match (timeout.map(time_span), options.idle_timeout.map(time_span)) {
+        (None, None) => "no limits; set --timeout and --idle-timeout".to_owned(),
+        (Some(limit), None) => format!("ended after {limit}, no --idle-timeout"),
+        (None, Some(silence)) => format!("ended when silent for {silence}, no --timeout"),
+        (Some(limit), Some(silence)) => {
+            format!("ended after {limit}, or when silent for {silence}")
+        }
     };
     let agent = agent
         .map(|clause| format!("{clause}; "))
         .unwrap_or_default();
     format!(
-        "{}, baseline {baseline}; {agent}{}; {timeout}, {idle}; log: {}",
+        "{}, baseline {baseline}; {agent}{}; {limits}; log: {}",
         input.spec,
         input.whose_work(),
         options.log.display()
