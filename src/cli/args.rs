@@ -134,7 +134,7 @@ pub struct SnapshotArgs {
     /// Count what is uncommitted now as the session's work
     #[arg(long)]
     pub adopt: bool,
-    /// Do it although this is called from inside of a watched session
+    /// Allow this inside a watched session
     #[arg(long)]
     pub from_session: bool,
 }
@@ -221,7 +221,7 @@ pub enum BreakerCommand {
     Show,
     /// Close it and forget its strikes
     Reset {
-        /// Do it although this is called from inside of a watched session
+        /// Allow this inside a watched session
         #[arg(long)]
         from_session: bool,
     },
@@ -239,7 +239,7 @@ pub struct TrustArgs {
     /// Allow the file as this revision has it: a baseline's copy governs while that baseline is judged
     #[arg(long, value_name = "REV", conflicts_with = "list")]
     pub rev: Option<String>,
-    /// Do it although this is called from inside of a watched session
+    /// Allow this inside a watched session
     #[arg(long)]
     pub from_session: bool,
 }
@@ -249,7 +249,7 @@ pub struct TrustArgs {
 pub struct UntrustArgs {
     /// The file [default: completion.json of the worktree]
     pub file: Option<PathBuf>,
-    /// Do it although this is called from inside of a watched session
+    /// Allow this inside a watched session
     #[arg(long)]
     pub from_session: bool,
 }
@@ -276,7 +276,7 @@ pub struct InitArgs {
     /// What they sweep: repositories, or folders to search for them
     #[arg(value_name = "PATH", requires = "cron")]
     pub paths: Vec<PathBuf>,
-    /// Do it although this is called from inside of a watched session
+    /// Allow this inside a watched session
     #[arg(long)]
     pub from_session: bool,
 }

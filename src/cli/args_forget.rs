@@ -29,7 +29,7 @@ pub struct ForgetArgs {
     /// List what would be removed, and do nothing
     #[arg(long, conflicts_with = "yes")]
     pub dry_run: bool,
-    /// Do it although this is called from inside of a watched session
+    /// Allow this inside a watched session
     #[arg(long)]
     pub from_session: bool,
 }

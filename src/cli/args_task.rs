@@ -91,7 +91,7 @@ pub enum TaskCommand {
         /// Why; required to reopen a complete task
         #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
-        /// Do it although this is called from inside of a watched session
+        /// Allow this inside a watched session
         #[arg(long)]
         from_session: bool,
     },
