@@ -54,14 +54,12 @@ Examples:
 const AFTER_ACCOUNT: &str = "\
 Machines share an account only where their persons name the same one. A usage limit that an agent meets on one of them then holds that agent on \
 the others until its reset: no session of it is started and no question is asked of it. NAME defaults to the account of this machine; without \
-an option it is shown. Its budget counts over all of its machines: each draws a share before it spends. So does the cap of questions at a time \
-(probes, rescue plans, judges): each takes a slot before it is sent. With the server gone a machine spends and asks with what it has, and no \
-more; checks, rescue and commits never wait. A machine whose account is its own, or that is in no fleet, caps its own questions.
+an option it is shown. Its budget counts over all of its machines: each draws a share before it spends. With the server gone \
+a machine spends what it has, and no more; checks, rescue and commits never wait.
 
 Examples:
   watchdog fleet account team --use
   watchdog fleet account team --max-cost-usd-per-day 25
-  watchdog fleet account --max-parallel-questions 4
   watchdog fleet account --clear-limit --agent claude
   watchdog fleet account --own";
 
@@ -80,9 +78,6 @@ pub struct FleetAccountArgs {
     /// US dollars that all machines of the account may spend in a day (UTC), or `none`
     #[arg(long, value_name = "USD", value_parser = day_budget, conflicts_with = "own")]
     pub max_cost_usd_per_day: Option<DayBudget>,
-    /// Questions that all machines of the account may put to agents at a time, or `none`
-    #[arg(long, value_name = "N", value_parser = question_cap, conflicts_with = "own")]
-    pub max_parallel_questions: Option<QuestionCapWord>,
     /// End the usage limits that are known of the account: they are over, or were none
     #[arg(long)]
     pub clear_limit: bool,
@@ -189,24 +184,6 @@ fn day_budget(text: &str) -> Result<DayBudget, String> {
     }
 }
 
-/// How many questions run at a time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct QuestionCapWord(
-    /// `None` = as many as there are.
-    pub Option<u32>,
-);
-
-fn question_cap(text: &str) -> Result<QuestionCapWord, String> {
-    match text.parse::<u32>() {
-        _ if text == "none" => Ok(QuestionCapWord(None)),
-        Ok(most) if (1..=10_000).contains(&most) => Ok(QuestionCapWord(Some(most))),
-        _ => Err(
-            "give a number from 1 to 10000, or `none`; to ask no agent at all there is --no-probe"
-                .into(),
-        ),
-    }
-}
-
 /// A number of days, as `90d`.
 fn days(text: &str) -> Result<i32, String> {
     let days = text
@@ -296,16 +273,6 @@ mod tests {
             ),
             (
                 "watchdog fleet account team --max-cost-usd-per-day inf",
-                false,
-            ),
-            ("watchdog fleet account --max-parallel-questions 4", true),
-            (
-                "watchdog fleet account team --max-parallel-questions none",
-                true,
-            ),
-            ("watchdog fleet account --max-parallel-questions 0", false),
-            (
-                "watchdog fleet account --own --max-parallel-questions 2",
                 false,
             ),
             ("watchdog fleet status --json", true),

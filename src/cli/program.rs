@@ -10,7 +10,6 @@ use crate::agent::preset::PresetCatalog;
 use crate::agent::transcript::ClaudeHome;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::serving_git::serve_refs;
-use crate::modes::slot_connection::connect_slots;
 use crate::notify::delivery::NotificationWorker;
 use crate::wire::failure_json::panicked_json;
 use watchdog_core::config::CriteriaNumbers;
@@ -348,7 +347,6 @@ fn environment(
         task_stores: Default::default(),
         inside: Default::default(),
         agents: Default::default(),
-        connect_slots: connect_slots(),
         line_checkers: None,
     })
 }

@@ -11,7 +11,6 @@ use crate::judge::command_env::{CommandEnv, ProgressCallback};
 use crate::judge::refusal::Refusal;
 use crate::judge::serving_git::serve_refs;
 use crate::judge::signals::SignalState;
-use crate::modes::slot_connection::connect_slots;
 use crate::notify::delivery::NotificationWorker;
 use watchdog_core::config::CriteriaNumbers;
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
@@ -68,7 +67,6 @@ impl CallOptions {
             task_stores: Default::default(),
             inside: Default::default(),
             agents: Default::default(),
-            connect_slots: connect_slots(),
             line_checkers: None,
         })
     }

@@ -26,7 +26,6 @@ use watchdog_store::{LocalStore, StoreError, is_first_note};
 
 use super::executor::ActionExecutor;
 use super::probe_history::JudgementProbes;
-use super::question_slot::{QuestionSlot, SlotRequest};
 use super::session_agent::SightedAgent;
 use super::session_cost::cost_beyond_the_last_end;
 use super::shared_account::{
@@ -242,15 +241,6 @@ impl ActionExecutor {
             Ok(share) => share,
             Err(QuestionRefusal { why, retry_at }) => return self.withheld(why, retry_at),
         };
-        let _slot = match self.take_slot(cancel) {
-            Ok(slot) => slot,
-            Err(QuestionRefusal { why, retry_at }) => {
-                if let Some(store) = &self.store {
-                    question_ended(store.as_ref(), share.as_ref(), None);
-                }
-                return self.withheld(why, retry_at);
-            }
-        };
         let (at, whom) = (now(), self.whom());
         let settings = &self.input.settings;
         let to = whom
@@ -340,22 +330,6 @@ impl ActionExecutor {
         let state = state.and_then(|_| self.state(facts));
         self.sent_probe().last = state.map(|state| (state, record.clone()));
         record
-    }
-
-    /// Waits for a slot as long as a question may take: the one that is under way has ended then.
-    fn take_slot(&self, cancel: &CancelFlag) -> Result<Option<QuestionSlot>, QuestionRefusal> {
-        let Some(store) = &self.store else {
-            return Ok(None);
-        };
-        let timeout = self.input.settings.completion_check.probe_timeout;
-        let request = SlotRequest {
-            timeout,
-            patience: timeout,
-            cancel,
-        };
-        self.command_env
-            .slot_source()
-            .take(store, request, &|text| self.command_env.tell(text))
     }
 
     /// What is known of the session that is asked.

@@ -14,7 +14,6 @@ use watchdog_store::task_store::OpenTaskStores;
 
 use super::line_checkers::LineCheckers;
 use super::live_agents::SharedAgents;
-use super::slot_server::ConnectSlots;
 use crate::notify::delivery::NotificationWorker;
 
 /// Receives one line of progress, for a person. The text is unescaped: the receiver escapes it.
@@ -49,8 +48,6 @@ pub struct CommandEnv {
     pub inside: SharedInside,
     /// The agents at work on this machine.
     pub agents: SharedAgents,
-    /// Reaches the server that gives slots for questions; `None` in a build without the fleet.
-    pub connect_slots: Option<ConnectSlots>,
     /// Programs that judge line by line, where they outlast one judgement: those of a loop.
     pub line_checkers: Option<Arc<LineCheckers>>,
 }

@@ -453,7 +453,6 @@ impl ActionExecutor {
                     .agent_preset(&self.root, &self.input.settings.agent.preset),
             )
             .with_line_checkers(self.line_checkers.clone())
-            .with_slots(self.command_env.slot_source())
             .with_scratch(self.command_env.state.scratch());
         if let Some(store) = &self.store {
             capabilities = capabilities.with_earlier_passes(Arc::clone(store));
@@ -595,7 +594,6 @@ impl ActionExecutor {
             probed: self.probed_session(&whom),
             timeout: request.settings.timeout,
             begun: now(),
-            store: self.store.clone(),
             spent: Mutex::default(),
         };
         let ask = |prompt: &str, attempt: u32| planner.ask(prompt, attempt, cancel);

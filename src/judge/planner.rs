@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -14,10 +14,8 @@ use watchdog_core::config::settings::AgentSettings;
 use watchdog_facts::evidence::ProbeOutcome;
 use watchdog_facts::verdict::ProbeUsage;
 use watchdog_process::CancelFlag;
-use watchdog_store::LocalStore;
 
 use super::command_env::CommandEnv;
-use super::question_slot::SlotRequest;
 use crate::clock::{now, since};
 
 /// Which agent to ask for a plan, and for how long.
@@ -40,8 +38,6 @@ pub struct PlannerAgent<'a> {
     pub timeout: Duration,
     /// When that time began.
     pub begun: Timestamp,
-    /// The records of this machine, which say how many questions run at a time.
-    pub store: Option<Arc<dyn LocalStore>>,
     /// The cost of its questions so far.
     pub spent: Mutex<ProbeUsage>,
 }
@@ -66,16 +62,6 @@ impl PlannerAgent<'_> {
                 why: "no time was left to ask again".into(),
             });
         }
-        // A rescue does not wait: without a slot the work is committed without a plan.
-        let request = SlotRequest {
-            timeout,
-            patience: Duration::ZERO,
-            cancel,
-        };
-        let slot = self.store.as_ref().map_or(Ok(None), |store| {
-            self.command_env.slot_source().take(store, request, &|_| ())
-        });
-        let _slot = slot.map_err(|refused| PlanError::Unavailable { why: refused.why })?;
         self.command_env.tell(match attempt {
             1 => "asking the agent how to divide the work into commits",
             _ => "the plan cannot be used; asking once more",

@@ -15,7 +15,6 @@ mod pid_wait;
 pub(crate) mod record_baseline;
 pub(crate) mod rescue_now;
 pub(crate) mod run;
-pub(crate) mod slot_connection;
 pub(crate) mod sweep;
 pub(crate) mod watching;
 pub(crate) mod work;

@@ -1,6 +1,5 @@
 //! `watchdog rescue`: takes a snapshot of everything uncommitted, then commits it as the configuration says.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
@@ -280,7 +279,6 @@ fn commit(
         probed,
         timeout: settings.rescue.timeout,
         begun: now(),
-        store: Some(Arc::clone(&open.store)),
         spent: std::sync::Mutex::default(),
     };
     let ask = |prompt: &str, attempt: u32| ask(&planner, prompt, attempt);

@@ -33,21 +33,6 @@ pub struct AccountBudgetJson<'a> {
     pub unreached: Option<&'a str>,
 }
 
-/// The cap of parallel questions.
-#[derive(Debug, Clone, Copy)]
-pub struct QuestionCapJson {
-    /// Questions at a time.
-    pub max: u32,
-    /// Whether it is of this machine alone.
-    pub is_own: bool,
-    /// Slots that all machines have.
-    pub taken: Option<u32>,
-    /// Questions of this machine that are under way.
-    pub under_way_here: u32,
-    /// Slots that this machine keeps ready.
-    pub ready_here: u32,
-}
-
 /// How an account stands.
 #[derive(Debug, Clone, Copy)]
 pub struct AccountStandingJson<'a> {
@@ -55,11 +40,9 @@ pub struct AccountStandingJson<'a> {
     pub refreshed_at: Option<Timestamp>,
     /// Its budget.
     pub budget: Option<AccountBudgetJson<'a>>,
-    /// Its cap of parallel questions.
-    pub questions: Option<QuestionCapJson>,
 }
 
-/// Adds the budget and the cap of an account to an object.
+/// Adds how an account stands to an object.
 pub fn with_account_standing<'a>(
     mut account: Value,
     standing: &AccountStandingJson<'_>,
@@ -77,11 +60,6 @@ pub fn with_account_standing<'a>(
             "spent_here_usd": budget.spent_here_usd,
             "ends_at": budget.ends_at.map(|end| end.to_string()),
             "unreached": budget.unreached,
-        })
-    });
-    account["parallel_questions"] = standing.questions.map_or(Value::Null, |cap| {
-        json!({
-            "max": cap.max, "own": cap.is_own, "taken": cap.taken, "under_way_here": cap.under_way_here, "ready_here": cap.ready_here,
         })
     });
     account["problems"] = problems.collect();

@@ -130,16 +130,9 @@ pub fn fleet_made_json(
     json!({"schema": 1, "server": server, "database": database, "from": from, "format": format, "worker": worker})
 }
 
-/// `watchdog fleet leave --json`. `slots_left` = slots for questions that the server keeps for this machine until they end.
-pub fn fleet_left_json(
-    machine: &str,
-    server: &str,
-    server_knows: bool,
-    slots_left: usize,
-) -> Value {
-    let mut left = fleet_joined_json((false, None), machine, server, server_knows);
-    left["slots_left"] = json!(slots_left);
-    left
+/// `watchdog fleet leave --json`.
+pub fn fleet_left_json(machine: &str, server: &str, server_knows: bool) -> Value {
+    fleet_joined_json((false, None), machine, server, server_knows)
 }
 
 /// `watchdog fleet join --json`.

@@ -263,10 +263,7 @@ fn with_the_server_gone_the_status_says_what_this_machine_knows_and_why_it_knows
                 gone["copies"]["waiting"].as_u64() > value["waiting"].as_u64(),
                 "{gone}"
             ),
-            "account_standing" => assert_eq!(
-                value["parallel_questions"], gone[member]["parallel_questions"],
-                "{gone}"
-            ),
+            "account_standing" => assert_eq!(value["limits"], gone[member]["limits"], "{gone}"),
             name if knows_here.contains(&name) => assert_eq!(value, &gone[name], "{name}: {gone}"),
             name => assert_eq!(
                 gone.get(name),

@@ -56,7 +56,6 @@ mod fleet_account;
 // What the machines of an account may spend together.
 mod fleet_budget;
 // How many questions run at a time, on one machine and on those of an account.
-mod fleet_questions;
 // Old days of events, and machines that somebody took out.
 mod fleet_upkeep;
 // What a machine copies to its fleet, and when.

@@ -371,7 +371,6 @@ fn a_judgement_that_panicked_for_want_of_room_has_a_verdict_in_the_journal() {
         task_stores: Default::default(),
         inside: Default::default(),
         agents: Default::default(),
-        connect_slots: None,
         line_checkers: None,
     };
     let why = "the system has no further thread or process".to_owned();

@@ -15,10 +15,8 @@ const SET: &str = "INSERT INTO watchdog.account (name, max_cost_usd_per_day) VAL
      ON CONFLICT (name) DO UPDATE SET max_cost_usd_per_day = excluded.max_cost_usd_per_day, changed_at = clock_timestamp()";
 
 const READ: &str = "SELECT max_cost_usd_per_day, \
-     CASE WHEN day = (clock_timestamp() AT TIME ZONE 'UTC')::date THEN drawn_usd ELSE 0 END, \
-     max_parallel_questions, watchdog.slots_to_keep(max_parallel_questions), \
-     (SELECT count(*)::integer FROM watchdog.question_slot AS s WHERE s.account = a.name AND s.until > clock_timestamp()) \
-     FROM watchdog.account AS a WHERE name = $1";
+     CASE WHEN day = (clock_timestamp() AT TIME ZONE 'UTC')::date THEN drawn_usd ELSE 0 END \
+     FROM watchdog.account WHERE name = $1";
 
 /// What holds the machines of an account together.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -27,12 +25,6 @@ pub struct AccountTerms {
     pub max_usd_per_day: Option<f64>,
     /// US dollars of today that machines hold or spent.
     pub drawn_usd: f64,
-    /// Questions that they may put to agents at a time; `None` = no cap.
-    pub max_parallel_questions: Option<u32>,
-    /// How many slots of that cap a machine may keep ready.
-    pub slots_to_keep: u32,
-    /// How many slots machines have, those that are kept ready included.
-    pub slots_taken: u32,
 }
 
 /// A share that a machine drew.
@@ -48,7 +40,7 @@ pub struct FleetShare {
     pub left_ms: i64,
 }
 
-/// The budget and the cap of an account.
+/// The budget of an account.
 ///
 /// # Errors
 /// Where the server cannot be used.
@@ -59,16 +51,9 @@ pub fn account_terms(server: &FleetServer, account: &str) -> Result<AccountTerms
             .query_typed_opt(READ, &[(&account, Type::TEXT)])
             .await?;
         row.map(|row| {
-            let number = |index: usize| {
-                row.try_get::<_, Option<i32>>(index)
-                    .map(|found| found.and_then(|found| u32::try_from(found).ok()))
-            };
             Ok(AccountTerms {
                 max_usd_per_day: row.try_get(0)?,
                 drawn_usd: row.try_get(1)?,
-                max_parallel_questions: number(2)?,
-                slots_to_keep: number(3)?.unwrap_or(0),
-                slots_taken: number(4)?.unwrap_or(0),
             })
         })
         .transpose()

@@ -5,7 +5,6 @@
 //! - [`migrations`]: makes and migrates the tables; refuses those of a newer program.
 //! - [`machines`]: who joined, and what a look at the server tells.
 //! - [`account_budget`]: what they may spend together in a day, and the shares that they draw.
-//! - [`account_slots`]: how many questions they may put to agents at a time.
 //! - [`accounts`]: usage limits that the machines of one account share.
 //! - [`FleetStore`]: rows, leases and events.
 //! - [`FleetTasks`]: the tasks of a repository that several machines work on.
@@ -18,7 +17,6 @@
 #![warn(missing_docs, unreachable_pub)]
 
 pub mod account_budget;
-pub mod account_slots;
 pub mod accounts;
 mod call_deadlines;
 pub mod connection_settings;

@@ -29,7 +29,6 @@ const RIGHTS: &str = "SELECT wanted FROM (VALUES \
      ('select', 'task'), ('insert', 'task'), ('update', 'task'), ('select', 'task_step'), ('insert', 'task_step'), \
      ('select', 'usage_limit'), ('insert', 'usage_limit'), ('update', 'usage_limit'), \
      ('select', 'account'), ('insert', 'account'), ('update', 'account'), \
-     ('select', 'question_slot'), ('insert', 'question_slot'), ('update', 'question_slot'), ('delete', 'question_slot'), \
      ('select', 'machine'), ('insert', 'machine'), ('update', 'machine'), ('delete', 'machine')) AS needed (act, relation), \
      LATERAL (SELECT act || ' on watchdog.' || relation AS wanted, \
          (SELECT c.oid FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \

@@ -56,8 +56,8 @@ pub use open::{open_store, open_store_to_read};
 pub use records::{
     RowsByWorktree, account, account_share, anchor, answer, baseline, before, breaker, check_cache,
     conversation, copied, expiry, figures, hook_session, left_rows, looped, notice_record, outbox,
-    progress, question_cap, rebuilt, refs, rescued, rows_of_worktrees, seen_machines, session,
-    still_work, sweep_cache, task, uncommitted, verdict_parts, verdict_row,
+    progress, rebuilt, refs, rescued, rows_of_worktrees, seen_machines, session, still_work,
+    sweep_cache, task, uncommitted, verdict_parts, verdict_row,
 };
 pub use sqlite::{GONE, STORE_FORMAT, SqliteStore, damaged_databases};
 pub use state_dir::StateDir;

@@ -1,25 +1,23 @@
-//! What `watchdog fleet account` does and says: the account of agents that machines share, the usage limits that hold it, its budget, and
-//! how many questions run at a time.
+//! What `watchdog fleet account` does and says: the account of agents that machines share, the usage limits that hold it, and its budget.
 
 use std::time::Duration;
 
 use watchdog_facts::display::{escape_to_one_line, plural, time_span};
 use watchdog_facts::verdict::Reason;
 use watchdog_fleet::account_budget::set_account_budget;
-use watchdog_fleet::account_slots::set_parallel_questions;
-use watchdog_store::{open_store, question_cap};
+use watchdog_store::open_store;
 
-use crate::cli::args_fleet::{DayBudget, FleetAccountArgs, QuestionCapWord};
+use crate::cli::args_fleet::{DayBudget, FleetAccountArgs};
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::modes::fleet::{
-    AccountFault, AccountStanding, BudgetStanding, CapStanding, ClearedLimits, FleetSetting,
+    AccountFault, AccountStanding, BudgetStanding, ClearedLimits, FleetSetting,
     account_as_recorded, clear_account_limits, copy_now, use_account,
 };
 use crate::wire::fleet_account_json::{
-    AccountBudgetJson, AccountLimitJson, AccountStandingJson, QuestionCapJson, cleared_limits_json,
+    AccountBudgetJson, AccountLimitJson, AccountStandingJson, cleared_limits_json,
     fleet_account_json, with_account_standing,
 };
 
@@ -42,23 +40,13 @@ pub(super) fn fleet_account(
     terminal: &CommandTerminal,
     args: &FleetAccountArgs,
 ) -> Result<u8, CommandFailure> {
-    let changes = args.clear_limit
-        || args.max_cost_usd_per_day.is_some()
-        || args.max_parallel_questions.is_some();
+    let changes = args.clear_limit || args.max_cost_usd_per_day.is_some();
     if args.use_it || args.own || changes {
-        // With whom limits are shared, whether one is over, and what may be spent and asked is a person's word.
+        // With whom limits are shared, whether one is over, and what may be spent is a person's word.
         refuse_from_a_session(command_env, "watchdog fleet account", args.from_session)?;
     }
     let Some(setting) = FleetSetting::of(&command_env.state)? else {
-        return match args.max_parallel_questions {
-            Some(QuestionCapWord(most)) if args.name.is_none() => {
-                set_own_cap(command_env, terminal, false, most)
-            }
-            _ if args.name.is_none() && !changes && own_cap(command_env)?.is_some() => {
-                show_own(command_env, terminal, false)
-            }
-            _ => Ok(in_no_fleet(terminal, HOW_TO_JOIN)),
-        };
+        return Ok(in_no_fleet(terminal, HOW_TO_JOIN));
     };
     if args.use_it || args.own {
         let changed =
@@ -80,18 +68,13 @@ pub(super) fn fleet_account(
         }
     }
     let Some(name) = args.name.as_deref().or(setting.account.as_deref()) else {
-        return match args.max_parallel_questions {
-            Some(QuestionCapWord(most))
-                if !args.clear_limit && args.max_cost_usd_per_day.is_none() =>
-            {
-                set_own_cap(command_env, terminal, true, most)
-            }
-            None if !changes => show_own(command_env, terminal, true),
-            _ => Err(CommandFailure::usage(
-                "this machine's account is its own: no limit and no budget of it is shared",
-            )
-            .hint("name the account: watchdog fleet account NAME ...")),
-        };
+        if !changes {
+            return show_own(command_env, terminal);
+        }
+        return Err(CommandFailure::usage(
+            "this machine's account is its own: no limit and no budget of it is shared",
+        )
+        .hint("name the account: watchdog fleet account NAME ..."));
     };
     if let Some(DayBudget(most)) = args.max_cost_usd_per_day {
         set_account_budget(&setting.server()?.needing_its_format(), name, most)?;
@@ -102,23 +85,7 @@ pub(super) fn fleet_account(
             });
         }
     }
-    if let Some(QuestionCapWord(most)) = args.max_parallel_questions {
-        set_parallel_questions(&setting.server()?.needing_its_format(), name, most)?;
-        if !terminal.json {
-            terminal.sentence(&match most {
-                Some(most) => {
-                    format!(
-                        "The machines of the account '{name}' put at most {} to agents at a time.",
-                        plural(most.into(), "question")
-                    )
-                }
-                None => {
-                    format!("The questions of the account '{name}' are not capped from now on.")
-                }
-            });
-        }
-    }
-    let has_terms = args.max_cost_usd_per_day.is_some() || args.max_parallel_questions.is_some();
+    let has_terms = args.max_cost_usd_per_day.is_some();
     if has_terms {
         // What holds of the terms before would otherwise be known until the next look.
         let _ = copy_now(command_env);
@@ -132,46 +99,13 @@ pub(super) fn fleet_account(
     show(command_env, terminal, &setting, name)
 }
 
-fn own_cap(command_env: &CommandEnv) -> Result<Option<question_cap::QuestionCap>, CommandFailure> {
-    command_env.state.ensure()?;
-    Ok(question_cap::of(
-        open_store(&command_env.state)?.as_ref(),
-        question_cap::CapScope::Own,
-    )?)
-}
-
-fn set_own_cap(
-    command_env: &CommandEnv,
-    terminal: &CommandTerminal,
-    joined: bool,
-    most: Option<u32>,
-) -> Result<u8, CommandFailure> {
-    command_env.state.ensure()?;
-    question_cap::set_own(open_store(&command_env.state)?.as_ref(), most)?;
-    if terminal.json {
-        return show_own(command_env, terminal, joined);
-    }
-    terminal.sentence(&match most {
-        Some(most) => format!(
-            "This machine puts at most {} to agents at a time.",
-            plural(most.into(), "question")
-        ),
-        None => "The questions of this machine are not capped from now on.".to_owned(),
-    });
-    Ok(0)
-}
-
 /// The account of a machine that shares none.
-fn show_own(
-    command_env: &CommandEnv,
-    terminal: &CommandTerminal,
-    joined: bool,
-) -> Result<u8, CommandFailure> {
+fn show_own(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, CommandFailure> {
     command_env.state.ensure()?;
     let standing = account_as_recorded(open_store(&command_env.state)?.as_ref())?;
     if terminal.json {
         terminal.value(&standing_json(
-            fleet_account_json(joined, None, true),
+            fleet_account_json(true, None, true),
             &standing,
         ));
         return Ok(0);
@@ -179,9 +113,6 @@ fn show_own(
     terminal.sentence(&format!(
         "This machine's account is its own. To share usage limits with others: {HOW_TO_SHARE}"
     ));
-    if let Some(cap) = &standing.questions {
-        terminal.line(&format!("questions {}", cap_in_words(cap)));
-    }
     Ok(0)
 }
 
@@ -272,8 +203,6 @@ pub(super) fn show_account(
         standing_lines(standing, true)
             .iter()
             .for_each(|line| terminal.line(line));
-    } else if let Some(cap) = &standing.questions {
-        terminal.line(&format!("questions {}", cap_in_words(cap)));
     }
     for AccountFault { detail, mend, .. } in standing.faults() {
         terminal.line(&format!(
@@ -283,7 +212,7 @@ pub(super) fn show_account(
     }
 }
 
-/// The budget, the cap and the limits of an account, a line each, as below `account`.
+/// The budget and the limits of an account, a line each, as below `account`.
 pub(super) fn standing_lines(standing: &AccountStanding, used_here: bool) -> Vec<String> {
     let mut lines = vec![format!(
         "budget    {}",
@@ -294,13 +223,6 @@ pub(super) fn standing_lines(standing: &AccountStanding, used_here: bool) -> Vec
                 budget, used_here
             ))
     )];
-    lines.push(format!(
-        "questions {}",
-        standing
-            .questions
-            .as_ref()
-            .map_or("as many at a time as there are".to_owned(), cap_in_words)
-    ));
     if standing.limits.is_empty() {
         lines.push("limits    none is in force".to_owned());
     }
@@ -341,25 +263,6 @@ fn budget_in_words(budget: &BudgetStanding, used_here: bool) -> String {
     format!("{most_usd:.2} USD a day{drawn}{here}")
 }
 
-fn cap_in_words(cap: &CapStanding) -> String {
-    let CapStanding {
-        most,
-        is_own,
-        taken,
-        under_way,
-        ready,
-    } = cap;
-    let taken = taken
-        .map(|taken| format!("; {taken} taken by its machines"))
-        .unwrap_or_default();
-    let here = if *is_own {
-        format!("; {under_way} under way")
-    } else {
-        format!("; on this one {under_way} under way, {ready} ready")
-    };
-    format!("at most {most} at a time{taken}{here}")
-}
-
 /// Adds to an object how an account stands.
 pub(super) fn standing_json(
     account: serde_json::Value,
@@ -376,13 +279,6 @@ pub(super) fn standing_json(
             spent_here_usd: budget.spent_usd,
             ends_at: budget.ends_at,
             unreached: budget.unreached.as_deref(),
-        }),
-        questions: standing.questions.map(|cap| QuestionCapJson {
-            max: cap.most,
-            is_own: cap.is_own,
-            taken: cap.taken,
-            under_way_here: cap.under_way,
-            ready_here: cap.ready,
         }),
     };
     let limits = standing.limits.iter().map(|limit| AccountLimitJson {

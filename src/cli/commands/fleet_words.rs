@@ -215,19 +215,13 @@ fn leave(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, Com
     let Some(LeftFleet {
         setting,
         still_listed,
-        slots_left,
     }) = leave_fleet(&command_env.state)?
     else {
         return Ok(in_no_fleet(terminal, IN_NO_FLEET));
     };
     let (name, server) = (setting.name, setting.server.server());
     if terminal.json {
-        terminal.value(&fleet_left_json(
-            &name,
-            &server,
-            still_listed.is_some(),
-            slots_left,
-        ));
+        terminal.value(&fleet_left_json(&name, &server, still_listed.is_some()));
     } else {
         terminal.sentence(&format!("This machine left the fleet on {server}."));
     }
@@ -236,10 +230,6 @@ fn leave(command_env: &CommandEnv, terminal: &CommandTerminal) -> Result<u8, Com
             "watchdog: the server still lists '{name}': {}",
             escape_to_one_line(&error.to_string())
         ));
-    }
-    if slots_left > 0 {
-        let slots = plural(slots_left as u64, "slot");
-        terminal.complain(&format!("watchdog: {slots} for questions could not be given back; the server frees them within 15 minutes"));
     }
     Ok(0)
 }

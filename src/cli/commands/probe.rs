@@ -13,9 +13,7 @@ use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::effective;
 use crate::judge::open_worktree::OpenWorktree;
-use crate::judge::question_slot::SlotRequest;
 use crate::judge::session_agent::{SightedAgent, settings_for};
-use crate::judge::shared_account::QuestionRefusal;
 use crate::session::{ProbeTarget, recorded};
 use crate::wire::probe_json::{ProbedSession, probe_answer_json};
 use crate::wire::verdict_json::reply_of;
@@ -173,21 +171,8 @@ fn ask(command_env: &CommandEnv, args: &ProbeArgs) -> Result<ProbeWithTarget, Co
         now: now(),
     };
     let cancel = CancelFlag::new();
-    let slots = SlotRequest {
-        timeout: request.timeout,
-        patience: request.timeout,
-        cancel: &cancel,
-    };
     let answer = with_interrupt(&cancel, || {
-        match command_env
-            .slot_source()
-            .take(&open.store, slots, &|text| command_env.tell(text))
-        {
-            Ok(_slot) => ask_with(&request, &|program| program.run_cancellable(&cancel)),
-            Err(QuestionRefusal { why, retry_at }) => {
-                ProbeAnswer::unasked(ProbeOutcome::RateLimited { why, retry_at })
-            }
-        }
+        ask_with(&request, &|program| program.run_cancellable(&cancel))
     })?;
     if reply_of(&answer.outcome).is_some() {
         whom.pin(

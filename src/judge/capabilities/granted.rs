@@ -33,7 +33,6 @@ use super::{check_run, edited_tests, judge, typescript, worktree_files};
 use crate::judge::criteria_files;
 use crate::judge::judgement_input::JudgementInput;
 use crate::judge::line_checkers::LineCheckers;
-use crate::judge::question_slot::SlotSource;
 use crate::judge::session_work;
 
 /// The system access of one judgement's checks.
@@ -50,8 +49,6 @@ pub struct SystemCapabilities<'a> {
     spent: Mutex<ProbeUsage>,
     /// The records of how checks ended when the work began.
     pub(super) store: Option<Arc<dyn LocalStore>>,
-    /// Where slots for questions come from.
-    pub(super) slots: Option<SlotSource>,
     /// Where scratch checkouts are made.
     pub(super) scratch: Option<PathBuf>,
     /// The tree that clean checks run on in place of the work: then nothing else of the worktree counts.
@@ -72,7 +69,6 @@ impl<'a> SystemCapabilities<'a> {
             earlier_passes: None,
             spent: Mutex::default(),
             store: None,
-            slots: None,
             scratch: None,
             at_tree: None,
             begun: Instant::now(),
@@ -110,14 +106,6 @@ impl<'a> SystemCapabilities<'a> {
         SystemCapabilities {
             earlier_passes,
             store: Some(store),
-            ..self
-        }
-    }
-
-    /// The same where questions take slots of the cap of parallel questions.
-    pub fn with_slots(self, slots: SlotSource) -> Self {
-        SystemCapabilities {
-            slots: Some(slots),
             ..self
         }
     }

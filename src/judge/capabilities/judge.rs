@@ -14,7 +14,6 @@ use watchdog_facts::verdict::ProbeUsage;
 use super::SystemCapabilities;
 use crate::clock::now;
 use crate::judge::agent_preset::preset_of_word;
-use crate::judge::question_slot::SlotRequest;
 use crate::judge::shared_account::{
     agent_of_question, held, hold_for_question, in_words, limit_met, question_ended,
 };
@@ -52,28 +51,6 @@ pub(super) fn preset(
     {
         Ok(share) => share,
         Err(refused) => return JudgeAnswer::Failed { why: refused.why },
-    };
-    // It waits within the time that it has: several judges of one work may be more than the cap.
-    let slot = match (&capabilities.slots, &capabilities.store) {
-        (Some(slots), Some(store)) => slots.take(
-            store,
-            SlotRequest {
-                timeout: request.timeout,
-                patience: request.timeout,
-                cancel: capabilities.cancel,
-            },
-            &|_| (),
-        ),
-        _ => Ok(None),
-    };
-    let _slot = match slot {
-        Ok(slot) => slot,
-        Err(refused) => {
-            if let Some(store) = &capabilities.store {
-                question_ended(store.as_ref(), share.as_ref(), None);
-            }
-            return JudgeAnswer::Failed { why: refused.why };
-        }
     };
     let question = ProbeRequest {
         settings: &settings,

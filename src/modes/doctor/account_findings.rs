@@ -1,15 +1,13 @@
-//! Looks at the account of agents that this machine works on: its limits in force, its budget, how many questions run at a time. The server is
+//! Looks at the account of agents that this machine works on: its limits in force and its budget. The server is
 //! asked where it can be, and the records of this machine say the rest.
 
 use super::finding::DoctorFinding;
-use crate::modes::fleet::{
-    AccountFault, AccountStanding, CapStanding, FleetSetting, account_as_recorded,
-};
-use watchdog_facts::display::{escape_to_one_line, plural};
+use crate::modes::fleet::{AccountFault, AccountStanding, FleetSetting, account_as_recorded};
+use watchdog_facts::display::escape_to_one_line;
 use watchdog_fleet::FleetServer;
 use watchdog_store::{StateDir, open_store};
 
-/// What there is to say of the account; nothing of one that is the machine's own and has no cap.
+/// What there is to say of the account; nothing of one that is the machine's own.
 pub(super) fn account_findings(
     state: &StateDir,
     setting: Option<&FleetSetting>,
@@ -54,20 +52,10 @@ fn of_standing(found: &AccountStanding) -> Vec<DoctorFinding> {
             budget.most_usd, budget.free_usd, budget.held_usd, budget.spent_usd
         ));
     }
-    if let Some(CapStanding {
-        most, under_way, ..
-    }) = found.questions
-    {
-        words.push(format!(
-            "at most {} at a time, {under_way} under way here",
-            plural(most.into(), "question")
-        ));
-    }
-    let name = match &found.account {
-        Some(name) => format!("'{name}'"),
-        None if words.is_empty() => return Vec::new(),
-        None => "this machine's own".to_owned(),
+    let Some(name) = &found.account else {
+        return Vec::new();
     };
+    let name = format!("'{name}'");
     let detail = if words.is_empty() {
         name
     } else {

@@ -1,14 +1,13 @@
 //! The usage limits of an account that several machines share: those met here are told to the server, and those of others are kept here, so
-//! that whoever asks waits for no server. Its budget and its cap of questions are asked for in the same look.
+//! that whoever asks waits for no server. Its budget is asked for in the same look.
 
 use jiff::SignedDuration;
 use watchdog_fleet::account_budget::account_terms;
 use watchdog_fleet::accounts::{ReportedLimit, clear_limits, limits_in_force, tell_limits};
 use watchdog_fleet::{FleetError, FleetServer};
 use watchdog_store::account::{self, AccountLimit};
-use watchdog_store::{LocalStore, StateDir, StoreError, account_share, open_store, question_cap};
+use watchdog_store::{LocalStore, StateDir, StoreError, account_share, open_store};
 
-use super::account_slots::{give_ready_back, share_slots};
 use super::account_spending::share_budget;
 use super::fleet_setting::{FleetSetting, FleetSettingError};
 use crate::clock::now;
@@ -77,16 +76,14 @@ pub(super) fn share_account(
         account::refreshed(local, &shared.name, &shared.met, &limits, at)?;
     }
     let terms = account_terms(server, &shared.name)?;
-    share_budget((state, local), server, &shared.name, terms.max_usd_per_day)?;
-    share_slots(local, server, machine, (&shared.name, &terms))
+    share_budget((state, local), server, &shared.name, terms.max_usd_per_day)
 }
 
-/// Shares this account from now on, or none: what was drawn of the budget of the one before is forgotten, and its cap. Limits stay known
+/// Shares this account from now on, or none: what was drawn of the budget of the one before is forgotten. Limits stay known
 /// where it is the same one.
 pub(super) fn begin_account(local: &dyn LocalStore, name: Option<&str>) -> Result<(), StoreError> {
     account::share(local, name)?;
-    account_share::terms(local, "", None)?;
-    question_cap::set_shared(local, "", None)
+    account_share::terms(local, "", None)
 }
 
 /// This machine works on an account from now on, or on its own again; `None` where it is in no fleet.
@@ -107,7 +104,6 @@ pub fn use_account(
     let local = open_store(state)?;
     setting.keep(state)?;
     begin_account(local.as_ref(), name)?;
-    give_ready_back(local.as_ref(), &setting);
     // Its limits and its budget are known before anything is spent, where the server answers.
     let _ = setting.server().map(|server| {
         share_account(

@@ -1,4 +1,4 @@
-//! How the account of this machine stands: its limits in force, its budget, its cap of parallel questions, and what is wrong with them. Read
+//! How the account of this machine stands: its limits in force, its budget, and what is wrong with them. Read
 //! from the records of this machine, and from the server where that can be asked.
 
 use jiff::{SignedDuration, Timestamp};
@@ -7,7 +7,6 @@ use watchdog_fleet::accounts::limits_in_force;
 use watchdog_fleet::{FleetError, FleetServer};
 use watchdog_store::account::{self, AccountLimit};
 use watchdog_store::account_share::{self, LEAST_SHARE};
-use watchdog_store::question_cap::{self, CapScope};
 use watchdog_store::{LocalStore, StoreError};
 
 use crate::clock::now;
@@ -25,8 +24,6 @@ pub struct AccountStanding {
     pub limits: Vec<AccountLimit>,
     /// Its budget.
     pub budget: Option<BudgetStanding>,
-    /// Its cap of parallel questions, or that of the machine alone.
-    pub questions: Option<CapStanding>,
 }
 
 /// A budget and this machine's part of it, in US dollars.
@@ -48,21 +45,6 @@ pub struct BudgetStanding {
     pub unreached: Option<String>,
 }
 
-/// A cap of parallel questions and this machine's part of it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct CapStanding {
-    /// Questions at a time.
-    pub most: u32,
-    /// Whether it is of this machine alone.
-    pub is_own: bool,
-    /// Slots that all machines have; `None` where the server was not asked.
-    pub taken: Option<u32>,
-    /// Questions of this machine that are under way.
-    pub under_way: u32,
-    /// Slots that this machine keeps ready.
-    pub ready: u32,
-}
-
 /// Something that is wrong with an account, or holds it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccountFault {
@@ -72,10 +54,6 @@ pub struct AccountFault {
     pub mend: &'static str,
     /// Whether work stands still for it.
     pub is_wrong: bool,
-}
-
-fn count(number: usize) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 /// What the records of this machine say of its account.
@@ -99,13 +77,6 @@ pub fn account_as_recorded(local: &dyn LocalStore) -> Result<AccountStanding, St
             unreached: share.unreached,
         }
     });
-    let questions = question_cap::in_force(local)?.map(|(scope, cap)| CapStanding {
-        most: cap.most.unwrap_or(0),
-        is_own: scope == CapScope::Own,
-        taken: None,
-        under_way: count(cap.under_way(at)),
-        ready: count(cap.ready(at).count()),
-    });
     Ok(AccountStanding {
         account: Some(shared.name).filter(|name| !name.is_empty()),
         refreshed_at: shared.refreshed_at,
@@ -116,7 +87,6 @@ pub fn account_as_recorded(local: &dyn LocalStore) -> Result<AccountStanding, St
             .filter(|limit| at < limit.until)
             .collect(),
         budget,
-        questions,
     })
 }
 
@@ -149,15 +119,6 @@ impl AccountStanding {
             unreached: None,
             ..self.budget.unwrap_or_default()
         });
-        self.questions = match (terms.max_parallel_questions, self.questions) {
-            (Some(most), found) => Some(CapStanding {
-                most,
-                is_own: false,
-                taken: Some(terms.slots_taken),
-                ..found.filter(|found| !found.is_own).unwrap_or_default()
-            }),
-            (None, found) => found.filter(|found| found.is_own),
-        };
         (self.refreshed_at, self.is_current) = (Some(at), true);
         Ok(self)
     }
@@ -229,23 +190,6 @@ impl AccountStanding {
                 }
                 _ => {}
             }
-        }
-        if let Some(CapStanding {
-            is_own: false,
-            taken: None,
-            ready: 0,
-            most,
-            ..
-        }) = &self.questions
-        {
-            let detail = format!(
-                "no slot of the {most} that the account has for questions is ready here, so that none is asked without the server"
-            );
-            fault(
-                true,
-                detail,
-                "have the server back, or lift the cap: watchdog fleet account --max-parallel-questions none",
-            );
         }
         faults
     }
@@ -329,21 +273,10 @@ mod tests {
                 change(found);
             })
         };
-        for (word, said) in [
-            (
-                "its server is gone (no route)",
-                without_server(&|found| found.budget = budget(None, 0.0, Some("no route"))),
-            ),
-            (
-                "no slot of the 4",
-                without_server(&|found| {
-                    found.questions = Some(CapStanding {
-                        most: 4,
-                        ..CapStanding::default()
-                    })
-                }),
-            ),
-        ] {
+        for (word, said) in [(
+            "its server is gone (no route)",
+            without_server(&|found| found.budget = budget(None, 0.0, Some("no route"))),
+        )] {
             assert!(
                 said.len() == 2 && said[1].0 && said[1].1.contains(word),
                 "{word}: {said:?}"

@@ -9,7 +9,6 @@ use watchdog_store::journal::event_id;
 use watchdog_store::{StateDir, account, open_store};
 
 use super::account_limits::{begin_account, share_account};
-use super::account_slots::give_ready_back;
 use super::account_spending::give_share_back;
 use super::copies::{begin_sharing, end_sharing};
 use super::fleet_setting::{FleetSetting, FleetSettingError};
@@ -93,7 +92,6 @@ pub fn join_fleet(
         end_sharing(local.as_ref(), &before)?;
         // What is known of an account of that fleet says nothing about one of this.
         begin_account(local.as_ref(), None)?;
-        give_ready_back(local.as_ref(), &before);
     }
     begin_sharing(local.as_ref(), &setting)?;
     setting.keep(state)?;
@@ -114,8 +112,6 @@ pub struct LeftFleet {
     pub setting: FleetSetting,
     /// Why the server still lists this machine; `None` where it does not.
     pub still_listed: Option<FleetError>,
-    /// Slots for questions that the server keeps for this machine until they end.
-    pub slots_left: usize,
 }
 
 /// Takes this machine out and forgets the setting, even where the server cannot be reached; `None` where it is in no fleet.
@@ -144,13 +140,10 @@ pub fn leave_fleet(state: &StateDir) -> Result<Option<LeftFleet>, FleetSettingEr
     forget_shared_repositories(state)?;
     let local = open_store(state)?;
     end_sharing(local.as_ref(), &setting)?;
-    // First nothing is shared any more, so that a command that still copies takes no new slots.
     begin_account(local.as_ref(), None)?;
-    let slots_left = give_ready_back(local.as_ref(), &setting);
     forget_mirror(state)?;
     Ok(Some(LeftFleet {
         setting,
         still_listed,
-        slots_left,
     }))
 }

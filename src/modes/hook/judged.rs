@@ -287,7 +287,6 @@ impl<'a> JudgedStop<'a> {
         let judge = || {
             let capabilities = SystemCapabilities::new(input, root, cancel)
                 .with_earlier_passes(Arc::clone(store))
-                .with_slots(command_env.slot_source())
                 .with_scratch(command_env.state.scratch());
             let outcome = checks::evaluate(
                 settings,

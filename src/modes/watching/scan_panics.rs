@@ -81,7 +81,6 @@ fn a_scan_that_panics_is_an_error_of_its_worktree_and_the_watch_continues() {
         task_stores: Default::default(),
         inside: Default::default(),
         agents: Default::default(),
-        connect_slots: None,
         line_checkers: None,
     };
     let on_row = {

@@ -1,10 +1,9 @@
 GRANT USAGE ON SCHEMA watchdog TO {worker};
 GRANT SELECT ON watchdog.format TO {worker};
-GRANT SELECT, INSERT, UPDATE, DELETE ON watchdog.record, watchdog.machine, watchdog.question_slot TO {worker};
+GRANT SELECT, INSERT, UPDATE, DELETE ON watchdog.record, watchdog.machine TO {worker};
 GRANT SELECT, INSERT, UPDATE ON watchdog.lease, watchdog.task TO {worker};
 GRANT SELECT, INSERT ON watchdog.event, watchdog.task_step TO {worker};
 GRANT SELECT, INSERT, UPDATE ON watchdog.usage_limit, watchdog.account TO {worker};
 GRANT EXECUTE ON FUNCTION watchdog.draw_share(text, double precision, double precision, text) TO {worker};
-GRANT EXECUTE ON FUNCTION watchdog.slots_to_keep(integer), watchdog.take_slots(text, text, text[], bigint, boolean) TO {worker};
 GRANT USAGE ON SEQUENCE watchdog.number, watchdog.event_number TO {worker};
 GRANT EXECUTE ON FUNCTION watchdog.prune_events(integer) TO {worker};

@@ -6,7 +6,6 @@
 )]
 
 mod account_shares;
-mod account_slots;
 mod broken_connections;
 mod conformance;
 mod cutting_proxy;

@@ -21,7 +21,6 @@ pub mod looped;
 pub mod notice_record;
 pub mod outbox;
 pub mod progress;
-pub mod question_cap;
 pub mod rebuilt;
 pub mod refs;
 pub mod rescued;
