@@ -54,12 +54,10 @@ Examples:
 const AFTER_ACCOUNT: &str = "\
 Machines share an account only where their persons name the same one. A usage limit that an agent meets on one of them then holds that agent on \
 the others until its reset: no session of it is started and no question is asked of it. NAME defaults to the account of this machine; without \
-an option it is shown. Its budget counts over all of its machines: each draws a share before it spends. With the server gone \
-a machine spends what it has, and no more; checks, rescue and commits never wait.
+an option it is shown.
 
 Examples:
   watchdog fleet account team --use
-  watchdog fleet account team --max-cost-usd-per-day 25
   watchdog fleet account --clear-limit --agent claude
   watchdog fleet account --own";
 
@@ -75,9 +73,6 @@ pub struct FleetAccountArgs {
     /// Let this machine's account be its own again
     #[arg(long, conflicts_with_all = ["name", "use_it", "clear_limit"])]
     pub own: bool,
-    /// US dollars that all machines of the account may spend in a day (UTC), or `none`
-    #[arg(long, value_name = "USD", value_parser = day_budget, conflicts_with = "own")]
-    pub max_cost_usd_per_day: Option<DayBudget>,
     /// End the usage limits that are known of the account: they are over, or were none
     #[arg(long)]
     pub clear_limit: bool,
@@ -169,21 +164,6 @@ pub enum FleetCommand {
     Status,
 }
 
-/// What may be spent in a day.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct DayBudget(
-    /// US dollars; `None` = without a bound.
-    pub Option<f64>,
-);
-
-fn day_budget(text: &str) -> Result<DayBudget, String> {
-    match text.parse::<f64>() {
-        _ if text == "none" => Ok(DayBudget(None)),
-        Ok(most) if most.is_finite() && most >= 0.0 => Ok(DayBudget(Some(most))),
-        _ => Err("give US dollars, such as 25 or 7.5, or `none`".into()),
-    }
-}
-
 /// A number of days, as `90d`.
 fn days(text: &str) -> Result<i32, String> {
     let days = text
@@ -259,22 +239,6 @@ mod tests {
                 true,
             ),
             ("watchdog fleet account --agent claude", false),
-            (
-                "watchdog fleet account team --max-cost-usd-per-day 7.5",
-                true,
-            ),
-            (
-                "watchdog fleet account team --max-cost-usd-per-day none",
-                true,
-            ),
-            (
-                "watchdog fleet account team --max-cost-usd-per-day -1",
-                false,
-            ),
-            (
-                "watchdog fleet account team --max-cost-usd-per-day inf",
-                false,
-            ),
             ("watchdog fleet status --json", true),
             ("watchdog fleet sync", true),
             ("watchdog fleet prune --older-than 90d", true),

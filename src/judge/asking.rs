@@ -28,10 +28,7 @@ use super::executor::ActionExecutor;
 use super::probe_history::JudgementProbes;
 use super::session_agent::SightedAgent;
 use super::session_cost::cost_beyond_the_last_end;
-use super::shared_account::{
-    QuestionRefusal, agent_of_question, held, hold_for_question, in_words, limit_met,
-    question_ended,
-};
+use super::shared_account::{agent_of_question, held, in_words, limit_met};
 use crate::clock::{now, since};
 use crate::wire::verdict_json::JudgedSession;
 
@@ -233,14 +230,6 @@ impl ActionExecutor {
         {
             return self.withheld(in_words(&limit), Some(limit.until));
         }
-        let share = match self
-            .store
-            .as_ref()
-            .map_or(Ok(None), |store| hold_for_question(store.as_ref()))
-        {
-            Ok(share) => share,
-            Err(QuestionRefusal { why, retry_at }) => return self.withheld(why, retry_at),
-        };
         let (at, whom) = (now(), self.whom());
         let settings = &self.input.settings;
         let to = whom
@@ -294,9 +283,6 @@ impl ActionExecutor {
                 .zip(answer.session_id.as_ref())
                 .and_then(beyond)
         });
-        if let Some(store) = &self.store {
-            question_ended(store.as_ref(), share.as_ref(), cost_usd);
-        }
         let usage = ProbeUsage {
             cost_usd,
             ..answer.usage
@@ -343,7 +329,7 @@ impl ActionExecutor {
         )
     }
 
-    /// A limit that another machine of the account met, or a budget, leaves the question unasked. Nothing is kept of it, so that it is asked
+    /// A limit that another machine of the account met leaves the question unasked. Nothing is kept of it, so that it is asked
     /// as soon as that is over.
     fn withheld(&self, why: String, retry_at: Option<Timestamp>) -> ProbeRecord {
         self.command_env

@@ -46,7 +46,7 @@ use super::recorder::JudgementRecorder;
 use super::rescue_sightings::{RescueGate, SharedSightings};
 use super::session_agent::SightedAgent;
 use super::session_work::{self, DividedUncommitted};
-use super::shared_account::{hold_for_question, is_held, question_ended};
+use super::shared_account::is_held;
 use super::snapshot_gaps::describe_gaps;
 use super::survivors;
 use super::undone;
@@ -579,10 +579,6 @@ impl ActionExecutor {
             snapshot: &snapshot,
             others: &others,
         };
-        let share = self
-            .store
-            .as_ref()
-            .and_then(|store| hold_for_question(store.as_ref()).ok().flatten());
         let whom = self.whom();
         let planner = PlannerAgent {
             command_env: &self.command_env,
@@ -610,9 +606,6 @@ impl ActionExecutor {
             Ok(outcome)
         });
         let spent = *planner.spent.lock().expect("mutex poisoned");
-        if let Some(store) = &self.store {
-            question_ended(store.as_ref(), share.as_ref(), spent.cost_usd);
-        }
         self.spend_beside(spent);
         rescued.map_err(|error: watchdog_git::Error| UnreadableFact {
             kind: FaultKind::Git,

@@ -54,7 +54,6 @@ mod fleet;
 // One account of agents on several machines: whom a usage limit holds, and what may be spent.
 mod fleet_account;
 // What the machines of an account may spend together.
-mod fleet_budget;
 // How many questions run at a time, on one machine and on those of an account.
 // Old days of events, and machines that somebody took out.
 mod fleet_upkeep;

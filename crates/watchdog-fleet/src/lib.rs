@@ -4,7 +4,6 @@
 //! - [`FleetServer`]: one connection, made again after a break, with a deadline for every call.
 //! - [`migrations`]: makes and migrates the tables; refuses those of a newer program.
 //! - [`machines`]: who joined, and what a look at the server tells.
-//! - [`account_budget`]: what they may spend together in a day, and the shares that they draw.
 //! - [`accounts`]: usage limits that the machines of one account share.
 //! - [`FleetStore`]: rows, leases and events.
 //! - [`FleetTasks`]: the tasks of a repository that several machines work on.
@@ -16,7 +15,6 @@
 
 #![warn(missing_docs, unreachable_pub)]
 
-pub mod account_budget;
 pub mod accounts;
 mod call_deadlines;
 pub mod connection_settings;

@@ -28,7 +28,6 @@ const RIGHTS: &str = "SELECT wanted FROM (VALUES \
      ('select', 'lease'), ('insert', 'lease'), ('update', 'lease'), ('select', 'event'), ('insert', 'event'), \
      ('select', 'task'), ('insert', 'task'), ('update', 'task'), ('select', 'task_step'), ('insert', 'task_step'), \
      ('select', 'usage_limit'), ('insert', 'usage_limit'), ('update', 'usage_limit'), \
-     ('select', 'account'), ('insert', 'account'), ('update', 'account'), \
      ('select', 'machine'), ('insert', 'machine'), ('update', 'machine'), ('delete', 'machine')) AS needed (act, relation), \
      LATERAL (SELECT act || ' on watchdog.' || relation AS wanted, \
          (SELECT c.oid FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \

@@ -21,7 +21,6 @@ mod codec;
 #[cfg(test)]
 mod conformance;
 mod counters;
-pub mod draw_lock;
 mod error;
 pub mod event_kinds;
 mod file;
@@ -54,10 +53,10 @@ pub use key::RowKey;
 pub use notes::{StoreNotes, is_first_note, take_unread_notes};
 pub use open::{open_store, open_store_to_read};
 pub use records::{
-    RowsByWorktree, account, account_share, anchor, answer, baseline, before, breaker, check_cache,
-    conversation, copied, expiry, figures, hook_session, left_rows, looped, notice_record, outbox,
-    progress, rebuilt, refs, rescued, rows_of_worktrees, seen_machines, session, still_work,
-    sweep_cache, task, uncommitted, verdict_parts, verdict_row,
+    RowsByWorktree, account, anchor, answer, baseline, before, breaker, check_cache, conversation,
+    copied, expiry, figures, hook_session, left_rows, looped, notice_record, outbox, progress,
+    rebuilt, refs, rescued, rows_of_worktrees, seen_machines, session, still_work, sweep_cache,
+    task, uncommitted, verdict_parts, verdict_row,
 };
 pub use sqlite::{GONE, STORE_FORMAT, SqliteStore, damaged_databases};
 pub use state_dir::StateDir;

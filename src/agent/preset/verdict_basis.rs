@@ -67,11 +67,7 @@ impl VerdictBasis {
 }
 
 /// Which limits cannot be held against an agent that does not report what they limit, for a person before its session starts.
-pub fn unheld_limits(
-    preset: &AgentPreset,
-    limits: &Limits,
-    (agents_own, of_account): (bool, bool),
-) -> Option<String> {
+pub fn unheld_limits(preset: &AgentPreset, limits: &Limits, agents_own: bool) -> Option<String> {
     let named = [
         (
             limits.max_cost_usd.is_some(),
@@ -82,11 +78,6 @@ pub fn unheld_limits(
             agents_own,
             AgentCapability::ReportsCost,
             "agents[].max_cost_usd",
-        ),
-        (
-            of_account,
-            AgentCapability::ReportsCost,
-            "the budget of the account",
         ),
         (
             limits.max_total_tokens.is_some(),
@@ -209,7 +200,7 @@ mod tests {
             ),
             ("codex", &ConfigSettings::default().limits, false, None),
         ] {
-            let found = unheld_limits(&preset(agent), limits, (own, false));
+            let found = unheld_limits(&preset(agent), limits, own);
             assert_eq!(found.is_some(), said.is_some(), "{agent} {found:?}");
             assert!(
                 found.unwrap_or_default().contains(said.unwrap_or_default()),

@@ -1,24 +1,22 @@
-//! What `watchdog fleet account` does and says: the account of agents that machines share, the usage limits that hold it, and its budget.
+//! What `watchdog fleet account` does and says: the account of agents that machines share, and the usage limits that hold it.
 
 use std::time::Duration;
 
 use watchdog_facts::display::{escape_to_one_line, plural, time_span};
 use watchdog_facts::verdict::Reason;
-use watchdog_fleet::account_budget::set_account_budget;
 use watchdog_store::open_store;
 
-use crate::cli::args_fleet::{DayBudget, FleetAccountArgs};
+use crate::cli::args_fleet::FleetAccountArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::modes::fleet::{
-    AccountFault, AccountStanding, BudgetStanding, ClearedLimits, FleetSetting,
-    account_as_recorded, clear_account_limits, copy_now, use_account,
+    AccountFault, AccountStanding, ClearedLimits, FleetSetting, account_as_recorded,
+    clear_account_limits, use_account,
 };
 use crate::wire::fleet_account_json::{
-    AccountBudgetJson, AccountLimitJson, AccountStandingJson, cleared_limits_json,
-    fleet_account_json, with_account_standing,
+    AccountLimitJson, cleared_limits_json, fleet_account_json, with_account_standing,
 };
 
 use super::fleet_words::{HOW_TO_JOIN, in_no_fleet, refuse_from_a_session};
@@ -40,9 +38,8 @@ pub(super) fn fleet_account(
     terminal: &CommandTerminal,
     args: &FleetAccountArgs,
 ) -> Result<u8, CommandFailure> {
-    let changes = args.clear_limit || args.max_cost_usd_per_day.is_some();
-    if args.use_it || args.own || changes {
-        // With whom limits are shared, whether one is over, and what may be spent is a person's word.
+    if args.use_it || args.own || args.clear_limit {
+        // With whom limits are shared, and whether one is over, is a person's word.
         refuse_from_a_session(command_env, "watchdog fleet account", args.from_session)?;
     }
     let Some(setting) = FleetSetting::of(&command_env.state)? else {
@@ -56,45 +53,28 @@ pub(super) fn fleet_account(
                 Some(name) => format!("This machine works on the account '{name}' from now on: its usage limits are shared."),
                 None => "This machine's account is its own from now on: no usage limit is shared.".to_owned(),
             });
-        } else if !changes {
+        } else if !args.clear_limit {
             let standing = account_as_recorded(open_store(&command_env.state)?.as_ref())?;
             terminal.value(&standing_json(
                 fleet_account_json(true, changed.account.as_deref(), true),
                 &standing,
             ));
         }
-        if !changes {
+        if !args.clear_limit {
             return Ok(0);
         }
     }
     let Some(name) = args.name.as_deref().or(setting.account.as_deref()) else {
-        if !changes {
+        if !args.clear_limit {
             return show_own(command_env, terminal);
         }
         return Err(CommandFailure::usage(
-            "this machine's account is its own: no limit and no budget of it is shared",
+            "this machine's account is its own: no limit of it is shared",
         )
         .hint("name the account: watchdog fleet account NAME ..."));
     };
-    if let Some(DayBudget(most)) = args.max_cost_usd_per_day {
-        set_account_budget(&setting.server()?.needing_its_format(), name, most)?;
-        if !terminal.json {
-            terminal.sentence(&match most {
-                Some(most) => format!("The machines of the account '{name}' spend at most {most:.2} USD together in a day (UTC)."),
-                None => format!("The account '{name}' has no budget from now on."),
-            });
-        }
-    }
-    let has_terms = args.max_cost_usd_per_day.is_some();
-    if has_terms {
-        // What holds of the terms before would otherwise be known until the next look.
-        let _ = copy_now(command_env);
-    }
     if args.clear_limit {
         return clear(command_env, terminal, &setting, name, args.agent.as_deref());
-    }
-    if has_terms && !terminal.json {
-        return Ok(0);
     }
     show(command_env, terminal, &setting, name)
 }
@@ -186,7 +166,7 @@ fn show(
         ""
     };
     terminal.line(&format!("account   {name}{here}"));
-    standing_lines(&standing, used_here)
+    standing_lines(&standing)
         .iter()
         .for_each(|line| terminal.line(line));
     Ok(0)
@@ -200,11 +180,11 @@ pub(super) fn show_account(
 ) {
     terminal.line(&format!("account   {}", about_account(setting)));
     if setting.account.is_some() {
-        standing_lines(standing, true)
+        standing_lines(standing)
             .iter()
             .for_each(|line| terminal.line(line));
     }
-    for AccountFault { detail, mend, .. } in standing.faults() {
+    for AccountFault { detail, mend } in standing.faults() {
         terminal.line(&format!(
             "          {}; {mend}",
             escape_to_one_line(&detail)
@@ -212,17 +192,9 @@ pub(super) fn show_account(
     }
 }
 
-/// The budget and the limits of an account, a line each, as below `account`.
-pub(super) fn standing_lines(standing: &AccountStanding, used_here: bool) -> Vec<String> {
-    let mut lines = vec![format!(
-        "budget    {}",
-        standing
-            .budget
-            .as_ref()
-            .map_or("none".to_owned(), |budget| budget_in_words(
-                budget, used_here
-            ))
-    )];
+/// The limits of an account, a line each, as below `account`.
+fn standing_lines(standing: &AccountStanding) -> Vec<String> {
+    let mut lines = Vec::new();
     if standing.limits.is_empty() {
         lines.push("limits    none is in force".to_owned());
     }
@@ -242,45 +214,12 @@ pub(super) fn standing_lines(standing: &AccountStanding, used_here: bool) -> Vec
     lines
 }
 
-fn budget_in_words(budget: &BudgetStanding, used_here: bool) -> String {
-    let BudgetStanding {
-        most_usd,
-        drawn_usd,
-        free_usd,
-        held_usd,
-        spent_usd,
-        ..
-    } = budget;
-    let drawn = drawn_usd
-        .map(|drawn| format!("; {drawn:.2} drawn today by its machines"))
-        .unwrap_or_default();
-    let here = match used_here {
-        true => {
-            format!("; on this one {free_usd:.2} free, {held_usd:.2} held, {spent_usd:.2} spent")
-        }
-        false => String::new(),
-    };
-    format!("{most_usd:.2} USD a day{drawn}{here}")
-}
-
 /// Adds to an object how an account stands.
 pub(super) fn standing_json(
     account: serde_json::Value,
     standing: &AccountStanding,
 ) -> serde_json::Value {
     let faults: Vec<AccountFault> = standing.faults();
-    let json = AccountStandingJson {
-        refreshed_at: standing.refreshed_at,
-        budget: standing.budget.as_ref().map(|budget| AccountBudgetJson {
-            max_usd_per_day: budget.most_usd,
-            drawn_usd: budget.drawn_usd,
-            free_here_usd: budget.free_usd,
-            held_here_usd: budget.held_usd,
-            spent_here_usd: budget.spent_usd,
-            ends_at: budget.ends_at,
-            unreached: budget.unreached.as_deref(),
-        }),
-    };
     let limits = standing.limits.iter().map(|limit| AccountLimitJson {
         agent: &limit.agent,
         until: limit.until,
@@ -288,7 +227,7 @@ pub(super) fn standing_json(
     });
     with_account_standing(
         account,
-        &json,
+        standing.refreshed_at,
         limits,
         faults.iter().map(|fault| fault.detail.as_str()),
     )

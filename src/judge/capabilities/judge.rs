@@ -14,9 +14,7 @@ use watchdog_facts::verdict::ProbeUsage;
 use super::SystemCapabilities;
 use crate::clock::now;
 use crate::judge::agent_preset::preset_of_word;
-use crate::judge::shared_account::{
-    agent_of_question, held, hold_for_question, in_words, limit_met, question_ended,
-};
+use crate::judge::shared_account::{agent_of_question, held, in_words, limit_met};
 
 /// The most bytes of an answer that are read: its first line decides.
 const ANSWER: usize = 64 << 10;
@@ -44,14 +42,6 @@ pub(super) fn preset(
             why: in_words(&limit),
         };
     }
-    let share = match capabilities
-        .store
-        .as_ref()
-        .map_or(Ok(None), |store| hold_for_question(store.as_ref()))
-    {
-        Ok(share) => share,
-        Err(refused) => return JudgeAnswer::Failed { why: refused.why },
-    };
     let question = ProbeRequest {
         settings: &settings,
         preset: capabilities
@@ -81,9 +71,6 @@ pub(super) fn preset(
         &mut spent,
     );
     capabilities.spend(spent);
-    if let Some(store) = &capabilities.store {
-        question_ended(store.as_ref(), share.as_ref(), spent.cost_usd);
-    }
     if let (Err(outcome), Some(store)) = (&answer, &capabilities.store)
         && let ProbeOutcome::RateLimited { retry_at, .. } = outcome.as_ref()
     {

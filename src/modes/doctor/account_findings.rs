@@ -1,4 +1,4 @@
-//! Looks at the account of agents that this machine works on: its limits in force and its budget. The server is
+//! Looks at the account of agents that this machine works on: its limits in force. The server is
 //! asked where it can be, and the records of this machine say the rest.
 
 use super::finding::DoctorFinding;
@@ -41,40 +41,17 @@ pub(super) fn account_findings(
 }
 
 fn of_standing(found: &AccountStanding) -> Vec<DoctorFinding> {
-    let mut words = Vec::new();
-    if let Some(budget) = &found.budget {
-        let drawn = budget
-            .drawn_usd
-            .map(|drawn| format!(", {drawn:.2} drawn today"))
-            .unwrap_or_default();
-        words.push(format!(
-            "{:.2} USD a day{drawn}, {:.2} free, {:.2} held and {:.2} spent here",
-            budget.most_usd, budget.free_usd, budget.held_usd, budget.spent_usd
-        ));
-    }
     let Some(name) = &found.account else {
         return Vec::new();
     };
-    let name = format!("'{name}'");
-    let detail = if words.is_empty() {
-        name
-    } else {
-        format!("{name}: {}", words.join("; "))
-    };
-    let mut findings = vec![DoctorFinding::ok("account", detail)];
-    findings.extend(found.faults().into_iter().map(
-        |AccountFault {
-             detail,
-             mend,
-             is_wrong,
-         }| {
-            let detail = escape_to_one_line(&detail);
-            if is_wrong {
-                DoctorFinding::wrong("account", detail, mend)
-            } else {
-                DoctorFinding::note("account", detail, mend)
-            }
-        },
-    ));
+    let mut findings = vec![DoctorFinding::ok("account", format!("'{name}'"))];
+    findings.extend(
+        found
+            .faults()
+            .into_iter()
+            .map(|AccountFault { detail, mend }| {
+                DoctorFinding::note("account", escape_to_one_line(&detail), mend)
+            }),
+    );
     findings
 }

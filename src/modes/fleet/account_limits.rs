@@ -1,14 +1,12 @@
 //! The usage limits of an account that several machines share: those met here are told to the server, and those of others are kept here, so
-//! that whoever asks waits for no server. Its budget is asked for in the same look.
+//! that whoever asks waits for no server.
 
 use jiff::SignedDuration;
-use watchdog_fleet::account_budget::account_terms;
 use watchdog_fleet::accounts::{ReportedLimit, clear_limits, limits_in_force, tell_limits};
 use watchdog_fleet::{FleetError, FleetServer};
 use watchdog_store::account::{self, AccountLimit};
-use watchdog_store::{LocalStore, StateDir, StoreError, account_share, open_store};
+use watchdog_store::{LocalStore, StateDir, StoreError, open_store};
 
-use super::account_spending::share_budget;
 use super::fleet_setting::{FleetSetting, FleetSettingError};
 use crate::clock::now;
 
@@ -21,7 +19,7 @@ const REFRESH_AFTER: SignedDuration = SignedDuration::from_secs(60);
 /// # Errors
 /// Where a store cannot be used; what was not told waits.
 pub(super) fn share_account(
-    (state, local): (&StateDir, &dyn LocalStore),
+    local: &dyn LocalStore,
     server: &FleetServer,
     machine: &str,
 ) -> Result<(), StoreError> {
@@ -75,15 +73,7 @@ pub(super) fn share_account(
     {
         account::refreshed(local, &shared.name, &shared.met, &limits, at)?;
     }
-    let terms = account_terms(server, &shared.name)?;
-    share_budget((state, local), server, &shared.name, terms.max_usd_per_day)
-}
-
-/// Shares this account from now on, or none: what was drawn of the budget of the one before is forgotten. Limits stay known
-/// where it is the same one.
-pub(super) fn begin_account(local: &dyn LocalStore, name: Option<&str>) -> Result<(), StoreError> {
-    account::share(local, name)?;
-    account_share::terms(local, "", None)
+    Ok(())
 }
 
 /// This machine works on an account from now on, or on its own again; `None` where it is in no fleet.
@@ -103,15 +93,11 @@ pub fn use_account(
     };
     let local = open_store(state)?;
     setting.keep(state)?;
-    begin_account(local.as_ref(), name)?;
-    // Its limits and its budget are known before anything is spent, where the server answers.
-    let _ = setting.server().map(|server| {
-        share_account(
-            (state, local.as_ref()),
-            &server.needing_its_format(),
-            &setting.name,
-        )
-    });
+    account::share(local.as_ref(), name)?;
+    // Its limits are known before anything is spent, where the server answers.
+    let _ = setting
+        .server()
+        .map(|server| share_account(local.as_ref(), &server.needing_its_format(), &setting.name));
     Ok(Some(setting))
 }
 

@@ -33,18 +33,16 @@ struct JoinedFleet {
     server: Arc<FleetServer>,
     store: FleetStore,
     setting: FleetSetting,
-    state: StateDir,
 }
 
 impl JoinedFleet {
-    fn new(state: &StateDir, setting: &FleetSetting) -> Result<Self, StoreError> {
+    fn new(setting: &FleetSetting) -> Result<Self, StoreError> {
         let server = Arc::new(setting.server()?.needing_its_format());
         let store = FleetStore::new(Arc::clone(&server), &setting.name);
         Ok(JoinedFleet {
             server,
             store,
             setting: setting.clone(),
-            state: state.clone(),
         })
     }
 }
@@ -63,7 +61,7 @@ impl FleetLink for JoinedFleet {
     }
 
     fn share_account(&self, local: &dyn LocalStore) -> Result<(), StoreError> {
-        share_account((&self.state, local), &self.server, &self.setting.name)
+        share_account(local, &self.server, &self.setting.name)
     }
 }
 
@@ -88,8 +86,8 @@ pub fn begin_copies(command_env: &CommandEnv) -> Option<CopyWorker> {
         }
     };
     let connect = {
-        let (state, setting) = (command_env.state.clone(), setting.clone());
-        Box::new(move || Ok(Box::new(JoinedFleet::new(&state, &setting)?) as Box<dyn FleetLink>))
+        let setting = setting.clone();
+        Box::new(move || Ok(Box::new(JoinedFleet::new(&setting)?) as Box<dyn FleetLink>))
     };
     let state = command_env.state.clone();
     let open = {
@@ -141,7 +139,7 @@ pub fn copy_handed_over(command_env: &CommandEnv) -> Result<(), FleetSettingErro
     let identity = identity(&setting);
     let until = Instant::now() + HANDED_OVER;
     let copy = || -> Result<(), StoreError> {
-        let fleet = JoinedFleet::new(&command_env.state, &setting)?;
+        let fleet = JoinedFleet::new(&setting)?;
         fleet.heartbeat()?;
         fleet.share_account(local.as_ref())?;
         while Instant::now() < until {
@@ -175,7 +173,7 @@ pub fn copy_now(
         return Ok(None);
     };
     let local = open_store(&command_env.state)?;
-    let fleet = JoinedFleet::new(&command_env.state, &setting)?;
+    let fleet = JoinedFleet::new(&setting)?;
     fleet.heartbeat()?;
     fleet.share_account(local.as_ref())?;
     let done = copy_events(

@@ -8,8 +8,7 @@ use watchdog_fleet::{FleetError, FleetServer};
 use watchdog_store::journal::event_id;
 use watchdog_store::{StateDir, account, open_store};
 
-use super::account_limits::{begin_account, share_account};
-use super::account_spending::give_share_back;
+use super::account_limits::share_account;
 use super::copies::{begin_sharing, end_sharing};
 use super::fleet_setting::{FleetSetting, FleetSettingError};
 use super::mirror::forget_mirror;
@@ -91,14 +90,14 @@ pub fn join_fleet(
     if let Some(before) = before.filter(|before| before.fleet() != setting.fleet()) {
         end_sharing(local.as_ref(), &before)?;
         // What is known of an account of that fleet says nothing about one of this.
-        begin_account(local.as_ref(), None)?;
+        account::share(local.as_ref(), None)?;
     }
     begin_sharing(local.as_ref(), &setting)?;
     setting.keep(state)?;
     account::share(local.as_ref(), setting.account.as_deref())?;
-    // Its limits and its budget are known before anything is spent.
+    // Its limits are known before anything is spent.
     share_account(
-        (state, local.as_ref()),
+        local.as_ref(),
         &setting.server()?.needing_its_format(),
         &setting.name,
     )?;
@@ -122,9 +121,6 @@ pub fn leave_fleet(state: &StateDir) -> Result<Option<LeftFleet>, FleetSettingEr
     let Some(setting) = FleetSetting::of(state)? else {
         return Ok(None);
     };
-    if let Ok(local) = open_store(state) {
-        give_share_back(state, local.as_ref());
-    }
     let still_listed = setting
         .server()
         .and_then(|server| leave(&server, &setting.machine_id))
@@ -140,7 +136,7 @@ pub fn leave_fleet(state: &StateDir) -> Result<Option<LeftFleet>, FleetSettingEr
     forget_shared_repositories(state)?;
     let local = open_store(state)?;
     end_sharing(local.as_ref(), &setting)?;
-    begin_account(local.as_ref(), None)?;
+    account::share(local.as_ref(), None)?;
     forget_mirror(state)?;
     Ok(Some(LeftFleet {
         setting,

@@ -3,11 +3,10 @@
 //!
 //! Reading order: `fleet_setting`, `membership`, `shared_repository`, `sharing`, `copying` (the journal to the server, in order, once), `copy_worker` (in a
 //! thread of its own, for commands that stay), `copies` (of this machine), `following` (the events of all machines), `mirror` and `mirrored` (what
-//! was read of them), `account_limits` (usage limits of an account that several machines share), `account_spending` (its budget),
+//! was read of them), `account_limits` (usage limits of an account that several machines share),
 //! `account_standing` (how it stands), `fleet_queue` (tasks).
 
 mod account_limits;
-mod account_spending;
 mod account_standing;
 mod copies;
 mod copy_worker;
@@ -22,8 +21,7 @@ mod shared_repository;
 mod sharing;
 
 pub use account_limits::{ClearedLimits, clear_account_limits, use_account};
-pub use account_spending::{draw_for_session, give_share_back};
-pub use account_standing::{AccountFault, AccountStanding, BudgetStanding, account_as_recorded};
+pub use account_standing::{AccountFault, AccountStanding, account_as_recorded};
 pub use copies::{
     COUNTED, WaitingCopies, begin_copies, copy_handed_over, copy_now, waiting_copies,
 };

@@ -39,7 +39,6 @@ use crate::judge::settle_anchor;
 use crate::judge::signals::{SignalState, SignalUrgency};
 use crate::modes::run::first_failure::refuse_what_passes;
 use crate::modes::run::session_run::{SessionOptions, run_session};
-use crate::modes::run::session_share::{SessionShare, give_back};
 use crate::wire::judgement_events::baseline_data;
 use crate::wire::loop_json::{agent_changed_data, loop_pause_data, loop_started_data, record_json};
 use crate::wire::verdict_json::Judgement;
@@ -70,7 +69,6 @@ pub async fn run_loop(
     match LoopRun::open(command_env, request, view, begun).await {
         Ok(mut looped) => {
             let judgement = looped.drive(signals).await;
-            give_back(command_env, &looped.context.store).await;
             looped.show(LoopPhase::Over);
             judgement
         }
@@ -399,18 +397,7 @@ impl LoopRun {
             let kept = self.memory.keep(|record| record.session_id = None);
             kept.map_err(|unreadable| prepared.unreadable(unreadable))?;
         }
-        let share = SessionShare::take(&self.context.command_env, &self.context.store).await;
-        let account_share =
-            share.map_err(|stop| prepared.instead(Verdict::new(stop.reason, stop.why)))?;
-        let options = self
-            .begin_session(number, (&prompt, takes_up), &prepared)
-            .inspect_err(|_| {
-                account_share.iter().for_each(|share| share.settle(None));
-            })?;
-        let options = SessionOptions {
-            account_share,
-            ..options
-        };
+        let options = self.begin_session(number, (&prompt, takes_up), &prepared)?;
         let mut seen = run_session(&prepared, options, signals).await;
         self.end_session(&seen);
         seen.context.prompt.get_or_insert(prompt);

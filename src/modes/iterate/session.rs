@@ -286,7 +286,6 @@ impl LoopContext {
             cover: None,
             tap,
             before: standing.spent,
-            account_share: None,
             account_agent: agent.account_agent(&self.command_env),
             agent_budget: agent.max_cost_usd.map(|max_cost_usd| AgentBudget {
                 agent: agent.name.clone(),

@@ -1,11 +1,9 @@
 //! Compares a session with the budgets: before it starts, while it runs, and when it has ended.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::session_share::SessionShare;
 use crate::agent::stream::StreamTap;
 use watchdog_core::config::settings::Limits;
 use watchdog_core::decision::termination::{SpentUsage, termination, time_left, unknown};
@@ -39,8 +37,6 @@ pub struct SessionBudget<'a> {
     pub before: SpentUsage,
     /// The budget of its agent, if that has one.
     pub of_agent: Option<&'a AgentBudget>,
-    /// What it holds of the budget of its account, if that has one.
-    pub of_account: Option<&'a Arc<SessionShare>>,
     /// Its output.
     pub tap: &'a StreamTap,
 }
@@ -65,7 +61,7 @@ impl SessionBudget<'_> {
         let is_limited = limits.max_turns.is_some()
             || limits.max_total_tokens.is_some()
             || limits.max_cost_usd.is_some();
-        if !is_limited && self.of_agent.is_none() && self.of_account.is_none() {
+        if !is_limited && self.of_agent.is_none() {
             return std::future::pending().await;
         }
         // Time has its own end.
@@ -74,26 +70,12 @@ impl SessionBudget<'_> {
             max_wall: None,
             ..limits.clone()
         };
-        let mut extended_at = 0.0;
         loop {
             let spent = SpentUsage::of(&self.tap.view().usage);
             let agents_is_spent = self
                 .of_agent
                 .is_some_and(|budget| budget.before_usd + spent.cost_usd >= budget.max_cost_usd);
-            if let Some(share) = self.of_account.filter(|share| {
-                share.is_nearly_spent(spent.cost_usd) && spent.cost_usd > extended_at
-            }) {
-                // Once for each further cost that is told: a server that is gone is not asked without end.
-                extended_at = spent.cost_usd;
-                share.extend(spent.cost_usd).await;
-            }
-            let accounts_is_spent = self
-                .of_account
-                .is_some_and(|share| spent.cost_usd >= share.usd());
-            if agents_is_spent
-                || accounts_is_spent
-                || termination(&limits, &self.before.plus(spent), now()).is_some()
-            {
+            if agents_is_spent || termination(&limits, &self.before.plus(spent), now()).is_some() {
                 break;
             }
             tokio::time::sleep(POLL).await;
@@ -108,9 +90,7 @@ impl SessionBudget<'_> {
 
     /// What the end of a session means that was ended because its agent's budget is spent; `None` where the agent has none.
     pub fn agent_stop(&self, spent: SpentUsage) -> Option<StopReason> {
-        let budget = self.of_agent.filter(|budget| {
-            self.of_account.is_none() || budget.before_usd + spent.cost_usd >= budget.max_cost_usd
-        })?;
+        let budget = self.of_agent?;
         let (agent, most, cost) = (
             &budget.agent,
             budget.max_cost_usd,
@@ -123,13 +103,6 @@ impl SessionBudget<'_> {
             reason: Reason::BudgetExhausted,
             why,
         })
-    }
-
-    /// What the end of a session means that was ended because its part of the account's budget is spent; `None` where the account has none.
-    pub fn account_stop(&self, spent: SpentUsage) -> Option<StopReason> {
-        self.of_account
-            .filter(|share| spent.cost_usd >= share.usd())
-            .map(|share| share.stop())
     }
 
     /// Warnings about budgets that could not be compared with the session.

@@ -6,7 +6,6 @@ pub(crate) mod first_failure;
 mod periodic;
 pub(crate) mod session_recognition;
 pub(crate) mod session_run;
-pub(crate) mod session_share;
 mod session_wait;
 pub(crate) mod sighted_agent;
 mod silence_watch;

@@ -39,7 +39,6 @@ use watchdog_store::uncommitted;
 use super::budget::{AgentBudget, SessionBudget};
 use super::periodic::{PeriodicSnapshots, SnapshotSubject};
 use super::session_recognition::SessionRecognition;
-use super::session_share::SessionShare;
 use super::session_wait::{SessionTimeLimit, SessionWaiter, WaitedSession};
 use super::sighted_agent::OutputDialect;
 use super::silence_watch::{SilenceCause, WatchedSession};
@@ -95,8 +94,6 @@ pub struct SessionOptions {
     pub before: SpentUsage,
     /// The budget of its agent, if that has one.
     pub agent_budget: Option<AgentBudget>,
-    /// What it holds of the budget of its account, where that has one.
-    pub account_share: Option<Arc<SessionShare>>,
     /// Whom a usage limit that it meets belongs to, among the machines of an account.
     pub account_agent: Option<String>,
 }
@@ -122,14 +119,9 @@ pub async fn run_session(
         .display()
         .to_string();
     let span = tracing::info_span!(target: "watchdog::session", "session", worktree = worktree, spec = input.spec);
-    let share = options.account_share.clone();
     let seen = run_in_span(command_env, input, store, journal, options, signals)
         .instrument(span.clone())
         .await;
-    if let Some(share) = share {
-        // One that did not begin cost nothing.
-        share.settle(seen.context.usage.cost_usd);
-    }
     span.in_scope(|| {
         tracing::debug!(
             target: "watchdog::session",
@@ -280,10 +272,7 @@ async fn run_in_span(
         unheld_limits(
             &preset,
             &input.settings.limits,
-            (
-                options.agent_budget.is_some(),
-                options.account_share.is_some(),
-            ),
+            options.agent_budget.is_some(),
         )
     }) {
         command_env.tell(&unheld);
@@ -306,7 +295,6 @@ async fn run_in_span(
         limits: &input.settings.limits,
         before: options.before,
         of_agent: options.agent_budget.as_ref(),
-        of_account: options.account_share.as_ref(),
         tap: &options.tap,
     };
     let (timeout, at_timeout) = budget.timeout(
@@ -530,7 +518,6 @@ fn see(
     let of_agent = || {
         budget
             .agent_stop(spent)
-            .or_else(|| budget.account_stop(spent))
             .filter(|_| cut.over_budget && outcome.cancelled)
     };
     let end = match (

@@ -21,7 +21,6 @@ use watchdog_store::journal::kind;
 use super::first_failure::refuse_what_passes;
 use super::session_recognition::SessionRecognition;
 use super::session_run::{SessionOptions, run_session};
-use super::session_share::{SessionShare, give_back};
 use super::view::{RunPhase, RunView};
 use crate::clock::now;
 use crate::judge::admission::{PreparedJudgement, refuse_half_done, refuse_open_breaker};
@@ -99,17 +98,10 @@ async fn try_run(
     prepared.admit()?;
     prepared.unless(Ok(spent_before(&prepared.input, begun)))?;
     let recognition = SessionRecognition::of_command(command_env, None, &request.command);
-    let mut options = request.options(&prepared, &recognition);
+    let options = request.options(&prepared, &recognition);
     let clause = recognition.clause(&prepared.input.settings.agent, prepared.input.names_agent);
     command_env.tell(&first_line(&prepared.input, &options, clause));
     let mut prepared = refuse_what_passes(prepared, signals).await?;
-    match SessionShare::take(command_env, &prepared.store).await {
-        Ok(share) => options.account_share = share,
-        Err(stop) => prepared.unless(Ok(Some(Verdict::new(
-            stop.reason,
-            format!("{}; the session was not started", stop.why),
-        ))))?,
-    }
     prepared
         .journal
         .note(kind::BASELINE, baseline_data(&prepared.input.baseline));
@@ -130,10 +122,7 @@ async fn try_run(
         command_env.tell("could not update the lock file: it still names a running session");
     }
     note_changed_criteria(&mut prepared);
-    let store = Arc::clone(&prepared.store);
-    let judgement = prepared.judge(seen, signals).await;
-    give_back(command_env, &store).await;
-    Ok(judgement)
+    Ok(prepared.judge(seen, signals).await)
 }
 
 /// The verdict to give where a limit is met before the session.
@@ -189,7 +178,6 @@ impl RunRequest {
             tap,
             before: SpentUsage::default(),
             agent_budget: None,
-            account_share: None,
             account_agent: agent_of_command(command_env, &self.command),
             mirror: if self.output_to_stderr {
                 MirrorTarget::ToStderr

@@ -27,8 +27,9 @@ END
 $$;
 REVOKE ALL ON FUNCTION watchdog.prune_events(integer) FROM PUBLIC;
 
--- Machines share no cap of parallel questions any more.
+-- Machines share neither a budget nor a cap of parallel questions any more.
+DROP FUNCTION watchdog.draw_share(text, double precision, double precision, text);
 DROP FUNCTION watchdog.take_slots(text, text, text[], bigint, boolean);
 DROP FUNCTION watchdog.slots_to_keep(integer);
 DROP TABLE watchdog.question_slot;
-ALTER TABLE watchdog.account DROP COLUMN max_parallel_questions;
+DROP TABLE watchdog.account;

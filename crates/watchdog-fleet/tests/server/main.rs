@@ -5,7 +5,7 @@
     reason = "tests start programs by themselves"
 )]
 
-mod account_shares;
+mod account_limits;
 mod broken_connections;
 mod conformance;
 mod cutting_proxy;

@@ -4,7 +4,6 @@
 //! `decision`, have a separate disk type, and their file converts between the two.
 
 pub mod account;
-pub mod account_share;
 pub mod anchor;
 pub mod answer;
 pub mod baseline;
