@@ -48,8 +48,9 @@ Examples:
   watchdog trust --list";
 
 pub const INIT: &str = "\
-It looks for Cargo, package.json, pytest, go.mod, make, just, lists of work, CI files and agents, and proposes checks, guards and limits. In a \
-terminal it asks which of them to write, and which commands to run once; elsewhere it writes the proposal, runs nothing and trusts what it wrote.
+It looks for build files of fourteen ecosystems, lists of work, CI files and agents, and proposes checks and guards. In a terminal it asks which of \
+them to write, and which commands to run once; elsewhere it writes the checks, runs nothing and trusts what it wrote. Without a check to write it \
+shows a line to paste.
 
 Examples:
   watchdog init                    look, ask, write

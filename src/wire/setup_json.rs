@@ -9,8 +9,8 @@ pub struct InitReport<'a> {
     pub written: Option<&'a str>,
     /// The fingerprint that is trusted.
     pub trusted: Option<&'a str>,
-    /// The text of the file.
-    pub text: &'a str,
+    /// The text of the file; `None` where there is nothing to write.
+    pub text: Option<&'a str>,
     /// What could be chosen besides, for people.
     pub offered: &'a [String],
     /// What a person should know.
@@ -35,7 +35,7 @@ pub fn init_json(report: &InitReport<'_>) -> Value {
         "written": report.written,
         "trusted": report.trusted,
         // It was read by the parser of configurations before.
-        "proposed": serde_json::from_str::<Value>(report.text).unwrap_or_default(),
+        "proposed": report.text.and_then(|text| serde_json::from_str::<Value>(text).ok()),
         "offered": report.offered,
         "notes": report.notes,
         "tried": tried.collect::<Vec<_>>(),

@@ -262,6 +262,7 @@ fn a_snapshot_is_listed_shown_brought_back_and_dropped() {
 fn a_first_configuration_is_trusted_until_its_bytes_change() {
     let env = TestEnv::new();
     let repo = env.repo();
+    repo.write("Makefile", "test:\n\ttrue\n");
     repo.watchdog(&["init"]).expect(0);
     repo.watchdog(&["init"]).expect(2);
     repo.commit_all("chore: watch");
@@ -271,7 +272,7 @@ fn a_first_configuration_is_trusted_until_its_bytes_change() {
         repo.commit_all("feat: work");
         repo.watchdog(&["check", "--baseline", &baseline, "--json"])
     };
-    assert_eq!(judged().verdict(), "complete/new_commits");
+    assert_eq!(judged().verdict(), "complete/checks_passed");
     repo.write(
         "completion.json",
         r#"{"version": 1, "breaker": {"limit": 9}}"#,

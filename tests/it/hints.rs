@@ -354,6 +354,7 @@ fn tasks_are_named_with_commands_that_find_them() {
 fn a_first_configuration_names_what_to_type_next() {
     let env = place();
     let repo = env.repo_named(NAME);
+    repo.write("Makefile", "test:\n\ttrue\n");
     let first = said(&repo, &["init", "--yes"]);
     assert!(first.contains("next: watchdog -C "), "{first}");
     let again = said(&repo, &["init", "--yes"]);

@@ -1,4 +1,4 @@
-//! `watchdog init`: real projects, a real terminal, and places where nothing good can be written.
+//! `watchdog init`: a table of projects, a real terminal, and places that cannot be written.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -21,7 +21,7 @@ fn install(env: &TestEnv, name: &str, script: &str) {
 /// The project of a Makefile whose tests pass.
 fn with_make<'env>(env: &'env TestEnv, name: &str) -> Repo<'env> {
     let repo = env.repo_named(name);
-    repo.write("Makefile", "test:\n\t@echo tested\nlint:\n\t@true\n");
+    repo.write("Makefile", "test:\n\t@echo tested\n");
     repo.commit_all("make");
     repo
 }
@@ -39,241 +39,149 @@ fn proposed(repo: &Repo<'_>) -> Value {
     out
 }
 
-/// What the proposed checks run or read.
+/// What the proposed checks run and where, or what they read.
 fn checks(out: &Value) -> Vec<String> {
     let list = out["proposed"]["checks"]
         .as_array()
         .cloned()
         .unwrap_or_default();
-    list.iter()
-        .map(|check| {
-            check["run"]
-                .as_str()
-                .or(check["path"].as_str())
-                .expect("a command or a list")
-                .to_owned()
-        })
-        .collect()
+    let shown = |check: &Value| {
+        let word = check["run"]
+            .as_str()
+            .or(check["path"].as_str())
+            .expect("a command or a list");
+        let folder = check["cwd"].as_str().map(|folder| format!(" @ {folder}"));
+        word.to_owned() + &folder.unwrap_or_default()
+    };
+    list.iter().map(shown).collect()
 }
 
-/// A project's name, its files, and what the checks run or read.
-type ProjectCase<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a [&'a str]);
-
-#[test]
-fn each_kind_of_project_gets_checks_that_it_has() {
-    let env = TestEnv::new();
-    let package = |test: &str| json!({"scripts": {"test": test}}).to_string();
-    let vitest = package("vitest run");
-    let cases: &[ProjectCase<'_>] = &[
-        ("nothing", &[], &[]),
-        (
-            "cargo",
-            &[
-                ("Cargo.toml", "[package]\nname = \"x\"\n"),
-                ("src/lib.rs", "#[test]\nfn a() {}\n"),
-            ],
-            &["cargo test"],
-        ),
-        (
-            "cargo-untested",
-            &[
-                ("Cargo.toml", "[package]\nname = \"x\"\n"),
-                ("src/lib.rs", "fn a() {}\n"),
-            ],
-            &["cargo build"],
-        ),
-        (
-            "workspace",
-            &[
-                ("Cargo.toml", "[workspace]\n"),
-                ("a/tests/a.rs", "#[test]\nfn a() {}\n"),
-            ],
-            &["cargo test --workspace"],
-        ),
-        (
-            "npm",
-            &[("package.json", &vitest), ("package-lock.json", "{}")],
-            &["npm test"],
-        ),
-        (
-            "pnpm",
-            &[("package.json", &vitest), ("pnpm-lock.yaml", "")],
-            &["pnpm test"],
-        ),
-        (
-            "yarn",
-            &[("package.json", &vitest), ("yarn.lock", "")],
-            &["yarn test"],
-        ),
-        (
-            "bun",
-            &[("package.json", &vitest), ("bun.lock", "")],
-            &["bun run test"],
-        ),
-        (
-            "placeholder",
-            &[(
-                "package.json",
-                &package("echo \"Error: no test specified\" && exit 1"),
-            )],
-            &[],
-        ),
-        (
-            "pytest",
-            &[
-                ("pyproject.toml", "[tool.pytest.ini_options]\n"),
-                ("test_a.py", ""),
-            ],
-            &["pytest"],
-        ),
-        (
-            "uv",
-            &[
-                ("pyproject.toml", "dev = [\"pytest\"]\n"),
-                ("uv.lock", ""),
-                ("tests/test_a.py", ""),
-            ],
-            &["uv run pytest"],
-        ),
-        (
-            "tox",
-            &[
-                ("tox.ini", "[testenv]\ncommands = pytest\n"),
-                ("tests/test_a.py", ""),
-            ],
-            &["tox"],
-        ),
-        (
-            "tox-in-pyproject",
-            &[("pyproject.toml", "[tool.tox]\n")],
-            &["tox"],
-        ),
-        (
-            "nox",
-            &[
-                (
-                    "noxfile.py",
-                    "import nox\n@nox.session\ndef tests(session): ...\n",
-                ),
-                ("test_a.py", ""),
-            ],
-            &["nox -s tests"],
-        ),
-        (
-            "go",
-            &[("go.mod", "module x\n"), ("a_test.go", "package x\n")],
-            &["go test ./..."],
-        ),
-        (
-            "make",
-            &[("Makefile", "test: build\n\ttrue\n")],
-            &["make test"],
-        ),
-        (
-            "make-without",
-            &[("Makefile", "test := 1\nall:\n\ttrue\n")],
-            &[],
-        ),
-        ("just", &[("justfile", "test:\n  true\n")], &["just test"]),
-        (
-            "features",
-            &[(
-                "feature_list.json",
-                "[{\"name\": \"a\", \"passes\": false}]",
-            )],
-            &["feature_list.json"],
-        ),
-        (
-            "tasks",
-            &[("tasks.md", "- [ ] one\n- [x] two\n")],
-            &["tasks.md"],
-        ),
-        (
-            "spec",
-            &[
-                ("specs/001-a/tasks.md", "- [ ] one\n"),
-                ("specs/000-z/tasks.md", "- [x] done\n"),
-            ],
-            &["specs/001-a/tasks.md"],
-        ),
-        (
-            "plan",
-            &[(
-                "plan.json",
-                "{\"steps\": [{\"title\": \"a\", \"status\": \"todo\"}]}",
-            )],
-            &["plan.json"],
-        ),
-        (
-            "empty-lists",
-            &[
-                ("feature_list.json", "[]"),
-                ("tasks.md", "# none\n"),
-                ("plan.json", "{\"steps\": []}"),
-            ],
-            &[],
-        ),
-    ];
-    for (name, files, expected) in cases {
-        let repo = env.repo_named(name);
-        files
-            .iter()
-            .chain(&[("NOTES.md", "of everything")])
-            .for_each(|(path, text)| repo.write(path, text));
-        repo.commit_all("feat: the project");
-        let out = proposed(&repo);
-        assert_eq!(checks(&out), *expected, "{name}: {out}");
-        assert!(!repo.has("completion.json"), "{name}");
-    }
-    assert!(
-        !env.state().join("watchdog.db").exists(),
-        "a dry run leaves no record"
-    );
+fn make_pipe(path: &Path) {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    mknodat(CWD, path, FileType::Fifo, Mode::from(0o600), 0).unwrap();
 }
 
+/// The files of a project, apart by a space and each with its text after `=`, and its checks: a
+/// command, with the folder that it runs in after ` @ `, or the path of a list. `~` stands for a
+/// space, JEST for a package with a test script.
+const PROJECTS: &str = r##"NOTES.md=x ->
+Cargo.toml=[package] src/lib.rs=#[test] -> cargo test
+Cargo.toml=[package] src/lib.rs=#[rstest] -> cargo test
+Cargo.toml=[package] src/lib.rs=#[cfg(test)] -> cargo build
+Cargo.toml=[workspace] a/Cargo.toml=[package] a/a.rs=#[test] -> cargo test --workspace
+Cargo.toml=what ->
+package.json=JEST -> npm test
+package.json=JEST package-lock.json={} -> npm test
+package.json=JEST pnpm-lock.yaml= -> pnpm test
+package.json=JEST yarn.lock= -> yarn test
+package.json=JEST bun.lock= -> bun run test
+package.json={"packageManager":"pnpm@9","scripts":{"test":"jest"}} -> pnpm test
+package.json={"scripts":{"test":"echo~no~test~specified"}} ->
+package.json={"scripts":{"test":"jest~--watch"}} ->
+package.json={"scripts":{"test":"~"}} ->
+pnpm-workspace.yaml= a/package.json=JEST -> pnpm -r test
+yarn.lock= package.json={} a/package.json=JEST -> yarn test @ a
+pyproject.toml=[tool.pytest.ini_options] -> pytest
+setup.cfg=[tool:pytest] -> pytest
+pytest.ini= -> pytest
+requirements-dev.txt=pytest -> pytest
+test_a.py= -> pytest
+tests/unit/test_a.py= uv.lock= -> uv run pytest
+pyproject.toml=pytest poetry.lock= -> poetry run pytest
+pyproject.toml=pytest .venv/bin/pytest= -> .venv/bin/pytest
+pyproject.toml=[project] uv.lock= ->
+tox.ini=[testenv] test_a.py= -> tox
+tox.ini=[testenv] test_a.py= uv.lock= -> uv run pytest
+noxfile.py=def~tests(session): test_a.py= -> nox -s tests
+go.mod=module a_test.go=package -> go test ./...
+go.mod=module -> go build ./...
+go.mod=module Makefile=test: -> go build ./...; make test
+go.mod=module a_test.go= Makefile=test: -> go test ./...
+Makefile=test:~build -> make test
+Makefile=all~check: -> make check
+Makefile=test~:=~1 ->
+Makefile=URL~=~test: ->
+justfile=@test~mode='a'~*args: -> just test
+justfile=test~name: ->
+justfile=bench~test: ->
+pom.xml= -> mvn -q test
+pom.xml= mvnw= -> ./mvnw -q test
+build.gradle.kts= -> gradle test
+settings.gradle= gradlew= -> ./gradlew test
+CMakeLists.txt=enable_testing() -> CTEST
+CMakeLists.txt=project(x) -> cmake -B build && cmake --build build
+Gemfile=rspec -> bundle exec rspec
+.rspec= -> rspec
+Rakefile=test Gemfile= -> bundle exec rake test
+Rakefile=test -> rake test
+Rakefile= bin/rails= -> bin/rails test
+composer.json={"scripts":{"test":["phpunit"]}} -> composer test
+phpunit.xml.dist= -> vendor/bin/phpunit
+composer.json={"require-dev":{"pestphp/pest":"2"}} phpunit.xml= -> vendor/bin/pest
+a.sln= a/a.csproj=Microsoft.NET.Test.Sdk -> dotnet test
+a.fsproj= -> dotnet build
+mix.exs= test/a_test.exs= -> mix test
+mix.exs= -> mix compile
+Package.swift=.testTarget( -> swift test
+Package.swift=.target( -> swift build
+Cargo.toml=[package] a.rs=#[test] package.json=JEST -> cargo test; npm test
+go/go.mod=m go/a_test.go= web/package.json=JEST -> go test ./... @ go; npm test @ web
+a/b/c/go.mod=m a/b/c/a_test.go= -> go test ./... @ a/b/c
+a/b/c/d/go.mod=m docs/go.mod=m target/go.mod=m .x/go.mod=m ->
+Makefile=test: a/go.mod=m a/a_test.go= -> make test
+feature_list.json=[{"name":"a","passes":false}] -> feature_list.json
+prd.json={"userStories":[{"passes":true}]} ->
+plan.json={"steps":[{"title":"a","status":"todo"}]} -> plan.json
+plan.json=[{"title":"a","status":"completed"}] ->
+tasks.md=-~[~]~one -> tasks.md
+TODO.md=-~[~]~one ->
+tasks.md=-~[x]~one fix_plan.md=prose feature_list.json=[] plan.json=[] ->
+specs/001-a/tasks.md=-~[~]~one specs/002-b/tasks.md=-~[~]~two -> specs/001-a/tasks.md
+"##;
+const CTEST: &str =
+    "cmake -B build && cmake --build build && ctest --test-dir build --output-on-failure";
+
 #[test]
-fn build_files_in_folders_below_get_checks_that_run_there_and_what_is_not_the_projects_own_gets_none()
- {
+fn each_project_gets_the_checks_it_has() {
     let env = TestEnv::new();
     let repo = env.repo();
-    let package = json!({"scripts": {"test": "vitest run"}}).to_string();
-    let crate_of = |folder: &str| {
-        repo.write(&format!("{folder}/Cargo.toml"), "[package]\nname = \"x\"\n");
-        repo.write(&format!("{folder}/src/lib.rs"), "#[test]\nfn a() {}\n");
-    };
-    [
-        "backend",
-        "target/x",
-        "vendor/x",
-        ".hidden",
-        "scratch",
-        "a/b/c/deep",
-        "tests/fixture",
-        "piped",
-    ]
-    .into_iter()
-    .for_each(crate_of);
-    ["web", "web/node_modules/x", "web/packages/one"]
-        .into_iter()
-        .for_each(|folder| repo.write(&format!("{folder}/package.json"), &package));
-    repo.write("web/pnpm-workspace.yaml", "packages:\n  - packages/*\n");
-    repo.write(".gitignore", "scratch/\n/target\n");
-    let pipe = repo.path().join("piped/.gitignore");
-    rustix::fs::mknodat(
-        rustix::fs::CWD,
-        &pipe,
-        rustix::fs::FileType::Fifo,
-        rustix::fs::Mode::from(0o600),
-        0,
-    )
-    .unwrap();
-    symlink("backend", repo.path().join("link")).unwrap();
+    repo.git(&["switch", "-q", "-c", "001-a"]);
+    for row in PROJECTS.lines() {
+        let (files, expected) = row.split_once(" ->").expect("files and checks");
+        repo.git(&["clean", "-qfdx"]);
+        for file in files.split(' ') {
+            let (path, text) = file.split_once('=').expect("a file and its text");
+            let text = text.replace("JEST", r#"{"scripts": {"test": "jest"}}"#);
+            repo.write(path, text.replace('~', " ") + "\n");
+        }
+        let out = proposed(&repo);
+        let expected = expected.trim().replace("CTEST", CTEST);
+        assert_eq!(checks(&out).join("; "), expected, "{row}: {out}");
+        let is_null = out["proposed"].is_null();
+        assert_eq!(is_null, expected.is_empty(), "no empty list: {out}");
+        assert!(!repo.has("completion.json"), "{row}");
+    }
+    let records = env.state().join("watchdog.db");
+    assert!(!records.exists(), "a dry run leaves no record");
+}
+
+#[test]
+fn foreign_folders_get_no_check() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    for folder in ["own", "piped", "scratch", "vendor/x", "tests/fixture"] {
+        repo.write(&format!("{folder}/Makefile"), "test:\n\ttrue\n");
+    }
+    repo.write(".gitignore", "scratch/\n");
+    make_pipe(&repo.path().join("piped/.gitignore"));
+    symlink("own", repo.path().join("link")).unwrap();
     let other = env.repo_named("other");
-    other.write("Cargo.toml", "[package]\nname = \"x\"\n");
+    other.write("Makefile", "test:\n");
     other.commit_all("other");
+    let allowed = "protocol.file.allow=always";
     repo.git(&[
         "-c",
-        "protocol.file.allow=always",
+        allowed,
         "submodule",
         "--quiet",
         "add",
@@ -281,29 +189,89 @@ fn build_files_in_folders_below_get_checks_that_run_there_and_what_is_not_the_pr
         "sub",
     ]);
     repo.git(&["clone", "-q", "../other", "nested"]);
-    let out = proposed(&repo);
-    let list = out["proposed"]["checks"]
-        .as_array()
-        .expect("checks")
-        .clone();
-    let shown: Vec<String> = list
-        .iter()
-        .map(|check| {
-            [&check["name"], &check["run"], &check["cwd"]]
-                .map(|text| text.as_str().unwrap_or("-"))
-                .join("|")
-        })
-        .collect();
-    let expected = [
-        "tests in backend|cargo test|backend",
-        "tests in piped|cargo test|piped",
-        "tests in web|pnpm test|web",
-    ];
-    assert_eq!(shown, expected, "{out}");
+    assert_eq!(
+        checks(&proposed(&repo)),
+        ["make test @ own", "make test @ piped"]
+    );
 }
 
 #[test]
-fn a_check_of_a_folder_below_runs_there_when_it_is_tried_by_name_and_in_a_verdict() {
+fn notes_say_what_is_left_out() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    repo.write("package.json", "\0{{{ nonsense \u{1b}[31m");
+    repo.write(
+        "web/package.json",
+        json!({"scripts": {"test": "jest --watch"}}).to_string(),
+    );
+    repo.write("feature_list.json", "{\"features\": 7}");
+    repo.write("prd.json", "[{\"passes\": false}]");
+    repo.write("TODO.md", "- [ ] a wish\n");
+    repo.write("tests/a.sh", "true\n");
+    let large = fs::File::create(repo.path().join("Makefile")).unwrap();
+    std::io::Write::write_all(&mut &large, b"test:\n\ttrue\n").unwrap();
+    large.set_len(100 << 20).unwrap();
+    make_pipe(&repo.path().join("justfile"));
+    for number in 0..14 {
+        repo.write(&format!("go{number}/go.mod"), "module x\n");
+        repo.write(&format!("go{number}/a_test.go"), "package x\n");
+    }
+    for (path, text) in [
+        (".agent/writer/agent.json", "{}"),
+        (".ralphrc", "CB_NO_PROGRESS_THRESHOLD=$(touch ran)\n"),
+        (".ralph/fix_plan.md", "- [ ] a\n"),
+        ("config.json", "{\"specs_subdir\": \"specs\"}"),
+        ("tanuki.yaml", "tasks_dir: tasks\n"),
+    ] {
+        repo.write(path, text);
+    }
+    let out = proposed(&repo);
+    assert_eq!(checks(&out), ["make test", "prd.json"], "{out}");
+    let told = out["notes"].to_string() + &out["offered"].to_string();
+    for words in [
+        "package.json is not used, as it is no valid JSON",
+        "the script test of web/package.json is not used",
+        "feature_list.json is not used",
+        "prd.json is in no commit",
+        "plan TODO.md",
+        "guard tests/**",
+        "check go test ./... in go0: go test ./... (go0/go.mod; `make test` in a folder above",
+        "2 more checks of folders below",
+        "found .agent/writer/agent.json: its verdict is not taken over; name it with --config",
+        "found config.json: its limits are not taken over",
+        "found .ralphrc: its limits are not taken over; see limits and breaker in http",
+        "found .ralph/fix_plan.md: its steps are no check yet",
+        "found tanuki.yaml: its folder of tasks is not taken over",
+    ] {
+        assert!(told.contains(words), "{words} is missing: {told}");
+    }
+    assert!(!repo.has("ran"), "a file of the shell is not run");
+    let shown = repo.watchdog(&["init", "--dry-run"]).expect(0).to_string();
+    assert!(!shown.contains('\u{1b}'), "{shown}");
+}
+
+#[test]
+fn without_a_check_a_line_to_paste() {
+    let env = TestEnv::new();
+    env.install("watchdog", Path::new(env!("CARGO_BIN_EXE_watchdog")));
+    let repo = env.repo_named("it's here");
+    let out = repo.watchdog(&["init", "--yes", "--json"]).expect(0).json();
+    let nothing = [&out["written"], &out["trusted"], &out["proposed"]];
+    assert_eq!(nothing, [&Value::Null; 3], "{out}");
+    let shown = repo.watchdog(&["init"]).expect(0).stdout;
+    let line = shown.lines().last().unwrap_or_default();
+    assert!(shown.contains("nothing is written"), "{shown}");
+    assert_eq!(out["next"], line, "{shown}");
+    assert!(!repo.has("completion.json"), "{shown}");
+    let typed = line.replace("YOUR TESTS", "true");
+    let shell = env.command("sh", Path::new("/")).args(["-c", &typed]);
+    shell.run().expect(0);
+    let tried = repo.watchdog(&["init", "--try", "--json"]).expect(0).json();
+    assert_eq!(tried["tried"][0]["outcome"], "pass", "trusted: {tried}");
+}
+
+#[test]
+fn a_check_of_a_folder_below_runs_there() {
     let env = TestEnv::new();
     let repo = env.repo();
     repo.write(
@@ -319,40 +287,24 @@ fn a_check_of_a_folder_below_runs_there_when_it_is_tried_by_name_and_in_a_verdic
         .expect(0)
         .json();
     assert_eq!(out["tried"].as_array().map(Vec::len), Some(1), "{out}");
-    assert_eq!(
-        (&out["tried"][0]["name"], &out["tried"][0]["outcome"]),
-        (&json!("tests in api"), &json!("pass")),
-        "{out}"
-    );
+    assert_eq!(out["tried"][0]["outcome"], "pass", "{out}");
     assert!(repo.has("api/tried"));
     let unknown = repo
         .watchdog(&["init", "--yes", "--try", "tests in apy"])
         .expect(2);
-    assert!(
-        unknown.stderr.contains("did you mean") && unknown.stderr.contains("tests in api"),
-        "{unknown}"
-    );
+    assert!(unknown.stderr.contains("did you mean"), "{unknown}");
     assert!(!repo.has("completion.json"));
     fs::remove_file(repo.path().join("cli/justfile")).unwrap();
     repo.commit_all("chore: one program");
     repo.watchdog(&["init", "--yes"]).expect(0);
+    let work = "echo x > x; git add x; git commit -qm 'feat: x'";
     let judged = repo
-        .watchdog(&[
-            "run",
-            "--json",
-            "--no-probe",
-            "--",
-            "sh",
-            "-c",
-            "echo x > x; git add x; git commit -qm 'feat: x'",
-        ])
+        .watchdog(&["run", "--json", "--no-probe", "--", "sh", "-c", work])
         .expect(0);
+    assert_eq!(judged.verdict(), "complete/checks_passed", "{judged}");
     assert_eq!(
-        (
-            judged.verdict().as_str(),
-            &judged.json()["checks"][0]["name"]
-        ),
-        ("complete/checks_passed", &json!("tests in api")),
+        judged.json()["checks"][0]["name"],
+        "tests in api",
         "{judged}"
     );
 }
@@ -375,14 +327,6 @@ fn warnings(repo: &Repo<'_>, session: &str) -> Vec<(String, Value)> {
 fn no_verdict_warns_of_what_init_wrote() {
     let env = TestEnv::new();
     let work = "echo x > work.txt; git add work.txt; git commit -qm 'feat: work'";
-    let bare = env.repo_named("bare");
-    assert_eq!(
-        warnings(&bare, work),
-        [
-            ("complete/new_commits".into(), json!([])),
-            ("complete/new_commits".into(), json!([]))
-        ]
-    );
     let make = with_make(&env, "make");
     make.write(".github/workflows/ci.yml", "on: push\n");
     make.write("tests/a.sh", "true\n");
@@ -425,7 +369,7 @@ fn no_verdict_warns_of_what_init_wrote() {
 }
 
 #[test]
-fn a_written_file_is_trusted_and_the_command_to_type_next_works_as_it_stands() {
+fn the_command_to_type_next_works() {
     let mut env = TestEnv::new();
     env.set("OUT", env.root().join("said"));
     install(
@@ -434,7 +378,7 @@ fn a_written_file_is_trusted_and_the_command_to_type_next_works_as_it_stands() {
         "case \"$*\" in *allowedTools*) printf '%s|' \"$@\" > \"$OUT\" ;; esac",
     );
     env.install("watchdog", Path::new(env!("CARGO_BIN_EXE_watchdog")));
-    let repo = env.repo_named("it's here");
+    let repo = with_make(&env, "it's here");
     repo.write("PROMPT.md", "do it");
     repo.commit_all("the prompt");
     let run = |cwd: &Path, args: &[&str]| {
@@ -485,7 +429,7 @@ fn a_written_file_is_trusted_and_the_command_to_type_next_works_as_it_stands() {
 }
 
 #[test]
-fn a_check_runs_with_try_alone_and_one_that_runs_no_test_does_not_pass() {
+fn a_run_of_no_test_is_no_pass() {
     let env = TestEnv::new();
     let repo = with_make(&env, "repo");
     let ran = env.root().join("ran");
@@ -568,17 +512,18 @@ fn init_says_when_other_worktrees_have_the_file() {
 }
 
 #[test]
-fn a_terminal_asks_by_arrow_keys_and_writes_what_was_chosen() {
+fn a_terminal_writes_what_was_chosen() {
     let env = TestEnv::new();
     install(&env, "claude", "true");
     install(&env, "codex", "true");
     let repo = with_make(&env, "repo");
+    repo.write("TODO.md", "- [ ] a wish\n");
     repo.write("tests/a.sh", "true\n");
     let mut asked = repo.watchdog_command(&["init"]).at_terminal();
     asked
         .wait_for("What does done mean here?")
         .wait_for("guard tests/**");
-    // make test stays, make lint is chosen as well, and so is the guard below it.
+    // make test stays, the wishes are chosen as well, and so is the guard below them.
     asked.press(&[
         keys::DOWN,
         keys::SPACE,
@@ -594,9 +539,6 @@ fn a_terminal_asks_by_arrow_keys_and_writes_what_was_chosen() {
         .press(&["y", keys::ENTER]);
     asked
         .wait_for("passes (")
-        .wait_for("Run `make lint` now")
-        .press(&[keys::ENTER]);
-    asked
         .wait_for("Write completion.json")
         .press(&[keys::ENTER]);
     let (code, shown) = asked.wait();
@@ -617,7 +559,7 @@ fn a_terminal_asks_by_arrow_keys_and_writes_what_was_chosen() {
     );
     assert_eq!(
         checks(&json!({"proposed": written})),
-        ["make test", "make lint"]
+        ["make test", "TODO.md"]
     );
     let trusted = repo.watchdog(&["doctor", "--json"]).json();
     assert!(!trusted.to_string().contains("not trusted"), "{trusted}");
@@ -687,45 +629,9 @@ fn a_check_that_runs_at_a_terminal_ends_with_a_signal_to_watchdog() {
 }
 
 #[test]
-fn nonsense_in_a_project_is_told_and_stops_nobody() {
+fn a_link_is_never_written_through() {
     let env = TestEnv::new();
-    let repo = env.repo();
-    repo.write("package.json", "\0{{{ nonsense \u{1b}[31m");
-    repo.write("Cargo.toml", "= what\n");
-    repo.write("feature_list.json", "{\"features\": 7}");
-    let large = fs::File::create(repo.path().join("Makefile")).unwrap();
-    std::io::Write::write_all(&mut &large, b"test:\n\ttrue\n").unwrap();
-    large.set_len(100 << 20).unwrap();
-    let pipe = repo.path().join("justfile");
-    rustix::fs::mknodat(
-        rustix::fs::CWD,
-        &pipe,
-        rustix::fs::FileType::Fifo,
-        rustix::fs::Mode::from(0o600),
-        0,
-    )
-    .unwrap();
-    let out = proposed(&repo);
-    assert_eq!(checks(&out), ["make test"], "{out}");
-    let notes = out["notes"].to_string();
-    for name in [
-        "package.json is not used",
-        "Cargo.toml is not used",
-        "feature_list.json is not used",
-    ] {
-        assert!(notes.contains(name), "{name}: {notes}");
-    }
-    let told = repo.watchdog(&["init", "--dry-run"]).expect(0);
-    assert!(
-        !told.stderr.contains('\u{1b}') && !told.stdout.contains('\u{1b}'),
-        "{told}"
-    );
-}
-
-#[test]
-fn what_is_in_the_place_of_the_file_is_never_written_through() {
-    let env = TestEnv::new();
-    let repo = env.repo();
+    let repo = with_make(&env, "repo");
     let victim = env.write("victim", "precious");
     symlink(&victim, repo.path().join("completion.json")).unwrap();
     for line in [
@@ -760,14 +666,14 @@ fn what_is_in_the_place_of_the_file_is_never_written_through() {
 }
 
 #[test]
-fn without_a_repository_or_a_place_to_write_nothing_is_asked_and_the_error_says_why() {
+fn without_a_place_to_write_the_error_says_why() {
     let env = TestEnv::new();
     let out = env.watchdog(&env.root(), &["init"]).expect(16);
     assert!(
         out.stderr.contains("not") && out.stderr.contains("repository"),
         "{out}"
     );
-    let repo = env.repo();
+    let repo = with_make(&env, "repo");
     let name = repo.path().to_str().unwrap();
     let read_only = format!(
         "mount --bind '{name}' '{name}' && mount -o remount,bind,ro '{name}' && cd '{name}' && exec \"$@\""

@@ -159,7 +159,6 @@ mod doctor;
 // The first configuration: what it is made of, what a terminal asks, and what it must not touch.
 mod init;
 // What `init` takes over from other programs.
-mod init_takeover;
 // Every system call of watchdog's commands fails once.
 mod injection;
 // Which source files import each other in a circle.

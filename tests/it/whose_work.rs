@@ -180,12 +180,14 @@ fn adopted_file_in_a_commit_is_work() {
 fn the_file_that_init_writes_is_nobodys_work() {
     let env = TestEnv::new();
     let repo = env.repo();
+    repo.write("Makefile", "test:\n\tfalse\n");
+    repo.commit_all("chore: make");
     repo.watchdog(&["snapshot"]).expect(0);
     repo.watchdog(&["init"]).expect(0);
     let out = repo
         .watchdog(&["check", "--json", "--max-probes", "0"])
-        .expect(13);
-    assert_eq!(out.verdict(), "timeout/max_probes");
+        .expect(10);
+    assert_eq!(out.verdict(), "incomplete/checks_unmet");
     assert_eq!(
         (&out.json()["inherited"], repo.status().as_str()),
         (&json!(1), "?? completion.json"),
@@ -193,10 +195,10 @@ fn the_file_that_init_writes_is_nobodys_work() {
     );
     let again = repo
         .watchdog(&["run", "--json", "--max-probes", "0", "--", "true"])
-        .expect(13);
+        .expect(10);
     assert_eq!(
         (again.verdict().as_str(), &again.json()["inherited"]),
-        ("timeout/max_probes", &json!(1))
+        ("incomplete/checks_unmet", &json!(1))
     );
 }
 

@@ -16,7 +16,7 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::{help, result_output};
 use crate::judge::configuration::{FILE as CONFIGURATION_FILE, MAX_BYTES};
 use crate::judge::serving_git::serve_refs;
-use crate::modes::init::{file_text, proposal, read_project, runnable};
+use crate::modes::init::{propose_config, runnable};
 use crate::session::logs_of;
 use crate::tasks::folder;
 use watchdog_core::config::parse_bytes;
@@ -263,8 +263,8 @@ fn commands_below(path: &[String], more: (&str, &str)) -> Vec<Candidate> {
 
 /// The commands that `watchdog init` would write, by the names of their checks.
 fn checks(worktree: &Worktree) -> Vec<Candidate> {
-    let proposed = proposal(&read_project(worktree, std::env::var_os("PATH").as_deref()));
-    let text = file_text(&proposed.preselected()).unwrap_or_default();
+    let proposed = propose_config(worktree, std::env::var_os("PATH").as_deref());
+    let text = proposed.file_text().ok().flatten().unwrap_or_default();
     let settings = parse_bytes(text.as_bytes(), Path::new(CONFIGURATION_FILE))
         .map(|parsed| parsed.settings)
         .unwrap_or_default();

@@ -13,10 +13,7 @@ use crate::cli::prompts::{can_ask, confirm};
 use crate::cli::terminal::CommandTerminal;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::{FILE as CONFIGURATION_FILE, MAX_BYTES};
-use crate::modes::init::{
-    ChosenConfig, ConfigProposal, ForeignSetting, ProjectFacts, ProposedTakeover, file_text,
-    proposal, read_project,
-};
+use crate::modes::init::{ConfigProposal, propose_config};
 use crate::wire::setup_json::{InitReport, init_json};
 use crate::wire::trust_json::PersonDeed;
 use watchdog_facts::display::escape_to_one_line;
@@ -50,65 +47,82 @@ pub fn init(
         );
     }
     if !args.dry_run {
-        may_write(command_env, &worktree, &args)?;
+        command_env.state.ensure()?;
+        as_privileged(command_env, &worktree, args.from_session, |command| {
+            command.allow()
+        })?;
         refuse_taken(&path, args.force, &commands)?;
     }
-    let search_path = std::env::var_os("PATH");
-    let facts = read_project(&worktree, search_path.as_deref());
-    let proposed = proposal(&facts);
-    let asks = !args.yes && !args.dry_run && !terminal.json && can_ask();
-    let answered = if asks {
-        choose(terminal, &proposed)
-    } else {
-        Ok(proposed.preselected())
-    };
-    let chosen = answered.map_err(unanswered)?;
-    let next = next_command(&commands, worktree.root(), &facts, &chosen);
-    let text = file_text(&chosen).map_err(|why| {
-        let message =
-            format!("nothing was written: watchdog itself would not read what it proposes: {why}");
-        CommandFailure::new(Reason::ConfigError, message).hint("this is a bug; please report it")
-    })?;
+    let mut proposed = propose_config(&worktree, std::env::var_os("PATH").as_deref());
+    let is_interactive = !args.yes && !args.dry_run && !terminal.json && can_ask();
+    let text = choose_text(terminal, &mut proposed, is_interactive)?;
+    let asks = is_interactive && text.is_some();
+    let shown_text = text.as_deref().unwrap_or_default();
     if asks {
-        terminal.line(text.trim_end());
+        terminal.line(shown_text.trim_end());
+        // A person who was asked has seen both.
+        proposed.notes.clear();
     }
-    let offered = offered(&proposed, &chosen);
-    let tried = try_checks(terminal, worktree.root(), &text, asks, &args.try_checks)?;
-    let report = InitReport {
+    let offered = if asks {
+        Vec::new()
+    } else {
+        proposed.offered_lines()
+    };
+    let tried = try_checks(
+        terminal,
+        worktree.root(),
+        shown_text,
+        asks,
+        &args.try_checks,
+    )?;
+    let next = next_command(&commands, &path, &proposed, text.is_some());
+    let mut report = InitReport {
         written: None,
         trusted: None,
-        text: &text,
-        // A person who was asked has seen both.
-        offered: if asks { &[] } else { &offered },
-        notes: if asks { &[] } else { &proposed.notes },
+        text: text.as_deref(),
+        offered: &offered,
+        notes: &proposed.notes,
         tried: &tried,
         next: &next,
     };
-    if args.dry_run {
-        return Ok(show_dry_run(terminal, &report));
-    }
-    if asks
-        && !confirm(&format!("Write {CONFIGURATION_FILE} and trust it?"), true)
-            .map_err(unanswered)?
-    {
+    let Some(text) = report.text.filter(|_| !args.dry_run) else {
+        show_unwritten(terminal, &report);
+        return Ok(0);
+    };
+    let question = format!("Write {CONFIGURATION_FILE} and trust it?");
+    if asks && !confirm(&question, true).map_err(unanswered)? {
         terminal.line("nothing was written");
         return Ok(0);
     }
-    write_file(&path, &text, args.force, &commands)?;
-    let hash = trust_own_file(command_env, &worktree, &path, &text, args.from_session)?;
+    write_file(&path, text, args.force, &commands)?;
+    let hash = trust_own_file(command_env, &worktree, &path, text, args.from_session)?;
     let name = path.display().to_string();
-    let others = worktrees_of(worktree.common_dir()).len() > 1;
-    show(
+    report.written = Some(&name);
+    report.trusted = Some(&hash);
+    let has_other_worktrees = worktrees_of(worktree.common_dir()).len() > 1;
+    show_written(
         terminal,
-        &InitReport {
-            written: Some(&name),
-            trusted: Some(&hash),
-            ..report
-        },
-        (&proposed, &chosen),
-        (&commands, others),
+        &report,
+        &proposed,
+        (&commands, has_other_worktrees),
     );
     Ok(0)
+}
+
+/// The text of the file, of what a person chose where one can be asked.
+fn choose_text(
+    terminal: &CommandTerminal,
+    proposed: &mut ConfigProposal,
+    is_interactive: bool,
+) -> Result<Option<String>, CommandFailure> {
+    if is_interactive && !proposed.entries.is_empty() {
+        choose(terminal, proposed).map_err(unanswered)?;
+    }
+    proposed.file_text().map_err(|why| {
+        let message =
+            format!("nothing was written: watchdog itself would not read what it proposes: {why}");
+        CommandFailure::new(Reason::ConfigError, message).hint("this is a bug; please report it")
+    })
 }
 
 /// Runs the commands of the file that is there once each, where it is trusted. Writes nothing.
@@ -147,7 +161,7 @@ fn try_written(
     let report = InitReport {
         written: None,
         trusted: None,
-        text: &text,
+        text: Some(&text),
         offered: &[],
         notes: &[],
         tried: &tried,
@@ -161,24 +175,6 @@ fn try_written(
         )),
     }
     Ok(0)
-}
-
-/// Refuses to write from inside of a session.
-fn may_write(
-    command_env: &CommandEnv,
-    worktree: &Worktree,
-    args: &InitArgs,
-) -> Result<(), CommandFailure> {
-    command_env.state.ensure()?;
-    let records = open_store(&command_env.state)?;
-    let worktree_id = worktree.worktree_id();
-    PrivilegedCommand {
-        command: "watchdog init",
-        store: records.as_ref(),
-        worktree_id: &worktree_id,
-        from_session: args.from_session,
-    }
-    .allow()
 }
 
 /// Refuses a place that is taken, before anybody is asked anything.
@@ -280,19 +276,31 @@ fn trust_own_file(
         CONFIGURATION_FILE.as_ref(),
         Some(text.as_bytes()),
     )?;
+    let deed = PersonDeed::Trusted {
+        path: CONFIGURATION_FILE.as_ref(),
+        hash: &grant.hash,
+    };
+    as_privileged(command_env, worktree, from_session, |command| {
+        command.note(&deed)
+    })?;
+    Ok(grant.hash)
+}
+
+/// Looks in the records whether a watched session calls this, which may not move its own criteria.
+fn as_privileged(
+    command_env: &CommandEnv,
+    worktree: &Worktree,
+    from_session: bool,
+    act: impl FnOnce(&PrivilegedCommand<'_>) -> Result<(), CommandFailure>,
+) -> Result<(), CommandFailure> {
     let records = open_store(&command_env.state)?;
     let worktree_id = worktree.worktree_id();
-    PrivilegedCommand {
+    act(&PrivilegedCommand {
         command: "watchdog init",
         store: records.as_ref(),
         worktree_id: &worktree_id,
         from_session,
-    }
-    .note(&PersonDeed::Trusted {
-        path: CONFIGURATION_FILE.as_ref(),
-        hash: &grant.hash,
-    })?;
-    Ok(grant.hash)
+    })
 }
 
 /// Notes that watchdog wrote this file itself, so that it is nobody's work. Where that cannot be noted, it counts like any other file.
@@ -308,50 +316,33 @@ pub(super) fn note_own_file(command_env: &CommandEnv, worktree: &Worktree, path:
     );
 }
 
-/// What could be chosen and was not, for a person.
-fn offered(proposed: &ConfigProposal, chosen: &ChosenConfig) -> Vec<String> {
-    let checks = proposed
-        .checks
-        .iter()
-        .filter(|check| !chosen.checks.contains(&check.criterion));
-    let guards = proposed
-        .guards
-        .iter()
-        .filter(|guard| !chosen.guards.contains(&guard.glob));
-    let checks = checks.map(|check| format!("{} ({})", check.criterion.shown(), check.why));
-    let is_left = |setting: &ForeignSetting| !chosen.settings.contains(setting);
-    let takeovers = proposed
-        .takeovers
-        .iter()
-        .filter(|takeover| takeover.settings.iter().any(is_left))
-        .map(ProposedTakeover::shown);
-    checks
-        .chain(guards.map(|guard| format!("guard {} ({})", guard.glob, guard.why)))
-        .chain(takeovers)
-        .collect()
-}
-
-fn show_dry_run(terminal: &CommandTerminal, report: &InitReport<'_>) -> u8 {
+/// Shows the file that would be written; where there is none, the line that makes one.
+fn show_unwritten(terminal: &CommandTerminal, report: &InitReport<'_>) {
     if terminal.json {
-        terminal.value(&init_json(report));
-        return 0;
+        return terminal.value(&init_json(report));
     }
-    terminal.line(report.text.trim_end());
-    report
-        .offered
-        .iter()
-        .for_each(|line| terminal.tell(&format!("not in it: {}", escape_to_one_line(line))));
-    report
-        .notes
-        .iter()
-        .for_each(|note| terminal.tell(&format!("note: {}", escape_to_one_line(note))));
-    0
+    if let Some(text) = report.text {
+        terminal.line(text.trim_end());
+    }
+    for line in report.offered {
+        terminal.tell(&format!("not in it: {}", escape_to_one_line(line)));
+    }
+    for note in report.notes {
+        terminal.tell(&format!("note: {}", escape_to_one_line(note)));
+    }
+    if report.text.is_none() {
+        terminal.sentence(
+            "nothing is written, as init has no check for this project: commits alone decide. \
+             Name your tests in this line, and paste it:",
+        );
+        terminal.line(report.next);
+    }
 }
 
-fn show(
+fn show_written(
     terminal: &CommandTerminal,
     report: &InitReport<'_>,
-    (proposed, chosen): (&ConfigProposal, &ChosenConfig),
+    proposed: &ConfigProposal,
     (commands, has_other_worktrees): (&WorktreeCommands, bool),
 ) {
     if terminal.json {
@@ -361,59 +352,16 @@ fn show(
         "wrote {}, and trusts it as it is",
         escape_to_one_line(report.written.unwrap_or_default())
     ));
-    for criterion in &chosen.checks {
-        let source = proposed
-            .checks
-            .iter()
-            .find(|check| check.criterion == *criterion && check.is_foreign());
-        let source = source
-            .map(|check| format!(" ({})", check.why))
-            .unwrap_or_default();
-        terminal.line(&format!(
-            "  {}{}",
-            escape_to_one_line(&criterion.shown()),
-            escape_to_one_line(&source)
-        ));
+    for entry in proposed.entries.iter().filter(|entry| entry.is_chosen) {
+        terminal.line(&format!("  {}", escape_to_one_line(&entry.shown)));
     }
-    for takeover in proposed.takeovers.iter().filter(|takeover| {
-        takeover
-            .settings
-            .iter()
-            .all(|setting| chosen.settings.contains(setting))
-    }) {
-        terminal.line(&format!("  {}", escape_to_one_line(&takeover.shown())));
+    terminal.line("  limits: 10 iterations, 2 h for a session, 30 min of silence");
+    for line in report.offered {
+        terminal.sentence(&format!("not in it: {}", escape_to_one_line(line)));
     }
-    for guard in &chosen.guards {
-        terminal.line(&format!("  guard {}", escape_to_one_line(guard)));
+    for note in report.notes {
+        terminal.sentence(&format!("note: {}", escape_to_one_line(note)));
     }
-    let limit = |key: &str, usual: u64| {
-        let named = chosen
-            .settings
-            .iter()
-            .rev()
-            .find(|setting| setting.block == "limits" && setting.key == key);
-        named
-            .and_then(|setting| setting.value.as_u64())
-            .unwrap_or(usual)
-    };
-    let limits = chosen.limits;
-    terminal.line(&format!(
-        "  limits: {} iterations, {} for a session, {} min of silence",
-        limit("max_iterations", limits.max_iterations.into()),
-        hours(limit(
-            "session_timeout_seconds",
-            limits.session_timeout_seconds
-        )),
-        limit("idle_timeout_seconds", limits.idle_timeout_seconds).div_ceil(60)
-    ));
-    report
-        .offered
-        .iter()
-        .for_each(|line| terminal.sentence(&format!("not in it: {}", escape_to_one_line(line))));
-    report
-        .notes
-        .iter()
-        .for_each(|note| terminal.sentence(&format!("note: {}", escape_to_one_line(note))));
     terminal.sentence(&format!(
         "edit it as you like and commit it; allow the new bytes with: {}",
         commands.watchdog("trust")
@@ -426,34 +374,35 @@ fn show(
     terminal.sentence(&format!("next: {}", report.next));
 }
 
-/// Whole hours as such, anything else in minutes.
-fn hours(seconds: u64) -> String {
-    if seconds.is_multiple_of(3600) {
-        format!("{} h", seconds / 3600)
-    } else {
-        format!("{} min", seconds.div_ceil(60))
-    }
-}
-
-/// What to type next, ready to be pasted.
+/// The command to type next, ready to be pasted: a session, or a first file where `init` has none.
 fn next_command(
     commands: &WorktreeCommands,
-    root: &Path,
-    facts: &ProjectFacts,
-    chosen: &ChosenConfig,
+    path: &Path,
+    proposed: &ConfigProposal,
+    has_text: bool,
 ) -> String {
-    let Some(agent) = &chosen.agent else {
+    if !has_text {
+        return format!(
+            "echo '{{\"version\": 1, \"checks\": [{{\"type\": \"command\", \"run\": \"YOUR TESTS\"}}]}}' > {} && {}",
+            shell_path(path),
+            commands.watchdog("trust")
+        );
+    }
+    let Some(agent) = &proposed.agent else {
         return commands.watchdog("doctor");
     };
-    let prompt = match &facts.prompt {
-        Some(file) => format!("\"$(cat {})\"", shell_path(&root.join(file))),
+    let prompt = match &proposed.prompt {
+        Some(file) => format!(
+            "\"$(cat {})\"",
+            shell_path(&path.with_file_name("").join(file))
+        ),
         None => "\"Say here what is to be done\"".to_owned(),
     };
     let session = match agent.as_str() {
         "claude" => format!("claude -p {prompt} --allowedTools Bash Edit Write"),
         "codex" => format!("codex exec {prompt}"),
         "gemini" => format!("gemini -p {prompt}"),
-        other => format!("{other} run {prompt}"),
+        preset => format!("{preset} run {prompt}"),
     };
     commands.watchdog(&format!("run -- {session}"))
 }

@@ -8,7 +8,7 @@ use crate::cli::prompts::{UnansweredPrompt, choose_many, choose_one, confirm};
 use crate::cli::terminal::CommandTerminal;
 use crate::judge::signals::SignalUrgency;
 use crate::judge::spawn_io::spawn_io;
-use crate::modes::init::{ChosenConfig, ConfigProposal, FirstRun, first_run, runnable};
+use crate::modes::init::{ConfigProposal, FirstRun, ProposedEntry, first_run, runnable};
 use watchdog_core::config::settings::CommandCriterion;
 use watchdog_core::config::{nearest_hint, parse};
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};
@@ -25,75 +25,26 @@ const INTERRUPTED: u8 = 130;
 /// Has a person choose among what is proposed.
 pub(super) fn choose(
     terminal: &CommandTerminal,
-    proposed: &ConfigProposal,
-) -> Result<ChosenConfig, UnansweredPrompt> {
-    let mut chosen = proposed.preselected();
+    proposed: &mut ConfigProposal,
+) -> Result<(), UnansweredPrompt> {
     proposed
         .notes
         .iter()
         .for_each(|note| terminal.complain(&format!("note: {}", escape_to_one_line(note))));
-    let checks = proposed.checks.iter().map(|check| {
-        (
-            format!("{}  ({})", check.criterion.shown(), check.why),
-            check.chosen,
-        )
-    });
-    let guards = proposed.guards.iter().map(|guard| {
-        (
-            format!("guard {}  ({})", guard.glob, guard.why),
-            guard.chosen,
-        )
-    });
-    let takeovers = proposed
-        .takeovers
-        .iter()
-        .map(|takeover| (takeover.shown(), takeover.chosen));
-    let offers: Vec<(String, bool)> = checks.chain(guards).chain(takeovers).collect();
-    if !offers.is_empty() {
-        let usual: Vec<usize> = offers
-            .iter()
-            .enumerate()
-            .filter(|(_, offer)| offer.1)
-            .map(|(at, _)| at)
-            .collect();
-        let picked = choose_many(
-            "What does done mean here?",
-            offers.into_iter().map(|offer| offer.0),
-            &usual,
-        )?;
-        let is_picked = |at: &usize| picked.contains(at);
-        let of_checks = proposed
-            .checks
-            .iter()
-            .enumerate()
-            .filter(|(at, _)| is_picked(at));
-        chosen.checks = of_checks
-            .map(|(_, check)| check.criterion.clone())
-            .collect();
-        let of_guards = proposed
-            .guards
-            .iter()
-            .enumerate()
-            .filter(|(at, _)| is_picked(&(at + proposed.checks.len())));
-        chosen.guards = of_guards.map(|(_, guard)| guard.glob.clone()).collect();
-        let before = proposed.checks.len() + proposed.guards.len();
-        let of_takeovers = proposed
-            .takeovers
-            .iter()
-            .enumerate()
-            .filter(|(at, _)| is_picked(&(at + before)));
-        chosen.settings = of_takeovers
-            .flat_map(|(_, takeover)| takeover.settings.clone())
-            .collect();
+    let lines = proposed.entries.iter().map(ProposedEntry::line);
+    let usual: Vec<usize> = (0..proposed.entries.len())
+        .filter(|at| proposed.entries[*at].is_chosen)
+        .collect();
+    let picked = choose_many("What does done mean here?", lines, &usual)?;
+    for (at, entry) in proposed.entries.iter_mut().enumerate() {
+        entry.is_chosen = picked.contains(&at);
     }
-    if proposed.agents.len() > 1 {
+    if proposed.agents.len() > 1 && !picked.is_empty() {
         let words = proposed.agents.iter().map(|preset| preset.to_string());
-        chosen.agent = proposed
-            .agents
-            .get(choose_one("Which agent is asked about its state?", words)?)
-            .cloned();
+        let picked = choose_one("Which agent is asked about its state?", words)?;
+        proposed.agent = proposed.agents.get(picked).cloned();
     }
-    Ok(chosen)
+    Ok(())
 }
 
 /// Runs the commands of the file once each: those that are `named`, where an empty name stands for all of them; else those that a person

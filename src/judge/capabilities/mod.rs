@@ -11,3 +11,4 @@ mod typescript;
 mod worktree_files;
 
 pub use granted::{SystemCapabilities, run_below};
+pub use worktree_files::read as read_worktree_file;

@@ -38,7 +38,7 @@ pub(super) fn find(root: &Path, glob: &str) -> io::Result<Vec<MatchedFile>> {
 }
 
 /// The bytes of a regular file; `None` where there is none.
-pub(super) fn read(root: &Path, path: &str, limit: u64) -> io::Result<Option<Vec<u8>>> {
+pub fn read(root: &Path, path: &str, limit: u64) -> io::Result<Option<Vec<u8>>> {
     let refused = |why: &str| io::Error::new(io::ErrorKind::InvalidInput, why.to_owned());
     let bytes = unescape_path(path);
     let named = Path::new(OsStr::from_bytes(&bytes));

@@ -1,4 +1,5 @@
-//! Runs the commands that a proposal names, once each, and judges them as a verdict would: a run of no test is no pass.
+//! Judges the checks that a proposal names, once each, as a verdict would: a run of no test is no
+//! pass, and an empty list is not done.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -7,16 +8,17 @@ use std::time::{Duration, Instant};
 
 use watchdog_core::checks::{
     BoundedText, Capabilities, CheckContext, CommandCheck, CommandRequest, CommandRun,
-    CompletionCheck as _, JudgeAnswer, JudgeRequest, LineOutcome, MatchedFile, PushState,
-    TouchedPaths,
+    CompletionCheck as _, FeatureListCheck, JudgeAnswer, JudgeRequest, LineOutcome, MatchedFile,
+    PlanCheck, PushState, TouchedPaths,
 };
+use watchdog_core::config::parse;
 use watchdog_core::config::settings::{CheckKind, CheckSpec, CommandCriterion, ConfigSettings};
 use watchdog_facts::evidence::{
     Changes, CheckOutcome, Commits, FaultKind, ReadFact, UnreadableFact,
 };
 use watchdog_process::CancelFlag;
 
-use crate::judge::capabilities::run_below;
+use crate::judge::capabilities::{read_worktree_file, run_below};
 
 /// How a check ended that was run for a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,7 +56,7 @@ pub fn first_run(
     cancel: &CancelFlag,
 ) -> FirstRun {
     let begun = Instant::now();
-    let capabilities = CommandsAlone {
+    let capabilities = ProjectAlone {
         root,
         cancel,
         begun,
@@ -68,8 +70,44 @@ pub fn first_run(
     }
 }
 
-/// Capabilities to run a command, and nothing else: there is no session to look at.
-struct CommandsAlone<'a> {
+/// Judges a list of work by its entry in `checks`: the outcome, and what is missing.
+pub fn judge_list(root: &Path, entry: &str) -> (CheckOutcome, String) {
+    let file = format!("{{\"checks\": [{entry}]}}");
+    let cancel = CancelFlag::new();
+    let capabilities = ProjectAlone {
+        root,
+        cancel: &cancel,
+        begun: Instant::now(),
+    };
+    let context = CheckContext::new(&capabilities);
+    let parsed = parse(&file, Path::new("completion.json"));
+    let judgement = match parsed
+        .as_ref()
+        .map(|parsed| parsed.settings.checks.as_slice())
+    {
+        Ok(
+            [
+                CheckSpec::Single {
+                    criterion: CheckKind::Plan(plan),
+                    ..
+                },
+            ],
+        ) => PlanCheck::new(plan.clone()).check(&context),
+        Ok(
+            [
+                CheckSpec::Single {
+                    criterion: CheckKind::FeatureList(list),
+                    ..
+                },
+            ],
+        ) => FeatureListCheck::new(list.clone()).check(&context),
+        _ => return (CheckOutcome::Failed, "no such list".into()),
+    };
+    (judgement.outcome(), judgement.feedback().to_owned())
+}
+
+/// Capabilities to run a command and to read a file: there is no session to look at.
+struct ProjectAlone<'a> {
     root: &'a Path,
     cancel: &'a CancelFlag,
     begun: Instant,
@@ -83,7 +121,7 @@ fn no_session<T>() -> ReadFact<T> {
     })
 }
 
-impl Capabilities for CommandsAlone<'_> {
+impl Capabilities for ProjectAlone<'_> {
     fn clock(&self) -> Duration {
         self.begun.elapsed()
     }
@@ -104,8 +142,8 @@ impl Capabilities for CommandsAlone<'_> {
         Ok(Vec::new())
     }
 
-    fn read_file(&self, _path: &str, _limit: u64) -> io::Result<Option<Vec<u8>>> {
-        Ok(None)
+    fn read_file(&self, path: &str, limit: u64) -> io::Result<Option<Vec<u8>>> {
+        read_worktree_file(self.root, path, limit)
     }
 
     fn baseline_file(&self, _path: &str, _limit: u64) -> ReadFact<Option<Vec<u8>>> {

@@ -1,208 +1,166 @@
-//! From what a project has to the configuration that fits it: checks, guards and limits, each with its reason. A total function.
+//! A proposed configuration: what could be written, what is chosen, and the text of the file, read
+//! again by watchdog's own parser before it is written.
 
-use super::build_checks::{BuildChecks, build_checks};
-use super::facts::{FoundList, ProjectFacts};
-use super::proposed::{
-    ConfigProposal, ProposedCheck, ProposedCriterion, ProposedGuard, ProposedLimits,
-    ProposedTakeover,
-};
+use std::path::Path;
 
-/// Iterations of a loop.
-const ITERATIONS: u32 = 10;
-/// Wall time of one session.
-const SESSION_SECONDS: u64 = 2 * 60 * 60;
-/// How long a session may be silent.
-const IDLE_SECONDS: u64 = 30 * 60;
+use serde_json::Value;
+use watchdog_core::config::parse;
+use watchdog_core::config::settings::PresetName;
 
-/// Proposes a configuration for a project.
-pub fn proposal(facts: &ProjectFacts) -> ConfigProposal {
-    let BuildChecks {
-        mut checks,
-        notes: of_builds,
-    } = build_checks(&facts.builds);
-    let mut notes = facts.unusable.clone();
-    notes.extend(of_builds);
-    list_checks(facts, &mut checks, &mut notes);
-    foreign_checks(facts, &mut checks, &mut notes);
-    make_names_unique(&mut checks);
-    notes.extend(missing_programs(facts, &checks));
-    if facts.agents.is_empty() {
-        notes.push(
-            "no agent was found in PATH: install one, or name one with agent.preset or agent.probe"
-                .into(),
-        );
+/// Deadline of a check: a first build may take longer than the default of five minutes.
+const CHECK_SECONDS: u64 = 900;
+/// The limits of every first file.
+const LIMITS: &str = "\"limits\": {
+    \"max_iterations\": 10,
+    \"session_timeout_seconds\": 7200,
+    \"idle_timeout_seconds\": 1800
+  }";
+
+/// What a first configuration could say.
+#[derive(Debug, Clone, Default)]
+pub struct ConfigProposal {
+    /// Checks, the best first, and guards.
+    pub entries: Vec<ProposedEntry>,
+    /// Agents that could be asked, the best first.
+    pub agents: Vec<PresetName>,
+    /// The agent that is asked; `None` leaves it to the default.
+    pub agent: Option<PresetName>,
+    /// What a person should know.
+    pub notes: Vec<String>,
+    /// A file with a prompt.
+    pub prompt: Option<&'static str>,
+}
+
+/// An entry that could be written.
+#[derive(Debug, Clone, Default)]
+pub struct ProposedEntry {
+    /// Whether it is one of `guards`; else it is one of `checks`.
+    pub is_guard: bool,
+    /// Its JSON.
+    pub text: String,
+    /// What a person reads of it.
+    pub shown: String,
+    /// What speaks for it, or against it.
+    pub why: String,
+    /// Whether it is written.
+    pub is_chosen: bool,
+}
+
+impl ProposedEntry {
+    /// The entry and what speaks for it.
+    pub fn line(&self) -> String {
+        format!("{} ({})", self.shown, self.why)
     }
-    if !checks.iter().any(|check| check.chosen) {
-        notes.push("no check is written: commits decide, and nothing judges what they do".into());
-    }
-    ConfigProposal {
-        checks,
-        guards: guards(facts),
-        limits: ProposedLimits {
-            max_iterations: ITERATIONS,
-            session_timeout_seconds: SESSION_SECONDS,
-            idle_timeout_seconds: IDLE_SECONDS,
-        },
-        takeovers: takeovers(facts),
-        agents: facts.agents.clone(),
-        notes,
+
+    /// A command that must succeed in a folder, a path from the root of the worktree.
+    pub fn command(name: &str, run: &str, folder: &str) -> Self {
+        let cwd = match folder {
+            "" => String::new(),
+            folder => format!(", \"cwd\": {}", quote(folder)),
+        };
+        ProposedEntry {
+            text: format!(
+                "{{\"type\": \"command\", \"name\": {}, \"run\": {}{cwd}, \
+                 \"timeout_seconds\": {CHECK_SECONDS}}}",
+                quote(name),
+                quote(run)
+            ),
+            shown: format!("check {name}: {run}"),
+            ..ProposedEntry::default()
+        }
     }
 }
 
-/// Lists of features, plans and checklists.
-fn list_checks(facts: &ProjectFacts, checks: &mut Vec<ProposedCheck>, notes: &mut Vec<String>) {
-    for list in &facts.feature_lists {
-        let criterion = ProposedCriterion::FeatureList {
-            path: list.path.clone(),
-            freeze: list.committed,
+impl ConfigProposal {
+    /// The entries that are not written, for a person.
+    pub fn offered_lines(&self) -> Vec<String> {
+        let offered = self.entries.iter().filter(|entry| !entry.is_chosen);
+        offered.map(ProposedEntry::line).collect()
+    }
+
+    /// The text of the file; `None` where no check and no guard is chosen. An empty list is left
+    /// out: it is worth a warning in every verdict.
+    ///
+    /// # Errors
+    /// Where watchdog itself would refuse the text, or warn of it: a bug, and nothing to write.
+    pub fn file_text(&self) -> Result<Option<String>, String> {
+        let chosen = |is_guard: bool| -> Vec<&str> {
+            let entries = self.entries.iter();
+            entries
+                .filter(|entry| entry.is_chosen && entry.is_guard == is_guard)
+                .map(|entry| entry.text.as_str())
+                .collect()
         };
-        checks.push(ProposedCheck {
-            criterion,
-            why: counted(list, "feature"),
-            chosen: true,
-        });
-        if !list.committed {
-            notes.push(format!(
-                "{} is in no commit, so it is not frozen: commit it, then add \"freeze\": true, and only passes may change",
-                list.path
+        let (checks, guards) = (chosen(false), chosen(true));
+        if checks.is_empty() && guards.is_empty() {
+            return Ok(None);
+        }
+        let mut blocks = vec!["\"version\": 1".to_owned()];
+        if let Some(preset) = &self.agent {
+            blocks.push(format!(
+                "\"agent\": {{\"preset\": {}}}",
+                quote(preset.as_str())
             ));
         }
-    }
-    let plan = |list: &FoundList, chosen| ProposedCheck {
-        criterion: ProposedCriterion::Plan {
-            path: list.path.clone(),
-            done: list.done.clone(),
-        },
-        why: counted(list, "step"),
-        chosen,
-    };
-    for list in facts.plans.iter().chain(&facts.checklists) {
-        // A list of wishes is never done, and one without open entries shows nothing.
-        let wishes = list.path.to_ascii_lowercase().ends_with("todo.md");
-        checks.push(plan(list, list.open > 0 && !wishes));
-    }
-    let open: Vec<&FoundList> = facts
-        .spec_lists
-        .iter()
-        .filter(|list| list.open > 0)
-        .collect();
-    let of_branch = |list: &&&FoundList| list.path.rsplit('/').nth(1) == facts.branch.as_deref();
-    let worked_on = open
-        .iter()
-        .find(of_branch)
-        .or(open.first().filter(|_| open.len() == 1))
-        .map(|list| list.path.as_str());
-    checks.extend(
-        open.iter()
-            .map(|list| plan(list, worked_on == Some(list.path.as_str()))),
-    );
-    if worked_on.is_none() && !open.is_empty() {
-        notes.push(format!("{} specs have open steps, and none has the name of this branch: choose whose are judged", open.len()));
-    }
-}
-
-/// The criteria of other programs' files.
-fn foreign_checks(facts: &ProjectFacts, checks: &mut Vec<ProposedCheck>, notes: &mut Vec<String>) {
-    for file in &facts.foreign {
-        checks.extend(file.criteria.iter().map(|found| ProposedCheck {
-            criterion: ProposedCriterion::Foreign {
-                entry: found.entry.clone(),
-                meaning: found.meaning.clone(),
-            },
-            why: format!("from {}", file.path),
-            chosen: found.chosen,
-        }));
-        notes.extend(
-            file.notes
-                .iter()
-                .map(|note| format!("{}: {note}", file.path)),
-        );
-    }
-}
-
-fn takeovers(facts: &ProjectFacts) -> Vec<ProposedTakeover> {
-    let with_any = facts
-        .foreign
-        .iter()
-        .filter(|file| !file.settings.is_empty());
-    with_any
-        .map(|file| ProposedTakeover {
-            path: file.path.clone(),
-            settings: file.settings.clone(),
-            chosen: true,
-        })
-        .collect()
-}
-
-fn counted(list: &FoundList, what: &str) -> String {
-    let many = if list.entries == 1 { "" } else { "s" };
-    format!(
-        "{} {what}{many}, {} open; its marks are the agent's word",
-        list.entries, list.open
-    )
-}
-
-/// Two checks with one name are told apart by what they run: both where both are written, else the one that is only offered.
-fn make_names_unique(checks: &mut [ProposedCheck]) {
-    let named = |check: &ProposedCheck| match &check.criterion {
-        ProposedCriterion::Command { name, .. } => Some((name.clone(), check.chosen)),
-        ProposedCriterion::FeatureList { .. }
-        | ProposedCriterion::Plan { .. }
-        | ProposedCriterion::Foreign { .. } => None,
-    };
-    let names: Vec<(String, bool)> = checks.iter().filter_map(named).collect();
-    for check in checks {
-        let ProposedCriterion::Command { name, run, folder } = &mut check.criterion else {
-            continue;
-        };
-        let alike = |chosen: Option<bool>| {
-            names
-                .iter()
-                .filter(|other| other.0 == *name && chosen.is_none_or(|chosen| other.1 == chosen))
-                .count()
-        };
-        if check.chosen && alike(Some(true)) > 1 {
-            *name = format!("{name} ({run})");
-        } else if !check.chosen && alike(None) > 1 {
-            *name = if folder.is_empty() {
-                run.clone()
-            } else {
-                format!("{run} in {folder}")
-            };
+        blocks.push(LIMITS.to_owned());
+        if !guards.is_empty() {
+            blocks.push(format!("\"guards\": [{}]", guards.join(", ")));
+        }
+        if !checks.is_empty() {
+            blocks.push(format!(
+                "\"checks\": [\n    {}\n  ]",
+                checks.join(",\n    ")
+            ));
+        }
+        let text = format!("{{\n  {}\n}}\n", blocks.join(",\n  "));
+        match parse(&text, Path::new("completion.json")) {
+            Ok(parsed) if parsed.notes.is_empty() => Ok(Some(text)),
+            Ok(parsed) => Err(parsed.notes.join("; ")),
+            Err(error) => Err(error.to_string()),
         }
     }
 }
 
-fn missing_programs(facts: &ProjectFacts, checks: &[ProposedCheck]) -> Vec<String> {
-    let mut notes: Vec<String> = Vec::new();
-    for check in checks.iter().filter(|check| check.chosen) {
-        let ProposedCriterion::Command { run, .. } = &check.criterion else {
-            continue;
-        };
-        let program = run.split(' ').next().unwrap_or_default();
-        if !program.contains('/') && !facts.programs.contains(program) {
-            let note = format!("`{program}` is not in PATH here, and `{run}` needs it");
-            notes.extend(Some(note).filter(|note| !notes.contains(note)));
-        }
-    }
-    notes
-}
-
-fn guards(facts: &ProjectFacts) -> Vec<ProposedGuard> {
-    let ci = facts.ci.iter().map(|glob| ProposedGuard {
-        glob: glob.clone(),
-        why: "continuous integration: a session that changes it ends in review",
-        // What guards compare with is a baseline, and `evaluate` without one would be an error.
-        chosen: false,
-    });
-    let tests = facts.test_folders.iter().map(|folder| ProposedGuard {
-        glob: format!("{folder}/**"),
-        why: "for tests that are given: a session that adds or changes one there ends in review",
-        chosen: false,
-    });
-    ci.chain(tests).collect()
+/// A text as JSON.
+pub fn quote(text: &str) -> String {
+    Value::from(text).to_string()
 }
 
 #[cfg(test)]
-#[path = "proposal_tests.rs"]
-mod tests;
+mod tests {
+    use watchdog_core::config::settings::CheckSpec;
+
+    use super::*;
+
+    #[test]
+    fn odd_names_are_read_as_written() {
+        let odd = "a \"quoted\" \\ line\nand ünicode";
+        let chosen = |entry: ProposedEntry| ProposedEntry {
+            is_chosen: true,
+            ..entry
+        };
+        let guard = |glob: &str| {
+            chosen(ProposedEntry {
+                is_guard: true,
+                text: quote(glob),
+                ..Default::default()
+            })
+        };
+        let mut proposal = ConfigProposal {
+            entries: vec![
+                chosen(ProposedEntry::command(odd, odd, odd)),
+                guard("tests/**"),
+            ],
+            agent: Some(PresetName::CODEX),
+            ..ConfigProposal::default()
+        };
+        let text = proposal.file_text().unwrap().unwrap();
+        let settings = parse(&text, Path::new("completion.json")).unwrap().settings;
+        assert_eq!(settings.agent.preset, PresetName::CODEX);
+        assert_eq!(settings.guards, ["tests/**"]);
+        assert_eq!(settings.commands(), [format!("check {odd}: {odd}")]);
+        assert!(matches!(&settings.checks[0], CheckSpec::Single { name, .. } if name == odd));
+        proposal.entries.push(guard("a["));
+        assert!(proposal.file_text().unwrap_err().contains("guards[1]"));
+    }
+}
