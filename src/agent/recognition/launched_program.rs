@@ -1,7 +1,5 @@
 //! Finds the programs that a command runs in the end, behind launchers, shells, runtimes and runners of packages. Pure.
 
-use super::shell_commands::{commands_of, is_assignment};
-
 /// How many launchers may stand one behind the other.
 const DEPTH: usize = 8;
 /// The most words of a command that are looked at before its program: real launchers have few.
@@ -43,69 +41,22 @@ const fn launcher(
 const LAUNCHERS: &[Launcher] = &[
     launcher("env", &["-u", "--unset", "-C", "--chdir"], 0),
     launcher("nice", &["-n", "--adjustment"], 0),
-    launcher("ionice", &["-c", "--class", "-n", "--classdata"], 0),
-    launcher("chrt", &[], 1),
-    launcher("taskset", &[], 1),
     launcher("timeout", &["-k", "--kill-after", "-s", "--signal"], 1),
-    launcher("gtimeout", &["-k", "--kill-after", "-s", "--signal"], 1),
     launcher("nohup", &[], 0),
     launcher("setsid", &[], 0),
-    launcher(
-        "stdbuf",
-        &["-i", "-o", "-e", "--input", "--output", "--error"],
-        0,
-    ),
-    launcher("unbuffer", &[], 0),
+    launcher("stdbuf", &["-i", "-o", "-e"], 0),
     launcher("time", &["-f", "--format", "-o", "--output"], 0),
-    launcher("chronic", &[], 0),
-    launcher("caffeinate", &["-t", "-w"], 0),
-    launcher(
-        "flock",
-        &["-w", "--timeout", "-E", "--conflict-exit-code"],
-        1,
-    ),
-    launcher("command", &[], 0),
-    launcher("builtin", &[], 0),
     launcher("exec", &["-a"], 0),
-    launcher(
-        "xargs",
-        &["-I", "-n", "-P", "-L", "-d", "-a", "-s", "-E"],
-        0,
-    ),
-    launcher(
-        "sudo",
-        &["-u", "--user", "-g", "--group", "-D", "--chdir"],
-        0,
-    ),
-    launcher("doas", &["-u", "-C"], 0),
-    launcher("direnv", &[], 2),
 ];
-/// Programs that run what stands behind `--`.
-const BEHIND_DASHES: [&str; 7] = [
-    "mise",
-    "doppler",
-    "op",
-    "dotenv",
-    "aws-vault",
-    "chamber",
-    "infisical",
-];
-const SHELLS: [&str; 8] = ["sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "busybox"];
+const SHELLS: [&str; 7] = ["sh", "bash", "dash", "zsh", "ksh", "ash", "fish"];
 /// Runtimes whose first operand is a script.
 const RUNTIMES: [&str; 7] = ["node", "nodejs", "deno", "bun", "tsx", "python", "ruby"];
 /// Options of runtimes that take the next word as their value.
-const RUNTIME_VALUED: [&str; 8] = [
-    "-r",
-    "--require",
-    "--import",
-    "--loader",
-    "-C",
-    "--conditions",
-    "-W",
-    "-X",
-];
+const RUNTIME_VALUED: [&str; 4] = ["-r", "--require", "--import", "--loader"];
 /// Options of runtimes with which no script runs.
 const RUNTIME_INLINE: [&str; 6] = ["-e", "--eval", "-p", "--print", "-c", "-m"];
+/// Words that end a command of a line for a shell.
+const OPERATORS: [&str; 5] = ["&&", "||", "|", "&", ";"];
 /// Runners of packages, with the words that make them one.
 const PACKAGE_RUNNERS: &[(&str, &[&str])] = &[
     ("npx", &[]),
@@ -122,18 +73,22 @@ const PACKAGE_RUNNERS: &[(&str, &[&str])] = &[
     ("pipx", &["run"]),
     ("uv", &["tool", "run"]),
 ];
-/// Options of theirs that take the next word as their value, but for those that name packages and commands.
-const RUNNER_VALUED: [&str; 4] = ["--registry", "--cache", "-w", "--workspace"];
+/// Options of theirs that take the next word as their value. Behind `--package` the program is what follows.
+const RUNNER_VALUED: [&str; 6] = [
+    "-p",
+    "--package",
+    "--from",
+    "--spec",
+    "--registry",
+    "--cache",
+];
 /// Words with which a program says something about itself, and begins no session.
 const ABOUT_ITSELF: [&str; 6] = ["--version", "-V", "-v", "--help", "-h", "version"];
 
 /// Whether a program only starts others, as shells and launchers do. What it starts is a process of its own.
 pub(super) fn only_starts_others(word: &str) -> bool {
     let name = base_name(word).trim_start_matches('-');
-    let starts = ["script", "eval", "watchdog"].contains(&name)
-        || BEHIND_DASHES.contains(&name)
-        || SHELLS.contains(&name);
-    starts
+    SHELLS.contains(&name)
         || LAUNCHERS.iter().any(|launcher| launcher.name == name)
         || PACKAGE_RUNNERS.iter().any(|(runner, _)| *runner == name)
 }
@@ -171,26 +126,10 @@ fn follow(argv: &[String], depth: usize, found: &mut Vec<LaunchedProgram>) {
     if SHELLS.contains(&name) {
         shell(args, depth, found);
     } else if let Some((_, words)) = PACKAGE_RUNNERS.iter().find(is_runner) {
-        package(&args[words.len()..], depth, found);
+        package(&args[words.len()..], found);
     } else if RUNTIMES.contains(&without_version(name)) {
         script(args, found);
-    } else if name == "script" {
-        recorded(args, depth, found);
-    } else if name == "eval" {
-        lines(&args.join(" "), depth, found);
-    } else if BEHIND_DASHES.contains(&name) {
-        if let Some(at) = args.iter().take(WORDS).position(|word| word == "--") {
-            follow(&args[at + 1..], depth + 1, found);
-        }
     } else if let Some(launcher) = LAUNCHERS.iter().find(|launcher| launcher.name == name) {
-        if name == "env"
-            && let Some(at) = args
-                .iter()
-                .take(WORDS)
-                .position(|word| word == "-S" || word == "--split-string")
-        {
-            return lines(&args[at + 1..].join(" "), depth, found);
-        }
         let rest = behind_options(args, launcher.valued);
         if rest.len() > launcher.operands {
             follow(&rest[launcher.operands..], depth + 1, found);
@@ -222,53 +161,63 @@ fn behind_options<'a>(args: &'a [String], valued: &[&str]) -> &'a [String] {
     args.get(at..).unwrap_or_default()
 }
 
-fn lines(line: &str, depth: usize, found: &mut Vec<LaunchedProgram>) {
-    for command in commands_of(line) {
-        follow(&command, depth + 1, found);
+/// The plain commands of a line for a shell: its words without quotes and assignments, cut at operators
+/// that stand alone. Loops, groups, substitutions and here-documents are not read: what they run is
+/// recognised as a process.
+pub fn plain_commands(line: &str) -> Vec<Vec<String>> {
+    let mut commands = vec![Vec::new()];
+    for word in shlex::Shlex::new(line) {
+        let command = word.strip_suffix(';').unwrap_or(&word);
+        let ends_command = command.len() < word.len() || OPERATORS.contains(&command);
+        let words = commands.last_mut().expect("it begins with one");
+        let is_prefix = words.is_empty() && (command == "!" || is_assignment(command));
+        if !is_prefix && !OPERATORS.contains(&command) && !command.is_empty() {
+            words.push(command.to_owned());
+        }
+        if ends_command {
+            commands.push(Vec::new());
+        }
     }
+    commands.retain(|words| !words.is_empty());
+    commands
+}
+
+/// Whether a word in front of a command sets a variable.
+fn is_assignment(word: &str) -> bool {
+    word.split_once('=').is_some_and(|(name, _)| {
+        name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    })
 }
 
 fn shell(args: &[String], depth: usize, found: &mut Vec<LaunchedProgram>) {
-    let (mut at, mut runs_a_line) = (0, false);
-    while let Some(word) = args.get(at).filter(|_| at < WORDS) {
-        if word == "--" {
-            at += 1;
-            break;
-        }
-        let Some(letters) = word
-            .strip_prefix(['-', '+'])
-            .filter(|letters| !letters.is_empty())
-        else {
-            break;
-        };
-        let long = letters.starts_with('-');
-        runs_a_line |= !long && letters.contains('c');
-        let valued = if long {
-            ["-rcfile", "-init-file"].contains(&letters)
+    let (mut at, mut runs_line) = (0, false);
+    while let Some(word) = args
+        .get(at)
+        .filter(|word| at < WORDS && word.len() > 1 && word.starts_with(['-', '+']))
+    {
+        let letters = if word.starts_with("--") {
+            ""
         } else {
-            letters.ends_with(['o', 'O'])
+            word.as_str()
         };
-        at += 1 + usize::from(valued);
+        runs_line |= letters.contains('c');
+        at += 1 + usize::from(letters.ends_with(['o', 'O']));
     }
-    match args.get(at) {
-        Some(line) if runs_a_line => lines(line, depth, found),
-        // `busybox sh -c`.
-        Some(word) if SHELLS.contains(&base_name(word)) => follow(&args[at..], depth + 1, found),
-        Some(file) => push(
-            found,
-            LaunchedProgram::Script(file.clone()),
-            &args[at + 1..],
-        ),
-        None => {}
+    match args.get(at..) {
+        Some([line, ..]) if runs_line => {
+            for command in plain_commands(line) {
+                follow(&command, depth + 1, found);
+            }
+        }
+        Some([file, rest @ ..]) => push(found, LaunchedProgram::Script(file.clone()), rest),
+        _ => {}
     }
 }
 
 fn script(args: &[String], found: &mut Vec<LaunchedProgram>) {
-    let mut args = args;
     // `bun run FILE`, `deno run FILE`.
-    if args.first().is_some_and(|word| word == "run") {
-        args = &args[1..];
-    }
+    let args = args.strip_prefix(&["run".to_owned()]).unwrap_or(args);
     if args
         .iter()
         .take_while(|word| word.starts_with('-'))
@@ -285,55 +234,10 @@ fn script(args: &[String], found: &mut Vec<LaunchedProgram>) {
     }
 }
 
-fn package(args: &[String], depth: usize, found: &mut Vec<LaunchedProgram>) {
-    let mut at = 0;
-    while let Some(word) = args.get(at).filter(|_| at < WORDS) {
-        let (option, value) = word
-            .split_once('=')
-            .map_or((word.as_str(), None), |(option, value)| {
-                (option, Some(value))
-            });
-        let value = value.or_else(|| args.get(at + 1).map(String::as_str));
-        let words_of_value = usize::from(!word.contains('='));
-        match option {
-            "--" => {
-                at += 1;
-                break;
-            }
-            "-c" | "--call" => return lines(value.unwrap_or_default(), depth, found),
-            // The program is what follows, or that of the package.
-            "-p" | "--package" | "--from" | "--spec" => at += 1 + words_of_value,
-            option if RUNNER_VALUED.contains(&option) => at += 1 + words_of_value,
-            option if option.starts_with('-') => at += 1,
-            _ => break,
-        }
-    }
-    if let Some([name, rest @ ..]) = args.get(at..) {
+fn package(args: &[String], found: &mut Vec<LaunchedProgram>) {
+    let args = behind_options(args, &RUNNER_VALUED);
+    if let [name, rest @ ..] = args {
         push(found, LaunchedProgram::Package(name.clone()), rest);
-    }
-}
-
-/// `script` records a terminal: its command is a line behind `-c`, or stands behind the file's name, as on macOS.
-fn recorded(args: &[String], depth: usize, found: &mut Vec<LaunchedProgram>) {
-    for (at, word) in args.iter().take(WORDS).enumerate() {
-        if let Some(line) = word.strip_prefix("--command=") {
-            return lines(line, depth, found);
-        }
-        if word == "--" {
-            return follow(&args[at + 1..], depth + 1, found);
-        }
-        if word == "--command"
-            || (word.starts_with('-') && !word.starts_with("--") && word.ends_with('c'))
-        {
-            return lines(
-                args.get(at + 1).map(String::as_str).unwrap_or_default(),
-                depth,
-                found,
-            );
-        }
-        if !word.starts_with('-') {
-            return follow(&args[at + 1..], depth + 1, found);
-        }
     }
 }
 

@@ -7,13 +7,12 @@ mod agents_inside;
 mod known_agents;
 mod launched_program;
 mod named_agents;
-mod shell_commands;
 #[cfg(test)]
 mod tests;
 
 pub use agents_inside::{AgentInside, ProcessOfAgent, agents_inside, processes_of_agents};
 pub use known_agents::known_agents;
+pub use launched_program::plain_commands;
 pub use named_agents::{
     AgentWords, NamedAgents, ProcessCommand, agents_in_command, agents_in_processes, single_program,
 };
-pub use shell_commands::commands_of;

@@ -67,7 +67,6 @@ fn an_agent_is_recognised_behind_whatever_starts_it() {
         ("npx -y @openai/codex@0.169.0 exec", "codex"),
         ("npx --yes --package=@openai/codex codex exec", "codex"),
         ("npx -p @google/gemini-cli gemini -p x", "gemini"),
-        ("npx -p @openai/codex -c [codex exec x]", "codex"),
         ("bunx opencode-ai@latest run x", "opencode"),
         ("bun x @openai/codex exec", "codex"),
         ("pnpm dlx @google/gemini-cli -p x", "gemini"),
@@ -85,7 +84,6 @@ fn an_agent_is_recognised_behind_whatever_starts_it() {
         ("node -r ./hook.js tools/codex.js exec", "codex"),
         ("/usr/bin/node /usr/local/bin/gemini -p x", "gemini"),
         ("env A=1 -u B codex exec", "codex"),
-        ("env -S [codex exec x]", "codex"),
         ("nice -n 5 timeout -k 5 30m codex exec", "codex"),
         (
             "timeout --signal=INT 1h env CODEX_HOME=/x codex exec",
@@ -103,16 +101,8 @@ fn an_agent_is_recognised_behind_whatever_starts_it() {
             "claude",
         ),
         ("sh -c [exec codex exec -]", "codex"),
-        ("sh -c [eval 'codex exec x']", "codex"),
         ("sh -c [bash -c \"codex exec x\"]", "codex"),
         ("bash /home/u/bin/codex exec", "codex"),
-        ("busybox sh -c [codex exec]", "codex"),
-        ("script -qec [codex exec x] /dev/null", "codex"),
-        ("script -q /dev/null codex exec x", "codex"),
-        ("script --command=codex log", "codex"),
-        ("mise exec node@22 -- codex exec", "codex"),
-        ("direnv exec . codex exec", "codex"),
-        ("xargs -n 1 codex exec", "codex"),
     ] {
         assert_eq!(
             agents_in_command(&typed(line), &known())
@@ -141,6 +131,7 @@ fn what_only_contains_a_name_is_no_agent() {
         "sh -c [echo 'codex exec' | tee log]",
         "sh -c [which codex && ls]",
         "sh -c [cat <<EOF\ncodex exec\nEOF\n]",
+        "sh -c [while codex exec; do sleep 1; done]",
         "grep -r codex .",
         "git commit -m codex",
         "npx eslint codex",
@@ -158,7 +149,8 @@ fn what_only_contains_a_name_is_no_agent() {
         "sh",
         "sh -c",
         "npx",
-        "mise exec",
+        "sh -c ['unclosed codex]",
+        "sh -c [echo hi # | codex exec]",
     ] {
         assert_eq!(
             agents_in_command(&typed(line), &known()),
