@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::metrics_server::{MetricsAddress, metrics_address};
 use super::time_span::duration;
 
 const AFTER_HELP: &str = "\
@@ -16,8 +15,7 @@ one JSON object with --json. Commits decide; the agent is asked only where a ses
 Examples:
   watchdog watch                                this repository
   watchdog watch ~/work --json | ./dispatch.py  all below a folder
-  watchdog watch --work-trees --quiet-for 2m    uncommitted changes, too
-  watchdog watch ~/work --metrics 9477          metrics for Prometheus";
+  watchdog watch --work-trees --quiet-for 2m    uncommitted changes, too";
 
 /// Arguments of `watchdog watch`.
 #[derive(Debug, Args)]
@@ -56,9 +54,6 @@ pub struct WatchArgs {
     /// How many worktrees are judged at the same time
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub jobs: u16,
-    /// Serve metrics for Prometheus at this port of this machine, or at an address that is spelled out (no login); 0 chooses a free port
-    #[arg(long, value_name = "ADDR", value_parser = metrics_address)]
-    pub metrics: Option<MetricsAddress>,
     /// The agent's program, where it is not in PATH under its usual name
     #[arg(long, value_name = "PROGRAM", env = "WATCHDOG_AGENT_PROGRAM")]
     pub agent_program: Option<OsString>,

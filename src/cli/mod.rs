@@ -37,7 +37,6 @@ mod log_view;
 mod log_writer;
 mod logging;
 mod metrics_file;
-mod metrics_server;
 mod news;
 mod page_file;
 mod passed_output;
@@ -57,7 +56,6 @@ mod terminal;
 mod terminal_frame;
 mod time_span;
 mod version;
-mod watch_metrics;
 mod wrapped_text;
 
 pub use program::main;

@@ -4,9 +4,9 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use jiff::{Timestamp, ToSpan as _};
 
 use super::PathFilter;
 use super::attention::AttentionRank;
@@ -21,52 +21,22 @@ use watchdog_facts::verdict::{Reason, Status};
 use watchdog_store::tally::{CounterSums, word};
 use watchdog_store::{LocalStore, StoreError};
 
-/// The figures of all days, of which those that cannot change any more are read once.
-#[derive(Debug, Default)]
-pub struct CounterHistory {
-    /// The sums of the days before this one.
-    settled: Option<(Date, CounterSums)>,
-    /// Days whose figures are known to lack something.
-    incomplete: u64,
-}
-
-impl CounterHistory {
-    /// The sums of all days up to now, and how many days are known to be incomplete. `tell` is called where that may take a while.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
-    pub fn sums(
-        &mut self,
-        store: &dyn LocalStore,
-        below: &PathFilter,
-        now: Timestamp,
-        tell: impl FnOnce(),
-    ) -> Result<(CounterSums, u64), StoreError> {
-        let today = now.to_zoned(TimeZone::UTC).date();
-        let from = self.settled.as_ref().map_or(Date::MIN, |(day, _)| *day);
-        let FiguresReport { days, .. } = report(store, below, from, today, tell)?;
-        // Yesterday's last events may still be written.
-        let open = today.saturating_sub(1.days());
-        let mut settled = self
-            .settled
-            .take()
-            .map(|(_, sums)| sums)
-            .unwrap_or_default();
-        let mut latest = CounterSums::default();
-        let mut incomplete_lately = 0;
-        for day in &days {
-            let (sums, incomplete) = if day.date < open {
-                (&mut settled, &mut self.incomplete)
-            } else {
-                (&mut latest, &mut incomplete_lately)
-            };
-            sums.merge(&day.sums);
-            *incomplete += u64::from(day.incomplete);
-        }
-        latest.merge(&settled);
-        self.settled = Some((open.max(from), settled));
-        Ok((latest, self.incomplete + incomplete_lately))
-    }
+/// The sums of all days up to now, and how many days are known to be incomplete. `tell` is called where that may take a while.
+///
+/// # Errors
+/// When the store cannot be read.
+pub fn sum_all_days(
+    store: &dyn LocalStore,
+    below: &PathFilter,
+    now: Timestamp,
+    tell: impl FnOnce(),
+) -> Result<(CounterSums, u64), StoreError> {
+    let today = now.to_zoned(TimeZone::UTC).date();
+    let FiguresReport { days, .. } = report(store, below, Date::MIN, today, tell)?;
+    let mut sums = CounterSums::default();
+    days.iter().for_each(|day| sums.merge(&day.sums));
+    let incomplete_days = days.iter().filter(|day| day.incomplete).count();
+    Ok((sums, incomplete_days as u64))
 }
 
 /// The metrics of the records at this moment.
@@ -368,7 +338,7 @@ fn flag(holds: bool) -> f64 {
     clippy::cast_precision_loss,
     reason = "the format has no other numbers"
 )]
-pub fn count(amount: u64) -> f64 {
+fn count(amount: u64) -> f64 {
     amount as f64
 }
 
@@ -377,7 +347,7 @@ pub fn count(amount: u64) -> f64 {
     clippy::cast_precision_loss,
     reason = "milliseconds since 1970 fit for ages"
 )]
-pub fn seconds(at: Timestamp) -> f64 {
+fn seconds(at: Timestamp) -> f64 {
     at.as_millisecond() as f64 / 1e3
 }
 

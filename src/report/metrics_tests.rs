@@ -9,11 +9,8 @@ use super::super::overview::{OlderSpecs, RecordedBreaker};
 use super::*;
 use crate::judge::live_session::SessionLiveness;
 use crate::wire::metrics_text::metrics_text;
-use watchdog_store::baseline::{self, BaselineRecord, BaselineRefs};
 use watchdog_store::engine::StoredEvent;
-use watchdog_store::journal::event;
 use watchdog_store::session::SessionRecord;
-use watchdog_store::{StateDir, open_store};
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
@@ -162,57 +159,5 @@ fn a_row_that_is_gone_or_was_judged_before_its_baseline_has_no_status_of_old() {
         said.contains(r#"spec="t",status="gone",reason="max_probes"} 1"#)
             && !said.contains(r#"status="timeout",reason"#),
         "{said}"
-    );
-}
-
-#[test]
-fn sums_of_all_days_are_the_same_whether_settled_days_are_read_once_or_again() {
-    let scratch = tempfile::tempdir().unwrap();
-    let state = StateDir::resolve(Some(scratch.path().join("state")), None, None).unwrap();
-    state.ensure().unwrap();
-    let store = open_store(&state).unwrap();
-    let refs = BaselineRefs::Here(Vec::new());
-    let left_behind = Vec::new();
-    let record = BaselineRecord {
-        commit: None,
-        branch: None,
-        refs,
-        left_behind,
-        at: at(1),
-        worktree: "/w".into(),
-        clone_id: None,
-    };
-    baseline::record(store.as_ref(), "w", "s", &record).unwrap();
-    let day = 86_400;
-    let judge = |second| {
-        let data = json!({"status": "review", "reason": "untrusted"});
-        let _done = store
-            .append(&[event(at(second), "w", Some("s"), "verdict", data)], None)
-            .unwrap();
-    };
-    let verdicts = |history: &mut CounterHistory, second| {
-        history
-            .sums(store.as_ref(), &PathFilter::default(), at(second), || {})
-            .unwrap()
-            .0
-            .verdicts()
-    };
-    judge(10 * day);
-    judge(12 * day);
-    let mut history = CounterHistory::default();
-    assert_eq!(verdicts(&mut history, 13 * day), 2);
-    judge(12 * day + 5);
-    assert_eq!(
-        verdicts(&mut history, 13 * day),
-        3,
-        "yesterday is read again"
-    );
-    judge(20 * day);
-    assert_eq!(
-        (
-            verdicts(&mut history, 20 * day),
-            verdicts(&mut CounterHistory::default(), 20 * day)
-        ),
-        (4, 4)
     );
 }

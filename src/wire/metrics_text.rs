@@ -3,9 +3,6 @@
 
 use std::fmt::Write as _;
 
-/// The type that a server names for this format.
-pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
-
 /// Whether the values of a metric only grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MetricKind {

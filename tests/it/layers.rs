@@ -64,7 +64,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("roff", &["cli"]),
     ("pulldown_cmark", &["cli"]),
     ("inquire", &["cli"]),
-    ("httparse", &["cli", "conformance"]),
+    ("httparse", &["conformance"]),
     ("ratatui_core", &["cli"]),
     ("crossterm", &["cli"]),
     ("tracing_subscriber", &["cli"]),

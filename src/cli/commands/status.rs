@@ -19,7 +19,7 @@ use crate::judge::command_env::CommandEnv;
 use crate::judge::live_session::SessionActivity;
 use crate::report::PathFilter;
 use crate::report::attention::{self, Attention, AttentionRank};
-use crate::report::metrics::{CounterHistory, metrics};
+use crate::report::metrics::{metrics, sum_all_days};
 use crate::report::overview::{OlderSpecs, ShownSpecs, StatusRow, overview, overview_of};
 use crate::report::same_faults::{FaultGroup, FaultKey, grouped};
 use crate::wire::last_verdict::LastVerdict;
@@ -67,8 +67,7 @@ pub fn status(
             .notes
             .iter()
             .for_each(|note| terminal.tell(&format!("note: {}", escape_to_one_line(note))));
-        let (sums, incomplete) =
-            CounterHistory::default().sums(store.as_ref(), &below, now, tell)?;
+        let (sums, incomplete) = sum_all_days(store.as_ref(), &below, now, tell)?;
         return export(terminal, path, &metrics(&found, &sums, incomplete, now));
     }
     let shown = |row: &StatusRow| {

@@ -126,11 +126,6 @@ impl DueScans {
         }
     }
 
-    /// How many worktrees are due.
-    pub fn len(&self) -> usize {
-        self.due.len()
-    }
-
     /// Whether a scan of a worktree is due.
     pub fn has(&self, id: &str) -> bool {
         self.due.contains_key(id)

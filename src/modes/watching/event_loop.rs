@@ -150,12 +150,6 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
         loop {
             self.discovery.begin_due();
             self.begin_scans().await;
-            self.request.figures.stands(
-                self.due.len(),
-                self.scans.len(),
-                self.watch_set.size().0,
-                self.fs_events.count(),
-            );
             let next = self
                 .due
                 .next(&self.under_way)
@@ -247,7 +241,6 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
 
     fn all_due(&mut self, why: &str) {
         tracing::info!(target: "watchdog::watch", why = why, "every worktree is looked at");
-        self.request.figures.all_due();
         self.discovery.want();
         for id in self.watch_set.names() {
             self.due.add(id, ScanCause::Head, SETTLE);
@@ -367,7 +360,6 @@ impl<L: AsyncFn(ScanTask) -> WatchScanOutcome + Clone + 'static> WatchLoop<'_, L
         };
         let (store, signals) = (Arc::clone(&self.store), self.signals.clone());
         self.under_way.insert(id.clone());
-        self.request.figures.scan_begins();
         let scan = self.scan.clone();
         let task = self.scans.spawn_local(async move {
             scan(ScanTask {

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::watch_figures::WatchFigures;
 use crate::judge::judgement_input::Overrides;
 use crate::wire::verdict_json::Judgement;
 
@@ -29,6 +28,4 @@ pub struct WatchRequest {
     pub on_row: Arc<dyn Fn(&Judgement) -> bool>,
     /// Whether the output is still open, asked from time to time between judgements.
     pub has_readers: Arc<dyn Fn() -> bool>,
-    /// What the watch counts of itself.
-    pub figures: Arc<WatchFigures>,
 }

@@ -106,7 +106,6 @@ fn a_scan_that_panics_is_an_error_of_its_worktree_and_the_watch_continues() {
         poll_only: false,
         jobs: 1,
         on_row: Arc::new(on_row),
-        figures: Arc::default(),
         has_readers: Arc::new(|| true),
     };
     let scan = async move |task: ScanTask| {
