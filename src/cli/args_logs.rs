@@ -14,19 +14,10 @@ pub struct LogsArgs {
     /// Go on until the session ends
     #[arg(long, short = 'f', conflicts_with = "list")]
     pub follow: bool,
-    /// Only the last N lines, or events with --json
-    #[arg(long, short = 'n', value_name = "N", conflicts_with = "list")]
-    pub last: Option<usize>,
-    /// Show what tools returned, and the kinds of events that are not shown
-    #[arg(long, conflicts_with_all = ["list", "json"])]
-    pub tools: bool,
     /// Print the output as it was, in the program's own form
-    #[arg(long, conflicts_with_all = ["tools", "list", "json"])]
+    #[arg(long, conflicts_with = "list")]
     pub raw: bool,
-    /// Print the path of the log alone
-    #[arg(long, conflicts_with_all = ["raw", "tools", "follow", "last", "list"])]
-    pub path: bool,
-    /// List the logs of this worktree, newest first
+    /// List the logs of this worktree, newest first; the only form with --json
     #[arg(long, conflicts_with = "session")]
     pub list: bool,
 }

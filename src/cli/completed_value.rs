@@ -259,7 +259,7 @@ mod tests {
             ("watchdog run claude --spec ", None),
             ("watchdog run -- claude --spec ", None),
             ("watchdog logs ", Some(SpecOrLog)),
-            ("watchdog logs --follow -n 5 a", Some(SpecOrLog)),
+            ("watchdog logs --follow a", Some(SpecOrLog)),
             ("watchdog logs a ", None),
             ("watchdog explain 0006", Some(SpecOrVerdict)),
             ("watchdog trust ", None),

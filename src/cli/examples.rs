@@ -89,7 +89,7 @@ Examples:
   watchdog logs                      the last session of this worktree
   watchdog logs auth --follow        that of a spec, as it comes
   watchdog logs --list               which there are
-  watchdog logs --json | jq -r 'select(.event == \"tool_call\").tool'"
+  watchdog logs --raw | tail -n 20   the end of it, as the agent printed it"
 );
 
 pub const EXPLAIN: &str = concat!(

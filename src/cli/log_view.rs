@@ -20,8 +20,6 @@ const NARROWEST: usize = 40;
 /// Turns events into lines.
 #[derive(Debug, Default)]
 pub struct LogView {
-    /// Whether what tools returned is shown.
-    tools: bool,
     /// How wide one line about a tool may be.
     width: Option<usize>,
     masker: LineMasker,
@@ -34,10 +32,9 @@ pub struct LogView {
 }
 
 impl LogView {
-    /// A view with what tools returned or without it, for lines of this width.
-    pub fn new(tools: bool, width: Option<usize>) -> Self {
+    /// A view for lines of this width.
+    pub fn new(width: Option<usize>) -> Self {
         LogView {
-            tools,
             width: width.map(|width| width.max(NARROWEST)),
             ..LogView::default()
         }
@@ -102,12 +99,9 @@ impl LogView {
             SessionEvent::Named { session_id } => {
                 lines.push(format!("{dim}session {}{dim:#}", one_line(session_id)))
             }
-            SessionEvent::Message { role, text } => lines.extend(beginning(
-                text,
-                &format!("{}: ", one_line(role)),
-                self.tools,
-                dim,
-            )),
+            SessionEvent::Message { role, text } => {
+                lines.extend(beginning(text, &format!("{}: ", one_line(role)), dim))
+            }
             SessionEvent::Called { tool, input } => {
                 let bold = Style::new().bold();
                 let (tool, input) = (one_line(tool), one_line(input));
@@ -124,14 +118,7 @@ impl LogView {
                 content,
                 is_error: true,
                 ..
-            } => lines.extend(beginning(content, "failed: ", self.tools, bad)),
-            SessionEvent::Returned { content, .. } if self.tools => {
-                lines.extend(
-                    mask(content)
-                        .lines()
-                        .map(|line| format!("    {}", escape_for_display(line))),
-                );
-            }
+            } => lines.extend(beginning(content, "failed: ", bad)),
             SessionEvent::Returned { content, .. } => {
                 lines.push(format!("    {dim}{}{dim:#}", folded(content)))
             }
@@ -151,20 +138,15 @@ impl LogView {
                 "{dim}- ended in the background: {}{dim:#}",
                 one_line(what)
             )),
-            SessionEvent::Fault { message } => {
-                lines.extend(beginning(message, "error: ", self.tools, bad))
-            }
+            SessionEvent::Fault { message } => lines.extend(beginning(message, "error: ", bad)),
             SessionEvent::Ended { how, error, usage } => {
                 lines.push(format!("{dim}= {}{}{dim:#}", one_line(how), spent(usage)));
                 if let Some(error) = error
                     .as_ref()
                     .filter(|error| mask(error).trim() != self.said.trim())
                 {
-                    lines.extend(beginning(error, "error: ", self.tools, bad));
+                    lines.extend(beginning(error, "error: ", bad));
                 }
-            }
-            SessionEvent::Unread { what } if self.tools => {
-                lines.push(format!("{dim}({} is not shown){dim:#}", one_line(what)))
             }
             SessionEvent::Gap { bytes } => lines.push(format!(
                 "{dim}... {} bytes are left out here{dim:#}",
@@ -183,13 +165,12 @@ fn one_line(text: &str) -> String {
     escape_to_one_line(&mask(text))
 }
 
-/// The first lines of a text, or all of them.
-fn beginning(text: &str, lead: &str, whole: bool, style: Style) -> Vec<String> {
+/// The first lines of a text.
+fn beginning(text: &str, lead: &str, style: Style) -> Vec<String> {
     let masked = mask(text);
     let all: Vec<&str> = masked.trim().lines().collect();
-    let shown = if whole { all.len() } else { SHOWN };
     let mut lines: Vec<String> = Vec::new();
-    for (at, line) in all.iter().take(shown).enumerate() {
+    for (at, line) in all.iter().take(SHOWN).enumerate() {
         let lead: Cow<'_, str> = if at == 0 {
             lead.into()
         } else {
@@ -206,10 +187,10 @@ fn beginning(text: &str, lead: &str, whole: bool, style: Style) -> Vec<String> {
             lead.trim_end().trim_end_matches(':')
         ));
     }
-    if all.len() > shown {
+    if all.len() > SHOWN {
         lines.push(format!(
             "    {style}... {} more{style:#}",
-            plural((all.len() - shown) as u64, "line")
+            plural((all.len() - SHOWN) as u64, "line")
         ));
     }
     lines
@@ -260,8 +241,8 @@ fn fitting(text: &str, room: usize) -> String {
 mod tests {
     use super::*;
 
-    fn shown(tools: bool, width: Option<usize>, events: &[SessionEvent]) -> Vec<String> {
-        let mut view = LogView::new(tools, width);
+    fn shown(width: Option<usize>, events: &[SessionEvent]) -> Vec<String> {
+        let mut view = LogView::new(width);
         let mut lines: Vec<String> = events.iter().flat_map(|event| view.lines(event)).collect();
         lines.extend(view.unended());
         lines
@@ -332,17 +313,12 @@ mod tests {
             "done.",
             "= success, 2 turns, 1,200 tokens, $0.12",
         ];
-        assert_eq!(shown(false, None, &a_session()), expected);
-        let unfolded = shown(true, Some(NARROWEST), &a_session());
-        assert!(
-            unfolded.contains(&"    a".into()) && unfolded.contains(&"(news is not shown)".into()),
-            "{unfolded:#?}"
-        );
+        assert_eq!(shown(None, &a_session()), expected);
         let call = [SessionEvent::Called {
             tool: "Bash".into(),
             input: "x".repeat(100),
         }];
-        assert_eq!(shown(false, Some(50), &call)[0].chars().count(), 50);
+        assert_eq!(shown(Some(50), &call)[0].chars().count(), 50);
     }
 
     #[test]
@@ -350,7 +326,6 @@ mod tests {
         let part = |text: &str| SessionEvent::SaidPart { text: text.into() };
         assert_eq!(
             shown(
-                false,
                 None,
                 &[said("a"), part("ll "), part("done\nnex"), part("t")]
             ),
@@ -362,11 +337,11 @@ mod tests {
             usage: SessionUsage::default(),
         };
         assert_eq!(
-            shown(false, None, &[said("No credit"), ended.clone()]),
+            shown(None, &[said("No credit"), ended.clone()]),
             ["No credit", "= api_error"]
         );
         assert_eq!(
-            shown(false, None, &[ended]),
+            shown(None, &[ended]),
             ["= api_error", "    error: No credit"]
         );
     }
@@ -408,7 +383,7 @@ mod tests {
             SessionEvent::Line { text: bad.clone() },
             SessionEvent::Unread { what: bad.clone() },
         ];
-        for line in shown(true, None, &events) {
+        for line in shown(None, &events) {
             assert!(
                 !line.contains(&token)
                     && !line.contains(char::is_control)

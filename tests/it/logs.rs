@@ -43,12 +43,11 @@ fn run(env: &TestEnv, repo: &Repo<'_>, spec: &str, steps: &[Step]) {
 }
 
 fn log_of(repo: &Repo<'_>, name: &str) -> PathBuf {
-    PathBuf::from(
-        repo.watchdog(&["logs", name, "--path"])
-            .expect(0)
-            .stdout
-            .trim_end(),
-    )
+    let stderr = repo.watchdog(&["logs", name, "--raw"]).expect(0).stderr;
+    let (_, path) = stderr
+        .split_once("; log: ")
+        .expect("the first line names it");
+    PathBuf::from(path.trim_end())
 }
 
 #[track_caller]
@@ -88,17 +87,10 @@ fn a_session_is_read_without_any_json_of_the_program() {
         "{out}"
     );
 
-    let tools = repo.watchdog(&["logs", "auth", "--tools"]).expect(0);
-    assert!(tools.stdout.contains("    a.txt\n    b.txt\n"), "{tools}");
-    let objects = repo.watchdog(&["logs", "--json"]).expect(0).stdout;
-    let kinds: Vec<Value> = objects
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).expect("an object")["event"].clone())
-        .collect();
-    assert_eq!(
-        kinds[..6],
-        ["session", "text", "tool_call", "tool_result", "text", "end"],
-        "{objects}"
+    let refused = repo.watchdog(&["logs", "--json"]).expect(2);
+    assert!(
+        refused.stderr.contains("--raw") || refused.stdout.contains("--raw"),
+        "{refused}"
     );
     let raw = repo.watchdog(&["logs", "--raw"]).expect(0).stdout;
     assert!(
@@ -110,14 +102,6 @@ fn a_session_is_read_without_any_json_of_the_program() {
     assert_eq!(
         raw,
         fs::read_to_string(log_of(&repo, "auth")).expect("the log")
-    );
-    assert_eq!(
-        repo.watchdog(&["-q", "logs", "-n", "1", "--raw"])
-            .expect(0)
-            .stdout
-            .lines()
-            .count(),
-        1
     );
 }
 
@@ -217,12 +201,8 @@ fn following_shows_what_comes_and_ends_with_the_session() {
     });
     let running = repo.watchdog(&["logs", "--list"]).expect(0);
     assert!(running.stdout.contains("running"), "{running}");
-    let (following, other) = (
-        repo.watchdog_spawn(&["logs", "-f"]),
-        repo.watchdog_spawn(&["logs", "-f", "-n", "1"]),
-    );
+    let following = repo.watchdog_spawn(&["logs", "-f"]);
     wait_for_output(&following, "first words");
-    wait_for_output(&other, "first words");
     let interrupted = repo.watchdog_spawn(&["logs", "--follow"]);
     wait_for_output(&interrupted, "first words");
     interrupted.signal(Signal::INT);
@@ -234,7 +214,6 @@ fn following_shows_what_comes_and_ends_with_the_session() {
         following.wait().expect(0).stdout,
         "first words\nlast words\n"
     );
-    assert!(other.wait().expect(0).stdout.ends_with("last words\n"));
     session.wait().expect(10);
     assert_eq!(
         repo.watchdog(&["logs", "--follow"]).expect(0).stdout,
@@ -280,8 +259,8 @@ fn a_log_of_many_parts_is_followed_to_its_last_line_and_bounded_in_size() {
         1,
         "the parts are gone"
     );
-    let last = repo.watchdog(&["logs", "-n", "2"]).expect(0).stdout;
-    assert_eq!(last, "behind the flood\nthe end\n");
+    let last = repo.watchdog(&["logs"]).expect(0).stdout;
+    assert!(last.ends_with("behind the flood\nthe end\n"));
 }
 
 #[test]
@@ -319,7 +298,6 @@ fn no_hostile_output_reaches_the_terminal_and_no_link_is_followed() {
     for form in [
         &["logs", "bad"][..],
         &["logs", "bad", "--raw"],
-        &["logs", "bad", "--json"],
         &["logs", "bad", "-f"],
     ] {
         let out = repo.watchdog(form).expect(2);
@@ -352,7 +330,7 @@ fn a_secret_is_in_no_log_and_shown_by_none_while_its_session_runs() {
     wait_until("the session prints", SOON, || {
         session.stdout_so_far().contains("next")
     });
-    for form in [&["logs"][..], &["logs", "--raw"], &["logs", "--json"]] {
+    for form in [&["logs"][..], &["logs", "--raw"]] {
         let out = repo.watchdog(form).expect(0);
         assert!(
             out.stdout.contains("using [secret: github-token]") && out.stdout.contains("next"),

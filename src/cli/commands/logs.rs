@@ -1,7 +1,6 @@
 //! `watchdog logs`: the output of a session, readable, and, with `--follow`, as it comes.
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
 use std::io::{self, IsTerminal as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -21,7 +20,7 @@ use crate::judge::command_env::CommandEnv;
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::signals::SignalUrgency;
 use crate::session::LogReader;
-use crate::wire::log_event_json::{log_event_json, logs_json};
+use crate::wire::log_event_json::logs_json;
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};
 use watchdog_facts::secret_lines::LineMasker;
 use watchdog_facts::session_event::SessionEvent;
@@ -49,35 +48,29 @@ pub fn logs(
     if args.list {
         return list(command_env, terminal, &open);
     }
-    let chosen = logs_choice::choose(command_env, &open, args.session.as_deref())?;
-    if args.path {
-        // A path is for programs: it stays as it is, unless a terminal shows it.
-        let path = chosen.path.display().to_string();
-        terminal.line(&if io::stdout().is_terminal() {
-            escape_to_one_line(&path)
-        } else {
-            path
-        });
-        return Ok(0);
+    if terminal.json {
+        return Err(
+            CommandFailure::usage("the output of a session has no JSON of watchdog's own")
+                .hint("--raw prints it as the agent did, --list --json names its file"),
+        );
     }
+    let chosen = logs_choice::choose(command_env, &open, args.session.as_deref())?;
     let runs = chosen.phase(&open) == SessionPhase::Runs;
     terminal.tell(&format!(
         "watchdog: {}",
         escape_to_one_line(&chosen.in_words(runs))
     ));
     let reader = open_chosen(&open, &command_env.state.logs(), &chosen)?;
-    let kept = args.last.map(|last| (last, VecDeque::new()));
     let mut output = LogOutput {
         reader,
-        form: form(terminal, &args, chosen.events(command_env, &open)),
-        kept,
+        form: form(args.raw, chosen.events(command_env, &open)),
         last_read: Instant::now(),
     };
     if !args.follow || !runs {
         if output.show_all(&chosen.path)? && !runs {
             output.show_rest(&chosen.path)?;
         }
-        output.show_kept();
+        output.show_unended();
         return Ok(0);
     }
     follow(&open, &chosen, output)
@@ -157,8 +150,6 @@ fn list(
 enum LogForm {
     /// For people.
     Lines(OutputEvents, Box<LogView>),
-    /// One object a line.
-    Json(OutputEvents, CommandTerminal, LineMasker),
     /// As it was, without secrets; escaped where a terminal shows it.
     Raw {
         masker: LineMasker,
@@ -167,17 +158,15 @@ enum LogForm {
     },
 }
 
-fn form(terminal: &CommandTerminal, args: &LogsArgs, events: OutputEvents) -> LogForm {
-    if args.raw {
+fn form(raw: bool, events: OutputEvents) -> LogForm {
+    if raw {
         LogForm::Raw {
             masker: LineMasker::default(),
             unended: Vec::new(),
             to_terminal: io::stdout().is_terminal(),
         }
-    } else if terminal.json {
-        LogForm::Json(events, *terminal, LineMasker::default())
     } else {
-        LogForm::Lines(events, Box::new(LogView::new(args.tools, terminal_width())))
+        LogForm::Lines(events, Box::new(LogView::new(terminal_width())))
     }
 }
 
@@ -219,19 +208,15 @@ impl LogForm {
                 }
                 lines
             }
-            LogForm::Json(events, ..) | LogForm::Lines(events, _) => {
-                let found = events.push(bytes);
-                self.shown(&found)
-            }
+            LogForm::Lines(events, view) => shown(view, &events.push(bytes)),
         }
     }
 
     /// What the end of the output completes.
     fn finish(&mut self) -> Vec<Vec<u8>> {
         match self {
-            LogForm::Json(events, ..) | LogForm::Lines(events, _) => {
-                let found = events.finish();
-                let mut lines = self.shown(&found);
+            LogForm::Lines(events, view) => {
+                let mut lines = shown(view, &events.finish());
                 lines.extend(self.pause());
                 lines
             }
@@ -247,7 +232,6 @@ impl LogForm {
                 .into_iter()
                 .map(|line| (line + "\n").into_bytes())
                 .collect(),
-            LogForm::Json(..) => Vec::new(),
             LogForm::Raw {
                 masker,
                 unended,
@@ -258,29 +242,11 @@ impl LogForm {
             LogForm::Raw { .. } => Vec::new(),
         }
     }
+}
 
-    fn shown(&mut self, events: &[SessionEvent]) -> Vec<Vec<u8>> {
-        let lines: Vec<String> = match self {
-            LogForm::Lines(_, view) => events.iter().flat_map(|event| view.lines(event)).collect(),
-            LogForm::Json(_, terminal, masker) => {
-                let mut object = |event: &SessionEvent| match event {
-                    SessionEvent::Line { text } => log_event_json(&SessionEvent::Line {
-                        text: masker.mask(text).into_owned(),
-                    }),
-                    other => log_event_json(other),
-                };
-                events
-                    .iter()
-                    .map(|event| terminal.value_to(&object(event)))
-                    .collect()
-            }
-            LogForm::Raw { .. } => Vec::new(),
-        };
-        lines
-            .into_iter()
-            .map(|line| (line + "\n").into_bytes())
-            .collect()
-    }
+fn shown(view: &mut LogView, events: &[SessionEvent]) -> Vec<Vec<u8>> {
+    let lines = events.iter().flat_map(|event| view.lines(event));
+    lines.map(|line| (line + "\n").into_bytes()).collect()
 }
 
 fn raw_line(masker: &mut LineMasker, line: &[u8], to_terminal: bool) -> Vec<u8> {
@@ -301,8 +267,6 @@ fn raw_line(masker: &mut LineMasker, line: &[u8], to_terminal: bool) -> Vec<u8> 
 struct LogOutput {
     reader: LogReader,
     form: LogForm,
-    /// The last lines, while all that is there is read: only so many are shown.
-    kept: Option<(usize, VecDeque<Vec<u8>>)>,
     /// When something was read last.
     last_read: Instant,
 }
@@ -321,40 +285,29 @@ impl LogOutput {
             }
             self.last_read = Instant::now();
             let lines = self.form.push(&buffer[..count]);
-            if !self.show(lines) {
+            if !show(&lines) {
                 return Ok(false);
             }
         }
     }
 
-    fn show(&mut self, lines: Vec<Vec<u8>>) -> bool {
-        if let Some((last, kept)) = &mut self.kept {
-            kept.extend(lines);
-            kept.drain(..kept.len().saturating_sub(*last));
-            return true;
-        }
-        lines.is_empty()
-            || result_output::write(&mut anstream::stdout().lock(), &lines.concat()).is_ok()
-    }
-
     /// Shows the rest of an output that has ended: what the parts of a long log held is in the log by now.
     fn show_rest(&mut self, path: &Path) -> Result<(), CommandFailure> {
         if self.reader.session_ended().is_ok() && self.show_all(path)? {
-            let lines = self.form.finish();
-            self.show(lines);
+            show(&self.form.finish());
         }
         Ok(())
     }
 
-    /// Shows the last lines of what was there; all that comes after is shown. Says whether anybody reads on.
-    fn show_kept(&mut self) -> bool {
-        let lines = self.form.pause();
-        self.show(lines);
-        match self.kept.take() {
-            Some((_, kept)) => self.show(kept.into()),
-            None => true,
-        }
+    /// Shows what was begun and has no end yet. Says whether anybody reads on.
+    fn show_unended(&mut self) -> bool {
+        show(&self.form.pause())
     }
+}
+
+fn show(lines: &[Vec<u8>]) -> bool {
+    lines.is_empty()
+        || result_output::write(&mut anstream::stdout().lock(), &lines.concat()).is_ok()
 }
 
 /// Shows what comes until the session ends, a signal comes, or nobody reads any more.
@@ -364,7 +317,7 @@ fn follow(
     mut output: LogOutput,
 ) -> Result<u8, CommandFailure> {
     in_runtime(async |signals| {
-        if !output.show_all(&chosen.path)? || !output.show_kept() {
+        if !output.show_all(&chosen.path)? || !output.show_unended() {
             return Ok(0);
         }
         loop {
@@ -379,8 +332,7 @@ fn follow(
                 output.show_rest(&chosen.path)?;
                 return Ok(0);
             }
-            let lines = output.form.pause();
-            if !output.show(lines) || reader::is_gone() {
+            if !output.show_unended() || reader::is_gone() {
                 return Ok(0);
             }
             tokio::select! {

@@ -245,7 +245,7 @@ fn read_output(
             CommandFailure::usage(format!("cannot read {}: {error}", chosen.path.display()))
         })?;
         let events = chosen.events(command_env, &open);
-        let view = LogView::new(false, None);
+        let view = LogView::new(None);
         *read = Some(ReadOutput {
             path: chosen.path.clone(),
             reader,
