@@ -8,7 +8,7 @@ use super::examples;
 #[derive(Debug, Args)]
 #[command(after_long_help = examples::LOGS)]
 pub struct LogsArgs {
-    /// The last session of this spec; or one by its log, its session id, or an event's id [default: the last of all]
+    /// The last session of this spec, or one by its log or its session id [default: the last of all]
     #[arg(value_name = "SPEC|ID")]
     pub session: Option<String>,
     /// Go on until the session ends

@@ -106,7 +106,7 @@ fn a_session_is_read_without_any_json_of_the_program() {
 }
 
 #[test]
-fn a_session_is_named_by_spec_log_session_id_or_event_and_unknown_ones_by_the_nearest() {
+fn unknown_session_names_the_nearest() {
     let env = TestEnv::new();
     let repo = env.repo();
     let none = repo.watchdog(&["logs", "--follow"]).expect(2);
@@ -149,23 +149,13 @@ fn a_session_is_named_by_spec_log_session_id_or_event_and_unknown_ones_by_the_ne
         "plain words\n",
         "the last of all"
     );
-    let verdicts = repo
-        .watchdog(&["events", "--kind", "verdict", "--json"])
-        .expect(0)
-        .stdout;
-    let event = |at: usize| {
-        serde_json::from_str::<Value>(verdicts.lines().nth(at).expect("an event")).expect("JSON")["id"].clone()
-    };
     let of_first = [
         "first".to_owned(),
         of(1, "id"),
         of(1, "path"),
         "0a0a0a0a-0000-4000-8000-000000000001".into(),
     ];
-    for name in of_first
-        .into_iter()
-        .chain([event(0).as_str().expect("an id").to_owned()])
-    {
+    for name in of_first {
         assert_eq!(log_of(&repo, &name), PathBuf::from(of(1, "path")), "{name}");
     }
     let unknown = repo.watchdog(&["logs", "secondd"]).expect(2);

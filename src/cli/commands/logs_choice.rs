@@ -163,9 +163,6 @@ pub fn choose(
     {
         return of_record(command_env, open, spec.clone(), record.clone());
     }
-    if let Some(log) = of_event(open, &logs, name)? {
-        return of_log(open, &logs, log);
-    }
     if let Some(found) = transcript::session(open.root(), &command_env.claude_home, name) {
         let began = found
             .begun
@@ -301,36 +298,6 @@ fn each_event(
         end = before;
     }
     Ok(())
-}
-
-/// The log of the session that an event, or the agent's own name in one, is about.
-fn of_event(
-    open: &OpenWorktree,
-    logs: &[SessionLog],
-    name: &str,
-) -> Result<Option<SessionLog>, CommandFailure> {
-    let mut found = None;
-    each_event(open, |event| {
-        let text = |pointer: &str| event.data.pointer(pointer).and_then(|value| value.as_str());
-        if event.id != name
-            && text("/session_id") != Some(name)
-            && text("/session/id") != Some(name)
-        {
-            return false;
-        }
-        let named = text("/log").and_then(|path| {
-            logs.iter()
-                .find(|log| path.ends_with(&format!("/{}.log", log.id)))
-        });
-        // An event without a log is about the session that began last before it.
-        let before = || {
-            logs.iter()
-                .find(|log| log.began.is_some_and(|began| began <= event.at))
-        };
-        found = named.or_else(before).cloned();
-        true
-    })?;
-    Ok(found)
 }
 
 /// The spec and the end of the sessions of these logs, by the events that name them.
