@@ -13,7 +13,7 @@ pub struct LeftoverList<'a> {
     /// The worktrees that are meant.
     pub worktrees: Vec<LeftWorktree<'a>>,
     /// What is removed, by kind.
-    pub entries: Vec<LeftEntry<'a>>,
+    pub entries: Vec<LeftEntry>,
     /// What stays: the word for why, and how many.
     pub kept: Vec<(&'static str, u64)>,
     /// What could not be looked at, for a person.
@@ -31,20 +31,20 @@ pub struct LeftWorktree<'a> {
 }
 
 /// What there is of one kind.
-pub struct LeftEntry<'a> {
+pub struct LeftEntry {
     /// The word for the kind.
     pub kind: &'static str,
     /// How many.
     pub count: u64,
     /// Their size, where it is known.
     pub bytes: Option<u64>,
-    /// Records alone: how many of each kind of record.
-    pub by_kind: Option<&'a [(&'static str, u64)]>,
 }
 
 /// `watchdog forget --json`.
 pub fn leftovers_json(list: &LeftoverList<'_>) -> Value {
     let worktree = |left: &LeftWorktree<'_>| json!({"id": left.id, "worktree": left.root.map(|root| root.display().to_string()), "gone": left.gone});
+    let entry =
+        |entry: &LeftEntry| json!({"kind": entry.kind, "count": entry.count, "bytes": entry.bytes});
     let kept = list
         .kept
         .iter()
@@ -54,19 +54,8 @@ pub fn leftovers_json(list: &LeftoverList<'_>) -> Value {
         "removed": list.removed,
         "all": list.all,
         "worktrees": list.worktrees.iter().map(worktree).collect::<Vec<_>>(),
-        "entries": list.entries.iter().map(entry_json).collect::<Vec<_>>(),
+        "entries": list.entries.iter().map(entry).collect::<Vec<_>>(),
         "kept": kept.collect::<Vec<_>>(),
         "notes": list.notes,
     })
-}
-
-fn entry_json(entry: &LeftEntry<'_>) -> Value {
-    let mut value = json!({"kind": entry.kind, "count": entry.count, "bytes": entry.bytes});
-    if let Some(records) = entry.by_kind {
-        value["by_kind"] = records
-            .iter()
-            .map(|(kind, count)| ((*kind).to_owned(), json!(count)))
-            .collect();
-    }
-    value
 }

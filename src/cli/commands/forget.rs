@@ -117,23 +117,19 @@ fn listed<'a>(found: &'a Leftovers, options: &ForgetOptions, removed: bool) -> L
         root: worktree.root.as_deref(),
         gone: !worktree.there,
     });
-    let entries = found
-        .counts
-        .iter()
-        .map(|(kind, LeftoverCount { count, bytes })| {
-            let by_kind = (*kind == LeftoverKind::Records).then_some(found.records.as_slice());
-            LeftEntry {
-                kind: kind.as_str(),
-                count: *count,
-                bytes: *bytes,
-                by_kind,
-            }
-        });
+    let entries = LeftoverKind::ALL.map(|kind| {
+        let LeftoverCount { count, bytes } = found.counts.get(&kind).copied().unwrap_or_default();
+        LeftEntry {
+            kind: kind.as_str(),
+            count,
+            bytes,
+        }
+    });
     LeftoverList {
         removed,
         all: options.all,
         worktrees: worktrees.collect(),
-        entries: entries.collect(),
+        entries: entries.into(),
         kept: found
             .kept
             .iter()
@@ -166,7 +162,7 @@ fn show(
         terminal.line("  watchdog left nothing here");
     }
     for (kind, number) in found.counts.iter().filter(|(_, number)| number.count > 0) {
-        terminal.line(&line(*kind, *number, found));
+        terminal.line(&line(*kind, *number));
     }
     for (kind, count) in &found.kept {
         terminal.sentence(&format!("  kept: {}", in_words(commands, *kind, *count)));
@@ -174,10 +170,8 @@ fn show(
     for note in &found.notes {
         terminal.complain(&format!("watchdog: {}", escape_to_one_line(note)));
     }
-    let snapshots = found
-        .counts
-        .iter()
-        .any(|(kind, number)| *kind == LeftoverKind::Snapshots && number.count > 0);
+    let snapshots = found.counts.get(&LeftoverKind::Snapshots);
+    let snapshots = snapshots.is_some_and(|total| total.count > 0);
     if options.snapshots && snapshots && !removed {
         let list = commands.watchdog("rescue list");
         terminal.sentence(&format!(
@@ -193,39 +187,14 @@ fn show(
     }
 }
 
-fn line(kind: LeftoverKind, number: LeftoverCount, found: &Leftovers) -> String {
-    let what = match kind {
-        LeftoverKind::Hooks => "hooks",
-        LeftoverKind::Records => "records",
-        LeftoverKind::Figures => "days with figures",
-        LeftoverKind::Events => "events",
-        LeftoverKind::Trust => "trusted files",
-        LeftoverKind::BaselineRefs => "baseline refs",
-        LeftoverKind::AnchorRefs => "anchor refs",
-        LeftoverKind::JudgedRefs => "judged heads",
-        LeftoverKind::Snapshots => "snapshots",
-        LeftoverKind::PrivateParts => "private parts",
-        LeftoverKind::OtherRefs => "other refs",
-        LeftoverKind::Logs => "logs",
-        LeftoverKind::Prompts => "prompts",
-        LeftoverKind::Locks => "lock files",
-    };
-    let sized = number
-        .bytes
-        .map(|bytes| format!("  {}", size(bytes)))
-        .unwrap_or_default();
-    let kinds = found
-        .records
-        .iter()
-        .map(|(kind, count)| format!("{count} {kind}"))
-        .collect::<Vec<_>>()
-        .join(", ");
-    let kinds = if kind == LeftoverKind::Records {
-        format!("  ({kinds})")
-    } else {
-        String::new()
-    };
-    format!("  {what:<17} {:>6}{sized}{kinds}", grouped(number.count))
+fn line(kind: LeftoverKind, total: LeftoverCount) -> String {
+    let bytes = total.bytes.map(|bytes| format!("  {}", size(bytes)));
+    let count = grouped(total.count);
+    format!(
+        "  {:<9} {count:>6}{}",
+        kind.as_str(),
+        bytes.unwrap_or_default()
+    )
 }
 
 fn in_words(commands: &WorktreeCommands, kind: KeepReason, count: u64) -> String {
@@ -242,17 +211,9 @@ fn in_words(commands: &WorktreeCommands, kind: KeepReason, count: u64) -> String
             plural(count, "ref"),
             commands.git("for-each-ref refs/watchdog")
         ),
-        KeepReason::OtherSnapshots => format!(
-            "{} of other worktrees; --all means these, too",
-            plural(count, "snapshot")
-        ),
-        KeepReason::SharedTrust => format!(
-            "trust in {}, shared with other worktrees; --all revokes it",
-            plural(count, "file")
-        ),
-        KeepReason::SharedTasks => format!(
-            "the state of {}, shared with other worktrees; --all removes it",
-            plural(count, "task")
+        KeepReason::OtherWorktrees => format!(
+            "{} of other worktrees (snapshots, trust, tasks); --all removes these, too",
+            plural(count, "record")
         ),
         KeepReason::TaskWorktrees => {
             let remove = commands.git("worktree remove PATH");

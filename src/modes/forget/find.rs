@@ -9,12 +9,10 @@ use crate::hooks::{HookDialect, hook_text};
 use watchdog_git::{FoundWorktree, OwnRef, OwnRefKind, WorktreeState, worktrees_of};
 use watchdog_store::left_rows::{self, ForgottenOwners};
 use watchdog_store::trust::TrustStore;
-use watchdog_store::{StoreError, baseline, figures, lock};
+use watchdog_store::{LocalStore, StoreError, baseline, figures};
 use watchdog_system::read_entries;
 
-use super::leftovers::{
-    ForgetOptions, KeepReason, LeftoverCount, LeftoverKind, Leftovers, TargetWorktree,
-};
+use super::leftovers::{ForgetOptions, KeepReason, LeftoverKind, Leftovers, TargetWorktree};
 use crate::judge::command_env::CommandEnv;
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::refusal::Refusal;
@@ -37,9 +35,8 @@ pub fn find_leftovers(
     let owners = known.owners(open, options, &refs)?;
     let mut found = Leftovers {
         worktrees: owners.worktrees.iter().map(|id| known.meant(id)).collect(),
-        counts: Vec::new(),
-        records: Vec::new(),
-        kept: Vec::new(),
+        counts: BTreeMap::new(),
+        kept: BTreeMap::new(),
         notes: known.unreadable().collect(),
         owners,
         settings: Vec::new(),
@@ -47,71 +44,31 @@ pub fn find_leftovers(
         refs: Vec::new(),
         files: Vec::new(),
     };
-    let mut counts: BTreeMap<LeftoverKind, LeftoverCount> = BTreeMap::new();
-    let mut kept: BTreeMap<KeepReason, u64> = BTreeMap::new();
-    counts.insert(LeftoverKind::Hooks, hooks(options, &mut found, &mut kept));
-    let rows = left_rows::rows_of(store, &found.owners)?;
-    counts.insert(
-        LeftoverKind::Records,
-        sized(rows.len(), rows.iter().map(|row| row.bytes).sum()),
-    );
-    let mut by_kind: BTreeMap<&'static str, u64> = BTreeMap::new();
-    rows.iter()
-        .for_each(|row| *by_kind.entry(row.kind).or_default() += 1);
-    found.records = by_kind.into_iter().collect();
-    counts.insert(
-        LeftoverKind::Figures,
-        counted(figures::days_of(store, &found.owners.worktrees)?),
-    );
-    let mut events = LeftoverCount {
-        count: 0,
-        bytes: Some(0),
-    };
-    for id in &found.owners.worktrees {
-        let (count, bytes) = store.events_of(id)?;
-        events = LeftoverCount {
-            count: events.count + count,
-            bytes: events.bytes.map(|sum| sum + bytes),
-        };
-    }
-    counts.insert(LeftoverKind::Events, events);
-    trust(command_env, open, &mut found, &mut kept)?;
-    counts.insert(LeftoverKind::Trust, counted(found.grants.len() as u64));
-    choose_refs(open, options, refs, &mut found, &mut counts, &mut kept)?;
-    files(command_env, &mut found, &mut counts);
-    let locks = found
-        .owners
-        .worktrees
-        .iter()
-        .filter(|id| lock::has_file(&command_env.state, id))
-        .count();
-    counts.insert(LeftoverKind::Locks, counted(locks as u64));
+    find_hooks(options, &mut found);
+    find_records(store, &mut found)?;
+    find_trust(command_env, open, &mut found)?;
+    choose_refs(open, options, refs, &mut found)?;
+    find_files(command_env, &mut found);
     let of_tasks = command_env.state.task_worktrees();
-    let for_tasks = found.worktrees.iter().filter(|one| {
-        one.there
-            && one
-                .root
-                .as_ref()
-                .is_some_and(|root| root.starts_with(&of_tasks))
+    let for_tasks = found.worktrees.iter().filter(|worktree| {
+        let is_of_task = |root: &PathBuf| root.starts_with(&of_tasks);
+        worktree.there && worktree.root.as_ref().is_some_and(is_of_task)
     });
-    kept.insert(KeepReason::TaskWorktrees, for_tasks.count() as u64);
-    found.counts = LeftoverKind::ALL
-        .into_iter()
-        .map(|kind| (kind, counts.remove(&kind).unwrap_or_default()))
-        .collect();
-    found.kept = kept.into_iter().filter(|(_, count)| *count > 0).collect();
+    let for_tasks = for_tasks.count() as u64;
+    found.keep(KeepReason::TaskWorktrees, for_tasks);
     Ok(found)
 }
 
-fn counted(count: u64) -> LeftoverCount {
-    LeftoverCount { count, bytes: None }
-}
-
-fn sized(count: usize, bytes: u64) -> LeftoverCount {
-    LeftoverCount {
-        count: count as u64,
-        bytes: Some(bytes),
+fn find_records(store: &dyn LocalStore, found: &mut Leftovers) -> Result<(), StoreError> {
+    let rows = left_rows::rows_of(store, &found.owners)?;
+    let bytes = rows.iter().map(|row| row.bytes).sum();
+    let days = figures::days_of(store, &found.owners.worktrees)?;
+    found.add(LeftoverKind::Records, rows.len() as u64 + days, Some(bytes));
+    for id in found.owners.worktrees.clone() {
+        let (count, bytes) = store.events_of(&id)?;
+        found.add(LeftoverKind::Events, count, Some(bytes));
     }
+    Ok(())
 }
 
 /// The worktrees of a repository, as git, refs and records know of them.
@@ -246,18 +203,12 @@ fn was_of(common_dir: &Path, id: &str, root: &Path) -> bool {
     is_id(name) || (1..=NUMBERED).any(|n| is_id(&numbered(n)))
 }
 
-fn hooks(
-    options: &ForgetOptions,
-    found: &mut Leftovers,
-    kept: &mut BTreeMap<KeepReason, u64>,
-) -> LeftoverCount {
-    let mut count = 0;
-    let mut of_user = None;
-    let roots: Vec<&PathBuf> = found
+fn find_hooks(options: &ForgetOptions, found: &mut Leftovers) {
+    let roots: Vec<PathBuf> = found
         .worktrees
         .iter()
         .filter(|worktree| worktree.there)
-        .filter_map(|one| one.root.as_ref())
+        .filter_map(|worktree| worktree.root.clone())
         .collect();
     for dialect in HookDialect::ALL {
         let users = options
@@ -270,7 +221,8 @@ fn hooks(
             .and_then(|path| SettingsFile::read(path).ok())
             .and_then(|file| file.text)
         {
-            *of_user.get_or_insert(0) += hook_text::own_entries(dialect, &text, &options.program);
+            let entries = hook_text::own_entries(dialect, &text, &options.program);
+            found.keep(KeepReason::UserHooks, entries);
         }
         for path in roots.iter().flat_map(|root| {
             dialect
@@ -286,7 +238,7 @@ fn hooks(
                         hook_text::own_entries(dialect, text, &options.program)
                     });
                     if own > 0 {
-                        count += own;
+                        found.add(LeftoverKind::Hooks, own, None);
                         found.settings.push((dialect, file));
                     }
                 }
@@ -296,15 +248,12 @@ fn hooks(
             }
         }
     }
-    kept.extend(of_user.map(|number| (KeepReason::UserHooks, number)));
-    counted(count)
 }
 
-fn trust(
+fn find_trust(
     command_env: &CommandEnv,
     open: &OpenWorktree,
     found: &mut Leftovers,
-    kept: &mut BTreeMap<KeepReason, u64>,
 ) -> Result<(), StoreError> {
     let grants = TrustStore::new(&command_env.state).list()?;
     let ours = grants
@@ -312,12 +261,10 @@ fn trust(
         .filter(|grant| grant.repository == open.worktree.common_dir());
     if found.owners.whole {
         found.grants = ours.map(|grant| grant.hash).collect();
+        found.add(LeftoverKind::Trust, found.grants.len() as u64, None);
     } else {
-        kept.insert(KeepReason::SharedTrust, ours.count() as u64);
-        kept.insert(
-            KeepReason::SharedTasks,
-            left_rows::tasks_of(open.store.as_ref(), &found.owners.repository)?,
-        );
+        let tasks = left_rows::tasks_of(open.store.as_ref(), &found.owners.repository)?;
+        found.keep(KeepReason::OtherWorktrees, ours.count() as u64 + tasks);
     }
     Ok(())
 }
@@ -327,13 +274,12 @@ fn choose_refs(
     options: &ForgetOptions,
     refs: Vec<OwnRef>,
     found: &mut Leftovers,
-    counts: &mut BTreeMap<LeftoverKind, LeftoverCount>,
-    kept: &mut BTreeMap<KeepReason, u64>,
 ) -> Result<(), Refusal> {
+    let meant = found.owners.worktrees.clone();
     let of_meant = |own: &OwnRef| {
         own.worktree_id
             .as_ref()
-            .is_some_and(|id| found.owners.worktrees.contains(id))
+            .is_some_and(|id| meant.contains(id))
     };
     let root = open.root().to_string_lossy().into_owned();
     let summaries = open.worktree.snapshots(None)?;
@@ -356,14 +302,14 @@ fn choose_refs(
     let mut chosen = Vec::new();
     for own in refs {
         let (kind, remove) = match own.kind {
-            OwnRefKind::Baseline => (LeftoverKind::BaselineRefs, of_meant(&own)),
-            OwnRefKind::Anchor => (LeftoverKind::AnchorRefs, of_meant(&own)),
-            OwnRefKind::JudgedHead => (LeftoverKind::JudgedRefs, of_meant(&own)),
+            OwnRefKind::Baseline | OwnRefKind::Anchor | OwnRefKind::JudgedHead => {
+                (LeftoverKind::Refs, of_meant(&own))
+            }
             OwnRefKind::Snapshot => {
                 if !is_meant(&own.name) {
-                    *kept.entry(KeepReason::OtherSnapshots).or_default() += 1;
+                    found.keep(KeepReason::OtherWorktrees, 1);
                 } else if !options.snapshots {
-                    *kept.entry(KeepReason::Snapshots).or_default() += 1;
+                    found.keep(KeepReason::Snapshots, 1);
                 }
                 (
                     LeftoverKind::Snapshots,
@@ -372,21 +318,14 @@ fn choose_refs(
             }
             OwnRefKind::PrivatePart => {
                 let of = own.name.replacen("/private/", "/rescue/", 1);
-                (
-                    LeftoverKind::PrivateParts,
-                    options.snapshots && is_meant(&of),
-                )
+                (LeftoverKind::Snapshots, options.snapshots && is_meant(&of))
             }
-            OwnRefKind::Unknown => (LeftoverKind::OtherRefs, options.all && options.snapshots),
+            OwnRefKind::Unknown => (LeftoverKind::Refs, options.all && options.snapshots),
         };
         if remove && sole.contains(&own.name) {
-            *kept.entry(KeepReason::SoleRefs).or_default() += 1;
+            found.keep(KeepReason::SoleRefs, 1);
         } else if remove {
-            let number = counts.entry(kind).or_default();
-            number.count += 1;
-            if let Some(bytes) = sizes.get(own.name.as_str()) {
-                number.bytes = Some(number.bytes.unwrap_or(0) + bytes);
-            }
+            found.add(kind, 1, sizes.get(own.name.as_str()).copied());
             chosen.push(own);
         }
     }
@@ -396,35 +335,27 @@ fn choose_refs(
     Ok(())
 }
 
-fn files(
-    command_env: &CommandEnv,
-    found: &mut Leftovers,
-    counts: &mut BTreeMap<LeftoverKind, LeftoverCount>,
-) {
-    let size = |path: &Path| fs::metadata(path).map_or(0, |meta| meta.len());
-    let (mut logs, mut prompts) = (Vec::new(), Vec::new());
-    for id in &found.owners.worktrees {
-        let folder = command_env.state.logs().join(id);
+fn find_files(command_env: &CommandEnv, found: &mut Leftovers) {
+    for id in found.owners.worktrees.clone() {
+        let folder = command_env.state.logs().join(&id);
         match read_entries(&folder, usize::MAX) {
-            Ok(entries) => logs.extend(entries.into_iter().map(|entry| entry.path())),
+            Ok(entries) => found
+                .files
+                .extend(entries.into_iter().map(|entry| entry.path())),
             Err(error) => found.notes.push(format!(
                 "the logs in {} stay, as they cannot be listed: {error}",
                 folder.display()
             )),
         }
-        prompts.extend(
-            [command_env.state.prompts().join(format!("{id}.md"))]
-                .into_iter()
-                .filter(|path| path.exists()),
-        );
+        let prompt = command_env.state.prompts().join(format!("{id}.md"));
+        found
+            .files
+            .extend(Some(prompt).filter(|path| path.exists()));
     }
-    counts.insert(
-        LeftoverKind::Logs,
-        sized(logs.len(), logs.iter().map(|path| size(path)).sum()),
-    );
-    counts.insert(
-        LeftoverKind::Prompts,
-        sized(prompts.len(), prompts.iter().map(|path| size(path)).sum()),
-    );
-    found.files = logs.into_iter().chain(prompts).collect();
+    let sizes = found
+        .files
+        .iter()
+        .map(|path| fs::metadata(path).map_or(0, |meta| meta.len()));
+    let bytes = sizes.sum();
+    found.add(LeftoverKind::Files, found.files.len() as u64, Some(bytes));
 }

@@ -1,5 +1,6 @@
 //! The leftovers of worktrees in watchdog's records, by kind: those that are removed, and those that stay.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::hooks::HookDialect;
@@ -25,70 +26,42 @@ pub struct ForgetOptions {
 pub enum LeftoverKind {
     /// Entries in agents' settings of the worktree.
     Hooks,
-    /// Rows of the database.
+    /// Rows of the database, and days of which a worktree has figures of its own.
     Records,
-    /// Days of which a worktree has figures of its own.
-    Figures,
     /// Events of the journal.
     Events,
     /// Files that are trusted.
     Trust,
-    /// Refs of baselines.
-    BaselineRefs,
-    /// Refs of anchors.
-    AnchorRefs,
-    /// Refs of judged heads.
-    JudgedRefs,
-    /// Snapshots.
+    /// Refs of baselines, anchors and judged heads; with all snapshots, also those of unknown kinds.
+    Refs,
+    /// Snapshots, with their secrets and over-size files.
     Snapshots,
-    /// Their secrets and over-size files.
-    PrivateParts,
-    /// Refs of a kind that this program does not know.
-    OtherRefs,
-    /// Logs of sessions.
-    Logs,
-    /// Files with the prompt of a loop.
-    Prompts,
-    /// Lock files.
-    Locks,
+    /// Logs of sessions and prompts of loops.
+    Files,
 }
 
 impl LeftoverKind {
     /// Every kind, in that order.
-    pub const ALL: [LeftoverKind; 14] = [
+    pub const ALL: [LeftoverKind; 7] = [
         LeftoverKind::Hooks,
         LeftoverKind::Records,
-        LeftoverKind::Figures,
         LeftoverKind::Events,
         LeftoverKind::Trust,
-        LeftoverKind::BaselineRefs,
-        LeftoverKind::AnchorRefs,
-        LeftoverKind::JudgedRefs,
+        LeftoverKind::Refs,
         LeftoverKind::Snapshots,
-        LeftoverKind::PrivateParts,
-        LeftoverKind::OtherRefs,
-        LeftoverKind::Logs,
-        LeftoverKind::Prompts,
-        LeftoverKind::Locks,
+        LeftoverKind::Files,
     ];
 
-    /// The word for programs.
+    /// The word, for people and for programs.
     pub fn as_str(self) -> &'static str {
         match self {
             LeftoverKind::Hooks => "hooks",
             LeftoverKind::Records => "records",
-            LeftoverKind::Figures => "figures",
             LeftoverKind::Events => "events",
             LeftoverKind::Trust => "trust",
-            LeftoverKind::BaselineRefs => "baseline_refs",
-            LeftoverKind::AnchorRefs => "anchor_refs",
-            LeftoverKind::JudgedRefs => "judged_refs",
+            LeftoverKind::Refs => "refs",
             LeftoverKind::Snapshots => "snapshots",
-            LeftoverKind::PrivateParts => "private_parts",
-            LeftoverKind::OtherRefs => "other_refs",
-            LeftoverKind::Logs => "logs",
-            LeftoverKind::Prompts => "prompts",
-            LeftoverKind::Locks => "locks",
+            LeftoverKind::Files => "files",
         }
     }
 }
@@ -109,12 +82,8 @@ pub enum KeepReason {
     Snapshots,
     /// Refs that alone keep commits.
     SoleRefs,
-    /// Snapshots of other worktrees.
-    OtherSnapshots,
-    /// Trusted files that other worktrees share.
-    SharedTrust,
-    /// Tasks that other worktrees share.
-    SharedTasks,
+    /// Snapshots, trusted files and tasks of other worktrees of the repository.
+    OtherWorktrees,
     /// Worktrees that agents were given for tasks.
     TaskWorktrees,
     /// Entries in the user's own settings.
@@ -127,9 +96,7 @@ impl KeepReason {
         match self {
             KeepReason::Snapshots => "snapshots",
             KeepReason::SoleRefs => "sole_refs",
-            KeepReason::OtherSnapshots => "snapshots_elsewhere",
-            KeepReason::SharedTrust => "shared_trust",
-            KeepReason::SharedTasks => "shared_tasks",
+            KeepReason::OtherWorktrees => "other_worktrees",
             KeepReason::TaskWorktrees => "task_worktrees",
             KeepReason::UserHooks => "user_hooks",
         }
@@ -152,12 +119,10 @@ pub struct TargetWorktree {
 pub struct Leftovers {
     /// The target worktrees.
     pub worktrees: Vec<TargetWorktree>,
-    /// The removed rows and refs: every kind, in its order.
-    pub counts: Vec<(LeftoverKind, LeftoverCount)>,
-    /// The records by their kind.
-    pub records: Vec<(&'static str, u64)>,
-    /// The kept rows and refs, by reason.
-    pub kept: Vec<(KeepReason, u64)>,
+    /// How much is removed of each kind.
+    pub counts: BTreeMap<LeftoverKind, LeftoverCount>,
+    /// How much stays, by reason.
+    pub kept: BTreeMap<KeepReason, u64>,
     /// Read errors, for a person.
     pub notes: Vec<String>,
     pub(super) owners: ForgottenOwners,
@@ -168,8 +133,22 @@ pub struct Leftovers {
 }
 
 impl Leftovers {
+    pub(super) fn add(&mut self, kind: LeftoverKind, count: u64, bytes: Option<u64>) {
+        let total = self.counts.entry(kind).or_default();
+        total.count += count;
+        if let Some(bytes) = bytes {
+            total.bytes = Some(total.bytes.unwrap_or(0) + bytes);
+        }
+    }
+
+    pub(super) fn keep(&mut self, reason: KeepReason, count: u64) {
+        if count > 0 {
+            *self.kept.entry(reason).or_default() += count;
+        }
+    }
+
     /// Whether there is nothing to remove.
     pub fn is_empty(&self) -> bool {
-        self.counts.iter().all(|(_, found)| found.count == 0)
+        self.counts.values().all(|total| total.count == 0)
     }
 }

@@ -50,19 +50,6 @@ pub fn forget(
         )
         .into());
     }
-    // The files of the locks that were just taken are no leftovers.
-    let (locked, there) = (
-        LeftoverKind::Locks,
-        meant
-            .counts
-            .iter()
-            .find(|(kind, _)| *kind == LeftoverKind::Locks),
-    );
-    found
-        .counts
-        .iter_mut()
-        .filter(|(kind, _)| *kind == locked)
-        .for_each(|(_, number)| *number = there.map_or(*number, |(_, there)| *there));
     left_rows::begin(open.store.as_ref(), &found.owners)?;
     remove_hooks(&mut found, &options.program);
     remove_records(command_env, open, &found)?;
@@ -152,10 +139,8 @@ fn remove_hooks(found: &mut Leftovers, program: &str) {
             ));
         }
     }
-    for (kind, number) in &mut found.counts {
-        if *kind == LeftoverKind::Hooks {
-            number.count = number.count.saturating_sub(left);
-        }
+    if let Some(total) = found.counts.get_mut(&LeftoverKind::Hooks) {
+        total.count = total.count.saturating_sub(left);
     }
 }
 

@@ -9,34 +9,10 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::row::{self, RecordType, SingleVersionRecord};
-use super::{
-    anchor, answer, baseline, before, check_cache, conversation, expiry, hook_session, looped,
-    notice_record, outbox, progress,
-};
-use super::{rebuilt, refs, rescued, session, still_work, sweep_cache, task, uncommitted};
+use super::{baseline, expiry, hook_session, outbox, rebuilt, refs, rescued, task};
 use crate::engine::{LocalStore, SwapOutcome};
 use crate::error::StoreError;
 use crate::key::RowKey;
-
-/// The kinds of rows whose first part is a worktree.
-const OF_WORKTREES: &[&str] = &[
-    anchor::CriteriaAnchor::KIND,
-    answer::StandingAnswer::KIND,
-    baseline::BaselineRecord::KIND,
-    before::ChecksBeforeRecord::KIND,
-    watchdog_core::decision::breaker::Breaker::KIND,
-    check_cache::PassRecord::KIND,
-    conversation::SpecConversations::KIND,
-    looped::LoopRecord::KIND,
-    crate::measures::WorkState::KIND,
-    notice_record::ShownNews::KIND,
-    progress::CheckProgress::KIND,
-    session::SessionRecord::KIND,
-    still_work::StillWork::KIND,
-    sweep_cache::SweepCacheEntry::KIND,
-    uncommitted::UncommittedRecord::KIND,
-    uncommitted::WatchdogWrittenFiles::KIND,
-];
 
 /// How often a row is deleted that others write to meanwhile.
 const ATTEMPTS: u32 = 20;
@@ -57,8 +33,6 @@ pub struct ForgottenOwners {
 /// A row about one of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftoverRow {
-    /// The kind of record in it.
-    pub kind: &'static str,
     /// The size of its value.
     pub bytes: u64,
     key: RowKey,
@@ -69,79 +43,74 @@ pub fn rows_of(
     store: &dyn LocalStore,
     owners: &ForgottenOwners,
 ) -> Result<Vec<LeftoverRow>, StoreError> {
-    let mut found = Vec::new();
-    for worktree in &owners.worktrees {
-        found.extend(rows_of_worktree(store, worktree)?);
-        let kind = rescued::RescuedCommitList::KIND;
-        one(
-            store,
-            kind,
-            RowKey::new(kind, &[&owners.repository, worktree]),
-            &mut found,
-        )?;
-    }
-    let mut keys = Vec::new();
+    let mut keys: HashSet<RowKey> = HashSet::new();
     row::each::<hook_session::HookedAgent>(store, &[], |key, session| {
         if session.is_ok_and(|session| owners.roots.contains(&session.worktree)) {
-            keys.push((hook_session::HookedAgent::KIND, key.clone()));
+            keys.insert(key.clone());
         }
     })?;
     row::each::<outbox::OutboxNotice>(store, &[], |key, notice| {
-        let about = notice
+        let worktree = notice
             .ok()
             .and_then(|notice| notice.event["worktree"].as_str().map(str::to_owned));
-        if about.is_some_and(|worktree| owners.worktrees.contains(&worktree)) {
-            keys.push((outbox::OutboxNotice::KIND, key.clone()));
+        if worktree.is_some_and(|worktree| owners.worktrees.contains(&worktree)) {
+            keys.insert(key.clone());
         }
     })?;
+    for worktree in &owners.worktrees {
+        let kind = rescued::RescuedCommitList::KIND;
+        keys.insert(RowKey::new(kind, &[&owners.repository, worktree]));
+    }
+    let mut prefixes = Vec::new();
     if owners.whole {
         keys.extend(
             own_refs(store, &owners.worktrees)?
                 .iter()
                 .map(|name| refs_key(name)),
         );
-        keys.push((
-            expiry::LastExpiry::KIND,
-            RowKey::new(expiry::LastExpiry::KIND, &[&owners.repository]),
-        ));
-        keys.push((
-            rebuilt::RebuiltRecord::KIND,
-            rebuilt::key(&owners.repository),
-        ));
+        keys.insert(RowKey::new(expiry::LastExpiry::KIND, &[&owners.repository]));
+        keys.insert(rebuilt::key(&owners.repository));
+        for kind in [task::TaskRecord::KIND, rescued::RescuedCommitList::KIND] {
+            prefixes.push(RowKey::prefix(kind, &[&owners.repository]));
+        }
     }
-    for (kind, key) in keys {
-        one(store, kind, key, &mut found)?;
-    }
-    if owners.whole {
-        below(
-            store,
-            task::TaskRecord::KIND,
-            &[&owners.repository],
-            &mut found,
-        )?;
-        below(
-            store,
-            rescued::RescuedCommitList::KIND,
-            &[&owners.repository],
-            &mut found,
-        )?;
-        let mut known = HashSet::new();
-        found.retain(|row| known.insert(row.key.clone()));
-    }
-    Ok(found)
+    filter_rows(store, |key| {
+        keys.contains(key)
+            || owners.worktrees.contains(&key.first_part())
+            || prefixes
+                .iter()
+                .any(|prefix| key.as_str().starts_with(prefix))
+    })
 }
 
-/// The rows of a worktree alone: neither the commits of its rescues nor notices about it.
+/// The rows whose first part is a worktree: neither the commits of its rescues nor notices about it.
 pub fn rows_of_worktree(
     store: &dyn LocalStore,
     worktree_id: &str,
 ) -> Result<Vec<LeftoverRow>, StoreError> {
+    filter_rows(store, |key| key.first_part() == worktree_id)
+}
+
+fn filter_rows(
+    store: &dyn LocalStore,
+    is_wanted: impl Fn(&RowKey) -> bool,
+) -> Result<Vec<LeftoverRow>, StoreError> {
+    const PAGE: usize = 64;
     let mut rows = Vec::new();
-    for kind in OF_WORKTREES {
-        one(store, kind, RowKey::new(kind, &[worktree_id]), &mut rows)?;
-        below(store, kind, &[worktree_id], &mut rows)?;
+    let mut after: Option<RowKey> = None;
+    loop {
+        let page = store.list("", after.as_ref(), PAGE)?;
+        let is_last = page.len() < PAGE;
+        after = page.last().map(|entry| entry.key.clone());
+        let wanted = page.into_iter().filter(|entry| is_wanted(&entry.key));
+        rows.extend(wanted.map(|entry| LeftoverRow {
+            bytes: entry.value.len() as u64,
+            key: entry.key,
+        }));
+        if is_last {
+            return Ok(rows);
+        }
     }
-    Ok(rows)
 }
 
 /// Removes rows; those that are gone already are no fault.
@@ -158,7 +127,7 @@ pub fn remove(store: &dyn LocalStore, rows: &[LeftoverRow]) -> Result<(), StoreE
             }
         }
         Err(StoreError::Contended {
-            what: format!("{} of '{}'", row.kind, row.key.last_part()),
+            what: format!("the row {}", row.key),
             attempts: ATTEMPTS,
         })
     })
@@ -205,54 +174,8 @@ fn own_refs(
     Ok(ours)
 }
 
-fn refs_key(name: &str) -> (&'static str, RowKey) {
-    (
-        refs::RefsRecord::KIND,
-        RowKey::new(refs::RefsRecord::KIND, &[name]),
-    )
-}
-
-fn one(
-    store: &dyn LocalStore,
-    kind: &'static str,
-    key: RowKey,
-    found: &mut Vec<LeftoverRow>,
-) -> Result<(), StoreError> {
-    if let Some((_, value)) = store.get(&key)? {
-        found.push(LeftoverRow {
-            kind,
-            bytes: value.len() as u64,
-            key,
-        });
-    }
-    Ok(())
-}
-
-fn below(
-    store: &dyn LocalStore,
-    kind: &'static str,
-    parts: &[&str],
-    found: &mut Vec<LeftoverRow>,
-) -> Result<(), StoreError> {
-    const PAGE: usize = 64;
-    let prefix = RowKey::prefix(kind, parts);
-    let mut after: Option<RowKey> = None;
-    loop {
-        let page = store.list(&prefix, after.as_ref(), PAGE)?;
-        let last = page
-            .last()
-            .filter(|_| page.len() == PAGE)
-            .map(|entry| entry.key.clone());
-        found.extend(page.into_iter().map(|entry| LeftoverRow {
-            kind,
-            bytes: entry.value.len() as u64,
-            key: entry.key,
-        }));
-        match last {
-            Some(key) => after = Some(key),
-            None => return Ok(()),
-        }
-    }
+fn refs_key(name: &str) -> RowKey {
+    RowKey::new(refs::RefsRecord::KIND, &[name])
 }
 
 /// Which worktrees of a repository are being forgotten.
@@ -357,9 +280,9 @@ mod tests {
             rows_of(&store, &owners)
                 .unwrap()
                 .iter()
-                .map(|row| row.kind)
+                .map(|row| row.key.as_str())
                 .collect::<Vec<_>>(),
-            ["task", "rescued"]
+            ["rescued/repo/wt2", "task/repo/T1"]
         );
     }
 
