@@ -40,7 +40,7 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 fn machine(bench: &mut Criterion) {
     let setup = MachineSetup {
         rescue_mode: RescueMode::Plan,
-        ..MachineSetup::of(&ConfigSettings::default())
+        ..MachineSetup::from_settings(&ConfigSettings::default())
     };
     bench.bench_function("machine: five questions and a timeout", |timed| {
         timed.iter(|| {
@@ -175,15 +175,15 @@ impl Capabilities for OneFile {
         unreachable!("{ONLY}")
     }
 
-    fn touched(&self, _: &dyn Fn(&str) -> bool) -> ReadFact<TouchedPaths> {
+    fn read_touched(&self, _: &dyn Fn(&str) -> bool) -> ReadFact<TouchedPaths> {
         unreachable!("{ONLY}")
     }
 
-    fn protected(&self, _: &[String]) -> ReadFact<TouchedPaths> {
+    fn read_protected(&self, _: &[String]) -> ReadFact<TouchedPaths> {
         unreachable!("{ONLY}")
     }
 
-    fn pushed(&self) -> ReadFact<PushState> {
+    fn read_push_state(&self) -> ReadFact<PushState> {
         unreachable!("{ONLY}")
     }
 

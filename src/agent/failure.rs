@@ -11,7 +11,7 @@ use regex::Regex;
 
 use super::envelope::ReplyEnvelope;
 use super::usage_limit;
-use watchdog_facts::display::bounded;
+use watchdog_facts::display::cut_text;
 use watchdog_facts::evidence::ProbeOutcome;
 
 /// Bytes of an explanation that are kept.
@@ -65,10 +65,10 @@ pub(super) fn of_envelope(found: &ReplyEnvelope, now: Timestamp, local: &TimeZon
             retry_at: limit.retry_at,
         };
     }
-    let why = bounded(&said, WHY);
+    let why = cut_text(&said, WHY);
     if let Some(line) = said.lines().find(|line| NO_CREDIT.is_match(line)) {
         return ProbeOutcome::NotLoggedIn {
-            why: bounded(line.trim(), WHY),
+            why: cut_text(line.trim(), WHY),
         };
     }
     match found.api_error_status {
@@ -94,7 +94,7 @@ pub(super) fn of_text(text: &str, now: Timestamp, local: &TimeZone) -> Option<Pr
         let end = text[found.end()..]
             .find('\n')
             .map_or(text.len(), |i| found.end() + i);
-        Some(bounded(text[start..end].trim(), WHY))
+        Some(cut_text(text[start..end].trim(), WHY))
     };
     if let Some(why) = line_with(&NO_CREDIT).or_else(|| line_with(&NOT_LOGGED_IN)) {
         return Some(ProbeOutcome::NotLoggedIn { why });

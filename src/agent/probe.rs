@@ -29,7 +29,7 @@ use super::reply::{self, ParsedReply};
 use super::session_id::is_session_id;
 use super::stream::{SessionTokens, StreamFormat, StreamReader, StreamTap};
 use watchdog_core::config::settings::AgentSettings;
-use watchdog_facts::display::bounded;
+use watchdog_facts::display::cut_text;
 use watchdog_facts::evidence::{ProbeOutcome, ProcessExit, Reply, ReplyStatus};
 use watchdog_facts::verdict::ProbeUsage;
 use watchdog_process::OutputReader as _;
@@ -640,7 +640,7 @@ fn failed(exit: ProcessExit, texts: &[&str]) -> ProbeOutcome {
         .unwrap_or("it printed nothing");
     let tail = &said[said.ceil_char_boundary(said.len().saturating_sub(WHY - 100))..];
     ProbeOutcome::Failed {
-        why: bounded(
+        why: cut_text(
             &format!("the agent's program ended with {exit}: {tail}"),
             WHY,
         ),

@@ -13,7 +13,7 @@ use super::envelope;
 use super::reply_doubt::{doubt, doubt_alone, two_words};
 use super::reply_fields as fields;
 use super::reply_scan::{ReplyScan, last_object};
-use watchdog_facts::display::bounded;
+use watchdog_facts::display::cut_text;
 use watchdog_facts::evidence::{Reply, ReplyStatus};
 use watchdog_process::plain_text::{WINDOW, plain_text};
 
@@ -58,7 +58,7 @@ pub(super) fn from_envelope(found: &envelope::ReplyEnvelope) -> ParsedReply {
         return ParsedReply::Unreadable {
             why: format!(
                 "the agent reports an error: {}",
-                bounded(&found.error_text(), 500)
+                cut_text(&found.error_text(), 500)
             ),
         };
     }
@@ -169,7 +169,7 @@ fn from_object(object: &Map<String, Value>) -> Result<Reply, String> {
             let expected = || {
                 format!(
                     "its status is \"{}\", expected complete, waiting or working",
-                    bounded(word, 80)
+                    cut_text(word, 80)
                 )
             };
             (status(word).ok_or_else(expected)?, None)

@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value};
 
-use watchdog_facts::display::bounded;
+use watchdog_facts::display::cut_text;
 
 /// Bytes kept of a free text.
 const TEXT: usize = 4096;
@@ -51,7 +51,7 @@ pub(super) fn list(value: &Value) -> Result<Vec<String>, FieldError> {
         },
         Value::Object(members) => Ok(members
             .iter()
-            .map(|(name, of)| bounded(&format!("{name}: {}", plain(of)), ENTRY))
+            .map(|(name, of)| cut_text(&format!("{name}: {}", plain(of)), ENTRY))
             .take(ENTRIES)
             .collect()),
     }
@@ -74,7 +74,7 @@ pub(super) fn count(value: &Value) -> Option<u64> {
 pub(super) fn text(value: &Value) -> Option<String> {
     match value {
         Value::Null => None,
-        value => Some(bounded(&plain(value), TEXT)).filter(|text| !text.is_empty()),
+        value => Some(cut_text(&plain(value), TEXT)).filter(|text| !text.is_empty()),
     }
 }
 
@@ -120,7 +120,7 @@ fn unfinished_here(object: &Map<String, Value>) -> Option<String> {
         {
             return Some(format!(
                 "it says complete, and has work in {}",
-                bounded(name, 80)
+                cut_text(name, 80)
             ));
         }
         if matches!(
@@ -135,7 +135,7 @@ fn unfinished_here(object: &Map<String, Value>) -> Option<String> {
         (share && percent(value).is_some_and(|percent| percent < 100.0)).then(|| {
             format!(
                 "it says complete, and {} is below its goal",
-                bounded(name, 80)
+                cut_text(name, 80)
             )
         })
     })
@@ -174,7 +174,7 @@ fn entry(item: &Value) -> Option<String> {
         shown.to_lowercase().as_str(),
         "" | "none" | "n/a" | "nothing"
     );
-    (!nothing).then(|| bounded(shown, ENTRY))
+    (!nothing).then(|| cut_text(shown, ENTRY))
 }
 
 fn plain(value: &Value) -> String {

@@ -7,7 +7,7 @@ use regex::Regex;
 
 use super::last_words::LastWords;
 use super::printed_words::contains_any;
-use watchdog_facts::display::bounded;
+use watchdog_facts::display::cut_text;
 use watchdog_facts::evidence::ProcessExit;
 
 /// Bytes of an explanation that are kept: a message shows 200 characters, and what to type is among them.
@@ -125,7 +125,7 @@ impl CauseWords {
         format!(
             "{}: {}; {}",
             self.what,
-            bounded(said.trim(), WHY),
+            cut_text(said.trim(), WHY),
             self.todo
         )
     }

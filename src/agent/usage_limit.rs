@@ -15,7 +15,7 @@ use super::envelope::ReplyEnvelope;
 use super::last_words::LastWords;
 use super::printed_words::contains_any;
 use super::reset_time::reset_at;
-use watchdog_facts::display::bounded;
+use watchdog_facts::display::cut_text;
 use watchdog_facts::evidence::ProcessExit;
 
 /// A usage limit that was announced.
@@ -147,7 +147,7 @@ pub(super) fn in_envelope(
             return Some(limit);
         }
         return (found.api_error_status == Some(429)).then(|| UsageLimit {
-            why: bounded(said.trim(), LINE),
+            why: cut_text(said.trim(), LINE),
             retry_at: reset_at(&said, now, local),
         });
     }
@@ -178,7 +178,7 @@ fn last_lines(text: &str) -> Vec<&str> {
 fn limit_at(lines: &[&str], at: usize, now: Timestamp, local: &TimeZone) -> UsageLimit {
     let following = lines[at..lines.len().min(at + 1 + FOLLOWING)].join("\n");
     UsageLimit {
-        why: bounded(undecorated(lines[at]), LINE),
+        why: cut_text(undecorated(lines[at]), LINE),
         retry_at: reset_at(&following, now, local),
     }
 }

@@ -13,7 +13,7 @@ use super::wrapped_text::{without_end, wrapped};
 use crate::clock::local_time::{day, local_time};
 use crate::wire::event_sentences::sentence;
 use unicode_width::UnicodeWidthStr as _;
-use watchdog_facts::display::{bounded, escape_to_one_line};
+use watchdog_facts::display::{cut_text, escape_to_one_line};
 use watchdog_store::engine::StoredEvent;
 
 /// Names are aligned up to this width, so that one long name does not push all sentences away.
@@ -123,9 +123,9 @@ impl EventLines {
         let spec = event
             .spec
             .as_deref()
-            .map(|spec| bounded(&escape_to_one_line(spec), 100))
+            .map(|spec| cut_text(&escape_to_one_line(spec), 100))
             .unwrap_or_else(|| "-".to_owned());
-        let there = |text: &str| escape_to_one_line(&bounded(text, 100));
+        let there = |text: &str| escape_to_one_line(&cut_text(text, 100));
         let known = self.style.worktrees.as_ref();
         let folder = match known
             .and_then(|known| known.get(&event.worktree))

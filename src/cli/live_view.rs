@@ -122,7 +122,7 @@ fn all_lines(loops: &BTreeMap<String, LoopStatus>, now: Timestamp) -> Vec<String
 fn head(status: &LoopStatus, now: Timestamp) -> Vec<String> {
     let live = status.tap.as_ref().map(StreamTap::view);
     let spent = live.as_ref().map_or(status.spent, |live| {
-        status.spent.plus(SpentUsage::of(&live.usage))
+        status.spent.plus(SpentUsage::from_usage(&live.usage))
     });
     vec![
         escape_to_one_line(&status.spec),

@@ -16,7 +16,7 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
-use watchdog_facts::display::{bounded, escape_to_one_line};
+use watchdog_facts::display::{cut_text, escape_to_one_line};
 use watchdog_facts::secret_shapes::mask;
 
 use super::args_global::LogFormat;
@@ -239,7 +239,7 @@ impl LogFields {
 
     fn push_text(&mut self, field: &Field, text: &str) {
         // Masked before it is cut: half a secret has no shape.
-        let text = bounded(&mask(text), LONGEST);
+        let text = cut_text(&mask(text), LONGEST);
         match field.name() {
             "message" => self.message = text,
             _ => self.push(field, Value::String(text)),

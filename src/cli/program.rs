@@ -294,7 +294,7 @@ fn environment_of_doctor(
     notifications: NotificationWorker,
 ) -> Result<CommandEnv, CommandFailure> {
     let state = match state_dir(global) {
-        Err(StoreError::NoPlace) => StateDir::unplaced(),
+        Err(StoreError::NoPlace) => StateDir::without_directory(),
         found => found?,
     };
     environment(state, global, terminal, agent_program, notifications)

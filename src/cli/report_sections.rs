@@ -81,10 +81,10 @@ fn aborts(found: &MeasureSummary, room: usize) -> ReportSection {
     if went_on > 0 {
         meaning.push_str(&format!(" ({} in a new session)", grouped(in_new_session)));
     }
-    if found.aborts.undecided() > 0 {
+    if found.aborts.count_undecided() > 0 {
         meaning.push_str(&format!(
             "; of {} nothing is known yet",
-            grouped(found.aborts.undecided())
+            grouped(found.aborts.count_undecided())
         ));
     }
     let counts = found
@@ -147,7 +147,7 @@ fn questions(found: &MeasureSummary, sums: &CounterSums) -> ReportSection {
         grouped(found.all_questions()),
         each(found.questions_per_iteration(), "iteration")
     );
-    let with_questions = sums.of(measure::QUESTION_VERDICTS);
+    let with_questions = sums.get_sum(measure::QUESTION_VERDICTS);
     let reported_by = |count: u64| {
         format!(
             "told by {} of {}",
@@ -155,12 +155,12 @@ fn questions(found: &MeasureSummary, sums: &CounterSums) -> ReportSection {
             counted(with_questions, "judgement")
         )
     };
-    let tokens = match sums.of(word::QUESTION_TOKENS_REPORTED) {
+    let tokens = match sums.get_sum(word::QUESTION_TOKENS_REPORTED) {
         0 => "tokens not told".to_owned(),
         reported => {
             let (read, written) = (
-                grouped(sums.of(word::QUESTION_TOKENS_IN)),
-                grouped(sums.of(word::QUESTION_TOKENS_OUT)),
+                grouped(sums.get_sum(word::QUESTION_TOKENS_IN)),
+                grouped(sums.get_sum(word::QUESTION_TOKENS_OUT)),
             );
             format!(
                 "{read} tokens in, {written} out ({})",
@@ -172,7 +172,7 @@ fn questions(found: &MeasureSummary, sums: &CounterSums) -> ReportSection {
         None => "cost not told".to_owned(),
         Some(usd) => format!(
             "${usd:.2} ({})",
-            reported_by(sums.of(word::QUESTION_COST_REPORTED))
+            reported_by(sums.get_sum(word::QUESTION_COST_REPORTED))
         ),
     };
     let meaning = match with_questions {

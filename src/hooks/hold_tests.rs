@@ -23,7 +23,7 @@ fn judged_with(
     let setup = MachineSetup {
         has_checks: true,
         require_evidence,
-        ..MachineSetup::of(&ConfigSettings::default())
+        ..MachineSetup::from_settings(&ConfigSettings::default())
     };
     let judge = || ChecksResult {
         outcome,

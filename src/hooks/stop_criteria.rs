@@ -164,7 +164,7 @@ mod tests {
             has_checks: outcome.is_some(),
             criteria_files: CriteriaFilesRole::Guarded,
             on_no_criteria,
-            ..MachineSetup::of(&ConfigSettings::default())
+            ..MachineSetup::from_settings(&ConfigSettings::default())
         };
         let judge = || ChecksResult {
             outcome: outcome.expect("only what is configured is judged"),
@@ -267,7 +267,7 @@ mod tests {
         let setup = MachineSetup {
             has_checks: true,
             trust,
-            ..MachineSetup::of(&ConfigSettings::default())
+            ..MachineSetup::from_settings(&ConfigSettings::default())
         };
         let (found, _) = judge_criteria(
             setup,

@@ -92,7 +92,9 @@ impl PreparedJudgement {
 
     /// Refuses because this could not be read.
     pub fn unreadable(&self, unreadable: UnreadableFact) -> Refusal {
-        self.instead(Verdict::unreadable(unreadable.placed(&self.input.commands)))
+        self.instead(Verdict::unreadable(
+            unreadable.with_commands(&self.input.commands),
+        ))
     }
 
     /// Refuses with this verdict, without a record in the journal.
@@ -111,7 +113,7 @@ impl JudgementInput {
     pub fn admit(&self, store: &dyn LocalStore) -> Result<Option<Verdict>, UnreadableFact> {
         let settings = &self.settings.breaker;
         let at = now();
-        let recorded = breaker::of(store, &self.worktree_id, &self.spec)?;
+        let recorded = breaker::read_breaker(store, &self.worktree_id, &self.spec)?;
         let mut changed = recorded.clone();
         let mut admission = changed.admit(at, settings);
         if changed != recorded {
@@ -124,7 +126,7 @@ impl JudgementInput {
 
     /// The breaker at this moment, for the verdict.
     pub fn breaker(&self, store: &dyn LocalStore) -> Option<BreakerView> {
-        let breaker = breaker::of(store, &self.worktree_id, &self.spec).ok()?;
+        let breaker = breaker::read_breaker(store, &self.worktree_id, &self.spec).ok()?;
         Some(breaker.state(now(), &self.settings.breaker))
     }
 
@@ -135,10 +137,10 @@ impl JudgementInput {
         verdict: &Verdict,
         journal: &CommandJournal,
     ) -> Result<BreakerView, UnreadableFact> {
-        let outcome = BreakerInput::of(verdict);
+        let outcome = BreakerInput::from_verdict(verdict);
         let at = now();
         let settings = &self.settings.breaker;
-        let before = breaker::of(store, &self.worktree_id, &self.spec)?;
+        let before = breaker::read_breaker(store, &self.worktree_id, &self.spec)?;
         let mut after = before.clone();
         after.record(at, settings, outcome.clone());
         let view = after.state(at, settings);
@@ -190,7 +192,7 @@ pub fn refuse_open_breaker(
     spec: &str,
     begun: Timestamp,
 ) -> Result<(), Refusal> {
-    let breaker = breaker::of(open.store.as_ref(), &open.worktree_id, spec)?;
+    let breaker = breaker::read_breaker(open.store.as_ref(), &open.worktree_id, spec)?;
     if matches!(breaker, Breaker::Closed { .. }) {
         return Ok(());
     }
@@ -212,7 +214,7 @@ pub fn refuse_while_open(
     else {
         return Ok(());
     };
-    let recorded = baseline::of(open.store.as_ref(), &open.worktree_id, spec)?;
+    let recorded = baseline::read_baseline(open.store.as_ref(), &open.worktree_id, spec)?;
     let judgement = Judgement {
         worktree: open.root().display().to_string(),
         spec: Some(spec.to_owned()),

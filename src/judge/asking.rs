@@ -50,7 +50,8 @@ impl ActionExecutor {
         if ran_a_session || overrides.no_probe || self.input.recorded_at.is_none() {
             return Ok(self);
         }
-        let Some(mut last) = answer::of(store, &self.input.worktree_id, &self.input.spec)? else {
+        let Some(mut last) = answer::read_answer(store, &self.input.worktree_id, &self.input.spec)?
+        else {
             return Ok(self);
         };
         let now = now();
@@ -431,7 +432,7 @@ impl ActionExecutor {
                 &|path| std::fs::symlink_metadata(self.root.join(path)).is_ok(),
                 &|| {
                     !matches!(
-                        worktree.pushed(),
+                        worktree.read_remote_state(),
                         Ok(RemoteState::NoRemote | RemoteState::No { .. })
                     )
                 },
@@ -560,7 +561,7 @@ impl ActionExecutor {
             } else {
                 state
             };
-            let before = answer::of(store, worktree, spec)
+            let before = answer::read_answer(store, worktree, spec)
                 .ok()
                 .flatten()
                 .filter(|before| before.state == state);

@@ -55,7 +55,7 @@ pub struct CommandEnv {
 impl CommandEnv {
     /// Commands to type about a worktree.
     pub fn commands(&self, worktree: &Path) -> WorktreeCommands {
-        WorktreeCommands::at(worktree).with_state_dir(self.state.named())
+        WorktreeCommands::at(worktree).with_state_dir(self.state.explicit_dir())
     }
 
     /// Commands to type about the worktree of this command, before it is opened.

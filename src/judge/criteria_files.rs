@@ -30,7 +30,7 @@ pub fn kind(input: &JudgementInput) -> CriteriaFilesRole {
     if !input.settings.guards.is_empty() || input.pins_file {
         CriteriaFilesRole::Guarded
     } else if input.criteria_point() == HistoryPoint::unknown()
-        || CriteriaFileNames::of(&input.settings).is_empty()
+        || CriteriaFileNames::from_settings(&input.settings).is_empty()
     {
         CriteriaFilesRole::None
     } else {
@@ -53,7 +53,7 @@ pub fn changed(input: &JudgementInput) -> ReadFact<CriteriaChanged> {
         });
     }
     let guards = path_globs(&settings.guards).map_err(wrong)?;
-    let CriteriaFileNames { lists, words } = CriteriaFileNames::of(settings);
+    let CriteriaFileNames { lists, words } = CriteriaFileNames::from_settings(settings);
     let worktree = input.worktree.lock().expect("mutex poisoned");
     let root = worktree.root().to_owned();
     let mut named: BTreeSet<String> = lists
@@ -100,7 +100,7 @@ pub fn differing(
     point: &HistoryPoint,
 ) -> ReadFact<DifferingFiles> {
     let root = worktree.root().to_owned();
-    let CriteriaFileNames { lists, words } = CriteriaFileNames::of(settings);
+    let CriteriaFileNames { lists, words } = CriteriaFileNames::from_settings(settings);
     let mut named: BTreeSet<String> = lists
         .into_iter()
         .filter_map(|path| inside(&root, path))

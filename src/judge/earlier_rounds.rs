@@ -13,7 +13,7 @@ impl JudgementInput {
         &self,
         store: &dyn watchdog_store::LocalStore,
     ) -> Result<(EarlierRounds, Option<u64>), UnreadableFact> {
-        let Some(progress) = progress::of(store, &self.worktree_id, &self.spec)? else {
+        let Some(progress) = progress::read_progress(store, &self.worktree_id, &self.spec)? else {
             return Ok((EarlierRounds::default(), None));
         };
         let streak = EarlierRounds {
@@ -48,7 +48,7 @@ impl JudgementInput {
         } else {
             None
         };
-        let found = progress::of(store, &self.worktree_id, &self.spec)?;
+        let found = progress::read_progress(store, &self.worktree_id, &self.spec)?;
         let unchanged = match &found {
             None => left == EarlierRounds::default(),
             Some(progress) => {

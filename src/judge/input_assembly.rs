@@ -91,7 +91,7 @@ impl JudgementInput {
             earlier,
             notes: self.notes.clone(),
             commands: self.commands.clone(),
-            ..MachineSetup::of(&self.settings)
+            ..MachineSetup::from_settings(&self.settings)
         }
     }
 }

@@ -115,7 +115,7 @@ impl JudgementRun {
                 return Err(Box::new(about(
                     &command_env,
                     Some(&input),
-                    Verdict::unreadable(unreadable.placed(&input.commands)),
+                    Verdict::unreadable(unreadable.with_commands(&input.commands)),
                     begun,
                 )));
             }
@@ -224,7 +224,7 @@ impl JudgementRun {
                 return Err(Box::new(about(
                     &command_env,
                     Some(&input),
-                    Verdict::unreadable(unreadable.placed(&input.commands)),
+                    Verdict::unreadable(unreadable.with_commands(&input.commands)),
                     begun,
                 )));
             }
@@ -416,7 +416,7 @@ impl JudgementRun {
 /// How the process of the last session since the baseline ended, where watchdog ran it.
 fn recorded_exit(store: &dyn LocalStore, input: &JudgementInput) -> Option<SessionExit> {
     let at = input.record_at?;
-    session::of(store, &input.worktree_id, &input.spec)
+    session::read_session(store, &input.worktree_id, &input.spec)
         .ok()
         .flatten()
         .filter(|session| at <= session.started_at)?
@@ -452,7 +452,7 @@ impl JudgementRun {
             true => self.worktree_uncommitted(),
             false => None,
         };
-        let _ = uncommitted::completed(
+        let _ = uncommitted::record_completion(
             self.store.as_ref(),
             &self.input.worktree_id,
             &self.input.spec,

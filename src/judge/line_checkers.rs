@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use watchdog_core::checks::LineOutcome;
-use watchdog_facts::display::{bounded, log_millis};
+use watchdog_facts::display::{cut_text, log_millis};
 use watchdog_process::{CancelFlag, LineAnswer, LineProgram, StartError};
 
 /// The running programs, by command line and folder. They end with the last owner.
@@ -83,7 +83,7 @@ impl LineCheckers {
                 let said = stderr
                     .lines()
                     .last()
-                    .map(|last| format!(": {}", bounded(last, 500)))
+                    .map(|last| format!(": {}", cut_text(last, 500)))
                     .unwrap_or_default();
                 let why = format!("{how} instead of answering{said}");
                 match exit {

@@ -108,9 +108,8 @@ impl RunningSession {
         spec: Option<&str>,
     ) -> Result<Option<Self>, StoreError> {
         let newest = match spec {
-            Some(spec) => {
-                session::of(store, worktree_id, spec)?.map(|record| (spec.to_owned(), record))
-            }
+            Some(spec) => session::read_session(store, worktree_id, spec)?
+                .map(|record| (spec.to_owned(), record)),
             None => session::latest(store, worktree_id)?,
         };
         let running = newest.filter(|(_, record)| {

@@ -20,7 +20,7 @@ impl ActionExecutor {
             return false;
         }
         // A record that cannot be read costs one more judgement.
-        let judged = progress::of(store, &self.input.worktree_id, &self.input.spec)
+        let judged = progress::read_progress(store, &self.input.worktree_id, &self.input.spec)
             .ok()
             .flatten()
             .and_then(|found| found.judged_state);
@@ -77,7 +77,7 @@ impl ActionExecutor {
         let commits = match read(MachineAction::ReadCommits) {
             MachineEvent::Commits(Ok(commits)) => commits,
             MachineEvent::Commits(Err(unreadable)) => {
-                return Verdict::unreadable(unreadable.placed(&self.input.commands));
+                return Verdict::unreadable(unreadable.with_commands(&self.input.commands));
             }
             _ => return refusal,
         };
@@ -88,7 +88,7 @@ impl ActionExecutor {
                 ..refusal
             },
             MachineEvent::Changes(Err(unreadable)) => {
-                Verdict::unreadable(unreadable.placed(&self.input.commands))
+                Verdict::unreadable(unreadable.with_commands(&self.input.commands))
             }
             _ => refusal,
         }

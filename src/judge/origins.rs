@@ -170,7 +170,7 @@ pub fn note_late_commits(
     let (Some(baseline_at), Some(commits)) = (input.record_at, &verdict.commits) else {
         return verdict;
     };
-    let session = session::of(store, &input.worktree_id, &input.spec)
+    let session = session::read_session(store, &input.worktree_id, &input.spec)
         .ok()
         .flatten();
     let ended =

@@ -39,7 +39,7 @@ impl Refusal {
             Refusal::Unreadable(unreadable) => about(
                 command_env,
                 None,
-                Verdict::unreadable(unreadable.placed(&command_env.commands_here())),
+                Verdict::unreadable(unreadable.with_commands(&command_env.commands_here())),
                 begun,
             ),
             Refusal::Verdict(verdict) => about(command_env, None, *verdict, begun),

@@ -21,7 +21,7 @@ const KEEP: usize = 64 << 20;
 
 /// Lets git read and write the refs of repositories in the reftable format, for the rest of this process.
 pub fn serve_refs(state: &StateDir) {
-    serve_with(GitProcessRunner, state.served());
+    serve_with(GitProcessRunner, state.served_refs_dir());
 }
 
 struct GitProcessRunner;

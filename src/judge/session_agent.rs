@@ -30,7 +30,7 @@ impl SightedAgent {
         (worktree_id, spec): (&str, &str),
         baseline_at: Option<Timestamp>,
     ) -> Option<Self> {
-        let record = session::of(store, worktree_id, spec).ok()??;
+        let record = session::read_session(store, worktree_id, spec).ok()??;
         (baseline_at? <= record.started_at).then_some(SightedAgent {
             agent: record.agent,
             source: record.agent_source,

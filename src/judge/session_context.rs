@@ -70,7 +70,7 @@ fn by_transcript(
         .expect("mutex poisoned")
         .root()
         .to_owned();
-    let recorded = session::of(store, &input.worktree_id, &input.spec)
+    let recorded = session::read_session(store, &input.worktree_id, &input.spec)
         .ok()
         .flatten();
     // One that began before the baseline is about other work.

@@ -210,7 +210,7 @@ fn turn_of_record(
         let hooked = record
             .session_id
             .as_ref()
-            .and_then(|id| hook_session::of(store, id, None).ok()?);
+            .and_then(|id| hook_session::read_hook_session(store, id, None).ok()?);
         let stopped_at = hooked.and_then(|session| session.turn_over_at);
         // A transcript that grows after the stop hook shows another turn.
         let is_last = |at: &Timestamp| transcript.modified <= SystemTime::from(*at) + LAST_LINES;

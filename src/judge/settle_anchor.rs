@@ -71,7 +71,7 @@ pub fn session_begins(
         recorded.at,
         &criteria,
     )?;
-    let anchor = records::of(open.store.as_ref(), &open.worktree_id, &recorded.spec)?;
+    let anchor = records::read_anchor(open.store.as_ref(), &open.worktree_id, &recorded.spec)?;
     Ok(EffectiveConfig {
         anchor,
         ..effective

@@ -32,7 +32,7 @@ pub fn agent_of_question(agent: &AgentSettings) -> Option<String> {
 
 /// The limit that another machine of the account met and that holds this agent now. Records that cannot be read hold nobody.
 pub fn held(store: &dyn LocalStore, agent: Option<&str>) -> Option<AccountLimit> {
-    account::of(store).ok()??.holds(agent?, now())
+    account::read_account(store).ok()??.holds(agent?, now())
 }
 
 /// Whether a limit of another machine keeps this agent from being asked.

@@ -9,7 +9,7 @@ const NAMED: usize = 3;
 /// The sentence about them; `None` where the snapshot has everything.
 pub fn describe_gaps(snapshot: &Snapshot) -> Option<String> {
     let denied = sentence(
-        &snapshot.denied().collect::<Vec<_>>(),
+        &snapshot.denied_paths().collect::<Vec<_>>(),
         "path",
         "cannot be read (permission denied), so no snapshot has",
     );

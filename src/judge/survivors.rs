@@ -26,7 +26,7 @@ pub fn find(input: &JudgementInput, store: &dyn LocalStore, at: Timestamp) -> Su
         return unknown;
     };
     // One that cannot be read proves nothing.
-    let recorded = session::of(store, &input.worktree_id, &input.spec)
+    let recorded = session::read_session(store, &input.worktree_id, &input.spec)
         .ok()
         .flatten();
     let Some(record) = recorded.filter(|session| session.started_at >= recorded_at) else {

@@ -98,7 +98,7 @@ fn evaluate_here(
             setup.notes.extend(unread_sensors);
             setup
                 .notes
-                .extend(unknown(&limits, &SpentUsage::of(&context.usage)));
+                .extend(unknown(&limits, &SpentUsage::from_usage(&context.usage)));
             let iteration = context.iteration;
             let verdict = span.in_scope(|| drive_to_the_end(setup, &executor, signals));
             let concluded = verdict.reason;
@@ -182,7 +182,7 @@ fn without_checks(
 ) -> Option<Verdict> {
     let next = course(
         limits,
-        &SpentUsage::of(&context.usage),
+        &SpentUsage::from_usage(&context.usage),
         at,
         halt,
         context.claims_done,

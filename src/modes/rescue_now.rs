@@ -250,7 +250,7 @@ fn commit(
     snapshot: &Snapshot,
     ask: CommitPlanSource<'_>,
 ) -> Result<RescueOutcome, Refusal> {
-    let session = sessions::of(open.store.as_ref(), &open.worktree_id, spec)?;
+    let session = sessions::read_session(open.store.as_ref(), &open.worktree_id, spec)?;
     let agent = settings_for(
         &settings.agent,
         session

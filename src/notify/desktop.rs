@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::message::NoticeMessage;
 use super::notified_program::{NotifiedProgram, run_notified};
 use super::send_error::SendError;
-use watchdog_facts::display::bounded;
+use watchdog_facts::display::cut_text;
 use watchdog_process::desktop_session;
 
 /// So many bytes of the text, and of the title, fit a bubble.
@@ -37,10 +37,10 @@ pub fn show_on_desktop(message: &NoticeMessage, timeout: Duration) -> Result<(),
     let room = TEXT.saturating_sub(message.command.len()).max(TEXT / 2);
     let text = markup(&format!(
         "{}\n\n{}",
-        bounded(&message.text, room),
+        cut_text(&message.text, room),
         message.command
     ));
-    let title = bounded(&message.title, TITLE);
+    let title = cut_text(&message.title, TITLE);
     // After `--` nothing is an option.
     let argv = [
         "notify-send",

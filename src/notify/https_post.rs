@@ -9,7 +9,7 @@ use ureq::Agent;
 use ureq::tls::{RootCerts, TlsConfig};
 
 use super::webhook::{PostError, WebhookPost};
-use watchdog_facts::display::{bounded, escape_to_one_line};
+use watchdog_facts::display::{cut_text, escape_to_one_line};
 use watchdog_facts::secret_shapes::mask;
 
 /// So much of a refusal is read, and so much of its first line is told.
@@ -70,7 +70,7 @@ pub fn post(post: &WebhookPost<'_>) -> Result<(), PostError> {
                 .unwrap_or_default();
             Err(PostError::Refused {
                 code,
-                said: escape_to_one_line(&bounded(line, SHOWN)),
+                said: escape_to_one_line(&cut_text(line, SHOWN)),
             })
         }
     }

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::next_command::{everything, next_command};
-use watchdog_facts::display::{bounded, escape_to_one_line, plural};
+use watchdog_facts::display::{cut_text, escape_to_one_line, plural};
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::{Reason, Status};
 use watchdog_store::journal::kind;
@@ -116,7 +116,7 @@ impl<'a> EventSummary<'a> {
         let kind = text(event, "kind");
         let path = text(event, "path");
         let spec = text(event, "spec");
-        let short = |name: &str| bounded(&escape_to_one_line(name), NAME);
+        let short = |name: &str| cut_text(&escape_to_one_line(name), NAME);
         let folder = short(
             &Path::new(path)
                 .file_name()
@@ -133,14 +133,14 @@ impl<'a> EventSummary<'a> {
         } else {
             format!("{spec} in {folder}")
         };
-        let words = |text: &str| escape_to_one_line(&bounded(&text.replace('_', " "), 60));
+        let words = |text: &str| escape_to_one_line(&cut_text(&text.replace('_', " "), 60));
         let (status, reason) = (text(data, "status"), text(data, "reason"));
         let (state, word) = match kind {
             kind::VERDICT => (
                 format!(
                     "{} ({})",
                     words(status),
-                    escape_to_one_line(&bounded(reason, 60))
+                    escape_to_one_line(&cut_text(reason, 60))
                 ),
                 words(status),
             ),
@@ -150,7 +150,7 @@ impl<'a> EventSummary<'a> {
             }
             kind => (words(kind), words(kind)),
         };
-        let sentence = escape_to_one_line(&bounded(sentence(kind, data).trim(), SENTENCE));
+        let sentence = escape_to_one_line(&cut_text(sentence(kind, data).trim(), SENTENCE));
         let command = next_command(event, commands);
         EventSummary {
             event,
@@ -190,7 +190,7 @@ impl<'a> EventSummary<'a> {
         if !retry_at.is_empty() {
             lines.push(format!(
                 "look again at {}",
-                escape_to_one_line(&bounded(&whole_seconds(retry_at), 40))
+                escape_to_one_line(&cut_text(&whole_seconds(retry_at), 40))
             ));
         }
         if !self.path.is_empty() {
@@ -204,12 +204,12 @@ impl<'a> EventSummary<'a> {
         if !self.sentence.is_empty() {
             line.push_str(&format!(": {}", self.sentence));
         }
-        bounded(&line, DIGEST_LINE)
+        cut_text(&line, DIGEST_LINE)
     }
 
     fn fields(&self) -> BTreeMap<&'static str, String> {
         let data = &self.event["data"];
-        let plain = |of: &Value, key: &str| escape_to_one_line(&bounded(text(of, key), SENTENCE));
+        let plain = |of: &Value, key: &str| escape_to_one_line(&cut_text(text(of, key), SENTENCE));
         BTreeMap::from([
             ("spec", self.spec.clone()),
             ("worktree", escape_to_one_line(self.path)),
@@ -253,7 +253,7 @@ fn feedback_lines(data: &Value) -> impl Iterator<Item = &str> {
 }
 
 fn shown_line(line: &str) -> String {
-    escape_to_one_line(&bounded(line, FEEDBACK))
+    escape_to_one_line(&cut_text(line, FEEDBACK))
 }
 
 /// What an event says of itself.
@@ -332,7 +332,7 @@ fn counts(entries: &[EventSummary<'_>]) -> String {
         .map(|(word, count)| format!("{count} {word}"))
         .collect::<Vec<_>>()
         .join(", ");
-    bounded(&all, DIGEST_LINE)
+    cut_text(&all, DIGEST_LINE)
 }
 
 #[cfg(test)]

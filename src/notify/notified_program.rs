@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::send_error::SendError;
-use watchdog_facts::display::{bounded, escape_to_one_line};
+use watchdog_facts::display::{cut_text, escape_to_one_line};
 use watchdog_facts::evidence::ProcessExit;
 use watchdog_facts::secret_shapes::mask;
 use watchdog_process::{ProgramPurpose, ProgramRun, StartError};
@@ -63,7 +63,7 @@ pub fn run_notified(call: NotifiedProgram) -> Result<(), SendError> {
                 .next()
                 .unwrap_or_default()
                 .to_owned();
-            let said = escape_to_one_line(&bounded(&mask(&said), COMPLAINT));
+            let said = escape_to_one_line(&cut_text(&mask(&said), COMPLAINT));
             Err(SendError::new(if said.is_empty() {
                 format!("it ended with {exit}")
             } else {

@@ -80,7 +80,7 @@ impl NotificationRules {
                     attempts: 0,
                     not_before,
                 };
-                if !outbox::put(store, &event.id, n, &notice)? {
+                if !outbox::add_notice(store, &event.id, n, &notice)? {
                     return Err(StoreError::TooMany {
                         what: "notifications",
                         count: outbox::FULL,
@@ -127,7 +127,7 @@ fn is_repeated(
     match event.kind.as_str() {
         kind::VERDICT => {
             // A probe that was repeated after a pause is about the same state. An unreadable answer counts as none.
-            let answered = answer::of(store, &event.worktree, spec)
+            let answered = answer::read_answer(store, &event.worktree, spec)
                 .ok()
                 .flatten()
                 .map(|answer| answer.state)

@@ -8,7 +8,7 @@ use crate::judge::live_session::SessionActivity;
 use crate::wire::last_verdict::LastVerdict;
 use crate::wire::next_step::NextStep;
 use watchdog_core::decision::breaker::BreakerState;
-use watchdog_facts::display::{bounded, escape_to_one_line, plural};
+use watchdog_facts::display::{cut_text, escape_to_one_line, plural};
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::{Reason, Status};
 
@@ -140,7 +140,7 @@ pub fn attention(row: &StatusRow, commands: &WorktreeCommands, now: &Zoned) -> A
         .map(|line| format!("{on}{line}"));
     Attention {
         rank,
-        why: escape_to_one_line(&bounded(&why, SENTENCE)),
+        why: escape_to_one_line(&cut_text(&why, SENTENCE)),
         command,
     }
 }

@@ -94,7 +94,7 @@ fn facts_of(event: &StoredEvent) -> Result<ExplainedFacts, String> {
             }
         });
     };
-    let record = form::read(record)?;
+    let record = form::read_record(record)?;
     let explanation = explain(&record);
     let ends_alike = explanation
         .end

@@ -127,7 +127,7 @@ pub fn report(
             measured,
         })
         .collect();
-    worktrees.sort_by_key(|own| Reverse((own.sums.of(word::STARTED), own.sums.verdicts())));
+    worktrees.sort_by_key(|own| Reverse((own.sums.get_sum(word::STARTED), own.sums.verdicts())));
     worktrees.truncate(MOST_WORKTREES);
     worktrees
         .iter_mut()
@@ -147,7 +147,7 @@ pub fn report(
             .map(|(_, count)| count)
             .sum::<u64>()
     };
-    specs.sort_by_key(|own| Reverse((judged(&own.measured), own.measured.of(word::STARTED))));
+    specs.sort_by_key(|own| Reverse((judged(&own.measured), own.measured.get_sum(word::STARTED))));
     specs.truncate(MOST_SPECS);
     specs.iter_mut().for_each(|own| own.path = path_of(&own.id));
     let days = days.into_values().collect();

@@ -269,7 +269,9 @@ fn counted(sums: &CounterSums) -> Vec<MetricSeries> {
     ];
     let mut series: Vec<MetricSeries> = simple
         .into_iter()
-        .map(|(name, help, word)| MetricSeries::counter(name, help).with(&[], count(sums.of(word))))
+        .map(|(name, help, word)| {
+            MetricSeries::counter(name, help).with(&[], count(sums.get_sum(word)))
+        })
         .collect();
     let mut verdicts =
         MetricSeries::counter("watchdog_verdicts_total", "Verdicts by status and reason.");
@@ -305,11 +307,14 @@ fn counted(sums: &CounterSums) -> Vec<MetricSeries> {
             word::QUESTION_TOKENS_OUT,
         ),
     ] {
-        if sums.of(reported) > 0 {
-            tokens.add(&[("of", of), ("direction", "input")], count(sums.of(input)));
+        if sums.get_sum(reported) > 0 {
+            tokens.add(
+                &[("of", of), ("direction", "input")],
+                count(sums.get_sum(input)),
+            );
             tokens.add(
                 &[("of", of), ("direction", "output")],
-                count(sums.of(output)),
+                count(sums.get_sum(output)),
             );
         }
     }

@@ -28,7 +28,7 @@ pub(super) fn by_hooks(
         let Some(after) = versions.after.filter(|_| kept.content.is_some()) else {
             return Ok(false);
         };
-        if secret_shapes::added(versions.before.as_deref(), &after).is_some() {
+        if secret_shapes::find_added_secret(versions.before.as_deref(), &after).is_some() {
             return Ok(false);
         }
         fixed = true;

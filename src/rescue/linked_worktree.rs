@@ -96,7 +96,7 @@ pub fn restore_into_worktree(
             .without_local_programs()
             .map_err(|error| not_made(error.to_string()))?;
         let made = git(worktree.root(), &args, &[], true, DEADLINE)
-            .configured(&overrides)
+            .with_settings(&overrides)
             .run();
         let finished = made.map_err(|error| not_made(error.to_string()))?;
         if !finished.exit.success() {

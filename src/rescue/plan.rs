@@ -190,7 +190,7 @@ fn body(value: Option<&Value>) -> Result<String, String> {
 }
 
 fn no_secret(text: &str) -> Result<(), String> {
-    match secret_shapes::added(None, text.as_bytes()) {
+    match secret_shapes::find_added_secret(None, text.as_bytes()) {
         Some(rule) => Err(format!("holds what looks like a secret ({rule})")),
         None => Ok(()),
     }

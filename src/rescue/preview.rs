@@ -23,7 +23,7 @@ pub struct RescuePreview {
 /// # Errors
 /// When git's data cannot be read.
 pub fn preview(worktree: &Worktree, settings: &RescueSettings) -> Result<RescuePreview, Error> {
-    let uncommitted = worktree.uncommitted()?;
+    let uncommitted = worktree.read_uncommitted()?;
     let choice = choose_on_disk(worktree, settings, &uncommitted.paths)?;
     let refused = match settings.mode {
         RescueMode::Snapshot | RescueMode::Off => {

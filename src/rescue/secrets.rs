@@ -135,7 +135,7 @@ fn is_secret(path: &str, name: &str) -> bool {
 
 /// The rule that finds a secret in a file that a commit has as `before`: by its content, or by content where its name asks for a second look.
 pub(super) fn secret_in(path: &str, before: Option<&[u8]>, after: &[u8]) -> Option<&'static str> {
-    let by_shape = secret_shapes::added(before, after);
+    let by_shape = secret_shapes::find_added_secret(before, after);
     by_shape.or_else(|| {
         (has_password_property(path, after)
             && !before.is_some_and(|before| has_password_property(path, before)))

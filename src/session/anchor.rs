@@ -60,7 +60,7 @@ pub fn begin(
                 end: None,
                 ..found
             };
-            if anchor::of(store, &id, spec)?.as_ref() != Some(&begun) {
+            if anchor::read_anchor(store, &id, spec)?.as_ref() != Some(&begun) {
                 anchor::record(store, &id, spec, &begun)?;
             }
         }
@@ -223,7 +223,7 @@ fn with_spec(
     spec: Option<&str>,
 ) -> Result<Option<(String, CriteriaAnchor)>, StoreError> {
     if let Some(spec) = spec
-        && let Some(found) = anchor::of(store, id, spec)?
+        && let Some(found) = anchor::read_anchor(store, id, spec)?
     {
         return Ok(Some((spec.to_owned(), found)));
     }
@@ -238,7 +238,7 @@ fn update(
     spec: &str,
     change: impl Fn(&mut CriteriaAnchor),
 ) -> Result<(), StoreError> {
-    let Some(mut found) = anchor::of(store, id, spec)? else {
+    let Some(mut found) = anchor::read_anchor(store, id, spec)? else {
         return Ok(());
     };
     change(&mut found);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use jiff::Timestamp;
 
 use watchdog_facts::evidence::{Degradation, UnreadableFact, WarningCode};
-use watchdog_facts::session_work::{ContentIds, SessionEdgeFiles, inherited};
+use watchdog_facts::session_work::{ContentIds, SessionEdgeFiles, drop_earlier_work};
 use watchdog_git::{HistoryPoint, KnownRefs, UnclaimedNames, Worktree};
 use watchdog_store::baseline::{BaselineRecord, BaselineRefs};
 use watchdog_store::uncommitted::UncommittedRecord;
@@ -75,7 +75,8 @@ pub fn spec_of_new_session(
     }
     let worktree_id = worktree.worktree_id();
     if let Some((spec, _)) = baseline::latest(store, &worktree_id)?
-        && uncommitted::of(store, &worktree_id, &spec)?.is_some_and(|record| !record.completed)
+        && uncommitted::read_uncommitted(store, &worktree_id, &spec)?
+            .is_some_and(|record| !record.completed)
     {
         return Ok(spec);
     }
@@ -158,7 +159,8 @@ fn record_uncommitted(
     let worktree_id = worktree.worktree_id();
     let (_, ids) = worktree.uncommitted_contents()?;
     let paths = ids.keys().cloned().collect();
-    let earlier = uncommitted::of(store, &worktree_id, spec)?.filter(|earlier| !earlier.completed);
+    let earlier = uncommitted::read_uncommitted(store, &worktree_id, spec)?
+        .filter(|earlier| !earlier.completed);
     let inherited = match uncommitted {
         UncommittedRule::Adopt => ContentIds::new(),
         UncommittedRule::Inherit => {
@@ -166,14 +168,14 @@ fn record_uncommitted(
                 None => ContentIds::new(),
                 Some(earlier) if earlier.work.end.is_some() => earlier.work.left_by_session(),
                 // It has no recorded end, as after a crash: later changes count as its work.
-                Some(earlier) => match session::of(store, &worktree_id, spec)? {
+                Some(earlier) => match session::read_session(store, &worktree_id, spec)? {
                     Some(session) if session.started_at >= earlier.baseline_at => {
-                        inherited(ids.clone(), &earlier.work.inherited)
+                        drop_earlier_work(ids.clone(), &earlier.work.inherited)
                     }
                     _ => ContentIds::new(),
                 },
             };
-            inherited(ids, &left)
+            drop_earlier_work(ids, &left)
         }
     };
     let work = SessionEdgeFiles {
@@ -200,7 +202,8 @@ fn work_recorded(
     spec: &str,
     at: Timestamp,
 ) -> Result<SessionEdgeFiles, UnreadableFact> {
-    let found = uncommitted::of(store, worktree_id, spec)?.filter(|found| found.baseline_at == at);
+    let found = uncommitted::read_uncommitted(store, worktree_id, spec)?
+        .filter(|found| found.baseline_at == at);
     Ok(found.map(|found| found.work).unwrap_or_default())
 }
 
@@ -224,16 +227,15 @@ pub fn recorded_sharing(
     recent: &RecentRefs,
 ) -> Result<Option<RecordedBaseline>, UnreadableFact> {
     let found = match spec {
-        Some(spec) => {
-            baseline::of(store.as_ref(), worktree_id, spec)?.map(|record| (spec.to_owned(), record))
-        }
+        Some(spec) => baseline::read_baseline(store.as_ref(), worktree_id, spec)?
+            .map(|record| (spec.to_owned(), record)),
         None => baseline::latest(store.as_ref(), worktree_id)?,
     };
     let Some((spec, record)) = found else {
         return Ok(None);
     };
     let mut work = work_recorded(store.as_ref(), worktree_id, &spec, record.at)?;
-    for (path, id) in uncommitted::written(store.as_ref(), worktree_id)? {
+    for (path, id) in uncommitted::read_written_files(store.as_ref(), worktree_id)? {
         work.inherited.entry(path).or_insert(id);
     }
     Ok(Some(RecordedBaseline {
@@ -273,7 +275,7 @@ impl RecentRefs {
         }
         let (store, kept) = (Arc::clone(store), BaselineRefs::Kept(name.clone()));
         let known = KnownRefs::later(move || {
-            refs::of(store.as_ref(), &kept).map_err(|error| error.to_string())
+            refs::read_refs(store.as_ref(), &kept).map_err(|error| error.to_string())
         })
         .sharing(&self.unclaimed);
         recent.truncate(Self::MOST - 1);

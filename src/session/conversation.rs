@@ -74,11 +74,13 @@ impl ProbeTarget {
             has_grown: None,
         };
         let by_hook = |id: &str| {
-            Ok::<_, StoreError>(if hook_session::of(store, id, None)?.is_some() {
-                SessionIdSource::Hook
-            } else {
-                SessionIdSource::Output
-            })
+            Ok::<_, StoreError>(
+                if hook_session::read_hook_session(store, id, None)?.is_some() {
+                    SessionIdSource::Hook
+                } else {
+                    SessionIdSource::Output
+                },
+            )
         };
         if let Some(id) = reported_id {
             return Ok(by_id(id.to_owned(), by_hook(id)?));
@@ -86,8 +88,8 @@ impl ProbeTarget {
         let (mut since_baseline, mut record) = (None, None);
         if let Some(at) = baseline_at {
             // One that began before the baseline is about other work.
-            since_baseline =
-                session::of(store, worktree_id, spec)?.filter(|session| at <= session.started_at);
+            since_baseline = session::read_session(store, worktree_id, spec)?
+                .filter(|session| at <= session.started_at);
             if let Some(id) = since_baseline
                 .as_ref()
                 .and_then(|session| session.session_id.clone())
@@ -95,7 +97,7 @@ impl ProbeTarget {
                 let known_by = by_hook(&id)?;
                 return Ok(by_id(id, known_by));
             }
-            record = conversation::of(store, worktree_id, spec)?
+            record = conversation::read_conversations(store, worktree_id, spec)?
                 .filter(|record| record.baseline_at == at);
         }
         let listed = source
@@ -169,7 +171,7 @@ impl ProbeTarget {
         else {
             return Ok(());
         };
-        let Some(found) = conversation::of(store, worktree_id, spec)? else {
+        let Some(found) = conversation::read_conversations(store, worktree_id, spec)? else {
             return Ok(());
         };
         let pinned = Some((id.to_owned(), self.known_by.as_str().to_owned()));
@@ -191,7 +193,9 @@ impl ProbeTarget {
         (worktree_id, spec): (&str, &str),
         (root, source): (&Path, &TranscriptSource),
     ) -> bool {
-        let recorded = conversation::of(store, worktree_id, spec).ok().flatten();
+        let recorded = conversation::read_conversations(store, worktree_id, spec)
+            .ok()
+            .flatten();
         let transcript = self
             .expected
             .as_deref()
@@ -252,12 +256,12 @@ pub fn has_conversation_since(
     (root, sources): (&Path, &[TranscriptSource]),
     baseline_at: Timestamp,
 ) -> Result<bool, StoreError> {
-    if session::of(store, worktree_id, spec)?
+    if session::read_session(store, worktree_id, spec)?
         .is_some_and(|session| baseline_at <= session.started_at)
     {
         return Ok(true);
     }
-    let Some(record) = conversation::of(store, worktree_id, spec)?
+    let Some(record) = conversation::read_conversations(store, worktree_id, spec)?
         .filter(|record| record.baseline_at == baseline_at)
     else {
         return Ok(true);
@@ -278,7 +282,7 @@ pub fn find_agent_since(
     (root, sources): (&Path, &[TranscriptSource]),
     baseline_at: Timestamp,
 ) -> Result<Option<(String, Option<AgentSource>)>, StoreError> {
-    let Some(record) = conversation::of(store, worktree_id, spec)?
+    let Some(record) = conversation::read_conversations(store, worktree_id, spec)?
         .filter(|record| record.baseline_at == baseline_at)
     else {
         return Ok(None);

@@ -92,8 +92,8 @@ pub fn is_same_clone(
     worktree: &Worktree,
     spec: &str,
 ) -> Result<bool, UnreadableFact> {
-    let recorded_id =
-        baseline::of(store, &worktree.worktree_id(), spec)?.and_then(|baseline| baseline.clone_id);
+    let recorded_id = baseline::read_baseline(store, &worktree.worktree_id(), spec)?
+        .and_then(|baseline| baseline.clone_id);
     Ok(recorded_id.is_none() || (recorded_id == worktree.clone_id()? && worktree.has_its_folder()))
 }
 
@@ -224,10 +224,10 @@ fn session_without_seen_end(
         let Ok(record) = record else {
             return Ok(Some(spec));
         };
-        let is_since_baseline = baseline::of(store, worktree_id, &spec)?
+        let is_since_baseline = baseline::read_baseline(store, worktree_id, &spec)?
             .is_some_and(|baseline| baseline.at <= record.started_at);
-        let has_seen_end =
-            anchor::of(store, worktree_id, &spec)?.is_some_and(|anchor| anchor.end.is_some());
+        let has_seen_end = anchor::read_anchor(store, worktree_id, &spec)?
+            .is_some_and(|anchor| anchor.end.is_some());
         if is_since_baseline && (!has_seen_end || !record.survivors.is_empty()) {
             return Ok(Some(spec));
         }

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::last_verdict::LastVerdict;
-use watchdog_facts::display::{bounded, plural};
+use watchdog_facts::display::{cut_text, plural};
 use watchdog_store::engine::StoredEvent;
 use watchdog_store::journal::kind;
 
@@ -64,7 +64,7 @@ pub fn sentence(event: &StoredEvent, clock: &dyn Fn(Timestamp) -> String) -> Str
         format!(
             "{}: {}",
             event.kind.replace('_', " "),
-            bounded(&event.data.to_string(), TEXT)
+            cut_text(&event.data.to_string(), TEXT)
         )
     })
 }
@@ -75,7 +75,7 @@ fn verdict(event: &StoredEvent) -> Option<String> {
         "{} ({}): {}",
         verdict.text("status")?,
         verdict.text("reason")?,
-        bounded(&verdict.sentence(), TEXT)
+        cut_text(&verdict.sentence(), TEXT)
     ))
 }
 
@@ -146,7 +146,10 @@ impl EventFacts<'_> {
             .filter_map(Value::as_str)
             .collect::<Vec<_>>()
             .join(" ");
-        Some(format!("a session started{pid}: {}", bounded(&words, TEXT)))
+        Some(format!(
+            "a session started{pid}: {}",
+            cut_text(&words, TEXT)
+        ))
     }
 
     fn session_ended(&self) -> Option<String> {
@@ -546,7 +549,7 @@ fn length(seconds: f64) -> String {
 fn text_in(of: &Value, key: &str) -> Option<String> {
     of[key]
         .as_str()
-        .map(|text| bounded(text.trim(), TEXT))
+        .map(|text| cut_text(text.trim(), TEXT))
         .filter(|text| !text.is_empty())
 }
 

@@ -167,7 +167,7 @@ fn with<const N: usize>(mut object: Value, more: [(&str, Value); N]) -> Value {
 
 /// Figures of whatever they are about. What no session told is null, not zero.
 fn figures_json(sums: &CounterSums) -> Value {
-    let of = |word| sums.of(word);
+    let of = |word| sums.get_sum(word);
     let counted = |beginning| {
         sums.below(beginning)
             .map(|(word, count)| (word.to_owned(), json!(count)))

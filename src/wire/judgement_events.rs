@@ -135,7 +135,7 @@ pub fn is_within(event: &StoredEvent) -> bool {
 
 /// The events that the row of a verdict holds: what was only read, at the time of each. Their ids are that of the verdict with a number.
 pub fn events_within(verdict: &StoredEvent) -> Vec<StoredEvent> {
-    let Ok(record) = form::read(&verdict.data[RECORD]) else {
+    let Ok(record) = form::read_record(&verdict.data[RECORD]) else {
         return Vec::new();
     };
     // A verdict's own duration counts its session, too.

@@ -11,7 +11,7 @@ use watchdog_store::tally::{CounterSums, word};
 /// The object of `measures`.
 pub fn measures_json(sums: &CounterSums, completed: &[&CompletedSpec]) -> Value {
     let found = MeasureSummary::new(sums, completed.iter().copied());
-    let of = |word| sums.of(word);
+    let of = |word| sums.get_sum(word);
     let [of_sessions, of_changes, of_looks] = found.questions;
     let reported = |word, by| (of(by) > 0).then(|| of(word));
     let mut unmet = found.unmet.clone();
@@ -68,7 +68,7 @@ fn by_status<'a>(reasons: impl IntoIterator<Item = (&'a String, &'a u64)>) -> Ma
 fn aborts_json(found: &MeasureSummary) -> Value {
     let counts = |counts: &AbortCounts| {
         json!({"total": counts.total, "went_on": counts.went_on, "went_on_in_new_session": counts.in_new_session,
-               "held": counts.held, "undecided": counts.undecided(), "false_rate": rounded(counts.false_rate())})
+               "held": counts.held, "undecided": counts.count_undecided(), "false_rate": rounded(counts.false_rate())})
     };
     let mut object = counts(&found.aborts);
     object["window_days"] = json!(ABORT_WINDOW.as_secs() / 86_400);

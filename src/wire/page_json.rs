@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::civil::Date;
 use serde_json::{Map, Value, json};
 
-use watchdog_facts::display::{bounded, escape_to_one_line};
+use watchdog_facts::display::{cut_text, escape_to_one_line};
 use watchdog_facts::verdict::Reason;
 use watchdog_store::measures::{ABORT_WINDOW, CompletedSpec, measure};
 use watchdog_store::tally::{CounterSums, WorkName, word};
@@ -304,7 +304,7 @@ impl NameTable {
 }
 
 fn shown(name: &str) -> String {
-    bounded(&escape_to_one_line(name), LONGEST_NAME)
+    cut_text(&escape_to_one_line(name), LONGEST_NAME)
 }
 
 fn days_between(from: Date, to: Date) -> u64 {

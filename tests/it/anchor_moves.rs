@@ -15,7 +15,7 @@ fn store(env: &TestEnv) -> std::sync::Arc<dyn LocalStore> {
 
 fn anchor_of(env: &TestEnv, repo: &Repo<'_>, spec: &str) -> CriteriaAnchor {
     let id = Worktree::open(repo.path()).unwrap().worktree_id();
-    anchor::of(store(env).as_ref(), &id, spec)
+    anchor::read_anchor(store(env).as_ref(), &id, spec)
         .unwrap()
         .expect("it has an anchor")
 }

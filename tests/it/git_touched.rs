@@ -278,7 +278,7 @@ fn before_the_first_commit_everything_is_new() {
             .unwrap()
             .is_empty()
     );
-    assert_eq!(open().pushed().unwrap(), RemoteState::Unborn);
+    assert_eq!(open().read_remote_state().unwrap(), RemoteState::Unborn);
     repo.write("staged", "x");
     repo.git(&["add", "-A"]);
     repo.write("untracked", "x");
@@ -367,7 +367,12 @@ fn the_diff_is_bounded() {
 #[test]
 fn a_remote_has_head_where_one_of_its_branches_reaches_it() {
     let (repo, _) = repo();
-    let pushed = || Worktree::open(repo.root()).unwrap().pushed().unwrap();
+    let pushed = || {
+        Worktree::open(repo.root())
+            .unwrap()
+            .read_remote_state()
+            .unwrap()
+    };
     assert_eq!(pushed(), RemoteState::NoRemote);
     let remote = repo.at("remote");
     repo.git(&[

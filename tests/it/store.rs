@@ -284,7 +284,9 @@ fn nothing_acknowledged_is_lost_when_writers_are_killed_120_times() {
         "too few to mean anything: {}",
         acked.len()
     );
-    let strikes = breaker::of(store.as_ref(), "wt", "auth").unwrap().strikes() as usize;
+    let strikes = breaker::read_breaker(store.as_ref(), "wt", "auth")
+        .unwrap()
+        .strikes() as usize;
     // Each kill may have fallen between a write and the line that tells of it.
     assert!(
         (struck..=struck + 120).contains(&strikes),
@@ -372,7 +374,7 @@ fn the_breaker_counts_every_strike_of_every_process_and_admits_one_trial() {
         .unwrap();
     }
     let output = finished((0..8).map(|_| spawn("striker", &dir)).collect());
-    let breaker = breaker::of(store.as_ref(), "wt", "auth").unwrap();
+    let breaker = breaker::read_breaker(store.as_ref(), "wt", "auth").unwrap();
     assert_eq!(
         (breaker.strikes(), breaker.state(now(), &SETTINGS).state),
         (160, BreakerState::Open)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// The context of a session beside git. Everything may be unknown: `None`, or an empty list.
+/// The context of a session beside git. Unknown parts are `None`, or an empty list.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SessionContext {
     /// The worktree as the caller names it.
@@ -27,7 +27,7 @@ pub struct SessionContext {
     pub output: Option<String>,
     /// The agent's prompt: an echo of it is no claim.
     pub prompt: Option<String>,
-    /// One entry per iteration, oldest first.
+    /// An entry per iteration, oldest first.
     pub summaries: Vec<IterationSummary>,
     /// The agent's plan.
     pub plan: Option<AgentTodoPlan>,
@@ -41,7 +41,7 @@ pub struct SessionContext {
     pub from_host: bool,
 }
 
-/// States of a background task that are ends. One that is not known to be an end counts as running.
+/// States of a background task that are ends. Unknown states count as running.
 const ENDED: &[&str] = &[
     "completed",
     "complete",
@@ -101,7 +101,7 @@ pub struct AgentTodoPlan {
     pub steps: Vec<PlanStep>,
 }
 
-/// One step of a plan.
+/// A step of a plan.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PlanStep {
     /// The agent's own name for it: a number or a text.
@@ -112,7 +112,7 @@ pub struct PlanStep {
     pub status: String,
 }
 
-/// One message of the conversation.
+/// A message of the conversation.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ContextMessage {
     /// `user`, `assistant`, `tool` or `system`.
@@ -136,7 +136,7 @@ pub struct ToolResult {
     pub is_error: bool,
 }
 
-/// The usage. `None` is unknown, never zero.
+/// The usage. Unknown figures are `None`, never zero.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct SessionUsage {
     /// Turns of the agent.

@@ -71,15 +71,15 @@ fn hostile(c: char, lines: LineFeedEscaping) -> bool {
 }
 
 /// Cuts a text to at most `bytes` bytes at a character boundary, marking the cut with an ellipsis.
-pub fn bounded(text: &str, bytes: usize) -> String {
+pub fn cut_text(text: &str, bytes: usize) -> String {
     const MARK: char = '…';
     if text.len() <= bytes {
         return text.to_owned();
     }
-    let mut kept =
+    let mut cut =
         text[..text.floor_char_boundary(bytes.saturating_sub(MARK.len_utf8()))].to_owned();
-    kept.push(MARK);
-    kept
+    cut.push(MARK);
+    cut
 }
 
 /// A time in milliseconds in the log's format, to the microsecond.
@@ -112,7 +112,7 @@ pub fn size(bytes: u64) -> String {
     )]
     let mut amount = bytes as f64 / 1024.0;
     let mut unit = 0;
-    // What would be shown as 1024.0 belongs to the next unit.
+    // A figure that rounds to 1024.0 belongs to the next unit.
     while amount >= 1023.95 {
         amount /= 1024.0;
         unit += 1;
@@ -227,9 +227,9 @@ mod tests {
 
     #[test]
     fn a_cut_keeps_whole_characters_and_says_so() {
-        assert_eq!(bounded("short", 10), "short");
-        assert_eq!(bounded("ääääääää", 8), "ää…");
-        assert!(bounded("ääääääää", 8).len() <= 8);
+        assert_eq!(cut_text("short", 10), "short");
+        assert_eq!(cut_text("ääääääää", 8), "ää…");
+        assert!(cut_text("ääääääää", 8).len() <= 8);
     }
 
     proptest! {

@@ -1,7 +1,7 @@
 //! Facts read at one instant, as values. A fact that could not be read is a value too
 //! ([`UnreadableFact`]), so that no code path can mistake it for zero.
 //!
-//! Nothing here judges; the decision machine does.
+//! The decision machine judges them.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ pub struct UnreadableFact {
 
 impl UnreadableFact {
     /// The same with a remedy that works from anywhere.
-    pub fn placed(self, commands: &WorktreeCommands) -> Self {
+    pub fn with_commands(self, commands: &WorktreeCommands) -> Self {
         UnreadableFact {
             hint: self.hint.map(|hint| commands.name_worktree(&hint)),
             ..self
@@ -63,11 +63,11 @@ pub type ReadFact<T> = Result<T, UnreadableFact>;
 pub struct Degradation {
     /// Stable word, such as `history_rewritten`.
     pub code: WarningCode,
-    /// One sentence for a person.
+    /// A sentence for a person.
     pub detail: String,
 }
 
-/// Where a commit came from, as far as HEAD's reflog and the recorded refs prove it.
+/// The origin of a commit, as far as HEAD's reflog and the recorded refs prove it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommitOrigin {
     /// No evidence of another origin.
@@ -78,7 +78,7 @@ pub enum CommitOrigin {
     Rescued,
 }
 
-/// One commit since the baseline.
+/// A commit since the baseline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Commit {
     /// Full hexadecimal object name.
@@ -265,7 +265,7 @@ impl std::fmt::Display for ProcessExit {
 pub struct StopReason {
     /// `budget_exhausted`, `deadline_exceeded`, `halted` or `max_iterations`; never one of a complete.
     pub reason: super::verdict::Reason,
-    /// One line for a person.
+    /// A line for a person.
     pub why: String,
 }
 
@@ -359,7 +359,7 @@ impl CriteriaChanged {
     }
 }
 
-/// One configured criterion, judged.
+/// A configured criterion, judged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckResult {
     /// Its name in the configuration, or its type.
@@ -489,7 +489,7 @@ pub struct RescueOutcome {
     pub held_back: Option<HeldRescue>,
 }
 
-/// Signs of activity during a check. `None` = unreadable.
+/// Signs of activity during a check; `None` = unreadable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ActivityFacts {
     /// Files of the worktree changed.
@@ -502,7 +502,7 @@ pub struct ActivityFacts {
 
 impl ActivityFacts {
     /// The first kind of activity that was seen, named for the verdict.
-    pub fn seen(&self) -> Option<&'static str> {
+    pub fn first_activity(&self) -> Option<&'static str> {
         [
             (self.worktree, "activity_in_worktree"),
             (self.processes, "activity_in_processes"),

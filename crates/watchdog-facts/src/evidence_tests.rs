@@ -114,10 +114,10 @@ fn a_remedy_is_given_with_the_worktree_and_no_remedy_stays_none() {
     };
     let commands = WorktreeCommands::at(Path::new("/w"));
     assert_eq!(
-        fault(Some("see `git fsck`")).placed(&commands),
+        fault(Some("see `git fsck`")).with_commands(&commands),
         fault(Some("see `git -C /w fsck`"))
     );
-    assert_eq!(fault(None).placed(&commands), fault(None));
+    assert_eq!(fault(None).with_commands(&commands), fault(None));
 }
 
 #[test]

@@ -27,9 +27,9 @@ pub fn is_phase_name(text: &str) -> bool {
 /// The phase that a text names last, in lower case, and the words that name it. `declared` are phases besides the usual ones.
 pub fn named_phase(text: &str, declared: &[&str]) -> Option<(String, String)> {
     let declared: Vec<String> = declared.iter().map(|phase| phase.to_lowercase()).collect();
-    let named = NAMED.captures_iter(text).filter_map(|found| {
+    let named = NAMED.captures_iter(text).filter_map(|groups| {
         let word = (1..=4)
-            .find_map(|at| found.get(at))?
+            .find_map(|at| groups.get(at))?
             .as_str()
             .to_lowercase();
         let phase = if word == "implementation" && !declared.contains(&word) {
@@ -37,8 +37,8 @@ pub fn named_phase(text: &str, declared: &[&str]) -> Option<(String, String)> {
         } else {
             word
         };
-        let known = PHASES.contains(&phase.as_str()) || declared.contains(&phase);
-        known.then(|| (found[0].to_owned(), phase))
+        let is_phase = PHASES.contains(&phase.as_str()) || declared.contains(&phase);
+        is_phase.then(|| (groups[0].to_owned(), phase))
     });
     named.last()
 }

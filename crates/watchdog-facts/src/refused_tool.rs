@@ -34,7 +34,7 @@ pub struct RefusedTool {
     pub cause: RefusalCause,
 }
 
-/// What a session was refused.
+/// The refusals of a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolRefusals {
     /// The tools, each once for a cause.

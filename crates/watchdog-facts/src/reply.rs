@@ -33,7 +33,7 @@ pub struct Reply {
     pub status: ReplyStatus,
     /// Free text.
     pub message: String,
-    /// Whether it says that agents or background work still run. `None` = not said.
+    /// Whether it says that agents or background work still run; `None` = not said.
     pub agents_active: Option<bool>,
     /// Free text per active agent.
     pub agents_details: Vec<String>,
@@ -41,9 +41,9 @@ pub struct Reply {
     pub tasks_completed: Vec<String>,
     /// The tasks that it names as pending.
     pub tasks_pending: Vec<String>,
-    /// How many commits it says it made. `None` = not said.
+    /// How many commits it says it made; `None` = not said.
     pub commits_made: Option<u64>,
-    /// Whether it wants to continue. `None` = not answered, taken as yes.
+    /// Whether it wants to continue; `None` = not answered, taken as yes.
     pub should_continue: Option<bool>,
     /// Its next step.
     pub next_action: Option<String>,
@@ -165,7 +165,7 @@ impl ProbeOutcome {
     }
 
     /// The outcome of that word, with what belongs to it; `None` for an unknown word, or a reply that is missing.
-    pub fn named(
+    pub fn outcome_for_word(
         word: &str,
         why: String,
         retry_at: Option<Timestamp>,

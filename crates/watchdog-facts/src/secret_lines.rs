@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::secret_members::{mask_document, mask_value};
 use super::secret_shapes::mask;
 
-/// What stands for a line of a private key.
+/// Replaces a line of a private key.
 const KEY_LINE: &str = "[secret: private-key]";
 
 /// Masks one line after the other.
@@ -46,7 +46,7 @@ impl LineMasker {
 /// How a secret in quotes begins, which a document escapes, and a list of secrets: no pattern sees it there, or all of them.
 const HIDES: [&str; 6] = ["=\\\"", "= \\\"", ":\\\"", ": \\\"", "\":[\"", "\": [\""];
 
-/// What in many lines asks for a look at each of them, in one pass.
+/// Finds in one pass whether any of many lines needs a closer look.
 static SUSPECTED: LazyLock<AhoCorasick> = LazyLock::new(|| {
     let words = HIDES.into_iter().chain(["PRIVATE KEY"]);
     AhoCorasick::new(words).expect("the words are constants")
@@ -71,7 +71,7 @@ fn without_hidden(line: &str) -> Cow<'_, str> {
     }
 }
 
-/// What a line after the begin of a private key is.
+/// The kind of a line after the begin of a private key.
 enum KeyLine {
     Content,
     Blank,

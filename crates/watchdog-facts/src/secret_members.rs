@@ -76,7 +76,7 @@ fn rule_of_name(name: &str, text: &str) -> Option<&'static str> {
         .collect::<String>()
         .to_ascii_lowercase();
     let ends_with = |names: &[&str]| names.iter().any(|end| name.ends_with(end));
-    // What is masked in part already tells which rule found it.
+    // A partly masked text already names the rule that found it.
     if text.contains("[secret: ") {
         return None;
     }

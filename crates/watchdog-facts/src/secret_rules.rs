@@ -238,7 +238,7 @@ impl SecretRule {
         }
     }
 
-    fn published(line: &'static str) -> Option<Self> {
+    fn parse_published(line: &'static str) -> Option<Self> {
         let mut columns = line.splitn(5, '\t');
         let (name, entropy, digits) = (columns.next()?, columns.next()?, columns.next()?);
         let (words, pattern) = (columns.next()?.split(' ').collect(), columns.next()?);
@@ -294,7 +294,7 @@ pub(super) static RULES: LazyLock<Vec<SecretRule>> = LazyLock::new(|| {
     let published = PUBLISHED
         .lines()
         .filter(|line| !line.starts_with('#'))
-        .filter_map(SecretRule::published);
+        .filter_map(SecretRule::parse_published);
     let own = OWN_RULES.iter().map(|rule| SecretRule::own(rule, false));
     own.chain(published)
         .chain(TEXT_RULES.iter().map(|rule| SecretRule::own(rule, true)))
@@ -371,7 +371,9 @@ fn with_more_boundaries(pattern: &str) -> String {
         .strip_prefix("(?i)")
         .map_or(("", pattern), |bare| ("(?i)", bare));
     match bare.strip_prefix(r"\b") {
-        Some(rest) => format!(r"{flags}(?:\b|\\(?:[bfnrt]|u[0-9A-Fa-f]{{4}})|\[[0-9;]*m)({rest})"),
+        Some(pattern_end) => {
+            format!(r"{flags}(?:\b|\\(?:[bfnrt]|u[0-9A-Fa-f]{{4}})|\[[0-9;]*m)({pattern_end})")
+        }
         None => pattern.to_owned(),
     }
 }

@@ -7,7 +7,7 @@ use proptest::string::string_regex;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use crate::secret_rules::RULES;
-use crate::secret_shapes::{LIMIT, added, mask};
+use crate::secret_shapes::{LIMIT, find_added_secret, mask};
 
 /// Random letters of an alphabet, as an issuer of tokens draws them: made here, so that no scanner takes this file for a leak.
 fn draw(alphabet: &str, length: usize, seed: &mut u64) -> String {
@@ -225,7 +225,7 @@ fn each_documented_shape_is_a_secret() {
             format!("  token = \"{token}\",\n"),
             format!("[{token}]"),
         ] {
-            if added(None, text.as_bytes()).is_none() {
+            if find_added_secret(None, text.as_bytes()).is_none() {
                 missed.push(format!("{service}: {text}"));
             }
             if mask(&text).contains(&token) {
@@ -299,7 +299,7 @@ fn each_published_rule_finds_its_pattern() {
             (0..30).any(|_| {
                 texts
                     .new_tree(&mut runner)
-                    .is_ok_and(|text| added(None, text.current().as_bytes()).is_some())
+                    .is_ok_and(|text| find_added_secret(None, text.current().as_bytes()).is_some())
             })
         });
         if !has_secret {
@@ -342,7 +342,9 @@ fn ordinary_files_have_no_secret() {
             && bytes.len() as u64 <= LIMIT
         {
             files += 1;
-            secrets.extend(added(None, &bytes).map(|rule| format!("{rule} {}", path.display())));
+            secrets.extend(
+                find_added_secret(None, &bytes).map(|rule| format!("{rule} {}", path.display())),
+            );
         }
     });
     println!(

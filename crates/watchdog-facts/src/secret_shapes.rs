@@ -38,7 +38,7 @@ const PLACEHOLDERS: [&str; 18] = [
 ];
 
 /// The rule that finds a secret in `after` which is not in `before` as well. Decodes UTF-16.
-pub fn added(before: Option<&[u8]>, after: &[u8]) -> Option<&'static str> {
+pub fn find_added_secret(before: Option<&[u8]>, after: &[u8]) -> Option<&'static str> {
     let wide = from_utf16(after);
     added_as_is(before, after).or_else(|| {
         let before = before.map(|before| from_utf16(before).unwrap_or_else(|| before.to_vec()));
@@ -48,7 +48,7 @@ pub fn added(before: Option<&[u8]>, after: &[u8]) -> Option<&'static str> {
 
 fn added_as_is(before: Option<&[u8]>, after: &[u8]) -> Option<&'static str> {
     let before = before.unwrap_or_default();
-    let known = |secret: &[u8]| before.windows(secret.len()).any(|part| part == secret);
+    let was_there = |secret: &[u8]| before.windows(secret.len()).any(|part| part == secret);
     let rules = due(after).into_iter().filter(|rule| !rule.is_for_texts);
     rules.into_iter().find_map(|rule| {
         let mut secrets = rule
@@ -56,7 +56,7 @@ fn added_as_is(before: Option<&[u8]>, after: &[u8]) -> Option<&'static str> {
             .captures_iter(after)
             .filter_map(|groups| groups.iter().flatten().last())
             .map(|group| group.as_bytes());
-        let is_new = |secret: &[u8]| before.is_empty() || !known(secret);
+        let is_new = |secret: &[u8]| before.is_empty() || !was_there(secret);
         secrets
             .any(|secret| {
                 rule.is_random(secret) && !is_placeholder(rule.name, secret) && is_new(secret)
@@ -98,14 +98,15 @@ fn from_utf16(bytes: &[u8]) -> Option<Vec<u8>> {
     Some(text.trim_start_matches('\u{feff}').as_bytes().to_vec())
 }
 
-/// A text with every secret replaced by the name of its rule. One pass over it where there is none.
+/// A text with every secret replaced by the name of its rule. A text without secrets takes one
+/// pass.
 pub fn mask(text: &str) -> Cow<'_, str> {
     if text.len() < SHORTEST {
         return Cow::Borrowed(text);
     }
     let mut masked = Cow::Borrowed(text.as_bytes());
     for rule in due(text.as_bytes()) {
-        let changed = replaced(rule, &masked).into_owned();
+        let changed = mask_rule(rule, &masked).into_owned();
         if changed[..] != masked[..] {
             masked = Cow::Owned(changed);
         }
@@ -116,13 +117,13 @@ pub fn mask(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// What stands for a secret that this rule found.
+/// The replacement of a secret that this rule found.
 pub(super) fn shown_for(rule: &str) -> String {
     format!("[secret: {rule}]")
 }
 
 /// Replaces each match of the rule, or its group, with the rule's name; keeps placeholders and masked text.
-fn replaced<'t>(rule: &SecretRule, text: &'t [u8]) -> Cow<'t, [u8]> {
+fn mask_rule<'t>(rule: &SecretRule, text: &'t [u8]) -> Cow<'t, [u8]> {
     rule.regex().replace_all(text, |groups: &Captures<'_>| {
         let whole = groups.get(0).expect("it was found");
         let secret = groups.iter().flatten().last().unwrap_or(whole);
@@ -143,13 +144,13 @@ fn replaced<'t>(rule: &SecretRule, text: &'t [u8]) -> Cow<'t, [u8]> {
 }
 
 /// Whether a match is a secret, and not a word of a program or of a message.
-pub(super) fn is_secret_in_text(rule: &str, found: &[u8]) -> bool {
-    let digits = found.iter().any(u8::is_ascii_digit);
-    let letters = found.iter().any(u8::is_ascii_alphabetic);
+pub(super) fn is_secret_in_text(rule: &str, candidate: &[u8]) -> bool {
+    let digits = candidate.iter().any(u8::is_ascii_digit);
+    let letters = candidate.iter().any(u8::is_ascii_alphabetic);
     match rule {
         // A password is of any kind; `password: required` and `password = None` are words about one.
         "password" => {
-            let word = String::from_utf8_lossy(found).to_ascii_lowercase();
+            let word = String::from_utf8_lossy(candidate).to_ascii_lowercase();
             let plain = [
                 "none",
                 "null",
@@ -194,8 +195,8 @@ fn has_placeholder_part(text: &str) -> bool {
 }
 
 /// Whether a match has the right shape and is a placeholder.
-fn is_placeholder(rule: &str, found: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(found).to_ascii_lowercase();
+fn is_placeholder(rule: &str, candidate: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(candidate).to_ascii_lowercase();
     if has_placeholder_part(&text) {
         return rule != "private-key";
     }
@@ -321,9 +322,13 @@ mod tests {
     #[test]
     fn tokens_keys_and_passwords_are_found_and_named() {
         for (rule, text) in samples() {
-            assert_eq!(added(None, text.as_bytes()), Some(rule), "{text}");
             assert_eq!(
-                added(None, &[b"\xff\x00 ", text.as_bytes(), b"\xfe"].concat()),
+                find_added_secret(None, text.as_bytes()),
+                Some(rule),
+                "{text}"
+            );
+            assert_eq!(
+                find_added_secret(None, &[b"\xff\x00 ", text.as_bytes(), b"\xfe"].concat()),
                 Some(rule),
                 "{text}"
             );
@@ -350,7 +355,7 @@ mod tests {
             "postgres://app:xxx@db.internal/x",
             "postgres://app:...@db.internal/x",
         ] {
-            assert_eq!(added(None, text.as_bytes()), None, "{text}");
+            assert_eq!(find_added_secret(None, text.as_bytes()), None, "{text}");
             assert!(!mask(text).contains("[secret: private-key]"), "{text}");
         }
     }
@@ -360,17 +365,20 @@ mod tests {
         for (rule, secret) in samples() {
             let old = format!("a = 1\n{secret}\n");
             assert_eq!(
-                added(
+                find_added_secret(
                     Some(old.as_bytes()),
                     format!("a = 2\n{secret}\n").as_bytes()
                 ),
                 None,
                 "{rule}"
             );
-            assert_eq!(added(Some(b"a = 1\n"), old.as_bytes()), Some(rule));
+            assert_eq!(
+                find_added_secret(Some(b"a = 1\n"), old.as_bytes()),
+                Some(rule)
+            );
             let ordinary = "fn main() {}\n".repeat(50);
             assert_eq!(
-                added(
+                find_added_secret(
                     Some(ordinary.as_bytes()),
                     format!("{ordinary}{secret}\n").as_bytes()
                 ),
@@ -383,7 +391,7 @@ mod tests {
             format!("{}{}", "ghp_", "b".repeat(36)),
         );
         assert_eq!(
-            added(Some(one.as_bytes()), format!("{one} {two}").as_bytes()),
+            find_added_secret(Some(one.as_bytes()), format!("{one} {two}").as_bytes()),
             Some("github-token")
         );
     }
@@ -401,7 +409,11 @@ mod tests {
                 "\\x1b[m",
             ] {
                 let text = format!("{lead}{text}");
-                assert_eq!(added(None, text.as_bytes()), Some(rule), "{text}");
+                assert_eq!(
+                    find_added_secret(None, text.as_bytes()),
+                    Some(rule),
+                    "{text}"
+                );
                 let masked = mask(&text);
                 assert!(
                     masked.starts_with(lead) && masked.contains(&format!("[secret: {rule}]")),
@@ -472,7 +484,7 @@ mod tests {
                 "{masked}"
             );
             assert_eq!(
-                added(None, text.as_bytes()),
+                find_added_secret(None, text.as_bytes()),
                 None,
                 "a rescue does not go by it: {text}"
             );
@@ -539,10 +551,10 @@ mod tests {
                 wide(false, b""),
                 wide(true, b""),
             ] {
-                assert_eq!(added(None, &bytes), Some(rule), "{text}");
-                assert_eq!(added(Some(&bytes), &bytes), None, "{text}");
+                assert_eq!(find_added_secret(None, &bytes), Some(rule), "{text}");
+                assert_eq!(find_added_secret(Some(&bytes), &bytes), None, "{text}");
                 assert_eq!(
-                    added(Some(text.as_bytes()), &bytes),
+                    find_added_secret(Some(text.as_bytes()), &bytes),
                     None,
                     "only its encoding changed"
                 );
@@ -553,7 +565,7 @@ mod tests {
             b"\xff\xfea",
             b"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00",
         ] {
-            assert_eq!(added(None, bytes), None);
+            assert_eq!(find_added_secret(None, bytes), None);
         }
     }
 
@@ -572,7 +584,7 @@ mod tests {
                 wide(b"\xff\xfe", u16::to_le_bytes),
                 wide(b"\xfe\xff", u16::to_be_bytes),
             ] {
-                assert_eq!(added(None, &bytes), Some(rule), "{text}");
+                assert_eq!(find_added_secret(None, &bytes), Some(rule), "{text}");
             }
             let ended_by_nul = format!("{}{text}", "A=b\0".repeat(200));
             let after = [
@@ -584,7 +596,7 @@ mod tests {
             ]
             .concat();
             assert_eq!(
-                added(Some(ended_by_nul.as_bytes()), &after),
+                find_added_secret(Some(ended_by_nul.as_bytes()), &after),
                 None,
                 "only its encoding changed: {text}"
             );
@@ -595,7 +607,10 @@ mod tests {
     fn a_long_file_is_looked_through_in_passing_time() {
         let begun = std::time::Instant::now();
         let line = b"let value = compute(\"https://example.com/a\", 1234567890); // -----BEGIN\n";
-        assert_eq!(added(None, &line.repeat(LIMIT as usize / line.len())), None);
+        assert_eq!(
+            find_added_secret(None, &line.repeat(LIMIT as usize / line.len())),
+            None
+        );
         assert!(
             begun.elapsed() < std::time::Duration::from_secs(20),
             "{:?}",

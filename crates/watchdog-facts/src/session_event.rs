@@ -1,8 +1,8 @@
-//! What an output says happened in a session, whichever program wrote it. Nothing of a program's own JSON is in it.
+//! The events of a session by its output, in one form for all programs.
 
 use super::context::SessionUsage;
 
-/// One thing that happened in a session.
+/// A thing that happened in a session.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SessionEvent {
     /// The program named its session.
@@ -31,7 +31,7 @@ pub enum SessionEvent {
     Called {
         /// The tool's name.
         tool: String,
-        /// What for.
+        /// Its purpose.
         input: String,
     },
     /// A tool gave its result.
@@ -55,12 +55,12 @@ pub enum SessionEvent {
     },
     /// A task began to run in the background.
     TaskBegan {
-        /// What it is.
+        /// Its kind.
         what: String,
     },
     /// A task in the background ended.
     TaskEnded {
-        /// What it was.
+        /// Its kind.
         what: String,
     },
     /// An error that did not end the session by itself.
@@ -74,7 +74,7 @@ pub enum SessionEvent {
         how: String,
         /// The message of the error that ended it.
         error: Option<String>,
-        /// What it spent so far, as far as reported.
+        /// Its usage so far, as far as reported.
         usage: SessionUsage,
     },
     /// A line that is no event.

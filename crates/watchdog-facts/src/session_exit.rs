@@ -7,11 +7,11 @@ use super::evidence::ProcessExit;
 pub struct SessionExit {
     /// The code or signal, as the operating system reported it.
     pub exit: ProcessExit,
-    /// What ended it.
+    /// The party that ended it.
     pub by: EndedBy,
 }
 
-/// What ended the process of a session.
+/// The party that ended the process of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndedBy {
     /// It ended by itself.

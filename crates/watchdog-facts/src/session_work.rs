@@ -58,9 +58,9 @@ impl SessionEdgeFiles {
 }
 
 /// The part of the uncommitted files `now` that the next session of a spec inherits: all but those that an earlier session left.
-pub fn inherited(now: ContentIds, left: &ContentIds) -> ContentIds {
+pub fn drop_earlier_work(now: ContentIds, earlier: &ContentIds) -> ContentIds {
     now.into_iter()
-        .filter(|(path, id)| left.get(path) != Some(id))
+        .filter(|(path, id)| earlier.get(path) != Some(id))
         .collect()
 }
 
@@ -288,7 +288,10 @@ mod tests {
     fn the_next_session_goes_on_with_what_the_last_one_left() {
         let left = ids(&[("made", "5"), ("half", "1")]);
         let now = ids(&[("made", "5"), ("half", "2"), ("mine", "9")]);
-        assert_eq!(inherited(now, &left), ids(&[("half", "2"), ("mine", "9")]));
+        assert_eq!(
+            drop_earlier_work(now, &left),
+            ids(&[("half", "2"), ("mine", "9")])
+        );
     }
 
     #[test]

@@ -122,10 +122,11 @@ impl WorktreeCommands {
     }
 }
 
-/// Where commands about a worktree stand in a text: each from its program to what cannot belong to its line any more.
+/// Finds the commands about a worktree in a text: each from its program to what cannot belong to
+/// its line any more.
 pub fn commands_in(text: &str) -> Vec<Range<usize>> {
     const BEGINNINGS: [&str; 3] = ["watchdog -C ", "watchdog --state-dir ", "git -C "];
-    let mut found: Vec<Range<usize>> = Vec::new();
+    let mut commands: Vec<Range<usize>> = Vec::new();
     for beginning in BEGINNINGS {
         for (at, _) in text.match_indices(beginning) {
             if text[..at]
@@ -133,15 +134,16 @@ pub fn commands_in(text: &str) -> Vec<Range<usize>> {
                 .next_back()
                 .is_none_or(|before| before == ' ' || before == '`')
             {
-                found.push(at..at + end_of_command(&text[at..]));
+                commands.push(at..at + end_of_command(&text[at..]));
             }
         }
     }
-    found.sort_by_key(|command| command.start);
-    found
+    commands.sort_by_key(|command| command.start);
+    commands
 }
 
-/// Where a command that a text begins with ends: before what cannot belong to its line any more, quotes apart.
+/// Finds the end of the command that a text begins with: before what cannot belong to its line any
+/// more, quotes apart.
 pub fn end_of_command(text: &str) -> usize {
     let (mut quote, mut escaped) = (None, false);
     for (at, c) in text.char_indices() {

@@ -202,7 +202,7 @@ impl From<FaultKind> for Reason {
     }
 }
 
-/// One probe as it went.
+/// A probe as it went.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProbeRecord {
     /// When it was sent.
@@ -248,7 +248,7 @@ pub struct ProbeUsage {
 
 impl ProbeUsage {
     /// The sum of two. If only one of them has a figure, that is the sum.
-    pub fn plus(self, other: ProbeUsage) -> ProbeUsage {
+    pub fn plus(self, added: ProbeUsage) -> ProbeUsage {
         fn sum<T: std::ops::Add<Output = T>>(a: Option<T>, b: Option<T>) -> Option<T> {
             match (a, b) {
                 (Some(a), Some(b)) => Some(a + b),
@@ -256,10 +256,10 @@ impl ProbeUsage {
             }
         }
         ProbeUsage {
-            requests: self.requests + other.requests,
-            input_tokens: sum(self.input_tokens, other.input_tokens),
-            output_tokens: sum(self.output_tokens, other.output_tokens),
-            cost_usd: sum(self.cost_usd, other.cost_usd),
+            requests: self.requests + added.requests,
+            input_tokens: sum(self.input_tokens, added.input_tokens),
+            output_tokens: sum(self.output_tokens, added.output_tokens),
+            cost_usd: sum(self.cost_usd, added.cost_usd),
         }
     }
 }
@@ -271,7 +271,7 @@ pub struct Verdict {
     pub reason: Reason,
     /// Strength of a `complete`; [`Evidence::None`] for everything else.
     pub evidence: Evidence,
-    /// One line for a person.
+    /// A line for a person.
     pub message: String,
     /// The next step for the agent; never `None` when incomplete.
     pub feedback: Option<String>,

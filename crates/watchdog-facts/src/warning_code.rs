@@ -84,7 +84,7 @@ word_table! {
     OverloadTooLong = "overload_too_long",
     /// The service had no room for the session, or could not be reached: no strike, and no probe.
     Overloaded = "overloaded",
-    /// One commit of everything was made instead of a plan, and why.
+    /// A commit of everything was made instead of a plan, and why.
     PlanFallback = "plan_fallback",
     /// The agent was not asked, because the sweep's probes were spent.
     ProbesRationed = "probes_rationed",

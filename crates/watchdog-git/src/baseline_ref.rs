@@ -10,10 +10,10 @@ use super::path_text::decode;
 use super::shared_modes::edit_refs;
 use super::snapshot::spec_for_ref;
 
-/// Where baselines are kept: below it the worktree's id, then the spec.
+/// Prefix of the refs of baselines: below it the worktree's id, then the spec.
 const PREFIX: &str = "refs/watchdog/baseline/";
 
-/// Where the commits of anchors are kept.
+/// Prefix of the refs of anchors.
 const ANCHORS: &str = "refs/watchdog/anchor/";
 
 /// A lock of this age has no owner any more.
@@ -129,7 +129,7 @@ impl Worktree {
             .repo
             .references()
             .map_err(|e| Error::read(doing(), e))?;
-        let mut kept = Vec::new();
+        let mut baselines = Vec::new();
         for reference in platform
             .prefixed(PREFIX)
             .map_err(|e| Error::read(doing(), e))?
@@ -138,18 +138,18 @@ impl Worktree {
             let name = reference.name().as_bstr().to_string();
             let Some((worktree_id, spec)) = name
                 .strip_prefix(PREFIX)
-                .and_then(|rest| rest.split_once('/'))
+                .and_then(|below_prefix| below_prefix.split_once('/'))
             else {
                 continue;
             };
             if let Some(id) = reference.try_id() {
-                kept.push(KeptBaseline {
+                baselines.push(KeptBaseline {
                     worktree_id: worktree_id.into(),
                     spec: String::from_utf8_lossy(&decode(spec.as_bytes())).into_owned(),
                     commit: id.to_string(),
                 });
             }
         }
-        Ok(kept)
+        Ok(baselines)
     }
 }

@@ -60,15 +60,15 @@ impl Worktree {
             .find_commit(id)
             .and_then(|commit| commit.tree())
             .map_err(|e| Error::read(doing(), e))?;
-        let mut found = Vec::new();
+        let mut file_paths = Vec::new();
         for path in paths {
             let entry = tree
                 .lookup_entry_by_path(&path)
                 .map_err(|e| Error::read(doing(), e))?;
             if entry.is_some_and(|entry| entry.mode().is_blob_or_symlink()) {
-                found.push(path);
+                file_paths.push(path);
             }
         }
-        Ok(found)
+        Ok(file_paths)
     }
 }

@@ -12,14 +12,14 @@ use std::time::Duration;
 use gix::bstr::ByteSlice;
 
 use super::error::Error;
-use super::kept_listing::{NameListings, NewListing, unlisted};
+use super::kept_listing::{NameListings, NewListing, listing_failure};
 use super::known_refs::KnownRefs;
 use super::open::Worktree;
 use super::origin_evidence::OriginEvidence;
 use super::ref_owner::{checked_out, head_name};
 use super::worktree_id::worktree_id;
 
-/// Where branches are.
+/// Prefix of branches.
 const BRANCHES: &str = "refs/heads";
 
 /// How long others may use what no record claims. A new name shows at once; what a worktree checks out, and a new record, after this time.
@@ -36,7 +36,7 @@ impl Worktree {
         recorded: &KnownRefs,
         evidence: &OriginEvidence,
     ) -> Result<Arc<Vec<String>>, Error> {
-        let known = recorded.names()?;
+        let recorded_names = recorded.names()?;
         if self.served.is_some() {
             let refs = self
                 .repo
@@ -49,15 +49,20 @@ impl Worktree {
                 .flatten()
                 .map(|branch| branch.name().as_bstr().to_str_lossy().into_owned());
             return Ok(Arc::new(
-                names.filter(|name| !known.contains(name)).collect(),
+                names
+                    .filter(|name| !recorded_names.contains(name))
+                    .collect(),
             ));
         }
         let born = || {
-            recorded.born().branches.of(self.common_dir(), |listing| {
-                self.list_branches(listing, &known)
-            })
+            recorded
+                .born_listings()
+                .branches
+                .of(self.common_dir(), |listing| {
+                    self.list_branches(listing, &recorded_names)
+                })
         };
-        let Some(NameListings { branches, .. }) = recorded.unclaimed() else {
+        let Some(NameListings { branches, .. }) = recorded.unclaimed_listings() else {
             return born();
         };
         let unclaimed = match branches.kept_at_most(SHARED_FOR, self.common_dir()) {
@@ -74,7 +79,7 @@ impl Worktree {
         Ok(Arc::new(
             unclaimed
                 .iter()
-                .filter(|name| !known.contains(*name))
+                .filter(|name| !recorded_names.contains(*name))
                 .cloned()
                 .collect(),
         ))
@@ -129,14 +134,18 @@ impl Worktree {
         recorded: &KnownRefs,
         evidence: &OriginEvidence,
     ) -> Result<Vec<PathBuf>, Error> {
-        let known = recorded.names()?;
-        let is_known = |git_dir: &Path| known.contains(&head_name(git_dir, self.common_dir()));
+        let recorded_names = recorded.names()?;
+        let is_known =
+            |git_dir: &Path| recorded_names.contains(&head_name(git_dir, self.common_dir()));
         let born = || {
-            recorded.born().worktrees.of(self.common_dir(), |listing| {
-                self.list_worktrees(listing, is_known)
-            })
+            recorded
+                .born_listings()
+                .worktrees
+                .of(self.common_dir(), |listing| {
+                    self.list_worktrees(listing, is_known)
+                })
         };
-        let found = match recorded.unclaimed() {
+        let git_dirs = match recorded.unclaimed_listings() {
             None => born()?,
             Some(NameListings { worktrees, .. }) => {
                 match worktrees.kept_at_most(SHARED_FOR, self.common_dir()) {
@@ -151,7 +160,7 @@ impl Worktree {
                 }
             }
         };
-        Ok(found
+        Ok(git_dirs
             .iter()
             .filter(|git_dir| *git_dir != self.git_dir() && !is_known(git_dir))
             .cloned()
@@ -166,7 +175,7 @@ impl Worktree {
     ) -> Result<(), Error> {
         let folder = self.common_dir().join("worktrees");
         for entry in listing.entries(&folder)? {
-            let git_dir = entry.map_err(|e| unlisted(&folder, e))?.path();
+            let git_dir = entry.map_err(|e| listing_failure(&folder, e))?.path();
             if !is_left_out(&git_dir) {
                 listing.found.push(git_dir);
             }
@@ -183,7 +192,7 @@ fn add_loose(
 ) -> Result<(), Error> {
     let length = name.len();
     for entry in listing.entries(folder)? {
-        let entry = entry.map_err(|e| unlisted(folder, e))?;
+        let entry = entry.map_err(|e| listing_failure(folder, e))?;
         let file_name = entry.file_name();
         name.truncate(length);
         name.push('/');
@@ -245,7 +254,7 @@ mod tests {
         // A list of folders that have only just changed is read each time, and so is one of a file system that nobody knows.
         let is_never_kept = is_remote(&git);
         let until_kept = || {
-            let (begun, born) = (Instant::now(), recorded.born());
+            let (begun, born) = (Instant::now(), recorded.born_listings());
             while !(is_never_kept || born.branches.is_kept() && born.worktrees.is_kept()) {
                 assert!(
                     begun.elapsed() < Duration::from_secs(60),

@@ -11,7 +11,7 @@ use super::origin_evidence::OriginEvidence;
 use super::path_text::escape_path;
 use super::ref_owner::MAIN_HEAD;
 use super::worktree_id::worktree_id;
-use super::worktrees::{WorktreeState, linked};
+use super::worktrees::{WorktreeState, read_linked};
 
 /// A helper's worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,11 +46,11 @@ impl Worktree {
                 .file_name()
                 .map(|name| escape_path(BStr::new(name.as_encoded_bytes())))
                 .unwrap_or_default();
-            let found = linked(self.common_dir(), git_dir);
-            if found.standing == WorktreeState::There {
+            let linked_worktree = read_linked(self.common_dir(), git_dir);
+            if linked_worktree.standing == WorktreeState::There {
                 helpers.push(BornWorktree {
                     name,
-                    root: found.root,
+                    root: linked_worktree.root,
                 });
             }
         }

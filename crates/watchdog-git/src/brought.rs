@@ -66,7 +66,7 @@ pub(super) enum ContentOrigin {
 #[derive(Debug, Clone)]
 pub(super) struct RecordedTree {
     tree: ObjectId,
-    /// Where it stood, for a person.
+    /// Its earlier place, for a person.
     source: String,
     /// Its commit, where it counts only if the baseline's history lacks that commit.
     beside_history: Option<ObjectId>,
@@ -102,7 +102,8 @@ impl<'a> BroughtSearch<'a> {
         }
     }
 
-    /// Where the content of a changed file comes from; `moved` is the content that the net change takes away.
+    /// Finds the origin of a changed file's content; `moved` is the content that the net change
+    /// takes away.
     pub(super) fn find_origin(
         &mut self,
         file: &ChangedFile,
@@ -152,7 +153,7 @@ impl<'a> BroughtSearch<'a> {
             // An id begins with a letter for the kind of file.
             if edge.inherited.values().any(|id| {
                 id.get(1..)
-                    .is_some_and(|hash| hashes.iter().any(|known| known == hash))
+                    .is_some_and(|hash| hashes.iter().any(|own_hash| own_hash == hash))
             }) {
                 return Ok(Some(UNCOMMITTED.to_owned()));
             }
@@ -339,7 +340,7 @@ impl<'a> BroughtSearch<'a> {
         Ok(trees)
     }
 
-    /// The tree that an object leads to. One that is missing proves nothing.
+    /// The tree that an object leads to. A missing object proves nothing.
     fn tree_of(&self, id: ObjectId) -> Option<ObjectId> {
         let object = self.worktree.repo.try_find_object(id).ok()??;
         Some(object.peel_to_kind(gix::object::Kind::Tree).ok()?.id)
@@ -449,7 +450,7 @@ impl<'a> BroughtSearch<'a> {
         let mut contents = HashMap::new();
         for (at, recorded) in trees.iter().enumerate() {
             let mut room = MAX_INDEXED.saturating_sub(contents.len());
-            // What cannot be read proves nothing.
+            // Unreadable content proves nothing.
             tree_change::each_new(self.worktree, self.start_tree, recorded.tree, |id| {
                 contents.entry(id).or_insert(at);
                 room = room.saturating_sub(1);

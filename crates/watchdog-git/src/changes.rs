@@ -1,5 +1,6 @@
-//! Reads what is uncommitted in a worktree: the same facts as `git status`, without changing anything. Nothing is written, not even the
-//! index's own cache of file times, and no program of the repository runs.
+//! Reads what is uncommitted in a worktree: the same facts as `git status`, without changing
+//! anything. It writes no file, not even the index's own cache of file times, and no program of the
+//! repository runs.
 //!
 //! Nothing is written, not even the index's own cache of file times, and no program of the repository runs.
 
@@ -75,30 +76,30 @@ impl Worktree {
         let doing = || format!("read the index of {}", self.root().display());
         let head = self.head_id()?;
         let index = self.index().map_err(|e| Error::read(doing(), e))?;
-        let mut found = WorkTreeStatus {
+        let mut status = WorkTreeStatus {
             keeps_states: traced,
             ..WorkTreeStatus::default()
         };
         let cached = staged::cached_tree(&index);
-        let prepared = hidden::prepare(self, &index, &mut found)?;
+        let prepared = hidden::prepare(self, &index, &mut status)?;
         let index: &gix::index::State = prepared.as_ref().unwrap_or(&index);
-        work_tree::find(self, index, depth, &mut found)?;
-        staged::find(self, index, cached, head, &mut found)?;
+        work_tree::find(self, index, depth, &mut status)?;
+        staged::find(self, index, cached, head, &mut status)?;
         if depth == 0 {
-            self.find_newly_ignored(&mut found);
+            self.find_newly_ignored(&mut status);
         }
         let fingerprints = if traced {
-            stat_fingerprint::of(&self.repo, index, &found)
+            stat_fingerprint::compute_fingerprints(&self.repo, index, &status)
         } else {
             None
         };
-        let (changes, paths) = self.sum(found, head);
+        let (changes, paths) = self.sum(status, head);
         Ok((changes, fingerprints, paths))
     }
 
     /// Adds the files that only rules ignore which are newer than the baseline: a session that writes an ignore rule hides no work.
-    fn find_newly_ignored(&self, found: &mut WorkTreeStatus) {
-        let ignored = std::mem::take(&mut found.ignored);
+    fn find_newly_ignored(&self, status: &mut WorkTreeStatus) {
+        let ignored = std::mem::take(&mut status.ignored);
         let Some(rules) = (!ignored.is_empty())
             .then(|| self.recorded_rules())
             .flatten()
@@ -115,43 +116,43 @@ impl Worktree {
                 "{files} ignored by rules that are newer than the baseline; snapshots keep such files, no rescue commits them; see: {}",
                 WorktreeCommands::at(self.root()).git("status --ignored")
             );
-            found.degraded.push(Degradation {
+            status.degraded.push(Degradation {
                 code: WarningCode::HiddenEntries,
                 detail,
             });
         }
-        found.folders.extend(
+        status.folders.extend(
             newly
                 .folders
                 .into_iter()
                 .map(|folder| [folder.as_slice(), b"/"].concat().into()),
         );
-        found.untracked.extend(newly.files);
+        status.untracked.extend(newly.files);
     }
 
-    fn sum(&self, mut found: WorkTreeStatus, head: Option<ObjectId>) -> (Changes, Vec<String>) {
+    fn sum(&self, mut status: WorkTreeStatus, head: Option<ObjectId>) -> (Changes, Vec<String>) {
         for list in [
-            &mut found.unstaged,
-            &mut found.untracked,
-            &mut found.conflicted,
+            &mut status.unstaged,
+            &mut status.untracked,
+            &mut status.conflicted,
         ] {
             list.sort();
             list.dedup();
         }
-        found.staged.sort();
-        found.staged.dedup();
+        status.staged.sort();
+        status.staged.dedup();
         // Threads finish in any order.
-        found.submodules.sort_unstable();
-        let mut degraded = std::mem::take(&mut found.degraded);
-        found.unreadable.sort();
-        found.unreadable.dedup();
-        for (path, why) in &found.unreadable {
+        status.submodules.sort_unstable();
+        let mut degraded = std::mem::take(&mut status.degraded);
+        status.unreadable.sort();
+        status.unreadable.dedup();
+        for (path, why) in &status.unreadable {
             degraded.push(Degradation {
                 code: WarningCode::UnreadablePath,
                 detail: format!("'{path}' could not be read: {why}"),
             });
         }
-        if self.ignored_filters > 0 && !found.unstaged.is_empty() {
+        if self.ignored_filters > 0 && !status.unstaged.is_empty() {
             degraded.push(Degradation {
                 code: WarningCode::IgnoredFilters,
                 detail: "the repository's own filter programs were not run, so an unstaged file may only seem changed".to_string(),
@@ -164,13 +165,13 @@ impl Worktree {
             });
             None
         });
-        let paths: BTreeSet<&BStr> = (found.staged.iter().map(|(path, _)| path))
-            .chain(&found.unstaged)
-            .chain(&found.untracked)
-            .chain(&found.conflicted)
+        let paths: BTreeSet<&BStr> = (status.staged.iter().map(|(path, _)| path))
+            .chain(&status.unstaged)
+            .chain(&status.untracked)
+            .chain(&status.conflicted)
             .map(|path| path.as_bstr())
             .collect();
-        let fingerprint = self.fingerprint(&found, &paths, head);
+        let fingerprint = self.fingerprint(&status, &paths, head);
         let mut all: Vec<String> = paths.into_iter().map(|path| escape_path(path)).collect();
         all.sort();
         let listed = all[..all.len().min(Changes::LISTED)].to_vec();
@@ -179,10 +180,10 @@ impl Worktree {
             work_paths: listed.clone(),
             inherited: 0,
             since_end: 0,
-            staged: found.staged.len() as u64,
-            unstaged: found.unstaged.len() as u64,
-            untracked: found.untracked.len() as u64,
-            conflicted: found.conflicted.len() as u64,
+            staged: status.staged.len() as u64,
+            unstaged: status.unstaged.len() as u64,
+            untracked: status.untracked.len() as u64,
+            conflicted: status.conflicted.len() as u64,
             operation,
             paths: listed,
             fingerprint,
@@ -193,7 +194,7 @@ impl Worktree {
 
     fn fingerprint(
         &self,
-        found: &WorkTreeStatus,
+        status: &WorkTreeStatus,
         paths: &BTreeSet<&BStr>,
         head: Option<ObjectId>,
     ) -> u64 {
@@ -215,12 +216,12 @@ impl Worktree {
                 }
             }
         }
-        for (path, id) in &found.staged {
+        for (path, id) in &status.staged {
             hash.update(path.as_bytes());
             hash.update([0]);
             hash.update(id.as_bytes());
         }
-        for submodule in &found.submodules {
+        for submodule in &status.submodules {
             hash.update(submodule.to_le_bytes());
         }
         let digest = hash.finalize();

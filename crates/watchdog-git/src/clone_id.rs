@@ -26,7 +26,7 @@ impl Worktree {
     /// The id of this clone; `None` where watchdog wrote none.
     ///
     /// # Errors
-    /// Where the file is there and cannot be read: then the clone is unknown, and not another one.
+    /// If the file is there and cannot be read: then the clone is unknown, and not another one.
     pub fn clone_id(&self) -> Result<Option<String>, Error> {
         let path = self.clone_id_path();
         let doing = || format!("read {}", path.display());
@@ -55,7 +55,7 @@ impl Worktree {
     /// The id of this clone, made where it has none.
     ///
     /// # Errors
-    /// Where the git directory cannot be written.
+    /// If the git directory cannot be written.
     pub fn ensure_clone_id(&self) -> Result<String, Error> {
         if let Some(id) = self.clone_id()? {
             return Ok(id);
@@ -64,7 +64,7 @@ impl Worktree {
         let doing = || format!("write {}", path.display());
         write_id(&path, || self.clone_id().is_ok_and(|id| id.is_some()))
             .map_err(|error| Error::read(doing(), error))?;
-        SharedModes::of(&self.repo).adjust_path(&path, self.common_dir());
+        SharedModes::for_repository(&self.repo).adjust_path(&path, self.common_dir());
         self.clone_id()?.ok_or_else(|| Error::Read {
             doing: doing(),
             why: "another program writes it".into(),
@@ -74,7 +74,7 @@ impl Worktree {
     /// Removes the id. It may be gone already.
     ///
     /// # Errors
-    /// Where the git directory cannot be written.
+    /// If the git directory cannot be written.
     pub fn remove_clone_id(&self) -> Result<(), Error> {
         let path = self.clone_id_path();
         match fs::remove_file(&path) {
@@ -94,7 +94,7 @@ impl Worktree {
     /// Whether this clone has no such commit, and can be read: its HEAD is there, or unborn.
     ///
     /// # Errors
-    /// Where HEAD cannot be read.
+    /// If HEAD cannot be read.
     pub fn lacks_commit(&self, commit: &str) -> Result<bool, Error> {
         if self.has_commit(commit) {
             return Ok(false);
@@ -139,7 +139,7 @@ fn write_id(path: &Path, is_named: impl Fn() -> bool) -> std::io::Result<()> {
     file.sync_all()?;
     let placed = match fs::hard_link(&aside, path) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists && is_named() => Ok(()),
-        // What is there is no id.
+        // The file there holds no id.
         Err(error) if error.kind() == ErrorKind::AlreadyExists => fs::rename(&aside, path),
         linked => linked,
     };

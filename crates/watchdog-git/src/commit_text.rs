@@ -38,7 +38,7 @@ impl Worktree {
             .write_object(&commit)
             .map_err(|e| Error::read(doing(), e))?;
         for written in [tree, id.detach()] {
-            SharedModes::of(&self.repo).adjust_object(&self.repo, written);
+            SharedModes::for_repository(&self.repo).adjust_object(&self.repo, written);
         }
         Ok(id.detach().to_hex().to_string())
     }

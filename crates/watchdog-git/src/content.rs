@@ -31,7 +31,7 @@ pub(super) struct ComparisonOptions {
 }
 
 impl ComparisonOptions {
-    pub(crate) fn of(repo: &gix::Repository) -> gix::Result<Self> {
+    pub(crate) fn for_repository(repo: &gix::Repository) -> gix::Result<Self> {
         let files = repo.filesystem_options()?;
         Ok(ComparisonOptions {
             stat: repo.stat_options()?,
@@ -68,26 +68,26 @@ impl<'w> FileComparer<'w> {
         }
     }
 
-    /// Compares the file `name` in an open folder, of which `found` was just learned, with its entry, which is no submodule.
+    /// Compares the file `name` in an open folder, of which `on_disk` was just read, with its entry, which is no submodule.
     pub(crate) fn compare(
         &mut self,
         folder: BorrowedFd<'_>,
         name: &[u8],
         entry: &Entry,
-        found: &rustix::fs::Stat,
+        on_disk: &rustix::fs::Stat,
     ) -> FileComparison {
         // With `git add -N` the content is still to come.
         if entry.flags.contains(Flags::INTENT_TO_ADD) {
             return FileComparison::Changed;
         }
-        let kind = FileType::from_raw_mode(found.st_mode);
+        let kind = FileType::from_raw_mode(on_disk.st_mode);
         let fits = match entry.mode {
             Mode::SYMLINK => {
                 kind == FileType::Symlink || kind == FileType::RegularFile && !self.rules.symlinks
             }
             _ => kind == FileType::RegularFile,
         };
-        let executable = found.st_mode & 0o100 != 0;
+        let executable = on_disk.st_mode & 0o100 != 0;
         let bit_fits = !self.rules.executable_bit
             || match entry.mode {
                 Mode::FILE => !executable,
@@ -97,7 +97,7 @@ impl<'w> FileComparer<'w> {
         if !fits || !bit_fits {
             return FileComparison::Changed;
         }
-        let stat = stat_of(found);
+        let stat = stat_of(on_disk);
         // The size of an entry is set to 0 where its times are not to be trusted.
         let unclear = entry.stat.size == 0 && !entry.id.is_empty_blob();
         if stat.matches(&entry.stat, self.rules.stat)
@@ -244,20 +244,20 @@ pub(super) fn innermost(error: &gix::Error) -> String {
     clippy::unnecessary_cast,
     reason = "git keeps the low 32 bits of each, and the widths differ between systems"
 )]
-fn stat_of(found: &rustix::fs::Stat) -> Stat {
+fn stat_of(stat: &rustix::fs::Stat) -> Stat {
     Stat {
         mtime: Time {
-            secs: found.st_mtime as u32,
-            nsecs: found.st_mtime_nsec as u32,
+            secs: stat.st_mtime as u32,
+            nsecs: stat.st_mtime_nsec as u32,
         },
         ctime: Time {
-            secs: found.st_ctime as u32,
-            nsecs: found.st_ctime_nsec as u32,
+            secs: stat.st_ctime as u32,
+            nsecs: stat.st_ctime_nsec as u32,
         },
-        dev: found.st_dev as u32,
-        ino: found.st_ino as u32,
-        uid: found.st_uid as u32,
-        gid: found.st_gid as u32,
-        size: index_size(found.st_size as u64),
+        dev: stat.st_dev as u32,
+        ino: stat.st_ino as u32,
+        uid: stat.st_uid as u32,
+        gid: stat.st_gid as u32,
+        size: index_size(stat.st_size as u64),
     }
 }

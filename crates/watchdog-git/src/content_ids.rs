@@ -51,12 +51,12 @@ impl Worktree {
 }
 
 fn id_of(path: &Path) -> io::Result<String> {
-    let found = fs::symlink_metadata(path)?;
+    let metadata = fs::symlink_metadata(path)?;
     let mut hash = Sha256::new();
-    let kind = if found.is_symlink() {
+    let kind = if metadata.is_symlink() {
         hash.update(fs::read_link(path)?.as_os_str().as_bytes());
         'l'
-    } else if found.is_file() {
+    } else if metadata.is_file() {
         let mut file = open_regular_file(path)?;
         let mut buffer = vec![0; 64 * 1024];
         loop {
@@ -65,12 +65,12 @@ fn id_of(path: &Path) -> io::Result<String> {
                 n => hash.update(&buffer[..n]),
             }
         }
-        if found.permissions().mode() & 0o100 == 0 {
+        if metadata.permissions().mode() & 0o100 == 0 {
             'f'
         } else {
             'x'
         }
-    } else if found.is_dir() {
+    } else if metadata.is_dir() {
         'd'
     } else {
         's'

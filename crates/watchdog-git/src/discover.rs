@@ -120,7 +120,7 @@ pub(super) fn missing_part(path: &Path) -> Option<String> {
     };
     let redirect = path.join("commondir");
     let common = match fs::metadata(&redirect) {
-        Ok(found) if !found.is_file() => return special(&redirect),
+        Ok(metadata) if !metadata.is_file() => return special(&redirect),
         Ok(_) => {
             let text = read_regular_file(&redirect, MOST_BYTES).ok();
             let common = text.as_ref().and_then(|text| {

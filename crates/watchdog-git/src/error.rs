@@ -12,7 +12,7 @@ pub enum Error {
     /// No git repository at or above the path.
     #[error("{path} is not in a git repository")]
     NotARepository {
-        /// Where the search for a repository began.
+        /// Start of the search for a repository.
         path: PathBuf,
     },
     /// A repository without a work tree.
@@ -74,7 +74,7 @@ impl Error {
 }
 
 impl Error {
-    /// What helps, with commands in backquotes where the worktree is still to be named in them.
+    /// The remedy, with commands in backquotes where the worktree is still to be named in them.
     pub fn hint(&self) -> String {
         match self {
             Error::NotARepository { .. } => {

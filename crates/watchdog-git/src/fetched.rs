@@ -78,16 +78,20 @@ impl Worktree {
         Ok(newest.map(|id| HistoryPoint::Commit(id.to_hex().to_string())))
     }
 
-    fn merge_base_of(&self, one: ObjectId, other: ObjectId) -> Result<Option<ObjectId>, Error> {
+    fn merge_base_of(&self, first: ObjectId, second: ObjectId) -> Result<Option<ObjectId>, Error> {
         // A ref may name what is no commit, and histories may have nothing in common: then nothing came from there.
-        let Ok(bases) = self.repo.merge_bases_many(one, &[other]) else {
+        let Ok(bases) = self.repo.merge_bases_many(first, &[second]) else {
             return Ok(None);
         };
         Ok(bases.first().map(|id| id.detach()))
     }
 
-    pub(super) fn is_ancestor_of(&self, one: ObjectId, other: ObjectId) -> Result<bool, Error> {
-        Ok(one == other || self.merge_base_of(one, other)? == Some(one))
+    pub(super) fn is_ancestor_of(
+        &self,
+        ancestor: ObjectId,
+        descendant: ObjectId,
+    ) -> Result<bool, Error> {
+        Ok(ancestor == descendant || self.merge_base_of(ancestor, descendant)? == Some(ancestor))
     }
 
     fn is_first_parent_of(&self, wanted: ObjectId, head: ObjectId) -> Result<bool, Error> {

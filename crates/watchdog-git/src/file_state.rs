@@ -19,7 +19,7 @@ pub(super) struct StatStamp {
 }
 
 impl StatStamp {
-    pub(crate) fn of(stat: &rustix::fs::Stat) -> Self {
+    pub(crate) fn from_stat(stat: &rustix::fs::Stat) -> Self {
         StatStamp {
             seconds: [stat.st_mtime, stat.st_ctime],
             nanos: [stat.st_mtime_nsec as i64, stat.st_ctime_nsec as i64],
@@ -51,7 +51,7 @@ impl StatStamp {
 /// The version of a file or folder; `None` where there is none.
 pub(super) fn version_of(path: &Path) -> rustix::io::Result<Option<StatStamp>> {
     match rustix::fs::stat(path) {
-        Ok(stat) => Ok(Some(StatStamp::of(&stat))),
+        Ok(stat) => Ok(Some(StatStamp::from_stat(&stat))),
         Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => Ok(None),
         Err(error) => Err(error),
     }

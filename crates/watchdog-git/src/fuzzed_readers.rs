@@ -1,24 +1,24 @@
-//! What fuzz targets and comparisons with git see of readers that are nobody else's business.
+//! Opens private readers to fuzz targets and comparisons with git.
 
 use std::path::Path;
 
 use super::error::Error;
 use super::reflog::{self, ReflogEntry};
 
-/// One movement of a ref, as its reflog has it.
+/// A movement of a ref, as its reflog has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoggedMovement {
     /// The object before it, in hexadecimal digits.
     pub old: String,
     /// The object after it.
     pub new: String,
-    /// What the message says of it.
+    /// The meaning of its message.
     pub meaning: MovementMeaning,
     /// The names of what it came from.
     pub sources: Vec<String>,
 }
 
-/// What the message of a movement says, as far as credit depends on it.
+/// The meaning of a movement's message, as far as credit depends on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MovementMeaning {
     /// Whether the commit was made by it.
@@ -36,7 +36,7 @@ impl From<reflog::ReflogAction> for MovementMeaning {
     }
 }
 
-/// What this message of a reflog says.
+/// Parses this message of a reflog.
 pub fn meaning_of(message: &str) -> MovementMeaning {
     reflog::action(message).into()
 }

@@ -26,7 +26,7 @@ use watchdog_facts::patterns::path_globs;
 pub struct GuardedPaths {
     globs: GlobSet,
     exact: BTreeSet<String>,
-    /// Where new files are looked for: below these folders; empty text is the root.
+    /// The search for new files: below these folders; empty text is the root.
     folders: Vec<String>,
     /// How many folders deep a match can lie; `None` = anywhere.
     depth: Option<usize>,
@@ -46,7 +46,7 @@ impl GuardedPaths {
         folders.dedup();
         let inner: Vec<String> = folders
             .iter()
-            .filter(|one| folders.iter().any(|other| lies_below(one, other)))
+            .filter(|inner| folders.iter().any(|outer| lies_below(inner, outer)))
             .cloned()
             .collect();
         folders.retain(|folder| !inner.contains(folder));
@@ -78,7 +78,7 @@ fn lies_below(path: &str, folder: &str) -> bool {
         && (folder.is_empty()
             || path
                 .strip_prefix(folder)
-                .is_some_and(|rest| rest.starts_with('/')))
+                .is_some_and(|below_folder| below_folder.starts_with('/')))
 }
 
 /// The folder that everything is in that a glob matches.
@@ -92,7 +92,7 @@ fn literal_folder(glob: &str) -> String {
 }
 
 /// The parts of a path without its detours; `None` where it leads out.
-fn joined<'a>(parts: impl Iterator<Item = &'a str>) -> Option<String> {
+fn join_parts<'a>(parts: impl Iterator<Item = &'a str>) -> Option<String> {
     let mut path: Vec<&str> = Vec::new();
     for part in parts {
         match part {
@@ -194,9 +194,9 @@ impl Worktree {
             return Ok(BTreeSet::new());
         };
         let tree = staged::tree_of(self, Some(id))?;
-        let mut found = BTreeSet::new();
+        let mut files = BTreeSet::new();
         for word in words {
-            self.follow_links(tree, word, &mut found)?;
+            self.follow_links(tree, word, &mut files)?;
         }
         let globs: Vec<String> = words
             .iter()
@@ -208,13 +208,13 @@ impl Worktree {
         if !globs.is_empty() {
             let wanted = GuardedPaths::new(&globs, BTreeSet::new())
                 .map_err(|(glob, error)| Error::read(format!("read {glob}"), error))?;
-            found.extend(
+            files.extend(
                 self.files_of_tree(tree, &wanted)?
                     .keys()
                     .map(|path| escape_path(path.as_bstr())),
             );
         }
-        Ok(found)
+        Ok(files)
     }
 
     /// Adds the file at a path of a tree, and every link on the way to it.
@@ -222,7 +222,7 @@ impl Worktree {
         &self,
         tree: ObjectId,
         path: &str,
-        found: &mut BTreeSet<String>,
+        files: &mut BTreeSet<String>,
     ) -> Result<(), Error> {
         const MOST_LINKS: usize = 16;
         let doing = || format!("read tree {tree}");
@@ -248,15 +248,15 @@ impl Worktree {
                         .map_err(|e| Error::read(doing(), e))?
                         .data
                         .clone();
-                    found.insert(here);
-                    let rest = parts[n..].iter().copied();
+                    files.insert(here);
+                    let parts_after = parts[n..].iter().copied();
                     let target = String::from_utf8_lossy(&target).into_owned();
-                    let Some(next) = joined(
+                    let Some(next) = join_parts(
                         parts[..n - 1]
                             .iter()
                             .copied()
                             .chain(target.split('/'))
-                            .chain(rest),
+                            .chain(parts_after),
                     ) else {
                         return Ok(());
                     };
@@ -264,7 +264,7 @@ impl Worktree {
                     continue 'links;
                 }
                 if n == parts.len() && !mode.is_tree() {
-                    found.insert(here);
+                    files.insert(here);
                 }
             }
             return Ok(());
@@ -289,7 +289,7 @@ impl Worktree {
             )
         };
         let mut disk = DiskComparer::new(self, before);
-        let mut found = BTreeMap::new();
+        let mut disk_contents = BTreeMap::new();
         let exact = wanted
             .exact
             .iter()
@@ -308,22 +308,22 @@ impl Worktree {
                 && !expected.contains_key(&path)
                 && !staged.contains_key(&path)
             {
-                let ignored = disk.ignored(path.as_bstr())?;
+                let ignored = disk.rules_ignore(path.as_bstr())?;
                 if ignored {
                     continue;
                 }
             }
-            found.insert(path, here);
+            disk_contents.insert(path, here);
         }
-        let known = |path: &BStr| expected.contains_key(path) || staged.contains_key(path);
+        let is_checked = |path: &BStr| expected.contains_key(path) || staged.contains_key(path);
         for folder in &wanted.folders {
             for (path, here) in disk.new_files(folder, wanted.depth, &|path| {
-                wanted.has(path) && !known(path)
+                wanted.has(path) && !is_checked(path)
             })? {
-                found.insert(path, here);
+                disk_contents.insert(path, here);
             }
         }
-        Ok(found)
+        Ok(disk_contents)
     }
 
     /// The wanted files of a tree.
@@ -400,7 +400,7 @@ fn files_of_index(
 /// Adds the paths that two sets of files do not have in common.
 fn compare<'a>(
     expected: &BTreeMap<BString, GitFileId>,
-    found: &BTreeMap<BString, GitFileId>,
+    actual: &BTreeMap<BString, GitFileId>,
     then: impl Fn(&BStr) -> AnchorContent<'a>,
     changed: &mut BTreeSet<BString>,
 ) {
@@ -409,7 +409,7 @@ fn compare<'a>(
             .and_then(Option::as_deref)
             .is_some_and(|content| id.to_hex() == *content)
     };
-    for (path, (mode, id)) in found {
+    for (path, (mode, id)) in actual {
         if expected.get(path) != Some(&(*mode, *id)) && !was(path.as_bstr(), id) {
             changed.insert(path.clone());
         }
@@ -417,13 +417,13 @@ fn compare<'a>(
     changed.extend(
         expected
             .keys()
-            .filter(|path| !found.contains_key(*path))
+            .filter(|path| !actual.contains_key(*path))
             .cloned(),
     );
 }
 
-fn is_as_then(found: &DiskContent, is_expected: bool, then: AnchorContent<'_>) -> bool {
-    match found {
+fn is_as_then(on_disk: &DiskContent, is_expected: bool, then: AnchorContent<'_>) -> bool {
+    match on_disk {
         DiskContent::Same => true,
         DiskContent::Absent => !is_expected || then == Some(&None),
         DiskContent::Content(id) => then.and_then(Option::as_deref) == Some(id),

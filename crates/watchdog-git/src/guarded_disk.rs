@@ -26,7 +26,7 @@ use super::worktrees::worktrees_of;
 pub(super) enum DiskContent {
     /// The same as in the commit.
     Same,
-    /// Nothing.
+    /// No input.
     Absent,
     /// Something else, by the id of its bytes.
     Content(String),
@@ -66,8 +66,8 @@ impl<'w> DiskComparer<'w> {
         if !self.is_folder(path[..path.rfind("/").unwrap_or_default()].as_bstr())? {
             return Ok(DiskContent::Absent);
         }
-        let found = match file.symlink_metadata() {
-            Ok(found) => found,
+        let metadata = match file.symlink_metadata() {
+            Ok(metadata) => metadata,
             Err(error) if is_absent(&error) => return Ok(DiskContent::Absent),
             Err(error) => return Err(error),
         };
@@ -82,7 +82,7 @@ impl<'w> DiskComparer<'w> {
                 bytes,
             )
         };
-        if found.is_symlink() {
+        if metadata.is_symlink() {
             let target = fs::read_link(&file)?;
             let id = hash(target.as_os_str().as_bytes()).map_err(io::Error::other)?;
             let same = expected == Some((Mode::SYMLINK, id));
@@ -92,9 +92,9 @@ impl<'w> DiskComparer<'w> {
                 DiskContent::Content(format!("link {id}"))
             });
         }
-        if !found.is_file() {
+        if !metadata.is_file() {
             return Ok(DiskContent::Content(
-                if found.is_dir() {
+                if metadata.is_dir() {
                     "folder"
                 } else {
                     "special file"
@@ -102,12 +102,12 @@ impl<'w> DiskComparer<'w> {
                 .to_owned(),
             ));
         }
-        let bytes = read(&file)?;
+        let bytes = read_file(&file)?;
         let id = hash(&bytes).map_err(io::Error::other)?;
         let Some((mode, wanted)) = expected.filter(|(mode, _)| *mode != Mode::SYMLINK) else {
             return Ok(DiskContent::Content(id.to_hex().to_string()));
         };
-        let executable = found.permissions().mode() & 0o100 != 0;
+        let executable = metadata.permissions().mode() & 0o100 != 0;
         let bits_count = self
             .worktree
             .repo
@@ -138,11 +138,11 @@ impl<'w> DiskComparer<'w> {
         new: &dyn Fn(&BStr) -> bool,
     ) -> Result<BTreeMap<BString, DiskContent>, Error> {
         let top = BString::from(super::path_text::unescape_path(folder));
-        let mut found = BTreeMap::new();
+        let mut contents = BTreeMap::new();
         if !top.is_empty()
-            && (self.ignored(top.as_bstr())? || self.is_ignored(top.as_bstr(), true)?)
+            && (self.rules_ignore(top.as_bstr())? || self.is_ignored(top.as_bstr(), true)?)
         {
-            return Ok(found);
+            return Ok(contents);
         }
         let mut open = vec![top.clone()];
         let mut others: Option<Vec<PathBuf>> = None;
@@ -183,7 +183,7 @@ impl<'w> DiskComparer<'w> {
                     let here = self
                         .at(path.as_bstr(), None)
                         .map_err(|e| Error::read(doing(), e))?;
-                    found.insert(path, here);
+                    contents.insert(path, here);
                     continue;
                 }
                 // Another worktree of the repository is judged separately, unless a glob matches its path.
@@ -191,7 +191,7 @@ impl<'w> DiskComparer<'w> {
                     let others = others.get_or_insert_with(|| {
                         worktrees_of(self.worktree.common_dir())
                             .into_iter()
-                            .map(|one| one.root)
+                            .map(|worktree| worktree.root)
                             .collect()
                     });
                     others.contains(&entry.path())
@@ -201,11 +201,11 @@ impl<'w> DiskComparer<'w> {
                 }
             }
         }
-        Ok(found)
+        Ok(contents)
     }
 
     /// Whether the tree's own rules ignore a path or a folder above it.
-    pub(crate) fn ignored(&mut self, path: &BStr) -> Result<bool, Error> {
+    pub(crate) fn rules_ignore(&mut self, path: &BStr) -> Result<bool, Error> {
         for at in path.find_iter("/") {
             if self.is_ignored(path[..at].as_bstr(), true)? {
                 return Ok(true);
@@ -222,7 +222,7 @@ impl<'w> DiskComparer<'w> {
         let case = gix::glob::pattern::Case::Sensitive;
         Ok(rules
             .pattern_matching_relative_path(path, Some(is_folder), case)
-            .is_some_and(|found| !found.pattern.is_negative()))
+            .is_some_and(|matched| !matched.pattern.is_negative()))
     }
 
     /// The `.gitignore` files of the tree: those of today, `info/exclude` and the user's own list are in the hands of whoever is judged.
@@ -276,14 +276,15 @@ impl<'w> DiskComparer<'w> {
             .join(Path::new(std::ffi::OsStr::from_bytes(path)))
     }
 
-    /// Whether a path and all above it are folders, and no links. One that cannot be looked at may be one, so that this is an error.
+    /// Whether a path and all above it are folders, and no links. An unreadable one may be a
+    /// folder, so that this is an error.
     fn is_folder(&self, path: &BStr) -> io::Result<bool> {
         let ends = path
             .find_iter("/")
             .chain((!path.is_empty()).then_some(path.len()));
         for end in ends {
             match self.path_of(path[..end].as_bstr()).symlink_metadata() {
-                Ok(found) if found.is_dir() => {}
+                Ok(metadata) if metadata.is_dir() => {}
                 Ok(_) => return Ok(false),
                 Err(error) if is_absent(&error) => return Ok(false),
                 Err(error) => return Err(error),
@@ -295,7 +296,7 @@ impl<'w> DiskComparer<'w> {
     fn submodule(&self, folder: &Path, expected: Option<ObjectId>) -> DiskContent {
         let dot_git = folder.join(".git");
         if dot_git.symlink_metadata().is_err() {
-            // One that was never checked out is an empty folder.
+            // A submodule that was never checked out is an empty folder.
             let empty = fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none());
             return if empty {
                 DiskContent::Same
@@ -400,7 +401,7 @@ fn join(folder: &BStr, name: &[u8]) -> BString {
 }
 
 /// Not blocking and not following, as the file may have become a pipe or a link meanwhile.
-fn read(path: &Path) -> io::Result<Vec<u8>> {
+fn read_file(path: &Path) -> io::Result<Vec<u8>> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let mut file = File::from(rustix::fs::open(path, flags, Access::empty())?);
     if !file.metadata()?.is_file() {
@@ -450,9 +451,9 @@ mod tests {
         std::os::unix::fs::symlink("file", at("link")).unwrap();
         fs::create_dir(at("folder")).unwrap();
         rustix::fs::mkfifoat(rustix::fs::CWD, at("pipe"), Access::RUSR | Access::WUSR).unwrap();
-        assert_eq!(read(&at("file")).unwrap(), b"bytes");
+        assert_eq!(read_file(&at("file")).unwrap(), b"bytes");
         for name in ["link", "folder", "pipe", "nothing"] {
-            assert!(read(&at(name)).is_err(), "{name}");
+            assert!(read_file(&at(name)).is_err(), "{name}");
         }
     }
 }

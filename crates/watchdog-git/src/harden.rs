@@ -40,7 +40,7 @@ pub(super) fn options() -> Options {
     options.permissions(permissions)
 }
 
-/// Where the user moved their own configuration files. They are the user's words and hold
+/// The user's own configuration files, if moved. They are the user's words and hold
 /// `safe.directory`, so unlike every other `GIT_*` variable they count.
 ///
 /// gix has no switch for these alone: the two outer slots (installation, system) take the system's and

@@ -27,7 +27,7 @@ const MOST_BYTES: u64 = 512 << 20;
 pub(super) fn prepare(
     worktree: &Worktree,
     index: &State,
-    found: &mut WorkTreeStatus,
+    status: &mut WorkTreeStatus,
 ) -> Result<Option<State>, Error> {
     let unfolded = if index.is_sparse() {
         Some(unfold(worktree, index)?)
@@ -92,12 +92,12 @@ pub(super) fn prepare(
             escape_path(first),
             WorktreeCommands::at(worktree.root()).git("ls-files -v")
         );
-        found.degraded.push(Degradation {
+        status.degraded.push(Degradation {
             code: WarningCode::HiddenEntries,
             detail,
         });
         // git does not list them, and they are uncommitted all the same.
-        found.unstaged.extend(hidden);
+        status.unstaged.extend(hidden);
     }
     if present.is_empty() {
         return Ok(unfolded);
@@ -114,7 +114,7 @@ pub(super) fn prepare(
 pub struct HiddenEntries {
     /// How many there are.
     pub total: u64,
-    /// One of them, as text.
+    /// The first of them, as text.
     pub first: String,
 }
 

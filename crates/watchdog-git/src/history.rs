@@ -22,7 +22,7 @@ use watchdog_facts::evidence::{Commit, CommitOrigin, Commits, Degradation, Warni
 impl Worktree {
     /// The commits that HEAD has and `baseline` has not.
     ///
-    /// `known` are the refs recorded with the baseline ([`Worktree::ref_tips`]); they prove which
+    /// `refs` are the refs recorded with the baseline ([`Worktree::ref_tips`]); they prove which
     /// commits were there before. Without them only the reflogs speak.
     ///
     /// Where the baseline is no longer part of HEAD's history (amend, rebase, reset), `degraded` says
@@ -34,9 +34,9 @@ impl Worktree {
     pub fn commits_since(
         &self,
         baseline: &HistoryPoint,
-        known: Option<&KnownRefs>,
+        refs: Option<&KnownRefs>,
     ) -> Result<Commits, Error> {
-        self.session_commits(baseline, &known.into())
+        self.session_commits(baseline, &refs.into())
     }
 
     /// The same with everything that watchdog recorded: it separates the commits of rescues from the session's own.
@@ -113,7 +113,7 @@ impl Worktree {
             )?;
         }
         commits.made_here = made.len() as u64 + twins;
-        let mut effect = net_change::of(
+        let mut effect = net_change::compute_change(
             self,
             &mut history,
             baseline,

@@ -25,29 +25,30 @@ impl<'i> FolderIndexEntries<'i> {
         let mut at = span.start;
         while at < span.end {
             let path: &[u8] = entries[at].path(index);
-            let rest = &path[prefix..];
+            let below_prefix = &path[prefix..];
             // Folders follow one upon the other; a file has one entry, or one per side of a conflict.
-            let (name, same, list) = match rest.iter().position(|b| *b == b'/') {
+            let (name, same, list) = match below_prefix.iter().position(|b| *b == b'/') {
                 Some(slash) => (
-                    &rest[..slash],
+                    &below_prefix[..slash],
                     &path[..=prefix + slash],
                     &mut children.folders,
                 ),
-                None => (rest, path, &mut children.files),
+                None => (below_prefix, path, &mut children.files),
             };
             let is_folder = same.len() < path.len();
-            let rest = &entries[at + 1..span.end];
-            let end = at
-                + 1
-                + match is_folder {
-                    true => rest.partition_point(|entry| entry.path(index).starts_with(same)),
-                    // One, or up to three for a conflict: no need to search.
-                    false => rest
-                        .iter()
-                        .take_while(|entry| entry.path(index) == same)
-                        .count(),
-                };
-            list.push((folded(name, fold), at..end));
+            let later_entries = &entries[at + 1..span.end];
+            let end =
+                at + 1
+                    + match is_folder {
+                        true => later_entries
+                            .partition_point(|entry| entry.path(index).starts_with(same)),
+                        // A file has one entry, a conflict up to three: no need to search.
+                        false => later_entries
+                            .iter()
+                            .take_while(|entry| entry.path(index) == same)
+                            .count(),
+                    };
+            list.push((fold_name(name, fold), at..end));
             at = end;
         }
         // Folders are ordered by their name with a slash behind it, which is not the order of the names.
@@ -58,17 +59,17 @@ impl<'i> FolderIndexEntries<'i> {
         children
     }
 
-    /// Where the entries of a file are, as a position in [`FolderIndexEntries::files`].
+    /// Position of a file's entries in [`FolderIndexEntries::files`].
     pub(crate) fn file(&self, name: &[u8]) -> Option<usize> {
-        let name = folded(name, self.fold);
+        let name = fold_name(name, self.fold);
         self.files
             .binary_search_by(|(other, _)| other.cmp(&name))
             .ok()
     }
 
-    /// Where a folder is, as a position in [`FolderIndexEntries::folders`].
+    /// Position of a folder in [`FolderIndexEntries::folders`].
     pub(crate) fn folder(&self, name: &[u8]) -> Option<usize> {
-        let name = folded(name, self.fold);
+        let name = fold_name(name, self.fold);
         self.folders
             .binary_search_by(|(other, _)| other.cmp(&name))
             .ok()
@@ -95,7 +96,7 @@ impl<'i> FolderIndexEntries<'i> {
     }
 }
 
-fn folded(name: &[u8], fold: bool) -> Cow<'_, [u8]> {
+fn fold_name(name: &[u8], fold: bool) -> Cow<'_, [u8]> {
     if fold {
         Cow::Owned(name.to_ascii_lowercase())
     } else {

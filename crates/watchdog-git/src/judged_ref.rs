@@ -16,7 +16,7 @@ use super::own_refs::require_readable;
 use super::shared_modes::edit_refs;
 use super::snapshot::{delete_ref, spec_for_ref};
 
-/// Where judged heads are kept: below it the worktree's id, the spec, then time and commit.
+/// Prefix of the refs of judged heads: below it the worktree's id, the spec, then time and commit.
 const PREFIX: &str = "refs/watchdog/judged/";
 
 /// The format of the time in a name; such names sort by time.
@@ -36,9 +36,11 @@ impl Worktree {
         let folder = format!("{PREFIX}{}/{}/", self.worktree_id(), spec_for_ref(spec));
         let doing = || format!("keep the judged commit {head}");
         let id = ObjectId::from_hex(head.as_bytes()).map_err(|e| Error::read(doing(), e))?;
-        let kept = self.refs_below(&folder)?;
-        // Where it cannot be read whether a remote has the commit, a ref keeps it.
-        if kept.iter().any(|(_, commit)| *commit == id) || self.is_on_remote(id).unwrap_or(false) {
+        let judged_refs = self.refs_below(&folder)?;
+        // If the refs of remotes are unreadable, a ref keeps the commit.
+        if judged_refs.iter().any(|(_, commit)| *commit == id)
+            || self.is_on_remote(id).unwrap_or(false)
+        {
             return Ok(());
         }
         let name = format!("{folder}{}-{}", at.strftime(TIME), id.to_hex_with_len(12));
@@ -68,8 +70,8 @@ impl Worktree {
             };
             edit_refs(&self.repo, [edit], committer).map_err(|e| Error::read(doing(), e))?;
         }
-        let behind = self.soon_reached(id, kept.iter().map(|(_, commit)| *commit).collect());
-        for (name, commit) in kept {
+        let behind = self.soon_reached(id, judged_refs.iter().map(|(_, commit)| *commit).collect());
+        for (name, commit) in judged_refs {
             if behind.contains(&commit) {
                 delete_ref(self, &name, commit, at)?;
             }
@@ -77,7 +79,8 @@ impl Worktree {
         Ok(())
     }
 
-    /// Which of these commits are among the newest ancestors of a head. What cannot be read, as in a shallow clone, is none.
+    /// Which of these commits are among the newest ancestors of a head. Unreadable commits, as in a
+    /// shallow clone, do not count.
     fn soon_reached(&self, head: ObjectId, mut wanted: HashSet<ObjectId>) -> HashSet<ObjectId> {
         let mut reached = HashSet::new();
         if wanted.is_empty() {
@@ -133,20 +136,20 @@ impl Worktree {
             .repo
             .references()
             .map_err(|e| Error::read(doing(), e))?;
-        let mut found = Vec::new();
+        let mut refs = Vec::new();
         for reference in platform
             .prefixed(prefix)
             .map_err(|e| Error::read(doing(), e))?
         {
             let reference = reference.map_err(|e| Error::read(doing(), e))?;
             if let Some(id) = reference.target().try_id() {
-                found.push((
+                refs.push((
                     reference.name().as_bstr().to_str_lossy().into_owned(),
                     id.to_owned(),
                 ));
             }
         }
-        Ok(found)
+        Ok(refs)
     }
 
     /// Whether a remote-tracking branch names this very commit. One that merely reaches it is not looked for: a ref too many costs less.

@@ -52,8 +52,11 @@ impl<T> LastListing<T> {
     ) -> Result<Arc<Vec<T>>, Error> {
         // Held while the list is read: whoever else wants it would read the same.
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = last.as_ref().and_then(|kept| kept.at_most(age, common_dir)) {
-            return Ok(found);
+        if let Some(listed) = last
+            .as_ref()
+            .and_then(|listing| listing.at_most(age, common_dir))
+        {
+            return Ok(listed);
         }
         *last = None;
         let (begun, read_at) = (SystemTime::now(), Instant::now());
@@ -64,17 +67,17 @@ impl<T> LastListing<T> {
             found: Vec::new(),
         };
         read(&mut listing)?;
-        let found = Arc::new(listing.found);
+        let listed = Arc::new(listing.found);
         if listing.is_reliable {
-            let found = Arc::clone(&found);
+            let names = Arc::clone(&listed);
             *last = Some(KeptListing {
                 common_dir: common_dir.to_owned(),
                 versions: listing.versions,
                 read_at,
-                found,
+                found: names,
             });
         }
-        Ok(found)
+        Ok(listed)
     }
 
     /// The kept list, under the same conditions.
@@ -111,7 +114,7 @@ pub(super) struct NewListing<T> {
     versions: Vec<(PathBuf, Option<StatStamp>)>,
     /// Whether a change of what was read would show in its version.
     is_reliable: bool,
-    /// What was found so far.
+    /// The names so far.
     pub found: Vec<T>,
 }
 
@@ -127,7 +130,7 @@ impl<T> NewListing<T> {
         }
     }
 
-    /// What is in a folder; nothing where there is none.
+    /// Entries of a folder; empty if it does not exist.
     pub(super) fn entries(
         &mut self,
         folder: &Path,
@@ -139,13 +142,13 @@ impl<T> NewListing<T> {
             {
                 None
             }
-            read => Some(read.map_err(|e| unlisted(folder, e))?),
+            read => Some(read.map_err(|e| listing_failure(folder, e))?),
         };
         Ok(entries.into_iter().flatten())
     }
 }
 
 /// A folder that could not be listed.
-pub(super) fn unlisted(folder: &Path, error: std::io::Error) -> Error {
+pub(super) fn listing_failure(folder: &Path, error: std::io::Error) -> Error {
     Error::read(format!("list {}", folder.display()), error)
 }

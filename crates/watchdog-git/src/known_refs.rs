@@ -22,8 +22,9 @@ pub struct KnownRefs {
     unclaimed: Option<UnclaimedNames>,
 }
 
-/// What a repository has now and no record claims, shared by the judgements of one sweep and kept for a moment: linked worktrees without
-/// a record of their own, and branches that no worktree with a record has checked out.
+/// Names of a repository that no record claims, shared by the judgements of one sweep and kept for
+/// a moment: linked worktrees without a record of their own, and branches that no worktree with a
+/// record has checked out.
 #[derive(Clone, Default)]
 pub struct UnclaimedNames(pub(super) Arc<NameListings>);
 
@@ -130,12 +131,12 @@ impl KnownRefs {
     }
 
     /// The last lists of what is not among them, for all clones.
-    pub(super) fn born(&self) -> &NameListings {
+    pub(super) fn born_listings(&self) -> &NameListings {
         &self.lazy.born
     }
 
-    /// What no record claims, where it is shared.
-    pub(super) fn unclaimed(&self) -> Option<&NameListings> {
+    /// The shared names that no record claims.
+    pub(super) fn unclaimed_listings(&self) -> Option<&NameListings> {
         self.unclaimed.as_ref().map(|unclaimed| &*unclaimed.0)
     }
 }

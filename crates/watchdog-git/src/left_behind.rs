@@ -64,7 +64,7 @@ impl Worktree {
         let Some(log) = self.stash_log()? else {
             return Ok(Vec::new());
         };
-        let entries = reflog::read(&log)?;
+        let entries = reflog::read_entries(&log)?;
         let older = entries.iter().rev().enumerate().skip(1).take(MAX_STASHES);
         Ok(older
             .map(|(at, entry)| (format!("{STASH}@{{{at}}}"), entry.new.to_hex().to_string()))

@@ -45,7 +45,7 @@ impl DirectoryEntries {
         // Some file systems report no kind.
         if kind == FileType::Unknown {
             match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
-                Ok(found) => kind = FileType::from_raw_mode(found.st_mode),
+                Ok(stat) => kind = FileType::from_raw_mode(stat.st_mode),
                 Err(_) => return,
             }
         }

@@ -57,7 +57,7 @@ impl Worktree {
     /// system's configuration sets such a key, too, that value counts.
     ///
     /// # Errors
-    /// Where the configuration cannot be read.
+    /// If the configuration cannot be read.
     pub fn without_local_programs(&self) -> Result<Vec<(String, String)>, Error> {
         let mut overrides: BTreeMap<String, Vec<String>> = BTreeMap::new();
         let own = self.repo.config_snapshot();
@@ -75,7 +75,7 @@ impl Worktree {
                 });
             }
             read += 1;
-            let Some(config) = parsed(&path)? else {
+            let Some(config) = parse_file(&path)? else {
                 continue;
             };
             for section in config.sections() {
@@ -84,7 +84,7 @@ impl Worktree {
                 let subsection = header.subsection_name();
                 if name == "include" || name == "includeif" {
                     for included in section.values("path") {
-                        files.push(resolved(&included, &path)?);
+                        files.push(resolve_include(&included, &path)?);
                     }
                     continue;
                 }
@@ -123,7 +123,7 @@ impl Worktree {
 }
 
 /// A file of configuration; `None` where there is none. git cannot read one that is not parsed here either.
-fn parsed(path: &Path) -> Result<Option<File>, Error> {
+fn parse_file(path: &Path) -> Result<Option<File>, Error> {
     let doing = || format!("read {}", path.display());
     let bytes = match read_regular_file(path, MOST_BYTES) {
         Ok(bytes) => bytes,
@@ -139,8 +139,9 @@ fn parsed(path: &Path) -> Result<Option<File>, Error> {
     .map_err(|error| Error::read(doing(), error))
 }
 
-/// Where an included file lies. The folder of another user (`~name`) and of git's installation (`%(prefix)`) are known to git alone.
-fn resolved(included: &[u8], from: &Path) -> Result<PathBuf, Error> {
+/// Resolves the path of an included file. The folder of another user (`~name`) and of git's
+/// installation (`%(prefix)`) are known to git alone.
+fn resolve_include(included: &[u8], from: &Path) -> Result<PathBuf, Error> {
     let path = Path::new(OsStr::from_bytes(included));
     match (path.strip_prefix("~"), std::env::home_dir()) {
         (Ok(below), Some(home)) => Ok(home.join(below)),

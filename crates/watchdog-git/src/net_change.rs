@@ -49,7 +49,7 @@ pub(super) struct CommitsByOrigin<'p> {
 }
 
 /// The effect of the commits made here. With nothing made here, whether the trees differ.
-pub(super) fn of(
+pub(super) fn compute_change(
     worktree: &Worktree,
     history: &mut CommitHistory<'_>,
     baseline: Option<ObjectId>,
@@ -213,8 +213,8 @@ fn changed_by(
     let mut own = Vec::new();
     for ChangedFile { path, old, new } in tree_change::between(worktree, first, tree)? {
         let mut before: Vec<Option<FileEntry>> = vec![old];
-        for other in others {
-            before.push(tree_change::file(worktree, *other, path.as_ref())?);
+        for side in others {
+            before.push(tree_change::file(worktree, *side, path.as_ref())?);
         }
         if others.is_empty()
             || !before.contains(&new) && tree_change::has_own_lines(worktree, &before, new)?

@@ -169,7 +169,7 @@ impl Worktree {
             read => read?,
         };
         let index = gix::worktree::Index::new(gix::fs::FileSnapshot::new(file));
-        // One that is as young as the look may change again without a new time.
+        // An index as young as this reading may change again without a new time.
         *self.read_index.borrow_mut() = version
             .filter(|version| version.is_older_than(begun))
             .map(|version| (version, index.clone()));

@@ -73,12 +73,12 @@ pub(super) fn sort(
         .filter(|entry| here(entry))
         .map(|entry| usize::from(Some(entry.new) == baseline));
     let recent = since.map_or(&[][..], |at| &tail.entries[at..]);
-    let made_since = made(worktree, history, recent, &mut origins)?;
+    let made_since = made_commits(worktree, history, recent, &mut origins)?;
     let all: HashSet<HistoryIndex> = new.iter().copied().collect();
     let mut open = all.clone();
     // Also where the log shows all of them being made, and whatever date they have: whoever commits chooses both.
-    if let Some(known) = &evidence.refs {
-        let (before, complete) = history.reached(known.objects()?, &all, MOST_COMMITS)?;
+    if let Some(recorded_refs) = &evidence.refs {
+        let (before, complete) = history.reached(recorded_refs.objects()?, &all, MOST_COMMITS)?;
         note_incomplete(&mut origins, complete);
         let recorded_at = evidence
             .edge
@@ -100,7 +100,7 @@ pub(super) fn sort(
         return Ok(origins);
     }
     let entries = tail.whole()?;
-    let made_here = made(worktree, history, &entries, &mut origins)?;
+    let made_here = made_commits(worktree, history, &entries, &mut origins)?;
     open.retain(|node| !made_here.contains(node));
     if open.is_empty() {
         return Ok(origins);
@@ -137,7 +137,7 @@ pub(super) fn sort(
 }
 
 /// The commits of the range that these entries show being made.
-fn made(
+fn made_commits(
     worktree: &Worktree,
     history: &mut CommitHistory<'_>,
     entries: &[ReflogEntry],
@@ -213,7 +213,11 @@ fn commits_seen_by_others(
         let owner = owners.of(&name, worktree.common_dir());
         // Those of its own HEAD and branch have nothing that its own HEAD does not tell.
         if owner != RefOwner::This {
-            logs.push((name.starts_with("refs/"), owner, reflog::read(&path)?));
+            logs.push((
+                name.starts_with("refs/"),
+                owner,
+                reflog::read_entries(&path)?,
+            ));
         }
     }
     // A commit on a checked-out branch has the same line in two logs: it belongs to the owner of that worktree.
@@ -230,7 +234,7 @@ fn commits_seen_by_others(
         match owner {
             RefOwner::This => {}
             RefOwner::Helper => {
-                made_by_helpers.extend(made(worktree, history, entries, &mut ignored)?)
+                made_by_helpers.extend(made_commits(worktree, history, entries, &mut ignored)?)
             }
             RefOwner::Other => {
                 let theirs = entries
@@ -250,7 +254,7 @@ fn commits_seen_by_others(
         .iter()
         .filter(|(is_branch, owner, _)| !is_branch && *owner == RefOwner::Other)
     {
-        made_by_others.extend(made(worktree, history, entries, &mut ignored)?);
+        made_by_others.extend(made_commits(worktree, history, entries, &mut ignored)?);
     }
     made_by_helpers.retain(|node| !made_by_others.contains(node));
     Ok(ReflogFindings {

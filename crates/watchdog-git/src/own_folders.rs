@@ -24,20 +24,20 @@ impl Worktree {
     /// Follows no links. Leaves out what `enters` does not want (it gets the path from the root), what git ignores, and other
     /// repositories, submodules included.
     pub fn own_folders(&self, most: usize, enters: &dyn Fn(&str) -> bool) -> Vec<OwnFolder> {
-        let mut found = Vec::new();
+        let mut folders = Vec::new();
         let Ok(mut below) = FolderWalk::open(self.root()) else {
-            return found;
+            return folders;
         };
         let mut rules = FolderRules::global(&self.repo, self.root());
         let mut open = VecDeque::from([String::new()]);
-        let mut left = most;
-        while let Some(path) = open.pop_front().filter(|_| left > 0) {
+        let mut remaining = most;
+        while let Some(path) = open.pop_front().filter(|_| remaining > 0) {
             rules.enter(&mut below, "".into(), path.as_str().into(), |_| None);
             let (mut files, mut inner) = (Vec::new(), Vec::new());
-            let listed = read_entries(&self.root().join(&path), left);
+            let listed = read_entries(&self.root().join(&path), remaining);
             let unread = listed.as_ref().err().map(ToString::to_string);
             for entry in listed.unwrap_or_default() {
-                left -= 1;
+                remaining -= 1;
                 let (Ok(kind), Ok(name)) = (entry.file_type(), entry.file_name().into_string())
                 else {
                     continue;
@@ -59,12 +59,12 @@ impl Worktree {
             files.sort_unstable();
             inner.sort_unstable();
             open.extend(inner);
-            found.push(OwnFolder {
+            folders.push(OwnFolder {
                 path,
                 files,
                 unread,
             });
         }
-        found
+        folders
     }
 }

@@ -19,7 +19,7 @@ use super::error::Error;
 use super::open::Worktree;
 use super::shared_modes::edit_refs;
 
-/// Where all of them are.
+/// Prefix of all of them.
 const PREFIX: &str = "refs/watchdog/";
 
 /// How long another git may hold the lock of the packed refs.
@@ -43,7 +43,7 @@ pub enum OwnRefKind {
 }
 
 impl OwnRefKind {
-    fn of(folder: &str) -> Self {
+    fn from_folder(folder: &str) -> Self {
         match folder {
             "baseline" => OwnRefKind::Baseline,
             "anchor" => OwnRefKind::Anchor,
@@ -100,7 +100,7 @@ impl Worktree {
             .repo
             .references()
             .map_err(|e| Error::read(doing(), e))?;
-        let mut found = Vec::new();
+        let mut refs = Vec::new();
         for reference in platform
             .prefixed(PREFIX)
             .map_err(|e| Error::read(doing(), e))?
@@ -111,21 +111,21 @@ impl Worktree {
             };
             let name = reference.name().as_bstr().to_str_lossy().into_owned();
             let mut parts = name[PREFIX.len()..].split('/');
-            let kind = OwnRefKind::of(parts.next().unwrap_or_default());
+            let kind = OwnRefKind::from_folder(parts.next().unwrap_or_default());
             let by_worktree = matches!(
                 kind,
                 OwnRefKind::Baseline | OwnRefKind::Anchor | OwnRefKind::JudgedHead
             );
             let worktree_id = parts.next().filter(|_| by_worktree).map(str::to_owned);
-            found.push(OwnRef {
+            refs.push(OwnRef {
                 name,
                 kind,
                 worktree_id,
                 object: id.to_string(),
             });
         }
-        found.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(found)
+        refs.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(refs)
     }
 
     /// The names of those among `refs` whose commits no other ref and no HEAD of a worktree reaches: without them git may collect these.
@@ -308,7 +308,7 @@ impl OwnRef {
 /// Removes the folders that are empty now, up to `top`, which stays.
 fn prune(top: &Path, path: &Path) {
     let mut folder = path.parent();
-    // One that is not empty, or was filled again, ends it.
+    // A folder that is not empty, or was filled again, ends it.
     while let Some(empty) = folder.filter(|folder| {
         *folder != top && folder.starts_with(top) && fs::remove_dir(folder).is_ok()
     }) {

@@ -46,14 +46,14 @@ impl<'r> PatchIds<'r> {
         let doing = || format!("compare tree {from} with tree {to}");
         let mut files: Vec<PatchId> = Vec::new();
         if from != to {
-            let (mut left, mut right) = (Vec::new(), Vec::new());
-            let left = find_tree(self.repo, from, &mut left)?;
-            let right = find_tree(self.repo, to, &mut right)?;
+            let (mut old_buffer, mut new_buffer) = (Vec::new(), Vec::new());
+            let old_tree = find_tree(self.repo, from, &mut old_buffer)?;
+            let new_tree = find_tree(self.repo, to, &mut new_buffer)?;
             let mut recorder =
                 gix::diff::tree::Recorder::default().track_location(Some(Location::Path));
             gix::diff::tree(
-                left,
-                right,
+                old_tree,
+                new_tree,
                 gix::diff::tree::State::default(),
                 VerifyingObjectReader(&self.repo.objects),
                 &mut recorder,
@@ -130,15 +130,15 @@ impl<'r> PatchIds<'r> {
                         continue;
                     }
                 };
-                let Some(left) = self.budget.checked_sub(size) else {
+                let Some(remaining) = self.budget.checked_sub(size) else {
                     return Ok(FileChange::TooLarge);
                 };
-                self.budget = left;
+                self.budget = remaining;
             }
         }
         if lines {
-            read(self.repo, ids[0], &mut self.old)?;
-            read(self.repo, ids[1], &mut self.new)?;
+            read_object(self.repo, ids[0], &mut self.old)?;
+            read_object(self.repo, ids[1], &mut self.new)?;
             lines = !is_binary(&self.old) && !is_binary(&self.new);
         }
         if lines {
@@ -230,7 +230,11 @@ fn missing(id: ObjectId) -> Error {
     }
 }
 
-fn read(repo: &gix::Repository, id: Option<ObjectId>, buf: &mut Vec<u8>) -> Result<(), Error> {
+fn read_object(
+    repo: &gix::Repository,
+    id: Option<ObjectId>,
+    buf: &mut Vec<u8>,
+) -> Result<(), Error> {
     let Some(id) = id else {
         buf.clear();
         return Ok(());

@@ -58,16 +58,16 @@ pub(super) fn decode(text: &[u8]) -> Cow<'_, [u8]> {
         _ => None,
     };
     let mut decoded = Vec::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((&first, after)) = rest.split_first() {
+    let mut remaining = text;
+    while let Some((&first, after)) = remaining.split_first() {
         if let (b'%', [high, low, ..]) = (first, after)
             && let (Some(high), Some(low)) = (digit(*high), digit(*low))
         {
             decoded.push(high << 4 | low);
-            rest = &after[2..];
+            remaining = &after[2..];
         } else {
             decoded.push(first);
-            rest = after;
+            remaining = after;
         }
     }
     Cow::Owned(decoded)

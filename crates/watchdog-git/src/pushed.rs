@@ -14,7 +14,7 @@ pub enum RemoteState {
     NoRemote,
     /// A remote-tracking branch reaches HEAD.
     Yes,
-    /// None does; so many commits are missing there, counted up to [`RemoteState::COUNTED`].
+    /// No remote has it; so many commits are missing there, counted up to [`RemoteState::COUNTED`].
     No {
         /// How many commits of HEAD no remote-tracking branch reaches.
         ahead: u64,
@@ -31,7 +31,7 @@ impl Worktree {
     ///
     /// # Errors
     /// [`Error::Read`] where refs or commits cannot be read.
-    pub fn pushed(&self) -> Result<RemoteState, Error> {
+    pub fn read_remote_state(&self) -> Result<RemoteState, Error> {
         let Some(head) = self.head_id()? else {
             return Ok(RemoteState::Unborn);
         };

@@ -88,7 +88,7 @@ impl RefOwners {
             .is_none_or(|recorded| recorded.contains(name));
         let linked = name
             .strip_prefix("worktrees/")
-            .and_then(|rest| rest.strip_suffix("/HEAD"));
+            .and_then(|head_name| head_name.strip_suffix("/HEAD"));
         if linked.is_some() || name == MAIN_HEAD {
             let git_dir = linked.map_or_else(
                 || common_dir.to_owned(),
@@ -123,13 +123,13 @@ impl RefOwners {
         };
         let is_id = name.len() >= 4 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
         let is_special = name.is_empty() || name.ends_with("HEAD") || name.starts_with("refs/");
-        let known = ["refs/tags/", "refs/remotes/", "refs/"]
+        let is_recorded = ["refs/tags/", "refs/remotes/", "refs/"]
             .iter()
             .any(|prefix| recorded.contains(&format!("{prefix}{name}")));
         let no_remote = is_absent(&common_dir.join("refs/remotes").join(name));
         !is_id
             && !is_special
-            && !known
+            && !is_recorded
             && no_remote
             && self.of(&format!("refs/heads/{name}"), common_dir) != RefOwner::Other
     }
@@ -194,7 +194,7 @@ pub(super) fn git_dirs(common_dir: &Path) -> Result<Vec<PathBuf>, Error> {
         .collect())
 }
 
-/// What is in a folder; nothing where there is none.
+/// Entries of a folder; empty if it does not exist.
 fn entries(folder: &Path) -> Result<Vec<fs::DirEntry>, Error> {
     match fs::read_dir(folder).and_then(Iterator::collect) {
         Err(error) if is_gone(&error) => Ok(Vec::new()),

@@ -10,12 +10,12 @@ use gix::ObjectId;
 use super::error::Error;
 use watchdog_system::open_regular_file;
 
-/// One movement of a ref.
+/// A movement of a ref.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ReflogEntry {
-    /// Where it was; null for a ref that was not there.
+    /// Its target before; null for a new ref.
     pub old: ObjectId,
-    /// Where it went.
+    /// Its target after.
     pub new: ObjectId,
     /// By what kind of action.
     pub action: ReflogAction,
@@ -104,7 +104,7 @@ pub(super) fn action(message: &str) -> ReflogAction {
 }
 
 /// git's words after the colon where a ref moves to an existing commit.
-fn is_movement(rest: &str) -> bool {
+fn is_movement(details: &str) -> bool {
     [
         "moving to ",
         "moving from ",
@@ -116,7 +116,7 @@ fn is_movement(rest: &str) -> bool {
         "storing head",
     ]
     .iter()
-    .any(|words| rest.starts_with(words))
+    .any(|words| details.starts_with(words))
 }
 
 /// The names of what a movement came from, where the message has them: `merge side: ...`, `reset: moving to side`, `rebase (start): checkout
@@ -156,7 +156,7 @@ fn sources(message: &str) -> Vec<String> {
 }
 
 /// All entries of a reflog, oldest first. No file, no entries.
-pub(super) fn read(path: &Path) -> Result<Vec<ReflogEntry>, Error> {
+pub(super) fn read_entries(path: &Path) -> Result<Vec<ReflogEntry>, Error> {
     read_tail(path, |_| false).map(|tail| tail.entries)
 }
 
@@ -250,7 +250,7 @@ fn unread(path: &Path, error: std::io::Error) -> Error {
     Error::read(format!("read the reflog {}", path.display()), error)
 }
 
-/// One line: `old new Name <mail> seconds zone TAB message`. A damaged line proves nothing.
+/// Parses a line: `old new Name <mail> seconds zone TAB message`. Damaged lines prove nothing.
 fn parse(line: &[u8]) -> Option<ReflogEntry> {
     let (head, message) = match line.iter().position(|b| *b == b'\t') {
         Some(tab) => (&line[..tab], &line[tab + 1..]),
@@ -261,7 +261,7 @@ fn parse(line: &[u8]) -> Option<ReflogEntry> {
     let new = ObjectId::from_hex(words.next()?).ok()?;
     let message = String::from_utf8_lossy(message);
     let action = action(&message);
-    let rest = message.split_once(": ").map_or("", |(_, rest)| rest);
+    let details = message.split_once(": ").map_or("", |(_, rest)| rest);
     let mut hasher = DefaultHasher::new();
     line.hash(&mut hasher);
     Some(ReflogEntry {
@@ -269,7 +269,7 @@ fn parse(line: &[u8]) -> Option<ReflogEntry> {
         new,
         action,
         amends: message.starts_with("commit (amend):"),
-        moving_words: (action.makes() && is_movement(rest)).then(|| rest.to_owned()),
+        moving_words: (action.makes() && is_movement(details)).then(|| details.to_owned()),
         sources: sources(&message),
         line: hasher.finish(),
     })
@@ -359,7 +359,7 @@ mod tests {
         let line = |n: usize| format!("{zeros} {n:040} A <a@x> 1800000000 +0000\tcommit: {n}\n");
         for lines in [1, 2, 1000] {
             std::fs::write(&log, (1..=lines).map(line).collect::<String>()).unwrap();
-            let read: Vec<String> = read(&log)
+            let read: Vec<String> = read_entries(&log)
                 .unwrap()
                 .iter()
                 .map(|entry| entry.new.to_string())
@@ -369,9 +369,13 @@ mod tests {
                 (1..=lines).map(|n| format!("{n:040}")).collect::<Vec<_>>()
             );
         }
-        assert!(read(&folder.path().join("none")).unwrap().is_empty());
+        assert!(
+            read_entries(&folder.path().join("none"))
+                .unwrap()
+                .is_empty()
+        );
         std::os::unix::fs::symlink("around", &around).unwrap();
-        assert!(read(&around).is_err());
+        assert!(read_entries(&around).is_err());
     }
 
     #[test]
@@ -425,7 +429,7 @@ mod tests {
                 })
                 .collect();
             std::fs::write(&path, format!("{text}{} {}", id(lines), &id(lines)[..20])).unwrap();
-            let all = read(&path).unwrap();
+            let all = read_entries(&path).unwrap();
             assert_eq!(all.len(), lines);
             for first in [0, 1, lines / 2, lines.saturating_sub(1), lines + 5] {
                 let is_last = |entry: &ReflogEntry| entry.old == object(first);
@@ -441,14 +445,14 @@ mod tests {
         }
         let tail = read_tail(&path, |entry| entry.old == object(9)).unwrap();
         // git puts a log that it shortens in the place of the old one.
-        let whole = read(&path).unwrap();
+        let whole = read_entries(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
         assert_eq!(
             tail.whole().unwrap(),
             whole,
             "it is the log as it was when its end was read"
         );
-        assert_eq!(read(&path).unwrap(), []);
+        assert_eq!(read_entries(&path).unwrap(), []);
     }
 
     #[test]

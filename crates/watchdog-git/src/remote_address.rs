@@ -13,7 +13,8 @@ use super::open::Worktree;
 /// The longest id of a repository, in bytes.
 const LONGEST_ID: usize = 200;
 
-/// Why a text cannot name a repository in a fleet; `None` = it can. Nothing that could hold a credential can.
+/// Why a text cannot name a repository in a fleet; `None` = it can. A text that could hold a
+/// credential cannot.
 pub fn why_no_repository_id(id: &str) -> Option<&'static str> {
     let fits = |c: char| {
         c.is_alphanumeric() || matches!(c, '/' | '-' | '_' | '.' | '~' | '+' | ':' | '[' | ']')
@@ -89,9 +90,12 @@ pub fn public_address(address: &str) -> String {
 pub fn without_credentials(text: &str, address: &str) -> String {
     let mut text = text.replace(address, &public_address(address));
     if credentials(address).is_some() {
-        let rest = address.split_once("://").map_or("", |(_, rest)| rest);
-        // Where a password holds an unescaped `@` or `/`, git may understand another part of it.
-        let mut parts: Vec<&str> = rest.match_indices('@').map(|(at, _)| &rest[..at]).collect();
+        let after_scheme = address.split_once("://").map_or("", |(_, rest)| rest);
+        // If a password holds an unescaped `@` or `/`, git may understand another part of it.
+        let mut parts: Vec<&str> = after_scheme
+            .match_indices('@')
+            .map(|(at, _)| &after_scheme[..at])
+            .collect();
         parts.reverse();
         for secret in &parts {
             text = text.replace(&format!("{secret}@"), "");
@@ -118,7 +122,8 @@ pub fn without_credentials(text: &str, address: &str) -> String {
     mask(&text).into_owned()
 }
 
-/// User and password of a URL, as written; up to the last `@` before the path, as no host has one. `None` for an ssh user without a password.
+/// User and password of a URL, as written; up to the last `@` before the path, as no host has one.
+/// An ssh user without a password has none.
 fn credentials(address: &str) -> Option<&str> {
     let (scheme, rest) = address.split_once("://")?;
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
@@ -143,11 +148,11 @@ pub fn absolute_address(address: &str, from: &Path) -> String {
         .into_owned()
 }
 
-/// Where git goes for an address, by the `url.*.insteadOf` of the configuration that counts in a git directory: the longest prefix wins, and of
-/// two alike the first.
+/// Resolves an address as git does, by the `url.*.insteadOf` of the configuration that counts in a
+/// git directory: the longest prefix wins, and of two alike the first.
 ///
 /// # Errors
-/// Where that configuration cannot be read.
+/// If that configuration cannot be read.
 pub fn rewritten_address(git_dir: &Path, address: &str) -> Result<String, Error> {
     let doing = "read the configuration of all repositories";
     let repo = gix::open_opts(git_dir, harden::options()).map_err(|e| Error::read(doing, e))?;
@@ -166,12 +171,12 @@ pub fn rewritten_address(git_dir: &Path, address: &str) -> Result<String, Error>
             let is_longer = longest
                 .as_ref()
                 .is_none_or(|(length, _)| *length < prefix.len());
-            if let Some(rest) = address.as_bytes().strip_prefix(prefix.as_slice())
+            if let Some(after_prefix) = address.as_bytes().strip_prefix(prefix.as_slice())
                 && is_longer
             {
                 longest = Some((
                     prefix.len(),
-                    format!("{}{}", base.to_str_lossy(), rest.to_str_lossy()),
+                    format!("{}{}", base.to_str_lossy(), after_prefix.to_str_lossy()),
                 ));
             }
         }

@@ -20,7 +20,7 @@ pub struct RepoCache {
 }
 
 impl RepoCache {
-    /// Nothing is opened yet.
+    /// Starts with no open repository.
     pub fn new() -> Self {
         RepoCache::default()
     }
@@ -29,13 +29,13 @@ impl RepoCache {
     ///
     /// # Errors
     /// As [`Worktree::open`].
-    pub fn open(&mut self, found: &FoundWorktree) -> Result<Worktree, Error> {
-        if let Some(kept) = self.kept.take_if(|kept| fits(kept, found))
-            && let Some(turned) = turn_to(kept, found)
+    pub fn open(&mut self, worktree: &FoundWorktree) -> Result<Worktree, Error> {
+        if let Some(opened) = self.kept.take_if(|opened| fits(opened, worktree))
+            && let Some(turned) = turn_to(opened, worktree)
         {
             return Ok(turned);
         }
-        Worktree::open(&found.root)
+        Worktree::open(&worktree.root)
     }
 
     /// Takes back a worktree that is done with, so that the next one need not be opened from scratch.
@@ -66,47 +66,52 @@ fn has_own_settings(git_dir: &Path, root: &Path) -> bool {
 }
 
 /// Whether the opened parts of one worktree are valid for another.
-fn fits(kept: &Worktree, found: &FoundWorktree) -> bool {
-    if found.common_dir != kept.common_dir
-        || found.git_dir == found.common_dir
-        || has_own_settings(&found.git_dir, &found.root)
+fn fits(opened: &Worktree, wanted_worktree: &FoundWorktree) -> bool {
+    if wanted_worktree.common_dir != opened.common_dir
+        || wanted_worktree.git_dir == wanted_worktree.common_dir
+        || has_own_settings(&wanted_worktree.git_dir, &wanted_worktree.root)
     {
         return false;
     }
     // Opening a repository decides whether one of another owner is trusted.
     let user = rustix::process::geteuid().as_raw();
-    let ours = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.uid() == user);
-    [&found.root, &found.root.join(".git"), &found.git_dir]
-        .into_iter()
-        .all(|path| ours(path))
+    let ours =
+        |path: &Path| fs::symlink_metadata(path).is_ok_and(|metadata| metadata.uid() == user);
+    [
+        &wanted_worktree.root,
+        &wanted_worktree.root.join(".git"),
+        &wanted_worktree.git_dir,
+    ]
+    .into_iter()
+    .all(|path| ours(path))
 }
 
 /// The same opened repository at the place of another worktree; `None` where there is no folder any more.
-fn turn_to(kept: Worktree, found: &FoundWorktree) -> Option<Worktree> {
+fn turn_to(opened: Worktree, worktree: &FoundWorktree) -> Option<Worktree> {
     let Worktree {
         mut repo,
         ignored_filters,
         ..
-    } = kept;
+    } = opened;
     let options = Options {
         write_reflog: repo.refs.write_reflog,
         precompose_unicode: repo.refs.precompose_unicode,
         prohibit_windows_device_names: repo.refs.prohibit_windows_device_names,
     };
     repo.refs = Store::for_linked_worktree_opts(
-        found.git_dir.clone(),
-        found.common_dir.clone(),
+        worktree.git_dir.clone(),
+        worktree.common_dir.clone(),
         repo.object_hash(),
         options,
     );
-    repo.set_workdir(found.root.clone()).ok()?;
+    repo.set_workdir(worktree.root.clone()).ok()?;
     Some(Worktree {
         repo,
         ignored_filters,
         from_sibling: true,
-        root: found.root.clone(),
-        git_dir: found.git_dir.clone(),
-        common_dir: found.common_dir.clone(),
+        root: worktree.root.clone(),
+        git_dir: worktree.git_dir.clone(),
+        common_dir: worktree.common_dir.clone(),
         served: None,
         read_index: RefCell::default(),
     })

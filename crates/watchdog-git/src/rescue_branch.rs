@@ -8,7 +8,7 @@ use super::ref_owner::{git_dirs, is_gone, unread};
 use super::snapshot::spec_for_ref;
 use watchdog_system::read_regular_file;
 
-/// Where these branches are, below `refs/heads/`.
+/// Prefix of these branches below `refs/heads/`.
 const PREFIX: &str = "watchdog/rescue/";
 /// How many names are tried where a branch is checked out somewhere.
 const NAMES: usize = 20;
@@ -62,12 +62,12 @@ impl Worktree {
             });
         };
         let branch = format!("refs/heads/{name}");
-        let found = self.retry_if_refs_moved(|| {
+        let existing = self.retry_if_refs_moved(|| {
             self.repo
                 .try_find_reference(&branch)
                 .map_err(|e| Error::read(doing(), e))
         })?;
-        let Some(mut found) = found else {
+        let Some(mut reference) = existing else {
             return Ok(RescueBranch {
                 name,
                 tip: None,
@@ -76,7 +76,7 @@ impl Worktree {
                 message: String::new(),
             });
         };
-        let tip = found
+        let tip = reference
             .peel_to_commit()
             .map_err(|e| Error::read(doing(), e))?;
         let message = tip.message_raw_sloppy().to_str_lossy().into_owned();

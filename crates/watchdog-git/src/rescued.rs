@@ -36,7 +36,7 @@ impl Worktree {
             described.push(RescuedCommit {
                 id: hex.clone(),
                 patch,
-                authored: CommitAuthorship::read(self, id)?.authored,
+                authored: CommitAuthorship::read_commit(self, id)?.authored,
             });
         }
         Ok(described)
@@ -73,7 +73,7 @@ pub(super) fn among(
             rescued.insert(node);
             continue;
         }
-        let message = CommitAuthorship::read(worktree, id)?;
+        let message = CommitAuthorship::read_commit(worktree, id)?;
         let same = (message.names_a_snapshot || authored.contains(message.authored.as_str()))
             && !amended.contains(&node);
         let same = same
@@ -112,7 +112,7 @@ pub(super) struct CommitAuthorship {
 }
 
 impl CommitAuthorship {
-    pub(super) fn read(worktree: &Worktree, id: ObjectId) -> Result<Self, Error> {
+    pub(super) fn read_commit(worktree: &Worktree, id: ObjectId) -> Result<Self, Error> {
         let doing = || format!("read commit {id}");
         let commit = worktree
             .repo

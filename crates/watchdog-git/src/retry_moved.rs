@@ -46,13 +46,13 @@ impl Worktree {
     ) -> Result<T, Error> {
         for again in 1..=AGAIN {
             let before = self.packed_refs();
-            let found = read();
-            let once_more = match &found {
+            let outcome = read();
+            let once_more = match &outcome {
                 Ok(_) => suspect(&before, &self.packed_refs()),
                 Err(_) => self.is_being_packed(),
             };
             if !once_more {
-                return found;
+                return outcome;
             }
             std::thread::sleep(PAUSE * again);
             self.forget_packed_refs();
@@ -89,7 +89,9 @@ impl Worktree {
     /// Whether refs or objects were moved a moment ago, or a garbage collection says that it runs.
     fn is_being_packed(&self) -> bool {
         let recent = |path: &Path| {
-            let at = path.symlink_metadata().and_then(|found| found.modified());
+            let at = path
+                .symlink_metadata()
+                .and_then(|metadata| metadata.modified());
             at.is_ok_and(|at| SystemTime::now().duration_since(at).unwrap_or_default() < RECENT)
         };
         let common = &self.common_dir;

@@ -50,12 +50,13 @@ pub(super) fn made_anew(
     }
     let empty_tree = ObjectId::empty_tree(baseline.kind());
     // A walk of its own: the paint of the first one belongs to the other direction.
-    let mut other = CommitHistory::new(worktree)?;
-    let left_behind = other.range(head, baseline)?.commits;
-    let (theirs, all_theirs) = patches(worktree, &mut other, &left_behind, empty_tree)?;
+    let mut baseline_history = CommitHistory::new(worktree)?;
+    let left_behind = baseline_history.range(head, baseline)?.commits;
+    let (theirs, all_theirs) = patches(worktree, &mut baseline_history, &left_behind, empty_tree)?;
     let mut authored = HashSet::new();
     for &node in left_behind.iter().take(MAX_COMMITS) {
-        authored.insert(CommitAuthorship::read(worktree, other.id(node))?.authored);
+        authored
+            .insert(CommitAuthorship::read_commit(worktree, baseline_history.id(node))?.authored);
     }
     let mut had: HashSet<PatchId> = theirs.into_iter().map(|(_, patch)| patch).collect();
     // No change at all is not work.
@@ -85,7 +86,7 @@ pub(super) fn made_anew(
         if is_new
             && (amended.contains(&node)
                 || !authored
-                    .contains(&CommitAuthorship::read(worktree, history.id(node))?.authored))
+                    .contains(&CommitAuthorship::read_commit(worktree, history.id(node))?.authored))
         {
             anew.insert(node);
         }

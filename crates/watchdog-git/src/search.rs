@@ -66,17 +66,18 @@ pub fn find_worktrees(paths: &[PathBuf], is_over: &dyn Fn() -> bool) -> SearchRe
         mut found, notes, ..
     } = walk;
     // A broken `.git` does not name its repository; the repository's own list is then the source.
-    let has_no_git_dir =
-        |one: &FoundWorktree| one.git_dir == one.root.join(".git") || !one.git_dir.exists();
-    let nameless = |one: &FoundWorktree| {
-        matches!(one.standing, WorktreeState::Broken { .. }) && has_no_git_dir(one)
+    let has_no_git_dir = |worktree: &FoundWorktree| {
+        worktree.git_dir == worktree.root.join(".git") || !worktree.git_dir.exists()
+    };
+    let nameless = |worktree: &FoundWorktree| {
+        matches!(worktree.standing, WorktreeState::Broken { .. }) && has_no_git_dir(worktree)
     };
     let named: HashSet<PathBuf> = found
         .iter()
-        .filter(|one| one.git_dir != one.root.join(".git") && !nameless(one))
-        .map(|one| one.root.clone())
+        .filter(|worktree| worktree.git_dir != worktree.root.join(".git") && !nameless(worktree))
+        .map(|worktree| worktree.root.clone())
         .collect();
-    found.retain(|one| !(nameless(one) && named.contains(&one.root)));
+    found.retain(|worktree| !(nameless(worktree) && named.contains(&worktree.root)));
     found.sort_by(|a, b| a.root.cmp(&b.root).then_with(|| a.git_dir.cmp(&b.git_dir)));
     SearchResult {
         worktrees: found,
@@ -86,7 +87,7 @@ pub fn find_worktrees(paths: &[PathBuf], is_over: &dyn Fn() -> bool) -> SearchRe
 
 struct WorktreeSearch<'a> {
     found: Vec<FoundWorktree>,
-    /// Where in `found` a git directory is, so that nothing is found twice.
+    /// Index into `found` by git directory, which avoids duplicates.
     places: HashMap<PathBuf, usize>,
     /// Shared git directories whose worktrees were listed.
     repositories: HashSet<PathBuf>,
@@ -137,7 +138,7 @@ impl WorktreeSearch<'_> {
 
     /// Searches a folder; returns whether it contains any repository, known or not.
     fn below(&mut self, top: &Path) -> bool {
-        let Ok(device) = fs::metadata(top).map(|found| found.dev()) else {
+        let Ok(device) = fs::metadata(top).map(|metadata| metadata.dev()) else {
             return false;
         };
         let mut any = false;
@@ -185,7 +186,7 @@ impl WorktreeSearch<'_> {
             for name in inner {
                 let path = folder.join(name);
                 match fs::symlink_metadata(&path) {
-                    Ok(found) if found.dev() == device => open.push((path, depth + 1)),
+                    Ok(metadata) if metadata.dev() == device => open.push((path, depth + 1)),
                     // On another file system.
                     Ok(_) => {}
                     Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -221,10 +222,11 @@ impl WorktreeSearch<'_> {
     /// Whether this is a linked worktree that its repository listed, and that was added then.
     fn is_known(&self, folder: &Path, dot_git: &Path) -> bool {
         let git_dir = linked_git_dir(dot_git);
-        let known = git_dir
+        let by_git_dir = git_dir
             .and_then(|git_dir| self.places.get(&git_dir))
             .map(|at| &self.found[*at]);
-        known.is_some_and(|known| known.standing == WorktreeState::There && known.root == folder)
+        by_git_dir
+            .is_some_and(|listed| listed.standing == WorktreeState::There && listed.root == folder)
     }
 
     /// A usable `.git` entry: adds its whole repository, and this worktree even if the repository lists another path for it.
@@ -262,11 +264,11 @@ impl WorktreeSearch<'_> {
                 self.found.push(worktree);
             }
             Some(&at) => {
-                let known = &mut self.found[at];
-                if known.standing != WorktreeState::There
+                let listed = &mut self.found[at];
+                if listed.standing != WorktreeState::There
                     && worktree.standing == WorktreeState::There
                 {
-                    *known = worktree;
+                    *listed = worktree;
                 }
             }
         }

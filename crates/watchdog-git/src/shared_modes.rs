@@ -14,7 +14,7 @@ use gix::refs::transaction::RefEdit;
 pub(super) struct SharedModes(i32);
 
 impl SharedModes {
-    pub(super) fn of(repo: &gix::Repository) -> Self {
+    pub(super) fn for_repository(repo: &gix::Repository) -> Self {
         let value = repo.config_snapshot().string("core.sharedRepository");
         // A bare key means `true`, which gix tells from a key that is not there by its boolean alone.
         let bare = value.is_none()
@@ -68,7 +68,7 @@ pub(super) fn edit_refs(
     committer: gix::actor::SignatureRef<'_>,
 ) -> gix::Result<()> {
     let edits = repo.edit_references_as(edits, Some(committer))?;
-    let (modes, top) = (SharedModes::of(repo), repo.common_dir());
+    let (modes, top) = (SharedModes::for_repository(repo), repo.common_dir());
     if modes.0 != 0 {
         modes.adjust_path(&top.join("packed-refs"), top);
         for edit in edits {

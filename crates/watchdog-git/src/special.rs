@@ -25,7 +25,7 @@ pub(super) fn special_file(git_dir: &Path, common_dir: &Path, head: &[u8]) -> Op
     let own = OWN.iter().map(|name| git_dir.join(name));
     let shared = SHARED.iter().map(|name| common_dir.join(name));
     // Opening a folder fails at once, so that the reader itself refuses it.
-    own.chain(shared)
-        .chain(branch)
-        .find(|path| fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()))
+    own.chain(shared).chain(branch).find(|path| {
+        fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
+    })
 }

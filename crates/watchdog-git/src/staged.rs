@@ -17,7 +17,7 @@ pub(super) fn find(
     index: &State,
     cached: Option<ObjectId>,
     head: Option<ObjectId>,
-    found: &mut WorkTreeStatus,
+    status: &mut WorkTreeStatus,
 ) -> Result<(), Error> {
     let doing = || {
         format!(
@@ -26,12 +26,12 @@ pub(super) fn find(
         )
     };
     let tree = tree_of(worktree, head)?;
-    // Where that tree is HEAD's nothing is staged, and no tree object needs to be read.
+    // If that tree is HEAD's, the index has no change, and no tree object needs to be read.
     if cached == Some(tree) {
         return Ok(());
     }
     let similar = gix::diff::Rewrites::default();
-    compare(worktree, index, tree, TrackRenames::Given(similar), found)
+    compare(worktree, index, tree, TrackRenames::Given(similar), status)
         // A partial clone may lack the contents that similar files need; equal ones need none.
         .or_else(|_| {
             compare(
@@ -42,7 +42,7 @@ pub(super) fn find(
                     percentage: None,
                     ..similar
                 }),
-                found,
+                status,
             )
         })
         .map_err(|e| Error::read(doing(), e))
@@ -53,7 +53,7 @@ pub(super) fn find_each(
     worktree: &Worktree,
     index: &State,
     tree: ObjectId,
-    found: &mut WorkTreeStatus,
+    status: &mut WorkTreeStatus,
 ) -> Result<(), Error> {
     let doing = || {
         format!(
@@ -61,7 +61,7 @@ pub(super) fn find_each(
             worktree.root().display()
         )
     };
-    compare(worktree, index, tree, TrackRenames::Disabled, found)
+    compare(worktree, index, tree, TrackRenames::Disabled, status)
         .map_err(|e| Error::read(doing(), e))
 }
 
@@ -95,9 +95,9 @@ fn compare(
     index: &State,
     tree: ObjectId,
     renames: TrackRenames,
-    found: &mut WorkTreeStatus,
+    status: &mut WorkTreeStatus,
 ) -> gix::Result<()> {
-    found.staged.clear();
+    status.staged.clear();
     // Without patterns of our own gix would search only the current folder of this process.
     let nothing = State::new(worktree.repo.object_hash());
     let mut everywhere =
@@ -116,7 +116,7 @@ fn compare(
                 | ChangeRef::Modification { location, id, .. }
                 | ChangeRef::Rewrite { location, id, .. } => (location, id),
             };
-            found
+            status
                 .staged
                 .push((location.clone().into_owned(), id.clone().into_owned()));
             Ok(std::ops::ControlFlow::Continue(()))

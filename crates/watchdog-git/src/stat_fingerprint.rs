@@ -46,18 +46,18 @@ pub struct FingerprintScope<'a> {
 }
 
 /// The fingerprints of a scan; `None` where a part of it has none that are reliable.
-pub(super) fn of(
+pub(super) fn compute_fingerprints(
     repo: &gix::Repository,
     index: &State,
-    found: &WorkTreeStatus,
+    status: &WorkTreeStatus,
 ) -> Option<StatFingerprints> {
-    if !(found.unreadable.is_empty() && found.degraded.is_empty() && found.submodules.is_empty())
+    if !(status.unreadable.is_empty() && status.degraded.is_empty() && status.submodules.is_empty())
         || index.is_sparse()
     {
         return None;
     }
     let hidden = Flags::ASSUME_VALID | Flags::SKIP_WORKTREE;
-    if index.entries().len() + found.folders.len() + found.untracked.len() > MOST
+    if index.entries().len() + status.folders.len() + status.untracked.len() > MOST
         || index
             .entries()
             .iter()
@@ -66,7 +66,7 @@ pub(super) fn of(
         return None;
     }
     let mut states = vec![None; index.entries().len()];
-    for (at, state) in &found.states {
+    for (at, state) in &status.states {
         states[*at] = Some(*state);
     }
     let tracked = index
@@ -77,7 +77,7 @@ pub(super) fn of(
             path: entry.path(index).to_owned(),
             state,
         });
-    let beside = found.folders.iter().chain(&found.untracked).cloned();
+    let beside = status.folders.iter().chain(&status.untracked).cloned();
     let settings = settings(repo)
         .into_iter()
         .map(|path| BString::from(path.into_os_string().into_vec()));
@@ -119,7 +119,7 @@ fn settings(repo: &gix::Repository) -> Vec<PathBuf> {
 }
 
 impl StatFingerprints {
-    /// One text, to be kept and read again with [`StatFingerprints::read`].
+    /// A text, to be kept and read again with [`StatFingerprints::from_text`].
     pub fn to_text(&self) -> String {
         self.0
             .iter()
@@ -129,7 +129,7 @@ impl StatFingerprints {
     }
 
     /// Parses the text of [`StatFingerprints::to_text`].
-    pub fn read(text: &str) -> Self {
+    pub fn from_text(text: &str) -> Self {
         StatFingerprints(
             text.split('\n')
                 .map(|path| PathStat {
@@ -140,8 +140,8 @@ impl StatFingerprints {
         )
     }
 
-    /// A hash of the present state of all paths. `None` where a file is not older than `scanned_at`, the file system is unreliable, or a
-    /// file cannot be read.
+    /// A hash of the present state of all paths; `None` where a file is not older than
+    /// `scanned_at`, the file system is unreliable, or a file cannot be read.
     pub fn stamp(&self, scope: FingerprintScope<'_>, scanned_at: SystemTime) -> Option<String> {
         let worktree = scope.worktree;
         let mut hash = Sha256::new();
@@ -260,25 +260,25 @@ fn add_all<'p>(
         } else {
             name
         };
-        let found = rustix::fs::statat(&open, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW);
+        let link_stat = rustix::fs::statat(&open, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW);
         // The target of a link may change independently.
-        if found.is_ok_and(|stat| {
+        if link_stat.is_ok_and(|stat| {
             rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::Symlink
         }) {
             return None;
         }
-        add_found(hash, found, scanned_at)?;
+        add_found(hash, link_stat, scanned_at)?;
     }
     Some(())
 }
 
 fn add_found(
     hash: &mut Sha256,
-    found: rustix::io::Result<rustix::fs::Stat>,
+    status: rustix::io::Result<rustix::fs::Stat>,
     scanned_at: SystemTime,
 ) -> Option<()> {
-    match found {
-        Ok(stat) => take(hash, StatStamp::of(&stat), scanned_at),
+    match status {
+        Ok(stat) => take(hash, StatStamp::from_stat(&stat), scanned_at),
         Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => {
             hash.update([1]);
             Some(())
@@ -292,7 +292,7 @@ fn add(hash: &mut Sha256, path: &Path, scanned_at: SystemTime) -> Option<()> {
     hash.update(path.as_os_str().as_bytes());
     hash.update([0]);
     match fs::symlink_metadata(path) {
-        Ok(found) => add_metadata(hash, &found, scanned_at),
+        Ok(metadata) => add_metadata(hash, &metadata, scanned_at),
         Err(error)
             if matches!(
                 error.kind(),
@@ -306,19 +306,19 @@ fn add(hash: &mut Sha256, path: &Path, scanned_at: SystemTime) -> Option<()> {
     }
 }
 
-fn add_metadata(hash: &mut Sha256, found: &Metadata, scanned_at: SystemTime) -> Option<()> {
+fn add_metadata(hash: &mut Sha256, metadata: &Metadata, scanned_at: SystemTime) -> Option<()> {
     // The target of a link may change independently.
-    if found.is_symlink() {
+    if metadata.is_symlink() {
         return None;
     }
     let state = StatStamp {
-        seconds: [found.mtime(), found.ctime()],
-        nanos: [found.mtime_nsec(), found.ctime_nsec()],
+        seconds: [metadata.mtime(), metadata.ctime()],
+        nanos: [metadata.mtime_nsec(), metadata.ctime_nsec()],
         rest: [
-            found.mode().into(),
-            found.ino(),
-            found.size(),
-            found.uid().into(),
+            metadata.mode().into(),
+            metadata.ino(),
+            metadata.size(),
+            metadata.uid().into(),
         ],
     };
     take(hash, state, scanned_at)
@@ -397,7 +397,7 @@ mod tests {
         }
         let stamp = || fingerprints.stamp(scope, later()).unwrap();
         assert_eq!(
-            StatFingerprints::read(&fingerprints.to_text()),
+            StatFingerprints::from_text(&fingerprints.to_text()),
             fingerprints
         );
         assert_eq!(

@@ -66,8 +66,8 @@ impl SubmoduleScan {
     }
 
     /// Hands over the collected notes.
-    pub(super) fn finish(self, found: &mut WorkTreeStatus) {
-        found
+    pub(super) fn finish(self, status: &mut WorkTreeStatus) {
+        status
             .unreadable
             .append(&mut self.unreadable.lock().expect("no holder panics"));
         let hidden = self.hidden.lock().expect("no holder panics");
@@ -76,7 +76,7 @@ impl SubmoduleScan {
                 "{} submodules have changes that their 'ignore' setting hides, '{first}' for one",
                 hidden.len()
             );
-            found.degraded.push(Degradation {
+            status.degraded.push(Degradation {
                 code: WarningCode::HiddenEntries,
                 detail,
             });
@@ -122,7 +122,7 @@ impl SubmoduleScan {
             tracked,
             ..
         } = match self.state(entry, path) {
-            Ok(found) => found?,
+            Ok(state) => state?,
             Err(error) => {
                 self.unreadable
                     .lock()
@@ -164,7 +164,7 @@ pub struct UnsettledSubmodule {
 /// repository that names it would name an object that the submodule's garbage collection deletes.
 ///
 /// # Errors
-/// Where the submodule or its refs cannot be read.
+/// If the submodule or its refs cannot be read.
 pub(super) fn is_named(folder: &Path, commit: ObjectId) -> Result<bool, Error> {
     const LASTING: [&str; 3] = ["refs/heads/", "refs/remotes/", "refs/tags/"];
     let doing = || format!("read the refs of the submodule at {}", folder.display());

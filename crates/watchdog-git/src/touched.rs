@@ -21,42 +21,42 @@ use super::{hidden, origin, staged, work_tree};
 
 impl Worktree {
     /// The paths that differ from `baseline` and that `wanted` accepts, sorted; `wanted` gets paths as text, percent-escaped where
-    /// not UTF-8. A rename gives both of its paths. `known` are the refs recorded with the baseline.
+    /// not UTF-8. A rename gives both of its paths. `refs` are the refs recorded with the baseline.
     ///
     /// # Errors
     /// [`Error::UnknownRevision`] names a baseline that is not here; [`Error::Read`] where a needed object cannot be read.
     pub fn touched_since(
         &self,
         baseline: &HistoryPoint,
-        known: Option<&KnownRefs>,
+        refs: Option<&KnownRefs>,
         wanted: &dyn Fn(&str) -> bool,
     ) -> Result<Vec<String>, Error> {
-        let paths = self.touched_paths(baseline, known)?;
-        let mut found: Vec<String> = paths
+        let paths = self.touched_paths(baseline, refs)?;
+        let mut touched: Vec<String> = paths
             .iter()
             .map(|path| escape_path(path))
             .filter(|path| wanted(path))
             .collect();
-        found.sort();
-        found.dedup();
-        Ok(found)
+        touched.sort();
+        touched.dedup();
+        Ok(touched)
     }
 
     pub(super) fn touched_paths(
         &self,
         baseline: &HistoryPoint,
-        known: Option<&KnownRefs>,
+        refs: Option<&KnownRefs>,
     ) -> Result<BTreeSet<BString>, Error> {
         let baseline = self.commit_of(baseline)?;
         let before = staged::tree_of(self, baseline)?;
         let mut paths: BTreeSet<BString> = BTreeSet::new();
         let doing = || format!("read the index of {}", self.root().display());
         let index = self.index().map_err(|e| Error::read(doing(), e))?;
-        let mut found = WorkTreeStatus::default();
-        let prepared = hidden::prepare(self, &index, &mut found)?;
+        let mut status = WorkTreeStatus::default();
+        let prepared = hidden::prepare(self, &index, &mut status)?;
         let index: &gix::index::State = prepared.as_ref().unwrap_or(&index);
-        work_tree::find(self, index, 0, &mut found)?;
-        staged::find_each(self, index, before, &mut found)?;
+        work_tree::find(self, index, 0, &mut status)?;
+        staged::find_each(self, index, before, &mut status)?;
         if let Some(head) = self.head_id()? {
             let after = staged::tree_of(self, Some(head))?;
             if before != after {
@@ -66,23 +66,23 @@ impl Worktree {
                         .map(|change| change.path),
                 );
             }
-            let staged: Vec<BString> = found.staged.drain(..).map(|(path, _)| path).collect();
+            let staged: Vec<BString> = status.staged.drain(..).map(|(path, _)| path).collect();
             paths.extend(staged);
             if !paths.is_empty() {
-                self.leave_out_imported(&mut paths, baseline, head, known, index)?;
+                self.leave_out_imported(&mut paths, baseline, head, refs, index)?;
             }
         } else {
-            paths.extend(found.staged.drain(..).map(|(path, _)| path));
+            paths.extend(status.staged.drain(..).map(|(path, _)| path));
         }
         paths.extend(
-            found
+            status
                 .unstaged
                 .into_iter()
-                .chain(found.untracked)
-                .chain(found.conflicted),
+                .chain(status.untracked)
+                .chain(status.conflicted),
         );
         paths.extend(
-            found
+            status
                 .unreadable
                 .into_iter()
                 .map(|(path, _)| BString::from(path)),
@@ -96,7 +96,7 @@ impl Worktree {
         paths: &mut BTreeSet<BString>,
         baseline: Option<ObjectId>,
         head: ObjectId,
-        known: Option<&KnownRefs>,
+        refs: Option<&KnownRefs>,
         index: &gix::index::State,
     ) -> Result<(), Error> {
         let mut history = CommitHistory::new(self)?;
@@ -104,7 +104,7 @@ impl Worktree {
             Some(baseline) => history.range(baseline, head)?.commits,
             None => history.all(head)?,
         };
-        let origins = origin::sort(self, &mut history, baseline, &new, &known.into())?;
+        let origins = origin::sort(self, &mut history, baseline, &new, &refs.into())?;
         if origins.imported.is_empty() {
             return Ok(());
         }

@@ -94,15 +94,15 @@ pub(super) fn file(
     let (mut id, mut buffer) = (tree, Vec::new());
     let mut parts = path.split(|byte| *byte == b'/').peekable();
     while let Some(part) = parts.next() {
-        let mut found = None;
+        let mut tree_entry = None;
         for entry in read_tree(worktree, id, &mut buffer)? {
             let entry = entry.map_err(|e| Error::read(format!("read tree {id}"), e))?;
             if entry.filename == part {
-                found = Some((entry.mode, entry.oid.to_owned()));
+                tree_entry = Some((entry.mode, entry.oid.to_owned()));
                 break;
             }
         }
-        match found {
+        match tree_entry {
             Some((mode, next)) if mode.is_tree() == parts.peek().is_some() => match parts.peek() {
                 Some(_) => id = next,
                 None => return Ok(Some((mode, next))),
@@ -167,7 +167,8 @@ pub(super) fn read_blob(
     Ok(Some(buffer))
 }
 
-/// Whether a merge has lines in a file that none of the sides has. What cannot be compared by lines counts as having some.
+/// Whether a merge has lines in a file that none of the sides has. A file without comparable lines
+/// counts as having some.
 pub(super) fn has_own_lines(
     worktree: &Worktree,
     sides: &[Option<FileEntry>],
@@ -230,12 +231,12 @@ fn diff(
     if from == to {
         return Ok(());
     }
-    let (mut left, mut right) = (Vec::new(), Vec::new());
-    let left = read_tree(worktree, from, &mut left)?;
-    let right = read_tree(worktree, to, &mut right)?;
+    let (mut old_buffer, mut new_buffer) = (Vec::new(), Vec::new());
+    let old_tree = read_tree(worktree, from, &mut old_buffer)?;
+    let new_tree = read_tree(worktree, to, &mut new_buffer)?;
     gix::diff::tree(
-        left,
-        right,
+        old_tree,
+        new_tree,
         State::default(),
         VerifyingObjectReader(&worktree.repo.objects),
         delegate,

@@ -11,7 +11,7 @@ use super::error::Error;
 use super::open::Worktree;
 use super::origin_evidence::OriginEvidence;
 use super::ref_owner::{RefOwner, RefOwners, head_name};
-use super::worktrees::{WorktreeState, linked};
+use super::worktrees::{WorktreeState, read_linked};
 
 /// So many commits are counted at most.
 const COUNTED: usize = 1_000;
@@ -82,9 +82,9 @@ impl Worktree {
         let of_helpers = worktrees
             .into_iter()
             .filter(is_helpers)
-            .map(|git_dir| linked(self.common_dir(), git_dir));
+            .map(|git_dir| read_linked(self.common_dir(), git_dir));
         let mut of_helpers: Vec<_> = of_helpers
-            .filter(|found| found.standing == WorktreeState::There)
+            .filter(|worktree| worktree.standing == WorktreeState::There)
             .collect();
         of_helpers.sort_by(|a, b| a.git_dir.cmp(&b.git_dir));
         if branches.is_empty() && of_helpers.is_empty() {
@@ -120,8 +120,8 @@ impl Worktree {
             }
             Ok(count)
         };
-        for found in of_helpers {
-            let opened = Worktree::open(&found.root).and_then(|helper| {
+        for worktree in of_helpers {
+            let opened = Worktree::open(&worktree.root).and_then(|helper| {
                 Ok((
                     helper.branch(),
                     helper.head_id()?,
@@ -133,7 +133,7 @@ impl Worktree {
                 Err(error) => (None, None, 0, Some(error.to_string())),
             };
             branches.retain(|(name, _)| name.strip_prefix("refs/heads/") != branch.as_deref());
-            let name = branch.unwrap_or_else(|| found.root.display().to_string());
+            let name = branch.unwrap_or_else(|| worktree.root.display().to_string());
             helpers.push(UnmergedWork {
                 name,
                 has_worktree: true,

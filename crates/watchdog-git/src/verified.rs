@@ -19,10 +19,10 @@ impl Find for VerifyingObjectReader<'_> {
         let Some(data) = self.0.try_find(id, buffer)? else {
             return Ok(None);
         };
-        let found = gix::objs::compute_hash(id.kind(), data.kind, data.data)?;
-        if found.as_ref() != id {
+        let computed_id = gix::objs::compute_hash(id.kind(), data.kind, data.data)?;
+        if computed_id.as_ref() != id {
             return Err(gix::Error::from_error(std::io::Error::other(format!(
-                "object {id} is damaged: its bytes are those of {found}"
+                "object {id} is damaged: its bytes are those of {computed_id}"
             ))));
         }
         Ok(Some(data))

@@ -67,7 +67,7 @@ pub(super) struct CommitRange {
     pub commits: Vec<HistoryIndex>,
     /// Whether the baseline is still part of HEAD's history.
     pub contains_baseline: bool,
-    /// Where the range touches the baseline's history; empty where the two share nothing.
+    /// Commits at which the range touches the baseline's history; empty if they share none.
     pub boundary: Vec<HistoryIndex>,
 }
 
@@ -183,10 +183,10 @@ impl<'w> CommitHistory<'w> {
     fn read(&mut self, id: ObjectId) -> Result<Option<(u64, ObjectId, Vec<ObjectId>)>, Error> {
         let doing = || format!("read commit {id}");
         let (mut date, mut parents) = (0, Vec::new());
-        let found = VerifyingObjectReader(&self.worktree.repo.objects)
+        let object = VerifyingObjectReader(&self.worktree.repo.objects)
             .try_find(&id, &mut self.buf)
             .map_err(|e| Error::read(doing(), e))?;
-        let Some(data) = found.filter(|data| data.kind == gix::object::Kind::Commit) else {
+        let Some(data) = object.filter(|data| data.kind == gix::object::Kind::Commit) else {
             return Ok(None);
         };
         let mut commit = gix::objs::CommitRefIter::from_bytes(data.data, id.kind());
@@ -315,7 +315,7 @@ impl<'w> CommitHistory<'w> {
             self.nodes[node as usize].flags |= SEEN;
             self.push(node, &mut queue);
         }
-        let mut found = Vec::new();
+        let mut commits = Vec::new();
         let mut oldest = u64::MAX;
         let mut slop = SLOP;
         while let Some(node) = self.pop(&mut queue) {
@@ -347,25 +347,25 @@ impl<'w> CommitHistory<'w> {
                 self.meet(parent, &mut queue);
             }
             oldest = self.date(node);
-            found.push(node);
+            commits.push(node);
         }
-        found.retain(|node| !self.has(*node, UNINTERESTING));
+        commits.retain(|node| !self.has(*node, UNINTERESTING));
         let mut boundary: Vec<HistoryIndex> = Vec::new();
-        for node in &found {
+        for node in &commits {
             boundary.extend(
                 self.parents(*node)
                     .iter()
                     .filter(|p| self.has(**p, UNINTERESTING)),
             );
         }
-        if found.is_empty() {
+        if commits.is_empty() {
             boundary.push(head);
         }
         boundary.sort_by_key(|node| (Reverse(self.date(*node)), *node));
         boundary.dedup();
         Ok(CommitRange {
             contains_baseline: boundary.contains(&baseline),
-            commits: found,
+            commits: commits,
             boundary,
         })
     }
@@ -376,15 +376,15 @@ impl<'w> CommitHistory<'w> {
         let head = self.node(head);
         self.require(head)?;
         self.meet(head, &mut queue);
-        let mut found = Vec::new();
+        let mut commits = Vec::new();
         while let Some(node) = self.pop(&mut queue) {
-            found.push(node);
+            commits.push(node);
             for parent in self.parents(node).to_vec() {
                 self.require(parent)?;
                 self.meet(parent, &mut queue);
             }
         }
-        Ok(found)
+        Ok(commits)
     }
 
     /// The commits from `head` back to just before `baseline`, if each has one parent, so that no other commit can be in between.

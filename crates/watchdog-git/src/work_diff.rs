@@ -24,13 +24,13 @@ const READ_AT_MOST: u64 = 32 << 20;
 /// A difference, bounded.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct WorkDiff {
-    /// One part for each file, sorted by path.
+    /// A part for each file, sorted by path.
     pub text: String,
     /// Whether something was left out.
     pub cut: bool,
 }
 
-/// One side of a file.
+/// A side of a file.
 enum DiffedContent {
     Absent,
     Text(Vec<u8>),
@@ -40,18 +40,18 @@ enum DiffedContent {
 
 impl Worktree {
     /// The difference between `baseline` and the work tree, at most about `limit` bytes. Shows only the name of a file if `hide` returns
-    /// `true` for its path. `known` are the refs recorded with the baseline.
+    /// `true` for its path. `refs` are the refs recorded with the baseline.
     ///
     /// # Errors
     /// As [`Worktree::touched_since`].
     pub fn diff_since(
         &self,
         baseline: &HistoryPoint,
-        known: Option<&KnownRefs>,
+        refs: Option<&KnownRefs>,
         limit: usize,
         hide: &dyn Fn(&str) -> bool,
     ) -> Result<WorkDiff, Error> {
-        let paths = self.touched_paths(baseline, known)?;
+        let paths = self.touched_paths(baseline, refs)?;
         let tree = staged::tree_of(self, self.commit_of(baseline)?)?;
         let doing = || "read the tree of the baseline".to_string();
         let tree = match tree.is_empty_tree() {
@@ -68,7 +68,7 @@ impl Worktree {
             let part = if hide(&name) {
                 format!("diff --git a/{name} b/{name}\n(not shown)\n")
             } else {
-                let before = self.committed(&tree, path.as_bstr(), &mut read)?;
+                let before = self.read_committed(&tree, path.as_bstr(), &mut read)?;
                 let after = self.present(path.as_bstr(), &mut read);
                 match part(&name, before, after) {
                     Some(part) => part,
@@ -88,7 +88,7 @@ impl Worktree {
         Ok(diff)
     }
 
-    fn committed(
+    fn read_committed(
         &self,
         tree: &gix::Tree<'_>,
         path: &BStr,
@@ -159,7 +159,7 @@ fn text(bytes: Vec<u8>) -> DiffedContent {
     }
 }
 
-/// `None` where there is no difference to show.
+/// Absent if there is no difference to show.
 fn part(name: &str, before: DiffedContent, after: DiffedContent) -> Option<String> {
     let mut part = format!("diff --git a/{name} b/{name}\n");
     let (old, new) = match (&before, &after) {

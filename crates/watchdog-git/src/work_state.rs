@@ -38,7 +38,7 @@ impl Worktree {
         let committed = self.head_tree()?;
         let uncommitted = self
             .take_snapshot_with_private(request, rule)?
-            .map_or_else(|| committed.to_hex().to_string(), |kept| kept.tree);
+            .map_or_else(|| committed.to_hex().to_string(), |snapshot| snapshot.tree);
         Ok(format!("{}-{uncommitted}", committed.to_hex()))
     }
 }

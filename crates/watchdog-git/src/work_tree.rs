@@ -1,7 +1,8 @@
 //! Compares the work tree with the index: changed, missing, conflicted and untracked files.
 //!
-//! One pass over the folders finds all of them. It reads ignore files only in folders with untracked files, and contents only if the file
-//! times are inconclusive. It notes unreadable paths, and skips them.
+//! A pass over the folders finds all of them. It reads ignore files only in folders with untracked
+//! files, and contents only if the file times are inconclusive. It notes unreadable paths, and
+//! skips them.
 
 use std::num::NonZero;
 use std::ops::Range;
@@ -49,10 +50,11 @@ pub(super) fn find(
     worktree: &Worktree,
     index: &State,
     depth: usize,
-    found: &mut WorkTreeStatus,
+    status: &mut WorkTreeStatus,
 ) -> Result<(), Error> {
     let doing = || format!("compare {} with its index", worktree.root().display());
-    let rules = ComparisonOptions::of(&worktree.repo).map_err(|e| Error::read(doing(), e))?;
+    let rules =
+        ComparisonOptions::for_repository(&worktree.repo).map_err(|e| Error::read(doing(), e))?;
     let submodules = SubmoduleScan::new(worktree, index, depth)?;
     let root =
         open_folder(rustix::fs::CWD, worktree.root()).map_err(|e| Error::read(doing(), e))?;
@@ -64,7 +66,7 @@ pub(super) fn find(
         ignores: !odd(&exclude),
     };
     if !top.ignores {
-        found.unreadable.push((
+        status.unreadable.push((
             exclude.display().to_string(),
             "it is neither a file nor a link".to_string(),
         ));
@@ -72,8 +74,8 @@ pub(super) fn find(
     // To ask how many processors there are costs more than to look through a small worktree.
     let few = index.entries().len() < THREADS_FROM;
     // Beyond that number of entries no fingerprints are made.
-    found.keeps_states &= index.entries().len() <= stat_fingerprint::MOST;
-    let keeps_states = found.keeps_states;
+    status.keeps_states &= index.entries().len() <= stat_fingerprint::MOST;
+    let keeps_states = status.keeps_states;
     let threads = if few {
         1
     } else {
@@ -93,7 +95,7 @@ pub(super) fn find(
         while let Some(folder) = own.pop() {
             scanner.scan_folder(folder, &mut own);
         }
-        scanner.found.give_to(found);
+        scanner.found.give_to(status);
     } else {
         let shared = FolderQueue {
             queue: Mutex::new((vec![top], 0)),
@@ -115,20 +117,20 @@ pub(super) fn find(
             scanner.found
         };
         std::thread::scope(|scope| {
-            // Where no further thread may be had, fewer do the work.
+            // If no further thread starts, fewer do the work.
             let others: Vec<_> = (1..threads)
                 .map_while(|_| std::thread::Builder::new().spawn_scoped(scope, work).ok())
                 .collect();
-            work().give_to(found);
-            for other in others {
-                other
+            work().give_to(status);
+            for thread in others {
+                thread
                     .join()
                     .expect("a panic is a bug, passed on")
-                    .give_to(found);
+                    .give_to(status);
             }
         });
     }
-    submodules.finish(found);
+    submodules.finish(status);
     Ok(())
 }
 
@@ -177,7 +179,7 @@ impl FolderQueue {
     }
 }
 
-/// One thread's part of the work.
+/// A thread's part of the work.
 struct ScanThread<'w> {
     repo: &'w gix::Repository,
     index: &'w State,
@@ -281,14 +283,14 @@ impl<'w> ScanThread<'w> {
             let tracked = children.file(name);
             if let Some(at) = tracked {
                 files[at] = true;
-                let gitlink = self.tracked(&open, name, is_folder, children.file_span(at));
+                let gitlink = self.compare_tracked(&open, name, is_folder, children.file_span(at));
                 if gitlink || !is_folder {
                     continue;
                 }
             }
             if !is_folder {
                 if matches!(kind, FileType::RegularFile | FileType::Symlink) {
-                    self.untracked(&folder, name);
+                    self.add_untracked(&folder, name);
                 }
                 continue;
             }
@@ -329,7 +331,7 @@ impl<'w> ScanThread<'w> {
     }
 
     /// Compares a path with its index entries; returns whether it is the path of a submodule.
-    fn tracked(
+    fn compare_tracked(
         &mut self,
         open: &OwnedFd,
         name: &[u8],
@@ -379,12 +381,12 @@ impl<'w> ScanThread<'w> {
 
     fn compare(&mut self, open: &OwnedFd, name: &[u8], at: usize) -> FileComparison {
         match rustix::fs::statat(open, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(found) => {
+            Ok(stat) => {
                 if self.found.keeps_states {
-                    self.found.states.push((at, StatStamp::of(&found)));
+                    self.found.states.push((at, StatStamp::from_stat(&stat)));
                 }
                 self.comparer
-                    .compare(open.as_fd(), name, &self.index.entries()[at], &found)
+                    .compare(open.as_fd(), name, &self.index.entries()[at], &stat)
             }
             Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => FileComparison::Changed,
             Err(error) => FileComparison::Unreadable(error.to_string()),
@@ -406,7 +408,7 @@ impl<'w> ScanThread<'w> {
         }
     }
 
-    fn untracked(&mut self, folder: &PendingFolder, name: &[u8]) {
+    fn add_untracked(&mut self, folder: &PendingFolder, name: &[u8]) {
         let path = join(&folder.path, name);
         let ignored = self.is_ignored(folder, path.as_bstr(), Mode::FILE);
         if ignored {
@@ -448,7 +450,8 @@ impl<'w> ScanThread<'w> {
         });
     }
 
-    /// Whether git ignores something untracked. Where that cannot be found out it is not ignored, and named.
+    /// Whether git ignores something untracked. If that is unreadable, the path is not ignored, and
+    /// named.
     fn is_ignored(&mut self, folder: &PendingFolder, path: &BStr, mode: Mode) -> bool {
         if !folder.ignores {
             return false;

@@ -23,7 +23,7 @@ const THREADS_FROM: usize = 100;
 /// So many threads at most.
 const MAX_THREADS: usize = 4;
 
-/// One worktree, as its repository lists it.
+/// A worktree, as its repository lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundWorktree {
     /// Its top folder; symlinks are resolved where it is there.
@@ -75,7 +75,7 @@ const MOST_BYTES: u64 = 1 << 20;
 
 /// The git directory that the `.git` file of a linked worktree names, unresolved; `None` where it is no such file.
 pub(super) fn linked_git_dir(dot_git: &Path) -> Option<PathBuf> {
-    let is_file = fs::symlink_metadata(dot_git).is_ok_and(|found| found.is_file());
+    let is_file = fs::symlink_metadata(dot_git).is_ok_and(|metadata| metadata.is_file());
     is_file
         .then(|| read_regular_file(dot_git, MOST_BYTES).ok())
         .flatten()
@@ -136,8 +136,8 @@ pub fn why_broken(root: &Path) -> Option<String> {
 /// its `.git` names none.
 pub fn named_git_dirs(root: &Path) -> Option<(PathBuf, PathBuf)> {
     let dot_git = root.join(".git");
-    let found = fs::symlink_metadata(&dot_git).ok()?;
-    if found.is_file() && linked_git_dir(&dot_git).is_none() {
+    let metadata = fs::symlink_metadata(&dot_git).ok()?;
+    if metadata.is_file() && linked_git_dir(&dot_git).is_none() {
         return None;
     }
     Some(git_dirs_by_name(&dot_git))
@@ -153,7 +153,8 @@ pub(super) fn pointed_to(text: &[u8], dot_git: &Path) -> Option<PathBuf> {
 pub(super) fn is_registered(folder: &Path, common_dir: &Path) -> bool {
     let dot_git = folder.join(".git");
     // Opening a pipe would wait for a writer.
-    if !fs::symlink_metadata(&dot_git).is_ok_and(|found| found.is_file() || found.is_dir()) {
+    if !fs::symlink_metadata(&dot_git).is_ok_and(|metadata| metadata.is_file() || metadata.is_dir())
+    {
         return false;
     }
     let Ok((git_dir, shared)) = git_dirs(&dot_git) else {
@@ -187,7 +188,7 @@ fn common_dir(git_dir: &Path) -> Result<PathBuf, String> {
 /// Every worktree of the repository with this shared git directory (absolute, symlinks resolved): the main one first,
 /// unless it is bare, then the linked ones by name.
 pub fn worktrees_of(common_dir: &Path) -> Vec<FoundWorktree> {
-    let mut found: Vec<FoundWorktree> = main(common_dir).into_iter().collect();
+    let mut worktrees: Vec<FoundWorktree> = main(common_dir).into_iter().collect();
     let admin = common_dir.join("worktrees");
     let mut names: Vec<_> = match fs::read_dir(&admin)
         .and_then(|entries| entries.take(MOST).collect::<Result<Vec<_>, _>>())
@@ -203,25 +204,25 @@ pub fn worktrees_of(common_dir: &Path) -> Vec<FoundWorktree> {
         // Worktrees that cannot be listed are there all the same: a list without them would be taken for the whole.
         Err(error) => {
             let why = format!("its linked worktrees cannot be listed: {error}");
-            found.push(FoundWorktree {
+            worktrees.push(FoundWorktree {
                 root: admin.clone(),
                 git_dir: admin,
                 common_dir: common_dir.to_owned(),
                 standing: WorktreeState::Unlisted { why },
             });
-            return found;
+            return worktrees;
         }
     };
     names.sort();
     let list = |names: &[OsString]| -> Vec<_> {
         names
             .iter()
-            .map(|name| linked(common_dir, admin.join(name)))
+            .map(|name| read_linked(common_dir, admin.join(name)))
             .collect()
     };
     if names.len() < THREADS_FROM {
-        found.extend(list(&names));
-        return found;
+        worktrees.extend(list(&names));
+        return worktrees;
     }
     let threads = std::thread::available_parallelism()
         .map_or(1, NonZero::get)
@@ -245,8 +246,8 @@ pub fn worktrees_of(common_dir: &Path) -> Vec<FoundWorktree> {
         };
         parts.into_iter().map(join).collect::<Vec<_>>()
     });
-    found.extend(parts.into_iter().flatten());
-    found
+    worktrees.extend(parts.into_iter().flatten());
+    worktrees
 }
 
 fn is_folder(entry: &fs::DirEntry) -> bool {
@@ -264,7 +265,7 @@ fn main(common_dir: &Path) -> Option<FoundWorktree> {
             standing,
         })
     };
-    // Where not even its configuration can be read, the usual place is the best guess.
+    // If even its configuration is unreadable, the usual place is the best guess.
     let guess = common_dir
         .parent()
         .filter(|_| common_dir.file_name() == Some(OsStr::new(".git")))
@@ -316,7 +317,7 @@ fn is_main_git_dir(common_dir: &Path) -> bool {
         })
 }
 
-pub(super) fn linked(common_dir: &Path, git_dir: PathBuf) -> FoundWorktree {
+pub(super) fn read_linked(common_dir: &Path, git_dir: PathBuf) -> FoundWorktree {
     let back = git_dir.join("gitdir");
     let (root, standing) = match read_file(&back) {
         Ok(text) => {
@@ -363,8 +364,8 @@ fn standing(dot_git: &Path, git_dir: &Path) -> WorktreeState {
                 }
                 _ => {}
             }
-            let kept = git_dir.join("locked").exists();
-            let why = if kept {
+            let is_locked = git_dir.join("locked").exists();
+            let why = if is_locked {
                 "its folder is not there; it is locked, so git keeps it"
             } else {
                 "its folder is not there"
@@ -404,7 +405,7 @@ fn standing(dot_git: &Path, git_dir: &Path) -> WorktreeState {
         Ok(_) => WorktreeState::Gone {
             why: "another worktree is in its place".to_string(),
         },
-        // Nothing took its place: its folder is there, and git cannot use it any more.
+        // No other took its place: its folder is there, and git cannot use it any more.
         Err(error) => WorktreeState::Broken {
             why: format!(
                 "{} points to {}: {error}",

@@ -10,7 +10,7 @@ use super::tree_registry::marking_watchdogs;
 /// The maximum number of ancestors that are read.
 const MOST: usize = 256;
 
-/// Where this process comes from.
+/// The ancestors of this process.
 #[derive(Debug, Clone, Default)]
 pub struct ProcessAncestry {
     above: Vec<u32>,

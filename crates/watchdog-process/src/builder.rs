@@ -39,7 +39,7 @@ pub const REDIRECTING_VARIABLES: [&str; 13] = [
 pub enum StdinSource {
     /// The stdin of this process, unless that is a terminal: a process in a group of its own is stopped when it reads one, so it gets none.
     Inherit,
-    /// Nothing.
+    /// No input.
     Null,
     /// These bytes, then end of file. It may stop reading at any time.
     Bytes(Vec<u8>),
@@ -126,7 +126,8 @@ pub(super) fn start<T>(
     })
 }
 
-/// Starts a program that goes on when this one ends: in a group of its own, with no input and no output, and in no tree. Nobody waits for it.
+/// Starts a program that goes on when this one ends: in a group of its own, with no input and no
+/// output, and in no tree. The caller does not wait.
 ///
 /// # Errors
 /// When it cannot be started.
@@ -159,10 +160,10 @@ fn expression(
     stdout: PipeWriter,
     stderr: PipeWriter,
 ) -> duct::Expression {
-    let found = found_in_path(plan);
+    let path_program = found_in_path(plan);
     // Started by its path, it is still told the name that was asked for.
-    let name = found.is_some().then(|| plan.argv[0].clone());
-    let program = found.unwrap_or_else(|| located(&plan.argv[0], plan.cwd));
+    let name = path_program.is_some().then(|| plan.argv[0].clone());
+    let program = path_program.unwrap_or_else(|| locate_program(&plan.argv[0], plan.cwd));
     let mut expression = duct::cmd(program, &plan.argv[1..])
         .dir(plan.cwd)
         .stdout_file(stdout)
@@ -233,7 +234,9 @@ pub fn foreign_git_variables() -> Vec<OsString> {
         .map(|(name, _)| name)
         .filter(|name| {
             name.to_string_lossy().starts_with("GIT_")
-                && !PERSONAL_GIT_VARIABLES.iter().any(|kept| name == kept)
+                && !PERSONAL_GIT_VARIABLES
+                    .iter()
+                    .any(|personal| name == personal)
         })
         .collect()
 }
@@ -257,7 +260,7 @@ fn found_in_path(plan: &LaunchPlan<'_>) -> Option<OsString> {
 }
 
 /// `PATH` resolves a name without a slash; a relative path is relative to the program's working folder.
-fn located(program: &OsStr, cwd: &Path) -> OsString {
+fn locate_program(program: &OsStr, cwd: &Path) -> OsString {
     let path = Path::new(program);
     if program.as_encoded_bytes().contains(&b'/') && path.is_relative() {
         cwd.join(path).into_os_string()
@@ -317,7 +320,7 @@ fn explain(source: io::Error, program: &str, plan: &LaunchPlan<'_>) -> StartErro
         .argv
         .first()
         .filter(|name| name.as_encoded_bytes().contains(&b'/'))
-        .map(|name| PathBuf::from(located(name, plan.cwd)));
+        .map(|name| PathBuf::from(locate_program(name, plan.cwd)));
     match errno {
         Errno::NOENT if by_path.as_ref().is_some_and(|path| path.exists()) => {
             not_runnable("the interpreter that its first line names does not exist".into())
@@ -374,7 +377,10 @@ mod tests {
             ("scripts/run", "/work tree/scripts/run"),
             ("/bin/sh", "/bin/sh"),
         ] {
-            assert_eq!(located(OsStr::new(program), cwd), OsStr::new(expected));
+            assert_eq!(
+                locate_program(OsStr::new(program), cwd),
+                OsStr::new(expected)
+            );
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::program::StartError;
-use watchdog_facts::display::{bounded, log_millis};
+use watchdog_facts::display::{cut_text, log_millis};
 use watchdog_facts::evidence::ProcessExit;
 use watchdog_facts::secret_shapes::mask;
 
@@ -120,7 +120,7 @@ fn shown_words(words: impl Iterator<Item = String>) -> String {
         }
         after_option = (after_option && word.is_empty()) || takes_a_secret(word);
     }
-    bounded(&shown, SHOWN)
+    cut_text(&shown, SHOWN)
 }
 
 /// Whether a word is an option whose value is the next word, and a secret.

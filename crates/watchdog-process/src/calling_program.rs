@@ -14,15 +14,15 @@ pub struct CallingProgram {
 /// The shells that run the command of a hook.
 const SHELLS: [&str; 5] = ["sh", "bash", "dash", "zsh", "ash"];
 
-/// The program that called this one. `None` where the system does not show it.
+/// The program that called this one; `None` where the system does not show it.
 pub fn calling_program() -> Option<CallingProgram> {
     let mut at = std::process::id();
     // A host may wrap its shell in another one, hardly more.
     for _ in 0..3 {
         at = watchdog_system::read_one(at)?.parent;
-        let found = program(at)?;
-        if !is_shell_with_command(&found.words) {
-            return Some(found);
+        let ancestor = program(at)?;
+        if !is_shell_with_command(&ancestor.words) {
+            return Some(ancestor);
         }
     }
     None

@@ -46,7 +46,7 @@ impl CommandLineReader {
     }
 
     /// Reads them once, the oldest process first. Empty where the system does not show them, or none runs.
-    pub fn read(&self) -> Vec<ProcessCommandLine> {
+    pub fn read_all(&self) -> Vec<ProcessCommandLine> {
         let rows = match self.0 {
             SessionProcesses::Tree(tree) => tree_registry::living(tree).unwrap_or_default(),
             SessionProcesses::Below(leader) => rows_below(leader).unwrap_or_default(),
@@ -67,10 +67,10 @@ impl CommandLineReader {
 /// The living processes below `leader`, itself included; `None` where the system does not show them.
 pub(super) fn rows_below(leader: u32) -> Option<Vec<ProcessRow>> {
     let table = watchdog_system::read_all().ok()?;
-    let mut found: Vec<&ProcessRow> = table.iter().filter(|row| row.pid == leader).collect();
+    let mut rows: Vec<&ProcessRow> = table.iter().filter(|row| row.pid == leader).collect();
     let mut next = 0;
-    while let Some(parent) = found.get(next).map(|row| row.pid) {
-        found.extend(
+    while let Some(parent) = rows.get(next).map(|row| row.pid) {
+        rows.extend(
             table
                 .iter()
                 .filter(|row| row.parent == parent && row.pid != leader),
@@ -80,7 +80,7 @@ pub(super) fn rows_below(leader: u32) -> Option<Vec<ProcessRow>> {
             break;
         }
     }
-    Some(found.into_iter().filter(|row| !row.dead).cloned().collect())
+    Some(rows.into_iter().filter(|row| !row.dead).cloned().collect())
 }
 
 #[cfg(test)]
@@ -89,11 +89,11 @@ mod tests {
 
     #[test]
     fn this_process_is_read_with_its_arguments() {
-        let lines = CommandLineReader::below(std::process::id()).read();
+        let lines = CommandLineReader::below(std::process::id()).read_all();
         match watchdog_system::read_all() {
             Ok(_) => assert_eq!(lines[0].argv, std::env::args_os().collect::<Vec<_>>()),
             Err(_) => assert_eq!(lines, [], "the system shows no process"),
         }
-        assert_eq!(CommandLineReader::below(u32::MAX).read(), []);
+        assert_eq!(CommandLineReader::below(u32::MAX).read_all(), []);
     }
 }

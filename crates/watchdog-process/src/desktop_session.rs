@@ -5,7 +5,8 @@ use std::path::Path;
 
 /// The variables to set so that a program reaches the session bus or the display of this user; `None` where there is neither.
 ///
-/// What cron starts has no variable of the session; systemd keeps the bus of a user who is logged in at a known place.
+/// Cron jobs have no variable of the session; systemd keeps the bus of a user who is logged in at a
+/// known place.
 pub fn desktop_session() -> Option<Vec<(&'static str, OsString)>> {
     let uid = rustix::process::getuid().as_raw();
     reach(

@@ -59,7 +59,7 @@ pub(super) struct DrainProgress {
 
 impl DrainProgress {
     /// Bytes that were read so far.
-    pub(crate) fn read(&self) -> u64 {
+    pub(crate) fn read_bytes(&self) -> u64 {
         self.read.load(Ordering::Acquire)
     }
 }
@@ -144,18 +144,18 @@ impl<K: OutputSink> OutputDrain<K> {
     }
 
     /// Whether all that the ended leader wrote to a stream was dealt with, and what others write is not worth waiting for.
-    fn has_come(&self, at: usize, rest: &mut DrainTarget) -> bool {
+    fn has_come(&self, at: usize, target: &mut DrainTarget) -> bool {
         // The order matters: nothing unread first, then nothing in hand. A thread that gets no processor time on a busy machine is not mistaken
         // for a silent stream.
         let unread = self.unread(at);
         let progress = &self.progress[at];
         let read = progress.read.load(Ordering::Acquire);
-        if unread > 0 || !progress.waiting.load(Ordering::Acquire) || read != rest.read {
-            (rest.quiet_since, rest.read) = (Instant::now(), read);
+        if unread > 0 || !progress.waiting.load(Ordering::Acquire) || read != target.read {
+            (target.quiet_since, target.read) = (Instant::now(), read);
         }
         progress.ended.load(Ordering::Acquire)
-            || read > rest.until
-            || rest.quiet_since.elapsed() >= LEAK_GRACE
+            || read > target.until
+            || target.quiet_since.elapsed() >= LEAK_GRACE
     }
 
     fn unread(&self, at: usize) -> u64 {
@@ -168,7 +168,7 @@ impl<K: OutputSink> OutputDrain<K> {
     }
 
     /// Takes the kept bytes. Threads of open streams continue to read and drop bytes for as long as this process lives.
-    /// `None` if a thread has panicked in the midst of keeping.
+    /// Absent if a thread has panicked in the midst of keeping.
     pub(crate) fn finish(self) -> Option<K> {
         self.phase.fetch_max(DISCARDING, Ordering::Release);
         self.kept
@@ -181,7 +181,7 @@ impl<K: OutputSink> OutputDrain<K> {
 fn read_to_end<K: OutputSink>(
     mut pipe: PipeReader,
     from: OutputStream,
-    kept: &Mutex<Option<K>>,
+    sink: &Mutex<Option<K>>,
     mut mirror: Option<MirrorWriter>,
     phase: &AtomicU8,
     progress: &DrainProgress,
@@ -203,9 +203,9 @@ fn read_to_end<K: OutputSink>(
         };
         progress.read.fetch_add(read as u64, Ordering::AcqRel);
         if phase.load(Ordering::Acquire) < DISCARDING
-            && let Some(kept) = kept.lock().unwrap_or_else(PoisonError::into_inner).as_mut()
+            && let Some(open_sink) = sink.lock().unwrap_or_else(PoisonError::into_inner).as_mut()
         {
-            kept.keep(from, &buffer[..read]);
+            open_sink.keep(from, &buffer[..read]);
         }
         if let Some(mirror) = &mut mirror {
             mirror.show(&buffer[..read], || phase.load(Ordering::Acquire) > PASSING);

@@ -38,7 +38,8 @@ pub fn git(
     identity: bool,
     deadline: Duration,
 ) -> ProgramRun {
-    // Nothing runs in the background after us, and no monitor of the repository may lie about what changed.
+    // No process runs on in the background, and no monitor of the repository may lie about what
+    // changed.
     let fixed = [
         "git",
         "--literal-pathspecs",
@@ -94,7 +95,7 @@ pub fn git(
 
 impl ProgramRun {
     /// The same git command with more configuration, by key and value: what the repository's own says of these keys does not count.
-    pub fn configured(mut self, settings: &[(String, String)]) -> Self {
+    pub fn with_settings(mut self, settings: &[(String, String)]) -> Self {
         let mut set = |name: String, value: &str| self.env.insert(name.into(), Some(value.into()));
         set("GIT_CONFIG_COUNT".into(), &settings.len().to_string());
         for (n, (key, value)) in settings.iter().enumerate() {
@@ -133,7 +134,7 @@ pub fn users(
 pub fn tail(finished: &FinishedProgram) -> String {
     const LINES: usize = 20;
     const CHARS: usize = 4000;
-    let text = |kept: &BoundedOutput| String::from_utf8_lossy(&kept.bytes).trim().to_owned();
+    let text = |output: &BoundedOutput| String::from_utf8_lossy(&output.bytes).trim().to_owned();
     let (err, out) = (text(&finished.stderr), text(&finished.stdout));
     let all = if err.is_empty() || out.is_empty() {
         format!("{out}{err}")

@@ -50,7 +50,7 @@ impl HeadroomError {
 /// Looks whether there is room.
 ///
 /// # Errors
-/// Where there is none.
+/// If there is none.
 pub fn check_headroom() -> Result<(), HeadroomError> {
     if let Some(allowed) =
         watchdog_system::address_space_limit().filter(|allowed| *allowed < ADDRESS_SPACE)
@@ -70,7 +70,7 @@ pub fn check_headroom() -> Result<(), HeadroomError> {
 
 /// Has this many threads at the same time, for a moment.
 fn hold_threads(wanted: usize) -> io::Result<()> {
-    let mut held = Vec::with_capacity(wanted);
+    let mut threads = Vec::with_capacity(wanted);
     let mut had = Ok(());
     for _ in 0..wanted {
         let (let_go, waits) = channel::<()>();
@@ -78,14 +78,14 @@ fn hold_threads(wanted: usize) -> io::Result<()> {
             .stack_size(64 << 10)
             .spawn(move || waits.recv().is_err())
         {
-            Ok(thread) => held.push((let_go, thread)),
+            Ok(thread) => threads.push((let_go, thread)),
             Err(error) => {
                 had = Err(error);
                 break;
             }
         }
     }
-    for (let_go, thread) in held {
+    for (let_go, thread) in threads {
         drop(let_go);
         // It waits for nothing but this.
         let _ = thread.join();

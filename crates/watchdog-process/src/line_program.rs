@@ -37,7 +37,7 @@ pub enum LineAnswer {
     TooLong,
     /// It ended, or closed its stdout, without an answer; with the end of its stderr.
     Ended {
-        /// `None` where the operating system did not report it.
+        /// Absent if the operating system did not report it.
         exit: Option<ProcessExit>,
         /// The last bytes of its stderr, as text.
         stderr: String,
@@ -51,7 +51,7 @@ pub enum LineAnswer {
 /// A program that stays. Dropped, it is given the end of its input, then told to end, then killed with all that is below it.
 pub struct LineProgram {
     tree: ProcessTree,
-    /// `None` once its stdin is closed.
+    /// Empty once its stdin is closed.
     stdin: Option<Sender<Vec<u8>>>,
     lines: Receiver<Option<Vec<u8>>>,
     drain: Option<OutputDrain<LineSplitter>>,
@@ -110,11 +110,11 @@ impl LineProgram {
             .as_ref()
             .is_some_and(|stdin| stdin.send(format!("{line}\n").into_bytes()).is_ok());
         if !given {
-            return self.ended();
+            return self.end_answer();
         }
         loop {
-            let left = until.saturating_duration_since(Instant::now());
-            match self.lines.recv_timeout(left.min(TICK)) {
+            let remaining = until.saturating_duration_since(Instant::now());
+            match self.lines.recv_timeout(remaining.min(TICK)) {
                 Ok(Some(line)) => {
                     return LineAnswer::Line(
                         String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(&line))
@@ -122,11 +122,13 @@ impl LineProgram {
                     );
                 }
                 Ok(None) => return LineAnswer::TooLong,
-                Err(RecvTimeoutError::Disconnected) => return self.ended(),
+                Err(RecvTimeoutError::Disconnected) => return self.end_answer(),
                 Err(RecvTimeoutError::Timeout) if cancel.is_cancelled() => {
                     return LineAnswer::Cancelled;
                 }
-                Err(RecvTimeoutError::Timeout) if left.is_zero() => return LineAnswer::TimedOut,
+                Err(RecvTimeoutError::Timeout) if remaining.is_zero() => {
+                    return LineAnswer::TimedOut;
+                }
                 Err(RecvTimeoutError::Timeout) => {}
             }
             // Also tracks its descendants, as long as it is polled.
@@ -137,18 +139,23 @@ impl LineProgram {
                 return match self.lines.try_recv() {
                     Ok(Some(line)) => LineAnswer::Line(String::from_utf8_lossy(&line).into_owned()),
                     Ok(None) => LineAnswer::TooLong,
-                    Err(_) => self.ended(),
+                    Err(_) => self.end_answer(),
                 };
             }
         }
     }
 
     /// Ends it, and returns its outcome.
-    fn ended(&mut self) -> LineAnswer {
+    fn end_answer(&mut self) -> LineAnswer {
         let exit = self.end();
-        let kept = self.drain.take().and_then(OutputDrain::finish);
-        let stderr = kept
-            .map(|kept| plain_text(&kept.stderr.into_bytes()).text.trim().to_owned())
+        let output = self.drain.take().and_then(OutputDrain::finish);
+        let stderr = output
+            .map(|output| {
+                plain_text(&output.stderr.into_bytes())
+                    .text
+                    .trim()
+                    .to_owned()
+            })
             .unwrap_or_default();
         LineAnswer::Ended { exit, stderr }
     }

@@ -188,7 +188,7 @@ fn open_private(path: &Path) -> io::Result<File> {
         .truncate(true)
         .mode(0o600)
         .open(path)?;
-    // The mode above counts for new files only. What is not a file, such as /dev/null, keeps its own.
+    // The mode above counts for new files only. Other targets, such as /dev/null, keep theirs.
     if file.metadata()?.is_file() {
         file.set_permissions(Permissions::from_mode(0o600))?;
     }

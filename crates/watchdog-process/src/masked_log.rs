@@ -24,7 +24,7 @@ pub(super) fn mask_log(path: &Path) -> io::Result<bool> {
     if !file.metadata()?.is_file() {
         return Ok(false);
     }
-    let mut source = MaskedLines::of(file);
+    let mut source = MaskedLines::from_file(file);
     let mut same = 0;
     // Nearly every log holds no secret: nothing is written then.
     let first = loop {
@@ -63,7 +63,7 @@ struct MaskedPart {
 }
 
 impl MaskedLines {
-    fn of(file: File) -> Self {
+    fn from_file(file: File) -> Self {
         MaskedLines {
             from: BufReader::with_capacity(BLOCK, file),
             masker: LineMasker::default(),
@@ -134,7 +134,7 @@ impl MaskedCopy {
         let mut name = OsString::from(log);
         name.push(".masked");
         let path = PathBuf::from(name);
-        // One that a killed watchdog left.
+        // A killed watchdog may have left it.
         let _ = fs::remove_file(&path);
         let file = OpenOptions::new()
             .write(true)

@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, OFlags};
 use rustix::io::Errno;
 
-/// Where the output of a session is shown.
+/// The target for a session's output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MirrorTarget {
     /// Its stdout on our stdout, its stderr on our stderr.
@@ -33,9 +33,10 @@ const PIECE: usize = 4096;
 /// How often a writer that waits for a slow reader polls whether it should still wait.
 const POLL: Duration = Duration::from_millis(50);
 
-/// One of our own streams, as a writer that gives up on a closed reader and can be interrupted while it waits for a slow one.
+/// An own stream, as a writer that gives up on a closed reader and can be interrupted while it
+/// waits for a slow one.
 pub(super) struct MirrorWriter {
-    /// A duplicate: closing it does not close ours. `None` once the reader is gone.
+    /// A duplicate: closing it does not close ours; `None` once the reader is gone.
     to: Option<File>,
     piece: usize,
     /// Our own lines on the same terminal.
@@ -59,7 +60,7 @@ impl MirrorTarget {
 }
 
 impl MirrorWriter {
-    /// None if the stream is closed.
+    /// Fails if the stream is closed.
     fn new(stream: impl AsFd) -> Option<Self> {
         let stream = stream.as_fd();
         let kind = FileType::from_raw_mode(rustix::fs::fstat(stream).ok()?.st_mode);

@@ -7,7 +7,7 @@ use super::program::BoundedOutput;
 pub struct OutputTail {
     limit: usize,
     ring: Vec<u8>,
-    /// Where the oldest byte is, once the ring is full.
+    /// Index of the oldest byte, once the ring is full.
     oldest: usize,
     total: u64,
 }

@@ -119,7 +119,7 @@ impl ProcessTree {
     }
 
     /// How long the leader stood still during [`wait`](Self::wait): stopped by a person, or together with this process.
-    pub(super) fn paused(&self) -> Duration {
+    pub(super) fn pause_time(&self) -> Duration {
         self.paused
     }
 
@@ -189,10 +189,10 @@ impl ProcessTree {
         self.signal_group(Signal::CONT);
         let over = || cancel.is_urgent() || until.is_some_and(|until| until <= Instant::now());
         while !over() && !self.leader_has_ended() {
-            let left = until.map_or(TICK, |until| {
+            let remaining = until.map_or(TICK, |until| {
                 until.saturating_duration_since(Instant::now())
             });
-            self.sleep_until_leader_ends(left.min(TICK));
+            self.sleep_until_leader_ends(remaining.min(TICK));
         }
         let group = self.pid();
         let graced = || match tree_registry::left_by_ended_leader(self.id) {
@@ -214,7 +214,8 @@ impl ProcessTree {
         let give_up = Instant::now() + KILL_PATIENCE;
         let mut pause = Duration::from_micros(500);
         let mut empty_rounds = 0;
-        // One empty look is not enough: a process may be born of a parent that was already read and die of nothing.
+        // A single empty scan is not enough: a process may be born of a parent that was already
+        // read and die of nothing.
         while empty_rounds < 2 && Instant::now() < give_up {
             self.signal_group(Signal::KILL);
             let Some(round) = tree_registry::signal(self.id, Signal::KILL) else {
@@ -239,7 +240,8 @@ impl ProcessTree {
         self.survivors()
     }
 
-    /// Reaps the leader and forgets the tree. `None` if the leader still runs, which only an unkillable one does.
+    /// Reaps the leader and forgets the tree; `None` if the leader still runs, which only an
+    /// unkillable one does.
     pub(super) fn finish(&mut self) -> Option<ProcessExit> {
         self.finished = true;
         let handle = &self.handle;

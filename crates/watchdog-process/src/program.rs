@@ -229,12 +229,12 @@ impl ProgramRun {
         let exit = tree
             .finish()
             .unwrap_or(ProcessExit::Signal(Signal::KILL.as_raw()));
-        let kept = drain.finish().unwrap_or_else(|| HeadTailPair::new(0));
+        let output = drain.finish().unwrap_or_else(|| HeadTailPair::new(0));
         let finished = FinishedProgram {
             exit,
             timed_out: wake == TreeWaitOutcome::Deadline,
-            stdout: kept.stdout.into_kept(),
-            stderr: kept.stderr.into_kept(),
+            stdout: output.stdout.into_kept(),
+            stderr: output.stderr.into_kept(),
             duration: begin.elapsed(),
         };
         Ok((finished, survivors))

@@ -15,7 +15,7 @@ pub fn program_in_path(name: &str) -> Option<PathBuf> {
     let search_path = std::env::var_os("PATH")?;
     let runs = |file: &PathBuf| {
         std::fs::metadata(file)
-            .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+            .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
     };
     std::env::split_paths(&search_path)
         .filter(|folder| folder.is_absolute())

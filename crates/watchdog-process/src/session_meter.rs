@@ -22,7 +22,7 @@ pub struct SessionMeter {
     output: [Arc<DrainProgress>; 2],
 }
 
-/// One sample of a session's processes.
+/// A sample of a session's processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessSample {
     /// Processor time of all that live, and of children that they have waited for.
@@ -47,7 +47,10 @@ impl SessionMeter {
 
     /// Bytes that it has written so far, on both streams.
     pub fn output(&self) -> u64 {
-        self.output.iter().map(|progress| progress.read()).sum()
+        self.output
+            .iter()
+            .map(|progress| progress.read_bytes())
+            .sum()
     }
 
     /// Reads the command lines of its processes.

@@ -37,11 +37,12 @@ pub struct SessionLaunch {
     pub env: BTreeMap<OsString, Option<OsString>>,
     /// The source of its stdin.
     pub stdin: StdinSource,
-    /// Where its output is logged: at most 50 MiB, the middle is left out, and secrets once it ended. One that cannot be written does not keep the session from running.
+    /// The log of its output: at most 50 MiB, the middle is left out, and secrets once it ended.
+    /// One that cannot be written does not keep the session from running.
     pub log: Option<PathBuf>,
     /// Bytes that are kept of the end of its output.
     pub keep_tail: usize,
-    /// Where its output is shown.
+    /// The target for its output.
     pub mirror: MirrorTarget,
     /// Lines of our own on the same terminal.
     pub cover: Option<Arc<dyn TerminalCover>>,
@@ -218,7 +219,7 @@ impl SessionProcess {
             timed_out: wake == TreeWaitOutcome::Deadline,
             cancelled,
             duration: self.begin.elapsed(),
-            paused: self.tree.paused(),
+            paused: self.tree.pause_time(),
             tail_stdout: record.stdout,
             tail: record.both,
             log: record.log,
@@ -237,20 +238,20 @@ impl SessionProcess {
     ) -> (Vec<SurvivingProcess>, Duration) {
         let begin = Instant::now();
         let mut pause = Duration::from_millis(10);
-        let mut left = self.tree.survivors();
-        if left.is_empty() {
-            return (left, Duration::ZERO);
+        let mut survivors = self.tree.survivors();
+        if survivors.is_empty() {
+            return (survivors, Duration::ZERO);
         }
-        while !left.is_empty()
+        while !survivors.is_empty()
             && begin.elapsed() < self.child_wait
             && !over()
             && !cancel.is_cancelled()
         {
             std::thread::sleep(pause.min(self.child_wait.saturating_sub(begin.elapsed())));
             pause = (pause * 2).min(super::process_tree::TICK);
-            left = self.tree.survivors();
+            survivors = self.tree.survivors();
         }
-        (left, begin.elapsed())
+        (survivors, begin.elapsed())
     }
 }
 

@@ -19,7 +19,7 @@ pub(super) struct OwnProcess {
     pub reaper: bool,
 }
 
-/// One living tree.
+/// A living tree.
 #[derive(Debug)]
 pub(super) struct TrackedTree {
     pub leader: u32,
@@ -28,7 +28,7 @@ pub(super) struct TrackedTree {
     /// A limit that its processes inherit, and that others have only by chance.
     pub tree_mark: Option<u64>,
     /// Everything that was ever seen in it and still is in the table: pid and when it began.
-    pub known: HashMap<u32, u64>,
+    pub members: HashMap<u32, u64>,
 }
 
 /// The tree that an environment was inherited from.
@@ -75,7 +75,7 @@ impl ProcessTrees {
     ) -> Vec<ProcessRow> {
         let present: HashMap<u32, u64> = table.iter().map(|row| (row.pid, row.started)).collect();
         for tree in self.trees.values_mut() {
-            tree.known
+            tree.members
                 .retain(|pid, started| present.get(pid) == Some(started));
         }
         self.left
@@ -85,7 +85,7 @@ impl ProcessTrees {
         };
 
         let (leader, started) = (tree.leader, tree.started);
-        let mut found: Vec<&ProcessRow> = table
+        let mut rows: Vec<&ProcessRow> = table
             .iter()
             .filter(|row| row.pid == leader && row.started == started)
             .collect();
@@ -96,28 +96,28 @@ impl ProcessTrees {
                 && row.pid != sight.own.pid
                 && !self.is_leader(row.pid)
         });
-        found.extend(orphans.filter(|row| self.owner(row, sight) == Some(id)));
+        rows.extend(orphans.filter(|row| self.owner(row, sight) == Some(id)));
 
         let mut below: HashMap<u32, Vec<&ProcessRow>> = HashMap::new();
         for row in table {
             below.entry(row.parent).or_default().push(row);
         }
-        let mut seen: HashSet<u32> = found.iter().map(|row| row.pid).collect();
+        let mut seen: HashSet<u32> = rows.iter().map(|row| row.pid).collect();
         let mut next = 0;
-        while next < found.len() {
-            for &child in below.get(&found[next].pid).into_iter().flatten() {
+        while next < rows.len() {
+            for &child in below.get(&rows[next].pid).into_iter().flatten() {
                 if seen.insert(child.pid) {
-                    found.push(child);
+                    rows.push(child);
                 }
             }
             next += 1;
         }
-        let found: Vec<ProcessRow> = found.into_iter().cloned().collect();
+        let members: Vec<ProcessRow> = rows.into_iter().cloned().collect();
         if let Some(tree) = self.trees.get_mut(&id) {
-            tree.known
-                .extend(found.iter().map(|row| (row.pid, row.started)));
+            tree.members
+                .extend(members.iter().map(|row| (row.pid, row.started)));
         }
-        found
+        members
     }
 
     /// The orphans that have ended and that only this process can reap. Never a leader, nor a process that another part of this process may
@@ -128,9 +128,10 @@ impl ProcessTrees {
         sight: &TableContext<'_>,
     ) -> Vec<&'t ProcessRow> {
         let ours = |row: &ProcessRow| {
-            let known = |known: &HashMap<u32, u64>| known.get(&row.pid) == Some(&row.started);
-            known(&self.left)
-                || self.trees.values().any(|tree| known(&tree.known))
+            let is_among =
+                |processes: &HashMap<u32, u64>| processes.get(&row.pid) == Some(&row.started);
+            is_among(&self.left)
+                || self.trees.values().any(|tree| is_among(&tree.members))
                 || self.trees.values().any(|tree| row.group == tree.leader)
                 || (sight.adopted.contains(&row.pid) && row.group != sight.own.group)
         };
@@ -144,8 +145,9 @@ impl ProcessTrees {
 
     /// The living tree that an orphan came from.
     fn owner(&self, orphan: &ProcessRow, sight: &TableContext<'_>) -> Option<u64> {
-        let seen = |known: &HashMap<u32, u64>| known.get(&orphan.pid) == Some(&orphan.started);
-        if let Some((id, _)) = self.trees.iter().find(|(_, tree)| seen(&tree.known)) {
+        let seen =
+            |processes: &HashMap<u32, u64>| processes.get(&orphan.pid) == Some(&orphan.started);
+        if let Some((id, _)) = self.trees.iter().find(|(_, tree)| seen(&tree.members)) {
             return Some(*id);
         }
         if seen(&self.left) {
@@ -153,8 +155,8 @@ impl ProcessTrees {
         }
         let from_inside = |tree: &TrackedTree| {
             (orphan.group != orphan.pid
-                && (orphan.group == tree.leader || tree.known.contains_key(&orphan.group)))
-                || (orphan.session != orphan.pid && tree.known.contains_key(&orphan.session))
+                && (orphan.group == tree.leader || tree.members.contains_key(&orphan.group)))
+                || (orphan.session != orphan.pid && tree.members.contains_key(&orphan.session))
         };
         if let Some((id, _)) = self.trees.iter().find(|(_, tree)| from_inside(tree)) {
             return Some(*id);
@@ -224,7 +226,7 @@ mod tests {
                 leader: 100,
                 started: 10,
                 tree_mark: Some(901),
-                known: HashMap::new(),
+                members: HashMap::new(),
             },
         );
         process_trees.trees.insert(
@@ -233,7 +235,7 @@ mod tests {
                 leader: 200,
                 started: 20,
                 tree_mark: Some(902),
-                known: HashMap::new(),
+                members: HashMap::new(),
             },
         );
         process_trees

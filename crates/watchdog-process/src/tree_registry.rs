@@ -135,13 +135,13 @@ pub(super) fn plant<T>(start: impl FnOnce(&OsStr) -> io::Result<(u32, T)>) -> io
             leader,
             started,
             tree_mark,
-            known: HashMap::new(),
+            members: HashMap::new(),
         },
     );
     Ok((id, started_thing))
 }
 
-/// Looks at the table once: the living members of a tree. `None` where there is no table to read.
+/// Looks at the table once: the living members of a tree; `None` where there is no table to read.
 pub(super) fn living(id: u64) -> Option<Vec<ProcessRow>> {
     scan(&mut lock(), id).map(|scan| scan.alive)
 }
@@ -167,7 +167,7 @@ pub(super) fn left_by_ended_leader(id: u64) -> Option<Vec<ProcessRow>> {
     Some(last)
 }
 
-/// One look, quick in the common case that this process has no children but leaders.
+/// Scans once, quick in the common case that this process has no children but leaders.
 fn scan_orphans(id: u64) -> Option<TreeScanResult> {
     let mut registry = lock();
     if become_subreaper()
@@ -206,7 +206,7 @@ pub(super) fn forget<T>(id: u64, reap: impl FnOnce() -> T) -> T {
     if let Some(tree) = registry.process_trees.trees.remove(&id) {
         registry.process_trees.ended_marks.extend(tree.tree_mark);
         registry.process_trees.left.extend(
-            tree.known
+            tree.members
                 .into_iter()
                 .filter(|(pid, _)| *pid != tree.leader),
         );
@@ -255,8 +255,11 @@ fn catch_up(table: &mut Vec<ProcessRow>) {
         };
         let mut news = false;
         for row in children.into_iter().filter_map(watchdog_system::read_one) {
-            match table.iter_mut().find(|known| known.pid == row.pid) {
-                Some(known) => *known = row,
+            match table
+                .iter_mut()
+                .find(|row_before| row_before.pid == row.pid)
+            {
+                Some(row_before) => *row_before = row,
                 None => {
                     news = true;
                     table.push(row);

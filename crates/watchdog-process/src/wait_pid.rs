@@ -1,7 +1,8 @@
 //! Waits for the end of a process that another process started.
 //!
-//! Where the system has handles of processes, one is opened first: it names that very process, even if its pid is reused.
-//! Elsewhere, and in sandboxes without them, it polls the pid, and takes a process that reuses it between two polls for the first one.
+//! On systems with handles of processes it opens one first: the handle names that very process,
+//! even if its pid is reused. Elsewhere, and in sandboxes without them, it polls the pid, and takes
+//! a process that reuses it between two polls for the first one.
 
 use std::time::{Duration, Instant};
 

@@ -51,7 +51,7 @@ impl AccessLock {
     }
 
     /// Waits until no process holds the lock exclusively. `database` is named in the error.
-    pub(crate) fn shared(&self, database: &Path) -> Result<AccessGuard, StoreError> {
+    pub(crate) fn lock_shared(&self, database: &Path) -> Result<AccessGuard, StoreError> {
         self.wait(database, File::try_lock_shared)
             .map(|()| AccessGuard(self.file.clone()))
     }

@@ -25,7 +25,7 @@ pub(super) fn name(text: &str) -> String {
         b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.')
     });
     match escaped.strip_prefix('.') {
-        Some(rest) => format!("%2E{rest}"),
+        Some(after_dot) => format!("%2E{after_dot}"),
         None => escaped,
     }
 }

@@ -13,16 +13,16 @@ use watchdog_facts::verdict::Reason;
 
 /// The names of the counters, beside `verdict/<reason>` and `probe/<outcome>`; `other` counts values that this version does not know.
 pub mod word {
-    /// What the words of verdicts begin with.
+    /// Prefix of the words of verdicts.
     pub const VERDICT: &str = "verdict/";
-    /// What the words of probes begin with.
+    /// Prefix of the words of probes.
     pub const PROBE: &str = "probe/";
     /// Sessions that began.
     pub const STARTED: &str = "sessions_started";
     /// Sessions whose end was seen.
     pub const ENDED: &str = "sessions_ended";
-    /// What the words of the sessions of one agent begin with: a counter of sessions and the agent follow, `agent/sessions_ended/codex`. An
-    /// empty name stands for agents that are not known.
+    /// Prefix of the words of one agent's sessions: a counter of sessions and the agent follow,
+    /// `agent/sessions_ended/codex`. An empty name stands for agents that are not known.
     pub const AGENT: &str = "agent/";
     /// Iterations of loops that ended.
     pub const ITERATIONS: &str = "iterations";
@@ -58,7 +58,7 @@ pub mod word {
     pub const QUESTION_COST_REPORTED: &str = "question_cost_told";
 }
 
-/// What the sessions of one agent came to.
+/// Figures of the sessions of one agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentFigures {
     /// The name or path of its preset; empty = agents that are not known.
@@ -82,7 +82,7 @@ pub struct CounterSums(BTreeMap<String, u64>);
 
 impl CounterSums {
     /// The sum of a word.
-    pub fn of(&self, word: &str) -> u64 {
+    pub fn get_sum(&self, word: &str) -> u64 {
         self.0.get(word).copied().unwrap_or(0)
     }
 
@@ -94,15 +94,15 @@ impl CounterSums {
     }
 
     /// Adds all of another.
-    pub fn merge(&mut self, other: &CounterSums) {
-        for (word, sum) in &other.0 {
+    pub fn merge(&mut self, added: &CounterSums) {
+        for (word, sum) in &added.0 {
             self.add(word, *sum);
         }
     }
 
     /// Takes all of another away, down to nothing.
-    pub fn subtract(&mut self, other: &CounterSums) {
-        for (word, sum) in &other.0 {
+    pub fn subtract(&mut self, removed: &CounterSums) {
+        for (word, sum) in &removed.0 {
             if let Some(own) = self.0.get_mut(word) {
                 *own = own.saturating_sub(*sum);
             }
@@ -128,14 +128,14 @@ impl CounterSums {
                 .iter()
                 .filter(|reason| reason.status() == status);
             reasons
-                .map(|reason| self.of(&format!("{}{}", word::VERDICT, reason.as_str())))
+                .map(|reason| self.get_sum(&format!("{}{}", word::VERDICT, reason.as_str())))
                 .sum::<u64>()
         };
         let counted = statuses
             .into_iter()
             .map(|status| (status.as_str(), of(status)));
         counted
-            .chain([("other", self.of("verdict/other"))])
+            .chain([("other", self.get_sum("verdict/other"))])
             .filter(|(_, count)| *count > 0)
             .collect()
     }
@@ -149,7 +149,7 @@ impl CounterSums {
     pub fn by_agent(&self) -> Vec<AgentFigures> {
         let ended = agent_word(word::ENDED, "");
         let figures = |(agent, sessions): (&str, u64)| {
-            let of = |counter: &str| self.of(&agent_word(counter, agent));
+            let of = |counter: &str| self.get_sum(&agent_word(counter, agent));
             let tokens_reported_by = of(word::TOKENS_REPORTED);
             AgentFigures {
                 agent: agent.to_owned(),
@@ -165,11 +165,10 @@ impl CounterSums {
             }
         };
         let mut agents: Vec<AgentFigures> = self.below(&ended).map(figures).collect();
-        agents.sort_by(|one, other| {
-            other
-                .sessions
-                .cmp(&one.sessions)
-                .then_with(|| one.agent.cmp(&other.agent))
+        agents.sort_by(|a, b| {
+            b.sessions
+                .cmp(&a.sessions)
+                .then_with(|| a.agent.cmp(&b.agent))
         });
         agents
     }
@@ -184,7 +183,7 @@ impl CounterSums {
         reason = "money of that size is told to the dollar"
     )]
     fn dollars(&self, micros: &str, reported: &str) -> Option<f64> {
-        (self.of(reported) > 0).then(|| self.of(micros) as f64 / 1e6)
+        (self.get_sum(reported) > 0).then(|| self.get_sum(micros) as f64 / 1e6)
     }
 
     /// Whether nothing was counted.

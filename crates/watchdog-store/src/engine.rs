@@ -1,10 +1,12 @@
 //! The two traits that an engine implements. They know nothing of SQLite: a networked engine can take the place of the shared one.
 //!
-//! Everything blocks; callers who must not block call from a thread of their own. What every engine promises:
+//! Everything blocks; callers who must not block call from a thread of their own. Every engine
+//! promises:
 //!
 //! - A value that was acknowledged survives the death of any process at any moment, and a power cut.
 //! - [`RowRevision`] changes with every write of a key and never comes back, not even after a delete. It is opaque.
-//! - A fence grows strictly with every [`SharedStore::acquire`] of its key. What is guarded by a lease that expired, was released or was
+//! - A fence grows strictly with every [`SharedStore::acquire`] of its key. A write under a lease
+//!   that expired, was released or was
 //!   taken over has no effect. Expiry is judged by the engine's own clock alone ([`SharedStore::now`]), never by the caller's.
 //! - Appending an event whose id is there already is a no-op. [`SharedStore::read`] never skips an event that was acknowledged.
 //! - [`SwapOutcome::Unknown`] is an answer: the write may or may not have happened, and the caller must look again. It is never a conflict.
@@ -93,7 +95,7 @@ pub struct NewEvent {
     pub worktree: String,
     /// The spec that it is about, if any.
     pub spec: Option<String>,
-    /// One of [`super::journal::kind`].
+    /// A word of [`super::journal::kind`].
     pub kind: String,
     /// Further fields.
     pub data: serde_json::Value,

@@ -9,7 +9,7 @@ use watchdog_facts::shell_line::shell_path;
 /// Why watchdog's own state could not be read or written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
-    /// Neither a flag nor the environment says where the state lives.
+    /// No flag and no environment variable names the state directory.
     #[error(
         "no place for watchdog's state is known: neither XDG_STATE_HOME nor HOME is an absolute path"
     )]
@@ -114,7 +114,7 @@ pub enum StoreError {
         /// The database's error.
         why: String,
     },
-    /// One row cannot be understood.
+    /// A row cannot be understood.
     #[error("the stored {what} cannot be read: {why}")]
     BadRecord {
         /// The kind of row, in words for a person.
@@ -122,7 +122,7 @@ pub enum StoreError {
         /// The reason that its bytes are refused.
         why: String,
     },
-    /// One row was written by a later version of watchdog.
+    /// A row was written by a later version of watchdog.
     #[error("the stored {what} has format {found}, and this watchdog knows formats up to {known}")]
     NewerRecord {
         /// The kind of row, in words for a person.
@@ -159,7 +159,7 @@ pub enum StoreError {
     /// The engine that machines share refused, or did not answer.
     #[error("{why}")]
     Shared {
-        /// What failed, and why.
+        /// The failure, and why.
         why: String,
         /// The remedy, for a person.
         remedy: String,

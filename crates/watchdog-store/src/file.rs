@@ -44,7 +44,7 @@ pub(super) fn create_private_dir(path: &Path) -> Result<(), StoreError> {
 /// Writes a file of the state directory, for its owner alone (0600), so that a reader, or a crash, sees all of it or nothing of it.
 ///
 /// # Errors
-/// Where it cannot be written.
+/// If it cannot be written.
 pub fn replace(path: &Path, content: &[u8]) -> Result<(), StoreError> {
     let dir = path
         .parent()

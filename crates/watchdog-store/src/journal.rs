@@ -22,7 +22,8 @@ const KEPT_AT_LEAST: u64 = 1_000;
 const KEPT_AT_MOST: u64 = 100_000;
 /// How many events are folded into the figures at once.
 const FOLDED_AT_ONCE: usize = 2_000;
-/// After so many judgements one more batch of events may go. One leaves five events or so, hardly ever ten.
+/// After so many judgements one more batch of events may go. A judgement leaves about five events,
+/// hardly ever ten.
 const JUDGEMENTS_A_BATCH: usize = PRUNED_AT_ONCE as usize / 10;
 
 /// An event with an id of its own. Texts that look like secrets are masked: events are kept for long, and are sent to others.

@@ -1,4 +1,5 @@
-//! One actor per worktree at a time: a lock file that the kernel frees when its holder dies, however it dies.
+//! Lets one actor at a time work on a worktree: by a lock file that the kernel frees when its
+//! holder dies, however it dies.
 //!
 //! Another process could lock a deleted file under its old name. So only its holder deletes a lock file, and whoever locks one checks that
 //! the path still names it.
@@ -170,24 +171,24 @@ pub fn named_holder(dir: &StateDir, worktree_id: &str) -> Option<LockHolder> {
 /// The lock files that name a holder, with that holder. Takes no lock; a holder may have died since, which its process id shows.
 ///
 /// # Errors
-/// Where the folder of locks cannot be read.
+/// If the folder of locks cannot be read.
 pub fn named_holders(dir: &StateDir) -> io::Result<Vec<(PathBuf, LockHolder)>> {
     let entries: Vec<fs::DirEntry> = fs::read_dir(dir.locks())?.collect::<io::Result<_>>()?;
     let locks = entries.iter().map(fs::DirEntry::path).filter(|path| {
         path.extension()
             .is_some_and(|extension| extension == "lock")
     });
-    let mut found: Vec<_> = locks
+    let mut holders: Vec<_> = locks
         .filter_map(|path| read_holder(&path).map(|holder| (path, holder)))
         .collect();
-    found.sort_by(|a, b| a.0.cmp(&b.0));
-    Ok(found)
+    holders.sort_by(|a, b| a.0.cmp(&b.0));
+    Ok(holders)
 }
 
 /// Deletes a lock file that a holder left behind; `false` where somebody holds it by now, or it is gone.
 ///
 /// # Errors
-/// Where it cannot be opened or deleted.
+/// If it cannot be opened or deleted.
 pub fn remove_left(path: &Path) -> Result<bool, StoreError> {
     if fs::symlink_metadata(path).is_err() {
         return Ok(false);

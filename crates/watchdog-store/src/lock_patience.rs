@@ -1,5 +1,6 @@
-//! How long this process waits for whoever has the database. One wait may take the whole patience; where it was in vain, those after it are
-//! short, so that a command that writes five rows does not wait five times for a lock that nobody frees.
+//! How long this process waits for whoever has the database. The first wait may take the whole
+//! patience; where it was in vain, those after it are short, so that a command that writes five
+//! rows does not wait five times for a lock that nobody frees.
 
 use std::cell::Cell;
 use std::sync::{Mutex, PoisonError};
@@ -21,7 +22,7 @@ struct VainWaits {
     short: u32,
 }
 
-/// What is known to all threads of this process.
+/// Shared by all threads of this process.
 static VAIN: Mutex<Option<VainWaits>> = Mutex::new(None);
 
 thread_local! {

@@ -56,7 +56,7 @@ impl Drop for StoreNotes {
 /// Whether this store meets a note about `subject` for the first time. Only the first caller gets `true`.
 ///
 /// # Errors
-/// Where the store cannot be written.
+/// If the store cannot be written.
 pub fn is_first_note(
     store: &dyn SharedStore,
     code: WarningCode,

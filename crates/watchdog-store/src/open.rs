@@ -10,7 +10,7 @@ use crate::state_dir::StateDir;
 /// Opens the records in the state directory; makes them where there are none.
 ///
 /// # Errors
-/// Where the database cannot be opened, is of a later version, or is damaged and cannot be put aside.
+/// If the database cannot be opened, is of a later version, or is damaged and cannot be put aside.
 pub fn open_store(state: &StateDir) -> Result<Arc<dyn LocalStore>, StoreError> {
     Ok(Arc::new(SqliteStore::open(state)?))
 }

@@ -51,8 +51,8 @@ pub struct RestoredRowCounts {
     pub snapshots: u64,
 }
 
-/// Creates the rows that are missing. What is recorded already is left alone, so that running it twice, or beside a
-/// working watchdog, does no harm.
+/// Creates the rows that are missing. Existing rows stay untouched, so that running it twice, or
+/// beside a working watchdog, does no harm.
 pub fn rebuild(
     store: &dyn LocalStore,
     facts: &RebuildFacts,

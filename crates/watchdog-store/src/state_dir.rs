@@ -48,7 +48,7 @@ impl StateDir {
     }
 
     /// A directory that holds nothing and cannot be made, for a command that looks at the rest where no place for one is known.
-    pub fn unplaced() -> Self {
+    pub fn without_directory() -> Self {
         StateDir {
             root: UNPLACED_ROOT.into(),
             named: false,
@@ -64,7 +64,7 @@ impl StateDir {
     }
 
     /// The directory, where a later command has to name it as well.
-    pub fn named(&self) -> Option<&Path> {
+    pub fn explicit_dir(&self) -> Option<&Path> {
         self.named.then_some(self.root.as_path())
     }
 
@@ -73,7 +73,7 @@ impl StateDir {
         if self.root == Path::new(UNPLACED_ROOT) {
             return Err(StoreError::NoPlace);
         }
-        let root = match owned(&self.root)? {
+        let root = match read_owned_metadata(&self.root)? {
             Some(root) => root,
             None => {
                 if let Some(parent) = self.root.parent() {
@@ -84,7 +84,7 @@ impl StateDir {
         };
         self.close_to_others(root.mode() & 0o7777)?;
         for dir in [self.locks(), self.logs(), self.trust()] {
-            if owned(&dir)?.is_none() {
+            if read_owned_metadata(&dir)?.is_none() {
                 owned_anew(&dir)?;
             }
         }
@@ -116,7 +116,7 @@ impl StateDir {
         self.root.join("fleet-repositories.json")
     }
 
-    /// What this machine read of its fleet: records like these, of all machines.
+    /// The state that this machine read of its fleet: records like these, of all machines.
     #[must_use]
     pub fn fleet_mirror(&self) -> StateDir {
         StateDir {
@@ -146,7 +146,7 @@ impl StateDir {
     }
 
     /// The folder of copies of refs that git itself serves; each exists only while it is read.
-    pub fn served(&self) -> PathBuf {
+    pub fn served_refs_dir(&self) -> PathBuf {
         self.root.join("served")
     }
 
@@ -189,7 +189,7 @@ impl StateDir {
 
 /// Checks a directory; `None` where nothing is there. Refuses what another user owns: the directory, or a link whose target could be
 /// changed.
-fn owned(dir: &Path) -> Result<Option<Metadata>, StoreError> {
+fn read_owned_metadata(dir: &Path) -> Result<Option<Metadata>, StoreError> {
     let read_error = |e: io::Error| StoreError::io("look at", dir, &e);
     let link = match fs::symlink_metadata(dir) {
         Ok(link) => link,
@@ -223,7 +223,8 @@ fn owned(dir: &Path) -> Result<Option<Metadata>, StoreError> {
 /// Creates a directory, and checks it as [`owned`] does: another process may have been quicker.
 fn owned_anew(dir: &Path) -> Result<Metadata, StoreError> {
     create_private_dir(dir)?;
-    owned(dir)?.ok_or_else(|| StoreError::io("create", dir, &io::ErrorKind::NotFound.into()))
+    read_owned_metadata(dir)?
+        .ok_or_else(|| StoreError::io("create", dir, &io::ErrorKind::NotFound.into()))
 }
 
 #[cfg(test)]

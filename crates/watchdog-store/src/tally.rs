@@ -86,11 +86,11 @@ impl DayFigures {
         if self.works.len() >= WORKTREES && !self.works.contains_key(worktree) {
             return;
         }
-        let known = self
+        let is_tracked = self
             .works
             .get(worktree)
             .is_some_and(|specs| specs.contains_key(spec));
-        let room = known || self.works.values().map(BTreeMap::len).sum::<usize>() < SPECS;
+        let room = is_tracked || self.works.values().map(BTreeMap::len).sum::<usize>() < SPECS;
         let own = self
             .works
             .entry(worktree.to_owned())
@@ -114,13 +114,13 @@ pub type WorkName = (String, String);
 pub struct JournalTally {
     /// The days, those that were loaded included.
     pub days: FiguresByDay,
-    /// What is known of specs between two events.
+    /// States of specs between two events.
     pub works: BTreeMap<WorkName, WorkState>,
     /// Days that changed.
     pub changed: BTreeSet<Date>,
 }
 
-/// What one event adds.
+/// Gains by one event.
 #[derive(Debug)]
 pub struct EventGains {
     counters: Vec<(String, u64)>,
@@ -195,23 +195,23 @@ pub fn work_name(event: &StoredEvent) -> WorkName {
 /// The counters that an event adds to.
 fn amounts(event: &StoredEvent) -> Vec<(String, u64)> {
     let data = &event.data;
-    let one = |word: &str| vec![(word.to_owned(), 1)];
+    let count_once = |word: &str| vec![(word.to_owned(), 1)];
     match event.kind.as_str() {
         // A session inside another one is part of that one.
         kind::SESSION_STARTED | kind::SESSION_ENDED if data["inner"] == true => Vec::new(),
-        kind::SESSION_STARTED => one(word::STARTED),
-        kind::SESSION_ENDED => ended(data),
-        kind::ITERATION => one(word::ITERATIONS),
+        kind::SESSION_STARTED => count_once(word::STARTED),
+        kind::SESSION_ENDED => usage_amounts(data),
+        kind::ITERATION => count_once(word::ITERATIONS),
         kind::VERDICT => {
-            let known = |word: &&str| Reason::ALL.iter().any(|reason| reason.as_str() == *word);
-            let mut amounts = one(&format!(
+            let is_reason = |word: &&str| Reason::ALL.iter().any(|reason| reason.as_str() == *word);
+            let mut amounts = count_once(&format!(
                 "verdict/{}",
-                data["reason"].as_str().filter(known).unwrap_or("other")
+                data["reason"].as_str().filter(is_reason).unwrap_or("other")
             ));
             amounts.extend(questions(&data["probe_usage"]));
             amounts
         }
-        kind::PROBE => one(&format!(
+        kind::PROBE => count_once(&format!(
             "probe/{}",
             data["outcome"]
                 .as_str()
@@ -220,19 +220,19 @@ fn amounts(event: &StoredEvent) -> Vec<(String, u64)> {
         )),
         kind::RESCUE => {
             let commits = data["commits"].as_u64().unwrap_or(0);
-            let mut amounts = one(word::RESCUES);
+            let mut amounts = count_once(word::RESCUES);
             amounts.extend((commits > 0).then(|| (word::RESCUE_COMMITS.to_owned(), commits)));
             amounts
                 .extend((!data["failed"].is_null()).then(|| (word::RESCUES_FAILED.to_owned(), 1)));
             amounts
         }
-        kind::BREAKER if data["state"] == "open" => one(word::TRIPS),
+        kind::BREAKER if data["state"] == "open" => count_once(word::TRIPS),
         _ => Vec::new(),
     }
 }
 
 /// The usage of a session, as far as it was reported.
-fn ended(data: &Value) -> Vec<(String, u64)> {
+fn usage_amounts(data: &Value) -> Vec<(String, u64)> {
     let mut amounts = vec![(word::ENDED.to_owned(), 1)];
     let usage = &data["usage"];
     if let (Some(read), Some(written)) = (

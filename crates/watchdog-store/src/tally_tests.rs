@@ -169,10 +169,10 @@ fn a_day_of_more_worktrees_than_have_room_still_counts_them_all() {
     tally.add(&happened(0, "w0", "iteration", json!({})));
     let day = tally.days.values().next().unwrap();
     assert_eq!(
-        (day.all.of("iterations"), day.works.len()),
+        (day.all.get_sum("iterations"), day.works.len()),
         (WORKTREES as u64 + 21, WORKTREES)
     );
-    assert_eq!(day.worktrees()["w0"].of("iterations"), 2);
+    assert_eq!(day.worktrees()["w0"].get_sum("iterations"), 2);
 }
 
 #[test]
@@ -185,10 +185,16 @@ fn a_worktree_of_more_specs_than_have_room_still_counts_them_all() {
     (0..SPECS + 20).for_each(|n| tally.add(&with_spec(format!("s{n}"))));
     let day = tally.days.values().next().unwrap();
     assert_eq!(
-        (day.works["w"].len(), day.works["w"][""].of("iterations")),
+        (
+            day.works["w"].len(),
+            day.works["w"][""].get_sum("iterations")
+        ),
         (SPECS + 1, 20)
     );
-    assert_eq!(day.worktrees()["w"].of("iterations"), SPECS as u64 + 20);
+    assert_eq!(
+        day.worktrees()["w"].get_sum("iterations"),
+        SPECS as u64 + 20
+    );
 }
 
 proptest! {

@@ -1,7 +1,9 @@
-//! Where the tasks of one repository are recorded: rows and leases of this machine's store, or the table of a fleet.
+//! Records the tasks of one repository: as rows and leases of this machine's store, or the table of
+//! a fleet.
 //!
-//! What every implementation promises: a task has one lease at a time, each with a larger fence than those before; what is written under a
-//! lease that has ended changes nothing; a change is made on what is recorded at that moment, once, or not at all.
+//! Every implementation promises: a task has one lease at a time, each with a larger fence than
+//! those before; what is written under a lease that has ended changes nothing; a change is made on
+//! what is recorded at that moment, once, or not at all.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,18 +26,18 @@ const MOMENT: Duration = Duration::from_secs(5);
 pub struct StoredTask {
     /// The task.
     pub id: String,
-    /// Where it stands.
+    /// Its state.
     pub record: TaskRecord,
-    /// Whether its lease is known to be valid. Where this is `false`, only [`TaskStore::give_back`] can tell.
+    /// Whether its lease is known to be valid. If `false`, only [`TaskStore::give_back`] can tell.
     pub is_held: bool,
 }
 
-/// What a change came to.
+/// The result of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskWrite {
     /// The status before; `None` where the task was not recorded.
     pub from: Option<TaskStatus>,
-    /// What is recorded now.
+    /// The record after the change.
     pub record: TaskRecord,
     /// Whether anything was written.
     pub is_written: bool,
@@ -52,7 +54,7 @@ pub struct TaskLease {
     pub fence: i64,
 }
 
-/// Who wants which tasks.
+/// The worker and the tasks that it wants.
 #[derive(Debug, Clone, Copy)]
 pub struct TaskClaim<'a> {
     /// The tasks that would do, the best first.
@@ -78,7 +80,7 @@ pub struct ClaimedTask {
     pub lease: TaskLease,
     /// Its status before.
     pub from: TaskStatus,
-    /// What is recorded now.
+    /// The record after the change.
     pub record: TaskRecord,
 }
 
@@ -90,13 +92,13 @@ pub trait TaskStore: Send + Sync {
     /// All tasks, by id.
     ///
     /// # Errors
-    /// Where one cannot be read.
+    /// If one cannot be read.
     fn tasks(&self) -> Result<Vec<StoredTask>, StoreError>;
 
     /// Changes a record, whoever works on the task. A lease of it stays where the record keeps its fence, and ends where it does not.
     ///
     /// # Errors
-    /// Where it cannot be read or written.
+    /// If it cannot be read or written.
     fn change(&self, id: &str, change: ChangeTask<'_>) -> Result<TaskWrite, StoreError>;
 
     /// As [`TaskStore::change`], and `None`, without effect, while somebody holds the task's lease. `holder` names the caller.
@@ -110,7 +112,7 @@ pub trait TaskStore: Send + Sync {
         change: ChangeTask<'_>,
     ) -> Result<Option<TaskWrite>, StoreError>;
 
-    /// As [`TaskStore::change`], where the lease of the fence in `found` has ended; `None`, without effect, where it has not, or the task
+    /// As [`TaskStore::change`], where the lease of the fence in `record_before` has ended; `None`, without effect, where it has not, or the task
     /// was taken anew.
     ///
     /// # Errors
@@ -118,20 +120,20 @@ pub trait TaskStore: Send + Sync {
     fn give_back(
         &self,
         id: &str,
-        found: &TaskRecord,
+        record_before: &TaskRecord,
         change: ChangeTask<'_>,
     ) -> Result<Option<TaskWrite>, StoreError>;
 
-    /// Takes the first of some tasks that nobody has. `None` where there is none.
+    /// Takes the first of some tasks that nobody has; `None` where there is none.
     ///
     /// # Errors
-    /// Where they cannot be read or written.
+    /// If they cannot be read or written.
     fn claim(&self, claim: &TaskClaim<'_>) -> Result<Option<ClaimedTask>, StoreError>;
 
     /// Extends a lease to `ttl` from now; `false` where it has ended.
     ///
     /// # Errors
-    /// Where the store cannot say.
+    /// If the store cannot say.
     fn renew(&self, lease: &TaskLease, ttl: Duration) -> Result<bool, StoreError>;
 
     /// Changes the record under a lease; `None`, without effect, where that has ended. A record without a fence ends it. Asked again after
@@ -145,10 +147,10 @@ pub trait TaskStore: Send + Sync {
         change: ChangeTask<'_>,
     ) -> Result<Option<TaskWrite>, StoreError>;
 
-    /// Ends a lease, if it still stands. What the record says stays.
+    /// Ends a lease, if it still stands. The record keeps its status.
     ///
     /// # Errors
-    /// Where it cannot be written; it then ends by itself.
+    /// If it cannot be written; it then ends by itself.
     fn release(&self, lease: &TaskLease) -> Result<(), StoreError>;
 }
 
@@ -193,7 +195,7 @@ impl LocalTasks {
 
     fn update(&self, id: &str, change: ChangeTask<'_>) -> Result<TaskWrite, StoreError> {
         // A change that leaves a task without a record as it is must not make one.
-        if task::of(self.store.as_ref(), &self.repository_id, id)?.is_none()
+        if task::read_task(self.store.as_ref(), &self.repository_id, id)?.is_none()
             && change(None).is_none()
         {
             return Ok(TaskWrite {
@@ -202,19 +204,19 @@ impl LocalTasks {
                 is_written: false,
             });
         }
-        task::update(self.store.as_ref(), &self.repository_id, id, |found| {
-            let from = found.as_ref().map(|found| found.status);
-            match change(found.as_ref()) {
+        task::update(self.store.as_ref(), &self.repository_id, id, |row| {
+            let from = row.as_ref().map(|row| row.status);
+            match change(row.as_ref()) {
                 Some(record) => (
                     record.clone(),
                     TaskWrite {
                         from,
-                        is_written: found.as_ref() != Some(&record),
+                        is_written: row.as_ref() != Some(&record),
                         record,
                     },
                 ),
                 None => {
-                    let record = found.unwrap_or_else(|| {
+                    let record = row.unwrap_or_else(|| {
                         TaskRecord::begin(TaskStatus::Pending, Timestamp::UNIX_EPOCH)
                     });
                     (
@@ -236,7 +238,7 @@ impl LocalTasks {
 
     fn engine_lease(&self, lease: &TaskLease) -> Lease {
         let key = RowKey::new("task-lease", &[&self.repository_id, &lease.id]);
-        // What counts is the holder and the fence.
+        // The holder and the fence count.
         Lease {
             key,
             holder: lease.holder.clone(),
@@ -283,12 +285,12 @@ impl TaskStore for LocalTasks {
     fn give_back(
         &self,
         id: &str,
-        found: &TaskRecord,
+        record_before: &TaskRecord,
         change: ChangeTask<'_>,
     ) -> Result<Option<TaskWrite>, StoreError> {
         // Taking the lease proves that no worker holds it.
         let same = |now: Option<&TaskRecord>| {
-            now.filter(|now| now.fence == found.fence)
+            now.filter(|now| now.fence == record_before.fence)
                 .and_then(|now| change(Some(now)))
         };
         let done = self.change_unheld(id, "watchdog: giving back", &same)?;
@@ -300,17 +302,16 @@ impl TaskStore for LocalTasks {
             let Some(lease) = self.lease(id, claim.holder, claim.ttl)? else {
                 continue;
             };
-            let taken = self.update(id, &|found| {
-                found
-                    .filter(|found| claim.from.contains(&found.status))
-                    .map(|found| TaskRecord {
+            let taken = self.update(id, &|row| {
+                row.filter(|task| claim.from.contains(&task.status))
+                    .map(|task| TaskRecord {
                         status: claim.to,
                         agent: Some(claim.agent.to_owned()),
                         fence: Some(lease.fence),
                         reason: None,
                         message: None,
                         changed_at: claim.now,
-                        ..found.clone()
+                        ..task.clone()
                     })
             });
             match taken {
@@ -355,13 +356,12 @@ impl TaskStore for LocalTasks {
         if self.store.append(&[], Some(&self.engine_lease(lease)))? == AppendOutcome::Fenced {
             return Ok(None);
         }
-        let is_ours = |found: Option<&TaskRecord>| {
-            found.is_some_and(|found| found.fence == Some(lease.fence))
-        };
+        let is_ours =
+            |row: Option<&TaskRecord>| row.is_some_and(|task| task.fence == Some(lease.fence));
         let was_ours = std::cell::Cell::new(false);
-        let done = self.update(&lease.id, &|found| {
-            was_ours.set(is_ours(found));
-            if was_ours.get() { change(found) } else { None }
+        let done = self.update(&lease.id, &|row| {
+            was_ours.set(is_ours(row));
+            if was_ours.get() { change(row) } else { None }
         })?;
         Ok(was_ours.get().then_some(done))
     }

@@ -1,4 +1,6 @@
-//! What Linux alone has, and its substitute on other systems; and the one reader of files that others may write. No other crate asks which system it runs on: `tests/it/one_system.rs` holds it.
+//! The abilities that only Linux has, and their substitutes on other systems; and the one reader of
+//! files that others may write. No other crate asks which system it runs on:
+//! `tests/it/one_system.rs` holds it.
 //!
 //! | what | on Linux | elsewhere |
 //! |---|---|---|
@@ -38,7 +40,7 @@ use linux as here;
 #[cfg(not(all(target_os = "linux", not(feature = "other-systems"))))]
 use other_systems as here;
 
-// One list for all systems: what one of them lacks does not compile there.
+// A list for all systems: what one of them lacks does not compile there.
 pub use here::{
     FOLDER_TO_ENTER, PIPE_PIECE, address_space_limit, adopt_orphans, boot_reading, children,
     children_of_main_thread, command_line, control_group, enlarge_pipe, file_system_kind,

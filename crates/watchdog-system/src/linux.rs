@@ -1,4 +1,4 @@
-//! What Linux has: the parts of `crate` as they are meant.
+//! The Linux parts of `crate`.
 
 mod arenas;
 mod control_groups;
@@ -38,7 +38,7 @@ pub fn adopt_orphans() -> bool {
 
 /// Gives the calling thread the lowest priority, where threads have their own.
 pub fn lower_thread_priority() {
-    // What is refused changes nothing but speed.
+    // A refusal changes only the speed.
     let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), 19);
 }
 

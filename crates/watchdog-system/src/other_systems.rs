@@ -52,7 +52,7 @@ pub fn read_all() -> io::Result<Vec<ProcessRow>> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// One row of the table.
+/// A row of the table.
 pub fn read_one(_pid: u32) -> Option<ProcessRow> {
     None
 }
@@ -132,7 +132,7 @@ pub fn handles(_pid: u32, _signal: Signal) -> bool {
     true
 }
 
-/// Who has a file open.
+/// Finds the process that has a file open.
 pub fn find_holder(
     _file: &Path,
     _folder: &Path,
@@ -204,18 +204,18 @@ pub fn flush_file_system(_on: impl AsFd) -> Option<rustix::io::Result<()>> {
     None
 }
 
-/// Calls `found` for everything in a folder, `.` and `..` included.
+/// Calls `visit` for everything in a folder, `.` and `..` included.
 ///
 /// # Errors
-/// Where the folder cannot be read; what was found until then was handed over.
+/// If the folder cannot be read; what was found until then was handed over.
 pub fn list_folder(
     folder: &OwnedFd,
     _buffer: &mut ListingBuffer,
-    mut found: impl FnMut(&[u8], FileType),
+    mut visit: impl FnMut(&[u8], FileType),
 ) -> rustix::io::Result<()> {
     for entry in rustix::fs::Dir::read_from(folder)? {
         let entry = entry?;
-        found(entry.file_name().to_bytes(), entry.file_type());
+        visit(entry.file_name().to_bytes(), entry.file_type());
     }
     Ok(())
 }

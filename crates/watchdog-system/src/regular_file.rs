@@ -9,7 +9,7 @@ use rustix::fs::{Mode, OFlags};
 /// Opens a regular file, by way of links; refuses anything else without waiting for it.
 ///
 /// # Errors
-/// Where it cannot be opened, or is not a regular file.
+/// If it cannot be opened, or is not a regular file.
 pub fn open_regular_file(path: &Path) -> io::Result<File> {
     let refused = || io::Error::new(io::ErrorKind::InvalidInput, "not a regular file");
     // To open a device may set it off.
@@ -45,7 +45,7 @@ pub fn read_regular_file(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
 /// The entries of a folder, at most `limit` of them; empty only where there is no such folder.
 ///
 /// # Errors
-/// Where it is there and cannot be read: then what is in it is unknown.
+/// If it is there and cannot be read: then what is in it is unknown.
 pub fn read_entries(folder: &Path, limit: usize) -> io::Result<Vec<fs::DirEntry>> {
     match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),

@@ -1,11 +1,11 @@
-//! What is known of a process, of the boot and of a folder, whatever the system shows of it.
+//! Facts of a process, of the boot and of a folder, in one form for all systems.
 
 use std::mem::MaybeUninit;
 use std::time::Duration;
 
 use rustix::fd::OwnedFd;
 
-/// One process, as the system's table shows it.
+/// A process, as the system's table shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProcessRow {
     /// Its number.
@@ -75,7 +75,7 @@ pub struct BootReading {
 )]
 pub struct ProcessHandle(pub(crate) OwnedFd);
 
-/// What a kernel fills when it lists a folder, reused from folder to folder.
+/// The buffer that the kernel fills when it lists a folder; reused from folder to folder.
 #[derive(Default)]
 #[cfg_attr(
     any(not(target_os = "linux"), feature = "other-systems"),

@@ -116,7 +116,7 @@ impl Ours {
                 nothing_to_do_streak: self.earlier.nothing_to_do_streak,
                 ..EarlierRounds::default()
             },
-            ..MachineSetup::of(&settings)
+            ..MachineSetup::from_settings(&settings)
         };
         let verdict = Conversation {
             world,
@@ -128,8 +128,11 @@ impl Ours {
         }
         .hold(setup);
         self.earlier = rounds::after(self.earlier, &verdict);
-        self.breaker
-            .record(at(world.now), &settings.breaker, BreakerInput::of(&verdict));
+        self.breaker.record(
+            at(world.now),
+            &settings.breaker,
+            BreakerInput::from_verdict(&verdict),
+        );
         verdict
     }
 

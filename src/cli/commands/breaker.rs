@@ -60,7 +60,7 @@ pub fn breaker(
         // Nothing guards this append, so it cannot be fenced.
         let _done = store.append(&[noted], None)?;
     }
-    let view = records::of(store, &open.worktree_id, &spec)?.state(now(), &settings);
+    let view = records::read_breaker(store, &open.worktree_id, &spec)?.state(now(), &settings);
     if terminal.json {
         let worktree = open.root().display().to_string();
         terminal.value(&shown_breaker_json(&worktree, &spec, &view));

@@ -240,7 +240,7 @@ fn unanchored(open: &OpenWorktree, facts: &RebuildFacts) -> Result<Vec<String>, 
         .iter()
         .filter(|fact| fact.worktree_id == open.worktree_id)
     {
-        if anchor::of(open.store.as_ref(), &fact.worktree_id, &fact.spec)?.is_none() {
+        if anchor::read_anchor(open.store.as_ref(), &fact.worktree_id, &fact.spec)?.is_none() {
             specs.push(fact.spec.clone());
         }
     }

@@ -61,7 +61,7 @@ impl ChosenLog {
             return SessionPhase::Ended;
         };
         // A record that cannot be read now says nothing; its process does.
-        let now = session::of(open.store.as_ref(), &open.worktree_id, spec)
+        let now = session::read_session(open.store.as_ref(), &open.worktree_id, spec)
             .ok()
             .flatten()
             .unwrap_or_else(|| begun.clone());
@@ -148,7 +148,7 @@ pub fn choose(
         };
         return of_log(open, &logs, newest);
     };
-    if let Some(record) = session::of(store, &open.worktree_id, name)? {
+    if let Some(record) = session::read_session(store, &open.worktree_id, name)? {
         return of_record(command_env, open, name.to_owned(), record);
     }
     let stem = name.rsplit('/').next().unwrap_or(name);

@@ -187,7 +187,7 @@ fn show_days(terminal: &CommandTerminal, found: &FiguresReport) {
                     "-".into()
                 }
             });
-            let sessions = grouped(day.sums.of(word::STARTED));
+            let sessions = grouped(day.sums.get_sum(word::STARTED));
             [
                 format!("{}{mark}", day.date),
                 sessions,
@@ -231,7 +231,7 @@ fn show_worktrees(terminal: &CommandTerminal, found: &FiguresReport) {
                 }
             });
             [
-                grouped(own.sums.of(word::STARTED)),
+                grouped(own.sums.get_sum(word::STARTED)),
                 all,
                 complete,
                 money(&own.sums),
@@ -297,7 +297,7 @@ fn print(terminal: &CommandTerminal, table: &TableColumns<5>, rows: &[[String; 5
 
 /// The whole in words.
 fn lines(found: &FiguresReport) -> Vec<(&'static str, String)> {
-    let (sums, of) = (&found.total, |word| found.total.of(word));
+    let (sums, of) = (&found.total, |word| found.total.get_sum(word));
     let counted = |counts: Vec<(&str, u64)>| {
         let total = grouped(counts.iter().map(|(_, count)| count).sum());
         let each: Vec<String> = counts
@@ -331,7 +331,7 @@ fn lines(found: &FiguresReport) -> Vec<(&'static str, String)> {
                     if count == 1 { "" } else { "s" }
                 )
             };
-            let looks = counted(found.measured.of(measure::LOOKS), "look");
+            let looks = counted(found.measured.get_sum(measure::LOOKS), "look");
             format!(
                 "{}, {} without one; {looks} saw the same again",
                 counted(of_sessions, "session"),

@@ -25,7 +25,7 @@ use crate::report::same_faults::{FaultGroup, FaultKey, grouped};
 use crate::wire::last_verdict::LastVerdict;
 use crate::wire::metrics_text::{MetricSeries, metrics_text};
 use watchdog_core::decision::breaker::BreakerState;
-use watchdog_facts::display::{bounded, escape_to_one_line, plural};
+use watchdog_facts::display::{cut_text, escape_to_one_line, plural};
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::{Reason, Status};
 use watchdog_git::Worktree;
@@ -277,7 +277,7 @@ fn now_of(row: &StatusRow) -> String {
             .as_ref()
             .filter(|_| looped.standing.agents.len() > 1);
         let with = with
-            .map(|name| format!(" with {}", escape_to_one_line(&bounded(name, 30))))
+            .map(|name| format!(" with {}", escape_to_one_line(&cut_text(name, 30))))
             .unwrap_or_default();
         looped.at_most.map_or_else(
             || format!("loop {number}{with}"),
@@ -297,7 +297,7 @@ fn now_of(row: &StatusRow) -> String {
     let holder = row.holder.as_ref().map(|holder| {
         format!(
             "{} {}",
-            escape_to_one_line(&bounded(&holder.command, 30)),
+            escape_to_one_line(&cut_text(&holder.command, 30)),
             holder.pid
         )
     });

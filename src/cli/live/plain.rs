@@ -54,7 +54,7 @@ pub fn watch(
     let mut poll = StorePoll::new(command_env.state.clone(), chosen);
     let mut lines = PlainLines {
         terminal: *terminal,
-        commands: WorktreeCommands::default().with_state_dir(command_env.state.named()),
+        commands: WorktreeCommands::default().with_state_dir(command_env.state.explicit_dir()),
         only: only.to_vec(),
         sessions: HashMap::new(),
         away: None,

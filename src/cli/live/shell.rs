@@ -131,7 +131,7 @@ impl LiveShell {
         to: Sender<LiveInput>,
     ) -> Result<Self, CommandFailure> {
         let size = terminal_size();
-        let commands = WorktreeCommands::default().with_state_dir(command_env.state.named());
+        let commands = WorktreeCommands::default().with_state_dir(command_env.state.explicit_dir());
         let mut model = LiveModel::new(local_now(), (size.width, size.height), commands);
         model.colour = AutoStream::choice(&io::stdout()) != ColorChoice::Never;
         model.home = std::env::var_os("HOME")

@@ -5,7 +5,7 @@ use jiff::{Timestamp, Zoned};
 use crate::cli::amounts::{age, size};
 use crate::clock::local_time::local_time;
 use crate::wire::event_sentences::sentence;
-use watchdog_facts::display::{bounded, escape_to_one_line, plural};
+use watchdog_facts::display::{cut_text, escape_to_one_line, plural};
 use watchdog_git::SnapshotSummary;
 use watchdog_store::engine::StoredEvent;
 
@@ -14,7 +14,7 @@ const SENTENCE: usize = 400;
 
 /// An event on one line: when, and what happened.
 pub fn event_line(event: &StoredEvent, now: &Zoned) -> String {
-    let said = escape_to_one_line(&bounded(
+    let said = escape_to_one_line(&cut_text(
         &sentence(event, &|at| local_time(at, now)),
         SENTENCE,
     ));

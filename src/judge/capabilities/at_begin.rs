@@ -47,7 +47,7 @@ pub(super) fn find(
             .is_ok_and(|hidden| hidden.is_none());
         (origin_tree, clean_tree, nothing_done, shows_all)
     };
-    let Ok(record) = before::of(store, &input.worktree_id, &input.spec) else {
+    let Ok(record) = before::read_checks_before(store, &input.worktree_id, &input.spec) else {
         return ResultBeforeWork::default();
     };
     let check = check_cache::inputs(&[ended.definition.text.as_bytes()]);
@@ -65,7 +65,7 @@ pub(super) fn find(
             at: now(),
         })
     };
-    let begun = record.begun(&check).cloned();
+    let begun = record.first_outcome(&check).cloned();
     // A result for this very tree since the session began is a result for this work: a later pass is new.
     let found_here = begun.as_ref().is_some_and(|mark| {
         mark.tree == origin_tree && input.recorded_at.is_some_and(|at| mark.at >= at)
@@ -75,10 +75,10 @@ pub(super) fn find(
         (Some(mark), None) => Some(mark),
         (Some(mark), Some(_)) if mark.before == OutcomeBeforeWork::Passed => Some(mark),
         (_, Some(mark)) => Some(mark),
-        (None, None) => record.seen(&check, &origin_tree).cloned(),
+        (None, None) => record.outcome_on_tree(&check, &origin_tree).cloned(),
     };
     let seen = clean_tree.as_deref().and_then(now_on).filter(|mark| {
-        let before = record.seen(&check, &mark.tree);
+        let before = record.outcome_on_tree(&check, &mark.tree);
         before.is_none_or(|known| (known.before, known.tests) != (mark.before, mark.tests))
     });
     let begins = known.clone().filter(|mark| begun.as_ref() != Some(mark));
@@ -92,7 +92,8 @@ pub(super) fn find(
         // An unsaved result is unknown to the next judgement.
         let _ = before::update(store, &input.worktree_id, &input.spec, |record| {
             begins.iter().for_each(|mark| record.begin(mark.clone()));
-            seen.iter().for_each(|mark| record.see(mark.clone()));
+            seen.iter()
+                .for_each(|mark| record.record_outcome(mark.clone()));
         });
     }
     known.map_or_else(ResultBeforeWork::default, |mark| ResultBeforeWork {

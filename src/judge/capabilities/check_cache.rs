@@ -42,7 +42,7 @@ impl CheckCache {
         match inputs {
             Some((inputs, tree)) => {
                 let found =
-                    check_cache::of(self.store.as_ref(), &input.worktree_id, &inputs, now())
+                    check_cache::find_pass(self.store.as_ref(), &input.worktree_id, &inputs, now())
                         .unwrap_or(None);
                 pending.insert(command, inputs);
                 found.map(|tests| CachedPass { tests, tree })

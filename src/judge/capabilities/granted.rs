@@ -289,7 +289,7 @@ impl Capabilities for SystemCapabilities<'_> {
         }
     }
 
-    fn touched(&self, wanted: &dyn Fn(&str) -> bool) -> ReadFact<TouchedPaths> {
+    fn read_touched(&self, wanted: &dyn Fn(&str) -> bool) -> ReadFact<TouchedPaths> {
         let mut paths = self.worktree(|worktree| {
             worktree.touched_since(&self.input.origin.0, self.input.origin.1.as_ref(), wanted)
         })?;
@@ -298,7 +298,7 @@ impl Capabilities for SystemCapabilities<'_> {
         Ok(TouchedPaths { paths, total })
     }
 
-    fn protected(&self, globs: &[String]) -> ReadFact<TouchedPaths> {
+    fn read_protected(&self, globs: &[String]) -> ReadFact<TouchedPaths> {
         let mut paths = criteria_files::changed_globs(self.input, globs)?;
         let total = paths.len() as u64;
         paths.truncate(TouchedPaths::LISTED);
@@ -317,8 +317,8 @@ impl Capabilities for SystemCapabilities<'_> {
             .map(|hidden| (hidden.total, hidden.first)))
     }
 
-    fn pushed(&self) -> ReadFact<PushState> {
-        Ok(match self.worktree(Worktree::pushed)? {
+    fn read_push_state(&self) -> ReadFact<PushState> {
+        Ok(match self.worktree(Worktree::read_remote_state)? {
             git::RemoteState::Unborn => PushState::Unborn,
             git::RemoteState::NoRemote => PushState::NoRemote,
             git::RemoteState::Yes => PushState::Yes,

@@ -7,7 +7,7 @@ use watchdog_core::checks::{
     Capabilities as _, CommandRequest, CommandRun, JudgeAnswer, JudgeRequest,
 };
 use watchdog_core::config::settings::{AgentSettings, CommandLine};
-use watchdog_facts::display::bounded;
+use watchdog_facts::display::cut_text;
 use watchdog_facts::evidence::{ProbeOutcome, ProcessExit};
 use watchdog_facts::verdict::ProbeUsage;
 
@@ -77,7 +77,7 @@ pub(super) fn preset(
         limit_met(store.as_ref(), recipient.as_deref(), *retry_at);
     }
     match answer {
-        Ok(text) => JudgeAnswer::Text(bounded(&text, ANSWER)),
+        Ok(text) => JudgeAnswer::Text(cut_text(&text, ANSWER)),
         Err(outcome) => match (*outcome, capabilities.cancel.is_cancelled()) {
             (ProbeOutcome::TimedOut, _) | (_, true) => JudgeAnswer::TimedOut,
             (
@@ -128,7 +128,7 @@ pub(super) fn program(
 fn said(how: &str, stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     match text.trim().lines().last() {
-        Some(last) => format!("{how}: {}", bounded(last, 500)),
+        Some(last) => format!("{how}: {}", cut_text(last, 500)),
         None => how.to_owned(),
     }
 }

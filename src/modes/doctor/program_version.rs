@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::time::Duration;
 
-use watchdog_facts::display::bounded;
+use watchdog_facts::display::cut_text;
 use watchdog_process::{ProgramRun, StartError};
 
 /// The longest version that is shown, in bytes.
@@ -28,7 +28,7 @@ pub(super) fn version_of(program: &OsStr, folder: &Path) -> ProgramVersion {
     let mut command = ProgramRun::new([program, "--version".as_ref()], folder);
     command.deadline = PATIENCE;
     match command.run() {
-        Ok(finished) if finished.exit.success() => ProgramVersion::Known(bounded(
+        Ok(finished) if finished.exit.success() => ProgramVersion::Known(cut_text(
             String::from_utf8_lossy(&finished.stdout.bytes)
                 .lines()
                 .next()

@@ -120,7 +120,7 @@ fn lost_records(
         return None;
     }
     let has_row = |kept: &KeptBaseline| {
-        baseline::of(store, &kept.worktree_id, &kept.spec).is_ok_and(|row| row.is_some())
+        baseline::read_baseline(store, &kept.worktree_id, &kept.spec).is_ok_and(|row| row.is_some())
     };
     let is_whole = worktree
         .kept_baselines()

@@ -23,7 +23,7 @@ pub(super) fn share_account(
     server: &FleetServer,
     machine: &str,
 ) -> Result<(), StoreError> {
-    let Some(shared) = account::of(local)? else {
+    let Some(shared) = account::read_account(local)? else {
         return Ok(());
     };
     let at = now();
@@ -71,7 +71,7 @@ pub(super) fn share_account(
             .refreshed_at
             .is_none_or(|last| at.duration_since(last) >= REFRESH_AFTER)
     {
-        account::refreshed(local, &shared.name, &shared.met, &limits, at)?;
+        account::record_refresh(local, &shared.name, &shared.met, &limits, at)?;
     }
     Ok(())
 }

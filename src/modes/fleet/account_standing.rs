@@ -37,7 +37,7 @@ pub struct AccountFault {
 /// Where they cannot be read.
 pub fn account_as_recorded(local: &dyn LocalStore) -> Result<AccountStanding, StoreError> {
     let at = now();
-    let shared = account::of(local)?.unwrap_or_default();
+    let shared = account::read_account(local)?.unwrap_or_default();
     Ok(AccountStanding {
         account: Some(shared.name).filter(|name| !name.is_empty()),
         refreshed_at: shared.refreshed_at,

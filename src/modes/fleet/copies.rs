@@ -205,7 +205,7 @@ pub fn waiting_copies(
     setting: &FleetSetting,
 ) -> Result<WaitingCopies, StoreError> {
     let local = open_store(&command_env.state)?;
-    let progress = copied::of(local.as_ref(), &setting.fleet())?.unwrap_or_default();
+    let progress = copied::read_progress(local.as_ref(), &setting.fleet())?.unwrap_or_default();
     let events = waiting(local.as_ref(), &setting.fleet(), COUNTED)?;
     Ok(WaitingCopies {
         events,

@@ -219,7 +219,7 @@ impl CopyThread {
                 // A connection that failed may be half open.
                 self.link = None;
                 self.failures += 1;
-                let is_news = copied::failed(local, &self.identity.fleet, now())
+                let is_news = copied::record_failure(local, &self.identity.fleet, now())
                     .unwrap_or(self.failures == 1);
                 if is_news {
                     (self.tell)(&away(&error.to_string()));

@@ -71,7 +71,7 @@ fn copy_batches(
 ) -> Result<CopiedEvents, StoreError> {
     let mut done = CopiedEvents::default();
     let mut folders = None;
-    let progress = copied::of(local, &identity.fleet)?.unwrap_or_default();
+    let progress = copied::read_progress(local, &identity.fleet)?.unwrap_or_default();
     let mut through = progress.through();
     for _ in 0..batches {
         let missed = deleted_after(local, through)?;
@@ -121,7 +121,9 @@ fn deleted_after(local: &dyn LocalStore, through: EventCursor) -> Result<u64, St
 
 /// How many events wait: those of the journal behind what was copied, shared or not, at most `most`.
 pub fn waiting(local: &dyn LocalStore, fleet: &str, most: usize) -> Result<usize, StoreError> {
-    let through = copied::of(local, fleet)?.unwrap_or_default().through();
+    let through = copied::read_progress(local, fleet)?
+        .unwrap_or_default()
+        .through();
     Ok(local.read(through, most)?.0.len())
 }
 

@@ -202,7 +202,13 @@ fn a_journal_that_lost_its_oldest_events_says_how_many() {
     assert_eq!(stores.local.prune(&kept).unwrap(), 3);
     let done = stores.copy().unwrap();
     assert_eq!((done.sent, done.missed), (1, 2));
-    assert_eq!(copied::of(&stores.local, "f").unwrap().unwrap().missed, 2);
+    assert_eq!(
+        copied::read_progress(&stores.local, "f")
+            .unwrap()
+            .unwrap()
+            .missed,
+        2
+    );
 }
 
 #[test]

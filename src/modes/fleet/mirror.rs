@@ -72,7 +72,7 @@ impl FleetMirror {
         let dir = state.fleet_mirror();
         let fleet = setting.fleet();
         let is_of = |store: &Arc<dyn LocalStore>| -> Result<bool, StoreError> {
-            Ok(copied::of(store.as_ref(), &fleet)?.is_some()
+            Ok(copied::read_progress(store.as_ref(), &fleet)?.is_some()
                 || store.cursor_at(Timestamp::MAX)? == EventCursor::START)
         };
         dir.ensure()?;
@@ -101,7 +101,7 @@ impl FleetMirror {
     /// # Errors
     /// Where the mirror cannot be read.
     pub fn machines(&self) -> Result<Option<SeenMachines>, StoreError> {
-        seen_machines::of(self.store.as_ref(), &self.fleet)
+        seen_machines::read_machines(self.store.as_ref(), &self.fleet)
     }
 
     /// Reads on to the newest event. `tell` is called once where there is much to read.
@@ -135,7 +135,7 @@ impl FleetMirror {
         &mut self,
         is_first: bool,
     ) -> Result<Result<usize, FleetError>, FleetSettingError> {
-        let mut through = copied::of(self.store.as_ref(), &self.fleet)?
+        let mut through = copied::read_progress(self.store.as_ref(), &self.fleet)?
             .unwrap_or_default()
             .through();
         if is_first {
@@ -178,7 +178,7 @@ impl FleetMirror {
             // Last: a process that dies before takes the same events again, which changes nothing.
             copied::advance(self.store.as_ref(), &self.fleet, last.position, 0)?;
             let _ = tidy(self.store.as_ref(), now(), events.len());
-        } else if copied::of(self.store.as_ref(), &self.fleet)?.is_none() {
+        } else if copied::read_progress(self.store.as_ref(), &self.fleet)?.is_none() {
             copied::advance(self.store.as_ref(), &self.fleet, through, 0)?;
         }
         Ok(Ok(events.len()))
@@ -244,9 +244,9 @@ impl FleetMirror {
     fn work(&self, (worktree, spec): &(String, String)) -> Result<MirroredWork, StoreError> {
         let store = self.store.as_ref();
         Ok(MirroredWork {
-            baseline: baseline::of(store, worktree, spec)?,
-            session: session::of(store, worktree, spec)?,
-            looped: looped::of(store, worktree, spec)?,
+            baseline: baseline::read_baseline(store, worktree, spec)?,
+            session: session::read_session(store, worktree, spec)?,
+            looped: looped::read_loop(store, worktree, spec)?,
             // Written only where an event says so.
             breaker: None,
         })

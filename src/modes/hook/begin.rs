@@ -220,7 +220,7 @@ fn adopt(
         .as_deref()
         .filter(|id| Some(*id) != input.session_id.as_deref());
     let other_runs = match other {
-        Some(id) => hook_session::of(store, id, None)?.is_some_and(|other| {
+        Some(id) => hook_session::read_hook_session(store, id, None)?.is_some_and(|other| {
             other.pid != pid
                 && other
                     .pid

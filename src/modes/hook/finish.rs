@@ -33,9 +33,8 @@ pub fn finish(
     let at = now();
     let spec = known.and_then(|known| known.spec);
     let found = match &spec {
-        Some(spec) => {
-            session::of(store, &open.worktree_id, spec)?.map(|session| (spec.clone(), session))
-        }
+        Some(spec) => session::read_session(store, &open.worktree_id, spec)?
+            .map(|session| (spec.clone(), session)),
         None => session::latest(store, &open.worktree_id)?,
     };
     // One that watchdog runs ends when watchdog sees its process end; another one is none of this session's business.
@@ -55,7 +54,7 @@ pub fn finish(
         if let Some(recorded) =
             crate::session::recorded(&open.store, &open.worktree_id, Some(spec))?
         {
-            uncommitted::ended(store, &open.worktree_id, spec, recorded.at, &end)?;
+            uncommitted::record_session_end(store, &open.worktree_id, spec, recorded.at, &end)?;
         }
     }
     if let Some(id) = &input.session_id {

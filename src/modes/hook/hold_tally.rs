@@ -37,7 +37,7 @@ impl<'a> HoldTally<'a> {
         } else {
             None
         };
-        let found = hook_session::of(store, &session_id, agent_id.as_deref())?;
+        let found = hook_session::read_hook_session(store, &session_id, agent_id.as_deref())?;
         let known = found.is_some();
         let output = matches!(event, HookEvent::PreToolUse | HookEvent::PostToolUse);
         let mut kept = found.unwrap_or(fresh);

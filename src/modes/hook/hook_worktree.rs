@@ -86,7 +86,7 @@ impl HookWorktree {
         let store = open_store(&command_env.state)?;
         let notes = store.notes();
         let session = match &input.session_id {
-            Some(id) => hook_session::of(store.as_ref(), id, None)?,
+            Some(id) => hook_session::read_hook_session(store.as_ref(), id, None)?,
             None => None,
         };
         let folder = folder(command_env, request, input, session.as_ref());

@@ -240,8 +240,12 @@ impl<'a> JudgedStop<'a> {
         let none = Vec::new();
         let settings = &input.settings;
         let counts = input.trust == ConfigTrust::Settled;
-        if let Some(stop) =
-            termination(&settings.limits, &SpentUsage::of(&context.usage), now()).filter(|_| counts)
+        if let Some(stop) = termination(
+            &settings.limits,
+            &SpentUsage::from_usage(&context.usage),
+            now(),
+        )
+        .filter(|_| counts)
         {
             return (StopFacts::Limit(stop), none);
         }
@@ -386,7 +390,9 @@ fn session_began(
     hook_input: &HookInput,
 ) -> Option<Timestamp> {
     // It only serves the time budget: an unreadable record is unknown usage, and counts neither as spent nor as zero.
-    let found = session::of(store, worktree_id, spec).ok().flatten()?;
+    let found = session::read_session(store, worktree_id, spec)
+        .ok()
+        .flatten()?;
     (found.session_id.is_some() && found.session_id == hook_input.session_id)
         .then_some(found.started_at)
 }

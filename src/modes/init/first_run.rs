@@ -150,15 +150,15 @@ impl Capabilities for ProjectAlone<'_> {
         no_session()
     }
 
-    fn touched(&self, _wanted: &dyn Fn(&str) -> bool) -> ReadFact<TouchedPaths> {
+    fn read_touched(&self, _wanted: &dyn Fn(&str) -> bool) -> ReadFact<TouchedPaths> {
         no_session()
     }
 
-    fn protected(&self, _globs: &[String]) -> ReadFact<TouchedPaths> {
+    fn read_protected(&self, _globs: &[String]) -> ReadFact<TouchedPaths> {
         no_session()
     }
 
-    fn pushed(&self) -> ReadFact<PushState> {
+    fn read_push_state(&self) -> ReadFact<PushState> {
         no_session()
     }
 

@@ -20,7 +20,7 @@ pub async fn wait_for_its_end(
     timeout: Option<Duration>,
     signals: &mut SignalState,
 ) -> Result<(), Box<Verdict>> {
-    let recorded = session::of(store.as_ref(), worktree_id, spec)
+    let recorded = session::read_session(store.as_ref(), worktree_id, spec)
         .ok()
         .flatten();
     let Some(pid) = recorded

@@ -43,9 +43,9 @@ impl PersistedLoop {
         let is_same = |last: &LoopRecord| {
             is_of(worktree, last) && last.recipe.as_ref().is_none_or(|known| *known == recipe)
         };
-        let last = looped::of(store.as_ref(), &worktree_id, spec)?.filter(is_same);
+        let last = looped::read_loop(store.as_ref(), &worktree_id, spec)?.filter(is_same);
         // A strike of a loop counts in the breaker of its spec, too: without one there, a reset or a complete came since.
-        let strikes = breaker::of(store.as_ref(), &worktree_id, spec)?.strikes();
+        let strikes = breaker::read_breaker(store.as_ref(), &worktree_id, spec)?.strikes();
         let own_breaker = last
             .as_ref()
             .map(|last| last.breaker.clone())
@@ -108,7 +108,7 @@ impl PersistedLoop {
             record.feedback = verdict
                 .feedback
                 .as_deref()
-                .map(|feedback| watchdog_facts::display::bounded(feedback, FEEDBACK));
+                .map(|feedback| watchdog_facts::display::cut_text(feedback, FEEDBACK));
             record.records.push(iteration);
             let more = record.records.len().saturating_sub(KEPT);
             record.records.drain(..more);

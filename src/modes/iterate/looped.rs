@@ -512,7 +512,7 @@ impl LoopRun {
         let of_agent = own_limit || self.context.settings().agent.probe.is_none();
         let (words, spent) = (
             seen.context.output.clone(),
-            SpentUsage::of(&seen.context.usage),
+            SpentUsage::from_usage(&seen.context.usage),
         );
         seen.context.iteration = Some(number.into());
         seen.context.summaries = self
@@ -555,7 +555,7 @@ impl LoopRun {
         let (at, settings, outcome) = (
             now(),
             self.context.settings().breaker.clone(),
-            BreakerInput::of(verdict),
+            BreakerInput::from_verdict(verdict),
         );
         // The record of the standing, which follows, says where it cannot be written.
         let _ = self

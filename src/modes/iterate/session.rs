@@ -72,7 +72,7 @@ pub struct LoopContext {
 impl LoopContext {
     /// The verdict where a fact could not be read.
     pub fn unreadable(&self, why: UnreadableFact) -> Verdict {
-        Verdict::unreadable(why.placed(&self.command_env.commands(&self.root)))
+        Verdict::unreadable(why.with_commands(&self.command_env.commands(&self.root)))
     }
 
     /// The settings, the limits of the command line included.
@@ -90,7 +90,7 @@ impl LoopContext {
     /// The agents that a limit holds which another machine of the same account met.
     pub fn held_by_account(&self) -> Vec<(String, AccountLimit)> {
         // Mostly there is none, and no command line is read for it.
-        if account::of(self.store.as_ref())
+        if account::read_account(self.store.as_ref())
             .is_ok_and(|shared| shared.is_none_or(|shared| shared.limits.is_empty()))
         {
             return Vec::new();

@@ -42,7 +42,7 @@ impl AgentWatch {
             while matches!(stopped.recv_timeout(pause), Err(RecvTimeoutError::Timeout)) {
                 let scan_start = Instant::now();
                 let lines: Vec<ProcessCommand> =
-                    processes.read().into_iter().map(as_command).collect();
+                    processes.read_all().into_iter().map(as_command).collect();
                 let agents = agents_in_processes(&lines, &known);
                 let mut new = Vec::new();
                 let has_seen = {

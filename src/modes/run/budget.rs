@@ -71,7 +71,7 @@ impl SessionBudget<'_> {
             ..limits.clone()
         };
         loop {
-            let spent = SpentUsage::of(&self.tap.view().usage);
+            let spent = SpentUsage::from_usage(&self.tap.view().usage);
             let agents_is_spent = self
                 .of_agent
                 .is_some_and(|budget| budget.before_usd + spent.cost_usd >= budget.max_cost_usd);

@@ -11,7 +11,7 @@ use watchdog_core::config::settings::{
     CheckKind, CheckSpec, CommandCriterion, ConfigSettings, Mode,
 };
 use watchdog_core::decision::machine::ConfigTrust;
-use watchdog_facts::display::bounded;
+use watchdog_facts::display::cut_text;
 use watchdog_facts::evidence::{CheckOutcome, OutcomeBeforeWork, UnreadableFact};
 use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_process::CancelFlag;
@@ -109,13 +109,13 @@ pub fn cheap_checks(input: &JudgementInput, store: &dyn LocalStore) -> Vec<Check
     // Without the record a later pass is no more than `committed`.
     if let (ConfigTrust::Settled, Ok(record)) = (
         &input.trust,
-        before::of(store, &input.worktree_id, &input.spec),
+        before::read_checks_before(store, &input.worktree_id, &input.spec),
     ) {
-        let is_known = |criterion: &CheckKind| record.begun(&check_id(criterion)).is_some();
+        let is_known = |criterion: &CheckKind| record.first_outcome(&check_id(criterion)).is_some();
         let is_wanted = |criterion: &CheckKind| {
             criterion.of_worktree()
                 && !criterion.runs_programs()
-                && !CheckDefinition::of(criterion).fails_without_work
+                && !CheckDefinition::from_criterion(criterion).fails_without_work
                 && !is_known(criterion)
         };
         input
@@ -129,7 +129,7 @@ pub fn cheap_checks(input: &JudgementInput, store: &dyn LocalStore) -> Vec<Check
 
 /// The name of a check in the record of its outcome before the work.
 fn check_id(criterion: &CheckKind) -> String {
-    check_cache::inputs(&[CheckDefinition::of(criterion).text.as_bytes()])
+    check_cache::inputs(&[CheckDefinition::from_criterion(criterion).text.as_bytes()])
 }
 
 /// Judges these checks, which records how each ends without any work.
@@ -178,8 +178,8 @@ fn first_pass(
     };
     for (name, command) in wanted {
         let check = check_id(&CheckKind::Command(command.clone()));
-        if before::of(store, &input.worktree_id, &input.spec)?
-            .begun(&check)
+        if before::read_checks_before(store, &input.worktree_id, &input.spec)?
+            .first_outcome(&check)
             .is_some_and(|mark| mark.before == OutcomeBeforeWork::Failed)
         {
             continue;
@@ -201,7 +201,7 @@ fn first_pass(
                 let message = format!(
                     "the check '{}' passes at the baseline {baseline} already, so that it would prove nothing, and no session was started; \
                      name a check that fails until the work is done, or take must_fail_first from it",
-                    bounded(name, 100)
+                    cut_text(name, 100)
                 );
                 return Ok(Some(Verdict::new(Reason::NoCriteria, message)));
             }

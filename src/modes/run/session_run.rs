@@ -209,7 +209,7 @@ async fn run_in_span(
         idle_limit: options.idle_timeout,
         ..SessionRecord::began(begun)
     };
-    let former = session::of(store.as_ref(), &input.worktree_id, &input.spec);
+    let former = session::read_session(store.as_ref(), &input.worktree_id, &input.spec);
     let mut notes = Vec::new();
     if let Err(error) = session::record(store.as_ref(), &input.worktree_id, &input.spec, &announced)
     {
@@ -358,7 +358,7 @@ async fn run_in_span(
     (seen.agent, seen.agent_source) = (sighted.agent, sighted.source);
     if seen.session_id.is_none() {
         // An agent that prints nothing about itself may have told its name by a hook.
-        let recorded = session::of(store.as_ref(), &input.worktree_id, &input.spec)
+        let recorded = session::read_session(store.as_ref(), &input.worktree_id, &input.spec)
             .ok()
             .flatten();
         seen.session_id = recorded
@@ -428,7 +428,7 @@ fn uncommitted_at_end(input: &JudgementInput, store: &Arc<dyn LocalStore>) -> Op
         .uncommitted_contents()
         .ok()?
         .1;
-    let recorded = uncommitted::ended(
+    let recorded = uncommitted::record_session_end(
         store.as_ref(),
         &input.worktree_id,
         &input.spec,
@@ -494,7 +494,7 @@ fn see(
         wall_seconds: Some(outcome.duration.as_secs_f64()),
         ..summary.usage
     };
-    let spent = SpentUsage::of(&usage);
+    let spent = SpentUsage::from_usage(&usage);
     notes.extend(budget.unknown(spent));
     let ended = EndedSession::new(&outcome, summary, advice, at);
     let refused = ended.refusals();

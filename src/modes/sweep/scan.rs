@@ -76,7 +76,7 @@ pub fn isolated(root: PathBuf, work: impl FnOnce() -> SweepScanOutcome) -> Sweep
 
 impl SweepShared<'_> {
     fn unreadable(&self, root: &Path, why: UnreadableFact) -> Verdict {
-        Verdict::unreadable(why.placed(&self.around.commands(root)))
+        Verdict::unreadable(why.with_commands(&self.around.commands(root)))
     }
 
     /// Judges one worktree as far as that takes no question.

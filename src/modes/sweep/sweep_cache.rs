@@ -74,7 +74,7 @@ impl SweepCache {
     pub fn recall(&self, found: &FoundWorktree, id: &str) -> Option<Value> {
         self.revisions.get(id)?;
         // An unreadable entry costs a scan.
-        let last = sweep_cache::of(self.store.as_ref(), id).ok()??;
+        let last = sweep_cache::read_verdict(self.store.as_ref(), id).ok()??;
         if last.inputs != self.inputs_of(id)? {
             return None;
         }
@@ -88,7 +88,7 @@ impl SweepCache {
             return None;
         }
         let more = self.beside(found);
-        let stamp = StatFingerprints::read(&last.paths).stamp(
+        let stamp = StatFingerprints::from_text(&last.paths).stamp(
             FingerprintScope {
                 worktree: found,
                 more: &more,

@@ -439,7 +439,7 @@ fn run(worktree: &Worktree, args: &[&str]) -> Result<(), TaskWorktreeError> {
         worktree.has_identity(),
         DEADLINE,
     )
-    .configured(&overrides)
+    .with_settings(&overrides)
     .run();
     let finished = finished.map_err(|error| TaskWorktreeError::Git(error.to_string()))?;
     if finished.exit.success() {

@@ -25,7 +25,7 @@ impl ClaimedWork {
     ) -> Result<TaskWorktree, Box<Verdict>> {
         let unreadable = |unreadable: UnreadableFact| {
             Box::new(Verdict::unreadable(
-                unreadable.placed(&self.queue.open.commands),
+                unreadable.with_commands(&self.queue.open.commands),
             ))
         };
         let (mut wanted, dependencies) = self.wanted(travel.is_some()).await.map_err(unreadable)?;

@@ -253,7 +253,7 @@ impl ClaimedWork {
                 );
                 Verdict::new(Reason::GitError, why)
             }
-            _ => Verdict::unreadable(unreadable.placed(&open.commands)),
+            _ => Verdict::unreadable(unreadable.with_commands(&open.commands)),
         }
     }
 
@@ -458,7 +458,7 @@ pub(super) fn prompt_of(task: &TaskFile) -> String {
 
 fn log_of(store: &dyn LocalStore, root: &Path, id: &str) -> Option<PathBuf> {
     let worktree = Worktree::open(root).ok()?;
-    session::of(store, &worktree.worktree_id(), id)
+    session::read_session(store, &worktree.worktree_id(), id)
         .ok()
         .flatten()?
         .log

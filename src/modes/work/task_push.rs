@@ -25,7 +25,7 @@ impl ClaimedWork {
         )
         .map_err(|unreadable| {
             Box::new(Verdict::unreadable(
-                unreadable.placed(&self.queue.open.commands),
+                unreadable.with_commands(&self.queue.open.commands),
             ))
         })
     }

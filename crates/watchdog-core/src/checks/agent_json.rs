@@ -21,7 +21,7 @@ static FENCE: LazyLock<Regex> = LazyLock::new(|| {
 /// A candidate for the requested object.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct JsonCandidate {
-    /// Where it begins in the text.
+    /// Offset of its begin in the text.
     at: usize,
     /// Its text, marks included.
     pub(super) raw: String,
@@ -33,23 +33,23 @@ pub(super) struct JsonCandidate {
 
 /// The candidates of a text, in order. With a tag only the marked ones: the word of a fenced block, an element, or the object's own
 /// `signal` or `type`.
-pub(super) fn given(text: &str, tag: Option<&str>) -> Vec<JsonCandidate> {
+pub(super) fn find_candidates(text: &str, tag: Option<&str>) -> Vec<JsonCandidate> {
     let text = &text[text.ceil_char_boundary(text.len().saturating_sub(MOST_BYTES))..];
-    let mut found: Vec<JsonCandidate> = fenced(text, tag);
+    let mut candidates: Vec<JsonCandidate> = find_fenced(text, tag);
     if let Some(tag) = tag {
-        found.extend(elements(text, tag));
+        candidates.extend(elements(text, tag));
     }
-    let covered: Vec<(usize, usize)> = found
+    let covered: Vec<(usize, usize)> = candidates
         .iter()
         .map(|given| (given.at, given.at + given.raw.len()))
         .collect();
     let outside = |at: usize| !covered.iter().any(|(from, to)| (*from..*to).contains(&at));
-    found.extend(
+    candidates.extend(
         objects(text, tag)
             .into_iter()
             .filter(|given| outside(given.at)),
     );
-    found.retain(|given| {
+    candidates.retain(|given| {
         tag.is_none_or(|tag| {
             given.tagged
                 || given
@@ -58,8 +58,8 @@ pub(super) fn given(text: &str, tag: Option<&str>) -> Vec<JsonCandidate> {
                     .is_ok_and(|object| names_itself(object, tag))
         })
     });
-    found.sort_by_key(|given| given.at);
-    found
+    candidates.sort_by_key(|given| given.at);
+    candidates
 }
 
 /// Whether an object's own `signal` or `type` is the tag.
@@ -69,7 +69,7 @@ pub(super) fn names_itself(object: &Value, tag: &str) -> bool {
         .any(|key| object.get(key).and_then(Value::as_str) == Some(tag))
 }
 
-fn fenced(text: &str, tag: Option<&str>) -> Vec<JsonCandidate> {
+fn find_fenced(text: &str, tag: Option<&str>) -> Vec<JsonCandidate> {
     let blocks = FENCE.captures_iter(text).filter_map(|block| {
         let (all, word, content) = (
             block.get(0)?,
@@ -90,7 +90,7 @@ fn fenced(text: &str, tag: Option<&str>) -> Vec<JsonCandidate> {
 
 fn elements(text: &str, tag: &str) -> Vec<JsonCandidate> {
     let (open, close) = (format!("<{tag}>"), format!("</{tag}>"));
-    let mut found = Vec::new();
+    let mut tagged = Vec::new();
     let mut from = 0;
     while let Some(start) = text[from..].find(&open).map(|at| from + at) {
         let content = start + open.len();
@@ -99,14 +99,14 @@ fn elements(text: &str, tag: &str) -> Vec<JsonCandidate> {
         };
         let object = object_in(&text[content..end]);
         from = end + close.len();
-        found.push(JsonCandidate {
+        tagged.push(JsonCandidate {
             at: start,
             raw: text[start..from].to_owned(),
             object,
             tagged: true,
         });
     }
-    found
+    tagged
 }
 
 fn object_in(text: &str) -> Result<Value, String> {
@@ -117,9 +117,10 @@ fn object_in(text: &str) -> Result<Value, String> {
     }
 }
 
-/// The unmarked objects of a text; objects inside of one are part of it. One with a key twice has no value, whatever is inside of it.
+/// The unmarked objects of a text; objects inside of one are part of it. An object with a key twice
+/// has no value, whatever is inside of it.
 fn objects(text: &str, tag: Option<&str>) -> Vec<JsonCandidate> {
-    let mut found = Vec::new();
+    let mut unmarked = Vec::new();
     let mut from = 0;
     for _ in 0..TRIES {
         let Some(at) = text[from..].find('{').map(|at| from + at) else {
@@ -130,7 +131,7 @@ fn objects(text: &str, tag: Option<&str>) -> Vec<JsonCandidate> {
             Some(Ok(object)) => {
                 from = at + stream.byte_offset();
                 let tagged = tag.is_some_and(|tag| names_itself(&object, tag));
-                found.push(JsonCandidate {
+                unmarked.push(JsonCandidate {
                     at,
                     raw: text[at..from].to_owned(),
                     object: object_in(&text[at..from]),
@@ -140,7 +141,7 @@ fn objects(text: &str, tag: Option<&str>) -> Vec<JsonCandidate> {
             Some(Err(_)) | None => from = at + 1,
         }
     }
-    found
+    unmarked
 }
 
 #[cfg(test)]
@@ -151,7 +152,7 @@ mod tests {
     use super::*;
 
     fn objects_of(text: &str, tag: Option<&str>) -> Vec<Option<Value>> {
-        given(text, tag)
+        find_candidates(text, tag)
             .into_iter()
             .map(|given| given.object.ok())
             .collect()
@@ -192,7 +193,7 @@ mod tests {
             "{\"type\": \"preview\"}",
             "review",
         ] {
-            assert!(given(text, Some("review")).is_empty(), "{text}");
+            assert!(find_candidates(text, Some("review")).is_empty(), "{text}");
         }
     }
 
@@ -212,7 +213,7 @@ mod tests {
     #[test]
     fn an_element_is_quoted_as_a_whole_and_the_next_is_found_behind_it() {
         let text = "so <a>{\"n\": 1}</a>, no: <a>{\"n\": 2}</a> <a>open";
-        let raw: Vec<String> = given(text, Some("a"))
+        let raw: Vec<String> = find_candidates(text, Some("a"))
             .into_iter()
             .map(|given| given.raw)
             .collect();
@@ -238,7 +239,7 @@ mod tests {
         #[test]
         fn no_text_is_too_odd(text in "[{}\"a:<>/`\n é]{0,300}") {
             for tag in [None, Some("a")] {
-                for found in given(&text, tag) {
+                for found in find_candidates(&text, tag) {
                     prop_assert!(text.contains(&found.raw));
                 }
             }

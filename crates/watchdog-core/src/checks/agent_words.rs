@@ -4,7 +4,7 @@ use crate::config::settings::TextScope;
 use watchdog_facts::context::{ContextMessage, SessionContext};
 
 /// The texts of the agent that count, oldest first.
-pub(super) fn said<'a>(session: &'a SessionContext, scope: TextScope) -> Vec<&'a str> {
+pub(super) fn agent_texts<'a>(session: &'a SessionContext, scope: TextScope) -> Vec<&'a str> {
     let own = |message: &'a ContextMessage| {
         message
             .text
@@ -102,41 +102,41 @@ mod tests {
 
     #[test]
     fn a_check_looks_back_as_far_as_it_is_told_to() {
-        assert_eq!(said(&context(), TextScope::Last), ["o"]);
+        assert_eq!(agent_texts(&context(), TextScope::Last), ["o"]);
         assert_eq!(
-            said(&context(), TextScope::Iteration),
+            agent_texts(&context(), TextScope::Iteration),
             ["s2", "a2", "a3", "o"]
         );
         assert_eq!(
-            said(&context(), TextScope::Session),
+            agent_texts(&context(), TextScope::Session),
             ["s1", "s2", "a1", "a2", "a3", "o"]
         );
         let without_output = SessionContext {
             output: None,
             ..context()
         };
-        assert_eq!(said(&without_output, TextScope::Last), ["a3"]);
+        assert_eq!(agent_texts(&without_output, TextScope::Last), ["a3"]);
         let third = SessionContext {
             iteration: Some(3),
             ..context()
         };
-        assert_eq!(said(&third, TextScope::Iteration), ["a2", "a3", "o"]);
+        assert_eq!(agent_texts(&third, TextScope::Iteration), ["a2", "a3", "o"]);
         let uncounted = SessionContext {
             iteration: None,
             ..context()
         };
         assert_eq!(
-            said(&uncounted, TextScope::Iteration),
+            agent_texts(&uncounted, TextScope::Iteration),
             ["s2", "a2", "a3", "o"],
             "the last summary is of this iteration"
         );
         let mut unnumbered = third;
         unnumbered.summaries[1].iteration = None;
         assert_eq!(
-            said(&unnumbered, TextScope::Iteration),
+            agent_texts(&unnumbered, TextScope::Iteration),
             ["s2", "a2", "a3", "o"]
         );
-        assert!(said(&SessionContext::default(), TextScope::Session).is_empty());
+        assert!(agent_texts(&SessionContext::default(), TextScope::Session).is_empty());
         assert_eq!(prompts(&context()), ["p", "u1", "u2"]);
     }
 }

@@ -9,7 +9,7 @@ use watchdog_facts::evidence::{OutcomeBeforeWork, ProcessExit, TestCounts};
 /// The complete configuration of a check, as a key for its recorded results.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CheckDefinition {
-    /// One text without two meanings.
+    /// A text without two meanings.
     pub text: String,
     /// Whether it depends on the worktree alone: without any work, its outcome is the same as when the work began.
     pub of_worktree: bool,
@@ -19,7 +19,7 @@ pub struct CheckDefinition {
 
 impl CheckDefinition {
     /// That of a criterion.
-    pub fn of(criterion: &CheckKind) -> Self {
+    pub fn from_criterion(criterion: &CheckKind) -> Self {
         let fails_without_work = match criterion {
             CheckKind::Git(git) => git.min_commits > 0,
             CheckKind::SqlResult(_) => true,
@@ -64,7 +64,7 @@ pub struct TestEdits {
 
 impl TestEdits {
     /// The lost tests, in words; `None` where there are none.
-    pub fn lost(&self) -> Option<String> {
+    pub fn describe_lost(&self) -> Option<String> {
         let deleted = (!self.deleted.is_empty()).then(|| {
             let names: Vec<&str> = self.deleted.iter().map(String::as_str).collect();
             format!("deleted {}", super::feedback::first_three(&names))
@@ -167,7 +167,7 @@ pub struct CommandOutput {
     pub stderr: CapturedStream,
 }
 
-/// One stream, of which at most a bounded part was kept.
+/// A stream, of which at most a bounded part was kept.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CapturedStream {
     /// The first bytes; may be empty where only the end was kept.
@@ -226,7 +226,7 @@ pub enum PushState {
     NoRemote,
     /// A branch of a remote reaches it.
     Yes,
-    /// None does.
+    /// No remote has it.
     No {
         /// Commits of HEAD that no branch of a remote reaches.
         ahead: u64,

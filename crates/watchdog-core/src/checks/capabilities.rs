@@ -47,7 +47,7 @@ pub trait Capabilities: Sync {
     fn files(&self, glob: &str) -> io::Result<Vec<MatchedFile>>;
 
     /// The bytes of a regular file: at a path relative to the root of the worktree, without symbolic links out of it, or at an
-    /// absolute one. `None` where there is none.
+    /// absolute one; `None` where there is none.
     ///
     /// # Errors
     /// Any read error; a file of more than `limit` bytes is [`io::ErrorKind::FileTooLarge`].
@@ -59,10 +59,11 @@ pub trait Capabilities: Sync {
 
     /// The paths that differ from the baseline, committed or not, and that `wanted` accepts. Changes of a mere pull do not
     /// count.
-    fn touched(&self, wanted: &dyn Fn(&str) -> bool) -> ReadFact<TouchedPaths>;
+    fn read_touched(&self, wanted: &dyn Fn(&str) -> bool) -> ReadFact<TouchedPaths>;
 
-    /// The paths of these globs that differ from where the work began, in HEAD, index or on disk. Nothing excuses a change.
-    fn protected(&self, globs: &[String]) -> ReadFact<TouchedPaths>;
+    /// The paths of these globs that differ from where the work began, in HEAD, index or on disk.
+    /// No rule excuses a change.
+    fn read_protected(&self, globs: &[String]) -> ReadFact<TouchedPaths>;
 
     /// HEAD as it is now; `None` where it is not known.
     fn head(&self) -> Option<String> {
@@ -75,7 +76,7 @@ pub trait Capabilities: Sync {
     }
 
     /// Whether a remote has HEAD, by the refs of this repository; uses no network.
-    fn pushed(&self) -> ReadFact<PushState>;
+    fn read_push_state(&self) -> ReadFact<PushState>;
 
     /// The difference from the baseline, committed or not, in git's format: at most about `limit` bytes, and without secrets.
     fn diff(&self, limit: usize) -> ReadFact<BoundedText>;
@@ -173,15 +174,15 @@ mod tests {
             Ok(None)
         }
 
-        fn touched(&self, _: &dyn Fn(&str) -> bool) -> ReadFact<TouchedPaths> {
+        fn read_touched(&self, _: &dyn Fn(&str) -> bool) -> ReadFact<TouchedPaths> {
             Ok(TouchedPaths::default())
         }
 
-        fn protected(&self, _: &[String]) -> ReadFact<TouchedPaths> {
+        fn read_protected(&self, _: &[String]) -> ReadFact<TouchedPaths> {
             Ok(TouchedPaths::default())
         }
 
-        fn pushed(&self) -> ReadFact<PushState> {
+        fn read_push_state(&self) -> ReadFact<PushState> {
             Ok(PushState::Unborn)
         }
 

@@ -8,7 +8,7 @@ use watchdog_facts::verdict::Evidence;
 
 use super::capabilities::Capabilities;
 
-/// One configured criterion of completion.
+/// A configured criterion of completion.
 ///
 /// A check reads facts through the [`Capabilities`] of its context and decides whether its criterion is met. It does no IO of its own.
 /// An unreadable fact gives [`CheckJudgement::Failed`], never a pass.
@@ -67,7 +67,7 @@ pub struct CheckContext<'a> {
     pub at_once: usize,
 }
 
-/// Where nothing is known of a session.
+/// Stands for an unknown session.
 static EMPTY_SESSION: LazyLock<SessionContext> = LazyLock::new(SessionContext::default);
 
 impl<'a> CheckContext<'a> {

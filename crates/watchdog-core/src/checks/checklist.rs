@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// One item with a box.
+/// An item with a box.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ChecklistBox {
     /// The text behind the box.
@@ -61,8 +61,8 @@ pub(super) fn items(markdown: &str, optional: &[String]) -> Vec<ChecklistBox> {
 }
 
 fn item(line: &str) -> Option<ChecklistBox> {
-    let found = BOX.captures(line)?;
-    let mark = found["mark"].trim();
+    let groups = BOX.captures(line)?;
+    let mark = groups["mark"].trim();
     let mut characters = mark.chars();
     let done = match (characters.next(), characters.next()) {
         // An empty box is open, however wide it is.
@@ -74,7 +74,7 @@ fn item(line: &str) -> Option<ChecklistBox> {
         _ => return None,
     };
     Some(ChecklistBox {
-        title: found["title"].trim().to_owned(),
+        title: groups["title"].trim().to_owned(),
         done,
     })
 }
@@ -87,32 +87,32 @@ struct CodeFence {
 
 impl CodeFence {
     fn opened_by(line: &str) -> Option<Self> {
-        let line = unlisted(line);
-        let (sign, length, info) = Self::read(line)?;
+        let line = strip_bullets(line);
+        let (sign, length, info) = Self::parse_fence(line)?;
         // Text in backticks within a line is code.
         (sign == '~' || !info.contains('`')).then_some(CodeFence { sign, length })
     }
 
     fn is_closed_by(&self, line: &str) -> bool {
         let line = line.trim_start_matches([' ', '\t', '>']);
-        Self::read(line).is_some_and(|(sign, length, info)| {
+        Self::parse_fence(line).is_some_and(|(sign, length, info)| {
             sign == self.sign && length >= self.length && info.trim().is_empty()
         })
     }
 
-    fn read(line: &str) -> Option<(char, usize, &str)> {
+    fn parse_fence(line: &str) -> Option<(char, usize, &str)> {
         let sign = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
-        let rest = line.trim_start_matches(sign);
-        let length = line.len() - rest.len();
-        (length >= 3).then_some((sign, length, rest))
+        let after_fence = line.trim_start_matches(sign);
+        let length = line.len() - after_fence.len();
+        (length >= 3).then_some((sign, length, after_fence))
     }
 }
 
 /// A line without indentation, quotation marks and bullets: a fence may begin behind a bullet.
-fn unlisted(line: &str) -> &str {
+fn strip_bullets(line: &str) -> &str {
     let line = line.trim_start_matches([' ', '\t', '>']);
     match line.strip_prefix(['-', '*', '+']) {
-        Some(rest) if rest.starts_with([' ', '\t']) => unlisted(rest),
+        Some(after_bullet) if after_bullet.starts_with([' ', '\t']) => strip_bullets(after_bullet),
         _ => line,
     }
 }
@@ -120,27 +120,27 @@ fn unlisted(line: &str) -> &str {
 /// A line without its HTML comments. `comment` is whether one continues on the next line.
 fn without_comments(line: &str, comment: &mut bool) -> String {
     let mut visible = String::new();
-    let mut rest = line;
+    let mut remaining = line;
     loop {
         if *comment {
-            match rest.split_once("-->") {
-                Some((_, after)) => (rest, *comment) = (after, false),
+            match remaining.split_once("-->") {
+                Some((_, after)) => (remaining, *comment) = (after, false),
                 None => return visible,
             }
         }
-        match rest.split_once("<!--") {
+        match remaining.split_once("<!--") {
             // Within backticks it is an example.
             Some((before, after)) if before.matches('`').count() % 2 == 1 => {
                 visible.push_str(before);
                 visible.push_str("<!--");
-                rest = after;
+                remaining = after;
             }
             Some((before, after)) => {
                 visible.push_str(before);
-                (rest, *comment) = (after, true);
+                (remaining, *comment) = (after, true);
             }
             None => {
-                visible.push_str(rest);
+                visible.push_str(remaining);
                 return visible;
             }
         }

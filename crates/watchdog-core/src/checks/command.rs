@@ -8,7 +8,7 @@ use watchdog_facts::verdict::Evidence;
 
 use super::answers::{CommandOutput, CommandRequest, CommandRun};
 use super::check::{CheckContext, CheckJudgement, CompletionCheck, JudgedCheck};
-use super::feedback::{MAX_CHARS, bounded, one_line, tail};
+use super::feedback::{MAX_CHARS, cut_feedback, one_line, tail};
 use super::mentions::has_text;
 use super::named_files::shown_by_program;
 use super::runners::{self, TestRun};
@@ -34,14 +34,14 @@ impl CommandCheck {
     }
 
     fn title(&self) -> String {
-        let line = bounded(one_line(&self.criterion.run.to_string()), 200);
+        let line = cut_feedback(one_line(&self.criterion.run.to_string()), 200);
         match &self.criterion.cwd {
             Some(cwd) => format!("`{line}` in `{}`", one_line(cwd)),
             None => format!("`{line}`"),
         }
     }
 
-    fn shown(&self, context: &CheckContext<'_>) -> Result<Evidence, CheckJudgement> {
+    fn find_evidence(&self, context: &CheckContext<'_>) -> Result<Evidence, CheckJudgement> {
         shown_by_program(&self.criterion.run, self.criterion.cwd.as_deref(), context)
     }
 
@@ -62,7 +62,7 @@ impl CommandCheck {
             (true, false) => format!("{sentence}\n{stderr}"),
             (false, false) => format!("{sentence}\nstderr:\n{stderr}\nstdout:\n{stdout}"),
         };
-        bounded(text, MAX_CHARS + MAX_CHARS / 4)
+        cut_feedback(text, MAX_CHARS + MAX_CHARS / 4)
     }
 
     /// The feedback of a failed command: one failed test with its message where the runner names one, else the end of the output.
@@ -80,8 +80,8 @@ impl CommandCheck {
         let Some(failure) = run.and_then(|run| run.failure.as_ref()) else {
             return self.with_output(format!("{title} {how}"), output);
         };
-        let name = bounded(one_line(&failure.name), 200);
-        let message = bounded(one_line(&failure.message), 400);
+        let name = cut_feedback(one_line(&failure.name), 200);
+        let message = cut_feedback(one_line(&failure.message), 400);
         let message = if message.is_empty() {
             message
         } else {
@@ -94,10 +94,10 @@ impl CommandCheck {
     }
 
     /// A pass with the known facts about its tests. If the session deleted or ignored some, it counts as the agent's claim.
-    fn weighed(
+    fn weigh_pass(
         &self,
         judgement: CheckJudgement,
-        known: bool,
+        tests_known: bool,
         tests: Option<TestCounts>,
         tree: Option<String>,
         context: &CheckContext<'_>,
@@ -120,11 +120,11 @@ impl CommandCheck {
             ));
             word_only = true;
         }
-        match context.capabilities.edited_tests(known) {
+        match context.capabilities.edited_tests(tests_known) {
             Ok(edits) => {
-                if let Some(why) = edits.lost() {
+                if let Some(why) = edits.describe_lost() {
                     notes.push(note(WarningCode::TestsDeleted, &why));
-                    word_only |= known;
+                    word_only |= tests_known;
                 }
             }
             Err(unreadable) => notes.push(note(WarningCode::TestsUnknown, &unreadable.why)),
@@ -185,13 +185,14 @@ impl CommandCheck {
     }
 }
 
-/// Looks in either stream. What was dropped may have held it, so that its absence is known only where nothing was.
-fn search(output: &CommandOutput, found: impl Fn(&[u8]) -> bool, what: &str) -> SuccessOutcome {
+/// Looks in either stream. Dropped output may have held it, so that only whole output proves its
+/// absence.
+fn search(output: &CommandOutput, is_match: impl Fn(&[u8]) -> bool, what: &str) -> SuccessOutcome {
     let streams = [&output.stdout, &output.stderr];
     if streams
         .iter()
         .flat_map(|stream| stream.stretches())
-        .any(|bytes| found(&bytes))
+        .any(|bytes| is_match(&bytes))
     {
         return SuccessOutcome::Met;
     }
@@ -216,8 +217,8 @@ impl CompletionCheck for CommandCheck {
         let rule = &self.criterion.success;
         if let Some(earlier) = context.capabilities.passed_before(&request, rule) {
             let tree = self.criterion.clean.then_some(earlier.tree);
-            return match self.shown(context) {
-                Ok(evidence) => self.weighed(
+            return match self.find_evidence(context) {
+                Ok(evidence) => self.weigh_pass(
                     CheckJudgement::PassedBefore { evidence },
                     earlier.tests.is_some(),
                     earlier.tests,
@@ -267,9 +268,9 @@ impl CompletionCheck for CommandCheck {
             }
             CommandRun::Finished { exit, output } => (exit, output),
         };
-        let run = runners::read(&output);
+        let run = runners::read_reports(&output);
         let printed = run.as_ref().and_then(|run| run.counts);
-        let known = ran.report.is_some() || run.is_some();
+        let tests_known = ran.report.is_some() || run.is_some();
         let counted = ran.report.map_or(Ok(printed), |report| {
             runners::counts_in_report(&report?)
                 .map(Some)
@@ -288,11 +289,11 @@ impl CompletionCheck for CommandCheck {
             },
             (SuccessOutcome::Met, Ok(_)) => {
                 context.capabilities.remember_pass(&request, rule, tests);
-                match self.shown(context) {
+                match self.find_evidence(context) {
                     Ok(evidence) => {
-                        return self.weighed(
+                        return self.weigh_pass(
                             CheckJudgement::Pass { evidence },
-                            known,
+                            tests_known,
                             tests,
                             tree,
                             context,

@@ -8,7 +8,7 @@ use serde_json::Value;
 use watchdog_facts::context::{ContextMessage, ToolResult};
 
 use super::context_reader::{
-    ContextResult, ObjectKeys, block_text, expected, id, message_text, text, wrong,
+    ContextResult, ObjectKeys, block_text, id, message_text, text, wrong, wrong_kind,
 };
 
 /// Blocks and items without a text that the agent says: its thinking, pictures, files.
@@ -36,7 +36,7 @@ const CALLS: [&str; 5] = [
     "server_tool_use",
     "custom_tool_call",
 ];
-/// What a tool answered.
+/// Kinds of a tool's answer.
 const RESULTS: [&str; 4] = [
     "tool_result",
     "function_call_output",
@@ -53,7 +53,7 @@ pub(super) fn messages(top: &ObjectKeys<'_>) -> ContextResult<Vec<ContextMessage
         return Ok(Vec::new());
     };
     let Value::Array(items) = value else {
-        return expected(&key, "a list", value);
+        return wrong_kind(&key, "a list", value);
     };
     let mut called = CalledTools::new();
     let mut messages = Vec::with_capacity(items.len());
@@ -69,10 +69,10 @@ fn message(
     called: &mut CalledTools,
     messages: &mut Vec<ContextMessage>,
 ) -> ContextResult<()> {
-    let keys = ObjectKeys::of(key, item)?;
+    let keys = ObjectKeys::read_object(key, item)?;
     let role = keys.text("role")?.unwrap_or_default();
     let mut results = Vec::new();
-    let mut said = keys.text("text")?;
+    let mut message_text_so_far = keys.text("text")?;
     // An item of Responses is a message, or has its kind beside no role.
     if keys.get("type").is_some_and(|(_, kind)| kind != "message") && role.is_empty() {
         block(key, item, called, &mut results)?;
@@ -117,23 +117,23 @@ fn message(
                 Value::Object(_) => block(&key, content, called, &mut results)?,
                 _ => {}
             }
-            let found = match content {
+            let content_text = match content {
                 Value::Object(_) => block_text(content).unwrap_or_default().to_owned(),
                 _ => message_text(&key, content)?,
             };
-            if !found.is_empty() || content.is_string() {
-                said.get_or_insert(found);
+            if !content_text.is_empty() || content.is_string() {
+                message_text_so_far.get_or_insert(content_text);
             }
         }
     }
-    // Where the model refuses, that is what it said.
-    if said.is_none() {
-        said = keys.text("refusal")?;
+    // A refusal of the model counts as its text.
+    if message_text_so_far.is_none() {
+        message_text_so_far = keys.text("refusal")?;
     }
-    if said.is_some() || results.is_empty() {
+    if message_text_so_far.is_some() || results.is_empty() {
         messages.push(ContextMessage {
             role: role.clone(),
-            text: said,
+            text: message_text_so_far,
             tool_result: None,
         });
     }
@@ -145,14 +145,14 @@ fn message(
     Ok(())
 }
 
-/// One block of a content: notes a call, keeps a result. Texts are read with the whole content.
+/// A block of a content: notes a call, keeps a result. Texts are read with the whole content.
 fn block(
     key: &str,
     value: &Value,
     called: &mut CalledTools,
     results: &mut Vec<ToolResult>,
 ) -> ContextResult<()> {
-    let keys = ObjectKeys::of(key, value)?;
+    let keys = ObjectKeys::read_object(key, value)?;
     match keys.text("type")?.as_deref() {
         None if keys.get("text").is_some() => Ok(()),
         Some(kind) if TEXTS.contains(&kind) => keys
@@ -178,7 +178,7 @@ fn block(
 }
 
 fn note_call(key: &str, value: &Value, called: &mut CalledTools) -> ContextResult<()> {
-    let keys = ObjectKeys::of(key, value)?;
+    let keys = ObjectKeys::read_object(key, value)?;
     let call = keys
         .first(&["call_id", "id"])
         .map(|(key, value)| id(&key, value))
@@ -188,7 +188,7 @@ fn note_call(key: &str, value: &Value, called: &mut CalledTools) -> ContextResul
         .into_iter()
         .find_map(|name| keys.get(name));
     let name = match inner {
-        Some((key, inner)) => ObjectKeys::of(&key, inner)?.text("name")?,
+        Some((key, inner)) => ObjectKeys::read_object(&key, inner)?.text("name")?,
         None => keys.text("name")?,
     };
     if let (Some(call), Some(name)) = (call, name) {
@@ -198,7 +198,7 @@ fn note_call(key: &str, value: &Value, called: &mut CalledTools) -> ContextResul
 }
 
 fn tool_result(key: &str, value: &Value, called: &CalledTools) -> ContextResult<ToolResult> {
-    let keys = ObjectKeys::of(key, value)?;
+    let keys = ObjectKeys::read_object(key, value)?;
     let call = keys
         .first(&["tool_use_id", "tool_call_id", "call_id", "id"])
         .map(|(key, value)| id(&key, value))

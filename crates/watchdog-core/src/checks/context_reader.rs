@@ -53,7 +53,7 @@ pub fn context_from_json(text: &str) -> Result<SessionContext, ContextError> {
 /// # Errors
 /// The first thing that is wrong, with its key.
 pub fn context_from_value(value: &Value) -> Result<SessionContext, ContextError> {
-    let top = ObjectKeys::of("", value)?;
+    let top = ObjectKeys::read_object("", value)?;
     match top.get("schema") {
         None => {}
         Some((_, Value::Number(version))) if version.as_u64() == Some(1) => {}
@@ -105,8 +105,8 @@ pub(super) fn wrong<T>(key: &str, why: String) -> ContextResult<T> {
     })
 }
 
-pub(super) fn expected<T>(key: &str, what: &str, found: &Value) -> ContextResult<T> {
-    let found = match found {
+pub(super) fn wrong_kind<T>(key: &str, what: &str, value: &Value) -> ContextResult<T> {
+    let kind = match value {
         Value::Null => "null",
         Value::Bool(_) => "true or false",
         Value::Number(_) => "a number",
@@ -114,7 +114,7 @@ pub(super) fn expected<T>(key: &str, what: &str, found: &Value) -> ContextResult
         Value::Array(_) => "a list",
         Value::Object(_) => "an object",
     };
-    wrong(key, format!("expected {what}, found {found}"))
+    wrong(key, format!("expected {what}, found {kind}"))
 }
 
 /// An object and its path.
@@ -124,13 +124,13 @@ pub(super) struct ObjectKeys<'a> {
 }
 
 impl<'a> ObjectKeys<'a> {
-    pub(super) fn of(path: &str, value: &'a Value) -> ContextResult<Self> {
+    pub(super) fn read_object(path: &str, value: &'a Value) -> ContextResult<Self> {
         match value {
             Value::Object(members) => Ok(ObjectKeys {
                 path: path.to_owned(),
                 members,
             }),
-            other => expected(path, "an object", other),
+            other => wrong_kind(path, "an object", other),
         }
     }
 
@@ -164,7 +164,7 @@ impl<'a> ObjectKeys<'a> {
         match self.get(name) {
             None => Ok(None),
             Some((_, Value::Bool(flag))) => Ok(Some(*flag)),
-            Some((key, other)) => expected(&key, "true or false", other),
+            Some((key, other)) => wrong_kind(&key, "true or false", other),
         }
     }
 
@@ -185,7 +185,7 @@ impl<'a> ObjectKeys<'a> {
                 &key,
                 format!("expected a whole number of at least 0, found {value}"),
             ),
-            None => expected(&key, "a whole number of at least 0", value),
+            None => wrong_kind(&key, "a whole number of at least 0", value),
         }
     }
 
@@ -199,7 +199,7 @@ impl<'a> ObjectKeys<'a> {
                 &key,
                 format!("expected a number of at least 0, found {amount}"),
             ),
-            None => expected(&key, "a number of at least 0", value),
+            None => wrong_kind(&key, "a number of at least 0", value),
         }
     }
 
@@ -226,14 +226,14 @@ fn each<T>(
             .enumerate()
             .map(|(n, item)| read(&format!("{key}[{n}]"), item))
             .collect(),
-        other => expected(key, "a list", other),
+        other => wrong_kind(key, "a list", other),
     }
 }
 
 pub(super) fn text(key: &str, value: &Value) -> ContextResult<String> {
     match value {
         Value::String(text) => Ok(text.clone()),
-        other => expected(key, "a text", other),
+        other => wrong_kind(key, "a text", other),
     }
 }
 
@@ -246,7 +246,7 @@ pub(super) fn message_text(key: &str, value: &Value) -> ContextResult<String> {
             .filter_map(block_text)
             .collect::<Vec<_>>()
             .join("\n")),
-        other => expected(key, "a text or a list of blocks", other),
+        other => wrong_kind(key, "a text or a list of blocks", other),
     }
 }
 
@@ -256,7 +256,7 @@ pub(super) fn block_text(block: &Value) -> Option<&str> {
         Value::Object(members) => match members.get("type").and_then(Value::as_str) {
             None if members.get("type").is_some() => None,
             None | Some("text" | "input_text" | "output_text") => members.get("text")?.as_str(),
-            // Where the model refuses, that is what it said.
+            // A refusal of the model counts as its text.
             Some("refusal") => members.get("refusal")?.as_str(),
             Some(_) => None,
         },
@@ -269,13 +269,13 @@ pub(super) fn id(key: &str, value: &Value) -> ContextResult<String> {
     match value {
         Value::String(text) => Ok(text.clone()),
         Value::Number(number) => Ok(number.to_string()),
-        other => expected(key, "a number or a text", other),
+        other => wrong_kind(key, "a number or a text", other),
     }
 }
 
 fn summary(key: &str, value: &Value) -> ContextResult<IterationSummary> {
-    let keys = ObjectKeys::of(key, value)?;
-    let known = ["iteration", "assistant_responses", "detected_actions"];
+    let keys = ObjectKeys::read_object(key, value)?;
+    let known_keys = ["iteration", "assistant_responses", "detected_actions"];
     Ok(IterationSummary {
         iteration: keys.whole("iteration")?,
         assistant_responses: keys.each("assistant_responses", message_text)?,
@@ -283,7 +283,7 @@ fn summary(key: &str, value: &Value) -> ContextResult<IterationSummary> {
         more: keys
             .members
             .iter()
-            .filter(|(name, _)| !known.contains(&name.as_str()))
+            .filter(|(name, _)| !known_keys.contains(&name.as_str()))
             .map(|(k, v)| (k.clone(), v.clone()))
             .collect(),
     })
@@ -297,7 +297,7 @@ pub(super) fn plan(key: &str, value: &Value) -> ContextResult<AgentTodoPlan> {
             ..AgentTodoPlan::default()
         });
     }
-    let keys = ObjectKeys::of(key, value)?;
+    let keys = ObjectKeys::read_object(key, value)?;
     Ok(AgentTodoPlan {
         objective: keys.text("objective")?,
         status: keys.text("status")?,
@@ -306,7 +306,7 @@ pub(super) fn plan(key: &str, value: &Value) -> ContextResult<AgentTodoPlan> {
 }
 
 fn step(key: &str, value: &Value) -> ContextResult<PlanStep> {
-    let keys = ObjectKeys::of(key, value)?;
+    let keys = ObjectKeys::read_object(key, value)?;
     let title = keys.first(&["title", "content", "step", "description", "name"]);
     Ok(PlanStep {
         id: keys
@@ -322,7 +322,7 @@ fn step(key: &str, value: &Value) -> ContextResult<PlanStep> {
 }
 
 fn usage(key: &str, value: &Value) -> ContextResult<SessionUsage> {
-    let keys = ObjectKeys::of(key, value)?;
+    let keys = ObjectKeys::read_object(key, value)?;
     Ok(SessionUsage {
         turns: keys.whole("turns")?,
         input_tokens: keys.whole("input_tokens")?,

@@ -6,7 +6,7 @@ use watchdog_facts::context::{
     AgentTodoPlan, ContextMessage, IterationSummary, SessionContext, SessionUsage,
 };
 
-/// One text of the conversation is written up to so many bytes, its end kept.
+/// A text of the conversation is written up to so many bytes, its end kept.
 const TEXT: usize = 64 << 10;
 
 /// All messages together, and all summaries together, are written up to so many bytes.
@@ -72,20 +72,20 @@ impl ContextWriter {
     /// The newest entries of a list, in its order.
     fn newest<T>(&mut self, list: &[T], write: impl Fn(&mut Self, &T) -> Value) -> Vec<Value> {
         let mut room = ALL;
-        let mut kept = Vec::new();
+        let mut newest = Vec::new();
         for entry in list.iter().rev() {
             let written = write(self, entry);
             match room.checked_sub(written.to_string().len()) {
-                Some(rest) => room = rest,
+                Some(remaining) => room = remaining,
                 None => {
                     self.cut = true;
                     break;
                 }
             }
-            kept.push(written);
+            newest.push(written);
         }
-        kept.reverse();
-        kept
+        newest.reverse();
+        newest
     }
 
     fn summary(&mut self, summary: &IterationSummary) -> Value {

@@ -11,7 +11,7 @@ use watchdog_facts::verdict::Evidence;
 use super::answers::{CommandOutput, CommandRequest, CommandRun, LineOutcome};
 use super::check::{CheckContext, CheckJudgement, CompletionCheck};
 use super::context_writer::context_to_json;
-use super::feedback::{MAX_CHARS, bounded, one_line, tail};
+use super::feedback::{MAX_CHARS, cut_feedback, one_line, tail};
 use super::named_files::shown_by_program;
 use super::strict_json;
 
@@ -33,7 +33,7 @@ impl CustomCheck {
     fn title(&self) -> String {
         format!(
             "`{}`",
-            bounded(one_line(&self.criterion.run.to_string()), 200)
+            cut_feedback(one_line(&self.criterion.run.to_string()), 200)
         )
     }
 
@@ -41,7 +41,7 @@ impl CustomCheck {
     fn verdict(&self, text: &str) -> CheckJudgement {
         let title = self.title();
         let failed = |how: &str| CheckJudgement::Failed {
-            why: format!("{title} {how}: {}", bounded(one_line(text), 200)),
+            why: format!("{title} {how}: {}", cut_feedback(one_line(text), 200)),
         };
         let answer = match strict_json::parse(text) {
             Ok(Value::Object(answer)) => answer,
@@ -61,20 +61,20 @@ impl CustomCheck {
             },
             Some(Value::Bool(true)) => CheckJudgement::PassWith {
                 evidence: Evidence::Verified,
-                found: bounded(feedback.to_owned(), MAX_CHARS),
+                found: cut_feedback(feedback.to_owned(), MAX_CHARS),
             },
             Some(Value::Bool(false)) if feedback.is_empty() => CheckJudgement::Unmet {
                 feedback: format!("{title} says that the work is not complete"),
             },
             Some(Value::Bool(false)) => CheckJudgement::Unmet {
-                feedback: bounded(feedback.to_owned(), MAX_CHARS),
+                feedback: cut_feedback(feedback.to_owned(), MAX_CHARS),
             },
             Some(_) => failed("answered with a `complete` that is neither true nor false"),
             None => failed("answered without `complete`"),
         }
     }
 
-    fn ended(&self, exit: ProcessExit, output: &CommandOutput) -> CheckJudgement {
+    fn judge_exit(&self, exit: ProcessExit, output: &CommandOutput) -> CheckJudgement {
         let title = self.title();
         let complaint = |stretches: Vec<Vec<u8>>| {
             stretches
@@ -137,7 +137,7 @@ impl CustomCheck {
                 line.push('\n');
                 request.stdin = line.as_bytes();
                 match context.capabilities.run_command(&request) {
-                    CommandRun::Finished { exit, output } => self.ended(exit, &output),
+                    CommandRun::Finished { exit, output } => self.judge_exit(exit, &output),
                     CommandRun::Unrunnable { why } => unrunnable(&why),
                     CommandRun::HeadroomError { why } => CheckJudgement::Failed {
                         why: format!("{title} could not be started: {}", one_line(&why)),
@@ -169,7 +169,7 @@ pub struct DescribedPrompt {
 }
 
 /// Asks the first handler of an agent among the checks for the texts of the session that the context is about. `args` are the values of the
-/// command line. `None` where no check has such a handler.
+/// command line; `None` where no check has such a handler.
 ///
 /// # Errors
 /// The handler cannot be run, or gave no texts.

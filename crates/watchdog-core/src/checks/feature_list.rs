@@ -10,13 +10,13 @@ use crate::config::settings::FeatureListCriterion;
 use watchdog_facts::verdict::Evidence;
 
 use super::check::{CheckContext, CheckJudgement, CompletionCheck};
-use super::feedback::{MAX_CHARS, bounded, first_three, one_line};
+use super::feedback::{MAX_CHARS, cut_feedback, first_three, one_line};
 use super::strict_json;
 
 /// A list is read up to this size, in bytes.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// Where an object keeps its list.
+/// Keys under which an object keeps its list.
 const LISTS: &[&str] = &[
     "features",
     "userStories",
@@ -91,7 +91,7 @@ impl FeatureListCheck {
             first_three(&names)
         );
         Err(CheckJudgement::Unmet {
-            feedback: bounded(feedback, MAX_CHARS),
+            feedback: cut_feedback(feedback, MAX_CHARS),
         })
     }
 }
@@ -140,7 +140,7 @@ fn label(feature: &FeatureEntry) -> String {
         (Some(only), None) | (None, Some(only)) => only,
         (None, None) => "<unnamed>".into(),
     };
-    bounded(label, 200)
+    cut_feedback(label, 200)
 }
 
 /// A word about a mark that is neither true nor false.
@@ -180,7 +180,7 @@ impl CompletionCheck for FeatureListCheck {
             Ok(features) => features,
             Err(why) => {
                 return CheckJudgement::Unmet {
-                    feedback: bounded(format!("{path} is {why}"), MAX_CHARS),
+                    feedback: cut_feedback(format!("{path} is {why}"), MAX_CHARS),
                 };
             }
         };
@@ -223,7 +223,7 @@ impl CompletionCheck for FeatureListCheck {
             first_three(&names)
         );
         CheckJudgement::Unmet {
-            feedback: bounded(feedback, MAX_CHARS),
+            feedback: cut_feedback(feedback, MAX_CHARS),
         }
     }
 

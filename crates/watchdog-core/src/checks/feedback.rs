@@ -33,7 +33,7 @@ pub(super) fn one_line(text: &str) -> String {
 }
 
 /// A feedback of bounded length: keeps the beginning, which names the fault.
-pub(super) fn bounded(text: String, chars: usize) -> String {
+pub(super) fn cut_feedback(text: String, chars: usize) -> String {
     match text.char_indices().nth(chars) {
         None => text,
         Some((cut, _)) => format!("{}...", text[..cut].trim_end()),
@@ -54,14 +54,15 @@ pub(super) fn first_three(names: &[&str]) -> String {
     }
 }
 
-/// One line without control characters and invisible ones. If a line was overwritten in place, its last content.
+/// A line without control characters and invisible ones. If a line was overwritten in place, its
+/// last content.
 fn clean(line: &str) -> String {
     let line = line.trim_end_matches('\r');
     let line = line.rsplit_once('\r').map_or(line, |(_, last)| last);
-    let kept = line
+    let visible = line
         .chars()
         .filter(|c| *c == '\t' || !(c.is_control() || is_invisible(*c)));
-    let mut cleaned: String = kept.take(MAX_LINE + 1).collect();
+    let mut cleaned: String = visible.take(MAX_LINE + 1).collect();
     if let Some((cut, _)) = cleaned.char_indices().nth(MAX_LINE) {
         cleaned.truncate(cut);
         cleaned.push_str("...");
@@ -80,8 +81,8 @@ fn end_of(text: &str, chars: usize) -> String {
     if count <= chars {
         return text.to_owned();
     }
-    let rest: String = text.chars().skip(count - chars).collect();
-    format!("...{rest}")
+    let end: String = text.chars().skip(count - chars).collect();
+    format!("...{end}")
 }
 
 #[cfg(test)]
@@ -114,7 +115,7 @@ mod tests {
         let many = "line of some length that repeats itself\n".repeat(100_000);
         assert!(tail(many.as_bytes(), 1000).chars().count() <= MAX_CHARS / 2 + 3);
         assert_eq!(tail(&[0xff, 0xfe, b'A'], 5), "\u{fffd}\u{fffd}A");
-        assert_eq!(bounded("é".repeat(10), 4), "éééé...");
+        assert_eq!(cut_feedback("é".repeat(10), 4), "éééé...");
     }
 
     #[test]

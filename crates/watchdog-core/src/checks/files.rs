@@ -10,7 +10,7 @@ use watchdog_facts::verdict::Evidence;
 
 use super::answers::MatchedFile;
 use super::check::{CheckContext, CheckJudgement, CompletionCheck};
-use super::feedback::{MAX_CHARS, bounded, first_three, one_line};
+use super::feedback::{MAX_CHARS, cut_feedback, first_three, one_line};
 
 /// A file is searched up to this size, in bytes.
 const SEARCHED: u64 = 16 << 20;
@@ -40,23 +40,23 @@ impl FilesCheck {
     }
 
     fn match_file(&self, path: &str, context: &CheckContext<'_>) -> PatternMatch {
-        let mut found = match context.capabilities.files(path) {
+        let mut matches = match context.capabilities.files(path) {
             Err(error) => {
                 return PatternMatch::Unknown(format!(
                     "cannot look for `{}`: {error}",
                     one_line(path)
                 ));
             }
-            Ok(found) if found.is_empty() => return PatternMatch::Missing,
-            Ok(found) => found,
+            Ok(matches) if matches.is_empty() => return PatternMatch::Missing,
+            Ok(matches) => matches,
         };
         if self.criterion.non_empty {
-            found.retain(|file| file.size > 0);
+            matches.retain(|file| file.size > 0);
         }
         match &self.criterion.contains {
-            _ if found.is_empty() => PatternMatch::Empty,
+            _ if matches.is_empty() => PatternMatch::Empty,
             None => PatternMatch::Good,
-            Some(text) => search(&found, text, context),
+            Some(text) => search(&matches, text, context),
         }
     }
 }
@@ -137,20 +137,20 @@ impl CompletionCheck for FilesCheck {
         if let (false, Some(text)) = (without.is_empty(), &self.criterion.contains) {
             parts.push(format!(
                 "files without \"{}\": {}",
-                bounded(one_line(text), 200),
+                cut_feedback(one_line(text), 200),
                 first_three(&without)
             ));
         }
         let unmet = !parts.is_empty();
         parts.extend(unknown.iter().take(3).cloned());
-        let words = bounded(parts.join("; "), MAX_CHARS);
+        let words = cut_feedback(parts.join("; "), MAX_CHARS);
         match (unmet, unknown.is_empty()) {
             // A missing file decides, even if others are unreadable.
             (true, _) => CheckJudgement::Unmet { feedback: words },
             (false, false) => CheckJudgement::Failed { why: words },
             (false, true) => {
                 let names: Vec<&str> = paths.iter().map(String::as_str).collect();
-                let summary = bounded(format!("found {}", first_three(&names)), MAX_CHARS);
+                let summary = cut_feedback(format!("found {}", first_three(&names)), MAX_CHARS);
                 CheckJudgement::PassWith {
                     evidence: Evidence::Verified,
                     found: summary,
@@ -174,7 +174,7 @@ impl CompletionCheck for FilesCheck {
             .criterion
             .contains
             .as_ref()
-            .map(|text| format!(" and hold \"{}\"", bounded(one_line(text), 200)));
+            .map(|text| format!(" and hold \"{}\"", cut_feedback(one_line(text), 200)));
         let how = match (&text, self.criterion.non_empty) {
             (Some(text), _) => text.as_str(),
             (None, true) => " and are not empty",

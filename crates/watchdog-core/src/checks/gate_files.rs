@@ -44,17 +44,17 @@ impl GateFilePart {
             ),
             GateFilePart::Sections(word) => {
                 let mut inside = false;
-                let mut found = String::new();
+                let mut sections = String::new();
                 for line in text.lines() {
                     if line.trim_start().starts_with('[') {
                         inside = line.contains(word);
                     }
                     if inside {
-                        found.push_str(line);
-                        found.push('\n');
+                        sections.push_str(line);
+                        sections.push('\n');
                     }
                 }
-                Some(found)
+                Some(sections)
             }
         }
     }
@@ -157,7 +157,7 @@ const TABLE: &[GateRow] = &[
 pub fn gate_files(line: &CommandLine, cwd: Option<&str>) -> Vec<GateFile> {
     let programs = programs(line);
     let folders = folders(line, cwd);
-    let mut found = Vec::new();
+    let mut gate_files = Vec::new();
     for (names, files) in TABLE {
         if !names
             .iter()
@@ -172,11 +172,11 @@ pub fn gate_files(line: &CommandLine, cwd: Option<&str>) -> Vec<GateFile> {
                 } else {
                     format!("{}/{file}", globset::escape(folder))
                 };
-                found.push(GateFile { glob, part: *part });
+                gate_files.push(GateFile { glob, part: *part });
             }
         }
     }
-    found
+    gate_files
 }
 
 #[cfg(test)]

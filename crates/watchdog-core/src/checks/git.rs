@@ -54,7 +54,7 @@ impl GitCheck {
     fn is_unclean(changes: &Changes) -> Option<String> {
         if changes.work_left() {
             let names: Vec<&str> = changes.work_paths.iter().map(String::as_str).collect();
-            // Where not every path is listed, the sum of the kinds is the nearest thing to a count.
+            // If not every path is listed, the sum of the kinds is the nearest thing to a count.
             let complete = !names.is_empty() && names.len() < Changes::LISTED;
             let count = if complete {
                 names.len() as u64
@@ -77,8 +77,8 @@ impl GitCheck {
     }
 }
 
-fn plural(n: u64, one: &str, many: &str) -> String {
-    format!("{n} {}", if n == 1 { one } else { many })
+fn plural(n: u64, singular: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { singular } else { many })
 }
 
 fn unreadable(what: &str, error: &UnreadableFact) -> CheckJudgement {
@@ -93,7 +93,7 @@ fn unreadable(what: &str, error: &UnreadableFact) -> CheckJudgement {
 }
 
 /// The patterns as one, or why they are none.
-fn protected(patterns: &[String]) -> Result<GlobSet, CheckJudgement> {
+fn build_globs(patterns: &[String]) -> Result<GlobSet, CheckJudgement> {
     let wrong = |(pattern, error): (String, _)| CheckJudgement::Unrunnable {
         why: format!("`{}` is not a valid glob: {error}", one_line(&pattern)),
     };
@@ -153,8 +153,8 @@ impl GitCheck {
         }))
     }
 
-    fn pushed(context: &CheckContext<'_>) -> Result<(), CheckJudgement> {
-        let feedback = match context.capabilities.pushed().map_err(|error| unreadable("remote-tracking branches", &error))? {
+    fn require_pushed(context: &CheckContext<'_>) -> Result<(), CheckJudgement> {
+        let feedback = match context.capabilities.read_push_state().map_err(|error| unreadable("remote-tracking branches", &error))? {
             PushState::Yes => return Ok(()),
             PushState::Unborn => "there is no commit yet that could be pushed; commit the work and push it".into(),
             PushState::NoRemote => "no branch of a remote is known here, so that nothing is pushed; add a remote and push the work".into(),
@@ -163,18 +163,18 @@ impl GitCheck {
         unmet(Some(feedback))
     }
 
-    fn protected(&self, context: &CheckContext<'_>) -> Result<(), CheckJudgement> {
-        protected(&self.criterion.protected)?;
+    fn check_protected(&self, context: &CheckContext<'_>) -> Result<(), CheckJudgement> {
+        build_globs(&self.criterion.protected)?;
         let touched = context
             .capabilities
-            .protected(&self.criterion.protected)
+            .read_protected(&self.criterion.protected)
             .map_err(|error| unreadable("changed paths", &error))?;
         if touched.total == 0 {
             return Ok(());
         }
         let feedback = format!(
             "protected paths changed since the anchor: {}; bring them back as they were",
-            named(&touched)
+            list_names(&touched)
         );
         unmet(Some(feedback))
     }
@@ -183,7 +183,7 @@ impl GitCheck {
     fn markers(context: &CheckContext<'_>, most: u64) -> Result<(), CheckJudgement> {
         let touched = context
             .capabilities
-            .touched(&|_| true)
+            .read_touched(&|_| true)
             .map_err(|error| unreadable("changed paths", &error))?;
         let mut marked = Vec::new();
         let mut unknown = None;
@@ -216,13 +216,13 @@ impl GitCheck {
             }
         }
         if !marked.is_empty() {
-            let found = TouchedPaths {
+            let marked_paths = TouchedPaths {
                 total: marked.len() as u64,
                 paths: marked,
             };
             return unmet(Some(format!(
                 "marks of a conflict are left in {}; resolve it",
-                named(&found)
+                list_names(&marked_paths)
             )));
         }
         if touched.total > touched.paths.len() as u64 {
@@ -234,13 +234,13 @@ impl GitCheck {
         unknown.map_or(Ok(()), |why| Err(CheckJudgement::Failed { why }))
     }
 
-    /// What was found, where all that is wanted is there.
+    /// Returns the findings if all criteria are met.
     fn judge(&self, context: &CheckContext<'_>) -> Result<Vec<String>, CheckJudgement> {
         let criterion = &self.criterion;
         let mut findings = Vec::new();
         // Forbidden changes come first: they make all other requirements worthless.
         if !criterion.protected.is_empty() {
-            self.protected(context)?;
+            self.check_protected(context)?;
             findings.push("no protected path changed".to_owned());
         }
         if criterion.min_commits > 0 {
@@ -258,7 +258,7 @@ impl GitCheck {
             findings.push("nothing uncommitted".to_owned());
         }
         if criterion.require_pushed {
-            Self::pushed(context)?;
+            Self::require_pushed(context)?;
             findings.push("all of it pushed".to_owned());
         }
         Ok(findings)
@@ -270,7 +270,7 @@ fn unmet(feedback: Option<String>) -> Result<(), CheckJudgement> {
 }
 
 /// The first names, and how many more there are in all.
-fn named(touched: &TouchedPaths) -> String {
+fn list_names(touched: &TouchedPaths) -> String {
     let names: Vec<&str> = touched.paths.iter().map(String::as_str).collect();
     match touched.total {
         total if total > names.len() as u64 && names.len() >= 3 => {
@@ -298,10 +298,10 @@ impl CompletionCheck for GitCheck {
         };
         match self.judge(context) {
             Err(judgement) => judgement,
-            Ok(found) if found.is_empty() => CheckJudgement::Pass { evidence },
-            Ok(found) => CheckJudgement::PassWith {
+            Ok(findings) if findings.is_empty() => CheckJudgement::Pass { evidence },
+            Ok(findings) => CheckJudgement::PassWith {
                 evidence,
-                found: found.join(", "),
+                found: findings.join(", "),
             },
         }
     }
@@ -715,7 +715,7 @@ mod tests {
             (&["a", "b"], 7, "a, b"),
         ] {
             let paths = listed.iter().map(|path| (*path).to_owned()).collect();
-            assert_eq!(named(&TouchedPaths { total, paths }), words);
+            assert_eq!(list_names(&TouchedPaths { total, paths }), words);
         }
     }
 

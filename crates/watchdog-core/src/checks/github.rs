@@ -53,7 +53,7 @@ pub(super) fn ask(
             }
         }
         CommandRun::Finished { exit, output } => {
-            let said = output
+            let stderr = output
                 .stderr
                 .stretches()
                 .last()
@@ -64,14 +64,14 @@ pub(super) fn ask(
             } else {
                 ""
             };
-            failed(format!("`{line}` ended with {exit}: {said}{hint}"))
+            failed(format!("`{line}` ended with {exit}: {stderr}{hint}"))
         }
     }
 }
 
 /// Whether a state is this one, exactly as `gh` writes it.
-pub(super) fn state_is(found: &Value, wanted: &str) -> Result<bool, CheckJudgement> {
-    match found.get("state").and_then(Value::as_str) {
+pub(super) fn state_is(answer: &Value, wanted: &str) -> Result<bool, CheckJudgement> {
+    match answer.get("state").and_then(Value::as_str) {
         Some(state) => Ok(state == wanted),
         None => Err(CheckJudgement::Failed {
             why: "GitHub could not be asked: its answer has no `state`".into(),

@@ -12,7 +12,7 @@ use watchdog_facts::verdict::Evidence;
 
 use super::answers::CheckDefinition;
 use super::check::{CheckContext, CheckJudgement, CompletionCheck, JudgedCheck};
-use super::feedback::{MAX_CHARS, bounded, one_line};
+use super::feedback::{MAX_CHARS, cut_feedback, one_line};
 use super::registry::CheckRegistry;
 use super::side_by_side::side_by_side;
 
@@ -330,7 +330,7 @@ fn all(members: &[CheckTree], order: CheckOrder, context: &CheckContext<'_>) -> 
                 .filter(|part| missing(part))
                 .map(|part| part.feedback.clone())
                 .collect();
-            (first.outcome, first.evidence, joined(&words))
+            (first.outcome, first.evidence, join_sentences(&words))
         }
         Some(first) => (first.outcome, first.evidence, first.feedback.clone()),
         None => {
@@ -362,8 +362,9 @@ fn all(members: &[CheckTree], order: CheckOrder, context: &CheckContext<'_>) -> 
     }
 }
 
-/// Stops at the first that is complete. Where none is, the gravest outcome is surfaced, so that a check that could not run is not
-/// mistaken for work that is missing; the feedback is everybody's, in the order of the configuration.
+/// Stops at the first that is complete. If none is, the gravest outcome is surfaced, so that a
+/// check that could not run is not mistaken for work that is missing; the feedback is everybody's,
+/// in the order of the configuration.
 ///
 /// They are never asked side by side: one that passes makes the others needless.
 fn any(
@@ -417,7 +418,7 @@ fn any(
         outcome: gravest,
         evidence: Evidence::None,
         results: results(parts),
-        feedback: joined(&words),
+        feedback: join_sentences(&words),
         winner: None,
         passed_before: false,
         failed_before: false,
@@ -464,8 +465,8 @@ fn gravity(outcome: CheckOutcome) -> u8 {
     }
 }
 
-/// One sentence after the other; where one has several lines, each on lines of its own.
-fn joined(words: &[String]) -> String {
+/// Joins sentences; where one has several lines, each on lines of its own.
+fn join_sentences(words: &[String]) -> String {
     let several_lines = words.iter().any(|words| words.contains('\n'));
     let mut all = String::new();
     for sentence in words {
@@ -477,7 +478,7 @@ fn joined(words: &[String]) -> String {
         });
         all.push_str(sentence);
     }
-    bounded(all, 2 * MAX_CHARS)
+    cut_feedback(all, 2 * MAX_CHARS)
 }
 
 /// How a suite is smaller than it was, where both counts are known: a pass then says less than it did.
@@ -509,7 +510,7 @@ fn result(
     let judgement = &judged.judgement;
     let outcome = judgement.outcome();
     // The output of a program: its tokens stay here.
-    let mut feedback = bounded(
+    let mut feedback = cut_feedback(
         mask(judgement.feedback()).into_owned(),
         MAX_CHARS + MAX_CHARS / 4,
     );

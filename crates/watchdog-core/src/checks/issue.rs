@@ -39,7 +39,7 @@ impl IssueCheck {
     }
 
     /// GitHub's answer where nothing is missing.
-    fn found(&self) -> String {
+    fn describe_pass(&self) -> String {
         let wanted = &self.criterion;
         let closed = wanted
             .number
@@ -66,21 +66,21 @@ impl IssueCheck {
     fn missing(&self, context: &CheckContext<'_>) -> Result<Option<String>, CheckJudgement> {
         let wanted = &self.criterion;
         if let Some(number) = wanted.number {
-            let found = self.view(context, "issue", number, "state,labels")?;
+            let issue = self.view(context, "issue", number, "state,labels")?;
             // The number of a pull request is answered as well, with a state of its own.
-            if wanted.closed && !github::state_is(&found, "CLOSED")? {
+            if wanted.closed && !github::state_is(&issue, "CLOSED")? {
                 return Ok(Some(format!(
                     "issue #{number} is not closed; close it when its work is done"
                 )));
             }
             if let Some(label) = &wanted.label {
-                let labels = found.get("labels").and_then(Value::as_array);
+                let labels = issue.get("labels").and_then(Value::as_array);
                 let labels = labels.ok_or_else(|| CheckJudgement::Failed {
                     why: format!("GitHub did not tell the labels of issue #{number}"),
                 })?;
                 if !labels
                     .iter()
-                    .any(|found| found.get("name").and_then(Value::as_str) == Some(label))
+                    .any(|present| present.get("name").and_then(Value::as_str) == Some(label))
                 {
                     return Ok(Some(format!(
                         "issue #{number} does not have the label \"{}\"",
@@ -90,8 +90,8 @@ impl IssueCheck {
             }
         }
         if let Some(number) = wanted.pull_request {
-            let found = self.view(context, "pr", number, "state")?;
-            if !github::state_is(&found, "MERGED")? {
+            let pull_request = self.view(context, "pr", number, "state")?;
+            if !github::state_is(&pull_request, "MERGED")? {
                 return Ok(Some(format!("pull request #{number} is not merged")));
             }
         }
@@ -120,7 +120,7 @@ impl CompletionCheck for IssueCheck {
         match self.missing(context) {
             Ok(None) => CheckJudgement::PassWith {
                 evidence: Evidence::Verified,
-                found: self.found(),
+                found: self.describe_pass(),
             },
             Ok(Some(feedback)) => CheckJudgement::Unmet { feedback },
             Err(ended) => ended,

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 #[cfg(feature = "jsonschema")]
-use super::feedback::{bounded, one_line};
+use super::feedback::{cut_feedback, one_line};
 
 /// Faults that are named at most.
 #[cfg(feature = "jsonschema")]
@@ -15,7 +15,7 @@ const NAMED: usize = 10;
 /// The mistake in the schema.
 #[cfg(feature = "jsonschema")]
 pub(super) fn violations(schema: &Value, value: &Value) -> Result<Vec<String>, String> {
-    let shown = |text: String| bounded(one_line(&text), 300);
+    let shown = |text: String| cut_feedback(one_line(&text), 300);
     let validator = jsonschema::validator_for(schema).map_err(|error| shown(error.to_string()))?;
     let named = validator.iter_errors(value).take(NAMED).map(|error| {
         let at = error.instance_path().to_string();

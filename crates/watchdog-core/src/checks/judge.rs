@@ -8,10 +8,10 @@ use regex::{Regex, RegexBuilder};
 use crate::config::settings::{JudgeCriterion, TextScope};
 use watchdog_facts::verdict::Evidence;
 
-use super::agent_words::said;
+use super::agent_words::agent_texts;
 use super::answers::{JudgeAnswer, JudgeRequest};
 use super::check::{CheckContext, CheckJudgement, CompletionCheck};
-use super::feedback::{MAX_CHARS, bounded, one_line, tail};
+use super::feedback::{MAX_CHARS, cut_feedback, one_line, tail};
 
 /// Bytes of the difference that it sees.
 const DIFF: usize = 100_000;
@@ -50,7 +50,7 @@ impl JudgeCheck {
                     error.why
                 ),
             })?;
-        let last = said(context.session, TextScope::Last)
+        let last = agent_texts(context.session, TextScope::Last)
             .last()
             .map(|text| tail_of(text))
             .filter(|text| !text.trim().is_empty());
@@ -90,7 +90,7 @@ impl JudgeCheck {
     }
 
     fn title(&self) -> String {
-        bounded(one_line(&self.criterion.question), 200)
+        cut_feedback(one_line(&self.criterion.question), 200)
     }
 }
 
@@ -108,16 +108,16 @@ fn mark_for(texts: &[&str]) -> String {
 }
 
 /// The meaning of an answer: yes, no with the missing work, or neither.
-fn read(answer: &str) -> Option<Result<(), String>> {
+fn parse_answer(answer: &str) -> Option<Result<(), String>> {
     let (first, rest) = answer
         .trim_start()
         .split_once('\n')
         .unwrap_or((answer.trim(), ""));
-    let found = ANSWER.captures(first.trim_end())?;
-    if found.get(1).is_some() {
+    let groups = ANSWER.captures(first.trim_end())?;
+    if groups.get(1).is_some() {
         return Some(Ok(()));
     }
-    let beside = first[found.get(0).map_or(0, |all| all.end())..]
+    let beside = first[groups.get(0).map_or(0, |all| all.end())..]
         .trim_start_matches([' ', ':', ',', '.', '-', '*', '`', '_']);
     Some(Err(format!("{beside}\n{rest}").trim().to_owned()))
 }
@@ -151,7 +151,7 @@ impl CompletionCheck for JudgeCheck {
                 };
             }
         };
-        match read(&answer) {
+        match parse_answer(&answer) {
             Some(Ok(())) => CheckJudgement::PassWith {
                 evidence: Evidence::Claimed,
                 found: format!("the judge says yes to: {title}"),
@@ -160,13 +160,13 @@ impl CompletionCheck for JudgeCheck {
                 feedback: format!("the judge says no to: {title}"),
             },
             Some(Err(missing)) => {
-                let missing = bounded(tail(missing.as_bytes(), 40), MAX_CHARS);
+                let missing = cut_feedback(tail(missing.as_bytes(), 40), MAX_CHARS);
                 CheckJudgement::Unmet {
                     feedback: format!("the judge says no to: {title}\n{missing}"),
                 }
             }
             None => {
-                let first = bounded(
+                let first = cut_feedback(
                     one_line(answer.trim_start().lines().next().unwrap_or_default()),
                     200,
                 );

@@ -39,7 +39,7 @@ const QUESTIONS: usize = 100;
 pub(super) struct PhraseMatcher<'a> {
     criterion: &'a SignalTextCriterion,
     wanted: &'a str,
-    /// `None` where lines are compared, or for a text that is too long to be a signal.
+    /// Absent if lines are compared, or for a text that is too long to be a signal.
     pattern: Option<Regex>,
     /// Questions as a whole.
     questions: Vec<&'a str>,
@@ -110,16 +110,16 @@ impl<'a> PhraseMatcher<'a> {
     /// The text without echoes of the prompt: the complete prompt, two successive lines of it, and single lines of it that
     /// are sentences. A line of one or two words may be the requested answer.
     fn without_echo(&self, text: &str) -> String {
-        let mut kept = text.to_owned();
+        let mut remaining = text.to_owned();
         for question in &self.questions {
-            if kept.contains(question) {
-                kept = kept.replace(question, "");
+            if remaining.contains(question) {
+                remaining = remaining.replace(question, "");
             }
         }
         if self.sentences.is_empty() && self.pairs.is_empty() {
-            return kept;
+            return remaining;
         }
-        let lines: Vec<&str> = kept.lines().collect();
+        let lines: Vec<&str> = remaining.lines().collect();
         let prose_lines: Vec<(usize, &str)> = lines
             .iter()
             .enumerate()
@@ -214,7 +214,7 @@ fn is_line(line: &str, wanted: &str, ignore_case: bool) -> bool {
         })
 }
 
-/// Where a word begins or ends; a text that begins with a sign, such as `[DONE]`, is its own edge.
+/// The pattern of a word's edge; a text that begins with a sign, such as `[DONE]`, is its own edge.
 fn edge(wanted: &str, start: bool) -> &'static str {
     let outermost = if start {
         wanted.chars().next()
@@ -240,8 +240,10 @@ fn is_claim(text: &str, start: usize, end: usize) -> bool {
         .unwrap_or(after.len())];
     // A question claims nothing.
     let question = after[rest.len()..].starts_with('?');
-    let rest = &rest[..rest.floor_char_boundary(rest.len().min(CLAUSE))];
-    !question && !NO_CLAIM_BEFORE.is_match(clause(&text[..start])) && !NO_CLAIM_AFTER.is_match(rest)
+    let clause_end = &rest[..rest.floor_char_boundary(rest.len().min(CLAUSE))];
+    !question
+        && !NO_CLAIM_BEFORE.is_match(clause(&text[..start]))
+        && !NO_CLAIM_AFTER.is_match(clause_end)
 }
 
 /// The clause that a text ends in, behind the sign that ends the one before it.

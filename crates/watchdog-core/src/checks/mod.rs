@@ -1,4 +1,4 @@
-//! CRITERIA. One file per type of check, one trait, groups that combine them.
+//! CRITERIA. Each type of check has a file; all share a trait, and groups combine them.
 //!
 //! Reading order: [`check`](CompletionCheck) (the interface), `capabilities` (the system access of a check) and `answers`
 //! (its results), one file per type, `context_reader` and `context_writer` (the session's context as JSON), `registry` (from configuration

@@ -20,7 +20,7 @@ pub struct CriteriaFileNames {
 
 impl CriteriaFileNames {
     /// Everything that the criteria of a configuration name.
-    pub fn of(settings: &ConfigSettings) -> Self {
+    pub fn from_settings(settings: &ConfigSettings) -> Self {
         let mut found = CriteriaFileNames::default();
         settings.checks.iter().for_each(|check| found.add(check));
         for names in [&mut found.lists, &mut found.words] {
@@ -63,38 +63,38 @@ impl CriteriaFileNames {
 /// that it runs in.
 pub fn words(line: &CommandLine, cwd: Option<&str>) -> Vec<String> {
     let all = bare_words(line);
-    let mut found: Vec<String> = Vec::new();
+    let mut paths: Vec<String> = Vec::new();
     // A word may be relative to the working folder of the command, and to each folder that the line changes to.
     for folder in folders(line, cwd) {
-        found.extend(
+        paths.extend(
             all.iter()
                 .filter_map(|word| from_root(word, Some(folder.as_str()))),
         );
     }
-    found.sort();
-    found.dedup();
-    found
+    paths.sort();
+    paths.dedup();
+    paths
 }
 
 /// The folders that a command line works in, from the root of the worktree, which is the empty text: where it is started, and where
 /// `cd`, `pushd`, `-C` or `--prefix` lead.
 pub(super) fn folders(line: &CommandLine, cwd: Option<&str>) -> Vec<String> {
     let all = bare_words(line);
-    let mut found = vec![cwd.and_then(|cwd| from_root(cwd, None)).unwrap_or_default()];
+    let mut folders = vec![cwd.and_then(|cwd| from_root(cwd, None)).unwrap_or_default()];
     for pair in all
         .windows(2)
         .filter(|pair| CHANGES_FOLDER.contains(&pair[0].as_str()))
     {
-        let more: Vec<String> = found
+        let more: Vec<String> = folders
             .iter()
             .filter_map(|folder| from_root(&pair[1], Some(folder)))
             .collect();
-        found.extend(more);
-        found.sort();
-        found.dedup();
-        found.truncate(MOST_FOLDERS);
+        folders.extend(more);
+        folders.sort();
+        folders.dedup();
+        folders.truncate(MOST_FOLDERS);
     }
-    found
+    folders
 }
 
 /// The names of the programs that a command line may start, without their folders.
@@ -188,7 +188,7 @@ fn as_the_shell_reads(line: &str) -> String {
 /// How many bytes of a line are read once its variables are expanded.
 const LONGEST_LINE: usize = 64 << 10;
 
-/// A path without its detours; absolute ones stay absolute. `None` where it leads out, or nowhere.
+/// A path without its detours; absolute ones stay absolute; `None` where it leads out, or nowhere.
 fn from_root(word: &str, cwd: Option<&str>) -> Option<String> {
     let mut parts: Vec<&str> = Vec::new();
     let folder = cwd.filter(|_| !word.starts_with('/')).unwrap_or_default();
@@ -339,7 +339,7 @@ mod tests {
             single(CheckKind::Plan(plan)),
             single(CheckKind::FeatureList(FeatureListCriterion::default())),
         ];
-        let found = CriteriaFileNames::of(&ConfigSettings {
+        let found = CriteriaFileNames::from_settings(&ConfigSettings {
             checks,
             ..ConfigSettings::default()
         });
@@ -351,7 +351,7 @@ mod tests {
             )
         );
         let is_empty = |check: CheckKind| {
-            CriteriaFileNames::of(&ConfigSettings {
+            CriteriaFileNames::from_settings(&ConfigSettings {
                 checks: vec![single(check)],
                 ..ConfigSettings::default()
             })
@@ -365,7 +365,7 @@ mod tests {
         ))));
         assert!(
             is_empty(CheckKind::Always)
-                && CriteriaFileNames::of(&ConfigSettings::default()).is_empty()
+                && CriteriaFileNames::from_settings(&ConfigSettings::default()).is_empty()
         );
     }
 }

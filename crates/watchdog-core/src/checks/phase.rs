@@ -50,7 +50,7 @@ impl PhaseCheck {
                 summary
                     .detected_actions
                     .iter()
-                    .filter_map(acted)
+                    .filter_map(detected_phase)
                     .map(|phase| (phase.to_lowercase(), true)),
             )
         });
@@ -103,16 +103,16 @@ impl PhaseCheck {
             "--format",
             "json",
         ];
-        let found = match github::ask(context, &args, self.criterion.timeout) {
-            Ok(found) => found,
+        let answer = match github::ask(context, &args, self.criterion.timeout) {
+            Ok(answer) => answer,
             Err(ended) => return ended,
         };
-        let Some(items) = found.get("items").and_then(Value::as_array) else {
+        let Some(items) = answer.get("items").and_then(Value::as_array) else {
             return CheckJudgement::Failed {
                 why: format!("GitHub did not tell the items of project {project}"),
             };
         };
-        if found
+        if answer
             .get("totalCount")
             .and_then(Value::as_u64)
             .is_some_and(|total| total > items.len() as u64)
@@ -149,13 +149,13 @@ impl PhaseCheck {
                 ),
             }
         } else if behind.is_empty() {
-            let found = format!(
+            let summary = format!(
                 "Project {project}: {} in the phase \"{last}\"",
                 plural(items.len() as u64, "item")
             );
             CheckJudgement::PassWith {
                 evidence: Evidence::Verified,
-                found,
+                found: summary,
             }
         } else {
             let (count, all) = (behind.len(), items.len());
@@ -179,7 +179,7 @@ fn is_claimed(words: &str, text: &str, prompts: &[&str]) -> bool {
 }
 
 /// The phase in something that was detected, such as `{"type": "phase", "phase": "review"}`.
-fn acted(action: &Value) -> Option<&str> {
+fn detected_phase(action: &Value) -> Option<&str> {
     let kind = action.get("type")?.as_str()?;
     let session = ["phase", "value", "to"]
         .iter()

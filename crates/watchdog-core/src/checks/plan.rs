@@ -10,7 +10,7 @@ use watchdog_facts::verdict::Evidence;
 use super::check::{CheckContext, CheckJudgement, CompletionCheck};
 use super::checklist::items;
 use super::context_reader;
-use super::feedback::{MAX_CHARS, bounded, one_line};
+use super::feedback::{MAX_CHARS, cut_feedback, one_line};
 
 /// A plan file is read up to this size, in bytes.
 const MAX_BYTES: u64 = 4 << 20;
@@ -21,7 +21,7 @@ pub struct PlanCheck {
     criterion: PlanCriterion,
 }
 
-/// One step of any kind of plan.
+/// A step of any kind of plan.
 struct AgentPlanStep {
     title: String,
     done: bool,
@@ -36,7 +36,7 @@ impl PlanCheck {
     fn judge(&self, steps: &[AgentPlanStep], path: Option<&str>) -> CheckJudgement {
         let open: Vec<&AgentPlanStep> = steps.iter().filter(|step| !step.done).collect();
         if steps.is_empty() {
-            let what = path.map_or_else(|| "the plan".to_owned(), shown);
+            let what = path.map_or_else(|| "the plan".to_owned(), display_path);
             return CheckJudgement::Unmet {
                 feedback: format!(
                     "{what} has no steps, and an empty plan is never complete; write down what is to be done"
@@ -47,7 +47,7 @@ impl PlanCheck {
             let summary = format!(
                 "{0} of {0} steps of {1} are done",
                 steps.len(),
-                path.map_or_else(|| "the plan".to_owned(), shown)
+                path.map_or_else(|| "the plan".to_owned(), display_path)
             );
             return CheckJudgement::PassWith {
                 evidence: Evidence::Claimed,
@@ -77,11 +77,11 @@ impl PlanCheck {
             ),
             Some(path) => format!(
                 "{} has {open} incomplete task(s) out of {all}; do them and mark them there{titles}",
-                shown(path)
+                display_path(path)
             ),
         };
         CheckJudgement::Unmet {
-            feedback: bounded(feedback, MAX_CHARS),
+            feedback: cut_feedback(feedback, MAX_CHARS),
         }
     }
 
@@ -92,7 +92,7 @@ impl PlanCheck {
                 return CheckJudgement::Unmet {
                     feedback: format!(
                         "{} is not there; write down in it what is to be done",
-                        shown(path)
+                        display_path(path)
                     ),
                 };
             }
@@ -103,18 +103,18 @@ impl PlanCheck {
             }
             Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
                 return CheckJudgement::Failed {
-                    why: format!("{} is larger than {MAX_BYTES} bytes", shown(path)),
+                    why: format!("{} is larger than {MAX_BYTES} bytes", display_path(path)),
                 };
             }
             Err(error) => {
                 return CheckJudgement::Failed {
-                    why: format!("{} cannot be read: {error}", shown(path)),
+                    why: format!("{} cannot be read: {error}", display_path(path)),
                 };
             }
         };
         let Ok(text) = std::str::from_utf8(&bytes) else {
             return CheckJudgement::Failed {
-                why: format!("{} is not UTF-8 text", shown(path)),
+                why: format!("{} is not UTF-8 text", display_path(path)),
             };
         };
         let text = text.trim_start_matches('\u{feff}');
@@ -124,12 +124,12 @@ impl PlanCheck {
                 match self.of_json(&value) {
                     Ok(steps) => self.judge(&steps, Some(path)),
                     Err(why) => CheckJudgement::Unmet {
-                        feedback: format!("{} is no plan: {why}", shown(path)),
+                        feedback: format!("{} is no plan: {why}", display_path(path)),
                     },
                 }
             }
             Err(error) if named_json => CheckJudgement::Unmet {
-                feedback: format!("{} is invalid JSON: {error}", shown(path)),
+                feedback: format!("{} is invalid JSON: {error}", display_path(path)),
             },
             _ => {
                 let steps = items(text, &self.criterion.optional_sections);
@@ -168,13 +168,13 @@ impl PlanCheck {
 }
 
 fn title(step: &AgentPlanStep) -> String {
-    match bounded(one_line(&step.title), 200) {
+    match cut_feedback(one_line(&step.title), 200) {
         title if title.is_empty() => "<untitled>".into(),
         title => title,
     }
 }
 
-fn shown(path: &str) -> String {
+fn display_path(path: &str) -> String {
     format!("`{}`", one_line(path))
 }
 
@@ -207,7 +207,7 @@ impl CompletionCheck for PlanCheck {
 
     fn description(&self) -> String {
         match &self.criterion.path {
-            Some(path) => format!("every step in {} is done and marked so", shown(path)),
+            Some(path) => format!("every step in {} is done and marked so", display_path(path)),
             None => "every step of your own plan or todo list is done and marked so".into(),
         }
     }

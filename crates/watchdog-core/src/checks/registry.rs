@@ -80,7 +80,7 @@ impl std::fmt::Debug for CheckRegistry {
 }
 
 impl CheckRegistry {
-    /// Adds a type. One of the format's own is not replaced by it.
+    /// Adds a type. The format's own types stay.
     pub fn with(
         mut self,
         kind: &str,
@@ -105,7 +105,7 @@ impl CheckRegistry {
             },
             CheckSpec::Single { name, criterion } => {
                 let (cost, check) = self.single(criterion);
-                let definition = CheckDefinition::of(criterion);
+                let definition = CheckDefinition::from_criterion(criterion);
                 CheckTree::Single {
                     name: name.clone(),
                     kind: criterion.kind().to_owned(),

@@ -12,7 +12,7 @@ use watchdog_facts::verdict::Reason;
 use super::answers::{CommandRequest, CommandRun};
 use super::capabilities::Capabilities;
 use super::context_writer::context_to_json;
-use super::feedback::{bounded, one_line};
+use super::feedback::{cut_feedback, one_line};
 
 /// A sensor that takes longer is ended.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -25,7 +25,7 @@ pub fn read_sensors(
 ) -> (Option<StopReason>, Vec<Degradation>) {
     let mut notes = Vec::new();
     for argv in &limits.sensors {
-        let name = bounded(one_line(&argv.join(" ")), 200);
+        let name = cut_feedback(one_line(&argv.join(" ")), 200);
         match read_sensor(argv, capabilities, session) {
             Ok(None) => {}
             Ok(Some(why)) => {
@@ -86,11 +86,11 @@ fn read_sensor(
     let answer: Value = serde_json::from_str(&text).map_err(|_| {
         format!(
             "it answered with no JSON: {}",
-            bounded(one_line(&text), 200)
+            cut_feedback(one_line(&text), 200)
         )
     })?;
     match answer["halt"].as_bool() {
-        Some(true) => Ok(Some(bounded(
+        Some(true) => Ok(Some(cut_feedback(
             one_line(answer["reason"].as_str().unwrap_or("it gave no reason")),
             500,
         ))),

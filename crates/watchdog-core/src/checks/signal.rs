@@ -3,9 +3,9 @@
 use crate::config::settings::{SignalMatch, SignalTextCriterion, TextScope};
 use watchdog_facts::verdict::Evidence;
 
-use super::agent_words::{prompts, said};
+use super::agent_words::{agent_texts, prompts};
 use super::check::{CheckContext, CheckJudgement, CompletionCheck};
-use super::feedback::{bounded, one_line};
+use super::feedback::{cut_feedback, one_line};
 use super::mentions::PhraseMatcher;
 
 /// Met when the agent says the text as its own claim.
@@ -22,7 +22,7 @@ impl SignalCheck {
 
     /// The text as it must be written.
     fn text(&self) -> String {
-        let text = bounded(one_line(&self.criterion.text), 200);
+        let text = cut_feedback(one_line(&self.criterion.text), 200);
         match self.criterion.matching {
             SignalMatch::Tag => format!("<{0}>{text}</{0}>", self.criterion.tag),
             SignalMatch::Line | SignalMatch::Word | SignalMatch::Contains => text,
@@ -54,27 +54,27 @@ impl CompletionCheck for SignalCheck {
             };
         }
         let prompts = prompts(context.session);
-        let said = said(context.session, self.criterion.scope);
+        let texts = agent_texts(context.session, self.criterion.scope);
         let mentions = PhraseMatcher::new(&self.criterion, &prompts);
-        if said.iter().any(|text| mentions.claimed_in(text)) {
+        if texts.iter().any(|text| mentions.claimed_in(text)) {
             let summary = format!(
                 "the agent said \"{}\"",
-                bounded(one_line(&self.criterion.text), 200)
+                cut_feedback(one_line(&self.criterion.text), 200)
             );
             return CheckJudgement::PassWith {
                 evidence: Evidence::Claimed,
                 found: summary,
             };
         }
-        let shown = bounded(one_line(&self.criterion.text), 200);
-        let known = if said.is_empty() {
+        let shown = cut_feedback(one_line(&self.criterion.text), 200);
+        let no_text_note = if texts.is_empty() {
             " (no text of the agent is known)"
         } else {
             ""
         };
         CheckJudgement::Unmet {
             feedback: format!(
-                "signal \"{shown}\" not found in output{known}; when the work is done, {}",
+                "signal \"{shown}\" not found in output{no_text_note}; when the work is done, {}",
                 self.how()
             ),
         }

@@ -7,7 +7,7 @@ use watchdog_facts::context::ToolResult;
 use watchdog_facts::verdict::Evidence;
 
 use super::check::{CheckContext, CheckJudgement, CompletionCheck};
-use super::feedback::{bounded, one_line};
+use super::feedback::{cut_feedback, one_line};
 
 /// Met when the tool returned these rows.
 #[derive(Debug, Clone)]
@@ -36,17 +36,17 @@ impl SqlResultCheck {
         if result.is_error {
             return Some(format!(
                 "`{tool}` failed: {}",
-                bounded(one_line(&result.content), 200)
+                cut_feedback(one_line(&result.content), 200)
             ));
         }
-        let Ok(found) = serde_json::from_str::<Value>(&result.content) else {
+        let Ok(table) = serde_json::from_str::<Value>(&result.content) else {
             return Some(format!(
                 "the last result of `{tool}` is not JSON with `columns` and `rows`"
             ));
         };
         let (Some(columns), Some(rows)) = (
-            found.get("columns").and_then(Value::as_array),
-            found.get("rows").and_then(Value::as_array),
+            table.get("columns").and_then(Value::as_array),
+            table.get("rows").and_then(Value::as_array),
         ) else {
             return Some(format!(
                 "the last result of `{tool}` has no `columns` and `rows`"
@@ -58,9 +58,9 @@ impl SqlResultCheck {
                 .map(|name| name.as_str().unwrap_or("?"))
                 .collect();
             if columns != *wanted {
-                let found = bounded(one_line(&columns.join(", ")), 200);
+                let actual = cut_feedback(one_line(&columns.join(", ")), 200);
                 return Some(format!(
-                    "columns mismatch: `{tool}` must return [{}], and returned [{found}]",
+                    "columns mismatch: `{tool}` must return [{}], and returned [{actual}]",
                     wanted.join(", ")
                 ));
             }

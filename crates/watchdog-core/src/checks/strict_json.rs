@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-/// What the error of a repeated key says.
+/// The error of a repeated key.
 pub(super) const KEY_TWICE: &str = "stands twice in one object";
 
 /// Reads a text, or says why it is no such JSON.

@@ -6,10 +6,10 @@ use crate::config::settings::{StructuredCriterion, TextScope};
 use watchdog_facts::context::SessionContext;
 use watchdog_facts::verdict::Evidence;
 
-use super::agent_json::{given, names_itself};
-use super::agent_words::{prompts, said};
+use super::agent_json::{find_candidates, names_itself};
+use super::agent_words::{agent_texts, prompts};
 use super::check::{CheckContext, CheckJudgement, CompletionCheck};
-use super::feedback::{MAX_CHARS, bounded, first_three, one_line};
+use super::feedback::{MAX_CHARS, cut_feedback, first_three, one_line};
 
 /// Met when the last JSON that the agent gave has this form.
 #[derive(Debug, Clone)]
@@ -34,9 +34,9 @@ impl StructuredOutputCheck {
             return Some(Ok(output.clone()));
         }
         let (prompts, tag) = (prompts(session), self.criterion.tag.as_deref());
-        for text in said(session, self.criterion.scope).iter().rev() {
+        for text in agent_texts(session, self.criterion.scope).iter().rev() {
             // An echo of the requested form is no answer.
-            let mut own = given(text, tag)
+            let mut own = find_candidates(text, tag)
                 .into_iter()
                 .filter(|given| !prompts.iter().any(|prompt| prompt.contains(&given.raw)));
             if let Some(last) = own.next_back() {
@@ -72,25 +72,25 @@ impl StructuredOutputCheck {
     }
 
     /// The mistake in an object.
-    fn lacks(&self, found: &Result<Value, String>) -> Vec<String> {
+    fn lacks(&self, parsed: &Result<Value, String>) -> Vec<String> {
         let wanted = &self.criterion;
         let asks = !wanted.required.is_empty() || wanted.schema.is_some();
-        let found = match found {
-            Ok(found) => found,
+        let object = match parsed {
+            Ok(object) => object,
             Err(why) if asks => return vec![one_line(why)],
             Err(_) => return Vec::new(),
         };
         let mut wrong: Vec<String> = Vec::new();
         for (name, value) in &wanted.required {
             let shown = one_line(name);
-            match (found.get(name), value) {
+            match (object.get(name), value) {
                 (None, None) => wrong.push(format!("`{shown}` is missing")),
                 (None, Some(value)) => {
                     wrong.push(format!("`{shown}` is missing, and must be {value}"))
                 }
-                (Some(found), Some(value)) if found != value => {
-                    let found = bounded(one_line(&found.to_string()), 100);
-                    wrong.push(format!("`{shown}` is {found}, and must be {value}"));
+                (Some(actual), Some(value)) if actual != value => {
+                    let actual_text = cut_feedback(one_line(&actual.to_string()), 100);
+                    wrong.push(format!("`{shown}` is {actual_text}, and must be {value}"));
                 }
                 (Some(_), _) => {}
             }
@@ -110,11 +110,11 @@ impl StructuredOutputCheck {
         });
         let fields: Vec<String> = fields.collect();
         let fields =
-            (!fields.is_empty()).then(|| format!("with {}", bounded(fields.join(", "), 500)));
+            (!fields.is_empty()).then(|| format!("with {}", cut_feedback(fields.join(", "), 500)));
         let schema = wanted.schema.as_ref().map(|schema| {
             format!(
                 "that meets the JSON Schema {}",
-                bounded(schema.to_string(), 1500)
+                cut_feedback(schema.to_string(), 1500)
             )
         });
         let parts = ["a JSON object".to_owned()]
@@ -136,7 +136,7 @@ impl CompletionCheck for StructuredOutputCheck {
                 why: "nothing is asked of the JSON; give a `tag`, `required` or a `schema`".into(),
             };
         }
-        let Some(found) = self.last(context.session) else {
+        let Some(last_object) = self.last(context.session) else {
             return CheckJudgement::Unmet {
                 feedback: format!(
                     "no such answer was given; when the work is done, give {}",
@@ -144,9 +144,9 @@ impl CompletionCheck for StructuredOutputCheck {
                 ),
             };
         };
-        let mut wrong = self.lacks(&found);
-        if let (Some(schema), Ok(found)) = (&self.criterion.schema, &found) {
-            match super::json_schema::violations(schema, found) {
+        let mut wrong = self.lacks(&last_object);
+        if let (Some(schema), Ok(last_object)) = (&self.criterion.schema, &last_object) {
+            match super::json_schema::violations(schema, last_object) {
                 Ok(more) => wrong.extend(more),
                 Err(why) => {
                     return CheckJudgement::Unrunnable {
@@ -168,7 +168,7 @@ impl CompletionCheck for StructuredOutputCheck {
             self.form()
         );
         CheckJudgement::Unmet {
-            feedback: bounded(feedback, MAX_CHARS),
+            feedback: cut_feedback(feedback, MAX_CHARS),
         }
     }
 

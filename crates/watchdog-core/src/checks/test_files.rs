@@ -23,8 +23,8 @@ pub fn is_test_file(path: &str) -> bool {
         || ["Test", "Tests", "TestCase", "IT", "Spec"]
             .iter()
             .any(|end| {
-                stem.strip_suffix(end).is_some_and(|rest| {
-                    rest.ends_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit())
+                stem.strip_suffix(end).is_some_and(|before_end| {
+                    before_end.ends_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit())
                 })
             });
     in_folder || by_name

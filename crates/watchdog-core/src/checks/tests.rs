@@ -147,7 +147,7 @@ impl Capabilities for Fake {
             .map(|(_, text)| text.clone().into_bytes()))
     }
 
-    fn touched(&self, wanted: &dyn Fn(&str) -> bool) -> ReadFact<TouchedPaths> {
+    fn read_touched(&self, wanted: &dyn Fn(&str) -> bool) -> ReadFact<TouchedPaths> {
         self.note("touched".into());
         let all = self
             .touched
@@ -164,12 +164,12 @@ impl Capabilities for Fake {
         })
     }
 
-    fn protected(&self, globs: &[String]) -> ReadFact<TouchedPaths> {
+    fn read_protected(&self, globs: &[String]) -> ReadFact<TouchedPaths> {
         let patterns = path_globs(globs).expect("globs of tests are right");
-        self.touched(&|path| patterns.is_match(path))
+        self.read_touched(&|path| patterns.is_match(path))
     }
 
-    fn pushed(&self) -> ReadFact<PushState> {
+    fn read_push_state(&self) -> ReadFact<PushState> {
         self.note("pushed".into());
         self.pushed
             .clone()

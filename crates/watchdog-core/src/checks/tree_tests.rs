@@ -389,7 +389,7 @@ fn a_check_is_known_again_by_all_that_it_asks() {
         .checks
         .remove(0)
     {
-        CheckSpec::Single { criterion, .. } => CheckDefinition::of(&criterion),
+        CheckSpec::Single { criterion, .. } => CheckDefinition::from_criterion(&criterion),
         CheckSpec::Group { .. } => unreachable!("the one check is no group"),
     };
     let files = |path: &str| {
@@ -399,9 +399,11 @@ fn a_check_is_known_again_by_all_that_it_asks() {
     };
     assert_eq!(files("a"), files("a"));
     assert_ne!(files("a"), files("b"));
-    assert!(files("a").of_worktree && !CheckDefinition::of(&CheckKind::Always).of_worktree);
+    assert!(
+        files("a").of_worktree && !CheckDefinition::from_criterion(&CheckKind::Always).of_worktree
+    );
     assert_ne!(
-        CheckDefinition::of(&CheckKind::Always),
+        CheckDefinition::from_criterion(&CheckKind::Always),
         CheckDefinition::default()
     );
     assert_eq!(describe(&ConfigSettings::default()), "");

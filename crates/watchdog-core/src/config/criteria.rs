@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::settings::Mode;
 
-/// One entry of `checks`: a criterion or a group of them.
+/// An entry of `checks`: a criterion or a group of them.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CheckSpec {
     /// Several that combine.
@@ -375,7 +375,7 @@ pub struct CustomCriterion {
 }
 
 impl CustomCriterion {
-    /// The handler of an agent that this describes. One program lives as long as the loop.
+    /// The handler of an agent that this describes. Its program lives as long as the loop.
     pub fn of_agent(handler: CommandLine, definition: serde_json::Value) -> Self {
         CustomCriterion {
             mode: CustomMode::Stream,
@@ -428,7 +428,7 @@ pub struct CommandCriterion {
 /// A command as the user wrote it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommandLine {
-    /// One string, run by `sh -c`.
+    /// A string, run by `sh -c`.
     Shell(String),
     /// A program and its arguments, run as they are.
     Argv(Vec<String>),
@@ -448,7 +448,7 @@ impl std::fmt::Display for CommandLine {
 pub enum CommandSuccess {
     /// This exit code.
     Exit(i32),
-    /// Nothing on stdout or stderr, and exit code 0.
+    /// Empty stdout and stderr, and exit code 0.
     Empty,
     /// This text in its output, and exit code 0.
     Contains(String),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::reader::{ConfigNode, MAX_ENTRIES, MAX_SECONDS, listed};
+use super::reader::{ConfigNode, MAX_ENTRIES, MAX_SECONDS, list_words};
 use super::settings::{CommandLine, PresetName};
 
 /// How values of one kind are read, written and described.
@@ -257,7 +257,7 @@ impl KeyKind for WholeSeconds {
     }
 }
 
-/// One of some words.
+/// A word of a fixed list.
 pub(super) struct WordOf<T: 'static> {
     words: &'static [(&'static str, T)],
 }
@@ -287,7 +287,7 @@ impl<T: Copy + PartialEq + Sync> KeyKind for WordOf<T> {
     }
 
     fn words(&self) -> String {
-        listed(self.words.iter().map(|(word, _)| *word))
+        list_words(self.words.iter().map(|(word, _)| *word))
     }
 }
 

@@ -33,12 +33,12 @@ impl KeyRow {
 /// A sentence of the documentation without its links, for a reader that shows none.
 pub(super) fn without_links(doc: &str) -> String {
     let mut plain = String::with_capacity(doc.len());
-    let mut rest = doc;
-    while let Some((before, text, after)) = next_link(rest) {
+    let mut remaining = doc;
+    while let Some((before, text, after)) = next_link(remaining) {
         plain.extend([before, text]);
-        rest = after;
+        remaining = after;
     }
-    plain + rest
+    plain + remaining
 }
 
 /// The text before the next link, its text, and the rest.

@@ -36,8 +36,8 @@ impl<S> KeyBlock<S> {
 
     /// Reads the object where every key is right.
     pub(super) fn read_whole(&self, node: &ConfigNode<'_>) -> Option<S> {
-        let mut found = (self.defaults)();
-        self.read(node, &mut found).then_some(found)
+        let mut settings = (self.defaults)();
+        self.read(node, &mut settings).then_some(settings)
     }
 
     /// Reads the keys of a section whose other keys belong to another reader.
@@ -90,7 +90,7 @@ impl<S> KeyBlock<S> {
     }
 }
 
-/// One key of a block whose settings are an `S`.
+/// A key of a block whose settings are an `S`.
 pub(super) trait SettingsKey<S>: Sync {
     fn name(&self) -> &'static str;
 
@@ -181,7 +181,7 @@ impl<S, K: KeyKind> PlainKey<S, K> {
         self
     }
 
-    /// Nothing holds where it is not given.
+    /// The key has no default.
     pub(super) const fn without_default(self) -> Self {
         self.default_depends("")
     }

@@ -60,7 +60,7 @@ impl MessageForm {
     /// Reads the name of a ready form, or a text of the user's own.
     ///
     /// # Errors
-    /// What is wrong with it, for a person.
+    /// The mistake in it, for a person.
     pub fn parse(text: &str) -> Result<Self, String> {
         if let Some((_, form)) = READY.iter().find(|(name, _)| *name == text) {
             return Ok(MessageForm::Ready(*form));
@@ -88,11 +88,11 @@ impl MessageForm {
                 "no ready template has this name{near}; a text of your own has a placeholder such as `{{text}}`"
             ));
         }
-        let sample = joined(&parts, |_| "x".to_owned());
+        let sample = join_parts(&parts, |_| "x".to_owned());
         let begins_as_json = text
             .trim_start()
             .strip_prefix('{')
-            .is_some_and(|rest| rest.trim_start().starts_with('"'));
+            .is_some_and(|after_brace| after_brace.trim_start().starts_with('"'));
         let json = match serde_json::from_str::<serde_json::Value>(&sample) {
             Ok(value) => value.is_object() || value.is_array(),
             Err(error) if begins_as_json => {
@@ -128,7 +128,7 @@ impl OwnTemplate {
 
     /// The text with each value put in.
     pub fn fill(&self, value: impl Fn(&str) -> String) -> String {
-        joined(&parts(&self.text), |name| {
+        join_parts(&parts(&self.text), |name| {
             if self.json {
                 inside_a_string(&value(name))
             } else {
@@ -144,17 +144,17 @@ fn inside_a_string(text: &str) -> String {
     quoted[1..quoted.len() - 1].to_owned()
 }
 
-fn joined(parts: &[TemplatePart<'_>], value: impl Fn(&str) -> String) -> String {
-    let one = |part: &TemplatePart<'_>| match part {
+fn join_parts(parts: &[TemplatePart<'_>], value: impl Fn(&str) -> String) -> String {
+    let fill_part = |part: &TemplatePart<'_>| match part {
         TemplatePart::Text(text) => (*text).to_owned(),
         TemplatePart::Value(name) => value(name),
     };
-    parts.iter().map(one).collect()
+    parts.iter().map(fill_part).collect()
 }
 
 fn parts(text: &str) -> Vec<TemplatePart<'_>> {
     let (mut parts, mut begin, mut at) = (Vec::new(), 0, 0);
-    while let Some(open) = text[at..].find('{').map(|found| at + found) {
+    while let Some(open) = text[at..].find('{').map(|offset| at + offset) {
         let twice = text[open + 1..].starts_with('{');
         let name = word(&text[open + 1 + usize::from(twice)..]);
         let end = open + 1 + usize::from(twice) + name.len();

@@ -1,33 +1,37 @@
 //! The known word nearest to one that is not known.
 
-/// The nearest of `known`, and whether it is near enough to be a suggestion. `None` where `known` is empty.
+/// The nearest of `candidates`, and whether it is near enough to be a suggestion; `None` where `candidates`
+/// is empty.
 ///
 /// Ignores case and the differences between `maxProbes`, `max-probes` and `max_probes`.
 pub fn nearest<'k>(
     word: &str,
-    known: impl IntoIterator<Item = &'k str>,
+    candidates: impl IntoIterator<Item = &'k str>,
 ) -> Option<(&'k str, bool)> {
     // Longer words cannot be near, and comparing costs the product of the lengths.
     let word = snake(&word.chars().take(100).collect::<String>());
-    let (distance, best) = known
+    let (distance, best) = candidates
         .into_iter()
-        .map(|known| (distance(&word, &snake(known)), known))
+        .map(|candidate| (distance(&word, &snake(candidate)), candidate))
         .min_by_key(|(distance, _)| *distance)?;
     let allowed = word.chars().count().max(best.len()).div_ceil(3);
     Some((best, distance <= allowed))
 }
 
 /// The known words, the nearest first; words that are equally near stay in their order.
-pub fn nearest_first<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Vec<&'k str> {
+pub fn nearest_first<'k>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'k str>,
+) -> Vec<&'k str> {
     let word = snake(&word.chars().take(100).collect::<String>());
-    let mut sorted: Vec<&str> = known.into_iter().collect();
-    sorted.sort_by_cached_key(|known| distance(&word, &snake(known)));
+    let mut sorted: Vec<&str> = candidates.into_iter().collect();
+    sorted.sort_by_cached_key(|candidate| distance(&word, &snake(candidate)));
     sorted
 }
 
 /// A hint that names the nearest word; empty where nothing is known.
-pub fn hint<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> String {
-    match nearest(word, known) {
+pub fn hint<'k>(word: &str, candidates: impl IntoIterator<Item = &'k str>) -> String {
+    match nearest(word, candidates) {
         Some((best, true)) => format!(", did you mean `{best}`?"),
         Some((best, false)) => format!(", the nearest known one is `{best}`"),
         None => String::new(),
@@ -36,12 +40,12 @@ pub fn hint<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> String 
 
 /// The known word that this one is a slip of: another case or spelling of the gaps, or one letter in five wrong. Stricter than
 /// [`nearest`], for files in which other words are welcome.
-pub fn misspelt<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+pub fn misspelt<'k>(word: &str, candidates: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     let word = snake(&word.chars().take(100).collect::<String>());
-    known.into_iter().find(|known| {
-        let known = snake(known);
-        let slips = || strsim::damerau_levenshtein(&word, &known);
-        word == known || known.len() > 3 && slips() <= known.len().div_ceil(5).min(2)
+    candidates.into_iter().find(|candidate| {
+        let snaked = snake(candidate);
+        let slips = || strsim::damerau_levenshtein(&word, &snaked);
+        word == snaked || snaked.len() > 3 && slips() <= snaked.len().div_ceil(5).min(2)
     })
 }
 

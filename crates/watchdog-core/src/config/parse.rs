@@ -5,7 +5,7 @@ use std::path::Path;
 use super::elements::flat_keys::{self, FlatKeys};
 use super::elements::{TOP, agent_description, behavior, completion_block, home_of, spec_runner};
 use super::problem::{ConfigError, NamedPreset, ProblemReport};
-use super::reader::{ConfigNode, ConfigSection, put};
+use super::reader::{ConfigNode, ConfigSection, overwrite};
 use super::settings::{CheckSpec, ConfigSettings, Mode};
 use super::syntax;
 
@@ -80,7 +80,7 @@ pub fn parse_registered(
                 text.len()
             )
         });
-    } else if let Some(json) = syntax::read(text, &report) {
+    } else if let Some(json) = syntax::parse_json(text, &report) {
         top(
             &ConfigNode {
                 report: &report,
@@ -142,13 +142,13 @@ fn top(node: &ConfigNode<'_>, settings: &mut ConfigSettings) {
         return;
     }
     if agent_description::is_agent_file(node) {
-        let lowered = agent_description::read(node);
+        let lowered = agent_description::read_file(node);
         settings.checks = lowered.checks;
         limit_iterations(lowered.max_iterations, settings);
         return;
     }
     if spec_runner::is_runner_file(node) {
-        return spec_runner::read(node, settings);
+        return spec_runner::read_file(node, settings);
     }
     // A newer version may have other keys and meanings, so that nothing else would be a helpful complaint.
     if let Some(version) = node.peek("version")
@@ -157,11 +157,11 @@ fn top(node: &ConfigNode<'_>, settings: &mut ConfigSettings) {
         version.wrong("this program reads version 1 of the configuration; update watchdog or write \"version\": 1");
         return;
     }
-    let known = [TOP.names(), flat_keys::BLOCK.names(), DIALECTS.to_vec()].concat();
-    let Some(section) = node.section(&known) else {
+    let known_keys = [TOP.names(), flat_keys::BLOCK.names(), DIALECTS.to_vec()].concat();
+    let Some(section) = node.section(&known_keys) else {
         return;
     };
-    let flat = FlatKeys::read(&section);
+    let flat = FlatKeys::read_flat(&section);
     TOP.read_keys(&section, settings);
     flat.lower(&section, &mut settings.completion_check);
     checks(&section, settings);
@@ -177,10 +177,10 @@ fn checks(section: &ConfigSection<'_>, settings: &mut ConfigSettings) {
     }
     let mut more: Vec<CheckSpec> = section
         .get("completion")
-        .map(|n| completion_block::read(&n, &mut settings.limits))
+        .map(|n| completion_block::read_block(&n, &mut settings.limits))
         .unwrap_or_default();
     if let Some(node) = section.get("behavior") {
-        let lowered = behavior::read(&node);
+        let lowered = behavior::read_block(&node);
         more.extend(lowered.checks);
         let given = section
             .get("limits")
@@ -202,7 +202,7 @@ fn checks(section: &ConfigSection<'_>, settings: &mut ConfigSettings) {
 }
 
 fn limit_iterations(limit: Option<u64>, settings: &mut ConfigSettings) {
-    put(
+    overwrite(
         &mut settings.limits.max_iterations,
         limit.and_then(|limit| u32::try_from(limit).ok()),
     );

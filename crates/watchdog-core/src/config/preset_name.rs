@@ -42,11 +42,11 @@ impl PresetName {
 
     /// A name as it is written; `None` where it is neither a word of `a` to `z`, digits and `-`, nor a path that ends in `.json`.
     pub fn parse(text: &str) -> Option<Self> {
-        if let Some(known) = Self::BUILT_IN
+        if let Some(built_in) = Self::BUILT_IN
             .into_iter()
-            .find(|known| known.as_str() == text)
+            .find(|preset| preset.as_str() == text)
         {
-            return Some(known);
+            return Some(built_in);
         }
         let is_word = text.len() <= LONGEST_WORD
             && text.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit())

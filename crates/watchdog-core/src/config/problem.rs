@@ -12,7 +12,7 @@ const LISTED: usize = 20;
 /// How many characters of a text from the file are shown.
 const SHOWN: usize = 60;
 
-/// One thing that is wrong.
+/// A thing that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigProblem {
     /// Line in the file, from 1.
@@ -209,7 +209,7 @@ impl<'t> ProblemReport<'t> {
 }
 
 /// A text from the file, quoted, shortened, and with nothing in it that a terminal would act on.
-pub(super) fn shown(text: &str) -> String {
+pub(super) fn quote_text(text: &str) -> String {
     let cut: String = text
         .chars()
         .take(SHOWN)
@@ -230,7 +230,11 @@ pub(super) fn shown_key(key: &str) -> String {
         && key
             .bytes()
             .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-    if plain { key.to_owned() } else { shown(key) }
+    if plain {
+        key.to_owned()
+    } else {
+        quote_text(key)
+    }
 }
 
 #[cfg(test)]
@@ -278,9 +282,12 @@ mod tests {
 
     #[test]
     fn text_from_the_file_cannot_steer_a_terminal() {
-        assert_eq!(shown("a\u{1b}[2J\u{202e}b"), "\"a\\u{1b}[2J\\u{202e}b\"");
+        assert_eq!(
+            quote_text("a\u{1b}[2J\u{202e}b"),
+            "\"a\\u{1b}[2J\\u{202e}b\""
+        );
         assert_eq!(shown_key("max_probes"), "max_probes");
         assert_eq!(shown_key("a\nb"), "\"a\\nb\"");
-        assert!(shown(&"x".repeat(5000)).len() < 80);
+        assert!(quote_text(&"x".repeat(5000)).len() < 80);
     }
 }

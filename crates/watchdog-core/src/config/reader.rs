@@ -1,12 +1,12 @@
 //! Typed access to a value of the file. Reports each wrong value with its key and position, and continues, so that one
-//! run names every problem. `None` means "not given, or wrong and reported".
+//! run names every problem. Missing and wrong values are `None`; wrong ones are reported.
 
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::nearest::hint;
-use super::problem::{ProblemReport, shown, shown_key};
+use super::problem::{ProblemReport, quote_text, shown_key};
 use super::settings::{CommandLine, PresetName};
 use super::syntax::{KeyValue, SpannedValue, ValueKind};
 use watchdog_facts::patterns::{escapes_worktree, path_glob};
@@ -72,27 +72,27 @@ impl<'a> ConfigNode<'a> {
             .is_some_and(|members| members.iter().any(|m| m.name == key))
     }
 
-    /// One member's value, unchecked.
+    /// A member's value, unchecked.
     pub(super) fn peek(&self, key: &str) -> Option<ConfigNode<'a>> {
         let member = self.members()?.iter().find(|m| m.name == key)?;
         Some(ConfigNode {
             report: self.report,
             json: &member.value,
-            path: joined(&self.path, key),
+            path: join_key(&self.path, key),
         })
     }
 
-    /// The object, with unknown and repeated keys reported. `known` are its keys.
-    pub(super) fn section(&self, known: &[&str]) -> Option<ConfigSection<'a>> {
+    /// The object, with unknown and repeated keys reported. `keys` are its own.
+    pub(super) fn section(&self, keys: &[&str]) -> Option<ConfigSection<'a>> {
         let section = self.open_section()?;
         for member in section
             .members
             .iter()
-            .filter(|m| !known.contains(&m.name.as_ref()))
+            .filter(|m| !keys.contains(&m.name.as_ref()))
         {
             self.report.problem(
                 member.at,
-                &joined(&self.path, &shown_key(&member.name)),
+                &join_key(&self.path, &shown_key(&member.name)),
                 || {
                     let other_home = self
                         .report
@@ -106,7 +106,7 @@ impl<'a> ConfigNode<'a> {
                              their machine; delete it, and let `rescue` commit what another machine needs"
                                 .into()
                         }
-                        None => format!("unknown key{}", hint(&member.name, known.iter().copied())),
+                        None => format!("unknown key{}", hint(&member.name, keys.iter().copied())),
                     }
                 },
             );
@@ -124,7 +124,7 @@ impl<'a> ConfigNode<'a> {
         for member in members.iter().filter(|m| !seen.insert(m.name.as_ref())) {
             self.report.problem(
                 member.at,
-                &joined(&self.path, &shown_key(&member.name)),
+                &join_key(&self.path, &shown_key(&member.name)),
                 || {
                     let first = members
                         .iter()
@@ -228,26 +228,27 @@ impl<'a> ConfigNode<'a> {
             .map(|(_, meaning)| *meaning)
     }
 
-    /// One of some words.
+    /// A word of a fixed list.
     pub(super) fn word<T: Copy>(&self, words: &[(&str, T)]) -> Option<T> {
         let ValueKind::Text(text) = &self.json.kind else {
             self.expected(&format!(
                 "one of {}",
-                listed(words.iter().map(|(word, _)| *word))
+                list_words(words.iter().map(|(word, _)| *word))
             ));
             return None;
         };
-        let found = self.known_word(words);
-        if found.is_none() {
+        let value = self.known_word(words);
+        if value.is_none() {
             self.report.problem(self.json.at, &self.path, || {
                 let words = || words.iter().map(|(word, _)| *word);
                 unknown_word(text, words())
             });
         }
-        found
+        value
     }
 
-    /// The name of a preset. One that may be the user's own is noted with its position, to be looked up.
+    /// The name of a preset. A name that may be the user's own is noted with its position, to be
+    /// looked up.
     pub(super) fn preset(&self) -> Option<PresetName> {
         let ValueKind::Text(text) = &self.json.kind else {
             self.expected("the name of an agent");
@@ -407,7 +408,7 @@ impl<'a> ConfigSection<'a> {
         Some(ConfigNode {
             report: self.report,
             json: &member.value,
-            path: joined(&self.path, key),
+            path: join_key(&self.path, key),
         })
     }
 
@@ -422,9 +423,10 @@ impl<'a> ConfigSection<'a> {
 
     /// Reports a key that is not given.
     pub(super) fn missing(&self, key: &str, why: &str) {
-        self.report.problem(self.at, &joined(&self.path, key), || {
-            format!("missing; {why}")
-        });
+        self.report
+            .problem(self.at, &join_key(&self.path, key), || {
+                format!("missing; {why}")
+            });
     }
 
     /// Reads the key where it is given and not null; `Some(None)` is an explicit null.
@@ -452,7 +454,7 @@ impl<'a> ConfigSection<'a> {
     }
 
     pub(super) fn note(&self, key: &str, note: &str) {
-        let path = joined(&self.path, key);
+        let path = join_key(&self.path, key);
         self.report.note(if path.is_empty() {
             note.to_owned()
         } else {
@@ -462,38 +464,38 @@ impl<'a> ConfigSection<'a> {
 }
 
 /// Overwrites a default where something was read.
-pub(super) fn put<T>(slot: &mut T, read: Option<T>) {
+pub(super) fn overwrite<T>(slot: &mut T, read: Option<T>) {
     if let Some(value) = read {
         *slot = value;
     }
 }
 
 /// Why the name of a preset is refused that is none of these.
-pub fn unknown_preset<'k>(text: &str, known: impl Iterator<Item = &'k str> + Clone) -> String {
+pub fn unknown_preset<'k>(text: &str, presets: impl Iterator<Item = &'k str> + Clone) -> String {
     format!(
         "{}, or the path of a preset file that ends in `.json`",
-        unknown_word(text, known)
+        unknown_word(text, presets)
     )
 }
 
-fn unknown_word<'k>(text: &str, known: impl Iterator<Item = &'k str> + Clone) -> String {
-    let (near, known) = (hint(text, known.clone()), listed(known));
+fn unknown_word<'k>(text: &str, words: impl Iterator<Item = &'k str> + Clone) -> String {
+    let (near, word_list) = (hint(text, words.clone()), list_words(words));
     let it = if near.ends_with('?') { " It" } else { "; it" };
     format!(
-        "unknown word {}{near}{it} must be one of {known}",
-        shown(text)
+        "unknown word {}{near}{it} must be one of {word_list}",
+        quote_text(text)
     )
 }
 
 /// Words as a list in a sentence.
-pub(super) fn listed<'w>(words: impl Iterator<Item = &'w str>) -> String {
+pub(super) fn list_words<'w>(words: impl Iterator<Item = &'w str>) -> String {
     words
         .map(|word| format!("`{word}`"))
         .collect::<Vec<_>>()
         .join(", ")
 }
 
-fn joined(path: &str, key: &str) -> String {
+fn join_key(path: &str, key: &str) -> String {
     if path.is_empty() {
         key.to_owned()
     } else {

@@ -31,7 +31,7 @@ pub struct ConfigSettings {
     pub order: CheckOrder,
     /// Limits of sessions and loops.
     pub limits: Limits,
-    /// Where task files are.
+    /// Places of task files.
     pub tasks: TaskSettings,
     /// The agents that work on tasks.
     pub agents: Vec<AgentEntry>,
@@ -44,10 +44,10 @@ pub struct ConfigSettings {
 impl ConfigSettings {
     /// The names of last phases that checks ask for.
     pub fn last_phases(&self) -> Vec<&str> {
-        fn of<'c>(checks: &'c [CheckSpec], into: &mut Vec<&'c str>) {
+        fn collect_from<'c>(checks: &'c [CheckSpec], into: &mut Vec<&'c str>) {
             for check in checks {
                 match check {
-                    CheckSpec::Group { checks, .. } => of(checks, into),
+                    CheckSpec::Group { checks, .. } => collect_from(checks, into),
                     CheckSpec::Single {
                         criterion: CheckKind::Phase(phase),
                         ..
@@ -56,9 +56,9 @@ impl ConfigSettings {
                 }
             }
         }
-        let mut found = Vec::new();
-        of(&self.checks, &mut found);
-        found
+        let mut files = Vec::new();
+        collect_from(&self.checks, &mut files);
+        files
     }
 }
 
@@ -171,11 +171,11 @@ pub struct RescueSettings {
 pub enum RescueMode {
     /// The agent plans the commits, watchdog makes them.
     Plan,
-    /// One commit of everything.
+    /// A commit of everything.
     Single,
     /// The user's command only.
     Command,
-    /// Nothing is committed.
+    /// Makes no commit.
     Snapshot,
     /// Not even a snapshot.
     Off,
@@ -219,7 +219,7 @@ pub struct Limits {
     pub sensors: Vec<Vec<String>>,
 }
 
-/// Where task files are.
+/// Places of task files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskSettings {
     /// A folder inside the worktree, relative to its root.
@@ -269,7 +269,7 @@ pub enum NotifyTarget {
     Url(String),
     /// An address of a service that people read. A message is posted to it.
     Service {
-        /// Where to.
+        /// The target.
         url: String,
         /// How the message is written.
         form: MessageForm,
@@ -380,26 +380,26 @@ impl ConfigSettings {
     /// Every program that this configuration would make watchdog run, and every address that it would post to, for
     /// `watchdog trust` to show.
     pub fn commands(&self) -> Vec<String> {
-        let mut found = Vec::new();
+        let mut commands = Vec::new();
         if let Some(argv) = &self.agent.probe {
-            found.push(format!("agent.probe: {}", argv.join(" ")));
+            commands.push(format!("agent.probe: {}", argv.join(" ")));
         }
         if let Some(argv) = &self.rescue.command {
-            found.push(format!("rescue.command: {}", argv.join(" ")));
+            commands.push(format!("rescue.command: {}", argv.join(" ")));
         }
         if let Some(script) = self.rescue.default_script() {
-            found.push(format!(
+            commands.push(format!(
                 "rescue.command: {script} of the worktree, because none is given"
             ));
         }
-        found.extend(
+        commands.extend(
             self.limits
                 .sensors
                 .iter()
                 .map(|argv| format!("limits.sensors: {}", argv.join(" "))),
         );
         for agent in &self.agents {
-            found.extend(
+            commands.extend(
                 agent
                     .command
                     .iter()
@@ -413,19 +413,19 @@ impl ConfigSettings {
                 NotifyTarget::Desktop => "notify-send".to_owned(),
                 NotifyTarget::Mail(to) => format!("sendmail, to {}", to.join(", ")),
             };
-            found.push(format!("notify on {}: {whom}", rule.on.join(", ")));
+            commands.push(format!("notify on {}: {whom}", rule.on.join(", ")));
         }
-        collect_commands(&self.checks, &mut found);
-        found
+        collect_commands(&self.checks, &mut commands);
+        commands
     }
 }
 
-fn collect_commands(checks: &[CheckSpec], found: &mut Vec<String>) {
+fn collect_commands(checks: &[CheckSpec], commands: &mut Vec<String>) {
     for check in checks {
         match check {
-            CheckSpec::Group { checks, .. } => collect_commands(checks, found),
+            CheckSpec::Group { checks, .. } => collect_commands(checks, commands),
             CheckSpec::Single { name, criterion } => {
-                found.extend(criterion.run().map(|run| format!("check {name}: {run}")))
+                commands.extend(criterion.run().map(|run| format!("check {name}: {run}")))
             }
         }
     }

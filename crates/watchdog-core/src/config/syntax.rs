@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use jsonc_parser::ast;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
-use super::problem::{ProblemReport, shown};
+use super::problem::{ProblemReport, quote_text};
 
 /// A value and the byte offset where it starts.
 pub(super) struct SpannedValue<'t> {
@@ -44,7 +44,7 @@ impl SpannedValue<'_> {
             ValueKind::Number(number) => {
                 format!("the number {}", number.chars().take(40).collect::<String>())
             }
-            ValueKind::Text(text) => format!("the text {}", shown(text)),
+            ValueKind::Text(text) => format!("the text {}", quote_text(text)),
             ValueKind::List(_) => "a list".into(),
             ValueKind::Object(_) => "an object".into(),
         }
@@ -81,7 +81,10 @@ pub const STRICT: ParseOptions = ParseOptions {
 };
 
 /// Reads the text, or reports why it is not JSON.
-pub(super) fn read<'t>(text: &'t str, report: &ProblemReport<'_>) -> Option<SpannedValue<'t>> {
+pub(super) fn parse_json<'t>(
+    text: &'t str,
+    report: &ProblemReport<'_>,
+) -> Option<SpannedValue<'t>> {
     if text.starts_with('\u{feff}') {
         report.problem(0, "", || {
             "the file starts with a byte order mark; save it as UTF-8 without one".into()
@@ -151,7 +154,7 @@ fn convert(value: ast::Value<'_>) -> SpannedValue<'_> {
     }
 }
 
-/// Where serde_json stopped, as a byte offset. Its column counts the bytes of the line that were read.
+/// Byte offset at which serde_json stopped. Its column counts the bytes of the line that were read.
 fn offset(text: &str, error: &serde_json::Error) -> usize {
     let start: usize = text
         .split_inclusive('\n')
@@ -197,7 +200,7 @@ mod tests {
 
     fn check(text: &str, place: &str, words: &str) {
         let report = ProblemReport::new(text);
-        assert!(read(text, &report).is_none(), "{text} was read");
+        assert!(parse_json(text, &report).is_none(), "{text} was read");
         let error = report.finish(Path::new("c")).unwrap_err().to_string();
         assert!(
             error.starts_with(&format!("c:{place}: ")),
@@ -235,7 +238,7 @@ mod tests {
     fn values_keep_their_places_and_repetitions() {
         let text = "{\"a\": [true, null], \"a\": \"x\\u0041\"}";
         let report = ProblemReport::new(text);
-        let json = read(text, &report).unwrap();
+        let json = parse_json(text, &report).unwrap();
         let ValueKind::Object(members) = &json.kind else {
             panic!("no object")
         };

@@ -9,7 +9,7 @@ use std::path::Path;
 use super::elements::{check_list, completion_block, home_of};
 use super::nearest::misspelt;
 use super::parse::MAX_BYTES;
-use super::problem::{ConfigError, ProblemReport, shown, shown_key};
+use super::problem::{ConfigError, ProblemReport, quote_text, shown_key};
 use super::reader::{ConfigNode, ConfigSection};
 use super::settings::{CheckKind, CheckSpec, ConfigSettings, Mode};
 use super::syntax::{SpannedValue, ValueKind};
@@ -22,7 +22,7 @@ pub enum TaskPriority {
     Critical,
     /// Before most.
     High,
-    /// Where nothing is said.
+    /// The default.
     #[default]
     Medium,
     /// After all others.
@@ -168,7 +168,7 @@ pub struct TaskFile {
     pub status_position: StatusPosition,
 }
 
-/// Where a file has its status, in bytes.
+/// Byte position of a file's status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StatusPosition {
     /// Here, quotes aside.
@@ -213,7 +213,8 @@ fn collect_signals<'c>(checks: &'c [CheckSpec], signals: &mut Vec<&'c str>) {
     }
 }
 
-/// Where the front matter of a text is: after the first line of three dashes, up to the next. `None` where it has none.
+/// Range of a text's front matter: after the first line of three dashes, up to the next; `None`
+/// where it has none.
 fn front_matter(text: &str) -> Option<(Range<usize>, usize)> {
     let opening = text
         .split_inclusive('\n')
@@ -278,8 +279,8 @@ pub fn parse_task(bytes: &[u8], origin: &Path) -> Result<TaskFile, ConfigError> 
     };
     let report = ProblemReport::knowing(text, &[], home_of);
     let mut task = empty();
-    if let Some(json) = yaml::read(text, matter.start, matter.end, &report) {
-        read(
+    if let Some(json) = yaml::parse_yaml(text, matter.start, matter.end, &report) {
+        read_keys(
             &ConfigNode {
                 report: &report,
                 json: &json,
@@ -336,8 +337,9 @@ fn status_position(
         }
         return line_for_a_key(text, first.at, matter);
     };
-    let found = match &member.value.kind {
-        // Null, written out or left out. Where it is left out the parser's place may be behind the line's end.
+    let position = match &member.value.kind {
+        // Null, written out or left out. For a missing one the parser's place may be behind the
+        // line's end.
         ValueKind::Null => match ["~", "null", "Null", "NULL"]
             .into_iter()
             .find(|word| text[member.value.at..].starts_with(word))
@@ -358,7 +360,7 @@ fn status_position(
         // Another value is refused where the keys are read.
         _ => return StatusPosition::Line(matter.end, 0),
     };
-    found.unwrap_or_else(|| {
+    position.unwrap_or_else(|| {
         report.problem(member.at, "status", || {
             "write it as one plain word, such as `status: pending`, so that watchdog can write the next one in its place".to_owned()
         });
@@ -366,7 +368,8 @@ fn status_position(
     })
 }
 
-/// Where a new line with a key belongs, beside the key at this place: at the end, or before all keys where a line ends the document.
+/// Position of a new line with a key, beside the key at this place: at the end, or before all keys
+/// where a line ends the document.
 fn line_for_a_key(text: &str, key: usize, matter: Range<usize>) -> StatusPosition {
     let line = text[..key].rfind('\n').map_or(0, |feed| feed + 1);
     let indent = text[line..key]
@@ -382,17 +385,19 @@ fn line_for_a_key(text: &str, key: usize, matter: Range<usize>) -> StatusPositio
 
 /// Right behind the colon of a key at this place that has no value, with nothing but blanks or a comment after it on its line.
 fn behind_the_colon(text: &str, key: usize) -> Option<StatusPosition> {
-    let rest = text[key..]
+    let after_key = text[key..]
         .trim_start_matches(['"', '\''])
         .strip_prefix("status")?
         .trim_start_matches(['"', '\'']);
-    let rest = rest.trim_start_matches([' ', '\t']).strip_prefix(':')?;
-    let line = rest.lines().next().unwrap_or_default().trim_start();
+    let after_colon = after_key
+        .trim_start_matches([' ', '\t'])
+        .strip_prefix(':')?;
+    let line = after_colon.lines().next().unwrap_or_default().trim_start();
     (line.is_empty() || line.starts_with(['#', ',', '}']))
-        .then(|| StatusPosition::Behind(text.len() - rest.len()))
+        .then(|| StatusPosition::Behind(text.len() - after_colon.len()))
 }
 
-fn read(node: &ConfigNode<'_>, task: &mut TaskFile) {
+fn read_keys(node: &ConfigNode<'_>, task: &mut TaskFile) {
     if node.members().is_none() {
         node.expected("keys with their values, such as `id: T1`");
         return;
@@ -440,7 +445,7 @@ fn criteria(section: &ConfigSection<'_>, task: &mut TaskFile) {
         task.mode = mode;
     }
     if let Some(node) = section.get("checks").filter(|n| !n.is_null()) {
-        task.checks = check_list::read(&node).unwrap_or_default();
+        task.checks = check_list::read_list(&node).unwrap_or_default();
         if matches!(&node.json.kind, ValueKind::List(items) if items.is_empty()) {
             node.wrong("an empty list of checks is never complete; add one or remove the key");
         }
@@ -449,7 +454,7 @@ fn criteria(section: &ConfigSection<'_>, task: &mut TaskFile) {
         return;
     };
     let mut limits = ConfigSettings::default().limits;
-    let more = completion_block::read(&node, &mut limits);
+    let more = completion_block::read_block(&node, &mut limits);
     task.max_iterations = node.has("max_iterations").then_some(limits.max_iterations);
     if task.mode != Mode::All && !task.checks.is_empty() && !more.is_empty() {
         // As in completion.json: blocks side by side all count.
@@ -498,7 +503,7 @@ fn id(node: &ConfigNode<'_>) -> Option<String> {
     match why_no_id(&id) {
         None => Some(id),
         Some(why) => {
-            node.wrong(format!("{} cannot be an id: {why}", shown(&id)));
+            node.wrong(format!("{} cannot be an id: {why}", quote_text(&id)));
             None
         }
     }
@@ -536,8 +541,8 @@ fn role(section: &ConfigSection<'_>) -> Option<String> {
     {
         node.wrong(format!(
             "says {} where `role` says {}; keep one",
-            shown(workstream),
-            shown(role)
+            quote_text(workstream),
+            quote_text(role)
         ));
     }
     role.or(workstream)

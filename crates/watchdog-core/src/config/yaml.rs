@@ -14,7 +14,7 @@ use super::syntax::{KeyValue, SpannedValue, ValueKind};
 const DEEPEST: usize = 32;
 
 /// Reads the YAML in `text[from..to]`, or reports why it cannot be read. Places count from the start of `text`.
-pub(super) fn read<'t>(
+pub(super) fn parse_yaml<'t>(
     text: &'t str,
     from: usize,
     to: usize,
@@ -45,7 +45,7 @@ pub(super) fn read<'t>(
         };
         builder.take(event, span)?;
     }
-    // Nothing but blanks and comments is an object without keys.
+    // Blanks and comments alone are an object without keys.
     Some(builder.done.unwrap_or(SpannedValue {
         at: from,
         kind: ValueKind::Object(Vec::new()),
@@ -158,7 +158,7 @@ impl<'t> YamlBuilder<'t, '_, '_> {
                     },
                     None => return Some(()),
                 };
-                self.put(value);
+                self.add_value(value);
                 Some(())
             }
         }
@@ -214,7 +214,7 @@ impl<'t> YamlBuilder<'t, '_, '_> {
         } else {
             self.resolve(value, at)
         };
-        self.put(SpannedValue { at, kind });
+        self.add_value(SpannedValue { at, kind });
         Some(())
     }
 
@@ -237,7 +237,7 @@ impl<'t> YamlBuilder<'t, '_, '_> {
         }
     }
 
-    fn put(&mut self, value: SpannedValue<'t>) {
+    fn add_value(&mut self, value: SpannedValue<'t>) {
         match self.open.last_mut() {
             None => self.done = Some(value),
             Some(OpenNode::List { items, .. }) => items.push(value),
@@ -261,7 +261,7 @@ mod tests {
 
     fn value(text: &str) -> serde_json::Value {
         let report = ProblemReport::new(text);
-        let read = read(text, 0, text.len(), &report).map(|json| json.to_value());
+        let read = parse_yaml(text, 0, text.len(), &report).map(|json| json.to_value());
         read.unwrap_or_else(|| {
             panic!(
                 "{text}\n{}",
@@ -274,7 +274,7 @@ mod tests {
     fn fails(text: &str, place: &str, words: &str) {
         let report = ProblemReport::new(text);
         assert!(
-            read(text, 0, text.len(), &report).is_none(),
+            parse_yaml(text, 0, text.len(), &report).is_none(),
             "{text} was read"
         );
         let error = report
@@ -344,7 +344,8 @@ mod tests {
     fn places_count_bytes_of_the_whole_text() {
         let text = "---\nü: [é, x]\n---\n";
         let report = ProblemReport::new(text);
-        let read = read(text, 4, text.find("\n---\n").unwrap() + 1, &report).expect("it is YAML");
+        let read =
+            parse_yaml(text, 4, text.find("\n---\n").unwrap() + 1, &report).expect("it is YAML");
         let ValueKind::Object(members) = &read.kind else {
             panic!("no object")
         };
@@ -358,7 +359,7 @@ mod tests {
         #[test]
         fn no_text_makes_the_reader_panic(text in "[-a:\\[\\]{}'\"&*!|> \n\t#?é,0]{0,80}") {
             let report = ProblemReport::new(&text);
-            let _ = read(&text, 0, text.len(), &report);
+            let _ = parse_yaml(&text, 0, text.len(), &report);
         }
     }
 }

@@ -19,7 +19,7 @@ pub fn dispute_beside(
         .collect();
     let rests_on_the_word = matches!(verdict.reason, Reason::NothingToDo | Reason::Rescued);
     if rests_on_the_word && !all.is_empty() {
-        let named = named(&all);
+        let named = join_names(&all);
         verdict.reason = Reason::Disputed;
         verdict.evidence = Evidence::None;
         verdict.message = format!("the agent says complete, beside work that HEAD lacks: {named}");
@@ -28,7 +28,7 @@ pub fn dispute_beside(
         ));
         verdict.not_a_strike_because = Some(Reason::Disputed.status().as_str());
     } else if verdict.status() != Status::Complete && !submodules.is_empty() {
-        let listed = named(&submodules.iter().map(String::as_str).collect::<Vec<_>>());
+        let listed = join_names(&submodules.iter().map(String::as_str).collect::<Vec<_>>());
         verdict.feedback = Some(verdict.feedback.map_or_else(
             || listed.clone(),
             |feedback| format!("{feedback}\n{listed}"),
@@ -38,7 +38,7 @@ pub fn dispute_beside(
     verdict
 }
 
-fn named(all: &[&str]) -> String {
+fn join_names(all: &[&str]) -> String {
     let more = match all.len().saturating_sub(NAMED) {
         0 => String::new(),
         more => format!("; and {more} more"),

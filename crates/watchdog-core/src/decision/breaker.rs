@@ -31,7 +31,7 @@ pub enum Breaker {
         /// Why the strike that opened it was one.
         why: String,
     },
-    /// One trial decides whether it closes or opens again.
+    /// A trial decides whether it closes or opens again.
     HalfOpen {
         /// Strikes since the last `complete`.
         strikes: u32,
@@ -51,7 +51,7 @@ pub enum BreakerState {
     Closed,
     /// Work is refused.
     Open,
-    /// One trial is allowed.
+    /// A trial is allowed.
     HalfOpen,
 }
 
@@ -124,7 +124,7 @@ pub enum BreakerInput {
 
 impl BreakerInput {
     /// The breaker's input from a verdict.
-    pub fn of(verdict: &Verdict) -> Self {
+    pub fn from_verdict(verdict: &Verdict) -> Self {
         match verdict.status() {
             Status::Complete => BreakerInput::Complete,
             // The text behind the first semicolon is advice about this one verdict.
@@ -158,7 +158,8 @@ fn later(at: Timestamp, wait: Duration) -> Timestamp {
 /// A cooldown that grows never grows longer than this.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How long it stays open: the cooldown, doubled for each strike beyond the limit, up to a day. Nothing moved between these strikes.
+/// How long it stays open: the cooldown, doubled for each strike beyond the limit, up to a day. The
+/// work did not move between these strikes.
 fn wait(strikes: u32, settings: &BreakerSettings) -> Duration {
     let doublings = strikes.saturating_sub(settings.limit);
     settings

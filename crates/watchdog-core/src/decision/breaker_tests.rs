@@ -274,9 +274,12 @@ fn a_verdict_closes_it_is_a_strike_or_changes_nothing() {
         "5 probes, no progress; run it again later",
     );
     let complete = Verdict::new(Reason::NewCommits, "1 commit made since the baseline");
-    assert_eq!(BreakerInput::of(&complete), BreakerInput::Complete);
     assert_eq!(
-        BreakerInput::of(&timeout),
+        BreakerInput::from_verdict(&complete),
+        BreakerInput::Complete
+    );
+    assert_eq!(
+        BreakerInput::from_verdict(&timeout),
         BreakerInput::Neutral,
         "something moved"
     );
@@ -285,7 +288,7 @@ fn a_verdict_closes_it_is_a_strike_or_changes_nothing() {
         ..timeout
     };
     assert_eq!(
-        BreakerInput::of(&strike),
+        BreakerInput::from_verdict(&strike),
         BreakerInput::Strike {
             why: "5 probes, no progress".into()
         },

@@ -13,7 +13,8 @@ macro_rules! rules {
             /// The stable word, used in JSON.
             pub const fn as_str(self) -> &'static str { match self { $(JudgementRule::$name => $word,)* } }
 
-            /// Where it stands: a step of "How it is decided" in docs/verdict.md, or a rule that holds everywhere.
+            /// Its section: a step of "How it is decided" in docs/verdict.md, or a rule that holds
+            /// everywhere.
             pub const fn section(self) -> &'static str { match self { $(JudgementRule::$name => $section,)* } }
 
             /// The rule in one sentence.

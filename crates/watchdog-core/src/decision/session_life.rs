@@ -7,7 +7,7 @@ use jiff::Timestamp;
 /// The life of a judged session, as it bears on questions and rescues.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum SessionLife {
-    /// Nothing shows that it lives.
+    /// No sign of life.
     #[default]
     Absent,
     /// It works: nothing is judged.

@@ -15,10 +15,10 @@ pub const USUAL_LIMIT: Duration = Duration::from_secs(1800);
 /// Whether a call of a tool waits for a permission or for a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PersonWait {
-    /// None does.
+    /// No remote has it.
     #[default]
     No,
-    /// One does, or may.
+    /// A question goes out, or may.
     ForPerson {
         /// Whether a person can answer: at a terminal, or told by a hook.
         can_answer: bool,

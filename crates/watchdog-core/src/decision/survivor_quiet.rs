@@ -16,7 +16,7 @@ pub struct QuietPeriod {
     pub used: Duration,
 }
 
-/// One sample of those processes.
+/// A sample of those processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ActivitySample {
     /// When.

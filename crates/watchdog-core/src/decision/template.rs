@@ -70,28 +70,28 @@ impl PromptTemplate {
     /// Reads a template. Braces that hold anything but one plain word are text, and so are those after a backslash.
     ///
     /// # Errors
-    /// For a word that is not in `known`, and for a part that is not closed.
-    pub fn parse(text: &str, known: &[&str]) -> Result<Self, TemplateError> {
+    /// For a word that is not in `names`, and for a part that is not closed.
+    pub fn parse(text: &str, names: &[&str]) -> Result<Self, TemplateError> {
         let mut open: Vec<(String, usize, Vec<TemplatePiece>)> = Vec::new();
         let mut pieces = Vec::new();
-        let mut rest = text;
-        let line_of = |rest: &str| text[..text.len() - rest.len()].matches('\n').count() + 1;
-        while let Some(at) = rest.find("{{") {
-            let escaped = rest[..at].ends_with('\\');
-            let found = tag(&rest[at..]);
-            let (Some((tag, length)), false) = (found, escaped) else {
-                let plain = rest[..at]
+        let mut remaining = text;
+        let line_of = |part: &str| text[..text.len() - part.len()].matches('\n').count() + 1;
+        while let Some(at) = remaining.find("{{") {
+            let escaped = remaining[..at].ends_with('\\');
+            let parsed_tag = tag(&remaining[at..]);
+            let (Some((tag, length)), false) = (parsed_tag, escaped) else {
+                let plain = remaining[..at]
                     .strip_suffix('\\')
-                    .filter(|_| found_word(&rest[at..]))
-                    .unwrap_or(&rest[..at]);
+                    .filter(|_| found_word(&remaining[at..]))
+                    .unwrap_or(&remaining[..at]);
                 pieces.push(TemplatePiece::Text(plain.to_owned()));
                 pieces.push(TemplatePiece::Text("{{".to_owned()));
-                rest = &rest[at + 2..];
+                remaining = &remaining[at + 2..];
                 continue;
             };
-            let line = line_of(&rest[at..]);
-            if !known.contains(&tag.name) {
-                let hint = nearest_hint(tag.name, known.iter().copied());
+            let line = line_of(&remaining[at..]);
+            if !names.contains(&tag.name) {
+                let hint = nearest_hint(tag.name, names.iter().copied());
                 return Err(TemplateError::Unknown {
                     name: tag.name.to_owned(),
                     line,
@@ -99,11 +99,11 @@ impl PromptTemplate {
                 });
             }
             let (before, after) = match tag.mark {
-                None => (&rest[..at], &rest[at + length..]),
+                None => (&remaining[..at], &remaining[at + length..]),
                 Some(_) => alone_on_its_line(
-                    &text[..text.len() - rest.len() + at],
-                    &rest[..at],
-                    &rest[at + length..],
+                    &text[..text.len() - remaining.len() + at],
+                    &remaining[..at],
+                    &remaining[at + length..],
                 ),
             };
             pieces.push(TemplatePiece::Text(before.to_owned()));
@@ -123,9 +123,9 @@ impl PromptTemplate {
                     }
                 },
             }
-            rest = after;
+            remaining = after;
         }
-        pieces.push(TemplatePiece::Text(rest.to_owned()));
+        pieces.push(TemplatePiece::Text(remaining.to_owned()));
         match open.pop() {
             Some((name, line, _)) => Err(TemplateError::Unclosed { name, line }),
             None => Ok(PromptTemplate(pieces)),
@@ -197,11 +197,11 @@ fn alone_on_its_line<'t>(all_before: &str, before: &'t str, after: &'t str) -> (
     if !(begins && ends) {
         return (before, after);
     }
-    let rest = trimmed
+    let next_line = trimmed
         .strip_prefix("\r\n")
         .or_else(|| trimmed.strip_prefix('\n'))
         .unwrap_or(trimmed);
-    (before.trim_end_matches(' '), rest)
+    (before.trim_end_matches(' '), next_line)
 }
 
 #[cfg(test)]

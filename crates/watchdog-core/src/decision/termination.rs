@@ -42,7 +42,7 @@ pub struct UnknownUsage {
 
 impl SpentUsage {
     /// The usage of one session.
-    pub fn of(usage: &SessionUsage) -> Self {
+    pub fn from_usage(usage: &SessionUsage) -> Self {
         let tokens = match (usage.input_tokens, usage.output_tokens) {
             (None, None) => None,
             (input, output) => Some(input.unwrap_or(0).saturating_add(output.unwrap_or(0))),
@@ -177,7 +177,7 @@ pub fn course(
 
 /// The limits that could not be held against anything, because what was spent was not told: for a person, once.
 pub fn unknown(limits: &Limits, spent: &SpentUsage) -> Option<Degradation> {
-    let held: [(bool, bool, &str); 3] = [
+    let unmeasured: [(bool, bool, &str); 3] = [
         (limits.max_turns.is_some(), spent.untold.turns, "max_turns"),
         (
             limits.max_total_tokens.is_some(),
@@ -190,7 +190,7 @@ pub fn unknown(limits: &Limits, spent: &SpentUsage) -> Option<Degradation> {
             "max_cost_usd",
         ),
     ];
-    let names: Vec<&str> = held
+    let names: Vec<&str> = unmeasured
         .into_iter()
         .filter(|(set, untold, _)| *set && *untold)
         .map(|(_, _, name)| name)
@@ -211,11 +211,11 @@ pub fn time_left(
     now: Timestamp,
 ) -> Option<(Duration, StopReason)> {
     let wall = limits.max_wall.map(|most| {
-        let left = most.saturating_sub(
+        let remaining = most.saturating_sub(
             Duration::try_from_secs_f64(spent.wall_seconds.max(0.0)).unwrap_or(Duration::MAX),
         );
         (
-            left,
+            remaining,
             StopReason {
                 reason: Reason::BudgetExhausted,
                 why: format!("the time budget of {} is spent", seconds(most)),
@@ -223,9 +223,9 @@ pub fn time_left(
         )
     });
     let deadline = limits.deadline.map(|deadline| {
-        let left = Duration::try_from(deadline.duration_since(now)).unwrap_or_default();
+        let remaining = Duration::try_from(deadline.duration_since(now)).unwrap_or_default();
         (
-            left,
+            remaining,
             StopReason {
                 reason: Reason::DeadlineExceeded,
                 why: format!("the deadline has passed: {deadline:.0}"),
@@ -448,7 +448,7 @@ mod tests {
             cost_usd: Some(0.5),
             wall_seconds: Some(3.0),
         };
-        let one = SpentUsage::of(&session);
+        let one = SpentUsage::from_usage(&session);
         assert_eq!(
             one,
             SpentUsage {
@@ -502,7 +502,7 @@ mod tests {
                 untold(false, false, true),
             ),
         ] {
-            let gap = SpentUsage::of(&gap);
+            let gap = SpentUsage::from_usage(&gap);
             assert_eq!(
                 [gap, gap.plus(one), one.plus(gap)].map(|spent| spent.untold),
                 [untold; 3]
@@ -513,7 +513,7 @@ mod tests {
     #[test]
     fn tokens_read_and_written_count_together() {
         let spent = |input, output| {
-            SpentUsage::of(&SessionUsage {
+            SpentUsage::from_usage(&SessionUsage {
                 input_tokens: Some(input),
                 output_tokens: Some(output),
                 ..SessionUsage::default()
@@ -602,7 +602,7 @@ mod tests {
             max_cost_usd: Some(0.1),
             ..limits()
         };
-        let told = SpentUsage::of(&SessionUsage {
+        let told = SpentUsage::from_usage(&SessionUsage {
             turns: Some(0),
             input_tokens: None,
             cost_usd: None,
@@ -627,7 +627,7 @@ mod tests {
         assert!(unknown(&limits, &later).is_some());
         assert_eq!(unknown(&self::limits(), &told), None);
         assert!(
-            SpentUsage::of(&SessionUsage {
+            SpentUsage::from_usage(&SessionUsage {
                 cost_usd: Some(f64::NAN),
                 ..SessionUsage::default()
             })

@@ -23,13 +23,13 @@ impl ServedWorktree {
                 "--include-root-refs",
                 "--format=%(refname)%00%(objectname)%00%(symref)",
             ];
-            let mut refs =
-                parse(&self.git_output(&args, &[])?).map_err(|why| self.unanswered(&args, &why))?;
+            let mut refs = parse(&self.git_output(&args, &[])?)
+                .map_err(|why| self.silence_error(&args, &why))?;
             if refs.contains_key("HEAD") || self.add_unborn_head(&mut refs)? {
                 return Ok(refs);
             }
         }
-        Err(self.unanswered(
+        Err(self.silence_error(
             &["for-each-ref"],
             "HEAD cannot be read, or moves all the time",
         ))
@@ -40,7 +40,7 @@ impl ServedWorktree {
         let args = ["symbolic-ref", "--no-recurse", "HEAD"];
         let text = self.git_output(&args, &[])?;
         let branch = String::from_utf8_lossy(&text).trim_end().to_owned();
-        checked(&branch).map_err(|why| self.unanswered(&args, &why))?;
+        check_name(&branch).map_err(|why| self.silence_error(&args, &why))?;
         let args = ["show-ref", "--exists", &branch];
         let answer = self.ask(&args, &[])?;
         match answer.code {
@@ -50,7 +50,7 @@ impl ServedWorktree {
                 Ok(true)
             }
             Some(0) => Ok(false),
-            _ => Err(self.refused(&args, &answer)),
+            _ => Err(self.refusal_error(&args, &answer)),
         }
     }
 }
@@ -78,21 +78,21 @@ fn parse(listed: &[u8]) -> Result<BTreeMap<String, RefValue>, String> {
         if FILES.contains(&name) {
             continue;
         }
-        checked(name)?;
-        let held = match target {
+        check_name(name)?;
+        let value = match target {
             "" => RefValue::Object(ObjectId::from_hex(id.as_bytes()).map_err(|_| odd())?),
             target => {
-                checked(target)?;
+                check_name(target)?;
                 RefValue::Ref(target.to_owned())
             }
         };
-        refs.insert(name.to_owned(), held);
+        refs.insert(name.to_owned(), value);
     }
     Ok(refs)
 }
 
 /// Names become paths, so none may leave the folder.
-fn checked(name: &str) -> Result<(), String> {
+fn check_name(name: &str) -> Result<(), String> {
     let odd = |why: &str| format!("'{}' is no name of a ref: {why}", name.escape_debug());
     if name.contains('/') && !name.starts_with("refs/") {
         return Err(odd("it is in no folder of refs"));

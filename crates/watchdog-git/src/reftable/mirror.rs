@@ -122,7 +122,8 @@ impl RefMirror {
         self.pack(packed.into_iter()).map_err(fail)
     }
 
-    /// One file for all refs that name objects: names that a file system could not keep apart do not matter in it.
+    /// Writes all refs that name objects into one file: names that a file system could not keep
+    /// apart do not matter in it.
     fn pack<'a>(&self, refs: impl Iterator<Item = (&'a String, &'a RefValue)>) -> io::Result<()> {
         let mut text = String::from("# pack-refs with: sorted \n");
         for (name, held) in refs {
@@ -199,7 +200,7 @@ fn remove_left_behind(scratch: &Path) {
         .take(OTHERS)
     {
         let folder = entry.path();
-        let modified = entry.metadata().and_then(|found| found.modified());
+        let modified = entry.metadata().and_then(|metadata| metadata.modified());
         if !modified.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > LEFT_BEHIND)) {
             continue;
         }
@@ -208,7 +209,7 @@ fn remove_left_behind(scratch: &Path) {
             Err(error) => error.kind() != io::ErrorKind::NotFound,
         };
         if !in_use {
-            // One that cannot be removed does no harm.
+            // A leftover folder does no harm.
             fs::remove_dir_all(folder).ok();
         }
     }

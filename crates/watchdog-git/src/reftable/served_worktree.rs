@@ -1,4 +1,4 @@
-//! One worktree whose refs git serves: asks git, and keeps the mirror as it answers.
+//! A worktree whose refs git serves: asks git, and keeps the mirror as it answers.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ pub(super) struct MirroredRefs {
     pub refs: BTreeMap<String, RefValue>,
 }
 
-/// One worktree whose refs git serves.
+/// A worktree whose refs git serves.
 pub(crate) struct ServedWorktree {
     server: &'static ReftableGit,
     git_dir: PathBuf,
@@ -52,7 +52,7 @@ impl ServedWorktree {
         Ok(served)
     }
 
-    /// Where gix is to read the refs of this repository.
+    /// Lets gix read the refs of this repository from the mirror.
     pub(crate) fn store(&self, repo: &gix::Repository) -> gix::refs::file::Store {
         let options = gix::refs::store::init::Options {
             write_reflog: repo.refs.write_reflog,
@@ -113,7 +113,7 @@ impl ServedWorktree {
 
     /// Runs git, and returns any answer.
     pub(super) fn ask(&self, args: &[&str], stdin: &[u8]) -> Result<GitProcessOutput, Error> {
-        // Nothing that the repository names runs, and nothing is left running.
+        // No program of the repository runs, and no process stays behind.
         let fixed = [
             "--git-dir=.",
             "--no-pager",
@@ -137,7 +137,7 @@ impl ServedWorktree {
         self.server
             .git
             .run(&self.git_dir, &all_args, stdin)
-            .map_err(|why| self.unanswered(args, &why))
+            .map_err(|why| self.silence_error(args, &why))
     }
 
     /// Asks git, which must answer with success.
@@ -145,26 +145,26 @@ impl ServedWorktree {
         let answer = self.ask(args, stdin)?;
         match answer.code {
             Some(0) => Ok(answer.stdout),
-            _ => Err(self.refused(args, &answer)),
+            _ => Err(self.refusal_error(args, &answer)),
         }
     }
 
-    pub(super) fn refused(&self, args: &[&str], answer: &GitProcessOutput) -> Error {
+    pub(super) fn refusal_error(&self, args: &[&str], answer: &GitProcessOutput) -> Error {
         let how = answer.code.map_or_else(
             || "was ended".to_owned(),
             |code| format!("ended with exit code {code}"),
         );
-        let said = answer.stderr.trim();
+        let stderr = answer.stderr.trim();
         // An older git says just this much.
-        let hint = if said.contains("refstorage") {
+        let hint = if stderr.contains("refstorage") {
             " (git 2.45 or later reads this format)"
         } else {
             ""
         };
-        self.unanswered(args, &format!("it {how}: {said}{hint}"))
+        self.silence_error(args, &format!("it {how}: {stderr}{hint}"))
     }
 
-    pub(super) fn unanswered(&self, args: &[&str], why: &str) -> Error {
+    pub(super) fn silence_error(&self, args: &[&str], why: &str) -> Error {
         let what = args.first().copied().unwrap_or_default();
         Error::Read {
             doing: format!(

@@ -11,7 +11,7 @@ impl ServedWorktree {
     pub(crate) fn create(&self, name: &str, id: ObjectId, message: &str) -> Result<bool, Error> {
         let wrote = self.update(&format!("create {name} {id}\n"), message);
         self.refresh()?;
-        match (wrote, self.held(name)) {
+        match (wrote, self.read_value(name)) {
             (Ok(()), Some(RefValue::Object(held))) if held == id => Ok(true),
             (Ok(()), _) => Err(self.unkept(name)),
             (Err(_), Some(_)) => Ok(false),
@@ -23,7 +23,7 @@ impl ServedWorktree {
     pub(crate) fn set(&self, name: &str, id: ObjectId, message: &str) -> Result<(), Error> {
         self.update(&format!("update {name} {id}\n"), message)?;
         self.refresh()?;
-        if self.held(name) == Some(RefValue::Object(id)) {
+        if self.read_value(name) == Some(RefValue::Object(id)) {
             Ok(())
         } else {
             Err(self.unkept(name))
@@ -56,12 +56,12 @@ impl ServedWorktree {
         .map(drop)
     }
 
-    fn held(&self, name: &str) -> Option<RefValue> {
+    fn read_value(&self, name: &str) -> Option<RefValue> {
         self.seen.borrow().refs.get(name).cloned()
     }
 
     fn unkept(&self, name: &str) -> Error {
-        self.unanswered(
+        self.silence_error(
             &["update-ref"],
             &format!("it wrote {name}, and does not tell of it"),
         )

@@ -11,7 +11,7 @@ use super::spec_name::path_text;
 use super::{Snapshot, contents, diff, private};
 use crate::{Error, Worktree};
 
-/// One path whose committed content differs from the snapshot's public part.
+/// A path whose committed content differs from the snapshot's public part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommitMismatch {
     /// Percent-escaped where not UTF-8.
@@ -59,11 +59,11 @@ impl Worktree {
     ) -> Result<Vec<CommitMismatch>, Error> {
         let doing = "look at what was committed";
         let id = ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(doing, e))?;
-        let found = self
+        let commit_object = self
             .repo
             .find_commit(id)
             .map_err(|e| Error::read(doing, e))?;
-        let before = match found.parent_ids().next() {
+        let before = match commit_object.parent_ids().next() {
             Some(parent) => tree_of(&self.repo, parent.detach())?,
             None => ObjectId::empty_tree(self.repo.object_hash()),
         };
@@ -101,7 +101,7 @@ impl Worktree {
                 .map(|mut blob| Some(blob.take_data()))
                 .map_err(|e| Error::read(doing, e))
         };
-        let mut found = Vec::new();
+        let mut mismatches = Vec::new();
         for change in diff::changes(repo, old, new)? {
             let Some((mode, id)) = change.after.filter(|(mode, _)| !mode.is_commit()) else {
                 continue;
@@ -114,19 +114,19 @@ impl Worktree {
                 continue;
             }
             let Some(after) = read(id)? else { continue };
-            let kept = private::work_entry(repo, kept_commit, name)?
+            let snapshot_entry = private::work_entry(repo, kept_commit, name)?
                 .or(shared)
                 .filter(|(mode, _)| !mode.is_commit());
             let content = |entry: Option<(_, ObjectId)>| entry.map_or(Ok(None), |(_, id)| read(id));
             let before = content(change.before.filter(|(mode, _)| !mode.is_commit()))?;
-            found.push(CommitMismatch {
+            mismatches.push(CommitMismatch {
                 path: path_text(name),
                 before,
-                kept: content(kept)?,
+                kept: content(snapshot_entry)?,
                 after,
             });
         }
-        Ok(found)
+        Ok(mismatches)
     }
 
     /// The contents of a snapshot's secrets and ignored settings, each up to `limit` bytes.
@@ -138,8 +138,8 @@ impl Worktree {
         let record = contents::parsed_record(&self.repo, &snapshot.commit)?;
         let tree =
             ObjectId::from_hex(snapshot.tree.as_bytes()).map_err(|e| Error::read(doing, e))?;
-        let whole = WholeSnapshot::of(&self.repo, &record, tree)?;
-        let mut found = Vec::new();
+        let whole = WholeSnapshot::join_parts(&self.repo, &record, tree)?;
+        let mut contents = Vec::new();
         for path in whole
             .private
             .iter()
@@ -156,7 +156,7 @@ impl Worktree {
                 .size()
                 <= limit
             {
-                found.push(
+                contents.push(
                     whole
                         .repo
                         .find_blob(id)
@@ -165,6 +165,6 @@ impl Worktree {
                 );
             }
         }
-        Ok(found)
+        Ok(contents)
     }
 }

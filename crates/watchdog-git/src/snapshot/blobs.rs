@@ -24,7 +24,7 @@ const WHOLE: u64 = 8 << 20;
 /// How often a file is read again that changes while it is read.
 const ATTEMPTS: usize = 5;
 
-/// One file or symlink as it was at one moment.
+/// A file or symlink as it was at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CapturedFile {
     pub kind: EntryKind,
@@ -35,7 +35,7 @@ pub(super) struct CapturedFile {
 /// The object database that a snapshot goes to.
 pub(super) struct ObjectSink<'repo> {
     repo: &'repo gix::Repository,
-    /// Where new objects go; `None`, where `repo` itself takes them.
+    /// Takes new objects; without it `repo` itself does.
     new: Option<NewObjects<'repo>>,
     /// Everything that the snapshot relies on, new or not.
     kept: HashSet<ObjectId>,
@@ -99,7 +99,7 @@ impl<'repo> ObjectSink<'repo> {
         self.repo
     }
 
-    /// Reads and stores the file at `path`. `None` where git cannot store it.
+    /// Reads and stores the file at `path`; `None` where git cannot store it.
     ///
     /// A file that changes meanwhile is read again; one that never rests is taken as it was last read.
     pub(super) fn take(
@@ -189,13 +189,13 @@ impl<'repo> ObjectSink<'repo> {
         ))
     }
 
-    /// Whether content is to be written. What is wanted is remembered for [`ObjectSink::vanished`].
+    /// Whether content is to be written. Remembers wanted ids for [`ObjectSink::vanished`].
     fn is_new(&mut self, id: ObjectId, keep: BlobWriteMode) -> bool {
         let wanted = !self.dry && keep.wants(id);
         wanted && self.kept.insert(id) && !self.is_there(&id)
     }
 
-    /// Where we are, for [`ObjectSink::forget_since`].
+    /// Marks the position for [`ObjectSink::forget_since`].
     pub(super) fn mark(&self) -> HashSet<ObjectId> {
         self.kept.clone()
     }
@@ -255,7 +255,7 @@ impl<'repo> ObjectSink<'repo> {
         match outcome {
             Ok(id) => {
                 if self.new.is_none() {
-                    SharedModes::of(self.repo).adjust_object(self.repo, id);
+                    SharedModes::for_repository(self.repo).adjust_object(self.repo, id);
                 }
                 self.kept.insert(id);
                 Ok(id)
@@ -280,7 +280,7 @@ impl<'repo> ObjectSink<'repo> {
     /// Fails where the database refused a file's content: one that could be read and not be kept is not left out, as a
     /// snapshot without it would let a rescue begin.
     pub(super) fn all_kept(&mut self) -> Result<(), Error> {
-        // What a pack refused took with it what the pack had, whatever was read since.
+        // A pack that refuses an object loses all that it had, whatever was read since.
         let failed = self.new.as_ref().and_then(NewObjects::failed);
         self.refused.take().or(failed).map_or(Ok(()), Err)
     }
@@ -352,7 +352,7 @@ impl<'repo> ObjectSink<'repo> {
                 }
                 Ok(id)
             }
-            // What cannot be read any more was not refused by the database.
+            // The database did not refuse a file that cannot be read any more.
             Err(StreamFailure::Unreadable(error)) => Err(io::Error::other(error)),
             Err(StreamFailure::Database(error)) => Err(io::Error::other(self.refusal(error))),
         }
@@ -381,7 +381,8 @@ impl<'repo> ObjectSink<'repo> {
         Ok(id)
     }
 
-    /// The content of a blob, whether it is in the database yet or not. `None` where it cannot be read.
+    /// The content of a blob, whether it is in the database yet or not; `None` where it cannot be
+    /// read.
     pub(super) fn content(&mut self, id: ObjectId) -> Option<Vec<u8>> {
         match &mut self.new {
             Some(new) => new.content(id),

@@ -33,7 +33,7 @@ pub enum SnapshotPathKind {
     Deleted,
 }
 
-/// One path of a snapshot that differs from the commit that it started from.
+/// A path of a snapshot that differs from the commit that it started from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SnapshotPath {
     /// As in git: bytes, separated by slashes.
@@ -93,7 +93,7 @@ impl Worktree {
                 doing: doing.into(),
                 why: format!("{id} is not a snapshot of watchdog"),
             })?;
-        let whole = WholeSnapshot::of(repo, &record, tree)?;
+        let whole = WholeSnapshot::join_parts(repo, &record, tree)?;
         let repo = &whole.repo;
         let before = match record.head {
             Some(head) => tree_of(repo, head)?,
@@ -161,7 +161,7 @@ impl Worktree {
         Ok(paths)
     }
 
-    /// Where a commit would go now.
+    /// The target of a commit made now.
     ///
     /// # Errors
     /// When HEAD or the index cannot be read.
@@ -287,7 +287,7 @@ impl Worktree {
             &saved.path,
             gix::lock::acquire::Fail::Immediately,
             None,
-            SharedModes::of(&self.repo).for_lock(),
+            SharedModes::for_repository(&self.repo).for_lock(),
         );
         let Ok(mut lock) = lock else { return Ok(false) };
         if self.save_index()? != *expected {

@@ -6,7 +6,7 @@ use gix::objs::tree::EntryMode;
 
 use crate::Error;
 
-/// One path that differs.
+/// A path that differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PathDifference {
     pub path: BString,
@@ -27,12 +27,12 @@ pub(crate) fn changes(
     changes_of_sizes(repo, before, after, &|_| None)
 }
 
-/// The same; `known` has the sizes of blobs that are not in the database yet.
+/// The same; `size_of` gives the sizes of blobs that are not in the database yet.
 pub(super) fn changes_of_sizes(
     repo: &gix::Repository,
     before: ObjectId,
     after: ObjectId,
-    known: &dyn Fn(&gix::oid) -> Option<u64>,
+    size_of: &dyn Fn(&gix::oid) -> Option<u64>,
 ) -> Result<Vec<PathDifference>, Error> {
     use gix::diff::tree::recorder::Change;
     let doing = "compare a snapshot's tree";
@@ -53,7 +53,7 @@ pub(super) fn changes_of_sizes(
         &mut recorder,
     )
     .map_err(|e| Error::read(doing, e))?;
-    let mut found = Vec::new();
+    let mut differences = Vec::new();
     for change in recorder.records {
         let (path, before, after) = match change {
             Change::Addition {
@@ -86,7 +86,7 @@ pub(super) fn changes_of_sizes(
             continue;
         }
         let bytes = match after {
-            Some((mode, id)) if !mode.is_commit() => match known(&id) {
+            Some((mode, id)) if !mode.is_commit() => match size_of(&id) {
                 Some(size) => size,
                 None => repo
                     .find_header(id)
@@ -95,12 +95,12 @@ pub(super) fn changes_of_sizes(
             },
             _ => 0,
         };
-        found.push(PathDifference {
+        differences.push(PathDifference {
             path,
             before,
             after,
             bytes,
         });
     }
-    Ok(found)
+    Ok(differences)
 }

@@ -124,8 +124,8 @@ impl FolderWalk {
         if path.is_empty() {
             return Ok(&self.root);
         }
-        let known = self.last.as_ref().is_some_and(|(last, _)| last == path);
-        if !known {
+        let is_last = self.last.as_ref().is_some_and(|(last, _)| last == path);
+        if !is_last {
             let start = self.last.take().filter(|(last, _)| {
                 path.len() > last.len() && path.starts_with(last) && path[last.len()] == b'/'
             });
@@ -155,10 +155,10 @@ impl FolderWalk {
     /// The stat data of `path`; `None` where it does not exist.
     pub(super) fn lstat(&mut self, path: &BStr) -> io::Result<Option<FileStat>> {
         let (parent, name) = split(path);
-        let found = self
+        let stat = self
             .folder(parent)
             .and_then(|dir| rustix::fs::statat(dir, os(name), AtFlags::SYMLINK_NOFOLLOW));
-        match found {
+        match stat {
             Ok(raw) => Ok(Some(FileStat::new(&raw))),
             Err(errno) if is_absent(errno) => Ok(None),
             Err(errno) => Err(errno.into()),
@@ -182,7 +182,7 @@ impl FolderWalk {
         }
     }
 
-    /// Where the symlink at `path` points to.
+    /// Reads the target of the symlink at `path`.
     pub(super) fn read_link(&mut self, path: &BStr) -> io::Result<Vec<u8>> {
         let (parent, name) = split(path);
         let dir = self.folder(parent)?;

@@ -23,7 +23,7 @@ pub struct FileBeforeAfter {
     pub after: Option<Vec<u8>>,
 }
 
-/// One path of a snapshot, to be committed just so.
+/// A path of a snapshot, to be committed just so.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EntryToCommit {
     /// git's mode in octal and the object's name; `None` where the path is gone.
@@ -41,7 +41,7 @@ pub struct CommitSideEffects {
     pub added: Vec<Vec<u8>>,
 }
 
-fn parsed(hex: &str, doing: &str) -> Result<ObjectId, Error> {
+fn parse_id(hex: &str, doing: &str) -> Result<ObjectId, Error> {
     ObjectId::from_hex(hex.as_bytes()).map_err(|e| Error::read(doing, e))
 }
 
@@ -66,7 +66,7 @@ impl Worktree {
         match &snapshot.parent {
             Some(parent) => tree_of(
                 &self.repo,
-                parsed(parent, "read the commit that a snapshot started from")?,
+                parse_id(parent, "read the commit that a snapshot started from")?,
             ),
             None => Ok(ObjectId::empty_tree(self.repo.object_hash())),
         }
@@ -108,11 +108,11 @@ impl Worktree {
         // In the snapshot itself a private path is as in HEAD: its content is in the private part.
         let after = match private::work_entry(
             &self.repo,
-            parsed(&snapshot.commit, doing)?,
+            parse_id(&snapshot.commit, doing)?,
             path.as_bstr(),
         )? {
             Some(private) => Some(private),
-            None => entry_at(&self.repo, parsed(&snapshot.tree, doing)?, path.as_bstr())?,
+            None => entry_at(&self.repo, parse_id(&snapshot.tree, doing)?, path.as_bstr())?,
         };
         Ok(FileBeforeAfter {
             before: content(before)?,
@@ -133,8 +133,8 @@ impl Worktree {
         let mut below = FolderWalk::open(root)
             .map_err(|e| Error::read(format!("open {}", root.display()), e))?;
         let mut blobs = ObjectSink::dry(&self.repo);
-        let tree = parsed(&snapshot.tree, "read a snapshot")?;
-        let mut found = Vec::with_capacity(paths.len());
+        let tree = parse_id(&snapshot.tree, "read a snapshot")?;
+        let mut entries = Vec::with_capacity(paths.len());
         for path in paths {
             let path = path.as_bstr();
             let entry = entry_at(&self.repo, tree, path)?;
@@ -145,9 +145,9 @@ impl Worktree {
                     .take(&mut below, path, BlobWriteMode::Name)
                     .is_ok_and(|taken| same(entry, taken));
             let content = entry.map(|(mode, id)| (format!("{:06o}", mode.value()), id.to_string()));
-            found.push(EntryToCommit { content, untouched });
+            entries.push(EntryToCommit { content, untouched });
         }
-        Ok(found)
+        Ok(entries)
     }
 
     /// Whether the work tree has every one of these paths with the bytes of HEAD.
@@ -245,11 +245,11 @@ impl Worktree {
             .map_err(|e| Error::read(format!("open {}", root.display()), e))?;
         let mut blobs = ObjectSink::dry(repo);
         let head = self.head_tree()?;
-        let work = parsed(&snapshot.tree, doing)?;
+        let work = parse_id(&snapshot.tree, doing)?;
         let mut steps = Vec::new();
         for commit in made {
             let commit = repo
-                .find_commit(parsed(commit, doing)?)
+                .find_commit(parse_id(commit, doing)?)
                 .map_err(|e| Error::read(doing, e))?;
             let parent = commit.parent_ids().next().map(gix::Id::detach);
             let before = parent.map_or_else(
@@ -270,7 +270,7 @@ impl Worktree {
                 .map_err(|e| Error::read(doing, e))
         };
         let mut uncommitted: Option<BTreeSet<String>> = None;
-        let mut found = Vec::new();
+        let mut rewritten = Vec::new();
         for path in paths {
             let name: &BStr = path.as_bstr();
             let (Some(committed), Some(kept)) =
@@ -311,9 +311,9 @@ impl Worktree {
                     .is_some_and(|paths| !paths.contains(&path_text(name)));
             }
             if agrees {
-                found.push(*path);
+                rewritten.push(*path);
             }
         }
-        Ok(found)
+        Ok(rewritten)
     }
 }

@@ -118,7 +118,7 @@ impl FolderRules {
     pub(crate) fn ignores(&self, path: &BStr, is_folder: bool) -> bool {
         self.search
             .pattern_matching_relative_path(path, Some(is_folder), self.case)
-            .is_some_and(|found| !found.pattern.is_negative())
+            .is_some_and(|matched| !matched.pattern.is_negative())
     }
 }
 

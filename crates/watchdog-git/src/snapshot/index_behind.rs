@@ -129,8 +129,8 @@ impl Worktree {
             at = commit.parent_ids().next().map(|id| id.detach().to_string());
         }
         let snapshot = name.and_then(|name| {
-            let found = self.repo.try_find_reference(name.as_str()).ok().flatten()?;
-            found.target().try_id().map(|id| id.to_string())
+            let reference = self.repo.try_find_reference(name.as_str()).ok().flatten()?;
+            reference.target().try_id().map(|id| id.to_string())
         });
         Ok((commits, snapshot))
     }

@@ -22,16 +22,16 @@ impl Worktree {
     /// When the refs or a commit cannot be read.
     pub fn snapshots(&self, spec: Option<&str>) -> Result<Vec<SnapshotSummary>, Error> {
         self.refresh()?;
-        let mut found: Vec<SnapshotSummary> = self
+        let mut snapshots: Vec<SnapshotSummary> = self
             .retry_if_refs_moved(|| record::all(&self.repo))?
             .into_iter()
             .map(StoredSnapshot::info)
             .collect();
-        found.retain(|info| spec.is_none_or(|spec| info.spec == spec));
-        found.sort_by_cached_key(|info| {
+        snapshots.retain(|info| spec.is_none_or(|spec| info.spec == spec));
+        snapshots.sort_by_cached_key(|info| {
             std::cmp::Reverse((info.at, sequence(&info.name), info.name.clone()))
         });
-        Ok(found)
+        Ok(snapshots)
     }
 
     /// The summary of one snapshot, found as [`Worktree::restore`] finds it.
@@ -150,7 +150,7 @@ impl Worktree {
         };
         let reference = self.retry_if_refs_moved(find)?;
         if let Some(reference) = reference {
-            return record::read(&self.repo, &reference)?.ok_or_else(unknown);
+            return record::read_stored(&self.repo, &reference)?.ok_or_else(unknown);
         }
         let begins = |stored: &StoredSnapshot| {
             let own = stored.name.strip_prefix(PREFIX).unwrap_or(&stored.name);
@@ -159,15 +159,21 @@ impl Worktree {
                 || time.starts_with(id)
                 || (id.len() >= SHORTEST_COMMIT && stored.commit.to_string().starts_with(id))
         };
-        let mut found: Vec<StoredSnapshot> = self
+        let mut matching: Vec<StoredSnapshot> = self
             .retry_if_refs_moved(|| record::all(&self.repo))?
             .into_iter()
             .filter(begins)
             .collect();
-        match found.len() {
-            0 | 1 => found.pop().filter(|_| !id.is_empty()).ok_or_else(unknown),
+        match matching.len() {
+            0 | 1 => matching
+                .pop()
+                .filter(|_| !id.is_empty())
+                .ok_or_else(unknown),
             _ => {
-                let candidates = found.into_iter().map(|stored| stored.info().id).collect();
+                let candidates = matching
+                    .into_iter()
+                    .map(|stored| stored.info().id)
+                    .collect();
                 Err(RestoreError::Ambiguous {
                     id: text.to_owned(),
                     candidates,
@@ -191,11 +197,11 @@ pub(super) fn delete_both(
     let commit = ObjectId::from_hex(commit.as_bytes()).map_err(|e| Error::read(doing(), e))?;
     delete(worktree, name, commit, at)?;
     let beside = name.replacen(PREFIX, PRIVATE_PREFIX, 1);
-    let found = worktree
+    let private_ref = worktree
         .repo
         .try_find_reference(&beside)
         .map_err(|e| Error::read(doing(), e))?;
-    match found.and_then(|found| found.target().try_id().map(ToOwned::to_owned)) {
+    match private_ref.and_then(|reference| reference.target().try_id().map(ToOwned::to_owned)) {
         Some(private) => delete(worktree, &beside, private, at),
         None => Ok(()),
     }

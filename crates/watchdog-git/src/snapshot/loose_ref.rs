@@ -32,7 +32,8 @@ pub(super) fn create(repo: &gix::Repository, name: &str, commit: ObjectId) -> io
     for _ in 0..ATTEMPTS {
         match fs::create_dir_all(folder) {
             Ok(()) => {}
-            // A folder on the way was there for the one call and gone for the next. Where a file is in its place, this is the error.
+            // A folder on the way was there for the one call and gone for the next. If a file is in
+            // its place, this is the error.
             Err(error)
                 if matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) =>
             {
@@ -44,7 +45,7 @@ pub(super) fn create(repo: &gix::Repository, name: &str, commit: ObjectId) -> io
         match fs::hard_link(&aside.0, &path) {
             Ok(()) => {
                 drop(aside);
-                SharedModes::of(repo).adjust_path(&path, repo.common_dir());
+                SharedModes::for_repository(repo).adjust_path(&path, repo.common_dir());
                 sync(repo, path)?;
                 return Ok(true);
             }
@@ -79,7 +80,7 @@ impl RefLockFile {
                 Ok(mut file) => {
                     let aside = RefLockFile(path);
                     file.write_all(content)?;
-                    SharedModes::of(repo).adjust_file(&file)?;
+                    SharedModes::for_repository(repo).adjust_file(&file)?;
                     file.sync_all()?;
                     return Ok(aside);
                 }

@@ -71,7 +71,7 @@ pub(super) fn empty_index(repo: &gix::Repository) -> gix::index::File {
 }
 
 /// Paths whose index entry is not what HEAD has, so that the file is uncommitted even where it equals the index.
-pub(super) fn staged(repo: &gix::Repository, index: &gix::index::File) -> BTreeSet<BString> {
+pub(super) fn list_staged(repo: &gix::Repository, index: &gix::index::File) -> BTreeSet<BString> {
     let committed = repo
         .head_tree_id_or_empty()
         .ok()

@@ -1,4 +1,5 @@
-//! Where the new objects of a snapshot go: into loose files where there are few, into one pack where there are many.
+//! Writes the new objects of a snapshot: into loose files where there are few, into one pack where
+//! there are many.
 //!
 //! The first ones wait in memory until it is clear which. Trees and commits wait to the end, where only those are written that the snapshot
 //! leads to. Readers of what is not in the database yet ask [`NewObjects::content`] and [`NewObjects::size`]; trees are in the memory of
@@ -55,7 +56,7 @@ pub(super) struct NewObjects<'repo> {
     pack: Option<PackWriter>,
     /// When a pack came or went last, before this snapshot.
     packs_changed_at: Option<(i64, i64)>,
-    /// Where so many new objects become a pack; `None` until the first of them could.
+    /// Number of new objects that become a pack; `None` until the first of them could.
     packed_from: Option<usize>,
     /// No pack can be made here.
     only_loose: bool,
@@ -80,7 +81,7 @@ impl<'repo> NewObjects<'repo> {
             own: Vec::new(),
             own_ids: HashSet::new(),
             pack: None,
-            packs_changed_at: PackFolder::of(repo).changed_at(),
+            packs_changed_at: PackFolder::for_repository(repo).changed_at(),
             packed_from: None,
             only_loose: false,
             failure: None,
@@ -182,7 +183,8 @@ impl<'repo> NewObjects<'repo> {
                     self.pack = None;
                 }
                 match added {
-                    // One file that is built to collide must not take the others with it: it is as one that cannot be read.
+                    // A file that is built to collide must not take the others with it: it is as
+                    // one that cannot be read.
                     Err(error) if error.kind() == ErrorKind::InvalidData => {
                         return Err(StreamFailure::Unreadable(Error::read(doing, error)));
                     }
@@ -264,7 +266,7 @@ impl<'repo> NewObjects<'repo> {
             .copied()
             .filter(|id| wanted.contains(id))
             .collect();
-        let folder = PackFolder::of(self.repo);
+        let folder = PackFolder::for_repository(self.repo);
         if self.pack.is_none() && self.waiting.is_empty() && self.loose.is_empty() && own.is_empty()
         {
             return Ok(());
@@ -303,7 +305,7 @@ impl<'repo> NewObjects<'repo> {
     }
 
     fn note_loose(&mut self, id: ObjectId) {
-        SharedModes::of(self.repo).adjust_object(self.repo, id);
+        SharedModes::for_repository(self.repo).adjust_object(self.repo, id);
         self.loose.insert(id);
     }
 
@@ -318,7 +320,7 @@ impl<'repo> NewObjects<'repo> {
             return Err(failure);
         }
         if self.pack.is_none() && !self.only_loose && count >= PACKED_FROM {
-            let folder = PackFolder::of(self.repo);
+            let folder = PackFolder::for_repository(self.repo);
             let from = *self
                 .packed_from
                 .get_or_insert_with(|| match folder.packs() {

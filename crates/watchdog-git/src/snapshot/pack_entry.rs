@@ -11,7 +11,7 @@ use gix::zlib::{Compression, Status};
 const SAMPLED_FROM: usize = 64 << 10;
 /// How much of larger content is sampled.
 const SAMPLE: usize = 32 << 10;
-/// Where a sample shrinks by one part in so many, the whole is compressed.
+/// A sample that shrinks by one part in so many has the whole compressed.
 const SAVED: usize = 20;
 /// A piece of compressed output.
 const PIECE: usize = 32 << 10;

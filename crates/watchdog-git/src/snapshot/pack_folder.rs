@@ -20,17 +20,17 @@ const KEPT_BY: &str = "watchdog snapshot";
 /// A part of the name of every temporary file of ours. git removes what begins with `tmp_`, when it is old enough.
 const OURS: &str = "_watchdog_";
 
-/// Where the packs of a repository are.
+/// The folder of a repository's packs.
 pub(super) struct PackFolder {
     path: PathBuf,
     shared: SharedModes,
 }
 
 impl PackFolder {
-    pub(super) fn of(repo: &gix::Repository) -> Self {
+    pub(super) fn for_repository(repo: &gix::Repository) -> Self {
         PackFolder {
             path: repo.objects.store_ref().path().join("pack"),
-            shared: SharedModes::of(repo),
+            shared: SharedModes::for_repository(repo),
         }
     }
 
@@ -72,7 +72,7 @@ impl PackFolder {
                 Err(error) => return Err(error),
             };
             let temporary = TemporaryFile { file, path };
-            // Where files cannot be locked, nobody takes the file for one that was left behind.
+            // Without file locks no process takes the file for a leftover.
             temporary.file.lock().ok();
             // Another snapshot may have removed it before it was locked.
             if temporary.file.metadata()?.nlink() > 0 {
@@ -132,7 +132,7 @@ impl PackFolder {
         }))
     }
 
-    /// Removes what snapshots left behind that were killed. What cannot be looked at stays.
+    /// Removes what snapshots left behind that were killed. Unreadable files stay.
     pub(super) fn remove_leftovers(&self) {
         let Ok(entries) = fs::read_dir(&self.path) else {
             return;
@@ -142,12 +142,12 @@ impl PackFolder {
             let Some(name) = name.to_str() else { continue };
             let path = entry.path();
             if name.starts_with("tmp_") && name.contains(OURS) {
-                if abandoned(&path, None).is_some() {
+                if lock_abandoned(&path, None).is_some() {
                     fs::remove_file(&path).ok();
                 }
             } else if name.starts_with("pack-")
                 && name.ends_with(".keep")
-                && let Some(_lock) = abandoned(&path, Some(KEPT_BY))
+                && let Some(_lock) = lock_abandoned(&path, Some(KEPT_BY))
             {
                 let pack = path.with_extension("pack");
                 // With its index it is whole, and may be all that a snapshot is in.
@@ -161,7 +161,7 @@ impl PackFolder {
 }
 
 /// Locks a file that begins with these words and that nobody holds.
-fn abandoned(path: &Path, words: Option<&str>) -> Option<File> {
+fn lock_abandoned(path: &Path, words: Option<&str>) -> Option<File> {
     let mut file = File::options().read(true).open(path).ok()?;
     if let Some(words) = words {
         let mut begin = vec![0; words.len()];
@@ -188,7 +188,7 @@ impl Drop for TemporaryFile {
 
 /// A `.keep` file of ours.
 struct KeepFile {
-    /// `None` where it stays.
+    /// Absent if it stays.
     path: Option<PathBuf>,
     /// Freed when it is closed, after the file is gone.
     _lock: File,

@@ -4,11 +4,11 @@ use std::io::{self, Write};
 
 use gix::ObjectId;
 
-/// One object of a pack.
+/// An object of a pack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PackEntry {
     pub id: ObjectId,
-    /// Where its entry begins.
+    /// Offset of its entry.
     pub offset: u64,
     /// Of the entry as it is in the pack.
     pub crc32: u32,
@@ -29,8 +29,8 @@ pub(super) fn write_index(
         hasher: gix::hash::hasher(pack.kind()),
         out,
     };
-    out.put(b"\xfftOc")?;
-    out.put(&2_u32.to_be_bytes())?;
+    out.write_bytes(b"\xfftOc")?;
+    out.write_bytes(&2_u32.to_be_bytes())?;
     let mut fan_out = [0_u32; 256];
     for object in objects {
         fan_out[usize::from(object.id.first_byte())] += 1;
@@ -38,13 +38,13 @@ pub(super) fn write_index(
     let mut sum = 0;
     for count in fan_out {
         sum += count;
-        out.put(&sum.to_be_bytes())?;
+        out.write_bytes(&sum.to_be_bytes())?;
     }
     for object in objects {
-        out.put(object.id.as_slice())?;
+        out.write_bytes(object.id.as_slice())?;
     }
     for object in objects {
-        out.put(&object.crc32.to_be_bytes())?;
+        out.write_bytes(&object.crc32.to_be_bytes())?;
     }
     let mut large: Vec<u64> = Vec::new();
     for object in objects {
@@ -58,12 +58,12 @@ pub(super) fn write_index(
                 u32::try_from(large.len() - 1).map_err(io::Error::other)? | (1 << 31)
             }
         };
-        out.put(&offset.to_be_bytes())?;
+        out.write_bytes(&offset.to_be_bytes())?;
     }
     for offset in large {
-        out.put(&offset.to_be_bytes())?;
+        out.write_bytes(&offset.to_be_bytes())?;
     }
-    out.put(pack.as_slice())?;
+    out.write_bytes(pack.as_slice())?;
     let HashedOutput { hasher, out } = out;
     out.write_all(hasher.try_finalize().map_err(io::Error::other)?.as_slice())
 }
@@ -74,7 +74,7 @@ struct HashedOutput<'a> {
 }
 
 impl HashedOutput<'_> {
-    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+    fn write_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.hasher.update(bytes);
         self.out.write_all(bytes)
     }

@@ -18,7 +18,7 @@ use super::pack_entry::EntryEncoder;
 use super::pack_folder::{PackFolder, PublishedPack, TemporaryFile};
 use super::pack_index::{PackEntry, write_index};
 
-/// What is written to the file at once.
+/// Bytes written to the file at once.
 const BUFFER: usize = 256 << 10;
 /// The signature, the version and the number of objects.
 const HEADER: usize = 12;
@@ -39,7 +39,7 @@ impl PackWriter {
             buffer: Vec::with_capacity(BUFFER + (64 << 10)),
             written: 0,
         };
-        out.put(&header(0))?;
+        out.write_bytes(&header(0))?;
         Ok(PackWriter {
             hash,
             out,
@@ -72,7 +72,7 @@ impl PackWriter {
         let mut crc32 = crc32fast::Hasher::new();
         self.encoder.whole(kind, content, &mut |bytes| {
             crc32.update(bytes);
-            self.out.put(bytes)
+            self.out.write_bytes(bytes)
         })?;
         vacant.insert(PackEntry {
             id,
@@ -103,7 +103,7 @@ impl PackWriter {
             &mut |bytes| name.update(bytes),
             &mut |bytes| {
                 crc32.update(bytes);
-                self.out.put(bytes)
+                self.out.write_bytes(bytes)
             },
         );
         let named = streamed.and_then(|()| {
@@ -234,7 +234,7 @@ fn digest_of<D: Digest>(file: &File, length: u64) -> io::Result<ObjectId> {
 struct PackOutput {
     temporary: TemporaryFile,
     buffer: Vec<u8>,
-    /// What the file has.
+    /// Bytes in the file.
     written: u64,
 }
 
@@ -243,7 +243,7 @@ impl PackOutput {
         self.written + self.buffer.len() as u64
     }
 
-    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+    fn write_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.buffer.extend_from_slice(bytes);
         if self.buffer.len() < BUFFER {
             Ok(())

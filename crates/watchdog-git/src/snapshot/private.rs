@@ -63,7 +63,7 @@ impl SnapshotTrees {
         Ok(SnapshotTrees {
             index: index_tree,
             extras,
-            tree: tree::edited(repo, index_tree, changes, blobs)?,
+            tree: tree::edit_tree(repo, index_tree, changes, blobs)?,
         })
     }
 }
@@ -91,14 +91,14 @@ impl PrivateSnapshotPart {
         parts: &SnapshotTrees,
         changed: &[PathDifference],
         index: &gix::index::File,
-        found: &ScannedChanges,
+        scanned: &ScannedChanges,
         blobs: &mut ObjectSink<'_>,
         rule: PrivacyClassifier<'_>,
     ) -> Result<Option<Self>, Error> {
         let mut private = PrivateSnapshotPart::default();
         let repo = blobs.repo();
-        for (path, (taken, why)) in &found.ignored {
-            private.put(WORK, path.as_bstr(), taken.kind, taken.id, why);
+        for (path, (taken, why)) in &scanned.ignored {
+            private.add_entry(WORK, path.as_bstr(), taken.kind, taken.id, why);
         }
         let staged = if parts.index == head_tree {
             Vec::new()
@@ -108,7 +108,7 @@ impl PrivateSnapshotPart {
         let blobs = RefCell::new(blobs);
         let read = |id: ObjectId| blobs.borrow_mut().content(id);
         let earlier = earlier.map_or_else(Vec::new, |earlier| private_secrets(repo, earlier));
-        let secrets = secret_files([changed, &staged], found, earlier, &read, rule);
+        let secrets = secret_files([changed, &staged], scanned, earlier, &read, rule);
         let ask = |path: &BStr, bytes: u64, id: ObjectId| {
             let committed = || {
                 entry_at(repo, head_tree, path)
@@ -135,7 +135,7 @@ impl PrivateSnapshotPart {
                 let Some(why) = ask(change.path.as_bstr(), change.bytes, id) else {
                     continue;
                 };
-                private.put(folder, change.path.as_bstr(), mode.kind(), id, why);
+                private.add_entry(folder, change.path.as_bstr(), mode.kind(), id, why);
                 let set = if folder == WORK {
                     &mut private.work
                 } else {
@@ -155,7 +155,7 @@ impl PrivateSnapshotPart {
             };
             let bytes = repo.find_header(entry.id).map_or(0, |header| header.size());
             if let Some(why) = ask(path, bytes, entry.id) {
-                private.put(
+                private.add_entry(
                     &format!("{}/{}", tree::CONFLICTS, entry.stage_raw()),
                     path,
                     kind,
@@ -167,16 +167,23 @@ impl PrivateSnapshotPart {
                     .insert(path.to_owned(), entry_at(repo, head_tree, path)?);
             }
         }
-        for (path, taken) in &found.nested {
+        for (path, taken) in &scanned.nested {
             if let Some(why) = ask(path.as_bstr(), taken.stat.size, taken.id) {
-                private.put(tree::NESTED, path.as_bstr(), taken.kind, taken.id, why);
+                private.add_entry(tree::NESTED, path.as_bstr(), taken.kind, taken.id, why);
                 private.nested.insert(path.clone());
             }
         }
         Ok((!private.files.is_empty()).then_some(private))
     }
 
-    fn put(&mut self, folder: &str, path: &BStr, kind: EntryKind, id: ObjectId, why: &'static str) {
+    fn add_entry(
+        &mut self,
+        folder: &str,
+        path: &BStr,
+        kind: EntryKind,
+        id: ObjectId,
+        why: &'static str,
+    ) {
         let mut full = BString::from(format!("{folder}/"));
         full.extend_from_slice(path);
         self.files.insert(full, (kind, id));
@@ -193,15 +200,15 @@ impl PrivateSnapshotPart {
         &self,
         changes: &BTreeMap<BString, TreeEdit>,
     ) -> BTreeMap<BString, TreeEdit> {
-        let mut left = changes.clone();
+        let mut public = changes.clone();
         for (path, committed) in &self.work {
             let as_committed = match committed {
                 Some((mode, id)) => TreeEdit::Exactly(mode.kind(), *id),
                 None => TreeEdit::Remove,
             };
-            left.insert(path.clone(), as_committed);
+            public.insert(path.clone(), as_committed);
         }
-        left
+        public
     }
 
     /// The files of nested repositories that the shared snapshot has.
@@ -218,21 +225,21 @@ impl PrivateSnapshotPart {
 
     /// The index without private content, for the public snapshot.
     pub(super) fn without_staged(&self, index: &gix::index::File) -> gix::index::File {
-        let mut left = index.clone();
+        let mut public = index.clone();
         let private: BTreeMap<&BString, &HeadEntry> =
             self.staged.iter().chain(&self.conflicted).collect();
         if private.is_empty() {
-            return left;
+            return public;
         }
-        left.remove_tree();
-        left.remove_entries(|_, path, entry| {
+        public.remove_tree();
+        public.remove_entries(|_, path, entry| {
             !entry.flags.contains(Flags::INTENT_TO_ADD) && private.contains_key(&path.to_owned())
         });
         for (path, committed) in private {
             if let Some((mode, id)) = committed
                 && let Some(mode) = mode_of(mode.kind())
             {
-                left.dangerously_push_entry(
+                public.dangerously_push_entry(
                     gix::index::entry::Stat::default(),
                     *id,
                     Flags::empty(),
@@ -241,8 +248,8 @@ impl PrivateSnapshotPart {
                 );
             }
         }
-        left.sort_entries();
-        left
+        public.sort_entries();
+        public
     }
 
     /// Writes the tree of the private part.
@@ -270,7 +277,7 @@ impl PrivateSnapshotPart {
             .into_iter()
             .map(|(path, (kind, id))| (path, TreeEdit::Exactly(kind, id)))
             .collect();
-        tree::edited(
+        tree::edit_tree(
             repo,
             ObjectId::empty_tree(repo.object_hash()),
             &files,
@@ -319,7 +326,7 @@ fn parse_reasons(text: &[u8]) -> BTreeMap<BString, String> {
 /// alone: copies of them are secrets, too.
 fn secret_files(
     changes: [&[PathDifference]; 2],
-    found: &ScannedChanges,
+    scanned: &ScannedChanges,
     earlier: Vec<(BString, ObjectId)>,
     read: &dyn Fn(ObjectId) -> Option<Vec<u8>>,
     rule: PrivacyClassifier<'_>,
@@ -346,11 +353,11 @@ fn secret_files(
             .map(|(_, id)| id);
         ids.map(|id| (change.path.clone(), id))
     });
-    let beside = found
+    let beside = scanned
         .ignored
         .iter()
         .map(|(path, (taken, _))| (path.clone(), taken.id));
-    let nested = found
+    let nested = scanned
         .nested
         .iter()
         .map(|(path, taken)| (path.clone(), taken.id));
@@ -445,7 +452,7 @@ pub(super) struct WholeSnapshot {
 
 impl WholeSnapshot {
     /// Puts a snapshot and its private part together.
-    pub(super) fn of(
+    pub(super) fn join_parts(
         repo: &gix::Repository,
         record: &SnapshotRecord,
         tree: ObjectId,
@@ -465,11 +472,11 @@ impl WholeSnapshot {
         let Some(private) = record.private else {
             return Ok(whole);
         };
-        let found = whole
+        let header = whole
             .repo
             .try_find_header(private)
             .map_err(|e| Error::read("read the private part of the snapshot", e))?;
-        if found.is_none() && !is_in_fresh_database(&whole.repo, private)? {
+        if header.is_none() && !is_in_fresh_database(&whole.repo, private)? {
             whole.incomplete = true;
             return Ok(whole);
         }
@@ -506,7 +513,7 @@ impl WholeSnapshot {
                 entry
                     .path
                     .strip_prefix(folder.as_bytes())
-                    .and_then(|rest| rest.strip_prefix(b"/"))
+                    .and_then(|below_folder| below_folder.strip_prefix(b"/"))
             };
             if let Some(path) = below(WORK) {
                 work.insert(BString::from(path), change);
@@ -523,12 +530,12 @@ impl WholeSnapshot {
         }
         self.private_work = work.keys().cloned().collect();
         let mut blobs = ObjectSink::new(repo);
-        self.tree = tree::edited(repo, self.tree, &work, &mut blobs)?;
+        self.tree = tree::edit_tree(repo, self.tree, &work, &mut blobs)?;
         if let Some(tree) = self.index {
-            self.index = Some(tree::edited(repo, tree, &index, &mut blobs)?);
+            self.index = Some(tree::edit_tree(repo, tree, &index, &mut blobs)?);
         }
         if !extras.is_empty() {
-            self.extras = Some(tree::edited(
+            self.extras = Some(tree::edit_tree(
                 repo,
                 self.extras.unwrap_or(empty),
                 &extras,

@@ -50,7 +50,7 @@ impl Worktree {
         let root = self.root();
         let below = FolderWalk::open(root)
             .map_err(|e| Error::read(format!("open {}", root.display()), e))?;
-        let whole = WholeSnapshot::of(repo, &record, tree)?;
+        let whole = WholeSnapshot::join_parts(repo, &record, tree)?;
         if whole.incomplete {
             return Err(Error::Read {
                 doing: doing.into(),
@@ -94,10 +94,10 @@ impl Worktree {
 
 /// The tree of a commit.
 pub(super) fn tree_of(repo: &gix::Repository, commit: ObjectId) -> Result<ObjectId, Error> {
-    let found = repo
+    let tree_id = repo
         .find_commit(commit)
         .and_then(|c| c.tree_id().map(gix::Id::detach));
-    found.map_err(|e| Error::read(format!("read the tree of {commit}"), e))
+    tree_id.map_err(|e| Error::read(format!("read the tree of {commit}"), e))
 }
 
 /// The uncommitted files of nested repositories that a snapshot's tree of extras holds.
@@ -155,11 +155,11 @@ pub(super) fn entry_at(
     if tree.is_empty_tree() {
         return Ok(None);
     }
-    let found = repo
+    let tree_entry = repo
         .find_tree(tree)
         .and_then(|tree| tree.lookup_entry(path.split_str("/")));
-    let entry =
-        found.map_err(|e| Error::read(format!("look for {} in {tree}", path_text(path)), e))?;
+    let entry = tree_entry
+        .map_err(|e| Error::read(format!("look for {} in {tree}", path_text(path)), e))?;
     Ok(entry
         .map(|e| (e.mode(), e.object_id()))
         .filter(|(mode, _)| !mode.is_tree()))
@@ -171,10 +171,10 @@ struct ProofSearch<'a> {
     blobs: ObjectSink<'a>,
 }
 
-/// Whether `found` keeps the change. If only the mode changed, the mode must be the same.
-fn satisfies(change: &PathDifference, found: Option<(EntryMode, ObjectId)>) -> bool {
-    match (change.after, found) {
-        (None, found) => found.is_none(),
+/// Whether `in_tree` keeps the change. If only the mode changed, the mode must be the same.
+fn satisfies(change: &PathDifference, in_tree: Option<(EntryMode, ObjectId)>) -> bool {
+    match (change.after, in_tree) {
+        (None, tree_entry) => tree_entry.is_none(),
         (Some((mode, id)), Some((found_mode, found_id))) => {
             let only_mode = change.before.is_some_and(|(_, before)| before == id);
             found_id == id && (!only_mode || found_mode.kind() == mode.kind())
@@ -222,13 +222,13 @@ impl ProofSearch<'_> {
         }
         for commit in commits {
             let tree = tree_of(repo, commit)?;
-            let mut left = Vec::new();
+            let mut still_missing = Vec::new();
             for change in missing.drain(..) {
                 if !satisfies(&change, entry_at(repo, tree, change.path.as_bstr())?) {
-                    left.push(change);
+                    still_missing.push(change);
                 }
             }
-            *missing = left;
+            *missing = still_missing;
             if missing.is_empty() {
                 break;
             }
@@ -250,10 +250,10 @@ impl ProofSearch<'_> {
                 return false;
             }
             if let Some(repo) = nested::open(&self.worktree.root().join(as_path(folder))) {
-                let rest = path[folder.len() + 1..].as_bstr();
+                let below_folder = path[folder.len() + 1..].as_bstr();
                 let tree = repo.head_tree_id_or_empty().map(gix::Id::detach);
                 return tree.is_ok_and(|tree| {
-                    entry_at(&repo, tree, rest)
+                    entry_at(&repo, tree, below_folder)
                         .is_ok_and(|e| e.is_some_and(|(_, found)| found == id))
                 });
             }

@@ -35,7 +35,7 @@ pub(super) struct SnapshotRecord {
 /// How many paths that were left out are named in the message.
 const NAMED: usize = 200;
 
-/// One line without control characters, as trailers are lines.
+/// A line without control characters, as trailers are lines.
 fn line(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { ' ' } else { c })
@@ -56,8 +56,8 @@ impl SnapshotRecord {
         );
         if !self.left_out.is_empty() {
             out.push_str("\nLeft out:\n");
-            for left in self.left_out.iter().take(NAMED) {
-                out.push_str(&format!("- {} ({})\n", line(&left.path), left.why));
+            for skipped in self.left_out.iter().take(NAMED) {
+                out.push_str(&format!("- {} ({})\n", line(&skipped.path), skipped.why));
             }
             if self.left_out.len() > NAMED {
                 out.push_str(&format!("- and {} more\n", self.left_out.len() - NAMED));
@@ -196,21 +196,21 @@ pub(super) fn all(repo: &gix::Repository) -> Result<Vec<StoredSnapshot>, Error> 
     let doing = "list the snapshots";
     require_readable(repo, PREFIX)?;
     let platform = repo.references().map_err(|e| Error::read(doing, e))?;
-    let mut found = Vec::new();
+    let mut snapshots = Vec::new();
     for reference in platform
         .prefixed(PREFIX)
         .map_err(|e| Error::read(doing, e))?
     {
         let reference = reference.map_err(|e| Error::read(doing, e))?;
-        if let Some(stored) = read(repo, &reference)? {
-            found.push(stored);
+        if let Some(stored) = read_stored(repo, &reference)? {
+            snapshots.push(stored);
         }
     }
-    Ok(found)
+    Ok(snapshots)
 }
 
 /// Reads the snapshot that a ref names.
-pub(super) fn read(
+pub(super) fn read_stored(
     repo: &gix::Repository,
     reference: &gix::Reference<'_>,
 ) -> Result<Option<StoredSnapshot>, Error> {

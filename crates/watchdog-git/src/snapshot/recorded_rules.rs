@@ -20,7 +20,7 @@ use super::proof::{entry_at, tree_of};
 use super::scan::TreeEdit;
 use super::{diff, record, tree};
 use crate::{Error, Worktree};
-use watchdog_facts::secret_shapes::added;
+use watchdog_facts::secret_shapes::find_added_secret;
 use watchdog_facts::session_work::{in_tool_folder, is_dropping, is_hand_made};
 
 /// The first line of a commit that keeps rules.
@@ -60,7 +60,7 @@ impl Worktree {
         for (n, (_, bytes)) in global_sources(repo)
             .into_iter()
             .enumerate()
-            .filter(|(_, (_, bytes))| has_rules(bytes) && added(None, bytes).is_none())
+            .filter(|(_, (_, bytes))| has_rules(bytes) && find_added_secret(None, bytes).is_none())
         {
             keep(format!("{GLOBAL}/{n}"), bytes, &mut blobs)?;
         }
@@ -84,15 +84,15 @@ impl Worktree {
                     .ok()
                     .map(|_| bytes)
             });
-            if let Some(bytes) = there
-                .filter(|bytes| committed.as_ref() != Some(bytes) && added(None, bytes).is_none())
-            {
+            if let Some(bytes) = there.filter(|bytes| {
+                committed.as_ref() != Some(bytes) && find_added_secret(None, bytes).is_none()
+            }) {
                 keep(format!("{FOLDERS}/{path}"), bytes, &mut blobs)?;
             }
         }
         let mut rules_commit = baseline;
         if !files.is_empty() {
-            let rules = tree::edited(
+            let rules = tree::edit_tree(
                 repo,
                 ObjectId::empty_tree(repo.object_hash()),
                 &files,
@@ -110,7 +110,8 @@ impl Worktree {
         self.keep_rules_ref(&rules_commit.to_string())
     }
 
-    /// The rules of the worktree's latest baseline. `None` where they were not recorded, or cannot be read.
+    /// The rules of the worktree's latest baseline; `None` where they were not recorded, or cannot
+    /// be read.
     pub(crate) fn recorded_rules(&self) -> Option<RecordedRules> {
         let repo = &self.repo;
         let commit = repo.find_commit(self.rules_ref()?).ok()?;

@@ -172,7 +172,8 @@ impl Worktree {
             path: path.display().to_string(),
             source,
         };
-        let whole = WholeSnapshot::of(&nested::quiet(&self.repo)?, &stored.record, stored.tree)?;
+        let whole =
+            WholeSnapshot::join_parts(&nested::quiet(&self.repo)?, &stored.record, stored.tree)?;
         if !holds_nothing_else(&whole, path).map_err(write)? {
             return Err(RestoreError::NotEmpty {
                 path: path.to_owned(),
@@ -220,7 +221,7 @@ impl Worktree {
             Ok(_) | Err(_) => return Err(RestoreError::NotEmpty { path }),
         }
         let below = FolderWalk::open(&path).map_err(write)?;
-        let whole = WholeSnapshot::of(&self.repo, &stored.record, stored.tree)?;
+        let whole = WholeSnapshot::join_parts(&self.repo, &stored.record, stored.tree)?;
         let (files, left_out) = write_all(&whole, below)?;
         Ok(RestoreResult {
             to: RestoredTo::Directory(path),

@@ -36,7 +36,8 @@ pub(super) fn in_place(
     worktree: &Worktree,
     stored: &StoredSnapshot,
 ) -> Result<RestoreResult, RestoreError> {
-    let whole = WholeSnapshot::of(&nested::quiet(&worktree.repo)?, &stored.record, stored.tree)?;
+    let whole =
+        WholeSnapshot::join_parts(&nested::quiet(&worktree.repo)?, &stored.record, stored.tree)?;
     let repo = &whole.repo;
     let head_tree = worktree.head_tree()?;
     let start = match stored.record.head {
@@ -118,7 +119,7 @@ pub(super) fn in_place(
     }
     let mut files = work.len() as u64;
     for (path, (kind, id)) in nested_files(repo, whole.extras)? {
-        match present.nested(worktree, path.as_bstr(), id) {
+        match present.restore_nested(worktree, path.as_bstr(), id) {
             NestedFileAction::There => {}
             NestedFileAction::Write => {
                 writer
@@ -140,11 +141,14 @@ pub(super) fn in_place(
         })?;
     let (index, mut note) = restore_index(repo, stored, &whole, head_tree)?;
     if !newer.is_empty() {
-        let left = format!(
+        let skipped_note = format!(
             "ignored files that are different now were left as they are ({})",
             some(&newer)
         );
-        note = Some(note.map_or_else(|| left.clone(), |note| format!("{note}; {left}")));
+        note = Some(note.map_or_else(
+            || skipped_note.clone(),
+            |note| format!("{note}; {skipped_note}"),
+        ));
     }
     let head = repo.head_id().ok().map(gix::Id::detach);
     if note.is_none() && head != stored.record.head {
@@ -213,7 +217,7 @@ fn refuse_unclean(
     let committed = repo
         .index_from_tree(&head_tree)
         .map_err(|e| Error::read("read the tree of HEAD", e))?;
-    let staged = nested::staged(repo, index);
+    let staged = nested::list_staged(repo, index);
     unsaved.extend(staged);
     let gone = committed
         .entries()
@@ -275,22 +279,23 @@ enum NestedFileAction {
 }
 
 impl CurrentWorkTree<'_> {
-    fn tracked(&self, path: &BStr) -> bool {
+    fn is_tracked(&self, path: &BStr) -> bool {
         self.index.entry_index_by_path(path).is_ok()
     }
 
     /// Whether the plan takes this path away, which it may: the path is tracked, and the work tree is clean.
     fn goes(&self, path: &BStr) -> bool {
-        self.tracked(path) && self.wanted.get(path).is_some_and(|c| c.after.is_none())
+        self.is_tracked(path) && self.wanted.get(path).is_some_and(|c| c.after.is_none())
     }
 
-    /// Whether there is something to do for a path. What must not be overwritten is added to `in_the_way`.
+    /// Whether there is something to do for a path. Adds paths that must not be overwritten to
+    /// `in_the_way`.
     fn needs(&mut self, change: &PathDifference, in_the_way: &mut BTreeSet<BString>) -> bool {
         let path = change.path.as_bstr();
         let Some((mode, id)) = change.after else {
             let there =
                 matches!(self.below.lstat(path), Ok(Some(stat)) if stat.kind != PathKind::Folder);
-            return there && self.tracked(path);
+            return there && self.is_tracked(path);
         };
         let mut parent = split(path).0;
         while !parent.is_empty() {
@@ -311,7 +316,7 @@ impl CurrentWorkTree<'_> {
             Ok(Some(stat)) if stat.kind != PathKind::Special => {
                 match self.blobs.take(&mut self.below, path, BlobWriteMode::Name) {
                     Ok(Some(taken)) if taken.id == id && taken.kind == mode.kind() => false,
-                    Ok(_) if self.tracked(path) => true,
+                    Ok(_) if self.is_tracked(path) => true,
                     Ok(Some(taken)) if taken.id == id => true,
                     _ => {
                         in_the_way.insert(path.to_owned());
@@ -346,7 +351,12 @@ impl CurrentWorkTree<'_> {
     }
 
     /// Restores an uncommitted file of a nested repository, if that overwrites nothing.
-    fn nested(&mut self, worktree: &Worktree, path: &BStr, id: ObjectId) -> NestedFileAction {
+    fn restore_nested(
+        &mut self,
+        worktree: &Worktree,
+        path: &BStr,
+        id: ObjectId,
+    ) -> NestedFileAction {
         let mut folder = split(path).0;
         let repo = loop {
             if folder.is_empty() {

@@ -34,7 +34,7 @@ pub(super) fn restore_index(
         &path,
         gix::lock::acquire::Fail::Immediately,
         None,
-        SharedModes::of(repo).for_lock(),
+        SharedModes::for_repository(repo).for_lock(),
     );
     let lock = match lock {
         Ok(lock) => lock,
@@ -84,15 +84,15 @@ pub(super) fn restore_index(
     let mut index = as_recorded(repo, index_tree, whole.extras)?;
     let written = current.timestamp().unix_seconds();
     for (entry, path) in index.entries_mut_with_paths() {
-        if let Some(known) = current.entry_by_path(path).filter(|k| {
+        if let Some(current_entry) = current.entry_by_path(path).filter(|k| {
             k.id == entry.id && k.mode == entry.mode && entry.stage() == Stage::Unconflicted
         }) {
             // A file changed within the second in which the index was written may look unchanged; the new index is younger than that
             // second, so that git would not compare its content any more.
-            if i64::from(known.stat.mtime.secs) < written {
-                entry.stat = known.stat;
+            if i64::from(current_entry.stat.mtime.secs) < written {
+                entry.stat = current_entry.stat;
             }
-            entry.flags |= known.flags & (Flags::ASSUME_VALID | Flags::SKIP_WORKTREE);
+            entry.flags |= current_entry.flags & (Flags::ASSUME_VALID | Flags::SKIP_WORKTREE);
         }
     }
     let mut file = gix::index::File::from_state(index, path);
@@ -144,14 +144,14 @@ fn as_recorded(
                 Some((mode, BString::from(path)))
             }));
         }
-        let Some(rest) = entry
+        let Some(below_conflicts) = entry
             .path
             .strip_prefix(tree::CONFLICTS.as_bytes())
             .and_then(|r| r.strip_prefix(b"/"))
         else {
             continue;
         };
-        let stage = match rest.first() {
+        let stage = match below_conflicts.first() {
             Some(b'1') => Stage::Base,
             Some(b'2') => Stage::Ours,
             Some(b'3') => Stage::Theirs,
@@ -163,7 +163,7 @@ fn as_recorded(
             EntryKind::Link => Mode::SYMLINK,
             EntryKind::Commit => Mode::COMMIT,
         };
-        conflicts.push((BString::from(&rest[2..]), stage, mode, id));
+        conflicts.push((BString::from(&below_conflicts[2..]), stage, mode, id));
     }
     state.remove_entries(|_, path, _| conflicts.iter().any(|(conflict, ..)| conflict == path));
     for (path, stage, mode, id) in &conflicts {

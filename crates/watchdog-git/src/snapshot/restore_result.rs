@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::Error;
 use watchdog_facts::evidence::LeftOut;
 
-/// Where a snapshot is to be brought back.
+/// The target of a restore.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RestoreTarget {
     /// Into the work tree where that harms nothing, else as the branch `watchdog/restored/<id>`.
@@ -20,7 +20,7 @@ pub enum RestoreTarget {
     Fresh,
 }
 
-/// Where a snapshot was brought back.
+/// The place of a restored snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RestoredTo {
     /// Into the work tree. `index` says whether the index is as it was, too.
@@ -37,7 +37,7 @@ pub enum RestoredTo {
 /// The result of a restore.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RestoreResult {
-    /// Where it went.
+    /// Its target after.
     pub to: RestoredTo,
     /// Paths that were written or removed.
     pub files: u64,
@@ -47,7 +47,8 @@ pub struct RestoreResult {
     pub note: Option<String>,
 }
 
-/// Why a snapshot could not be brought back. Nothing was changed, except after [`RestoreError::Write`].
+/// Why a snapshot could not be brought back. All files are unchanged, except after
+/// [`RestoreError::Write`].
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
     /// git's data could not be read or written.
@@ -111,7 +112,7 @@ pub enum RestoreError {
         /// The folder that the caller named.
         path: PathBuf,
     },
-    /// The file system refused. What was restored so far stays; the same restore can be run again.
+    /// The file system refused. Files restored so far stay; the same restore can be run again.
     #[error("failed to restore {path}: {source}")]
     Write {
         /// The first path that failed.

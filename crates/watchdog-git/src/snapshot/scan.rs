@@ -1,7 +1,7 @@
 //! Finds what differs between an index and the disk, and puts the content into the object database.
 //!
-//! Neither flags of the index (assume-unchanged, skip-worktree) nor a stale time hide a change here, and
-//! what cannot be read is named instead of being dropped or of failing the rest.
+//! No flag of the index (assume-unchanged, skip-worktree) and no stale time hides a change here,
+//! and what cannot be read is named instead of being dropped or of failing the rest.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -36,7 +36,7 @@ pub(super) enum TreeEdit {
     Submodule(ObjectId),
     /// This entry, whatever is on disk.
     Exactly(EntryKind, ObjectId),
-    /// Nothing is there.
+    /// The path is gone.
     Remove,
 }
 
@@ -64,21 +64,22 @@ pub(super) struct ScannedChanges {
 impl ScannedChanges {
     pub(super) fn leave_out(&mut self, path: &BStr, why: LeftOutReason) {
         self.left_out.push(LeftOut {
-            path: named(path),
+            path: path_or_dot(path),
             why,
         });
     }
 
     pub(super) fn leave_out_unread(&mut self, path: &BStr, error: &io::Error) {
         if error.kind() != io::ErrorKind::PermissionDenied {
-            self.failed_reads.push((named(path), error.to_string()));
+            self.failed_reads
+                .push((path_or_dot(path), error.to_string()));
         }
         self.leave_out(path, LeftOutReason::Unreadable);
     }
 }
 
 /// A path for a person; the work tree itself is a dot.
-fn named(path: &BStr) -> String {
+fn path_or_dot(path: &BStr) -> String {
     if path.is_empty() {
         ".".to_owned()
     } else {
@@ -90,7 +91,7 @@ fn named(path: &BStr) -> String {
 pub(super) struct ScannedRepository<'a> {
     pub repo: &'a gix::Repository,
     pub index: &'a gix::index::File,
-    /// Where it lies, seen from the worktree; empty for the worktree itself.
+    /// Its path from the worktree's root; empty for the worktree itself.
     pub prefix: BString,
     /// Take every file, not only those that changed.
     pub everything: bool,
@@ -101,7 +102,7 @@ pub(super) struct ScannedRepository<'a> {
     pub depth: usize,
 }
 
-/// One pass over the disk.
+/// A pass over the disk.
 pub(super) struct DiskScan<'a, 'repo> {
     pub root: &'a Path,
     pub below: FolderWalk,
@@ -116,13 +117,13 @@ pub(super) struct DiskScan<'a, 'repo> {
 impl DiskScan<'_, '_> {
     /// Compares one repository with the files on disk.
     pub(super) fn run(&mut self, scope: &ScannedRepository<'_>) -> Result<(), Error> {
-        self.tracked(scope)?;
+        self.scan_tracked(scope)?;
         let mut rules =
             FolderRules::global(scope.repo, &self.root.join(as_path(scope.prefix.as_bstr())));
-        self.untracked(scope, &mut rules, BStr::new(""))
+        self.scan_untracked(scope, &mut rules, BStr::new(""))
     }
 
-    fn tracked(&mut self, scope: &ScannedRepository<'_>) -> Result<(), Error> {
+    fn scan_tracked(&mut self, scope: &ScannedRepository<'_>) -> Result<(), Error> {
         let index = scope.index;
         let file_mode = scope
             .repo
@@ -189,7 +190,7 @@ impl DiskScan<'_, '_> {
                     {
                         continue;
                     }
-                    self.put(scope, full, taken);
+                    self.add_change(scope, full, taken);
                 }
                 // It was removed after it was listed.
                 Ok(None) if scope.nested => {}
@@ -200,7 +201,7 @@ impl DiskScan<'_, '_> {
         Ok(())
     }
 
-    fn put(&mut self, scope: &ScannedRepository<'_>, full: BString, taken: CapturedFile) {
+    fn add_change(&mut self, scope: &ScannedRepository<'_>, full: BString, taken: CapturedFile) {
         if scope.nested {
             self.found.nested.insert(full, taken);
         } else {
@@ -239,7 +240,7 @@ impl DiskScan<'_, '_> {
                 .blobs
                 .take(&mut self.below, full, BlobWriteMode::Content)
             {
-                Ok(Some(taken)) => self.put(scope, full.to_owned(), taken),
+                Ok(Some(taken)) => self.add_change(scope, full.to_owned(), taken),
                 Ok(None) => drop(self.found.changes.insert(full.to_owned(), TreeEdit::Remove)),
                 Err(error) => self.found.leave_out_unread(full, &error),
             },
@@ -260,7 +261,7 @@ impl DiskScan<'_, '_> {
             .flatten()
         {
             Some(index) => {
-                let forced = nested::staged(repo, &index);
+                let forced = nested::list_staged(repo, &index);
                 let scope = ScannedRepository {
                     repo,
                     index: &index,
@@ -279,7 +280,7 @@ impl DiskScan<'_, '_> {
         }
     }
 
-    fn untracked(
+    fn scan_untracked(
         &mut self,
         scope: &ScannedRepository<'_>,
         rules: &mut FolderRules,
@@ -393,7 +394,8 @@ impl DiskScan<'_, '_> {
         }
     }
 
-    /// Keeps an ignored file of the worktree itself that the rule asks for. One that cannot be read is left out.
+    /// Keeps an ignored file of the worktree itself that the rule asks for. Leaves out an
+    /// unreadable one.
     fn ignored_file(&mut self, scope: &ScannedRepository<'_>, full: BString) {
         if scope.depth > 0 || scope.nested {
             return;
@@ -472,7 +474,7 @@ impl DiskScan<'_, '_> {
         };
         self.run(&scope)?;
         if !scope.nested {
-            // Nothing was tracked here, so that nothing can be removed.
+            // No file was tracked here, so that none can be removed.
             let prefix = join(full, BStr::new(""));
             self.found
                 .changes
@@ -543,7 +545,7 @@ fn believable(
     let racy = if stat.mtime.nsecs == 0 || index_nanos == 0 {
         disk.mtime.0 >= index_seconds
     } else {
-        let nanos = |seconds: i64, rest: i128| i128::from(seconds) * 1_000_000_000 + rest;
+        let nanos = |seconds: i64, subsecond: i128| i128::from(seconds) * 1_000_000_000 + subsecond;
         nanos(disk.mtime.0, i128::from(disk.mtime.1)) + TICK >= nanos(index_seconds, index_nanos)
     };
     same && !racy
@@ -569,7 +571,13 @@ impl<'repo> NormalizedComparer<'repo> {
         }
     }
 
-    fn check(&mut self, below: &mut FolderWalk, path: &BStr, full: &BStr, known: ObjectId) -> bool {
+    fn check(
+        &mut self,
+        below: &mut FolderWalk,
+        path: &BStr,
+        full: &BStr,
+        stored_id: ObjectId,
+    ) -> bool {
         use gix::filter::plumbing::pipeline::convert::ToGitOutcome;
         let repo = self.repo;
         if !attributes_can_be_read(below, full) {
@@ -591,7 +599,7 @@ impl<'repo> NormalizedComparer<'repo> {
         match pipeline.convert_to_git(file, as_path(path), index) {
             Ok(ToGitOutcome::Buffer(bytes)) => {
                 gix::objs::compute_hash(repo.object_hash(), gix::objs::Kind::Blob, bytes)
-                    .is_ok_and(|id| id == known)
+                    .is_ok_and(|id| id == stored_id)
             }
             _ => false,
         }

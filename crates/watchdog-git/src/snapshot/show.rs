@@ -31,7 +31,7 @@ pub struct SnapshotDiff {
     pub cut: bool,
 }
 
-/// One path that differs.
+/// A path that differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileDiff {
     /// Percent-escaped where not UTF-8.
@@ -63,7 +63,7 @@ impl Worktree {
         patch_bytes: usize,
     ) -> Result<SnapshotDiff, RestoreError> {
         let stored = self.find_snapshot(id)?;
-        let whole = WholeSnapshot::of(&self.repo, &stored.record, stored.tree)?;
+        let whole = WholeSnapshot::join_parts(&self.repo, &stored.record, stored.tree)?;
         let repo = &whole.repo;
         let before = match stored.record.head {
             Some(head) => tree_of(repo, head)?,

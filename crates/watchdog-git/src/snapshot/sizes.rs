@@ -37,7 +37,7 @@ impl Worktree {
             let record = super::contents::parsed_record(&self.repo, &info.commit)?;
             let id =
                 ObjectId::from_hex(info.commit.as_bytes()).map_err(|e| Error::read(doing, e))?;
-            let whole = WholeSnapshot::of(&self.repo, &record, tree_of(&self.repo, id)?)?;
+            let whole = WholeSnapshot::join_parts(&self.repo, &record, tree_of(&self.repo, id)?)?;
             let before = record
                 .head
                 .map_or(Ok(empty), |head| tree_of(&self.repo, head))?;

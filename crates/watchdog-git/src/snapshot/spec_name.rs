@@ -2,10 +2,10 @@
 
 use gix::bstr::{BStr, ByteSlice};
 
-/// Where all snapshots live.
+/// Prefix of all snapshots.
 pub(super) const PREFIX: &str = "refs/watchdog/rescue/";
 
-/// Where the private parts of snapshots live.
+/// Prefix of the private parts of snapshots.
 pub(super) const PRIVATE_PREFIX: &str = "refs/watchdog/private/";
 
 /// The longest component of a ref that we make, in bytes; file systems end at 255 and locks need room.

@@ -36,8 +36,8 @@ const PER_SECOND: usize = 1000;
 impl Worktree {
     /// Stores all uncommitted work of this worktree as a commit under `refs/watchdog/rescue/`.
     ///
-    /// `None` where nothing is uncommitted. Returns the newest snapshot of the spec if it holds the very same
-    /// state. Does not touch index, HEAD, work tree, stash, hooks or branches,
+    /// Absent if the worktree is clean. Returns the newest snapshot of the spec if it holds the
+    /// very same state. Does not touch index, HEAD, work tree, stash, hooks or branches,
     /// and runs no program that the repository names.
     ///
     /// # Errors
@@ -135,13 +135,14 @@ impl Worktree {
         let head_tree = self.head_tree()?;
         let (index, readable) = read_index(repo, head_tree)?;
 
-        let found = scan_within(self, repo, &index, blobs, (rule, request.max_new_bytes))?;
+        let scanned = scan_within(self, repo, &index, blobs, (rule, request.max_new_bytes))?;
         blobs.all_kept()?;
         let mark = blobs.mark();
-        let mut parts = SnapshotTrees::build(repo, &index, &found.changes, &found.nested, blobs)?;
+        let mut parts =
+            SnapshotTrees::build(repo, &index, &scanned.changes, &scanned.nested, blobs)?;
         let unchanged =
             parts.tree == head_tree && parts.index == head_tree && parts.extras.is_none();
-        if unchanged && found.left_out.is_empty() && found.ignored.is_empty() {
+        if unchanged && scanned.left_out.is_empty() && scanned.ignored.is_empty() {
             return Ok(None);
         }
 
@@ -154,7 +155,7 @@ impl Worktree {
             &parts,
             &changed,
             &index,
-            &found,
+            &scanned,
             blobs,
             rule,
         )?;
@@ -162,11 +163,11 @@ impl Worktree {
         if let Some(private) = &private {
             // Builds them again: the trees with everything may be incomplete.
             blobs.forget_since(mark);
-            let nested = private.without_nested(&found.nested);
+            let nested = private.without_nested(&scanned.nested);
             parts = SnapshotTrees::build(
                 repo,
                 &private.without_staged(&index),
-                &private.without(&found.changes),
+                &private.without(&scanned.changes),
                 &nested,
                 blobs,
             )?;
@@ -177,10 +178,10 @@ impl Worktree {
             index: index_tree,
             extras: extras_tree,
         } = parts;
-        let nested_bytes: u64 = found
+        let nested_bytes: u64 = scanned
             .nested
             .values()
-            .chain(found.ignored.values().map(|(t, _)| t))
+            .chain(scanned.ignored.values().map(|(t, _)| t))
             .map(|t| t.stat.size)
             .sum();
         let mut record = SnapshotRecord {
@@ -194,11 +195,11 @@ impl Worktree {
             extras: None,
             private: None,
             private_files: private.as_ref().map_or(0, PrivateSnapshotPart::len),
-            files: (changed.len() + found.nested.len() + found.ignored.len()) as u64,
+            files: (changed.len() + scanned.nested.len() + scanned.ignored.len()) as u64,
             bytes: changed.iter().map(|c| c.bytes).sum::<u64>() + nested_bytes,
-            left_out: found.left_out,
+            left_out: scanned.left_out,
         };
-        let failed_reads = found.failed_reads;
+        let failed_reads = scanned.failed_reads;
         if let Some(same) = newest
             && is_same(
                 repo,
@@ -540,17 +541,17 @@ fn is_same(
                 .map(gix::Id::detach)
         })
     };
-    let kept = || {
+    let private_commit = || {
         let there = old
             .private_name()
             .and_then(|name| repo.try_find_reference(&name).ok()?);
-        there.and_then(|found| found.target().try_id().map(ToOwned::to_owned))
+        there.and_then(|reference| reference.target().try_id().map(ToOwned::to_owned))
     };
     old.tree == tree
         && old.record.head == new.head
         && old.record.worktree == new.worktree
         && [old.record.index, old.record.extras, old.record.private].map(tree_of) == trees
-        && (old.record.private.is_none() || kept() == old.record.private)
+        && (old.record.private.is_none() || private_commit() == old.record.private)
 }
 
 /// The name of a snapshot's ref up to its number.
@@ -657,7 +658,7 @@ pub(super) fn create(
         Err(_)
             if repo
                 .try_find_reference(name)
-                .is_ok_and(|found| found.is_some()) =>
+                .is_ok_and(|reference| reference.is_some()) =>
         {
             Ok(false)
         }

@@ -12,14 +12,15 @@ use super::blobs::{CapturedFile, ObjectSink};
 use super::scan::{TreeEdit, kind_of};
 use crate::Error;
 
-/// Where the third parent keeps the stages of a conflict: `conflicts/<stage>/<path>`.
+/// Folder of the stages of a conflict in the third parent: `conflicts/<stage>/<path>`.
 pub(super) const CONFLICTS: &str = "conflicts";
-/// Where the third parent keeps uncommitted files of repositories inside the worktree: `nested/<path>`.
+/// Folder of inner repositories' uncommitted files in the third parent: `nested/<path>`.
 pub(super) const NESTED: &str = "nested";
-/// Where the third parent names the paths that were added without content: `<octal mode> <path>`, each ended by NUL.
+/// File in the third parent with the paths that were added without content: `<octal mode> <path>`,
+/// each ended by NUL.
 pub(super) const INTENT_TO_ADD: &str = "intent-to-add";
 
-/// One entry of an index that can be part of a tree.
+/// An entry of an index that can be part of a tree.
 struct TreeLeaf<'a> {
     path: &'a BStr,
     kind: EntryKind,
@@ -77,12 +78,12 @@ fn build(
     let mut entries = Vec::new();
     let mut at = 0;
     while let Some(leaf) = leaves.get(at) {
-        let rest = &leaf.path[skip..];
-        match rest.find_byte(b'/') {
+        let below_skip = &leaf.path[skip..];
+        match below_skip.find_byte(b'/') {
             None => {
                 entries.push(Entry {
                     mode: leaf.kind.into(),
-                    filename: rest.into(),
+                    filename: below_skip.into(),
                     oid: leaf.id,
                 });
                 at += 1;
@@ -96,7 +97,7 @@ fn build(
                 let oid = build(&leaves[at..at + below], folder.len(), blobs)?;
                 entries.push(Entry {
                     mode: EntryKind::Tree.into(),
-                    filename: rest[..end].into(),
+                    filename: below_skip[..end].into(),
                     oid,
                 });
                 at += below;
@@ -108,7 +109,7 @@ fn build(
 }
 
 /// The tree `base` with the changes on disk.
-pub(super) fn edited(
+pub(super) fn edit_tree(
     repo: &gix::Repository,
     base: ObjectId,
     changes: &BTreeMap<BString, TreeEdit>,

@@ -36,7 +36,8 @@ pub struct Snapshot {
     pub bytes: u64,
     /// The paths that could not be stored, and why.
     pub left_out: Vec<LeftOut>,
-    /// Those of them whose disk failed, each with the error of the operating system. What nobody may read is not one of them.
+    /// Those of them whose disk failed, each with the error of the operating system. Files without
+    /// permission are not among them.
     pub failed_reads: Vec<(String, String)>,
     /// When it was taken.
     pub at: Timestamp,
@@ -68,26 +69,26 @@ impl Snapshot {
     pub fn misses_files(&self) -> bool {
         self.left_out
             .iter()
-            .any(|left| left.why == LeftOutReason::Unreadable)
+            .any(|skipped| skipped.why == LeftOutReason::Unreadable)
     }
 
     /// The new files beyond the request's [`SnapshotRequest::max_new_bytes`].
     pub fn over_limit(&self) -> impl Iterator<Item = &str> {
         self.left_out
             .iter()
-            .filter(|left| left.why == LeftOutReason::TooLarge)
-            .map(|left| left.path.as_str())
+            .filter(|skipped| skipped.why == LeftOutReason::TooLarge)
+            .map(|skipped| skipped.path.as_str())
     }
 
     /// The paths that this user may not read, so that no snapshot can have them.
-    pub fn denied(&self) -> impl Iterator<Item = &str> {
+    pub fn denied_paths(&self) -> impl Iterator<Item = &str> {
         let failed = |path: &str| self.failed_reads.iter().any(|(one, _)| one == path);
         let unreadable = self
             .left_out
             .iter()
-            .filter(|left| left.why == LeftOutReason::Unreadable);
+            .filter(|skipped| skipped.why == LeftOutReason::Unreadable);
         unreadable
-            .map(|left| left.path.as_str())
+            .map(|skipped| skipped.path.as_str())
             .filter(move |path| !failed(path))
     }
 }

@@ -37,13 +37,13 @@ impl Worktree {
     ///
     /// # Errors
     /// When HEAD, the index or the work tree cannot be read.
-    pub fn uncommitted(&self) -> Result<UncommittedFiles, Error> {
+    pub fn read_uncommitted(&self) -> Result<UncommittedFiles, Error> {
         self.refresh()?;
         let repo = nested::quiet(&self.repo)?;
         let head_tree = self.head_tree()?;
         let (index, _) = read_index(&repo, head_tree)?;
         let mut blobs = ObjectSink::dry(&repo);
-        let found = scan(self, &repo, &index, &mut blobs, &|_| None)?;
+        let scanned = scan(self, &repo, &index, &mut blobs, &|_| None)?;
         let committed = repo
             .index_from_tree(&head_tree)
             .map_err(|e| Error::read("read the tree of HEAD", e))?;
@@ -75,7 +75,7 @@ impl Worktree {
                 .filter(|path| index.entry_index_by_path(path).is_err());
             now.extend(gone.map(|path| (path.to_owned(), None)));
         }
-        for (path, change) in &found.changes {
+        for (path, change) in &scanned.changes {
             let standing = match change {
                 TreeEdit::Put(taken) => Some((taken.kind, taken.id, Some(taken.stat.size))),
                 TreeEdit::Submodule(id) => Some((EntryKind::Commit, *id, Some(0))),
@@ -119,7 +119,7 @@ impl Worktree {
                 path: path.into(),
             });
         }
-        paths.extend(found.nested.iter().map(|(path, taken)| SnapshotPath {
+        paths.extend(scanned.nested.iter().map(|(path, taken)| SnapshotPath {
             text: path_text(path.as_bstr()),
             kind: SnapshotPathKind::File,
             bytes: taken.stat.size,
@@ -131,7 +131,7 @@ impl Worktree {
         }));
         Ok(UncommittedFiles {
             paths,
-            left_out: found.left_out,
+            left_out: scanned.left_out,
         })
     }
 

@@ -19,7 +19,7 @@ impl Worktree {
     /// The tree of a commit, hexadecimal; the empty one where there is no commit yet.
     ///
     /// # Errors
-    /// Where it cannot be read.
+    /// If it cannot be read.
     pub fn tree_at(&self, point: &HistoryPoint) -> Result<String, Error> {
         let HistoryPoint::Commit(commit) = point else {
             return Ok(ObjectId::empty_tree(self.repo.object_hash())
@@ -34,7 +34,7 @@ impl Worktree {
     /// A tree in which these paths, percent-escaped where not UTF-8, are as HEAD has them.
     ///
     /// # Errors
-    /// Where an object cannot be read or written.
+    /// If an object cannot be read or written.
     pub fn tree_without(&self, tree: &str, paths: &BTreeSet<String>) -> Result<String, Error> {
         let read = |hex: &str| {
             ObjectId::from_hex(hex.as_bytes())
@@ -55,7 +55,7 @@ impl Worktree {
             });
             changes.insert(path, change);
         }
-        let edited = tree::edited(
+        let edited = tree::edit_tree(
             &self.repo,
             read(tree)?,
             &changes,
@@ -68,7 +68,7 @@ impl Worktree {
     /// tree may hold.
     ///
     /// # Errors
-    /// Where an object cannot be read, or a file cannot be written.
+    /// If an object cannot be read, or a file cannot be written.
     pub fn write_tree(&self, tree: &str, folder: &Path) -> Result<(), Error> {
         let doing = |path: &str| format!("write {path} of tree {tree}");
         let id = ObjectId::from_hex(tree.as_bytes())

@@ -34,10 +34,15 @@ fn records_updated_by_many_at_once_lose_no_update() {
                 });
             }
         });
-        assert_eq!(breaker::of(store, "wt", "auth").unwrap().strikes(), 200);
+        assert_eq!(
+            breaker::read_breaker(store, "wt", "auth")
+                .unwrap()
+                .strikes(),
+            200
+        );
         assert!(tries.into_inner() >= 200);
         assert_eq!(
-            breaker::of(store, "wt", "other").unwrap(),
+            breaker::read_breaker(store, "wt", "other").unwrap(),
             Breaker::default()
         );
         breaker::reset(store, "wt", "auth").unwrap();
@@ -79,11 +84,11 @@ fn the_latest_baseline_is_found_without_a_spec() {
         );
         baseline::record(store, "wt", "z", &a_baseline(0, 1)).unwrap();
         assert_eq!(
-            baseline::of(store, "wt", "z").unwrap(),
+            baseline::read_baseline(store, "wt", "z").unwrap(),
             Some(a_baseline(0, 1))
         );
         baseline::forget(store, "wt", "z").unwrap();
-        assert_eq!(baseline::of(store, "wt", "z").unwrap(), None);
+        assert_eq!(baseline::read_baseline(store, "wt", "z").unwrap(), None);
     });
 }
 
@@ -103,7 +108,9 @@ fn rounds_of_once_add_up_until_a_new_baseline_and_the_streak_outlives_it() {
             (round("aa", 1), round("aa", 2), round("bb", 3)),
             ((1, 1), (2, 2), (1, 3))
         );
-        let kept = progress::of(store, "wt", "auth").unwrap().unwrap();
+        let kept = progress::read_progress(store, "wt", "auth")
+            .unwrap()
+            .unwrap();
         assert_eq!(
             (kept.fingerprint, kept.updated_at),
             (Some(u64::MAX - 1), at(3))
@@ -154,7 +161,7 @@ fn rows_of_a_later_version_are_refused_and_garbage_only_until_it_is_recorded_ane
                 .unwrap(),
         );
         let newer = [
-            breaker::of(store, "wt", "auth").map(drop),
+            breaker::read_breaker(store, "wt", "auth").map(drop),
             breaker::reset(store, "wt", "auth"),
             breaker::update(store, "wt", "auth", |_| ()),
         ];
@@ -167,14 +174,19 @@ fn rows_of_a_later_version_are_refused_and_garbage_only_until_it_is_recorded_ane
             "nothing was written over it"
         );
         written(store.cas(&k, ExpectedRevision::Rev(rev), b"\x00{").unwrap());
-        let error = breaker::of(store, "wt", "auth").unwrap_err();
+        let error = breaker::read_breaker(store, "wt", "auth").unwrap_err();
         assert!(
             error.to_string().contains("breaker of 'auth'")
                 && error.hint().contains("breaker reset"),
             "{error}"
         );
         breaker::reset(store, "wt", "auth").unwrap();
-        assert_eq!(breaker::of(store, "wt", "auth").unwrap().strikes(), 0);
+        assert_eq!(
+            breaker::read_breaker(store, "wt", "auth")
+                .unwrap()
+                .strikes(),
+            0
+        );
     });
 }
 
@@ -220,11 +232,11 @@ fn rebuilding_from_git_fills_gaps_and_touches_nothing_else() {
             );
         }
         assert_eq!(
-            baseline::of(store, "wt", "auth").unwrap(),
+            baseline::read_baseline(store, "wt", "auth").unwrap(),
             Some(a_baseline(9, 2))
         );
         assert_eq!(
-            baseline::of(store, "wt", "lost").unwrap(),
+            baseline::read_baseline(store, "wt", "lost").unwrap(),
             Some(a_baseline(1, 0))
         );
         assert_eq!(store.read(EventCursor::START, 10).unwrap().0.len(), 2);

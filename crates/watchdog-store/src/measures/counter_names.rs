@@ -50,7 +50,7 @@ pub mod measure {
 /// The most names of checks that one sum tells apart.
 pub const CHECKS: usize = 30;
 
-/// What a verdict is about.
+/// The subject of a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VerdictClass {
     /// The first verdict on a session that does not wait for it.

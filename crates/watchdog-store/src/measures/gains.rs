@@ -1,4 +1,4 @@
-//! What one event adds to the measures.
+//! Gains of the measures by one event.
 
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ pub struct CompletedSpec {
     pub questions: u64,
 }
 
-/// What an event adds to the measures.
+/// Gains of the measures by one event.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct MeasureGains {
     /// Counters, each with the day that it is counted on: what came of an abort belongs to the day of the abort.

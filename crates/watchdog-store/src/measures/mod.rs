@@ -1,5 +1,6 @@
-//! What several events of one spec come to together: judgements of sessions told apart from looks, aborts with what came of them, questions,
-//! strikes, completions. Pure: the size of batches does not change the sums.
+//! Measures several events of one spec together: judgements of sessions told apart from looks,
+//! aborts with what came of them, questions, strikes, completions. Pure: the size of batches does
+//! not change the sums.
 //!
 //! [`WorkState`] is what must be known of earlier events to measure the next one; docs/report.md defines each measure.
 

@@ -8,7 +8,7 @@ const LONGEST_NAME: usize = 60;
 
 /// A verdict as its event has it.
 pub(super) struct VerdictFields<'a> {
-    /// `None` = a reason that this version does not know.
+    /// A reason that this version does not know is `None`.
     pub reason: Option<Reason>,
     /// Whether it repeats an answer that stood.
     pub unchanged: bool,
@@ -76,7 +76,7 @@ impl<'a> VerdictFields<'a> {
         )
     }
 
-    /// What was judged and how, for comparison with the next one.
+    /// The judged state and the way, for comparison with the next one.
     pub(super) fn state(&self) -> String {
         let short = |commit: &'a str| commit.get(..16).unwrap_or(commit);
         format!(

@@ -1,4 +1,4 @@
-//! Rates, medians and remainders of the counters. What nothing was counted for is `None`, never zero.
+//! Rates, medians and remainders of the counters. Uncounted figures are `None`, never zero.
 
 use std::collections::BTreeMap;
 
@@ -23,13 +23,13 @@ pub struct AbortCounts {
 
 impl AbortCounts {
     /// Those of which nothing is known yet.
-    pub fn undecided(&self) -> u64 {
+    pub fn count_undecided(&self) -> u64 {
         self.total
             .saturating_sub(self.went_on)
             .saturating_sub(self.held)
     }
 
-    /// What the counters that begin so count.
+    /// The figure of the counters with this prefix.
     fn part(&mut self, beginning: &str) -> &mut u64 {
         match beginning {
             measure::WENT_ON => &mut self.went_on,
@@ -62,7 +62,7 @@ impl Spread {
         clippy::cast_precision_loss,
         reason = "seconds and micros of that size are shown rounded"
     )]
-    fn of(mut amounts: Vec<u64>) -> Option<Spread> {
+    fn from_amounts(mut amounts: Vec<u64>) -> Option<Spread> {
         amounts.sort_unstable();
         let at = |percent: usize| {
             amounts
@@ -77,7 +77,7 @@ impl Spread {
     }
 }
 
-/// What a period's counters come to.
+/// Figures of a period.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MeasureSummary {
     /// Judgements of sessions.
@@ -157,26 +157,29 @@ impl MeasureSummary {
         }
         let completed: Vec<&CompletedSpec> = completed.into_iter().collect();
         let spread = |of: fn(&CompletedSpec) -> Option<u64>| {
-            Spread::of(completed.iter().filter_map(|spec| of(spec)).collect())
+            Spread::from_amounts(completed.iter().filter_map(|spec| of(spec)).collect())
         };
         MeasureSummary {
             sessions: of_sessions.values().sum(),
             changes: of_changes.values().sum(),
-            looks: sums.of(measure::LOOKS),
+            looks: sums.get_sum(measure::LOOKS),
             by_reason,
             sessions_by_reason: of_sessions,
             aborts_by_why,
             aborts,
-            rescues: (sums.of(word::RESCUES), sums.of(measure::RESCUES_KEPT)),
+            rescues: (
+                sums.get_sum(word::RESCUES),
+                sums.get_sum(measure::RESCUES_KEPT),
+            ),
             questions: ["session", "change", "look"]
-                .map(|class| sums.of(&format!("{}{class}", measure::QUESTIONS_OF))),
-            iteration_questions: sums.of(measure::ITERATION_QUESTIONS),
-            iterations: sums.of(word::ITERATIONS),
-            timeouts: sums.of(measure::TIMEOUTS),
-            strikes: sums.of(measure::STRIKES),
+                .map(|class| sums.get_sum(&format!("{}{class}", measure::QUESTIONS_OF))),
+            iteration_questions: sums.get_sum(measure::ITERATION_QUESTIONS),
+            iterations: sums.get_sum(word::ITERATIONS),
+            timeouts: sums.get_sum(measure::TIMEOUTS),
+            strikes: sums.get_sum(measure::STRIKES),
             no_strikes: counts(measure::NO_STRIKE),
             unmet: counts(measure::UNMET),
-            completions: sums.of(measure::COMPLETIONS),
+            completions: sums.get_sum(measure::COMPLETIONS),
             seconds: spread(|spec| spec.seconds),
             cost_micros: spread(|spec| spec.cost_micros),
             sessions_each: spread(|spec| (spec.sessions > 0).then_some(spec.sessions)),
@@ -263,7 +266,7 @@ mod tests {
                 in_new_session: 0,
             };
             assert_eq!(
-                (counts.undecided(), counts.false_rate()),
+                (counts.count_undecided(), counts.false_rate()),
                 (undecided, rate),
                 "{counts:?}"
             );
@@ -273,7 +276,7 @@ mod tests {
     #[test]
     fn a_spread_is_of_what_is_known() {
         let spread = |amounts: &[u64]| {
-            Spread::of(amounts.to_vec()).map(|spread| (spread.median, spread.p90))
+            Spread::from_amounts(amounts.to_vec()).map(|spread| (spread.median, spread.p90))
         };
         assert_eq!(spread(&[]), None);
         assert_eq!(spread(&[7]), Some((7.0, 7.0)));

@@ -69,7 +69,7 @@ fn sums(events: &[StoredEvent]) -> CounterSums {
 fn assert_sums(events: &[StoredEvent], expected: &[(&str, u64)]) {
     let sums = sums(events);
     for (word, amount) in expected {
-        assert_eq!(sums.of(word), *amount, "{word} of {sums:?}");
+        assert_eq!(sums.get_sum(word), *amount, "{word} of {sums:?}");
     }
 }
 
@@ -211,7 +211,7 @@ fn each_verdict_is_of_a_session_of_a_change_or_a_look() {
         let found = (
             of(measure::JUDGED_SESSION),
             of(measure::JUDGED_CHANGE),
-            sums.of(measure::LOOKS),
+            sums.get_sum(measure::LOOKS),
         );
         assert_eq!(found, (session, change, looks), "{events:?}");
     }
@@ -297,7 +297,7 @@ fn an_abort_is_judged_by_what_came_later_and_else_stays_undecided() {
             .unwrap()
             .1
             .all
-            .of("aborts_went_on/session_idle"),
+            .get_sum("aborts_went_on/session_idle"),
         1,
         "on the day of the abort"
     );
@@ -409,7 +409,7 @@ fn an_old_commit_is_no_sign_that_work_went_on() {
     ]
     .concat();
     let with = |later: &[StoredEvent]| {
-        sums(&[aborted.clone(), later.to_vec()].concat()).of("aborts_went_on/session_idle")
+        sums(&[aborted.clone(), later.to_vec()].concat()).get_sum("aborts_went_on/session_idle")
     };
     assert_eq!(
         with(&[baseline(2 * HOUR, "b"), commits(2 * HOUR, 2)]),
@@ -533,7 +533,10 @@ fn names_of_checks_are_bounded() {
         json!({ "reason": "checks_unmet", "checks": checks }),
     )]);
     assert_eq!(
-        (sums.below(measure::UNMET).count(), sums.of(measure::UNMET)),
+        (
+            sums.below(measure::UNMET).count(),
+            sums.get_sum(measure::UNMET)
+        ),
         (CHECKS + 1, 5)
     );
     assert!(sums.below(measure::UNMET).all(|(name, _)| name.len() <= 60));
@@ -588,8 +591,8 @@ proptest! {
         let of = |beginning: &str| all.below(beginning).map(|(_, count)| count).sum::<u64>();
         prop_assert!(of(measure::WENT_ON) + of(measure::HELD) <= of(measure::ABORTS), "{all:?}");
         prop_assert!(of(measure::WENT_ON_ANEW) <= of(measure::WENT_ON));
-        prop_assert_eq!(of(measure::JUDGED) + all.of(measure::LOOKS), all.verdicts());
+        prop_assert_eq!(of(measure::JUDGED) + all.get_sum(measure::LOOKS), all.verdicts());
         prop_assert!(of(measure::JUDGED_SESSION) <= events.iter().filter(|event| event.kind.starts_with("session_")).count() as u64);
-        prop_assert!(all.of(measure::TIMEOUTS) <= of(measure::JUDGED_SESSION));
+        prop_assert!(all.get_sum(measure::TIMEOUTS) <= of(measure::JUDGED_SESSION));
     }
 }

@@ -1,4 +1,5 @@
-//! What must be known of a spec's earlier events to measure its next one, bounded, and the step from event to event.
+//! The bounded state of a spec's earlier events that measures its next one, and the step from event
+//! to event.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -27,7 +28,7 @@ const ABORTS: [Reason; 6] = [
     Reason::MaxIterations,
 ];
 
-/// Where the spec's last session is.
+/// Phase of the spec's last session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum SessionPhase {
@@ -60,7 +61,7 @@ struct SpanSums {
     questions: u64,
 }
 
-/// What is known of one spec of one worktree between two events.
+/// State of one spec of one worktree between two events.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WorkState {
@@ -155,9 +156,9 @@ impl WorkState {
                 }
                 self.made = made;
             }
-            kind::RESCUE => self.rescued(data, &mut list),
+            kind::RESCUE => self.count_rescue(data, &mut list),
             kind::BREAKER => self.tripped |= data["state"] == "open",
-            kind::VERDICT => self.judged(event, &mut list),
+            kind::VERDICT => self.count_verdict(event, &mut list),
             kind::STARTED if data["loop"].is_string() => self.unattributed = 0,
             kind::ITERATION => {
                 list.add(measure::ITERATION_QUESTIONS, self.unattributed);
@@ -210,7 +211,7 @@ impl WorkState {
         u64::try_from(at.duration_since(self.started_at?).as_secs()).ok()
     }
 
-    fn rescued(&mut self, data: &Value, list: &mut GainList) {
+    fn count_rescue(&mut self, data: &Value, list: &mut GainList) {
         let made = data["commits"].as_u64().is_some_and(|commits| commits > 0);
         let lost = data["lost"].as_array().is_some_and(|lost| !lost.is_empty());
         if made {
@@ -221,7 +222,7 @@ impl WorkState {
         }
     }
 
-    fn judged(&mut self, event: &StoredEvent, list: &mut GainList) {
+    fn count_verdict(&mut self, event: &StoredEvent, list: &mut GainList) {
         let verdict = VerdictFields::new(&event.data);
         let class = self.class_of(&verdict);
         if verdict.questions > 0 {
@@ -324,8 +325,9 @@ impl WorkState {
         {
             let span = std::mem::take(&mut self.span);
             list.add(measure::COMPLETIONS, 1);
-            let all =
-                |known: u64, sum: u64| (span.sessions > 0 && known == span.sessions).then_some(sum);
+            let all = |measured: u64, sum: u64| {
+                (span.sessions > 0 && measured == span.sessions).then_some(sum)
+            };
             list.gains.completed = Some(CompletedSpec {
                 worktree: event.worktree.clone(),
                 spec: event.spec.clone().unwrap_or_default(),

@@ -1,5 +1,6 @@
-//! What this machine knows of the account that it shares with other machines: usage limits that those met, as of the last look at the
-//! server, and limits met here that the server has not heard of yet. The row is there only where a person named a shared account.
+//! Knowledge of the account that this machine shares with others: usage limits that those met, as
+//! of the last look at the server, and limits met here that the server has not heard of yet. The
+//! row is there only where a person named a shared account.
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -65,7 +66,7 @@ impl SharedAccount {
                     .is_some_and(|m| m.starts_with(' '))
         };
         let longest = now.saturating_add(LONGEST_LIMIT).unwrap_or(Timestamp::MAX);
-        let found = self
+        let limit = self
             .limits
             .iter()
             .filter(of_agent)
@@ -73,8 +74,8 @@ impl SharedAccount {
             .max_by_key(|limit| limit.until)?;
         // A clock that was set back, or a row that something else wrote, makes no hold longer.
         Some(AccountLimit {
-            until: found.until.min(longest),
-            ..found.clone()
+            until: limit.until.min(longest),
+            ..limit.clone()
         })
     }
 }
@@ -86,23 +87,23 @@ fn key() -> RowKey {
 /// The shared account; `None` where this machine's account is its own.
 ///
 /// # Errors
-/// Where it cannot be read.
-pub fn of(store: &dyn LocalStore) -> Result<Option<SharedAccount>, StoreError> {
+/// If it cannot be read.
+pub fn read_account(store: &dyn LocalStore) -> Result<Option<SharedAccount>, StoreError> {
     row::load(store, &key())
 }
 
 /// Shares this account from now on, or none. Another account begins without what was known of the one before.
 ///
 /// # Errors
-/// Where it cannot be written.
+/// If it cannot be written.
 pub fn share(store: &dyn LocalStore, name: Option<&str>) -> Result<(), StoreError> {
     let Some(name) = name else {
         return row::remove::<SharedAccount>(store, &key());
     };
-    row::update(store, &key(), |found: Option<SharedAccount>| {
-        let kept = found.filter(|found| found.name == name);
+    row::update(store, &key(), |row: Option<SharedAccount>| {
+        let same_account = row.filter(|row| row.name == name);
         (
-            kept.unwrap_or_else(|| SharedAccount {
+            same_account.unwrap_or_else(|| SharedAccount {
                 name: name.to_owned(),
                 ..SharedAccount::default()
             }),
@@ -116,12 +117,12 @@ fn change(
     store: &dyn LocalStore,
     how: impl Fn(&mut SharedAccount),
 ) -> Result<Option<SharedAccount>, StoreError> {
-    let Some(before) = of(store)? else {
+    let Some(before) = read_account(store)? else {
         return Ok(None);
     };
     let name = before.name.clone();
-    row::update(store, &key(), |found: Option<SharedAccount>| {
-        let mut after = found.unwrap_or_else(|| SharedAccount {
+    row::update(store, &key(), |row: Option<SharedAccount>| {
+        let mut after = row.unwrap_or_else(|| SharedAccount {
             name: name.clone(),
             ..SharedAccount::default()
         });
@@ -134,7 +135,7 @@ fn change(
 /// A limit was met here: the others of the account are told when the server is asked next. Does nothing where no account is shared.
 ///
 /// # Errors
-/// Where it cannot be written.
+/// If it cannot be written.
 pub fn limit_met(
     store: &dyn LocalStore,
     agent: &str,
@@ -160,8 +161,8 @@ pub fn limit_met(
 /// The server was told of `sent` and said which limits others of this account met.
 ///
 /// # Errors
-/// Where it cannot be written.
-pub fn refreshed(
+/// If it cannot be written.
+pub fn record_refresh(
     store: &dyn LocalStore,
     name: &str,
     sent: &[MetLimit],
@@ -180,7 +181,7 @@ pub fn refreshed(
 /// A person says that the limit of this agent, or every limit, is over.
 ///
 /// # Errors
-/// Where it cannot be written.
+/// If it cannot be written.
 pub fn clear(store: &dyn LocalStore, agent: Option<&str>) -> Result<(), StoreError> {
     let of_agent = |name: &str| agent.is_none_or(|agent| agent == name);
     change(store, |account| {
@@ -248,11 +249,11 @@ mod tests {
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();
         limit_met(&store, "claude", at(100), at(1)).unwrap();
-        assert_eq!(of(&store).unwrap(), None);
+        assert_eq!(read_account(&store).unwrap(), None);
         share(&store, Some("team")).unwrap();
         limit_met(&store, "claude", at(100), at(1)).unwrap();
         limit_met(&store, "claude", at(1), at(2)).unwrap();
-        let known = of(&store).unwrap().expect("it is shared");
+        let known = read_account(&store).unwrap().expect("it is shared");
         assert_eq!(
             known.met,
             [MetLimit {
@@ -263,24 +264,24 @@ mod tests {
         );
         share(&store, Some("team")).unwrap();
         assert_eq!(
-            of(&store).unwrap(),
+            read_account(&store).unwrap(),
             Some(known.clone()),
             "named again, nothing is lost"
         );
-        refreshed(&store, "team", &known.met, &[limit("codex", 300)], at(3)).unwrap();
-        let after = of(&store).unwrap().expect("it is shared");
+        record_refresh(&store, "team", &known.met, &[limit("codex", 300)], at(3)).unwrap();
+        let after = read_account(&store).unwrap().expect("it is shared");
         assert_eq!(
             (after.met.len(), after.limits.len(), after.refreshed_at),
             (0, 1, Some(at(3)))
         );
         clear(&store, Some("claude")).unwrap();
-        assert_eq!(of(&store).unwrap().unwrap().limits.len(), 1);
+        assert_eq!(read_account(&store).unwrap().unwrap().limits.len(), 1);
         clear(&store, None).unwrap();
-        assert_eq!(of(&store).unwrap().unwrap().limits.len(), 0);
+        assert_eq!(read_account(&store).unwrap().unwrap().limits.len(), 0);
         share(&store, Some("mine")).unwrap();
-        assert_eq!(of(&store).unwrap().unwrap().refreshed_at, None);
+        assert_eq!(read_account(&store).unwrap().unwrap().refreshed_at, None);
         share(&store, None).unwrap();
-        assert_eq!(of(&store).unwrap(), None);
+        assert_eq!(read_account(&store).unwrap(), None);
     }
 
     #[test]
@@ -291,6 +292,6 @@ mod tests {
         for n in 0..100 {
             limit_met(&store, &format!("agent {n}"), at(100), at(1)).unwrap();
         }
-        assert_eq!(of(&store).unwrap().unwrap().met.len(), MOST_MET);
+        assert_eq!(read_account(&store).unwrap().unwrap().met.len(), MOST_MET);
     }
 }

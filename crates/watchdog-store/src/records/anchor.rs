@@ -44,7 +44,7 @@ impl SingleVersionRecord for CriteriaAnchor {
 }
 
 /// The anchor of a spec, if it has one of its own.
-pub fn of(
+pub fn read_anchor(
     store: &dyn LocalStore,
     worktree_id: &str,
     spec: &str,
@@ -58,7 +58,7 @@ pub fn effective(
     worktree_id: &str,
     spec: Option<&str>,
 ) -> Result<Option<CriteriaAnchor>, StoreError> {
-    let own = spec.map_or(Ok(None), |spec| of(store, worktree_id, spec))?;
+    let own = spec.map_or(Ok(None), |spec| read_anchor(store, worktree_id, spec))?;
     if own.is_some() {
         return Ok(own);
     }
@@ -169,6 +169,9 @@ mod tests {
             (file(Some("c")).as_deref(), file(None).as_deref()),
             (Some("new"), Some("new"))
         );
-        assert_eq!(of(&store, "w", "a").unwrap(), Some(anchor("old", 1)));
+        assert_eq!(
+            read_anchor(&store, "w", "a").unwrap(),
+            Some(anchor("old", 1))
+        );
     }
 }

@@ -59,7 +59,7 @@ struct ReplyV1 {
 }
 
 impl ReplyV1 {
-    fn of(reply: &Reply) -> Self {
+    fn from_reply(reply: &Reply) -> Self {
         ReplyV1 {
             status: reply.status.as_str().to_owned(),
             message: reply.message.clone(),
@@ -106,7 +106,7 @@ impl RecordType for StandingAnswer {
 
     fn to_disk(&self) -> AnswerV1 {
         let (reply, retry_at) = match &self.outcome {
-            ProbeOutcome::Reply(reply) => (Some(ReplyV1::of(reply)), None),
+            ProbeOutcome::Reply(reply) => (Some(ReplyV1::from_reply(reply)), None),
             ProbeOutcome::RateLimited { retry_at, .. } => (None, *retry_at),
             _ => (None, None),
         };
@@ -127,7 +127,7 @@ impl RecordType for StandingAnswer {
 
     fn from_disk(disk: AnswerV1) -> Result<Self, String> {
         let reply = disk.reply.map(|reply| reply.reply()).transpose()?;
-        let outcome = ProbeOutcome::named(
+        let outcome = ProbeOutcome::outcome_for_word(
             &disk.outcome,
             disk.why.unwrap_or_default(),
             disk.retry_at,
@@ -162,7 +162,7 @@ pub fn record(
 }
 
 /// The last answer about a spec, if any is recorded.
-pub fn of(
+pub fn read_answer(
     store: &dyn LocalStore,
     worktree_id: &str,
     spec: &str,

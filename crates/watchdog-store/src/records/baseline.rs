@@ -1,4 +1,4 @@
-//! Where a session began: HEAD and the tips of all refs at that moment, per worktree and spec.
+//! The start of a session: HEAD and the tips of all refs at that moment, per worktree and spec.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ pub struct BaselineRecord {
     pub clone_id: Option<String>,
 }
 
-/// The refs that were recorded with a baseline; [`refs::of`] reads them.
+/// The refs that were recorded with a baseline; [`refs::read_refs`] reads them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BaselineRefs {
     /// Full names of all refs, each with the object that it named.
@@ -132,7 +132,7 @@ pub fn record_if_absent(
 }
 
 /// The baseline of a spec, if one is recorded.
-pub fn of(
+pub fn read_baseline(
     store: &dyn LocalStore,
     worktree_id: &str,
     spec: &str,
@@ -150,7 +150,7 @@ pub fn of_worktree(
         Ok(baseline) => baselines.push((key.last_part(), baseline)),
         Err(error) => failed = Some(error),
     })?;
-    // One that cannot be read may be the latest: a guess would count commits from the wrong place.
+    // An unreadable baseline may be the latest: a guess would count commits from the wrong place.
     failed.map_or(Ok(baselines), Err)
 }
 

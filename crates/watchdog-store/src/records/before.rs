@@ -101,12 +101,12 @@ impl RecordType for ChecksBeforeRecord {
 
 impl ChecksBeforeRecord {
     /// The result of a check from when the work began.
-    pub fn begun(&self, check: &str) -> Option<&OutcomeRecord> {
+    pub fn first_outcome(&self, check: &str) -> Option<&OutcomeRecord> {
         self.begun.iter().find(|mark| mark.check == check)
     }
 
     /// How a check last ended on a tree.
-    pub fn seen(&self, check: &str, tree: &str) -> Option<&OutcomeRecord> {
+    pub fn outcome_on_tree(&self, check: &str, tree: &str) -> Option<&OutcomeRecord> {
         self.seen
             .iter()
             .rev()
@@ -115,16 +115,16 @@ impl ChecksBeforeRecord {
 
     /// Keeps what was found about the beginning of the work.
     pub fn begin(&mut self, mark: OutcomeRecord) {
-        self.begun.retain(|known| known.check != mark.check);
+        self.begun.retain(|outcome| outcome.check != mark.check);
         self.begun.push(mark);
         let surplus = self.begun.len().saturating_sub(MOST);
         self.begun.drain(..surplus);
     }
 
     /// Keeps how a check ended on a tree.
-    pub fn see(&mut self, mark: OutcomeRecord) {
+    pub fn record_outcome(&mut self, mark: OutcomeRecord) {
         self.seen
-            .retain(|known| known.check != mark.check || known.tree != mark.tree);
+            .retain(|outcome| outcome.check != mark.check || outcome.tree != mark.tree);
         self.seen.push(mark);
         let surplus = self.seen.len().saturating_sub(MOST);
         self.seen.drain(..surplus);
@@ -132,7 +132,7 @@ impl ChecksBeforeRecord {
 }
 
 /// The recorded results of a spec's checks; empty where there is no row.
-pub fn of(
+pub fn read_checks_before(
     store: &dyn LocalStore,
     worktree_id: &str,
     spec: &str,
@@ -150,8 +150,8 @@ pub fn update(
     row::update(
         store,
         &row::key::<ChecksBeforeRecord>(worktree_id, spec),
-        |found: Option<ChecksBeforeRecord>| {
-            let mut record = found.unwrap_or_default();
+        |row: Option<ChecksBeforeRecord>| {
+            let mut record = row.unwrap_or_default();
             change(&mut record);
             (record, ())
         },
@@ -164,7 +164,10 @@ pub fn work_is_complete(
     worktree_id: &str,
     spec: &str,
 ) -> Result<(), StoreError> {
-    if of(store, worktree_id, spec)?.begun.is_empty() {
+    if read_checks_before(store, worktree_id, spec)?
+        .begun
+        .is_empty()
+    {
         return Ok(());
     }
     update(store, worktree_id, spec, |record| record.begun.clear())
@@ -195,23 +198,32 @@ mod tests {
     fn what_is_known_of_the_beginning_stands_until_the_work_is_complete() {
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();
-        assert_eq!(of(&store, "w", "s").unwrap(), ChecksBeforeRecord::default());
+        assert_eq!(
+            read_checks_before(&store, "w", "s").unwrap(),
+            ChecksBeforeRecord::default()
+        );
         work_is_complete(&store, "w", "s").unwrap();
         update(&store, "w", "s", |record| {
             record.begin(mark("a", "t", OutcomeBeforeWork::Failed));
-            record.see(mark("a", "t", OutcomeBeforeWork::Failed));
+            record.record_outcome(mark("a", "t", OutcomeBeforeWork::Failed));
         })
         .unwrap();
-        let found = of(&store, "w", "s").unwrap();
+        let found = read_checks_before(&store, "w", "s").unwrap();
         assert_eq!(
-            found.begun("a"),
+            found.first_outcome("a"),
             Some(&mark("a", "t", OutcomeBeforeWork::Failed))
         );
-        assert_eq!((found.begun("b"), found.seen("a", "other")), (None, None));
-        work_is_complete(&store, "w", "s").unwrap();
-        let found = of(&store, "w", "s").unwrap();
         assert_eq!(
-            (found.begun("a"), found.seen("a", "t")),
+            (
+                found.first_outcome("b"),
+                found.outcome_on_tree("a", "other")
+            ),
+            (None, None)
+        );
+        work_is_complete(&store, "w", "s").unwrap();
+        let found = read_checks_before(&store, "w", "s").unwrap();
+        assert_eq!(
+            (found.first_outcome("a"), found.outcome_on_tree("a", "t")),
             (None, Some(&mark("a", "t", OutcomeBeforeWork::Failed)))
         );
     }
@@ -219,13 +231,21 @@ mod tests {
     #[test]
     fn the_last_outcome_on_a_tree_counts_and_the_oldest_go() {
         let mut record = ChecksBeforeRecord::default();
-        record.see(mark("a", "t", OutcomeBeforeWork::Failed));
-        record.see(mark("a", "t", OutcomeBeforeWork::Passed));
+        record.record_outcome(mark("a", "t", OutcomeBeforeWork::Failed));
+        record.record_outcome(mark("a", "t", OutcomeBeforeWork::Passed));
         assert_eq!(
-            (record.seen.len(), record.seen("a", "t").unwrap().before),
+            (
+                record.seen.len(),
+                record.outcome_on_tree("a", "t").unwrap().before
+            ),
             (1, OutcomeBeforeWork::Passed)
         );
-        (0..MOST).for_each(|n| record.see(mark("a", &n.to_string(), OutcomeBeforeWork::Passed)));
-        assert_eq!((record.seen.len(), record.seen("a", "t")), (MOST, None));
+        (0..MOST).for_each(|n| {
+            record.record_outcome(mark("a", &n.to_string(), OutcomeBeforeWork::Passed))
+        });
+        assert_eq!(
+            (record.seen.len(), record.outcome_on_tree("a", "t")),
+            (MOST, None)
+        );
     }
 }

@@ -48,7 +48,11 @@ impl RecordType for Breaker {
 }
 
 /// The breaker of a spec; a closed one where nothing is recorded.
-pub fn of(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<Breaker, StoreError> {
+pub fn read_breaker(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+    spec: &str,
+) -> Result<Breaker, StoreError> {
     Ok(row::load(store, &row::key::<Breaker>(worktree_id, spec))?.unwrap_or_default())
 }
 
@@ -63,8 +67,8 @@ pub fn update<T>(
     row::update(
         store,
         &row::key::<Breaker>(worktree_id, spec),
-        |found: Option<Breaker>| {
-            let mut breaker = found.unwrap_or_default();
+        |row: Option<Breaker>| {
+            let mut breaker = row.unwrap_or_default();
             let outcome = change(&mut breaker);
             (breaker, outcome)
         },
@@ -85,13 +89,13 @@ pub fn all(
     store: &dyn LocalStore,
     worktree_id: &str,
 ) -> Result<Vec<(String, Breaker)>, StoreError> {
-    let mut found = Vec::new();
+    let mut breakers = Vec::new();
     let mut failed = None;
     row::each::<Breaker>(store, &[worktree_id], |key, row| match row {
-        Ok(breaker) => found.push((key.last_part(), breaker)),
+        Ok(breaker) => breakers.push((key.last_part(), breaker)),
         Err(error) => failed = Some(error),
     })?;
-    failed.map_or(Ok(found), Err)
+    failed.map_or(Ok(breakers), Err)
 }
 
 /// Every recorded breaker, of all worktrees and specs.

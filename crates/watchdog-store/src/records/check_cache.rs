@@ -88,7 +88,7 @@ pub fn environment() -> Vec<u8> {
     let without_meaning = |name: &OsStr| {
         ["_", "SHLVL", "PWD", "OLDPWD", "WATCHDOG_TREE"]
             .iter()
-            .any(|known| name == *known)
+            .any(|ignored| name == *ignored)
     };
     let mut variables: Vec<_> = std::env::vars_os()
         .filter(|(name, _)| !without_meaning(name.as_os_str()))
@@ -100,17 +100,17 @@ pub fn environment() -> Vec<u8> {
         .collect()
 }
 
-/// The tests that a command with these inputs ran when it passed within the last day; `None` where it did not. One that passed in the
-/// future did so by a clock that was wrong.
-pub fn of(
+/// The tests that a command with these inputs ran when it passed within the last day; `None` where
+/// it did not. A pass in the future did so by a clock that was wrong.
+pub fn find_pass(
     store: &dyn LocalStore,
     worktree_id: &str,
     inputs: &str,
     now: Timestamp,
 ) -> Result<Option<Option<TestCounts>>, StoreError> {
-    let found = row::load::<PassRecord>(store, &key(worktree_id))?.unwrap_or_default();
+    let record = row::load::<PassRecord>(store, &key(worktree_id))?.unwrap_or_default();
     let fresh = |at: Timestamp| at <= now && now.duration_since(at).unsigned_abs() < FRESH;
-    let pass = found
+    let pass = record
         .passes
         .into_iter()
         .find(|pass| pass.inputs == inputs && fresh(pass.at));
@@ -125,8 +125,8 @@ pub fn remember(
     tests: Option<TestCounts>,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    row::update(store, &key(worktree_id), |found: Option<PassRecord>| {
-        let mut passed = found.unwrap_or_default();
+    row::update(store, &key(worktree_id), |row: Option<PassRecord>| {
+        let mut passed = row.unwrap_or_default();
         passed.passes.retain(|pass| pass.inputs != inputs);
         passed.passes.push(CommandPass {
             inputs: inputs.to_owned(),
@@ -160,8 +160,9 @@ mod tests {
             skipped: 1,
         };
         let hours = |n: i64| start + jiff::SignedDuration::from_hours(n);
-        let has =
-            |worktree: &str, inputs: &str, at| of(&store, worktree, inputs, at).unwrap().is_some();
+        let has = |worktree: &str, inputs: &str, at| {
+            find_pass(&store, worktree, inputs, at).unwrap().is_some()
+        };
         assert!(!has("w", "a", start));
         remember(&store, "w", "a", None, start).unwrap();
         assert!(has("w", "a", hours(23)));
@@ -176,7 +177,10 @@ mod tests {
             has("w", "b1", hours(2)),
             "one that passes again takes no second place"
         );
-        assert_eq!(of(&store, "w", "b0", hours(2)).unwrap(), Some(Some(tests)));
+        assert_eq!(
+            find_pass(&store, "w", "b0", hours(2)).unwrap(),
+            Some(Some(tests))
+        );
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub fn record(
 }
 
 /// The conversations of a spec, if any are recorded.
-pub fn of(
+pub fn read_conversations(
     store: &dyn LocalStore,
     worktree_id: &str,
     spec: &str,
@@ -59,7 +59,7 @@ pub fn note_agent(
     let Some((spec, _)) = baseline::latest(store, worktree_id)? else {
         return Ok(());
     };
-    let Some(mut conversation) = of(store, worktree_id, &spec)? else {
+    let Some(mut conversation) = read_conversations(store, worktree_id, &spec)? else {
         return Ok(());
     };
     if conversation.seen.iter().any(|seen| seen == agent) {

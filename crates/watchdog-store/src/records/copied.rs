@@ -54,19 +54,22 @@ fn key(fleet: &str) -> RowKey {
 }
 
 /// The state; `None` where this machine never joined.
-pub fn of(store: &dyn LocalStore, fleet: &str) -> Result<Option<CopyProgress>, StoreError> {
+pub fn read_progress(
+    store: &dyn LocalStore,
+    fleet: &str,
+) -> Result<Option<CopyProgress>, StoreError> {
     row::load(store, &key(fleet))
 }
 
 /// Whether there is anything to write: an event behind what was copied, or a failure that is over. Reads only.
 pub fn is_due(store: &dyn LocalStore, fleet: &str) -> Result<bool, StoreError> {
-    let progress = of(store, fleet)?.unwrap_or_default();
+    let progress = read_progress(store, fleet)?.unwrap_or_default();
     Ok(progress.failing_since.is_some() || !store.read(progress.through(), 1)?.0.is_empty())
 }
 
 /// Whether an event waits that the server would take, by what is known of it: one that failed is tried anew after a minute. Reads only.
 pub fn is_left(store: &dyn LocalStore, fleet: &str, now: Timestamp) -> Result<bool, StoreError> {
-    let progress = of(store, fleet)?.unwrap_or_default();
+    let progress = read_progress(store, fleet)?.unwrap_or_default();
     // A clock that was set back counts as a minute, too.
     let rests = |tried: Timestamp| tried <= now && now.duration_since(tried) < TRIED_ANEW_AFTER;
     if progress.failing_since.is_some() && progress.tried_at.is_some_and(rests) {
@@ -88,8 +91,8 @@ pub fn advance(
     through: EventCursor,
     missed: u64,
 ) -> Result<(), StoreError> {
-    row::update(store, &key(fleet), |found: Option<CopyProgress>| {
-        let before = found.unwrap_or_default();
+    row::update(store, &key(fleet), |row: Option<CopyProgress>| {
+        let before = row.unwrap_or_default();
         let further = through.0 > before.through;
         let missed = if further {
             before.missed.saturating_add(missed)
@@ -110,9 +113,13 @@ pub fn advance(
 }
 
 /// Notes that the server took nothing. Returns whether that is news.
-pub fn failed(store: &dyn LocalStore, fleet: &str, now: Timestamp) -> Result<bool, StoreError> {
-    row::update(store, &key(fleet), |found: Option<CopyProgress>| {
-        let before = found.unwrap_or_default();
+pub fn record_failure(
+    store: &dyn LocalStore,
+    fleet: &str,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    row::update(store, &key(fleet), |row: Option<CopyProgress>| {
+        let before = row.unwrap_or_default();
         let is_news = before.failing_since.is_none() || before.unsaid.is_some();
         (
             CopyProgress {
@@ -133,8 +140,8 @@ pub fn failed_unseen(
     why: &str,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    row::update(store, &key(fleet), |found: Option<CopyProgress>| {
-        let before = found.unwrap_or_default();
+    row::update(store, &key(fleet), |row: Option<CopyProgress>| {
+        let before = row.unwrap_or_default();
         let unsaid = if before.failing_since.is_none() {
             Some(why.to_owned())
         } else {
@@ -154,11 +161,11 @@ pub fn failed_unseen(
 
 /// Takes what no person was told yet of a server that took nothing.
 pub fn take_unsaid(store: &dyn LocalStore, fleet: &str) -> Result<Option<String>, StoreError> {
-    if of(store, fleet)?.is_none_or(|progress| progress.unsaid.is_none()) {
+    if read_progress(store, fleet)?.is_none_or(|progress| progress.unsaid.is_none()) {
         return Ok(None);
     }
-    row::update(store, &key(fleet), |found: Option<CopyProgress>| {
-        let before = found.unwrap_or_default();
+    row::update(store, &key(fleet), |row: Option<CopyProgress>| {
+        let before = row.unwrap_or_default();
         let unsaid = before.unsaid.clone();
         (
             CopyProgress {
@@ -212,11 +219,11 @@ mod tests {
         let _ = store.append(&[happened()], None).unwrap();
         begin(&store, "f").unwrap();
         let _ = store.append(&[happened()], None).unwrap();
-        let begun = of(&store, "f").unwrap().expect("it joined");
+        let begun = read_progress(&store, "f").unwrap().expect("it joined");
         assert_eq!(store.read(begun.through(), 9).unwrap().0.len(), 1);
         begin(&store, "f").unwrap();
         assert_eq!(
-            of(&store, "f").unwrap(),
+            read_progress(&store, "f").unwrap(),
             Some(begun.clone()),
             "joining again begins nothing anew"
         );
@@ -228,16 +235,22 @@ mod tests {
         let store = SqliteStore::open(&scratch.dir).unwrap();
         advance(&store, "f", EventCursor(7), 2).unwrap();
         advance(&store, "f", EventCursor(5), 9).unwrap();
-        let standing = of(&store, "f").unwrap().unwrap();
+        let standing = read_progress(&store, "f").unwrap().unwrap();
         assert_eq!((standing.through(), standing.missed), (EventCursor(7), 2));
         let now = Timestamp::UNIX_EPOCH;
-        assert!(failed(&store, "f", now).unwrap());
-        assert!(!failed(&store, "f", now).unwrap());
-        assert_eq!(of(&store, "f").unwrap().unwrap().failing_since, Some(now));
+        assert!(record_failure(&store, "f", now).unwrap());
+        assert!(!record_failure(&store, "f", now).unwrap());
+        assert_eq!(
+            read_progress(&store, "f").unwrap().unwrap().failing_since,
+            Some(now)
+        );
         advance(&store, "f", EventCursor(8), 0).unwrap();
-        assert!(failed(&store, "f", now).unwrap(), "it was back in between");
+        assert!(
+            record_failure(&store, "f", now).unwrap(),
+            "it was back in between"
+        );
         forget(&store, "f").unwrap();
-        assert_eq!(of(&store, "f").unwrap(), None);
+        assert_eq!(read_progress(&store, "f").unwrap(), None);
     }
 
     #[test]
@@ -264,12 +277,12 @@ mod tests {
             )
             .unwrap();
         assert_eq!(known(), (true, true));
-        failed(&store, "f", Timestamp::UNIX_EPOCH).unwrap();
+        record_failure(&store, "f", Timestamp::UNIX_EPOCH).unwrap();
         assert_eq!(known(), (true, false));
         let (_, end) = store.read(EventCursor::START, 9).unwrap();
         advance(&store, "f", end, 0).unwrap();
         assert_eq!(known(), (false, false));
-        failed(&store, "f", Timestamp::UNIX_EPOCH).unwrap();
+        record_failure(&store, "f", Timestamp::UNIX_EPOCH).unwrap();
         assert_eq!(
             known(),
             (true, false),
@@ -290,12 +303,15 @@ mod tests {
             Some("no answer")
         );
         assert_eq!(take_unsaid(&store, "f").unwrap(), None);
-        assert!(!failed(&store, "f", now).unwrap(), "it was said");
+        assert!(!record_failure(&store, "f", now).unwrap(), "it was said");
         failed_unseen(&store, "f", "the same", now).unwrap();
         assert_eq!(take_unsaid(&store, "f").unwrap(), None, "of one outage");
         advance(&store, "f", EventCursor(1), 0).unwrap();
         failed_unseen(&store, "f", "again", now).unwrap();
-        assert!(failed(&store, "f", now).unwrap(), "whoever says it first");
+        assert!(
+            record_failure(&store, "f", now).unwrap(),
+            "whoever says it first"
+        );
         assert_eq!(take_unsaid(&store, "f").unwrap(), None);
     }
 
@@ -330,7 +346,7 @@ mod tests {
             is_left(&store, "f", at(1000)).unwrap(),
             "nobody failed so far"
         );
-        failed(&store, "f", at(1000)).unwrap();
+        record_failure(&store, "f", at(1000)).unwrap();
         assert!(!is_left(&store, "f", at(1059)).unwrap());
         assert!(is_left(&store, "f", at(1060)).unwrap());
         failed_unseen(&store, "f", "still away", at(1060)).unwrap();
@@ -340,7 +356,7 @@ mod tests {
             "the clock was set back"
         );
         assert_eq!(
-            of(&store, "f").unwrap().unwrap().failing_since,
+            read_progress(&store, "f").unwrap().unwrap().failing_since,
             Some(at(1000))
         );
     }

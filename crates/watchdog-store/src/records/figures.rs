@@ -1,7 +1,8 @@
 //! Daily figures, folded from the journal as it grows, so that they outlive pruned events and load quickly.
 //!
-//! One row holds the fold cursor, and one row for each day holds its sums. A fold writes all of them in one transaction and only if no
-//! other process folded meanwhile: of two concurrent folds one is discarded, so that no event is counted twice.
+//! A row holds the fold cursor, and one row for each day holds its sums. A fold writes all of them
+//! in one transaction and only if no other process folded meanwhile: of two concurrent folds one is
+//! discarded, so that no event is counted twice.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -181,7 +182,7 @@ impl<'a> LoadedRows<'a> {
 /// # Errors
 /// When rows or events cannot be read, or it is not known whether the figures were written.
 pub fn fold(store: &dyn LocalStore, at_most: usize) -> Result<usize, StoreError> {
-    let (found, mut end) = folded(store)?;
+    let (found, mut end) = read_fold_cursor(store)?;
     let mut rows = LoadedRows::new(store);
     let mut count = 0;
     // Many events are held a page at a time, while each row is read and written once for all of them.
@@ -253,7 +254,9 @@ pub fn fold(store: &dyn LocalStore, at_most: usize) -> Result<usize, StoreError>
 }
 
 /// How far the journal was folded, with the revision of the row that says so.
-fn folded(store: &dyn LocalStore) -> Result<(Option<RowRevision>, EventCursor), StoreError> {
+fn read_fold_cursor(
+    store: &dyn LocalStore,
+) -> Result<(Option<RowRevision>, EventCursor), StoreError> {
     let Some((rev, bytes)) = store.get(&head())? else {
         return Ok((None, EventCursor::START));
     };
@@ -397,7 +400,7 @@ pub fn up_to_now(
     let unwritten = loop {
         match fold(store, BATCH) {
             Ok(BATCH) => batches += 1,
-            Ok(0) if store.read(folded(store)?.1, 1)?.0.is_empty() => break None,
+            Ok(0) if store.read(read_fold_cursor(store)?.1, 1)?.0.is_empty() => break None,
             Ok(0) if lost < LOST => lost += 1,
             Ok(0) => {
                 break Some(StoreError::Contended {
@@ -420,7 +423,7 @@ pub fn up_to_now(
             "what happened lately is counted, but not kept: {error}"
         ));
         // Without a readable cursor no event is added, so that none is counted twice.
-        let Ok((_, mut through)) = folded(store) else {
+        let Ok((_, mut through)) = read_fold_cursor(store) else {
             return Ok(period);
         };
         let mut tally = JournalTally {
@@ -436,7 +439,7 @@ pub fn up_to_now(
                 if WorkState::heeds(&event.kind)
                     && let Entry::Vacant(unread) = tally.works.entry(tally::work_name(event))
                 {
-                    // What cannot be read is as unknown as before the first event.
+                    // An unreadable state counts as the one before the first event.
                     let state = work(store, unread.key())
                         .map_or_else(|_| WorkState::default(), |(_, state)| state);
                     unread.insert(state);

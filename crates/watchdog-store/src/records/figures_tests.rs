@@ -66,7 +66,10 @@ fn count_anew(store: &dyn LocalStore) {
 }
 
 fn uncounted(store: &dyn LocalStore) -> Vec<StoredEvent> {
-    store.read(folded(store).unwrap().1, 10_000).unwrap().0
+    store
+        .read(read_fold_cursor(store).unwrap().1, 10_000)
+        .unwrap()
+        .0
 }
 
 fn all(store: &dyn LocalStore) -> PeriodFigures {
@@ -245,7 +248,7 @@ fn the_days_of_a_year_and_some_more_are_kept() {
         (
             days.len(),
             days.values()
-                .map(|day| day.all.of(word::ITERATIONS))
+                .map(|day| day.all.get_sum(word::ITERATIONS))
                 .sum::<u64>()
         ),
         (DAYS, DAYS as u64)
@@ -267,7 +270,7 @@ fn a_day_that_an_older_version_counted_has_no_measures_and_the_next_one_has() {
     let days = all(&store).days;
     let [first, second] = [date(2026, 3, 1), date(2026, 3, 2)].map(|date| &days[&date]);
     assert_eq!((first.measured, second.measured), (false, true));
-    assert_eq!(first.all.of(word::ITERATIONS), 2, "what it had stays");
+    assert_eq!(first.all.get_sum(word::ITERATIONS), 2, "what it had stays");
     assert!(
         first.all.verdicts() > 0
             && first.all.below("judged/").count() == 0

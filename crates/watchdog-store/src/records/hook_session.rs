@@ -53,7 +53,7 @@ fn key(session_id: &str, agent_id: Option<&str>) -> RowKey {
 }
 
 /// The record of a session's agent; `agent_id` names a sub-agent.
-pub fn of(
+pub fn read_hook_session(
     store: &dyn LocalStore,
     session_id: &str,
     agent_id: Option<&str>,
@@ -73,7 +73,7 @@ pub fn record(
 
 /// Records that the turn of a known session ended.
 pub fn end_turn(store: &dyn LocalStore, session_id: &str, at: Timestamp) -> Result<(), StoreError> {
-    let Some(session) = of(store, session_id, None)? else {
+    let Some(session) = read_hook_session(store, session_id, None)? else {
         return Ok(());
     };
     let session = HookedAgent {
@@ -95,8 +95,8 @@ pub fn forget(store: &dyn LocalStore, session_id: &str) -> Result<(), StoreError
 /// Forgets the sessions that were not heard of for a month. For the beginning of another.
 pub fn expire(store: &dyn LocalStore, now: Timestamp) -> Result<(), StoreError> {
     let mut old = Vec::new();
-    row::each::<HookedAgent>(store, &[], |key, found| {
-        if found.is_ok_and(|found| now.duration_since(found.last_event_at).unsigned_abs() > KEPT) {
+    row::each::<HookedAgent>(store, &[], |key, row| {
+        if row.is_ok_and(|agent| now.duration_since(agent.last_event_at).unsigned_abs() > KEPT) {
             old.push(key.clone());
         }
     })?;
@@ -130,9 +130,12 @@ mod tests {
         record(&store, "a", None, &session(1, now)).unwrap();
         record(&store, "a", Some("sub"), &session(2, now)).unwrap();
         record(&store, "a/b", None, &session(3, now)).unwrap();
-        assert_eq!(of(&store, "a", None).unwrap(), Some(session(1, now)));
         assert_eq!(
-            of(&store, "a", Some("sub"))
+            read_hook_session(&store, "a", None).unwrap(),
+            Some(session(1, now))
+        );
+        assert_eq!(
+            read_hook_session(&store, "a", Some("sub"))
                 .unwrap()
                 .map(|found| found.held),
             Some(2)
@@ -140,8 +143,8 @@ mod tests {
         forget(&store, "a").unwrap();
         assert_eq!(
             (
-                of(&store, "a", None).unwrap(),
-                of(&store, "a", Some("sub")).unwrap()
+                read_hook_session(&store, "a", None).unwrap(),
+                read_hook_session(&store, "a", Some("sub")).unwrap()
             ),
             (None, None)
         );
@@ -153,9 +156,11 @@ mod tests {
         )
         .unwrap();
         expire(&store, now).unwrap();
-        assert_eq!(of(&store, "old", None).unwrap(), None);
+        assert_eq!(read_hook_session(&store, "old", None).unwrap(), None);
         assert_eq!(
-            of(&store, "a/b", None).unwrap().map(|found| found.held),
+            read_hook_session(&store, "a/b", None)
+                .unwrap()
+                .map(|found| found.held),
             Some(3)
         );
     }

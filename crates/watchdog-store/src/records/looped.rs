@@ -351,7 +351,7 @@ pub fn record(
 }
 
 /// The last loop of a spec, if there was any.
-pub fn of(
+pub fn read_loop(
     store: &dyn LocalStore,
     worktree_id: &str,
     spec: &str,

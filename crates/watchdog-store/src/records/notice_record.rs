@@ -38,7 +38,7 @@ pub fn is_repeated(
     (what, again): (&str, NoticeRepeatRule),
 ) -> Result<bool, StoreError> {
     row::update(store, &row::key::<ShownNews>(worktree_id, spec), |before| {
-        taken(before, state, (what, again))
+        add_notice(before, state, (what, again))
     })
 }
 
@@ -50,7 +50,7 @@ pub fn would_repeat(
     state: Option<&str>,
     what: (&str, NoticeRepeatRule),
 ) -> Result<bool, StoreError> {
-    Ok(taken(
+    Ok(add_notice(
         row::load(store, &row::key::<ShownNews>(worktree_id, spec))?,
         state,
         what,
@@ -59,31 +59,31 @@ pub fn would_repeat(
 }
 
 /// The record with these messages, and whether they were in it.
-fn taken(
+fn add_notice(
     before: Option<ShownNews>,
     state: Option<&str>,
     (what, again): (&str, NoticeRepeatRule),
 ) -> (ShownNews, bool) {
     let before = before.map(|notices| notices.last).unwrap_or_default();
     let mut lines = before.lines();
-    let known = lines.next().unwrap_or_default();
-    let state = state.unwrap_or(known);
-    let mut notices: Vec<&str> = if state == known {
+    let recorded_state = lines.next().unwrap_or_default();
+    let state = state.unwrap_or(recorded_state);
+    let mut notices: Vec<&str> = if state == recorded_state {
         lines.collect()
     } else {
         Vec::new()
     };
-    let found = notices.iter().position(|one| *one == what);
-    let is_last = found.is_some_and(|at| at + 1 == notices.len());
-    if let Some(at) = found {
+    let position = notices.iter().position(|notice| *notice == what);
+    let is_last = position.is_some_and(|at| at + 1 == notices.len());
+    if let Some(at) = position {
         notices.remove(at);
     }
     notices.push(what);
-    let kept = &notices[notices.len().saturating_sub(MOST)..];
-    let last = [&[state], kept].concat().join("\n");
+    let newest = &notices[notices.len().saturating_sub(MOST)..];
+    let last = [&[state], newest].concat().join("\n");
     (
         ShownNews { last },
-        is_last || (found.is_some() && again == NoticeRepeatRule::NewStateOnly),
+        is_last || (position.is_some() && again == NoticeRepeatRule::NewStateOnly),
     )
 }
 
@@ -105,8 +105,8 @@ pub fn forget(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<(
 
 /// The last messages; empty where there were none.
 pub fn last(store: &dyn LocalStore, worktree_id: &str, spec: &str) -> Result<String, StoreError> {
-    let found = row::load::<ShownNews>(store, &row::key::<ShownNews>(worktree_id, spec))?;
-    Ok(found
+    let row = row::load::<ShownNews>(store, &row::key::<ShownNews>(worktree_id, spec))?;
+    Ok(row
         .and_then(|notices| notices.last.lines().skip(1).last().map(str::to_owned))
         .unwrap_or_default())
 }

@@ -16,7 +16,7 @@ use watchdog_core::config::settings::NotifyTarget;
 /// The maximum number of queued notices: a receiver that is down for days must not fill the disk.
 pub const FULL: usize = 500;
 
-/// One event for one addressee.
+/// An event for one addressee.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OutboxNotice {
     /// The event to deliver.
@@ -122,7 +122,7 @@ impl RecordType for OutboxNotice {
 }
 
 /// Puts a notice in, once for each event and rule. `false` where the outbox is full.
-pub fn put(
+pub fn add_notice(
     store: &dyn LocalStore,
     event_id: &str,
     rule: usize,
@@ -146,11 +146,11 @@ pub fn put(
 
 /// The queued notices, oldest first. Skips unreadable ones: a later version may know them.
 pub fn waiting(store: &dyn LocalStore) -> Result<Vec<(RowKey, OutboxNotice)>, StoreError> {
-    let mut found = Vec::new();
+    let mut notices = Vec::new();
     row::each::<OutboxNotice>(store, &[], |key, notice| {
-        found.extend(notice.ok().map(|notice| (key.clone(), notice)))
+        notices.extend(notice.ok().map(|notice| (key.clone(), notice)))
     })?;
-    Ok(found)
+    Ok(notices)
 }
 
 /// Takes the right to deliver one; `None` where somebody else does, or did already. The right ends by itself after `ttl`.
@@ -223,7 +223,7 @@ mod tests {
             ("a", 2, command()),
             ("a", 2, url.clone()),
         ] {
-            assert!(put(&store, event, rule, &notice(to)).unwrap());
+            assert!(add_notice(&store, event, rule, &notice(to)).unwrap());
         }
         let found: Vec<_> = waiting(&store).unwrap();
         assert_eq!(
@@ -244,7 +244,7 @@ mod tests {
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir).unwrap();
         let long = Duration::from_secs(100);
-        put(&store, "a", 0, &notice(command())).unwrap();
+        add_notice(&store, "a", 0, &notice(command())).unwrap();
         let (key, _) = waiting(&store).unwrap().remove(0);
         let (lease, mut taken) = take(&store, &key, "one", long)
             .unwrap()
@@ -266,9 +266,14 @@ mod tests {
         let scratch = Scratch::new();
         let store = SqliteStore::open(&scratch.dir)?;
         for n in 0..FULL {
-            assert!(put(&store, &format!("{n:05}"), 0, &notice(command()))?);
+            assert!(add_notice(
+                &store,
+                &format!("{n:05}"),
+                0,
+                &notice(command())
+            )?);
         }
-        assert!(!put(&store, "one more", 0, &notice(command()))?);
+        assert!(!add_notice(&store, "one more", 0, &notice(command()))?);
         Ok(())
     }
 }

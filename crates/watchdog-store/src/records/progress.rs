@@ -33,7 +33,7 @@ pub struct CheckProgress {
 }
 
 impl CheckProgress {
-    /// Nothing done yet.
+    /// Begins without a result.
     pub fn begin(baseline: Option<String>, now: Timestamp) -> Self {
         CheckProgress {
             baseline,
@@ -137,7 +137,7 @@ impl RecordType for CheckProgress {
 }
 
 /// The progress of a spec, if there is any.
-pub fn of(
+pub fn read_progress(
     store: &dyn LocalStore,
     worktree_id: &str,
     spec: &str,
@@ -158,9 +158,9 @@ pub fn update<T>(
     row::update(
         store,
         &row::key::<CheckProgress>(worktree_id, spec),
-        |found: Option<CheckProgress>| {
+        |row: Option<CheckProgress>| {
             let mut progress =
-                found.unwrap_or_else(|| CheckProgress::begin(baseline.map(str::to_string), now));
+                row.unwrap_or_else(|| CheckProgress::begin(baseline.map(str::to_string), now));
             if progress.baseline.as_deref() != baseline {
                 progress.restart(baseline.map(str::to_string), now);
             }

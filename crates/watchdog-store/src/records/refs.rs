@@ -1,5 +1,6 @@
-//! Where all refs of a repository pointed when a baseline was recorded: kept once for all baselines that saw the same, as a thousand
-//! worktrees of one repository do, and apart from them, as few judgements need it.
+//! Targets of all refs of a repository when a baseline was recorded: kept once for all baselines
+//! that saw the same, as a thousand worktrees of one repository do, and apart from them, as few
+//! judgements need it.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -51,7 +52,7 @@ pub fn keep(
     let key = RowKey::new(RefsRecord::KIND, &[&name]);
     // Writes an unreadable row again.
     let fresh = row::load::<RefsRecord>(store, &key)
-        .is_ok_and(|found| found.is_some_and(|found| !is_older(&found, RENEWED_AFTER, now)));
+        .is_ok_and(|row| row.is_some_and(|refs| !is_older(&refs, RENEWED_AFTER, now)));
     if !fresh {
         row::overwrite(store, &key, &RefsRecord { at: now, text })?;
     }
@@ -62,7 +63,10 @@ pub fn keep(
 ///
 /// # Errors
 /// Also where they are gone: that is not a repository without refs.
-pub fn of(store: &dyn LocalStore, baseline: &BaselineRefs) -> Result<Vec<RecordedRef>, StoreError> {
+pub fn read_refs(
+    store: &dyn LocalStore,
+    baseline: &BaselineRefs,
+) -> Result<Vec<RecordedRef>, StoreError> {
     let name = match baseline {
         BaselineRefs::Here(tips) => return Ok(tips.clone()),
         BaselineRefs::Kept(name) => name,
@@ -71,35 +75,37 @@ pub fn of(store: &dyn LocalStore, baseline: &BaselineRefs) -> Result<Vec<Recorde
         what: format!("refs '{name}'"),
         why: why.into(),
     };
-    let found = row::load::<RefsRecord>(store, &RowKey::new(RefsRecord::KIND, &[name]))?
+    let row = row::load::<RefsRecord>(store, &RowKey::new(RefsRecord::KIND, &[name]))?
         .ok_or_else(|| bad("they are gone"))?;
-    from_text(&found.text).map_err(|why| bad(&why))
+    from_text(&row.text).map_err(|why| bad(&why))
 }
 
 /// Forgets the refs that no baseline names any more, and says how many.
 pub fn forget_unused(store: &dyn LocalStore, now: Timestamp) -> Result<u64, StoreError> {
-    let kept = store.revisions(&RowKey::prefix(RefsRecord::KIND, &[]))?;
-    if kept.is_empty() {
+    let revisions = store.revisions(&RowKey::prefix(RefsRecord::KIND, &[]))?;
+    if revisions.is_empty() {
         return Ok(0);
     }
     let mut named = HashSet::new();
     let mut failed = None;
-    row::each::<BaselineRecord>(store, &[], |_, found| match found.map(|found| found.refs) {
-        Ok(BaselineRefs::Kept(name)) => drop(named.insert(name)),
-        Ok(BaselineRefs::Here(_)) => {}
-        Err(error) => failed = Some(error),
+    row::each::<BaselineRecord>(store, &[], |_, row| {
+        match row.map(|baseline| baseline.refs) {
+            Ok(BaselineRefs::Kept(name)) => drop(named.insert(name)),
+            Ok(BaselineRefs::Here(_)) => {}
+            Err(error) => failed = Some(error),
+        }
     })?;
-    // Nobody knows what a baseline names that cannot be read.
+    // An unreadable baseline may name any of them.
     if let Some(error) = failed {
         return Err(error);
     }
     let mut forgotten = 0;
-    for (key, rev) in kept {
+    for (key, rev) in revisions {
         if named.contains(&key.last_part()) {
             continue;
         }
         let young = row::load::<RefsRecord>(store, &key)
-            .is_ok_and(|found| found.is_some_and(|found| !is_older(&found, UNUSED_KEPT, now)));
+            .is_ok_and(|row| row.is_some_and(|refs| !is_older(&refs, UNUSED_KEPT, now)));
         if young {
             continue;
         }

@@ -69,8 +69,14 @@ fn a_thousand_refs_that_many_baselines_saw_alike_are_kept_once_and_few_stay_with
         ("few", tips(3, 'a')),
         ("none", vec![]),
     ] {
-        let found = baseline::of(&store, worktree, "auth").unwrap().unwrap();
-        assert_eq!(of(&store, &found.refs).unwrap(), expected, "{worktree}");
+        let found = baseline::read_baseline(&store, worktree, "auth")
+            .unwrap()
+            .unwrap();
+        assert_eq!(
+            read_refs(&store, &found.refs).unwrap(),
+            expected,
+            "{worktree}"
+        );
     }
 }
 
@@ -81,7 +87,7 @@ fn refs_are_forgotten_when_no_baseline_names_them_and_not_before_one_that_is_bei
     let first = recorded(&store, "wt", tips(1000, 'a'), day(1));
     recorded(&store, "wt", tips(1000, 'b'), day(2));
     assert_eq!(forget_unused(&store, day(2)).unwrap(), 0, "too young");
-    assert_eq!(of(&store, &first.refs).unwrap(), tips(1000, 'a'));
+    assert_eq!(read_refs(&store, &first.refs).unwrap(), tips(1000, 'a'));
     // Somebody is about to record a baseline with them: they are as good as new.
     assert_eq!(keep(&store, tips(1000, 'a'), day(9)).unwrap(), first.refs);
     assert_eq!(
@@ -90,11 +96,13 @@ fn refs_are_forgotten_when_no_baseline_names_them_and_not_before_one_that_is_bei
         "written again a day ago"
     );
     assert_eq!(forget_unused(&store, day(12)).unwrap(), 1);
-    let gone = of(&store, &first.refs).unwrap_err().to_string();
+    let gone = read_refs(&store, &first.refs).unwrap_err().to_string();
     assert!(gone.contains("gone"), "{gone}");
-    let kept = baseline::of(&store, "wt", "auth").unwrap().unwrap();
+    let kept = baseline::read_baseline(&store, "wt", "auth")
+        .unwrap()
+        .unwrap();
     assert_eq!(
-        of(&store, &kept.refs).unwrap(),
+        read_refs(&store, &kept.refs).unwrap(),
         tips(1000, 'b'),
         "however old, as a baseline names them"
     );
@@ -127,7 +135,9 @@ fn a_baseline_of_the_first_version_has_its_refs_in_itself() {
             .unwrap(),
         SwapOutcome::Ok(_)
     ));
-    let found = baseline::of(&store, "wt", "auth").unwrap().unwrap();
+    let found = baseline::read_baseline(&store, "wt", "auth")
+        .unwrap()
+        .unwrap();
     assert_eq!(found.branch.as_deref(), Some("main"));
-    assert_eq!(of(&store, &found.refs).unwrap(), tips(1000, 'c'));
+    assert_eq!(read_refs(&store, &found.refs).unwrap(), tips(1000, 'c'));
 }

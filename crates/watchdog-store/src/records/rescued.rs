@@ -10,7 +10,7 @@ use crate::key::RowKey;
 /// Commits that are kept for one worktree; the oldest go first.
 const MOST: usize = 2_000;
 
-/// One commit that a rescue made.
+/// A commit that a rescue made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RescuedRecord {
     /// Full hexadecimal object name.
@@ -44,11 +44,11 @@ pub fn remember(
     row::update(
         store,
         &RowKey::new(RescuedCommitList::KIND, &[repository_id, worktree_id]),
-        |found: Option<RescuedCommitList>| {
-            let mut rescued = found.unwrap_or_default();
+        |row: Option<RescuedCommitList>| {
+            let mut rescued = row.unwrap_or_default();
             rescued
                 .commits
-                .retain(|known| !commits.iter().any(|commit| commit.id == known.id));
+                .retain(|earlier| !commits.iter().any(|commit| commit.id == earlier.id));
             rescued.commits.extend_from_slice(commits);
             let surplus = rescued.commits.len().saturating_sub(MOST);
             rescued.commits.drain(..surplus);
@@ -63,8 +63,8 @@ pub fn of_repository(
     repository_id: &str,
 ) -> Result<Vec<RescuedRecord>, StoreError> {
     let (mut commits, mut failed) = (Vec::new(), None);
-    row::each::<RescuedCommitList>(store, &[repository_id], |_, found| match found {
-        Ok(found) => commits.extend(found.commits),
+    row::each::<RescuedCommitList>(store, &[repository_id], |_, row| match row {
+        Ok(list) => commits.extend(list.commits),
         Err(error) => failed = Some(error),
     })?;
     // An unreadable row may name the very commit in question.

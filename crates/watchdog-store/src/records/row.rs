@@ -119,23 +119,23 @@ pub(super) fn load<R: RecordType>(
         .transpose()
 }
 
-/// One try to put `bytes` where `found` was.
+/// Tries once to put `bytes` at `revision`.
 fn swap<S: SharedStore + ?Sized>(
     store: &S,
     key: &RowKey,
-    found: Option<RowRevision>,
+    revision: Option<RowRevision>,
     bytes: &[u8],
     write: impl Fn(ExpectedRevision, &[u8]) -> Result<SwapOutcome, StoreError>,
 ) -> Result<ChangeAttempt<()>, StoreError> {
     match write(
-        found.map_or(ExpectedRevision::Absent, ExpectedRevision::Rev),
+        revision.map_or(ExpectedRevision::Absent, ExpectedRevision::Rev),
         bytes,
     )? {
         SwapOutcome::Ok(_) => Ok(ChangeAttempt::Done(())),
         SwapOutcome::Conflict => Ok(ChangeAttempt::Overtaken),
         // It is written if what is there now is what we wrote; otherwise the next round decides.
         SwapOutcome::Unknown(failure) => match store.get(key)? {
-            Some((rev, there)) if Some(rev) != found && there == bytes => {
+            Some((rev, there)) if Some(rev) != revision && there == bytes => {
                 Ok(ChangeAttempt::Done(()))
             }
             Some(_) | None => Ok(ChangeAttempt::Unanswered(failure)),
@@ -206,11 +206,11 @@ fn update_by<R: RecordType, T, S: SharedStore + ?Sized>(
     // A write whose answer was lost: the revision before it, its bytes and its outcome.
     let mut lost: Option<(Option<RowRevision>, Vec<u8>, T)> = None;
     rounds::<R, T>(key, || {
-        let found = store.get(key)?;
-        let rev = found.as_ref().map(|(rev, _)| *rev);
-        // Where the row is as it was, it was not done, or will meet our next write.
+        let row = store.get(key)?;
+        let rev = row.as_ref().map(|(rev, _)| *rev);
+        // If the row is unchanged, the write was not done, or will meet our next one.
         if let Some((_, bytes, outcome)) = lost.take_if(|(before, ..)| *before != rev) {
-            let is_done = found.is_some_and(|(_, there)| there == bytes);
+            let is_done = row.is_some_and(|(_, there)| there == bytes);
             return if is_done {
                 Ok(ChangeAttempt::Done(outcome))
             } else {
@@ -219,13 +219,13 @@ fn update_by<R: RecordType, T, S: SharedStore + ?Sized>(
                 })
             };
         }
-        let before = found
+        let before = row
             .as_ref()
             .map(|(_, bytes)| decode(key, bytes))
             .transpose()?;
         let (after, outcome) = change(before);
         let bytes = encode(&after);
-        if found.as_ref().is_some_and(|(_, before)| *before == bytes) {
+        if row.as_ref().is_some_and(|(_, before)| *before == bytes) {
             return Ok(ChangeAttempt::Done(outcome));
         }
         match write(
@@ -272,13 +272,13 @@ fn overwrite_by<R: RecordType, S: SharedStore + ?Sized>(
 ) -> Result<(), StoreError> {
     let bytes = encode(row);
     rounds::<R, ()>(key, || {
-        let found = store.get(key)?;
-        if let Some((_, before)) = &found
+        let row_before = store.get(key)?;
+        if let Some((_, before)) = &row_before
             && let Err(newer @ StoreError::NewerRecord { .. }) = decode::<R>(key, before)
         {
             return Err(newer);
         }
-        swap(store, key, found.map(|(rev, _)| rev), &bytes, &write)
+        swap(store, key, row_before.map(|(rev, _)| rev), &bytes, &write)
     })
 }
 
@@ -353,11 +353,11 @@ pub type RowsByWorktree<R> = Vec<(String, String, Result<R, StoreError>)>;
 pub(super) fn everywhere<R: RecordType>(
     store: &dyn SharedStore,
 ) -> Result<RowsByWorktree<R>, StoreError> {
-    let mut found = Vec::new();
+    let mut rows = Vec::new();
     each::<R>(store, &[], |key, row| {
-        found.push((key.first_part(), key.last_part(), row))
+        rows.push((key.first_part(), key.last_part(), row))
     })?;
-    Ok(found)
+    Ok(rows)
 }
 
 /// The revisions of all rows that a judgement of each worktree reads: the names of the rows with their revisions, as one text.

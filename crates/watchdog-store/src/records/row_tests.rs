@@ -188,7 +188,9 @@ fn a_strike_whose_answer_was_lost_counts_once() {
             };
             breaker::update(&store, "wt", "auth", |b| b.record(now, &settings, strike())).unwrap();
             assert_eq!(
-                breaker::of(&store, "wt", "auth").unwrap().strikes(),
+                breaker::read_breaker(&store, "wt", "auth")
+                    .unwrap()
+                    .strikes(),
                 strikes,
                 "{lost} answers lost"
             );
@@ -217,7 +219,9 @@ fn a_write_whose_answer_was_lost_is_not_made_again_over_what_others_wrote_since(
         "{result:?}"
     );
     assert_eq!(
-        breaker::of(&store, "wt", "auth").unwrap().strikes(),
+        breaker::read_breaker(&store, "wt", "auth")
+            .unwrap()
+            .strikes(),
         2,
         "ours once, and the other"
     );
@@ -328,7 +332,7 @@ fn figures_of_a_failed_disk_count_every_event() {
     let sessions: u64 = period
         .days
         .values()
-        .map(|day| day.all.of(tally::word::STARTED))
+        .map(|day| day.all.get_sum(tally::word::STARTED))
         .sum();
     assert_eq!(sessions, 1);
     assert!(

@@ -1,4 +1,5 @@
-//! What a fleet's server said last of its machines, kept with the copies of their events for when it is away.
+//! The last answer of a fleet's server about its machines, kept with the copies of their events for
+//! when it is away.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -39,15 +40,18 @@ fn key(fleet: &str) -> RowKey {
 /// Keeps what the server said.
 ///
 /// # Errors
-/// Where it cannot be written.
+/// If it cannot be written.
 pub fn record(store: &dyn LocalStore, fleet: &str, seen: &SeenMachines) -> Result<(), StoreError> {
     row::overwrite(store, &key(fleet), seen)
 }
 
-/// What it said last; `None` where it was never read.
+/// The last answer, if there was one.
 ///
 /// # Errors
-/// Where the store cannot be read.
-pub fn of(store: &dyn LocalStore, fleet: &str) -> Result<Option<SeenMachines>, StoreError> {
+/// If the store cannot be read.
+pub fn read_machines(
+    store: &dyn LocalStore,
+    fleet: &str,
+) -> Result<Option<SeenMachines>, StoreError> {
     row::load(store, &key(fleet))
 }

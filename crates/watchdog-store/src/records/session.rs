@@ -36,7 +36,7 @@ pub struct SessionRecord {
     pub ended_at: Option<Timestamp>,
     /// How its process ended, where watchdog ran it.
     pub exit: Option<SessionExit>,
-    /// Where its output is kept.
+    /// The log of its output.
     pub log: Option<PathBuf>,
     /// How long it may be silent before it counts as stalled, where watchdog ran it with such a limit.
     pub idle_limit: Option<Duration>,
@@ -93,7 +93,7 @@ fn read_exit((code, signal, by): (Option<i32>, Option<i32>, String)) -> Option<S
         .or(signal.map(ProcessExit::Signal))?;
     let by = EndedBy::ALL
         .into_iter()
-        .find(|known| known.as_str() == by)?;
+        .find(|ended_by| ended_by.as_str() == by)?;
     Some(SessionExit { exit, by })
 }
 
@@ -184,7 +184,7 @@ pub fn put_back(
 }
 
 /// The last session of a spec, if any is recorded.
-pub fn of(
+pub fn read_session(
     store: &dyn LocalStore,
     worktree_id: &str,
     spec: &str,
@@ -198,8 +198,8 @@ pub fn of_worktree(
     worktree_id: &str,
 ) -> Result<Vec<(String, SessionRecord)>, StoreError> {
     let mut sessions = Vec::new();
-    row::each::<SessionRecord>(store, &[worktree_id], |key, found| {
-        sessions.extend(found.ok().map(|found| (key.last_part(), found)))
+    row::each::<SessionRecord>(store, &[worktree_id], |key, row| {
+        sessions.extend(row.ok().map(|session| (key.last_part(), session)))
     })?;
     Ok(sessions)
 }
@@ -221,16 +221,16 @@ pub fn update(
     spec: &str,
     change: impl Fn(&mut SessionRecord),
 ) -> Result<bool, StoreError> {
-    if of(store, worktree_id, spec)?.is_none() {
+    if read_session(store, worktree_id, spec)?.is_none() {
         return Ok(false);
     }
     row::update(
         store,
         &row::key::<SessionRecord>(worktree_id, spec),
-        |found: Option<SessionRecord>| {
-            let existed = found.is_some();
+        |row: Option<SessionRecord>| {
+            let existed = row.is_some();
             // Deleted in between: an end without a beginning would be noise, but losing it would be worse.
-            let mut session = found.unwrap_or_default();
+            let mut session = row.unwrap_or_default();
             change(&mut session);
             (session, existed)
         },

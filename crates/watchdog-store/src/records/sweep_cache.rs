@@ -49,7 +49,7 @@ pub fn all(store: &dyn LocalStore) -> Result<HashMap<String, RowRevision>, Store
 }
 
 /// The cached verdict of a worktree; `None` if it is unreadable.
-pub fn of(
+pub fn read_verdict(
     store: &dyn LocalStore,
     worktree_id: &str,
 ) -> Result<Option<SweepCacheEntry>, StoreError> {

@@ -36,8 +36,8 @@ pub struct TaskRecord {
     pub head: Option<String>,
     /// The machine of its agent; `None` where tasks are recorded on this machine alone.
     pub machine: Option<String>,
-    /// Ids of the tasks that must be complete before it, as they were when it was pinned. `None` where tasks are recorded on this machine
-    /// alone: its files then say it.
+    /// Ids of the tasks that must be complete before it, as they were when it was pinned; `None`
+    /// where tasks are recorded on this machine alone: its files then say it.
     pub depends_on: Option<Vec<String>>,
     /// The commit whose copy of the task's file governs: HEAD when it was first begun. Empty text = unborn.
     pub baseline: Option<String>,
@@ -154,7 +154,7 @@ impl RecordType for TaskRecord {
 }
 
 /// The record of a task, if there is one.
-pub fn of(
+pub fn read_task(
     store: &dyn SharedStore,
     repository_id: &str,
     id: &str,
@@ -177,7 +177,7 @@ pub fn all(
 }
 
 /// Changes the record of a task atomically with regard to every other process; `change` may run several times, each time on what is
-/// recorded then. Nothing is written where it leaves the record as it was.
+/// recorded then. An unchanged record is not written.
 pub fn update<T>(
     store: &dyn SharedStore,
     repository_id: &str,
@@ -244,14 +244,14 @@ mod tests {
             attempts: 3,
             ..TaskRecord::begin(TaskStatus::Review, Timestamp::UNIX_EPOCH)
         };
-        assert_eq!(of(&store, "repo", "T1").unwrap(), None);
+        assert_eq!(read_task(&store, "repo", "T1").unwrap(), None);
         update(&store, "repo", "T1", |found| {
             (found.map_or(whole.clone(), |_| panic!("there is none")), ())
         })
         .unwrap();
-        assert_eq!(of(&store, "repo", "T1").unwrap(), Some(whole));
-        assert_eq!(of(&store, "repo", "T2").unwrap(), None);
-        assert_eq!(of(&store, "other", "T1").unwrap(), None);
+        assert_eq!(read_task(&store, "repo", "T1").unwrap(), Some(whole));
+        assert_eq!(read_task(&store, "repo", "T2").unwrap(), None);
+        assert_eq!(read_task(&store, "other", "T1").unwrap(), None);
         assert_eq!(all(&store, "repo").unwrap().len(), 1);
     }
 

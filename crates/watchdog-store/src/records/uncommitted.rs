@@ -82,7 +82,7 @@ pub fn record(
 }
 
 /// The record of a spec, if there is one.
-pub fn of(
+pub fn read_uncommitted(
     store: &dyn LocalStore,
     worktree_id: &str,
     spec: &str,
@@ -90,8 +90,9 @@ pub fn of(
     row::load(store, &row::key::<UncommittedRecord>(worktree_id, spec))
 }
 
-/// Records what is uncommitted at the end of a session that began at this baseline. Nothing happens where another one is recorded by now.
-pub fn ended(
+/// Records what is uncommitted at the end of a session that began at this baseline. Skips a record
+/// of another baseline.
+pub fn record_session_end(
     store: &dyn LocalStore,
     worktree_id: &str,
     spec: &str,
@@ -101,8 +102,8 @@ pub fn ended(
     let changed = |record: &mut UncommittedRecord| record.work.end = Some(end.clone());
     if is_changed_by(store, worktree_id, spec, baseline_at, changed)? {
         let key = row::key::<UncommittedRecord>(worktree_id, spec);
-        row::update(store, &key, |found| {
-            (changed_row(found, baseline_at, changed), ())
+        row::update(store, &key, |row| {
+            (changed_row(row, baseline_at, changed), ())
         })?;
     }
     Ok(())
@@ -110,23 +111,23 @@ pub fn ended(
 
 /// Records that the work of a baseline is complete: later changes belong to no session until a new baseline. Does not wait for the disk: if a
 /// power cut loses it, later changes count as work of the session.
-pub fn completed(
+pub fn record_completion(
     store: &dyn LocalStore,
     worktree_id: &str,
     spec: &str,
     baseline_at: Timestamp,
-    left: Option<&ContentIds>,
+    leftover_files: Option<&ContentIds>,
 ) -> Result<(), StoreError> {
     let changed = |record: &mut UncommittedRecord| {
         record.completed = true;
-        if let Some(left) = left {
-            record.work.end = Some(left.clone());
+        if let Some(files) = leftover_files {
+            record.work.end = Some(files.clone());
         }
     };
     if is_changed_by(store, worktree_id, spec, baseline_at, changed)? {
         let key = row::key::<UncommittedRecord>(worktree_id, spec);
-        row::update_without_flush(store, &key, |found| {
-            (changed_row(found, baseline_at, changed), ())
+        row::update_without_flush(store, &key, |row| {
+            (changed_row(row, baseline_at, changed), ())
         })?;
     }
     Ok(())
@@ -140,22 +141,22 @@ fn is_changed_by(
     baseline_at: Timestamp,
     change: impl Fn(&mut UncommittedRecord),
 ) -> Result<bool, StoreError> {
-    let Some(mut found) =
-        of(store, worktree_id, spec)?.filter(|record| record.baseline_at == baseline_at)
+    let Some(mut record) = read_uncommitted(store, worktree_id, spec)?
+        .filter(|record| record.baseline_at == baseline_at)
     else {
         return Ok(false);
     };
-    let before = found.clone();
-    change(&mut found);
-    Ok(found != before)
+    let before = record.clone();
+    change(&mut record);
+    Ok(record != before)
 }
 
 fn changed_row(
-    found: Option<UncommittedRecord>,
+    row: Option<UncommittedRecord>,
     baseline_at: Timestamp,
     change: impl Fn(&mut UncommittedRecord),
 ) -> UncommittedRecord {
-    let mut record = found.unwrap_or(UncommittedRecord {
+    let mut record = row.unwrap_or(UncommittedRecord {
         baseline_at,
         work: SessionEdgeFiles::default(),
         completed: false,
@@ -176,8 +177,8 @@ pub fn wrote(
     row::update(
         store,
         &RowKey::new(WatchdogWrittenFiles::KIND, &[worktree_id]),
-        |found: Option<WatchdogWrittenFiles>| {
-            let mut written = found.unwrap_or_default();
+        |row: Option<WatchdogWrittenFiles>| {
+            let mut written = row.unwrap_or_default();
             written.files.insert(path.to_owned(), id.to_owned());
             (written, ())
         },
@@ -185,7 +186,10 @@ pub fn wrote(
 }
 
 /// The files that watchdog itself wrote into the worktree, as it wrote them.
-pub fn written(store: &dyn LocalStore, worktree_id: &str) -> Result<ContentIds, StoreError> {
+pub fn read_written_files(
+    store: &dyn LocalStore,
+    worktree_id: &str,
+) -> Result<ContentIds, StoreError> {
     Ok(row::load::<WatchdogWrittenFiles>(
         store,
         &RowKey::new(WatchdogWrittenFiles::KIND, &[worktree_id]),

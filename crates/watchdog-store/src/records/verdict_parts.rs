@@ -33,17 +33,17 @@ pub fn changes_json(changes: &Changes) -> Value {
     })
 }
 
-/// What a rescue or a snapshot left alone, and why.
-pub fn left_out_json(left: &LeftOut) -> Value {
-    json!({"path": left.path, "why": left.why.as_str()})
+/// A path that a rescue or a snapshot left out, and why.
+pub fn left_out_json(left_out: &LeftOut) -> Value {
+    json!({"path": left_out.path, "why": left_out.why.as_str()})
 }
 
-/// What a person should know beside a result.
+/// A warning beside a result.
 pub fn note_json(note: &Degradation) -> Value {
     json!({"code": note.code.as_str(), "detail": note.detail})
 }
 
-/// One probe, as in `probes` of a verdict.
+/// A probe, as in `probes` of a verdict.
 pub fn probe_json(record: &ProbeRecord) -> Value {
     json!({
         "at": record.at.to_string(),
@@ -66,7 +66,8 @@ pub fn retry_at_of(outcome: &ProbeOutcome) -> Option<String> {
     }
 }
 
-/// What questions cost, as in `probe_usage` of a verdict. Figures that the agent does not report are null.
+/// Cost of questions, as in `probe_usage` of a verdict. Figures that the agent does not report are
+/// null.
 pub fn usage_json(usage: &ProbeUsage) -> Value {
     json!({
         "requests": usage.requests,
@@ -99,7 +100,7 @@ pub fn reply_json(reply: &Reply) -> Value {
     })
 }
 
-/// One check of a verdict.
+/// A check of a verdict.
 pub fn check_json(check: &CheckResult) -> Value {
     json!({
         "name": check.name,

@@ -1,10 +1,13 @@
 //! The rows of a judgement in the journal. Readers get what was written, and the row has no fact twice:
 //!
-//! - The facts of a judgement are in the `record` of its verdict. What can be rebuilt from them (the lists of commits, changes, questions and
+//! - The facts of a judgement are in the `record` of its verdict. The row leaves out whatever
+//!   follows from them (the lists of commits, changes, questions and
 //!   checks, and their figures) is left out of the row; so is what is as it usually is.
-//! - What was done is a row of its own, written when it happened (a question, a snapshot, a rescue). The verdict's row names it.
+//! - Each deed is a row of its own, written when it happened (a question, a snapshot, a rescue).
+//!   The verdict's row names it.
 //!
-//! What cannot be rebuilt exactly stays in the row as it is, so that nothing is lost, whatever a verdict holds.
+//! Facts that cannot be rebuilt exactly stay in the row, so that nothing is lost, whatever a
+//! verdict holds.
 
 use serde_json::{Map, Value, json};
 
@@ -82,13 +85,13 @@ pub(crate) fn pack(event: &NewEvent) -> String {
     packed.map_or_else(|| event.data.to_string(), |row| row.to_string())
 }
 
-/// What readers get of a row. `other` has the text of another row by its id.
-pub(crate) fn unpack(event: &mut NewEvent, other: impl FnMut(&str) -> Option<String>) {
+/// Restores a row for its readers. `read_row` has the text of another row by its id.
+pub(crate) fn unpack(event: &mut NewEvent, read_row: impl FnMut(&str) -> Option<String>) {
     if event.data.get("v").and_then(Value::as_u64) != Some(VERSION) {
         return;
     }
     let data = match event.kind.as_str() {
-        kind::VERDICT => unpack_verdict(event, other),
+        kind::VERDICT => unpack_verdict(event, read_row),
         kind::PROBE => form::read_probe(&event.data["f"]).map(|record| probe_json(&record)),
         kind::RESCUE => form::read_rescue(&event.data["f"]).map(|outcome| rescue_data(&outcome)),
         _ => None,
@@ -99,14 +102,14 @@ pub(crate) fn unpack(event: &mut NewEvent, other: impl FnMut(&str) -> Option<Str
 }
 
 fn pack_fact(data: &Value, shown: impl FnOnce(&Value) -> Option<Value>) -> Option<Value> {
-    let mut rest = data.as_object()?.clone();
-    let fact = rest.remove(FACT)?;
-    if shown(&fact).as_ref() == Some(&Value::Object(rest.clone())) {
+    let mut members = data.as_object()?.clone();
+    let fact = members.remove(FACT)?;
+    if shown(&fact).as_ref() == Some(&Value::Object(members.clone())) {
         return Some(json!({"v": VERSION, "f": fact}));
     }
     // The fact does not say all that readers get.
-    rest.insert("f".into(), fact);
-    Some(rest.into())
+    members.insert("f".into(), fact);
+    Some(members.into())
 }
 
 fn pack_verdict(event: &NewEvent) -> Option<Value> {
@@ -114,12 +117,17 @@ fn pack_verdict(event: &NewEvent) -> Option<Value> {
     let record = data.remove(RECORD);
     let rows = data.remove(ROWS).unwrap_or_default();
     let usual = usual(&event.spec, data.get("reason"), record.as_ref())?;
-    let facts = record.as_ref().and_then(|record| form::read(record).ok());
+    let facts = record
+        .as_ref()
+        .and_then(|record| form::read_record(record).ok());
     let mut own = Map::new();
     for (key, value) in &data {
         // Without the reason nothing else can be rebuilt.
         if key == "reason" || usual.get(key) != Some(value) {
-            own.insert(short(key).to_owned(), squeezed(key, value, facts.as_ref()));
+            own.insert(
+                short(key).to_owned(),
+                squeeze_value(key, value, facts.as_ref()),
+            );
         }
     }
     if data.get("degraded") == Some(&codes(data.get("notes"))) {
@@ -142,17 +150,19 @@ fn pack_verdict(event: &NewEvent) -> Option<Value> {
     Some(row.into())
 }
 
-fn unpack_verdict(event: &NewEvent, other: impl FnMut(&str) -> Option<String>) -> Option<Value> {
+fn unpack_verdict(event: &NewEvent, read_row: impl FnMut(&str) -> Option<String>) -> Option<Value> {
     let row = event.data.as_object()?;
     let record = row
         .get("f")
-        .map(|record| with_rows(record.clone(), &event.id, other));
-    let facts = record.as_ref().and_then(|record| form::read(record).ok());
+        .map(|record| with_rows(record.clone(), &event.id, read_row));
+    let facts = record
+        .as_ref()
+        .and_then(|record| form::read_record(record).ok());
     let own = row.get("d")?.as_object()?;
     let mut data = usual(&event.spec, own.get("r"), record.as_ref())?;
     for (key, value) in own {
         let key = long(key);
-        data.insert(key.to_owned(), unsqueezed(key, value, facts.as_ref()));
+        data.insert(key.to_owned(), unsqueeze_value(key, value, facts.as_ref()));
     }
     if !own.contains_key("degraded") {
         data.insert("degraded".into(), codes(data.get("notes")));
@@ -195,7 +205,7 @@ fn codes(notes: Option<&Value>) -> Value {
         .collect()
 }
 
-fn squeezed(key: &str, value: &Value, facts: Option<&JudgementRecord>) -> Value {
+fn squeeze_value(key: &str, value: &Value, facts: Option<&JudgementRecord>) -> Value {
     let keys = LISTS
         .iter()
         .find(|(object, _)| *object == key)
@@ -211,20 +221,20 @@ fn squeezed(key: &str, value: &Value, facts: Option<&JudgementRecord>) -> Value 
             json!(values)
         }
         (Value::Array(notes), None) if key == "notes" => {
-            let known = facts.map(all_notes).unwrap_or_default();
-            let one = |note: &Value| {
-                known
+            let notes_of_facts = facts.map(all_notes).unwrap_or_default();
+            let squeeze_note = |note: &Value| {
+                notes_of_facts
                     .iter()
-                    .position(|known| known == note)
+                    .position(|fact_note| fact_note == note)
                     .map_or_else(|| note.clone(), Value::from)
             };
-            notes.iter().map(one).collect()
+            notes.iter().map(squeeze_note).collect()
         }
         _ => value.clone(),
     }
 }
 
-fn unsqueezed(key: &str, value: &Value, facts: Option<&JudgementRecord>) -> Value {
+fn unsqueeze_value(key: &str, value: &Value, facts: Option<&JudgementRecord>) -> Value {
     let keys = LISTS
         .iter()
         .find(|(object, _)| *object == key)
@@ -241,10 +251,10 @@ fn unsqueezed(key: &str, value: &Value, facts: Option<&JudgementRecord>) -> Valu
             })
             .collect(),
         (Value::Array(notes), None) if key == "notes" => {
-            let known = facts.map(all_notes).unwrap_or_default();
+            let notes_of_facts = facts.map(all_notes).unwrap_or_default();
             let at = |note: &Value| {
                 note.as_u64()
-                    .and_then(|at| known.get(usize::try_from(at).ok()?).cloned())
+                    .and_then(|at| notes_of_facts.get(usize::try_from(at).ok()?).cloned())
             };
             notes
                 .iter()
@@ -257,8 +267,8 @@ fn unsqueezed(key: &str, value: &Value, facts: Option<&JudgementRecord>) -> Valu
 
 /// The notes of all facts, in their order.
 fn all_notes(record: &JudgementRecord) -> Vec<Value> {
-    let mut found: Vec<Value> = Vec::new();
-    let mut add = |notes: &[Degradation]| found.extend(notes.iter().map(note_json));
+    let mut all_notes: Vec<Value> = Vec::new();
+    let mut add = |notes: &[Degradation]| all_notes.extend(notes.iter().map(note_json));
     add(&record.setup.notes);
     for event in record.steps.iter().filter_map(|step| step.event.as_ref()) {
         match event {
@@ -266,11 +276,11 @@ fn all_notes(record: &JudgementRecord) -> Vec<Value> {
             MachineEvent::Changes(Ok(changes)) => add(&changes.degraded),
             MachineEvent::Checks(judged) => add(&judged.notes),
             MachineEvent::Rescue(Ok(outcome)) => add(&outcome.warnings),
-            MachineEvent::Survivors(found) => add(found.released.as_slice()),
+            MachineEvent::Survivors(all_notes) => add(all_notes.released.as_slice()),
             _ => {}
         }
     }
-    found
+    all_notes
 }
 
 /// The last facts of each kind.
@@ -289,7 +299,7 @@ struct LastFacts {
 }
 
 impl LastFacts {
-    fn of(record: &JudgementRecord) -> Self {
+    fn from_record(record: &JudgementRecord) -> Self {
         let mut last = LastFacts::default();
         for event in record.steps.iter().filter_map(|step| step.event.as_ref()) {
             match event {
@@ -345,9 +355,12 @@ fn usual(
 ) -> Option<Map<String, Value>> {
     let reason = Reason::ALL
         .iter()
-        .find(|known| Some(known.as_str()) == reason.and_then(Value::as_str))?;
-    let record = record.and_then(|record| form::read(record).ok());
-    let last = record.as_ref().map(LastFacts::of).unwrap_or_default();
+        .find(|candidate| Some(candidate.as_str()) == reason.and_then(Value::as_str))?;
+    let record = record.and_then(|record| form::read_record(record).ok());
+    let last = record
+        .as_ref()
+        .map(LastFacts::from_record)
+        .unwrap_or_default();
     let setup: Option<&MachineSetup> = record.as_ref().map(|record| &record.setup);
     let commits = last.commits.as_ref();
     let head = commits.map(|commits| commits.head.clone().unwrap_or_else(|| "unborn".into()));
@@ -423,7 +436,7 @@ fn reference(id: &str, from: &str) -> String {
     }
 }
 
-fn referred(reference: &str, from: &str) -> String {
+fn shorten_reference(reference: &str, from: &str) -> String {
     match (
         reference.matches('-').count(),
         reference.split_once('-'),
@@ -461,7 +474,7 @@ fn with_references(mut record: Value, rows: &Value, from: &str) -> Value {
 fn with_rows(
     mut record: Value,
     from: &str,
-    mut other: impl FnMut(&str) -> Option<String>,
+    mut read_row: impl FnMut(&str) -> Option<String>,
 ) -> Value {
     let Some(steps) = record.get_mut(2).and_then(Value::as_array_mut) else {
         return record;
@@ -471,12 +484,12 @@ fn with_rows(
             .get(2)
             .and_then(|fact| fact.get("@"))
             .and_then(Value::as_str)
-            .map(|id| referred(id, from))
+            .map(|id| shorten_reference(id, from))
         else {
             continue;
         };
         let disputed = step[2].get("d").cloned();
-        let row: Option<Value> = other(&id).and_then(|text| serde_json::from_str(&text).ok());
+        let row: Option<Value> = read_row(&id).and_then(|text| serde_json::from_str(&text).ok());
         // A snapshot's row holds its ref, any other one its fact.
         let fact = row
             .as_ref()

@@ -29,7 +29,7 @@ const REBUILD: &str = "`watchdog doctor --rebuild` in each repository brings bac
 /// The damaged databases that were put aside in a state directory, oldest first.
 ///
 /// # Errors
-/// Where the directory cannot be read.
+/// If the directory cannot be read.
 pub fn damaged_databases(state: &StateDir) -> io::Result<Vec<PathBuf>> {
     damaged_below(&state.database())
 }

@@ -1,4 +1,5 @@
-//! One database file in its place: opened, created, migrated, checked after a crash, put aside when damaged.
+//! A database file in its place: opened, created, migrated, checked after a crash, put aside when
+//! damaged.
 
 use std::ffi::OsString;
 use std::fs;
@@ -168,7 +169,7 @@ impl DatabaseFile {
         std::mem::take(&mut self.notes)
     }
 
-    /// Runs one operation. `None` means that the database was damaged and has been put aside.
+    /// Runs one operation. Returns `None` after putting a damaged database aside.
     ///
     /// SQLite calls a database malformed also where the disk failed to read it once. So it is damaged only if it is on a new connection,
     /// too; the operation is a transaction that was rolled back.
@@ -212,12 +213,15 @@ impl DatabaseFile {
         }
     }
 
-    /// Takes the connection with the access lock, under which no process replaces the file. `None` if the file was put aside before that.
+    /// Takes the connection with the access lock, under which no process replaces the file; `None`
+    /// if the file was put aside before that.
     fn enter(&mut self) -> Result<Option<(AccessGuard, OpenConnection)>, StoreError> {
         for _ in 0..2 {
             if let Some(connected) = &self.connected {
-                let (guard, expected) =
-                    (self.access_lock.shared(&self.database)?, connected.identity);
+                let (guard, expected) = (
+                    self.access_lock.lock_shared(&self.database)?,
+                    connected.identity,
+                );
                 if identity(&self.database)? == Some(expected) {
                     return Ok(self.connected.take().map(|connected| (guard, connected)));
                 }
@@ -245,13 +249,13 @@ impl DatabaseFile {
         // The last process may have been killed: then no process holds `presence`, and the log is not empty.
         let unclean = match self.presence.try_alone() {
             Some(_guard) => {
-                // What cannot be looked at may be left.
+                // An unreadable file may be there.
                 let is_left = |suffix| {
                     fs::metadata(self.companion(suffix))
                         .map_or_else(|e| !is_absent(&e), |meta| meta.len() > 0)
                 };
-                let left = ["-wal", "-journal"].into_iter().any(is_left);
-                let unclean = left && !self.presence.was_left_in_order();
+                let has_log = ["-wal", "-journal"].into_iter().any(is_left);
+                let unclean = has_log && !self.presence.was_left_in_order();
                 self.presence.say_left_in_order(false);
                 unclean
             }
@@ -282,7 +286,7 @@ impl DatabaseFile {
         {
             let _guard = self
                 .access_lock
-                .shared(&self.database)
+                .lock_shared(&self.database)
                 .map_err(ConnectionFault::Refused)?;
             if let Some(identity) = identity(&self.database).map_err(ConnectionFault::Refused)? {
                 let connection = self.connection()?;
@@ -422,7 +426,7 @@ impl DatabaseFile {
         let application: i32 =
             connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
         let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
-        let known = MIGRATIONS.len() as i64;
+        let newest_version = MIGRATIONS.len() as i64;
         let path = || self.database.clone();
         if application != APPLICATION_ID {
             let tables: i64 =
@@ -436,11 +440,11 @@ impl DatabaseFile {
                 }))
             };
         }
-        if version > known {
+        if version > newest_version {
             return Err(ConnectionFault::Refused(StoreError::Newer {
                 path: path(),
                 found: version,
-                known,
+                known: newest_version,
             }));
         }
         if self.is_read_only {
@@ -453,18 +457,20 @@ impl DatabaseFile {
                     why,
                 })
             };
-            return if version == known {
+            return if version == newest_version {
                 Ok(DatabaseState::Ready)
             } else {
                 Err(migrate())
             };
         }
         let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
-        Ok(if version == known && mode == self.journal.word() {
-            DatabaseState::Ready
-        } else {
-            DatabaseState::NeedsSetup
-        })
+        Ok(
+            if version == newest_version && mode == self.journal.word() {
+                DatabaseState::Ready
+            } else {
+                DatabaseState::NeedsSetup
+            },
+        )
     }
 
     /// Returns whether the mode is the wanted one now.
@@ -518,7 +524,8 @@ fn configure(connection: &mut Connection) -> rusqlite::Result<()> {
 /// Tells one file from its successor of the same name; `None` where there is none. Never opens it: closing it would drop SQLite's locks.
 ///
 /// # Errors
-/// Where the system does not say whether it is there: taken for absent, it would be begun anew, and its log, with the newest records, put aside.
+/// If the system does not say whether it is there: taken for absent, it would be begun anew, and
+/// its log, with the newest records, put aside.
 pub(super) fn identity(path: &Path) -> Result<Option<(u64, u64)>, StoreError> {
     match fs::metadata(path) {
         Ok(meta) => Ok(Some((meta.dev(), meta.ino()))),
@@ -574,7 +581,8 @@ pub(super) fn check(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 fn journal_for(dir: &Path) -> JournalMode {
-    // Where the kind is not known, assume a local file system: SQLite itself refuses a log that it cannot share.
+    // If the kind is not known, assume a local file system: SQLite itself refuses a log that it
+    // cannot share.
     watchdog_system::file_system_kind(dir).map_or(JournalMode::Ahead, journal_on)
 }
 

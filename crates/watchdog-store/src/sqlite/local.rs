@@ -121,11 +121,11 @@ impl LocalStore for SqliteStore {
                 .query_row([far_enough], |row| row.get(0))?;
             let too_many = (count - at_most).clamp(0, number(PRUNED_AT_ONCE));
             let mut forgotten = tx.prepare_cached(FIRST)?.execute([too_many])?;
-            let rest = number(PRUNED_AT_ONCE) - too_many;
+            let remaining = number(PRUNED_AT_ONCE) - too_many;
             forgotten += tx.prepare_cached(OLD)?.execute(params![
                 retention.older_than.as_microsecond(),
                 at_least,
-                rest
+                remaining
             ])?;
             tx.commit()?;
             Ok(forgotten as u64)

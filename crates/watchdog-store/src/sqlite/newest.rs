@@ -13,7 +13,7 @@ const FOR_EACH: usize = 4;
 /// More than so many are never read in one pass.
 const PASS: usize = 8_192;
 
-/// As [`crate::Store::newest_of`] says. What an event holds is read for those that were found, and for no other.
+/// As [`crate::Store::newest_of`] says. Only the found events are read whole.
 pub(super) fn newest_of(
     connection: &mut Connection,
     of: &[(String, String)],
@@ -21,20 +21,20 @@ pub(super) fn newest_of(
     within: usize,
 ) -> rusqlite::Result<Vec<Option<StoredEvent>>> {
     let tx = connection.transaction()?;
-    let mut found = in_one_pass(&tx, of, kinds)?;
+    let mut sequences = in_one_pass(&tx, of, kinds)?;
     let mut missed: BTreeMap<&str, HashMap<&str, usize>> = BTreeMap::new();
     for (index, (worktree, spec)) in of
         .iter()
         .enumerate()
-        .filter(|(index, _)| found[*index].is_none())
+        .filter(|(index, _)| sequences[*index].is_none())
     {
         let _first = missed.entry(worktree).or_default().insert(spec, index);
     }
     for (worktree, specs) in missed {
-        in_worktree(&tx, worktree, specs, kinds, within, &mut found)?;
+        in_worktree(&tx, worktree, specs, kinds, within, &mut sequences)?;
     }
     let mut events: Vec<Option<StoredEvent>> = vec![None; of.len()];
-    let mut places: Vec<(i64, usize)> = found
+    let mut places: Vec<(i64, usize)> = sequences
         .into_iter()
         .enumerate()
         .filter_map(|(index, seq)| Some((seq?, index)))
@@ -45,8 +45,8 @@ pub(super) fn newest_of(
         "SELECT seq, id, at, worktree, spec, kind, data FROM event WHERE seq = ?1",
     )?;
     for (seq, index) in places {
-        let found = read.query_row([seq], event).optional()?;
-        events[index] = put_together(&tx, found.into_iter().collect())
+        let row = read.query_row([seq], event).optional()?;
+        events[index] = put_together(&tx, row.into_iter().collect())
             .pop()
             .map(|(_, event)| event);
     }
@@ -58,31 +58,31 @@ fn in_one_pass(
     of: &[(String, String)],
     kinds: &[WantedKind<'_>],
 ) -> rusqlite::Result<Vec<Option<i64>>> {
-    let mut found = vec![None; of.len()];
+    let mut sequences = vec![None; of.len()];
     let wanted: HashMap<(&str, &str), usize> = of
         .iter()
         .enumerate()
         .map(|(at, (tree, spec))| ((&**tree, &**spec), at))
         .collect();
-    let mut left = wanted.len();
+    let mut missing = wanted.len();
     let mut read = tx.prepare_cached(
         "SELECT seq, kind, spec, data, worktree FROM event ORDER BY seq DESC LIMIT ?1",
     )?;
     let mut rows = read.query([limit(of.len().saturating_mul(FOR_EACH).min(PASS))])?;
-    while left > 0
+    while missing > 0
         && let Some(row) = rows.next()?
     {
         let Some(spec) = is_one_of(row, kinds)? else {
             continue;
         };
         if let Some(index) = wanted.get(&(plain(row, 4)?, spec))
-            && found[*index].is_none()
+            && sequences[*index].is_none()
         {
-            found[*index] = Some(row.get(0)?);
-            left -= 1;
+            sequences[*index] = Some(row.get(0)?);
+            missing -= 1;
         }
     }
-    Ok(found)
+    Ok(sequences)
 }
 
 /// The events of these specs of one worktree, each in the place that its number names.
@@ -92,7 +92,7 @@ fn in_worktree(
     mut specs: HashMap<&str, usize>,
     kinds: &[WantedKind<'_>],
     within: usize,
-    found: &mut [Option<i64>],
+    sequences: &mut [Option<i64>],
 ) -> rusqlite::Result<()> {
     let mut read = tx.prepare_cached(
         "SELECT seq, kind, spec, data FROM event WHERE worktree = ?1 ORDER BY seq DESC LIMIT ?2",
@@ -102,7 +102,7 @@ fn in_worktree(
         && let Some(row) = rows.next()?
     {
         if let Some(index) = is_one_of(row, kinds)?.and_then(|spec| specs.remove(spec)) {
-            found[index] = Some(row.get(0)?);
+            sequences[index] = Some(row.get(0)?);
         }
     }
     Ok(())

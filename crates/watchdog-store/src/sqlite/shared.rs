@@ -186,7 +186,8 @@ impl SharedStore for SqliteStore {
             Ok((AppendOutcome::Done, is_due))
         })?;
         if is_due {
-            // One that another process overtook, or that fails, is made up for by the next one, or by a report. The events are written.
+            // The next fold or a report makes up for one that failed or that another process
+            // overtook. The events are written.
             let at_most = events.len() + 2 * usize::try_from(FOLDED_EACH).unwrap_or_default();
             let _counted = figures::fold(self, at_most);
         }

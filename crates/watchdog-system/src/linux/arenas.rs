@@ -14,7 +14,7 @@ pub fn limit_arenas(most: u8) {
         unsafe extern "C" {
             safe fn mallopt(parameter: i32, value: i32) -> i32;
         }
-        // What is refused changes nothing but the size.
+        // A refusal changes only the size.
         let _ = mallopt(M_ARENA_MAX, i32::from(most));
     }
     #[cfg(not(target_env = "gnu"))]

@@ -14,21 +14,21 @@ pub const FOLDER_TO_ENTER: OFlags = OFlags::PATH;
 /// The size of the buffer, in bytes.
 const RAW: usize = 32 << 10;
 
-/// Calls `found` for everything in a folder, `.` and `..` included.
+/// Calls `visit` for everything in a folder, `.` and `..` included.
 ///
 /// # Errors
-/// Where the folder cannot be read; what was found until then was handed over.
+/// If the folder cannot be read; what was found until then was handed over.
 pub fn list_folder(
     folder: &OwnedFd,
     buffer: &mut ListingBuffer,
-    mut found: impl FnMut(&[u8], FileType),
+    mut visit: impl FnMut(&[u8], FileType),
 ) -> rustix::io::Result<()> {
     buffer.0.resize(RAW, MaybeUninit::uninit());
     // Moves the offset of the descriptor, which no other code reads from.
     let mut entries = RawDir::new(folder.as_fd(), &mut buffer.0);
     while let Some(entry) = entries.next() {
         let entry = entry?;
-        found(entry.file_name().to_bytes(), entry.file_type());
+        visit(entry.file_name().to_bytes(), entry.file_type());
     }
     Ok(())
 }
@@ -37,7 +37,7 @@ pub fn list_folder(
 pub fn file_system_kind(folder: &Path) -> Option<u32> {
     rustix::fs::statfs(folder)
         .ok()
-        .map(|found| found.f_type as u32)
+        .map(|stat| stat.f_type as u32)
 }
 
 /// Flushes the whole file system that a file lies on; `None` where no call waits for that.

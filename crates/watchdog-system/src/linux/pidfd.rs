@@ -18,7 +18,7 @@ pub fn hold_process(pid: Pid) -> rustix::io::Result<ProcessHandle> {
 /// Signals it.
 ///
 /// # Errors
-/// Where it has ended, or is another user's.
+/// If it has ended, or is another user's.
 pub fn signal_held(process: &ProcessHandle, signal: Signal) -> rustix::io::Result<()> {
     pidfd_send_signal(&process.0, signal)
 }

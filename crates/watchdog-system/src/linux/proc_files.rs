@@ -1,4 +1,5 @@
-//! What else `/proc` shows: who has a file open, who was called how, what is caught, the name of the machine.
+//! Further facts of `/proc`: who has a file open, who was called how, what is caught, the name of
+//! the machine.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -13,8 +14,8 @@ use crate::NamedProcess;
 /// How many processes above one are asked for their folder.
 const MOST_ABOVE: usize = 32;
 
-/// Finds the process that has `file` open; else the first one that works in `folder` and whose program `may_hold` names. `None` where there
-/// is none, or the system does not show it.
+/// Finds the process that has `file` open; else the first one that works in `folder` and whose
+/// program `may_hold` names; `None` where there is none, or the system does not show it.
 pub fn find_holder(
     file: &Path,
     folder: &Path,
@@ -58,7 +59,7 @@ pub fn find_holder(
 /// The processes that began with this variable, each with its command line.
 pub fn with_variable(name: &str, value: &str) -> Vec<NamedProcess> {
     let wanted = format!("{name}={value}");
-    let mut found = Vec::new();
+    let mut processes = Vec::new();
     for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Some(pid) = entry
             .file_name()
@@ -78,7 +79,7 @@ pub fn with_variable(name: &str, value: &str) -> Vec<NamedProcess> {
             continue;
         }
         let words = std::fs::read(path.join("cmdline")).unwrap_or_default();
-        found.push(NamedProcess {
+        processes.push(NamedProcess {
             pid,
             name: String::from_utf8_lossy(&words)
                 .replace('\0', " ")
@@ -86,7 +87,7 @@ pub fn with_variable(name: &str, value: &str) -> Vec<NamedProcess> {
                 .to_owned(),
         });
     }
-    found
+    processes
 }
 
 /// The words that a process was called with, its program's name first; `None` where it is gone.
@@ -100,13 +101,14 @@ pub fn program_words(pid: u32) -> Option<Vec<String>> {
     )
 }
 
-/// What the input of a process leads to; `None` where that may not be read.
+/// The file that the input of a process leads to, if it may be read.
 pub fn stdin_of(pid: u32) -> Option<PathBuf> {
     std::fs::read_link(format!("/proc/{pid}/fd/0")).ok()
 }
 
-/// The folder that a process of this user works in; `None` where it is gone, or another user's. One that hides itself from debuggers, as
-/// release builds of Codex do (`PR_SET_DUMPABLE`), hides its folder as well: then that of the nearest process above which shows one.
+/// The folder that a process of this user works in; `None` where it is gone, or another user's. A
+/// process that hides itself from debuggers, as release builds of Codex do (`PR_SET_DUMPABLE`),
+/// hides its folder as well: then that of the nearest process above which shows one.
 pub fn folder_of(pid: u32) -> Option<PathBuf> {
     let mut at = pid;
     // A circle cannot be, but pids come again while they are read.

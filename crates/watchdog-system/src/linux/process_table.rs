@@ -31,7 +31,7 @@ pub fn read_all() -> io::Result<Vec<ProcessRow>> {
     Ok(rows)
 }
 
-/// One process; none if it is gone.
+/// A process; none if it is gone.
 pub fn read_one(pid: u32) -> Option<ProcessRow> {
     parse_stat(&std::fs::read(format!("/proc/{pid}/stat")).ok()?)
 }
@@ -88,10 +88,10 @@ pub fn of_ticks(ticks: u64) -> Duration {
 /// The value of an environment variable that a process began with; none if it has none or may not be read.
 pub fn variable(pid: u32, name: &str) -> Option<Vec<u8>> {
     let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
-    let found = environment
+    let value = environment
         .split(|b| *b == 0)
         .find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
-    Some(found.to_vec())
+    Some(value.to_vec())
 }
 
 /// The arguments of a process as it shows them, at most so many bytes; none if it is gone, or shows none.
@@ -102,7 +102,7 @@ pub fn command_line(pid: u32, bytes: u64) -> Option<Vec<OsString>> {
         .take(bytes)
         .read_to_end(&mut line)
         .ok()?;
-    // One that wrote a title over its arguments leaves zeros behind it.
+    // A process that wrote a title over its arguments leaves zeros behind it.
     let end = line.iter().rposition(|byte| *byte != 0)? + 1;
     Some(
         line[..end]

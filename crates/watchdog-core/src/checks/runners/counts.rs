@@ -23,11 +23,11 @@ const RUNNERS: &[fn(&[&str]) -> RunnerCounts] = &[
 ];
 
 /// The figures of all runs in these lines.
-pub(super) fn of(lines: &[&str]) -> RunnerCounts {
+pub(super) fn sum_runs(lines: &[&str]) -> RunnerCounts {
     let readings: Vec<Option<TestCounts>> =
         RUNNERS.iter().filter_map(|runner| runner(lines)).collect();
-    let known = !readings.is_empty();
-    known.then(|| {
+    let is_recognised = !readings.is_empty();
+    is_recognised.then(|| {
         readings
             .into_iter()
             .try_fold(NONE, |all, next| Some(sum(all, next?)))
@@ -45,8 +45,8 @@ macro_rules! pattern {
 pub(super) use pattern;
 
 /// The number in a group; zero where it is missing or no number of ours.
-fn number(found: &Captures<'_>, group: usize) -> u64 {
-    found
+fn number(groups: &Captures<'_>, group: usize) -> u64 {
+    groups
         .get(group)
         .and_then(|text| text.as_str().parse().ok())
         .unwrap_or(0)
@@ -67,11 +67,12 @@ fn before(line: &str, word: &str) -> u64 {
 
 /// The number after a word and a sign, as in `skipped=3`; zero where there is none.
 fn after(line: &str, word: &str) -> u64 {
-    let rest = line
+    let after_word = line
         .split_once(word)
-        .map_or("", |(_, rest)| rest)
+        .map_or("", |(_, after)| after)
         .trim_start_matches([':', '=', ' ']);
-    rest.split(|c: char| !c.is_ascii_digit())
+    after_word
+        .split(|c: char| !c.is_ascii_digit())
         .next()
         .and_then(|digits| digits.parse().ok())
         .unwrap_or(0)
@@ -86,7 +87,8 @@ fn total(lines: &[&str], read: impl Fn(&str) -> Option<TestCounts>) -> RunnerCou
         .map(Some)
 }
 
-/// `cargo test`: each program announces how many tests it has, and ends with its result. What a test prints in between is not the result.
+/// `cargo test`: each program announces how many tests it has, and ends with its result. Output of
+/// tests in between is not the result.
 fn cargo(lines: &[&str]) -> RunnerCounts {
     let (mut all, mut last, mut begun) = (None, None, false);
     let add = |all: Option<TestCounts>, last: Option<TestCounts>| match (all, last) {
@@ -98,10 +100,10 @@ fn cargo(lines: &[&str]) -> RunnerCounts {
             all = add(all, last.take());
             begun = true;
         } else if begun
-            && let Some(found) =
+            && let Some(groups) =
                 pattern!(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored; (\d+) measured; \d+ filtered out").captures(line)
         {
-            let (passed, failed, ignored, measured) = (number(&found, 1), number(&found, 2), number(&found, 3), number(&found, 4));
+            let (passed, failed, ignored, measured) = (number(&groups, 1), number(&groups, 2), number(&groups, 3), number(&groups, 4));
             last = Some(TestCounts { ran: passed + failed + measured, failed, skipped: ignored });
         }
     }
@@ -112,15 +114,15 @@ fn nextest(lines: &[&str]) -> RunnerCounts {
     total(lines, |line| {
         let found = pattern!(r"^\s*Summary \[\s*[\d.]+s\]\s+(\d+)(?:/\d+)? tests? run: (.*)$")
             .captures(line)?;
-        let rest = found.get(2)?.as_str();
-        let failed = before(rest, "failed")
+        let figures = found.get(2)?.as_str();
+        let failed = before(figures, "failed")
             + pattern!(r"(\d+) timed out")
-                .captures(rest)
-                .map_or(0, |found| number(&found, 1));
+                .captures(figures)
+                .map_or(0, |groups| number(&groups, 1));
         Some(TestCounts {
             ran: number(&found, 1),
             failed,
-            skipped: before(rest, "skipped"),
+            skipped: before(figures, "skipped"),
         })
     })
 }
@@ -134,10 +136,13 @@ fn pytest(lines: &[&str]) -> RunnerCounts {
         if figures == "no tests ran" {
             return Some(NONE);
         }
-        let known = pattern!(
+        let figure_pattern = pattern!(
             r"^\d+ (?:failed|passed|skipped|deselected|xfailed|xpassed|warnings?|errors?|rerun|subtests passed)$"
         );
-        if !figures.split(", ").all(|figure| known.is_match(figure)) {
+        if !figures
+            .split(", ")
+            .all(|figure| figure_pattern.is_match(figure))
+        {
             return None;
         }
         let failed =
@@ -214,7 +219,7 @@ fn go(lines: &[&str]) -> RunnerCounts {
     Some(packages.iter().all(|line| ran_none(line)).then_some(NONE))
 }
 
-/// One test of `go test` that ended so.
+/// A test of `go test` that ended so.
 fn one(how: &str) -> Option<TestCounts> {
     match how {
         "pass" | "PASS" => Some(TestCounts { ran: 1, ..NONE }),
@@ -271,19 +276,19 @@ fn vitest(lines: &[&str]) -> RunnerCounts {
 fn mocha(lines: &[&str]) -> RunnerCounts {
     let mut all: Option<TestCounts> = None;
     for line in lines {
-        if let Some(found) = pattern!(r"^  (\d+) passing \([\dhms. ]+\)$").captures(line) {
+        if let Some(groups) = pattern!(r"^  (\d+) passing \([\dhms. ]+\)$").captures(line) {
             all = Some(sum(
                 all.unwrap_or(NONE),
                 TestCounts {
-                    ran: number(&found, 1),
+                    ran: number(&groups, 1),
                     ..NONE
                 },
             ));
         } else if let Some(all) = &mut all
-            && let Some(found) = pattern!(r"^  (\d+) (pending|failing)$").captures(line)
+            && let Some(groups) = pattern!(r"^  (\d+) (pending|failing)$").captures(line)
         {
-            let count = number(&found, 1);
-            let more = match &found[2] {
+            let count = number(&groups, 1);
+            let more = match &groups[2] {
                 "failing" => TestCounts {
                     ran: count,
                     failed: count,
@@ -303,9 +308,9 @@ fn mocha(lines: &[&str]) -> RunnerCounts {
 /// `node --test` ends with one figure per line.
 fn node(lines: &[&str]) -> RunnerCounts {
     let figure = |line: &&str| {
-        let found =
+        let groups =
             pattern!(r"^(?:#|ℹ) (tests|pass|fail|cancelled|skipped|todo) (\d+)$").captures(line)?;
-        Some((found[1].to_owned(), number(&found, 2)))
+        Some((groups[1].to_owned(), number(&groups, 2)))
     };
     let figures: Vec<(String, u64)> = lines.iter().filter_map(figure).collect();
     figures.iter().any(|(what, _)| what == "tests").then(|| {
@@ -331,12 +336,12 @@ fn node(lines: &[&str]) -> RunnerCounts {
 
 fn rspec(lines: &[&str]) -> RunnerCounts {
     total(lines, |line| {
-        let found = pattern!(
+        let pattern = pattern!(
             r"^(\d+) examples?, (\d+) failures?(?:, (\d+) pending)?(?:, (\d+) errors? occurred outside of examples)?$"
         );
-        let found = found.captures(line)?;
-        let (examples, pending) = (number(&found, 1), number(&found, 3));
-        let failed = number(&found, 2) + number(&found, 4);
+        let groups = pattern.captures(line)?;
+        let (examples, pending) = (number(&groups, 1), number(&groups, 3));
+        let failed = number(&groups, 2) + number(&groups, 4);
         Some(TestCounts {
             ran: examples.saturating_sub(pending),
             failed,
@@ -358,12 +363,13 @@ fn surefire(lines: &[&str]) -> RunnerCounts {
         {
             return Some(NONE);
         }
-        let found = pattern!(r"^Tests run: (\d+), Failures: (\d+), Errors: (\d+), Skipped: (\d+)$")
-            .captures(line.trim_end())?;
-        let skipped = number(&found, 4);
+        let groups =
+            pattern!(r"^Tests run: (\d+), Failures: (\d+), Errors: (\d+), Skipped: (\d+)$")
+                .captures(line.trim_end())?;
+        let skipped = number(&groups, 4);
         Some(TestCounts {
-            ran: number(&found, 1).saturating_sub(skipped),
-            failed: number(&found, 2) + number(&found, 3),
+            ran: number(&groups, 1).saturating_sub(skipped),
+            failed: number(&groups, 2) + number(&groups, 3),
             skipped,
         })
     })
@@ -372,23 +378,23 @@ fn surefire(lines: &[&str]) -> RunnerCounts {
 /// Gradle counts only where tests fail, or where a plugin does; that there was nothing to test it always says.
 fn gradle(lines: &[&str]) -> RunnerCounts {
     let counted = total(lines, |line| {
-        if let Some(found) =
+        if let Some(groups) =
             pattern!(r"^(\d+) tests? completed, (\d+) failed(?:, (\d+) skipped)?$").captures(line)
         {
-            let skipped = number(&found, 3);
+            let skipped = number(&groups, 3);
             return Some(TestCounts {
-                ran: number(&found, 1).saturating_sub(skipped),
-                failed: number(&found, 2),
+                ran: number(&groups, 1).saturating_sub(skipped),
+                failed: number(&groups, 2),
                 skipped,
             });
         }
-        let found = pattern!(r"^(?:SUCCESS|FAILURE): Executed (\d+) tests? in [^(]*(\(.*\))?$")
+        let groups = pattern!(r"^(?:SUCCESS|FAILURE): Executed (\d+) tests? in [^(]*(\(.*\))?$")
             .captures(line)?;
-        let rest = found.get(2).map_or("", |rest| rest.as_str());
-        let skipped = before(rest, "skipped");
+        let details = groups.get(2).map_or("", |group| group.as_str());
+        let skipped = before(details, "skipped");
         Some(TestCounts {
-            ran: number(&found, 1).saturating_sub(skipped),
-            failed: before(rest, "failed"),
+            ran: number(&groups, 1).saturating_sub(skipped),
+            failed: before(details, "failed"),
             skipped,
         })
     });
@@ -423,11 +429,11 @@ fn ctest(lines: &[&str]) -> RunnerCounts {
         if *line == *"No tests were found!!!" {
             return Some(NONE);
         }
-        let found =
+        let groups =
             pattern!(r"^\d+% tests passed, (\d+) tests? failed out of (\d+)$").captures(line)?;
         Some(TestCounts {
-            ran: number(&found, 2),
-            failed: number(&found, 1),
+            ran: number(&groups, 2),
+            failed: number(&groups, 1),
             skipped: 0,
         })
     })?;
@@ -448,27 +454,27 @@ fn dotnet(lines: &[&str]) -> RunnerCounts {
         {
             return Some(NONE);
         }
-        let found = pattern!(
+        let groups = pattern!(
             r"^\s*\w+!\s+- Failed:\s*(\d+), Passed:\s*(\d+), Skipped:\s*(\d+), Total:\s*\d+"
         )
         .captures(line)?;
-        let failed = number(&found, 1);
+        let failed = number(&groups, 1);
         Some(TestCounts {
-            ran: failed + number(&found, 2),
+            ran: failed + number(&groups, 2),
             failed,
-            skipped: number(&found, 3),
+            skipped: number(&groups, 3),
         })
     });
     let summary = || {
         total(lines, |line| {
-            let found = pattern!(
+            let groups = pattern!(
                 r"^\s*Test summary: total: (\d+), failed: (\d+), succeeded: (\d+), skipped: (\d+)"
             )
             .captures(line)?;
             Some(TestCounts {
-                ran: number(&found, 2) + number(&found, 3),
-                failed: number(&found, 2),
-                skipped: number(&found, 4),
+                ran: number(&groups, 2) + number(&groups, 3),
+                failed: number(&groups, 2),
+                skipped: number(&groups, 4),
             })
         })
     };

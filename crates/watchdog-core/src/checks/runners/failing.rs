@@ -17,7 +17,10 @@ pub(super) fn first(lines: &[&str]) -> Option<TestFailure> {
 }
 
 /// The first line that names a failed test, its name, and the lines below it.
-fn named<'a, 'b>(lines: &'b [&'a str], pattern: &regex::Regex) -> Option<(String, &'b [&'a str])> {
+fn find_named<'a, 'b>(
+    lines: &'b [&'a str],
+    pattern: &regex::Regex,
+) -> Option<(String, &'b [&'a str])> {
     lines.iter().enumerate().find_map(|(n, line)| {
         let name = pattern.captures(line)?.get(1)?.as_str().trim().to_owned();
         Some((name, &lines[n + 1..lines.len().min(n + 1 + NEAR)]))
@@ -52,8 +55,8 @@ fn error<'a>(lines: &[&'a str]) -> &'a str {
         .unwrap_or_default()
 }
 
-/// Where Rust panicked, and with what.
-fn panicked(lines: &[&str]) -> String {
+/// Finds Rust's panic with its place and message.
+fn find_panic(lines: &[&str]) -> String {
     let Some(n) = lines.iter().position(|line| line.contains(" panicked at ")) else {
         return String::new();
     };
@@ -70,34 +73,34 @@ fn panicked(lines: &[&str]) -> String {
 }
 
 fn cargo(lines: &[&str]) -> Option<TestFailure> {
-    if let Some((name, below)) = named(lines, pattern!(r"^---- (.+) stdout ----$")) {
-        return Some(failure(name, panicked(below)));
+    if let Some((name, below)) = find_named(lines, pattern!(r"^---- (.+) stdout ----$")) {
+        return Some(failure(name, find_panic(below)));
     }
-    named(lines, pattern!(r"^test (.+) \.\.\. FAILED$")).map(|(name, _)| failure(name, ""))
+    find_named(lines, pattern!(r"^test (.+) \.\.\. FAILED$")).map(|(name, _)| failure(name, ""))
 }
 
 fn nextest(lines: &[&str]) -> Option<TestFailure> {
-    let (name, below) = named(
+    let (name, below) = find_named(
         lines,
         pattern!(
             r"^\s+(?:FAIL|TIMEOUT|SIGABRT|SIGSEGV) \[\s*[\d.]+s\] (?:\(\s*\d+/\d+\) )?(\S.*)$"
         ),
     )?;
-    Some(failure(name, panicked(below)))
+    Some(failure(name, find_panic(below)))
 }
 
 fn pytest(lines: &[&str]) -> Option<TestFailure> {
-    let found = lines.iter().find_map(|line| {
+    let groups = lines.iter().find_map(|line| {
         pattern!(r"^(?:FAILED|ERROR) (\S+\.py(?:::.*?)?)(?: - (.*))?$").captures(line)
     })?;
     Some(failure(
-        found[1].to_owned(),
-        found.get(2).map_or("", |message| message.as_str()),
+        groups[1].to_owned(),
+        groups.get(2).map_or("", |message| message.as_str()),
     ))
 }
 
 fn unittest(lines: &[&str]) -> Option<TestFailure> {
-    let (name, below) = named(lines, pattern!(r"^(?:FAIL|ERROR): (\S+ \(.+\))$"))?;
+    let (name, below) = find_named(lines, pattern!(r"^(?:FAIL|ERROR): (\S+ \(.+\))$"))?;
     let end = below
         .iter()
         .position(|line| line.starts_with("===="))
@@ -106,7 +109,7 @@ fn unittest(lines: &[&str]) -> Option<TestFailure> {
 }
 
 fn go(lines: &[&str]) -> Option<TestFailure> {
-    let below = |pattern: &regex::Regex| named(lines, pattern);
+    let below = |pattern: &regex::Regex| find_named(lines, pattern);
     let (name, next) = below(pattern!(r"^\s+--- FAIL: (\S+) \([\d.]+s\)$"))
         .or_else(|| below(pattern!(r"^--- FAIL: (\S+) \([\d.]+s\)$")))?;
     // With -v the message is above, without it below.
@@ -131,12 +134,12 @@ fn jest(lines: &[&str]) -> Option<TestFailure> {
     lines
         .iter()
         .find(|line| line.starts_with("Tests:") || line.starts_with("Test Suites:"))?;
-    let (name, below) = named(lines, pattern!(r"^\s+● (.+)$"))?;
+    let (name, below) = find_named(lines, pattern!(r"^\s+● (.+)$"))?;
     Some(failure(name, text(below)))
 }
 
 fn vitest(lines: &[&str]) -> Option<TestFailure> {
-    let (name, below) = named(lines, pattern!(r"^ FAIL  (\S+ > .+|\S+ \[ .+ \])$"))?;
+    let (name, below) = find_named(lines, pattern!(r"^ FAIL  (\S+ > .+|\S+ \[ .+ \])$"))?;
     Some(failure(name, text(below)))
 }
 
@@ -145,7 +148,7 @@ fn mocha(lines: &[&str]) -> Option<TestFailure> {
     let end = lines
         .iter()
         .position(|line| pattern!(r"^  \d+ failing$").is_match(line))?;
-    let (first, below) = named(&lines[end..], pattern!(r"^  1\) (.+)$"))?;
+    let (first, below) = find_named(&lines[end..], pattern!(r"^  1\) (.+)$"))?;
     if let Some(name) = first.strip_suffix(':') {
         return Some(failure(name.to_owned(), text(below)));
     }
@@ -166,23 +169,23 @@ fn node(lines: &[&str]) -> Option<TestFailure> {
     lines
         .iter()
         .find(|line| pattern!(r"^(?:#|ℹ) tests \d+$").is_match(line))?;
-    if let Some((name, below)) = named(lines, pattern!(r"^\s*not ok \d+ - (.+)$")) {
-        let said = below
+    if let Some((name, below)) = find_named(lines, pattern!(r"^\s*not ok \d+ - (.+)$")) {
+        let error_text = below
             .iter()
             .find_map(|line| line.trim().strip_prefix("error: "))
             .unwrap_or_default();
-        return Some(failure(name, said.trim_matches('\'')));
+        return Some(failure(name, error_text.trim_matches('\'')));
     }
     let list = lines
         .iter()
         .position(|line| *line == "✖ failing tests:")
         .map_or(0, |n| n + 1);
-    let (name, below) = named(&lines[list..], pattern!(r"^✖ (.+?)(?: \([\d.]+ms\))?$"))?;
+    let (name, below) = find_named(&lines[list..], pattern!(r"^✖ (.+?)(?: \([\d.]+ms\))?$"))?;
     Some(failure(name, text(below)))
 }
 
 fn rspec(lines: &[&str]) -> Option<TestFailure> {
-    let found = lines
+    let groups = lines
         .iter()
         .find_map(|line| pattern!(r"^rspec (\S+) # (.+)$").captures(line))?;
     let n = lines
@@ -190,7 +193,7 @@ fn rspec(lines: &[&str]) -> Option<TestFailure> {
         .position(|line| line.trim_start().starts_with("Failure/Error:"))
         .map_or(lines.len(), |n| n + 1);
     Some(failure(
-        format!("{} ({})", &found[2], &found[1]),
+        format!("{} ({})", &groups[2], &groups[1]),
         text(&lines[n..]),
     ))
 }
@@ -199,17 +202,17 @@ fn surefire(lines: &[&str]) -> Option<TestFailure> {
     let list = lines.iter().position(|line| {
         pattern!(r"^(?:\[ERROR\] )?(?:Failures|Errors|Failed tests|Tests in error):").is_match(line)
     })?;
-    let found = lines[list..].iter().skip(1).find_map(|line| {
+    let groups = lines[list..].iter().skip(1).find_map(|line| {
         pattern!(r"^(?:\[ERROR\])?\s+(\S+?:\d+|\S+)(?: (?:» )?(.*))?$").captures(line)
     })?;
     Some(failure(
-        found[1].to_owned(),
-        found.get(2).map_or("", |message| message.as_str()),
+        groups[1].to_owned(),
+        groups.get(2).map_or("", |message| message.as_str()),
     ))
 }
 
 fn gradle(lines: &[&str]) -> Option<TestFailure> {
-    let (name, below) = named(lines, pattern!(r"^(\S.* > .+) FAILED$"))?;
+    let (name, below) = find_named(lines, pattern!(r"^(\S.* > .+) FAILED$"))?;
     Some(failure(name, text(below)))
 }
 
@@ -217,14 +220,14 @@ fn ctest(lines: &[&str]) -> Option<TestFailure> {
     let list = lines
         .iter()
         .position(|line| *line == "The following tests FAILED:")?;
-    let found = lines[list..]
+    let groups = lines[list..]
         .iter()
         .find_map(|line| pattern!(r"^\s+\d+ - (\S+) \(([^)]*)\)").captures(line))?;
-    Some(failure(found[1].to_owned(), &found[2]))
+    Some(failure(groups[1].to_owned(), &groups[2]))
 }
 
 fn dotnet(lines: &[&str]) -> Option<TestFailure> {
-    let (name, below) = named(lines, pattern!(r"^\s+Failed (\S.*?) \[[^\]]+\]$"))?;
+    let (name, below) = find_named(lines, pattern!(r"^\s+Failed (\S.*?) \[[^\]]+\]$"))?;
     let n = below
         .iter()
         .position(|line| line.trim() == "Error Message:")

@@ -74,7 +74,7 @@ fn enter(
 ) -> Result<(), String> {
     let name = element.local_name();
     match name.as_ref() {
-        // One inside of another changes nothing: without a root nothing stands inside.
+        // A nested element changes nothing: without a root nothing stands inside.
         "testsuites" | "testsuite" => *root = true,
         other if depth == 0 => {
             return Err(format!(

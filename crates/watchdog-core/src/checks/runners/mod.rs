@@ -12,4 +12,4 @@ mod samples;
 
 pub use junit::MAX_REPORT_BYTES;
 pub(super) use junit::counts_in_report;
-pub(super) use output::{TestRun, read};
+pub(super) use output::{TestRun, read_reports};

@@ -24,7 +24,7 @@ pub(in super::super) struct TestFailure {
 }
 
 /// The reports of known test runners; `None` where none is recognised.
-pub(in super::super) fn read(output: &CommandOutput) -> Option<TestRun> {
+pub(in super::super) fn read_reports(output: &CommandOutput) -> Option<TestRun> {
     let runs: Vec<TestRun> = [&output.stdout, &output.stderr]
         .into_iter()
         .filter_map(stream)
@@ -46,9 +46,9 @@ fn stream(captured: &CapturedStream) -> Option<TestRun> {
         .lines()
         .map(|line| line.trim_end_matches('\r'))
         .collect();
-    let found = counts::of(&lines)?;
+    let counted = counts::sum_runs(&lines)?;
     // With a gap in the output, runs may be missing from the sum.
-    let counts = if captured.dropped == 0 { found } else { None };
+    let counts = if captured.dropped == 0 { counted } else { None };
     Some(TestRun {
         counts,
         failure: failing::first(&lines),

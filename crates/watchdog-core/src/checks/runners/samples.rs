@@ -3,7 +3,7 @@
 //! threads.
 
 use super::super::answers::{CapturedStream, CommandOutput};
-use super::read;
+use super::read_reports;
 use watchdog_facts::evidence::TestCounts;
 
 fn output(stdout: &str) -> CommandOutput {
@@ -15,7 +15,8 @@ fn output(stdout: &str) -> CommandOutput {
 
 #[track_caller]
 fn counts(name: &str, text: &str, ran: u64, failed: u64, skipped: u64) {
-    let run = read(&output(text)).unwrap_or_else(|| panic!("{name}: not recognised in {text}"));
+    let run =
+        read_reports(&output(text)).unwrap_or_else(|| panic!("{name}: not recognised in {text}"));
     assert_eq!(
         run.counts,
         Some(TestCounts {
@@ -29,7 +30,7 @@ fn counts(name: &str, text: &str, ran: u64, failed: u64, skipped: u64) {
 
 #[track_caller]
 fn fails(name: &str, text: &str, test: &str, message: &str) {
-    let failure = read(&output(text))
+    let failure = read_reports(&output(text))
         .and_then(|run| run.failure)
         .unwrap_or_else(|| panic!("{name}: no failure in {text}"));
     assert_eq!(
@@ -283,7 +284,7 @@ fn several_runs_add_up_and_what_tests_print_is_no_result() {
         stderr: CapturedStream::whole(UNITTEST),
     };
     assert_eq!(
-        read(&streams).unwrap().counts,
+        read_reports(&streams).unwrap().counts,
         Some(TestCounts {
             ran: 4,
             failed: 2,
@@ -301,7 +302,7 @@ fn what_is_not_counted_is_unknown_and_what_is_no_runner_is_none() {
         "> Task :test UP-TO-DATE\n",
     ] {
         assert_eq!(
-            read(&output(uncounted)).unwrap().counts,
+            read_reports(&output(uncounted)).unwrap().counts,
             None,
             "{uncounted}"
         );
@@ -312,7 +313,7 @@ fn what_is_not_counted_is_unknown_and_what_is_no_runner_is_none() {
         tail: CARGO.into(),
     };
     assert_eq!(
-        read(&CommandOutput {
+        read_reports(&CommandOutput {
             stdout: gap,
             stderr: CapturedStream::default()
         })
@@ -330,7 +331,7 @@ fn what_is_not_counted_is_unknown_and_what_is_no_runner_is_none() {
         "5 tests completed",
         "# pass 3\n# fail 0\n",
     ] {
-        assert_eq!(read(&output(none)), None, "{none}");
+        assert_eq!(read_reports(&output(none)), None, "{none}");
     }
     counts(
         "nonsense",
@@ -343,7 +344,7 @@ fn what_is_not_counted_is_unknown_and_what_is_no_runner_is_none() {
         "{0} failed, {0} passed in 0.1s\n{0} passed in 0.1s\n",
         u64::MAX / 2
     );
-    assert!(read(&output(&huge)).is_some());
+    assert!(read_reports(&output(&huge)).is_some());
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::super::key_kinds::{ARGV, POSITIVE, PRESET, TEXT, list_of, nullable};
 use super::super::key_table::{KeyBlock, keys, no_rules};
-use super::super::problem::shown;
+use super::super::problem::quote_text;
 use super::super::reader::{ConfigNode, ConfigSection};
 use super::super::settings::{AgentEntry, AgentSettings, ConfigSettings, PresetName};
 
@@ -25,9 +25,13 @@ pub(in super::super) static BLOCK: KeyBlock<AgentSettings> = KeyBlock {
 };
 
 /// The default model is one of the default preset's; another agent does not know it.
-fn default_model_is_the_presets(section: &ConfigSection<'_>, found: &mut AgentSettings, _: bool) {
-    if found.preset != PresetName::CLAUDE && !section.has("model") {
-        found.model = None;
+fn default_model_is_the_presets(
+    section: &ConfigSection<'_>,
+    settings: &mut AgentSettings,
+    _: bool,
+) {
+    if settings.preset != PresetName::CLAUDE && !section.has("model") {
+        settings.model = None;
     }
 }
 
@@ -68,13 +72,13 @@ pub(in super::super) fn read_list(
     preset: &PresetName,
 ) -> Option<Vec<AgentEntry>> {
     let entries = node.list(|entry| {
-        let mut found = AgentEntry {
+        let mut entry_settings = AgentEntry {
             preset: preset.clone(),
             ..(ENTRY.defaults)()
         };
-        ENTRY.read(entry, &mut found);
+        ENTRY.read(entry, &mut entry_settings);
         // Names and folders are compared even where something else of the entry is wrong.
-        (!found.name.is_empty()).then_some(found)
+        (!entry_settings.name.is_empty()).then_some(entry_settings)
     })?;
     let mut folders = HashSet::new();
     if let Some(twice) = entries
@@ -84,30 +88,30 @@ pub(in super::super) fn read_list(
     {
         node.wrong(format!(
             "two agents have the worktree {}; each works in one of its own",
-            shown(twice)
+            quote_text(twice)
         ));
     }
     let mut names = HashSet::new();
     if let Some(twice) = entries.iter().find(|entry| !names.insert(&entry.name)) {
         node.wrong(format!(
             "two agents are named {}; every agent has a name of its own",
-            shown(&twice.name)
+            quote_text(&twice.name)
         ));
     }
     for entry in &entries {
         let mut seen = HashSet::from([&entry.name]);
         for name in &entry.fallback {
-            if !entries.iter().any(|other| other.name == *name) {
+            if !entries.iter().any(|candidate| candidate.name == *name) {
                 node.wrong(format!(
                     "the fallback of {} names {}, and no agent has that name",
-                    shown(&entry.name),
-                    shown(name)
+                    quote_text(&entry.name),
+                    quote_text(name)
                 ));
             } else if !seen.insert(name) {
                 node.wrong(format!(
                     "the fallback of {} names {} twice or itself",
-                    shown(&entry.name),
-                    shown(name)
+                    quote_text(&entry.name),
+                    quote_text(name)
                 ));
             }
         }

@@ -83,9 +83,9 @@ pub(super) static SIGNAL: CheckType<SignalTextCriterion> = CheckType {
 const SCOPE_DOC: &str = "which of the agent's texts count: its `last` message, those of the `iteration` (since it was last asked), or all of the `session`";
 
 /// `tag` is for one match and asks for it, a text may be an element as a whole, and an element is found in any case.
-fn signal_keys_fit(section: &ConfigSection<'_>, found: &mut SignalTextCriterion, _: bool) {
+fn signal_keys_fit(section: &ConfigSection<'_>, criterion: &mut SignalTextCriterion, _: bool) {
     match (section.get("match"), section.get("tag")) {
-        (None, Some(_)) => found.matching = SignalMatch::Tag,
+        (None, Some(_)) => criterion.matching = SignalMatch::Tag,
         (Some(given), Some(tag))
             if given
                 .known_word(MATCHES)
@@ -95,16 +95,16 @@ fn signal_keys_fit(section: &ConfigSection<'_>, found: &mut SignalTextCriterion,
         }
         _ => {}
     }
-    if found.matching != SignalMatch::Tag {
+    if criterion.matching != SignalMatch::Tag {
         return;
     }
     if !section.has("tag")
-        && let Some((name, content)) = element(&found.text)
+        && let Some((name, content)) = element(&criterion.text)
     {
-        (found.tag, found.text) = (name, content);
+        (criterion.tag, criterion.text) = (name, content);
     }
     if !section.has("ignore_case") {
-        found.ignore_case = true;
+        criterion.ignore_case = true;
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use super::super::problem::shown;
+use super::super::problem::quote_text;
 use super::super::reader::{ConfigNode, ConfigSection};
 use super::agent_verdict::{DescribedAgent, LoweredVerdict, lower, note_ignored};
 use super::{TOP, behavior, flat_keys};
@@ -35,7 +35,7 @@ const KNOWN: &[&str] = &[
     "runner",
 ];
 
-/// What a closed issue is left as, where the description says how it ends.
+/// The state of a closed issue, if the description names its end.
 const CLOSURES: &[(&str, bool)] = &[
     ("close", true),
     ("label-only", false),
@@ -48,7 +48,7 @@ pub(in super::super) fn is_agent_file(top: &ConfigNode<'_>) -> bool {
 }
 
 /// Reads the file for what completes the work. Everything else in it is named in one note.
-pub(in super::super) fn read(top: &ConfigNode<'_>) -> LoweredVerdict {
+pub(in super::super) fn read_file(top: &ConfigNode<'_>) -> LoweredVerdict {
     let mut around = DescribedAgent {
         ignored: Some(RefCell::default()),
         definition: top.json.to_value(),
@@ -125,7 +125,7 @@ fn agent_name(node: &ConfigNode<'_>) -> Option<String> {
     if !kebab {
         node.wrong(format!(
             "must be in kebab-case, such as `my-agent`, found {}",
-            shown(&name)
+            quote_text(&name)
         ));
         return None;
     }

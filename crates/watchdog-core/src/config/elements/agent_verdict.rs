@@ -1,12 +1,13 @@
-//! What completes the work of an agent that another program describes: each word for a type of verdict, lowered to checks.
+//! Completion of an agent that another program describes: each word for a type of verdict, lowered
+//! to checks.
 
 use std::cell::RefCell;
 
 use serde_json::Value;
 
 use super::super::nearest::{hint, misspelt};
-use super::super::problem::{shown, shown_key};
-use super::super::reader::{ConfigNode, ConfigSection, listed};
+use super::super::problem::{quote_text, shown_key};
+use super::super::reader::{ConfigNode, ConfigSection, list_words};
 use super::super::settings::{
     CheckKind, CheckSpec, CommandLine, CustomCriterion, IssueCriterion, Mode, PhaseCriterion,
     SignalMatch, SignalTextCriterion, StructuredCriterion, TextScope,
@@ -59,7 +60,7 @@ const WORDS: &[(&str, VerdictWord)] = &[
 const LISTED: &str = "issue, project, iterate, manual, custom, or of poll:state, count:iteration, count:check, detect:keyword, \
                       detect:structured, meta:composite, meta:custom";
 
-/// What is polled: of which resource the state counts.
+/// The polled resources whose state counts.
 const RESOURCES: &[(&str, Option<VerdictWord>)] = &[
     ("github-issue", Some(VerdictWord::Issue)),
     ("github-project", Some(VerdictWord::Project)),
@@ -73,7 +74,8 @@ const OPERATORS: &[(&str, Mode)] = &[
     ("first", Mode::First),
 ];
 
-/// What the description says beside the verdict that bears on it. By default a block without a description around it.
+/// Parts of the description that bear on the verdict. By default a block without a description
+/// around it.
 #[derive(Debug, Default)]
 pub(super) struct DescribedAgent {
     /// The folder that handlers are in, with a slash at its end; empty for the root of the worktree.
@@ -105,17 +107,17 @@ impl DescribedAgent {
     pub(super) fn section<'a>(
         &self,
         node: &ConfigNode<'a>,
-        known: &[&str],
+        known_keys: &[&str],
     ) -> Option<ConfigSection<'a>> {
         let Some(ignored) = &self.ignored else {
-            return node.section(known);
+            return node.section(known_keys);
         };
         let section = node.open_section()?;
         for member in node
             .members()
             .unwrap_or_default()
             .iter()
-            .filter(|member| !known.contains(&member.name.as_ref()))
+            .filter(|member| !known_keys.contains(&member.name.as_ref()))
         {
             let path = if node.path.is_empty() {
                 shown_key(&member.name)
@@ -124,7 +126,7 @@ impl DescribedAgent {
             };
             match misspelt(
                 &member.name,
-                known.iter().copied().filter(|key| !node.has(key)),
+                known_keys.iter().copied().filter(|key| !node.has(key)),
             ) {
                 Some(meant) => node.report.problem(member.at, &path, || {
                     format!("unknown key, did you mean `{meant}`?")
@@ -192,7 +194,7 @@ impl<'a> TypedVerdict<'_, 'a> {
             let near = hint(&word, WORDS.iter().map(|(known, _)| *known));
             self.kind.wrong(format!(
                 "{key} must be one of {LISTED}; found {}{near}",
-                shown(&word)
+                quote_text(&word)
             ));
             return None;
         };
@@ -207,7 +209,7 @@ impl<'a> TypedVerdict<'_, 'a> {
             VerdictWord::StepGraph => {
                 let why = "is a graph of steps that only its own runner can walk; say what done means with another type, or with a `custom` \
                            check in completion.json";
-                self.kind.wrong(format!("{} {why}", shown(&word)));
+                self.kind.wrong(format!("{} {why}", quote_text(&word)));
                 return None;
             }
         };
@@ -348,7 +350,7 @@ impl<'a> TypedVerdict<'_, 'a> {
             conditions.wrong("a composite without conditions can never be complete; add one");
             return None;
         }
-        // One that cannot be read is reported, and then nothing of the file counts.
+        // An unreadable condition is reported, and then the whole file does not count.
         let checks = conditions.list(|node| self.condition(node))?;
         Some(CheckSpec::Group {
             mode: mode?,
@@ -394,7 +396,7 @@ impl<'a> TypedVerdict<'_, 'a> {
     fn config_section(
         &self,
         word: &str,
-        known: &[&str],
+        known_keys: &[&str],
         needed: &str,
     ) -> Option<ConfigSection<'a>> {
         let why = format!("{needed} is required for the type {word}");
@@ -408,7 +410,9 @@ impl<'a> TypedVerdict<'_, 'a> {
         } else {
             &[]
         };
-        let section = self.around.section(config, &[known, others].concat())?;
+        let section = self
+            .around
+            .section(config, &[known_keys, others].concat())?;
         section.required(needed, &why)?;
         Some(section)
     }
@@ -440,7 +444,7 @@ fn target_is_closed(state: &ConfigNode<'_>, of: VerdictWord) -> Option<()> {
     None
 }
 
-/// One note for all that was not read.
+/// A note for all that was not read.
 pub(super) fn note_ignored(section: &ConfigSection<'_>, ignored: &[String]) {
     const SHOWN: usize = 20;
     if ignored.is_empty() {
@@ -452,7 +456,7 @@ pub(super) fn note_ignored(section: &ConfigSection<'_>, ignored: &[String]) {
     } else {
         String::new()
     };
-    let keys = listed(ignored.iter().take(SHOWN).map(String::as_str));
+    let keys = list_words(ignored.iter().take(SHOWN).map(String::as_str));
     section.note(
         "",
         &format!("not read, as it says nothing of when the work is complete: {keys}{more}"),

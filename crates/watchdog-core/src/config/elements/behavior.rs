@@ -18,7 +18,7 @@ pub(in super::super) fn schema() -> serde_json::Value {
 }
 
 /// Reads the block of a configuration file.
-pub(in super::super) fn read(node: &ConfigNode<'_>) -> LoweredVerdict {
+pub(in super::super) fn read_block(node: &ConfigNode<'_>) -> LoweredVerdict {
     let definition = serde_json::json!({"behavior": node.json.to_value()});
     read_within(
         node,
@@ -31,12 +31,12 @@ pub(in super::super) fn read(node: &ConfigNode<'_>) -> LoweredVerdict {
 
 /// Reads the block, with what the file around it says.
 pub(super) fn read_within(node: &ConfigNode<'_>, around: &DescribedAgent) -> LoweredVerdict {
-    let known: Vec<&str> = ["completionType", "completionConfig"]
+    let known_keys: Vec<&str> = ["completionType", "completionConfig"]
         .iter()
         .chain(OTHERS)
         .copied()
         .collect();
-    let Some(section) = around.section(node, &known) else {
+    let Some(section) = around.section(node, &known_keys) else {
         return LoweredVerdict::default();
     };
     let Some(kind) = section.required("completionType", "it says what completes the work") else {

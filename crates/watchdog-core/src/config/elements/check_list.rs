@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::super::key_kinds::{ValueForm, filled_list_of, word};
 use super::super::key_table::{KeyBlock, keys, no_rules};
 use super::super::nearest::hint;
-use super::super::problem::shown;
+use super::super::problem::quote_text;
 use super::super::reader::ConfigNode;
 use super::super::settings::{CheckKind, CheckSpec, Mode};
 use super::check_type::{CheckType, ErasedCheckType};
@@ -73,7 +73,7 @@ static GROUP: KeyBlock<CheckGroup> = KeyBlock {
 /// An entry of `checks`.
 pub(in super::super) const ENTRY: ValueForm<CheckSpec> = ValueForm {
     read: entry,
-    write: written,
+    write: write_check,
     schema: || json!({"$ref": "#/$defs/entry"}),
     words: "check",
 };
@@ -97,7 +97,7 @@ pub(in super::super) fn definitions() -> Map<String, Value> {
         .collect()
 }
 
-pub(in super::super) fn read(node: &ConfigNode<'_>) -> Option<Vec<CheckSpec>> {
+pub(in super::super) fn read_list(node: &ConfigNode<'_>) -> Option<Vec<CheckSpec>> {
     node.list(entry)
 }
 
@@ -124,22 +124,23 @@ fn single(node: &ConfigNode<'_>) -> Option<CheckSpec> {
     let kind = node.peek("type")?;
     let word = kind.text()?;
     let registered_types = node.report.registered();
-    let criterion = if let Some(known) = TYPES.iter().find(|known| known.word() == word) {
-        known.read(node)
-    } else if registered_types.contains(&word.as_str()) {
-        registered(&word, node)
-    } else {
-        let known = TYPES
-            .iter()
-            .map(|known| known.word())
-            .chain(registered_types.iter().copied());
-        kind.wrong(format!(
-            "no type of check is named {}{}",
-            shown(&word),
-            hint(&word, known)
-        ));
-        None
-    };
+    let criterion =
+        if let Some(check_type) = TYPES.iter().find(|candidate| candidate.word() == word) {
+            check_type.read(node)
+        } else if registered_types.contains(&word.as_str()) {
+            read_registered(&word, node)
+        } else {
+            let known_words = TYPES
+                .iter()
+                .map(|check_type| check_type.word())
+                .chain(registered_types.iter().copied());
+            kind.wrong(format!(
+                "no type of check is named {}{}",
+                quote_text(&word),
+                hint(&word, known_words)
+            ));
+            None
+        };
     let name = match node.peek("name") {
         Some(name) => name.text(),
         None => Some(word),
@@ -150,7 +151,7 @@ fn single(node: &ConfigNode<'_>) -> Option<CheckSpec> {
     })
 }
 
-fn written(spec: &CheckSpec) -> Value {
+fn write_check(spec: &CheckSpec) -> Value {
     match spec {
         CheckSpec::Group { mode, checks } => GROUP
             .write(CheckGroup {
@@ -174,7 +175,7 @@ fn written(spec: &CheckSpec) -> Value {
 }
 
 /// An entry of a type that this program does not know itself: the program that registered it reads its keys.
-fn registered(kind: &str, node: &ConfigNode<'_>) -> Option<CheckKind> {
+fn read_registered(kind: &str, node: &ConfigNode<'_>) -> Option<CheckKind> {
     node.open_section()?;
     let serde_json::Value::Object(mut keys) = node.json.to_value() else {
         return None;

@@ -45,10 +45,10 @@ impl<S: Clone> ErasedCheckType for CheckType<S> {
 
     fn read(&self, node: &ConfigNode<'_>) -> Option<CheckKind> {
         let section = node.section(&[&["type", "name"], self.block.names().as_slice()].concat())?;
-        let mut found = (self.block.defaults)();
+        let mut criterion = (self.block.defaults)();
         self.block
-            .read_keys(&section, &mut found)
-            .then(|| (self.wrap)(found))
+            .read_keys(&section, &mut criterion)
+            .then(|| (self.wrap)(criterion))
     }
 
     fn write(&self, criterion: &CheckKind) -> Option<Map<String, Value>> {

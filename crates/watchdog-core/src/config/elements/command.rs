@@ -9,7 +9,7 @@ use super::super::key_kinds::{
 };
 use super::super::key_table::{KeyBlock, keys, no_rules};
 use super::super::nearest::hint;
-use super::super::problem::shown;
+use super::super::problem::quote_text;
 use super::super::reader::ConfigNode;
 use super::super::settings::{CheckKind, CommandCriterion, CommandLine, CommandSuccess};
 use super::check_type::CheckType;
@@ -105,7 +105,7 @@ fn success(node: &ConfigNode<'_>) -> Option<CommandSuccess> {
             Err(_) => {
                 node.wrong(format!(
                     "`exit:` takes an exit code from 0 to 255, found {}",
-                    shown(code)
+                    quote_text(code)
                 ));
                 None
             }
@@ -118,7 +118,7 @@ fn success(node: &ConfigNode<'_>) -> Option<CommandSuccess> {
         ("contains", Some(wanted)) => Some(CommandSuccess::Contains(wanted.to_owned())),
         ("regex", Some(pattern)) => match output_regex(pattern) {
             Ok(regex) if regex.is_match("") => {
-                node.wrong(format!("the regular expression {} matches an empty output, so it would always be a success", shown(pattern)));
+                node.wrong(format!("the regular expression {} matches an empty output, so it would always be a success", quote_text(pattern)));
                 None
             }
             Ok(_) => Some(CommandSuccess::Regex(pattern.to_owned())),
@@ -133,7 +133,7 @@ fn success(node: &ConfigNode<'_>) -> Option<CommandSuccess> {
         _ => {
             node.wrong(format!(
                 "unknown rule {}{}; it must be `exit:` with a code, `empty`, `contains:` with a text, or `regex:` with a pattern",
-                shown(&text),
+                quote_text(&text),
                 hint(&text, RULES.iter().copied())
             ));
             None

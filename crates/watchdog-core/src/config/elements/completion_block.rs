@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::super::key_kinds::{COMMAND_LINE, TEXT, optional, whole};
 use super::super::key_table::{KeyBlock, keys};
-use super::super::reader::{ConfigNode, put};
+use super::super::reader::{ConfigNode, overwrite};
 use super::super::settings::{
     CheckKind, CheckSpec, CommandCriterion, CommandLine, Limits, SignalMatch, SignalTextCriterion,
 };
@@ -41,14 +41,14 @@ pub(in super::super) fn schema() -> Value {
 }
 
 /// Reads the block into checks and limits.
-pub(in super::super) fn read(node: &ConfigNode<'_>, limits: &mut Limits) -> Vec<CheckSpec> {
-    let mut found = CompletionBlock::default();
-    BLOCK.read(node, &mut found);
-    put(&mut limits.max_iterations, found.max_iterations);
-    let signal = found
+pub(in super::super) fn read_block(node: &ConfigNode<'_>, limits: &mut Limits) -> Vec<CheckSpec> {
+    let mut block = CompletionBlock::default();
+    BLOCK.read(node, &mut block);
+    overwrite(&mut limits.max_iterations, block.max_iterations);
+    let signal = block
         .signal
         .map(|text| CheckKind::Signal(SignalTextCriterion::new(text, SignalMatch::Line)));
-    let verify = found
+    let verify = block
         .verify
         .map(|run| CheckKind::Command(CommandCriterion::new(run)));
     let named = [("signal", signal), ("verify", verify)].into_iter();

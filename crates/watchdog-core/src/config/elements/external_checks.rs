@@ -54,13 +54,13 @@ pub(super) static ISSUE: CheckType<IssueCriterion> = CheckType {
     },
 };
 
-fn issue_asks_for_something(section: &ConfigSection<'_>, found: &mut IssueCriterion, _: bool) {
+fn issue_asks_for_something(section: &ConfigSection<'_>, criterion: &mut IssueCriterion, _: bool) {
     if !section.has("number") && !section.has("pull_request") {
         section.missing("number", "it is the issue that must be closed");
     } else if section.has("number")
-        && !found.closed
-        && found.label.is_none()
-        && found.pull_request.is_none()
+        && !criterion.closed
+        && criterion.label.is_none()
+        && criterion.pull_request.is_none()
     {
         section.wrong("asks for nothing; give `label` or `pull_request`, or leave `closed` true");
     }
@@ -109,8 +109,8 @@ pub(super) static PHASE: CheckType<PhaseCriterion> = CheckType {
     },
 };
 
-fn field_has_project(section: &ConfigSection<'_>, found: &mut PhaseCriterion, _: bool) {
-    if found.field.is_some() && section.get("project").is_none_or(|n| n.is_null()) {
+fn field_has_project(section: &ConfigSection<'_>, criterion: &mut PhaseCriterion, _: bool) {
+    if criterion.field.is_some() && section.get("project").is_none_or(|n| n.is_null()) {
         section.missing("project", "`field` is a field of it");
     }
 }

@@ -37,8 +37,12 @@ pub(super) static GIT: CheckType<GitCriterion> = CheckType {
 };
 
 /// The intention of a wrong key is unknown.
-fn git_asks_for_something(section: &ConfigSection<'_>, found: &mut GitCriterion, all_right: bool) {
-    if all_right && found.is_empty() {
+fn git_asks_for_something(
+    section: &ConfigSection<'_>,
+    criterion: &mut GitCriterion,
+    all_right: bool,
+) {
+    if all_right && criterion.is_empty() {
         section.wrong("asks for nothing; give `min_commits` of at least 1, `require_clean`: true, or another of its keys");
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::super::key_kinds::{FLAG, optional, seconds, whole};
 use super::super::key_table::{KeyBlock, keys, no_rules};
-use super::super::reader::{ConfigSection, put};
+use super::super::reader::{ConfigSection, overwrite};
 use super::super::settings::CompletionSettings;
 use super::completion_check::MAX_PROBES;
 
@@ -34,16 +34,16 @@ pub(in super::super) static BLOCK: KeyBlock<FlatKeys> = KeyBlock {
 
 impl FlatKeys {
     /// Reads the flat keys of the top of the file.
-    pub(in super::super) fn read(top: &ConfigSection<'_>) -> Self {
-        let mut found = FlatKeys::default();
-        BLOCK.read_keys(top, &mut found);
-        if found.enabled == Some(false) {
+    pub(in super::super) fn read_flat(top: &ConfigSection<'_>) -> Self {
+        let mut keys = FlatKeys::default();
+        BLOCK.read_keys(top, &mut keys);
+        if keys.enabled == Some(false) {
             top.note(
                 ENABLED,
                 "false asks no agent: read as `completion_check.max_probes`: 0",
             );
         }
-        found
+        keys
     }
 
     /// Lowers them into the block `completion_check`, which they must not contradict.
@@ -58,17 +58,17 @@ impl FlatKeys {
         {
             contradicts(top, INTERVAL, "completion_check.probe_interval_seconds");
         }
-        put(&mut into.max_probes, self.probes);
-        put(&mut into.probe_interval, self.interval);
+        overwrite(&mut into.max_probes, self.probes);
+        overwrite(&mut into.probe_interval, self.interval);
         if self.enabled == Some(false) {
             into.max_probes = 0;
         }
     }
 }
 
-fn contradicts(top: &ConfigSection<'_>, key: &str, other: &str) {
+fn contradicts(top: &ConfigSection<'_>, key: &str, contradicted: &str) {
     if let Some(node) = top.get(key) {
-        node.wrong(format!("contradicts `{other}`; keep one"));
+        node.wrong(format!("contradicts `{contradicted}`; keep one"));
     }
 }
 

@@ -48,8 +48,8 @@ pub(in super::super) static BLOCK: KeyBlock<Limits> = KeyBlock {
     rules: blocks_take_effect,
 };
 
-fn blocks_take_effect(section: &ConfigSection<'_>, found: &mut Limits, _: bool) {
-    if found.max_stop_blocks > 7 {
+fn blocks_take_effect(section: &ConfigSection<'_>, limits: &mut Limits, _: bool) {
+    if limits.max_stop_blocks > 7 {
         section
             .note("max_stop_blocks", "Claude Code itself lets the agent stop after eight blocks in a row; more than 7 never take effect");
     }

@@ -1,4 +1,5 @@
-//! One block of `completion.json` or one group of check types per file, each with its keys, its bounds and its tests.
+//! Each file has a block of `completion.json` or a group of check types, each with its keys, its
+//! bounds and its tests.
 
 pub(super) mod agent;
 mod agent_checks;

@@ -8,7 +8,7 @@ use super::super::key_kinds::{ARGV, TEXT, ValueForm, filled_list_of, optional, w
 use super::super::key_table::{KeyBlock, keys};
 use super::super::message_template::{LONGEST, MessageForm, ReadyForm};
 use super::super::nearest::hint;
-use super::super::problem::shown;
+use super::super::problem::quote_text;
 use super::super::reader::{ConfigNode, ConfigSection};
 use super::super::settings::{NotifyRule, NotifyTarget};
 
@@ -154,9 +154,9 @@ const MAIL: ValueForm<Vec<String>> = ValueForm {
         several => json!(several),
     },
     schema: || {
-        let one =
+        let address =
             json!({"type": "string", "pattern": "^[^@\\s]+@[^@\\s]+$", "maxLength": LONGEST_MAIL});
-        json!({"oneOf": [one, {"type": "array", "items": one, "minItems": 1}]})
+        json!({"oneOf": [address, {"type": "array", "items": address, "minItems": 1}]})
     },
     words: "address of mail, or a list of them",
 };
@@ -302,10 +302,10 @@ fn template(node: &ConfigNode<'_>) -> Option<MessageForm> {
         .ok()
 }
 
-/// One address of mail, or several.
+/// An address of mail, or several.
 fn mail(node: &ConfigNode<'_>) -> Option<Vec<String>> {
     if !node.is_list() {
-        return mail_address(node).map(|one| vec![one]);
+        return mail_address(node).map(|address| vec![address]);
     }
     let list = node.list(mail_address)?;
     if node.is_empty_list() {
@@ -335,10 +335,15 @@ fn mail_address(node: &ConfigNode<'_>) -> Option<String> {
 
 fn address(node: &ConfigNode<'_>) -> Option<String> {
     let text = node.text()?;
-    let rest = ["http://", "https://"]
+    let after_scheme = ["http://", "https://"]
         .iter()
         .find_map(|scheme| text.strip_prefix(scheme));
-    let host = rest.map(|rest| rest.split(['/', '?', '#']).next().unwrap_or_default());
+    let host = after_scheme.map(|after_scheme| {
+        after_scheme
+            .split(['/', '?', '#'])
+            .next()
+            .unwrap_or_default()
+    });
     let plain = text.len() <= LONGEST_URL && text.bytes().all(|b| b.is_ascii_graphic());
     if plain
         && host
@@ -350,7 +355,7 @@ fn address(node: &ConfigNode<'_>) -> Option<String> {
     None
 }
 
-/// One word; the message for another names the nearest, and not all sixty.
+/// A word; the message for another names the nearest, and not all sixty.
 fn event_word(node: &ConfigNode<'_>) -> Option<String> {
     let text = node.text()?;
     if WORDS.contains(&text.as_str()) {
@@ -359,7 +364,7 @@ fn event_word(node: &ConfigNode<'_>) -> Option<String> {
     let near = hint(&text, WORDS.iter().copied());
     node.wrong(format!(
         "no status, no reason of a verdict and no kind of event is named {}{near}",
-        shown(&text)
+        quote_text(&text)
     ));
     None
 }

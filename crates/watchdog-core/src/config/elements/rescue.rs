@@ -61,8 +61,9 @@ pub(in super::super) static BLOCK: KeyBlock<RescueSettings> = KeyBlock {
 };
 
 /// Without a command the mode `command` runs the worktree's own script; whether there is one is known when a rescue runs, which says so.
-fn command_fits_mode(section: &ConfigSection<'_>, found: &mut RescueSettings, _: bool) {
-    if section.get("command").is_some_and(|n| !n.is_null()) && found.mode != RescueMode::Command {
+fn command_fits_mode(section: &ConfigSection<'_>, settings: &mut RescueSettings, _: bool) {
+    if section.get("command").is_some_and(|n| !n.is_null()) && settings.mode != RescueMode::Command
+    {
         section.note("command", "is not used, because the mode is not `command`");
     }
 }

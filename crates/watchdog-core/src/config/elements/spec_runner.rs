@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::super::reader::{ConfigNode, MAX_SECONDS, put};
+use super::super::reader::{ConfigNode, MAX_SECONDS, overwrite};
 use super::super::settings::{ConfigSettings, OnNoCriteria};
 use super::TOP;
 use super::agent_verdict::note_ignored;
@@ -21,7 +21,7 @@ pub(in super::super) fn is_runner_file(top: &ConfigNode<'_>) -> bool {
 }
 
 /// Reads the file.
-pub(in super::super) fn read(top: &ConfigNode<'_>, settings: &mut ConfigSettings) {
+pub(in super::super) fn read_file(top: &ConfigNode<'_>, settings: &mut ConfigSettings) {
     let Some(section) = top.open_section() else {
         return;
     };
@@ -41,8 +41,8 @@ pub(in super::super) fn read(top: &ConfigNode<'_>, settings: &mut ConfigSettings
             "a key of completion.json in the file of another runner; move it into a completion.json of its own".into()
         });
     }
-    FlatKeys::read(&section).lower(&section, &mut settings.completion_check);
-    put(
+    FlatKeys::read_flat(&section).lower(&section, &mut settings.completion_check);
+    overwrite(
         &mut settings.breaker.limit,
         section
             .get("no_commit_limit")

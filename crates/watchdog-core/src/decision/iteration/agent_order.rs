@@ -13,7 +13,7 @@ pub struct RankedAgent {
     pub max_cost_usd: Option<f64>,
 }
 
-/// What a loop knows of one of its agents. Survives the death of the process.
+/// A loop's knowledge of one of its agents. Survives the death of the process.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AgentStanding {
     /// As in the order.
@@ -68,18 +68,22 @@ impl HoldReason {
 pub enum AgentChoice {
     /// The one at this position of the order.
     Agent(usize),
-    /// None yet; this hold is the first that ends.
+    /// No agent yet; this hold ends first.
     Wait(AgentHold),
-    /// None at all: the budget of each is spent.
+    /// No agent: the budget of each is spent.
     Spent,
 }
 
 /// Chooses the agent of the next session. An agent that is held gets none before its hold ends, and one whose budget is spent gets none;
 /// of the others the first in the order has it, so that a loop returns to the agent that the user prefers.
-pub fn choose_agent(now: Timestamp, order: &[RankedAgent], known: &[AgentStanding]) -> AgentChoice {
+pub fn choose_agent(
+    now: Timestamp,
+    order: &[RankedAgent],
+    standings: &[AgentStanding],
+) -> AgentChoice {
     let mut first: Option<AgentHold> = None;
     for (index, agent) in order.iter().enumerate() {
-        let standing = standing_of(known, &agent.name);
+        let standing = standing_of(standings, &agent.name);
         if is_spent(agent, standing) {
             continue;
         }
@@ -100,35 +104,39 @@ pub fn choose_agent(now: Timestamp, order: &[RankedAgent], known: &[AgentStandin
     first.map_or(AgentChoice::Spent, AgentChoice::Wait)
 }
 
-/// What is known of an agent by its name.
-pub fn standing_of<'a>(known: &'a [AgentStanding], name: &str) -> Option<&'a AgentStanding> {
-    known.iter().find(|standing| standing.name == name)
+/// Finds the standing of an agent by its name.
+pub fn standing_of<'a>(standings: &'a [AgentStanding], name: &str) -> Option<&'a AgentStanding> {
+    standings.iter().find(|standing| standing.name == name)
 }
 
 /// The same to be changed; an agent that is new gets an entry.
 pub(super) fn standing_mut<'a>(
-    known: &'a mut Vec<AgentStanding>,
+    standings: &'a mut Vec<AgentStanding>,
     name: &str,
 ) -> &'a mut AgentStanding {
-    let index = known
+    let index = standings
         .iter()
         .position(|standing| standing.name == name)
         .unwrap_or_else(|| {
-            known.push(AgentStanding {
+            standings.push(AgentStanding {
                 name: name.to_owned(),
                 ..AgentStanding::default()
             });
-            known.len() - 1
+            standings.len() - 1
         });
-    &mut known[index]
+    &mut standings[index]
 }
 
 /// Whether the budget of an agent of this order is spent.
-pub(super) fn budget_is_spent(order: &[RankedAgent], known: &[AgentStanding], name: &str) -> bool {
+pub(super) fn budget_is_spent(
+    order: &[RankedAgent],
+    standings: &[AgentStanding],
+    name: &str,
+) -> bool {
     order
         .iter()
         .find(|agent| agent.name == name)
-        .is_some_and(|agent| is_spent(agent, standing_of(known, name)))
+        .is_some_and(|agent| is_spent(agent, standing_of(standings, name)))
 }
 
 fn is_spent(agent: &RankedAgent, standing: Option<&AgentStanding>) -> bool {
@@ -141,9 +149,9 @@ fn is_spent(agent: &RankedAgent, standing: Option<&AgentStanding>) -> bool {
 /// A change from one agent to another between two sessions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentChange {
-    /// Who had the last session.
+    /// Agent of the last session.
     pub from: String,
-    /// Who has the next one.
+    /// Agent of the next session.
     pub to: String,
     /// The reason.
     pub why: ChangeReason,
@@ -176,15 +184,16 @@ impl ChangeReason {
     }
 }
 
-/// What the change from the agent of the last session to that of the next one is; `None` where it is the same agent, or the first session.
+/// The change from the agent of the last session to that of the next one; `None` where it is the
+/// same agent, or the first session.
 pub fn agent_change(
     now: Timestamp,
     (from, to): (Option<&str>, Option<&str>),
     order: &[RankedAgent],
-    known: &[AgentStanding],
+    standings: &[AgentStanding],
 ) -> Option<AgentChange> {
     let (from, to) = from.zip(to).filter(|(from, to)| from != to)?;
-    let standing = standing_of(known, from);
+    let standing = standing_of(standings, from);
     let hold = standing
         .and_then(|standing| standing.hold)
         .filter(|hold| now < hold.until);

@@ -1,6 +1,7 @@
-//! What an agent is told that takes over from another one: the state by git and the records, above its prompt. Pure and bounded.
+//! The handover to the next agent: the state by git and the records, above its prompt. Pure and
+//! bounded.
 
-use watchdog_facts::display::{bounded, escape_to_one_line, plural};
+use watchdog_facts::display::{cut_text, escape_to_one_line, plural};
 use watchdog_facts::evidence::{Changes, Commits, ProbeOutcome};
 use watchdog_facts::secret_shapes::mask;
 use watchdog_facts::verdict::Verdict;
@@ -17,24 +18,24 @@ const FEEDBACK: usize = 4000;
 /// The facts of a handover.
 #[derive(Debug, Clone, Copy)]
 pub struct HandoverFacts<'a> {
-    /// Who hands over, and why.
+    /// The change of agents, and why.
     pub change: &'a AgentChange,
-    /// Where the loop began.
+    /// Commit at the loop's begin.
     pub baseline: &'a str,
     /// The commits since then; `None` where they cannot be read.
     pub commits: Option<&'a Commits>,
-    /// What is uncommitted; `None` where that cannot be read.
+    /// The uncommitted changes; `None` if unreadable.
     pub changes: Option<&'a Changes>,
     /// The last verdict, if any.
     pub last: Option<&'a Verdict>,
 }
 
-/// The prompt with the handover above it. What the prompt says itself is not said twice.
+/// The prompt with the handover above it. It repeats no part of the prompt.
 pub fn with_handover(facts: &HandoverFacts<'_>, prompt: &str) -> String {
     let mut parts = vec![
         opening(facts.change),
-        done(facts),
-        uncommitted(facts.changes),
+        describe_commits(facts),
+        describe_uncommitted(facts.changes),
     ];
     parts.extend(pending(facts.last));
     parts.extend(facts.last.map(|last| {
@@ -53,7 +54,7 @@ pub fn with_handover(facts: &HandoverFacts<'_>, prompt: &str) -> String {
     {
         parts.push(format!(
             "What is missing:\n{}",
-            bounded(&mask(&bounded(feedback, 2 * FEEDBACK)), FEEDBACK)
+            cut_text(&mask(&cut_text(feedback, 2 * FEEDBACK)), FEEDBACK)
         ));
     }
     parts.push("Look at the files before you change anything. The task:".to_owned());
@@ -74,7 +75,7 @@ fn opening(change: &AgentChange) -> String {
     )
 }
 
-fn done(facts: &HandoverFacts<'_>) -> String {
+fn describe_commits(facts: &HandoverFacts<'_>) -> String {
     let since = facts.baseline.chars().take(10).collect::<String>();
     let Some(commits) = facts.commits else {
         return format!("Done: the commits since {since} cannot be read here; look with git log.");
@@ -103,7 +104,7 @@ fn done(facts: &HandoverFacts<'_>) -> String {
     )
 }
 
-fn uncommitted(changes: Option<&Changes>) -> String {
+fn describe_uncommitted(changes: Option<&Changes>) -> String {
     let Some(changes) = changes else {
         return "Not committed: cannot be read here; look with git status.".to_owned();
     };
@@ -132,7 +133,7 @@ fn pending(last: Option<&Verdict>) -> Option<String> {
     // Bounded before it is masked, since masks take time, and with room, since a cut secret has no shape.
     let shown = reply.tasks_pending.iter().take(LISTED);
     let tasks: Vec<String> = shown
-        .map(|task| mask(&bounded(task, 4 * LINE)).into_owned())
+        .map(|task| mask(&cut_text(task, 4 * LINE)).into_owned())
         .collect();
     (!tasks.is_empty()).then(|| {
         format!(
@@ -155,7 +156,7 @@ fn list(names: &[String], total: usize) -> String {
 }
 
 fn line(text: &str) -> String {
-    bounded(&escape_to_one_line(text), LINE)
+    cut_text(&escape_to_one_line(text), LINE)
 }
 
 #[cfg(test)]

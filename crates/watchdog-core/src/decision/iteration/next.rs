@@ -227,7 +227,7 @@ impl LoopMachine {
         &self.policy
     }
 
-    /// What the change of the agent between the last session and the next one is, if there is one.
+    /// The change of the agent between the last session and the next one, if there is one.
     pub fn agent_change(&self, now: Timestamp) -> Option<AgentChange> {
         let LoopStanding { ran, chosen, .. } = &self.standing;
         agent_change(
@@ -349,7 +349,7 @@ impl LoopMachine {
     }
 
     /// Counts a session that came to a limit, and returns how many in a row that agent has had; `None` where the loop has one agent only.
-    fn missed(&mut self) -> Option<u32> {
+    fn count_missed(&mut self) -> Option<u32> {
         let of_loop = |name: &String| {
             self.policy.has_choice() && self.policy.agents.iter().any(|agent| agent.name == *name)
         };
@@ -454,7 +454,7 @@ impl LoopMachine {
         // A session of the next agent instead of a pause is no wait.
         if outcome.reason == Reason::RateLimited
             && outcome.of_agent
-            && let Some(misses) = self.missed()
+            && let Some(misses) = self.count_missed()
         {
             let until = self.limit_ends(outcome.retry_at, misses, now);
             self.hold(until, HoldReason::UsageLimit);
@@ -489,7 +489,7 @@ impl LoopMachine {
                 )
             }
             _ => {
-                let polled = || later(now, self.doubled(BACKGROUND_POLL, self.standing.waits));
+                let polled = || later(now, self.double_wait(BACKGROUND_POLL, self.standing.waits));
                 let until = outcome
                     .retry_at
                     .filter(|at| *at > now)
@@ -504,7 +504,7 @@ impl LoopMachine {
         }
     }
 
-    fn doubled(&self, first: Duration, time: u32) -> Duration {
+    fn double_wait(&self, first: Duration, time: u32) -> Duration {
         first
             .saturating_mul(1 << time.saturating_sub(1).min(16))
             .min(self.policy.max_wait)
@@ -512,14 +512,14 @@ impl LoopMachine {
 
     /// A service that is away is waited for as long as a usage limit, all pauses together; where another agent is free, for a few pauses.
     fn wait_for_room(&mut self, of_service: bool, now: Timestamp) -> LoopAction {
-        let left = self.policy.max_wait.saturating_sub(self.overload.waited);
+        let remaining = self.policy.max_wait.saturating_sub(self.overload.waited);
         // However short the pauses are, they are not without number.
         let most = u32::try_from(self.policy.max_wait.as_secs() / LONGEST_BACKOFF.as_secs())
             .unwrap_or(u32::MAX)
             .max(WAITS);
-        let waited_enough = left.is_zero() || self.standing.waits > most;
+        let waited_enough = remaining.is_zero() || self.standing.waits > most;
         if of_service
-            && let Some(misses) = self.missed()
+            && let Some(misses) = self.count_missed()
             && (waited_enough || misses > OVERLOAD_PAUSES)
             && self.another_is_free(now)
         {
@@ -535,7 +535,7 @@ impl LoopMachine {
         self.pause(
             PauseLength::Backoff {
                 attempt,
-                at_most: LONGEST_BACKOFF.min(left),
+                at_most: LONGEST_BACKOFF.min(remaining),
             },
             PauseReason::Overload,
             AfterPause::Iterate,
@@ -543,8 +543,8 @@ impl LoopMachine {
         )
     }
 
-    /// Nothing may begin behind the deadline or the time budget: a pause that surely lasts longer ends the loop at once, and one whose
-    /// length is not known yet ends there.
+    /// No session begins behind the deadline or the time budget: a pause that surely lasts longer
+    /// ends the loop at once, and one whose length is not known yet ends there.
     fn pause(
         &mut self,
         length: PauseLength,

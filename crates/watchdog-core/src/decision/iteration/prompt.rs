@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::decision::template::{PromptTemplate, TemplateError};
-use watchdog_facts::display::{bounded, plural};
+use watchdog_facts::display::{cut_text, plural};
 use watchdog_facts::evidence::CheckOutcome;
 use watchdog_facts::phase_words::PHASES;
 use watchdog_facts::verdict::Verdict;
@@ -103,7 +103,7 @@ pub struct PromptFacts<'a> {
     pub branch: Option<&'a str>,
     /// The top folder.
     pub worktree: &'a str,
-    /// Where the loop began.
+    /// Commit at the loop's begin.
     pub baseline: &'a str,
 }
 
@@ -117,14 +117,14 @@ impl PromptSet {
         given: PromptTexts<'_>,
         vars: &BTreeMap<String, String>,
     ) -> Result<Self, PromptError> {
-        let known: Vec<&str> = PLACEHOLDERS
+        let names: Vec<&str> = PLACEHOLDERS
             .iter()
             .copied()
             .chain(vars.keys().map(String::as_str))
             .collect();
         let read = |given: Option<(&str, &str)>, ours: &str| {
             let (name, text) = given.unwrap_or(("the prompt of watchdog", ours));
-            PromptTemplate::parse(text, &known).map_err(|error| PromptError {
+            PromptTemplate::parse(text, &names).map_err(|error| PromptError {
                 name: name.to_owned(),
                 error,
             })
@@ -206,8 +206,8 @@ impl PromptSet {
         );
         let task = self.task.fill(&values);
         if ours {
-            for said in self.task.names() {
-                values.remove(said);
+            for name in self.task.names() {
+                values.remove(name);
             }
         }
         let tasks = [
@@ -258,7 +258,7 @@ fn values<'f>(facts: &PromptFacts<'f>, first: bool) -> BTreeMap<&'f str, String>
             }
             .to_owned(),
         ),
-        ("feedback", bounded(feedback, FEEDBACK)),
+        ("feedback", cut_text(feedback, FEEDBACK)),
         ("remaining", last.map(remaining).unwrap_or_default()),
         (
             "summaries",

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use watchdog_facts::context::IterationSummary;
-use watchdog_facts::display::{bounded, plural};
+use watchdog_facts::display::{cut_text, plural};
 use watchdog_facts::phase_words::named_phase;
 use watchdog_facts::secret_shapes::mask;
 use watchdog_facts::verdict::{Reason, Verdict};
@@ -30,7 +30,7 @@ pub struct IterationRecord {
     pub duration: Duration,
     /// Its verdict.
     pub reason: Reason,
-    /// One line of it.
+    /// A line of it.
     pub message: String,
     /// How its session ended, where it was not well.
     pub crash: Option<String>,
@@ -42,7 +42,7 @@ pub struct IterationRecord {
     pub words: Option<String>,
     /// The phase that these words name last, before they were cut.
     pub phase: Option<String>,
-    /// Where the session's output is.
+    /// Log of the session's output.
     pub log: Option<String>,
     /// The agent that had the session, where the loop names its agents.
     pub agent: Option<String>,
@@ -57,14 +57,14 @@ impl IterationRecord {
             at,
             duration,
             reason: verdict.reason,
-            message: bounded(&verdict.message, LINE),
+            message: cut_text(&verdict.message, LINE),
             crash: None,
             commits: commits.map(|commits| commits.made_here),
             subjects: commits
                 .into_iter()
                 .flat_map(|commits| &commits.listed)
                 .take(SUBJECTS)
-                .map(|c| bounded(&c.subject, LINE))
+                .map(|c| cut_text(&c.subject, LINE))
                 .collect(),
             words: None,
             phase: None,
@@ -76,7 +76,7 @@ impl IterationRecord {
     /// Adds how the session ended, where it was not well.
     pub fn with_crash(self, why: Option<&str>) -> Self {
         IterationRecord {
-            crash: why.map(|why| bounded(first_line(why), LINE)),
+            crash: why.map(|why| cut_text(first_line(why), LINE)),
             ..self
         }
     }
@@ -102,7 +102,7 @@ impl IterationRecord {
         }
     }
 
-    /// One paragraph about it, for the next prompt.
+    /// A paragraph about it, for the next prompt.
     pub fn summary_line(&self) -> String {
         let mut text = format!(
             "Iteration {}: {}",

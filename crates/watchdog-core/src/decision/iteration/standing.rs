@@ -11,7 +11,7 @@ pub struct LoopStanding {
     /// The usage of the sessions; `wall_seconds` is the time of the whole loop, pauses included.
     pub spent: SpentUsage,
     /// The state of the work after the last iteration, or at the beginning: equal only where HEAD's tree and everything uncommitted
-    /// are the same. `None` where it could not be read, which is never equal.
+    /// are the same; `None` where it could not be read, which is never equal.
     pub work: Option<String>,
     /// How many iterations in a row left the work in that state.
     pub unchanged: u32,

@@ -161,7 +161,7 @@ impl CheckMachine {
         }
     }
 
-    /// One more question, with the contradiction named; the second one in a row is for a person.
+    /// Another question, with the contradiction named; the second one in a row is for a person.
     fn on_dispute(&mut self, why: String) -> MachineAction {
         self.by(JudgementRule::DisputedReply);
         if let Some(last) = self.probes.last_mut() {
@@ -195,10 +195,10 @@ impl CheckMachine {
         MachineAction::ReadSurvivors
     }
 
-    pub(super) fn on_survivors(&mut self, found: SurvivorFacts) -> MachineAction {
-        self.setup.survivors = found.holding;
-        self.setup.session_over = found.session_over;
-        if let Some(note) = found.released {
+    pub(super) fn on_survivors(&mut self, survivors: SurvivorFacts) -> MachineAction {
+        self.setup.survivors = survivors.holding;
+        self.setup.session_over = survivors.session_over;
+        if let Some(note) = survivors.released {
             self.note(note.code, note.detail);
         }
         self.next_round()

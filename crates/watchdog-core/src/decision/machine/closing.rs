@@ -105,7 +105,8 @@ impl CheckMachine {
         }
     }
 
-    /// The feedback of the configured checks that are not met, where they have some. What a passed check says is not missing.
+    /// The feedback of the configured checks that are not met, where they have some. Feedback of
+    /// passed checks is left out.
     pub(super) fn unmet(&self) -> Option<String> {
         let judged = self.judged.as_ref().filter(|_| self.checks_unmet())?;
         Some(judged.feedback.clone()).filter(|text| !text.trim().is_empty())
@@ -187,7 +188,7 @@ impl CheckMachine {
         }
     }
 
-    /// What became of the uncommitted work, as the end of a sentence.
+    /// Fate of the uncommitted work, as the end of a sentence.
     pub(super) fn rescued_or_kept(&self) -> String {
         match self.rescue_commits {
             0 => self.kept_in(),
@@ -213,11 +214,11 @@ pub(super) fn first_lines(text: &str) -> String {
         .filter(|line| !line.is_empty())
         .take(3)
         .collect();
-    shortened(&lines.join(": "), 300)
+    shorten_text(&lines.join(": "), 300)
 }
 
 /// A text of at most so many characters; the end of a longer one is an ellipsis.
-fn shortened(text: &str, most: usize) -> String {
+fn shorten_text(text: &str, most: usize) -> String {
     match text.chars().nth(most) {
         None => text.to_owned(),
         Some(_) => text.chars().take(most - 1).chain(['…']).collect(),
@@ -226,7 +227,7 @@ fn shortened(text: &str, most: usize) -> String {
 
 /// The first line with text, cut at 200 characters: messages are one line.
 pub(super) fn first_line(text: &str) -> String {
-    shortened(
+    shorten_text(
         text.lines()
             .map(str::trim)
             .find(|line| !line.is_empty())

@@ -34,14 +34,14 @@ impl CheckMachine {
         self.by(JudgementRule::CommitsDecide);
         let made = self.commits.as_ref().map_or(0, |commits| commits.made_here);
         let mut message = format!("{} made since the baseline", plural(made, "commit"));
-        // Where a person is asked for want of criteria, that sentence says so.
+        // If a person is asked for want of criteria, that sentence says so.
         if self.setup.trust == ConfigTrust::Settled
             && self.setup.on_no_criteria == OnNoCriteria::Git
         {
             message.push_str("; no checks are configured, so nothing judged what they do");
         }
-        if let Some(left) = self.leftovers() {
-            message.push_str(&left);
+        if let Some(leftovers) = self.leftovers() {
+            message.push_str(&leftovers);
         }
         match &self.setup.session {
             Some(SessionEnd::TimedOut { .. }) => {
@@ -88,19 +88,19 @@ impl CheckMachine {
     }
 
     /// The findings of the passed checks, one line each.
-    fn found(&self) -> Option<String> {
+    fn join_findings(&self) -> Option<String> {
         let results = self
             .judged
             .as_ref()?
             .results
             .iter()
             .filter(|result| result.outcome == CheckOutcome::Pass);
-        let found: Vec<String> = results
+        let lines: Vec<String> = results
             .map(|result| first_line(&result.feedback))
             .filter(|line| !line.is_empty())
             .take(3)
             .collect();
-        (!found.is_empty()).then(|| found.join("; "))
+        (!lines.is_empty()).then(|| lines.join("; "))
     }
 
     /// The files that existed during the checks and are in no commit: a pass may depend on them. A scratch checkout had none of them.
@@ -115,7 +115,7 @@ impl CheckMachine {
             .left_out
             .iter()
             .take(3)
-            .map(|left| left.path.as_str())
+            .map(|skipped| skipped.path.as_str())
             .collect::<Vec<_>>()
             .join(", ");
         Some(match self.left_out.len().saturating_sub(3) {
@@ -145,11 +145,11 @@ impl CheckMachine {
                 (judged.evidence, judged.all_passed_before)
             });
         let mut message = "every check passed".to_string();
-        if let Some(found) = self.found() {
-            message.push_str(&format!(" ({found})"));
+        if let Some(findings) = self.join_findings() {
+            message.push_str(&format!(" ({findings})"));
         }
         if passed_before {
-            let shown = if self.committed() {
+            let shown = if self.has_commits() {
                 Evidence::Committed
             } else {
                 Evidence::None
@@ -171,8 +171,8 @@ impl CheckMachine {
                 "; {} made by rescue",
                 plural(self.rescue_commits, "commit")
             ));
-        } else if let Some(left) = self.leftovers() {
-            message.push_str(&left);
+        } else if let Some(leftovers) = self.leftovers() {
+            message.push_str(&leftovers);
         }
         self.conclude(Verdict {
             evidence,
@@ -184,9 +184,9 @@ impl CheckMachine {
         let feedback = self
             .unmet()
             .unwrap_or_else(|| "A configured check is not met.".to_string());
-        let left = self.leftovers().unwrap_or_default();
+        let leftovers = self.leftovers().unwrap_or_default();
         let rescued = match self.rescue_commits {
-            0 => left,
+            0 => leftovers,
             n => format!("; {} made by rescue", plural(n, "commit")),
         };
         let message = format!(
@@ -228,12 +228,12 @@ impl CheckMachine {
             );
             return self.conclude_with(Reason::RepeatedNothingToDo, message);
         }
-        let left = match self.left_out.len() as u64 {
+        let leftovers = match self.left_out.len() as u64 {
             0 => String::new(),
             n => format!("; {} left uncommitted on purpose", plural(n, "file")),
         };
         let message = format!(
-            "the agent says that everything is done; git shows no work of this session{left}{}",
+            "the agent says that everything is done; git shows no work of this session{leftovers}{}",
             self.kept_in()
         );
         self.conclude(Verdict {
@@ -250,11 +250,11 @@ impl CheckMachine {
             None if !self.rescue_commits_allowed() => "rescue may not commit here".to_string(),
             None => "rescue had nothing that it could commit".to_string(),
         };
-        let left = match self.rescue_commits {
+        let result = match self.rescue_commits {
             0 => "uncommitted work is left".to_string(),
             n => format!("{} made by rescue", plural(n, "commit")),
         };
-        let message = format!("{left}; {why}{}", self.kept_in());
+        let message = format!("{result}; {why}{}", self.kept_in());
         self.conclude_with(Reason::RescueIncomplete, message)
     }
 
@@ -321,14 +321,14 @@ impl CheckMachine {
     }
 
     pub(super) fn conclude_agent_stopped(&mut self) -> MachineAction {
-        let said = self.last_message();
+        let last_message = self.last_message();
         let failed = self
             .rescue_failed
             .as_deref()
             .map(|why| format!("; rescue failed: {}", first_line(why)))
             .unwrap_or_default();
         let message = format!(
-            "the agent says that it should not go on{said}{failed}{}",
+            "the agent says that it should not go on{last_message}{failed}{}",
             self.kept_in()
         );
         self.conclude_with(Reason::AgentStopped, message)
@@ -336,13 +336,15 @@ impl CheckMachine {
 
     /// `--once`: the agent is alive, and a later call checks again.
     pub(super) fn conclude_alive(&mut self, reply: Reply) -> MachineAction {
-        let said = self.last_message();
-        let left = format!("{} left", plural(self.rounds_left().into(), "probe"));
+        let last_message = self.last_message();
+        let probes_left = format!("{} left", plural(self.rounds_left().into(), "probe"));
         if reply.status == ReplyStatus::Waiting {
-            let message = format!("the agent waits for work that runs elsewhere{said}; {left}");
+            let message = format!(
+                "the agent waits for work that runs elsewhere{last_message}; {probes_left}"
+            );
             return self.conclude_with(Reason::BackgroundWork, message);
         }
-        let message = format!("the agent says that it still works{said}; {left}");
+        let message = format!("the agent says that it still works{last_message}; {probes_left}");
         let next = reply.next_action.filter(|text| says_something(text));
         let feedback =
             self.and_what_is_unmet(self.after_what_git_says(next.as_deref().unwrap_or(FINISH)));
@@ -388,7 +390,7 @@ impl CheckMachine {
         if self.rescue_failed.is_some() {
             return self.conclude_not_committed();
         }
-        if self.committed() {
+        if self.has_commits() {
             self.note_left_uncommitted();
             return self.conclude_new_commits();
         }
@@ -734,7 +736,7 @@ impl CheckMachine {
 
     pub(super) fn conclude_unreadable(&mut self, unreadable: UnreadableFact) -> MachineAction {
         self.by(JudgementRule::UnknownIsNoZero);
-        let placed = unreadable.placed(&self.setup.commands);
+        let placed = unreadable.with_commands(&self.setup.commands);
         self.conclude(Verdict::unreadable(placed))
     }
 

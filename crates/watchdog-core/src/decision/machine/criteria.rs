@@ -71,7 +71,7 @@ impl CheckMachine {
             && verdict.status() == Status::Complete
         {
             self.by(JudgementRule::UnknownIsNoZero);
-            let placed = UnreadableFact { why, ..unreadable }.placed(&self.setup.commands);
+            let placed = UnreadableFact { why, ..unreadable }.with_commands(&self.setup.commands);
             return self.close(Verdict::unreadable(placed));
         }
         self.note(WarningCode::CriteriaUnknown, why);

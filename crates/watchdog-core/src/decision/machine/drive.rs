@@ -122,7 +122,8 @@ mod tests {
     }
 
     fn driven(mut driver: ScriptedDriver) -> (DriveOutcome, Vec<MachineEvent>) {
-        let mut machine = CheckMachine::new(MachineSetup::of(&ConfigSettings::default()));
+        let mut machine =
+            CheckMachine::new(MachineSetup::from_settings(&ConfigSettings::default()));
         let outcome = drive(&mut machine, MachineEvent::Start, &mut driver);
         (outcome, driver.steps)
     }
@@ -189,7 +190,8 @@ mod tests {
             net_change: true,
             ..Commits::default()
         };
-        let mut machine = CheckMachine::new(MachineSetup::of(&ConfigSettings::default()));
+        let mut machine =
+            CheckMachine::new(MachineSetup::from_settings(&ConfigSettings::default()));
         let ended = drive(
             &mut machine,
             MachineEvent::Start,
@@ -199,7 +201,8 @@ mod tests {
             matches!(&ended, DriveOutcome::Ended(verdict) if verdict.reason == Reason::NewCommits),
             "{ended:?}"
         );
-        let mut machine = CheckMachine::new(MachineSetup::of(&ConfigSettings::default()));
+        let mut machine =
+            CheckMachine::new(MachineSetup::from_settings(&ConfigSettings::default()));
         let mut interrupted = InterruptedReader {
             reader: CommitReader(Ok(commits)),
             looked: false,

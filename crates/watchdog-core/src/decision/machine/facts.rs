@@ -46,7 +46,8 @@ pub struct MachineSetup {
     pub session: Option<SessionEnd>,
     /// Whether the session is known to have ended, with nothing of it running: no answer of its agent can change then.
     pub session_over: bool,
-    /// Whether a session that watchdog did not just run still works here. One that watchdog ran has ended.
+    /// Whether a session that watchdog did not just run still works here. A session that watchdog
+    /// ran has ended.
     pub life: SessionLife,
     /// Processes of the session that still run: the machine sends no probe before they end.
     pub survivors: Vec<String>,
@@ -62,7 +63,7 @@ pub struct MachineSetup {
 
 impl MachineSetup {
     /// The setup of a session by the settings alone: no flags, no criteria, no earlier calls.
-    pub fn of(settings: &ConfigSettings) -> Self {
+    pub fn from_settings(settings: &ConfigSettings) -> Self {
         MachineSetup {
             completion: settings.completion_check.clone(),
             rescue_mode: settings.rescue.mode,
@@ -130,7 +131,7 @@ pub enum JudgementScope {
 /// Which files of the worktree say what done means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CriteriaFilesRole {
-    /// None.
+    /// No evidence.
     None,
     /// Criteria name some: the verdict reports whether they changed.
     Named,

@@ -8,7 +8,7 @@ use watchdog_facts::verdict::{Reason, Status, Verdict};
 use super::facts::JudgementScope;
 use super::step::CheckMachine;
 
-/// What kept a session from its work, so that it is not to blame.
+/// Causes that kept a session from its work, so that it is not to blame.
 const NO_STRIKE: [WarningCode; 4] = [
     WarningCode::SessionCutShort,
     WarningCode::SessionPaused,
@@ -54,7 +54,7 @@ impl CheckMachine {
             Some(
                 SessionEnd::Ended { .. } | SessionEnd::TimedOut { .. } | SessionEnd::Idle { .. },
             ) => true,
-            // Nobody knows what stopped it: neither its service nor a limit of its own.
+            // The cause is unknown: neither its service nor a limit of its own stopped it.
             Some(SessionEnd::CutShort { .. }) => self
                 .degraded
                 .iter()

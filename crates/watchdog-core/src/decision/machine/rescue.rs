@@ -74,7 +74,7 @@ impl CheckMachine {
             // The changes may still be work that a snapshot cannot hold, so they stay as they were read.
             Ok(None) => {}
             Err(unreadable) => match then {
-                // Nothing runs after these; the changes are known and stay where they are.
+                // No program runs after these; the changes are known and stay where they are.
                 AfterSnapshot::ChecksUnmet
                 | AfterSnapshot::HalfDone
                 | AfterSnapshot::RateLimited
@@ -86,13 +86,13 @@ impl CheckMachine {
                     self.snapshot = None;
                     self.note(WarningCode::SnapshotFailed, unreadable.why);
                 }
-                // Nobody waits beside work that is in no snapshot.
+                // No wait begins beside work that is in no snapshot.
                 AfterSnapshot::Survivors => {
                     self.snapshot = None;
                     self.note(WarningCode::SnapshotFailed, unreadable.why);
                     return self.conclude_survivors();
                 }
-                // Nothing that could disturb the work runs while it is in no snapshot.
+                // No program that could disturb the work runs before a snapshot.
                 AfterSnapshot::Commits(_) if !self.work_left() => {
                     self.snapshot = None;
                     self.note(WarningCode::SnapshotFailed, unreadable.why);
@@ -115,8 +115,8 @@ impl CheckMachine {
         self.secured = true;
         match then {
             AfterSnapshot::JudgeChecks(purpose) => self.judge_checks(purpose),
-            // What was left uncommitted is gone since the answer that is disputed: the commits decide.
-            AfterSnapshot::Ask if !self.has_checks() && self.committed() && !self.work_left() => {
+            // The uncommitted rest is gone since the disputed answer: the commits decide.
+            AfterSnapshot::Ask if !self.has_checks() && self.has_commits() && !self.work_left() => {
                 self.conclude_new_commits()
             }
             AfterSnapshot::Ask => self.ask(),
@@ -165,7 +165,7 @@ impl CheckMachine {
     fn without_rescue(&mut self, why: RescueReason) -> MachineAction {
         match (why, self.work_left()) {
             (RescueReason::Claim, _) if self.checks_unmet() => self.conclude_checks_unmet(),
-            (RescueReason::Claim, false) if self.committed() => self.conclude_new_commits(),
+            (RescueReason::Claim, false) if self.has_commits() => self.conclude_new_commits(),
             (RescueReason::Claim, false) => self.conclude_nothing_to_do(),
             // Asking again cannot commit anything where rescue may not.
             (RescueReason::Claim, true) => self.conclude_not_committed(),
@@ -193,10 +193,10 @@ impl CheckMachine {
                 ..RescueOutcome::default()
             },
         };
-        if let Some(held) = outcome.held_back {
-            return self.rescue_held_back(why, held);
+        if let Some(rescue) = outcome.held_back {
+            return self.rescue_held_back(why, rescue);
         }
-        let committed = self.committed();
+        let committed = self.has_commits();
         self.committed_before_rescue.get_or_insert(committed);
         self.rescue_commits += outcome.commits;
         self.left_out = outcome.left_out;
@@ -225,11 +225,11 @@ impl CheckMachine {
     }
 
     /// Rule 11 of the contract keeps a rescue from committing: the work stays in its snapshot, and nothing else changes.
-    fn rescue_held_back(&mut self, why: RescueReason, held: HeldRescue) -> MachineAction {
+    fn rescue_held_back(&mut self, why: RescueReason, rescue: HeldRescue) -> MachineAction {
         self.by(JudgementRule::NothingBeneathLife);
-        self.note(WarningCode::RescueHeldBack, held.why.clone());
+        self.note(WarningCode::RescueHeldBack, rescue.why.clone());
         match why {
-            RescueReason::Claim if !self.checks_unmet() => self.conclude_held_back(&held),
+            RescueReason::Claim if !self.checks_unmet() => self.conclude_held_back(&rescue),
             why => self.without_rescue(why),
         }
     }
@@ -248,7 +248,7 @@ impl CheckMachine {
             RescueReason::Claim if self.left_out_on_purpose() && self.checks_unmet() => {
                 self.conclude_checks_unmet()
             }
-            RescueReason::Claim if self.left_out_on_purpose() && self.committed() => {
+            RescueReason::Claim if self.left_out_on_purpose() && self.has_commits() => {
                 self.conclude_new_commits()
             }
             RescueReason::Claim if self.left_out_on_purpose() => self.conclude_nothing_to_do(),
@@ -275,6 +275,9 @@ impl CheckMachine {
         self.rescue_failed.is_none()
             && self.rescue_commits == 0
             && !self.left_out.is_empty()
-            && self.left_out.iter().all(|left| left.why.is_on_purpose())
+            && self
+                .left_out
+                .iter()
+                .all(|skipped| skipped.why.is_on_purpose())
     }
 }

@@ -73,7 +73,8 @@ impl CheckMachine {
         }
     }
 
-    /// Commits did not decide. What `run` saw of the session comes before a question to the agent.
+    /// Commits did not decide. The findings of `run` about the session come before a question to
+    /// the agent.
     pub(super) fn ask_or_use_the_session(&mut self) -> MachineAction {
         let (rule, then) = match &self.setup.session {
             Some(SessionEnd::TimedOut { .. } | SessionEnd::Idle { .. }) => (
@@ -146,7 +147,7 @@ impl CheckMachine {
         } else if (self.setup.session_over || ended_early && self.setup.survivors.is_empty())
             && self.checks_unmet()
         {
-            // Nobody works on what is missing any more, and no answer would change that.
+            // No agent works on the missing part any more, and no answer would change that.
             (
                 JudgementRule::NoProbeAfterEnd,
                 AfterSnapshot::Rescue(RescueReason::Unmet),
@@ -224,16 +225,16 @@ impl CheckMachine {
     }
 
     /// The agent says complete, and its work may not be committed yet.
-    pub(super) fn conclude_held_back(&mut self, held: &HeldRescue) -> MachineAction {
+    pub(super) fn conclude_held_back(&mut self, rescue: &HeldRescue) -> MachineAction {
         let work = self.changes.as_ref().map_or(0, |changes| changes.work);
         let message = format!(
             "the agent says that everything is done; {} not committed yet: {}{}",
             plural(work, "file"),
-            held.why,
+            rescue.why,
             self.kept_in()
         );
         self.conclude(Verdict {
-            retry_at: held.retry_at,
+            retry_at: rescue.retry_at,
             ..Verdict::new(Reason::SessionActive, message)
         })
     }

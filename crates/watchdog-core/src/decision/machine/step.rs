@@ -95,7 +95,7 @@ impl CheckMachine {
         self.commits.as_ref()
     }
 
-    /// What was settled before the first fact; what the session left running is as last read.
+    /// The setup before the first fact; what the session left running is as last read.
     pub fn setup(&self) -> &MachineSetup {
         &self.setup
     }
@@ -192,7 +192,7 @@ impl CheckMachine {
 
     /// Whether the session's own commits show that it did its work. Commits of this very judgement's rescue never count, even
     /// if they could not be recorded.
-    pub(super) fn committed(&self) -> bool {
+    pub(super) fn has_commits(&self) -> bool {
         self.committed_before_rescue
             .unwrap_or_else(|| self.commits.as_ref().is_some_and(Commits::completes))
     }
@@ -235,9 +235,12 @@ impl CheckMachine {
                 self.secure(AfterSnapshot::HalfDone)
             }
             CommitsPurpose::Rescued(why) => self.after_rescue(purpose, why),
-            // Nothing new: commits did not decide when the round began, and the criteria were judged on these.
-            CommitsPurpose::Probed if !moved => self.undecided(purpose),
-            CommitsPurpose::Last if !moved && self.judged.is_some() => self.undecided(purpose),
+            // No new commit: commits did not decide when the round began, and the criteria were
+            // judged on these.
+            CommitsPurpose::Probed if !moved => self.decide_without_criteria(purpose),
+            CommitsPurpose::Last if !moved && self.judged.is_some() => {
+                self.decide_without_criteria(purpose)
+            }
             CommitsPurpose::Round | CommitsPurpose::Last | CommitsPurpose::Probed
                 if self.has_checks() =>
             {
@@ -315,13 +318,13 @@ impl CheckMachine {
     }
 
     fn without_checks(&mut self, purpose: CommitsPurpose) -> MachineAction {
-        match self.committed() {
+        match self.has_commits() {
             true if self.setup.read_leftovers && !self.only_criteria() => {
                 self.secure(AfterSnapshot::Commits(purpose))
             }
             true => self.conclude_new_commits(),
             false if self.only_criteria() => self.conclude_no_probe(),
-            false => self.undecided(purpose),
+            false => self.decide_without_criteria(purpose),
         }
     }
 
@@ -336,11 +339,11 @@ impl CheckMachine {
             self.note_left_uncommitted();
             return self.conclude_new_commits();
         }
-        self.undecided(purpose)
+        self.decide_without_criteria(purpose)
     }
 
-    /// Neither commits nor criteria decided.
-    fn undecided(&mut self, purpose: CommitsPurpose) -> MachineAction {
+    /// Decides without commits or criteria.
+    fn decide_without_criteria(&mut self, purpose: CommitsPurpose) -> MachineAction {
         if self.is_unasked() {
             self.by(JudgementRule::NothingBeneathLife);
             return self.secure(AfterSnapshot::Alive);
@@ -382,12 +385,12 @@ impl CheckMachine {
             }
             CheckOutcome::Pass => self.secure(AfterSnapshot::Rescue(RescueReason::ChecksPassed)),
             CheckOutcome::Unmet if self.rescue_commits > 0 => self.conclude_checks_unmet(),
-            CheckOutcome::Unmet if self.committed() && self.cut_short() => {
+            CheckOutcome::Unmet if self.has_commits() && self.cut_short() => {
                 self.secure(AfterSnapshot::Rescue(RescueReason::Unmet))
             }
-            CheckOutcome::Unmet if self.committed() => self.unmet_with_commits(),
+            CheckOutcome::Unmet if self.has_commits() => self.unmet_with_commits(),
             CheckOutcome::Unmet if self.only_criteria() => self.conclude_checks_unmet(),
-            CheckOutcome::Unmet => self.undecided(purpose),
+            CheckOutcome::Unmet => self.decide_without_criteria(purpose),
             CheckOutcome::Waiting => self.conclude_from_checks(Reason::BackgroundWork),
             CheckOutcome::Unrunnable => self.conclude_from_checks(Reason::VerifyUnrunnable),
             CheckOutcome::Failed => self.conclude_from_checks(Reason::VerifyFailed),
@@ -401,14 +404,14 @@ impl CheckMachine {
             .judged
             .as_ref()
             .is_some_and(|judged| judged.all_passed_before);
-        all_passed_before && !self.only_criteria() && !self.committed()
+        all_passed_before && !self.only_criteria() && !self.has_commits()
     }
 
-    /// Nothing broke, and nothing shows that anything was done: the agent's word decides.
+    /// No check broke, and no fact shows work: the agent's word decides.
     fn undecided_although_passed(&mut self, purpose: CommitsPurpose) -> MachineAction {
         match purpose {
             CommitsPurpose::Rescued(RescueReason::Claim) => self.conclude_rescued(),
-            purpose => self.undecided(purpose),
+            purpose => self.decide_without_criteria(purpose),
         }
     }
 
@@ -446,7 +449,7 @@ impl CheckMachine {
                 | SessionEnd::Unrunnable { .. }
                 | SessionEnd::LeftWork { .. },
             ) => self.ask_or_use_the_session(),
-            // Nothing was asked: what the session was refused still decides.
+            // No question was asked: what the session was refused still decides.
             Some(SessionEnd::Ended { .. }) if self.rounds_used == 0 && self.was_refused_tools() => {
                 self.secure(AfterSnapshot::Refused)
             }
@@ -464,12 +467,12 @@ impl CheckMachine {
             self.conclude_not_committed()
         } else if self.checks_unmet() {
             self.conclude_checks_unmet()
-        } else if self.committed() && self.answered == 0 {
+        } else if self.has_commits() && self.answered == 0 {
             self.note_left_uncommitted();
             self.conclude_new_commits()
         } else if has_probed && (self.answered == 0 || self.named_end()) {
             self.conclude_without_answer()
-        } else if self.rescue_commits > 0 || self.committed() && work_left {
+        } else if self.rescue_commits > 0 || self.has_commits() && work_left {
             self.conclude_not_done()
         } else {
             self.stage = MachineStage::Activity;
@@ -509,7 +512,7 @@ impl CheckMachine {
         } else if !activity_known {
             Some("activity_unknown")
         } else {
-            activity.seen()
+            activity.first_activity()
         };
         self.conclude_timeout(not_a_strike)
     }
@@ -518,7 +521,7 @@ impl CheckMachine {
         if !self
             .degraded
             .iter()
-            .any(|known| known.code == code && known.detail == detail)
+            .any(|warning| warning.code == code && warning.detail == detail)
         {
             self.degraded.push(Degradation { code, detail });
         }

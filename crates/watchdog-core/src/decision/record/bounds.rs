@@ -1,4 +1,5 @@
-//! What a record keeps of long lists and texts. Totals are kept whole, so that a shortened list is never taken for all there was.
+//! Bounds of a record's long lists and texts. Totals are kept whole, so that a shortened list is
+//! never taken for all there was.
 
 use watchdog_facts::evidence::{
     Changes, CheckResult, Commits, LeftOut, ProbeOutcome, Reply, RescueOutcome,
@@ -23,16 +24,16 @@ pub fn short(text: &str, chars: usize) -> String {
     match text.char_indices().nth(chars) {
         None => text.to_owned(),
         Some(_) => {
-            let kept = text
+            let length = text
                 .char_indices()
                 .nth(chars.saturating_sub(1))
                 .map_or(0, |(at, _)| at);
-            format!("{}…", text[..kept].trim_end())
+            format!("{}…", text[..length].trim_end())
         }
     }
 }
 
-fn listed(texts: &[String], at_most: usize) -> Vec<String> {
+fn shorten_list(texts: &[String], at_most: usize) -> Vec<String> {
     texts
         .iter()
         .take(at_most)
@@ -55,15 +56,15 @@ pub fn bound_commits(commits: &Commits) -> Commits {
         .listed
         .iter_mut()
         .for_each(|commit| commit.subject = short(&commit.subject, 72));
-    commits.conflicts = listed(&commits.conflicts, LISTED);
+    commits.conflicts = shorten_list(&commits.conflicts, LISTED);
     commits
 }
 
 /// Changes with a bounded list.
 pub fn bound_changes(changes: &Changes) -> Changes {
     Changes {
-        paths: listed(&changes.paths, LISTED),
-        work_paths: listed(&changes.work_paths, LISTED),
+        paths: shorten_list(&changes.paths, LISTED),
+        work_paths: shorten_list(&changes.work_paths, LISTED),
         ..changes.clone()
     }
 }
@@ -100,9 +101,9 @@ pub fn bound_outcome(outcome: &ProbeOutcome) -> ProbeOutcome {
     match outcome {
         ProbeOutcome::Reply(reply) => ProbeOutcome::Reply(Reply {
             message: short(&reply.message, SAID),
-            agents_details: listed(&reply.agents_details, 3),
-            tasks_completed: listed(&reply.tasks_completed, LISTED),
-            tasks_pending: listed(&reply.tasks_pending, LISTED),
+            agents_details: shorten_list(&reply.agents_details, 3),
+            tasks_completed: shorten_list(&reply.tasks_completed, LISTED),
+            tasks_pending: shorten_list(&reply.tasks_pending, LISTED),
             next_action: reply.next_action.as_deref().map(|next| short(next, SAID)),
             doubt: reply.doubt.as_deref().map(|doubt| short(doubt, SAID)),
             ..reply.clone()
@@ -122,10 +123,11 @@ pub fn bound_outcome(outcome: &ProbeOutcome) -> ProbeOutcome {
     }
 }
 
-/// What stays out for a reason that is for a person comes first: it decides.
+/// Paths left out for a person come first: they decide.
 fn bound_left_out(left_out: &[LeftOut]) -> Vec<LeftOut> {
-    let (on_purpose, others): (Vec<&LeftOut>, Vec<&LeftOut>) =
-        left_out.iter().partition(|left| left.why.is_on_purpose());
+    let (on_purpose, others): (Vec<&LeftOut>, Vec<&LeftOut>) = left_out
+        .iter()
+        .partition(|skipped| skipped.why.is_on_purpose());
     if left_out.len() <= LISTED {
         return left_out.to_vec();
     }
@@ -142,7 +144,7 @@ pub fn bound_rescue(outcome: &RescueOutcome) -> RescueOutcome {
     RescueOutcome {
         made: outcome.made.iter().take(LISTED).cloned().collect(),
         failed: outcome.failed.as_deref().map(|why| short(why, SAID)),
-        lost: listed(&outcome.lost, LISTED),
+        lost: shorten_list(&outcome.lost, LISTED),
         left_out: bound_left_out(&outcome.left_out),
         ..outcome.clone()
     }
@@ -163,7 +165,7 @@ pub fn bound_verdict(verdict: &Verdict) -> Verdict {
         .take(CHECKS_LISTED)
         .map(bound_check)
         .collect();
-    verdict.helpers = listed(&verdict.helpers, LISTED);
+    verdict.helpers = shorten_list(&verdict.helpers, LISTED);
     verdict
         .degraded
         .iter_mut()

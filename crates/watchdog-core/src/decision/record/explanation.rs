@@ -15,22 +15,22 @@ use crate::decision::machine::{
 
 pub use super::ruled_out::RuledOut;
 
-/// One fact, and what the machine made of it.
+/// A fact, and what the machine made of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExplainedStep {
     /// Whole milliseconds after the judgement began.
     pub after_ms: u64,
     /// The word for the fact; `setup` for what was settled before the first one.
     pub fact: &'static str,
-    /// Where it was read.
+    /// Its source.
     pub read_from: String,
-    /// What was found, in one line.
+    /// The finding, in one line.
     pub found: String,
-    /// What it ruled out.
+    /// The ends that it ruled out.
     pub ruled_out: Vec<RuledOut>,
     /// The rules that today's machine applies to it.
     pub rules: Vec<JudgementRule>,
-    /// What came next, in one line.
+    /// The next action, in one line.
     pub then: String,
 }
 
@@ -65,7 +65,7 @@ pub fn explain(record: &JudgementRecord) -> JudgementExplanation {
                 after_ms: recorded.map_or(0, |step| step.after_ms),
                 fact: fact_word(event),
                 read_from: read_from(event),
-                found: found(event),
+                found: describe_event(event),
                 ruled_out: ruled_out(&record.setup, event),
                 rules: decision.rules,
                 then,
@@ -75,7 +75,7 @@ pub fn explain(record: &JudgementRecord) -> JudgementExplanation {
     JudgementExplanation { steps, end }
 }
 
-/// What was settled before the first fact.
+/// The setup before the first fact.
 fn setup_words(record: &JudgementRecord) -> String {
     let setup = &record.setup;
     let mut words = vec![match (&setup.trust, setup.has_checks) {
@@ -146,7 +146,7 @@ fn end_words(end: &SessionEnd) -> String {
     }
 }
 
-/// Where the fact of an event comes from.
+/// The source of an event's fact.
 fn read_from(event: &MachineEvent) -> String {
     match event {
         MachineEvent::Commits(_) => "git: HEAD, refs and reflogs".into(),
@@ -186,17 +186,17 @@ fn read_from(event: &MachineEvent) -> String {
 }
 
 /// A fact in words, or why it is unknown.
-fn known<T>(read: &ReadFact<T>, words: impl FnOnce(&T) -> String) -> String {
+fn describe_fact<T>(read: &ReadFact<T>, words: impl FnOnce(&T) -> String) -> String {
     match read {
         Ok(value) => words(value),
         Err(unreadable) => format!("could not be read: {}", short(&unreadable.why, 200)),
     }
 }
 
-/// What was found, in one line.
-fn found(event: &MachineEvent) -> String {
+/// The finding, in one line.
+fn describe_event(event: &MachineEvent) -> String {
     match event {
-        MachineEvent::Commits(read) => known(read, |commits| {
+        MachineEvent::Commits(read) => describe_fact(read, |commits| {
             let head = commits
                 .head
                 .as_deref()
@@ -223,7 +223,7 @@ fn found(event: &MachineEvent) -> String {
                 commits.rescued
             )
         }),
-        MachineEvent::Changes(read) => known(read, |changes| {
+        MachineEvent::Changes(read) => describe_fact(read, |changes| {
             let others = match (changes.inherited, changes.since_end) {
                 (0, 0) => String::new(),
                 (inherited, since) => {
@@ -239,13 +239,13 @@ fn found(event: &MachineEvent) -> String {
                 plural(changes.work, "file")
             )
         }),
-        MachineEvent::Snapshot(read) => known(read, |name| match name {
+        MachineEvent::Snapshot(read) => describe_fact(read, |name| match name {
             Some(name) => format!("kept in {name}"),
             None => "nothing was uncommitted any more".into(),
         }),
         MachineEvent::Checks(judged) => {
-            let one = |result: &watchdog_facts::evidence::CheckResult| {
-                let said = match (
+            let describe_check = |result: &watchdog_facts::evidence::CheckResult| {
+                let feedback = match (
                     result.outcome,
                     result.feedback.lines().find(|line| !line.trim().is_empty()),
                 ) {
@@ -258,7 +258,7 @@ fn found(event: &MachineEvent) -> String {
                     ""
                 };
                 format!(
-                    "'{}' {}{said} after {} ms{cached}",
+                    "'{}' {}{feedback} after {} ms{cached}",
                     short(&result.name, 60),
                     result.outcome.as_str(),
                     result.duration.as_millis()
@@ -268,7 +268,7 @@ fn found(event: &MachineEvent) -> String {
                 .results
                 .iter()
                 .take(5)
-                .map(one)
+                .map(describe_check)
                 .collect::<Vec<_>>()
                 .join("; ");
             match judged.results.len().saturating_sub(5) {
@@ -278,16 +278,16 @@ fn found(event: &MachineEvent) -> String {
         }
         MachineEvent::Probe(record) => match &record.outcome {
             ProbeOutcome::Reply(reply) => {
-                let said = if reply.message.is_empty() {
+                let message = if reply.message.is_empty() {
                     String::new()
                 } else {
                     format!(": {}", short(&reply.message.replace('\n', " "), 160))
                 };
-                format!("{}{said}", reply.status.as_str())
+                format!("{}{message}", reply.status.as_str())
             }
             other => short(&other.failure(), 200),
         },
-        MachineEvent::Rescue(read) => known(read, |outcome| {
+        MachineEvent::Rescue(read) => describe_fact(read, |outcome| {
             let failed = outcome
                 .failed
                 .as_deref()
@@ -298,12 +298,12 @@ fn found(event: &MachineEvent) -> String {
                 .as_deref()
                 .map(|branch| format!("; on the branch {branch}"))
                 .unwrap_or_default();
-            let left = match outcome.left_out.len() {
+            let skipped = match outcome.left_out.len() {
                 0 => String::new(),
                 n => format!("; {} left out", plural(n as u64, "path")),
             };
             format!(
-                "{} made{branch}{failed}{left}",
+                "{} made{branch}{failed}{skipped}",
                 plural(outcome.commits, "commit")
             )
         }),
@@ -314,7 +314,7 @@ fn found(event: &MachineEvent) -> String {
         MachineEvent::Survivors(found) => {
             format!("still runs: {}", short(&found.holding.join(", "), 160))
         }
-        MachineEvent::Activity(seen) => seen.seen().map_or_else(
+        MachineEvent::Activity(seen) => seen.first_activity().map_or_else(
             || {
                 if [seen.worktree, seen.processes, seen.transcript]
                     .iter()
@@ -327,7 +327,7 @@ fn found(event: &MachineEvent) -> String {
             },
             |what| what.replace('_', " "),
         ),
-        MachineEvent::Criteria(read) => known(read, |changed| {
+        MachineEvent::Criteria(read) => describe_fact(read, |changed| {
             match (changed.guarded_total, changed.named.len()) {
                 (0, 0) => "unchanged since the anchor".into(),
                 (0, _) => format!(
@@ -341,7 +341,7 @@ fn found(event: &MachineEvent) -> String {
     }
 }
 
-/// What an action asks for, in one line.
+/// The request of an action, in one line.
 pub fn next_words(action: &MachineAction) -> String {
     match action {
         MachineAction::ReadCommits => "read the commits".into(),

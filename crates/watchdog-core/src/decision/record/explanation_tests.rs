@@ -15,7 +15,7 @@ use crate::config::settings::ConfigSettings;
 use crate::decision::machine::{ChecksResult, MachineSetup, SurvivorFacts};
 
 fn setup() -> MachineSetup {
-    MachineSetup::of(&ConfigSettings::default())
+    MachineSetup::from_settings(&ConfigSettings::default())
 }
 
 /// Where an event was read, what was found, and below it each end that it ruled out.
@@ -26,7 +26,7 @@ fn told_with(setup: &MachineSetup, event: &MachineEvent) -> String {
     format!(
         "{}\n{}{}",
         read_from(event),
-        found(event),
+        describe_event(event),
         out.collect::<String>()
     )
 }

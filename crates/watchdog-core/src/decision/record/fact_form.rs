@@ -20,7 +20,7 @@ use crate::decision::machine::{ChecksResult, SurvivorFacts};
 
 /// The member of a table whose word this is.
 pub(super) fn by_word<T: Copy>(all: &[T], word: fn(T) -> &'static str, wanted: &str) -> Option<T> {
-    all.iter().copied().find(|one| word(*one) == wanted)
+    all.iter().copied().find(|member| word(*member) == wanted)
 }
 
 const EVIDENCE: [Evidence; 5] = [
@@ -82,7 +82,7 @@ pub(super) fn notes(notes: &[Degradation]) -> Vec<Value> {
 /// A code that this version does not know is left away: it is a warning, and no fact.
 pub(super) fn read_notes(values: &[Value]) -> Vec<Degradation> {
     let note = |value: &Value| {
-        let fields = UnpackedFields::of(value)?;
+        let fields = UnpackedFields::from_value(value)?;
         let code = by_word(WarningCode::ALL, WarningCode::as_str, fields.word(0))?;
         Some(Degradation {
             code,
@@ -118,7 +118,7 @@ pub(super) fn read_fact<T>(
     match value.get("!") {
         None => form(value).map(Ok),
         Some(why) => {
-            let fields = UnpackedFields::of(why)?;
+            let fields = UnpackedFields::from_value(why)?;
             let kind = FAULTS.iter().find(|(_, word)| *word == fields.word(0))?.0;
             Some(Err(UnreadableFact {
                 kind,
@@ -148,7 +148,7 @@ pub(super) fn commits(commits: &Commits) -> Value {
             commit.id.clone()
         }
     };
-    let one = |commit: &Commit| {
+    let pack_commit = |commit: &Commit| {
         PackedFields::default()
             .text(&id(commit))
             .text(&commit.subject)
@@ -160,7 +160,7 @@ pub(super) fn commits(commits: &Commits) -> Value {
         .number(commits.new_commits)
         .number(commits.made_here)
         .flag(commits.net_change)
-        .list(commits.listed.iter().map(one).collect())
+        .list(commits.listed.iter().map(pack_commit).collect())
         .number(commits.rescued)
         .number(commits.imported)
         .list(notes(&commits.degraded))
@@ -172,10 +172,10 @@ pub(super) fn commits(commits: &Commits) -> Value {
 }
 
 pub(super) fn read_commits(value: &Value) -> Option<Commits> {
-    let fields = UnpackedFields::of(value)?;
+    let fields = UnpackedFields::from_value(value)?;
     let head = fields.opt_text(0);
-    let one = |value: &Value| {
-        let fields = UnpackedFields::of(value)?;
+    let read_commit = |value: &Value| {
+        let fields = UnpackedFields::from_value(value)?;
         let origin = match fields.number(2) {
             0 => CommitOrigin::MadeHere,
             1 => CommitOrigin::Imported,
@@ -201,7 +201,7 @@ pub(super) fn read_commits(value: &Value) -> Option<Commits> {
         brought: fields.number(11),
         operation: by_word(&OPERATIONS, GitOperation::as_str, fields.word(8)),
         conflicts: fields.texts(9),
-        listed: fields.list(4).iter().filter_map(one).collect(),
+        listed: fields.list(4).iter().filter_map(read_commit).collect(),
         degraded: read_notes(fields.list(7)),
     })
 }
@@ -231,7 +231,7 @@ pub(super) fn changes(changes: &Changes) -> Value {
 
 /// Without the fingerprint, which no rule looks at.
 pub(super) fn read_changes(value: &Value) -> Option<Changes> {
-    let fields = UnpackedFields::of(value)?;
+    let fields = UnpackedFields::from_value(value)?;
     let paths = fields.texts(1);
     Some(Changes {
         staged: fields.number(4),
@@ -274,7 +274,7 @@ fn check(check: &CheckResult) -> Value {
 }
 
 fn read_check(value: &Value) -> Option<CheckResult> {
-    let fields = UnpackedFields::of(value)?;
+    let fields = UnpackedFields::from_value(value)?;
     let tests = UnpackedFields(fields.list(8));
     Some(CheckResult {
         name: fields.text(0),
@@ -333,7 +333,7 @@ pub(super) fn checks(judged: &ChecksResult) -> Value {
 }
 
 pub(super) fn read_checks(value: &Value) -> Option<ChecksResult> {
-    let fields = UnpackedFields::of(value)?;
+    let fields = UnpackedFields::from_value(value)?;
     let results: Vec<CheckResult> = fields
         .list(4)
         .iter()
@@ -369,7 +369,7 @@ fn reply(reply: &Reply) -> Value {
 }
 
 fn read_reply(value: &Value) -> Option<Reply> {
-    let fields = UnpackedFields::of(value)?;
+    let fields = UnpackedFields::from_value(value)?;
     Some(Reply {
         status: by_word(&STATUSES, ReplyStatus::as_str, fields.word(0))?,
         message: fields.text(1),
@@ -384,7 +384,7 @@ fn read_reply(value: &Value) -> Option<Reply> {
     })
 }
 
-/// One question and what came of it.
+/// A question and what came of it.
 pub(super) fn probe(record: &ProbeRecord) -> Value {
     let record = bound_probe(record);
     let (answer, retry_at) = match &record.outcome {
@@ -410,7 +410,7 @@ pub(super) fn probe(record: &ProbeRecord) -> Value {
 }
 
 pub(super) fn read_probe(value: &Value) -> Option<ProbeRecord> {
-    let fields = UnpackedFields::of(value)?;
+    let fields = UnpackedFields::from_value(value)?;
     let word = fields.word(2);
     // A reply and a reason stand in the same place.
     let reply = if word == "reply" {
@@ -418,7 +418,8 @@ pub(super) fn read_probe(value: &Value) -> Option<ProbeRecord> {
     } else {
         None
     };
-    let outcome = ProbeOutcome::named(word, fields.text(3), instant(fields.at(4)), reply)?;
+    let outcome =
+        ProbeOutcome::outcome_for_word(word, fields.text(3), instant(fields.at(4)), reply)?;
     Some(ProbeRecord {
         at: instant(fields.at(0))?,
         duration: fields.millis(1),
@@ -438,10 +439,10 @@ pub(super) fn read_probe(value: &Value) -> Option<ProbeRecord> {
 pub(super) fn rescue(outcome: &RescueOutcome) -> Value {
     let total = outcome.left_out.len() as u64;
     let outcome = bound_rescue(outcome);
-    let left = |left: &LeftOut| {
+    let pack_skipped = |skipped: &LeftOut| {
         PackedFields::default()
-            .text(&left.path)
-            .text(left.why.as_str())
+            .text(&skipped.path)
+            .text(skipped.why.as_str())
             .end()
     };
     PackedFields::default()
@@ -450,18 +451,26 @@ pub(super) fn rescue(outcome: &RescueOutcome) -> Value {
         .opt_text(outcome.failed.as_deref())
         .texts(&outcome.lost)
         .opt_text(outcome.fallback_branch.as_deref())
-        .list(outcome.left_out.iter().map(left).collect())
+        .list(outcome.left_out.iter().map(pack_skipped).collect())
         .list(notes(&outcome.warnings))
         .number(if total > LISTED as u64 { total } else { 0 })
-        .opt_text(outcome.held_back.as_ref().map(|held| held.why.as_str()))
-        .opt_text(text_of(outcome.held_back.as_ref().and_then(|held| held.retry_at)).as_deref())
+        .opt_text(outcome.held_back.as_ref().map(|rescue| rescue.why.as_str()))
+        .opt_text(
+            text_of(
+                outcome
+                    .held_back
+                    .as_ref()
+                    .and_then(|rescue| rescue.retry_at),
+            )
+            .as_deref(),
+        )
         .end()
 }
 
 pub(super) fn read_rescue(value: &Value) -> Option<RescueOutcome> {
-    let fields = UnpackedFields::of(value)?;
-    let left = |value: &Value| {
-        let fields = UnpackedFields::of(value)?;
+    let fields = UnpackedFields::from_value(value)?;
+    let read_skipped = |value: &Value| {
+        let fields = UnpackedFields::from_value(value)?;
         Some(LeftOut {
             path: fields.text(0),
             why: by_word(LeftOutReason::ALL, LeftOutReason::as_str, fields.word(1))?,
@@ -473,7 +482,11 @@ pub(super) fn read_rescue(value: &Value) -> Option<RescueOutcome> {
         failed: fields.opt_text(2),
         lost: fields.texts(3),
         fallback_branch: fields.opt_text(4),
-        left_out: fields.list(5).iter().map(left).collect::<Option<_>>()?,
+        left_out: fields
+            .list(5)
+            .iter()
+            .map(read_skipped)
+            .collect::<Option<_>>()?,
         warnings: read_notes(fields.list(6)),
         held_back: fields.opt_text(8).map(|why| HeldRescue {
             why,
@@ -482,24 +495,24 @@ pub(super) fn read_rescue(value: &Value) -> Option<RescueOutcome> {
     })
 }
 
-pub(super) fn survivors(found: &SurvivorFacts) -> Value {
-    let released = found.released.as_slice();
+pub(super) fn survivors(survivors: &SurvivorFacts) -> Value {
+    let released = survivors.released.as_slice();
     PackedFields::default()
         .texts(
-            &found
+            &survivors
                 .holding
                 .iter()
                 .take(LISTED)
-                .map(|one| short(one, 160))
+                .map(|process| short(process, 160))
                 .collect::<Vec<_>>(),
         )
-        .flag(found.session_over)
+        .flag(survivors.session_over)
         .list(notes(released))
         .end()
 }
 
 pub(super) fn read_survivors(value: &Value) -> Option<SurvivorFacts> {
-    let fields = UnpackedFields::of(value)?;
+    let fields = UnpackedFields::from_value(value)?;
     Some(SurvivorFacts {
         holding: fields.texts(0),
         session_over: fields.flag(1),
@@ -516,7 +529,7 @@ pub(super) fn activity(seen: &ActivityFacts) -> Value {
 }
 
 pub(super) fn read_activity(value: &Value) -> Option<ActivityFacts> {
-    let fields = UnpackedFields::of(value)?;
+    let fields = UnpackedFields::from_value(value)?;
     Some(ActivityFacts {
         worktree: fields.opt_flag(0),
         processes: fields.opt_flag(1),
@@ -540,7 +553,7 @@ pub(super) fn criteria(changed: &CriteriaChanged) -> Value {
 }
 
 pub(super) fn read_criteria(value: &Value) -> Option<CriteriaChanged> {
-    let fields = UnpackedFields::of(value)?;
+    let fields = UnpackedFields::from_value(value)?;
     let guarded_total = usize::try_from(fields.number(1)).unwrap_or(usize::MAX);
     Some(CriteriaChanged {
         guarded: fields.texts(0),

@@ -38,8 +38,8 @@ pub fn write(record: &JudgementRecord) -> Value {
 ///
 /// # Errors
 /// Says why this is no record that this version reads.
-pub fn read(value: &Value) -> Result<JudgementRecord, String> {
-    let fields = UnpackedFields::of(value).ok_or("it holds no recorded facts")?;
+pub fn read_record(value: &Value) -> Result<JudgementRecord, String> {
+    let fields = UnpackedFields::from_value(value).ok_or("it holds no recorded facts")?;
     match fields.opt_number(0) {
         Some(VERSION) => {}
         Some(later) => {
@@ -54,7 +54,7 @@ pub fn read(value: &Value) -> Result<JudgementRecord, String> {
     let mut last: HashMap<&str, MachineEvent> = HashMap::new();
     let mut steps = Vec::new();
     for value in fields.list(2) {
-        let fields = UnpackedFields::of(value);
+        let fields = UnpackedFields::from_value(value);
         let kind = fields.map_or("", |fields| fields.word(1));
         let again = fields.is_some_and(|fields| fields.word(2) == SAME && reads_again(kind));
         let event = if again {
@@ -121,21 +121,21 @@ fn event_form(event: &MachineEvent) -> (&'static str, Value) {
 }
 
 fn read_event(fields: UnpackedFields<'_>) -> Option<MachineEvent> {
-    let held = fields.at(2);
+    let value = fields.at(2);
     Some(match fields.word(1) {
         "b" => MachineEvent::Start,
-        "c" => MachineEvent::Commits(read_fact(held, form::read_commits)?),
-        "u" => MachineEvent::Changes(read_fact(held, form::read_changes)?),
-        "s" => MachineEvent::Snapshot(read_fact(held, |name| {
+        "c" => MachineEvent::Commits(read_fact(value, form::read_commits)?),
+        "u" => MachineEvent::Changes(read_fact(value, form::read_changes)?),
+        "s" => MachineEvent::Snapshot(read_fact(value, |name| {
             Some(name.as_str().map(str::to_owned))
         })?),
-        "k" => MachineEvent::Checks(form::read_checks(held)?),
-        "p" => MachineEvent::Probe(form::read_probe(held)?),
-        "r" => MachineEvent::Rescue(read_fact(held, form::read_rescue)?),
+        "k" => MachineEvent::Checks(form::read_checks(value)?),
+        "p" => MachineEvent::Probe(form::read_probe(value)?),
+        "r" => MachineEvent::Rescue(read_fact(value, form::read_rescue)?),
         "w" => MachineEvent::WaitOver,
-        "l" => MachineEvent::Survivors(form::read_survivors(held)?),
-        "a" => MachineEvent::Activity(form::read_activity(held)?),
-        "g" => MachineEvent::Criteria(read_fact(held, form::read_criteria)?),
+        "l" => MachineEvent::Survivors(form::read_survivors(value)?),
+        "a" => MachineEvent::Activity(form::read_activity(value)?),
+        "g" => MachineEvent::Criteria(read_fact(value, form::read_criteria)?),
         "i" => MachineEvent::Interrupt,
         _ => return None,
     })

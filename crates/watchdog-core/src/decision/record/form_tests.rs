@@ -15,7 +15,7 @@ use crate::config::settings::ConfigSettings;
 use crate::decision::machine::{ChecksResult, MachineSetup, SurvivorFacts};
 
 fn record(events: impl IntoIterator<Item = MachineEvent>) -> JudgementRecord {
-    let mut record = JudgementRecord::new(MachineSetup::of(&ConfigSettings::default()));
+    let mut record = JudgementRecord::new(MachineSetup::from_settings(&ConfigSettings::default()));
     events.into_iter().for_each(|event| record.add(0, event));
     record
 }
@@ -228,7 +228,7 @@ fn each_event_has_its_written_form_and_is_read_back_from_it() {
         let mut step = written.as_array().expect("a list").clone();
         step.insert(0, Value::Null);
         assert_eq!(write(&record), json!([1, {}, [step]]), "{record:?}");
-        assert_eq!(read(&write(&record)), Ok(record));
+        assert_eq!(read_record(&write(&record)), Ok(record));
     }
 }
 
@@ -257,7 +257,7 @@ fn a_fact_that_is_read_again_and_is_the_same_is_written_once() {
         write(&record),
         json!([1, {}, [none, wait, again, wait, one, again, none]])
     );
-    assert_eq!(read(&write(&record)), Ok(record));
+    assert_eq!(read_record(&write(&record)), Ok(record));
 }
 
 #[test]
@@ -270,7 +270,7 @@ fn an_event_that_was_lost_stays_lost_and_the_others_are_as_they_were() {
         write(&record),
         json!([1, {}, [[70, "?"], [null, "i"]], ["lib/a"], true])
     );
-    assert_eq!(read(&write(&record)), Ok(record));
+    assert_eq!(read_record(&write(&record)), Ok(record));
 }
 
 #[test]
@@ -320,6 +320,6 @@ fn a_record_of_another_edition_or_without_a_setup_is_refused_in_words() {
             "the setup of its judgement cannot be read",
         ),
     ] {
-        assert_eq!(read(&value), Err(words.to_owned()), "{value}");
+        assert_eq!(read_record(&value), Err(words.to_owned()), "{value}");
     }
 }

@@ -2,12 +2,12 @@
 
 use crate::decision::machine::{MachineEvent, MachineSetup};
 
-/// One judgement, as far as its machine saw it.
+/// A judgement, as far as its machine saw it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JudgementRecord {
-    /// What was settled before the first fact.
+    /// The setup before the first fact.
     pub setup: MachineSetup,
-    /// What the machine got after its start, in order.
+    /// The machine's events after its start, in order.
     pub steps: Vec<RecordedStep>,
     /// Work that HEAD lacks and that stood beside the agent's claim: of helpers, or inside of submodules.
     pub beside: Vec<String>,
@@ -15,7 +15,7 @@ pub struct JudgementRecord {
     pub overruled: bool,
 }
 
-/// One event of a machine.
+/// An event of a machine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordedStep {
     /// Whole milliseconds after the judgement began.

@@ -1,5 +1,6 @@
-//! What one judgement rested on, in the order in which it was read: the setup of the machine, and each event that it got. From it a
-//! judgement can be explained ([`explanation`]), run again by the rules of today ([`run`](mod@run)), and asked what would have changed it
+//! The facts of one judgement, in the order in which it was read: the setup of the machine, and
+//! each event that it got. From it a judgement can be explained ([`explanation`]), run again by the
+//! rules of today ([`run`](mod@run)), and asked what would have changed it
 //! ([`what_if`]).
 //!
 //! [`form`] writes it down: short and versioned, with bounded lists and texts (`bounds`).

@@ -1,5 +1,5 @@
-//! Values in a fixed order, without names: the form of a fact in a record. What is empty is null, and nulls at the end are left away, so
-//! that a later version may add values behind.
+//! Values in a fixed order, without names: the form of a fact in a record. Empty values are null,
+//! and nulls at the end are left away, so that a later version may add values behind.
 
 use std::time::Duration;
 
@@ -71,12 +71,12 @@ impl PackedFields {
     }
 }
 
-/// Reads them back. What is not there, or is of another kind, is empty.
+/// Reads them back. Missing values, or those of another kind, are empty.
 #[derive(Clone, Copy)]
 pub(super) struct UnpackedFields<'a>(pub(super) &'a [Value]);
 
 impl<'a> UnpackedFields<'a> {
-    pub(super) fn of(value: &'a Value) -> Option<Self> {
+    pub(super) fn from_value(value: &'a Value) -> Option<Self> {
         Some(UnpackedFields(value.as_array()?))
     }
 

@@ -1,4 +1,5 @@
-//! What a fact ruled out, and why: the ends of the decision tree that were not open any more once it was known.
+//! The ends that a fact ruled out, and why: the ends of the decision tree that were not open any
+//! more once it was known.
 
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{
@@ -171,7 +172,7 @@ fn by_probe(record: &ProbeRecord) -> Option<RuledOut> {
 }
 
 fn by_activity(seen: ActivityFacts) -> Option<RuledOut> {
-    match seen.seen() {
+    match seen.first_activity() {
         Some(what) => out("strike", what.replace('_', " ")),
         None if seen == ActivityFacts::default() => {
             out("strike", "whether anything moved is unknown")

@@ -8,12 +8,12 @@ use crate::decision::beside_claim::dispute_beside;
 use crate::decision::judgement_rule::JudgementRule;
 use crate::decision::machine::{CheckMachine, MachineAction, MachineEvent};
 
-/// What the machine decided after one fact.
+/// The machine's decision after one fact.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordedDecision {
     /// The step of the record that it followed; `None` for the first, which follows the setup.
     pub step: Option<usize>,
-    /// What it decided to do next.
+    /// Its next action.
     pub action: MachineAction,
     /// The rules that it applied.
     pub rules: Vec<JudgementRule>,
@@ -51,7 +51,7 @@ pub struct RecordedRun {
 }
 
 /// The word for the fact that an action asks for.
-pub fn wanted(action: &MachineAction) -> &'static str {
+pub fn wanted_fact(action: &MachineAction) -> &'static str {
     match action {
         MachineAction::ReadCommits => "commits",
         MachineAction::ReadChanges => "changes",
@@ -69,7 +69,7 @@ pub fn wanted(action: &MachineAction) -> &'static str {
 
 /// Whether an event answers an action.
 fn answers(action: &MachineAction, event: &MachineEvent) -> bool {
-    wanted(action) == super::fact_word(event)
+    wanted_fact(action) == super::fact_word(event)
 }
 
 /// Whether the world may be another one after this event: what was read before it no longer tells what is.
@@ -138,7 +138,7 @@ fn run_with(record: &JudgementRecord, facts: FactUse) -> RecordedRun {
         let Some(at) = in_order.or_else(out_of_order) else {
             return RecordedRun {
                 end: RunEnd::NotRecorded {
-                    fact: wanted(&action),
+                    fact: wanted_fact(&action),
                 },
                 decisions,
             };
@@ -160,7 +160,7 @@ fn run_with(record: &JudgementRecord, facts: FactUse) -> RecordedRun {
     }
     RecordedRun {
         end: RunEnd::NotRecorded {
-            fact: wanted(&action),
+            fact: wanted_fact(&action),
         },
         decisions,
     }

@@ -19,7 +19,7 @@ fn record(setup: MachineSetup, events: impl IntoIterator<Item = MachineEvent>) -
 }
 
 fn setup() -> MachineSetup {
-    MachineSetup::of(&ConfigSettings::default())
+    MachineSetup::from_settings(&ConfigSettings::default())
 }
 
 fn none() -> MachineEvent {

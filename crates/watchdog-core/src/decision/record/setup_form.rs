@@ -33,7 +33,8 @@ pub(super) fn rescue_word(mode: RescueMode) -> &'static str {
         .map_or("plan", |(_, word)| word)
 }
 
-/// What a record leaves away. It stays as it is when the defaults of the configuration change, so that old records keep their meaning.
+/// The defaults that a record leaves away. It stays as it is when the defaults of the configuration
+/// change, so that old records keep their meaning.
 fn usual() -> MachineSetup {
     MachineSetup {
         completion: CompletionSettings {
@@ -45,7 +46,7 @@ fn usual() -> MachineSetup {
         rescue_mode: RescueMode::Plan,
         on_no_criteria: OnNoCriteria::Git,
         require_evidence: Evidence::None,
-        ..MachineSetup::of(&ConfigSettings::default())
+        ..MachineSetup::from_settings(&ConfigSettings::default())
     }
 }
 
@@ -146,7 +147,7 @@ pub(super) fn setup(setup: &MachineSetup) -> Value {
         .survivors
         .iter()
         .take(10)
-        .map(|one| short(one, 160).into())
+        .map(|process| short(process, 160).into())
         .collect();
     put("sv", !survivors.is_empty(), survivors.into());
     put(
@@ -273,7 +274,7 @@ fn session_life(life: &SessionLife) -> Value {
 }
 
 fn read_session_life(value: &Value) -> Option<SessionLife> {
-    let fields = UnpackedFields::of(value)?;
+    let fields = UnpackedFields::from_value(value)?;
     let words = fields.text(1);
     match fields.word(0) {
         "busy" => Some(SessionLife::Busy { words }),
@@ -300,34 +301,34 @@ fn read_exit(value: &Value) -> Option<ProcessExit> {
 
 fn session_end(end: &SessionEnd) -> Value {
     let word = |word: &str| PackedFields::default().text(word);
-    let said = |why: &str| short(why, 400);
+    let shorten = |why: &str| short(why, 400);
     match end {
         SessionEnd::Ended { exit } => word("ended").raw(exit_form(*exit)),
         SessionEnd::TimedOut { after } => word("timed_out").raw(seconds(*after)),
         SessionEnd::Idle { after } => word("idle").raw(seconds(*after)),
         SessionEnd::RateLimited { why, retry_at } => word("rate_limited")
-            .text(&said(why))
+            .text(&shorten(why))
             .opt_text(retry_at.map(|at| at.to_string()).as_deref()),
         SessionEnd::OverLimit { stop } => word("over_limit")
             .text(stop.reason.as_str())
-            .text(&said(&stop.why)),
+            .text(&shorten(&stop.why)),
         SessionEnd::LeftWork { exit, what } => {
-            word("left_work").raw(exit_form(*exit)).text(&said(what))
+            word("left_work").raw(exit_form(*exit)).text(&shorten(what))
         }
         SessionEnd::CutShort { exit, why } => {
-            word("cut_short").raw(exit_form(*exit)).text(&said(why))
+            word("cut_short").raw(exit_form(*exit)).text(&shorten(why))
         }
-        SessionEnd::Unrunnable { why } => word("unrunnable").text(&said(why)),
+        SessionEnd::Unrunnable { why } => word("unrunnable").text(&shorten(why)),
         SessionEnd::NotStarted { why, shortage } => {
-            word("not_started").text(&said(why)).flag(*shortage)
+            word("not_started").text(&shorten(why)).flag(*shortage)
         }
-        SessionEnd::NotKept { why } => word("not_kept").text(&said(why)),
+        SessionEnd::NotKept { why } => word("not_kept").text(&shorten(why)),
     }
     .end()
 }
 
 fn read_session_end(value: &Value) -> Option<SessionEnd> {
-    let fields = UnpackedFields::of(value)?;
+    let fields = UnpackedFields::from_value(value)?;
     let after = || read_seconds(Some(fields.at(1)), Duration::ZERO);
     Some(match fields.word(0) {
         "ended" => SessionEnd::Ended {

@@ -1,5 +1,5 @@
-//! What would have changed a verdict: the machine runs again on the record with one thing changed at a time, and everything else as it was
-//! recorded.
+//! Finds changes that would have changed a verdict: the machine runs again on the record with one
+//! thing changed at a time, and everything else as it was recorded.
 
 use watchdog_facts::evidence::{
     Changes, CheckOutcome, CheckResult, CriteriaChanged, OutcomeBeforeWork, ProbeOutcome,
@@ -12,7 +12,7 @@ use super::run::{RunEnd, run, run_changed};
 use crate::config::settings::{OnNoCriteria, RescueMode};
 use crate::decision::machine::{ConfigTrust, MachineEvent, SurvivorFacts};
 
-/// One thing that could have been otherwise.
+/// A thing that could have been otherwise.
 #[derive(Debug, Clone, Copy)]
 pub struct SingleChange {
     /// A stable word.
@@ -22,7 +22,7 @@ pub struct SingleChange {
     change: fn(&mut JudgementRecord) -> bool,
 }
 
-/// What it leads to.
+/// Its end.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ChangedEnd {
     /// Another verdict.
@@ -114,7 +114,7 @@ pub const CHANGES: &[SingleChange] = &[
     SingleChange {
         word: "trusted",
         sentence: "completion.json had been trusted",
-        change: trusted,
+        change: trust_config,
     },
     SingleChange {
         word: "weaker_evidence",
@@ -141,7 +141,7 @@ pub const CHANGES: &[SingleChange] = &[
 /// The changes that lead to something else than the record does, each with what it leads to.
 pub fn what_if(record: &JudgementRecord) -> Vec<(SingleChange, ChangedEnd)> {
     let as_recorded = ending(&run(record).end);
-    let mut found: Vec<(SingleChange, ChangedEnd)> = Vec::new();
+    let mut ends: Vec<(SingleChange, ChangedEnd)> = Vec::new();
     for change in CHANGES {
         let mut changed = record.clone();
         if !(change.change)(&mut changed) {
@@ -153,10 +153,10 @@ pub fn what_if(record: &JudgementRecord) -> Vec<(SingleChange, ChangedEnd)> {
             _ => ending(&run_changed(&changed).end),
         };
         if end != as_recorded {
-            found.push((*change, end));
+            ends.push((*change, end));
         }
     }
-    found
+    ends
 }
 
 fn ending(end: &RunEnd) -> ChangedEnd {
@@ -199,7 +199,7 @@ fn clean(record: &mut JudgementRecord) -> bool {
         if let MachineEvent::Changes(Ok(changes)) = event
             && changes.work > 0
         {
-            // What is not the session's stays as it is.
+            // Files of others stay as they are.
             *changes = Changes {
                 untracked: changes.inherited + changes.since_end,
                 inherited: changes.inherited,
@@ -330,7 +330,7 @@ fn operation_finished(record: &mut JudgementRecord) -> bool {
 }
 
 fn nothing_runs(record: &mut JudgementRecord) -> bool {
-    let held = !record.setup.survivors.is_empty();
+    let had_survivors = !record.setup.survivors.is_empty();
     record.setup.survivors.clear();
     each(record, |event| {
         if let MachineEvent::Survivors(found) = event {
@@ -339,7 +339,7 @@ fn nothing_runs(record: &mut JudgementRecord) -> bool {
                 ..found.clone()
             };
         }
-    }) || held
+    }) || had_survivors
 }
 
 fn session_ended_itself(record: &mut JudgementRecord) -> bool {
@@ -363,7 +363,7 @@ fn guards_unchanged(record: &mut JudgementRecord) -> bool {
     })
 }
 
-fn trusted(record: &mut JudgementRecord) -> bool {
+fn trust_config(record: &mut JudgementRecord) -> bool {
     let untrusted = record.setup.trust != ConfigTrust::Settled;
     record.setup.trust = ConfigTrust::Settled;
     untrusted

@@ -10,28 +10,28 @@ use super::{LoopMachine, MARGIN, later};
 impl LoopMachine {
     /// Which of its agents a limit holds that others met, each until when: they get no session before, as if their own had met it. What was
     /// said before is forgotten, so that a limit which a person cleared holds nobody.
-    pub fn held_by_account(&mut self, held: &[(String, Timestamp)]) {
+    pub fn held_by_account(&mut self, holds: &[(String, Timestamp)]) {
         let hold = |until: Timestamp| AgentHold {
             until: later(until, MARGIN),
             why: HoldReason::UsageLimit,
         };
-        self.by_account = held
+        self.by_account = holds
             .iter()
             .map(|(name, until)| (name.clone(), hold(*until)))
             .collect();
     }
 
-    /// What is known of its agents, with the limits that others met.
+    /// Standings of its agents, with the limits that others met.
     pub fn known_agents(&self) -> Vec<AgentStanding> {
-        let mut known = self.standing.agents.clone();
+        let mut standings = self.standing.agents.clone();
         for (name, hold) in &self.by_account {
-            let standing = standing_mut(&mut known, name);
+            let standing = standing_mut(&mut standings, name);
             standing.hold = standing
                 .hold
                 .filter(|own| own.until >= hold.until)
                 .or(Some(*hold));
         }
-        known
+        standings
     }
 
     /// Whether one of the agents other than that of the last session may have the next one now.

@@ -25,7 +25,7 @@ impl LoopMachine {
     ) -> Timestamp {
         match retry_at.filter(|at| *at > now) {
             Some(reset) => later(reset, MARGIN),
-            None => later(now, self.doubled(UNTOLD_LIMIT, time)),
+            None => later(now, self.double_wait(UNTOLD_LIMIT, time)),
         }
     }
 

@@ -394,7 +394,7 @@ pub(super) fn setup() -> impl Strategy<Value = MachineSetup> {
                     no_progress_limit: counts_sessions.then_some(3),
                     earlier,
                     notes: Vec::new(),
-                    ..MachineSetup::of(&ConfigSettings::default())
+                    ..MachineSetup::from_settings(&ConfigSettings::default())
                 }
             },
         )

@@ -38,7 +38,7 @@ fn recorded(
 
 fn written_and_read(record: &JudgementRecord) -> JudgementRecord {
     let text = form::write(record).to_string();
-    form::read(&serde_json::from_str(&text).expect("it is JSON")).expect("it is read back")
+    form::read_record(&serde_json::from_str(&text).expect("it is JSON")).expect("it is read back")
 }
 
 /// No rule looks at the fingerprint of changes, so that it is not written down.
@@ -111,7 +111,7 @@ proptest! {
 fn long_lists_are_cut_and_totals_stay() {
     let setup = MachineSetup {
         rescue_mode: RescueMode::Off,
-        ..MachineSetup::of(&ConfigSettings::default())
+        ..MachineSetup::from_settings(&ConfigSettings::default())
     };
     let commits = Commits {
         new_commits: 700,
@@ -200,7 +200,7 @@ fn each_field_of_a_check_comes_back_from_its_record() {
             }],
         };
         let record = recorded(
-            &MachineSetup::of(&ConfigSettings::default()),
+            &MachineSetup::from_settings(&ConfigSettings::default()),
             [MachineEvent::Checks(judged.clone())],
         );
         assert_eq!(
@@ -277,7 +277,7 @@ fn each_fact_comes_back_whole_from_its_record() {
         })),
     ];
     let record = recorded(
-        &MachineSetup::of(&ConfigSettings::default()),
+        &MachineSetup::from_settings(&ConfigSettings::default()),
         events.clone(),
     );
     let read: Vec<_> = written_and_read(&record)
@@ -308,7 +308,7 @@ fn a_list_that_was_cut_says_how_long_it_was() {
         }));
         let text = |event| {
             form::write(&recorded(
-                &MachineSetup::of(&ConfigSettings::default()),
+                &MachineSetup::from_settings(&ConfigSettings::default()),
                 [event],
             ))
             .to_string()
@@ -358,22 +358,23 @@ fn what_a_person_must_look_at_is_not_cut_out_of_what_was_left_out() {
 #[test]
 fn a_form_of_a_later_version_is_refused_in_words() {
     assert!(
-        form::read(&serde_json::json!([2, {}, []]))
+        form::read_record(&serde_json::json!([2, {}, []]))
             .expect_err("it is refused")
             .contains("form 2")
     );
     assert!(
-        form::read(&serde_json::json!({"status": "complete"}))
+        form::read_record(&serde_json::json!({"status": "complete"}))
             .expect_err("it is refused")
             .contains("no recorded facts")
     );
-    let lost = form::read(&serde_json::json!([1, {}, [[3, "x", 1]]])).expect("the rest is read");
+    let lost =
+        form::read_record(&serde_json::json!([1, {}, [[3, "x", 1]]])).expect("the rest is read");
     assert_eq!((lost.steps.len(), &lost.steps[0].event), (1, &None));
 }
 
 #[test]
 fn an_action_is_only_answered_by_its_own_fact() {
-    let setup = MachineSetup::of(&ConfigSettings::default());
+    let setup = MachineSetup::from_settings(&ConfigSettings::default());
     let record = recorded(
         &setup,
         [
@@ -395,7 +396,7 @@ fn what_would_have_changed_a_verdict_is_all_of_what_bears_on_it() {
     let leads = |change: fn(&mut MachineSetup), commits: Commits| {
         let mut setup = MachineSetup {
             no_probe: true,
-            ..MachineSetup::of(&ConfigSettings::default())
+            ..MachineSetup::from_settings(&ConfigSettings::default())
         };
         change(&mut setup);
         let record = recorded(

@@ -14,7 +14,9 @@ use crate::decision::standing_answer::{JudgementTrigger, is_last_word, stands_un
 use watchdog_facts::evidence::{
     CheckOutcome, Commits, GitOperation, ProbeOutcome, ProcessExit, SessionEnd,
 };
-use watchdog_facts::session_work::{ContentIds, SessionEdgeFiles, UncommittedOrigin, inherited};
+use watchdog_facts::session_work::{
+    ContentIds, SessionEdgeFiles, UncommittedOrigin, drop_earlier_work,
+};
 use watchdog_facts::verdict::{Evidence, Reason, Status, Verdict};
 
 use super::world::*;
@@ -257,7 +259,7 @@ impl Story {
         let found = if adopt {
             ContentIds::new()
         } else {
-            inherited(self.uncommitted.clone(), &left)
+            drop_earlier_work(self.uncommitted.clone(), &left)
         };
         self.record = SessionEdgeFiles {
             inherited: found,
@@ -406,7 +408,7 @@ impl Story {
         self.breaker.record(
             self.now,
             &ConfigSettings::default().breaker,
-            BreakerInput::of(&verdict),
+            BreakerInput::from_verdict(&verdict),
         );
         match verdict.probes.last() {
             Some(probe) if stands.is_none() => {

@@ -169,7 +169,7 @@ impl World {
         let mut setup = MachineSetup {
             rescue_mode: RescueMode::Plan,
             require_evidence: Evidence::Claimed,
-            ..MachineSetup::of(&ConfigSettings::default())
+            ..MachineSetup::from_settings(&ConfigSettings::default())
         };
         setup.completion.max_probes = 3;
         World {

@@ -287,7 +287,7 @@ pub(super) const EARLIER: &[SetupPart] = &[
 pub(super) fn setup_of(rounds: u32, parts: &[&SetupPart]) -> MachineSetup {
     let mut setup = MachineSetup {
         rescue_mode: RescueMode::Plan,
-        ..MachineSetup::of(&ConfigSettings::default())
+        ..MachineSetup::from_settings(&ConfigSettings::default())
     };
     setup.require_evidence = Evidence::Claimed;
     setup.completion.max_probes = rounds;
