@@ -149,7 +149,7 @@ fn list(
 /// How an output is printed.
 enum LogForm {
     /// For people.
-    Lines(OutputEvents, Box<LogView>),
+    Lines(Box<OutputEvents>, Box<LogView>),
     /// As it was, without secrets; escaped where a terminal shows it.
     Raw {
         masker: LineMasker,
@@ -166,7 +166,7 @@ fn form(raw: bool, events: OutputEvents) -> LogForm {
             to_terminal: io::stdout().is_terminal(),
         }
     } else {
-        LogForm::Lines(events, Box::new(LogView::new(terminal_width())))
+        LogForm::Lines(Box::new(events), Box::new(LogView::new(terminal_width())))
     }
 }
 
