@@ -24,7 +24,8 @@ use watchdog_store::trust::{TrustStore, fingerprint};
 use watchdog_store::{open_store, uncommitted};
 use watchdog_system::read_regular_file;
 
-/// Looks at the project, shows what fits it, writes the file and trusts it; with `--cron`, prints instead what has the system sweep.
+/// Looks at the project, shows what fits it, writes the file and trusts it; with `--cron`, prints
+/// instead a crontab line and a timer.
 pub fn init(
     command_env: &CommandEnv,
     terminal: &CommandTerminal,
@@ -303,7 +304,8 @@ fn as_privileged(
     })
 }
 
-/// Notes that watchdog wrote this file itself, so that it is nobody's work. Where that cannot be noted, it counts like any other file.
+/// Notes that watchdog wrote this file itself, so that it is no session's work. Without the note it
+/// counts like any other file.
 pub(super) fn note_own_file(command_env: &CommandEnv, worktree: &Worktree, path: &str) {
     let Ok(store) = open_store(&command_env.state) else {
         return;
@@ -383,7 +385,8 @@ fn next_command(
 ) -> String {
     if !has_text {
         return format!(
-            "echo '{{\"version\": 1, \"checks\": [{{\"type\": \"command\", \"run\": \"YOUR TESTS\"}}]}}' > {} && {}",
+            "echo '{{\"version\": 1, \"checks\": [{{\"type\": \"command\", \
+             \"run\": \"YOUR TESTS\"}}]}}' > {} && {}",
             shell_path(path),
             commands.watchdog("trust")
         );

@@ -1,8 +1,6 @@
 //! The data of `init`: build files and their checks, lists of work, guarded files, and files of
 //! other programs. A new ecosystem is a line here and a row of the table in `tests/it/init.rs`.
 
-use watchdog_facts::page_address;
-
 /// The language of task runners, which run tests where no other language does.
 pub const TASKS: &str = "tasks";
 
@@ -10,9 +8,9 @@ pub const TASKS: &str = "tasks";
 /// The first line of a language that fits a folder is proposed for it.
 ///
 /// Any one file of a column is enough; `=` stands for the files of the language's first line.
-/// `name:text` asks for a text in the file, `name#target` for a script, target or recipe. `*` stands
-/// for a part of the name. `^` looks in the folders above as well, `**/` in the folders below.
-/// `build:` begins a command that runs no tests.
+/// `name:text` asks for a text in the file, `name#target` for a script, target or recipe. `*` is
+/// any part of a name. `^` looks in the folders above as well, `**/` in the folders below. `build:`
+/// begins a command that runs no tests.
 const BUILD_CHECKS: &str = "\
 rust | Cargo.toml:[workspace | **/*.rs:test] | cargo test --workspace
 rust | Cargo.toml:[workspace | | build: cargo build --workspace
@@ -63,83 +61,39 @@ tasks | justfile#test, Justfile#test, .justfile#test | | just test
 tasks | justfile#check, Justfile#check, .justfile#check | | just check
 ";
 
-/// Lists of work and their type of check. `{branch}` stands for the name of the branch.
-pub const LISTS: [(&str, &str); 13] = [
-    ("feature_list.json", "feature_list"),
-    ("prd.json", "feature_list"),
-    ("plan.json", "plan"),
-    ("tasks.md", "plan"),
-    ("TASKS.md", "plan"),
-    ("fix_plan.md", "plan"),
-    ("@fix_plan.md", "plan"),
-    ("IMPLEMENTATION_PLAN.md", "plan"),
-    ("plan.md", "plan"),
-    ("PLAN.md", "plan"),
-    (WISHES, "plan"),
-    ("specs/{branch}/tasks.md", "plan"),
-    (".spec-workflow/specs/{branch}/tasks.md", "plan"),
-];
+/// Lists of features, then plans. `{branch}` stands for the name of the branch.
+pub const FEATURE_LISTS: &str = "feature_list.json prd.json";
+/// Plans and lists of boxes.
+pub const PLANS: &str = "plan.json tasks.md TASKS.md fix_plan.md @fix_plan.md plan.md PLAN.md \
+    IMPLEMENTATION_PLAN.md TODO.md specs/{branch}/tasks.md .spec-workflow/specs/{branch}/tasks.md";
 /// A list of wishes is never done, so that it is offered only.
 pub const WISHES: &str = "TODO.md";
 
 /// Files of continuous integration and folders of tests, which a session seldom has to change.
-pub const GUARDED: [&str; 16] = [
-    ".github/workflows",
-    ".gitlab-ci.yml",
-    ".circleci",
-    ".forgejo/workflows",
-    ".gitea/workflows",
-    ".buildkite",
-    ".woodpecker.yml",
-    ".travis.yml",
-    "azure-pipelines.yml",
-    "bitbucket-pipelines.yml",
-    "Jenkinsfile",
-    "tests",
-    "test",
-    "spec",
-    "__tests__",
-    "e2e",
-];
+pub const GUARDED: &str = ".github/workflows .gitlab-ci.yml .circleci .forgejo/workflows \
+    .gitea/workflows .buildkite .woodpecker.yml .travis.yml azure-pipelines.yml \
+    bitbucket-pipelines.yml Jenkinsfile tests test spec __tests__ e2e";
 
-/// Files of other programs, and how a person takes over what they say.
-pub const FOREIGN: [(&str, &str); 5] = [
-    (
-        ".agent/*/agent.json",
-        concat!(
-            "its verdict is not taken over; name it with --config, or see ",
-            page_address!("configuration.md")
-        ),
-    ),
-    (
-        "config.json:\"specs_subdir\"",
-        concat!(
-            "its limits are not taken over; name it with --config, or see ",
-            page_address!("configuration.md")
-        ),
-    ),
-    (
-        ".ralphrc",
-        concat!(
-            "its limits are not taken over; see limits and breaker in ",
-            page_address!("configuration.md")
-        ),
-    ),
-    (
-        ".ralph/fix_plan.md",
-        concat!(
-            "its steps are no check yet; see plan in ",
-            page_address!("configuration.md")
-        ),
-    ),
-    (
-        "tanuki.yaml",
-        concat!(
-            "its folder of tasks is not taken over; see tasks.dir in ",
-            page_address!("tasks.md")
-        ),
-    ),
-];
+/// Folders that hold what others wrote, or what was built.
+pub const BUILT_FOLDERS: &str =
+    "node_modules target vendor venv dist build third_party site-packages";
+/// Folders whose build files are no projects of their own: tests, examples and documents.
+pub const NO_PROJECTS: &str = "tests test spec __tests__ fixtures __fixtures__ testdata examples \
+    example samples templates docs doc benches";
+
+/// Files of other programs, what is left alone, and the page that helps.
+pub const FOREIGN: &str = "\
+.agent/*/agent.json | its verdict is not taken over; use --config, or see | configuration.md
+config.json:\"specs_subdir\" | its limits are not taken over; use --config, or see | configuration.md
+.ralphrc | its limits are not taken over; see limits and breaker in | configuration.md
+.ralph/fix_plan.md | its steps are no check yet; see plan in | configuration.md
+tanuki.yaml | its folder of tasks is not taken over; see tasks.dir in | tasks.md
+";
+
+/// Whether a list of words has a word.
+pub fn has_word(list: &str, word: &str) -> bool {
+    list.split(' ').any(|listed| listed == word)
+}
 
 /// A line of the table of build files.
 #[derive(Debug, Clone, Copy)]

@@ -1,8 +1,9 @@
 //! `watchdog init`: looks at a project and proposes a first configuration.
 //!
-//! Reading order: `build_table` (the data: build files and their checks, lists, guarded files, files
-//! of other programs), `read_project` (the look at a worktree), [`ConfigProposal`] (the offers, and
-//! the file as the configuration's parser reads it), `first_run` (its commands, once each).
+//! Reading order: `build_table` (the data: build files with their checks, lists, guarded files,
+//! files of other programs), `project_checks` (the lines that fit a worktree, by the files that
+//! `project_reader` finds), [`ConfigProposal`] (what is chosen, and the text of the file),
+//! `first_run` (its checks, once each).
 
 mod build_table;
 mod first_run;

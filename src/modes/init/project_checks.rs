@@ -7,11 +7,15 @@ use std::path::Path;
 
 use watchdog_core::config::settings::PresetName;
 use watchdog_facts::evidence::CheckOutcome;
+use watchdog_facts::page_address;
 use watchdog_facts::patterns::escapes_worktree;
 use watchdog_git::{OwnFolder, Worktree};
 use watchdog_system::read_entries;
 
-use super::build_table::{BuildRow, FOREIGN, GUARDED, LISTS, TASKS, WISHES, build_rows};
+use super::build_table::{
+    BUILT_FOLDERS, BuildRow, FEATURE_LISTS, FOREIGN, GUARDED, NO_PROJECTS, PLANS, TASKS, WISHES,
+    build_rows, has_word,
+};
 use super::first_run::judge_list;
 use super::project_reader::{ProjectReader, is_inside};
 use super::proposal::{ConfigProposal, ProposedEntry, quote};
@@ -25,34 +29,6 @@ const DEEPEST: usize = 3;
 const MOST_BELOW: usize = 12;
 /// Folders of other programs' files that are looked at.
 const MOST_FOREIGN: usize = 20;
-/// Folders that hold what others wrote, or what was built.
-const BUILT_FOLDERS: [&str; 8] = [
-    "node_modules",
-    "target",
-    "vendor",
-    "venv",
-    "dist",
-    "build",
-    "third_party",
-    "site-packages",
-];
-/// Folders whose build files are no projects of their own: tests, examples and documents.
-const NO_PROJECTS: [&str; 14] = [
-    "tests",
-    "test",
-    "spec",
-    "__tests__",
-    "fixtures",
-    "__fixtures__",
-    "testdata",
-    "examples",
-    "example",
-    "samples",
-    "templates",
-    "docs",
-    "doc",
-    "benches",
-];
 const PROMPTS: [&str; 4] = [
     "PROMPT.md",
     "prompt.md",
@@ -78,7 +54,7 @@ pub fn propose_config(worktree: &Worktree, search_path: Option<&OsStr>) -> Confi
     let root = worktree.root();
     let folders = worktree.own_folders(MOST_ENTRIES, &|path| {
         let name = path.rsplit('/').next().unwrap_or(path);
-        !name.starts_with('.') && !BUILT_FOLDERS.contains(&name)
+        !name.starts_with('.') && !has_word(BUILT_FOLDERS, name)
     });
     let mut reader = ProjectReader::new(worktree, &folders);
     let builds = find_builds(&mut reader);
@@ -223,7 +199,7 @@ fn name_in_folder(word: &str, folder: &str) -> String {
 }
 
 fn may_be_project(folder: &str) -> bool {
-    let is_own = |part: &str| !NO_PROJECTS.contains(&part);
+    let is_own = |part: &str| !has_word(NO_PROJECTS, part);
     folder.is_empty()
         || folder.split('/').count() <= DEEPEST
             && folder.split('/').all(is_own)
@@ -242,7 +218,8 @@ fn propose_lists(reader: &mut ProjectReader<'_>) -> Vec<ProposedEntry> {
         .unwrap_or_default();
     let branch = worktree.branch().unwrap_or_default();
     let mut entries = Vec::new();
-    for (path, kind) in LISTS {
+    let features = FEATURE_LISTS.split(' ').map(|path| (path, "feature_list"));
+    for (path, kind) in features.chain(PLANS.split(' ').map(|path| (path, "plan"))) {
         let path = path.replace("{branch}", &branch);
         // One file is listed once where case is ignored.
         let is_there = match path.contains('/') {
@@ -289,7 +266,7 @@ fn propose_lists(reader: &mut ProjectReader<'_>) -> Vec<ProposedEntry> {
 
 /// Guards are offered only: they compare with a baseline, and `evaluate` without one would fail.
 fn propose_guards(root: &Path) -> impl Iterator<Item = ProposedEntry> {
-    let globs = GUARDED.into_iter().filter_map(|path| {
+    let globs = GUARDED.split(' ').filter_map(|path| {
         let about = fs::metadata(root.join(path)).ok()?;
         Some(if about.is_dir() {
             format!("{path}/**")
@@ -312,7 +289,11 @@ fn name_foreign_files(reader: &mut ProjectReader<'_>) {
     let Some(top) = reader.folders.first() else {
         return;
     };
-    for (sign, advice) in FOREIGN {
+    for line in FOREIGN.lines() {
+        let columns: Vec<&str> = line.split(" | ").collect();
+        let [sign, advice, page] = columns[..] else {
+            continue;
+        };
         let paths: Vec<String> = match sign.split_once("/*/") {
             Some((folder, name)) => {
                 let entries = read_entries(&root.join(folder), MOST_FOREIGN).unwrap_or_default();
@@ -328,8 +309,11 @@ fn name_foreign_files(reader: &mut ProjectReader<'_>) {
             }
             None => reader.find_any(top, sign).into_iter().collect(),
         };
-        paths
-            .iter()
-            .for_each(|path| reader.note(format!("found {path}: {advice}")));
+        paths.iter().for_each(|path| {
+            reader.note(format!(
+                "found {path}: {advice} {}{page}",
+                page_address!("")
+            ))
+        });
     }
 }
