@@ -365,7 +365,7 @@ impl<'w> CommitHistory<'w> {
         boundary.dedup();
         Ok(CommitRange {
             contains_baseline: boundary.contains(&baseline),
-            commits: commits,
+            commits,
             boundary,
         })
     }
