@@ -386,8 +386,11 @@ fn where_nothing_is_recorded_the_command_to_type_is_named() {
         out.stderr.contains("no verdict is recorded") && out.stderr.contains(" check"),
         "{out}"
     );
-    let out = env.watchdog(&env.root(), &["explain"]).expect(2);
-    assert!(out.stderr.contains("no verdict is recorded"), "{out}");
+    let outside = env.watchdog(&env.root(), &["explain"]).expect(16);
+    assert!(
+        outside.stderr.contains("not in a git repository"),
+        "{outside}"
+    );
 }
 
 #[test]
