@@ -1,6 +1,5 @@
 //! Tells files that repeat one which is left out as a secret by its name: copies and archives of `.env`. Pure.
 
-use watchdog_facts::secret_shapes::is_placeholder_value;
 use watchdog_git::SecretFile;
 
 use super::secrets::looks_secret;
@@ -62,8 +61,7 @@ fn names_secret_entry(content: &[u8]) -> bool {
 
 /// Whether a text equals a secret, or has all of its telling lines.
 fn holds_every_line(content: &[u8], secret: &[u8]) -> bool {
-    // A template that was copied to the secret's name and never filled in.
-    if lines(secret).all(|line| value_of(line).is_none_or(is_placeholder_value)) {
+    if is_unfilled_template(secret) {
         return false;
     }
     let bare = secret.trim_ascii();
@@ -80,6 +78,34 @@ fn holds_every_line(content: &[u8], secret: &[u8]) -> bool {
     }
     let there: std::collections::BTreeSet<&[u8]> = lines(content).collect();
     telling.all(|line| there.contains(line))
+}
+
+/// Whether a template was copied to the secret's name and never filled in: settings alone, none of
+/// which has a value of its own.
+fn is_unfilled_template(secret: &[u8]) -> bool {
+    let mut settings = lines(secret)
+        .filter(|line| !line.is_empty() && !line.starts_with(b"#"))
+        .peekable();
+    settings.peek().is_some() && settings.all(is_unfilled_setting)
+}
+
+/// Whether a line is `KEY=` with nothing behind it but a word that asks a person to fill it in.
+fn is_unfilled_setting(line: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(line).to_ascii_lowercase();
+    let setting = text.strip_prefix("export ").unwrap_or(&text);
+    let Some((key, value)) = setting.split_once('=') else {
+        return false;
+    };
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let value = value.trim().trim_matches(['"', '\'']);
+    let is_closed = |open, close| value.starts_with(open) && value.ends_with(close);
+    let asks = ["your-", "your_", "placeholder", "changeme", "change-me"];
+    !key.is_empty()
+        && key.chars().all(is_name)
+        && (value.is_empty()
+            || is_closed("<", ">")
+            || is_closed("${", "}")
+            || asks.iter().any(|word| value.contains(word)))
 }
 
 /// The lines of a text, trimmed; a tar archive pads its entries with zeros.
@@ -197,6 +223,10 @@ mod tests {
             ("TOKEN=your-token-here\nPASSWORD=h0rse-staple\n", true),
             ("URL=redis://u:h0rse@cache.example.com\n", true),
             ("PIN=4711\n", true),
+            ("//npm.example.test/:_authToken=0f8fad5b-d9cb\n", true),
+            ("bob:$apr1$h0rse$staple\n", true),
+            ("PASSWORD=$h0rse-staple\nTOKEN=000000h0rse\n", true),
+            ("# comments alone\n", true),
         ] {
             let secrets = [secret(".env", text)];
             let is_repeated = repeats_secret(".env.example", text.as_bytes(), || true, &secrets);

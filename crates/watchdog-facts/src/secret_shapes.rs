@@ -174,13 +174,6 @@ pub(super) fn is_secret_in_text(rule: &str, candidate: &[u8]) -> bool {
     }
 }
 
-/// Whether the value of a setting is empty or stands for one that a person fills in.
-pub fn is_placeholder_value(value: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(value).to_ascii_lowercase();
-    let is_marked = has_placeholder_part(&text) || text.starts_with(['$', '{', '<', '%', '[']);
-    text.is_empty() || PLACEHOLDERS.contains(&&*text) || is_marked && !text.contains("://")
-}
-
 fn has_placeholder_part(text: &str) -> bool {
     let parts = [
         "example",
