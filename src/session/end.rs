@@ -139,16 +139,20 @@ impl<'a> EndedSession<'a> {
         })
     }
 
-    /// The warning that a timeout came early because the session stood still.
+    /// The warning that a timeout came early because the session stood still, for a quarter of its time at
+    /// least: a session that stops itself for a moment has no excuse.
     fn paused(&self) -> Option<Degradation> {
         let SessionOutcome {
-            timed_out, paused, ..
+            timed_out,
+            paused,
+            duration,
+            ..
         } = self.outcome;
         let detail = format!(
             "the session was stopped for {} s of its time limit, so the timeout is no strike",
             paused.as_secs_f32().ceil()
         );
-        (*timed_out && !paused.is_zero()).then_some(Degradation {
+        (*timed_out && *paused * 4 >= *duration).then_some(Degradation {
             code: WarningCode::SessionPaused,
             detail,
         })

@@ -262,6 +262,11 @@ fn timeout_of_a_paused_session_is_no_strike() {
     for (session, strike) in [
         ("exec sleep 1000", true),
         ("kill -STOP $$; exec sleep 1000", false),
+        // A blink is no excuse.
+        (
+            "(sleep 0.1; kill -CONT $$) & kill -STOP $$; exec sleep 1000",
+            true,
+        ),
     ] {
         let env = TestEnv::new();
         let repo = env.repo();
@@ -269,7 +274,7 @@ fn timeout_of_a_paused_session_is_no_strike() {
             "run",
             "--json",
             "--timeout",
-            "2s",
+            "4s",
             "--grace",
             "500ms",
             "--",
@@ -294,6 +299,20 @@ fn timeout_of_a_paused_session_is_no_strike() {
 }
 
 #[test]
+fn session_that_stops_itself_is_ended() {
+    let env = TestEnv::new();
+    let repo = env.repo();
+    let limits = ["--idle-timeout", "1s", "--grace", "500ms"];
+    let args = [
+        &["run", "--json"],
+        &limits[..],
+        &["--", "sh", "-c", "kill -STOP $$"],
+    ];
+    let out = repo.watchdog(&args.concat()).expect(13);
+    assert_eq!(out.verdict(), "timeout/session_idle", "{out}");
+}
+
+#[test]
 fn pause_of_a_session_is_no_silence() {
     let env = TestEnv::new();
     let repo = env.repo();
@@ -302,7 +321,7 @@ fn pause_of_a_session_is_no_silence() {
         "run",
         "--json",
         "--idle-timeout",
-        "1s",
+        "2s",
         "--",
         "sh",
         "-c",

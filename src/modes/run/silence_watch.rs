@@ -119,6 +119,8 @@ struct WatchState {
     begun: (Instant, Timestamp),
     /// The time that was really watched: where this process or the session was stopped, or the machine suspended, that time is no silence.
     watched: Duration,
+    /// How long the session was stopped: it counts as silence after four times the limit.
+    stood: Duration,
     last_sample: Instant,
     pause: Duration,
     signals: LivenessSignals,
@@ -138,6 +140,7 @@ impl WatchState {
         let transcript = transcript_of(&session, None);
         WatchState {
             begun: (at, now()),
+            stood: Duration::ZERO,
             watched: Duration::ZERO,
             last_sample: at,
             pause,
@@ -159,7 +162,15 @@ impl WatchState {
         let since_sample =
             at.saturating_duration_since(std::mem::replace(&mut self.last_sample, at));
         if self.session.meter.is_paused() {
-            return None;
+            self.stood += since_sample;
+            // A session could stop itself for ever.
+            if self
+                .session
+                .limit
+                .is_none_or(|limit| self.stood < limit * 4)
+            {
+                return None;
+            }
         }
         self.watched += since_sample.min(self.pause * 2 + SAMPLES.0);
         let view = self.session.tap.view();
