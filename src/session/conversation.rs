@@ -293,7 +293,10 @@ pub fn find_agent_since(
         .filter(|(_, worked)| *worked != Some(false));
     Ok(
         match (agents.next(), agents.next(), record.seen.as_slice()) {
-            (Some((agent, Some(true))), None, _) => Some((agent.clone(), None)),
+            // A session could write a transcript of an agent that no look saw.
+            (Some((agent, Some(true))), None, seen) if seen.iter().all(|saw| saw == agent) => {
+                Some((agent.clone(), None))
+            }
             (_, _, [seen]) => Some((seen.clone(), Some(AgentSource::Processes))),
             _ => None,
         },
