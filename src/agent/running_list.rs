@@ -38,14 +38,19 @@ fn read_entry(path: &Path, agent: &str, form: &RunningList) -> Option<AgentInsid
     let entry: Value = serde_json::from_slice(&read_regular_file(path, LONGEST).ok()?).ok()?;
     let text = |pointer: &str| entry.pointer(pointer)?.as_str();
     let pid = u32::try_from(entry.pointer(&form.pid)?.as_u64()?).ok()?;
-    let since = Timestamp::from_millisecond(entry.pointer(&form.since)?.as_i64()?).ok()?;
-    let turn = match text(&form.status)? == form.idle {
+    let stated = entry.pointer(&form.since).and_then(Value::as_i64);
+    let stated = stated.and_then(|milliseconds| Timestamp::from_millisecond(milliseconds).ok());
+    let written = || Timestamp::try_from(fs::metadata(path).ok()?.modified().ok()?).ok();
+    let since = stated.or_else(written)?;
+    // An entry that lacks its state is of a session that may be at work.
+    let turn = match stated.is_some() && text(&form.status) == Some(&form.idle) {
         true => SessionTurn::Over { since },
         false => SessionTurn::Busy,
     };
     let folder = fs::canonicalize(text(&form.cwd)?).ok()?;
     // An entry that a killed session left behind names a process that is gone, or began later.
-    still_runs(pid, since).then(|| AgentInside {
+    // Another container's first process has the number of this machine's.
+    (pid > 1 && still_runs(pid, since)).then(|| AgentInside {
         agent: agent.to_owned(),
         pid,
         folder,
@@ -91,7 +96,12 @@ mod tests {
             ("7.json", entry(u32::MAX >> 2, "busy", now), None),
             ("7.key", entry(own, "busy", now), None),
             ("7.json", "{\"pid\":".to_owned(), None),
-            ("7.json", json!({"pid": own, "cwd": "/"}).to_string(), None),
+            (
+                "7.json",
+                json!({"pid": own, "cwd": "/"}).to_string(),
+                Some(SessionTurn::Busy),
+            ),
+            ("7.json", entry(1, "busy", now), None),
         ] {
             fs::write(folder.join(name), &text).expect("a file");
             let listed = read_running(&source);
