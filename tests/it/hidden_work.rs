@@ -108,6 +108,7 @@ fn rule_for_everything_hides_no_file() {
         (".gitignore", "*\n", true),
         (".git/info/exclude", "[a-z]*\n", true),
         (".gitignore", "*.*\n", true),
+        (".gitignore", "[!q]*\n", true),
         (".gitignore", "*.bin\nLICENCE\n", false),
         ("data/.gitignore", "*\n", false),
     ];

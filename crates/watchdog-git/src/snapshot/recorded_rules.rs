@@ -29,8 +29,8 @@ const GLOBAL: &str = "global";
 const FOLDERS: &str = "folders";
 /// Files that a tool leaves in a folder that it fills.
 const MARKS: [&str; 3] = ["pyvenv.cfg", "CACHEDIR.TAG", ".git"];
-/// Names that no rule names: one that ignores them ignores everything.
-const UNNAMED: [&str; 2] = ["q7z", "q7z.q7z"];
+/// Ends of names that no rule names: one that ignores most of `a7z` to `z7z` ignores everything.
+const UNNAMED: [&str; 2] = ["7z", "7z.q7z"];
 /// Entries of folders that are looked through at most, and files that are returned: more is no work of a session.
 const MOST_ENTRIES: usize = 20_000;
 const MOST_FILES: usize = 1_000;
@@ -219,9 +219,11 @@ impl RecordedRules {
         };
         let mut rules_today = FolderRules::global(&self.repo, root);
         rules_today.enter(&mut disk, "".into(), "".into(), |_| None);
-        let hides_all = UNNAMED
-            .iter()
-            .any(|name| rules_today.ignores((*name).into(), false));
+        let ignores = |name: String| rules_today.ignores(name.as_str().into(), false);
+        let hides_all = UNNAMED.iter().any(|end| {
+            let ignored = ('a'..='z').filter(|first| ignores(format!("{first}{end}")));
+            ignored.count() > 13
+        });
         let is_work = |path: &str| {
             let is_other = is_dropping(path) || in_tool_folder(path) || path.ends_with(FILE);
             is_hand_made(path) || hides_all && !is_other
