@@ -32,6 +32,8 @@ pub fn snapshot(
         adopt: args.adopt,
         accept_criteria: args.accept_criteria,
     };
+    // Where HEAD cannot be read the record fails as well: no branch is then no word about a detached HEAD.
+    let branch = open.worktree.branch();
     let (recorded, unread) = record_baseline(command_env, &open, &options)?;
     if args.accept_criteria {
         privileged.note(&PersonDeed::Accepted {
@@ -57,7 +59,7 @@ pub fn snapshot(
             point: &recorded.point,
             worktree: open.root(),
             spec: &recorded.spec,
-            branch: open.worktree.branch().as_deref(),
+            branch: branch.as_deref(),
             refs: recorded
                 .refs
                 .tips()?

@@ -5,6 +5,8 @@ use std::collections::btree_map::Entry;
 use std::fs;
 use std::path::Path;
 
+use serde_json::Value;
+
 use super::calls::{CallFault, FAMILIES, Injection};
 use super::causes::normal;
 use super::ground::InjectionGround;
@@ -26,8 +28,8 @@ pub enum PointOutcome {
 /// How often each family is called in a scene, at most in one process or thread.
 pub type CallCounts = BTreeMap<&'static str, usize>;
 
-/// Counts the calls of a scene that nothing disturbs, which must hold as well.
-pub fn count_calls(ground: &mut InjectionGround, scene: Scene) -> CallCounts {
+/// Counts the calls of a scene that nothing disturbs, which must hold as well, and returns its output.
+pub fn count_calls(ground: &mut InjectionGround, scene: Scene) -> (CallCounts, CommandOutput) {
     let wanted = ground.lay(scene);
     let trace = ground.env.root().join("tmp/trace");
     let all: Vec<&str> = FAMILIES.iter().map(|family| family.calls).collect();
@@ -50,7 +52,7 @@ pub fn count_calls(ground: &mut InjectionGround, scene: Scene) -> CallCounts {
         "{}, undisturbed: {faults:?}\n{out}",
         scene.name()
     );
-    counts
+    (counts, out)
 }
 
 /// The most calls of each family in one process or thread.
@@ -147,13 +149,7 @@ pub fn play_read(
         if !traced.contains("(INJECTED)") || traced.lines().any(cannot_be) {
             continue;
         }
-        let said = |of: &CommandOutput| (normal(&of.stdout), normal(&of.stderr));
-        // A verdict has its notes beside it, and a list names a file that cannot be read.
-        let notes = ["note: ", "(unreadable)"];
-        let is_silent = out.code == Some(0)
-            && normal(&out.stderr) == normal(&well.stderr)
-            && !notes.iter().any(|note| out.stdout.contains(note));
-        let is_broken = out.code == Some(70) || is_silent && said(&out) != said(well);
+        let is_broken = out.code == Some(70) || differs_without_a_word(&out, well);
         let line = traced
             .lines()
             .find(|line| line.contains("(INJECTED)"))
@@ -170,8 +166,28 @@ pub fn play_read(
     None
 }
 
-/// Plays a point.
-pub fn play(ground: &mut InjectionGround, scene: Scene, injection: Injection) -> PointOutcome {
+/// Whether a command succeeded with another output than it has undisturbed, and did not say why.
+fn differs_without_a_word(out: &CommandOutput, well: &CommandOutput) -> bool {
+    // A verdict has its notes beside it, and a list names a file that cannot be read.
+    let notes = ["note: ", "(unreadable)", "\"left_out\":[{"];
+    let notes_of = |of: &CommandOutput| {
+        let json = serde_json::from_str::<Value>(&of.stdout).unwrap_or_default();
+        [json["degraded"].clone(), json["note"].clone()]
+    };
+    out.code == Some(0)
+        && normal(&out.stderr) == normal(&well.stderr)
+        && !notes.iter().any(|note| out.stdout.contains(note))
+        && notes_of(out) == notes_of(well)
+        && normal(&out.stdout) != normal(&well.stdout)
+}
+
+/// Plays a point; with the undisturbed output, success without a word must come with the same.
+pub fn play(
+    ground: &mut InjectionGround,
+    scene: Scene,
+    injection: Injection,
+    undisturbed: Option<&CommandOutput>,
+) -> PointOutcome {
     let wanted = ground.lay(scene);
     let trace = ground.env.root().join("tmp/trace");
     let arguments = strace_arguments(
@@ -189,7 +205,7 @@ pub fn play(ground: &mut InjectionGround, scene: Scene, injection: Injection) ->
         Ok(out) => out,
         Err(hung) => return PointOutcome::Broken(hung),
     };
-    let faults = AfterPoint {
+    let mut faults = AfterPoint {
         ground,
         scene,
         injection,
@@ -197,6 +213,9 @@ pub fn play(ground: &mut InjectionGround, scene: Scene, injection: Injection) ->
         out: &out,
     }
     .faults();
+    if let Some(well) = undisturbed.filter(|well| differs_without_a_word(&out, well)) {
+        faults.push(format!("it differs without a word from: {well}"));
+    }
     if faults.is_empty() {
         PointOutcome::Held {
             end: out

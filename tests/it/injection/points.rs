@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use super::calls::{CallFault, FAMILIES, Injection};
 use super::ground::InjectionGround;
 use super::point::{CallCounts, PointOutcome, count_calls, play, play_read};
 use super::scene::{READS, SCENES, Scene};
+use crate::support::CommandOutput;
 use crate::support::random_tree::Dice;
 use crate::torture::Tally;
 
@@ -46,7 +47,7 @@ fn scenes() -> Vec<Scene> {
 /// What all workers share.
 struct Points {
     scenes: Vec<Scene>,
-    counts: Mutex<BTreeMap<Scene, CallCounts>>,
+    counts: Mutex<BTreeMap<Scene, Arc<(CallCounts, CommandOutput)>>>,
     next: AtomicU64,
     tally: Mutex<Tally>,
     broken: Mutex<Vec<String>>,
@@ -107,7 +108,7 @@ fn a_session_does_not_start_where_the_disk_fails_while_its_predecessors_work_is_
             at,
             lasting: true,
         };
-        match play(&mut ground, Scene::Run, injection) {
+        match play(&mut ground, Scene::Run, injection, None) {
             PointOutcome::Held { end } => held_back += usize::from(end == "exit 16"),
             PointOutcome::NotReached => {}
             PointOutcome::Broken(what) => panic!("read {at}: {what}"),
@@ -173,7 +174,7 @@ fn a_watch_in_which_no_read_works_any_more_ends_at_an_interrupt() {
             at,
             lasting: true,
         };
-        match play(&mut ground, Scene::Watch, injection) {
+        match play(&mut ground, Scene::Watch, injection, None) {
             PointOutcome::Held { .. } => reached += 1,
             PointOutcome::NotReached => {}
             PointOutcome::Broken(what) => panic!("read {at}: {what}"),
@@ -208,12 +209,14 @@ impl Points {
         let scene = self.scenes[seed as usize % self.scenes.len()];
         for _ in 0..DRAWS {
             let family = dice.pick(FAMILIES);
-            let Some(most) = self.most(ground, scene, family.name) else {
+            let counted = self.counted(ground, scene);
+            let (counts, well) = &*counted;
+            let Some(most) = counts.get(family.name).copied() else {
                 continue;
             };
             let injection = Injection::random(&mut dice, family, most);
             let word = format!("{} at {} {}", injection.word(), family.name, injection.at);
-            match play(ground, scene, injection) {
+            match play(ground, scene, injection, Some(well)) {
                 PointOutcome::NotReached => continue,
                 PointOutcome::Held { end } => self.count(scene, &injection, &end),
                 PointOutcome::Broken(what) => {
@@ -237,22 +240,18 @@ impl Points {
             .one("not reached", scene.name());
     }
 
-    fn most(&self, ground: &mut InjectionGround, scene: Scene, family: &str) -> Option<usize> {
-        if let Some(counts) = self
-            .counts
-            .lock()
-            .expect("no worker panicked with it")
-            .get(&scene)
-        {
-            return counts.get(family).copied();
+    fn counted(
+        &self,
+        ground: &mut InjectionGround,
+        scene: Scene,
+    ) -> Arc<(CallCounts, CommandOutput)> {
+        let counts = || self.counts.lock().expect("no worker panicked with it");
+        if let Some(counted) = counts().get(&scene) {
+            return Arc::clone(counted);
         }
-        let counts = count_calls(ground, scene);
-        let most = counts.get(family).copied();
-        self.counts
-            .lock()
-            .expect("no worker panicked with it")
-            .insert(scene, counts);
-        most
+        let counted = Arc::new(count_calls(ground, scene));
+        counts().insert(scene, Arc::clone(&counted));
+        counted
     }
 
     fn count(&self, scene: Scene, injection: &Injection, end: &str) {
