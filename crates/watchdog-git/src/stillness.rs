@@ -59,15 +59,16 @@ impl Worktree {
 
     /// The youngest lock file of git in this worktree, or of its branch, with its age; `None` where there is none.
     pub fn youngest_lock(&self) -> Option<(PathBuf, Duration)> {
-        let own = fs::read_dir(self.git_dir())
-            .into_iter()
-            .flatten()
-            .flatten()
-            .map(|entry| entry.path());
-        let own = own.filter(|path| {
-            path.extension()
-                .is_some_and(|extension| extension == "lock")
-        });
+        let is_lock = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "lock");
+        let own: Vec<PathBuf> = match fs::read_dir(self.git_dir()) {
+            Ok(entries) => entries
+                .flatten()
+                .map(|entry| entry.path())
+                .filter(is_lock)
+                .collect(),
+            // A lock in a folder that cannot be read is no older than the folder's last change.
+            Err(_) => vec![self.git_dir().to_owned()],
+        };
         let branch = self.branch().map(|branch| {
             self.common_dir()
                 .join("refs/heads")
@@ -84,7 +85,8 @@ impl Worktree {
                 .unwrap_or_default();
             Some((path, age))
         };
-        own.chain(branch)
+        own.into_iter()
+            .chain(branch)
             .chain([packed])
             .filter_map(aged)
             .min_by_key(|(_, age)| *age)
