@@ -25,8 +25,11 @@ pub fn read_running(source: &TranscriptSource) -> Vec<AgentInside> {
     let Some((folder, form)) = source.running_list() else {
         return Vec::new();
     };
-    let entries = fs::read_dir(folder).into_iter().flatten();
-    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let paths = fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path());
     let is_json = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "json");
     let sessions = paths.filter(is_json).take(FILES);
     sessions
@@ -39,7 +42,7 @@ fn read_entry(path: &Path, agent: &str, form: &RunningList) -> Option<AgentInsid
     let text = |pointer: &str| entry.pointer(pointer)?.as_str();
     let pid = u32::try_from(entry.pointer(&form.pid)?.as_u64()?).ok()?;
     let stated = entry.pointer(&form.since).and_then(Value::as_i64);
-    let stated = stated.and_then(|milliseconds| Timestamp::from_millisecond(milliseconds).ok());
+    let stated = stated.and_then(|at| Timestamp::from_millisecond(at).ok());
     let written = || Timestamp::try_from(fs::metadata(path).ok()?.modified().ok()?).ok();
     let since = stated.or_else(written)?;
     // An entry that lacks its state is of a session that may be at work.

@@ -114,28 +114,20 @@ fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
         .map(<[u8]>::trim_ascii)
 }
 
-/// The value of a line, without quotes; `None` of a comment.
-fn value_of(line: &[u8]) -> Option<&[u8]> {
-    let is_comment = [&b"#"[..], b"//", b";", b"--"]
-        .iter()
-        .any(|start| line.starts_with(start))
-        && !line.starts_with(b"-----");
+/// Whether a line is no comment and has a value that no other file has by chance.
+fn is_telling(line: &[u8]) -> bool {
+    let comments = [&b"#"[..], b"//", b";", b"--"];
+    let is_comment = comments.iter().any(|start| line.starts_with(start));
     let value = line
         .iter()
         .position(|byte| matches!(byte, b'=' | b':'))
         .map_or(line, |at| line[at + 1..].trim_ascii());
     let bare = value
         .strip_prefix(b"\"")
-        .and_then(|value| value.strip_suffix(b"\""));
-    (!is_comment).then_some(bare.unwrap_or(value))
-}
-
-/// Whether a line has a value that no other file has by chance.
-fn is_telling(line: &[u8]) -> bool {
-    value_of(line).is_some_and(|value| {
-        let is_word = value.len() <= LONGEST_WORD && value.iter().all(u8::is_ascii_lowercase);
-        value.len() >= SHORTEST_VALUE && !is_word
-    })
+        .and_then(|value| value.strip_suffix(b"\""))
+        .unwrap_or(value);
+    let is_word = bare.len() <= LONGEST_WORD && bare.iter().all(u8::is_ascii_lowercase);
+    (!is_comment || line.starts_with(b"-----")) && bare.len() >= SHORTEST_VALUE && !is_word
 }
 
 #[cfg(test)]
