@@ -14,8 +14,8 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use completion_watchdog::agent::reply;
 use completion_watchdog::cli::live::FrameBench;
+use watchdog_agent::reply;
 use watchdog_core::checks::{
     BoundedText, Capabilities, CheckContext, CommandRequest, CommandRun, CompletionCheck,
     JudgeAnswer, JudgeRequest, LineOutcome, MatchedFile, PlanCheck, PushState, TouchedPaths,

@@ -17,7 +17,7 @@
 //! A program that judges by itself begins at [`embed`]; its four calls are here at the top, too.
 //!
 //! The crates below, each embeddable by itself: `watchdog-facts` ← `watchdog-core` (configuration, machine, checks), `watchdog-git`,
-//! `watchdog-process` ← `watchdog-store`. Here: `agent`, `watch` (adapters) ← `rescue`, `session`, `tasks`, `hooks`, `notify` ← `judge`
+//! `watchdog-process` ← `watchdog-store`, `watchdog-agent`. Here: `watch` (an adapter) ← `rescue`, `session`, `tasks`, `hooks`, `notify` ← `judge`
 //! (drives the machine) ← `modes` (each use of it) ← `report` (what the records hold) ← `cli` (words in, words out).
 //! All JSON that leaves has its shape in `wire`, which lies below `notify`.
 
@@ -27,8 +27,6 @@ pub mod embed;
 
 // The rooms behind the front door. The hidden ones are public for the binary, the tests and the benchmarks alone, and change without
 // notice.
-#[doc(hidden)]
-pub mod agent;
 mod watch;
 
 #[doc(hidden)]

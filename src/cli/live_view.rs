@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::agent::stream::StreamTap;
 use crate::cli::progress_frame::ProgressFrame;
 use crate::cli::progress_text::{clock, dollars, progress_line, thousands};
 use crate::cli::terminal::CommandTerminal;
 use crate::judge::command_env::ProgressCallback;
 use crate::modes::iterate::{LoopPhase, LoopStatus, LoopView};
 use crate::modes::work::AgentPoolView;
+use watchdog_agent::stream::StreamTap;
 use watchdog_core::decision::iteration::next::PauseReason;
 use watchdog_core::decision::termination::SpentUsage;
 use watchdog_facts::display::escape_to_one_line;

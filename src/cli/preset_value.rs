@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::error::ErrorKind;
 
-use crate::agent::preset::PresetCatalog;
+use watchdog_agent::preset::PresetCatalog;
 use watchdog_core::config::{PresetName, unknown_preset};
 
 /// Reads the name of a preset.

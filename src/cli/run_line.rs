@@ -14,11 +14,11 @@ use tracing::level_filters::LevelFilter;
 use super::passed_output::PassedOutput;
 use super::progress_text::{clock, progress_line};
 use super::terminal_frame::TerminalFrame;
-use crate::agent::stream::SessionView;
 use crate::cli::terminal::CommandTerminal;
 use crate::clock::now;
 use crate::judge::command_env::ProgressCallback;
 use crate::modes::run::view::{RunPhase, RunView};
+use watchdog_agent::stream::SessionView;
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_process::TerminalCover;
 

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::scene_agent::SceneAgent;
-use crate::agent::preset::catalog::PresetCatalog;
-use crate::agent::preset::definition::AgentPreset;
+use watchdog_agent::preset::catalog::PresetCatalog;
+use watchdog_agent::preset::definition::AgentPreset;
 
 /// The names of the built-in presets that can be tried.
 pub fn known_agents() -> Vec<&'static str> {
@@ -35,7 +35,7 @@ pub fn scene_agent(preset: Arc<AgentPreset>) -> Option<SceneAgent> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::local_api::LocalApiValues;
+    use watchdog_agent::local_api::LocalApiValues;
 
     #[test]
     fn every_agent_that_was_run_can_be_tried_and_keeps_its_files_in_the_scratch_home() {

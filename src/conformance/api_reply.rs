@@ -6,7 +6,7 @@ use super::api_script::{ApiFault, ScriptedReply};
 use super::http_reply::{HttpBody, HttpReply, ModelAnswer, ToolCall};
 use super::model_request::ModelRequest;
 use super::{chat_shape, gemini_shape, messages_shape, responses_shape};
-use crate::agent::local_api::{ApiProtocol, ShellTool};
+use watchdog_agent::local_api::{ApiProtocol, ShellTool};
 
 /// What a reply reads to be made.
 #[derive(Debug, Clone, Copy)]

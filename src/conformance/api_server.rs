@@ -15,7 +15,7 @@ use super::api_reply::{ReplyInputs, http_reply, other_reply};
 use super::api_script::ApiScript;
 use super::http_reply::{HttpBody, HttpReply};
 use super::model_request::ModelRequest;
-use crate::agent::local_api::ShellTool;
+use watchdog_agent::local_api::ShellTool;
 
 /// Bytes of the head of a request.
 const LONGEST_HEAD: usize = 64 << 10;

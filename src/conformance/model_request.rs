@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::agent::local_api::ApiProtocol;
+use watchdog_agent::local_api::ApiProtocol;
 
 /// A request for an answer of the model.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::agent::local_api::LocalApi;
-use crate::agent::preset::definition::AgentPreset;
-use crate::agent::{ConversationChoice, SessionAgent, SessionCommand};
+use watchdog_agent::local_api::LocalApi;
+use watchdog_agent::preset::definition::AgentPreset;
+use watchdog_agent::{ConversationChoice, SessionAgent, SessionCommand};
 use watchdog_core::config::settings::PresetName;
 
 /// The prompt of every session; the script knows the request by it.

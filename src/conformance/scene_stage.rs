@@ -16,7 +16,7 @@ use super::api_script::ApiScript;
 use super::api_server::ScriptedApi;
 use super::left_running::{LeftProcess, MARK_VARIABLE, left_running, signal_all};
 use super::scene_agent::SceneAgent;
-use crate::agent::local_api::LocalApiValues;
+use watchdog_agent::local_api::LocalApiValues;
 use watchdog_facts::evidence::ProcessExit;
 use watchdog_process::{CancelFlag, MirrorTarget, SessionLaunch, SessionProcess, StdinSource};
 

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::agent::preset::PresetCatalog;
-use crate::agent::transcript::ClaudeHome;
 use crate::judge::command_env::{CommandEnv, ProgressCallback};
 use crate::judge::refusal::Refusal;
 use crate::judge::serving_git::serve_refs;
 use crate::judge::signals::SignalState;
 use crate::notify::delivery::NotificationWorker;
+use watchdog_agent::preset::PresetCatalog;
+use watchdog_agent::transcript::ClaudeHome;
 use watchdog_core::config::CriteriaNumbers;
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use watchdog_store::StateDir;

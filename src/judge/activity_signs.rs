@@ -1,7 +1,7 @@
 //! The signs of life that a judgement reads: files, processes that outlived the session, transcripts.
 
-use crate::agent::transcript::TranscriptFile;
-use crate::agent::transcript_source::TranscriptSource;
+use watchdog_agent::transcript::TranscriptFile;
+use watchdog_agent::transcript_source::TranscriptSource;
 use watchdog_facts::evidence::ActivityFacts;
 use watchdog_git::Worktree;
 use watchdog_process::SurvivingProcess;

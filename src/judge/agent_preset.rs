@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use super::command_env::CommandEnv;
 use super::open_worktree::OpenWorktree;
-use crate::agent::preset::catalog::read_preset_file;
-use crate::agent::preset::{AgentPreset, PresetCatalog};
-use crate::agent::recognition::AgentInside;
-use crate::agent::stream::StreamFormat;
-use crate::agent::transcript_source::TranscriptSource;
 use crate::session::{RecordedBaseline, note_conversations};
+use watchdog_agent::preset::catalog::read_preset_file;
+use watchdog_agent::preset::{AgentPreset, PresetCatalog};
+use watchdog_agent::recognition::AgentInside;
+use watchdog_agent::stream::StreamFormat;
+use watchdog_agent::transcript_source::TranscriptSource;
 use watchdog_core::config::settings::AgentSettings;
 use watchdog_core::config::{ConfigError, ParsedConfig, PresetName, unknown_preset};
 use watchdog_git::Worktree;

@@ -5,11 +5,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
-use crate::agent::preset::verdict_basis::VerdictBasis;
-use crate::agent::probe::{self, ProbeRequest, ProbeSubject};
-use crate::agent::prompt::{QuestionFacts, probe_prompt};
-use crate::agent::reply_claims::ReplyClaims;
 use crate::session::{ProbeTarget, SessionIdSource};
+use watchdog_agent::preset::verdict_basis::VerdictBasis;
+use watchdog_agent::probe::{self, ProbeRequest, ProbeSubject};
+use watchdog_agent::prompt::{QuestionFacts, probe_prompt};
+use watchdog_agent::reply_claims::ReplyClaims;
 use watchdog_core::decision::commit_gate::RescueCaller;
 use watchdog_core::decision::machine::EarlierRounds;
 use watchdog_core::decision::standing_answer::{JudgementTrigger, is_last_word, stands_until};

@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::agent::preset::PresetCatalog;
-use crate::agent::transcript::ClaudeHome;
 use crate::session::SharedInside;
+use watchdog_agent::preset::PresetCatalog;
+use watchdog_agent::transcript::ClaudeHome;
 use watchdog_core::config::CriteriaNumbers;
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_store::StateDir;

@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::agent::transcript::TranscriptFile;
 use crate::rescue;
 use crate::watch::{FolderWatch, GitDirs};
 use crate::wire::judgement_events::helper_snapshot_data;
+use watchdog_agent::transcript::TranscriptFile;
 use watchdog_core::checks::{self, CheckContext, GroupOutcome};
 use watchdog_core::config::settings::{AgentSettings, CheckKind, CheckSpec, RescueMode};
 use watchdog_core::decision::machine::{

@@ -4,12 +4,12 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::agent::preset::PresetCatalog;
-use crate::agent::recognition::{
+use watchdog_agent::preset::PresetCatalog;
+use watchdog_agent::recognition::{
     AgentInside, ProcessOfAgent, agents_inside, known_agents, processes_of_agents,
 };
-use crate::agent::running_list::read_running;
-use crate::agent::transcript_source::TranscriptSource;
+use watchdog_agent::running_list::read_running;
+use watchdog_agent::transcript_source::TranscriptSource;
 use watchdog_process::{ProcessAncestry, read_working_processes};
 use watchdog_system::read_regular_file;
 

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::agent::transcript::{self, ClaudeHome};
-use crate::agent::transcript_read::unanswered_calls;
 use crate::watch::last_change;
+use watchdog_agent::transcript::{self, ClaudeHome};
+use watchdog_agent::transcript_read::unanswered_calls;
 use watchdog_core::decision::silence::{
     LivenessSignals, PersonWait, SilenceVerdict, USUAL_LIMIT, may_wait_for_person, silence,
 };

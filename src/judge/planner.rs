@@ -8,8 +8,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use crate::agent::probe::{ProbeRequest, ProbeSubject, ask_for_plan};
 use crate::rescue::PlanError;
+use watchdog_agent::probe::{ProbeRequest, ProbeSubject, ask_for_plan};
 use watchdog_core::config::settings::AgentSettings;
 use watchdog_facts::evidence::ProbeOutcome;
 use watchdog_facts::verdict::ProbeUsage;

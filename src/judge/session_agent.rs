@@ -10,8 +10,8 @@ use watchdog_store::{LocalStore, session};
 
 use super::command_env::CommandEnv;
 use super::session_cost::earlier_tokens;
-use crate::agent::probe::ProbeSubject;
 use crate::session::find_agent_since;
+use watchdog_agent::probe::ProbeSubject;
 
 /// The agent of a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use jiff::Timestamp;
 
-use crate::agent::stream::SessionSummary;
-use crate::agent::transcript::{self, ClaudeHome};
-use crate::agent::transcript_read;
 use crate::session::ProbeTarget;
+use watchdog_agent::stream::SessionSummary;
+use watchdog_agent::transcript::{self, ClaudeHome};
+use watchdog_agent::transcript_read;
 use watchdog_core::config::settings::{AgentSettings, PresetName};
 use watchdog_facts::context::{SessionContext, SessionUsage};
 use watchdog_store::{LocalStore, session};

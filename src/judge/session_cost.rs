@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::agent::stream::{SessionSummary, SessionTokens};
 use crate::wire::session_events::session_tokens_of;
+use watchdog_agent::stream::{SessionSummary, SessionTokens};
 use watchdog_store::LocalStore;
 use watchdog_store::journal::kind;
 

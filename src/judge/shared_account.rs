@@ -9,8 +9,8 @@ use watchdog_store::LocalStore;
 use watchdog_store::account::{self, AccountLimit};
 
 use super::command_env::CommandEnv;
-use crate::agent::recognition::{NamedAgents, agents_in_command, known_agents, single_program};
 use crate::clock::now;
+use watchdog_agent::recognition::{NamedAgents, agents_in_command, known_agents, single_program};
 
 /// Whom the limit of a session belongs to that a command line starts: the agent that it names, else its one program. `None` where it names
 /// several. What the session prints or runs later does not count: it could name another.

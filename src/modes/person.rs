@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::agent::transcript::ClaudeHome;
+use watchdog_agent::transcript::ClaudeHome;
 use watchdog_process::own_stdin::stdin_is_terminal;
 use watchdog_system::read_regular_file;
 

@@ -7,7 +7,7 @@ use super::plan::{self, PlannedCommit};
 use super::request::RescueRequest;
 use super::single::CommitGroup;
 use super::{message, plan_diff};
-use crate::agent::plan_prompt::{CommitPlanFacts, plan_prompt};
+use watchdog_agent::plan_prompt::{CommitPlanFacts, plan_prompt};
 use watchdog_facts::evidence::{Degradation, WarningCode};
 use watchdog_facts::secret_shapes::mask;
 use watchdog_git::{Error, SnapshotPath, SnapshotPathKind, Worktree};

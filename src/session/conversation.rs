@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
 
-use crate::agent::transcript::{self, TranscriptFile};
-use crate::agent::transcript_source::{TranscriptListing, TranscriptSource};
+use watchdog_agent::transcript::{self, TranscriptFile};
+use watchdog_agent::transcript_source::{TranscriptListing, TranscriptSource};
 use watchdog_facts::agent_source::AgentSource;
 use watchdog_store::conversation::{self, SpecConversations};
 use watchdog_store::session::SessionRecord;
@@ -363,7 +363,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::agent::transcript::ClaudeHome;
+    use watchdog_agent::transcript::ClaudeHome;
     use watchdog_store::{LocalStore, StateDir, open_store};
 
     const A: &str = "0a0a0a0a-0000-4000-8000-000000000001";
@@ -644,8 +644,8 @@ mod tests {
     /// The source of a preset that is built in, in this home. No variable of this process moves it.
     fn source_at(preset: &str, home: &ClaudeHome) -> TranscriptSource {
         let preset =
-            crate::agent::preset::PresetCatalog::built_in_named(preset).expect("it is built in");
-        let mut preset = crate::agent::preset::AgentPreset::clone(&preset);
+            watchdog_agent::preset::PresetCatalog::built_in_named(preset).expect("it is built in");
+        let mut preset = watchdog_agent::preset::AgentPreset::clone(&preset);
         preset.transcripts.as_mut().expect("it names them").variable = None;
         TranscriptSource::of(&preset, home).expect("a home")
     }

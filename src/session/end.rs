@@ -2,12 +2,12 @@
 
 use jiff::Timestamp;
 
-use crate::agent::last_words::LastWords;
-use crate::agent::overload::ended_in_overload;
-use crate::agent::preset::refusal::RefusalAdvice;
-use crate::agent::stream::{SessionSummary, StreamDialect};
-use crate::agent::unrunnable;
-use crate::agent::usage_limit::ended_in_limit;
+use watchdog_agent::last_words::LastWords;
+use watchdog_agent::overload::ended_in_overload;
+use watchdog_agent::preset::refusal::RefusalAdvice;
+use watchdog_agent::stream::{SessionSummary, StreamDialect};
+use watchdog_agent::unrunnable;
+use watchdog_agent::usage_limit::ended_in_limit;
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{Degradation, ProcessExit, SessionEnd, WarningCode};
 use watchdog_facts::refused_tool::ToolRefusals;

@@ -30,14 +30,6 @@ pub const ON_THE_EVENT_LOOP: &[&str] = &[
 /// Files outside of `wire` that make JSON, each with the reason why its shape is not ours to tell, or not part of a result.
 pub const OTHER_SHAPES: &[(&str, &str)] = &[
     (
-        "src/agent/stream/claude.rs",
-        "a background task in the form of Claude Code's hooks",
-    ),
-    (
-        "src/agent/usage_limit.rs",
-        "a member of an agent's own output, looked at alone",
-    ),
-    (
         "src/cli/commands/demo_stage.rs",
         "a configuration file, as its user would write it",
     ),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use completion_watchdog::agent::preset::PresetCatalog;
+use watchdog_agent::preset::PresetCatalog;
 
 use crate::support::{TestEnv, full_screen, wait_until};
 

@@ -5,10 +5,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use completion_watchdog::agent::preset::PresetCatalog;
-use completion_watchdog::agent::probe::{ProbeRequest, ProbeSubject, ask};
-use completion_watchdog::agent::prompt::{QuestionFacts, probe_prompt};
 use tempfile::TempDir;
+use watchdog_agent::preset::PresetCatalog;
+use watchdog_agent::probe::{ProbeRequest, ProbeSubject, ask};
+use watchdog_agent::prompt::{QuestionFacts, probe_prompt};
 use watchdog_core::config::settings::{AgentSettings, PresetName};
 use watchdog_facts::evidence::{ProbeOutcome, ReplyStatus};
 

@@ -1,7 +1,7 @@
 //! What an agent printed, against what it said: every public case, by id and name.
 
-use completion_watchdog::agent::reply::{ParsedReply, read};
 use serde_json::Value;
+use watchdog_agent::reply::{ParsedReply, read};
 
 const CASES: &str = include_str!("fixtures/probe_status.jsonl");
 

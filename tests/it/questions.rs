@@ -5,10 +5,10 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use completion_watchdog::agent::preset::PresetCatalog;
-use completion_watchdog::agent::probe::{ProbeAnswer, ProbeRequest, ProbeSubject, ask_with};
-use completion_watchdog::agent::stream::SessionTokens;
 use serde_json::{Value, json};
+use watchdog_agent::preset::PresetCatalog;
+use watchdog_agent::probe::{ProbeAnswer, ProbeRequest, ProbeSubject, ask_with};
+use watchdog_agent::stream::SessionTokens;
 use watchdog_core::config::settings::{AgentSettings, PresetName};
 use watchdog_facts::evidence::ProbeOutcome;
 use watchdog_process::program::ProgramRun;

@@ -6,9 +6,9 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use completion_watchdog::agent::stream::{SessionSummary, StreamReader, StreamTap};
 use completion_watchdog::session::EndedSession;
 use jiff::Timestamp;
+use watchdog_agent::stream::{SessionSummary, StreamReader, StreamTap};
 use watchdog_facts::evidence::{ProcessExit, SessionEnd, WarningCode};
 use watchdog_process::{OutputReader, SessionOutcome};
 

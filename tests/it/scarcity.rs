@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use completion_watchdog::agent::preset::PresetCatalog;
-use completion_watchdog::agent::transcript::ClaudeHome;
 use completion_watchdog::judge::command_env::CommandEnv;
 use completion_watchdog::judge::panicked::judged_without_room;
 use completion_watchdog::notify::delivery::NotificationWorker;
+use watchdog_agent::preset::PresetCatalog;
+use watchdog_agent::transcript::ClaudeHome;
 use watchdog_core::config::CriteriaNumbers;
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use watchdog_store::StateDir;

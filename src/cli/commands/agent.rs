@@ -8,10 +8,6 @@ use std::time::Duration;
 use anstyle::Style;
 
 use super::agent_test::agent_test;
-use crate::agent::preset::question::{InvocationInputs, QuestionKind, QuestionPlaces, invocation};
-use crate::agent::preset::{AgentCapability, AgentPreset, PresetCatalog};
-use crate::agent::prompt::REPLY_SCHEMA;
-use crate::agent::{ConversationChoice, SessionAgent};
 use crate::cli::args_agent::{AgentArgs, AgentCommand};
 use crate::cli::failure::CommandFailure;
 use crate::cli::table::{TableColumns, shown_path, terminal_width};
@@ -19,6 +15,12 @@ use crate::cli::terminal::CommandTerminal;
 use crate::judge::agent_preset::MissingPreset;
 use crate::judge::command_env::CommandEnv;
 use crate::wire::agent_json::{ListedAgent, ShownAgent, agent_json, agents_json};
+use watchdog_agent::preset::question::{
+    InvocationInputs, QuestionKind, QuestionPlaces, invocation,
+};
+use watchdog_agent::preset::{AgentCapability, AgentPreset, PresetCatalog};
+use watchdog_agent::prompt::REPLY_SCHEMA;
+use watchdog_agent::{ConversationChoice, SessionAgent};
 use watchdog_core::config::PresetName;
 use watchdog_core::config::settings::AgentSettings;
 use watchdog_facts::display::escape_to_one_line;

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use anstyle::{AnsiColor, Style};
 
-use crate::agent::preset::catalog::PresetCatalog;
 use crate::cli::args_agent::AgentTestArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
@@ -16,6 +15,7 @@ use crate::conformance::scenes::SCENES;
 use crate::judge::signals::SignalUrgency;
 use crate::judge::spawn_io::spawn_io;
 use crate::wire::agent_test_json::{TestedScene, agent_test_json};
+use watchdog_agent::preset::catalog::PresetCatalog;
 use watchdog_core::config::nearest_hint;
 use watchdog_facts::display::{escape_to_one_line, plural};
 use watchdog_facts::page_address;

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use anstyle::Style;
 
-use crate::agent::stream::OutputEvents;
 use crate::cli::amounts::{age, size};
 use crate::cli::args_logs::LogsArgs;
 use crate::cli::failure::CommandFailure;
@@ -21,6 +20,7 @@ use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::signals::SignalUrgency;
 use crate::session::LogReader;
 use crate::wire::log_event_json::logs_json;
+use watchdog_agent::stream::OutputEvents;
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};
 use watchdog_facts::secret_lines::LineMasker;
 use watchdog_facts::session_event::SessionEvent;

@@ -4,14 +4,14 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 
-use crate::agent::stream::OutputEvents;
-use crate::agent::transcript;
 use crate::cli::failure::CommandFailure;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::open_worktree::OpenWorktree;
 use crate::session::{SessionLog, logs_of};
 use crate::wire::log_event_json::ListedLog;
 use crate::wire::session_events::ran_by;
+use watchdog_agent::stream::OutputEvents;
+use watchdog_agent::transcript;
 use watchdog_core::config::nearest_hint;
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::verdict::Reason;

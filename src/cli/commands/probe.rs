@@ -4,8 +4,6 @@ use std::io::Read as _;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::agent::probe::{ProbeAnswer, ProbeRequest, ask_with, read_output};
-use crate::agent::prompt::{QuestionFacts, probe_prompt};
 use crate::cli::args::ProbeArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
@@ -17,6 +15,8 @@ use crate::judge::session_agent::{SightedAgent, settings_for};
 use crate::session::{ProbeTarget, recorded};
 use crate::wire::probe_json::{ProbedSession, probe_answer_json};
 use crate::wire::verdict_json::reply_of;
+use watchdog_agent::probe::{ProbeAnswer, ProbeRequest, ask_with, read_output};
+use watchdog_agent::prompt::{QuestionFacts, probe_prompt};
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};
 use watchdog_facts::evidence::{ProbeOutcome, Reply, ReplyStatus};
 use watchdog_facts::shortage::shortage_in;

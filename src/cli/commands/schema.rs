@@ -126,8 +126,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::agent::preset::{AgentCapability, PresetCatalog};
     use crate::wire::verdict_json::{EndedLoop, Judgement};
+    use watchdog_agent::preset::{AgentCapability, PresetCatalog};
     use watchdog_core::decision::termination::SpentUsage;
     use watchdog_facts::verdict::{Reason, Status, Verdict};
 

@@ -315,7 +315,7 @@ fn plan_of_one(
     let shown = |agent: &LoopAgent| {
         agent.worker.shown(
             Path::new("{prompt_file}"),
-            crate::agent::ConversationChoice::Fresh,
+            watchdog_agent::ConversationChoice::Fresh,
         )
     };
     let command = options.agents.first().map(shown).unwrap_or_default();

@@ -7,7 +7,6 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 
 use super::from_session::PrivilegedCommand;
-use crate::agent::preset::{AgentPreset, PresetProblem};
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::{
@@ -19,6 +18,7 @@ use crate::tasks;
 use crate::wire::trust_json::{
     PersonDeed, all_trusted_json, revoked_json, trusted_json, trusted_tasks_json,
 };
+use watchdog_agent::preset::{AgentPreset, PresetProblem};
 use watchdog_core::config::task_file::parse_task;
 use watchdog_core::config::{ConfigError, ConfigProblem, parse_bytes};
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};

@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 
 use super::input::LiveInput;
 use super::live_data::{LiveRowKey, RowFacts, RowQuery, ShownFact};
-use crate::agent::stream::StreamTap;
 use crate::clock::local_now;
 use crate::clock::local_time::local_time;
 use crate::judge::command_env::CommandEnv;
 use crate::session::LogReader;
 use crate::wire::event_sentences::sentence;
 use crate::wire::session_events::ended_session_cost;
+use watchdog_agent::stream::StreamTap;
 use watchdog_git::{HistoryPoint, Worktree};
 use watchdog_process::OutputReader as _;
 use watchdog_store::engine::WantedKind;

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use super::input::LiveInput;
 use super::live_data::LiveRowKey;
-use crate::agent::transcript::ClaudeHome;
 use crate::judge::live_session::live_session;
 use crate::report::overview::StatusRow;
+use watchdog_agent::transcript::ClaudeHome;
 use watchdog_store::StateDir;
 use watchdog_store::session::SessionRecord;
 

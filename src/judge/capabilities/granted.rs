@@ -7,8 +7,8 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::agent::preset::AgentPreset;
 use crate::rescue;
+use watchdog_agent::preset::AgentPreset;
 use watchdog_core::checks::{
     BoundedText, CachedPass, Capabilities, CapturedStream, CheckCommandRun, CheckDefinition,
     CommandOutput, CommandRequest, CommandRun, JudgeAnswer, JudgeRequest, LineOutcome, MatchedFile,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::agent::probe::{ProbeRequest, ProbeSubject, ask_to_judge};
+use watchdog_agent::probe::{ProbeRequest, ProbeSubject, ask_to_judge};
 use watchdog_core::checks::{
     Capabilities as _, CommandRequest, CommandRun, JudgeAnswer, JudgeRequest,
 };

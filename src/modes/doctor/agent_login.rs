@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use crate::agent::preset::definition::LoginAdvice;
+use watchdog_agent::preset::definition::LoginAdvice;
 
 /// What was seen of an agent's login.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,7 +68,7 @@ fn from_home(path: &Path, home: Option<&Path>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::preset::PresetCatalog;
+    use watchdog_agent::preset::PresetCatalog;
 
     #[test]
     fn a_login_is_seen_by_its_name_and_never_by_its_value() {

@@ -11,7 +11,7 @@ use std::thread::{Builder, Scope, ScopedJoinHandle};
 use super::agent_login::{AgentLogin, login_of};
 use super::finding::DoctorFinding;
 use super::program_version::{ProgramVersion, version_of};
-use crate::agent::preset::{AgentPreset, PresetCatalog};
+use watchdog_agent::preset::{AgentPreset, PresetCatalog};
 
 /// An agent whose program is on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]

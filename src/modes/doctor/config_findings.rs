@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use super::finding::DoctorFinding;
 use super::program_version::{ProgramVersion, version_of};
-use crate::agent::preset::{AgentPreset, PresetCatalog};
-use crate::agent::recognition::plain_commands;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::{FILE, config_without_anchor};
 use crate::modes::init::is_in_path;
+use watchdog_agent::preset::{AgentPreset, PresetCatalog};
+use watchdog_agent::recognition::plain_commands;
 use watchdog_core::config::settings::{
     CheckKind, CheckSpec, CommandCriterion, CommandLine, CommandSuccess, ConfigSettings,
 };

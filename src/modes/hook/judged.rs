@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::agent::transcript_read;
 use crate::hooks::{
     HoldCountChange, HoldPoint, HoldStreak, HookDecision, HookEvent, HookInput, HookReply,
     StopFacts, context, decide, judge_criteria,
 };
 use crate::rescue::private_rule;
 use crate::session::{RecordedBaseline, recorded};
+use watchdog_agent::transcript_read;
 use watchdog_core::checks::{self, CheckContext, GroupOutcome, read_sensors};
 use watchdog_core::config::settings::{CheckSpec, Limits, RescueMode};
 use watchdog_core::decision::machine::{

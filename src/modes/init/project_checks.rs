@@ -19,7 +19,7 @@ use super::build_table::{
 use super::first_run::judge_list;
 use super::project_reader::{ProjectReader, is_inside};
 use super::proposal::{ConfigProposal, ProposedEntry, quote};
-use crate::agent::preset::PresetCatalog;
+use watchdog_agent::preset::PresetCatalog;
 
 /// Entries of folders that are looked at.
 const MOST_ENTRIES: usize = 20_000;

@@ -4,11 +4,11 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::agent::SessionAgent;
-use crate::agent::preset::AgentPreset;
 use crate::judge::agent_preset::MissingPreset;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::shared_account::agent_of_command;
+use watchdog_agent::SessionAgent;
+use watchdog_agent::preset::AgentPreset;
 use watchdog_core::config::settings::{AgentEntry, ConfigSettings};
 use watchdog_core::config::{PresetName, nearest_first, unknown_preset};
 use watchdog_core::decision::iteration::agent_order::RankedAgent;
@@ -294,7 +294,7 @@ fn by_name(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::preset::PresetCatalog;
+    use watchdog_agent::preset::PresetCatalog;
 
     fn settings() -> ConfigSettings {
         let text = r#"{"agents": [

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use watchdog_core::config::PresetName;
 use watchdog_core::decision::breaker::{BreakerInput, BreakerView};
 
-use crate::agent::ConversationChoice;
 use crate::session::{AnewBy, begin_anew, spec_of_new_session};
+use watchdog_agent::ConversationChoice;
 use watchdog_core::checks::DescribedPrompt;
 use watchdog_core::decision::iteration::agent_order::AgentChange;
 use watchdog_core::decision::iteration::next::{

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::loop_agents::{LoopAgent, PresetLookup};
-use crate::agent::SessionAgent;
+use watchdog_agent::SessionAgent;
 use watchdog_core::config::settings::ConfigSettings;
 use watchdog_process::program_in_path;
 

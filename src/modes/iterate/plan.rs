@@ -1,6 +1,6 @@
 //! The plan of a loop for `--dry-run`: starts nothing.
 
-use crate::agent::ConversationChoice;
+use watchdog_agent::ConversationChoice;
 use watchdog_core::checks::describe;
 use watchdog_core::config::PresetName;
 use watchdog_core::config::settings::Limits;

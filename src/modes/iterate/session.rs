@@ -5,12 +5,12 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::agent::stream::StreamTap;
-use crate::agent::{ConversationChoice, SessionAgent};
 use crate::rescue::private_rule;
 use crate::session::{
     RecordedBaseline, UncommittedRule, log_path, record, recorded, refuse_replaced_clone,
 };
+use watchdog_agent::stream::StreamTap;
+use watchdog_agent::{ConversationChoice, SessionAgent};
 use watchdog_core::config::settings::{ConfigSettings, RescueMode};
 use watchdog_core::decision::breaker::BreakerState;
 use watchdog_core::decision::iteration::agent_order::standing_of;

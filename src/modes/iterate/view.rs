@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use watchdog_core::decision::breaker::BreakerState;
 
-use crate::agent::stream::StreamTap;
+use watchdog_agent::stream::StreamTap;
 use watchdog_core::decision::iteration::next::PauseReason;
 use watchdog_core::decision::termination::SpentUsage;
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-use crate::agent::recognition::{AgentWords, NamedAgents, ProcessCommand, agents_in_processes};
+use watchdog_agent::recognition::{AgentWords, NamedAgents, ProcessCommand, agents_in_processes};
 use watchdog_process::{CommandLineReader, ProcessCommandLine};
 
 /// The pause before the first look. Each further one is twice as long: what lives long is seen however late it begins.

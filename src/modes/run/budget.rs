@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::agent::stream::StreamTap;
+use watchdog_agent::stream::StreamTap;
 use watchdog_core::config::settings::Limits;
 use watchdog_core::decision::termination::{SpentUsage, termination, time_left, unknown};
 use watchdog_facts::evidence::Degradation;

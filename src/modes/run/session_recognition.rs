@@ -5,10 +5,10 @@ use std::path::Path;
 
 use super::agent_watch::AgentWatch;
 use super::sighted_agent::{AgentSigns, OutputDialect};
-use crate::agent::recognition::{AgentWords, NamedAgents, agents_in_command, known_agents};
-use crate::agent::stream::{StreamFormat, StreamTap};
 use crate::judge::command_env::CommandEnv;
 use crate::judge::session_agent::SightedAgent;
+use watchdog_agent::recognition::{AgentWords, NamedAgents, agents_in_command, known_agents};
+use watchdog_agent::stream::{StreamFormat, StreamTap};
 use watchdog_core::config::PresetName;
 use watchdog_core::config::settings::AgentSettings;
 use watchdog_process::CommandLineReader;

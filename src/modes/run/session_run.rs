@@ -11,12 +11,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tracing::Instrument as _;
 
-use crate::agent::envelope::session_id_in;
-use crate::agent::preset::refusal::RefusalAdvice;
-use crate::agent::preset::verdict_basis::unheld_limits;
-use crate::agent::preset::{AgentPreset, PresetCatalog};
-use crate::agent::stream::{SessionSummary, StreamDialect, StreamFormat, StreamTap};
 use crate::session::EndedSession;
+use watchdog_agent::envelope::session_id_in;
+use watchdog_agent::preset::refusal::RefusalAdvice;
+use watchdog_agent::preset::verdict_basis::unheld_limits;
+use watchdog_agent::preset::{AgentPreset, PresetCatalog};
+use watchdog_agent::stream::{SessionSummary, StreamDialect, StreamFormat, StreamTap};
 use watchdog_core::config::PresetName;
 use watchdog_core::decision::termination::SpentUsage;
 use watchdog_facts::agent_source::AgentSource;

@@ -1,7 +1,7 @@
 //! Decides which agent a session is of, from everything that names one, and how well that is known. Pure.
 
-use crate::agent::recognition::{AgentWords, NamedAgents};
 use crate::judge::session_agent::SightedAgent;
+use watchdog_agent::recognition::{AgentWords, NamedAgents};
 use watchdog_facts::agent_source::AgentSource;
 
 /// Whose events an output was.
@@ -95,8 +95,8 @@ impl AgentSigns<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::preset::PresetCatalog;
-    use crate::agent::recognition::known_agents;
+    use watchdog_agent::preset::PresetCatalog;
+    use watchdog_agent::recognition::known_agents;
 
     fn one(agent: &str) -> NamedAgents {
         NamedAgents::One(agent.into())

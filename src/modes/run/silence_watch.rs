@@ -11,16 +11,16 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use tokio::sync::oneshot;
 
-use crate::agent::stream::StreamTap;
-use crate::agent::transcript::{self, ClaudeHome};
 use crate::watch::{LastChange, last_change};
+use watchdog_agent::stream::StreamTap;
+use watchdog_agent::transcript::{self, ClaudeHome};
 use watchdog_core::decision::silence::{
     LivenessSignals, PersonWait, SilenceVerdict, may_wait_for_person, silence,
 };
 use watchdog_process::session_meter::{CpuUse, ProcessSample, SessionMeter};
 
-use crate::agent::transcript_read::unanswered_calls;
 use crate::clock::now;
+use watchdog_agent::transcript_read::unanswered_calls;
 
 /// The shortest and the longest time between two readings.
 const SAMPLES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use watchdog_process::TerminalCover;
 
-use crate::agent::stream::StreamTap;
+use watchdog_agent::stream::StreamTap;
 
 /// The phase of a run.
 #[derive(Debug, Clone)]

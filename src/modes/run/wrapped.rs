@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::agent::recognition::{agents_in_command, known_agents};
 use crate::session::{AnewBy, begin_anew, log_path, record, spec_of_new_session};
+use watchdog_agent::recognition::{agents_in_command, known_agents};
 use watchdog_core::decision::termination::{SpentUsage, termination};
 use watchdog_facts::display::time_span;
 use watchdog_facts::evidence::{UnreadableFact, WarningCode};

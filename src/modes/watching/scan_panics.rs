@@ -8,13 +8,13 @@ use std::time::Duration;
 use super::event_loop::watch_by;
 use super::request::WatchRequest;
 use super::scan::{ScanTask, WatchScanOutcome};
-use crate::agent::preset::PresetCatalog;
-use crate::agent::transcript::ClaudeHome;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::judgement_input::Overrides;
 use crate::judge::signals::SignalState;
 use crate::notify::delivery::NotificationWorker;
 use crate::wire::verdict_json::Judgement;
+use watchdog_agent::preset::PresetCatalog;
+use watchdog_agent::transcript::ClaudeHome;
 use watchdog_core::config::CriteriaNumbers;
 use watchdog_store::StateDir;
 

@@ -2,11 +2,11 @@
 
 use std::sync::LazyLock;
 
-use completion_watchdog::agent::preset::PresetCatalog;
-use completion_watchdog::agent::stream::{
+use serde_json::json;
+use watchdog_agent::preset::PresetCatalog;
+use watchdog_agent::stream::{
     OutputEvents, SessionSummary, StreamFormat, StreamReader, dialect_of_output,
 };
-use serde_json::json;
 
 /// The format of every built-in preset, and one by rules of a user's own.
 static FORMATS: LazyLock<Vec<StreamFormat>> = LazyLock::new(|| {

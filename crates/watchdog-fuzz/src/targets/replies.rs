@@ -1,8 +1,8 @@
 //! Answers of agents to a probe: credit only for a `complete` that stands there, and never for one that something else contradicts.
 
-use completion_watchdog::agent::envelope;
-use completion_watchdog::agent::reply::{ParsedReply, read};
-use completion_watchdog::agent::reply_claims::ReplyClaims;
+use watchdog_agent::envelope;
+use watchdog_agent::reply::{ParsedReply, read};
+use watchdog_agent::reply_claims::ReplyClaims;
 use watchdog_facts::evidence::{Reply, ReplyStatus};
 
 /// The words that mean complete.

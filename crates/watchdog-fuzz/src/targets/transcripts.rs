@@ -1,6 +1,6 @@
 //! Transcripts on disk, whole and from any place on.
 
-use completion_watchdog::agent::transcript_read::{WINDOW, read};
+use watchdog_agent::transcript_read::{WINDOW, read};
 
 use super::scratch::in_thread;
 

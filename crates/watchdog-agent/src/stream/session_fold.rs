@@ -10,7 +10,7 @@ use super::fields::{cut, text};
 use super::figures::{TokenCounts, UsageSums};
 use super::todo::TodoList;
 use super::tool_input::input_summary;
-use crate::agent::session_id::is_session_id;
+use crate::session_id::is_session_id;
 use watchdog_facts::context::{
     AgentTodoPlan, ContextMessage, SessionContext, SessionUsage, ToolResult,
 };

@@ -67,7 +67,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::agent::transcript::ClaudeHome;
+    use crate::transcript::ClaudeHome;
 
     #[test]
     fn only_a_running_process_is_listed() {

@@ -416,7 +416,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::agent::preset::PresetCatalog;
+    use crate::preset::PresetCatalog;
 
     const A: &str = "01a20978-3979-7ed0-8d18-a07076ced231";
     const B: &str = "199082ab-e660-48e0-85d1-b13940d17b17";

@@ -118,7 +118,7 @@ fn agent_of(process: &WorkingProcess, known: &[AgentWords]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::preset::PresetCatalog;
+    use crate::preset::PresetCatalog;
 
     fn process(pid: u32, parent: u32, line: &str, folder: &str) -> WorkingProcess {
         let argv = line.split(' ').map(Into::into).collect();

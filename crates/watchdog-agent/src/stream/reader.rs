@@ -95,7 +95,7 @@ impl StreamReader {
     }
 
     /// A reader of known events, such as a transcript, whatever their beginning.
-    pub(in crate::agent) fn of_events() -> Self {
+    pub(crate) fn of_events() -> Self {
         StreamReader {
             events: StreamFold {
                 believed: true,
@@ -106,7 +106,7 @@ impl StreamReader {
     }
 
     /// The summary of a session from the end of its events: the sums are those that the program itself reported.
-    pub(in crate::agent) fn finish_part(&mut self) -> SessionSummary {
+    pub(crate) fn finish_part(&mut self) -> SessionSummary {
         let summary = self.finish();
         SessionSummary {
             usage: self.events.gathered.figures.reported_usage(),

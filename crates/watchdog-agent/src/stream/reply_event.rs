@@ -1,5 +1,5 @@
 //! The part of an answer in one event: the events of all known programs in the same few forms, which
-//! [`crate::agent::envelope`] folds.
+//! [`crate::envelope`] folds.
 //!
 //! Each program's file reads its own events, for sessions and for answers; Antigravity's for sessions only.
 
@@ -9,7 +9,7 @@ use super::fields::{error_message, text};
 use super::{claude, codex, copilot, gemini, opencode};
 
 /// The members of an event that are read here; the others need not be kept.
-pub(in crate::agent) const REPLY_MEMBERS: &[&str] = &[
+pub(crate) const REPLY_MEMBERS: &[&str] = &[
     "type",
     "subtype",
     "is_error",
@@ -39,7 +39,7 @@ pub(in crate::agent) const REPLY_MEMBERS: &[&str] = &[
 
 /// The part of an answer in one event.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::agent) enum ReplyEvent {
+pub(crate) enum ReplyEvent {
     /// Nothing, but it is a known program's.
     Other,
     /// The service answered: an earlier error does not count once the turn continues.
@@ -67,7 +67,7 @@ pub(in crate::agent) enum ReplyEvent {
 
 /// The result of a turn.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::agent) struct FinalResult {
+pub(crate) struct FinalResult {
     /// The answer; `None` where the agent's last text is the answer.
     pub text: Option<String>,
     /// The answer that followed a requested schema.
@@ -85,12 +85,12 @@ pub(in crate::agent) struct FinalResult {
 }
 
 /// The kind of an event; older versions of Codex wrap the object with it.
-pub(in crate::agent) fn event_kind(event: &Value) -> Option<&str> {
+pub(crate) fn event_kind(event: &Value) -> Option<&str> {
     text(event, "type").or_else(|| text(event.get("msg")?, "type"))
 }
 
 /// The part of an answer in an event of any known program; `None` for unknown events.
-pub(in crate::agent) fn reply_event(event: &Value) -> Option<ReplyEvent> {
+pub(crate) fn reply_event(event: &Value) -> Option<ReplyEvent> {
     let programs = [
         copilot::reply,
         claude::reply,

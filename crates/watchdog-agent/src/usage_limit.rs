@@ -246,7 +246,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::agent::printed_words::tests::forms_of;
+    use crate::printed_words::tests::forms_of;
 
     fn now() -> Timestamp {
         "2026-08-19T16:28:34Z".parse().expect("an instant")

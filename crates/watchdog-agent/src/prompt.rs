@@ -124,7 +124,7 @@ pub(super) fn quote(untrusted: &str, limit: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::reply::{ParsedReply, read};
+    use crate::reply::{ParsedReply, read};
 
     fn facts() -> (Commits, Changes) {
         let commits = Commits {

@@ -115,7 +115,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::agent::preset::PresetCatalog;
+    use crate::preset::PresetCatalog;
 
     fn gemini() -> OwnHome {
         let preset = PresetCatalog::built_in_named("gemini").expect("it is built in");

@@ -278,7 +278,7 @@ fn known<'a>(conversation: ConversationChoice<'a>) -> Option<&'a str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::preset::PresetCatalog;
+    use crate::preset::PresetCatalog;
 
     const ID: &str = "97d38b7d-137f-44c8-a906-ac97e99b783f";
 

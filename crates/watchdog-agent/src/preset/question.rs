@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use super::definition::{AgentPreset, QuestionTemplate};
 use super::template::{TemplateArg, filled};
-use crate::agent::plan_prompt::PLAN_SCHEMA;
-use crate::agent::prompt::REPLY_SCHEMA;
-use crate::agent::session_id::is_session_id;
+use crate::plan_prompt::PLAN_SCHEMA;
+use crate::prompt::REPLY_SCHEMA;
+use crate::session_id::is_session_id;
 use watchdog_core::config::settings::AgentSettings;
 
 /// The invocation of an agent for a probe.
@@ -355,7 +355,7 @@ fn claude_retries(timeout: Duration) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::preset::PresetCatalog;
+    use crate::preset::PresetCatalog;
     use watchdog_core::config::PresetName;
 
     const ID: &str = "97d38b7d-137f-44c8-a906-ac97e99b783f";

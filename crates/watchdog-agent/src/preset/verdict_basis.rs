@@ -102,7 +102,7 @@ pub fn unheld_limits(preset: &AgentPreset, limits: &Limits, agents_own: bool) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::preset::PresetCatalog;
+    use crate::preset::PresetCatalog;
     use watchdog_core::config::settings::ConfigSettings;
 
     fn preset(name: &str) -> std::sync::Arc<AgentPreset> {

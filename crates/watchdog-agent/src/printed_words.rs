@@ -19,7 +19,7 @@ pub(super) mod tests {
     use super::*;
 
     /// Texts that a pattern matches, in small and in capital letters and with both of the letters beside ASCII.
-    pub(in crate::agent) fn forms_of(pattern: &str) -> impl Strategy<Value = String> + use<> {
+    pub(crate) fn forms_of(pattern: &str) -> impl Strategy<Value = String> + use<> {
         let plain = string_regex(&pattern.replace("\\b", "").replace('$', ""))
             .expect("a pattern that proptest can draw from");
         (plain, 0..3).prop_map(|(text, form)| match form {

@@ -186,7 +186,7 @@ fn denied(prose: &str, status: ReplyStatus) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::agent::reply::{ParsedReply, read};
+    use crate::reply::{ParsedReply, read};
 
     fn dispute(output: &str) -> Option<String> {
         match read(output.as_bytes()) {

@@ -4,6 +4,8 @@
 //! [`reply`] parses its answer. [`stream`] reads the output of a session while it runs, [`transcript`] finds its transcript;
 //! [`usage_limit`], [`overload`] and [`unrunnable`] classify failures, behind `printed_words`.
 
+#![warn(missing_docs)]
+
 pub mod envelope;
 mod failure;
 pub mod last_words;

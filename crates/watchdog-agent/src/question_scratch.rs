@@ -171,9 +171,9 @@ fn make_strict(value: &mut Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::plan_prompt::PLAN_SCHEMA;
-    use crate::agent::preset::PresetCatalog;
-    use crate::agent::prompt::REPLY_SCHEMA;
+    use crate::plan_prompt::PLAN_SCHEMA;
+    use crate::preset::PresetCatalog;
+    use crate::prompt::REPLY_SCHEMA;
 
     fn each_object(value: &Value, look: &mut dyn FnMut(&Value)) {
         if value.get("properties").is_some() {

@@ -2,8 +2,8 @@
 
 use super::AgentWords;
 use super::launched_program::base_name;
-use crate::agent::preset::{AgentPreset, PresetCatalog};
-use crate::agent::stream::StreamFormat;
+use crate::preset::{AgentPreset, PresetCatalog};
+use crate::stream::StreamFormat;
 
 /// Those of every agent that is built in, and then of the user's own. A file of the user's that cannot be read recognises nothing: who
 /// names it hears of it.

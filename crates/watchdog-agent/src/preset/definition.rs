@@ -10,8 +10,8 @@ use super::own_home::OwnHome;
 use super::problem::PresetProblem;
 use super::refusal::RefusalAdvice;
 use super::template::{TemplateArg, placeholders};
-use crate::agent::local_api::LocalApi;
-use crate::agent::stream::StreamFormat;
+use crate::local_api::LocalApi;
+use crate::stream::StreamFormat;
 use watchdog_core::config::{PresetName, nearest_hint};
 
 /// The largest file that is read, in bytes.
