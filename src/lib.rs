@@ -48,7 +48,6 @@ pub mod notify;
 #[doc(hidden)]
 pub mod wire;
 
-mod conformance;
 mod report;
 
 #[doc(hidden)]

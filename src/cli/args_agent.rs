@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::preset_value::PresetValueParser;
-use crate::conformance::scenes::SCENES;
+use watchdog_conformance::scenes::SCENES;
 use watchdog_core::config::PresetName;
 
 const AFTER_HELP: &str = "\

@@ -35,26 +35,6 @@ pub const OTHER_SHAPES: &[(&str, &str)] = &[
     ),
     ("src/cli/log_lines.rs", "the format of the log"),
     (
-        "src/conformance/chat_shape.rs",
-        "what OpenAI's Chat Completions answer",
-    ),
-    (
-        "src/conformance/gemini_shape.rs",
-        "what Google's generateContent answers",
-    ),
-    (
-        "src/conformance/messages_shape.rs",
-        "what Anthropic's Messages API answers",
-    ),
-    (
-        "src/conformance/responses_shape.rs",
-        "what OpenAI's Responses API answers",
-    ),
-    (
-        "src/conformance/scenes.rs",
-        "what an agent answers to a question of watchdog",
-    ),
-    (
         "src/hooks/reply.rs",
         "what Claude Code takes for the answer of a hook",
     ),

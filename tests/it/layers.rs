@@ -34,7 +34,7 @@ const HEIGHTS: &[(&str, u8)] = &[
     ("notify", 5),
     ("judge", 6),
     ("modes", 7),
-    ("conformance", 8),
+    ("conformance", 5),
     ("report", 8),
     ("embed", 8),
     ("cli", 9),

@@ -290,7 +290,7 @@ fn send(out: &mut TcpStream, reply: &HttpReply, head_only: bool) -> io::Result<(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conformance::api_script::{ScriptRule, ScriptedReply};
+    use crate::api_script::{ScriptRule, ScriptedReply};
 
     fn exchange(api: &ScriptedApi, request: &str) -> String {
         let mut stream = TcpStream::connect(api.address).unwrap();
