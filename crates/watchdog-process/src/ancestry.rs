@@ -73,7 +73,8 @@ impl ProcessAncestry {
             top = parent;
         }
         // Without a parent it came from outside of the container.
-        top.parent > 0 && top.started >= begun && control_group(own) == control_group(session)
+        let began_after = top.parent > 0 && top.started >= begun;
+        began_after && !self.is_above(session) && control_group(own) == control_group(session)
     }
 }
 
