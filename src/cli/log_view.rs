@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use anstyle::{AnsiColor, Style};
-use unicode_width::UnicodeWidthChar as _;
 
 use super::amounts::{grouped, size};
+use super::wrapped_text::cut;
 use watchdog_facts::context::SessionUsage;
 use watchdog_facts::display::{escape_for_display, escape_to_one_line, plural};
 use watchdog_facts::secret_lines::LineMasker;
@@ -109,7 +109,7 @@ impl LogView {
                     width.saturating_sub(tool.chars().count() + 4)
                 });
                 lines.push(
-                    format!("> {bold}{tool}{bold:#}  {}", fitting(&input, room))
+                    format!("> {bold}{tool}{bold:#}  {}", cut(&input, room))
                         .trim_end()
                         .to_owned(),
                 );
@@ -222,19 +222,6 @@ fn spent(usage: &SessionUsage) -> String {
         .flatten()
         .map(|part| format!(", {part}"))
         .collect()
-}
-
-/// As much of a line as has room.
-fn fitting(text: &str, room: usize) -> String {
-    let mut left = room;
-    for (at, c) in text.char_indices() {
-        let Some(rest) = left.checked_sub(c.width().unwrap_or(0)) else {
-            let end = text[..at].char_indices().last().map_or(0, |(last, _)| last);
-            return format!("{}…", &text[..end]);
-        };
-        left = rest;
-    }
-    text.to_owned()
 }
 
 #[cfg(test)]

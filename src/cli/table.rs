@@ -4,8 +4,9 @@ use std::io::{IsTerminal as _, stdout};
 use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
-use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+use unicode_width::UnicodeWidthStr as _;
 
+use super::wrapped_text::without_middle;
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::verdict::Status;
 
@@ -15,78 +16,46 @@ const WIDEST: usize = 40;
 /// A last column is not cut to less than this; a line of a narrower terminal wraps.
 const NARROWEST: usize = 12;
 
-/// The columns of a table; the last one takes what is left.
-pub struct TableColumns<const N: usize> {
-    heads: [String; N],
-    /// Columns of numbers.
-    right: &'static [usize],
-    widths: [usize; N],
-    /// How wide a line may be.
+/// The lines of a table, that of the heads first; its texts are fit for a terminal already. `right` are the columns of numbers, `style` is that of
+/// the first cell of a row. Where there is a `room`, the last column loses the middle of what is too long for it.
+pub fn table_lines<const N: usize>(
+    heads: [&str; N],
+    right: &[usize],
+    rows: &[[String; N]],
     room: Option<usize>,
-}
-
-impl<const N: usize> TableColumns<N> {
-    /// A table for these rows, whose texts are fit for a terminal already.
-    pub fn new(heads: [&str; N], right: &'static [usize], rows: &[[String; N]]) -> Self {
-        let heads = heads.map(str::to_owned);
-        let width = |at: usize| {
-            rows.iter()
-                .chain([&heads])
-                .map(|row| row[at].width())
-                .max()
-                .unwrap_or(0)
-                .min(WIDEST)
-        };
-        let widths = std::array::from_fn(width);
-        TableColumns {
-            heads,
-            right,
-            widths,
-            room: None,
-        }
-    }
-
-    /// The same table for lines of at most this width: the last column loses the middle of what is too long. `None` cuts nothing.
-    pub fn within(self, room: Option<usize>) -> Self {
-        TableColumns { room, ..self }
-    }
-
-    /// The line of the columns' names.
-    pub fn head(&self) -> String {
-        self.line(&self.heads, Style::new().dimmed())
-    }
-
-    /// One row, its first cell in a style.
-    pub fn line(&self, row: &[String; N], first: Style) -> String {
+    style: impl Fn(usize) -> Style,
+) -> Vec<String> {
+    let heads = heads.map(str::to_owned);
+    let all = || std::iter::once(&heads).chain(rows);
+    let widths: [usize; N] = std::array::from_fn(|column| {
+        let widest = all().map(|row| row[column].width()).max();
+        widest.unwrap_or(0).min(WIDEST)
+    });
+    let line = |(at, row): (usize, &[String; N])| {
         let mut line = String::new();
-        // Cells that are wider than their columns push the last one to the right.
-        let before: usize = row
-            .iter()
-            .zip(self.widths)
-            .take(N - 1)
-            .map(|(cell, width)| cell.width().max(width) + 2)
-            .sum();
-        for (at, cell) in row.iter().enumerate() {
-            let cell = match self.room {
-                Some(room) if at == N - 1 => {
-                    &without_middle(cell, room.saturating_sub(before).max(NARROWEST))
-                }
-                _ => cell,
+        let mut taken = 0;
+        for (column, cell) in row.iter().enumerate() {
+            let cell = match room.filter(|_| column == N - 1) {
+                Some(room) => &without_middle(cell, room.saturating_sub(taken).max(NARROWEST)),
+                None => cell,
             };
-            let pad = " ".repeat(self.widths[at].saturating_sub(cell.width()));
-            let (before, after) = if self.right.contains(&at) {
-                (pad.as_str(), "")
-            } else {
-                ("", pad.as_str())
+            let pad = " ".repeat(widths[column].saturating_sub(cell.width()));
+            // Cells that are wider than their columns push the last one to the right.
+            taken += cell.width() + pad.len() + 2;
+            let first = match (column, at) {
+                (0, 0) => Style::new().dimmed(),
+                (0, at) => style(at - 1),
+                _ => Style::new(),
             };
-            match at {
-                0 => line.push_str(&format!("{first}{before}{cell}{first:#}{after}")),
-                _ => line.push_str(&format!("  {before}{cell}{after}")),
-            }
+            line.push_str(&match right.contains(&column) {
+                true => format!("{first}{pad}{cell}{first:#}  "),
+                false => format!("{first}{cell}{first:#}{pad}  "),
+            });
         }
         line.truncate(line.trim_end().len());
         line
-    }
+    };
+    all().enumerate().map(line).collect()
 }
 
 /// The width of the terminal on stdout; `None` in a pipe or a file, where whatever reads the lines wants them whole.
@@ -119,34 +88,6 @@ pub fn below_home(path: &str, home: &Path) -> Option<String> {
     })
 }
 
-/// A text of at most `room` columns: where it is longer, an ellipsis stands for its middle, since paths differ at their ends.
-pub fn without_middle(text: &str, room: usize) -> String {
-    if text.width() <= room {
-        return text.to_owned();
-    }
-    let room = room.max(1);
-    let (front, back) = ((room - 1) / 2, room - 1 - (room - 1) / 2);
-    let fitting = |chars: &mut dyn Iterator<Item = char>, room: usize| {
-        let mut left = room;
-        chars
-            .map_while(|c| {
-                left = left.checked_sub(c.width().unwrap_or(0))?;
-                Some(c)
-            })
-            .collect::<Vec<char>>()
-    };
-    let end: String = fitting(&mut text.chars().rev(), back)
-        .into_iter()
-        .rev()
-        .collect();
-    format!(
-        "{}…{end}",
-        fitting(&mut text.chars(), front)
-            .into_iter()
-            .collect::<String>()
-    )
-}
-
 /// How a status is shown; dimmed where there is none.
 pub fn style_of(status: Option<Status>) -> Style {
     let colour = match status {
@@ -164,27 +105,31 @@ pub fn style_of(status: Option<Status>) -> Style {
 mod tests {
     use super::*;
 
+    fn plain_lines<const N: usize>(
+        heads: [&str; N],
+        right: &[usize],
+        rows: &[[String; N]],
+        room: Option<usize>,
+    ) -> Vec<String> {
+        table_lines(heads, right, rows, room, |_| Style::new())
+            .iter()
+            .map(|line| anstream::adapter::strip_str(line).to_string())
+            .collect()
+    }
+
     #[test]
     fn columns_stand_below_each_other_and_numbers_to_the_right() {
         let rows = [["a", "7", "x"], ["long", "1000", ""]].map(|row| row.map(str::to_owned));
-        let table = TableColumns::new(["NAME", "N", "REST"], &[1], &rows);
-        let lines: Vec<String> = rows
-            .iter()
-            .map(|row| table.line(row, Style::new()))
-            .collect();
-        assert_eq!(lines, ["a        7  x", "long  1000"]);
+        let lines = plain_lines(["NAME", "N", "REST"], &[1], &rows, None);
+        assert_eq!(lines, ["NAME     N  REST", "a        7  x", "long  1000"]);
     }
 
     #[test]
     fn characters_that_take_two_columns_are_counted_as_two() {
         let rows =
             [["日本", "x"], ["e\u{301}t", "y"], ["plain", "z"]].map(|row| row.map(str::to_owned));
-        let table = TableColumns::new(["", ""], &[], &rows);
-        let lines: Vec<String> = rows
-            .iter()
-            .map(|row| table.line(row, Style::new()))
-            .collect();
-        assert_eq!(lines, ["日本   x", "e\u{301}t     y", "plain  z"]);
+        let lines = plain_lines(["", ""], &[], &rows, None);
+        assert_eq!(lines[1..], ["日本   x", "e\u{301}t     y", "plain  z"]);
     }
 
     #[test]
@@ -194,12 +139,7 @@ mod tests {
             ["error", "/日本日本日本日本日本/shop"],
         ]
         .map(|row| row.map(str::to_owned));
-        let said = |room| {
-            let table = TableColumns::new(["STATUS", "WORKTREE"], &[], &rows).within(room);
-            rows.iter()
-                .map(|row| table.line(row, Style::new()))
-                .collect::<Vec<_>>()
-        };
+        let said = |room| plain_lines(["STATUS", "WORKTREE"], &[], &rows, room).split_off(1);
         assert_eq!(
             said(None)[0],
             "complete  /home/me/projects/shop/worktrees/checkout"

@@ -16,7 +16,7 @@ use watchdog_facts::verdict::{Reason, Status};
 use super::args_global::{ColorWhen, GlobalArgs};
 use super::held_back;
 use super::result_output;
-use super::table::{style_of, terminal_width};
+use super::table::{style_of, table_lines, terminal_width};
 use super::wrapped_text::{without_end, wrapped};
 
 /// Sentences are not broken for a terminal that is narrower than this.
@@ -83,6 +83,13 @@ impl CommandTerminal {
         text.lines()
             .flat_map(|line| fitted(line, room, hang))
             .for_each(|line| self.line(&line));
+    }
+
+    /// A table on stdout, whose texts are fit for a terminal already; `right` are the columns of numbers.
+    pub fn table<const N: usize>(&self, heads: [&str; N], right: &[usize], rows: &[[String; N]]) {
+        for line in table_lines(heads, right, rows, terminal_width(), |_| Style::new()) {
+            self.line(&line);
+        }
     }
 
     /// A JSON value on stdout, on one line.

@@ -6,7 +6,9 @@ use std::io::{IsTerminal as _, Write as _, stderr};
 
 use rustix::process::getpgrp;
 use rustix::termios::{LocalModes, tcgetattr, tcgetpgrp, tcgetwinsize};
-use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+use unicode_width::UnicodeWidthStr as _;
+
+use super::wrapped_text::cut;
 
 /// Where the terminal does not tell its width.
 const WIDTH: usize = 80;
@@ -77,38 +79,9 @@ fn rows(drawn: &[usize], width: usize) -> usize {
     drawn.iter().map(|line| line.div_ceil(width).max(1)).sum()
 }
 
-/// At most so many columns, with an ellipsis where something is missing.
-pub fn cut(line: &str, room: usize) -> String {
-    if line.width() <= room {
-        return line.to_owned();
-    }
-    let mut left = room.saturating_sub(1);
-    let fits = |c: &char| {
-        let fits = left.checked_sub(c.width().unwrap_or(0));
-        left = fits.unwrap_or(0);
-        fits.is_some()
-    };
-    let kept: String = line.chars().take_while(fits).collect();
-    format!("{kept}…")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn no_line_is_wider_than_its_room() {
-        for (line, room, shown) in [
-            ("short", 10, "short"),
-            ("0123456789", 10, "0123456789"),
-            ("0123456789ab", 10, "012345678…"),
-            ("日本語日本語", 10, "日本語日…"),
-            ("e\u{301}e\u{301}e\u{301}e\u{301}", 3, "e\u{301}e\u{301}…"),
-            ("abc", 0, "…"),
-        ] {
-            assert_eq!(cut(line, room), shown);
-        }
-    }
 
     #[test]
     fn lines_that_a_narrower_terminal_wrapped_take_more_rows() {

@@ -1,94 +1,107 @@
 //! Sentences that fit a terminal: broken between words, with the lines below set in, and never within a command that somebody is to paste.
 //! Pure.
 
-use anstream::adapter::strip_str;
-use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+use textwrap::core::{Word, break_words, display_width};
+use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
+use unicode_truncate::UnicodeTruncateStr as _;
+use unicode_width::UnicodeWidthStr as _;
 
 use watchdog_facts::shell_line::commands_in;
 
 /// A line as lines of at most `room` columns; those after the first are set in by `hang`. What cannot be broken stays whole, on a line of its
 /// own.
 pub fn wrapped(line: &str, room: usize, hang: usize) -> Vec<String> {
-    if columns(line) <= room {
+    if display_width(line) <= room {
         return vec![line.to_owned()];
     }
-    let indent = line.len() - line.trim_start_matches(' ').len();
     let below = " ".repeat(hang);
+    let mut options = Options::new(room)
+        .subsequent_indent(&below)
+        .break_words(false)
+        .word_separator(WordSeparator::Custom(words))
+        .word_splitter(WordSplitter::NoHyphenation)
+        .wrap_algorithm(WrapAlgorithm::FirstFit);
+    // What stands behind a command would be pasted with it.
+    let ends = words(line).scan(0, |at, word| {
+        *at += word.len() + word.whitespace.len();
+        Some((*at, !commands_in(&word).is_empty()))
+    });
+    let ends: Vec<usize> = ends
+        .filter(|(end, is_command)| *is_command || *end == line.len())
+        .map(|(end, _)| end)
+        .collect();
     let mut lines = Vec::new();
-    let mut current = line[..indent].to_owned();
-    let (mut is_empty, mut ends) = (true, false);
-    for (piece, is_command) in pieces(&line[indent..]) {
-        let gap = usize::from(!is_empty);
-        // What stands behind a command would be pasted with it.
-        if !is_empty && (ends || columns(&current) + gap + columns(piece) > room) {
-            lines.push(
-                std::mem::replace(&mut current, below.clone())
-                    .trim_end()
-                    .to_owned(),
-            );
-            is_empty = true;
-        }
-        if !is_empty {
-            current.push(' ');
-        }
-        current.push_str(piece);
-        (is_empty, ends) = (false, is_command);
+    let mut begin = 0;
+    for end in ends {
+        let part = &line[std::mem::replace(&mut begin, end)..end];
+        lines.extend(textwrap::wrap(part, &options).into_iter().map(Into::into));
+        options = options.initial_indent(&below);
     }
-    lines.push(current);
     lines
 }
 
-/// A text of at most `room` columns: where it is longer, it ends after a word and an ellipsis. It has no colours.
+/// The same, where also what cannot be broken between words is broken.
+pub fn broken(line: &str, room: usize, hang: usize) -> Vec<String> {
+    let lines = wrapped(line, room, hang);
+    let lines = lines.iter().map(|line| Word::from(line));
+    break_words(lines, room.max(2))
+        .iter()
+        .map(|line| line.to_string())
+        .collect()
+}
+
+/// A text of at most `room` columns, with an ellipsis where its end is missing.
+pub fn cut(text: &str, room: usize) -> String {
+    if text.width() <= room {
+        return text.to_owned();
+    }
+    format!("{}…", text.unicode_truncate(room.saturating_sub(1)).0)
+}
+
+/// The same, cut after a word. It has no colours.
 pub fn without_end(text: &str, room: usize) -> String {
     if text.width() <= room {
         return text.to_owned();
     }
-    let mut left = room.saturating_sub(1);
-    let fitting: String = text
-        .chars()
-        .map_while(|c| {
-            left = left.checked_sub(c.width().unwrap_or(0))?;
-            Some(c)
-        })
-        .collect();
+    let (fitting, _) = text.unicode_truncate(room.saturating_sub(1));
     let whole_words = fitting
         .rsplit_once(' ')
         .map_or("", |(words, _)| words.trim_end());
     // One long word, such as a path, says more in part than nothing does.
-    let kept = if whole_words.width() * 2 > room {
+    let shown = if whole_words.width() * 2 > room {
         whole_words
     } else {
-        &fitting
+        fitting
     };
-    format!("{}…", kept.trim_end_matches([' ', ',', ';', ':']))
+    format!("{}…", shown.trim_end_matches([' ', ',', ';', ':']))
 }
 
-/// The columns that a text takes, its colours left out.
-fn columns(text: &str) -> usize {
-    strip_str(text).to_string().width()
+/// The same, where an ellipsis stands for its middle, since paths differ at their ends.
+pub fn without_middle(text: &str, room: usize) -> String {
+    if text.width() <= room {
+        return text.to_owned();
+    }
+    let room = room.saturating_sub(1);
+    let (front, _) = text.unicode_truncate(room / 2);
+    let (back, _) = text.unicode_truncate_start(room - room / 2);
+    format!("{front}…{back}")
 }
 
-/// The words between single blanks, and whether each is a command: all words of one are one piece, with what stands at it.
-fn pieces(text: &str) -> Vec<(&str, bool)> {
+/// The words between single blanks; all words of a command are one, with what stands at it.
+fn words(text: &str) -> Box<dyn Iterator<Item = Word<'_>> + '_> {
     let commands: Vec<_> = commands_in(text)
         .into_iter()
         .map(|at| at.start..at.start + text[at].trim_end().len())
         .collect();
+    let indent = text.len() - text.trim_start_matches(' ').len();
+    let mut begin = 0;
     let blanks = text
         .match_indices(' ')
         .map(|(at, _)| at)
-        .filter(|at| !commands.iter().any(|command| command.contains(at)));
-    let mut begin = 0;
-    let pieces = blanks.chain([text.len()]).map(|end| {
-        let piece = std::mem::replace(&mut begin, end + 1)..end;
-        (
-            &text[piece.clone()],
-            commands
-                .iter()
-                .any(|command| piece.contains(&command.start)),
-        )
-    });
-    pieces.collect()
+        .filter(move |at| *at >= indent && !commands.iter().any(|command| command.contains(at)));
+    let ends = blanks.map(|at| at + 1).filter(|end| *end < text.len());
+    let ends = ends.chain([text.len()]);
+    Box::new(ends.map(move |end| Word::from(&text[std::mem::replace(&mut begin, end)..end])))
 }
 
 #[cfg(test)]
@@ -106,6 +119,20 @@ mod tests {
         ] {
             assert_eq!(without_end(text, room), gist);
             assert!(gist.width() <= room);
+        }
+    }
+
+    #[test]
+    fn no_line_is_wider_than_its_room() {
+        for (line, room, shown) in [
+            ("short", 10, "short"),
+            ("0123456789", 10, "0123456789"),
+            ("0123456789ab", 10, "012345678…"),
+            ("日本語日本語", 10, "日本語日…"),
+            ("e\u{301}e\u{301}e\u{301}e\u{301}", 3, "e\u{301}e\u{301}…"),
+            ("abc", 0, "…"),
+        ] {
+            assert_eq!(cut(line, room), shown);
         }
     }
 
@@ -142,6 +169,10 @@ mod tests {
                 "  watchdog -C '/a b' breaker --spec x reset;",
                 "  or wait"
             ]
+        );
+        assert_eq!(
+            wrapped("  git -C /a/long/path/of/a/worktree fsck", 20, 4),
+            ["  git -C /a/long/path/of/a/worktree fsck"]
         );
     }
 }

@@ -65,7 +65,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("pulldown_cmark", &["cli"]),
     ("inquire", &["cli"]),
     ("httparse", &["conformance"]),
-    ("ratatui_core", &["cli"]),
+    ("ratatui", &["cli"]),
     ("crossterm", &["cli"]),
     ("tracing_subscriber", &["cli"]),
     ("jsonc_parser", &["config", "hooks"]),

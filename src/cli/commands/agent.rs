@@ -5,12 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anstyle::Style;
-
 use super::agent_test::agent_test;
 use crate::cli::args_agent::{AgentArgs, AgentCommand};
 use crate::cli::failure::CommandFailure;
-use crate::cli::table::{TableColumns, shown_path, terminal_width};
+use crate::cli::table::shown_path;
 use crate::cli::terminal::CommandTerminal;
 use crate::judge::agent_preset::MissingPreset;
 use crate::judge::command_env::CommandEnv;
@@ -91,11 +89,7 @@ fn list(command_env: &CommandEnv, terminal: &CommandTerminal) -> u8 {
             ]
         })
         .collect();
-    let table = TableColumns::new(["NAME", "AGENT", "TESTED", "PRESET", "PROGRAM"], &[], &rows)
-        .within(terminal_width());
-    terminal.line(&table.head());
-    rows.iter()
-        .for_each(|row| terminal.line(&table.line(row, Style::new())));
+    terminal.table(["NAME", "AGENT", "TESTED", "PRESET", "PROGRAM"], &[], &rows);
     problems.iter().for_each(|problem| {
         terminal.complain(&format!("watchdog: {}", escape_to_one_line(problem)))
     });

@@ -13,7 +13,7 @@ use watchdog_git::public_address;
 use watchdog_store::open_store;
 
 use crate::cli::failure::CommandFailure;
-use crate::cli::table::{TableColumns, terminal_width};
+use crate::cli::table::{table_lines, terminal_width};
 use crate::cli::terminal::CommandTerminal;
 use crate::judge::command_env::CommandEnv;
 use crate::modes::fleet::{
@@ -257,11 +257,9 @@ fn show_machines(terminal: &CommandTerminal, setting: &FleetSetting, found: &Fle
             ]
         })
         .collect();
-    let columns = TableColumns::new(["MACHINE", "SEEN", "WATCHDOG", "CLOCK"], &[], &rows)
-        .within(terminal_width());
-    terminal.line(&columns.head());
-    for row in &rows {
-        terminal.line(&columns.line(row, Style::new().bold()));
+    let heads = ["MACHINE", "SEEN", "WATCHDOG", "CLOCK"];
+    for line in table_lines(heads, &[], &rows, terminal_width(), |_| Style::new().bold()) {
+        terminal.line(&line);
     }
     terminal.tell(&plural(rows.len() as u64, "machine"));
 }

@@ -5,13 +5,11 @@ use std::io::{self, IsTerminal as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anstyle::Style;
-
 use crate::cli::amounts::{age, size};
 use crate::cli::args_logs::LogsArgs;
 use crate::cli::failure::CommandFailure;
 use crate::cli::log_view::LogView;
-use crate::cli::table::{TableColumns, terminal_width};
+use crate::cli::table::terminal_width;
 use crate::cli::terminal::CommandTerminal;
 use crate::cli::{reader, result_output};
 use crate::clock::now;
@@ -137,12 +135,7 @@ fn list(
             ]
         })
         .collect();
-    let table = TableColumns::new(["ID", "BEGAN", "SIZE", "END", "SPEC"], &[2], &rows)
-        .within(terminal_width());
-    terminal.line(&table.head());
-    for row in &rows {
-        terminal.line(&table.line(row, Style::new()));
-    }
+    terminal.table(["ID", "BEGAN", "SIZE", "END", "SPEC"], &[2], &rows);
     Ok(0)
 }
 

@@ -4,7 +4,6 @@ use std::io::stdout;
 use std::path::Path;
 use std::time::Duration;
 
-use anstyle::Style;
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
 
@@ -14,7 +13,7 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::page_file::replace_file;
 use crate::cli::report_sections::{bar, sections};
 use crate::cli::result_output;
-use crate::cli::table::{TableColumns, shown_path, terminal_width};
+use crate::cli::table::{shown_path, terminal_width};
 use crate::cli::terminal::CommandTerminal;
 use crate::cli::time_span::SinceTime;
 use crate::clock::now;
@@ -198,13 +197,9 @@ fn show_days(terminal: &CommandTerminal, found: &FiguresReport) {
         })
         .collect();
     terminal.line("");
-    print(
-        terminal,
-        &TableColumns::new(
-            ["DAY", "SESSIONS", "JUDGED", "COMPLETE", ""],
-            &[1, 2, 3],
-            &days,
-        ),
+    terminal.table(
+        ["DAY", "SESSIONS", "JUDGED", "COMPLETE", ""],
+        &[1, 2, 3],
         &days,
     );
     if shown.len() < found.days.len() {
@@ -240,12 +235,8 @@ fn show_worktrees(terminal: &CommandTerminal, found: &FiguresReport) {
         })
         .collect();
     terminal.line("");
-    let table = TableColumns::new(
-        ["SESSIONS", "JUDGED", "COMPLETE", "COST", "WORKTREE"],
-        &[0, 1, 2, 3],
-        &worktrees,
-    );
-    print(terminal, &table.within(terminal_width()), &worktrees);
+    let heads = ["SESSIONS", "JUDGED", "COMPLETE", "COST", "WORKTREE"];
+    terminal.table(heads, &[0, 1, 2, 3], &worktrees);
     if found.worktrees.len() < found.worktrees_total {
         terminal.line(&format!(
             "and {} more",
@@ -280,19 +271,8 @@ fn show_agents(terminal: &CommandTerminal, found: &FiguresReport) {
     };
     let rows: Vec<[String; 5]> = agents.iter().map(shown).collect();
     terminal.line("");
-    let table = TableColumns::new(
-        ["SESSIONS", "TOKENS IN", "OUT", "COST", "AGENT"],
-        &[0, 1, 2, 3],
-        &rows,
-    );
-    print(terminal, &table.within(terminal_width()), &rows);
-}
-
-fn print(terminal: &CommandTerminal, table: &TableColumns<5>, rows: &[[String; 5]]) {
-    terminal.line(&table.head());
-    for row in rows {
-        terminal.line(&table.line(row, Style::new()));
-    }
+    let heads = ["SESSIONS", "TOKENS IN", "OUT", "COST", "AGENT"];
+    terminal.table(heads, &[0, 1, 2, 3], &rows);
 }
 
 /// The whole in words.

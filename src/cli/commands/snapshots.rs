@@ -2,13 +2,11 @@
 
 use std::path::PathBuf;
 
-use anstyle::Style;
 use serde_json::Value;
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::cli::amounts::{age, grouped, size};
 use crate::cli::failure::CommandFailure;
-use crate::cli::table::{TableColumns, terminal_width};
 use crate::cli::terminal::CommandTerminal;
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
@@ -77,11 +75,7 @@ pub fn list(
     });
     let rows: Vec<[String; 6]> = rows.collect();
     let Some(sizes) = sizes else {
-        print_table(
-            terminal,
-            ["ID", "AGE", "SPEC", "FILES", "SIZE", "WHY"],
-            &rows,
-        );
+        terminal.table(["ID", "AGE", "SPEC", "FILES", "SIZE", "WHY"], &[], &rows);
         if let Some(line) = large_snapshots(&open.worktree, &open.commands) {
             terminal.tell(&line);
         }
@@ -98,9 +92,9 @@ pub fn list(
                 };
                 [id, age, spec, files, all, alone, why]
             });
-    print_table(
-        terminal,
+    terminal.table(
         ["ID", "AGE", "SPEC", "FILES", "SIZE", "ALONE", "WHY"],
+        &[],
         &measured_rows.collect::<Vec<_>>(),
     );
     let drop = open.commands.watchdog("rescue drop ID");
@@ -109,17 +103,6 @@ pub fn list(
         size(sizes.total)
     ));
     Ok(0)
-}
-
-fn print_table<const N: usize>(
-    terminal: &CommandTerminal,
-    head: [&'static str; N],
-    rows: &[[String; N]],
-) {
-    let table = TableColumns::new(head, &[], rows).within(terminal_width());
-    terminal.line(&table.head());
-    rows.iter()
-        .for_each(|row| terminal.line(&table.line(row, Style::new())));
 }
 
 /// The room that the snapshots of a repository need, where it is large.

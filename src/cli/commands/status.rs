@@ -11,7 +11,7 @@ use crate::cli::failure::{CommandFailure, USAGE};
 use crate::cli::help;
 use crate::cli::metrics_file;
 use crate::cli::row_lines;
-use crate::cli::table::{TableColumns, shown_path, style_of, terminal_width};
+use crate::cli::table::{shown_path, style_of, table_lines, terminal_width};
 use crate::cli::terminal::CommandTerminal;
 use crate::clock::local_time::local_time;
 use crate::clock::{local_now, now};
@@ -197,17 +197,17 @@ fn table(terminal: &CommandTerminal, rows: &[&StatusRow], commands: &WorktreeCom
         .iter()
         .map(|group| cells(rows[group.first], now.timestamp()))
         .collect();
-    let table = TableColumns::new(
-        ["STATUS", "REASON", "WHEN", "NOW", "SPEC", "WORKTREE"],
-        &[],
-        &cells,
-    )
-    .within(terminal_width());
-    terminal.line(&table.head());
-    for (group, cells) in groups.iter().zip(&cells) {
-        let row = rows[group.first];
+    let style = |at: usize| {
+        let row = rows[groups[at].first];
         let status = row.verdict.as_ref().and_then(|verdict| verdict.status);
-        terminal.line(&table.line(cells, style_of(status.filter(|_| row.is_judged()))));
+        style_of(status.filter(|_| row.is_judged()))
+    };
+    let heads = ["STATUS", "REASON", "WHEN", "NOW", "SPEC", "WORKTREE"];
+    let lines = table_lines(heads, &[], &cells, terminal_width(), style);
+    terminal.line(&lines[0]);
+    for (group, line) in groups.iter().zip(&lines[1..]) {
+        let row = rows[group.first];
+        terminal.line(line);
         below(
             terminal,
             row,

@@ -12,7 +12,7 @@ use crate::cli::news::NoticeHistory;
 use crate::cli::progress_frame::ProgressFrame;
 use crate::cli::progress_text::{clock, progress_line};
 use crate::cli::row_lines;
-use crate::cli::table::{TableColumns, shown_path, style_of, terminal_width};
+use crate::cli::table::{shown_path, style_of, table_lines, terminal_width};
 use crate::cli::terminal::CommandTerminal;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::judgement_input::Overrides;
@@ -171,16 +171,13 @@ fn table(
         .iter()
         .map(|group| cells(lines[group.first]))
         .collect();
-    let table = TableColumns::new(
-        ["STATUS", "REASON", "COMMITS", "LEFT", "SPEC", "WORKTREE"],
-        &[2, 3],
-        &rows,
-    )
-    .within(terminal_width());
-    terminal.line(&table.head());
-    for (group, row) in groups.iter().zip(&rows) {
+    let heads = ["STATUS", "REASON", "COMMITS", "LEFT", "SPEC", "WORKTREE"];
+    let style = |at: usize| style_of(lines[groups[at].first].status);
+    let shown = table_lines(heads, &[2, 3], &rows, terminal_width(), style);
+    terminal.line(&shown[0]);
+    for (group, shown) in groups.iter().zip(&shown[1..]) {
         let line = lines[group.first];
-        terminal.line(&table.line(row, style_of(line.status)));
+        terminal.line(shown);
         let commands = commands.clone().with_worktree(&line.path);
         let step = line.next.as_ref().and_then(|next| {
             next.line(

@@ -4,7 +4,7 @@ use anstyle::Style;
 
 use crate::cli::args_task::{TaskArgs, TaskCommand, TaskFormat, TaskListArgs};
 use crate::cli::failure::CommandFailure;
-use crate::cli::table::TableColumns;
+use crate::cli::table::table_lines;
 use crate::cli::terminal::CommandTerminal;
 
 use super::from_session::PrivilegedCommand;
@@ -198,17 +198,14 @@ fn table(
             .map(cell)
         })
         .collect();
-    let table = TableColumns::new(
-        ["ID", "TITLE", "ROLE", "PRIORITY", "STATUS", "ASSIGNED"],
-        &[],
-        &rows,
-    );
-    terminal.line(&table.head());
-    for (entry, cells) in shown.iter().zip(&rows) {
+    let heads = ["ID", "TITLE", "ROLE", "PRIORITY", "STATUS", "ASSIGNED"];
+    let lines = table_lines(heads, &[], &rows, None, |_| Style::new());
+    terminal.line(&lines[0]);
+    for (entry, line) in shown.iter().zip(&lines[1..]) {
         let why = why_waiting(board, entry)
             .map(|why| format!("  {why}"))
             .unwrap_or_default();
-        terminal.line(&format!("{}{why}", table.line(cells, Style::new())));
+        terminal.line(&format!("{line}{why}"));
     }
     for circle in cycles {
         terminal.line(&format!(

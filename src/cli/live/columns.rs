@@ -6,8 +6,8 @@ use super::cells::{
 };
 use super::live_data::LiveRowKey;
 use super::model::LiveModel;
-use crate::cli::table::without_middle;
-use crate::cli::terminal_frame::cut;
+use crate::cli::wrapped_text::cut;
+use crate::cli::wrapped_text::without_middle;
 use crate::report::overview::StatusRow;
 use watchdog_facts::display::escape_to_one_line;
 

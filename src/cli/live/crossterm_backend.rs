@@ -6,10 +6,10 @@ use crossterm::style::{
     Attribute, Color as TerminalColor, Print, ResetColor, SetAttribute, SetForegroundColor,
 };
 use crossterm::{cursor, queue, terminal};
-use ratatui_core::backend::{Backend, ClearType, WindowSize};
-use ratatui_core::buffer::Cell;
-use ratatui_core::layout::{Position, Size};
-use ratatui_core::style::{Color, Modifier};
+use ratatui::backend::{Backend, ClearType, WindowSize};
+use ratatui::buffer::Cell;
+use ratatui::layout::{Position, Size};
+use ratatui::style::{Color, Modifier};
 use rustix::termios::tcgetwinsize;
 
 /// Where a terminal does not tell its size.

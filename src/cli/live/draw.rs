@@ -1,7 +1,7 @@
 //! The cells of a frame. Pure: a model in, a buffer out.
 
-use ratatui_core::buffer::Buffer;
-use ratatui_core::layout::Rect;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
 
 use super::draw_detail::draw_detail;
 use super::draw_list::draw_list;

@@ -5,7 +5,7 @@ use super::live_data::DetailTab;
 use super::model::DetailPage;
 use super::paper::{Ink, LivePaper};
 use super::update_detail::{PAGE_TOP, page_height, page_lines};
-use crate::cli::table::without_middle;
+use crate::cli::wrapped_text::without_middle;
 use crate::report::attention::AttentionRank;
 use watchdog_facts::display::escape_to_one_line;
 

@@ -1,12 +1,12 @@
 //! What stands above the list or the detail: the keys, the menu, a confirmation, a message.
 
-use ratatui_core::layout::Rect;
+use ratatui::layout::Rect;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::model::LiveOverlay;
 use super::paper::{Ink, LivePaper};
 use super::update_detail::broken_lines;
-use crate::cli::terminal_frame::cut;
+use crate::cli::wrapped_text::cut;
 
 /// A box is no wider than this.
 const WIDEST: usize = 100;

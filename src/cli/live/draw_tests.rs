@@ -1,9 +1,9 @@
 //! The screens of the view, held as text, at several sizes. `UPDATE_EXPECT=1 cargo test --lib live` writes them anew.
 
 use expect_test::expect_file;
-use ratatui_core::buffer::Buffer;
-use ratatui_core::layout::Rect;
-use ratatui_core::style::{Color, Modifier};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Color, Modifier};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::draw::draw;

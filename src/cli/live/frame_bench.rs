@@ -1,7 +1,7 @@
 //! Frames of real records without a terminal, for the benchmark alone.
 
-use ratatui_core::backend::TestBackend;
-use ratatui_core::terminal::Terminal;
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
 
 use super::draw::draw;
 use super::input::{LiveInput, LiveKey};

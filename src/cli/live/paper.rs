@@ -1,12 +1,12 @@
 //! What a frame is drawn on: lines of words in inks, cut where the frame ends.
 
-use ratatui_core::buffer::Buffer;
-use ratatui_core::layout::Rect;
-use ratatui_core::style::{Color, Modifier, Style};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Color, Modifier, Style};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::model::LiveModel;
-use crate::cli::terminal_frame::cut;
+use crate::cli::wrapped_text::cut;
 use crate::report::attention::AttentionRank;
 
 /// How words are shown. Without colours all are alike: what they say is in the words and signs.

@@ -6,9 +6,9 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crossterm::{cursor, event, execute, terminal};
-use ratatui_core::buffer::Buffer;
-use ratatui_core::layout::Rect;
-use ratatui_core::terminal::Terminal;
+use ratatui::Terminal;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
 
 use super::crossterm_backend::CrosstermBackend;
 use crate::cli::held_back;

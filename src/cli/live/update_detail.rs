@@ -1,12 +1,10 @@
 //! The keys of the detail of one worktree, and what is read for it. Pure.
 
-use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
-
 use super::input::{LiveEffect, LiveKey};
 use super::live_data::{DetailTab, LiveRowKey, SnapshotChoice, TabContent};
 use super::model::{DetailPage, LiveModel};
 use super::update::moved;
-use crate::cli::wrapped_text::wrapped;
+use crate::cli::wrapped_text::broken;
 
 /// Lines above the text of a page: the head, the names of the pages, and a rule.
 pub const PAGE_TOP: usize = 3;
@@ -35,28 +33,7 @@ pub fn page_lines(model: &LiveModel, page: &DetailPage) -> Vec<String> {
 /// A line as lines of at most so many columns: broken between words, and within what is longer than a line. A command to paste is no
 /// exception here, as nobody pastes from a view that moves.
 pub fn broken_lines(line: &str, room: usize) -> Vec<String> {
-    if line.width() <= room {
-        return vec![line.to_owned()];
-    }
-    let mut lines = Vec::new();
-    for line in wrapped(line, room, 2) {
-        let mut rest = line.as_str();
-        while rest.width() > room {
-            let mut taken = 0;
-            let fits = |c: char| {
-                taken += c.width().unwrap_or(0);
-                taken <= room.max(2)
-            };
-            let end: usize = rest
-                .chars()
-                .scan(fits, |fits, c| fits(c).then_some(c.len_utf8()))
-                .sum();
-            lines.push(rest[..end].to_owned());
-            rest = &rest[end..];
-        }
-        lines.push(rest.to_owned());
-    }
-    lines
+    broken(line, room, 2)
 }
 
 /// The snapshot that is chosen on the page of snapshots.
