@@ -1,6 +1,6 @@
 //! The words and figures of a row, each fit for a terminal. Pure.
 
-use super::live_data::{LiveRowKey, RowFacts, ShownFact};
+use super::live_data::{RowFacts, ShownFact};
 use super::model::LiveModel;
 use crate::cli::amounts::age;
 use crate::cli::progress_text::{clock, dollars};
@@ -15,7 +15,7 @@ use watchdog_facts::verdict::Status;
 /// Stands for what is not known, or not there.
 const UNKNOWN: &str = "–";
 /// Stands for what a machine of the fleet does not share.
-pub const NOT_SHARED: &str = "·";
+const NOT_SHARED: &str = "·";
 /// Stands for what could not be read.
 const UNREADABLE: &str = "?";
 
@@ -87,9 +87,19 @@ pub fn session_text(model: &LiveModel, row: &StatusRow) -> String {
     )
 }
 
-/// A count.
-pub fn count_text(fact: Option<&ShownFact<u64>>) -> String {
+/// How many commits came since the baseline.
+pub fn commits_text(model: &LiveModel, row: &StatusRow) -> String {
+    count_text(row, model.row_facts(row).map(|facts| &facts.commits))
+}
+
+/// How many paths are not committed.
+pub fn unsaved_text(model: &LiveModel, row: &StatusRow) -> String {
+    count_text(row, model.row_facts(row).map(|facts| &facts.unsaved))
+}
+
+fn count_text(row: &StatusRow, fact: Option<&ShownFact<u64>>) -> String {
     match fact {
+        _ if row.machine.is_some() => NOT_SHARED.into(),
         Some(ShownFact::Known(count)) => count.to_string(),
         Some(ShownFact::Unreadable) => UNREADABLE.into(),
         Some(ShownFact::Unknown) | None => UNKNOWN.into(),
@@ -97,11 +107,11 @@ pub fn count_text(fact: Option<&ShownFact<u64>>) -> String {
 }
 
 /// What its loop and its session cost, as far as that was reported.
-pub fn cost_text(row: &StatusRow, facts: Option<&RowFacts>) -> String {
+pub fn cost_text(model: &LiveModel, row: &StatusRow) -> String {
     if row.machine.is_some() {
         return NOT_SHARED.into();
     }
-    let session = facts.map(|facts| &facts.cost);
+    let session = model.row_facts(row).map(|facts| &facts.cost);
     let looped = row
         .looped
         .as_ref()
@@ -133,14 +143,18 @@ pub fn breaker_text(row: &StatusRow) -> String {
 }
 
 /// What the session said last.
-pub fn last_line_text(facts: Option<&RowFacts>) -> String {
-    facts
-        .map(|facts| escape_to_one_line(facts.last_line.trim()))
-        .unwrap_or_default()
+pub fn last_line_text(model: &LiveModel, row: &StatusRow) -> String {
+    if row.machine.is_some() {
+        return NOT_SHARED.into();
+    }
+    let facts = model.row_facts(row);
+    facts.map_or_else(String::new, |facts| {
+        escape_to_one_line(facts.last_line.trim())
+    })
 }
 
 /// The agent of the session that runs, and the last change of the agent; `None` where neither is known.
-pub fn agent_text(row: &StatusRow, facts: Option<&RowFacts>) -> Option<String> {
+fn agent_text(row: &StatusRow, facts: Option<&RowFacts>) -> Option<String> {
     let runs = row
         .session
         .as_ref()
@@ -165,7 +179,7 @@ pub fn about(model: &LiveModel, row: &StatusRow) -> Vec<String> {
     if let Some(command) = found.command {
         lines.push(format!("type: {command}"));
     }
-    lines.extend(agent_text(row, model.facts.get(&LiveRowKey::of(row))));
+    lines.extend(agent_text(row, model.row_facts(row)));
     if let Some(verdict) = row
         .verdict
         .as_ref()

@@ -2,24 +2,26 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::style::Style;
 
 use super::draw_detail::draw_detail;
 use super::draw_list::draw_list;
 use super::draw_overlay::draw_overlay;
 use super::model::LiveModel;
-use super::paper::{Ink, LivePaper};
+use super::paper::{PLAIN, draw_line};
 
 /// Draws all of the view.
 pub fn draw(model: &LiveModel, area: Rect, buffer: &mut Buffer) {
-    let mut paper = LivePaper::new(model, area, buffer);
     if area.width < 12 || area.height < 3 {
-        paper.line(0, &[("too small", Ink::Plain)]);
-        return;
+        return draw_line(buffer, area, 0, &[("too small", PLAIN)]);
     }
-    if model.detail.is_some() {
-        draw_detail(&mut paper)
-    } else {
-        draw_list(&mut paper)
+    match &model.detail {
+        Some(page) => draw_detail(model, page, area, buffer),
+        None => draw_list(model, area, buffer),
     }
-    draw_overlay(&mut paper);
+    draw_overlay(model, area, buffer);
+    if !model.colour {
+        // What a style says is in the words and signs, too.
+        buffer.set_style(area, Style::reset());
+    }
 }

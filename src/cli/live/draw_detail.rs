@@ -1,137 +1,123 @@
 //! One worktree in detail: a head, the names of the pages, and the page.
 
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Constraint, Layout, Margin, Rect};
+use ratatui::style::{Color, Style};
+use ratatui::text::{Line, Text};
+use ratatui::widgets::{
+    Block, Borders, HighlightSpacing, List, ListState, Paragraph, StatefulWidget, Widget as _,
+};
+
 use super::cells::{session_text, sign, state_of, worktree_text};
 use super::live_data::DetailTab;
-use super::model::DetailPage;
-use super::paper::{Ink, LivePaper};
+use super::model::{DetailPage, LiveModel};
+use super::paper::{BOLD, CHOSEN, DIM, PLAIN, draw_line, rank_style};
 use super::update_detail::{PAGE_TOP, page_height, page_lines};
-use crate::cli::wrapped_text::without_middle;
+use crate::cli::wrapped_text::{cut, without_middle};
 use crate::report::attention::AttentionRank;
 use watchdog_facts::display::escape_to_one_line;
 
 /// Draws the detail.
-pub fn draw_detail(paper: &mut LivePaper<'_>) {
-    let model = paper.model;
-    let Some(page) = &model.detail else { return };
-    draw_head(paper, page);
-    draw_tabs(paper, page.tab);
+pub fn draw_detail(model: &LiveModel, page: &DetailPage, area: Rect, buffer: &mut Buffer) {
+    draw_head(model, page, area, buffer);
+    draw_tabs(page.tab, area, buffer);
     let height = page_height(model);
+    let bands = [
+        Constraint::Length(PAGE_TOP),
+        Constraint::Fill(1),
+        Constraint::Length(1),
+    ];
+    let [_, inner, foot] = Layout::vertical(bands).areas(area);
     let is_list = page.tab == DetailTab::Snapshots && page.diff.is_none();
-    let reading = match &page.diff {
-        Some((_, diff)) => diff.is_none(),
-        None => page.content.is_none(),
+    let content = match &page.diff {
+        Some((_, diff)) => diff.as_ref(),
+        None => page.content.as_ref(),
     };
-    if reading {
-        paper.line(PAGE_TOP, &[("reading…", Ink::Dim)]);
-    } else if let Some(content) = page
-        .content
-        .as_ref()
-        .filter(|content| is_list && !content.snapshots.is_empty())
-    {
-        let top = (page.chosen + 1).saturating_sub(height);
-        for (line, (at, snapshot)) in content
-            .snapshots
-            .iter()
-            .enumerate()
-            .skip(top)
-            .take(height)
-            .enumerate()
-        {
-            let mark = if at == page.chosen { "> " } else { "  " };
-            paper.line(
-                PAGE_TOP + line,
-                &[(mark, Ink::Bold), (&snapshot.line, Ink::Plain)],
-            );
-            if at == page.chosen {
-                paper.choose(PAGE_TOP + line);
-            }
+    match content {
+        None => draw_line(buffer, inner, 0, &[("reading…", DIM)]),
+        Some(content) if is_list && !content.snapshots.is_empty() => {
+            let room = usize::from(area.width).saturating_sub(2);
+            let lines = content.snapshots.iter().map(|shown| cut(&shown.line, room));
+            let list = List::new(lines)
+                .highlight_symbol("> ")
+                .highlight_spacing(HighlightSpacing::Always)
+                .highlight_style(CHOSEN);
+            let mut state = ListState::default().with_selected(Some(page.chosen));
+            StatefulWidget::render(list, inner, buffer, &mut state);
         }
-    } else {
-        let lines = page_lines(model, page);
-        let top = page.scroll.min(lines.len().saturating_sub(height));
-        for (at, line) in lines.iter().skip(top).take(height).enumerate() {
-            let ink = if page.diff.is_some() {
-                diff_ink(line)
-            } else {
-                Ink::Plain
-            };
-            paper.line(PAGE_TOP + at, &[(line, ink)]);
+        Some(_) => {
+            let lines = page_lines(model, page);
+            let top = page.scroll.min(lines.len().saturating_sub(height));
+            let shown = lines.into_iter().skip(top).take(height).map(|line| {
+                let style = match &page.diff {
+                    Some(_) => diff_style(&line),
+                    None => PLAIN,
+                };
+                Line::styled(line, style)
+            });
+            Paragraph::new(Text::from_iter(shown)).render(inner, buffer);
         }
     }
-    draw_keys(paper, page, is_list);
+    let keys = keys_line(model, page, is_list);
+    draw_line(buffer, foot, 0, &[(&keys, BOLD)]);
 }
 
-fn draw_head(paper: &mut LivePaper<'_>, page: &DetailPage) {
-    let model = paper.model;
+fn draw_head(model: &LiveModel, page: &DetailPage, area: Rect, buffer: &mut Buffer) {
     let Some(row) = model.row(&page.key) else {
         let path = escape_to_one_line(&page.key.worktree.display().to_string());
-        paper.line(
-            0,
-            &[(&path, Ink::Bold), ("  no longer watched", Ink::Plain)],
-        );
-        return;
+        let parts = [(path.as_str(), BOLD), ("  no longer watched", PLAIN)];
+        return draw_line(buffer, area, 0, &parts);
     };
     let rank = AttentionRank::of(row);
     let state = format!("{} {}", sign(rank), state_of(row));
-    let mut rest = format!("  {}", escape_to_one_line(&row.spec));
-    if row.session.is_some() {
-        rest.push_str(&format!("  session {}", session_text(model, row)));
-        if let Some(agent) = row
-            .session
-            .as_ref()
-            .and_then(|session| session.agent.as_ref())
-        {
-            rest.push_str(&format!(" of {}", escape_to_one_line(agent)));
+    let mut about = format!("  {}", escape_to_one_line(&row.spec));
+    if let Some(session) = &row.session {
+        about.push_str(&format!("  session {}", session_text(model, row)));
+        if let Some(agent) = &session.agent {
+            about.push_str(&format!(" of {}", escape_to_one_line(agent)));
         }
     }
-    let room = paper.width().saturating_sub(state.chars().count() + 2);
+    let room = usize::from(area.width).saturating_sub(state.chars().count() + 2);
     let path = without_middle(&worktree_text(model, row), room.max(12));
-    paper.line(
-        0,
-        &[
-            (state.trim_start(), Ink::Ranked(rank)),
-            ("  ", Ink::Plain),
-            (&path, Ink::Bold),
-            (&rest, Ink::Plain),
-        ],
-    );
+    let parts = [
+        (state.trim_start(), rank_style(rank)),
+        ("  ", PLAIN),
+        (&path, BOLD),
+        (&about, PLAIN),
+    ];
+    draw_line(buffer, area, 0, &parts);
 }
 
-fn draw_tabs(paper: &mut LivePaper<'_>, open: DetailTab) {
-    let narrow = paper.width() < 60;
-    let names: Vec<(String, Ink)> = DetailTab::ALL
-        .into_iter()
-        .enumerate()
-        .map(|(at, tab)| {
-            let name = match tab == open {
-                true => format!("[{} {}] ", at + 1, tab.as_str()),
-                false if narrow => format!("{} ", at + 1),
-                false => format!(" {} {}  ", at + 1, tab.as_str()),
-            };
-            (name, if tab == open { Ink::Bold } else { Ink::Dim })
-        })
-        .collect();
-    let parts: Vec<(&str, Ink)> = names
+fn draw_tabs(open: DetailTab, area: Rect, buffer: &mut Buffer) {
+    let names = DetailTab::ALL.into_iter().enumerate().map(|(at, tab)| {
+        let (number, name) = (at + 1, tab.as_str());
+        match tab == open {
+            true => (format!("[{number} {name}] "), BOLD),
+            false if area.width < 60 => (format!("{number} "), DIM),
+            false => (format!(" {number} {name}  "), DIM),
+        }
+    });
+    let names: Vec<(String, Style)> = names.collect();
+    let parts: Vec<(&str, Style)> = names
         .iter()
-        .map(|(name, ink)| (name.as_str(), *ink))
+        .map(|(name, style)| (name.as_str(), *style))
         .collect();
-    paper.line(1, &parts);
-    let rule = "─".repeat(paper.width());
-    paper.line(2, &[(&rule, Ink::Dim)]);
+    draw_line(buffer, area, 1, &parts);
+    let rule = Block::new().borders(Borders::TOP).border_style(DIM);
+    rule.render(area.inner(Margin::new(0, 2)), buffer);
 }
 
-fn diff_ink(line: &str) -> Ink {
+fn diff_style(line: &str) -> Style {
     match line.as_bytes().first() {
-        Some(b'+') => Ink::Added,
-        Some(b'-') => Ink::Removed,
-        Some(b'@') => Ink::Dim,
-        _ => Ink::Plain,
+        Some(b'+') => PLAIN.fg(Color::Green),
+        Some(b'-') => PLAIN.fg(Color::Red),
+        Some(b'@') => DIM,
+        _ => PLAIN,
     }
 }
 
-fn draw_keys(paper: &mut LivePaper<'_>, page: &DetailPage, is_list: bool) {
-    let model = paper.model;
-    let keys = match (&model.busy, &page.diff) {
+fn keys_line(model: &LiveModel, page: &DetailPage, is_list: bool) -> String {
+    match (&model.busy, &page.diff) {
         (Some(busy), _) => format!("{busy}: being done…"),
         (None, Some((snapshot, _))) => {
             format!("{} · a act · Esc back", escape_to_one_line(&snapshot.id))
@@ -143,6 +129,5 @@ fn draw_keys(paper: &mut LivePaper<'_>, page: &DetailPage, is_list: bool) {
             "follows the end · ↑ stops that · a act · Tab next page · Esc back".into()
         }
         (None, None) => "↑↓ scroll · G to the end · a act · Tab next page · Esc back".into(),
-    };
-    paper.line(paper.height() - 1, &[(&keys, Ink::Bold)]);
+    }
 }

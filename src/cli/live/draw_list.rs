@@ -2,31 +2,111 @@
 
 use std::path::Path;
 
-use super::cells::{about, sign};
-use super::columns::columns;
-use super::model::{FILTERS, LiveModel};
-use super::paper::{Ink, LivePaper};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::Text;
+use ratatui::widgets::{HighlightSpacing, Row, StatefulWidget as _, Table, TableState};
+
+use super::cells::{
+    about, breaker_text, commits_text, cost_text, last_line_text, session_text, sign, state_of,
+    unsaved_text, worktree_text,
+};
+use super::model::{FILTERS, ListOrder, LiveModel};
+use super::paper::{BOLD, CHOSEN, DIM, PLAIN, draw_line, rank_style};
 use super::update_detail::broken_lines;
+use crate::cli::wrapped_text::{cut, without_middle};
 use crate::report::attention::AttentionRank;
+use crate::report::overview::StatusRow;
 use watchdog_facts::display::{escape_to_one_line, plural};
 
-/// Draws the list.
-pub fn draw_list(paper: &mut LivePaper<'_>) {
-    let model = paper.model;
-    paper.line(
-        0,
-        &[
-            ("watchdog", Ink::Bold),
-            ("  ", Ink::Plain),
-            (&summary(model), Ink::Plain),
-        ],
-    );
-    if model.order.is_empty() {
-        draw_nothing(paper);
-    } else {
-        draw_rows(paper);
+/// A column of the list.
+struct ListColumn {
+    head: &'static str,
+    /// The columns of the screen that it takes at least.
+    least: u16,
+    /// The width of the terminal from which it has room, the most important columns first.
+    shown_from: u16,
+    is_figure: bool,
+    cell: fn(&LiveModel, &StatusRow) -> String,
+}
+
+const WORKTREE: &str = "WORKTREE";
+const LAST_LINE: &str = "LAST LINE";
+/// A path is given no more than this while other columns want room.
+const WIDEST_PATH: u16 = 40;
+
+/// From left to right.
+const COLUMNS: [ListColumn; 9] = [
+    column("STATE", 11, 0, |_, row| state_of(row)),
+    column(WORKTREE, 16, 0, worktree_text),
+    column("SPEC", 14, 86, |_, row| escape_to_one_line(&row.spec)),
+    figure("SESSION", 39, session_text),
+    figure("COMMITS", 55, commits_text),
+    figure("UNSAVED", 47, unsaved_text),
+    figure("COST", 71, cost_text),
+    column("BREAKER", 7, 63, |_, row| breaker_text(row)),
+    column(LAST_LINE, 20, 107, last_line_text),
+];
+
+const fn column(
+    head: &'static str,
+    least: u16,
+    shown_from: u16,
+    cell: fn(&LiveModel, &StatusRow) -> String,
+) -> ListColumn {
+    ListColumn {
+        head,
+        least,
+        shown_from,
+        is_figure: false,
+        cell,
     }
-    draw_footer(paper);
+}
+
+/// Figures stand at the right of their column.
+const fn figure(
+    head: &'static str,
+    shown_from: u16,
+    cell: fn(&LiveModel, &StatusRow) -> String,
+) -> ListColumn {
+    ListColumn {
+        is_figure: true,
+        ..column(head, 7, shown_from, cell)
+    }
+}
+
+impl ListColumn {
+    fn constraint(&self, width: u16) -> Constraint {
+        let has_last_line = COLUMNS.iter().all(|column| column.shown_from <= width);
+        match self.head {
+            WORKTREE if has_last_line => Constraint::Max(WIDEST_PATH),
+            WORKTREE => Constraint::Fill(1),
+            LAST_LINE => Constraint::Min(self.least),
+            _ => Constraint::Length(self.least),
+        }
+    }
+
+    fn text(&self, text: String) -> Text<'static> {
+        match self.is_figure {
+            true => Text::from(text).right_aligned(),
+            false => Text::from(text),
+        }
+    }
+}
+
+/// Draws the list.
+pub fn draw_list(model: &LiveModel, area: Rect, buffer: &mut Buffer) {
+    let footer = Constraint::Length(model.footer_height());
+    let bands = [Constraint::Length(1), Constraint::Fill(1), footer];
+    let [title, list, footer] = Layout::vertical(bands).areas(area);
+    let parts = [("watchdog", BOLD), ("  ", PLAIN), (&summary(model), PLAIN)];
+    draw_line(buffer, title, 0, &parts);
+    if model.order.is_empty() {
+        draw_nothing(model, list, buffer);
+    } else {
+        draw_rows(model, list, buffer);
+    }
+    draw_footer(model, footer, buffer);
 }
 
 fn summary(model: &LiveModel) -> String {
@@ -54,14 +134,13 @@ fn summary(model: &LiveModel) -> String {
     if FILTERS[model.filter] != "all" {
         text.push_str(&format!(" · only {}", FILTERS[model.filter]));
     }
-    if model.sort != super::model::ListOrder::Attention {
+    if model.sort != ListOrder::Attention {
         text.push_str(&format!(" · by {}", model.sort.as_str()));
     }
     text
 }
 
-fn draw_nothing(paper: &mut LivePaper<'_>) {
-    let model = paper.model;
+fn draw_nothing(model: &LiveModel, area: Rect, buffer: &mut Buffer) {
     let lines = if !model.loaded {
         Vec::new()
     } else if model.rows.is_empty() {
@@ -76,77 +155,64 @@ fn draw_nothing(paper: &mut LivePaper<'_>) {
     } else {
         vec!["No worktree is like that. Esc shows all again.".to_owned()]
     };
-    let all: Vec<String> = lines
+    let all = lines
         .iter()
-        .flat_map(|line| broken_lines(line, paper.width()))
-        .collect();
-    for (at, line) in all.iter().enumerate().take(model.list_height()) {
-        paper.line(2 + at, &[(line, Ink::Plain)]);
+        .flat_map(|line| broken_lines(line, area.width.into()));
+    for (at, line) in all.enumerate() {
+        draw_line(buffer, area, 1 + at, &[(&line, PLAIN)]);
     }
 }
 
-fn draw_rows(paper: &mut LivePaper<'_>) {
-    let model = paper.model;
-    let columns = columns(paper.width());
-    let padded = |text: &str, width: usize, right: bool| {
-        use unicode_width::UnicodeWidthStr as _;
-        let pad = " ".repeat(width.saturating_sub(text.width()));
-        if right {
-            format!("{pad}{text} ")
-        } else {
-            format!("{text}{pad} ")
-        }
-    };
-    let heads: String = columns
-        .iter()
-        .map(|(column, width)| padded(column.head(), *width, column.is_figure()))
-        .collect();
-    paper.line(1, &[("   ", Ink::Dim), (heads.trim_end(), Ink::Dim)]);
-    let chosen = model.selected_at();
-    for (line, at) in (model.top..model.order.len())
-        .take(model.list_height())
-        .enumerate()
-    {
-        let row = &model.rows[model.order[at]];
-        let rank = AttentionRank::of(row);
-        let marks = format!(
-            "{}{} ",
-            if chosen == Some(at) { '>' } else { ' ' },
-            sign(rank)
-        );
-        let cells: Vec<String> = columns
+fn draw_rows(model: &LiveModel, area: Rect, buffer: &mut Buffer) {
+    let columns = || {
+        COLUMNS
             .iter()
-            .map(|(column, width)| {
-                padded(&column.cell(model, row, *width), *width, column.is_figure())
-            })
-            .collect();
-        let mut parts = vec![(marks.as_str(), Ink::Ranked(rank))];
-        for (at, cell) in cells.iter().enumerate() {
-            let cell = if at + 1 == cells.len() {
-                cell.trim_end()
-            } else {
-                cell
-            };
-            parts.push((
-                cell,
-                if at == 0 {
-                    Ink::Ranked(rank)
-                } else {
-                    Ink::Plain
-                },
-            ));
-        }
-        paper.line(2 + line, &parts);
-        if chosen == Some(at) {
-            paper.choose(2 + line);
-        }
-    }
+            .filter(|column| column.shown_from <= area.width)
+    };
+    // The mark of the chosen row stands before them.
+    let constraints: Vec<Constraint> = std::iter::once(Constraint::Length(1))
+        .chain(columns().map(|column| column.constraint(area.width)))
+        .collect();
+    let widths = Layout::horizontal(&constraints).spacing(1).split(Rect::new(
+        0,
+        0,
+        area.width.saturating_sub(1),
+        1,
+    ));
+    let rows = model
+        .order
+        .iter()
+        .skip(model.top)
+        .take(model.list_height())
+        .map(|at| {
+            let row = &model.rows[*at];
+            let rank = AttentionRank::of(row);
+            let cells = columns().zip(&widths[1..]).map(|(column, area)| {
+                let fit = match column.head {
+                    WORKTREE => without_middle,
+                    _ => cut,
+                };
+                let text = column.text(fit(&(column.cell)(model, row), area.width.into()));
+                match column.head {
+                    "STATE" => text.style(rank_style(rank)),
+                    _ => text,
+                }
+            });
+            let sign = Text::styled(sign(rank).to_string(), rank_style(rank));
+            Row::new(std::iter::once(sign).chain(cells))
+        });
+    let heads = columns().map(|column| column.text(column.head.to_owned()));
+    let table = Table::new(rows, constraints)
+        .header(Row::new(std::iter::once(Text::default()).chain(heads)).style(DIM))
+        .highlight_symbol(">")
+        .highlight_spacing(HighlightSpacing::Always)
+        .row_highlight_style(CHOSEN);
+    let chosen = model.selected_at().and_then(|at| at.checked_sub(model.top));
+    table.render(area, buffer, &mut TableState::new().with_selected(chosen));
 }
 
-fn draw_footer(paper: &mut LivePaper<'_>) {
-    let model = paper.model;
-    let height = model.footer_height();
-    let top = paper.height().saturating_sub(height);
+fn draw_footer(model: &LiveModel, area: Rect, buffer: &mut Buffer) {
+    let height = usize::from(area.height);
     let mut lines = Vec::new();
     if let Some(why) = &model.store_error {
         lines.push(format!(
@@ -166,12 +232,12 @@ fn draw_footer(paper: &mut LivePaper<'_>) {
     // The first sentence has all of the room that the others leave.
     let first = lines
         .first()
-        .map(|line| broken_lines(line, paper.width()))
+        .map(|line| broken_lines(line, area.width.into()))
         .unwrap_or_default();
     let room = height.saturating_sub(lines.len().max(2)).max(1);
     let shown = first.iter().take(room).chain(lines.iter().skip(1));
     for (at, line) in shown.enumerate().take(height - 1) {
-        paper.line(top + at, &[(line, Ink::Dim)]);
+        draw_line(buffer, area, at, &[(line, DIM)]);
     }
     let keys = if model.typing {
         format!(
@@ -190,5 +256,28 @@ fn draw_footer(paper: &mut LivePaper<'_>) {
     } else {
         "Enter open · a act · / search · f filter · s sort · ? keys · q quit".into()
     };
-    paper.line(paper.height() - 1, &[(&keys, Ink::Bold)]);
+    draw_line(buffer, area, height - 1, &[(&keys, BOLD)]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_appear_in_order_of_importance() {
+        let shown = |width| {
+            let shown = COLUMNS.iter().filter(|column| column.shown_from <= width);
+            shown.map(|column| column.head).collect::<Vec<_>>()
+        };
+        assert_eq!(shown(40), ["STATE", WORKTREE, "SESSION"]);
+        let at_80 = [
+            "STATE", WORKTREE, "SESSION", "COMMITS", "UNSAVED", "COST", "BREAKER",
+        ];
+        assert_eq!(shown(80), at_80);
+        for width in 39..300 {
+            let columns = COLUMNS.iter().filter(|column| column.shown_from <= width);
+            let least: u16 = columns.map(|column| column.least + 1).sum();
+            assert!(2 + least <= width, "{width}");
+        }
+    }
 }

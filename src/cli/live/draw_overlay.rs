@@ -1,15 +1,19 @@
 //! What stands above the list or the detail: the keys, the menu, a confirmation, a message.
 
+use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Text};
+use ratatui::widgets::{Block, Clear, Padding, Paragraph, Widget as _};
 use unicode_width::UnicodeWidthStr as _;
 
-use super::model::LiveOverlay;
-use super::paper::{Ink, LivePaper};
+use super::model::{LiveModel, LiveOverlay};
+use super::paper::{BOLD, CHOSEN, DIM, PLAIN};
 use super::update_detail::broken_lines;
 use crate::cli::wrapped_text::cut;
 
 /// A box is no wider than this.
-const WIDEST: usize = 100;
+const WIDEST: u16 = 100;
 
 const HELP: &[&str] = &[
     "↑ ↓ PgUp PgDn Home End   move; j k g G as well",
@@ -26,132 +30,99 @@ const HELP: &[&str] = &[
 ];
 
 /// Draws what stands above, where something does.
-pub fn draw_overlay(paper: &mut LivePaper<'_>) {
-    let keys_of_message = "any key closes";
-    match &paper.model.overlay {
-        None => {}
-        Some(LiveOverlay::Help) => {
-            let lines: Vec<(String, Ink)> = HELP
-                .iter()
-                .map(|line| ((*line).to_owned(), Ink::Plain))
-                .collect();
-            draw_box(paper, "keys", &lines, 0, keys_of_message);
+pub fn draw_overlay(model: &LiveModel, area: Rect, buffer: &mut Buffer) {
+    const ANY_KEY: &str = "any key closes";
+    let Some(overlay) = &model.overlay else {
+        return;
+    };
+    let plain = |line: &str| (line.to_owned(), PLAIN);
+    let (title, lines, scroll, keys) = match overlay {
+        LiveOverlay::Help => {
+            let lines = HELP.iter().map(|line| plain(line)).collect();
+            ("keys".to_owned(), lines, 0, ANY_KEY)
         }
-        Some(LiveOverlay::Reading(name)) => {
-            draw_box(
-                paper,
-                name,
-                &[("reading which commands it names…".to_owned(), Ink::Plain)],
-                0,
-                keys_of_message,
-            );
+        LiveOverlay::Reading(name) => {
+            let lines = vec![plain("reading which commands it names…")];
+            (name.clone(), lines, 0, ANY_KEY)
         }
-        Some(LiveOverlay::Message(title, text, scroll)) => {
-            let lines: Vec<(String, Ink)> =
-                text.iter().map(|line| (line.clone(), Ink::Plain)).collect();
-            draw_box(paper, title, &lines, *scroll, keys_of_message);
+        LiveOverlay::Message(title, text, scroll) => {
+            let lines = text.iter().map(|line| plain(line)).collect();
+            (title.clone(), lines, *scroll, ANY_KEY)
         }
-        Some(LiveOverlay::Menu(found, chosen)) => {
-            let mut lines = Vec::new();
-            for (at, deed) in found.iter().enumerate() {
-                let mark = if at == *chosen { '>' } else { ' ' };
-                lines.push((
-                    format!("{mark} {} {}", at + 1, deed.name),
-                    if at == *chosen {
-                        Ink::Chosen
-                    } else {
-                        Ink::Plain
-                    },
-                ));
-            }
-            let command = found
-                .get(*chosen)
-                .map(|deed| deed.command.clone())
-                .unwrap_or_default();
-            lines.push((String::new(), Ink::Plain));
-            lines.push((command, Ink::Dim));
-            draw_box(
-                paper,
-                "what to do",
-                &lines,
-                0,
-                "Enter chooses, and asks before anything is done · Esc",
-            );
+        LiveOverlay::Menu(deeds, chosen) => {
+            let line = |(at, name): (usize, &String)| match at == *chosen {
+                true => (format!("> {} {name}", at + 1), CHOSEN),
+                false => (format!("  {} {name}", at + 1), PLAIN),
+            };
+            let names = deeds.iter().map(|deed| &deed.name);
+            let mut lines: Vec<_> = names.enumerate().map(line).collect();
+            let command = deeds.get(*chosen).map(|deed| deed.command.clone());
+            lines.extend([plain(""), (command.unwrap_or_default(), DIM)]);
+            let keys = "Enter chooses, and asks before anything is done · Esc";
+            ("what to do".to_owned(), lines, 0, keys)
         }
-        Some(LiveOverlay::Confirm(deed, scroll)) => {
-            let mut lines: Vec<(String, Ink)> = deed
-                .says
-                .iter()
-                .map(|line| (line.clone(), Ink::Plain))
-                .collect();
-            lines.push((String::new(), Ink::Plain));
-            lines.push(("The same as:".into(), Ink::Dim));
-            lines.push((format!("  {}", deed.command), Ink::Bold));
-            draw_box(
-                paper,
-                &format!("{}?", deed.name),
-                &lines,
-                *scroll,
-                "y does it · n or Esc cancels",
-            );
+        LiveOverlay::Confirm(deed, scroll) => {
+            let mut lines: Vec<_> = deed.says.iter().map(|line| plain(line)).collect();
+            let command = format!("  {}", deed.command);
+            lines.extend([plain(""), ("The same as:".into(), DIM), (command, BOLD)]);
+            let keys = "y does it · n or Esc cancels";
+            (format!("{}?", deed.name), lines, *scroll, keys)
         }
-    }
+    };
+    draw_box(area, buffer, &title, &lines, scroll, keys);
 }
 
 /// A box in the middle: a title, lines that are broken to fit, and the keys below them.
 fn draw_box(
-    paper: &mut LivePaper<'_>,
+    area: Rect,
+    buffer: &mut Buffer,
     title: &str,
-    text: &[(String, Ink)],
+    text: &[(String, Style)],
     scroll: usize,
     keys: &str,
 ) {
-    let width = paper.width().min(WIDEST);
-    let room = width.saturating_sub(4);
-    let lines: Vec<(String, Ink)> = text
+    let width = area.width.min(WIDEST);
+    let room = usize::from(width).saturating_sub(4);
+    let lines: Vec<Line> = text
         .iter()
-        .flat_map(|(line, ink)| {
-            broken_lines(line, room)
-                .into_iter()
-                .map(|line| (line, *ink))
+        .flat_map(|(text, style)| {
+            let lines = broken_lines(text, room).into_iter();
+            lines.map(|line| Line::styled(line, *style))
         })
         .collect();
-    let height = (lines.len() + 3).min(paper.height());
-    let (x, y) = ((paper.width() - width) / 2, (paper.height() - height) / 2);
-    let of = |value: usize| u16::try_from(value).unwrap_or(u16::MAX);
-    paper.clear(Rect {
-        x: paper.area.x + of(x),
-        y: paper.area.y + of(y),
-        width: of(width),
-        height: of(height),
-    });
-    let shown = height.saturating_sub(3).max(1);
+    let shown = lines.len().min(usize::from(area.height) - 3).max(1);
+    let height = u16::try_from(shown + 3)
+        .unwrap_or(u16::MAX)
+        .min(area.height);
+    let box_area = Rect {
+        x: area.x + (area.width - width) / 2,
+        y: area.y + (area.height - height) / 2,
+        width,
+        height,
+    };
     let top = scroll.min(lines.len().saturating_sub(shown));
-    let left = paper.area.x + of(x);
-    let head = cut(&format!("┌─ {title} "), width.saturating_sub(2));
-    let rule = "─".repeat(width.saturating_sub(1 + head.width()));
-    paper.line_within(left, y, width - 1, &[(&head, Ink::Bold), (&rule, Ink::Dim)]);
-    paper.line_within(left + of(width - 1), y, 1, &[("┐", Ink::Dim)]);
-    for (at, (line, ink)) in lines.iter().skip(top).take(shown).enumerate() {
-        paper.line_within(left, y + 1 + at, 2, &[("│ ", Ink::Dim)]);
-        paper.line_within(left + 2, y + 1 + at, room, &[(line, *ink)]);
-        paper.line_within(left + of(width - 1), y + 1 + at, 1, &[("│", Ink::Dim)]);
-    }
     let more = if top + shown < lines.len() {
         "↓ more · "
     } else {
         ""
     };
-    let foot = format!("{more}{keys}");
-    paper.line_within(left, y + height - 2, 2, &[("│ ", Ink::Dim)]);
-    paper.line_within(left + 2, y + height - 2, room, &[(&foot, Ink::Bold)]);
-    paper.line_within(left + of(width - 1), y + height - 2, 1, &[("│", Ink::Dim)]);
-    let rule = "─".repeat(width.saturating_sub(2));
-    paper.line_within(
-        left,
-        y + height - 1,
-        width - 1,
-        &[("└", Ink::Dim), (&rule, Ink::Dim)],
-    );
-    paper.line_within(left + of(width - 1), y + height - 1, 1, &[("┘", Ink::Dim)]);
+    let foot = Line::styled(cut(&format!("{more}{keys}"), room), BOLD);
+    let text = lines.into_iter().skip(top).take(shown).chain([foot]);
+    let head = cut(&format!("─ {title} "), usize::from(width).saturating_sub(3));
+    Clear.render(box_area, buffer);
+    // Half of a character that takes two columns cannot stay.
+    for y in box_area.top()..box_area.bottom() {
+        if let Some(before) = box_area.x.checked_sub(1).map(|x| &mut buffer[(x, y)])
+            && before.symbol().width() > 1
+        {
+            before.reset();
+        }
+    }
+    let block = Block::bordered()
+        .border_style(DIM)
+        .padding(Padding::horizontal(1))
+        .title(Line::styled(head, BOLD));
+    Paragraph::new(Text::from_iter(text))
+        .block(block)
+        .render(box_area, buffer);
 }

@@ -5,8 +5,6 @@
 //! `row_reader` and `detail_reader` (threads that read), `perform` (the thread that does what was confirmed), `plain` (lines in a pipe).
 
 mod cells;
-mod columns;
-mod crossterm_backend;
 mod deed;
 mod detail_reader;
 mod draw;

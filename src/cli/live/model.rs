@@ -186,6 +186,11 @@ impl LiveModel {
         }
     }
 
+    /// What git and the log say of a row.
+    pub fn row_facts(&self, row: &StatusRow) -> Option<&RowFacts> {
+        self.facts.get(&LiveRowKey::of(row))
+    }
+
     /// The row that is chosen in the list.
     pub fn selected_row(&self) -> Option<&StatusRow> {
         self.order
@@ -301,12 +306,12 @@ impl LiveModel {
     /// Lines of the list that fit on the screen.
     pub fn list_height(&self) -> usize {
         usize::from(self.size.1)
-            .saturating_sub(2 + self.footer_height())
+            .saturating_sub(2 + usize::from(self.footer_height()))
             .max(1)
     }
 
     /// Lines below the list: what is known of the chosen row, where there is room for that, and the keys.
-    pub fn footer_height(&self) -> usize {
+    pub fn footer_height(&self) -> u16 {
         match self.size.1 {
             0..=8 => 1,
             9..=15 => 2,

@@ -5,12 +5,14 @@ use std::panic;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crossterm::{cursor, event, execute, terminal};
-use ratatui::Terminal;
+use crossterm::{cursor, event, execute, queue, terminal};
+use ratatui::backend::{Backend as _, CrosstermBackend};
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui::layout::{Rect, Size};
+use rustix::termios::tcgetwinsize;
 
-use super::crossterm_backend::CrosstermBackend;
+use super::draw::draw;
+use super::model::LiveModel;
 use crate::cli::held_back;
 
 /// Whether the terminal is in the view's modes.
@@ -20,7 +22,8 @@ static HOOK: Once = Once::new();
 
 /// The terminal, as long as the view has it.
 pub struct LiveScreen {
-    terminal: Terminal<CrosstermBackend>,
+    /// The cells that it shows.
+    shown: Buffer,
     mouse: bool,
 }
 
@@ -43,18 +46,29 @@ impl LiveScreen {
             }));
         });
         enter(mouse)?;
-        let terminal = Terminal::new(CrosstermBackend::new()).inspect_err(|_| give_back())?;
-        Ok(LiveScreen { terminal, mouse })
+        let shown = Buffer::default();
+        Ok(LiveScreen { shown, mouse })
     }
 
-    /// Draws a frame; only what differs from the last one is written.
+    /// Draws a frame in one piece; only what differs from the last one is written. Without ratatui's own `Terminal`, which asks the terminal where
+    /// its cursor is while keys are read.
     ///
     /// # Errors
     /// Where the terminal is gone.
-    pub fn draw(&mut self, draw: impl FnOnce(Rect, &mut Buffer)) -> io::Result<()> {
-        self.terminal
-            .draw(|frame| draw(frame.area(), frame.buffer_mut()))?;
-        Ok(())
+    pub fn draw(&mut self, model: &LiveModel) -> io::Result<()> {
+        let area = Rect::from(Size::from(model.size));
+        let mut frame = Vec::new();
+        if self.shown.area != area {
+            queue!(frame, terminal::Clear(terminal::ClearType::All))?;
+            self.shown = Buffer::empty(area);
+        }
+        let mut cells = Buffer::empty(area);
+        draw(model, area, &mut cells);
+        CrosstermBackend::new(&mut frame).draw(self.shown.diff(&cells).into_iter())?;
+        self.shown = cells;
+        let mut out = io::stdout().lock();
+        out.write_all(&frame)?;
+        out.flush()
     }
 
     /// Takes the terminal again, after whoever had it in between, and forgets what was drawn.
@@ -62,13 +76,22 @@ impl LiveScreen {
     /// # Errors
     /// Where the terminal is gone.
     pub fn take_again(&mut self) -> io::Result<()> {
-        enter(self.mouse)?;
-        self.terminal.clear()
+        self.shown = Buffer::default();
+        enter(self.mouse)
     }
 
     /// Gives the terminal back for a while.
     pub fn leave(&self) {
         give_back();
+    }
+}
+
+/// The size of the terminal on stdout, in columns and rows. Asked of stdout itself, as the controlling terminal may be another.
+pub fn terminal_size() -> (u16, u16) {
+    match tcgetwinsize(io::stdout()) {
+        Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col, size.ws_row),
+        // It does not tell.
+        _ => (80, 24),
     }
 }
 

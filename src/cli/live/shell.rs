@@ -10,16 +10,14 @@ use anstream::{AutoStream, ColorChoice};
 use rustix::process::{Signal, kill_current_process_group};
 use tracing::level_filters::LevelFilter;
 
-use super::crossterm_backend::terminal_size;
 use super::detail_reader::{self, DetailRequest};
-use super::draw::draw;
 use super::input::{LiveEffect, LiveInput};
 use super::model::LiveModel;
 use super::others_poll::OthersPoll;
 use super::perform::{RunWords, perform};
 use super::plain;
 use super::row_reader::RowReader;
-use super::screen::LiveScreen;
+use super::screen::{LiveScreen, terminal_size};
 use super::session_poll::SessionPoll;
 use super::signals::{read_keys, read_signals};
 use super::store_poll::{ChosenRows, POLL, StorePoll};
@@ -130,17 +128,14 @@ impl LiveShell {
         run: RunWords,
         to: Sender<LiveInput>,
     ) -> Result<Self, CommandFailure> {
-        let size = terminal_size();
         let commands = WorktreeCommands::default().with_state_dir(command_env.state.explicit_dir());
-        let mut model = LiveModel::new(local_now(), (size.width, size.height), commands);
+        let mut model = LiveModel::new(local_now(), terminal_size(), commands);
         model.colour = AutoStream::choice(&io::stdout()) != ColorChoice::Never;
         model.home = std::env::var_os("HOME")
             .map(PathBuf::from)
             .filter(|home| home.is_absolute());
         model.only = only;
-        screen
-            .draw(|area, buffer| draw(&model, area, buffer))
-            .map_err(no_room)?;
+        screen.draw(&model).map_err(no_room)?;
         read_keys(to.clone()).map_err(no_room)?;
         let (rows, sessions) = (RowReader::default(), SessionPoll::default());
         let state = command_env.state.clone();
@@ -179,15 +174,12 @@ impl LiveShell {
             }
             self.model.now = local_now();
             let size = terminal_size();
-            if (size.width, size.height) != self.model.size {
+            if size != self.model.size {
                 // Not every terminal sends a signal.
-                let effects = update(&mut self.model, LiveInput::Resized(size.width, size.height));
+                let effects = update(&mut self.model, LiveInput::Resized(size.0, size.1));
                 self.perform_all(effects)?;
             }
-            let model = &self.model;
-            self.screen
-                .draw(|area, buffer| draw(model, area, buffer))
-                .map_err(no_room)?;
+            self.screen.draw(&self.model).map_err(no_room)?;
             drawn = Instant::now();
         }
     }

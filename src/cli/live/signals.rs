@@ -7,7 +7,8 @@ use crossterm::event::{
     self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEventKind,
 };
 use rustix::process::Signal;
-use tokio::signal::unix::{SignalKind, signal};
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
+use signal_hook::iterator::Signals;
 
 use super::input::{LiveInput, LiveKey};
 
@@ -76,52 +77,21 @@ fn key_of(key: &KeyEvent) -> Option<LiveKey> {
 
 /// Listens to the signals that end, stop and continue the process, from the moment that this returns.
 pub fn read_signals(to: Sender<LiveInput>) -> io::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_io()
-        .build()?;
-    let listening = {
-        let _entered = runtime.enter();
-        let ends = [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT];
-        let mut listening = Vec::new();
-        for of in ends {
-            listening.push((
-                signal(SignalKind::from_raw(of.as_raw()))?,
-                LiveInput::Ended(of.as_raw()),
-            ));
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT])?;
+    let pass_on = move || {
+        for signal in signals.forever() {
+            let input = match signal {
+                SIGTSTP => LiveInput::Key(LiveKey::CtrlZ),
+                SIGCONT => LiveInput::Continued,
+                end => LiveInput::Ended(end),
+            };
+            if to.send(input).is_err() {
+                return;
+            }
         }
-        listening.push((
-            signal(SignalKind::from_raw(Signal::TSTP.as_raw()))?,
-            LiveInput::Key(LiveKey::CtrlZ),
-        ));
-        listening.push((
-            signal(SignalKind::from_raw(Signal::CONT.as_raw()))?,
-            LiveInput::Continued,
-        ));
-        listening
     };
     std::thread::Builder::new()
         .name("signals".into())
-        .spawn(move || {
-            runtime.block_on(async {
-                let tasks = listening.into_iter().map(|(mut stream, input)| {
-                    let to = to.clone();
-                    async move {
-                        while stream.recv().await.is_some() {
-                            let sent = match &input {
-                                LiveInput::Ended(signal) => to.send(LiveInput::Ended(*signal)),
-                                LiveInput::Key(key) => to.send(LiveInput::Key(*key)),
-                                _ => to.send(LiveInput::Continued),
-                            };
-                            if sent.is_err() {
-                                return;
-                            }
-                        }
-                    }
-                });
-                let mut set = tokio::task::JoinSet::new();
-                tasks.for_each(|task| drop(set.spawn(task)));
-                while set.join_next().await.is_some() {}
-            });
-        })?;
+        .spawn(pass_on)?;
     Ok(())
 }

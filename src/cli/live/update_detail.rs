@@ -7,13 +7,11 @@ use super::update::moved;
 use crate::cli::wrapped_text::broken;
 
 /// Lines above the text of a page: the head, the names of the pages, and a rule.
-pub const PAGE_TOP: usize = 3;
+pub const PAGE_TOP: u16 = 3;
 
 /// Lines of a page that fit on the screen.
 pub fn page_height(model: &LiveModel) -> usize {
-    usize::from(model.size.1)
-        .saturating_sub(PAGE_TOP + 1)
-        .max(1)
+    model.size.1.saturating_sub(PAGE_TOP + 1).max(1).into()
 }
 
 /// The lines of a page as they stand on the screen, broken where they are longer than it is wide.
