@@ -5,10 +5,10 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use super::message::NoticeMessage;
-use super::notified_program::{NotifiedProgram, run_notified};
+use super::notified_program::{notified_program, run_notified};
 use super::send_error::SendError;
 use watchdog_facts::display::cut_text;
-use watchdog_process::desktop_session;
+use watchdog_process::{ProgramRun, desktop_session};
 
 /// So many bytes of the text, and of the title, fit a bubble.
 const TEXT: usize = 1000;
@@ -49,22 +49,15 @@ pub fn show_on_desktop(message: &NoticeMessage, timeout: Duration) -> Result<(),
         "--",
         &title,
         &text,
-    ]
-    .map(OsString::from)
-    .to_vec();
-    run_notified(NotifiedProgram {
-        argv,
-        stdin: Vec::new(),
-        timeout,
-        cwd: "/".into(),
+    ];
+    run_notified(&ProgramRun {
         env,
+        ..notified_program(argv, timeout)
     })
     .map_err(|error| {
-        if error.not_runnable {
-            error.hint("install libnotify (libnotify-bin), or name a program with `command`")
-        } else {
-            error
-        }
+        error.hint_where_missing(
+            "install libnotify (libnotify-bin), or name a program with `command`",
+        )
     })
 }
 

@@ -4,11 +4,13 @@
 
 use std::io::Read as _;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ureq::Agent;
 use ureq::tls::{RootCerts, TlsConfig};
 
-use super::webhook::{PostError, WebhookPost};
+use super::receivers::MessagePost;
+use super::send_error::SendError;
 use watchdog_facts::display::{cut_text, escape_to_one_line};
 use watchdog_facts::secret_shapes::mask;
 
@@ -16,64 +18,66 @@ use watchdog_facts::secret_shapes::mask;
 const ANSWER: u64 = 2048;
 const SHOWN: usize = 200;
 
-/// Sends it, and waits for an answer from 200 to 299. Blocks.
+/// Sends it, and waits for an answer from 200 to 299, at most so long, DNS included. Blocks.
 ///
 /// # Errors
 /// Where there was another answer, or none.
-pub fn post(post: &WebhookPost<'_>) -> Result<(), PostError> {
+pub fn post(post: &MessagePost, timeout: Duration) -> Result<(), SendError> {
     let tls = TlsConfig::builder()
         .root_certs(RootCerts::PlatformVerifier)
         .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
         .build();
     let config = Agent::config_builder()
-        .timeout_global(Some(post.timeout))
+        .timeout_global(Some(timeout))
         .http_status_as_error(false)
         .max_redirects(0)
         .user_agent(concat!("watchdog/", env!("CARGO_PKG_VERSION")))
         .tls_config(tls)
         .build();
     let mut request = Agent::new_with_config(config)
-        .post(post.url)
+        .post(&post.url)
         .content_type(post.content_type);
-    for (name, value) in post.headers {
-        request = request.header(*name, *value);
+    for (name, value) in &post.headers {
+        request = request.header(*name, value);
     }
-    let mut answer = request.send(post.body).map_err(|error| {
-        PostError::Unreachable(match error {
+    let unreachable = |error: ureq::Error| {
+        let why = match &error {
             ureq::Error::Timeout(_) => {
-                format!("no answer came within {} s", post.timeout.as_secs())
+                format!("no answer came within {} s", timeout.as_secs())
             }
             error => {
                 let why = error.to_string();
-                format!(
-                    "no answer came: {}",
-                    without_address(why.strip_prefix("io: ").unwrap_or(&why), post.url)
-                )
+                let why = why.strip_prefix("io: ").unwrap_or(&why);
+                format!("no answer came: {}", without_address(why, &post.url))
             }
-        })
-    })?;
-    match answer.status().as_u16() {
-        200..=299 => Ok(()),
-        code => {
-            let mut bytes = Vec::new();
-            // What cannot be read is not told; the status says enough.
-            let _ = answer
-                .body_mut()
-                .as_reader()
-                .take(ANSWER)
-                .read_to_end(&mut bytes);
-            let text = without_address(&mask(&String::from_utf8_lossy(&bytes)), post.url);
-            let line = text
-                .lines()
-                .map(str::trim)
-                .find(|line| !line.is_empty())
-                .unwrap_or_default();
-            Err(PostError::Refused {
-                code,
-                said: escape_to_one_line(&cut_text(line, SHOWN)),
-            })
-        }
-    }
+        };
+        SendError::new(why)
+            .hint("check the host's name and the network; proxies are those of HTTPS_PROXY")
+    };
+    let mut answer = request.send(post.body.as_bytes()).map_err(unreachable)?;
+    let code = answer.status().as_u16();
+    let hint = match code {
+        200..=299 => return Ok(()),
+        401 | 403 | 404 | 410 => "check the address and the token in it",
+        300..=399 => "redirects are not followed; name the address that it leads to",
+        400 | 413 | 415 | 422 => "check that `template` is the one of this service",
+        429 => "too much was sent there; try again later",
+        _ => "the server has a fault of its own; try again later",
+    };
+    let mut bytes = Vec::new();
+    // What cannot be read is not told; the status says enough.
+    let _ = answer
+        .body_mut()
+        .as_reader()
+        .take(ANSWER)
+        .read_to_end(&mut bytes);
+    let text = without_address(&mask(&String::from_utf8_lossy(&bytes)), &post.url);
+    let mut lines = text.lines().map(str::trim);
+    let answer = match lines.find(|line| !line.is_empty()) {
+        Some(line) => format!(": {}", escape_to_one_line(&cut_text(line, SHOWN))),
+        None => String::new(),
+    };
+    Err(SendError::new(format!("the answer was HTTP {code}{answer}")).hint(hint))
 }
 
 /// A text without what an address may keep secret: its user, its path and its query.

@@ -1,15 +1,14 @@
 //! A message by mail, through the `sendmail` that every system's mail server, or its small stand-in, brings.
 
-use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
 use jiff::Zoned;
 
-use super::header_text::header_words;
 use super::message::NoticeMessage;
-use super::notified_program::{NotifiedProgram, run_notified};
+use super::notified_program::{notified_program, run_notified};
 use super::send_error::SendError;
+use watchdog_process::ProgramRun;
 
 /// Where it is on systems that do not have it in `PATH` of a user, or of cron.
 const USUAL: [&str; 3] = [
@@ -17,6 +16,9 @@ const USUAL: [&str; 3] = [
     "/usr/lib/sendmail",
     "/usr/local/sbin/sendmail",
 ];
+
+/// An encoded word has at most 75 characters, of which these are its frame.
+const WORD: usize = 75 - "=?UTF-8?Q?".len() - "?=".len();
 
 /// Hands a message to the system's mail server.
 ///
@@ -30,13 +32,9 @@ pub fn send_mail(
 ) -> Result<(), SendError> {
     let text = mail_text(to, message, id, &Zoned::now());
     let mail = |program: &str| {
-        let argv = [program, "-t", "-i"].map(OsString::from).to_vec();
-        run_notified(NotifiedProgram {
-            argv,
+        run_notified(&ProgramRun {
             stdin: text.clone().into_bytes(),
-            timeout,
-            cwd: "/".into(),
-            env: Default::default(),
+            ..notified_program([program, "-t", "-i"], timeout)
         })
     };
     let usual = USUAL.iter().copied().find(|path| Path::new(path).is_file());
@@ -44,10 +42,7 @@ pub fn send_mail(
         Err(error) if error.not_runnable && usual.is_some() => mail(usual.unwrap_or_default()),
         other => other,
     }
-    .map_err(|error| match error.not_runnable {
-        true => error.hint("install a mail server, or a small sender such as msmtp-mta, or name a program with `command`"),
-        false => error,
-    })
+    .map_err(|error| error.hint_where_missing("install a mail server, or a small sender such as msmtp-mta, or name a program with `command`"))
 }
 
 /// The whole mail. The server adds the sender, whom it alone knows.
@@ -78,6 +73,49 @@ fn mail_text(to: &[String], message: &NoticeMessage, id: &str, at: &Zoned) -> St
     format!("{}\n\n{}", head.join("\n"), quoted_printable(&body))
 }
 
+/// A text as the value of a header, in parts that may stand on lines of their own.
+pub fn header_words(text: &str) -> Vec<String> {
+    let plain = text.bytes().all(|b| b == b' ' || b.is_ascii_graphic())
+        && !text.contains("=?")
+        && text.len() <= WORD;
+    if plain && text.trim() == text {
+        return vec![text.to_owned()];
+    }
+    let mut words = vec![String::new()];
+    for c in text.chars() {
+        let encoded = encoded(c);
+        // A character is never parted.
+        if words
+            .last()
+            .is_some_and(|word| word.len() + encoded.len() > WORD)
+        {
+            words.push(String::new());
+        }
+        if let Some(word) = words.last_mut() {
+            word.push_str(&encoded);
+        }
+    }
+    words
+        .into_iter()
+        .map(|word| format!("=?UTF-8?Q?{word}?="))
+        .collect()
+}
+
+/// A character within an encoded word.
+fn encoded(c: char) -> String {
+    match c {
+        ' ' => "_".to_owned(),
+        c if c.is_ascii_alphanumeric() || "-.:/,()!*+".contains(c) => c.to_string(),
+        c => hex_bytes(c),
+    }
+}
+
+fn hex_bytes(c: char) -> String {
+    let mut bytes = [0; 4];
+    let bytes = c.encode_utf8(&mut bytes).bytes();
+    bytes.map(|b| format!("={b:02X}")).collect()
+}
+
 /// The text in lines of at most 76 ASCII characters, which every mail server carries unchanged.
 fn quoted_printable(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 8);
@@ -105,11 +143,7 @@ fn quoted(c: char, is_first: bool, is_last: bool) -> String {
     let at_risk = (c == ' ' && is_last) || (is_first && (c == '.' || c == 'F'));
     match c {
         ' '..='~' if c != '=' && !at_risk => c.to_string(),
-        c => c
-            .encode_utf8(&mut [0; 4])
-            .bytes()
-            .map(|b| format!("={b:02X}"))
-            .collect(),
+        c => hex_bytes(c),
     }
 }
 
@@ -137,6 +171,23 @@ mod tests {
     }
 
     #[test]
+    fn plain_text_stays_and_all_else_is_encoded() {
+        assert_eq!(
+            header_words("watchdog: a is review"),
+            ["watchdog: a is review"]
+        );
+        assert_eq!(
+            header_words("é 🙂\r\nBcc: x"),
+            ["=?UTF-8?Q?=C3=A9_=F0=9F=99=82=0D=0ABcc:_x?="]
+        );
+        assert_eq!(
+            header_words("=?UTF-8?Q?x?="),
+            ["=?UTF-8?Q?=3D=3FUTF-8=3FQ=3Fx=3F=3D?="]
+        );
+        assert_eq!(header_words(&"ä".repeat(20)).len(), 2);
+    }
+
+    #[test]
     fn a_subject_and_a_body_stay_where_they_belong() {
         let event = serde_json::json!({"kind": "verdict", "path": "/w", "spec": "é\nBcc: x@y", "data": {"message": "From a\n.\n"}});
         let message = NoticeMessage::about(&[&event], &WorktreeCommands::default());
@@ -161,6 +212,13 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn no_part_is_long_or_leaves_its_header(text in any::<String>()) {
+            for word in header_words(&text) {
+                prop_assert!(word.len() <= 75 && word.bytes().all(|b| b == b' ' || b.is_ascii_graphic()), "{word}");
+            }
+        }
+
         #[test]
         fn any_text_comes_through_and_no_line_is_long(text in "([^\r]|[ =.F\n]){0,300}") {
             let quoted = quoted_printable(&text);

@@ -1,12 +1,11 @@
 //! Notifications: the rules, their delivery in a thread of its own, and the ways to a receiver.
 //!
 //! Reading order: `rules` (what goes to whom), `delivery` (the outbox and its thread), `send` (one notice to one receiver),
-//! `message` and `next_command` (what people read), `receivers`, `mail`, `desktop` and `webhook` (the ways there).
+//! `message` and `next_command` (what people read), `receivers`, `https_post`, `mail` and `desktop` (the ways there).
 
 pub mod delivery;
 mod desktop;
 pub(crate) mod event_tail;
-mod header_text;
 #[cfg(feature = "webhooks")]
 mod https_post;
 mod mail;
@@ -17,4 +16,3 @@ mod receivers;
 pub(crate) mod rules;
 pub(crate) mod send;
 mod send_error;
-mod webhook;

@@ -1,8 +1,7 @@
 //! One program that is told of an event, or that carries a message further.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Duration;
 
 use super::send_error::SendError;
@@ -14,45 +13,33 @@ use watchdog_process::{ProgramPurpose, ProgramRun, StartError};
 /// So much of its complaint is told.
 const COMPLAINT: usize = 300;
 
-/// The call of a program.
-pub struct NotifiedProgram {
-    /// The program and its arguments.
-    pub argv: Vec<OsString>,
-    /// Its stdin.
-    pub stdin: Vec<u8>,
-    /// Its deadline.
-    pub timeout: Duration,
-    /// The folder that it runs in.
-    pub cwd: PathBuf,
-    /// Variables to set.
-    pub env: BTreeMap<OsString, Option<OsString>>,
+/// A program that must be done within the timeout.
+pub fn notified_program(
+    argv: impl IntoIterator<Item = impl Into<OsString>>,
+    timeout: Duration,
+) -> ProgramRun {
+    ProgramRun {
+        deadline: timeout,
+        grace: Duration::from_secs(1),
+        keep: 4096,
+        purpose: ProgramPurpose::Notification,
+        ..ProgramRun::new(argv, Path::new("/"))
+    }
 }
 
 /// Runs it to its end; exit 0 means told.
 ///
 /// # Errors
 /// Where it cannot be run, ends otherwise, or takes too long.
-pub fn run_notified(call: NotifiedProgram) -> Result<(), SendError> {
-    let program = ProgramRun {
-        stdin: call.stdin,
-        deadline: call.timeout,
-        grace: Duration::from_secs(1),
-        keep: 4096,
-        purpose: ProgramPurpose::Notification,
-        env: call.env,
-        ..ProgramRun::new(call.argv, call.cwd)
-    };
-    let finished = program.run().map_err(|error| {
-        let not_runnable = matches!(error, StartError::NotRunnable { .. });
-        SendError {
-            not_runnable,
-            ..SendError::new(error.to_string())
-        }
+pub fn run_notified(program: &ProgramRun) -> Result<(), SendError> {
+    let finished = program.run().map_err(|error| SendError {
+        not_runnable: matches!(error, StartError::NotRunnable { .. }),
+        ..SendError::new(error.to_string())
     })?;
     if finished.timed_out {
         return Err(SendError::new(format!(
             "it still ran after {} s",
-            call.timeout.as_secs()
+            program.deadline.as_secs()
         )));
     }
     match finished.exit {

@@ -2,26 +2,23 @@
 //!
 //! By the public documentation of Slack (incoming webhooks), Discord (execute webhook), Telegram (`sendMessage`) and ntfy (publish).
 
-use serde_json::json;
+use percent_encoding::percent_decode_str;
+use serde_json::Value;
 
-use super::header_text::header_words;
+use super::mail::header_words;
 use super::message::NoticeMessage;
-use watchdog_core::config::message_template::{MessageForm, OwnTemplate, ReadyForm};
+use watchdog_core::config::message_template::{MessageForm, ReadyForm};
 
-/// What Slack advises at most; it cuts far later.
-const SLACK: usize = 3900;
-/// Discord refuses longer contents.
-const DISCORD: usize = 2000;
-/// Telegram refuses longer texts.
-const TELEGRAM: usize = 4096;
-/// ntfy makes an attachment of what has more bytes.
-const NTFY: usize = 4000;
-/// Bounds of one value in the user's own template.
+/// Bounds of one value in the user's own template, and of a title.
 const VALUE: usize = 8000;
 const TITLE: usize = 250;
 
 /// A POST, ready to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(
+    not(feature = "webhooks"),
+    expect(dead_code, reason = "a build without webhooks sends nothing")
+)]
 pub struct MessagePost {
     /// Where to; the configured address, or without what stands in the body instead.
     pub url: String,
@@ -33,72 +30,96 @@ pub struct MessagePost {
     pub headers: Vec<(&'static str, String)>,
 }
 
-const JSON: &str = "application/json";
+pub const JSON: &str = "application/json";
 const PLAIN: &str = "text/plain; charset=utf-8";
+
+/// How a service whose messages are JSON reads them.
+struct JsonMessageForm {
+    /// The body with a text and a chat.
+    body: fn(text: &Value, chat: &Value) -> String,
+    /// Whether the chat of the address goes there.
+    has_chat: bool,
+    /// The longest text that it takes, in UTF-16 units.
+    longest: usize,
+    escape: EscapeOf,
+    command: fn(&str) -> String,
+}
+
+/// It advises this length, and cuts far later. Without `mrkdwn`, as `*`, `_` and backticks in names would vanish into formatting.
+const SLACK: JsonMessageForm = JsonMessageForm {
+    body: |text, _| format!(r#"{{"mrkdwn":false,"text":{text}}}"#),
+    has_chat: false,
+    longest: 3900,
+    escape: slack,
+    command: |command| escaped(command, slack),
+};
+
+/// It refuses longer contents. No name in it calls anybody, and no address in it is fetched for a preview.
+const DISCORD: JsonMessageForm = JsonMessageForm {
+    body: |text, _| format!(r#"{{"allowed_mentions":{{"parse":[]}},"content":{text},"flags":4}}"#),
+    has_chat: false,
+    longest: 2000,
+    escape: discord,
+    command: discord_command,
+};
+
+/// It refuses longer texts. The chat stands in the body, where it is certain to be read.
+const TELEGRAM: JsonMessageForm = JsonMessageForm {
+    body: |text, chat| {
+        format!(
+            r#"{{"chat_id":{chat},"link_preview_options":{{"is_disabled":true}},"text":{text}}}"#
+        )
+    },
+    has_chat: true,
+    longest: 4096,
+    escape: plain,
+    command: str::to_owned,
+};
+
+/// ntfy makes an attachment of a text with more bytes.
+const NTFY: usize = 4000;
 
 /// The request that brings a message to an address.
 pub fn message_post(url: &str, form: &MessageForm, message: &NoticeMessage) -> MessagePost {
-    let post = |body: String, content_type| MessagePost {
+    let mut post = MessagePost {
         url: url.to_owned(),
-        body,
-        content_type,
+        body: String::new(),
+        content_type: JSON,
         headers: Vec::new(),
     };
-    match form {
-        MessageForm::Ready(ReadyForm::Slack) => {
-            let text = laid_out(message, &escaped(&message.command, slack), SLACK, slack);
-            // Else `*`, `_` and backticks in names would vanish into formatting.
-            post(json!({"text": text, "mrkdwn": false}).to_string(), JSON)
-        }
-        MessageForm::Ready(ReadyForm::Discord) => {
-            let text = laid_out(
-                message,
-                &discord_command(&message.command),
-                DISCORD,
-                discord,
-            );
-            // No name in it calls anybody, and no address in it is fetched for a preview.
-            post(
-                json!({"content": text, "allowed_mentions": {"parse": []}, "flags": 4}).to_string(),
-                JSON,
-            )
-        }
-        MessageForm::Ready(ReadyForm::Telegram) => {
-            let text = laid_out(message, &message.command, TELEGRAM, plain);
-            let (url, chat) = telegram_chat(url);
-            let body = json!({"chat_id": chat, "text": text, "link_preview_options": {"is_disabled": true}});
-            MessagePost {
-                url,
-                ..post(body.to_string(), JSON)
-            }
-        }
+    let service = match form {
+        MessageForm::Ready(ReadyForm::Slack) => SLACK,
+        MessageForm::Ready(ReadyForm::Discord) => DISCORD,
+        MessageForm::Ready(ReadyForm::Telegram) => TELEGRAM,
         MessageForm::Ready(ReadyForm::Ntfy) => {
-            let (priority, tag) = if message.needs_person {
-                ("high", "warning")
-            } else {
-                ("default", "dog")
+            let (priority, tag) = match message.needs_person {
+                true => ("high", "warning"),
+                false => ("default", "dog"),
             };
             let title = within(&message.title, TITLE, &UTF16, plain);
-            let headers = vec![
+            post.headers = vec![
                 ("title", header_words(&title).join(" ")),
                 ("priority", priority.into()),
                 ("tags", tag.into()),
             ];
-            let body = below_title(message, &message.command, NTFY, &BYTES, plain);
-            MessagePost {
-                headers,
-                ..post(body, PLAIN)
-            }
+            post.body = below_title(message, &message.command, NTFY, &BYTES, plain);
+            post.content_type = PLAIN;
+            return post;
         }
-        MessageForm::Own(own) => post(
-            filled(own, message),
-            if own.is_json() { JSON } else { PLAIN },
-        ),
+        MessageForm::Own(own) => {
+            post.body = own.fill(|name| within(&message.value(name), VALUE, &BYTES, plain));
+            if !own.is_json() {
+                post.content_type = PLAIN;
+            }
+            return post;
+        }
+    };
+    let mut chat = String::new();
+    if service.has_chat {
+        (post.url, chat) = telegram_chat(url);
     }
-}
-
-fn filled(own: &OwnTemplate, message: &NoticeMessage) -> String {
-    own.fill(|name| within(&message.value(name), VALUE, &BYTES, plain))
+    post.body = (service.body)(&laid_out(message, &service).into(), &chat.into());
+    post
 }
 
 /// How a service counts characters.
@@ -146,13 +167,12 @@ fn escaped(text: &str, escape: EscapeOf) -> String {
 }
 
 /// Title, text and command.
-fn laid_out(message: &NoticeMessage, command: &str, most: usize, escape: EscapeOf) -> String {
-    let title = within(&message.title, TITLE, &UTF16, escape);
-    let left = most.saturating_sub(counted(&title, &UTF16) + 1);
-    format!(
-        "{title}\n{}",
-        below_title(message, command, left, &UTF16, escape)
-    )
+fn laid_out(message: &NoticeMessage, service: &JsonMessageForm) -> String {
+    let title = within(&message.title, TITLE, &UTF16, service.escape);
+    let room = service.longest.saturating_sub(counted(&title, &UTF16) + 1);
+    let command = (service.command)(&message.command);
+    let text = below_title(message, &command, room, &UTF16, service.escape);
+    format!("{title}\n{text}")
 }
 
 /// Text and command; the command whole, or not at all.
@@ -199,48 +219,20 @@ fn within(text: &str, most: usize, count: &CountOf, escape: EscapeOf) -> String 
     whole
 }
 
-/// The address without `chat_id`, and the chat: in the body it is certain to be read.
+/// The address without `chat_id`, and the chat.
 fn telegram_chat(url: &str) -> (String, String) {
     let url = url.split('#').next().unwrap_or_default();
     let (path, query) = url.split_once('?').unwrap_or((url, ""));
-    let is_chat = |pair: &&str| pair.starts_with("chat_id=");
-    let chat = query
+    let (chats, pairs): (Vec<&str>, Vec<&str>) = query
         .split('&')
-        .find(is_chat)
-        .and_then(|pair| pair.split_once('='))
-        .map_or("", |(_, chat)| chat);
-    let rest: Vec<&str> = query
-        .split('&')
-        .filter(|pair| !pair.is_empty() && !is_chat(pair))
-        .collect();
-    let rest = if rest.is_empty() {
-        String::new()
-    } else {
-        format!("?{}", rest.join("&"))
+        .filter(|pair| !pair.is_empty())
+        .partition(|pair| pair.starts_with("chat_id="));
+    let chat = chats.first().map_or("", |pair| &pair["chat_id=".len()..]);
+    let url = match pairs.as_slice() {
+        [] => path.to_owned(),
+        pairs => format!("{path}?{}", pairs.join("&")),
     };
-    (format!("{path}{rest}"), percent_decoded(chat))
-}
-
-fn percent_decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let hex = tail
-            .get(..2)
-            .filter(|_| *first == b'%')
-            .and_then(|hex| std::str::from_utf8(hex).ok());
-        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &tail[2..];
-            }
-            None => {
-                bytes.push(*first);
-                rest = tail;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    (url, percent_decode_str(chat).decode_utf8_lossy().into())
 }
 
 #[cfg(test)]

@@ -8,14 +8,16 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::desktop::show_on_desktop;
+#[cfg(feature = "webhooks")]
+use super::https_post::post;
 use super::mail::send_mail;
 use super::message::NoticeMessage;
-use super::notified_program::{NotifiedProgram, run_notified};
-use super::receivers::message_post;
+use super::notified_program::{notified_program, run_notified};
+use super::receivers::{JSON, MessagePost, message_post};
 pub use super::send_error::SendError;
-use super::webhook::{PostError, WebhookPost, post};
 use watchdog_core::config::settings::NotifyTarget;
 use watchdog_facts::shell_line::WorktreeCommands;
+use watchdog_process::ProgramRun;
 
 /// Brings events to a receiver. Programs and bare addresses are sent the first alone: they have one call for each. `commands`
 /// name the records that a message is about.
@@ -32,86 +34,48 @@ pub fn send(
         return Ok(());
     };
     let word = |key: &str| first[key].as_str().unwrap_or_default();
+    let message = || NoticeMessage::about(events, commands);
     match to {
         NotifyTarget::Url(url) => {
-            let headers = [
-                ("x-watchdog-event", word("kind")),
-                ("x-watchdog-delivery", word("id")),
-            ];
-            let body = first.to_string();
-            post_it(&WebhookPost {
-                url,
-                body: body.as_bytes(),
-                content_type: "application/json",
-                headers: &headers,
-                timeout,
-            })
+            let bare = MessagePost {
+                url: url.clone(),
+                body: first.to_string(),
+                content_type: JSON,
+                headers: vec![
+                    ("x-watchdog-event", word("kind").into()),
+                    ("x-watchdog-delivery", word("id").into()),
+                ],
+            };
+            post(&bare, timeout)
         }
         NotifyTarget::Command(argv) => {
             let path = word("path");
             let cwd = if Path::new(path).is_dir() { path } else { "/" };
-            let argv = argv.iter().map(OsString::from).collect();
-            run_notified(NotifiedProgram {
-                argv,
+            run_notified(&ProgramRun {
                 stdin: first.to_string().into_bytes(),
-                timeout,
                 cwd: cwd.into(),
                 env: variables(first),
+                ..notified_program(argv, timeout)
             })
         }
-        NotifyTarget::Service { url, form } => {
-            let message = NoticeMessage::about(events, commands);
-            let service = message_post(url, form, &message);
-            let headers: Vec<(&str, &str)> = service
-                .headers
-                .iter()
-                .map(|(name, value)| (*name, value.as_str()))
-                .collect();
-            let body = service.body.as_bytes();
-            post_it(&WebhookPost {
-                url: &service.url,
-                body,
-                content_type: service.content_type,
-                headers: &headers,
-                timeout,
-            })
-        }
-        NotifyTarget::Desktop => show_on_desktop(&NoticeMessage::about(events, commands), timeout),
+        NotifyTarget::Service { url, form } => post(&message_post(url, form, &message()), timeout),
+        NotifyTarget::Desktop => show_on_desktop(&message(), timeout),
         NotifyTarget::Mail(to) => {
             let id = match events {
-                [one] => one["id"].as_str().unwrap_or_default().to_owned(),
+                [_] => word("id").to_owned(),
                 several => format!("{}-{}", word("id"), several.len()),
             };
-            send_mail(to, &NoticeMessage::about(events, commands), &id, timeout)
+            send_mail(to, &message(), &id, timeout)
         }
     }
 }
 
-fn post_it(it: &WebhookPost<'_>) -> Result<(), SendError> {
-    post(it).map_err(|error| {
-        let failed = SendError::new(error.to_string());
-        match error {
-            PostError::Refused {
-                code: 401 | 403 | 404 | 410,
-                ..
-            } => failed.hint("check the address and the token in it"),
-            PostError::Refused {
-                code: 300..=399, ..
-            } => failed.hint("redirects are not followed; name the address that it leads to"),
-            PostError::Refused {
-                code: 400 | 413 | 415 | 422,
-                ..
-            } => failed.hint("check that `template` is the one of this service"),
-            PostError::Refused { code: 429, .. } => {
-                failed.hint("too much was sent there; try again later")
-            }
-            PostError::Refused { .. } => {
-                failed.hint("the server has a fault of its own; try again later")
-            }
-            PostError::Unreachable(_) => failed
-                .hint("check the host's name and the network; proxies are those of HTTPS_PROXY"),
-        }
-    })
+/// Sends nothing: this build has no network.
+#[cfg(not(feature = "webhooks"))]
+fn post(_: &MessagePost, _: Duration) -> Result<(), SendError> {
+    let why = "this watchdog was built without webhooks: build it with --features webhooks";
+    Err(SendError::new(why)
+        .hint("check the host's name and the network; proxies are those of HTTPS_PROXY"))
 }
 
 /// The receiver without possible secrets: the arguments of a program, and all that follows the host of an address, are left out.

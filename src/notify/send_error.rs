@@ -29,4 +29,12 @@ impl SendError {
             ..self
         }
     }
+
+    /// Adds what to do next where the program is not there.
+    pub fn hint_where_missing(self, hint: &'static str) -> Self {
+        match self.not_runnable {
+            true => self.hint(hint),
+            false => self,
+        }
+    }
 }

@@ -38,8 +38,4 @@ pub const OTHER_SHAPES: &[(&str, &str)] = &[
         "src/hooks/reply.rs",
         "what Claude Code takes for the answer of a hook",
     ),
-    (
-        "src/notify/receivers.rs",
-        "what Slack, Discord and Telegram take for a message",
-    ),
 ];
