@@ -2,14 +2,13 @@
 
 use std::ffi::OsStr;
 use std::path::Path;
-use std::sync::Arc;
 
-use super::finding::DoctorFinding;
-use super::program_version::{ProgramVersion, version_of};
+use super::agent_survey::{ProgramVersion, version_of};
+use super::finding::Findings;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::{FILE, config_without_anchor};
 use crate::modes::init::is_in_path;
-use watchdog_agent::preset::{AgentPreset, PresetCatalog};
+use watchdog_agent::preset::PresetCatalog;
 use watchdog_agent::recognition::plain_commands;
 use watchdog_core::config::settings::{
     CheckKind, CheckSpec, CommandCriterion, CommandLine, CommandSuccess, ConfigSettings,
@@ -67,136 +66,117 @@ impl ConfiguredAgent {
 }
 
 /// Looks at the file in force and whether it is trusted; returns what it says of the agent.
-pub(super) fn config_findings(
+pub(super) fn examine_config(
+    findings: &mut Findings,
     command_env: &CommandEnv,
     worktree: &Worktree,
     commands: &WorktreeCommands,
-) -> (Vec<DoctorFinding>, ConfiguredAgent) {
+) -> ConfiguredAgent {
+    let trust = commands.watchdog("trust");
     let effective = match config_without_anchor(command_env, worktree) {
         Ok(effective) => effective,
         Err(unreadable) => {
-            let mend = format!(
-                "edit it (`man completion.json` names every key), then: {}",
-                commands.watchdog("trust")
-            );
-            return (
-                vec![DoctorFinding::wrong("configuration", unreadable.why, mend)],
-                ConfiguredAgent::usual(),
-            );
+            let mend = format!("edit it (`man completion.json` names every key), then: {trust}");
+            findings.wrong("configuration", unreadable.why, mend);
+            return ConfiguredAgent::usual();
         }
     };
-    let mut findings = Vec::new();
     match (&effective.trust, &effective.file) {
-        (ConfigTrust::Untrusted { allow_with }, _) => {
-            let allow = format!("read it, then: {allow_with}");
-            findings.push(DoctorFinding::wrong(
-                "trust",
-                format!("{FILE} is not trusted and not used"),
-                allow,
-            ));
+        (ConfigTrust::Untrusted { allow_with }, _) => findings.wrong(
+            "trust",
+            format!("{FILE} is not trusted and not used"),
+            format!("read it, then: {allow_with}"),
+        ),
+        (ConfigTrust::Settled, Some(_)) => {
+            findings.ok("configuration", format!("{FILE} is read and trusted"));
         }
-        (ConfigTrust::Settled, Some(_)) => findings.push(DoctorFinding::ok(
-            "configuration",
-            format!("{FILE} is read and trusted"),
-        )),
         (ConfigTrust::Settled, None) => {
-            findings.push(DoctorFinding::ok(
+            let init = commands.watchdog("init");
+            findings.ok(
                 "configuration",
-                format!(
-                    "none: commits decide; write one with: {}",
-                    commands.watchdog("init")
-                ),
-            ));
+                format!("none: commits decide; write one with: {init}"),
+            );
         }
     }
-    for note in effective
+    let (untrusted, notes): (Vec<_>, Vec<_>) = effective
         .notes
         .iter()
-        .filter(|note| note.code != WarningCode::Untrusted)
-    {
-        findings.push(DoctorFinding::note(
-            "configuration",
-            note.detail.clone(),
-            format!("edit it, then: {}", commands.watchdog("trust")),
-        ));
+        .partition(|note| note.code == WarningCode::Untrusted);
+    for note in notes {
+        let mend = format!("edit it, then: {trust}");
+        findings.note("configuration", note.detail.clone(), mend);
     }
-    findings.extend(counts_in_output(&effective.settings.checks).into_iter().map(|(name, text)| {
-        let detail = format!("'{name}' passes where its output has \"{text}\" anywhere, as a program may print it of something else");
-        DoctorFinding::note("configuration", detail, "have it exit with another code than 0 where it fails, and leave `success` out")
-    }));
+    examine_checks(findings, &effective.settings.checks, &counts_in_output);
     if effective.file.is_some() {
-        findings.extend(self_search_findings(&effective.settings.checks));
+        examine_checks(findings, &effective.settings.checks, &searches_itself);
     }
-    let named = effective.names_agent;
     // That the configuration itself is not trusted is said above; here are the files that it names.
-    for note in effective.notes.iter().filter(|note| {
-        note.code == WarningCode::Untrusted && effective.trust == ConfigTrust::Settled
-    }) {
-        findings.push(DoctorFinding::wrong(
-            "trust",
-            note.detail.clone(),
-            "read it, then type that command",
-        ));
-    }
-    let found = command_env.find_preset(worktree.root(), &effective.settings.agent.preset);
-    let program = found.map_or_else(
-        |_| effective.settings.agent.preset.to_string(),
-        |found| found.preset.program.clone(),
-    );
-    (
-        findings,
-        ConfiguredAgent {
-            settings: effective.settings,
-            named,
-            program,
-        },
-    )
-}
-
-/// The commands that pass by a number in their output, and the text with it.
-fn counts_in_output(checks: &[CheckSpec]) -> Vec<(String, String)> {
-    let of = |check: &CheckSpec| match check {
-        CheckSpec::Group { checks, .. } => counts_in_output(checks),
-        CheckSpec::Single {
-            name,
-            criterion:
-                CheckKind::Command(CommandCriterion {
-                    success: CommandSuccess::Contains(text),
-                    ..
-                }),
-        } if text.starts_with(|c: char| c.is_ascii_digit())
-            || text.ends_with(|c: char| c.is_ascii_digit()) =>
-        {
-            vec![(escape_to_one_line(name), escape_to_one_line(text))]
+    for note in untrusted {
+        if effective.trust == ConfigTrust::Settled {
+            findings.wrong(
+                "trust",
+                note.detail.clone(),
+                "read it, then type that command",
+            );
         }
-        CheckSpec::Single { .. } => Vec::new(),
-    };
-    checks.iter().flat_map(of).collect()
+    }
+    let preset = command_env.find_preset(worktree.root(), &effective.settings.agent.preset);
+    ConfiguredAgent {
+        named: effective.names_agent,
+        program: preset.map_or_else(
+            |_| effective.settings.agent.preset.to_string(),
+            |found| found.preset.program.clone(),
+        ),
+        settings: effective.settings,
+    }
 }
 
-/// Warns of command checks that search the file that configures them: it has the pattern, so that they match once it is committed.
-fn self_search_findings(checks: &[CheckSpec]) -> Vec<DoctorFinding> {
-    let mut findings = Vec::new();
+/// Says what a command check by this name should not do, and what to do in its place.
+type CheckAdvice = dyn Fn(&str, &CommandCriterion) -> Option<(String, String)>;
+
+fn examine_checks(findings: &mut Findings, checks: &[CheckSpec], advice: &CheckAdvice) {
     for check in checks {
         match check {
-            CheckSpec::Group { checks, .. } => findings.extend(self_search_findings(checks)),
+            CheckSpec::Group { checks, .. } => examine_checks(findings, checks, advice),
             CheckSpec::Single {
                 name,
                 criterion: CheckKind::Command(command),
-            } if searches_own_file(command) => {
-                let detail = format!(
-                    "the check '{name}' searches {FILE} as well, which has what it searches for"
-                );
-                findings.push(DoctorFinding::note(
-                    "configuration",
-                    detail,
-                    format!("name the paths, such as: -- ':!{FILE}'"),
-                ));
+            } => {
+                if let Some((detail, mend)) = advice(name, command) {
+                    findings.note("configuration", detail, mend);
+                }
             }
             CheckSpec::Single { .. } => {}
         }
     }
-    findings
+}
+
+/// Warns of a command that passes by a number in its output.
+fn counts_in_output(name: &str, command: &CommandCriterion) -> Option<(String, String)> {
+    let CommandSuccess::Contains(text) = &command.success else {
+        return None;
+    };
+    let is_digit = |c: char| c.is_ascii_digit();
+    if !text.starts_with(is_digit) && !text.ends_with(is_digit) {
+        return None;
+    }
+    let (name, text) = (escape_to_one_line(name), escape_to_one_line(text));
+    Some((
+        format!(
+            "'{name}' passes where its output has \"{text}\" anywhere, as a program may print it of something else"
+        ),
+        "have it exit with another code than 0 where it fails, and leave `success` out".into(),
+    ))
+}
+
+/// Warns of a command that searches the file that configures it: it has the pattern, so that it matches once it is committed.
+fn searches_itself(name: &str, command: &CommandCriterion) -> Option<(String, String)> {
+    searches_own_file(command).then(|| {
+        (
+            format!("the check '{name}' searches {FILE} as well, which has what it searches for"),
+            format!("name the paths, such as: -- ':!{FILE}'"),
+        )
+    })
 }
 
 fn searches_own_file(command: &CommandCriterion) -> bool {
@@ -258,23 +238,23 @@ fn is_search_of_all(words: &[String]) -> bool {
 
 /// Looks whether the agent that would be asked can be run; `program` is the one that the command line or the environment names. One
 /// that nobody named may be missing: commits and checks need none.
-pub(super) fn agent_finding(
+pub(super) fn examine_agent(
+    findings: &mut Findings,
     agent: &ConfiguredAgent,
     program: Option<&OsStr>,
     search_path: Option<&OsStr>,
     root: &Path,
-) -> DoctorFinding {
-    let usual = agent.program.as_str();
+) {
+    let in_path = |name: &str| search_path.is_some_and(|path| is_in_path(name, path));
     if let Some(argv) = &agent.settings.agent.probe {
         let probe = argv.first().map(String::as_str).unwrap_or_default();
-        let there = if probe.contains('/') {
-            root.join(probe).is_file()
-        } else {
-            search_path.is_some_and(|path| is_in_path(probe, path))
+        let is_there = match probe.contains('/') {
+            true => root.join(probe).is_file(),
+            false => in_path(probe),
         };
-        return match there {
-            true => DoctorFinding::ok("agent", format!("{probe} (agent.probe)")),
-            false => DoctorFinding::wrong(
+        return match is_there {
+            true => findings.ok("agent", format!("{probe} (agent.probe)")),
+            false => findings.wrong(
                 "agent",
                 format!("agent.probe names {probe}, which is not there"),
                 format!("install {probe}, or correct agent.probe"),
@@ -286,47 +266,44 @@ pub(super) fn agent_finding(
     if let Some(program) = program {
         let named = program.to_string_lossy();
         return match version_of(program, folder) {
-            ProgramVersion::Known(text) => DoctorFinding::ok("agent", format!("{text} ({named})")),
-            ProgramVersion::Failed(why) | ProgramVersion::Missing(why) => {
-                let mend = "name a program that runs with --agent-program or WATCHDOG_AGENT_PROGRAM, or neither";
-                DoctorFinding::wrong("agent", why, mend)
-            }
+            ProgramVersion::Known(text) => findings.ok("agent", format!("{text} ({named})")),
+            ProgramVersion::Failed(why) | ProgramVersion::Missing(why) => findings.wrong(
+                "agent",
+                why,
+                "name a program that runs with --agent-program or WATCHDOG_AGENT_PROGRAM, or neither",
+            ),
         };
     }
+    let usual = agent.program.as_str();
     let install = format!("install {usual}, or name another with agent.preset or agent.probe");
     match version_of(usual.as_ref(), folder) {
-        ProgramVersion::Known(text) if text.is_empty() => DoctorFinding::ok(
-            "agent",
-            format!("{usual} runs, and does not tell its version"),
-        ),
-        ProgramVersion::Known(text) => DoctorFinding::ok("agent", text),
-        ProgramVersion::Failed(why) | ProgramVersion::Missing(why) if agent.named => {
-            DoctorFinding::wrong("agent", why, install)
+        ProgramVersion::Known(text) if text.is_empty() => {
+            findings.ok(
+                "agent",
+                format!("{usual} runs, and does not tell its version"),
+            );
         }
-        ProgramVersion::Failed(why) => DoctorFinding::wrong("agent", why, install),
-        ProgramVersion::Missing(why) => {
-            let there = |preset: &&Arc<AgentPreset>| {
-                search_path.is_some_and(|path| is_in_path(&preset.program, path))
-            };
-            let others = PresetCatalog::built_in()
-                .iter()
-                .filter(there)
-                .map(|preset| &preset.name);
-            match others.collect::<Vec<_>>().as_slice() {
-                [] => DoctorFinding::note(
-                    "agent",
-                    format!("{why}; nobody can be asked, and commits and checks decide"),
-                    install,
-                ),
-                [other, ..] => {
-                    let detail = format!("{why}, and {other} is there");
-                    DoctorFinding::note(
+        ProgramVersion::Known(text) => findings.ok("agent", text),
+        ProgramVersion::Missing(why) if !agent.named => {
+            let presets = PresetCatalog::built_in();
+            match presets.iter().find(|preset| in_path(&preset.program)) {
+                None => {
+                    let detail =
+                        format!("{why}; nobody can be asked, and commits and checks decide");
+                    findings.note("agent", detail, install);
+                }
+                Some(preset) => {
+                    let name = &preset.name;
+                    findings.note(
                         "agent",
-                        detail,
-                        format!("write into {FILE}: \"agent\": {{\"preset\": \"{other}\"}}"),
-                    )
+                        format!("{why}, and {name} is there"),
+                        format!("write into {FILE}: \"agent\": {{\"preset\": \"{name}\"}}"),
+                    );
                 }
             }
+        }
+        ProgramVersion::Failed(why) | ProgramVersion::Missing(why) => {
+            findings.wrong("agent", why, install);
         }
     }
 }

@@ -4,32 +4,28 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::time::Duration;
 
-use super::finding::DoctorFinding;
+use super::finding::Findings;
 use crate::modes::init::{CRON_PATH, is_in_path};
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_process::ProgramRun;
 
 /// Looks at it, where there is one.
-pub(super) fn crontab_finding(agent: &str, commands: &WorktreeCommands) -> Option<DoctorFinding> {
+pub(super) fn examine_crontab(findings: &mut Findings, agent: &str, commands: &WorktreeCommands) {
     let mut list = ProgramRun::new(["crontab", "-l"], Path::new("/"));
     list.deadline = Duration::from_secs(5);
     // No crontab, and no program for one, are no fault.
-    let listed = list.run().ok().filter(|finished| finished.exit.success())?;
-    let line = line_without_path(&String::from_utf8_lossy(&listed.stdout.bytes))?;
-    if is_in_path(agent, OsStr::new(CRON_PATH)) {
-        return None;
+    let listed = list.run().ok().filter(|finished| finished.exit.success());
+    let listed = listed.map_or_else(Vec::new, |finished| finished.stdout.bytes);
+    let line = line_without_path(&String::from_utf8_lossy(&listed));
+    if let Some(line) = line.filter(|_| !is_in_path(agent, OsStr::new(CRON_PATH))) {
+        findings.wrong(
+            "cron",
+            format!(
+                "cron's own PATH is {CRON_PATH}, which has no {agent}, and this line sets none: {line}"
+            ),
+            format!("take the line that this prints: {}", commands.watchdog("init --cron")),
+        );
     }
-    let detail = format!(
-        "cron's own PATH is {CRON_PATH}, which has no {agent}, and this line sets none: {line}"
-    );
-    Some(DoctorFinding::wrong(
-        "cron",
-        detail,
-        format!(
-            "take the line that this prints: {}",
-            commands.watchdog("init --cron")
-        ),
-    ))
 }
 
 /// The first line that calls watchdog with cron's own PATH, and does not say where the agent is.

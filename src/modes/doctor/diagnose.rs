@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use super::agent_survey::{AgentSurvey, FoundAgent};
-use super::config_findings::{ConfiguredAgent, agent_finding, config_findings};
-use super::cron_findings::crontab_finding;
-use super::finding::DoctorFinding;
+use super::config_findings::{ConfiguredAgent, examine_agent, examine_config};
+use super::cron_findings::examine_crontab;
+use super::finding::{DoctorFinding, Findings};
 use super::git_findings::{
-    clone_finding, git_finding, lock_findings, repository_findings, worktree_finding,
+    examine_clone, examine_git, examine_git_locks, examine_repository, examine_worktree,
 };
-use super::hook_findings::hook_findings;
-use super::state_findings::state_findings;
+use super::hook_findings::examine_hooks;
+use super::state_findings::examine_state;
 use crate::judge::command_env::CommandEnv;
 use crate::modes::iterate::missing_fallbacks;
 use watchdog_core::config::PresetName;
@@ -52,80 +52,65 @@ pub fn diagnose(command_env: &CommandEnv, request: &DoctorRequest) -> DoctorRepo
             request.search_path.as_deref(),
             &request.environment,
         );
-        let (mut findings, agent, at) = gather(command_env, request);
+        let (mut findings, at, agent) = gather(command_env, request);
         let agents = survey.finish();
         let preset = agent.preset().map(str::to_owned);
-        let found = agents
-            .iter()
-            .map(|agent| agent.finding(preset.as_deref() == Some(&agent.name)));
-        findings.splice(at..at, found);
+        let mut about_agents = Findings::default();
+        for agent in &agents {
+            agent.add_to(&mut about_agents, preset.as_deref() == Some(&agent.name));
+        }
+        findings.0.splice(at..at, about_agents.0);
         DoctorReport {
-            findings,
+            findings: findings.0,
             agents,
             preset,
         }
     })
 }
 
-/// Everything but the agents of the machine, whom the configuration asks, and where the findings about agents stand.
-fn gather(
-    command_env: &CommandEnv,
-    request: &DoctorRequest,
-) -> (Vec<DoctorFinding>, ConfiguredAgent, usize) {
-    let DoctorRequest {
-        search_path,
-        environment,
-        commands,
-        program,
-    } = request;
-    let search_path = search_path.as_deref();
+/// Everything but the agents of the machine, where the findings about them stand, and whom the configuration asks.
+fn gather(command_env: &CommandEnv, request: &DoctorRequest) -> (Findings, usize, ConfiguredAgent) {
+    let commands = &request.commands;
+    let search_path = request.search_path.as_deref();
     let opened = Worktree::open(&command_env.worktree);
-    let mut findings = vec![git_finding(), worktree_finding(&opened, commands)];
-    findings.extend(state_findings(
-        &command_env.state,
-        opened.as_ref().ok(),
-        commands,
-    ));
-    #[cfg(feature = "fleet")]
-    findings.extend(super::fleet_findings::fleet_findings(&command_env.state));
+    let mut findings = Findings::default();
+    examine_git(&mut findings);
+    examine_worktree(&mut findings, &opened, commands);
     let worktree = opened.ok();
+    examine_state(
+        &mut findings,
+        &command_env.state,
+        worktree.as_ref(),
+        commands,
+    );
+    #[cfg(feature = "fleet")]
+    super::fleet_findings::examine_fleet(&mut findings, &command_env.state);
     let mut agent = ConfiguredAgent::usual();
     if let Some(worktree) = &worktree {
-        findings.extend(repository_findings(worktree));
-        findings.extend(lock_findings(worktree));
-        findings.extend(clone_finding(&command_env.state, worktree, commands));
-        let (found, named) = config_findings(command_env, worktree, commands);
-        findings.extend(found);
-        agent = named;
+        examine_repository(&mut findings, worktree);
+        examine_git_locks(&mut findings, worktree);
+        examine_clone(&mut findings, &command_env.state, worktree, commands);
+        agent = examine_config(&mut findings, command_env, worktree, commands);
     }
     let root = worktree
         .as_ref()
         .map_or(command_env.worktree.as_path(), Worktree::root);
-    findings.push(agent_finding(
-        &agent,
-        command_env.agent_program.as_deref(),
-        search_path,
-        root,
-    ));
+    let program = command_env.agent_program.as_deref();
+    examine_agent(&mut findings, &agent, program, search_path, root);
     let presets = |name: &PresetName| {
         command_env
             .find_preset(root, name)
             .map(|found| found.preset)
     };
-    let missing = missing_fallbacks(agent.settings(), &presets, root);
-    findings.extend(
-        missing
-            .into_iter()
-            .map(|missing| DoctorFinding::note("fallback", missing.why, missing.mend)),
-    );
-    let after_agent = findings.len();
-    findings.extend(hook_findings(
+    for missing in missing_fallbacks(agent.settings(), &presets, root) {
+        findings.note("fallback", missing.why, missing.mend);
+    }
+    let after_agent = findings.0.len();
+    examine_hooks(
+        &mut findings,
         worktree.as_ref().map(Worktree::root),
-        environment,
-        program,
-        search_path,
-        commands,
-    ));
-    findings.extend(crontab_finding(agent.program(), commands));
-    (findings, agent, after_agent)
+        request,
+    );
+    examine_crontab(&mut findings, agent.program(), commands);
+    (findings, after_agent, agent)
 }

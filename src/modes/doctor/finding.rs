@@ -57,41 +57,58 @@ pub enum SafeMend {
     },
 }
 
-impl DoctorFinding {
+/// What was found so far, one thing after the other.
+#[derive(Debug, Clone, Default)]
+pub struct Findings(pub Vec<DoctorFinding>);
+
+impl Findings {
     /// Something that is as it should be.
-    pub fn ok(what: &'static str, detail: impl Into<String>) -> Self {
-        DoctorFinding {
+    pub fn ok(&mut self, what: &'static str, detail: impl Into<String>) {
+        self.0.push(DoctorFinding {
             what,
             state: FindingState::Ok,
             detail: detail.into(),
             mend: None,
             safe: None,
-        }
+        });
     }
 
     /// Something worth knowing, with what could be done.
-    pub fn note(what: &'static str, detail: impl Into<String>, mend: impl Into<String>) -> Self {
-        DoctorFinding {
-            state: FindingState::Note,
-            mend: Some(mend.into()),
-            ..Self::ok(what, detail)
-        }
+    pub fn note(&mut self, what: &'static str, detail: impl Into<String>, mend: impl Into<String>) {
+        self.add(FindingState::Note, what, detail, mend);
     }
 
     /// Something that is wrong, with how to mend it.
-    pub fn wrong(what: &'static str, detail: impl Into<String>, mend: impl Into<String>) -> Self {
-        DoctorFinding {
-            state: FindingState::Wrong,
-            mend: Some(mend.into()),
-            ..Self::ok(what, detail)
-        }
+    pub fn wrong(
+        &mut self,
+        what: &'static str,
+        detail: impl Into<String>,
+        mend: impl Into<String>,
+    ) {
+        self.add(FindingState::Wrong, what, detail, mend);
     }
 
-    /// The same with what `--fix` does about it.
-    pub fn mended_by(self, safe: SafeMend) -> Self {
-        DoctorFinding {
-            safe: Some(safe),
-            ..self
+    /// Something in this state, with how to mend it.
+    pub fn add(
+        &mut self,
+        state: FindingState,
+        what: &'static str,
+        detail: impl Into<String>,
+        mend: impl Into<String>,
+    ) {
+        self.0.push(DoctorFinding {
+            what,
+            state,
+            detail: detail.into(),
+            mend: Some(mend.into()),
+            safe: None,
+        });
+    }
+
+    /// What `--fix` does about the last one.
+    pub fn mended_by(&mut self, safe: SafeMend) {
+        if let Some(last) = self.0.last_mut() {
+            last.safe = Some(safe);
         }
     }
 }

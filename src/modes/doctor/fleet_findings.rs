@@ -1,114 +1,158 @@
-//! Looks at the fleet that this machine joined: is its server there, fit, and of one time with us. A machine in no fleet asks nobody.
+//! Looks at the fleet that this machine joined: is its server there, fit, and of one time with us; and at the limits of the account of agents.
+//! A machine in no fleet asks nobody.
 
-use super::account_findings::account_findings;
-use super::finding::DoctorFinding;
-use crate::modes::fleet::FleetSetting;
+use super::finding::Findings;
+use crate::modes::fleet::{AccountStanding, FleetSetting, account_as_recorded};
 use watchdog_facts::display::escape_to_one_line;
+use watchdog_fleet::FleetServer;
 use watchdog_fleet::connection_settings::TlsMode;
 use watchdog_fleet::machines::{FleetSurvey, survey};
 use watchdog_fleet::migrations::FLEET_FORMAT;
-use watchdog_store::StateDir;
+use watchdog_store::{StateDir, open_store};
 
 /// Clocks that differ by more are worth a note, in milliseconds: leases go by the server's alone, the times of events do not.
 const CLOCK_TOLERANCE_MS: u64 = 5_000;
 
-/// What there is to say of the fleet and of the account of agents; of the fleet nothing where this machine is in none.
-pub(super) fn fleet_findings(state: &StateDir) -> Vec<DoctorFinding> {
-    let wrong =
-        |why: String, hint: String| DoctorFinding::wrong("fleet", escape_to_one_line(&why), hint);
+/// Looks at the fleet, where this machine is in one, and at the account of agents.
+pub(super) fn examine_fleet(findings: &mut Findings, state: &StateDir) {
     let setting = match FleetSetting::of(state) {
-        Ok(None) => return account_findings(state, None, None),
+        Ok(None) => return examine_account(findings, state, None, None),
         Ok(Some(setting)) => setting,
-        Err(error) => return vec![wrong(error.to_string(), error.hint())],
+        Err(error) => {
+            return findings.wrong(
+                "fleet",
+                escape_to_one_line(&error.to_string()),
+                error.hint(),
+            );
+        }
     };
     let reached = setting
         .server()
         .and_then(|server| Ok((survey(&server)?, server)));
-    let (mut findings, server) = match &reached {
-        Err(error) => (vec![wrong(error.to_string(), error.hint())], None),
-        Ok((found, server)) => {
-            let is_fit = found.format == Some(FLEET_FORMAT) && found.missing_rights.is_empty();
-            (of_survey(&setting, found), Some(server).filter(|_| is_fit))
+    let server = match &reached {
+        Err(error) => {
+            findings.wrong(
+                "fleet",
+                escape_to_one_line(&error.to_string()),
+                error.hint(),
+            );
+            None
+        }
+        Ok((survey, server)) => {
+            add_survey(findings, &setting, survey);
+            let is_fit = survey.format == Some(FLEET_FORMAT) && survey.missing_rights.is_empty();
+            Some(server).filter(|_| is_fit)
         }
     };
-    findings.extend(account_findings(state, Some(&setting), server));
-    findings
+    examine_account(findings, state, Some(&setting), server);
 }
 
-fn of_survey(setting: &FleetSetting, found: &FleetSurvey) -> Vec<DoctorFinding> {
+fn add_survey(findings: &mut Findings, setting: &FleetSetting, survey: &FleetSurvey) {
     let server = setting.server.server();
-    let tls = if found.is_encrypted {
-        setting.server.tls.as_str()
-    } else {
-        "no TLS"
+    let tls = match survey.is_encrypted {
+        true => setting.server.tls.as_str(),
+        false => "no TLS",
     };
-    let detail = format!(
-        "{} on {server} (PostgreSQL {}, {tls})",
-        setting.name,
-        escape_to_one_line(&found.version)
+    let version = escape_to_one_line(&survey.version);
+    let name = &setting.name;
+    findings.ok(
+        "fleet",
+        format!("{name} on {server} (PostgreSQL {version}, {tls})"),
     );
-    let mut findings = vec![DoctorFinding::ok("fleet", detail)];
-    let mut wrong =
-        |detail: String, mend: &str| findings.push(DoctorFinding::wrong("fleet", detail, mend));
-    match found.format {
-        None => wrong(
-            "the database holds no fleet".into(),
+    match survey.format {
+        None => findings.wrong(
+            "fleet",
+            "the database holds no fleet",
             "have its owner run: watchdog fleet init URL",
         ),
-        Some(newer) if newer > FLEET_FORMAT => {
-            wrong(
-                format!("the fleet has format {newer}, and this watchdog knows {FLEET_FORMAT}"),
-                "use the newer watchdog that made it",
-            );
-        }
-        Some(older) if older < FLEET_FORMAT => {
-            wrong(
-                format!("the fleet has format {older}, and this watchdog needs {FLEET_FORMAT}"),
-                "have its owner run: watchdog fleet init URL",
-            );
-        }
+        Some(newer) if newer > FLEET_FORMAT => findings.wrong(
+            "fleet",
+            format!("the fleet has format {newer}, and this watchdog knows {FLEET_FORMAT}"),
+            "use the newer watchdog that made it",
+        ),
+        Some(older) if older < FLEET_FORMAT => findings.wrong(
+            "fleet",
+            format!("the fleet has format {older}, and this watchdog needs {FLEET_FORMAT}"),
+            "have its owner run: watchdog fleet init URL",
+        ),
         Some(_) => {}
     }
-    if found.is_read_only {
-        wrong(
-            "the server is read-only, as a standby is".into(),
+    if survey.is_read_only {
+        findings.wrong(
+            "fleet",
+            "the server is read-only, as a standby is",
             "join with the address of the primary, or of several hosts of which one is it",
         );
     }
-    if !found.missing_rights.is_empty() {
-        let lacks = format!(
-            "user '{}' lacks {}",
-            escape_to_one_line(&setting.server.user),
-            found.missing_rights.join(", ")
-        );
-        wrong(
-            lacks,
+    if !survey.missing_rights.is_empty() {
+        let user = escape_to_one_line(&setting.server.user);
+        findings.wrong(
+            "fleet",
+            format!("user '{user}' lacks {}", survey.missing_rights.join(", ")),
             "see which rights are needed: watchdog fleet init --print-sql",
         );
     }
-    let mut note =
-        |detail: String, mend: &str| findings.push(DoctorFinding::note("fleet", detail, mend));
-    if found.clock_ahead_ms.unsigned_abs() > CLOCK_TOLERANCE_MS {
-        let seconds = found.clock_ahead_ms.unsigned_abs() / 1000;
-        let side = if found.clock_ahead_ms > 0 {
-            "ahead of"
-        } else {
-            "behind"
-        };
-        note(
+    let ahead = survey.clock_ahead_ms;
+    if ahead.unsigned_abs() > CLOCK_TOLERANCE_MS {
+        let seconds = ahead.unsigned_abs() / 1000;
+        let side = if ahead > 0 { "ahead of" } else { "behind" };
+        findings.note(
+            "fleet",
             format!("this machine's clock is {seconds} s {side} the server's"),
             "have both follow a time server",
         );
     }
-    let is_checked =
-        found.is_encrypted && matches!(setting.server.tls, TlsMode::VerifyFull | TlsMode::VerifyCa);
+    let is_checked = survey.is_encrypted
+        && matches!(setting.server.tls, TlsMode::VerifyFull | TlsMode::VerifyCa);
     if !is_checked && !setting.server.is_on_this_machine() {
-        note(
-            "who answers as the server is not checked".into(),
+        findings.note(
+            "fleet",
+            "who answers as the server is not checked",
             "join again with sslmode=verify-full in the address",
         );
     }
-    findings
+}
+
+/// Looks at the limits of the account that this machine works on. The server is asked where it can be, and the records of this machine say
+/// the rest.
+fn examine_account(
+    findings: &mut Findings,
+    state: &StateDir,
+    setting: Option<&FleetSetting>,
+    server: Option<&FleetServer>,
+) {
+    // A state that is not there or cannot be used is said where the state is looked at.
+    if !state.root().is_dir() {
+        return;
+    }
+    let Ok(recorded) = open_store(state).and_then(|local| account_as_recorded(local.as_ref()))
+    else {
+        return;
+    };
+    let recorded = AccountStanding {
+        account: setting.and_then(|setting| setting.account.clone()),
+        ..recorded
+    };
+    let standing = match server {
+        None => Ok(recorded),
+        Some(server) => recorded.refreshed_by(server),
+    };
+    let standing = match standing {
+        Ok(standing) => standing,
+        Err(error) => {
+            return findings.wrong(
+                "account",
+                escape_to_one_line(&error.to_string()),
+                error.hint(),
+            );
+        }
+    };
+    if let Some(name) = &standing.account {
+        findings.ok("account", format!("'{name}'"));
+        for fault in standing.faults() {
+            findings.note("account", escape_to_one_line(&fault.detail), fault.mend);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -137,9 +181,10 @@ mod tests {
             server,
             account: None,
         };
-        of_survey(&setting, &survey)
-            .into_iter()
-            .skip(1)
+        let mut findings = Findings::default();
+        add_survey(&mut findings, &setting, &survey);
+        let findings = findings.0.into_iter().skip(1);
+        findings
             .map(|finding| (finding.state, finding.detail))
             .collect()
     }

@@ -1,117 +1,95 @@
 //! Looks at the hooks that settings name: whether the program is there, and whether they are those of this version.
 
-use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use super::finding::{DoctorFinding, SafeMend};
+use super::diagnose::DoctorRequest;
+use super::finding::{Findings, SafeMend};
 use crate::hooks::hook_text::{edit, installed};
 use crate::hooks::settings_file::SettingsFile;
 use crate::hooks::{HookDialect, HookEntries};
 use crate::modes::init::is_in_path;
-use watchdog_facts::shell_line::{WorktreeCommands, shell_word};
+use watchdog_facts::shell_line::shell_word;
 
-/// Looks at the settings of the worktree and of the user, of every agent. `program` is how hooks call this program, as a shell word.
-pub(super) fn hook_findings(
-    root: Option<&Path>,
-    environment: &BTreeMap<OsString, OsString>,
-    program: &str,
-    search_path: Option<&OsStr>,
-    commands: &WorktreeCommands,
-) -> Vec<DoctorFinding> {
+/// Looks at the settings of the worktree and of the user, of every agent.
+pub(super) fn examine_hooks(findings: &mut Findings, root: Option<&Path>, request: &DoctorRequest) {
     let mut seen: Vec<PathBuf> = Vec::new();
-    let mut findings = Vec::new();
     for dialect in HookDialect::ALL {
         let projects = root.into_iter().flat_map(|root| {
-            dialect
-                .project_files()
-                .into_iter()
-                .map(|name| (root.join(name), false))
+            let names = dialect.project_files().into_iter();
+            names.map(|name| (root.join(name), ""))
         });
         let users = dialect
-            .user_file(|name| environment.get(OsStr::new(name)).cloned())
-            .map(|file| (file, true));
-        for (path, of_user) in projects.chain(users) {
+            .user_file(|name| request.environment.get(OsStr::new(name)).cloned())
+            .map(|file| (file, " --user"));
+        for (path, user) in projects.chain(users) {
             match SettingsFile::read(&path) {
                 // A home folder that is a worktree has one file by two names.
                 Ok(file) if seen.contains(&file.path) => {}
                 Ok(file) => {
                     seen.push(file.path.clone());
-                    let agent = if dialect == HookDialect::Claude {
-                        String::new()
-                    } else {
-                        format!(" --agent {}", dialect.as_str())
+                    let agent = match dialect {
+                        HookDialect::Claude => String::new(),
+                        other => format!(" --agent {}", other.as_str()),
                     };
-                    let install = commands.watchdog(&format!(
-                        "hook install{agent}{}",
-                        if of_user { " --user" } else { "" }
-                    ));
-                    findings.extend(file_finding(dialect, file, program, search_path, &install));
+                    let install = request
+                        .commands
+                        .watchdog(&format!("hook install{agent}{user}"));
+                    examine_file(findings, dialect, file, request, &install);
                 }
-                Err(error) => findings.push(DoctorFinding::note(
+                Err(error) => findings.note(
                     "hooks",
                     error.to_string(),
                     "repair it; which hooks it names is unknown",
-                )),
+                ),
             }
         }
     }
-    findings
 }
 
-fn file_finding(
+fn examine_file(
+    findings: &mut Findings,
     dialect: HookDialect,
     file: SettingsFile,
-    program: &str,
-    search_path: Option<&OsStr>,
+    request: &DoctorRequest,
     install: &str,
-) -> Option<DoctorFinding> {
-    let text = file.text.as_deref()?;
-    let found = installed(dialect, text, program)?;
-    let name = file.path.display();
-    let missing = found
-        .programs
-        .iter()
-        .find(|called| !can_be_called(called, search_path))
-        .cloned();
-    // What has options of its own was written by hand, and stays.
-    let called = if missing.is_some() {
-        program.to_owned()
-    } else {
-        found
-            .programs
-            .iter()
-            .next()
-            .map_or(program.to_owned(), |called| shell_word(called))
+) {
+    let program = &request.program;
+    let text = file.text.as_deref().unwrap_or_default();
+    let Some(hooks) = installed(dialect, text, program).filter(|_| file.text.is_some()) else {
+        return;
     };
-    let wanted = HookEntries::usual(dialect, &called, found.patience, found.holds);
-    let new = edit(text, &wanted, program)
-        .ok()
-        .map(|edited| edited.text)
-        .filter(|new| new != text && !found.by_hand);
-    let finding = match (&missing, &new) {
-        (Some(called), _) => DoctorFinding::wrong(
+    let name = file.path.display();
+    let can_be_called = |called: &&String| match called.contains('/') {
+        true => Path::new(called).is_file(),
+        false => request
+            .search_path
+            .as_ref()
+            .is_some_and(|path| is_in_path(called, path)),
+    };
+    let missing = hooks.programs.iter().find(|called| !can_be_called(called));
+    // What has options of its own was written by hand, and stays.
+    let called = match (missing, hooks.programs.iter().next()) {
+        (None, Some(called)) => shell_word(called),
+        _ => program.clone(),
+    };
+    let wanted = HookEntries::usual(dialect, &called, hooks.patience, hooks.holds);
+    let new = edit(text, &wanted, program).ok().map(|edited| edited.text);
+    let new = new.filter(|new| new != text && !hooks.by_hand);
+    match (missing, &new) {
+        (Some(called), _) => findings.wrong(
             "hooks",
             format!("{name} calls {called}, which is not there"),
             install,
         ),
-        (None, Some(_)) => DoctorFinding::note(
+        (None, Some(_)) => findings.note(
             "hooks",
             format!("those in {name} are not the ones of this version"),
             install,
         ),
-        (None, None) => return Some(DoctorFinding::ok("hooks", format!("in {name}"))),
-    };
-    Some(match new {
-        Some(text) => finding.mended_by(SafeMend::WriteHooks { file, text }),
-        None => finding,
-    })
-}
-
-fn can_be_called(program: &str, search_path: Option<&OsStr>) -> bool {
-    if program.contains('/') {
-        Path::new(program).is_file()
-    } else {
-        search_path.is_some_and(|path| is_in_path(program, path))
+        (None, None) => return findings.ok("hooks", format!("in {name}")),
+    }
+    if let Some(text) = new {
+        findings.mended_by(SafeMend::WriteHooks { file, text });
     }
 }

@@ -2,9 +2,6 @@
 //!
 //! Reading order: [`finding`](DoctorFinding) (what there is to say), `diagnose` (the round), one file for each thing that is looked at, `mend`.
 
-#[cfg(feature = "fleet")]
-mod account_findings;
-mod agent_login;
 mod agent_survey;
 mod config_findings;
 mod cron_findings;
@@ -15,10 +12,9 @@ mod fleet_findings;
 mod git_findings;
 mod hook_findings;
 mod mend;
-mod program_version;
 mod state_findings;
 
-pub use agent_login::AgentLogin;
+pub use agent_survey::AgentLogin;
 pub use diagnose::{DoctorRequest, diagnose};
 pub use finding::{DoctorFinding, FindingState};
 pub use mend::mend;
