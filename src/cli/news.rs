@@ -62,11 +62,11 @@ impl NoticeHistory {
             )
             .unwrap_or(true);
         }
-        let verdict = row.to_json();
-        let text = |key: &str| verdict[key].as_str().unwrap_or_default();
-        let state = [text("baseline"), text("head")].join(" ");
+        let verdict = row.verdict().unwrap_or_default();
+        let baseline = verdict.baseline.unwrap_or_default();
         // Where HEAD was not looked at, nothing says that it moved.
-        let state = (!text("head").is_empty()).then_some(state.as_str());
+        let state = verdict.head.map(|head| [baseline, head].join(" "));
+        let state = state.as_deref();
         let left = line.left.map_or_else(String::new, |left| left.to_string());
         let what = [status.as_str(), line.reason, &left].join(" ");
         notice_record::is_repeated(

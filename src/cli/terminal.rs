@@ -8,7 +8,7 @@ use anstyle::Style;
 use serde_json::Value;
 
 use crate::judge::command_env::ProgressCallback;
-use crate::wire::verdict_json::{Judgement, to_line};
+use crate::wire::verdict_json::Judgement;
 use watchdog_facts::display::{escape_for_display, escape_to_one_line, is_hostile};
 use watchdog_facts::evidence::{Degradation, WarningCode};
 use watchdog_facts::verdict::{Reason, Status};
@@ -94,7 +94,11 @@ impl CommandTerminal {
 
     /// A JSON value on stdout, on one line.
     pub fn value(&self, value: &Value) {
-        let line = to_line(value);
+        self.object(value.to_string());
+    }
+
+    /// A JSON object on stdout, as it is written.
+    pub fn object(&self, line: String) {
         if held_back::keep(&line) {
             return;
         }
@@ -106,7 +110,7 @@ impl CommandTerminal {
 
     /// A JSON value on one line, fit for a terminal.
     pub fn value_to(&self, value: &Value) -> String {
-        harmless(to_line(value))
+        harmless(value.to_string())
     }
 
     /// A line of the story on stderr, unless asked to be quiet.
@@ -136,7 +140,7 @@ impl CommandTerminal {
     /// A verdict: the object for programs, or a few lines for people (on `stderr` where stdout belongs to a session).
     pub fn verdict(&self, judgement: &Judgement, to_stderr: bool) {
         if self.json {
-            return self.value(&judgement.to_json());
+            return self.object(judgement.view().to_line());
         }
         for line in verdict_lines(judgement, self.verbose) {
             if to_stderr || judgement.verdict.reason == Reason::ConfigError {
@@ -152,7 +156,7 @@ impl CommandTerminal {
     /// A judgement on one line: the object for programs; time, worktree and gist for people.
     pub fn judgement_line(&self, judgement: &Judgement) -> String {
         if self.json {
-            return self.value_to(&judgement.to_json());
+            return harmless(judgement.view().to_line());
         }
         let verdict = &judgement.verdict;
         let bold = style_of(Some(verdict.status()));

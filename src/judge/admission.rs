@@ -23,8 +23,9 @@ use super::judgement_input::{JudgementInput, Overrides};
 use super::open_worktree::OpenWorktree;
 use super::refusal::Refusal;
 use crate::clock::now;
-use crate::wire::breaker_json::breaker_json;
+use crate::wire::breaker_json::BreakerFields;
 use crate::wire::verdict_json::Judgement;
+use crate::wire::verdict_json::as_json;
 
 /// An input that is complete and not judged yet: a refusal from now on names its spec and baseline.
 pub struct PreparedJudgement {
@@ -148,7 +149,7 @@ impl JudgementInput {
             breaker::update(store, &self.worktree_id, &self.spec, |breaker| {
                 breaker.record(at, settings, outcome.clone())
             })?;
-            journal.note(kind::BREAKER, breaker_json(&view));
+            journal.note(kind::BREAKER, as_json(BreakerFields::from(&view)));
         }
         Ok(view)
     }

@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::wire::next_step::NextStep;
+use crate::wire::verdict_json::VerdictView;
 use watchdog_facts::display::is_hostile;
 use watchdog_facts::shell_line::{WorktreeCommands, shell_word};
 use watchdog_store::journal::kind;
@@ -38,7 +39,7 @@ pub fn next_command(event: &Value, commands: &WorktreeCommands) -> String {
     };
     let task = word(data, "task");
     match word(event, "kind").as_str() {
-        kind::VERDICT => NextStep::after_verdict(data)
+        kind::VERDICT => NextStep::after_verdict(&VerdictView::read(data))
             .line(&commands, &spec, "status")
             .unwrap_or_else(|| everything(&commands)),
         kind::BREAKER if word(data, "state") == "open" => of_spec("breaker reset"),

@@ -2,9 +2,10 @@
 
 use jiff::Zoned;
 
-use super::overview::{RecordedBreaker, StatusRow};
+use super::overview::StatusRow;
 use crate::clock::local_time::local_time;
 use crate::judge::live_session::SessionActivity;
+use crate::wire::breaker_json::BreakerFields;
 use crate::wire::last_verdict::LastVerdict;
 use crate::wire::next_step::NextStep;
 use watchdog_core::decision::breaker::BreakerState;
@@ -200,7 +201,7 @@ pub fn why<'a>(reason: &str, message: &'a str) -> &'a str {
 }
 
 /// The breaker, with the way it opened and when it lets a trial through.
-pub fn breaker(breaker: &RecordedBreaker, now: &Zoned) -> String {
+pub fn breaker(breaker: &BreakerFields, now: &Zoned) -> String {
     let strikes = match breaker.limit {
         Some(limit) => format!("{} of {limit} strikes", breaker.strikes),
         None => plural(breaker.strikes.into(), "strike"),
@@ -246,7 +247,7 @@ fn running(row: &StatusRow) -> (String, Option<NextStep>) {
     let judged = row
         .verdict
         .as_ref()
-        .filter(|verdict| verdict.since_baseline && verdict.is_by_hook());
+        .filter(|verdict| verdict.since_baseline && verdict.is_by_hook);
     let why = match waits {
         Some(live) => {
             let minutes = live.idle.unwrap_or_default().as_secs() / 60;
@@ -267,7 +268,7 @@ fn next(row: &StatusRow, now: &Zoned) -> (String, Option<NextStep>) {
         NextStep::Inspect => NextStep::OfSpec("check"),
         step => step,
     };
-    match verdict.retry_at() {
+    match verdict.view.retry_at {
         Some(at) if now.timestamp() < at => (
             format!(
                 "{}; look again at {}",
@@ -284,7 +285,7 @@ fn message(verdict: Option<&LastVerdict>) -> String {
     verdict
         .map(|verdict| {
             why(
-                verdict.text("reason").unwrap_or_default(),
+                verdict.view.reason.as_deref().unwrap_or_default(),
                 &verdict.sentence(),
             )
             .to_owned()

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::wire::breaker_json::BreakerFields;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -67,7 +68,7 @@ fn work_of_a_machine_that_is_silent_needs_a_person_and_other_work_there_does_not
 }
 
 fn row() -> StatusRow {
-    let breaker = RecordedBreaker {
+    let breaker = BreakerFields {
         state: BreakerState::Closed,
         strikes: 0,
         limit: Some(3),
@@ -110,7 +111,7 @@ fn judged_in(kind: &str, data: Value) -> StatusRow {
         data,
     };
     StatusRow {
-        verdict: Some(LastVerdict::new(event, true)),
+        verdict: Some(LastVerdict::new(&event, true)),
         ..row()
     }
 }
@@ -161,7 +162,7 @@ fn said(row: &StatusRow) -> (AttentionRank, String, Option<String>) {
 #[test]
 fn each_row_says_whether_it_needs_a_person_why_and_what_to_type() {
     use AttentionRank::{Complete, Gone, Next, NotJudged, Person, Resume, Running};
-    let open = RecordedBreaker {
+    let open = BreakerFields {
         state: BreakerState::Open,
         strikes: 3,
         open_until: Some(at(88_200)),

@@ -47,7 +47,7 @@ pub(super) fn last_judgements(
         if event.kind == kind::BASELINE {
             begun_anew.push(work.clone());
         } else {
-            judged.last = Some(LastVerdict::new(event, true));
+            judged.last = Some(LastVerdict::new(&event, true));
         }
     }
     for (work, event) in begun_anew
@@ -55,14 +55,14 @@ pub(super) fn last_judgements(
         .zip(store.newest_of(&begun_anew, &JUDGED, HISTORY)?)
     {
         if let (Some(event), Some(judged)) = (event, found.get_mut(work)) {
-            judged.last = Some(LastVerdict::new(event, false));
+            judged.last = Some(LastVerdict::new(&event, false));
         }
     }
     let is_by_hook = |work: &&WorkKey| {
         found
             .get(*work)
             .and_then(|judged| judged.last.as_ref())
-            .is_some_and(LastVerdict::is_by_hook)
+            .is_some_and(|verdict| verdict.is_by_hook)
     };
     let by_hook: Vec<WorkKey> = of.iter().filter(is_by_hook).cloned().collect();
     for (work, event) in by_hook
@@ -70,7 +70,7 @@ pub(super) fn last_judgements(
         .zip(store.newest_of(&by_hook, &JUDGED[..1], HISTORY)?)
     {
         if let (Some(event), Some(judged)) = (event, found.get_mut(work)) {
-            judged.verdict = Some(LastVerdict::new(event, false));
+            judged.verdict = Some(LastVerdict::new(&event, false));
         }
     }
     Ok(found)

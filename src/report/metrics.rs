@@ -14,7 +14,6 @@ use super::figures::report;
 use super::overview::{StatusOverview, StatusRow};
 use crate::judge::live_session::SessionActivity;
 use crate::wire::figures_json::FiguresReport;
-use crate::wire::last_verdict::LastVerdict;
 use crate::wire::metrics_text::MetricSeries;
 use watchdog_core::decision::breaker::BreakerState;
 use watchdog_facts::verdict::{Reason, Status};
@@ -141,7 +140,7 @@ fn of_rows(rows: &[StatusRow]) -> Vec<MetricSeries> {
             .verdict
             .as_ref()
             .filter(|_| row.is_judged())
-            .and_then(LastVerdict::reason)
+            .and_then(|verdict| verdict.view.known_reason())
             .map_or("", Reason::as_str);
         work.add(
             &[of[0], of[1], ("status", state(row)), ("reason", reason)],
@@ -276,10 +275,7 @@ fn counted(sums: &CounterSums) -> Vec<MetricSeries> {
     let mut verdicts =
         MetricSeries::counter("watchdog_verdicts_total", "Verdicts by status and reason.");
     for (word, amount) in sums.below(word::VERDICT) {
-        let status = Reason::ALL
-            .iter()
-            .find(|reason| reason.as_str() == word)
-            .map_or("other", |reason| reason.status().as_str());
+        let status = Reason::from_word(word).map_or("other", |reason| reason.status().as_str());
         verdicts.add(&[("status", status), ("reason", word)], count(amount));
     }
     let mut probes = MetricSeries::counter(

@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::super::overview::{OlderSpecs, RecordedBreaker};
+use super::super::overview::OlderSpecs;
 use super::*;
 use crate::judge::live_session::SessionLiveness;
+use crate::wire::breaker_json::BreakerFields;
+use crate::wire::last_verdict::LastVerdict;
 use crate::wire::metrics_text::metrics_text;
 use watchdog_store::engine::StoredEvent;
 use watchdog_store::session::SessionRecord;
@@ -17,7 +19,7 @@ fn at(second: i64) -> Timestamp {
 }
 
 fn row() -> StatusRow {
-    let breaker = RecordedBreaker {
+    let breaker = BreakerFields {
         state: BreakerState::Open,
         strikes: 3,
         limit: None,
@@ -44,7 +46,7 @@ fn row() -> StatusRow {
         baseline_at: at(50),
         gone: false,
         broken: None,
-        verdict: Some(LastVerdict::new(verdict, true)),
+        verdict: Some(LastVerdict::new(&verdict, true)),
         judgement_known: true,
         session: None,
         live: None,

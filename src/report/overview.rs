@@ -129,31 +129,16 @@ pub struct StatusRow {
     /// Who holds the worktree's lock for this work.
     pub holder: Option<LockHolder>,
     /// The breaker.
-    pub breaker: RecordedBreaker,
+    pub breaker: BreakerFields,
     /// The machine that it is on, where that is another one; `worktree` then begins with its name.
     pub machine: Option<RowMachine>,
 }
 
-/// The breaker as it is recorded. Its limit and cooldown are the configuration's, which nobody reads here: the last verdict told them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RecordedBreaker {
-    /// The three states.
-    pub state: BreakerState,
-    /// Strikes since the last `complete`.
-    pub strikes: u32,
-    /// Strikes that open it, where the last verdict told.
-    pub limit: Option<u64>,
-    /// When one trial is let through, where the last verdict told; only while it is open.
-    pub open_until: Option<Timestamp>,
-    /// When it opened.
-    pub since: Option<Timestamp>,
-    /// Why the last strike was one.
-    pub why: Option<String>,
-}
-
-impl RecordedBreaker {
-    fn new(breaker: Breaker, verdict: Option<&LastVerdict>, now: Timestamp) -> Self {
-        let until = verdict.and_then(LastVerdict::breaker_open_until);
+impl BreakerFields {
+    /// As it is recorded. Its limit and cooldown are the configuration's, which nobody reads here: the last verdict told them.
+    fn recorded(breaker: Breaker, verdict: Option<&LastVerdict>, now: Timestamp) -> Self {
+        let judged = verdict.and_then(|verdict| verdict.view.breaker.as_ref());
+        let until = judged.and_then(|breaker| breaker.open_until);
         let (state, since, why) = match &breaker {
             Breaker::Closed { why, .. } => (BreakerState::Closed, None, why.clone()),
             // As `watchdog breaker` shows it: once the cooldown is over.
@@ -169,32 +154,13 @@ impl RecordedBreaker {
                 (BreakerState::HalfOpen, Some(*since), Some(why.clone()))
             }
         };
-        RecordedBreaker {
+        BreakerFields {
             state,
             strikes: breaker.strikes(),
-            limit: verdict.and_then(LastVerdict::breaker_limit),
+            limit: judged.and_then(|breaker| breaker.limit),
             open_until: until.filter(|until| state == BreakerState::Open && now < *until),
             since,
             why,
-        }
-    }
-
-    fn as_fields(&self) -> BreakerFields<'_> {
-        let RecordedBreaker {
-            state,
-            strikes,
-            limit,
-            open_until,
-            since,
-            why,
-        } = self;
-        BreakerFields {
-            state: *state,
-            strikes: *strikes,
-            limit: *limit,
-            open_until: *open_until,
-            since: *since,
-            why: why.as_deref(),
         }
     }
 
@@ -303,7 +269,7 @@ impl StatusRow {
             }),
             looped: self.looped.as_ref().map(|looped| (looped, self.loops())),
             holder: self.holder.as_ref(),
-            breaker: self.breaker.as_fields(),
+            breaker: &self.breaker,
             is_newest: self.is_newest,
             older_specs: [
                 ("complete", self.older.complete),
@@ -460,7 +426,7 @@ pub(super) fn gather(
         for (is_newest, (spec, record)) in found.specs_newest_last() {
             let work = (found.id.clone(), spec);
             let judged = judged.remove(&work).unwrap_or_default();
-            let breaker = RecordedBreaker::new(
+            let breaker = BreakerFields::recorded(
                 breakers.remove(&work).unwrap_or_default(),
                 judged.verdict.as_ref().or(judged.last.as_ref()),
                 now,

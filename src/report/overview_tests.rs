@@ -60,7 +60,7 @@ impl Ground {
     }
 
     fn judge(&self, id: &str, spec: &str, reason: Reason, second: i64) {
-        let data = json!({"status": reason.status().as_str(), "reason": reason.as_str(), "message": "m", "breaker": {"limit": 3}});
+        let data = json!({"status": reason.status().as_str(), "reason": reason.as_str(), "message": "m", "breaker": {"state": "closed", "strikes": 0, "limit": 3}});
         self.happens(id, spec, kind::VERDICT, second, data);
     }
 
@@ -424,12 +424,12 @@ fn an_open_breaker_needs_a_person_until_its_cooldown_is_over() {
             .unwrap()
             .to_string()
     };
-    for (told, state, person) in [
-        (until(1800), "half_open", false),
-        (until(99_999), "open", true),
-        ("nonsense".into(), "open", true),
+    for (told, state, person, limit) in [
+        (until(1800), "half_open", false, Some(3)),
+        (until(99_999), "open", true, Some(3)),
+        ("nonsense".into(), "open", true, None),
     ] {
-        let verdict = json!({"status": "waiting", "reason": "locked", "breaker": {"limit": 3, "open_until": told}});
+        let verdict = json!({"status": "waiting", "reason": "locked", "breaker": {"state": "open", "strikes": 3, "limit": 3, "open_until": told}});
         ground.happens("w", "s", kind::VERDICT, 400, verdict);
         let row = ground.only();
         assert_eq!(
@@ -438,7 +438,7 @@ fn an_open_breaker_needs_a_person_until_its_cooldown_is_over() {
                 row.needs_person(),
                 row.breaker.limit
             ),
-            (state, person, Some(3)),
+            (state, person, limit),
             "{told}"
         );
     }

@@ -70,11 +70,11 @@ pub fn sentence(event: &StoredEvent, clock: &dyn Fn(Timestamp) -> String) -> Str
 }
 
 fn verdict(event: &StoredEvent) -> Option<String> {
-    let verdict = LastVerdict::new(event.clone(), true);
+    let verdict = LastVerdict::new(event, true);
     Some(format!(
         "{} ({}): {}",
-        verdict.text("status")?,
-        verdict.text("reason")?,
+        verdict.view.status.as_ref()?,
+        verdict.view.reason.as_ref()?,
         cut_text(&verdict.sentence(), TEXT)
     ))
 }

@@ -10,7 +10,7 @@ use watchdog_facts::verdict::ProbeRecord;
 use watchdog_git::{HistoryPoint, SnapshotSummary};
 use watchdog_store::engine::StoredEvent;
 use watchdog_store::journal::kind;
-use watchdog_store::verdict_parts::{probe_json, rescue_data};
+use watchdog_store::verdict_parts::{ProbeView, as_json, rescue_data};
 use watchdog_store::verdict_row::{FACT, RECORD};
 
 /// Between a verdict's id and the number of an event that its row holds; no id that is written has it.
@@ -81,7 +81,7 @@ pub fn check_data(check: &CheckResult) -> Value {
 
 /// A question and what came of it, to be written.
 pub fn probe_row(record: &ProbeRecord) -> Value {
-    let mut data = probe_json(&bound_probe(record));
+    let mut data = as_json(ProbeView::from(&bound_probe(record)));
     data[FACT] = form::write_probe(record);
     data
 }

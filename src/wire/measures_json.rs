@@ -55,10 +55,7 @@ pub fn measures_json(sums: &CounterSums, completed: &[&CompletedSpec]) -> Value 
 fn by_status<'a>(reasons: impl IntoIterator<Item = (&'a String, &'a u64)>) -> Map<String, Value> {
     let mut counts = Map::new();
     for (word, count) in reasons {
-        let status = Reason::ALL
-            .iter()
-            .find(|reason| reason.as_str() == word)
-            .map_or("other", |reason| reason.status().as_str());
+        let status = Reason::from_word(word).map_or("other", |reason| reason.status().as_str());
         let sum = counts.get(status).and_then(Value::as_u64).unwrap_or(0) + count;
         counts.insert(status.to_owned(), json!(sum));
     }

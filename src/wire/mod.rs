@@ -30,7 +30,6 @@ pub(crate) mod next_step;
 pub(crate) mod notice_json;
 pub(crate) mod page_json;
 pub(crate) mod probe_json;
-pub(crate) mod recorded_verdict;
 pub(crate) mod rescue_json;
 pub(crate) mod session_events;
 pub(crate) mod setup_json;

@@ -1,7 +1,6 @@
 //! The next step of a person after a verdict, chosen by its data: which command, and of which program.
 
-use serde_json::Value;
-
+use super::verdict_json::{ChangesView, VerdictView};
 use watchdog_facts::display::is_hostile;
 use watchdog_facts::shell_line::{WorktreeCommands, shell_word};
 use watchdog_facts::verdict::Reason;
@@ -21,16 +20,8 @@ pub enum NextStep {
 
 impl NextStep {
     /// After a verdict with this data. A reason that this version does not know leads to a look.
-    pub fn after_verdict(data: &Value) -> Self {
-        let word = data["reason"].as_str().unwrap_or_default();
-        match Reason::ALL
-            .iter()
-            .copied()
-            .find(|reason| reason.as_str() == word)
-        {
-            Some(reason) => of_reason(reason, data),
-            None => NextStep::Inspect,
-        }
+    pub fn after_verdict(verdict: &VerdictView) -> Self {
+        (verdict.known_reason()).map_or(NextStep::Inspect, |reason| of_reason(reason, verdict))
     }
 
     /// The line to type; `inspect` is the command that shows what is recorded. None where the spec has a character that no terminal
@@ -54,13 +45,10 @@ impl NextStep {
     }
 }
 
-fn of_reason(reason: Reason, data: &Value) -> NextStep {
-    let left: u64 = ["staged", "unstaged", "untracked", "conflicted"]
-        .iter()
-        .filter_map(|of| data["changes"][*of].as_u64())
-        .sum();
+fn of_reason(reason: Reason, verdict: &VerdictView) -> NextStep {
+    let uncommitted = verdict.changes.as_ref().map_or(0, ChangesView::total);
     let rescue_or = |other| {
-        if left > 0 {
+        if uncommitted > 0 {
             NextStep::OfSpec("rescue")
         } else {
             other
@@ -68,7 +56,7 @@ fn of_reason(reason: Reason, data: &Value) -> NextStep {
     };
     match reason {
         Reason::NewCommits | Reason::Rescued | Reason::NothingToDo | Reason::ChecksPassed => {
-            new_commits(data).map_or(NextStep::Inspect, NextStep::Git)
+            new_commits(verdict).map_or(NextStep::Inspect, NextStep::Git)
         }
         Reason::Unfinished | Reason::Working | Reason::MaxProbes => {
             rescue_or(NextStep::OfSpec("check"))
@@ -110,16 +98,17 @@ fn of_reason(reason: Reason, data: &Value) -> NextStep {
 }
 
 /// The list of the commits since the baseline.
-fn new_commits(data: &Value) -> Option<String> {
-    let hex = |key: &str| {
-        let name = data[key].as_str()?;
+fn new_commits(verdict: &VerdictView) -> Option<String> {
+    let hex = |name: &Option<String>| {
+        let name = name.as_deref()?;
         (name.len() >= 40 && name.bytes().all(|b| b.is_ascii_hexdigit()))
             .then(|| name[..12].to_owned())
     };
-    let head = hex("head")?;
+    let head = hex(&verdict.head)?;
+    let baseline = hex(&verdict.baseline);
     let range =
-        hex("baseline").map_or_else(|| head.clone(), |baseline| format!("{baseline}..{head}"));
-    (hex("baseline").as_ref() != Some(&head)).then(|| format!("log --stat {range}"))
+        (baseline.as_ref()).map_or_else(|| head.clone(), |baseline| format!("{baseline}..{head}"));
+    (baseline.as_ref() != Some(&head)).then(|| format!("log --stat {range}"))
 }
 
 #[cfg(test)]
@@ -138,7 +127,9 @@ mod tests {
             ("of a later version", 3, NextStep::Inspect),
         ] {
             assert_eq!(
-                NextStep::after_verdict(&json!({"reason": reason, "changes": {"untracked": left}})),
+                NextStep::after_verdict(&VerdictView::read(
+                    &json!({"reason": reason, "changes": {"untracked": left}})
+                )),
                 step,
                 "{reason}"
             );

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use watchdog_facts::evidence::ProbeOutcome;
 use watchdog_facts::verdict::ProbeUsage;
 
-use super::verdict_json::{reply_json, reply_of, retry_at_of, usage_json};
+use super::verdict_json::{retry_at_of, shown_reply};
 
 /// The session that was probed.
 pub struct ProbedSession<'a> {
@@ -25,11 +25,11 @@ pub fn probe_answer_json(
     json!({
         "schema": 1,
         "outcome": outcome.as_str(),
-        "reply": reply_of(outcome).map(reply_json),
+        "reply": shown_reply(outcome),
         "disputed": disputed,
         "why": outcome.why(),
         "retry_at": retry_at_of(outcome),
         "session": session.map(|session| json!({"id": session.id, "known_by": session.known_by})),
-        "usage": usage_json(usage),
+        "usage": usage,
     })
 }

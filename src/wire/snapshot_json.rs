@@ -7,8 +7,6 @@ use watchdog_git::{
     FileDiff, RestoreResult, SnapshotDiff, SnapshotPathKind, SnapshotSizes, SnapshotSummary,
 };
 
-use super::verdict_json::left_out_json;
-
 /// The most paths of a list.
 pub(super) const LISTED: usize = 1000;
 
@@ -89,7 +87,7 @@ pub fn restored_json(id: &str, kind: &str, destination: &str, restored: &Restore
         "to": kind,
         "where": destination,
         "files": restored.files,
-        "left_out": listed_json(&restored.left_out),
+        "left_out": listed(&restored.left_out),
         "note": restored.note,
     })
 }
@@ -110,6 +108,6 @@ pub fn dropped_data(dropped: &SnapshotSummary) -> Value {
 }
 
 /// The first of what was left out.
-pub(super) fn listed_json(left_out: &[LeftOut]) -> Vec<Value> {
-    left_out.iter().take(LISTED).map(left_out_json).collect()
+pub(super) fn listed(left_out: &[LeftOut]) -> &[LeftOut] {
+    &left_out[..left_out.len().min(LISTED)]
 }

@@ -13,19 +13,8 @@ use watchdog_store::lock::LockHolder;
 use watchdog_store::looped::LoopRecord;
 use watchdog_store::session::SessionRecord;
 
-use super::breaker_json::{BreakerFields, breaker_fields_json};
+use super::breaker_json::BreakerFields;
 use super::last_verdict::LastVerdict;
-
-/// What is taken from the last verdict as it is.
-const OF_THE_VERDICT: [&str; 7] = [
-    "reason",
-    "complete",
-    "evidence",
-    "message",
-    "retry_at",
-    "head",
-    "new_commits",
-];
 
 /// A worktree with a baseline, as its row shows it.
 pub struct WorktreeStatus<'a> {
@@ -58,7 +47,7 @@ pub struct WorktreeStatus<'a> {
     /// Who works on it now.
     pub holder: Option<&'a LockHolder>,
     /// Its breaker.
-    pub breaker: BreakerFields<'a>,
+    pub breaker: &'a BreakerFields,
     /// Whether its baseline is the worktree's newest.
     pub is_newest: bool,
     /// The specs of the worktree that have no row, by what became of them.
@@ -135,7 +124,13 @@ pub struct SeenMachineJson<'a> {
 /// One row.
 pub fn worktree_status_json(row: &WorktreeStatus<'_>) -> Value {
     let verdict = row.verdict;
+    let view = verdict.map(|verdict| &verdict.view);
+    // Nothing that was not judged is complete, and a verdict on earlier work says nothing of this one.
     let is_judged = verdict.is_some_and(|verdict| verdict.since_baseline);
+    let is_complete = verdict.is_some_and(|verdict| {
+        verdict.view.complete == Some(true)
+            || verdict.is_by_hook && verdict.status == Some(Status::Complete)
+    });
     let mut object = json!({
         "worktree": row.worktree.display().to_string(),
         "spec": row.spec,
@@ -146,30 +141,30 @@ pub fn worktree_status_json(row: &WorktreeStatus<'_>) -> Value {
         "broken": row.broken,
         "needs_person": row.needs_person,
         "running": row.running,
-        "status": verdict.and_then(|verdict| verdict.status).map(Status::as_str),
+        "status": verdict.and_then(|verdict| verdict.status),
+        "reason": view.map(|view| &view.reason),
+        "complete": is_judged && is_complete,
+        "evidence": view.map(|view| &view.evidence),
+        "message": view.map(|view| &view.message),
+        "retry_at": view.map(|view| view.retry_at),
+        "head": view.map(|view| &view.head),
+        "new_commits": view.map(|view| view.new_commits),
         "judged_at": verdict.map(|verdict| verdict.at.to_string()),
         "judged_since_baseline": is_judged,
         "session": row.session.as_ref().map(session_json),
         "loop": row.looped.map(|(looped, running)| loop_json(looped, running)),
         "lock": row.holder.map(holder_json),
-        "breaker": breaker_fields_json(&row.breaker),
+        "breaker": row.breaker,
         "newest": row.is_newest,
         "older_specs": row.older_specs.iter().copied().collect::<BTreeMap<_, _>>(),
         "judgement_known": row.judgement_known,
-        "judged_by": verdict.map(|verdict| if verdict.is_by_hook() { "hook" } else { "verdict" }),
-        "hook_answer": verdict.and_then(LastVerdict::hook_answer),
+        "judged_by": verdict.map(|verdict| if verdict.is_by_hook { "hook" } else { "verdict" }),
+        "hook_answer": verdict.map(|verdict| &verdict.hook_answer),
     });
     if let Some((machine, silent)) = row.machine {
         object["machine"] = json!(machine);
         object["silent_seconds"] = json!(silent.map(|silent| silent.as_secs()));
     }
-    for key in OF_THE_VERDICT {
-        object[key] = verdict.map_or(Value::Null, |verdict| verdict.field(key));
-    }
-    // Nothing that was not judged is complete, and a verdict on earlier work says nothing of this one.
-    let hook_completed = verdict
-        .is_some_and(|verdict| verdict.is_by_hook() && verdict.status == Some(Status::Complete));
-    object["complete"] = json!((object["complete"] == true || hook_completed) && is_judged);
     object
 }
 

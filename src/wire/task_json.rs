@@ -10,8 +10,6 @@ use watchdog_facts::evidence::Degradation;
 use watchdog_facts::verdict::Status;
 use watchdog_store::task::TaskRecord;
 
-use super::verdict_json::note_json;
-
 /// A task of the queue, with what its file and its record do not say.
 pub struct QueueTask<'a> {
     /// Its file.
@@ -108,7 +106,7 @@ pub fn shown_task_json(entry: &QueueTask<'_>, in_force: &TaskFile, notes: &[Degr
     value["body"] = json!(in_force.body);
     value["max_iterations"] = json!(in_force.max_iterations);
     value["signals"] = json!(in_force.signals());
-    value["degraded"] = notes.iter().map(note_json).collect();
+    value["degraded"] = json!(notes);
     value
 }
 
@@ -144,6 +142,6 @@ pub fn set_task_json(transition: Value, dry_run: bool) -> Value {
 }
 
 /// A path that may not be known.
-pub(super) fn path_text(path: Option<&Path>) -> Option<String> {
+pub fn path_text(path: Option<&Path>) -> Option<String> {
     path.map(|path| path.display().to_string())
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use watchdog_core::config::task_file::TaskStatus;
@@ -9,7 +10,7 @@ use watchdog_facts::verdict::{Status, Verdict};
 use watchdog_store::task::TaskRecord;
 
 use super::task_json::path_text;
-use super::verdict_json::Judgement;
+use super::verdict_json::VerdictView;
 
 /// What `watchdog task run` would do.
 pub struct TaskPlan<'a> {
@@ -67,30 +68,28 @@ pub fn pool_plan_json<'a>(
 }
 
 /// A task that was worked on.
+#[derive(Serialize)]
 pub struct WorkedTask<'a> {
-    /// The task.
-    pub id: &'a str,
-    /// Where it stands now, where the work decided that.
-    pub status: Option<TaskStatus>,
     /// The agent.
     pub agent: &'a str,
     /// Whether anything was started.
     pub begun: bool,
+    /// The task.
+    pub id: &'a str,
+    /// Where it stands now, where the work decided that.
+    pub status: Option<&'static str>,
     /// Where it was worked on.
-    pub worktree: Option<&'a Path>,
+    pub worktree: Option<String>,
 }
 
 /// The last verdict on a task, with the task beside it.
-pub fn worked_task_json(judgement: &Judgement, task: &WorkedTask<'_>) -> Value {
-    let mut value = judgement.to_json();
-    value["task"] = json!({
-        "id": task.id,
-        "status": task.status.map(TaskStatus::as_str),
-        "agent": task.agent,
-        "begun": task.begun,
-        "worktree": path_text(task.worktree),
-    });
-    value
+#[derive(Serialize)]
+pub struct WorkedTaskView<'a> {
+    /// The verdict.
+    #[serde(flatten)]
+    pub verdict: VerdictView,
+    /// The task.
+    pub task: WorkedTask<'a>,
 }
 
 /// A task as a pool leaves it.
@@ -107,8 +106,8 @@ pub fn pool_task_json(id: &str, record: &TaskRecord) -> Value {
     })
 }
 
-/// `watchdog task work --json`: why it ended, every task as a [`pool_task_json`], and what was ended here, each a [`worked_task_json`].
-pub fn pool_json(verdict: &Verdict, tasks: &[Value], done: &[Value]) -> Value {
+/// `watchdog task work --json`: why it ended, every task as a [`pool_task_json`], and what was ended here, each a [`WorkedTaskView`].
+pub fn pool_json(verdict: &Verdict, tasks: &[Value], done: &[WorkedTaskView<'_>]) -> Value {
     json!({
         "schema": 1,
         "status": verdict.status().as_str(),

@@ -4,24 +4,25 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::{Map, Value};
 
 use watchdog_core::decision::breaker::BreakerView;
 use watchdog_core::decision::iteration::agent_order::AgentStanding;
 use watchdog_core::decision::iteration::record::IterationRecord;
 use watchdog_core::decision::record::{JudgementRecord, bound_verdict, form};
 use watchdog_core::decision::termination::SpentUsage;
+use watchdog_facts::evidence::{CheckResult, Commit, Degradation, WarningCode};
 use watchdog_facts::refused_tool::{RefusedTool, ToolRefusals};
 use watchdog_facts::secret_members::mask_value;
 use watchdog_facts::session_exit::SessionExit;
-use watchdog_facts::verdict::{Reason, Status, Verdict};
-use watchdog_store::verdict_parts::{changes_json, check_json, commits_json};
+use watchdog_facts::verdict::{ProbeUsage, Reason, Status, Verdict};
 pub use watchdog_store::verdict_parts::{
-    left_out_json, millis, note_json, probe_json, reply_json, reply_of, retry_at_of, usage_json,
+    ChangesView, ProbeView, RescueView, as_json, millis, reply_of, retry_at_of, shown_reply,
 };
 use watchdog_store::verdict_row::{RECORD, ROWS};
 
-use super::breaker_json::breaker_json;
+use super::breaker_json::BreakerFields;
 use super::loop_json::loop_json;
 
 /// A verdict with its metadata.
@@ -63,7 +64,7 @@ pub struct OutlivedProcess {
 }
 
 /// The session in a verdict: the one that probes ask.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct JudgedSession {
     /// The agent's own name for it, where it is known.
     pub id: Option<String>,
@@ -74,6 +75,7 @@ pub struct JudgedSession {
     /// For how long it has been silent, in whole seconds, where that was checked.
     pub idle_seconds: Option<u64>,
     /// How its process ended, where watchdog ran it.
+    #[serde(serialize_with = "write_exit")]
     pub ended: Option<SessionExit>,
 }
 
@@ -122,59 +124,98 @@ impl Judgement {
         }
     }
 
-    /// The object of the contract.
-    pub fn to_json(&self) -> Value {
-        let verdict = &self.verdict;
-        let commits = verdict.commits.as_ref();
-        let head = commits.map(|commits| commits.head.clone().unwrap_or_else(|| "unborn".into()));
-        let mut object = json!({
-            "schema": 1,
-            "status": verdict.status().as_str(),
-            "reason": verdict.reason.as_str(),
-            "complete": verdict.status() == Status::Complete,
-            "evidence": verdict.evidence.as_str(),
-            "message": verdict.message,
-            "feedback": verdict.feedback,
-            "retry_at": verdict.retry_at.map(|at| at.to_string()),
-            "worktree": self.worktree,
-            "spec": self.spec,
-            "branch": self.branch,
-            "baseline": self.baseline,
-            "head": head,
-            "new_commits": commits.map(|commits| commits.new_commits),
-            "made_here": commits.map(|commits| commits.made_here),
-            "imported_commits": commits.map(|commits| commits.imported),
-            "net_change": commits.map(|commits| commits.net_change),
-            "brought": commits.map(|commits| commits.brought),
-            "commits": commits.map(commits_json).unwrap_or_default(),
-            "changes": verdict.changes.as_ref().map(changes_json),
-            "rescued": verdict.rescue_commits > 0,
-            "rescue": rescue_json(verdict),
-            "probes_used": verdict.probes_used,
-            "probes": verdict.probes.iter().map(probe_json).collect::<Vec<_>>(),
-            "checks": verdict.checks.iter().map(check_json).collect::<Vec<_>>(),
-            "session": self.session.as_ref().map(session_json),
-            "inherited": verdict.inherited,
-            "changed_since_end": verdict.changed_since_end,
-            "unchanged_since": verdict.unchanged_since.map(|at| at.to_string()),
-            "helpers": verdict.helpers,
-            "probe_usage": usage_json(&verdict.probe_usage),
-            "strike": verdict.strike,
-            "not_a_strike_because": verdict.not_a_strike_because,
-            "breaker": self.breaker.as_ref().map(breaker_json),
-            "degraded": verdict.degraded.iter().map(|note| note.code.as_str()).collect::<Vec<_>>(),
-            "notes": verdict.degraded.iter().map(note_json).collect::<Vec<_>>(),
-            "log": self.log,
-            "survivors": self.survivors.iter().map(|left| &left.shown).collect::<Vec<_>>(),
-            "refused_tools": refused_json(&self.refused),
-            "duration_ms": millis(self.duration),
-        });
-        if let Some(looped) = &self.looped {
-            object["iterations"] = json!(looped.iterations);
-            object["loop"] = loop_json(looped);
-        }
+    /// The object of the contract, without secrets.
+    pub fn view(&self) -> VerdictView {
+        let mut object = as_json(self.view_with(&self.verdict));
         mask_value(&mut object);
-        object
+        VerdictView::read(&object)
+    }
+
+    /// The same as a JSON value.
+    pub fn to_json(&self) -> Value {
+        as_json(self.view())
+    }
+
+    /// The view with the lists and texts of this form of the verdict.
+    fn view_with(&self, verdict: &Verdict) -> VerdictView {
+        let commits = verdict.commits.as_ref();
+        let rescue = RescueView {
+            branch: verdict.rescue_branch.clone(),
+            commits: verdict.rescue_commits,
+            left_out: verdict.left_out.clone(),
+            left_out_total: total(&verdict.left_out, &self.verdict.left_out),
+            snapshot: verdict.snapshot.clone(),
+        };
+        VerdictView {
+            schema: 1,
+            status: Some(verdict.status().as_str().into()),
+            reason: Some(verdict.reason.as_str().into()),
+            complete: Some(verdict.status() == Status::Complete),
+            evidence: Some(verdict.evidence.as_str().into()),
+            message: Some(verdict.message.clone()),
+            feedback: verdict.feedback.clone(),
+            retry_at: verdict.retry_at,
+            worktree: Some(self.worktree.clone()),
+            spec: self.spec.clone(),
+            branch: self.branch.clone(),
+            baseline: self.baseline.clone(),
+            head: commits.map(|commits| commits.head.clone().unwrap_or_else(|| "unborn".into())),
+            new_commits: commits.map(|commits| commits.new_commits),
+            made_here: commits.map(|commits| commits.made_here),
+            imported_commits: commits.map(|commits| commits.imported),
+            net_change: commits.map(|commits| commits.net_change),
+            brought: commits.map(|commits| commits.brought),
+            commits: commits
+                .map(|commits| commits.listed.clone())
+                .unwrap_or_default(),
+            changes: verdict.changes.as_ref().map(|changes| ChangesView {
+                paths_total: self
+                    .verdict
+                    .changes
+                    .as_ref()
+                    .and_then(|all| total(&changes.paths, &all.paths)),
+                ..changes.into()
+            }),
+            rescued: verdict.rescue_commits > 0,
+            rescue: rescue.unless_empty(),
+            probes_used: verdict.probes_used,
+            probes: Some(verdict.probes.iter().map(ProbeView::from).collect()),
+            checks: Some(verdict.checks.clone()),
+            checks_total: total(&verdict.checks, &self.verdict.checks),
+            session: as_json(&self.session),
+            inherited: verdict.inherited,
+            changed_since_end: verdict.changed_since_end,
+            unchanged_since: verdict.unchanged_since,
+            helpers: verdict.helpers.clone(),
+            probe_usage: verdict.probe_usage,
+            strike: Some(verdict.strike),
+            not_a_strike_because: verdict.not_a_strike_because.map(str::to_owned),
+            breaker: self.breaker.as_ref().map(BreakerFields::from),
+            degraded: verdict.degraded.iter().map(|note| note.code).collect(),
+            notes: verdict.degraded.clone(),
+            log: self.log.clone(),
+            survivors: self
+                .survivors
+                .iter()
+                .map(|process| process.shown.clone())
+                .collect(),
+            refused_tools: self.refused_tools(),
+            duration_ms: millis(self.duration),
+            iterations: self.looped.as_ref().map(|looped| looped.iterations),
+            looped: self.looped.as_ref().map(loop_json),
+            untouched: false,
+        }
+    }
+
+    /// Each tool with the option that allows it, so that a reader of one needs no other key.
+    fn refused_tools(&self) -> Vec<RefusedToolView> {
+        let ToolRefusals { tools, allow_with } = &self.refused;
+        let view = |tool: &RefusedTool| RefusedToolView {
+            allow_with: allow_with.clone(),
+            cause: tool.cause.as_str().into(),
+            tool: tool.tool.clone(),
+        };
+        tools.iter().map(view).collect()
     }
 
     /// The `data` of its event: long lists and texts are bounded, with their totals, and the facts are in `record`. The steps that are
@@ -183,157 +224,143 @@ impl Judgement {
         &self,
         recorded: Option<(&JudgementRecord, &BTreeMap<usize, String>)>,
     ) -> Value {
-        let bounded = Judgement {
-            verdict: bound_verdict(&self.verdict),
-            ..self.clone()
-        };
-        let mut object = bounded.to_json();
-        let totals = [
-            (
-                "/changes",
-                "paths",
-                self.verdict
-                    .changes
-                    .as_ref()
-                    .map_or(0, |changes| changes.paths.len()),
-            ),
-            ("/rescue", "left_out", self.verdict.left_out.len()),
-            ("", "checks", self.verdict.checks.len()),
-        ];
-        for (holder, list, total) in totals {
-            if let Some(Value::Object(holder)) = object.pointer_mut(holder)
-                && holder
-                    .get(list)
-                    .and_then(Value::as_array)
-                    .is_some_and(|kept| kept.len() < total)
-            {
-                holder.insert(format!("{list}_total"), json!(total));
-            }
-        }
+        let mut object = as_json(self.view_with(&bound_verdict(&self.verdict)));
+        mask_value(&mut object);
         if let Some((record, rows)) = recorded {
             object[RECORD] = form::write(record);
             if !rows.is_empty() {
-                object[ROWS] = rows
-                    .iter()
-                    .map(|(step, id)| (step.to_string(), json!(id)))
-                    .collect();
+                object[ROWS] = as_json(rows);
             }
         }
         object
     }
 }
 
-/// The keys of a verdict, in the order of the contract.
-const KEYS: [&str; 43] = [
-    "schema",
-    "status",
-    "reason",
-    "complete",
-    "evidence",
-    "message",
-    "feedback",
-    "retry_at",
-    "worktree",
-    "spec",
-    "branch",
-    "baseline",
-    "head",
-    "new_commits",
-    "made_here",
-    "imported_commits",
-    "net_change",
-    "brought",
-    "commits",
-    "changes",
-    "rescued",
-    "rescue",
-    "probes_used",
-    "probes",
-    "checks",
-    "claims",
-    "session",
-    "inherited",
-    "changed_since_end",
-    "unchanged_since",
-    "helpers",
-    "probe_usage",
-    "strike",
-    "not_a_strike_because",
-    "breaker",
-    "degraded",
-    "notes",
-    "log",
-    "survivors",
-    "refused_tools",
-    "duration_ms",
-    "iterations",
-    "loop",
-];
-
-/// A value as text on one line: a verdict has its keys in the order of the contract, and further ones behind them.
-pub fn to_line(value: &Value) -> String {
-    let Some(object) = value
-        .as_object()
-        .filter(|object| object.contains_key("reason") && object.contains_key("evidence"))
-    else {
-        return value.to_string();
-    };
-    let ours = KEYS
-        .iter()
-        .filter_map(|key| Some((*key, object.get(*key)?)));
-    let further = object
-        .iter()
-        .map(|(key, member)| (key.as_str(), member))
-        .filter(|(key, _)| !KEYS.contains(key));
-    let members: Vec<String> = ours
-        .chain(further)
-        .map(|(key, member)| format!("{}:{member}", json!(key)))
-        .collect();
-    format!("{{{}}}", members.join(","))
+/// How many there are in all, where fewer are listed.
+fn total<T>(listed: &[T], all: &[T]) -> Option<usize> {
+    (listed.len() < all.len()).then_some(all.len())
 }
 
-/// Each tool with the option that allows it, so that a reader of one needs no other key.
-fn refused_json(refused: &ToolRefusals) -> Vec<Value> {
-    let of = |tool: &RefusedTool| json!({"tool": tool.tool, "cause": tool.cause.as_str(), "allow_with": refused.allow_with});
-    refused.tools.iter().map(of).collect()
+/// A verdict as programs see it, in the order of the contract: made from a [`Judgement`], and read back from what is recorded. What that
+/// does not hold is `None`, and never zero.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct VerdictView {
+    pub schema: u64,
+    pub status: Option<String>,
+    pub reason: Option<String>,
+    pub complete: Option<bool>,
+    pub evidence: Option<String>,
+    pub message: Option<String>,
+    pub feedback: Option<String>,
+    pub retry_at: Option<Timestamp>,
+    pub worktree: Option<String>,
+    pub spec: Option<String>,
+    pub branch: Option<String>,
+    pub baseline: Option<String>,
+    pub head: Option<String>,
+    pub new_commits: Option<u64>,
+    pub made_here: Option<u64>,
+    pub imported_commits: Option<u64>,
+    pub net_change: Option<bool>,
+    pub brought: Option<u64>,
+    pub commits: Vec<Commit>,
+    pub changes: Option<ChangesView>,
+    pub rescued: bool,
+    pub rescue: Option<RescueView>,
+    pub probes_used: u32,
+    pub probes: Option<Vec<ProbeView>>,
+    pub checks: Option<Vec<CheckResult>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checks_total: Option<usize>,
+    pub session: Value,
+    pub inherited: u64,
+    pub changed_since_end: u64,
+    pub unchanged_since: Option<Timestamp>,
+    pub helpers: Vec<String>,
+    pub probe_usage: ProbeUsage,
+    pub strike: Option<bool>,
+    pub not_a_strike_because: Option<String>,
+    pub breaker: Option<BreakerFields>,
+    pub degraded: Vec<WarningCode>,
+    pub notes: Vec<Degradation>,
+    pub log: Option<String>,
+    pub survivors: Vec<String>,
+    pub refused_tools: Vec<RefusedToolView>,
+    pub duration_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub iterations: Option<u32>,
+    #[serde(rename = "loop", skip_serializing_if = "Option::is_none")]
+    pub looped: Option<Value>,
+    /// Whether nothing happened since the baseline: of a verdict that a sweep keeps.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub untouched: bool,
 }
 
-fn session_json(session: &JudgedSession) -> Value {
-    let ended = session.ended.map(|ended| json!({"exit_code": ended.exit_code(), "signal": ended.signal(), "by": ended.by.as_str()}));
-    json!({
-        "id": session.id,
-        "agent": session.agent,
-        "known_by": session.known_by,
-        "idle_seconds": session.idle_seconds,
-        "ended": ended,
-    })
-}
-
-fn rescue_json(verdict: &Verdict) -> Value {
-    if verdict.snapshot.is_none() && verdict.rescue_commits == 0 && verdict.left_out.is_empty() {
-        return Value::Null;
+impl VerdictView {
+    /// Reads a recorded verdict. A member that this version cannot read is as one that is missing.
+    pub fn read(data: &Value) -> Self {
+        VerdictView::deserialize(data).unwrap_or_else(|_| {
+            let mut members = data.as_object().cloned().unwrap_or_default();
+            members.retain(|key, member| {
+                let alone = Map::from_iter([(key.clone(), member.clone())]);
+                VerdictView::deserialize(&Value::Object(alone)).is_ok()
+            });
+            VerdictView::deserialize(&Value::Object(members)).unwrap_or_default()
+        })
     }
-    json!({
-        "snapshot": verdict.snapshot,
-        "commits": verdict.rescue_commits,
-        "branch": verdict.rescue_branch,
-        "left_out": verdict.left_out.iter().map(left_out_json).collect::<Vec<_>>(),
-    })
+
+    /// The object on one line.
+    pub fn to_line(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// Why, where this version knows the word.
+    pub fn known_reason(&self) -> Option<Reason> {
+        Reason::from_word(self.reason.as_deref()?)
+    }
+}
+
+/// A tool that the session was refused, as in `refused_tools` of a verdict.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RefusedToolView {
+    pub allow_with: Option<String>,
+    pub cause: String,
+    pub tool: String,
+}
+
+/// How the process of a session ended.
+fn write_exit<S: Serializer>(ended: &Option<SessionExit>, to: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct ExitView {
+        exit_code: Option<i32>,
+        signal: Option<i32>,
+        by: &'static str,
+    }
+    let view = ended.map(|ended| ExitView {
+        exit_code: ended.exit_code(),
+        signal: ended.signal(),
+        by: ended.by.as_str(),
+    });
+    view.serialize(to)
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
-    fn keys_of_a_verdict_stand_in_the_contracts_order() {
-        let verdict = json!({"reason": "working", "a": 1, "evidence": "none", "message": "m \" {", "status": "incomplete", "schema": 1});
-        let line = to_line(&verdict);
-        assert_eq!(
-            line,
-            r#"{"schema":1,"status":"incomplete","reason":"working","evidence":"none","message":"m \" {","a":1}"#
-        );
-        assert_eq!(serde_json::from_str::<Value>(&line).expect("JSON"), verdict);
-        assert_eq!(to_line(&json!({"b": 1, "a": 2})), r#"{"a":2,"b":1}"#);
+    fn a_member_that_cannot_be_read_hides_no_other() {
+        let view = VerdictView::read(&json!({
+            "reason": "of a later version", "new_commits": 2, "checks": [{"outcome": 7}], "degraded": ["of a later version"],
+            "changes": {"staged": 1}, "more": null,
+        }));
+        let changes = view.changes.expect("the changes are there");
+        assert_eq!((changes.staged, changes.unstaged), (Some(1), None));
+        assert_eq!((view.new_commits, view.made_here), (Some(2), None));
+        assert_eq!(view.reason.as_deref(), Some("of a later version"));
+        assert_eq!(view.checks, None);
     }
 }

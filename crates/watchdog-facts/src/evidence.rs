@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use super::display::plural;
 pub use super::held_rescue::HeldRescue;
@@ -59,7 +60,7 @@ pub type ReadFact<T> = Result<T, UnreadableFact>;
 /// Something that weakens the facts without making them unreadable.
 ///
 /// `code` is a stable snake-case word that programs may match; `detail` is for people.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Degradation {
     /// Stable word, such as `history_rewritten`.
     pub code: WarningCode,
@@ -68,7 +69,8 @@ pub struct Degradation {
 }
 
 /// The origin of a commit, as far as HEAD's reflog and the recorded refs prove it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum CommitOrigin {
     /// No evidence of another origin.
     MadeHere,
@@ -78,15 +80,26 @@ pub enum CommitOrigin {
     Rescued,
 }
 
+impl CommitOrigin {
+    /// The word used in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            CommitOrigin::MadeHere => "made_here",
+            CommitOrigin::Imported => "imported",
+            CommitOrigin::Rescued => "rescued",
+        }
+    }
+}
+
 /// A commit since the baseline.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Commit {
     /// Full hexadecimal object name.
     pub id: String,
-    /// First line of the message, lossy UTF-8, not yet escaped for display.
-    pub subject: String,
     /// Whether it was made in this worktree.
     pub origin: CommitOrigin,
+    /// First line of the message, lossy UTF-8, not yet escaped for display.
+    pub subject: String,
 }
 
 /// The commits since the baseline.
@@ -132,13 +145,15 @@ impl Commits {
 }
 
 /// An operation of git that was left half done in a worktree.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum GitOperation {
     /// `git merge` waits for its commit.
     Merge,
     /// `git rebase`, of either backend.
     Rebase,
     /// `git am`.
+    #[serde(rename = "am")]
     ApplyMailbox,
     /// `git cherry-pick`.
     CherryPick,
@@ -360,32 +375,51 @@ impl CriteriaChanged {
 }
 
 /// A configured criterion, judged.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckResult {
-    /// Its name in the configuration, or its type.
-    pub name: String,
-    /// Its type word.
-    pub kind: String,
-    /// How it ended.
-    pub outcome: CheckOutcome,
+    /// Its outcome when the work began, before anything was done.
+    #[serde(default)]
+    pub before: OutcomeBeforeWork,
+    /// Whether an earlier pass with the same inputs answered.
+    #[serde(default)]
+    pub cached: bool,
+    /// Wall time that it took.
+    #[serde(rename = "duration_ms", with = "super::millis")]
+    pub duration: Duration,
     /// How strong a pass is.
     pub evidence: super::verdict::Evidence,
     /// The missing work, for the agent; on a pass the finding, which may be empty.
+    #[serde(default, with = "empty_as_null")]
     pub feedback: String,
-    /// Wall time that it took.
-    pub duration: Duration,
-    /// Whether an earlier pass with the same inputs answered.
-    pub cached: bool,
-    /// Its outcome when the work began, before anything was done.
-    pub before: OutcomeBeforeWork,
+    /// Its name in the configuration, or its type.
+    pub name: String,
+    /// How it ended.
+    pub outcome: CheckOutcome,
     /// The test counts that its runner reports.
     pub tests: Option<TestCounts>,
     /// The tree that it ran on, where that was a scratch checkout.
     pub tree: Option<String>,
+    /// Its type word.
+    #[serde(rename = "type")]
+    pub kind: String,
+}
+
+/// A text that is null in JSON while it is empty.
+mod empty_as_null {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(text: &str, to: S) -> Result<S::Ok, S::Error> {
+        (!text.is_empty()).then_some(text).serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+        Ok(Option::deserialize(from)?.unwrap_or_default())
+    }
 }
 
 /// The outcome of a check when the work began.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum OutcomeBeforeWork {
     /// It passed already: a pass is no evidence of the work.
     Passed,
@@ -408,18 +442,19 @@ impl OutcomeBeforeWork {
 }
 
 /// The report of a test runner about its run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TestCounts {
-    /// Tests that ran, failed ones included.
-    pub ran: u64,
     /// Tests that failed.
     pub failed: u64,
+    /// Tests that ran, failed ones included.
+    pub ran: u64,
     /// Tests that were skipped or ignored.
     pub skipped: u64,
 }
 
 /// How one check ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum CheckOutcome {
     /// Met.
     Pass,
@@ -460,7 +495,7 @@ impl CheckOutcome {
 }
 
 /// A path that rescue left alone, and why.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
     /// Percent-escaped where not UTF-8.
     pub path: String,

@@ -13,6 +13,7 @@ pub mod display;
 pub mod evidence;
 pub mod held_rescue;
 pub mod left_out_reason;
+pub mod millis;
 pub mod patterns;
 pub mod phase_words;
 pub mod refused_tool;

@@ -1,11 +1,13 @@
 //! The agent's answer about itself, and the outcomes of a probe. A claim, not a fact about the work.
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use super::evidence::Commits;
 
 /// The three words that an agent may answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ReplyStatus {
     /// It says that everything is done.
     Complete,
@@ -27,27 +29,28 @@ impl ReplyStatus {
 }
 
 /// The agent's answer about itself. A claim, not a fact about the work.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reply {
-    /// The one word that decides.
-    pub status: ReplyStatus,
-    /// Free text.
-    pub message: String,
     /// Whether it says that agents or background work still run; `None` = not said.
     pub agents_active: Option<bool>,
     /// Free text per active agent.
     pub agents_details: Vec<String>,
+    /// How many commits it says it made; `None` = not said.
+    pub commits_made: Option<u64>,
+    /// Free text.
+    pub message: String,
+    /// Its next step.
+    pub next_action: Option<String>,
+    /// Whether it wants to continue; `None` = not answered, taken as yes.
+    pub should_continue: Option<bool>,
+    /// The one word that decides.
+    pub status: ReplyStatus,
     /// The tasks that it claims to be done.
     pub tasks_completed: Vec<String>,
     /// The tasks that it names as pending.
     pub tasks_pending: Vec<String>,
-    /// How many commits it says it made; `None` = not said.
-    pub commits_made: Option<u64>,
-    /// Whether it wants to continue; `None` = not answered, taken as yes.
-    pub should_continue: Option<bool>,
-    /// Its next step.
-    pub next_action: Option<String>,
     /// Why its words may not be taken at their word: two statuses, an example, a denial, or things named that git does not have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub doubt: Option<String>,
 }
 

@@ -3,13 +3,15 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use super::evidence::{
     Changes, CheckResult, Commits, Degradation, FaultKind, LeftOut, ProbeOutcome, UnreadableFact,
 };
 
 /// How strong a `complete` is. Ordered from weak to strong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Evidence {
     /// No evidence.
     None,
@@ -37,7 +39,8 @@ impl Evidence {
 }
 
 /// The result of a check. The order is the contract's, not one of severity.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Status {
     /// The work is done.
     Complete,
@@ -90,8 +93,8 @@ impl Status {
 macro_rules! reasons {
     ($($(#[$doc:meta])* $name:ident => $status:ident, $word:literal;)*) => {
         /// The reason of a verdict. Each reason belongs to exactly one status.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum Reason { $($(#[$doc])* $name,)* }
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        pub enum Reason { $($(#[$doc])* #[serde(rename = $word)] $name,)* }
 
         impl Reason {
             /// Every reason, in the contract's order.
@@ -102,6 +105,9 @@ macro_rules! reasons {
 
             /// The word used in JSON.
             pub fn as_str(self) -> &'static str { match self { $(Reason::$name => $word,)* } }
+
+            /// The reason of that word, where this version knows it.
+            pub fn from_word(word: &str) -> Option<Self> { match word { $($word => Some(Reason::$name),)* _ => None } }
         }
     };
 }
@@ -234,16 +240,16 @@ impl ProbeRecord {
 }
 
 /// The cost of probes. A figure that the agent does not report is `None`, never zero.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct ProbeUsage {
-    /// How many questions were sent, rescue plans and judges included.
-    pub requests: u64,
+    /// US dollars, as the agent reckons them.
+    pub cost_usd: Option<f64>,
     /// Input tokens, cached ones included.
     pub input_tokens: Option<u64>,
     /// Output tokens.
     pub output_tokens: Option<u64>,
-    /// US dollars, as the agent reckons them.
-    pub cost_usd: Option<f64>,
+    /// How many questions were sent, rescue plans and judges included.
+    pub requests: u64,
 }
 
 impl ProbeUsage {

@@ -4,9 +4,9 @@
 macro_rules! word_table {
     ($(#[doc = $what:expr])* enum $table:ident; $($(#[doc = $meaning:expr])* $name:ident = $word:literal,)*) => {
         $(#[doc = $what])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
         pub enum $table {
-            $($(#[doc = $meaning])* $name,)*
+            $($(#[doc = $meaning])* #[serde(rename = $word)] $name,)*
         }
 
         impl $table {

@@ -71,7 +71,7 @@ pub fn evaluate(
     if for_people {
         terminal.verdict(&judgement, false);
     } else {
-        terminal.value(&judgement.to_json());
+        terminal.object(judgement.view().to_line());
     }
     Ok(judgement.exit_code())
 }

@@ -10,7 +10,6 @@ use crate::judge::open_worktree::OpenWorktree;
 use crate::report::explained::{ExplainedFacts, ExplainedVerdict, explained};
 use crate::report::verdict_choice::{JournalScope, VerdictChoice, choose};
 use crate::wire::explain_json::{ExplainedFields, explain_json};
-use crate::wire::last_verdict::LastVerdict;
 use crate::wire::worked_agents::{questions_line, worked_session_line};
 use watchdog_core::decision::record::explanation::ExplainedStep;
 use watchdog_core::decision::record::run::RunEnd;
@@ -29,11 +28,7 @@ pub fn explain(
     let named = args.verdict.as_deref();
     let commands = command_env.commands_here();
     let found = match choose(store.as_ref(), &scope, named)? {
-        VerdictChoice::Found(event)
-            if LastVerdict::new((*event).clone(), true)
-                .text("reason")
-                .is_none() =>
-        {
+        VerdictChoice::Found(event) if !event.data["reason"].is_string() => {
             let why = format!(
                 "the verdict of event {} cannot be read: its row is damaged",
                 escape_to_one_line(&event.id)

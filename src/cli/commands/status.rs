@@ -22,7 +22,6 @@ use crate::report::attention::{self, Attention, AttentionRank};
 use crate::report::metrics::{metrics, sum_all_days};
 use crate::report::overview::{OlderSpecs, ShownSpecs, StatusRow, overview, overview_of};
 use crate::report::same_faults::{FaultGroup, FaultKey, grouped};
-use crate::wire::last_verdict::LastVerdict;
 use crate::wire::metrics_text::{MetricSeries, metrics_text};
 use watchdog_core::decision::breaker::BreakerState;
 use watchdog_facts::display::{cut_text, escape_to_one_line, plural};
@@ -223,14 +222,13 @@ fn table(terminal: &CommandTerminal, rows: &[&StatusRow], commands: &WorktreeCom
 
 /// What makes a worktree unreadable, be it now or when it was judged.
 fn fault(row: &StatusRow) -> Option<FaultKey> {
-    let judged = row
-        .verdict
-        .as_ref()
-        .filter(|verdict| verdict.since_baseline && verdict.reason() == Some(Reason::GitError));
+    let judged = row.verdict.as_ref().filter(|verdict| {
+        verdict.since_baseline && verdict.view.known_reason() == Some(Reason::GitError)
+    });
     let why = row
         .broken
         .as_deref()
-        .or_else(|| judged.and_then(|verdict| verdict.text("message")))?;
+        .or_else(|| judged.and_then(|verdict| verdict.view.message.as_deref()))?;
     if row.needs_person() {
         FaultKey::of(&row.worktree, why)
     } else {
@@ -239,12 +237,9 @@ fn fault(row: &StatusRow) -> Option<FaultKey> {
 }
 
 fn cells(row: &StatusRow, now: Timestamp) -> [String; 6] {
-    let text_of = |key: &str| {
-        row.verdict
-            .as_ref()
-            .and_then(|verdict| verdict.text(key))
-            .map_or_else(|| "-".into(), escape_to_one_line)
-    };
+    let view = row.verdict.as_ref().map(|verdict| &verdict.view);
+    let shown =
+        |word: Option<&String>| word.map_or_else(|| "-".into(), |word| escape_to_one_line(word));
     let unjudged = || {
         if row.judgement_known {
             "never judged"
@@ -258,8 +253,8 @@ fn cells(row: &StatusRow, now: Timestamp) -> [String; 6] {
         .as_ref()
         .map_or_else(unjudged, |verdict| age(verdict.at, now));
     [
-        text_of("status"),
-        text_of("reason"),
+        shown(view.and_then(|view| view.status.as_ref())),
+        shown(view.and_then(|view| view.reason.as_ref())),
         when,
         now_of(row),
         escape_to_one_line(&row.spec),
@@ -313,7 +308,7 @@ fn below(terminal: &CommandTerminal, row: &StatusRow, found: &Attention, now: &Z
     let waits = row
         .verdict
         .as_ref()
-        .and_then(LastVerdict::retry_at)
+        .and_then(|verdict| verdict.view.retry_at)
         .is_some_and(|at| now.timestamp() < at);
     let says = match found.rank {
         AttentionRank::Person

@@ -90,7 +90,7 @@ pub fn run(
     }
     let report = report??;
     if terminal.json {
-        terminal.value(&report.to_json());
+        terminal.object(serde_json::to_string(&report.view()).unwrap_or_default());
     } else {
         terminal.verdict(&report.judgement, false);
     }

@@ -185,8 +185,7 @@ pub fn about(model: &LiveModel, row: &StatusRow) -> Vec<String> {
         .as_ref()
         .filter(|verdict| verdict.since_baseline && !row.gone)
     {
-        let reason = verdict
-            .text("reason")
+        let reason = (verdict.view.reason.as_deref())
             .map(|reason| format!(" ({})", escape_to_one_line(reason)))
             .unwrap_or_default();
         let status = verdict.status.map_or("unknown", Status::as_str);

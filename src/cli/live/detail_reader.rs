@@ -23,7 +23,7 @@ use crate::judge::open_worktree::OpenWorktree;
 use crate::modes::work::task_queue::TaskQueue;
 use crate::session::LogReader;
 use crate::wire::judgement_events::with_those_within;
-use crate::wire::recorded_verdict::RecordedVerdict;
+use crate::wire::verdict_json::VerdictView;
 use watchdog_agent::stream::OutputEvents;
 use watchdog_facts::display::{escape_for_display, escape_to_one_line};
 use watchdog_git::Worktree;
@@ -292,7 +292,7 @@ fn verdict(command_env: &CommandEnv, key: &LiveRowKey) -> Result<TabContent, Com
         ]
     };
     Ok(text(newest.map_or_else(none, |event| {
-        verdict_lines(&RecordedVerdict::read(&event.data), event.at, &local_now())
+        verdict_lines(&VerdictView::read(&event.data), event.at, &local_now())
     })))
 }
 

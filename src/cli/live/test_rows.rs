@@ -9,7 +9,8 @@ use serde_json::json;
 use super::live_data::{LiveRowKey, RowFacts, ShownFact};
 use super::model::LiveModel;
 use crate::judge::live_session::{SessionActivity, SessionLiveness};
-use crate::report::overview::{OlderSpecs, RecordedBreaker, StatusRow};
+use crate::report::overview::{OlderSpecs, StatusRow};
+use crate::wire::breaker_json::BreakerFields;
 use crate::wire::last_verdict::LastVerdict;
 use watchdog_core::decision::breaker::BreakerState;
 use watchdog_facts::shell_line::WorktreeCommands;
@@ -29,7 +30,7 @@ pub fn moment() -> Zoned {
 }
 
 pub fn row(path: &str, spec: &str) -> StatusRow {
-    let breaker = RecordedBreaker {
+    let breaker = BreakerFields {
         state: BreakerState::Closed,
         strikes: 0,
         limit: Some(3),
@@ -70,7 +71,7 @@ pub fn judged(row: StatusRow, reason: Reason, message: &str) -> StatusRow {
         data,
     };
     StatusRow {
-        verdict: Some(LastVerdict::new(event, true)),
+        verdict: Some(LastVerdict::new(&event, true)),
         ..row
     }
 }

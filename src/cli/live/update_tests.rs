@@ -227,7 +227,7 @@ fn menu(model: &mut LiveModel) -> Vec<(String, String)> {
 #[test]
 fn every_deed_names_its_command_and_none_is_offered_that_would_be_refused() {
     let open = |row: StatusRow| StatusRow {
-        breaker: crate::report::overview::RecordedBreaker {
+        breaker: crate::wire::breaker_json::BreakerFields {
             strikes: 2,
             ..row.breaker.clone()
         },

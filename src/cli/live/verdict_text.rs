@@ -3,7 +3,7 @@
 use jiff::{Timestamp, Zoned};
 
 use crate::clock::local_time::local_time;
-use crate::wire::recorded_verdict::RecordedVerdict;
+use crate::wire::verdict_json::{ProbeView, VerdictView};
 use watchdog_facts::display::{escape_for_display, escape_to_one_line, plural};
 
 /// Lines of a check's feedback that are shown.
@@ -12,55 +12,62 @@ const FEEDBACK: usize = 30;
 const LISTED: usize = 50;
 
 /// A verdict that was reached at this moment.
-pub fn verdict_lines(verdict: &RecordedVerdict, at: Timestamp, now: &Zoned) -> Vec<String> {
+pub fn verdict_lines(verdict: &VerdictView, at: Timestamp, now: &Zoned) -> Vec<String> {
     let mut lines = vec![
         format!(
             "{} ({}), {}",
-            safe(&verdict.status),
-            safe(&verdict.reason),
+            shown(&verdict.status),
+            shown(&verdict.reason),
             local_time(at, now)
         ),
-        safe(&verdict.message),
-        format!("evidence: {}", safe(&verdict.evidence)),
+        shown(&verdict.message),
+        format!("evidence: {}", shown(&verdict.evidence)),
         String::new(),
         match verdict.new_commits {
             Some(count) => format!(
                 "{} since {}",
                 plural(count, "new commit"),
-                short(&verdict.baseline)
+                short(verdict.baseline.as_deref().unwrap_or_default())
             ),
             None => "commits: not read".into(),
         },
     ];
-    for [id, subject, origin] in verdict.commits.iter().take(LISTED) {
+    for commit in verdict.commits.iter().take(LISTED) {
         lines.push(format!(
             "  {} {} ({})",
-            short(id),
-            safe(subject),
-            safe(origin).replace('_', " ")
+            short(&commit.id),
+            safe(&commit.subject),
+            commit.origin.as_str().replace('_', " ")
         ));
     }
-    lines.push(match verdict.changes {
+    lines.push(match &verdict.changes {
         None => "unsaved work: not read".into(),
-        Some(counts) => {
+        Some(changes) => {
             let [staged, unstaged, untracked, conflicted] =
-                counts.map(|count| count.map_or_else(|| "?".to_owned(), |count| count.to_string()));
+                [changes.staged, changes.unstaged, changes.untracked, changes.conflicted]
+                    .map(|count| count.map_or_else(|| "?".to_owned(), |count| count.to_string()));
             format!("unsaved work: {staged} staged, {unstaged} unstaged, {untracked} untracked, {conflicted} in conflict")
         }
     });
     lines.extend(
         verdict
-            .paths
+            .changes
             .iter()
+            .flat_map(|changes| &changes.paths)
             .take(LISTED)
             .map(|path| format!("  {}", safe(path))),
     );
     lines.push(String::new());
     lines.push(heading(verdict.checks.as_ref(), "check"));
-    for [name, outcome, feedback] in verdict.checks.iter().flatten() {
-        lines.push(format!("  {}: {}", safe(name), safe(outcome)));
+    for check in verdict.checks.iter().flatten() {
+        lines.push(format!(
+            "  {}: {}",
+            safe(&check.name),
+            check.outcome.as_str()
+        ));
         lines.extend(
-            feedback
+            check
+                .feedback
                 .lines()
                 .take(FEEDBACK)
                 .map(|line| format!("      {}", escape_for_display(line))),
@@ -68,23 +75,40 @@ pub fn verdict_lines(verdict: &RecordedVerdict, at: Timestamp, now: &Zoned) -> V
     }
     lines.push(heading(verdict.probes.as_ref(), "question"));
     for probe in verdict.probes.iter().flatten() {
-        let said: Vec<String> = probe
-            .iter()
-            .filter(|word| !word.is_empty())
-            .map(|word| safe(word))
-            .collect();
-        lines.push(format!("  {}", said.join(" ")));
+        lines.push(format!("  {}", probe_line(probe)));
     }
     lines.extend(
         verdict
             .notes
             .iter()
-            .map(|[detail, code]| format!("note: {} ({})", safe(detail), safe(code))),
+            .map(|note| format!("note: {} ({})", safe(&note.detail), note.code)),
     );
     if verdict.strike == Some(true) {
         lines.push("It counts as a strike of the breaker.".into());
     }
     lines
+}
+
+/// The outcome, the status that the agent gave, and what was said.
+fn probe_line(probe: &ProbeView) -> String {
+    let (status, message) = probe.reply.as_ref().map_or(("", ""), |reply| {
+        (reply.status.as_str(), reply.message.as_str())
+    });
+    let why = probe.why.as_deref().unwrap_or_default();
+    let words = [
+        probe.outcome.as_str(),
+        status,
+        if message.is_empty() { why } else { message },
+    ];
+    let words: Vec<String> = (words.into_iter())
+        .filter(|word| !word.is_empty())
+        .map(safe)
+        .collect();
+    words.join(" ")
+}
+
+fn shown(text: &Option<String>) -> String {
+    safe(text.as_deref().unwrap_or_default())
 }
 
 fn safe(text: &str) -> String {

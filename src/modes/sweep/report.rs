@@ -3,11 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde_json::Value;
-
 use crate::wire::next_step::NextStep;
-use crate::wire::sweep_json::{NotJudged, earlier_verdict, not_judged_json};
-use crate::wire::verdict_json::Judgement;
+use crate::wire::sweep_json::{NotJudged, not_judged_line};
+use crate::wire::verdict_json::{ChangesView, Judgement, VerdictView};
 use watchdog_facts::verdict::{Reason, Status};
 
 /// How many characters of a message are kept for the table.
@@ -36,7 +34,7 @@ pub enum SweepOutcome {
     /// Nothing changed since an earlier sweep, whose verdict is reused.
     Again {
         /// The verdict's object.
-        verdict: Box<Value>,
+        verdict: Box<VerdictView>,
     },
     /// No baseline is recorded, so it is not watched.
     Unwatched {
@@ -53,12 +51,21 @@ pub enum SweepOutcome {
 }
 
 impl SweepRow {
-    /// The verdict's object; for a worktree that was not judged, one with those of its keys that mean something.
-    pub fn to_json(&self) -> Value {
-        let not_judged = |why, message: &str| not_judged_json(&self.worktree, why, message);
+    /// Its verdict, where it has one.
+    pub fn verdict(&self) -> Option<VerdictView> {
         match &self.outcome {
-            SweepOutcome::Judged(judgement) => judgement.to_json(),
-            SweepOutcome::Again { verdict } => (**verdict).clone(),
+            SweepOutcome::Judged(judgement) => Some(judgement.view()),
+            SweepOutcome::Again { verdict } => Some((**verdict).clone()),
+            _ => None,
+        }
+    }
+
+    /// The verdict's object; for a worktree that was not judged, one with those of its keys that mean something.
+    pub fn to_line(&self) -> String {
+        let not_judged = |why, message: &str| not_judged_line(&self.worktree, why, message);
+        match &self.outcome {
+            SweepOutcome::Judged(judgement) => judgement.view().to_line(),
+            SweepOutcome::Again { verdict } => verdict.to_line(),
             SweepOutcome::Unwatched { note: None } => {
                 not_judged(NotJudged::NoBaseline, "no baseline is recorded")
             }
@@ -102,14 +109,14 @@ impl SweepRow {
                 }
             }
             SweepOutcome::Again { verdict } => {
-                let earlier = earlier_verdict(verdict);
+                let reason = verdict.known_reason();
                 SweepTableRow {
-                    status: earlier.reason.map(Reason::status),
-                    reason: earlier.reason.map_or("", Reason::as_str),
-                    spec: earlier.spec.map(str::to_owned),
-                    commits: earlier.commits,
-                    left: earlier.left,
-                    message: short(earlier.message),
+                    status: reason.map(Reason::status),
+                    reason: reason.map_or("", Reason::as_str),
+                    spec: verdict.spec.clone(),
+                    commits: verdict.made_here,
+                    left: verdict.changes.as_ref().map(ChangesView::total),
+                    message: short(verdict.message.as_deref().unwrap_or_default()),
                     ..blank
                 }
             }
@@ -129,9 +136,8 @@ impl SweepRow {
             },
         };
         // The object of a verdict is large, and of most rows nobody needs the step.
-        line.next = line
-            .needs_person()
-            .then(|| NextStep::after_verdict(&self.to_json()));
+        line.next = (line.needs_person().then(|| self.verdict()).flatten())
+            .map(|verdict| NextStep::after_verdict(&verdict));
         line
     }
 }

@@ -22,7 +22,6 @@ use crate::judge::settle_anchor;
 use crate::session::{
     describe_other_clone, has_conversation_since, is_another_clone, recorded_sharing,
 };
-use crate::wire::sweep_json::is_untouched_json;
 use crate::wire::verdict_json::{JudgedSession, Judgement};
 use watchdog_core::decision::machine::{
     CheckMachine, DriveOutcome, MachineAction, MachineEvent, MachineSetup, drive,
@@ -138,7 +137,7 @@ impl SweepShared<'_> {
             Err(error) => return judged(self.unreadable(&found.root, error.into())),
         };
         match self.memory.recall(found, &id) {
-            Some(verdict) if !is_untouched_json(&verdict) => {
+            Some(verdict) if !verdict.untouched => {
                 return row(SweepOutcome::Again {
                     verdict: Box::new(verdict),
                 });

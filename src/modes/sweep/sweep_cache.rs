@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
-use serde_json::Value;
 use sha2::{Digest, Sha256};
 use watchdog_core::decision::breaker::BreakerState;
 
@@ -16,8 +15,7 @@ use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::FILE;
 use crate::judge::judgement_run::JudgementRun;
-use crate::wire::sweep_json::{unchanged_verdict_json, untouched_json};
-use crate::wire::verdict_json::Judgement;
+use crate::wire::verdict_json::{Judgement, VerdictView, as_json};
 use watchdog_facts::evidence::{UnreadableFact, WarningCode};
 use watchdog_facts::verdict::Reason;
 use watchdog_git::{FingerprintScope, FoundWorktree, StatFingerprints, TABLES};
@@ -71,7 +69,7 @@ impl SweepCache {
     }
 
     /// The verdict of an earlier sweep, if none of its inputs changed. Call it under the worktree's lock.
-    pub fn recall(&self, found: &FoundWorktree, id: &str) -> Option<Value> {
+    pub fn recall(&self, found: &FoundWorktree, id: &str) -> Option<VerdictView> {
         self.revisions.get(id)?;
         // An unreadable entry costs a scan.
         let last = sweep_cache::read_verdict(self.store.as_ref(), id).ok()??;
@@ -98,7 +96,12 @@ impl SweepCache {
         if stamp != last.stamp {
             return None;
         }
-        unchanged_verdict_json(last.verdict, last.at)
+        // It was reached then, and took no time now.
+        last.verdict.is_object().then(|| VerdictView {
+            unchanged_since: Some(last.at),
+            duration_ms: 0,
+            ..VerdictView::read(&last.verdict)
+        })
     }
 
     /// Keeps a verdict for the next sweep, if it may be used again. `begun` is before anything was read for it.
@@ -181,11 +184,10 @@ impl SweepCache {
             begun.into(),
         )?;
         let inputs = self.inputs_of(&judgement_run.input.worktree_id)?;
-        let verdict = if is_untouched {
-            untouched_json(judgement.to_json())
-        } else {
-            judgement.to_json()
-        };
+        let verdict = as_json(VerdictView {
+            untouched: is_untouched,
+            ..judgement.view()
+        });
         Some(SweepCacheEntry {
             inputs,
             paths: fingerprints.to_text(),

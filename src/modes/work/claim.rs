@@ -233,12 +233,7 @@ fn startable(
 /// The verdict on a task that is complete already. Its source is the record alone, so it is no evidence of its own.
 fn complete_before(queue: &TaskQueue, entry: &BoardTask) -> Verdict {
     let (id, record) = (entry.id(), &entry.record);
-    let recorded = record.reason.as_deref().and_then(|word| {
-        Reason::ALL
-            .iter()
-            .find(|reason| reason.as_str() == word)
-            .copied()
-    });
+    let recorded = record.reason.as_deref().and_then(Reason::from_word);
     let reason = recorded
         .filter(|reason| reason.status() == Status::Complete)
         .unwrap_or(Reason::NothingToDo);

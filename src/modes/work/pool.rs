@@ -90,7 +90,7 @@ impl AgentPoolReport {
             .iter()
             .map(|entry| pool_task_json(entry.id(), &entry.record))
             .collect();
-        let done: Vec<Value> = self.done.iter().map(TaskReport::to_json).collect();
+        let done: Vec<_> = self.done.iter().map(TaskReport::view).collect();
         pool_json(&self.verdict, &tasks, &done)
     }
 }

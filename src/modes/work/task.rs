@@ -4,8 +4,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
-
 use super::task_queue::{EffectiveTask, TaskQueue};
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
@@ -19,7 +17,8 @@ use crate::modes::iterate::{
 use crate::tasks::leased_task::LeasedTask;
 use crate::tasks::task_board::BoardTask;
 use crate::tasks::task_transition::{TaskBoardError, TaskTransition};
-use crate::wire::task_work_json::{WorkedTask, worked_task_json};
+use crate::wire::task_json::path_text;
+use crate::wire::task_work_json::{WorkedTask, WorkedTaskView};
 use crate::wire::verdict_json::Judgement;
 use watchdog_core::config::settings::ConfigSettings;
 use watchdog_core::config::task_file::{TaskFile, TaskStatus};
@@ -70,7 +69,7 @@ pub enum TaskEnd {
 
 impl TaskReport {
     /// The verdict for programs, with the task beside it.
-    pub fn to_json(&self) -> Value {
+    pub fn view(&self) -> WorkedTaskView<'_> {
         let status = match self.end {
             TaskEnd::Stands(status) => Some(status),
             TaskEnd::CompleteBefore => Some(TaskStatus::Complete),
@@ -79,12 +78,15 @@ impl TaskReport {
         let begun = !matches!(self.end, TaskEnd::NotBegun | TaskEnd::CompleteBefore);
         let task = WorkedTask {
             id: &self.id,
-            status,
+            status: status.map(TaskStatus::as_str),
             agent: &self.agent,
             begun,
-            worktree: self.worktree.as_deref(),
+            worktree: path_text(self.worktree.as_deref()),
         };
-        worked_task_json(&self.judgement, &task)
+        WorkedTaskView {
+            verdict: self.judgement.view(),
+            task,
+        }
     }
 }
 

@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use crate::config::settings::BreakerSettings;
 
@@ -45,7 +46,8 @@ pub enum Breaker {
 }
 
 /// The three states, as words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum BreakerState {
     /// Sessions may start.
     Closed,

@@ -38,10 +38,7 @@ impl<'a> VerdictFields<'a> {
             .filter(|check| check["outcome"] == "unmet")
             .filter_map(|check| check["name"].as_str());
         VerdictFields {
-            reason: Reason::ALL
-                .iter()
-                .copied()
-                .find(|reason| reason.as_str() == word),
+            reason: Reason::from_word(word),
             unchanged: !data["unchanged_since"].is_null(),
             strike: data["strike"] == true,
             not_a_strike_because: data["not_a_strike_because"].as_str(),

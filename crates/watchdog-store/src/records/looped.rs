@@ -333,11 +333,7 @@ fn record_from_disk(disk: IterationV1) -> Result<IterationRecord, String> {
 }
 
 fn reason(word: &str) -> Result<Reason, String> {
-    Reason::ALL
-        .iter()
-        .copied()
-        .find(|reason| reason.as_str() == word)
-        .ok_or_else(|| format!("its reason '{word}' is not known"))
+    Reason::from_word(word).ok_or_else(|| format!("its reason '{word}' is not known"))
 }
 
 /// Records the progress of a loop.

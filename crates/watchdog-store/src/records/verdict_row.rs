@@ -16,10 +16,7 @@ use watchdog_core::decision::record::{JudgementRecord, form};
 use watchdog_facts::evidence::{Changes, CheckResult, Commits, Degradation, RescueOutcome};
 use watchdog_facts::verdict::{ProbeRecord, ProbeUsage, Reason, Status};
 
-use super::verdict_parts::{
-    changes_json, check_json, commits_json, left_out_json, note_json, probe_json, rescue_data,
-    usage_json,
-};
+use super::verdict_parts::{ChangesView, ProbeView, RescueView, as_json, rescue_data};
 use crate::engine::NewEvent;
 use crate::journal::kind;
 
@@ -75,7 +72,7 @@ pub(crate) fn pack(event: &NewEvent) -> String {
     let packed = match event.kind.as_str() {
         kind::VERDICT => pack_verdict(event),
         kind::PROBE => pack_fact(&event.data, |fact| {
-            form::read_probe(fact).map(|record| probe_json(&record))
+            form::read_probe(fact).map(|record| as_json(ProbeView::from(&record)))
         }),
         kind::RESCUE => pack_fact(&event.data, |fact| {
             form::read_rescue(fact).map(|outcome| rescue_data(&outcome))
@@ -92,7 +89,9 @@ pub(crate) fn unpack(event: &mut NewEvent, read_row: impl FnMut(&str) -> Option<
     }
     let data = match event.kind.as_str() {
         kind::VERDICT => unpack_verdict(event, read_row),
-        kind::PROBE => form::read_probe(&event.data["f"]).map(|record| probe_json(&record)),
+        kind::PROBE => {
+            form::read_probe(&event.data["f"]).map(|record| as_json(ProbeView::from(&record)))
+        }
         kind::RESCUE => form::read_rescue(&event.data["f"]).map(|outcome| rescue_data(&outcome)),
         _ => None,
     };
@@ -268,7 +267,7 @@ fn unsqueeze_value(key: &str, value: &Value, facts: Option<&JudgementRecord>) ->
 /// The notes of all facts, in their order.
 fn all_notes(record: &JudgementRecord) -> Vec<Value> {
     let mut all_notes: Vec<Value> = Vec::new();
-    let mut add = |notes: &[Degradation]| all_notes.extend(notes.iter().map(note_json));
+    let mut add = |notes: &[Degradation]| all_notes.extend(notes.iter().map(as_json));
     add(&record.setup.notes);
     for event in record.steps.iter().filter_map(|step| step.event.as_ref()) {
         match event {
@@ -328,21 +327,16 @@ impl LastFacts {
         last
     }
 
-    fn rescue_json(&self) -> Value {
-        let left_out = self
-            .rescue
-            .as_ref()
-            .map(|outcome| outcome.left_out.as_slice())
-            .unwrap_or_default();
-        if self.snapshot.is_none() && self.rescue_commits == 0 && left_out.is_empty() {
-            return Value::Null;
-        }
-        json!({
-            "snapshot": self.snapshot,
-            "commits": self.rescue_commits,
-            "branch": self.rescue.as_ref().and_then(|outcome| outcome.fallback_branch.as_ref()),
-            "left_out": left_out.iter().map(left_out_json).collect::<Vec<_>>(),
-        })
+    fn rescue(&self) -> Option<RescueView> {
+        let outcome = self.rescue.clone().unwrap_or_default();
+        let rescue = RescueView {
+            branch: outcome.fallback_branch,
+            commits: self.rescue_commits,
+            left_out: outcome.left_out,
+            snapshot: self.snapshot.clone(),
+            ..RescueView::default()
+        };
+        rescue.unless_empty()
     }
 }
 
@@ -372,7 +366,6 @@ fn usual(
         .iter()
         .fold(ProbeUsage::default(), |sum, probe| sum.plus(probe.usage));
     let earlier = setup.map_or(0, |setup| u64::from(setup.earlier.rounds_used));
-    let checks: Vec<Value> = last.checks.iter().map(check_json).collect();
     let changes = last.changes.as_ref();
     json!({
         "schema": 1,
@@ -393,19 +386,19 @@ fn usual(
         "imported_commits": commits.map(|commits| commits.imported),
         "net_change": commits.map(|commits| commits.net_change),
         "brought": commits.map(|commits| commits.brought),
-        "commits": commits.map(commits_json).unwrap_or_default(),
-        "changes": changes.map(changes_json),
+        "commits": commits.map(|commits| &commits.listed[..]).unwrap_or_default(),
+        "changes": changes.map(ChangesView::from),
         "rescued": last.rescue_commits > 0,
-        "rescue": last.rescue_json(),
+        "rescue": last.rescue(),
         "probes_used": earlier + last.probes.len() as u64,
-        "probes": last.probes.iter().map(probe_json).collect::<Vec<_>>(),
-        "checks": checks,
+        "probes": last.probes.iter().map(ProbeView::from).collect::<Vec<_>>(),
+        "checks": last.checks,
         "session": null,
         "inherited": last.inherited,
         "changed_since_end": last.since_end,
         "unchanged_since": null,
         "helpers": [],
-        "probe_usage": usage_json(&usage),
+        "probe_usage": usage,
         "strike": false,
         "not_a_strike_because": reason.status().as_str(),
         "breaker": {"state": "closed", "strikes": 0, "limit": 3, "open_until": null, "since": null, "why": null},
