@@ -593,8 +593,7 @@ const (
 
 // ConfigAgentsItem is a part of what its name begins with.
 type ConfigAgentsItem struct {
-	// instead of a preset. The prompt is on its stdin, unless an argument asks for it as `{prompt}` or
-	// `{prompt_file}`
+	// instead of a preset. The prompt is on its stdin, unless an argument has `{prompt}` or `{prompt_file}`
 	Command *ConfigArgv `json:"command,omitempty"`
 	// other agents of this list that take over, in this order, when this one meets a usage limit, an overload or
 	// the end of its budget (see Another agent at a limit). Nobody takes over who is not named
@@ -639,8 +638,8 @@ type ConfigGroup struct {
 	Mode ConfigGroupMode `json:"mode"`
 }
 
-// ConfigSignalIn is: which of the agent's texts count: its `last` message, those of the `iteration` (since it was
-// last asked), or all of the `session`
+// ConfigSignalIn is: which of the agent's texts count: its `last` message, those since it was last asked, or all of
+// the `session`
 type ConfigSignalIn string
 
 // The values of ConfigSignalIn that this version knows.
@@ -666,8 +665,8 @@ const (
 type ConfigSignal struct {
 	// whether upper and lower case are the same
 	IgnoreCase *bool `json:"ignore_case,omitempty"`
-	// which of the agent's texts count: its `last` message, those of the `iteration` (since it was last asked),
-	// or all of the `session`
+	// which of the agent's texts count: its `last` message, those since it was last asked, or all of the
+	// `session`
 	In *ConfigSignalIn `json:"in,omitempty"`
 	// whether only the last line that is not blank counts
 	LastLine *bool `json:"last_line,omitempty"`
@@ -696,8 +695,7 @@ type ConfigCommand struct {
 	Cwd *ConfigInsidePath `json:"cwd,omitempty"`
 	// the JUnit XML file that it writes, inside the worktree; it must be written during the run
 	Junit *string `json:"junit,omitempty"`
-	// it runs when the work begins, in a scratch checkout of the baseline; where it passes there, no session is
-	// started
+	// it runs when the work begins, in a scratch checkout of the baseline; a pass there starts no session
 	MustFailFirst *bool `json:"must_fail_first,omitempty"`
 	// stands in verdicts; the type where it is not given
 	Name *string `json:"name,omitempty"`
@@ -745,20 +743,19 @@ type ConfigFeatureList struct {
 
 // ConfigGit is: Commits made here with a net change, and the state of the worktree, decide.
 type ConfigGit struct {
-	// commits made here since the session began. Pulled ones do not count, and together they must change the
-	// tree. 0 asks for none
+	// [commits made here](verdict.md#what-counts-as-a-commit) since the session began, with a net change; 0 asks
+	// for none
 	MinCommits *int64 `json:"min_commits,omitempty"`
 	// stands in verdicts; the type where it is not given
 	Name *string `json:"name,omitempty"`
 	// whether files that changed since the baseline may hold no `<<<<<<<`, `=======`, `>>>>>>>` lines of a
 	// conflict
 	NoConflictMarkers *bool `json:"no_conflict_markers,omitempty"`
-	// globs of paths that must be as they were when the work began, in HEAD, in the index and on disk. A pull is
-	// no excuse
+	// paths that must be as they were when the work began, in HEAD, in the index and on disk, even after a pull
 	Protected []ConfigInsidePath `json:"protected,omitempty"`
 	// whether nothing may be left uncommitted, and no merge or rebase half done
 	RequireClean *bool `json:"require_clean,omitempty"`
-	// whether a remote-tracking branch must reach HEAD. Nobody is asked over the network
+	// whether a remote-tracking branch must reach HEAD, without a question over the network
 	RequirePushed *bool  `json:"require_pushed,omitempty"`
 	Type          string `json:"type"`
 }
@@ -797,8 +794,8 @@ type ConfigIssue struct {
 	Type           string `json:"type"`
 }
 
-// ConfigStructuredIn is: which of the agent's texts count: its `last` message, those of the `iteration` (since it
-// was last asked), or all of the `session`
+// ConfigStructuredIn is: which of the agent's texts count: its `last` message, those since it was last asked, or
+// all of the `session`
 type ConfigStructuredIn string
 
 // The values of ConfigStructuredIn that this version knows.
@@ -810,8 +807,8 @@ const (
 
 // ConfigStructured is: The agent gave JSON of an agreed form.
 type ConfigStructured struct {
-	// which of the agent's texts count: its `last` message, those of the `iteration` (since it was last asked),
-	// or all of the `session`
+	// which of the agent's texts count: its `last` message, those since it was last asked, or all of the
+	// `session`
 	In *ConfigStructuredIn `json:"in,omitempty"`
 	// stands in verdicts; the type where it is not given
 	Name *string `json:"name,omitempty"`
@@ -880,8 +877,8 @@ type ConfigIterations struct {
 	Type string  `json:"type"`
 }
 
-// ConfigCustomMode is: `call`: started for each judgement, the context on stdin, the answer on stdout. `stream`:
-// started once, a line of JSON in and one out for each
+// ConfigCustomMode is: `call`: started for each judgement. `stream`: started once, a line of JSON in and one out
+// for each
 type ConfigCustomMode string
 
 // The values of ConfigCustomMode that this version knows.
@@ -894,8 +891,7 @@ const (
 type ConfigCustom struct {
 	// what a handler in TypeScript gets as its first argument; such a handler gives the prompts of a `loop`, too
 	Definition map[string]any `json:"definition,omitempty"`
-	// `call`: started for each judgement, the context on stdin, the answer on stdout. `stream`: started once, a
-	// line of JSON in and one out for each
+	// `call`: started for each judgement. `stream`: started once, a line of JSON in and one out for each
 	Mode *ConfigCustomMode `json:"mode,omitempty"`
 	// stands in verdicts; the type where it is not given
 	Name *string `json:"name,omitempty"`
@@ -940,8 +936,7 @@ type ConfigCompletionCheck struct {
 
 // ConfigLimits is a part of what its name begins with.
 type ConfigLimits struct {
-	// for how long after its end what a session left running holds its verdict: nobody is asked and the verdict
-	// is `waiting`. It holds it no longer once it used no processor time and wrote nothing here for 5 minutes
+	// for how long processes that [outlive a session](loop.md#what-outlives-a-session) hold its verdict
 	BackgroundSeconds *int64 `json:"background_seconds,omitempty"`
 	// pause between iterations
 	CooldownSeconds *int64 `json:"cooldown_seconds,omitempty"`
@@ -1097,8 +1092,8 @@ const (
 	ConfigOrderGiven      ConfigOrder = "given"
 )
 
-// ConfigRequireEvidence is: the weakest evidence that is accepted for `complete`, from strong to weak. Anything
-// weaker becomes `review`
+// ConfigRequireEvidence is: the weakest [evidence](verdict.md#evidence) that `complete` may have; weaker is
+// `review`
 type ConfigRequireEvidence string
 
 // The values of ConfigRequireEvidence that this version knows.
@@ -1126,39 +1121,34 @@ const (
 
 // ConfigRescue is a part of what its name begins with.
 type ConfigRescue struct {
-	// for the mode `command`, run in the worktree with `WATCHDOG_SPEC` and `WATCHDOG_SNAPSHOT` set. Null runs
+	// for the mode `command`, in the worktree, with `WATCHDOG_SPEC` and `WATCHDOG_SNAPSHOT`. Null is
 	// `scripts/commit-rescue` of the worktree with the spec's name, if it is as it was accepted
 	Command *ConfigArgv `json:"command,omitempty"`
 	// names or globs that are never committed. A list given here replaces the default
 	Exclude []string `json:"exclude,omitempty"`
-	// how long snapshots are kept, in days. The newest of a spec is kept for ever. Older ones go at the end of
-	// `check`, `run` and `rescue`, at most once a day for each repository
+	// how long snapshots are kept, in days, but for the newest of a spec
 	KeepDays *int64 `json:"keep_days,omitempty"`
 	// larger files, in bytes, are not committed, and are kept apart in snapshots
 	MaxBytes *int64 `json:"max_bytes,omitempty"`
 	// with more changed files than this, nothing is committed
 	MaxFiles *int64 `json:"max_files,omitempty"`
-	// new files that are more than this together, in bytes, are left out of snapshots, the largest first, and
-	// named. Null keeps all
+	// bytes of new files together; the largest beyond it are left out of snapshots, and named. Null keeps all
 	MaxSnapshotBytes *int64 `json:"max_snapshot_bytes,omitempty"`
 	// `plan`: the agent plans the commits, watchdog makes them; `single`: one commit of everything; `command`:
 	// yours; `snapshot`: commit nothing; `off`: not even a snapshot. All but `off` begin with a snapshot
 	Mode *ConfigRescueMode `json:"mode,omitempty"`
 	// branches, by name or glob, that rescue never commits to; the work goes to `watchdog/rescue/<spec>`
 	Protect []string `json:"protect,omitempty"`
-	// how long the work must have stood still before `check --once`, `sweep` and `watch` commit it where the end
-	// of the session is unknown; also how old a lock file of git must be to count as left behind
+	// how long the work must stand still before `check --once`, `sweep` and `watch` commit it without a known
+	// end of the session; also the age of a stale lock of git
 	QuietSeconds *int64 `json:"quiet_seconds,omitempty"`
-	// shortest time between snapshots during a session; 0 takes none. One is taken at the beginning where
-	// something is uncommitted already, or an ignored file of settings is there that snapshots keep, then
-	// whenever the work tree has changed and rested for a third of this time, at most 10 s; a work tree that
-	// never rests is kept after one more interval all the same
+	// shortest time between snapshots during a session; 0 takes none. A snapshot is taken at the beginning where
+	// there is something to keep, then once the changed work tree has rested for a third of this time, at most
+	// 10 s, or after one more interval
 	SnapshotSeconds *int64 `json:"snapshot_seconds,omitempty"`
-	// deadline of the command, of the question for a plan, and of making the commits, each; also the timeout for
-	// locks held by other git processes
+	// deadline of the command, of the plan, of the commits, and of a lock of another git, each
 	TimeoutSeconds *int64 `json:"timeout_seconds,omitempty"`
-	// the last lines of each message, as `Key: value`; `{spec}` and `{snapshot}` are filled in. A list given
-	// here replaces the default
+	// the last lines of each message, as `Key: value`. A list given here replaces the default
 	Trailers []string `json:"trailers,omitempty"`
 }
 
@@ -1198,8 +1188,7 @@ type Config struct {
 	// in which order checks run: `cheap_first` (files and git before commands, and those side by side) or
 	// `given` (one after the other, as written); see Order and cost
 	Order *ConfigOrder `json:"order,omitempty"`
-	// the weakest evidence that is accepted for `complete`, from strong to weak. Anything weaker becomes
-	// `review`
+	// the weakest [evidence](verdict.md#evidence) that `complete` may have; weaker is `review`
 	RequireEvidence *ConfigRequireEvidence `json:"require_evidence,omitempty"`
 	Rescue          *ConfigRescue          `json:"rescue,omitempty"`
 	Tasks           *ConfigTasks           `json:"tasks,omitempty"`

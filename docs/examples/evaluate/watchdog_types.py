@@ -551,8 +551,7 @@ class _ConfigAgentsItemRequired(TypedDict):
 
 
 class ConfigAgentsItem(_ConfigAgentsItemRequired, total=False):
-    # instead of a preset. The prompt is on its stdin, unless an argument asks for it as `{prompt}` or
-    # `{prompt_file}`
+    # instead of a preset. The prompt is on its stdin, unless an argument has `{prompt}` or `{prompt_file}`
     command: Optional[ConfigArgv]
     # other agents of this list that take over, in this order, when this one meets a usage limit, an overload or the
     # end of its budget (see Another agent at a limit). Nobody takes over who is not named
@@ -589,8 +588,7 @@ class ConfigGroup(TypedDict):
     # how its checks combine
     mode: ConfigGroupMode
 
-# which of the agent's texts count: its `last` message, those of the `iteration` (since it was last asked), or all
-# of the `session`
+# which of the agent's texts count: its `last` message, those since it was last asked, or all of the `session`
 ConfigSignalIn = Literal[
     "last",
     "iteration",
@@ -648,8 +646,7 @@ class ConfigCommand(_ConfigCommandRequired, total=False):
     cwd: Optional[ConfigInsidePath]
     # the JUnit XML file that it writes, inside the worktree; it must be written during the run
     junit: Optional[str]
-    # it runs when the work begins, in a scratch checkout of the baseline; where it passes there, no session is
-    # started
+    # it runs when the work begins, in a scratch checkout of the baseline; a pass there starts no session
     must_fail_first: bool
     # stands in verdicts; the type where it is not given
     name: str
@@ -704,19 +701,18 @@ class _ConfigGitRequired(TypedDict):
 
 class ConfigGit(_ConfigGitRequired, total=False):
     """Commits made here with a net change, and the state of the worktree, decide."""
-    # commits made here since the session began. Pulled ones do not count, and together they must change the tree. 0
-    # asks for none
+    # [commits made here](verdict.md#what-counts-as-a-commit) since the session began, with a net change; 0 asks for
+    # none
     min_commits: int
     # stands in verdicts; the type where it is not given
     name: str
     # whether files that changed since the baseline may hold no `<<<<<<<`, `=======`, `>>>>>>>` lines of a conflict
     no_conflict_markers: bool
-    # globs of paths that must be as they were when the work began, in HEAD, in the index and on disk. A pull is no
-    # excuse
+    # paths that must be as they were when the work began, in HEAD, in the index and on disk, even after a pull
     protected: List[ConfigInsidePath]
     # whether nothing may be left uncommitted, and no merge or rebase half done
     require_clean: bool
-    # whether a remote-tracking branch must reach HEAD. Nobody is asked over the network
+    # whether a remote-tracking branch must reach HEAD, without a question over the network
     require_pushed: bool
 
 
@@ -759,8 +755,7 @@ class ConfigIssue(_ConfigIssueRequired, total=False):
     # how long GitHub may take
     timeout_seconds: int
 
-# which of the agent's texts count: its `last` message, those of the `iteration` (since it was last asked), or all
-# of the `session`
+# which of the agent's texts count: its `last` message, those since it was last asked, or all of the `session`
 ConfigStructuredIn = Literal[
     "last",
     "iteration",
@@ -854,8 +849,7 @@ class ConfigIterations(_ConfigIterationsRequired, total=False):
     # stands in verdicts; the type where it is not given
     name: str
 
-# `call`: started for each judgement, the context on stdin, the answer on stdout. `stream`: started once, a line of
-# JSON in and one out for each
+# `call`: started for each judgement. `stream`: started once, a line of JSON in and one out for each
 ConfigCustomMode = Literal[
     "call",
     "stream",
@@ -872,8 +866,7 @@ class ConfigCustom(_ConfigCustomRequired, total=False):
     """A program of yours judges the context."""
     # what a handler in TypeScript gets as its first argument; such a handler gives the prompts of a `loop`, too
     definition: Dict[str, Any]
-    # `call`: started for each judgement, the context on stdin, the answer on stdout. `stream`: started once, a line
-    # of JSON in and one out for each
+    # `call`: started for each judgement. `stream`: started once, a line of JSON in and one out for each
     mode: ConfigCustomMode
     # stands in verdicts; the type where it is not given
     name: str
@@ -914,8 +907,7 @@ class ConfigCompletionCheck(TypedDict, total=False):
 
 
 class ConfigLimits(TypedDict, total=False):
-    # for how long after its end what a session left running holds its verdict: nobody is asked and the verdict is
-    # `waiting`. It holds it no longer once it used no processor time and wrote nothing here for 5 minutes
+    # for how long processes that [outlive a session](loop.md#what-outlives-a-session) hold its verdict
     background_seconds: int
     # pause between iterations
     cooldown_seconds: int
@@ -1058,7 +1050,7 @@ ConfigOrder = Literal[
     "given",
 ]
 
-# the weakest evidence that is accepted for `complete`, from strong to weak. Anything weaker becomes `review`
+# the weakest [evidence](verdict.md#evidence) that `complete` may have; weaker is `review`
 ConfigRequireEvidence = Literal[
     "verified",
     "committed",
@@ -1079,39 +1071,34 @@ ConfigRescueMode = Literal[
 
 
 class ConfigRescue(TypedDict, total=False):
-    # for the mode `command`, run in the worktree with `WATCHDOG_SPEC` and `WATCHDOG_SNAPSHOT` set. Null runs
+    # for the mode `command`, in the worktree, with `WATCHDOG_SPEC` and `WATCHDOG_SNAPSHOT`. Null is
     # `scripts/commit-rescue` of the worktree with the spec's name, if it is as it was accepted
     command: Optional[ConfigArgv]
     # names or globs that are never committed. A list given here replaces the default
     exclude: List[str]
-    # how long snapshots are kept, in days. The newest of a spec is kept for ever. Older ones go at the end of
-    # `check`, `run` and `rescue`, at most once a day for each repository
+    # how long snapshots are kept, in days, but for the newest of a spec
     keep_days: int
     # larger files, in bytes, are not committed, and are kept apart in snapshots
     max_bytes: int
     # with more changed files than this, nothing is committed
     max_files: int
-    # new files that are more than this together, in bytes, are left out of snapshots, the largest first, and named.
-    # Null keeps all
+    # bytes of new files together; the largest beyond it are left out of snapshots, and named. Null keeps all
     max_snapshot_bytes: Optional[int]
     # `plan`: the agent plans the commits, watchdog makes them; `single`: one commit of everything; `command`:
     # yours; `snapshot`: commit nothing; `off`: not even a snapshot. All but `off` begin with a snapshot
     mode: ConfigRescueMode
     # branches, by name or glob, that rescue never commits to; the work goes to `watchdog/rescue/<spec>`
     protect: List[str]
-    # how long the work must have stood still before `check --once`, `sweep` and `watch` commit it where the end of
-    # the session is unknown; also how old a lock file of git must be to count as left behind
+    # how long the work must stand still before `check --once`, `sweep` and `watch` commit it without a known end of
+    # the session; also the age of a stale lock of git
     quiet_seconds: int
-    # shortest time between snapshots during a session; 0 takes none. One is taken at the beginning where something
-    # is uncommitted already, or an ignored file of settings is there that snapshots keep, then whenever the work
-    # tree has changed and rested for a third of this time, at most 10 s; a work tree that never rests is kept after
-    # one more interval all the same
+    # shortest time between snapshots during a session; 0 takes none. A snapshot is taken at the beginning where
+    # there is something to keep, then once the changed work tree has rested for a third of this time, at most 10 s,
+    # or after one more interval
     snapshot_seconds: int
-    # deadline of the command, of the question for a plan, and of making the commits, each; also the timeout for
-    # locks held by other git processes
+    # deadline of the command, of the plan, of the commits, and of a lock of another git, each
     timeout_seconds: int
-    # the last lines of each message, as `Key: value`; `{spec}` and `{snapshot}` are filled in. A list given here
-    # replaces the default
+    # the last lines of each message, as `Key: value`. A list given here replaces the default
     trailers: List[str]
 
 
@@ -1152,7 +1139,7 @@ class Config(TypedDict, total=False):
     # in which order checks run: `cheap_first` (files and git before commands, and those side by side) or `given`
     # (one after the other, as written); see Order and cost
     order: ConfigOrder
-    # the weakest evidence that is accepted for `complete`, from strong to weak. Anything weaker becomes `review`
+    # the weakest [evidence](verdict.md#evidence) that `complete` may have; weaker is `review`
     require_evidence: ConfigRequireEvidence
     rescue: ConfigRescue
     tasks: ConfigTasks

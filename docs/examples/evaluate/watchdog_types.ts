@@ -503,10 +503,7 @@ export type ConfigAgentsItemPreset1 =
   | "amp";
 
 export interface ConfigAgentsItem {
-  /**
-   * instead of a preset. The prompt is on its stdin, unless an argument asks for it as `{prompt}` or
-   * `{prompt_file}`
-   */
+  /** instead of a preset. The prompt is on its stdin, unless an argument has `{prompt}` or `{prompt_file}` */
   command?: ConfigArgv | null;
   /**
    * other agents of this list that take over, in this order, when this one meets a usage limit, an overload or the
@@ -547,10 +544,7 @@ export interface ConfigGroup {
   mode: ConfigGroupMode;
 }
 
-/**
- * which of the agent's texts count: its `last` message, those of the `iteration` (since it was last asked), or all
- * of the `session`
- */
+/** which of the agent's texts count: its `last` message, those since it was last asked, or all of the `session` */
 export type ConfigSignalIn =
   | "last"
   | "iteration"
@@ -568,8 +562,7 @@ export interface ConfigSignal {
   /** whether upper and lower case are the same */
   ignore_case?: boolean;
   /**
-   * which of the agent's texts count: its `last` message, those of the `iteration` (since it was last asked), or
-   * all of the `session`
+   * which of the agent's texts count: its `last` message, those since it was last asked, or all of the `session`
    */
   in?: ConfigSignalIn;
   /** whether only the last line that is not blank counts */
@@ -598,10 +591,7 @@ export interface ConfigCommand {
   cwd?: ConfigInsidePath | null;
   /** the JUnit XML file that it writes, inside the worktree; it must be written during the run */
   junit?: string | null;
-  /**
-   * it runs when the work begins, in a scratch checkout of the baseline; where it passes there, no session is
-   * started
-   */
+  /** it runs when the work begins, in a scratch checkout of the baseline; a pass there starts no session */
   must_fail_first?: boolean;
   /** stands in verdicts; the type where it is not given */
   name?: string;
@@ -650,8 +640,8 @@ export interface ConfigFeatureList {
 /** Commits made here with a net change, and the state of the worktree, decide. */
 export interface ConfigGit {
   /**
-   * commits made here since the session began. Pulled ones do not count, and together they must change the tree. 0
-   * asks for none
+   * [commits made here](verdict.md#what-counts-as-a-commit) since the session began, with a net change; 0 asks for
+   * none
    */
   min_commits?: number;
   /** stands in verdicts; the type where it is not given */
@@ -660,14 +650,11 @@ export interface ConfigGit {
    * whether files that changed since the baseline may hold no `<<<<<<<`, `=======`, `>>>>>>>` lines of a conflict
    */
   no_conflict_markers?: boolean;
-  /**
-   * globs of paths that must be as they were when the work began, in HEAD, in the index and on disk. A pull is no
-   * excuse
-   */
+  /** paths that must be as they were when the work began, in HEAD, in the index and on disk, even after a pull */
   protected?: ConfigInsidePath[];
   /** whether nothing may be left uncommitted, and no merge or rebase half done */
   require_clean?: boolean;
-  /** whether a remote-tracking branch must reach HEAD. Nobody is asked over the network */
+  /** whether a remote-tracking branch must reach HEAD, without a question over the network */
   require_pushed?: boolean;
   type: "git";
 }
@@ -706,10 +693,7 @@ export interface ConfigIssue {
   type: "issue";
 }
 
-/**
- * which of the agent's texts count: its `last` message, those of the `iteration` (since it was last asked), or all
- * of the `session`
- */
+/** which of the agent's texts count: its `last` message, those since it was last asked, or all of the `session` */
 export type ConfigStructuredIn =
   | "last"
   | "iteration"
@@ -718,8 +702,7 @@ export type ConfigStructuredIn =
 /** The agent gave JSON of an agreed form. */
 export interface ConfigStructured {
   /**
-   * which of the agent's texts count: its `last` message, those of the `iteration` (since it was last asked), or
-   * all of the `session`
+   * which of the agent's texts count: its `last` message, those since it was last asked, or all of the `session`
    */
   in?: ConfigStructuredIn;
   /** stands in verdicts; the type where it is not given */
@@ -789,10 +772,7 @@ export interface ConfigIterations {
   type: "iterations";
 }
 
-/**
- * `call`: started for each judgement, the context on stdin, the answer on stdout. `stream`: started once, a line of
- * JSON in and one out for each
- */
+/** `call`: started for each judgement. `stream`: started once, a line of JSON in and one out for each */
 export type ConfigCustomMode =
   | "call"
   | "stream";
@@ -803,10 +783,7 @@ export interface ConfigCustom {
    * what a handler in TypeScript gets as its first argument; such a handler gives the prompts of a `loop`, too
    */
   definition?: { [key: string]: unknown };
-  /**
-   * `call`: started for each judgement, the context on stdin, the answer on stdout. `stream`: started once, a line
-   * of JSON in and one out for each
-   */
+  /** `call`: started for each judgement. `stream`: started once, a line of JSON in and one out for each */
   mode?: ConfigCustomMode;
   /** stands in verdicts; the type where it is not given */
   name?: string;
@@ -847,10 +824,7 @@ export interface ConfigCompletionCheck {
 }
 
 export interface ConfigLimits {
-  /**
-   * for how long after its end what a session left running holds its verdict: nobody is asked and the verdict is
-   * `waiting`. It holds it no longer once it used no processor time and wrote nothing here for 5 minutes
-   */
+  /** for how long processes that [outlive a session](loop.md#what-outlives-a-session) hold its verdict */
   background_seconds?: number;
   /** pause between iterations */
   cooldown_seconds?: number;
@@ -993,7 +967,7 @@ export type ConfigOrder =
   | "cheap_first"
   | "given";
 
-/** the weakest evidence that is accepted for `complete`, from strong to weak. Anything weaker becomes `review` */
+/** the weakest [evidence](verdict.md#evidence) that `complete` may have; weaker is `review` */
 export type ConfigRequireEvidence =
   | "verified"
   | "committed"
@@ -1014,25 +988,19 @@ export type ConfigRescueMode =
 
 export interface ConfigRescue {
   /**
-   * for the mode `command`, run in the worktree with `WATCHDOG_SPEC` and `WATCHDOG_SNAPSHOT` set. Null runs
-   * `scripts/commit-rescue` of the worktree with the spec's name, if it is as it was accepted
+   * for the mode `command`, in the worktree, with `WATCHDOG_SPEC` and `WATCHDOG_SNAPSHOT`. Null is `scripts/commit-
+   * rescue` of the worktree with the spec's name, if it is as it was accepted
    */
   command?: ConfigArgv | null;
   /** names or globs that are never committed. A list given here replaces the default */
   exclude?: string[];
-  /**
-   * how long snapshots are kept, in days. The newest of a spec is kept for ever. Older ones go at the end of
-   * `check`, `run` and `rescue`, at most once a day for each repository
-   */
+  /** how long snapshots are kept, in days, but for the newest of a spec */
   keep_days?: number;
   /** larger files, in bytes, are not committed, and are kept apart in snapshots */
   max_bytes?: number;
   /** with more changed files than this, nothing is committed */
   max_files?: number;
-  /**
-   * new files that are more than this together, in bytes, are left out of snapshots, the largest first, and named.
-   * Null keeps all
-   */
+  /** bytes of new files together; the largest beyond it are left out of snapshots, and named. Null keeps all */
   max_snapshot_bytes?: number | null;
   /**
    * `plan`: the agent plans the commits, watchdog makes them; `single`: one commit of everything; `command`: yours;
@@ -1042,26 +1010,19 @@ export interface ConfigRescue {
   /** branches, by name or glob, that rescue never commits to; the work goes to `watchdog/rescue/<spec>` */
   protect?: string[];
   /**
-   * how long the work must have stood still before `check --once`, `sweep` and `watch` commit it where the end of
-   * the session is unknown; also how old a lock file of git must be to count as left behind
+   * how long the work must stand still before `check --once`, `sweep` and `watch` commit it without a known end of
+   * the session; also the age of a stale lock of git
    */
   quiet_seconds?: number;
   /**
-   * shortest time between snapshots during a session; 0 takes none. One is taken at the beginning where something
-   * is uncommitted already, or an ignored file of settings is there that snapshots keep, then whenever the work
-   * tree has changed and rested for a third of this time, at most 10 s; a work tree that never rests is kept after
-   * one more interval all the same
+   * shortest time between snapshots during a session; 0 takes none. A snapshot is taken at the beginning where
+   * there is something to keep, then once the changed work tree has rested for a third of this time, at most 10 s,
+   * or after one more interval
    */
   snapshot_seconds?: number;
-  /**
-   * deadline of the command, of the question for a plan, and of making the commits, each; also the timeout for
-   * locks held by other git processes
-   */
+  /** deadline of the command, of the plan, of the commits, and of a lock of another git, each */
   timeout_seconds?: number;
-  /**
-   * the last lines of each message, as `Key: value`; `{spec}` and `{snapshot}` are filled in. A list given here
-   * replaces the default
-   */
+  /** the last lines of each message, as `Key: value`. A list given here replaces the default */
   trailers?: string[];
 }
 
@@ -1104,9 +1065,7 @@ export interface Config {
    * (one after the other, as written); see Order and cost
    */
   order?: ConfigOrder;
-  /**
-   * the weakest evidence that is accepted for `complete`, from strong to weak. Anything weaker becomes `review`
-   */
+  /** the weakest [evidence](verdict.md#evidence) that `complete` may have; weaker is `review` */
   require_evidence?: ConfigRequireEvidence;
   rescue?: ConfigRescue;
   tasks?: ConfigTasks;

@@ -17,9 +17,8 @@ pub(in super::super) static BLOCK: KeyBlock<AgentSettings> = KeyBlock {
             "the model that answers probes; null is the agent's own choice",
             default_in_words("`sonnet` for `claude`, null for the others");
         "probe" => probe: nullable(ARGV),
-            "another program instead of the preset. The question is on its stdin, its answer on stdout, and `WATCHDOG_PROBE=<n>` counts \
-             from 1. `WATCHDOG_QUESTION` tells the two questions apart: `probe` asks for its state, `plan` for commits (see \
-             [`rescue`](#rescue-uncommitted-work))";
+            "another program instead of the preset: the question on stdin, the answer on stdout. `WATCHDOG_PROBE=<n>` counts from 1; \
+             `WATCHDOG_QUESTION` is `probe` (its state) or `plan` (for [`rescue`](#rescue-uncommitted-work))";
     },
     rules: default_model_is_the_presets,
 };
@@ -54,13 +53,12 @@ pub(in super::super) static ENTRY: KeyBlock<AgentEntry> = KeyBlock {
         "preset" => preset: PRESET, "as in `agent`", default_depends("`agent.preset`");
         "model" => model: nullable(TEXT), "the model that it works with; null is the agent's own choice";
         "command" => command: nullable(ARGV),
-            "instead of a preset. The prompt is on its stdin, unless an argument asks for it as `{prompt}` or `{prompt_file}`";
+            "instead of a preset. The prompt is on its stdin, unless an argument has `{prompt}` or `{prompt_file}`";
         "worktree" => worktree: nullable(TEXT),
             "the folder of its linked worktree, from the root of the worktree that holds the tasks; no two alike",
             default_in_words("one in the state directory");
         "fallback" => fallback: list_of(TEXT),
-            "other agents of this list that take over, in this order, when this one meets a usage limit, an overload or the end of its \
-             budget (see [Another agent at a limit](loop.md#another-agent-at-a-limit)). Nobody takes over who is not named";
+            "other agents of this list that take over [at a limit](loop.md#another-agent-at-a-limit), in this order";
         "max_cost_usd" => max_cost_usd: nullable(POSITIVE), "US dollars that its sessions of one loop or task may cost";
     },
     rules: no_rules,

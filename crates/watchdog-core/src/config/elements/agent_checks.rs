@@ -80,7 +80,7 @@ pub(super) static SIGNAL: CheckType<SignalTextCriterion> = CheckType {
     },
 };
 
-const SCOPE_DOC: &str = "which of the agent's texts count: its `last` message, those of the `iteration` (since it was last asked), or all of the `session`";
+const SCOPE_DOC: &str = "which of the agent's texts count: its `last` message, those since it was last asked, or all of the `session`";
 
 /// `tag` is for one match and asks for it, a text may be an element as a whole, and an element is found in any case.
 fn signal_keys_fit(section: &ConfigSection<'_>, criterion: &mut SignalTextCriterion, _: bool) {

@@ -70,7 +70,7 @@ pub(super) static COMMAND: CheckType<CommandCriterion> = CheckType {
             "junit" => junit: nullable(REPORT_PATH),
                 "the JUnit XML file that it writes, inside the worktree; it must be written during the run";
             "must_fail_first" => must_fail_first: FLAG,
-                "it runs when the work begins, in a scratch checkout of the baseline; where it passes there, no session is started";
+                "it runs when the work begins, in a scratch checkout of the baseline; a pass there starts no session";
             "clean" => clean: FLAG, "it runs in a scratch checkout of HEAD with the session's work, where nothing is that git ignores";
         },
         rules: no_rules,

@@ -156,8 +156,7 @@ pub(super) static CUSTOM: CheckType<CustomCriterion> = CheckType {
             "run" => run: COMMAND_LINE, "the program", required("it is the program that decides");
             "timeout_seconds" => timeout: seconds(1), "how long one judgement may take";
             "mode" => mode: word(CUSTOM_MODES),
-                "`call`: started for each judgement, the context on stdin, the answer on stdout. `stream`: started once, a line of JSON \
-                 in and one out for each";
+                "`call`: started for each judgement. `stream`: started once, a line of JSON in and one out for each";
             "definition" => definition: optional(OBJECT),
                 "what a handler in TypeScript gets as its first argument; such a handler gives the prompts of a `loop`, too";
         },

@@ -13,15 +13,14 @@ pub(super) static GIT: CheckType<GitCriterion> = CheckType {
         defaults: GitCriterion::default,
         keys: keys! { GitCriterion;
             "min_commits" => min_commits: whole(0..=u32::MAX as u64),
-                "commits made here since the session began. Pulled ones do not count, and together they must change the tree. 0 asks \
-                 for none";
+                "[commits made here](verdict.md#what-counts-as-a-commit) since the session began, with a net change; 0 asks for none";
             "require_clean" => require_clean: FLAG, "whether nothing may be left uncommitted, and no merge or rebase half done";
             "require_pushed" => require_pushed: FLAG,
-                "whether a remote-tracking branch must reach HEAD. Nobody is asked over the network";
+                "whether a remote-tracking branch must reach HEAD, without a question over the network";
             "no_conflict_markers" => no_conflict_markers: FLAG,
                 "whether files that changed since the baseline may hold no `<<<<<<<`, `=======`, `>>>>>>>` lines of a conflict";
             "protected" => protected: list_of(INSIDE_GLOB),
-                "globs of paths that must be as they were when the work began, in HEAD, in the index and on disk. A pull is no excuse";
+                "paths that must be as they were when the work began, in HEAD, in the index and on disk, even after a pull";
         },
         rules: git_asks_for_something,
     },

@@ -39,11 +39,10 @@ pub(in super::super) static BLOCK: KeyBlock<Limits> = KeyBlock {
             "how long a session may be [silent](loop.md#silence) before it is ended; 0 never ends one; null is 1,800 for `loop` and \
              `task`, none for `run`";
         "background_seconds" => background: seconds(0),
-            "for how long after its end what a session left running holds its verdict: nobody is asked and the verdict is `waiting`. It \
-             holds it no longer once it used no processor time and wrote nothing here for 5 minutes";
+            "for how long processes that [outlive a session](loop.md#what-outlives-a-session) hold its verdict";
         "sensors" => sensors: SENSORS,
-            "programs that may ask for a halt, each an argv: at each judgement one reads the [context](evaluate.md) on stdin and answers \
-             `{\"halt\": bool, \"reason\": \"…\"}` within 60 seconds; a halt is `failed`/`halted`, work is rescued first";
+            "programs that may ask for a halt: at each judgement one reads the [context](evaluate.md) on stdin and answers `{\"halt\": \
+             bool, \"reason\": \"…\"}` within 60 seconds; a halt is `failed`/`halted`, after a rescue";
     },
     rules: blocks_take_effect,
 };

@@ -174,7 +174,7 @@ pub(in super::super) static BLOCK: KeyBlock<NotifyEntry> = KeyBlock {
         "command" => command: optional(ARGV), "the program to run then";
         "url" => url: optional(ADDRESS), "instead of a program: the address to post to, http or https";
         "template" => template: optional(TEMPLATE),
-            "beside `url`: post a message for people, in the [form](notifications.md) of this service or in your own";
+            "beside `url`: a message for people, in the [form](notifications.md) of this service or your own";
         "desktop" => desktop: DESKTOP, "instead of a program: show it on the desktop", written_where(|entry| entry.desktop),
             without_default();
         "mail" => mail: optional(MAIL), "instead of a program: send it by mail, through the system's sendmail";

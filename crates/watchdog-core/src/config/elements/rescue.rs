@@ -30,32 +30,28 @@ pub(in super::super) static BLOCK: KeyBlock<RescueSettings> = KeyBlock {
             "`plan`: the agent plans the commits, watchdog makes them; `single`: one commit of everything; `command`: yours; \
              `snapshot`: commit nothing; `off`: not even a snapshot. All but `off` begin with a snapshot";
         "command" => command: nullable(ARGV),
-            "for the mode `command`, run in the worktree with `WATCHDOG_SPEC` and `WATCHDOG_SNAPSHOT` set. Null runs \
-             `scripts/commit-rescue` of the worktree with the spec's name, if it is as it was accepted";
+            "for the mode `command`, in the worktree, with `WATCHDOG_SPEC` and `WATCHDOG_SNAPSHOT`. Null is `scripts/commit-rescue` of \
+             the worktree with the spec's name, if it is as it was accepted";
         "timeout_seconds" => timeout: seconds(1),
-            "deadline of the command, of the question for a plan, and of making the commits, each; also the timeout for locks held by \
-             other git processes";
+            "deadline of the command, of the plan, of the commits, and of a lock of another git, each";
         "exclude" => exclude: list_of(GLOB), "names or globs that are never committed. A list given here replaces the default";
         "max_files" => max_files: whole(1..=u64::MAX), "with more changed files than this, nothing is committed";
         "max_bytes" => max_bytes: whole(1..=u64::MAX), "larger files, in bytes, are not committed, and are kept apart in snapshots";
         "max_snapshot_bytes" => max_snapshot_bytes: nullable(whole(1..=u64::MAX)),
-            "new files that are more than this together, in bytes, are left out of snapshots, the largest first, and named. Null keeps all";
+            "bytes of new files together; the largest beyond it are left out of snapshots, and named. Null keeps all";
         "protect" => protect: list_of(GLOB),
             "branches, by name or glob, that rescue never commits to; the work goes to `watchdog/rescue/<spec>`";
         "trailers" => trailers: list_of(TRAILER),
-            "the last lines of each message, as `Key: value`; `{spec}` and `{snapshot}` are filled in. A list given here replaces the \
-             default";
+            "the last lines of each message, as `Key: value`. A list given here replaces the default";
         "keep_days" => keep_days: whole(1..=36_500),
-            "how long snapshots are kept, in days. The newest of a spec is kept for ever. Older ones go at the end of `check`, `run` \
-             and `rescue`, at most once a day for each repository";
+            "how long snapshots are kept, in days, but for the newest of a spec";
         "snapshot_seconds" => snapshot_every: seconds(0),
-            "shortest time between snapshots during a session; 0 takes none. One is taken at the beginning where something is \
-             uncommitted already, or an ignored file of settings is there that snapshots keep, then whenever the work tree has changed \
-             and rested for a third of this time, at most 10 s; a work tree that never rests is kept after one more interval all the \
-             same";
+            "shortest time between snapshots during a session; 0 takes none. A snapshot is taken at the beginning where there is \
+             something to keep, then once the changed work tree has rested for a third of this time, at most 10 s, or after one more \
+             interval";
         "quiet_seconds" => quiet: seconds(0),
-            "how long the work must have stood still before `check --once`, `sweep` and `watch` commit it where the end of the session is \
-             unknown; also how old a lock file of git must be to count as left behind";
+            "how long the work must stand still before `check --once`, `sweep` and `watch` commit it without a known end of the session; \
+             also the age of a stale lock of git";
     },
     rules: command_fits_mode,
 };

@@ -47,7 +47,7 @@ pub(in super::super) static TOP: KeyBlock<ConfigSettings> = KeyBlock {
             "require_evidence",
             word(EVIDENCE),
             |s: &mut ConfigSettings| &mut s.require_evidence,
-            "the weakest evidence that is accepted for `complete`, from strong to weak. Anything weaker becomes `review`",
+            "the weakest [evidence](verdict.md#evidence) that `complete` may have; weaker is `review`",
         ),
         &inner(&completion_check::BLOCK, |s: &mut ConfigSettings| {
             &mut s.completion_check
@@ -59,15 +59,13 @@ pub(in super::super) static TOP: KeyBlock<ConfigSettings> = KeyBlock {
             "guards",
             list_of(INSIDE_GLOB),
             |s: &mut ConfigSettings| &mut s.guards,
-            "files that the session must not change, such as its own tests; see [Who may change the \
-             criteria](#who-may-change-the-criteria)",
+            "files that the session must [not change](#who-may-change-the-criteria), such as its tests",
         ),
         &key(
             "order",
             word(ORDERS),
             |s: &mut ConfigSettings| &mut s.order,
-            "in which order checks run: `cheap_first` (files and git before commands, and those side by side) or `given` (one after the \
-             other, as written); see [Order and cost](#order-and-cost)",
+            "the [order](#order-and-cost) of checks: `given` is one after the other, as written",
         ),
         &inner(&tasks::BLOCK, |s: &mut ConfigSettings| &mut s.tasks),
         &AGENTS,
