@@ -570,9 +570,8 @@ type ConfigAgent struct {
 	Model *string `json:"model,omitempty"`
 	// the agent that is asked
 	Preset any `json:"preset,omitempty"`
-	// another program instead of the preset. The question is on its stdin, its answer on stdout, and
-	// `WATCHDOG_PROBE=<n>` counts from 1. `WATCHDOG_QUESTION` tells the two questions apart: `probe` asks for
-	// its state, `plan` for commits (see `rescue`)
+	// another program instead of the preset: the question on stdin, the answer on stdout. `WATCHDOG_PROBE=<n>`
+	// counts from 1; `WATCHDOG_QUESTION` is `probe` (its state) or `plan` (for `rescue`)
 	Probe *ConfigArgv `json:"probe,omitempty"`
 }
 
@@ -595,8 +594,7 @@ const (
 type ConfigAgentsItem struct {
 	// instead of a preset. The prompt is on its stdin, unless an argument has `{prompt}` or `{prompt_file}`
 	Command *ConfigArgv `json:"command,omitempty"`
-	// other agents of this list that take over, in this order, when this one meets a usage limit, an overload or
-	// the end of its budget (see Another agent at a limit). Nobody takes over who is not named
+	// other agents of this list that take over at a limit, in this order
 	Fallback []string `json:"fallback,omitempty"`
 	// US dollars that its sessions of one loop or task may cost
 	MaxCostUsd *float64 `json:"max_cost_usd,omitempty"`
@@ -743,8 +741,7 @@ type ConfigFeatureList struct {
 
 // ConfigGit is: Commits made here with a net change, and the state of the worktree, decide.
 type ConfigGit struct {
-	// [commits made here](verdict.md#what-counts-as-a-commit) since the session began, with a net change; 0 asks
-	// for none
+	// commits made here since the session began, with a net change; 0 asks for none
 	MinCommits *int64 `json:"min_commits,omitempty"`
 	// stands in verdicts; the type where it is not given
 	Name *string `json:"name,omitempty"`
@@ -936,7 +933,7 @@ type ConfigCompletionCheck struct {
 
 // ConfigLimits is a part of what its name begins with.
 type ConfigLimits struct {
-	// for how long processes that [outlive a session](loop.md#what-outlives-a-session) hold its verdict
+	// for how long processes that outlive a session hold its verdict
 	BackgroundSeconds *int64 `json:"background_seconds,omitempty"`
 	// pause between iterations
 	CooldownSeconds *int64 `json:"cooldown_seconds,omitempty"`
@@ -957,9 +954,8 @@ type ConfigLimits struct {
 	MaxTurns *int64 `json:"max_turns,omitempty"`
 	// wall time of a loop, or of the one session of `run`
 	MaxWallSeconds *int64 `json:"max_wall_seconds,omitempty"`
-	// programs that may ask for a halt, each an argv: at each judgement one reads the context on stdin and
-	// answers `{"halt": bool, "reason": "…"}` within 60 seconds; a halt is `failed`/`halted`, work is rescued
-	// first
+	// programs that may ask for a halt: at each judgement one reads the context on stdin and answers `{"halt":
+	// bool, "reason": "…"}` within 60 seconds; a halt is `failed`/`halted`, after a rescue
 	Sensors []ConfigArgv `json:"sensors,omitempty"`
 	// wall time of one session
 	SessionTimeoutSeconds *int64 `json:"session_timeout_seconds,omitempty"`
@@ -1065,7 +1061,7 @@ type ConfigNotifyItem struct {
 	On []ConfigNotifyItemOnItem `json:"on"`
 	// further attempts after one that failed
 	Retries *int64 `json:"retries,omitempty"`
-	// beside `url`: post a message for people, in the form of this service or in your own
+	// beside `url`: a message for people, in the form of this service or your own
 	Template *string `json:"template,omitempty"`
 	// deadline of one attempt
 	TimeoutSeconds *int64 `json:"timeout_seconds,omitempty"`
@@ -1082,8 +1078,7 @@ const (
 	ConfigOnNoCriteriaReview ConfigOnNoCriteria = "review"
 )
 
-// ConfigOrder is: in which order checks run: `cheap_first` (files and git before commands, and those side by side)
-// or `given` (one after the other, as written); see Order and cost
+// ConfigOrder is: the order of checks: `given` is one after the other, as written
 type ConfigOrder string
 
 // The values of ConfigOrder that this version knows.
@@ -1092,8 +1087,7 @@ const (
 	ConfigOrderGiven      ConfigOrder = "given"
 )
 
-// ConfigRequireEvidence is: the weakest [evidence](verdict.md#evidence) that `complete` may have; weaker is
-// `review`
+// ConfigRequireEvidence is: the weakest evidence that `complete` may have; weaker is `review`
 type ConfigRequireEvidence string
 
 // The values of ConfigRequireEvidence that this version knows.
@@ -1176,7 +1170,7 @@ type Config struct {
 	CompletionCheckProbeInterval *int64 `json:"completion_check_probe_interval,omitempty"`
 	// false is `completion_check.max_probes`: 0
 	EnableSmartCompletionCheck *bool `json:"enable_smart_completion_check,omitempty"`
-	// files that the session must not change, such as its own tests; see Who may change the criteria
+	// files that the session must not change, such as its tests
 	Guards []ConfigInsidePath `json:"guards,omitempty"`
 	Limits *ConfigLimits      `json:"limits,omitempty"`
 	// how the checks combine (see Groups)
@@ -1185,10 +1179,9 @@ type Config struct {
 	Notify []ConfigNotifyItem `json:"notify,omitempty"`
 	// what decides without checks: `git` (commits) or `review` (a person)
 	OnNoCriteria *ConfigOnNoCriteria `json:"on_no_criteria,omitempty"`
-	// in which order checks run: `cheap_first` (files and git before commands, and those side by side) or
-	// `given` (one after the other, as written); see Order and cost
+	// the order of checks: `given` is one after the other, as written
 	Order *ConfigOrder `json:"order,omitempty"`
-	// the weakest [evidence](verdict.md#evidence) that `complete` may have; weaker is `review`
+	// the weakest evidence that `complete` may have; weaker is `review`
 	RequireEvidence *ConfigRequireEvidence `json:"require_evidence,omitempty"`
 	Rescue          *ConfigRescue          `json:"rescue,omitempty"`
 	Tasks           *ConfigTasks           `json:"tasks,omitempty"`

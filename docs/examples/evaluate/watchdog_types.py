@@ -528,9 +528,8 @@ class ConfigAgent(TypedDict, total=False):
     model: Optional[str]
     # the agent that is asked
     preset: Union[ConfigAgentPreset1, str]
-    # another program instead of the preset. The question is on its stdin, its answer on stdout, and
-    # `WATCHDOG_PROBE=<n>` counts from 1. `WATCHDOG_QUESTION` tells the two questions apart: `probe` asks for its
-    # state, `plan` for commits (see `rescue`)
+    # another program instead of the preset: the question on stdin, the answer on stdout. `WATCHDOG_PROBE=<n>`
+    # counts from 1; `WATCHDOG_QUESTION` is `probe` (its state) or `plan` (for `rescue`)
     probe: Optional[ConfigArgv]
 
 ConfigAgentsItemPreset1 = Literal[
@@ -553,8 +552,7 @@ class _ConfigAgentsItemRequired(TypedDict):
 class ConfigAgentsItem(_ConfigAgentsItemRequired, total=False):
     # instead of a preset. The prompt is on its stdin, unless an argument has `{prompt}` or `{prompt_file}`
     command: Optional[ConfigArgv]
-    # other agents of this list that take over, in this order, when this one meets a usage limit, an overload or the
-    # end of its budget (see Another agent at a limit). Nobody takes over who is not named
+    # other agents of this list that take over at a limit, in this order
     fallback: List[str]
     # US dollars that its sessions of one loop or task may cost
     max_cost_usd: Optional[float]
@@ -701,8 +699,7 @@ class _ConfigGitRequired(TypedDict):
 
 class ConfigGit(_ConfigGitRequired, total=False):
     """Commits made here with a net change, and the state of the worktree, decide."""
-    # [commits made here](verdict.md#what-counts-as-a-commit) since the session began, with a net change; 0 asks for
-    # none
+    # commits made here since the session began, with a net change; 0 asks for none
     min_commits: int
     # stands in verdicts; the type where it is not given
     name: str
@@ -907,7 +904,7 @@ class ConfigCompletionCheck(TypedDict, total=False):
 
 
 class ConfigLimits(TypedDict, total=False):
-    # for how long processes that [outlive a session](loop.md#what-outlives-a-session) hold its verdict
+    # for how long processes that outlive a session hold its verdict
     background_seconds: int
     # pause between iterations
     cooldown_seconds: int
@@ -928,8 +925,8 @@ class ConfigLimits(TypedDict, total=False):
     max_turns: Optional[int]
     # wall time of a loop, or of the one session of `run`
     max_wall_seconds: Optional[int]
-    # programs that may ask for a halt, each an argv: at each judgement one reads the context on stdin and answers
-    # `{"halt": bool, "reason": "…"}` within 60 seconds; a halt is `failed`/`halted`, work is rescued first
+    # programs that may ask for a halt: at each judgement one reads the context on stdin and answers `{"halt": bool,
+    # "reason": "…"}` within 60 seconds; a halt is `failed`/`halted`, after a rescue
     sensors: List[ConfigArgv]
     # wall time of one session
     session_timeout_seconds: Optional[int]
@@ -1030,7 +1027,7 @@ class ConfigNotifyItem(_ConfigNotifyItemRequired, total=False):
     mail: Union[str, List[str]]
     # further attempts after one that failed
     retries: int
-    # beside `url`: post a message for people, in the form of this service or in your own
+    # beside `url`: a message for people, in the form of this service or your own
     template: str
     # deadline of one attempt
     timeout_seconds: int
@@ -1043,14 +1040,13 @@ ConfigOnNoCriteria = Literal[
     "review",
 ]
 
-# in which order checks run: `cheap_first` (files and git before commands, and those side by side) or `given` (one
-# after the other, as written); see Order and cost
+# the order of checks: `given` is one after the other, as written
 ConfigOrder = Literal[
     "cheap_first",
     "given",
 ]
 
-# the weakest [evidence](verdict.md#evidence) that `complete` may have; weaker is `review`
+# the weakest evidence that `complete` may have; weaker is `review`
 ConfigRequireEvidence = Literal[
     "verified",
     "committed",
@@ -1127,7 +1123,7 @@ class Config(TypedDict, total=False):
     completion_check_probe_interval: int
     # false is `completion_check.max_probes`: 0
     enable_smart_completion_check: bool
-    # files that the session must not change, such as its own tests; see Who may change the criteria
+    # files that the session must not change, such as its tests
     guards: List[ConfigInsidePath]
     limits: ConfigLimits
     # how the checks combine (see Groups)
@@ -1136,10 +1132,9 @@ class Config(TypedDict, total=False):
     notify: List[ConfigNotifyItem]
     # what decides without checks: `git` (commits) or `review` (a person)
     on_no_criteria: ConfigOnNoCriteria
-    # in which order checks run: `cheap_first` (files and git before commands, and those side by side) or `given`
-    # (one after the other, as written); see Order and cost
+    # the order of checks: `given` is one after the other, as written
     order: ConfigOrder
-    # the weakest [evidence](verdict.md#evidence) that `complete` may have; weaker is `review`
+    # the weakest evidence that `complete` may have; weaker is `review`
     require_evidence: ConfigRequireEvidence
     rescue: ConfigRescue
     tasks: ConfigTasks

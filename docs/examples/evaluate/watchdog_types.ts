@@ -485,9 +485,8 @@ export interface ConfigAgent {
   /** the agent that is asked */
   preset?: ConfigAgentPreset1 | string;
   /**
-   * another program instead of the preset. The question is on its stdin, its answer on stdout, and
-   * `WATCHDOG_PROBE=<n>` counts from 1. `WATCHDOG_QUESTION` tells the two questions apart: `probe` asks for its
-   * state, `plan` for commits (see `rescue`)
+   * another program instead of the preset: the question on stdin, the answer on stdout. `WATCHDOG_PROBE=<n>` counts
+   * from 1; `WATCHDOG_QUESTION` is `probe` (its state) or `plan` (for `rescue`)
    */
   probe?: ConfigArgv | null;
 }
@@ -505,10 +504,7 @@ export type ConfigAgentsItemPreset1 =
 export interface ConfigAgentsItem {
   /** instead of a preset. The prompt is on its stdin, unless an argument has `{prompt}` or `{prompt_file}` */
   command?: ConfigArgv | null;
-  /**
-   * other agents of this list that take over, in this order, when this one meets a usage limit, an overload or the
-   * end of its budget (see Another agent at a limit). Nobody takes over who is not named
-   */
+  /** other agents of this list that take over at a limit, in this order */
   fallback?: string[];
   /** US dollars that its sessions of one loop or task may cost */
   max_cost_usd?: number | null;
@@ -639,10 +635,7 @@ export interface ConfigFeatureList {
 
 /** Commits made here with a net change, and the state of the worktree, decide. */
 export interface ConfigGit {
-  /**
-   * [commits made here](verdict.md#what-counts-as-a-commit) since the session began, with a net change; 0 asks for
-   * none
-   */
+  /** commits made here since the session began, with a net change; 0 asks for none */
   min_commits?: number;
   /** stands in verdicts; the type where it is not given */
   name?: string;
@@ -824,7 +817,7 @@ export interface ConfigCompletionCheck {
 }
 
 export interface ConfigLimits {
-  /** for how long processes that [outlive a session](loop.md#what-outlives-a-session) hold its verdict */
+  /** for how long processes that outlive a session hold its verdict */
   background_seconds?: number;
   /** pause between iterations */
   cooldown_seconds?: number;
@@ -848,8 +841,8 @@ export interface ConfigLimits {
   /** wall time of a loop, or of the one session of `run` */
   max_wall_seconds?: number | null;
   /**
-   * programs that may ask for a halt, each an argv: at each judgement one reads the context on stdin and answers
-   * `{"halt": bool, "reason": "…"}` within 60 seconds; a halt is `failed`/`halted`, work is rescued first
+   * programs that may ask for a halt: at each judgement one reads the context on stdin and answers `{"halt": bool,
+   * "reason": "…"}` within 60 seconds; a halt is `failed`/`halted`, after a rescue
    */
   sensors?: ConfigArgv[];
   /** wall time of one session */
@@ -946,7 +939,7 @@ export interface ConfigNotifyItem {
   on: ConfigNotifyItemOnItem[];
   /** further attempts after one that failed */
   retries?: number;
-  /** beside `url`: post a message for people, in the form of this service or in your own */
+  /** beside `url`: a message for people, in the form of this service or your own */
   template?: string;
   /** deadline of one attempt */
   timeout_seconds?: number;
@@ -959,15 +952,12 @@ export type ConfigOnNoCriteria =
   | "git"
   | "review";
 
-/**
- * in which order checks run: `cheap_first` (files and git before commands, and those side by side) or `given` (one
- * after the other, as written); see Order and cost
- */
+/** the order of checks: `given` is one after the other, as written */
 export type ConfigOrder =
   | "cheap_first"
   | "given";
 
-/** the weakest [evidence](verdict.md#evidence) that `complete` may have; weaker is `review` */
+/** the weakest evidence that `complete` may have; weaker is `review` */
 export type ConfigRequireEvidence =
   | "verified"
   | "committed"
@@ -1051,7 +1041,7 @@ export interface Config {
   completion_check_probe_interval?: number;
   /** false is `completion_check.max_probes`: 0 */
   enable_smart_completion_check?: boolean;
-  /** files that the session must not change, such as its own tests; see Who may change the criteria */
+  /** files that the session must not change, such as its tests */
   guards?: ConfigInsidePath[];
   limits?: ConfigLimits;
   /** how the checks combine (see Groups) */
@@ -1060,12 +1050,9 @@ export interface Config {
   notify?: ConfigNotifyItem[];
   /** what decides without checks: `git` (commits) or `review` (a person) */
   on_no_criteria?: ConfigOnNoCriteria;
-  /**
-   * in which order checks run: `cheap_first` (files and git before commands, and those side by side) or `given`
-   * (one after the other, as written); see Order and cost
-   */
+  /** the order of checks: `given` is one after the other, as written */
   order?: ConfigOrder;
-  /** the weakest [evidence](verdict.md#evidence) that `complete` may have; weaker is `review` */
+  /** the weakest evidence that `complete` may have; weaker is `review` */
   require_evidence?: ConfigRequireEvidence;
   rescue?: ConfigRescue;
   tasks?: ConfigTasks;
