@@ -79,8 +79,8 @@ pub struct CommandJournal {
     notifier: Option<(NotificationRules, NotificationWorker)>,
     batcher: OnceLock<Arc<JournalBatcher>>,
     waiting: Mutex<Vec<NoticedEvent>>,
-    /// The last snapshot of this command, and the id of its event.
-    kept: Mutex<Option<(String, String)>>,
+    /// The last snapshot of this command.
+    last_snapshot: Mutex<Option<String>>,
     fault: Mutex<Option<String>>,
 }
 
@@ -94,7 +94,7 @@ impl CommandJournal {
             notifier: None,
             batcher: OnceLock::new(),
             waiting: Mutex::default(),
-            kept: Mutex::default(),
+            last_snapshot: Mutex::default(),
             fault: Mutex::default(),
         }
     }
@@ -154,15 +154,11 @@ impl CommandJournal {
     }
 
     /// Writes that a snapshot was made; not again where it is the last one, which still holds everything.
-    fn snapshot(&self, name: &str) -> String {
-        let mut kept = self.kept.lock().expect("mutex poisoned");
-        match kept.as_ref().filter(|(last, _)| last == name) {
-            Some((_, id)) => id.clone(),
-            None => {
-                let id = self.write(kind::SNAPSHOT, snapshot_data(name));
-                *kept = Some((name.to_owned(), id.clone()));
-                id
-            }
+    fn snapshot(&self, name: &str) {
+        let mut last_snapshot = self.last_snapshot.lock().expect("mutex poisoned");
+        if last_snapshot.as_deref() != Some(name) {
+            self.write(kind::SNAPSHOT, snapshot_data(name));
+            *last_snapshot = Some(name.to_owned());
         }
     }
 
@@ -232,23 +228,17 @@ impl CommandJournal {
 }
 
 /// Adds the event for an event of the decision machine. What was only read is told, and written with the verdict; what was done is a row of
-/// its own at once, whose id is returned.
-pub fn observed(journal: &CommandJournal, event: &MachineEvent) -> Option<String> {
+/// its own at once.
+pub fn observed(journal: &CommandJournal, event: &MachineEvent) {
     match event {
         // A reused answer is no probe; the journal has it already. Nor is a question that was not asked.
-        MachineEvent::Probe(record) if record.stands() || record.withheld => None,
-        MachineEvent::Probe(record) => Some(journal.write(kind::PROBE, probe_row(record))),
-        MachineEvent::Rescue(Ok(outcome)) => Some(journal.write(kind::RESCUE, rescue_row(outcome))),
-        MachineEvent::Snapshot(Ok(Some(name))) => Some(journal.snapshot(name)),
-        MachineEvent::Interrupt => {
-            journal.write(kind::INTERRUPTED, interrupted_data());
-            None
-        }
-        event => {
-            read_data(event)
-                .into_iter()
-                .for_each(|(kind, data)| journal.tell(kind, data));
-            None
-        }
+        MachineEvent::Probe(record) if record.stands() || record.withheld => {}
+        MachineEvent::Probe(record) => drop(journal.write(kind::PROBE, probe_row(record))),
+        MachineEvent::Rescue(Ok(outcome)) => drop(journal.write(kind::RESCUE, rescue_row(outcome))),
+        MachineEvent::Snapshot(Ok(Some(name))) => journal.snapshot(name),
+        MachineEvent::Interrupt => drop(journal.write(kind::INTERRUPTED, interrupted_data())),
+        event => read_data(event)
+            .into_iter()
+            .for_each(|(kind, data)| journal.tell(kind, data)),
     }
 }

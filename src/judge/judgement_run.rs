@@ -399,10 +399,8 @@ impl JudgementRun {
             .executor
             .recorder()
             .finish(concluded, &judgement.verdict);
-        self.journal.write(
-            kind::VERDICT,
-            judgement.to_event_data(recorded.as_ref().map(|facts| (&facts.record, &facts.rows))),
-        );
+        self.journal
+            .write(kind::VERDICT, judgement.to_event_data(recorded.as_ref()));
         if let Some(why) = self.journal.fault() {
             judgement.verdict.degraded.push(Degradation {
                 code: WarningCode::JournalUnwritable,

@@ -112,10 +112,7 @@ fn evaluate_here(
         judgement.baseline = None;
     }
     judgement.breaker = input.breaker(store.as_ref());
-    journal.write(
-        kind::VERDICT,
-        judgement.to_event_data(recorded.as_ref().map(|facts| (&facts.record, &facts.rows))),
-    );
+    journal.write(kind::VERDICT, judgement.to_event_data(recorded.as_ref()));
     if let Some(why) = journal.fault() {
         judgement.verdict.degraded.push(Degradation {
             code: WarningCode::JournalUnwritable,

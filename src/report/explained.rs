@@ -1,13 +1,13 @@
 //! Why a recorded verdict is as it is, from its event alone.
 
+use watchdog_core::decision::record::JudgementRecord;
 use watchdog_core::decision::record::explanation::{JudgementExplanation, explain};
-use watchdog_core::decision::record::form;
 use watchdog_core::decision::record::what_if::{ChangedEnd, SingleChange, what_if};
 use watchdog_facts::verdict::Reason;
 use watchdog_store::engine::{EventCursor, StoredEvent};
-use watchdog_store::verdict_row::RECORD;
 use watchdog_store::{LocalStore, StoreError};
 
+use crate::wire::verdict_json::RECORD;
 use crate::wire::worked_agents::{WorkHistory, WorkedSession};
 
 /// Events that are read at a time, and how often.
@@ -94,7 +94,7 @@ fn facts_of(event: &StoredEvent) -> Result<ExplainedFacts, String> {
             }
         });
     };
-    let record = form::read_record(record)?;
+    let record = JudgementRecord::from_json(record)?;
     let explanation = explain(&record);
     let ends_alike = explanation
         .end

@@ -8,8 +8,8 @@ use watchdog_core::decision::record::run::RunEnd;
 use watchdog_core::decision::record::what_if::{ChangedEnd, SingleChange};
 use watchdog_facts::verdict::Reason;
 use watchdog_store::engine::StoredEvent;
-use watchdog_store::verdict_row::RECORD;
 
+use super::verdict_json::RECORD;
 use super::worked_agents::{WorkedSession, worked_session_json};
 
 /// JSON Schema (2020-12) of an explanation.

@@ -4,14 +4,15 @@ use serde_json::{Value, json};
 
 use jiff::SignedDuration;
 use watchdog_core::decision::machine::MachineEvent;
-use watchdog_core::decision::record::{bound_probe, bound_rescue, form};
+use watchdog_core::decision::record::{JudgementRecord, bound_probe, bound_rescue};
 use watchdog_facts::evidence::{Changes, CheckResult, Commits, CriteriaChanged, RescueOutcome};
 use watchdog_facts::verdict::ProbeRecord;
 use watchdog_git::{HistoryPoint, SnapshotSummary};
 use watchdog_store::engine::StoredEvent;
 use watchdog_store::journal::kind;
 use watchdog_store::verdict_parts::{ProbeView, as_json, rescue_data};
-use watchdog_store::verdict_row::{FACT, RECORD};
+
+use super::verdict_json::RECORD;
 
 /// Between a verdict's id and the number of an event that its row holds; no id that is written has it.
 const WITHIN: char = '.';
@@ -81,16 +82,12 @@ pub fn check_data(check: &CheckResult) -> Value {
 
 /// A question and what came of it, to be written.
 pub fn probe_row(record: &ProbeRecord) -> Value {
-    let mut data = as_json(ProbeView::from(&bound_probe(record)));
-    data[FACT] = form::write_probe(record);
-    data
+    as_json(ProbeView::from(&bound_probe(record)))
 }
 
 /// A rescue of the machine, to be written.
 pub fn rescue_row(outcome: &RescueOutcome) -> Value {
-    let mut data = rescue_data(&bound_rescue(outcome));
-    data[FACT] = form::write_rescue(outcome);
-    data
+    rescue_data(&bound_rescue(outcome))
 }
 
 /// The events for what was only read: kind and `data` of each.
@@ -135,7 +132,7 @@ pub fn is_within(event: &StoredEvent) -> bool {
 
 /// The events that the row of a verdict holds: what was only read, at the time of each. Their ids are that of the verdict with a number.
 pub fn events_within(verdict: &StoredEvent) -> Vec<StoredEvent> {
-    let Ok(record) = form::read_record(&verdict.data[RECORD]) else {
+    let Ok(record) = JudgementRecord::from_json(&verdict.data[RECORD]) else {
         return Vec::new();
     };
     // A verdict's own duration counts its session, too.

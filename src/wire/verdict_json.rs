@@ -1,6 +1,5 @@
 //! The JSON of a verdict: one object, `schema` 1. Fields may be added; none changes its meaning.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -10,7 +9,7 @@ use serde_json::{Map, Value};
 use watchdog_core::decision::breaker::BreakerView;
 use watchdog_core::decision::iteration::agent_order::AgentStanding;
 use watchdog_core::decision::iteration::record::IterationRecord;
-use watchdog_core::decision::record::{JudgementRecord, bound_verdict, form};
+use watchdog_core::decision::record::{JudgementRecord, bound_verdict};
 use watchdog_core::decision::termination::SpentUsage;
 use watchdog_facts::evidence::{CheckResult, Commit, Degradation, WarningCode};
 use watchdog_facts::refused_tool::{RefusedTool, ToolRefusals};
@@ -20,10 +19,12 @@ use watchdog_facts::verdict::{ProbeUsage, Reason, Status, Verdict};
 pub use watchdog_store::verdict_parts::{
     ChangesView, ProbeView, RescueView, as_json, millis, reply_of, retry_at_of, shown_reply,
 };
-use watchdog_store::verdict_row::{RECORD, ROWS};
 
 use super::breaker_json::BreakerFields;
 use super::loop_json::loop_json;
+
+/// The key in the data of a verdict under which its facts are, as [`JudgementRecord::to_json`] writes them.
+pub const RECORD: &str = "record";
 
 /// A verdict with its metadata.
 #[derive(Debug, Clone, PartialEq)]
@@ -218,19 +219,12 @@ impl Judgement {
         tools.iter().map(view).collect()
     }
 
-    /// The `data` of its event: long lists and texts are bounded, with their totals, and the facts are in `record`. The steps that are
-    /// rows of their own come with the ids of those.
-    pub fn to_event_data(
-        &self,
-        recorded: Option<(&JudgementRecord, &BTreeMap<usize, String>)>,
-    ) -> Value {
+    /// The `data` of its event: long lists and texts are bounded, with their totals, and the facts are in `record`.
+    pub fn to_event_data(&self, record: Option<&JudgementRecord>) -> Value {
         let mut object = as_json(self.view_with(&bound_verdict(&self.verdict)));
         mask_value(&mut object);
-        if let Some((record, rows)) = recorded {
-            object[RECORD] = form::write(record);
-            if !rows.is_empty() {
-                object[ROWS] = as_json(rows);
-            }
+        if let Some(record) = record {
+            object[RECORD] = record.to_json();
         }
         object
     }

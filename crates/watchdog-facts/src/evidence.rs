@@ -6,7 +6,8 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::display::plural;
 pub use super::held_rescue::HeldRescue;
@@ -16,7 +17,7 @@ use super::shell_line::WorktreeCommands;
 pub use super::warning_code::WarningCode;
 
 /// Why a fact is unknown. Ends a check as `error`, never as "nothing there".
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[error("{why}")]
 pub struct UnreadableFact {
     /// Which class of fault it was; decides the verdict's reason.
@@ -38,7 +39,8 @@ impl UnreadableFact {
 }
 
 /// The classes of faults that verdicts distinguish.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum FaultKind {
     /// There is no git work tree at the path.
     NotARepository,
@@ -66,6 +68,28 @@ pub struct Degradation {
     pub code: WarningCode,
     /// A sentence for a person.
     pub detail: String,
+}
+
+/// Reads warnings without those whose code this version does not know: they are warnings, and no facts.
+///
+/// # Errors
+/// Where there is no list.
+pub fn read_known_notes<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Degradation>, D::Error> {
+    let notes = Vec::<serde_json::Value>::deserialize(from)?;
+    Ok(notes
+        .into_iter()
+        .filter_map(|note| Degradation::deserialize(note).ok())
+        .collect())
+}
+
+/// Reads a value, or `None` where this version does not understand it.
+///
+/// # Errors
+/// Where there is no JSON.
+pub fn read_if_known<'de, D: Deserializer<'de>, T: DeserializeOwned>(
+    from: D,
+) -> Result<Option<T>, D::Error> {
+    Ok(Option::deserialize(serde_json::Value::deserialize(from)?).unwrap_or_default())
 }
 
 /// The origin of a commit, as far as HEAD's reflog and the recorded refs prove it.
@@ -103,7 +127,8 @@ pub struct Commit {
 }
 
 /// The commits since the baseline.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Commits {
     /// HEAD now; `None` on an unborn branch.
     pub head: Option<String>,
@@ -126,6 +151,7 @@ pub struct Commits {
     /// Newest first, at most [`Commits::LISTED`].
     pub listed: Vec<Commit>,
     /// Warnings about these numbers, such as a rewritten history.
+    #[serde(deserialize_with = "read_known_notes")]
     pub degraded: Vec<Degradation>,
 }
 
@@ -178,7 +204,8 @@ impl GitOperation {
 }
 
 /// Uncommitted changes of a worktree, ignored files aside.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Changes {
     /// Paths whose index entry differs from HEAD.
     pub staged: u64,
@@ -201,8 +228,10 @@ pub struct Changes {
     /// Changed paths, sorted, each once, percent-escaped where not UTF-8; at most [`Changes::LISTED`].
     pub paths: Vec<String>,
     /// Changes when a changed file is written again: a hash over the changed paths with their sizes and times.
+    #[serde(skip)]
     pub fingerprint: u64,
     /// Warnings about this fact, such as entries hidden by assume-unchanged.
+    #[serde(deserialize_with = "read_known_notes")]
     pub degraded: Vec<Degradation>,
 }
 
@@ -251,7 +280,8 @@ impl Changes {
 }
 
 /// How the process of a session ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ProcessExit {
     /// It returned this code.
     Code(i32),
@@ -276,7 +306,7 @@ impl std::fmt::Display for ProcessExit {
 }
 
 /// Why work has to end.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StopReason {
     /// `budget_exhausted`, `deadline_exceeded`, `halted` or `max_iterations`; never one of a complete.
     pub reason: super::verdict::Reason,
@@ -285,7 +315,8 @@ pub struct StopReason {
 }
 
 /// How a session ended, as `run` saw it. `check` knows nothing of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum SessionEnd {
     /// It ended by itself.
     Ended {
@@ -349,7 +380,8 @@ pub enum SessionEnd {
 
 /// Files that define completion and that changed since the anchor, committed or not. Changes of a mere pull do not
 /// count.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct CriteriaChanged {
     /// Those that the configuration guards, sorted, percent-escaped where not UTF-8; at most [`CriteriaChanged::LISTED`].
     pub guarded: Vec<String>,
@@ -504,7 +536,8 @@ pub struct LeftOut {
 }
 
 /// The result of a rescue.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct RescueOutcome {
     /// How many commits HEAD gained by it.
     pub commits: u64,
@@ -519,13 +552,15 @@ pub struct RescueOutcome {
     /// The paths that it left out on purpose.
     pub left_out: Vec<LeftOut>,
     /// Things a person should know, such as a rescue command that is not there.
+    #[serde(deserialize_with = "read_known_notes")]
     pub warnings: Vec<Degradation>,
     /// Why nothing was committed although it could have been: something may still live here.
     pub held_back: Option<HeldRescue>,
 }
 
 /// Signs of activity during a check; `None` = unreadable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ActivityFacts {
     /// Files of the worktree changed.
     pub worktree: Option<bool>,

@@ -1,9 +1,10 @@
 //! A rescue that rule 11 of the contract holds back.
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 /// A rescue that may not commit yet.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeldRescue {
     /// Why.
     pub why: String,

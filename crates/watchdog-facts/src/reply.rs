@@ -103,7 +103,8 @@ impl Reply {
 }
 
 /// How one probe ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ProbeOutcome {
     /// A usable answer.
     Reply(Reply),

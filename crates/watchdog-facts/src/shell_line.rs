@@ -5,6 +5,8 @@ use std::ops::Range;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
+
 use crate::display::{LineFeedEscaping, escape};
 
 /// A text as one word of a shell's command line.
@@ -42,7 +44,8 @@ pub fn shell_path(path: &Path) -> String {
 }
 
 /// How the commands about one worktree begin. By default they name none, and are about the folder that they are typed in.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct WorktreeCommands {
     /// `-C` with the worktree, and a blank before it.
     worktree: String,

@@ -209,11 +209,12 @@ impl From<FaultKind> for Reason {
 }
 
 /// A probe as it went.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProbeRecord {
     /// When it was sent.
     pub at: Timestamp,
     /// Wall time that it took.
+    #[serde(rename = "duration_ms", with = "super::millis")]
     pub duration: Duration,
     /// How it ended.
     pub outcome: ProbeOutcome,

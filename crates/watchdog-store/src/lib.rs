@@ -56,7 +56,7 @@ pub use records::{
     RowsByWorktree, account, anchor, answer, baseline, before, breaker, check_cache, conversation,
     copied, expiry, figures, hook_session, left_rows, looped, notice_record, outbox, progress,
     rebuilt, refs, rescued, rows_of_worktrees, seen_machines, session, still_work, sweep_cache,
-    task, uncommitted, verdict_parts, verdict_row,
+    task, uncommitted, verdict_parts,
 };
 pub use sqlite::{GONE, STORE_FORMAT, SqliteStore, damaged_databases};
 pub use state_dir::StateDir;

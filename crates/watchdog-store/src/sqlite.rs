@@ -15,7 +15,12 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+use rusqlite::types::{Value as ColumnValue, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
+use serde_json::Value;
+use zlib_rs::{
+    DeflateConfig, InflateConfig, ReturnCode, compress_bound, compress_slice, decompress_slice,
+};
 
 use watchdog_facts::display::log_millis;
 
@@ -32,7 +37,7 @@ use super::error::StoreError;
 use super::key::RowKey;
 use super::lock_patience::got_it;
 use super::notes::StoreNotes;
-use super::records::verdict_row;
+use super::records::old_rows;
 use super::state_dir::StateDir;
 use database_file::DatabaseFile;
 use faults::is_io_failure;
@@ -198,21 +203,70 @@ fn event(row: &Row<'_>) -> rusqlite::Result<(i64, StoredEvent)> {
         .get_ref(4)?
         .as_bytes_or_null()?
         .map(|bytes| String::from_utf8_lossy(bytes).into_owned());
-    let data = text(row, 6)?;
     let event = StoredEvent {
         id: text(row, 1)?,
         at: Timestamp::from_microsecond(micros).unwrap_or(Timestamp::UNIX_EPOCH),
         worktree: text(row, 3)?,
         spec,
         kind: text(row, 5)?,
-        data: serde_json::from_str(&data)
-            .unwrap_or_else(|_| serde_json::json!({ "unreadable": data })),
+        data: read_data(row.get_ref(6)?),
     };
     Ok((row.get(0)?, event))
 }
 
-/// Gives readers what was written, where a row holds it in a shorter form or names other rows. Such a row that cannot be read is as one that
-/// is gone.
+/// Data of fewer bytes than this are worth no deflating.
+const DEFLATED_FROM: usize = 512;
+/// No row inflates to more bytes than this.
+const INFLATED_AT_MOST: usize = 64 << 20;
+
+/// The data of an event as its row holds them: long ones deflated, behind the length that they have.
+fn packed_data(data: &Value) -> ColumnValue {
+    let text = data.to_string();
+    let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
+    if text.len() < DEFLATED_FROM || text.len() > INFLATED_AT_MOST {
+        return text.into();
+    }
+    let mut packed = vec![0; 4 + compress_bound(text.len())];
+    let (head, body) = packed.split_at_mut(4);
+    head.copy_from_slice(&length.to_le_bytes());
+    match compress_slice(body, text.as_bytes(), DeflateConfig::default()) {
+        (deflated, ReturnCode::Ok) => {
+            let length = 4 + deflated.len();
+            packed.truncate(length);
+            packed.into()
+        }
+        _ => text.into(),
+    }
+}
+
+/// Reads [`packed_data`] back. A row that a damaged disk garbled says so, and is not taken for an empty one.
+fn read_data(column: ValueRef<'_>) -> Value {
+    let inflated = match column {
+        ValueRef::Blob(packed) => inflate(packed),
+        column => column.as_bytes().ok().map(<[u8]>::to_vec),
+    };
+    let data = inflated
+        .as_ref()
+        .and_then(|text| serde_json::from_slice(text).ok());
+    data.unwrap_or_else(|| {
+        let garbled = column.as_bytes().unwrap_or_default();
+        serde_json::json!({ "unreadable": String::from_utf8_lossy(garbled) })
+    })
+}
+
+fn inflate(packed: &[u8]) -> Option<Vec<u8>> {
+    let (length, deflated) = packed.split_first_chunk()?;
+    let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
+    if length > INFLATED_AT_MOST {
+        return None;
+    }
+    let mut text = vec![0; length];
+    let (inflated, code) = decompress_slice(&mut text, deflated, InflateConfig::default());
+    (code == ReturnCode::Ok && inflated.len() == length).then_some(text)
+}
+
+/// Gives readers what was written, where a row of format 3 holds it in a shorter form or names other rows. Such a row that cannot be read is
+/// as one that is gone.
 fn put_together(
     connection: &Connection,
     mut rows: Vec<(i64, StoredEvent)>,
@@ -221,10 +275,11 @@ fn put_together(
         let mut read = connection
             .prepare_cached("SELECT data FROM event WHERE id = ?1")
             .ok()?;
-        read.query_row([id], |row| text(row, 0)).ok()
+        read.query_row([id], |row| Ok(read_data(row.get_ref(0)?)))
+            .ok()
     };
     rows.iter_mut()
-        .for_each(|(_, event)| verdict_row::unpack(event, data_of));
+        .for_each(|(_, event)| old_rows::upgrade(event, data_of));
     rows
 }
 

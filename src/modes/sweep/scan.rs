@@ -365,8 +365,7 @@ impl SweepShared<'_> {
         let mut driver = self.driver(&judgement_run, &may_ask);
         let event = match self.cancel.is_cancelled() {
             true => {
-                let written = observed(judgement_run.executor.journal(), &MachineEvent::Interrupt);
-                judgement_run.executor.recorder().written(written);
+                observed(judgement_run.executor.journal(), &MachineEvent::Interrupt);
                 MachineEvent::Interrupt
             }
             false => driver.perform_now(&action, &machine),

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 pub use super::criteria::*;
 use super::message_template::MessageForm;
 pub use super::preset_name::PresetName;
@@ -74,7 +76,8 @@ pub enum Mode {
 }
 
 /// The rule where no checks are configured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum OnNoCriteria {
     /// Commits decide.
     Git,
@@ -92,7 +95,7 @@ pub enum CheckOrder {
 }
 
 /// The smart completion check.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompletionSettings {
     /// Rounds at most.
     pub max_probes: u32,
@@ -167,7 +170,8 @@ pub struct RescueSettings {
 }
 
 /// The action of a rescue after the snapshot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum RescueMode {
     /// The agent plans the commits, watchdog makes them.
     Plan,

@@ -18,6 +18,7 @@ pub mod hook_session;
 pub mod left_rows;
 pub mod looped;
 pub mod notice_record;
+pub(crate) mod old_rows;
 pub mod outbox;
 pub mod progress;
 pub mod rebuilt;
@@ -30,7 +31,6 @@ pub mod sweep_cache;
 pub mod task;
 pub mod uncommitted;
 pub mod verdict_parts;
-pub mod verdict_row;
 
 mod row;
 #[cfg(test)]

@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
-use serde_json::Value;
 
-use super::{event, limit, put_together};
+use super::{event, limit, put_together, read_data};
 use crate::engine::{StoredEvent, WantedKind};
 
 /// How many of the newest events one pass reads for each requested worktree: with many active worktrees, their events alternate.
@@ -118,8 +117,7 @@ fn is_one_of<'row>(
         return Ok(None);
     };
     if let Some(member) = wanted.with_text {
-        let data: Value = serde_json::from_str(plain(row, 3)?).unwrap_or_default();
-        if !data[member].is_string() {
+        if !read_data(row.get_ref(3)?)[member].is_string() {
             return Ok(None);
         }
     }

@@ -1,2 +1,2 @@
--- The rows of a judgement are written in a shorter form (records/verdict_row.rs). No table changes; an earlier version, which would not
+-- The rows of a judgement are written in a shorter form (records/old_rows.rs). No table changes; an earlier version, which would not
 -- understand these rows, refuses the file.

@@ -178,7 +178,7 @@ impl SharedStore for SqliteStore {
                         event.worktree,
                         event.spec,
                         event.kind,
-                        verdict_row::pack(event)
+                        packed_data(&event.data)
                     ])?;
                 is_due |= written > 0 && tx.last_insert_rowid() % FOLDED_EACH == 0;
             }

@@ -6,9 +6,11 @@ use std::path::PathBuf;
 use watchdog_facts::evidence::WarningCode;
 
 use rusqlite::Connection;
+use rusqlite::types::{Value as ColumnValue, ValueRef};
+use serde_json::{Value, json};
 
-use super::SqliteStore;
 use super::database_file::{DatabaseFile, JournalMode, journal_on};
+use super::{SqliteStore, packed_data, read_data};
 use crate::engine::{
     AppendOutcome, EventCursor, ExpectedRevision, LocalStore, SharedStore, SwapOutcome,
 };
@@ -217,7 +219,7 @@ fn a_newer_format_is_refused_and_not_a_byte_of_it_changes() {
             error,
             StoreError::Newer {
                 found: 99,
-                known: 3,
+                known: 4,
                 ..
             }
         ),
@@ -234,6 +236,8 @@ fn the_first_format_migrates_forward_and_keeps_what_it_holds() {
     let old = Connection::open(scratch.dir.database()).unwrap();
     old.execute_batch("DROP INDEX event_worktree; PRAGMA user_version = 1")
         .unwrap();
+    let sequence = "SELECT seq FROM sqlite_sequence WHERE name = 'event'";
+    let before: i64 = old.query_row(sequence, [], |row| row.get(0)).unwrap();
     drop(old);
     let store = SqliteStore::open(&scratch.dir).unwrap();
     assert!(store.get(&key()).unwrap().is_some());
@@ -247,6 +251,37 @@ fn the_first_format_migrates_forward_and_keeps_what_it_holds() {
         })
         .unwrap();
     assert!(plan.contains("event_worktree"), "{plan}");
+    let after: Vec<i64> = store
+        .with("look", |c| {
+            c.prepare(sequence)?
+                .query_map([], |row| row.get(0))?
+                .collect()
+        })
+        .unwrap();
+    assert_eq!(after, [before], "no number of an event comes back");
+}
+
+#[test]
+fn long_data_are_deflated_and_read_back() {
+    let column = |data: &Value| packed_data(data);
+    let short = json!({"ref": "refs/watchdog/rescue/1"});
+    let long = json!({"paths": vec!["src/parser/part.rs"; 200]});
+    assert_eq!(column(&short), ColumnValue::Text(short.to_string()));
+    let ColumnValue::Blob(packed) = column(&long) else {
+        panic!("it is long")
+    };
+    assert!(packed.len() < 200, "{} bytes", packed.len());
+    for data in [short, long] {
+        assert_eq!(read_data((&column(&data)).into()), data);
+    }
+    let mut garbled = packed.clone();
+    garbled[20] ^= 1;
+    let mut endless = packed.clone();
+    endless[3] = 0xff;
+    for bytes in [&garbled[..], &endless, &packed[..40], &packed[..2], b""] {
+        let data = read_data(ValueRef::Blob(bytes));
+        assert!(data["unreadable"].is_string(), "{data}");
+    }
 }
 
 #[test]

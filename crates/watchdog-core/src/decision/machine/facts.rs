@@ -2,17 +2,19 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::config::settings::{CompletionSettings, ConfigSettings, OnNoCriteria, RescueMode};
 use crate::decision::session_life::SessionLife;
 use watchdog_facts::evidence::{
     ActivityFacts, Changes, CheckOutcome, CheckResult, Commits, CriteriaChanged, Degradation,
-    ReadFact, RescueOutcome, SessionEnd,
+    ReadFact, RescueOutcome, SessionEnd, read_if_known, read_known_notes,
 };
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::{Evidence, ProbeRecord, Verdict};
 
 /// Everything that is settled before the first fact is read.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MachineSetup {
     /// Limits of the probing.
     pub completion: CompletionSettings,
@@ -56,6 +58,7 @@ pub struct MachineSetup {
     /// The rounds of earlier calls with the same baseline.
     pub earlier: EarlierRounds,
     /// Warnings about the facts, such as changed criteria.
+    #[serde(deserialize_with = "read_known_notes")]
     pub notes: Vec<Degradation>,
     /// Commands for a person to type about the worktree.
     pub commands: WorktreeCommands,
@@ -92,7 +95,8 @@ impl MachineSetup {
 }
 
 /// Why the agent is not asked although the options allow it. Git and the checks decide, after a rescue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum UnaskedCause {
     /// The session ran no agent that can be asked, and none is configured.
     NoAgent,
@@ -101,12 +105,6 @@ pub enum UnaskedCause {
 }
 
 impl UnaskedCause {
-    /// The causes with their words in a record.
-    pub const WORDS: [(UnaskedCause, &'static str); 2] = [
-        (UnaskedCause::NoAgent, "no_agent"),
-        (UnaskedCause::BreakerOpen, "breaker_open"),
-    ];
-
     /// The clause for a person.
     pub fn clause(self) -> &'static str {
         match self {
@@ -117,7 +115,8 @@ impl UnaskedCause {
 }
 
 /// How much is judged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum JudgementScope {
     /// The session: commits, criteria, the agent's word, and what is left uncommitted.
     Session,
@@ -129,7 +128,8 @@ pub enum JudgementScope {
 }
 
 /// Which files of the worktree say what done means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum CriteriaFilesRole {
     /// No evidence.
     None,
@@ -140,7 +140,8 @@ pub enum CriteriaFilesRole {
 }
 
 /// Whether a configuration file that was found counts.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ConfigTrust {
     /// It counts, or there is none.
     Settled,
@@ -152,7 +153,8 @@ pub enum ConfigTrust {
 }
 
 /// The rounds of earlier calls with the same baseline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct EarlierRounds {
     /// Rounds that `--once` calls have spent.
     pub rounds_used: u32,
@@ -169,7 +171,7 @@ pub struct EarlierRounds {
 }
 
 /// The configured criteria, judged together.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChecksResult {
     /// Their common outcome.
     pub outcome: CheckOutcome,
@@ -182,22 +184,26 @@ pub struct ChecksResult {
     /// Whether all that a pass rests on passed already when the work began: it shows that nothing broke, and nothing else.
     pub all_passed_before: bool,
     /// Warnings that weaken a pass, such as lost tests.
+    #[serde(deserialize_with = "read_known_notes")]
     pub notes: Vec<Degradation>,
 }
 
 /// The processes that the session left running, and whether they still hold its verdict.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct SurvivorFacts {
     /// The holding processes, for a person.
     pub holding: Vec<String>,
     /// Whether the session is known to have ended with nothing of it running.
     pub session_over: bool,
     /// The processes that run without holding it any longer.
+    #[serde(deserialize_with = "read_if_known")]
     pub released: Option<Degradation>,
 }
 
 /// The machine's events.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum MachineEvent {
     /// Begin.
     Start,

@@ -2,9 +2,14 @@
 //! never taken for all there was.
 
 use watchdog_facts::evidence::{
-    Changes, CheckResult, Commits, LeftOut, ProbeOutcome, Reply, RescueOutcome,
+    Changes, CheckResult, Commits, CriteriaChanged, Degradation, LeftOut, ProbeOutcome, ReadFact,
+    Reply, RescueOutcome, SessionEnd, StopReason, UnreadableFact,
 };
 use watchdog_facts::verdict::{ProbeRecord, Verdict};
+
+use super::{JudgementRecord, RecordedStep};
+use crate::decision::machine::{ChecksResult, MachineEvent, MachineSetup, SurvivorFacts};
+use crate::decision::session_life::SessionLife;
 
 /// How many paths, tasks or notes of one list are kept by name.
 pub const LISTED: usize = 10;
@@ -57,6 +62,7 @@ pub fn bound_commits(commits: &Commits) -> Commits {
         .iter_mut()
         .for_each(|commit| commit.subject = short(&commit.subject, 72));
     commits.conflicts = shorten_list(&commits.conflicts, LISTED);
+    commits.degraded = bound_notes(&commits.degraded);
     commits
 }
 
@@ -65,6 +71,7 @@ pub fn bound_changes(changes: &Changes) -> Changes {
     Changes {
         paths: shorten_list(&changes.paths, LISTED),
         work_paths: shorten_list(&changes.work_paths, LISTED),
+        degraded: bound_notes(&changes.degraded),
         ..changes.clone()
     }
 }
@@ -146,7 +153,109 @@ pub fn bound_rescue(outcome: &RescueOutcome) -> RescueOutcome {
         failed: outcome.failed.as_deref().map(|why| short(why, SAID)),
         lost: shorten_list(&outcome.lost, LISTED),
         left_out: bound_left_out(&outcome.left_out),
+        warnings: bound_notes(&outcome.warnings),
         ..outcome.clone()
+    }
+}
+
+fn bound_notes(notes: &[Degradation]) -> Vec<Degradation> {
+    let bound_note = |note: &Degradation| Degradation {
+        detail: short(&note.detail, SAID),
+        ..note.clone()
+    };
+    notes.iter().take(2 * LISTED).map(bound_note).collect()
+}
+
+fn bound_fact<T: Clone>(read: &ReadFact<T>, bound: impl FnOnce(&T) -> T) -> ReadFact<T> {
+    match read {
+        Ok(fact) => Ok(bound(fact)),
+        Err(unreadable) => Err(UnreadableFact {
+            why: short(&unreadable.why, SAID),
+            ..unreadable.clone()
+        }),
+    }
+}
+
+fn bound_session_end(mut end: SessionEnd) -> SessionEnd {
+    match &mut end {
+        SessionEnd::RateLimited { why: words, .. }
+        | SessionEnd::OverLimit {
+            stop: StopReason { why: words, .. },
+        }
+        | SessionEnd::LeftWork { what: words, .. }
+        | SessionEnd::CutShort { why: words, .. }
+        | SessionEnd::Unrunnable { why: words }
+        | SessionEnd::NotStarted { why: words, .. }
+        | SessionEnd::NotKept { why: words } => *words = short(words, SAID),
+        SessionEnd::Ended { .. } | SessionEnd::TimedOut { .. } | SessionEnd::Idle { .. } => {}
+    }
+    end
+}
+
+fn bound_setup(setup: &MachineSetup) -> MachineSetup {
+    let mut setup = MachineSetup {
+        survivors: shorten_list(&setup.survivors, LISTED),
+        notes: bound_notes(&setup.notes),
+        session: setup.session.clone().map(bound_session_end),
+        ..setup.clone()
+    };
+    match &mut setup.life {
+        SessionLife::Absent => {}
+        SessionLife::Busy { words }
+        | SessionLife::Idle { words }
+        | SessionLife::Moved { words } => *words = short(words, SAID),
+    }
+    setup
+}
+
+fn bound_event(event: &MachineEvent) -> MachineEvent {
+    match event {
+        MachineEvent::Commits(read) => MachineEvent::Commits(bound_fact(read, bound_commits)),
+        MachineEvent::Changes(read) => MachineEvent::Changes(bound_fact(read, bound_changes)),
+        MachineEvent::Snapshot(read) => MachineEvent::Snapshot(bound_fact(read, Clone::clone)),
+        MachineEvent::Checks(judged) => MachineEvent::Checks(ChecksResult {
+            feedback: bound_feedback(&judged.feedback),
+            results: judged
+                .results
+                .iter()
+                .take(CHECKS_LISTED)
+                .map(bound_check)
+                .collect(),
+            notes: bound_notes(&judged.notes),
+            ..judged.clone()
+        }),
+        MachineEvent::Probe(record) => MachineEvent::Probe(bound_probe(record)),
+        MachineEvent::Rescue(read) => MachineEvent::Rescue(bound_fact(read, bound_rescue)),
+        MachineEvent::Survivors(facts) => MachineEvent::Survivors(SurvivorFacts {
+            holding: shorten_list(&facts.holding, LISTED),
+            released: bound_notes(facts.released.as_slice()).pop(),
+            ..facts.clone()
+        }),
+        MachineEvent::Criteria(read) => {
+            MachineEvent::Criteria(bound_fact(read, |changed| CriteriaChanged {
+                guarded: shorten_list(&changed.guarded, LISTED),
+                named: shorten_list(&changed.named, LISTED),
+                ..changed.clone()
+            }))
+        }
+        MachineEvent::Start
+        | MachineEvent::WaitOver
+        | MachineEvent::Activity(_)
+        | MachineEvent::Interrupt => event.clone(),
+    }
+}
+
+/// A record as the row of its verdict keeps it.
+pub fn bound_record(record: &JudgementRecord) -> JudgementRecord {
+    let bound_step = |step: &RecordedStep| RecordedStep {
+        event: step.event.as_ref().map(bound_event),
+        ..step.clone()
+    };
+    JudgementRecord {
+        setup: bound_setup(&record.setup),
+        steps: record.steps.iter().map(bound_step).collect(),
+        beside: shorten_list(&record.beside, LISTED),
+        overruled: record.overruled,
     }
 }
 

@@ -1,9 +1,27 @@
 //! A judgement as values: its setup and the events of its machine.
 
+use serde::{Deserialize, Serialize};
+
+use serde_json::Value;
+
+use watchdog_facts::evidence::read_if_known;
+
+use super::bounds::bound_record;
 use crate::decision::machine::{MachineEvent, MachineSetup};
 
+/// The form in which records are written. Readers refuse a later one.
+const FORM: u64 = 2;
+
+/// A record as the row of its verdict has it.
+#[derive(Serialize)]
+struct WrittenRecord {
+    form: u64,
+    #[serde(flatten)]
+    record: JudgementRecord,
+}
+
 /// A judgement, as far as its machine saw it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JudgementRecord {
     /// The setup before the first fact.
     pub setup: MachineSetup,
@@ -16,11 +34,12 @@ pub struct JudgementRecord {
 }
 
 /// An event of a machine.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RecordedStep {
     /// Whole milliseconds after the judgement began.
     pub after_ms: u64,
-    /// The event; `None` where the journal lost it.
+    /// The event; `None` where the journal lost it, or a version wrote it that knows more of them.
+    #[serde(deserialize_with = "read_if_known")]
     pub event: Option<MachineEvent>,
 }
 
@@ -32,6 +51,30 @@ impl JudgementRecord {
             steps: Vec::new(),
             beside: Vec::new(),
             overruled: false,
+        }
+    }
+
+    /// The record with bounded lists and texts, as the row of its verdict has it.
+    pub fn to_json(&self) -> Value {
+        let written = WrittenRecord {
+            form: FORM,
+            record: bound_record(self),
+        };
+        serde_json::to_value(written).expect("a record holds nothing that JSON cannot")
+    }
+
+    /// Reads [`JudgementRecord::to_json`] back.
+    ///
+    /// # Errors
+    /// Says why this is no record that this version reads.
+    pub fn from_json(value: &Value) -> Result<Self, String> {
+        match value.get("form").and_then(Value::as_u64) {
+            Some(FORM) => JudgementRecord::deserialize(value)
+                .map_err(|error| format!("its facts cannot be read: {error}")),
+            Some(later) => Err(format!(
+                "its facts are written in form {later}, and this watchdog reads form {FORM}"
+            )),
+            None => Err("it holds no recorded facts".into()),
         }
     }
 

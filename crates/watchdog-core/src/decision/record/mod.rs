@@ -3,21 +3,17 @@
 //! rules of today ([`run`](mod@run)), and asked what would have changed it
 //! ([`what_if`]).
 //!
-//! [`form`] writes it down: short and versioned, with bounded lists and texts (`bounds`).
+//! [`JudgementRecord::to_json`] writes it down, versioned, with bounded lists and texts (`bounds`).
 
 mod bounds;
 pub mod explanation;
-mod fact_form;
-pub mod form;
 mod judgement_record;
-mod packed;
 mod ruled_out;
 pub mod run;
-mod setup_form;
 pub mod what_if;
 
 pub use bounds::{
     CHECKS_LISTED, COMMITS_LISTED, LISTED, bound_changes, bound_check, bound_commits,
-    bound_outcome, bound_probe, bound_rescue, bound_verdict, short,
+    bound_outcome, bound_probe, bound_record, bound_rescue, bound_verdict, short,
 };
 pub use judgement_record::{JudgementRecord, RecordedStep, fact_word};
