@@ -225,6 +225,18 @@ pub(super) fn harmless(json: String) -> String {
     text
 }
 
+fn first_ten(name: &str, texts: impl ExactSizeIterator<Item = String>) -> Vec<String> {
+    let more = texts.len().saturating_sub(10);
+    let mut lines: Vec<String> = texts
+        .take(10)
+        .map(|text| format!("  {name}: {text}"))
+        .collect();
+    if more > 0 {
+        lines.push(format!("  {name}: {more} more"));
+    }
+    lines
+}
+
 fn verdict_lines(judgement: &Judgement, verbose: bool) -> Vec<String> {
     let verdict = &judgement.verdict;
     let bold = style_of(Some(verdict.status()));
@@ -263,30 +275,16 @@ fn verdict_lines(judgement: &Judgement, verbose: bool) -> Vec<String> {
     }
     // A disputed verdict names them as its reason.
     if verdict.reason != Reason::Disputed {
-        lines.extend(
-            verdict
-                .helpers
-                .iter()
-                .take(10)
-                .map(|helper| format!("  not in HEAD: {}", escape_for_display(helper))),
-        );
-        if verdict.helpers.len() > 10 {
-            lines.push(format!(
-                "  not in HEAD: {} more",
-                verdict.helpers.len() - 10
-            ));
-        }
-    }
-    for left in verdict.left_out.iter().take(10) {
-        lines.push(format!(
-            "  left out: {} ({})",
-            escape_for_display(&left.path),
-            left.why
+        let helpers = verdict.helpers.iter();
+        lines.extend(first_ten(
+            "not in HEAD",
+            helpers.map(|helper| escape_for_display(helper)),
         ));
     }
-    if verdict.left_out.len() > 10 {
-        lines.push(format!("  left out: {} more", verdict.left_out.len() - 10));
-    }
+    let left_out = verdict.left_out.iter();
+    let left_out =
+        left_out.map(|file| format!("{} ({})", escape_for_display(&file.path), file.why));
+    lines.extend(first_ten("left out", left_out));
     // The judge told these once for each agent.
     let is_shown = |note: &&Degradation| verbose || note.code != WarningCode::AgentLacks;
     for note in verdict.degraded.iter().filter(is_shown) {

@@ -11,41 +11,32 @@ use watchdog_core::decision::breaker::BreakerState;
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::shell_line::{WorktreeCommands, shell_word};
 
-/// How command lines about a worktree begin: as text to show, and as words to run.
-struct CommandLines<'a> {
-    commands: WorktreeCommands,
-    worktree: &'a Path,
-}
-
-impl CommandLines<'_> {
-    fn planned(
-        &self,
-        key: &LiveRowKey,
-        name: &str,
-        words: &[&str],
-        says: Vec<String>,
-    ) -> PlannedDeed {
-        let line = words
-            .iter()
-            .map(|word| shell_word(word))
-            .collect::<Vec<_>>()
-            .join(" ");
-        let begin = [
-            OsString::from("watchdog"),
-            "-C".into(),
-            self.worktree.into(),
-        ];
-        let all = begin
-            .into_iter()
-            .chain(words.iter().map(OsString::from))
-            .collect();
-        PlannedDeed {
-            name: name.into(),
-            key: key.clone(),
-            says,
-            command: self.commands.watchdog(&line),
-            means: Some(DeedMeans::Words(all)),
-        }
+/// A deed by a command line about a worktree.
+fn planned(
+    commands: &WorktreeCommands,
+    key: &LiveRowKey,
+    name: &str,
+    words: &[&str],
+    says: &[&str],
+) -> PlannedDeed {
+    let quoted: Vec<_> = words.iter().map(|word| shell_word(word)).collect();
+    let begin = [
+        "watchdog".into(),
+        "-C".into(),
+        OsString::from(&key.worktree),
+    ];
+    let commands = commands.clone().with_worktree(&key.worktree);
+    PlannedDeed {
+        name: name.into(),
+        key: key.clone(),
+        says: says.iter().map(|line| (*line).to_owned()).collect(),
+        command: commands.watchdog(&quoted.join(" ")),
+        means: Some(DeedMeans::Words(
+            begin
+                .into_iter()
+                .chain(words.iter().map(OsString::from))
+                .collect(),
+        )),
     }
 }
 
@@ -59,97 +50,81 @@ pub fn deeds(
         return Vec::new();
     }
     let key = LiveRowKey::of(row);
-    let lines = CommandLines {
-        commands: model.commands.clone().with_worktree(&row.worktree),
-        worktree: &row.worktree,
+    let planned = |name: &str, words: &[&str], says: &[&str]| {
+        planned(&model.commands, &key, name, words, says)
     };
     let spec = escape_to_one_line(&row.spec);
-    let mut found = Vec::new();
+    let mut deeds = Vec::new();
     if let (true, Some(holder)) = (row.loops(), &row.holder) {
+        let (pid, since) = (holder.pid, holder.since);
+        let signal_deed = |request, name: &str, signal: &str, says: [String; 2]| PlannedDeed {
+            name: name.into(),
+            key: key.clone(),
+            says: says.into(),
+            command: format!("kill -{signal} {pid}"),
+            means: Some(DeedMeans::Signal {
+                request,
+                pid,
+                since,
+            }),
+        };
         let at = row.looped.as_ref().map_or(0, |looped| looped.iteration());
-        found.push(PlannedDeed {
-            name: "pause the loop".into(),
-            key: key.clone(),
-            says: vec![
-                format!(
-                    "Ask the loop (process {}) to pause: its session goes on and is judged, then it ends and keeps its state.",
-                    holder.pid
-                ),
-                "To go on, type the same loop command again; it resumes at the next iteration.".into(),
-            ],
-            command: format!("kill -USR1 {}", holder.pid),
-            means: Some(DeedMeans::Signal { request: ProcessRequest::Pause, pid: holder.pid, since: holder.since }),
-        });
-        found.push(PlannedDeed {
-            name: "end the loop".into(),
-            key: key.clone(),
-            says: vec![
-                format!("Ask the loop (process {}) to end. It ends its session, judges what is there, and keeps its state.", holder.pid),
-                format!("To go on, type the same loop command again; it resumes at iteration {at}."),
-            ],
-            command: format!("kill -TERM {}", holder.pid),
-            means: Some(DeedMeans::Signal { request: ProcessRequest::End, pid: holder.pid, since: holder.since }),
-        });
+        deeds.push(signal_deed(ProcessRequest::Pause, "pause the loop", "USR1", [
+            format!("Ask the loop (process {pid}) to pause: its session goes on and is judged, then it ends and keeps its state."),
+            "To go on, type the same loop command again; it resumes at the next iteration.".into(),
+        ]));
+        deeds.push(signal_deed(ProcessRequest::End, "end the loop", "TERM", [
+            format!("Ask the loop (process {pid}) to end. It ends its session, judges what is there, and keeps its state."),
+            format!("To go on, type the same loop command again; it resumes at iteration {at}."),
+        ]));
     }
-    if let Some(snapshot) = chosen {
-        let branch = format!("restored/{}", snapshot.id.replace('/', "-"));
-        let says = vec![
-            format!(
-                "Put the snapshot {} on the new branch {branch}.",
-                escape_to_one_line(&snapshot.id)
-            ),
-            "The work tree, the index and every other branch stay as they are.".into(),
-        ];
-        found.push(lines.planned(
-            &key,
+    if let Some(SnapshotChoice { id, .. }) = chosen {
+        let branch = format!("restored/{}", id.replace('/', "-"));
+        let says = format!(
+            "Put the snapshot {} on the new branch {branch}.",
+            escape_to_one_line(id)
+        );
+        let untouched = "The work tree, the index and every other branch stay as they are.";
+        let words = ["rescue", "restore", id, "--branch", &branch];
+        deeds.push(planned(
             "restore this snapshot",
-            &["rescue", "restore", &snapshot.id, "--branch", &branch],
-            says,
+            &words,
+            &[&says, untouched],
         ));
     }
     if !row.runs() {
-        let says = vec![
-            format!("Judge '{spec}' once, from its recorded baseline, with the criteria that govern it."),
-            "Its checks run, its agent may be asked once, and unsaved work of an ended session may be rescued.".into(),
-        ];
-        found.push(lines.planned(
-            &key,
-            "judge now",
-            &["check", "--once", "--spec", &row.spec],
-            says,
-        ));
-        let says = vec![
-            "Take a snapshot of everything that is not committed, then commit it as the configuration says.".into(),
-            "Nothing is removed: what cannot be committed stays in the snapshot.".into(),
-        ];
-        found.push(lines.planned(&key, "rescue", &["rescue", "--spec", &row.spec], says));
+        let judge = format!(
+            "Judge '{spec}' once, from its recorded baseline, with the criteria that govern it."
+        );
+        deeds.push(planned("judge now", &["check", "--once", "--spec", &row.spec], &[
+            &judge,
+            "Its checks run, its agent may be asked once, and unsaved work of an ended session may be rescued.",
+        ]));
+        deeds.push(planned("rescue", &["rescue", "--spec", &row.spec], &[
+            "Take a snapshot of everything that is not committed, then commit it as the configuration says.",
+            "Nothing is removed: what cannot be committed stays in the snapshot.",
+        ]));
     }
     if !row.breaker.is_clean() {
-        let opens = if row.breaker.state == BreakerState::Closed {
-            ""
-        } else {
-            " and close it"
+        let closes = match row.breaker.state {
+            BreakerState::Closed => "",
+            _ => " and close it",
         };
-        let says = vec![format!(
-            "Forget the {} strikes of the breaker of '{spec}'{opens}. Sessions may run again.",
-            row.breaker.strikes
-        )];
-        found.push(lines.planned(
-            &key,
+        let strikes = row.breaker.strikes;
+        let says = format!(
+            "Forget the {strikes} strikes of the breaker of '{spec}'{closes}. Sessions may run again."
+        );
+        deeds.push(planned(
             "reset the breaker",
             &["breaker", "--spec", &row.spec, "reset"],
-            says,
+            &[&says],
         ));
     }
-    let command = lines.commands.watchdog("trust");
-    found.push(PlannedDeed {
-        name: "trust completion.json".into(),
-        key,
-        says: Vec::new(),
-        command,
+    deeds.push(PlannedDeed {
         means: None,
+        ..planned("trust completion.json", &["trust"], &[])
     });
-    found
+    deeds
 }
 
 /// Why there is nothing to do about a row.
@@ -174,38 +149,30 @@ pub fn no_deeds(row: &StatusRow) -> Vec<String> {
 
 /// What trusting a configuration means, once its commands were read.
 pub fn trust_deed(
-    model_commands: &WorktreeCommands,
+    commands: &WorktreeCommands,
     key: &LiveRowKey,
     path: &Path,
     bytes: Vec<u8>,
     named: &[String],
 ) -> PlannedDeed {
-    let lines = CommandLines {
-        commands: model_commands.clone().with_worktree(&key.worktree),
-        worktree: &key.worktree,
-    };
+    let named = named
+        .iter()
+        .map(|command| format!("  {}", escape_to_one_line(command)));
     let mut says =
         vec!["Trust completion.json as it is now. Judgements may run what it names:".to_owned()];
-    says.extend(
-        named
-            .iter()
-            .map(|command| format!("  {}", escape_to_one_line(command))),
-    );
-    if named.is_empty() {
+    says.extend(named);
+    if says.len() == 1 {
         says.push("  nothing: it names no commands".into());
     }
     says.push("If the file changes before you confirm, nothing is trusted.".into());
-    let deed = lines.planned(key, "trust completion.json", &["trust"], says);
-    let words = match deed.means {
-        Some(DeedMeans::Words(words)) => words,
-        _ => Vec::new(),
-    };
-    PlannedDeed {
-        means: Some(DeedMeans::TrustFile {
+    let mut deed = planned(commands, key, "trust completion.json", &["trust"], &[]);
+    deed.says = says;
+    if let Some(DeedMeans::Words(words)) = deed.means {
+        deed.means = Some(DeedMeans::TrustFile {
             words,
             path: path.to_owned(),
             bytes,
-        }),
-        ..deed
+        });
     }
+    deed
 }

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 
 use super::input::LiveInput;
 use super::live_data::{DetailTab, LiveRowKey, SnapshotChoice, TabContent};
+use super::signals::spawn_reader;
 use super::timeline::{event_line, snapshot_line};
 use super::verdict_text::verdict_lines;
 use crate::cli::commands::logs_choice::{SessionPhase, choose};
@@ -59,53 +60,50 @@ pub fn start(
     requests: Receiver<DetailRequest>,
     to: Sender<LiveInput>,
 ) -> std::io::Result<()> {
-    std::thread::Builder::new()
-        .name("detail".into())
-        .spawn(move || {
-            let mut open: Option<(LiveRowKey, DetailTab)> = None;
-            let mut output = None;
-            let mut last = None;
-            loop {
-                let follows = open
-                    .as_ref()
-                    .is_some_and(|(_, tab)| *tab == DetailTab::Output);
-                match requests.recv_timeout(if follows { PAUSES.0 } else { PAUSES.1 }) {
-                    Ok(DetailRequest::Tab(tab)) => (open, output, last) = (tab, None, None),
-                    Ok(DetailRequest::Diff(snapshot)) => {
-                        let content = diff(&snapshot);
-                        if to.send(LiveInput::Diff(snapshot, content)).is_err() {
-                            return;
-                        }
-                    }
-                    Err(RecvTimeoutError::Timeout) => {}
-                    Err(RecvTimeoutError::Disconnected) => return,
-                }
-                let Some((key, tab)) = &open else { continue };
-                let of = CommandEnv {
-                    worktree: key.worktree.clone(),
-                    ..command_env.clone()
-                };
-                let read = match tab {
-                    tab if key.is_remote() => shared_page(&of, key, *tab),
-                    DetailTab::Timeline => timeline(&of, key),
-                    DetailTab::Output => read_output(&of, key, &mut output),
-                    DetailTab::Verdict => verdict(&of, key),
-                    DetailTab::Snapshots => snapshots(key),
-                    DetailTab::Tasks => tasks(&of),
-                };
-                let content = read.unwrap_or_else(|failure| TabContent {
-                    lines: failed(&failure),
-                    ..TabContent::default()
-                });
-                if last.as_ref() != Some(&content) {
-                    last = Some(content.clone());
-                    if to.send(LiveInput::Tab(key.clone(), *tab, content)).is_err() {
+    spawn_reader("detail", move || {
+        let mut open: Option<(LiveRowKey, DetailTab)> = None;
+        let mut output = None;
+        let mut last = None;
+        loop {
+            let follows = open
+                .as_ref()
+                .is_some_and(|(_, tab)| *tab == DetailTab::Output);
+            match requests.recv_timeout(if follows { PAUSES.0 } else { PAUSES.1 }) {
+                Ok(DetailRequest::Tab(tab)) => (open, output, last) = (tab, None, None),
+                Ok(DetailRequest::Diff(snapshot)) => {
+                    let content = diff(&snapshot);
+                    if to.send(LiveInput::Diff(snapshot, content)).is_err() {
                         return;
                     }
                 }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
             }
-        })?;
-    Ok(())
+            let Some((key, tab)) = &open else { continue };
+            let of = CommandEnv {
+                worktree: key.worktree.clone(),
+                ..command_env.clone()
+            };
+            let read = match tab {
+                tab if key.is_remote() => shared_page(&of, key, *tab),
+                DetailTab::Timeline => timeline(&of, key),
+                DetailTab::Output => read_output(&of, key, &mut output),
+                DetailTab::Verdict => verdict(&of, key),
+                DetailTab::Snapshots => snapshots(key),
+                DetailTab::Tasks => tasks(&of),
+            };
+            let content = read.unwrap_or_else(|failure| TabContent {
+                lines: failed(&failure),
+                ..TabContent::default()
+            });
+            if last.as_ref() != Some(&content) {
+                last = Some(content.clone());
+                if to.send(LiveInput::Tab(key.clone(), *tab, content)).is_err() {
+                    return;
+                }
+            }
+        }
+    })
 }
 
 fn failed(failure: &CommandFailure) -> Vec<String> {

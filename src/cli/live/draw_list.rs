@@ -35,43 +35,34 @@ const LAST_LINE: &str = "LAST LINE";
 /// A path is given no more than this while other columns want room.
 const WIDEST_PATH: u16 = 40;
 
-/// From left to right.
+/// From left to right; figures stand at the right of their columns.
 const COLUMNS: [ListColumn; 9] = [
-    column("STATE", 11, 0, |_, row| state_of(row)),
-    column(WORKTREE, 16, 0, worktree_text),
-    column("SPEC", 14, 86, |_, row| escape_to_one_line(&row.spec)),
-    figure("SESSION", 39, session_text),
-    figure("COMMITS", 55, commits_text),
-    figure("UNSAVED", 47, unsaved_text),
-    figure("COST", 71, cost_text),
-    column("BREAKER", 7, 63, |_, row| breaker_text(row)),
-    column(LAST_LINE, 20, 107, last_line_text),
+    column("STATE", 11, 0, false, |_, row| state_of(row)),
+    column(WORKTREE, 16, 0, false, worktree_text),
+    column("SPEC", 14, 86, false, |_, row| {
+        escape_to_one_line(&row.spec)
+    }),
+    column("SESSION", 7, 39, true, session_text),
+    column("COMMITS", 7, 55, true, commits_text),
+    column("UNSAVED", 7, 47, true, unsaved_text),
+    column("COST", 7, 71, true, cost_text),
+    column("BREAKER", 7, 63, false, |_, row| breaker_text(row)),
+    column(LAST_LINE, 20, 107, false, last_line_text),
 ];
 
 const fn column(
     head: &'static str,
     least: u16,
     shown_from: u16,
+    is_figure: bool,
     cell: fn(&LiveModel, &StatusRow) -> String,
 ) -> ListColumn {
     ListColumn {
         head,
         least,
         shown_from,
-        is_figure: false,
+        is_figure,
         cell,
-    }
-}
-
-/// Figures stand at the right of their column.
-const fn figure(
-    head: &'static str,
-    shown_from: u16,
-    cell: fn(&LiveModel, &StatusRow) -> String,
-) -> ListColumn {
-    ListColumn {
-        is_figure: true,
-        ..column(head, 7, shown_from, cell)
     }
 }
 

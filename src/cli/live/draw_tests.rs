@@ -1,5 +1,6 @@
 //! The screens of the view, held as text, at several sizes. `UPDATE_EXPECT=1 cargo test --lib live` writes them anew.
 
+use crossterm::event::KeyCode;
 use expect_test::expect_file;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -7,7 +8,7 @@ use ratatui::style::{Color, Modifier};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::draw::draw;
-use super::input::{LiveInput, LiveKey};
+use super::input::LiveInput;
 use super::live_data::{DetailTab, SnapshotChoice, TabContent};
 use super::model::LiveModel;
 use super::test_rows::{model, moment, row};
@@ -41,7 +42,7 @@ fn screen(model: &LiveModel) -> String {
     text
 }
 
-fn press(model: &mut LiveModel, keys: &[LiveKey]) {
+fn press(model: &mut LiveModel, keys: &[KeyCode]) {
     for key in keys {
         update(model, LiveInput::Key(*key));
     }
@@ -62,9 +63,9 @@ fn the_list_fits_every_size() {
         for rows in 1..12 {
             let mut model = model((columns, rows));
             let _fits = screen(&model);
-            press(&mut model, &[LiveKey::Enter]);
+            press(&mut model, &[KeyCode::Enter]);
             let _fits = screen(&model);
-            press(&mut model, &[LiveKey::Char('?')]);
+            press(&mut model, &[KeyCode::Char('?')]);
             let _fits = screen(&model);
         }
     }
@@ -73,11 +74,11 @@ fn the_list_fits_every_size() {
 #[test]
 fn the_help_the_menu_and_a_confirmation_stand_above_the_list() {
     let mut model = model((80, 24));
-    press(&mut model, &[LiveKey::Char('?')]);
+    press(&mut model, &[KeyCode::Char('?')]);
     expect_file![fixture("help.80x24")].assert_eq(&screen(&model));
-    press(&mut model, &[LiveKey::Escape, LiveKey::Char('a')]);
+    press(&mut model, &[KeyCode::Esc, KeyCode::Char('a')]);
     expect_file![fixture("menu.80x24")].assert_eq(&screen(&model));
-    press(&mut model, &[LiveKey::Enter]);
+    press(&mut model, &[KeyCode::Enter]);
     expect_file![fixture("confirm.80x24")].assert_eq(&screen(&model));
     model.size = (40, 12);
     expect_file![fixture("confirm.40x12")].assert_eq(&screen(&model));
@@ -86,7 +87,7 @@ fn the_help_the_menu_and_a_confirmation_stand_above_the_list() {
 #[test]
 fn a_worktree_has_its_pages() {
     let mut model = model((80, 24));
-    press(&mut model, &[LiveKey::Enter]);
+    press(&mut model, &[KeyCode::Enter]);
     let key = model.detail.as_ref().unwrap().key.clone();
     let events = [
         "01:33             a session began (process 7)",
@@ -101,7 +102,7 @@ fn a_worktree_has_its_pages() {
         LiveInput::Tab(key.clone(), DetailTab::Timeline, content),
     );
     expect_file![fixture("timeline.80x24")].assert_eq(&screen(&model));
-    press(&mut model, &[LiveKey::Char('4')]);
+    press(&mut model, &[KeyCode::Char('4')]);
     assert!(screen(&model).contains("reading…"));
     let choice = |id: &str| SnapshotChoice {
         worktree: key.worktree.clone(),
@@ -116,9 +117,9 @@ fn a_worktree_has_its_pages() {
         &mut model,
         LiveInput::Tab(key.clone(), DetailTab::Snapshots, content),
     );
-    press(&mut model, &[LiveKey::Down]);
+    press(&mut model, &[KeyCode::Down]);
     expect_file![fixture("snapshots.80x24")].assert_eq(&screen(&model));
-    press(&mut model, &[LiveKey::Enter]);
+    press(&mut model, &[KeyCode::Enter]);
     let patch = [
         "  modified  +1 -1  a.txt",
         "",
@@ -156,7 +157,7 @@ fn nothing_to_watch_says_what_to_type_and_an_unreadable_store_says_why() {
         LiveInput::Rows(vec![row("/w", "s")], vec!["a row cannot be read".into()]),
     );
     assert!(screen(&model).contains("note: a row cannot be read"));
-    press(&mut model, &[LiveKey::Char('f')]);
+    press(&mut model, &[KeyCode::Char('f')]);
     assert!(screen(&model).contains("No worktree is like that"));
 }
 
@@ -200,9 +201,9 @@ fn without_colours_no_cell_has_a_style_and_with_them_the_text_is_the_same() {
     let mut model = model((80, 24));
     for keys in [
         &[][..],
-        &[LiveKey::Char('?')],
-        &[LiveKey::Escape, LiveKey::Char('a')],
-        &[LiveKey::Enter],
+        &[KeyCode::Char('?')],
+        &[KeyCode::Esc, KeyCode::Char('a')],
+        &[KeyCode::Enter],
     ] {
         press(&mut model, keys);
         model.colour = false;

@@ -1,10 +1,11 @@
 //! Frames of real records without a terminal, for the benchmark alone.
 
+use crossterm::event::KeyCode;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
 use super::draw::draw;
-use super::input::{LiveInput, LiveKey};
+use super::input::LiveInput;
 use super::model::LiveModel;
 use super::update::update;
 use crate::clock::{local_now, now};
@@ -45,9 +46,9 @@ impl FrameBench {
 
     /// What a key costs: the view takes it, and draws what is another cell than before.
     pub fn scroll(&mut self) {
-        update(&mut self.model, LiveInput::Key(LiveKey::PageDown));
+        update(&mut self.model, LiveInput::Key(KeyCode::PageDown));
         if self.model.selected_at() == Some(self.model.order.len().saturating_sub(1)) {
-            update(&mut self.model, LiveInput::Key(LiveKey::Home));
+            update(&mut self.model, LiveInput::Key(KeyCode::Home));
         }
         let model = &self.model;
         let Ok(_) = self

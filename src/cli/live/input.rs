@@ -1,5 +1,6 @@
 //! What may happen to the view, and what the view asks of the world.
 
+use crossterm::event::KeyCode;
 use jiff::Zoned;
 
 use super::live_data::{
@@ -8,46 +9,17 @@ use super::live_data::{
 use crate::judge::live_session::SessionLiveness;
 use crate::report::overview::StatusRow;
 
-/// A key or a movement of the mouse.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LiveKey {
-    /// A character that was typed.
-    Char(char),
-    /// One line up.
-    Up,
-    /// One line down.
-    Down,
-    /// To the left.
-    Left,
-    /// To the right, or Tab.
-    Right,
-    /// One page up.
-    PageUp,
-    /// One page down.
-    PageDown,
-    /// To the first line.
-    Home,
-    /// To the last line.
-    End,
-    /// Opens or chooses.
-    Enter,
-    /// Backs out.
-    Escape,
-    /// Takes the last character back.
-    Backspace,
-    /// Ends the view.
-    CtrlC,
-    /// Stops the view until it is continued.
-    CtrlZ,
-    /// A click on this line of the screen.
-    Click(u16),
-}
-
 /// Something that happened.
 #[derive(Debug)]
 pub enum LiveInput {
-    /// A person did something.
-    Key(LiveKey),
+    /// A key: Tab is `Right`, and its opposite `Left`.
+    Key(KeyCode),
+    /// A click on this line of the screen.
+    Click(u16),
+    /// Ctrl-C ends the view.
+    Interrupted,
+    /// Ctrl-Z stops the view until it is continued.
+    Suspended,
     /// The terminal has another size: columns and rows.
     Resized(u16, u16),
     /// Time went by.

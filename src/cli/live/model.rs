@@ -101,7 +101,7 @@ pub enum LiveOverlay {
 }
 
 /// The view.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct LiveModel {
     /// Now, in the zone of this machine.
     pub now: Zoned,
@@ -159,30 +159,11 @@ impl LiveModel {
         LiveModel {
             now,
             size,
-            colour: false,
-            home: None,
             commands,
-            only: Vec::new(),
             no_deeds: Some(
                 "Who this terminal belongs to was not read yet; try again in a moment.".into(),
             ),
-            rows: Vec::new(),
-            loaded: false,
-            notes: Vec::new(),
-            store_error: None,
-            sessions: HashMap::new(),
-            facts: HashMap::new(),
-            counts: (0, 0),
-            order: Vec::new(),
-            selected: None,
-            top: 0,
-            sort: ListOrder::default(),
-            filter: 0,
-            search: String::new(),
-            typing: false,
-            detail: None,
-            overlay: None,
-            busy: None,
+            ..LiveModel::default()
         }
     }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::signals::spawn_reader;
 use crate::report::fleet_overview::FleetOverview;
 use crate::report::overview::{ShownSpecs, StatusOverview};
 use watchdog_store::{LocalStore, StoreError};
@@ -36,17 +37,15 @@ impl OthersPoll {
             age_note,
         };
         let seen = Arc::downgrade(&poll.seen);
-        std::thread::Builder::new()
-            .name("other machines".into())
-            .spawn(move || {
-                loop {
-                    let found = read();
-                    let Some(seen) = seen.upgrade() else { return };
-                    *seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
-                    drop(seen);
-                    std::thread::sleep(EVERY);
-                }
-            })?;
+        spawn_reader("other machines", move || {
+            loop {
+                let others = read();
+                let Some(seen) = seen.upgrade() else { return };
+                *seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(others);
+                drop(seen);
+                std::thread::sleep(EVERY);
+            }
+        })?;
         Ok(poll)
     }
 

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::input::LiveInput;
 use super::live_data::{LiveRowKey, RowFacts, RowQuery, ShownFact};
+use super::signals::spawn_reader;
 use crate::clock::local_now;
 use crate::clock::local_time::local_time;
 use crate::judge::command_env::CommandEnv;
@@ -53,10 +54,7 @@ impl RowReader {
     /// Begins; facts go to `to`.
     pub fn start(&self, command_env: CommandEnv, to: Sender<LiveInput>) -> std::io::Result<()> {
         let reader = self.clone();
-        std::thread::Builder::new()
-            .name("rows".into())
-            .spawn(move || reader.keep_reading(&command_env, &to))?;
-        Ok(())
+        spawn_reader("rows", move || reader.keep_reading(&command_env, &to))
     }
 
     /// Takes the rows that are on the screen now.

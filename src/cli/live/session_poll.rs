@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::input::LiveInput;
 use super::live_data::LiveRowKey;
+use super::signals::spawn_reader;
 use crate::judge::live_session::live_session;
 use crate::report::overview::StatusRow;
 use watchdog_agent::transcript::ClaudeHome;
@@ -33,40 +34,35 @@ impl SessionPoll {
         to: Sender<LiveInput>,
     ) -> std::io::Result<()> {
         let list = Arc::clone(&self.0);
-        std::thread::Builder::new()
-            .name("sessions".into())
-            .spawn(move || {
-                loop {
-                    let running = list.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                    for some in running.chunks(AT_ONCE) {
-                        let sent = std::thread::scope(|scope| {
-                            let threads: Vec<_> = some
-                                .iter()
-                                .filter_map(|(key, root, record)| {
-                                    let (state, home, to) = (&state, &home, to.clone());
-                                    let watch = move || {
-                                        to.send(LiveInput::Session(
-                                            key.clone(),
-                                            live_session(record, root, state, home),
-                                        ))
-                                        .is_ok()
-                                    };
-                                    // Without room for a thread the session stays as it was last seen.
-                                    std::thread::Builder::new().spawn_scoped(scope, watch).ok()
-                                })
-                                .collect();
-                            threads
-                                .into_iter()
-                                .all(|thread| !matches!(thread.join(), Ok(false)))
-                        });
-                        if !sent {
-                            return;
-                        }
+        spawn_reader("sessions", move || {
+            loop {
+                let running = list.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                for some in running.chunks(AT_ONCE) {
+                    let (state, home) = (&state, &home);
+                    let sent = std::thread::scope(|scope| {
+                        let threads: Vec<_> = some
+                            .iter()
+                            .filter_map(|(key, root, record)| {
+                                let to = to.clone();
+                                let watch = move || {
+                                    let liveness = live_session(record, root, state, home);
+                                    to.send(LiveInput::Session(key.clone(), liveness)).is_ok()
+                                };
+                                // Without room for a thread the session stays as it was last seen.
+                                std::thread::Builder::new().spawn_scoped(scope, watch).ok()
+                            })
+                            .collect();
+                        threads
+                            .into_iter()
+                            .all(|thread| !matches!(thread.join(), Ok(false)))
+                    });
+                    if !sent {
+                        return;
                     }
-                    std::thread::sleep(PAUSE);
                 }
-            })?;
-        Ok(())
+                std::thread::sleep(PAUSE);
+            }
+        })
     }
 
     /// Takes the sessions of new rows.

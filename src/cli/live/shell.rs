@@ -19,6 +19,7 @@ use super::plain;
 use super::row_reader::RowReader;
 use super::screen::{LiveScreen, terminal_size};
 use super::session_poll::SessionPoll;
+use super::signals::spawn_reader;
 use super::signals::{read_keys, read_signals};
 use super::store_poll::{ChosenRows, POLL, StorePoll};
 use super::trust_reader::prepare_trust;
@@ -207,10 +208,7 @@ impl LiveShell {
                     let to = self.to.clone();
                     let prepare =
                         move || drop(to.send(LiveInput::Prepared(prepare_trust(&commands, &key))));
-                    std::thread::Builder::new()
-                        .name("trust".into())
-                        .spawn(prepare)
-                        .map_err(no_room)?;
+                    spawn_reader("trust", prepare).map_err(no_room)?;
                 }
                 LiveEffect::Perform(deed) => {
                     let name = deed.name.clone();
@@ -260,12 +258,14 @@ fn poll_records(
     to: Sender<LiveInput>,
 ) -> io::Result<()> {
     let state = command_env.state.clone();
-    std::thread::Builder::new().name("records".into()).spawn(move || {
+    spawn_reader("records", move || {
         let mut poll = StorePoll::new(state.clone(), chosen);
         let mut answered = false;
         loop {
             // Before the rows: whoever sees one may act on it.
-            if !answered && let Ok(inside) = open_store(&state).and_then(|store| inside(store.as_ref())) {
+            if !answered
+                && let Ok(inside) = open_store(&state).and_then(|store| inside(store.as_ref()))
+            {
                 answered = true;
                 let why = inside.map(|spec| {
                     let spec = escape_to_one_line(&spec);
@@ -283,6 +283,5 @@ fn poll_records(
             }
             std::thread::sleep(POLL);
         }
-    })?;
-    Ok(())
+    })
 }

@@ -10,69 +10,58 @@ use rustix::process::Signal;
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
 use signal_hook::iterator::Signals;
 
-use super::input::{LiveInput, LiveKey};
+use super::input::LiveInput;
 
 /// Reads keys until the terminal is gone or nobody wants them any more.
 pub fn read_keys(to: Sender<LiveInput>) -> io::Result<()> {
-    std::thread::Builder::new()
-        .name("keys".into())
-        .spawn(move || {
-            loop {
-                let input = match event::read() {
-                    Ok(event) => input_of(&event),
-                    // It hung up.
-                    Err(_) => Some(LiveInput::Ended(Signal::HUP.as_raw())),
-                };
-                let ended = matches!(input, Some(LiveInput::Ended(_)));
-                if input.is_some_and(|input| to.send(input).is_err()) || ended {
-                    return;
-                }
+    spawn_reader("keys", move || {
+        loop {
+            let input = match event::read() {
+                Ok(event) => input_of(&event),
+                // It hung up.
+                Err(_) => Some(LiveInput::Ended(Signal::HUP.as_raw())),
+            };
+            let ended = matches!(input, Some(LiveInput::Ended(_)));
+            if input.is_some_and(|input| to.send(input).is_err()) || ended {
+                return;
             }
-        })?;
-    Ok(())
+        }
+    })
 }
 
 fn input_of(event: &Event) -> Option<LiveInput> {
     match event {
-        Event::Key(key) if key.kind != KeyEventKind::Release => Some(LiveInput::Key(key_of(key)?)),
-        Event::Mouse(mouse) => Some(LiveInput::Key(match mouse.kind {
-            MouseEventKind::Down(MouseButton::Left) => LiveKey::Click(mouse.row),
-            MouseEventKind::ScrollUp => LiveKey::Up,
-            MouseEventKind::ScrollDown => LiveKey::Down,
+        Event::Key(key) if key.kind != KeyEventKind::Release => key_input(key),
+        Event::Mouse(mouse) => Some(match mouse.kind {
+            MouseEventKind::Down(MouseButton::Left) => LiveInput::Click(mouse.row),
+            MouseEventKind::ScrollUp => LiveInput::Key(KeyCode::Up),
+            MouseEventKind::ScrollDown => LiveInput::Key(KeyCode::Down),
             _ => return None,
-        })),
+        }),
         Event::Resize(columns, rows) => Some(LiveInput::Resized(*columns, *rows)),
         _ => None,
     }
 }
 
-fn key_of(key: &KeyEvent) -> Option<LiveKey> {
-    if key.modifiers.contains(KeyModifiers::CONTROL) {
-        return match key.code {
-            KeyCode::Char('c') => Some(LiveKey::CtrlC),
-            KeyCode::Char('z') => Some(LiveKey::CtrlZ),
-            KeyCode::Char('p') => Some(LiveKey::Up),
-            KeyCode::Char('n') => Some(LiveKey::Down),
-            KeyCode::Char('b') => Some(LiveKey::PageUp),
-            KeyCode::Char('f') => Some(LiveKey::PageDown),
-            _ => None,
-        };
-    }
-    Some(match key.code {
-        KeyCode::Char(c) => LiveKey::Char(c),
-        KeyCode::Up => LiveKey::Up,
-        KeyCode::Down => LiveKey::Down,
-        KeyCode::Left | KeyCode::BackTab => LiveKey::Left,
-        KeyCode::Right | KeyCode::Tab => LiveKey::Right,
-        KeyCode::PageUp => LiveKey::PageUp,
-        KeyCode::PageDown => LiveKey::PageDown,
-        KeyCode::Home => LiveKey::Home,
-        KeyCode::End => LiveKey::End,
-        KeyCode::Enter => LiveKey::Enter,
-        KeyCode::Esc => LiveKey::Escape,
-        KeyCode::Backspace => LiveKey::Backspace,
+fn key_input(key: &KeyEvent) -> Option<LiveInput> {
+    use KeyCode::{
+        BackTab, Backspace, Char, Down, End, Enter, Esc, Home, Left, PageDown, PageUp, Right, Tab,
+        Up,
+    };
+    let code = match (key.modifiers.contains(KeyModifiers::CONTROL), key.code) {
+        (true, Char('c')) => return Some(LiveInput::Interrupted),
+        (true, Char('z')) => return Some(LiveInput::Suspended),
+        (true, Char('p')) => Up,
+        (true, Char('n')) => Down,
+        (true, Char('b')) => PageUp,
+        (true, Char('f')) => PageDown,
+        (false, BackTab) => Left,
+        (false, Tab) => Right,
+        (false, code @ (Char(_) | Up | Down | Left | Right | PageUp | PageDown | Home)) => code,
+        (false, code @ (End | Enter | Esc | Backspace)) => code,
         _ => return None,
-    })
+    };
+    Some(LiveInput::Key(code))
 }
 
 /// Listens to the signals that end, stop and continue the process, from the moment that this returns.
@@ -81,7 +70,7 @@ pub fn read_signals(to: Sender<LiveInput>) -> io::Result<()> {
     let pass_on = move || {
         for signal in signals.forever() {
             let input = match signal {
-                SIGTSTP => LiveInput::Key(LiveKey::CtrlZ),
+                SIGTSTP => LiveInput::Suspended,
                 SIGCONT => LiveInput::Continued,
                 end => LiveInput::Ended(end),
             };
@@ -90,8 +79,11 @@ pub fn read_signals(to: Sender<LiveInput>) -> io::Result<()> {
             }
         }
     };
-    std::thread::Builder::new()
-        .name("signals".into())
-        .spawn(pass_on)?;
-    Ok(())
+    spawn_reader("signals", pass_on)
+}
+
+/// Begins a thread that ends with the view.
+pub fn spawn_reader(name: &str, read: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    let thread = std::thread::Builder::new().name(name.into());
+    thread.spawn(read).map(drop)
 }

@@ -1,7 +1,9 @@
 //! What a key or a fact changes in the view, and what it asks of the world. Pure.
 
+use crossterm::event::KeyCode;
+
 use super::deed::{deeds, no_deeds};
-use super::input::{LiveEffect, LiveInput, LiveKey};
+use super::input::{LiveEffect, LiveInput};
 use super::live_data::{DetailTab, LiveRowKey, PlannedDeed};
 use super::model::{DetailPage, FILTERS, ListOrder, LiveModel, LiveOverlay};
 use super::update_detail::{chosen_snapshot, detail_key, take_diff, take_tab};
@@ -18,6 +20,9 @@ pub const LIST_TOP: u16 = 2;
 pub fn update(model: &mut LiveModel, input: LiveInput) -> Vec<LiveEffect> {
     match input {
         LiveInput::Key(key) => return pressed(model, key),
+        LiveInput::Click(line) => return clicked(model, line),
+        LiveInput::Interrupted => return vec![LiveEffect::Quit(INTERRUPTED)],
+        LiveInput::Suspended => return vec![LiveEffect::Suspend],
         LiveInput::Resized(columns, rows) => {
             model.size = (columns, rows);
             model.keep_in_sight();
@@ -76,12 +81,7 @@ fn read_rows(model: &LiveModel) -> Vec<LiveEffect> {
     vec![LiveEffect::ReadRows(model.queries())]
 }
 
-fn pressed(model: &mut LiveModel, key: LiveKey) -> Vec<LiveEffect> {
-    match key {
-        LiveKey::CtrlC => return vec![LiveEffect::Quit(INTERRUPTED)],
-        LiveKey::CtrlZ => return vec![LiveEffect::Suspend],
-        _ => {}
-    }
+fn pressed(model: &mut LiveModel, key: KeyCode) -> Vec<LiveEffect> {
     if model.overlay.is_some() {
         return overlay_key(model, key);
     }
@@ -89,20 +89,20 @@ fn pressed(model: &mut LiveModel, key: LiveKey) -> Vec<LiveEffect> {
         return search_key(model, key);
     }
     match key {
-        LiveKey::Char('?') => model.overlay = Some(LiveOverlay::Help),
-        LiveKey::Char('a') => return open_menu(model),
-        LiveKey::Char('q') if model.detail.is_none() => return vec![LiveEffect::Quit(0)],
+        KeyCode::Char('?') => model.overlay = Some(LiveOverlay::Help),
+        KeyCode::Char('a') => return open_menu(model),
+        KeyCode::Char('q') if model.detail.is_none() => return vec![LiveEffect::Quit(0)],
         _ if model.detail.is_some() => return detail_key(model, key),
         _ => return list_key(model, key),
     }
     Vec::new()
 }
 
-fn list_key(model: &mut LiveModel, key: LiveKey) -> Vec<LiveEffect> {
+fn list_key(model: &mut LiveModel, key: KeyCode) -> Vec<LiveEffect> {
     match key {
-        LiveKey::Enter | LiveKey::Right => return open_detail(model),
-        LiveKey::Char('/') => model.typing = true,
-        LiveKey::Char('s') => {
+        KeyCode::Enter | KeyCode::Right => return open_detail(model),
+        KeyCode::Char('/') => model.typing = true,
+        KeyCode::Char('s') => {
             let at = ListOrder::ALL
                 .iter()
                 .position(|order| *order == model.sort)
@@ -110,30 +110,18 @@ fn list_key(model: &mut LiveModel, key: LiveKey) -> Vec<LiveEffect> {
             model.sort = ListOrder::ALL[(at + 1) % ListOrder::ALL.len()];
             model.arrange();
         }
-        LiveKey::Char(c @ '1'..='5') => {
+        KeyCode::Char(c @ '1'..='5') => {
             model.sort = ListOrder::ALL[usize::from(c as u8 - b'1')];
             model.arrange();
         }
-        LiveKey::Char('f') => {
+        KeyCode::Char('f') => {
             model.filter = (model.filter + 1) % FILTERS.len();
             model.arrange();
         }
-        LiveKey::Escape => {
+        KeyCode::Esc => {
             model.search.clear();
             model.filter = 0;
             model.arrange();
-        }
-        LiveKey::Click(line) => {
-            let at = usize::from(line.saturating_sub(LIST_TOP)) + model.top;
-            if line < LIST_TOP
-                || line >= LIST_TOP + u16::try_from(model.list_height()).unwrap_or(u16::MAX)
-            {
-                return Vec::new();
-            }
-            if model.selected_at() == Some(at) {
-                return open_detail(model);
-            }
-            select(model, at);
         }
         key => {
             if let Some(to) = moved(
@@ -149,16 +137,33 @@ fn list_key(model: &mut LiveModel, key: LiveKey) -> Vec<LiveEffect> {
     read_rows(model)
 }
 
+/// Chooses the row that was clicked, or opens it where it is chosen.
+fn clicked(model: &mut LiveModel, line: u16) -> Vec<LiveEffect> {
+    let rows = LIST_TOP..LIST_TOP + u16::try_from(model.list_height()).unwrap_or(u16::MAX);
+    if model.overlay.is_some() {
+        return overlay_key(model, KeyCode::Null);
+    }
+    if model.detail.is_some() || model.typing || !rows.contains(&line) {
+        return Vec::new();
+    }
+    let at = usize::from(line - LIST_TOP) + model.top;
+    if model.selected_at() == Some(at) {
+        return open_detail(model);
+    }
+    select(model, at);
+    read_rows(model)
+}
+
 /// Where a key leads in a list of so many lines; `None` where it is no key that moves.
-pub fn moved(key: LiveKey, at: usize, lines: usize, page: usize) -> Option<usize> {
+pub fn moved(key: KeyCode, at: usize, lines: usize, page: usize) -> Option<usize> {
     let last = lines.saturating_sub(1);
     Some(match key {
-        LiveKey::Up | LiveKey::Char('k') => at.saturating_sub(1),
-        LiveKey::Down | LiveKey::Char('j') => (at + 1).min(last),
-        LiveKey::PageUp => at.saturating_sub(page),
-        LiveKey::PageDown | LiveKey::Char(' ') => (at + page).min(last),
-        LiveKey::Home | LiveKey::Char('g') => 0,
-        LiveKey::End | LiveKey::Char('G') => last,
+        KeyCode::Up | KeyCode::Char('k') => at.saturating_sub(1),
+        KeyCode::Down | KeyCode::Char('j') => (at + 1).min(last),
+        KeyCode::PageUp => at.saturating_sub(page),
+        KeyCode::PageDown | KeyCode::Char(' ') => (at + page).min(last),
+        KeyCode::Home | KeyCode::Char('g') => 0,
+        KeyCode::End | KeyCode::Char('G') => last,
         _ => return None,
     })
 }
@@ -170,18 +175,18 @@ fn select(model: &mut LiveModel, at: usize) {
     }
 }
 
-fn search_key(model: &mut LiveModel, key: LiveKey) -> Vec<LiveEffect> {
+fn search_key(model: &mut LiveModel, key: KeyCode) -> Vec<LiveEffect> {
     match key {
-        LiveKey::Char(c) if model.search.chars().count() < SEARCH => model.search.push(c),
-        LiveKey::Backspace => {
+        KeyCode::Char(c) if model.search.chars().count() < SEARCH => model.search.push(c),
+        KeyCode::Backspace => {
             model.search.pop();
         }
-        LiveKey::Enter => model.typing = false,
-        LiveKey::Escape => {
+        KeyCode::Enter => model.typing = false,
+        KeyCode::Esc => {
             model.typing = false;
             model.search.clear();
         }
-        LiveKey::Up | LiveKey::Down | LiveKey::PageUp | LiveKey::PageDown => {
+        KeyCode::Up | KeyCode::Down | KeyCode::PageUp | KeyCode::PageDown => {
             model.typing = false;
             return list_key(model, key);
         }
@@ -236,13 +241,13 @@ fn open_menu(model: &mut LiveModel) -> Vec<LiveEffect> {
     Vec::new()
 }
 
-fn overlay_key(model: &mut LiveModel, key: LiveKey) -> Vec<LiveEffect> {
+fn overlay_key(model: &mut LiveModel, key: KeyCode) -> Vec<LiveEffect> {
     let page = usize::from(model.size.1).saturating_sub(6).max(1);
     match model.overlay.take() {
         Some(LiveOverlay::Menu(found, at)) => match key {
-            LiveKey::Escape | LiveKey::Char('q') | LiveKey::Left => {}
-            LiveKey::Enter | LiveKey::Right => return confirm(model, found, at),
-            LiveKey::Char(c @ '1'..='9') if usize::from(c as u8 - b'1') < found.len() => {
+            KeyCode::Esc | KeyCode::Char('q') | KeyCode::Left => {}
+            KeyCode::Enter | KeyCode::Right => return confirm(model, found, at),
+            KeyCode::Char(c @ '1'..='9') if usize::from(c as u8 - b'1') < found.len() => {
                 return confirm(model, found, usize::from(c as u8 - b'1'));
             }
             key => {
@@ -251,11 +256,11 @@ fn overlay_key(model: &mut LiveModel, key: LiveKey) -> Vec<LiveEffect> {
             }
         },
         Some(LiveOverlay::Confirm(deed, scroll)) => match key {
-            LiveKey::Char('y' | 'Y') => {
+            KeyCode::Char('y' | 'Y') => {
                 model.busy = Some(deed.name.clone());
                 return vec![LiveEffect::Perform(*deed)];
             }
-            LiveKey::Char('n' | 'N' | 'q') | LiveKey::Escape => {}
+            KeyCode::Char('n' | 'N' | 'q') | KeyCode::Esc => {}
             // Enter is no answer: whoever presses it once too often has nothing done.
             key => {
                 let scroll = moved(key, scroll, deed.says.len() + page, page).unwrap_or(scroll);

@@ -1,6 +1,8 @@
 //! The keys of the detail of one worktree, and what is read for it. Pure.
 
-use super::input::{LiveEffect, LiveKey};
+use crossterm::event::KeyCode;
+
+use super::input::LiveEffect;
 use super::live_data::{DetailTab, LiveRowKey, SnapshotChoice, TabContent};
 use super::model::{DetailPage, LiveModel};
 use super::update::moved;
@@ -72,36 +74,36 @@ pub fn take_diff(model: &mut LiveModel, of: &SnapshotChoice, content: TabContent
 }
 
 /// Takes a key.
-pub fn detail_key(model: &mut LiveModel, key: LiveKey) -> Vec<LiveEffect> {
+pub fn detail_key(model: &mut LiveModel, key: KeyCode) -> Vec<LiveEffect> {
     let Some(mut page) = model.detail.take() else {
         return Vec::new();
     };
     let height = page_height(model);
     let mut effects = Vec::new();
     match key {
-        LiveKey::Escape | LiveKey::Char('q') if page.diff.is_some() => {
+        KeyCode::Esc | KeyCode::Char('q') if page.diff.is_some() => {
             page.diff = None;
             page.scroll = 0;
         }
-        LiveKey::Escape | LiveKey::Char('q') => return vec![LiveEffect::ReadTab(None)],
-        LiveKey::Right | LiveKey::Left => {
+        KeyCode::Esc | KeyCode::Char('q') => return vec![LiveEffect::ReadTab(None)],
+        KeyCode::Right | KeyCode::Left => {
             let count = DetailTab::ALL.len();
             let at = DetailTab::ALL
                 .iter()
                 .position(|tab| *tab == page.tab)
                 .unwrap_or(0);
-            let next = if key == LiveKey::Right {
+            let next = if key == KeyCode::Right {
                 at + 1
             } else {
                 at + count - 1
             } % count;
             effects = open_tab(&mut page, DetailTab::ALL[next]);
         }
-        LiveKey::Char(c @ '1'..='5') => {
+        KeyCode::Char(c @ '1'..='5') => {
             effects = open_tab(&mut page, DetailTab::ALL[usize::from(c as u8 - b'1')])
         }
-        LiveKey::Char('F') => page.follow = !page.follow,
-        LiveKey::Enter if page.tab == DetailTab::Snapshots && page.diff.is_none() => {
+        KeyCode::Char('F') => page.follow = !page.follow,
+        KeyCode::Enter if page.tab == DetailTab::Snapshots && page.diff.is_none() => {
             let chosen = page
                 .content
                 .as_ref()

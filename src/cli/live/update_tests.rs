@@ -1,22 +1,23 @@
 //! What keys and facts do to the view, as tables.
 
-use super::input::{LiveEffect, LiveInput, LiveKey};
+use super::input::{LiveEffect, LiveInput};
 use super::live_data::{DeedMeans, DetailTab, LiveRowKey, SnapshotChoice, TabContent};
 use super::model::{FILTERS, ListOrder, LiveModel, LiveOverlay};
 use super::test_rows::{judged, looping, model, row, running, some_rows};
 use super::update::update;
 use crate::judge::live_session::{SessionActivity, SessionLiveness};
 use crate::report::overview::StatusRow;
+use crossterm::event::KeyCode;
 use watchdog_facts::verdict::Reason;
 
-fn press(model: &mut LiveModel, keys: &[LiveKey]) -> Vec<LiveEffect> {
+fn press(model: &mut LiveModel, keys: &[KeyCode]) -> Vec<LiveEffect> {
     keys.iter()
         .flat_map(|key| update(model, LiveInput::Key(*key)))
         .collect()
 }
 
-fn typed(text: &str) -> Vec<LiveKey> {
-    text.chars().map(LiveKey::Char).collect()
+fn typed(text: &str) -> Vec<KeyCode> {
+    text.chars().map(KeyCode::Char).collect()
 }
 
 fn names(model: &LiveModel) -> Vec<String> {
@@ -71,7 +72,7 @@ fn what_needs_a_person_stands_first_and_every_key_sorts_as_it_says() {
         ('1', ListOrder::Attention, "cart"),
         ('s', ListOrder::Worktree, "old"),
     ] {
-        press(&mut model, &[LiveKey::Char(key)]);
+        press(&mut model, &[KeyCode::Char(key)]);
         assert_eq!(
             (model.sort, names(&model)[0].as_str()),
             (order, first),
@@ -83,7 +84,7 @@ fn what_needs_a_person_stands_first_and_every_key_sorts_as_it_says() {
 #[test]
 fn the_chosen_row_stays_chosen_while_rows_come_and_go() {
     let mut model = model((80, 24));
-    press(&mut model, &[LiveKey::Down, LiveKey::Down]);
+    press(&mut model, &[KeyCode::Down, KeyCode::Down]);
     assert_eq!(chosen(&model), "auth");
     let mut rows = some_rows();
     rows.insert(
@@ -108,7 +109,7 @@ fn the_chosen_row_stays_chosen_while_rows_come_and_go() {
     assert_eq!(
         (
             model.selected_row().is_none(),
-            press(&mut model, &[LiveKey::Enter, LiveKey::Char('a')]).len()
+            press(&mut model, &[KeyCode::Enter, KeyCode::Char('a')]).len()
         ),
         (true, 0)
     );
@@ -117,14 +118,14 @@ fn the_chosen_row_stays_chosen_while_rows_come_and_go() {
 #[test]
 fn a_filter_and_a_search_leave_what_they_name_and_escape_shows_all_again() {
     let mut model = model((80, 24));
-    press(&mut model, &[LiveKey::Char('f')]);
+    press(&mut model, &[KeyCode::Char('f')]);
     assert_eq!(
         (FILTERS[model.filter], names(&model)),
         ("needs you", vec!["cart".to_owned(), "stuck".to_owned()])
     );
-    press(&mut model, &[LiveKey::Char('f')]);
+    press(&mut model, &[KeyCode::Char('f')]);
     assert_eq!(names(&model), ["stuck", "auth", "日本 shop"]);
-    press(&mut model, &[LiveKey::Escape]);
+    press(&mut model, &[KeyCode::Esc]);
     press(&mut model, &typed("/CART"));
     assert_eq!(
         names(&model),
@@ -134,10 +135,10 @@ fn a_filter_and_a_search_leave_what_they_name_and_escape_shows_all_again() {
     press(
         &mut model,
         &[
-            LiveKey::Backspace,
-            LiveKey::Backspace,
-            LiveKey::Backspace,
-            LiveKey::Backspace,
+            KeyCode::Backspace,
+            KeyCode::Backspace,
+            KeyCode::Backspace,
+            KeyCode::Backspace,
         ],
     );
     press(&mut model, &typed("日本"));
@@ -148,7 +149,7 @@ fn a_filter_and_a_search_leave_what_they_name_and_escape_shows_all_again() {
             .all(|effect| !matches!(effect, LiveEffect::Quit(_))),
         "it is typed"
     );
-    press(&mut model, &[LiveKey::Escape]);
+    press(&mut model, &[KeyCode::Esc]);
     assert_eq!((model.typing, names(&model).len()), (false, 8));
     model.only = vec!["gone".into()];
     model.arrange();
@@ -170,7 +171,7 @@ fn only_the_rows_on_the_screen_are_read() {
         (first.len(), first[0].as_str()),
         (5, "/home/me/projects/cart")
     );
-    let last = wanted(press(&mut model, &[LiveKey::End]));
+    let last = wanted(press(&mut model, &[KeyCode::End]));
     assert_eq!((last.len(), last[4].as_str()), (5, "/home/me/old"));
 }
 
@@ -210,7 +211,7 @@ fn a_store_that_cannot_be_read_is_said_until_it_can() {
 
 /// The commands of the menu of a row.
 fn menu(model: &mut LiveModel) -> Vec<(String, String)> {
-    press(model, &[LiveKey::Char('a')]);
+    press(model, &[KeyCode::Char('a')]);
     match model.overlay.take() {
         Some(LiveOverlay::Menu(found, 0)) => found
             .into_iter()
@@ -280,16 +281,16 @@ fn every_deed_names_its_command_and_none_is_offered_that_would_be_refused() {
 #[test]
 fn nothing_is_done_before_y_and_no_other_key_is_a_yes() {
     let mut model = model((80, 24));
-    press(&mut model, &[LiveKey::End, LiveKey::Up]);
-    for no in [LiveKey::Char('n'), LiveKey::Escape, LiveKey::Char('q')] {
+    press(&mut model, &[KeyCode::End, KeyCode::Up]);
+    for no in [KeyCode::Char('n'), KeyCode::Esc, KeyCode::Char('q')] {
         assert_eq!(
             press(
                 &mut model,
                 &[
-                    LiveKey::Char('a'),
-                    LiveKey::Enter,
-                    LiveKey::Enter,
-                    LiveKey::Down,
+                    KeyCode::Char('a'),
+                    KeyCode::Enter,
+                    KeyCode::Enter,
+                    KeyCode::Down,
                     no
                 ]
             ),
@@ -299,7 +300,7 @@ fn nothing_is_done_before_y_and_no_other_key_is_a_yes() {
     }
     let effects = press(
         &mut model,
-        &[LiveKey::Char('a'), LiveKey::Enter, LiveKey::Char('y')],
+        &[KeyCode::Char('a'), KeyCode::Enter, KeyCode::Char('y')],
     );
     let [LiveEffect::Perform(deed)] = &effects[..] else {
         panic!("{effects:?}")
@@ -317,7 +318,7 @@ fn nothing_is_done_before_y_and_no_other_key_is_a_yes() {
         deed.means,
         Some(DeedMeans::Words(words.iter().map(Into::into).collect()))
     );
-    press(&mut model, &[LiveKey::Char('a')]);
+    press(&mut model, &[KeyCode::Char('a')]);
     assert!(
         matches!(&model.overlay, Some(LiveOverlay::Message(_, lines, _)) if lines[0].contains("being done")),
         "one at a time"
@@ -334,14 +335,14 @@ fn trust_is_confirmed_only_after_its_commands_were_read() {
     let mut model = model((80, 24));
     press(
         &mut model,
-        &[LiveKey::Home, LiveKey::Char('a'), LiveKey::End],
+        &[KeyCode::Home, KeyCode::Char('a'), KeyCode::End],
     );
-    let effects = press(&mut model, &[LiveKey::Enter]);
+    let effects = press(&mut model, &[KeyCode::Enter]);
     let [LiveEffect::ReadTrust(key)] = &effects[..] else {
         panic!("{effects:?}")
     };
     assert_eq!(
-        press(&mut model, &[LiveKey::Char('y')]),
+        press(&mut model, &[KeyCode::Char('y')]),
         [],
         "there is nothing to confirm yet"
     );
@@ -359,7 +360,7 @@ fn trust_is_confirmed_only_after_its_commands_were_read() {
     );
     press(
         &mut model,
-        &[LiveKey::Char('a'), LiveKey::End, LiveKey::Enter],
+        &[KeyCode::Char('a'), KeyCode::End, KeyCode::Enter],
     );
     update(&mut model, LiveInput::Prepared(Ok(deed)));
     let Some(LiveOverlay::Confirm(deed, _)) = &model.overlay else {
@@ -380,11 +381,11 @@ fn the_pages_of_a_worktree_are_read_as_they_are_opened_and_escape_leads_back() {
         other => panic!("{other:?}"),
     };
     assert_eq!(
-        opened(press(&mut model, &[LiveKey::Enter])),
+        opened(press(&mut model, &[KeyCode::Enter])),
         Some(DetailTab::Timeline)
     );
     for tab in [DetailTab::Output, DetailTab::Verdict, DetailTab::Snapshots] {
-        assert_eq!(opened(press(&mut model, &[LiveKey::Right])), Some(tab));
+        assert_eq!(opened(press(&mut model, &[KeyCode::Right])), Some(tab));
     }
     let key = model.detail.as_ref().unwrap().key.clone();
     let snapshot = |id: &str| SnapshotChoice {
@@ -410,7 +411,7 @@ fn the_pages_of_a_worktree_are_read_as_they_are_opened_and_escape_leads_back() {
         LiveInput::Tab(key.clone(), DetailTab::Snapshots, content),
     );
     assert_eq!(
-        press(&mut model, &[LiveKey::Down, LiveKey::Enter]),
+        press(&mut model, &[KeyCode::Down, KeyCode::Enter]),
         [LiveEffect::ReadDiff(snapshot("a/2"))]
     );
     let restore = menu(&mut model);
@@ -421,15 +422,15 @@ fn the_pages_of_a_worktree_are_read_as_they_are_opened_and_escape_leads_back() {
         "{restore:?}"
     );
     assert_eq!(
-        press(&mut model, &[LiveKey::Escape]),
+        press(&mut model, &[KeyCode::Esc]),
         [],
         "back to the list of snapshots"
     );
-    assert_eq!(opened(press(&mut model, &[LiveKey::Escape])), None);
+    assert_eq!(opened(press(&mut model, &[KeyCode::Esc])), None);
     assert_eq!(
         (
             model.detail.is_none(),
-            press(&mut model, &[LiveKey::Char('q')])
+            press(&mut model, &[KeyCode::Char('q')])
         ),
         (true, vec![LiveEffect::Quit(0)])
     );
@@ -438,7 +439,7 @@ fn the_pages_of_a_worktree_are_read_as_they_are_opened_and_escape_leads_back() {
 #[test]
 fn output_is_followed_until_somebody_scrolls_up() {
     let mut model = model((80, 14));
-    press(&mut model, &[LiveKey::Enter, LiveKey::Char('2')]);
+    press(&mut model, &[KeyCode::Enter, KeyCode::Char('2')]);
     let key = model.detail.as_ref().unwrap().key.clone();
     let lines = |count: usize| TabContent {
         lines: (0..count).map(|n| format!("line {n}")).collect(),
@@ -453,9 +454,9 @@ fn output_is_followed_until_somebody_scrolls_up() {
     };
     assert_eq!(take(&mut model, 100), 90);
     assert_eq!(take(&mut model, 120), 110);
-    press(&mut model, &[LiveKey::Up]);
+    press(&mut model, &[KeyCode::Up]);
     assert_eq!(take(&mut model, 150), 109);
-    press(&mut model, &[LiveKey::End]);
+    press(&mut model, &[KeyCode::End]);
     assert_eq!(take(&mut model, 160), 150);
 }
 
@@ -463,18 +464,21 @@ fn output_is_followed_until_somebody_scrolls_up() {
 fn ctrl_c_a_signal_and_ctrl_z_work_everywhere() {
     for keys in [
         &[][..],
-        &[LiveKey::Enter],
-        &[LiveKey::Char('/')],
-        &[LiveKey::Char('?')],
-        &[LiveKey::Char('a'), LiveKey::Enter],
+        &[KeyCode::Enter],
+        &[KeyCode::Char('/')],
+        &[KeyCode::Char('?')],
+        &[KeyCode::Char('a'), KeyCode::Enter],
     ] {
         let mut model = model((80, 24));
         press(&mut model, keys);
         assert_eq!(
-            press(&mut model, &[LiveKey::CtrlC]),
+            update(&mut model, LiveInput::Interrupted),
             [LiveEffect::Quit(130)]
         );
-        assert_eq!(press(&mut model, &[LiveKey::CtrlZ]), [LiveEffect::Suspend]);
+        assert_eq!(
+            update(&mut model, LiveInput::Suspended),
+            [LiveEffect::Suspend]
+        );
         assert_eq!(
             update(&mut model, LiveInput::Ended(15)),
             [LiveEffect::Quit(143)]
@@ -485,13 +489,18 @@ fn ctrl_c_a_signal_and_ctrl_z_work_everywhere() {
 #[test]
 fn a_click_chooses_a_row_and_a_second_one_opens_it() {
     let mut model = model((80, 24));
-    press(&mut model, &[LiveKey::Click(4)]);
+    update(&mut model, LiveInput::Click(4));
     assert_eq!(chosen(&model), "auth");
-    press(&mut model, &[LiveKey::Click(0), LiveKey::Click(23)]);
+    for line in [0, 23] {
+        update(&mut model, LiveInput::Click(line));
+    }
     assert_eq!(
         (chosen(&model).as_str(), model.detail.is_none()),
         ("auth", true)
     );
-    press(&mut model, &[LiveKey::Click(4)]);
+    update(&mut model, LiveInput::Click(4));
     assert!(model.detail.is_some());
+    press(&mut model, &[KeyCode::Char('?')]);
+    update(&mut model, LiveInput::Click(4));
+    assert_eq!(model.overlay, None, "a click closes what any key closes");
 }
