@@ -1,13 +1,12 @@
 //! What is wrong on a machine, and what was brought back from git, as JSON: the output of `watchdog doctor`.
 
-use std::path::Path;
-
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use watchdog_store::rebuild::RestoredRowCounts;
 
 /// One thing that was looked at.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize)]
 pub struct FindingJson<'a> {
     /// What was looked at.
     pub what: &'a str,
@@ -24,58 +23,30 @@ pub struct FindingJson<'a> {
 }
 
 /// An agent whose program is on this machine.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Serialize)]
 pub struct FoundAgentJson<'a> {
     /// The name of its preset.
     pub name: &'a str,
     /// Its name for people.
     pub title: &'a str,
     /// Its program.
-    pub program: &'a Path,
+    pub program: String,
     /// What it says about its version; `None` where it says nothing.
-    pub version: Option<&'a str>,
+    pub version: Option<String>,
     /// Where a login or key was seen, never the key itself; `None` where none was.
     pub login: Option<&'a str>,
     /// Whether it is the one that is asked.
+    #[serde(rename = "asked")]
     pub is_preset: bool,
 }
 
 /// `watchdog doctor --json`.
-pub fn findings_json<'a>(
+pub fn findings_json(
     healthy: bool,
-    findings: impl Iterator<Item = FindingJson<'a>>,
-    agents: impl Iterator<Item = FoundAgentJson<'a>>,
+    findings: Vec<FindingJson<'_>>,
+    agents: Vec<FoundAgentJson<'_>>,
 ) -> Value {
-    let one = |found: FindingJson<'_>| {
-        let FindingJson {
-            what,
-            ok,
-            state,
-            detail,
-            mend,
-            fixed,
-        } = found;
-        json!({"what": what, "ok": ok, "state": state, "detail": detail, "mend": mend, "fixed": fixed})
-    };
-    let agent = |found: FoundAgentJson<'_>| {
-        let FoundAgentJson {
-            name,
-            title,
-            program,
-            version,
-            login,
-            is_preset,
-        } = found;
-        json!({
-            "name": name, "title": title, "program": program.display().to_string(), "version": version, "login": login, "asked": is_preset,
-        })
-    };
-    json!({
-        "schema": 1,
-        "healthy": healthy,
-        "findings": findings.map(one).collect::<Vec<_>>(),
-        "agents": agents.map(agent).collect::<Vec<_>>(),
-    })
+    json!({"schema": 1, "healthy": healthy, "findings": findings, "agents": agents})
 }
 
 /// `watchdog doctor --rebuild --json`. `without_anchor` = the specs whose criteria nothing but the lost database had.

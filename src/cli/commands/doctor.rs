@@ -7,9 +7,7 @@ use crate::cli::terminal::CommandTerminal;
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::open_worktree::OpenWorktree;
-use crate::modes::doctor::{
-    AgentLogin, DoctorFinding, DoctorRequest, FindingState, diagnose, mend,
-};
+use crate::modes::doctor::{AgentLogin, DoctorFinding, DoctorRequest, diagnose, fix};
 use crate::wire::doctor_json::{FindingJson, FoundAgentJson, findings_json, rebuilt_json};
 use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::verdict::Reason;
@@ -40,48 +38,40 @@ pub fn doctor(
         ),
         program: program(false)?,
     };
-    let report = diagnose(command_env, &request);
-    let found = report.findings.into_iter();
-    let findings: Vec<(DoctorFinding, Option<String>)> = found
-        .map(|finding| fixed(command_env, finding, args.fix))
-        .collect();
-    let healthy = findings
-        .iter()
-        .all(|(finding, fixed)| is_well(finding, fixed.as_deref()));
+    let mut report = diagnose(command_env, &request);
+    if args.fix {
+        let findings = report.findings.iter_mut();
+        findings.for_each(|finding| fix(command_env, finding));
+    }
+    let healthy = report.findings.iter().all(DoctorFinding::is_well);
     if terminal.json {
-        let findings = findings.iter().map(|(finding, fixed)| FindingJson {
+        let findings = report.findings.iter().map(|finding| FindingJson {
             what: finding.what,
-            ok: is_well(finding, fixed.as_deref()),
+            ok: finding.is_well(),
             state: finding.state.as_str(),
             detail: &finding.detail,
             mend: finding.mend.as_deref(),
-            fixed: fixed.as_deref(),
+            fixed: finding.fixed.as_deref(),
         });
-        let versions: Vec<Option<String>> = report
-            .agents
-            .iter()
-            .map(|agent| agent.version_text())
-            .collect();
-        let agents = report
-            .agents
-            .iter()
-            .zip(&versions)
-            .map(|(agent, version)| FoundAgentJson {
-                name: &agent.name,
-                title: &agent.title,
-                program: &agent.program,
-                version: version.as_deref(),
-                login: match &agent.login {
-                    AgentLogin::Seen(source) => Some(source),
-                    AgentLogin::Unseen { .. } | AgentLogin::Unknown => None,
-                },
-                is_preset: report.preset.as_deref() == Some(&agent.name),
-            });
-        terminal.value(&findings_json(healthy, findings, agents));
+        let agents = report.agents.iter().map(|agent| FoundAgentJson {
+            name: &agent.name,
+            title: &agent.title,
+            program: agent.program.display().to_string(),
+            version: agent.version_text(),
+            login: match &agent.login {
+                AgentLogin::Seen(source) => Some(source),
+                AgentLogin::Unseen { .. } | AgentLogin::Unknown => None,
+            },
+            is_preset: report.preset.as_deref() == Some(&agent.name),
+        });
+        terminal.value(&findings_json(
+            healthy,
+            findings.collect(),
+            agents.collect(),
+        ));
     } else {
-        findings
-            .iter()
-            .for_each(|(finding, fixed)| show(terminal, finding, fixed.as_deref()));
+        let findings = report.findings.iter();
+        findings.for_each(|finding| show(terminal, finding));
     }
     Ok(if healthy {
         0
@@ -90,49 +80,10 @@ pub fn doctor(
     })
 }
 
-fn is_well(finding: &DoctorFinding, fixed: Option<&str>) -> bool {
-    finding.state != FindingState::Wrong || fixed.is_some()
-}
-
-/// The finding, and what was mended of it. What cannot be mended is wrong, with the reason.
-fn fixed(
-    command_env: &CommandEnv,
-    finding: DoctorFinding,
-    fix: bool,
-) -> (DoctorFinding, Option<String>) {
-    match finding
-        .safe
-        .as_ref()
-        .filter(|_| fix)
-        .map(|safe| mend(command_env, safe))
-    {
-        None => (finding, None),
-        Some(Ok(done)) => (finding, Some(done)),
-        Some(Err(why)) => {
-            let detail = format!("{}; {why}", finding.detail);
-            (
-                DoctorFinding {
-                    state: FindingState::Wrong,
-                    detail,
-                    ..finding
-                },
-                None,
-            )
-        }
-    }
-}
-
-fn show(terminal: &CommandTerminal, finding: &DoctorFinding, fixed: Option<&str>) {
-    terminal.hung(
-        &format!(
-            "{:<5}  {:<13} {}",
-            finding.state.as_str(),
-            finding.what,
-            escape_to_one_line(&finding.detail)
-        ),
-        HANG,
-    );
-    let below = match (fixed, &finding.mend) {
+fn show(terminal: &CommandTerminal, finding: &DoctorFinding) {
+    let (state, detail) = (finding.state.as_str(), escape_to_one_line(&finding.detail));
+    terminal.hung(&format!("{state:<5}  {:<13} {detail}", finding.what), HANG);
+    let below = match (&finding.fixed, &finding.mend) {
         (Some(done), _) => format!("fixed: {done}"),
         (None, Some(mend)) => format!("mend: {mend}"),
         (None, None) => return,

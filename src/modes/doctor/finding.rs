@@ -39,6 +39,15 @@ pub struct DoctorFinding {
     pub mend: Option<String>,
     /// What `--fix` does about it: only to what is watchdog's own, and only what loses nothing.
     pub safe: Option<SafeMend>,
+    /// What `--fix` did about it.
+    pub fixed: Option<String>,
+}
+
+impl DoctorFinding {
+    /// Whether nothing is wrong with it, or not any more.
+    pub fn is_well(&self) -> bool {
+        self.state != FindingState::Wrong || self.fixed.is_some()
+    }
 }
 
 /// Something that can be mended without asking.
@@ -70,6 +79,7 @@ impl Findings {
             detail: detail.into(),
             mend: None,
             safe: None,
+            fixed: None,
         });
     }
 
@@ -102,6 +112,7 @@ impl Findings {
             detail: detail.into(),
             mend: Some(mend.into()),
             safe: None,
+            fixed: None,
         });
     }
 

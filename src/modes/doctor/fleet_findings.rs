@@ -157,8 +157,8 @@ fn examine_account(
 
 #[cfg(test)]
 mod tests {
+    use super::super::finding::FindingState;
     use super::*;
-    use crate::modes::doctor::FindingState;
     use watchdog_fleet::connection_settings::ConnectionSettings;
 
     fn found(address: &str, change: impl Fn(&mut FleetSurvey)) -> Vec<(FindingState, String)> {

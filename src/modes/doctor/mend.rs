@@ -4,17 +4,26 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use super::finding::SafeMend;
+use super::finding::{DoctorFinding, FindingState, SafeMend};
 use crate::judge::command_env::CommandEnv;
 use watchdog_facts::display::plural;
 use watchdog_git::Worktree;
 use watchdog_store::{lock, open_store, uncommitted};
 
-/// Mends it; returns what was done.
-///
-/// # Errors
-/// What the system refused, for a person.
-pub fn mend(command_env: &CommandEnv, safe: &SafeMend) -> Result<String, String> {
+/// Mends what was found, where that is safe. What cannot be mended is wrong, with the reason.
+pub fn fix(command_env: &CommandEnv, finding: &mut DoctorFinding) {
+    match finding.safe.as_ref().map(|safe| mend(command_env, safe)) {
+        None => {}
+        Some(Ok(done)) => finding.fixed = Some(done),
+        Some(Err(why)) => {
+            finding.state = FindingState::Wrong;
+            finding.detail = format!("{}; {why}", finding.detail);
+        }
+    }
+}
+
+/// Mends it; returns what was done, or what the system refused.
+fn mend(command_env: &CommandEnv, safe: &SafeMend) -> Result<String, String> {
     match safe {
         SafeMend::Close(paths) => {
             for path in paths {

@@ -16,5 +16,5 @@ mod state_findings;
 
 pub use agent_survey::AgentLogin;
 pub use diagnose::{DoctorRequest, diagnose};
-pub use finding::{DoctorFinding, FindingState};
-pub use mend::mend;
+pub use finding::DoctorFinding;
+pub use mend::fix;
