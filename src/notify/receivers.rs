@@ -15,10 +15,6 @@ const TITLE: usize = 250;
 
 /// A POST, ready to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[cfg_attr(
-    not(feature = "webhooks"),
-    expect(dead_code, reason = "a build without webhooks sends nothing")
-)]
 pub struct MessagePost {
     /// Where to; the configured address, or without what stands in the body instead.
     pub url: String,
