@@ -9,7 +9,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 
-use super::wrapped_text::{without_end, wrapped};
+use super::wrapped_text::{without_end, wrap_line};
 use crate::clock::local_time::{day, local_time};
 use crate::wire::event_sentences::sentence;
 use unicode_width::UnicodeWidthStr as _;
@@ -112,7 +112,7 @@ impl EventLines {
         }
         let line = format!("{}  {name}  {said}", at.strftime("%H:%M:%S"));
         match self.style.whole {
-            true => lines.extend(wrapped(&line, room, 8 + 2 + self.width + 2)),
+            true => lines.extend(wrap_line(&line, room, 8 + 2 + self.width + 2)),
             false => lines.push(without_end(&line, room)),
         }
         lines

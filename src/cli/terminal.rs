@@ -17,7 +17,7 @@ use super::args_global::{ColorWhen, GlobalArgs};
 use super::held_back;
 use super::result_output;
 use super::table::{style_of, table_lines, terminal_width};
-use super::wrapped_text::{without_end, wrapped};
+use super::wrapped_text::{without_end, wrap_line};
 
 /// Sentences are not broken for a terminal that is narrower than this.
 const NARROWEST: usize = 24;
@@ -181,7 +181,7 @@ fn hang_of(text: &str) -> usize {
 /// A line as lines that fit; in a pipe it stays whole.
 fn fitted(line: &str, room: Option<usize>, hang: usize) -> Vec<String> {
     match room {
-        Some(room) if room >= NARROWEST => wrapped(line, room, hang),
+        Some(room) if room >= NARROWEST => wrap_line(line, room, hang),
         _ => vec![line.to_owned()],
     }
 }

@@ -10,7 +10,7 @@ use watchdog_facts::shell_line::commands_in;
 
 /// A line as lines of at most `room` columns; those after the first are set in by `hang`. What cannot be broken stays whole, on a line of its
 /// own.
-pub fn wrapped(line: &str, room: usize, hang: usize) -> Vec<String> {
+pub fn wrap_line(line: &str, room: usize, hang: usize) -> Vec<String> {
     if display_width(line) <= room {
         return vec![line.to_owned()];
     }
@@ -41,8 +41,8 @@ pub fn wrapped(line: &str, room: usize, hang: usize) -> Vec<String> {
 }
 
 /// The same, where also what cannot be broken between words is broken.
-pub fn broken(line: &str, room: usize, hang: usize) -> Vec<String> {
-    let lines = wrapped(line, room, hang);
+pub fn break_line(line: &str, room: usize, hang: usize) -> Vec<String> {
+    let lines = wrap_line(line, room, hang);
     let lines = lines.iter().map(|line| Word::from(line));
     break_words(lines, room.max(2))
         .iter()
@@ -154,7 +154,7 @@ mod tests {
                 &["\x1b[1mreview\x1b[0m (x)"],
             ),
         ] {
-            assert_eq!(wrapped(line, room, 2), shown, "{line:?}");
+            assert_eq!(wrap_line(line, room, 2), shown, "{line:?}");
         }
     }
 
@@ -162,7 +162,7 @@ mod tests {
     fn a_command_is_never_broken() {
         let line = "the breaker is open; close it now with: watchdog -C '/a b' breaker --spec x reset; or wait";
         assert_eq!(
-            wrapped(line, 30, 2),
+            wrap_line(line, 30, 2),
             [
                 "the breaker is open; close it",
                 "  now with:",
@@ -171,7 +171,7 @@ mod tests {
             ]
         );
         assert_eq!(
-            wrapped("  git -C /a/long/path/of/a/worktree fsck", 20, 4),
+            wrap_line("  git -C /a/long/path/of/a/worktree fsck", 20, 4),
             ["  git -C /a/long/path/of/a/worktree fsck"]
         );
     }

@@ -12,7 +12,7 @@ use watchdog_facts::display::escape_to_one_line;
 use watchdog_facts::shell_line::{WorktreeCommands, shell_word};
 
 /// A deed by a command line about a worktree.
-fn planned(
+fn plan_deed(
     commands: &WorktreeCommands,
     key: &LiveRowKey,
     name: &str,
@@ -50,8 +50,8 @@ pub fn deeds(
         return Vec::new();
     }
     let key = LiveRowKey::of(row);
-    let planned = |name: &str, words: &[&str], says: &[&str]| {
-        planned(&model.commands, &key, name, words, says)
+    let plan = |name: &str, words: &[&str], says: &[&str]| {
+        plan_deed(&model.commands, &key, name, words, says)
     };
     let spec = escape_to_one_line(&row.spec);
     let mut deeds = Vec::new();
@@ -86,21 +86,17 @@ pub fn deeds(
         );
         let untouched = "The work tree, the index and every other branch stay as they are.";
         let words = ["rescue", "restore", id, "--branch", &branch];
-        deeds.push(planned(
-            "restore this snapshot",
-            &words,
-            &[&says, untouched],
-        ));
+        deeds.push(plan("restore this snapshot", &words, &[&says, untouched]));
     }
     if !row.runs() {
         let judge = format!(
             "Judge '{spec}' once, from its recorded baseline, with the criteria that govern it."
         );
-        deeds.push(planned("judge now", &["check", "--once", "--spec", &row.spec], &[
+        deeds.push(plan("judge now", &["check", "--once", "--spec", &row.spec], &[
             &judge,
             "Its checks run, its agent may be asked once, and unsaved work of an ended session may be rescued.",
         ]));
-        deeds.push(planned("rescue", &["rescue", "--spec", &row.spec], &[
+        deeds.push(plan("rescue", &["rescue", "--spec", &row.spec], &[
             "Take a snapshot of everything that is not committed, then commit it as the configuration says.",
             "Nothing is removed: what cannot be committed stays in the snapshot.",
         ]));
@@ -114,7 +110,7 @@ pub fn deeds(
         let says = format!(
             "Forget the {strikes} strikes of the breaker of '{spec}'{closes}. Sessions may run again."
         );
-        deeds.push(planned(
+        deeds.push(plan(
             "reset the breaker",
             &["breaker", "--spec", &row.spec, "reset"],
             &[&says],
@@ -122,7 +118,7 @@ pub fn deeds(
     }
     deeds.push(PlannedDeed {
         means: None,
-        ..planned("trust completion.json", &["trust"], &[])
+        ..plan("trust completion.json", &["trust"], &[])
     });
     deeds
 }
@@ -165,7 +161,7 @@ pub fn trust_deed(
         says.push("  nothing: it names no commands".into());
     }
     says.push("If the file changes before you confirm, nothing is trusted.".into());
-    let mut deed = planned(commands, key, "trust completion.json", &["trust"], &[]);
+    let mut deed = plan_deed(commands, key, "trust completion.json", &["trust"], &[]);
     deed.says = says;
     if let Some(DeedMeans::Words(words)) = deed.means {
         deed.means = Some(DeedMeans::TrustFile {

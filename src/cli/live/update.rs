@@ -20,7 +20,7 @@ pub const LIST_TOP: u16 = 2;
 pub fn update(model: &mut LiveModel, input: LiveInput) -> Vec<LiveEffect> {
     match input {
         LiveInput::Key(key) => return pressed(model, key),
-        LiveInput::Click(line) => return clicked(model, line),
+        LiveInput::Click(line) => return handle_click(model, line),
         LiveInput::Interrupted => return vec![LiveEffect::Quit(INTERRUPTED)],
         LiveInput::Suspended => return vec![LiveEffect::Suspend],
         LiveInput::Resized(columns, rows) => {
@@ -138,7 +138,7 @@ fn list_key(model: &mut LiveModel, key: KeyCode) -> Vec<LiveEffect> {
 }
 
 /// Chooses the row that was clicked, or opens it where it is chosen.
-fn clicked(model: &mut LiveModel, line: u16) -> Vec<LiveEffect> {
+fn handle_click(model: &mut LiveModel, line: u16) -> Vec<LiveEffect> {
     let rows = LIST_TOP..LIST_TOP + u16::try_from(model.list_height()).unwrap_or(u16::MAX);
     if model.overlay.is_some() {
         return overlay_key(model, KeyCode::Null);

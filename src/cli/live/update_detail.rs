@@ -6,7 +6,7 @@ use super::input::LiveEffect;
 use super::live_data::{DetailTab, LiveRowKey, SnapshotChoice, TabContent};
 use super::model::{DetailPage, LiveModel};
 use super::update::moved;
-use crate::cli::wrapped_text::broken;
+use crate::cli::wrapped_text::break_line;
 
 /// Lines above the text of a page: the head, the names of the pages, and a rule.
 pub const PAGE_TOP: u16 = 3;
@@ -33,7 +33,7 @@ pub fn page_lines(model: &LiveModel, page: &DetailPage) -> Vec<String> {
 /// A line as lines of at most so many columns: broken between words, and within what is longer than a line. A command to paste is no
 /// exception here, as nobody pastes from a view that moves.
 pub fn broken_lines(line: &str, room: usize) -> Vec<String> {
-    broken(line, room, 2)
+    break_line(line, room, 2)
 }
 
 /// The snapshot that is chosen on the page of snapshots.
