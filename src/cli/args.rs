@@ -11,7 +11,7 @@ use super::args_hook::HookArgs;
 use super::args_judge::{JudgeArgs, NumberArgs};
 use super::args_loop::LoopArgs;
 use super::args_rescue::RescueArgs;
-use super::args_silence::SilenceArgs;
+use super::args_session::SessionArgs;
 use super::args_sweep::SweepArgs;
 use super::commands::evaluate::{self, EvaluateArgs};
 use super::commands::schema::SchemaArgs;
@@ -160,19 +160,14 @@ pub struct CheckArgs {
 
 /// Arguments of `watchdog run`.
 #[derive(Debug, Args)]
-#[command(after_long_help = examples::RUN)]
+#[command(
+    after_long_help = examples::RUN,
+    mut_arg("timeout", |arg| arg.help("End the session and all that it started after this time")),
+    mut_arg("child_wait", |arg| arg.help("How long to wait for children that outlive the session")),
+)]
 pub struct RunArgs {
-    /// End the session and all that it started after this time
-    #[arg(long, value_name = "DUR", value_parser = duration)]
-    pub timeout: Option<Duration>,
     #[command(flatten)]
-    pub silence: SilenceArgs,
-    /// Between TERM and KILL when a session must end
-    #[arg(long, value_name = "DUR", value_parser = duration, default_value = "10s")]
-    pub grace: Duration,
-    /// How long to wait for children that outlive the session
-    #[arg(long, value_name = "DUR", value_parser = duration, default_value = "10s")]
-    pub child_wait: Duration,
+    pub session: SessionArgs,
     #[command(flatten)]
     pub uncommitted: super::args_session::UncommittedArgs,
     #[command(flatten)]

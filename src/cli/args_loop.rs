@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::args_judge::JudgeArgs;
-use super::args_silence::SilenceArgs;
+use super::args_session::SessionArgs;
 use super::preset_value::AgentNameParser;
 use super::time_span::duration;
 use watchdog_core::decision::iteration::prompt::PLACEHOLDERS;
@@ -95,17 +95,8 @@ pub struct LoopArgs {
     /// Show the sessions' output (on stderr); it is in their logs in any case
     #[arg(long)]
     pub show_output: bool,
-    /// End a session and all that it started after this time
-    #[arg(long, value_name = "DUR", value_parser = duration)]
-    pub timeout: Option<Duration>,
     #[command(flatten)]
-    pub silence: SilenceArgs,
-    /// Between TERM and KILL when a session must end
-    #[arg(long, value_name = "DUR", value_parser = duration, default_value = "10s")]
-    pub grace: Duration,
-    /// How long to wait for children that outlive a session
-    #[arg(long, value_name = "DUR", value_parser = duration, default_value = "10s")]
-    pub child_wait: Duration,
+    pub session: SessionArgs,
     /// The session's program and arguments; with --agent, further arguments
     #[arg(trailing_var_arg = true, value_name = "CMD")]
     pub command: Vec<OsString>,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::args_loop::prompt_variable;
-use super::args_silence::SilenceArgs;
+use super::args_session::SessionArgs;
 use super::preset_value::PresetValueParser;
 use super::time_span::duration;
 use watchdog_core::config::PresetName;
@@ -99,6 +99,7 @@ pub enum TaskCommand {
 
 /// What `task run` and `task work` have in common.
 #[derive(Debug, Args)]
+#[command(mut_arg("timeout", |arg| arg.help("End a session, and everything that it started, after this time")))]
 pub struct TaskWorkArgs {
     /// A known agent, started by its own words; CMD is then further arguments for it
     #[arg(long, value_name = "AGENT", value_parser = PresetValueParser)]
@@ -118,17 +119,8 @@ pub struct TaskWorkArgs {
     /// Wait for a usage limit only if it ends within this time; for an overloaded service, at most so long
     #[arg(long, value_name = "DUR", value_parser = duration, default_value = "6h")]
     pub max_wait: Duration,
-    /// End a session, and everything that it started, after this time
-    #[arg(long, value_name = "DUR", value_parser = duration)]
-    pub timeout: Option<Duration>,
     #[command(flatten)]
-    pub silence: SilenceArgs,
-    /// Between TERM and KILL when a session must end
-    #[arg(long, value_name = "DUR", value_parser = duration, default_value = "10s")]
-    pub grace: Duration,
-    /// How long to wait for children that outlive a session
-    #[arg(long, value_name = "DUR", value_parser = duration, default_value = "10s")]
-    pub child_wait: Duration,
+    pub session: SessionArgs,
     /// Show the sessions' output (on stderr); it is in their logs in any case
     #[arg(long)]
     pub show_output: bool,

@@ -15,7 +15,6 @@ mod args_notify;
 mod args_report;
 mod args_rescue;
 mod args_session;
-mod args_silence;
 mod args_status;
 mod args_sweep;
 mod args_task;

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use watchdog_process::{
-    CancelFlag, MirrorTarget, SessionLaunch, SessionOutcome, SessionProcess, StdinSource,
+    CancelFlag, MirrorTarget, SessionLaunch, SessionOutcome, SessionProcess, SessionTerms,
+    StdinSource,
 };
 
 use crate::process_scene::Scene;
@@ -22,12 +23,15 @@ fn run(scene: &Scene, script: &str, end_survivors: bool) -> SessionOutcome {
         Some(scene.path("").components().as_path().into()),
     );
     (spec.mirror, spec.stdin) = (MirrorTarget::Off, StdinSource::Null);
-    (spec.child_wait, spec.end_survivors) = (Duration::ZERO, end_survivors);
-    SessionProcess::start(&spec).expect("it starts").wait(
-        None,
-        Duration::from_secs(2),
-        &CancelFlag::new(),
-    )
+    let terms = SessionTerms {
+        grace: Duration::from_secs(2),
+        child_wait: Duration::ZERO,
+        end_survivors,
+        ..SessionTerms::default()
+    };
+    SessionProcess::start(&spec)
+        .expect("it starts")
+        .wait(&terms, &CancelFlag::new())
 }
 
 /// Forks twice, leads a session of its own, and is the last thing that the script does.

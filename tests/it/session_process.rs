@@ -6,12 +6,11 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use watchdog_facts::evidence::ProcessExit;
 use watchdog_process::{
-    CancelFlag, MirrorTarget, SessionLaunch, SessionOutcome, SessionProcess, StdinSource,
+    CancelFlag, MirrorTarget, SessionLaunch, SessionOutcome, SessionProcess, SessionTerms,
+    StdinSource,
 };
 
 use crate::process_scene::{Scene, alive, in_own_process, until};
-
-const GRACE: Duration = Duration::from_secs(2);
 
 fn spec(scene: &Scene, script: &str) -> SessionLaunch {
     let mut spec = SessionLaunch::new(["sh", "-c", script], scene.path("."));
@@ -27,10 +26,22 @@ fn spec(scene: &Scene, script: &str) -> SessionLaunch {
     spec
 }
 
-fn run(spec: &SessionLaunch, deadline: Option<Duration>) -> SessionOutcome {
+const TERMS: SessionTerms = SessionTerms {
+    timeout: None,
+    idle_timeout: None,
+    grace: Duration::from_secs(2),
+    child_wait: Duration::from_secs(5),
+    end_survivors: false,
+};
+
+fn run(spec: &SessionLaunch, timeout: Option<Duration>) -> SessionOutcome {
+    run_on(spec, &SessionTerms { timeout, ..TERMS })
+}
+
+fn run_on(spec: &SessionLaunch, terms: &SessionTerms) -> SessionOutcome {
     SessionProcess::start(spec)
         .expect("it starts")
-        .wait(deadline, GRACE, &CancelFlag::new())
+        .wait(terms, &CancelFlag::new())
 }
 
 #[test]
@@ -84,7 +95,7 @@ fn at_its_timeout_a_session_ends_with_everything_below_it() {
         (vec![], &b"last words\n"[..])
     );
     assert!(
-        outcome.duration < Duration::from_millis(800) + GRACE,
+        outcome.duration < Duration::from_millis(800) + TERMS.grace,
         "{:?}",
         outcome.duration
     );
@@ -102,7 +113,7 @@ fn stopped_session_counts_as_paused_until_it_continues() {
     );
     until("it stands still", || meter.is_paused());
     kill_process(pid, Signal::CONT).unwrap();
-    let outcome = session.wait(None, GRACE, &CancelFlag::new());
+    let outcome = session.wait(&TERMS, &CancelFlag::new());
     assert_eq!(
         (outcome.exit, outcome.paused, meter.is_paused()),
         (Some(ProcessExit::Code(7)), Duration::ZERO, false)
@@ -131,12 +142,15 @@ fn children_that_end_soon_are_waited_for_and_heard() {
 #[test]
 fn children_that_outlive_the_wait_are_reported_and_go_on_writing() {
     let scene = Scene::new();
-    let mut spec = spec(
+    let spec = spec(
         &scene,
         "(while [ ! -e go ]; do sleep 0.02; done; echo more; echo $? > written; exec sleep 1000) & echo end",
     );
-    spec.child_wait = Duration::from_millis(200);
-    let outcome = run(&spec, None);
+    let terms = SessionTerms {
+        child_wait: Duration::from_millis(200),
+        ..TERMS
+    };
+    let outcome = run_on(&spec, &terms);
     assert_eq!(
         (outcome.exit, outcome.cancelled, &outcome.tail[..]),
         (Some(ProcessExit::Code(0)), false, &b"end\n"[..])
@@ -162,21 +176,28 @@ fn children_that_outlive_the_wait_are_reported_and_go_on_writing() {
 #[test]
 fn survivors_are_ended_where_that_is_asked_for_and_when_the_wait_is_cancelled() {
     let scene = Scene::new();
-    let mut spec = spec(&scene, "setsid sleep 1000 & echo $! > pid; exit 0");
-    (spec.child_wait, spec.end_survivors) = (Duration::from_millis(50), true);
-    let outcome = run(&spec, None);
+    let spec = spec(&scene, "setsid sleep 1000 & echo $! > pid; exit 0");
+    let terms = SessionTerms {
+        child_wait: Duration::from_millis(50),
+        end_survivors: true,
+        ..TERMS
+    };
+    let outcome = run_on(&spec, &terms);
     assert_eq!(
         (outcome.exit, outcome.survivors, outcome.cancelled),
         (Some(ProcessExit::Code(0)), vec![], false)
     );
     assert_eq!(scene.left(), [0_u32; 0]);
 
-    (spec.child_wait, spec.end_survivors) = (Duration::from_secs(60), false);
+    let terms = SessionTerms {
+        child_wait: Duration::from_secs(60),
+        ..TERMS
+    };
     let cancel = CancelFlag::new();
     let session = SessionProcess::start(&spec).unwrap();
     let pid = session.pid();
     let outcome = std::thread::scope(|scope| {
-        let waits = scope.spawn(|| session.wait(None, GRACE, &cancel));
+        let waits = scope.spawn(|| session.wait(&terms, &cancel));
         until("the leader has ended", || !alive(pid));
         cancel.cancel();
         waits.join().unwrap()

@@ -18,7 +18,9 @@ use super::left_running::{LeftProcess, MARK_VARIABLE, left_running, signal_all};
 use super::scene_agent::SceneAgent;
 use watchdog_agent::local_api::LocalApiValues;
 use watchdog_facts::evidence::ProcessExit;
-use watchdog_process::{CancelFlag, MirrorTarget, SessionLaunch, SessionProcess, StdinSource};
+use watchdog_process::{
+    CancelFlag, MirrorTarget, SessionLaunch, SessionProcess, SessionTerms, StdinSource,
+};
 
 /// What one command may take, from its start to its end.
 const DEADLINE: Duration = Duration::from_secs(300);
@@ -262,18 +264,18 @@ impl SceneStage {
             env.iter()
                 .map(|(name, value)| (name.into(), value.as_ref().map(Into::into))),
         );
-        (
-            launch.stdin,
-            launch.mirror,
-            launch.child_wait,
-            launch.keep_tail,
-        ) = (stdin, MirrorTarget::Off, Duration::ZERO, 1 << 20);
+        (launch.stdin, launch.mirror, launch.keep_tail) = (stdin, MirrorTarget::Off, 1 << 20);
         let session =
             SessionProcess::start(&launch).map_err(|error| io::Error::other(error.to_string()))?;
         if let Some(signal) = signal {
             self.send(signal, session.pid());
         }
-        let outcome = session.wait(Some(DEADLINE), Duration::from_secs(5), &self.cancel);
+        let terms = SessionTerms {
+            timeout: Some(DEADLINE),
+            child_wait: Duration::ZERO,
+            ..SessionTerms::default()
+        };
+        let outcome = session.wait(&terms, &self.cancel);
         let code = match outcome.exit {
             Some(ProcessExit::Code(code)) => Some(code),
             Some(ProcessExit::Signal(signal)) => Some(128 + signal),

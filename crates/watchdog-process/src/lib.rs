@@ -52,7 +52,9 @@ pub use mirror::{MirrorTarget, TerminalCover};
 pub use process_tree::SurvivingProcess;
 pub use program::{BoundedOutput, FinishedProgram, ProgramRun, StartError, SurvivorRule};
 pub use program_search::program_in_path;
-pub use session_process::{OutputReader, SessionLaunch, SessionOutcome, SessionProcess};
+pub use session_process::{
+    OutputReader, SessionLaunch, SessionOutcome, SessionProcess, SessionTerms,
+};
 pub use tree_registry::{become_subreaper, reap_orphans, started_by_a_watchdog};
 pub use wait_pid::{PidWaitOutcome, WaitPidError, wait_for_pid};
 pub use working_process::{WorkingProcess, read_working_processes};

@@ -48,10 +48,34 @@ pub struct SessionLaunch {
     pub cover: Option<Arc<dyn TerminalCover>>,
     /// The reader of its stdout while it runs.
     pub tap: Option<Arc<dyn OutputReader>>,
+}
+
+/// When a session is ended, and what becomes of the processes that outlive it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionTerms {
+    /// When it is ended, from its start; `None` = no limit, or that of the configuration.
+    pub timeout: Option<Duration>,
+    /// How long it may be silent; `None` = no limit, or that of the configuration.
+    pub idle_timeout: Option<Duration>,
+    /// Between TERM and KILL.
+    pub grace: Duration,
     /// How long processes that outlive its normal end are waited for.
     pub child_wait: Duration,
     /// Whether those that outlive even that are ended. Otherwise they are reported only.
     pub end_survivors: bool,
+}
+
+impl Default for SessionTerms {
+    /// No limits; five seconds for the end and for processes that outlive it.
+    fn default() -> Self {
+        SessionTerms {
+            timeout: None,
+            idle_timeout: None,
+            grace: Duration::from_secs(5),
+            child_wait: Duration::from_secs(5),
+            end_survivors: false,
+        }
+    }
 }
 
 /// How a session ended.
@@ -91,12 +115,10 @@ pub struct SessionProcess {
     tree: ProcessTree,
     drain: OutputDrain<OutputCapture>,
     begin: Instant,
-    child_wait: Duration,
-    end_survivors: bool,
 }
 
 impl SessionLaunch {
-    /// A session that reads nothing, shows its output, keeps the last 256 KiB, and gives its children five seconds.
+    /// A session that reads nothing, shows its output, and keeps the last 256 KiB.
     pub fn new(
         argv: impl IntoIterator<Item = impl Into<OsString>>,
         cwd: impl Into<PathBuf>,
@@ -111,8 +133,6 @@ impl SessionLaunch {
             mirror: MirrorTarget::Through,
             cover: None,
             tap: None,
-            child_wait: Duration::from_secs(5),
-            end_survivors: false,
         }
     }
 }
@@ -152,13 +172,7 @@ impl SessionProcess {
                 let _ = std::fs::remove_file(log);
             }
         })?;
-        Ok(SessionProcess {
-            tree,
-            drain,
-            begin,
-            child_wait: spec.child_wait,
-            end_survivors: spec.end_survivors,
-        })
+        Ok(SessionProcess { tree, drain, begin })
     }
 
     /// The pid of its leader.
@@ -173,22 +187,20 @@ impl SessionProcess {
 
     /// Waits for its end.
     ///
-    /// `deadline` counts from its start, on a clock that stops during a suspend but not while this process is stopped.
+    /// Its timeout counts from its start, on a clock that stops during a suspend but not while this process is stopped.
     /// When it passes, or `cancel` is raised, the complete tree is ended: TERM, `grace`, KILL. After a normal end it waits for processes
-    /// that outlive the leader, within `child_wait` and the deadline; they may continue to write, later without display and log.
-    pub fn wait(
-        mut self,
-        deadline: Option<Duration>,
-        grace: Duration,
-        cancel: &CancelFlag,
-    ) -> SessionOutcome {
-        let until = deadline.and_then(|deadline| self.begin.checked_add(deadline));
+    /// that outlive the leader, within `child_wait` and the timeout; they may continue to write, later without display and log.
+    pub fn wait(mut self, terms: &SessionTerms, cancel: &CancelFlag) -> SessionOutcome {
+        let grace = terms.grace;
+        let until = terms
+            .timeout
+            .and_then(|timeout| self.begin.checked_add(timeout));
         let over = || until.is_some_and(|until| until <= Instant::now());
         let wake = self.tree.wait(until, cancel);
         let mut waited_for_children = Duration::ZERO;
         let mut survivors = match wake {
             TreeWaitOutcome::Ended => {
-                let (left, waited) = self.wait_for_children(over, cancel);
+                let (left, waited) = self.wait_for_children(terms.child_wait, over, cancel);
                 waited_for_children = waited;
                 left
             }
@@ -199,7 +211,7 @@ impl SessionProcess {
         let mut ended_survivors = Vec::new();
         if wake == TreeWaitOutcome::Ended
             && !survivors.is_empty()
-            && (cancelled || self.end_survivors)
+            && (cancelled || terms.end_survivors)
         {
             ended_survivors = std::mem::replace(&mut survivors, self.tree.end(grace, cancel));
             ended_survivors.retain(|ended| !survivors.contains(ended));
@@ -233,6 +245,7 @@ impl SessionProcess {
 
     fn wait_for_children(
         &self,
+        child_wait: Duration,
         over: impl Fn() -> bool,
         cancel: &CancelFlag,
     ) -> (Vec<SurvivingProcess>, Duration) {
@@ -243,11 +256,11 @@ impl SessionProcess {
             return (survivors, Duration::ZERO);
         }
         while !survivors.is_empty()
-            && begin.elapsed() < self.child_wait
+            && begin.elapsed() < child_wait
             && !over()
             && !cancel.is_cancelled()
         {
-            std::thread::sleep(pause.min(self.child_wait.saturating_sub(begin.elapsed())));
+            std::thread::sleep(pause.min(child_wait.saturating_sub(begin.elapsed())));
             pause = (pause * 2).min(super::process_tree::TICK);
             survivors = self.tree.survivors();
         }

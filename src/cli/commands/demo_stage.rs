@@ -11,7 +11,7 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::terminal::CommandTerminal;
 use watchdog_facts::evidence::ProcessExit;
 use watchdog_facts::verdict::Reason;
-use watchdog_process::{CancelFlag, MirrorTarget, SessionLaunch, SessionProcess};
+use watchdog_process::{CancelFlag, MirrorTarget, SessionLaunch, SessionProcess, SessionTerms};
 
 use super::demo::DemoExample;
 
@@ -154,7 +154,6 @@ impl DemoStage {
         }
         let mut spec = SessionLaunch::new(argv, self.repository());
         spec.mirror = MirrorTarget::Through;
-        spec.child_wait = Duration::ZERO;
         // The demo shows defaults, whatever the shell that it was started from has set.
         for (name, _) in
             std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("WATCHDOG_"))
@@ -162,11 +161,12 @@ impl DemoStage {
             spec.env.insert(name, None);
         }
         let session = SessionProcess::start(&spec).map_err(|error| broken(error.to_string()))?;
-        let outcome = session.wait(
-            Some(Duration::from_secs(120)),
-            Duration::from_secs(5),
-            &self.cancel,
-        );
+        let terms = SessionTerms {
+            timeout: Some(Duration::from_secs(120)),
+            child_wait: Duration::ZERO,
+            ..SessionTerms::default()
+        };
+        let outcome = session.wait(&terms, &self.cancel);
         match outcome.exit {
             Some(ProcessExit::Code(code)) if code == i32::from(expected) => Ok(expected),
             Some(exit) => Err(broken(format!(

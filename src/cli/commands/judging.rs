@@ -51,11 +51,7 @@ pub fn run(
     let request = RunRequest {
         spec: args.judge.spec.clone(),
         command: args.command,
-        timeout: args.timeout,
-        idle_timeout: args.silence.idle_timeout,
-        grace: args.grace,
-        child_wait: args.child_wait,
-        end_survivors: args.silence.end_survivors(false),
+        terms: args.session.terms(false),
         output_to_stderr: terminal.json,
         view: line.as_ref().map(RunLine::view),
         overrides: Overrides {

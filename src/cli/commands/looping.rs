@@ -178,11 +178,7 @@ fn request(
         no_progress: args.no_progress,
         max_wait: args.max_wait,
         restart: args.restart,
-        timeout: args.timeout,
-        idle_timeout: args.silence.idle_timeout,
-        grace: args.grace,
-        child_wait: args.child_wait,
-        end_survivors: args.silence.end_survivors(true),
+        terms: args.session.terms(true),
         mirror: if args.show_output {
             MirrorTarget::ToStderr
         } else {

@@ -173,11 +173,7 @@ fn template(args: &TaskWorkArgs, shared: &TaskOptions) -> Result<TaskRunOptions,
         write_back: shared.write_back,
         no_progress: args.no_progress,
         max_wait: args.max_wait,
-        timeout: args.timeout,
-        idle_timeout: args.silence.idle_timeout,
-        grace: args.grace,
-        child_wait: args.child_wait,
-        end_survivors: args.silence.end_survivors(true),
+        terms: args.session.terms(true),
         vars,
         mirror: if args.show_output {
             MirrorTarget::ToStderr

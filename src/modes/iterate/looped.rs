@@ -331,7 +331,7 @@ impl LoopRun {
         let Some((number, at)) = self.memory.record().under_way else {
             return Ok(LoopStepInput::Begin);
         };
-        let timeout = self.context.request.timeout.or(self
+        let timeout = self.context.request.terms.timeout.or(self
             .context
             .settings()
             .limits

@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 use watchdog_core::config::settings::Limits;
 use watchdog_core::decision::iteration::prompt::PromptSet;
 use watchdog_core::decision::silence::USUAL_LIMIT;
-use watchdog_process::MirrorTarget;
+use watchdog_process::{MirrorTarget, SessionTerms};
 
 use crate::judge::configuration::EffectiveConfig;
 use crate::judge::judgement_input::Overrides;
@@ -34,16 +34,8 @@ pub struct LoopRequest {
     pub max_wait: Duration,
     /// Whether to start a new loop instead of resuming an interrupted one.
     pub restart: bool,
-    /// When a session is ended; by default the configured time.
-    pub timeout: Option<Duration>,
-    /// How long a session may be silent; zero = no limit, by default the configured limit.
-    pub idle_timeout: Option<Duration>,
-    /// Between TERM and KILL.
-    pub grace: Duration,
-    /// How long children that outlive a session are waited for.
-    pub child_wait: Duration,
-    /// Whether those that outlive even that are ended.
-    pub end_survivors: bool,
+    /// When a session is ended. An idle timeout of zero is no limit.
+    pub terms: SessionTerms,
     /// Where the sessions' output is shown.
     pub mirror: MirrorTarget,
     /// Further options of the command line.
@@ -72,7 +64,8 @@ impl LoopRequest {
     /// How long a session may be silent before watchdog ends it, given the configured limit; `None` = no limit. A loop runs unattended, so
     /// that it has a limit by default, too.
     pub fn idle_timeout(&self, configured: Option<Duration>) -> Option<Duration> {
-        self.idle_timeout
+        self.terms
+            .idle_timeout
             .or(configured)
             .or(Some(USUAL_LIMIT))
             .filter(|limit| !limit.is_zero())

@@ -20,7 +20,7 @@ use watchdog_core::decision::termination::SpentUsage;
 use watchdog_facts::evidence::{Degradation, SessionEnd, UnreadableFact, WarningCode};
 use watchdog_facts::verdict::Verdict;
 use watchdog_git::{HistoryPoint, KnownRefs, SnapshotRequest, Worktree};
-use watchdog_process::StdinSource;
+use watchdog_process::{SessionTerms, StdinSource};
 use watchdog_store::LocalStore;
 use watchdog_store::account::{self, AccountLimit};
 
@@ -275,13 +275,12 @@ impl LoopContext {
             } else {
                 command.stdin
             },
-            timeout: self.request.timeout,
-            idle_timeout: self
-                .request
-                .idle_timeout(self.settings().limits.idle_timeout),
-            grace: self.request.grace,
-            child_wait: self.request.child_wait,
-            end_survivors: self.request.end_survivors,
+            terms: SessionTerms {
+                idle_timeout: self
+                    .request
+                    .idle_timeout(self.settings().limits.idle_timeout),
+                ..self.request.terms
+            },
             mirror: self.request.mirror,
             cover: None,
             tap,

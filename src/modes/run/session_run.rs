@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use jiff::Timestamp;
 use tracing::Instrument as _;
@@ -28,8 +27,8 @@ use watchdog_facts::session_exit::{EndedBy, SessionExit};
 use watchdog_facts::session_work::ContentIds;
 use watchdog_process::own_stdin::stdin_may_bring_more;
 use watchdog_process::{
-    MirrorTarget, SessionLaunch, SessionOutcome, SessionProcess, StartError, StdinSource,
-    SurvivingProcess, TerminalCover,
+    MirrorTarget, SessionLaunch, SessionOutcome, SessionProcess, SessionTerms, StartError,
+    StdinSource, SurvivingProcess, TerminalCover,
 };
 use watchdog_store::LocalStore;
 use watchdog_store::journal::kind;
@@ -39,7 +38,7 @@ use watchdog_store::uncommitted;
 use super::budget::{AgentBudget, SessionBudget};
 use super::periodic::{PeriodicSnapshots, SnapshotSubject};
 use super::session_recognition::SessionRecognition;
-use super::session_wait::{SessionTimeLimit, SessionWaiter, WaitedSession};
+use super::session_wait::{SessionWaiter, WaitedSession};
 use super::sighted_agent::OutputDialect;
 use super::silence_watch::{SilenceCause, WatchedSession};
 use crate::clock::now;
@@ -74,16 +73,8 @@ pub struct SessionOptions {
     pub log: PathBuf,
     /// The source of its stdin.
     pub stdin: StdinSource,
-    /// When it is ended; by default the configured time.
-    pub timeout: Option<Duration>,
-    /// How long it may be silent before watchdog ends it; `None` = no limit.
-    pub idle_timeout: Option<Duration>,
-    /// Between TERM and KILL.
-    pub grace: Duration,
-    /// How long children that outlive it are waited for.
-    pub child_wait: Duration,
-    /// Whether those that outlive even that are ended.
-    pub end_survivors: bool,
+    /// When it is ended; by default after the configured time. Without an idle timeout it may be silent.
+    pub terms: SessionTerms,
     /// Where its output is shown.
     pub mirror: MirrorTarget,
     /// Lines of our own on the terminal that it is shown on.
@@ -160,15 +151,13 @@ async fn run_in_span(
         mirror: options.mirror,
         cover: options.cover,
         tap: Some(Arc::new(options.tap.clone())),
-        child_wait: options.child_wait,
-        end_survivors: options.end_survivors,
         ..SessionLaunch::new(options.command.clone(), root.clone())
     };
     tracing::info!(
         target: "watchdog::session",
         program = %options.command.first().map(|name| name.to_string_lossy()).unwrap_or_default(),
-        timeout_ms = options.timeout.map(log_millis),
-        idle_timeout_ms = options.idle_timeout.map(log_millis),
+        timeout_ms = options.terms.timeout.map(log_millis),
+        idle_timeout_ms = options.terms.idle_timeout.map(log_millis),
         "starts a session"
     );
     let subject = SnapshotSubject {
@@ -206,7 +195,7 @@ async fn run_in_span(
         read_as: options.ruled_by.clone(),
         pid: Some(std::process::id()),
         log: Some(log),
-        idle_limit: options.idle_timeout,
+        idle_limit: options.terms.idle_timeout,
         ..SessionRecord::began(begun)
     };
     let former = session::read_session(store.as_ref(), &input.worktree_id, &input.spec);
@@ -280,7 +269,7 @@ async fn run_in_span(
     let watched = WatchedSession {
         meter: session.meter(),
         tap: options.tap.clone(),
-        limit: options.idle_timeout,
+        limit: options.terms.idle_timeout,
         can_answer: person_can_answer(&root, &command_env.claude_home, &options.command),
         root,
         git_dir,
@@ -298,12 +287,12 @@ async fn run_in_span(
         tap: &options.tap,
     };
     let (timeout, at_timeout) = budget.timeout(
-        options.timeout.or(input.settings.limits.session_timeout),
+        (options.terms.timeout).or(input.settings.limits.session_timeout),
         now(),
     );
-    let terms = SessionTimeLimit {
+    let terms = SessionTerms {
         timeout,
-        grace: options.grace,
+        ..options.terms
     };
     let WaitedSession {
         outcome,

@@ -2,24 +2,14 @@
 
 use std::io;
 use std::sync::mpsc::{Sender, channel};
-use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use watchdog_process::{CancelFlag, SessionOutcome, SessionProcess};
+use watchdog_process::{CancelFlag, SessionOutcome, SessionProcess, SessionTerms};
 
 use super::budget::SessionBudget;
 use super::silence_watch::{SilenceCause, SilenceWatch, WatchedSession};
 use crate::judge::signals::{SignalState, SignalUrgency};
-
-/// When a session is ended, and how.
-#[derive(Debug, Clone, Copy)]
-pub struct SessionTimeLimit {
-    /// From its start.
-    pub timeout: Option<Duration>,
-    /// Between TERM and KILL.
-    pub grace: Duration,
-}
 
 /// A session that has ended.
 #[derive(Debug)]
@@ -35,7 +25,7 @@ pub struct WaitedSession {
 /// The threads that a session needs while it runs, made before it starts.
 pub struct SessionWaiter {
     cancel: CancelFlag,
-    give: Sender<(SessionProcess, SessionTimeLimit)>,
+    give: Sender<(SessionProcess, SessionTerms)>,
     outcome: oneshot::Receiver<std::thread::Result<SessionOutcome>>,
     silence: SilenceWatch,
 }
@@ -47,7 +37,7 @@ impl SessionWaiter {
     /// Where no thread can be had.
     pub fn prepare() -> io::Result<Self> {
         let cancel = CancelFlag::new();
-        let (give, given) = channel::<(SessionProcess, SessionTimeLimit)>();
+        let (give, given) = channel::<(SessionProcess, SessionTerms)>();
         let (tell, outcome) = oneshot::channel();
         let silence = SilenceWatch::prepare()?;
         let raised = cancel.clone();
@@ -57,9 +47,7 @@ impl SessionWaiter {
                 let Ok((session, terms)) = given.recv() else {
                     return;
                 };
-                let wait = std::panic::AssertUnwindSafe(|| {
-                    session.wait(terms.timeout, terms.grace, &raised)
-                });
+                let wait = std::panic::AssertUnwindSafe(|| session.wait(&terms, &raised));
                 let _ = tell.send(std::panic::catch_unwind(wait));
             })?;
         Ok(SessionWaiter {
@@ -76,7 +64,7 @@ impl SessionWaiter {
         self,
         session: SessionProcess,
         watched: WatchedSession,
-        terms: SessionTimeLimit,
+        terms: SessionTerms,
         budget: &SessionBudget<'_>,
         signals: &mut SignalState,
     ) -> WaitedSession {

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::Arc;
-use std::time::Duration;
 
 use jiff::Timestamp;
 
@@ -14,7 +13,7 @@ use watchdog_facts::display::time_span;
 use watchdog_facts::evidence::{UnreadableFact, WarningCode};
 use watchdog_facts::verdict::Verdict;
 use watchdog_git::Worktree;
-use watchdog_process::{MirrorTarget, StdinSource, TerminalCover};
+use watchdog_process::{MirrorTarget, SessionTerms, StdinSource, TerminalCover};
 use watchdog_store::StoreNotes;
 use watchdog_store::journal::kind;
 
@@ -43,16 +42,8 @@ pub struct RunRequest {
     pub spec: Option<String>,
     /// The session: a program and its arguments.
     pub command: Vec<OsString>,
-    /// When it is ended; by default the configured time.
-    pub timeout: Option<Duration>,
-    /// How long it may be silent; zero = no limit, by default the configured limit.
-    pub idle_timeout: Option<Duration>,
-    /// Between TERM and KILL.
-    pub grace: Duration,
-    /// How long children that outlive it are waited for.
-    pub child_wait: Duration,
-    /// Whether those that outlive even that are ended.
-    pub end_survivors: bool,
+    /// When it is ended. An idle timeout of zero is no limit.
+    pub terms: SessionTerms,
     /// Whether stdout belongs to the verdict, so that the session's output goes to stderr.
     pub output_to_stderr: bool,
     /// Shows how it stands.
@@ -107,6 +98,7 @@ async fn try_run(
         .note(kind::BASELINE, baseline_data(&prepared.input.baseline));
 
     let limit = options
+        .terms
         .timeout
         .or(prepared.input.settings.limits.session_timeout);
     request.show(RunPhase::Session {
@@ -167,14 +159,12 @@ impl RunRequest {
             log: log_path(&command_env.state.logs(), &input.worktree_id, *begun),
             env: BTreeMap::new(),
             stdin: StdinSource::Inherit,
-            timeout: self.timeout,
-            idle_timeout: self
-                .idle_timeout
-                .or(input.settings.limits.idle_timeout)
-                .filter(|limit| !limit.is_zero()),
-            grace: self.grace,
-            child_wait: self.child_wait,
-            end_survivors: self.end_survivors,
+            terms: SessionTerms {
+                idle_timeout: (self.terms.idle_timeout)
+                    .or(input.settings.limits.idle_timeout)
+                    .filter(|limit| !limit.is_zero()),
+                ..self.terms
+            },
             tap,
             before: SpentUsage::default(),
             agent_budget: None,
@@ -290,8 +280,11 @@ fn judgement_input(
 /// One line for a person before the session begins: the baseline, the agent where it is known, whose the uncommitted files are, the log, and what ends the session.
 fn first_line(input: &JudgementInput, options: &SessionOptions, agent: Option<String>) -> String {
     let baseline: String = input.baseline.as_str().chars().take(10).collect();
-    let timeout = options.timeout.or(input.settings.limits.session_timeout);
-    let limits = match (timeout.map(time_span), options.idle_timeout.map(time_span)) {
+    let timeout = (options.terms.timeout).or(input.settings.limits.session_timeout);
+    let limits = match (
+        timeout.map(time_span),
+        options.terms.idle_timeout.map(time_span),
+    ) {
         (None, None) => "no limits; set --timeout and --idle-timeout".to_owned(),
         (Some(limit), None) => format!("ended after {limit}, no --idle-timeout"),
         (None, Some(silence)) => format!("ended when silent for {silence}, no --timeout"),

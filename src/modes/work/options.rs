@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::judge::judgement_input::Overrides;
 use crate::modes::iterate::LoopAgent;
-use watchdog_process::MirrorTarget;
+use watchdog_process::{MirrorTarget, SessionTerms};
 
 /// One task for one agent.
 #[derive(Debug, Clone)]
@@ -29,16 +29,8 @@ pub struct TaskRunOptions {
     pub no_progress: u32,
     /// A usage limit that lasts longer is not waited for.
     pub max_wait: Duration,
-    /// When a session is ended; by default the configured time.
-    pub timeout: Option<Duration>,
-    /// How long a session may be silent; zero = no limit, by default the configured limit.
-    pub idle_timeout: Option<Duration>,
-    /// Between TERM and KILL.
-    pub grace: Duration,
-    /// How long children that outlive a session are waited for.
-    pub child_wait: Duration,
-    /// Whether those that outlive even that are ended.
-    pub end_survivors: bool,
+    /// When a session is ended. An idle timeout of zero is no limit.
+    pub terms: SessionTerms,
     /// Values for placeholders in the text of the task, by name; without any, the text is no template.
     pub vars: BTreeMap<String, String>,
     /// Where the sessions' output is shown.

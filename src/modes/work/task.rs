@@ -351,11 +351,7 @@ impl ClaimedWork {
             max_wait: options.max_wait,
             // An interrupted loop is resumed; a task that a person reopened gets a new one.
             restart: matches!(self.was, TaskStatus::Review | TaskStatus::Failed),
-            timeout: options.timeout,
-            idle_timeout: options.idle_timeout,
-            grace: options.grace,
-            child_wait: options.child_wait,
-            end_survivors: options.end_survivors,
+            terms: options.terms,
             mirror: options.mirror,
             overrides: options.overrides.clone(),
             effective: Some(effective),
