@@ -42,22 +42,23 @@ impl ActionExecutor {
     pub(super) fn latest_transcript(&self) -> Option<TranscriptFile> {
         let source = self.transcripts()?;
         match &self.session_id {
-            Some(id) => source.session(&self.root, id),
+            Some(id) => source.session(&self.input.root, id),
             // Which of the transcripts of all folders is written is not searched for.
-            None if source.is_by_folder() => source.latest(&self.root),
+            None if source.is_by_folder() => source.latest(&self.input.root),
             None => None,
         }
     }
 
     /// Where the agent keeps its transcripts.
     pub(super) fn transcripts(&self) -> Option<TranscriptSource> {
-        self.command_env.transcripts_of(&self.root, &self.agent)
+        self.command_env
+            .transcripts_of(&self.input.root, &self.agent)
     }
 
     /// The transcripts that tell whether the session works: those of this folder, or where all lie together the latest.
     pub(super) fn transcript_files(&self) -> Vec<TranscriptFile> {
         self.transcripts()
-            .map(|source| source.listing(&self.root, None).files)
+            .map(|source| source.listing(&self.input.root, None).files)
             .unwrap_or_default()
     }
 }

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use sha2::{Digest, Sha256};
 
 use crate::session::{ProbeTarget, SessionIdSource};
 use watchdog_agent::preset::verdict_basis::VerdictBasis;
@@ -22,7 +21,7 @@ use watchdog_facts::verdict::{ProbeRecord, ProbeUsage, Reason, Verdict};
 use watchdog_git::{HistoryPoint, RemoteState};
 use watchdog_process::CancelFlag;
 use watchdog_store::answer::{self, StandingAnswer};
-use watchdog_store::{LocalStore, StoreError, is_first_note};
+use watchdog_store::{StoreError, is_first_note, short_hash};
 
 use super::executor::ActionExecutor;
 use super::probe_history::JudgementProbes;
@@ -41,18 +40,18 @@ impl ActionExecutor {
     /// remaining rounds is what it was when that answer led to its verdict. `ran_a_session` = this call just ran a session, which makes a
     /// new state.
     pub fn stand_by_the_last_answer(
-        mut self,
-        store: &dyn LocalStore,
+        &mut self,
         ran_a_session: bool,
         earlier: &mut EarlierRounds,
-    ) -> Result<Self, StoreError> {
+    ) -> Result<(), StoreError> {
+        let store = self.store.as_ref();
         let overrides = &self.input.overrides;
         if ran_a_session || overrides.no_probe || self.input.recorded_at.is_none() {
-            return Ok(self);
+            return Ok(());
         }
         let Some(mut last) = answer::read_answer(store, &self.input.worktree_id, &self.input.spec)?
         else {
-            return Ok(self);
+            return Ok(());
         };
         let now = now();
         if last.at > now {
@@ -66,13 +65,13 @@ impl ActionExecutor {
             JudgementTrigger::Typed
         };
         if stands_until(&last.outcome, last.at, last.pauses, judged, now).is_none() {
-            return Ok(self);
+            return Ok(());
         }
         if self
             .state(&(None, None))
             .is_none_or(|state| state != last.state)
         {
-            return Ok(self);
+            return Ok(());
         }
         if last.last_word || !overrides.once {
             // The reused answer takes the place of the last round.
@@ -88,12 +87,7 @@ impl ActionExecutor {
             earlier.nothing_to_do_streak = earlier.nothing_to_do_streak.saturating_sub(1);
         }
         self.asking.standing = Some(last);
-        Ok(self)
-    }
-
-    /// Whether the last answer is reused, so that watchdog does not probe the agent.
-    pub fn answer_stands(&self) -> bool {
-        self.asking.standing.is_some()
+        Ok(())
     }
 
     /// Whether the session ran no known agent, and none is configured: neither its command, its processes, its output nor a hook named
@@ -156,27 +150,19 @@ impl ActionExecutor {
             return whom;
         }
         let source = self.transcripts().filter(|_| self.agent.probe.is_none());
-        let found = match &self.store {
-            Some(store) => ProbeTarget::of(
-                store.as_ref(),
-                (&self.input.worktree_id, &self.input.spec),
-                (&self.root, source.as_ref()),
-                self.session_id.as_deref(),
-                self.input.record_at,
-            ),
-            None => Ok(ProbeTarget {
-                resume: self.session_id.clone(),
-                expected: None,
-                known_by: SessionIdSource::Latest,
-                has_grown: None,
-            }),
-        };
+        let recorded = ProbeTarget::of(
+            self.store.as_ref(),
+            (&self.input.worktree_id, &self.input.spec),
+            (&self.input.root, source.as_ref()),
+            self.session_id.as_deref(),
+            self.input.record_at,
+        );
         // Without readable records only the latest conversation is known; the writing functions report the error.
-        let whom = found.unwrap_or_else(|_| ProbeTarget {
+        let whom = recorded.unwrap_or_else(|_| ProbeTarget {
             resume: self.session_id.clone(),
             expected: source
                 .filter(|source| source.asks_latest)
-                .and_then(|source| source.latest(&self.root))
+                .and_then(|source| source.latest(&self.input.root))
                 .map(|found| found.session_id),
             known_by: SessionIdSource::Latest,
             has_grown: None,
@@ -224,11 +210,7 @@ impl ActionExecutor {
             return self.stand_by(standing);
         }
         let recipient = agent_of_question(&self.agent);
-        if let Some(limit) = self
-            .store
-            .as_ref()
-            .and_then(|store| held(store.as_ref(), recipient.as_deref()))
-        {
+        if let Some(limit) = held(self.store.as_ref(), recipient.as_deref()) {
             return self.withheld(in_words(&limit), Some(limit.until));
         }
         let (at, whom) = (now(), self.whom());
@@ -243,7 +225,7 @@ impl ActionExecutor {
             settings.completion_check.max_probes
         ));
         // The prompt includes git's facts, so that the agent answers about the same state.
-        self.journal().flush();
+        self.journal.flush();
         self.remember_transcript();
         let git_facts = QuestionFacts {
             commits: facts.0.as_ref(),
@@ -253,9 +235,9 @@ impl ActionExecutor {
             settings: &self.agent,
             preset: self
                 .command_env
-                .agent_preset(&self.root, &self.agent.preset),
+                .agent_preset(&self.input.root, &self.agent.preset),
             program: self.program(),
-            worktree: &self.root,
+            worktree: &self.input.root,
             session_id: whom.resume.as_deref(),
             expected_session: whom.expected.clone(),
             probed: self.probed_session(&whom),
@@ -266,17 +248,12 @@ impl ActionExecutor {
         };
         let answer = probe::ask_with(&request, &|program| program.run_cancellable(cancel));
         let outcome = self.weighed(answer.outcome, facts);
-        if let (ProbeOutcome::RateLimited { retry_at, .. }, Some(store)) = (&outcome, &self.store) {
-            limit_met(store.as_ref(), recipient.as_deref(), *retry_at);
+        if let ProbeOutcome::RateLimited { retry_at, .. } = &outcome {
+            limit_met(self.store.as_ref(), recipient.as_deref(), *retry_at);
         }
         self.note_answered(matches!(outcome, ProbeOutcome::Reply(_)));
         let beyond = |(whole, id): (f64, &String)| {
-            cost_beyond_the_last_end(
-                self.store.as_ref()?.as_ref(),
-                &self.input.worktree_id,
-                id,
-                whole,
-            )
+            cost_beyond_the_last_end(self.store.as_ref(), &self.input.worktree_id, id, whole)
         };
         let cost_usd = answer.usage.cost_usd.or_else(|| {
             answer
@@ -297,10 +274,10 @@ impl ActionExecutor {
             usage,
             withheld: false,
         };
-        if let (ProbeOutcome::Reply(reply), Some(store)) = (&record.outcome, &self.store) {
+        if let ProbeOutcome::Reply(reply) = &record.outcome {
             // One that cannot be recorded is found out again.
             let _ = whom.pin(
-                store.as_ref(),
+                self.store.as_ref(),
                 &self.input.worktree_id,
                 &self.input.spec,
                 record.session_id.as_deref(),
@@ -323,9 +300,9 @@ impl ActionExecutor {
     pub(super) fn probed_session(&self, whom: &ProbeTarget) -> ProbeSubject {
         let id = whom.resume.as_deref().or(whom.expected.as_deref());
         self.command_env.probed_session(
-            self.store.as_deref(),
+            Some(self.store.as_ref()),
             &self.input.worktree_id,
-            (&self.root, &self.agent),
+            (&self.input.root, &self.agent),
             id,
         )
     }
@@ -400,13 +377,9 @@ impl ActionExecutor {
                 .ran
                 .doubt(self.input.names_agent.then_some(&self.input.settings.agent))?;
             let work = (self.input.worktree_id.as_str(), self.input.spec.as_str());
-            let has_grown =
-                self.store
-                    .as_ref()
-                    .zip(self.transcripts())
-                    .is_some_and(|(store, source)| {
-                        whom.has_grown_here(store.as_ref(), work, (self.root.as_path(), &source))
-                    });
+            let has_grown = self.transcripts().is_some_and(|source| {
+                whom.has_grown_here(self.store.as_ref(), work, (&self.input.root, &source))
+            });
             (!has_grown).then_some(doubt)
         })
     }
@@ -429,7 +402,7 @@ impl ActionExecutor {
                 ),
                 &|id| worktree.resolve(id).is_ok(),
                 &|path| worktree.head_has(path).unwrap_or(true),
-                &|path| std::fs::symlink_metadata(self.root.join(path)).is_ok(),
+                &|path| std::fs::symlink_metadata(self.input.root.join(path)).is_ok(),
                 &|| {
                     !matches!(
                         worktree.read_remote_state(),
@@ -461,7 +434,7 @@ impl ActionExecutor {
         let session = whom.resume.or(whom.expected);
         let transcript = session
             .as_deref()
-            .and_then(|id| self.transcripts()?.session(&self.root, id));
+            .and_then(|id| self.transcripts()?.session(&self.input.root, id));
         let transcript = transcript.map(|transcript| (transcript.size, transcript.modified));
         let settings = &self.input.settings;
         let criteria = (
@@ -480,23 +453,19 @@ impl ActionExecutor {
             &self.program(),
         );
         let text = format!("{head:?} {work} {transcript:?} {session:?} {criteria:?} {more:?}");
-        Some(
-            Sha256::digest(text.as_bytes())[..16]
-                .iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect(),
-        )
+        Some(short_hash(&text))
     }
 
     /// Adds to the verdict what the agent cannot do and the verdict rests on. A person reads it once for each agent, later with `-v`.
-    fn note_agent_gaps(&self, store: &dyn LocalStore, verdict: &mut Verdict) {
+    fn note_agent_gaps(&self, verdict: &mut Verdict) {
+        let store = self.store.as_ref();
         let own_probe = self.agent.probe.is_some();
         if (verdict.probes.is_empty() || own_probe) && self.ran.agent.is_none() {
             return;
         }
         let Ok(preset) = self
             .command_env
-            .agent_preset(&self.root, &self.agent.preset)
+            .agent_preset(&self.input.root, &self.agent.preset)
         else {
             return;
         };
@@ -524,20 +493,16 @@ impl ActionExecutor {
         {
             (self.command_env.narrate)(&detail);
         }
-        verdict.degraded.push(Degradation {
-            code: WarningCode::AgentLacks,
-            detail,
-        });
+        verdict
+            .degraded
+            .push(Degradation::new(WarningCode::AgentLacks, detail));
     }
 
     /// Adds a reused or new answer to the verdict and the records. Returns whether the verdict is the same as before, so that
     /// no count includes it twice.
-    pub fn settle_answer(
-        &self,
-        store: &dyn LocalStore,
-        verdict: &mut Verdict,
-    ) -> Result<bool, StoreError> {
-        self.note_agent_gaps(store, verdict);
+    pub fn settle_answer(&self, verdict: &mut Verdict) -> Result<bool, StoreError> {
+        let store = self.store.as_ref();
+        self.note_agent_gaps(verdict);
         verdict.probe_usage = verdict
             .probes
             .iter()

@@ -168,10 +168,7 @@ fn settled(
     let mut notes: Vec<Degradation> = found
         .note
         .iter()
-        .map(|detail| Degradation {
-            code: WarningCode::CriteriaChanged,
-            detail: detail.clone(),
-        })
+        .map(|detail| Degradation::new(WarningCode::CriteriaChanged, detail))
         .collect();
     let file = Some(found.text());
     // Parses an untrusted file, too: that reports a mistake at once, and runs nothing.
@@ -192,12 +189,10 @@ fn settled(
             |rev| commands.watchdog(&format!("trust --rev {}", &rev[..rev.len().min(12)])),
         ),
     };
-    notes.push(Degradation {
-        code: WarningCode::Untrusted,
-        detail: format!(
-            "{FILE} is not trusted and not used; read it, then allow it with: {allow_with}"
-        ),
-    });
+    notes.push(Degradation::new(
+        WarningCode::Untrusted,
+        format!("{FILE} is not trusted and not used; read it, then allow it with: {allow_with}"),
+    ));
     Ok(EffectiveConfig {
         settings: ConfigSettings::default(),
         trust: ConfigTrust::Untrusted { allow_with },
@@ -309,10 +304,7 @@ fn named_one_changed(
     let detail = format!(
         "{inside} differs from {whose}, and counts all the same, because --config names it"
     );
-    (before != bytes).then_some(Degradation {
-        code: WarningCode::CriteriaChanged,
-        detail,
-    })
+    (before != bytes).then_some(Degradation::new(WarningCode::CriteriaChanged, detail))
 }
 
 /// Whether a file names an agent.
@@ -367,18 +359,12 @@ fn trusted(
         .notes
         .iter()
         .cloned()
-        .map(|detail| Degradation {
-            code: WarningCode::Configuration,
-            detail,
-        })
+        .map(|detail| Degradation::new(WarningCode::Configuration, detail))
         .collect();
     notes.extend(
         command_env
             .untrusted_presets(&parsed, root)
-            .map(|detail| Degradation {
-                code: WarningCode::Untrusted,
-                detail,
-            }),
+            .map(|detail| Degradation::new(WarningCode::Untrusted, detail)),
     );
     Ok(EffectiveConfig {
         settings: parsed.settings,
@@ -439,9 +425,8 @@ fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, UnreadableFact> {
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> UnreadableFact {
-    UnreadableFact {
-        kind: FaultKind::Config,
-        why: format!("failed to read {}: {error}", path.display()),
-        hint: None,
-    }
+    UnreadableFact::new(
+        FaultKind::Config,
+        format!("failed to read {}: {error}", path.display()),
+    )
 }

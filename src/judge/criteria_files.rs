@@ -54,7 +54,7 @@ pub fn changed(input: &JudgementInput) -> ReadFact<CriteriaChanged> {
     }
     let guards = path_globs(&settings.guards).map_err(wrong)?;
     let CriteriaFileNames { lists, words } = CriteriaFileNames::from_settings(settings);
-    let worktree = input.worktree.lock().expect("mutex poisoned");
+    let worktree = input.worktree();
     let root = worktree.root().to_owned();
     let mut named: BTreeSet<String> = lists
         .into_iter()
@@ -229,7 +229,7 @@ fn differing_then(input: &JudgementInput) -> &DifferingFiles {
 /// The files of some globs that changed since the anchor.
 pub fn changed_globs(input: &JudgementInput, globs: &[String]) -> ReadFact<Vec<String>> {
     let wanted = GuardedPaths::new(globs, BTreeSet::new()).map_err(wrong)?;
-    let worktree = input.worktree.lock().expect("mutex poisoned");
+    let worktree = input.worktree();
     Ok(worktree.changed_files(&input.criteria_point(), differing_then(input), &wanted)?)
 }
 
@@ -244,7 +244,7 @@ pub fn changed_scripts(
     if point == HistoryPoint::unknown() {
         return Ok(Vec::new());
     }
-    let worktree = input.worktree.lock().expect("mutex poisoned");
+    let worktree = input.worktree();
     let mut changed = changed_gates(input, &worktree, &point, &gate_files(line, cwd))?;
     let named = at_point(&point, &worktree, words(line, cwd))?;
     if !named.is_empty() {
@@ -320,11 +320,10 @@ fn part_changed(worktree: &Worktree, point: &HistoryPoint, path: &str, part: Gat
 }
 
 fn wrong((pattern, error): (String, globset::Error)) -> UnreadableFact {
-    UnreadableFact {
-        kind: FaultKind::Config,
-        why: format!("`{pattern}` in guards is not a valid glob: {error}"),
-        hint: None,
-    }
+    UnreadableFact::new(
+        FaultKind::Config,
+        format!("`{pattern}` in guards is not a valid glob: {error}"),
+    )
 }
 
 /// The files of a commit that words of a command line name, links on the way included.

@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::num::NonZero;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -13,19 +12,18 @@ use std::time::{Duration, Instant};
 use crate::rescue;
 use crate::watch::{FolderWatch, GitDirs};
 use crate::wire::judgement_events::helper_snapshot_data;
+use jiff::Timestamp;
 use watchdog_agent::transcript::TranscriptFile;
 use watchdog_core::checks::{self, CheckContext, GroupOutcome};
 use watchdog_core::config::settings::{AgentSettings, CheckKind, CheckSpec, RescueMode};
-use watchdog_core::decision::machine::{
-    ChecksResult, EarlierRounds, MachineAction, MachineEvent, SurvivorFacts,
-};
+use watchdog_core::decision::machine::{ChecksResult, EarlierRounds, MachineAction, MachineEvent};
 use watchdog_facts::context::SessionContext;
 use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{
     Changes, CheckOutcome, CheckResult, Commits, Degradation, FaultKind, ReadFact, RescueOutcome,
-    UnreadableFact, WarningCode,
+    StopReason, UnreadableFact, WarningCode,
 };
-use watchdog_facts::verdict::Evidence;
+use watchdog_facts::verdict::{Evidence, Verdict};
 use watchdog_git::{HistoryPoint, Snapshot, SnapshotRequest, StatFingerprints, Worktree};
 use watchdog_process::{CancelFlag, SurvivingProcess};
 use watchdog_store::LocalStore;
@@ -36,6 +34,7 @@ use super::capabilities::SystemCapabilities;
 use super::command_env::CommandEnv;
 use super::criteria_files;
 use super::journal::CommandJournal;
+use super::judgement_about::about;
 use super::judgement_input::JudgementInput;
 use super::line_checkers::LineCheckers;
 use super::machine_log;
@@ -51,15 +50,18 @@ use super::snapshot_gaps::describe_gaps;
 use super::survivors;
 use super::undone;
 use crate::clock::now;
+use crate::wire::verdict_json::Judgement;
 
 /// Performs the machine's actions.
 pub struct ActionExecutor {
-    pub(super) input: Arc<JudgementInput>,
+    /// The judged input.
+    pub input: Arc<JudgementInput>,
     pub(super) command_env: CommandEnv,
-    journal: Arc<CommandJournal>,
-    recorder: JudgementRecorder,
-    git_dirs: GitDirs,
-    pub(super) root: PathBuf,
+    /// watchdog's records.
+    pub store: Arc<dyn LocalStore>,
+    pub(super) journal: Arc<CommandJournal>,
+    /// The record of the facts, for the journal.
+    pub recorder: JudgementRecorder,
     /// The session to ask, where its id is known.
     pub(super) session_id: Option<String>,
     /// The agent to ask: the one that ran the session.
@@ -69,13 +71,11 @@ pub struct ActionExecutor {
     /// The processes that outlived the session.
     pub(super) survivors: Vec<SurvivingProcess>,
     /// The session's context, for checks.
-    context: SessionContext,
+    pub context: SessionContext,
     /// A spent budget is not spent further by questions.
-    over_limit: bool,
+    pub(super) over_limit: bool,
     /// Whether to keep fingerprints of the files.
-    keeps_fingerprints: bool,
-    /// The records of which commands passed before.
-    pub(super) store: Option<Arc<dyn LocalStore>>,
+    pub(super) keeps_fingerprints: bool,
     /// Its questions to the agent.
     pub(super) asking: ProbeHistory,
     /// The gate that its rescues pass.
@@ -104,95 +104,32 @@ pub(super) struct InitialFacts {
 }
 
 impl ActionExecutor {
-    /// An executor for this input. `fingerprint` is that of the work when an earlier call first read it.
+    /// An executor for the input of a judgement.
     pub fn new(
-        input: Arc<JudgementInput>,
+        input: JudgementInput,
         command_env: CommandEnv,
+        store: Arc<dyn LocalStore>,
         journal: Arc<CommandJournal>,
-        fingerprint: Option<u64>,
     ) -> Self {
-        let (git_dirs, root) = {
-            let worktree = input.worktree.lock().expect("mutex poisoned");
-            let dirs = GitDirs {
-                git_dir: worktree.git_dir().to_owned(),
-                common_dir: worktree.common_dir().to_owned(),
-            };
-            (dirs, worktree.root().to_owned())
-        };
-        let seen = InitialFacts {
-            fingerprint,
-            ..InitialFacts::default()
-        };
-        let line_checkers = command_env.line_checkers.clone().unwrap_or_default();
         ActionExecutor {
             agent: input.settings.agent.clone(),
             ran: SightedAgent::default(),
-            input,
+            line_checkers: command_env.line_checkers.clone().unwrap_or_default(),
+            input: Arc::new(input),
             command_env,
+            store,
             journal,
             recorder: JudgementRecorder::new(),
-            git_dirs,
-            root,
             session_id: None,
             survivors: Vec::new(),
             context: SessionContext::default(),
             over_limit: false,
             keeps_fingerprints: false,
-            store: None,
             asking: ProbeHistory::default(),
             gate: RescueGate::default(),
             sightings: SharedSightings::default(),
-            line_checkers,
             silent: AtomicBool::new(false),
-            seen: Mutex::new(seen),
-        }
-    }
-
-    /// Adds what watchdog read from the output of a session that it ran.
-    pub fn with_session(
-        self,
-        session_id: Option<String>,
-        survivors: Vec<SurvivingProcess>,
-    ) -> Self {
-        ActionExecutor {
-            session_id,
-            survivors,
-            ..self
-        }
-    }
-
-    /// Adds whom to ask, and the agent that ran the session.
-    pub fn asking(self, agent: AgentSettings, ran: SightedAgent) -> Self {
-        ActionExecutor { agent, ran, ..self }
-    }
-
-    /// Adds the context of the session, and whether a limit ended it: then watchdog sends no probe.
-    pub fn with_context(self, context: SessionContext, over_limit: bool) -> Self {
-        ActionExecutor {
-            context,
-            over_limit,
-            ..self
-        }
-    }
-
-    /// Keeps fingerprints of the files behind a reading of uncommitted work, if they are wanted.
-    pub fn keeping_fingerprints(self, keeps_fingerprints: bool) -> Self {
-        ActionExecutor {
-            keeps_fingerprints,
-            ..self
-        }
-    }
-
-    /// Adds the gate that its rescues pass.
-    pub fn with_gate(self, gate: RescueGate) -> Self {
-        ActionExecutor { gate, ..self }
-    }
-
-    /// Adds the records of which commands passed before.
-    pub fn with_store(self, store: Arc<dyn LocalStore>) -> Self {
-        ActionExecutor {
-            store: Some(store),
-            ..self
+            seen: Mutex::default(),
         }
     }
 
@@ -204,26 +141,27 @@ impl ActionExecutor {
             .filter(|_| !self.input.overrides.other_agent)
     }
 
-    /// The journal for the facts that it reads.
-    pub fn journal(&self) -> &CommandJournal {
-        &self.journal
+    /// A judgement with this verdict.
+    pub(super) fn judgement(&self, verdict: Verdict, begun: Timestamp) -> Judgement {
+        about(&self.command_env, Some(&self.input), verdict, begun)
     }
 
-    /// The record of the facts, for the journal.
-    pub fn recorder(&self) -> &JudgementRecorder {
-        &self.recorder
+    /// Whether an action puts a question to the agent. A reused answer costs no probe.
+    pub(super) fn asks(&self, action: &MachineAction) -> bool {
+        match action {
+            MachineAction::Ask { .. } => self.asking.standing.is_none(),
+            MachineAction::Rescue => {
+                self.input.settings.rescue.mode == RescueMode::Plan
+                    && !self.input.overrides.no_rescue
+                    && self.may_ask_for_a_plan()
+            }
+            _ => false,
+        }
     }
 
     /// From now on the agent is not asked for a plan of a rescue.
     pub fn ask_nobody(&self) {
         self.silent.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether a rescue would ask the agent for a plan.
-    pub fn would_ask_for_a_plan(&self) -> bool {
-        self.input.settings.rescue.mode == RescueMode::Plan
-            && !self.input.overrides.no_rescue
-            && self.may_ask_for_a_plan()
     }
 
     /// The fingerprint of the work when it was first read.
@@ -258,7 +196,11 @@ impl ActionExecutor {
 
     /// Watches for commits; `None`, and a warning, where that is impossible.
     pub fn watch(&self, moved: impl Fn() + Send + 'static) -> Option<FolderWatch> {
-        self.git_dirs
+        let git_dirs = self.worktree(|worktree| GitDirs {
+            git_dir: worktree.git_dir().to_owned(),
+            common_dir: worktree.common_dir().to_owned(),
+        });
+        git_dirs
             .watch(moved)
             .map_err(|error| {
                 self.command_env.tell(&format!(
@@ -311,7 +253,9 @@ impl ActionExecutor {
                 cancel,
             )),
             MachineAction::Rescue => MachineEvent::Rescue(self.rescue(cancel)),
-            MachineAction::ReadSurvivors => MachineEvent::Survivors(self.left_running()),
+            MachineAction::ReadSurvivors => {
+                MachineEvent::Survivors(survivors::find(&self.input, self.store.as_ref(), now()))
+            }
             MachineAction::ReadActivity => MachineEvent::Activity(self.activity()),
             MachineAction::ReadCriteria => {
                 MachineEvent::Criteria(criteria_files::changed(&self.input))
@@ -326,17 +270,12 @@ impl ActionExecutor {
     }
 
     pub(super) fn worktree<T>(&self, read: impl FnOnce(&Worktree) -> T) -> T {
-        read(&self.input.worktree.lock().expect("mutex poisoned"))
+        read(&self.input.worktree())
     }
 
     /// Opens a repository of its own where a sweep shares one among worktrees: the shared one must only be read.
     fn own_worktree(&self) -> ReadFact<()> {
-        Ok(self
-            .input
-            .worktree
-            .lock()
-            .expect("mutex poisoned")
-            .to_owned_repo()?)
+        Ok(self.input.worktree().to_owned_repo()?)
     }
 
     fn commits(&self) -> ReadFact<Commits> {
@@ -446,17 +385,15 @@ impl ActionExecutor {
     }
 
     fn judge_checks(&self, cancel: &CancelFlag) -> ChecksResult {
-        let mut capabilities = SystemCapabilities::new(&self.input, &self.root, cancel)
-            .with_agent_program(self.command_env.agent_program.clone())
-            .with_agent_preset(
-                self.command_env
-                    .agent_preset(&self.root, &self.input.settings.agent.preset),
-            )
-            .with_line_checkers(self.line_checkers.clone())
-            .with_scratch(self.command_env.state.scratch());
-        if let Some(store) = &self.store {
-            capabilities = capabilities.with_earlier_passes(Arc::clone(store));
-        }
+        let agent = &self.input.settings.agent.preset;
+        let mut capabilities = SystemCapabilities::new(&self.input, cancel)
+            .with_earlier_passes(Arc::clone(&self.store));
+        capabilities
+            .agent_program
+            .clone_from(&self.command_env.agent_program);
+        capabilities.agent_preset = Some(self.command_env.agent_preset(&self.input.root, agent));
+        capabilities.line_checkers = self.line_checkers.clone();
+        capabilities.scratch = Some(self.command_env.state.scratch());
         let session = self.context_here();
         let context = CheckContext::new(&capabilities)
             .with_session(&session)
@@ -504,10 +441,32 @@ impl ActionExecutor {
             "the checks passed beside {} that the session did not make and no commit has",
             plural(found, "file")
         );
-        (found > 0).then_some(Degradation {
-            code: WarningCode::JudgedWithUncommitted,
-            detail,
-        })
+        (found > 0).then_some(Degradation::new(WarningCode::JudgedWithUncommitted, detail))
+    }
+
+    /// Asks the sensors before anything else is judged: why the work has to halt, which ends it as a spent limit does, after its rescue;
+    /// and the sensors that gave no answer. Uncommitted work is in a snapshot before their programs run.
+    pub fn read_halt(&self, session: &SessionContext) -> (Option<StopReason>, Vec<Degradation>) {
+        let limits = &self.input.settings.limits;
+        if limits.sensors.is_empty() {
+            return (None, Vec::new());
+        }
+        if self.input.settings.rescue.mode != RescueMode::Off
+            && !self.input.overrides.no_rescue
+            && let Err(unread) = self.snapshot("before the sensors")
+        {
+            let detail = format!("no sensor was run: {}", unread.why);
+            return (
+                None,
+                vec![Degradation::new(WarningCode::SnapshotFailed, detail)],
+            );
+        }
+        let never = CancelFlag::new();
+        checks::read_sensors(
+            limits,
+            &SystemCapabilities::new(&self.input, &never),
+            session,
+        )
     }
 
     /// The context for a program that judges, with the worktree and the baseline: it has no other way to know them.
@@ -522,7 +481,7 @@ impl ActionExecutor {
             return Cow::Borrowed(&self.context);
         }
         let mut context = self.context.clone();
-        context.worktree = Some(self.root.display().to_string());
+        context.worktree = Some(self.input.root.display().to_string());
         context.spec = Some(self.input.spec.clone());
         context.baseline = Some(self.input.baseline.as_str().to_owned())
             .filter(|_| self.input.baseline != HistoryPoint::unknown());
@@ -584,7 +543,7 @@ impl ActionExecutor {
             command_env: &self.command_env,
             agent: &self.agent,
             program: self.program(),
-            root: &self.root,
+            root: &self.input.root,
             session_id: whom.resume.as_deref(),
             expected_session: whom.expected.clone(),
             probed: self.probed_session(&whom),
@@ -600,18 +559,12 @@ impl ActionExecutor {
         };
         let rescued = self.worktree(|worktree| {
             let mut outcome = rescue::rescue_asking(worktree, &request, ask)?;
-            if let Some(store) = &self.store {
-                remember_rescued(store.as_ref(), worktree, &mut outcome);
-            }
+            remember_rescued(self.store.as_ref(), worktree, &mut outcome);
             Ok(outcome)
         });
         let spent = *planner.spent.lock().expect("mutex poisoned");
         self.spend_beside(spent);
-        rescued.map_err(|error: watchdog_git::Error| UnreadableFact {
-            kind: FaultKind::Git,
-            why: error.to_string(),
-            hint: None,
-        })
+        rescued.map_err(|error: watchdog_git::Error| UnreadableFact::new(FaultKind::Git, error))
     }
 
     pub(super) fn note_answered(&self, answered: bool) {
@@ -623,22 +576,10 @@ impl ActionExecutor {
         let nobody = self.silent.load(Ordering::Relaxed)
             || self.input.overrides.no_probe
             || self.input.settings.completion_check.max_probes == 0;
-        let is_held = || {
-            self.store
-                .as_ref()
-                .is_some_and(|store| is_held(store.as_ref(), &self.agent))
-        };
-        !nobody && !self.over_limit && self.seen().answered != Some(false) && !is_held()
-    }
-
-    fn left_running(&self) -> SurvivorFacts {
-        match &self.store {
-            Some(store) => survivors::find(&self.input, store.as_ref(), now()),
-            None => SurvivorFacts {
-                session_over: self.input.overrides.session_over,
-                ..SurvivorFacts::default()
-            },
-        }
+        !nobody
+            && !self.over_limit
+            && self.seen().answered != Some(false)
+            && !is_held(self.store.as_ref(), &self.agent)
     }
 }
 

@@ -50,6 +50,7 @@ impl JudgementInput {
             pins_file,
             by_own_criteria: effective.own,
             governing_file: effective.file,
+            root: open.worktree.root().to_owned(),
             worktree: Mutex::new(open.worktree),
             worktree_id: open.worktree_id,
             spec: recorded.spec,

@@ -105,12 +105,7 @@ impl CommandJournal {
         command_env: &CommandEnv,
         store: &Arc<dyn LocalStore>,
     ) -> Arc<Self> {
-        let root = input
-            .worktree
-            .lock()
-            .expect("mutex poisoned")
-            .root()
-            .to_owned();
+        let root = input.root.clone();
         CommandJournal::telling(
             (&input.worktree_id, &input.spec),
             &root,

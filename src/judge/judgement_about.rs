@@ -42,7 +42,7 @@ pub fn about(
     machine_log::concluded(&verdict, since(begun));
     let (worktree, branch) = match input {
         Some(input) => {
-            let worktree = input.worktree.lock().expect("mutex poisoned");
+            let worktree = input.worktree();
             (worktree.root().to_owned(), worktree.branch())
         }
         None => (command_env.worktree.clone(), None),

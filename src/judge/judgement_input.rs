@@ -3,7 +3,8 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::sync::Mutex;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -56,7 +57,9 @@ pub struct Overrides {
 /// The input of one judgement.
 pub struct JudgementInput {
     /// The worktree; one thread at a time reads it.
-    pub worktree: Mutex<Worktree>,
+    pub(super) worktree: Mutex<Worktree>,
+    /// Its top folder.
+    pub root: PathBuf,
     /// Everything else about the place.
     pub worktree_id: String,
     /// The name of the work.
@@ -106,6 +109,11 @@ pub struct JudgementInput {
 }
 
 impl JudgementInput {
+    /// The worktree; one thread at a time reads it.
+    pub fn worktree(&self) -> MutexGuard<'_, Worktree> {
+        self.worktree.lock().expect("mutex poisoned")
+    }
+
     /// The commit that guarded, named and protected files are compared with.
     pub fn criteria_point(&self) -> HistoryPoint {
         self.anchor
@@ -145,12 +153,7 @@ impl JudgementInput {
 
     /// The size of the inherited files as they are on disk.
     fn inherited_bytes(&self) -> u64 {
-        let worktree = self.worktree.lock().expect("mutex poisoned");
-        let path = |text: &String| {
-            worktree
-                .root()
-                .join(OsStr::from_bytes(&unescape_path(text)))
-        };
+        let path = |text: &String| (self.root).join(OsStr::from_bytes(&unescape_path(text)));
         self.work
             .inherited
             .keys()

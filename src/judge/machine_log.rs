@@ -27,16 +27,7 @@ pub fn step(machine: &mut CheckMachine, event: MachineEvent) -> MachineAction {
 pub fn judgement_span(input: &JudgementInput) -> Span {
     let span = tracing::info_span!(target: "watchdog::decision", "judgement", worktree = Empty, spec = Empty);
     if !span.is_disabled() {
-        span.record(
-            "worktree",
-            input
-                .worktree
-                .lock()
-                .expect("mutex poisoned")
-                .root()
-                .display()
-                .to_string(),
-        );
+        span.record("worktree", input.root.display().to_string());
         span.record("spec", input.spec.as_str());
     }
     span

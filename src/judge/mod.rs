@@ -1,7 +1,7 @@
 //! The judge: drives the decision machine with facts from outside, and acts on its verdict.
 //!
 //! Reading order: `open_worktree` (the worktree, its records and its lock), `configuration` and `judgement_input` (the input),
-//! `judgement_run` (the course of one judgement), `waiting_driver` (one action after the other) and `executor` (its performance),
+//! `judgement_run` (the course of one judgement), `driver` (one action after the other) and `executor` (its performance),
 //! `admission` and `refusal` (why nothing was judged).
 
 mod activity_signs;
@@ -13,6 +13,7 @@ pub(crate) mod capabilities;
 pub mod command_env;
 pub(crate) mod configuration;
 pub(crate) mod criteria_files;
+pub(crate) mod driver;
 mod earlier_rounds;
 pub(crate) mod executor;
 pub(crate) mod expiry;
@@ -35,7 +36,6 @@ pub(crate) mod recorder;
 pub(crate) mod refusal;
 pub(crate) mod rescue_gate;
 pub(crate) mod rescue_sightings;
-pub(crate) mod sensors;
 pub(crate) mod serving_git;
 pub(crate) mod session_agent;
 mod session_context;
@@ -50,4 +50,3 @@ pub(crate) mod snapshot_gaps;
 pub(crate) mod spawn_io;
 pub mod survivors;
 mod undone;
-pub(crate) mod waiting_driver;

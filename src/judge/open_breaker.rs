@@ -7,7 +7,7 @@ use watchdog_core::decision::machine::{MachineAction, MachineEvent};
 use watchdog_facts::evidence::{Changes, WarningCode};
 use watchdog_facts::verdict::{Reason, Verdict};
 use watchdog_process::CancelFlag;
-use watchdog_store::{LocalStore, StoreError, progress};
+use watchdog_store::{StoreError, progress};
 
 use super::executor::ActionExecutor;
 use crate::clock::now;
@@ -15,15 +15,19 @@ use crate::clock::now;
 impl ActionExecutor {
     /// Whether the state is that of the last judgement under the open breaker. Work that a typed command may rescue is judged again: the
     /// earlier look may have been a sweep's, which commits nothing without a known end.
-    pub(super) fn is_as_judged(&self, store: &dyn LocalStore) -> bool {
+    pub(super) fn is_as_judged(&self) -> bool {
         if self.may_rescue_now() {
             return false;
         }
         // A record that cannot be read costs one more judgement.
-        let judged = progress::read_progress(store, &self.input.worktree_id, &self.input.spec)
-            .ok()
-            .flatten()
-            .and_then(|found| found.judged_state);
+        let judged = progress::read_progress(
+            self.store.as_ref(),
+            &self.input.worktree_id,
+            &self.input.spec,
+        )
+        .ok()
+        .flatten()
+        .and_then(|found| found.judged_state);
         judged.is_some() && judged == self.state(&(None, None))
     }
 
@@ -46,7 +50,6 @@ impl ActionExecutor {
     /// Records the state that was judged, as long as the breaker is open. Work that could not be rescued yet is judged again.
     pub(super) fn record_judged_state(
         &self,
-        store: &dyn LocalStore,
         breaker: &BreakerView,
         verdict: &Verdict,
     ) -> Result<(), StoreError> {
@@ -61,7 +64,7 @@ impl ActionExecutor {
         let (state, baseline) = (self.state(&(None, None)), self.input.baseline_commit());
         let (worktree, spec) = (&self.input.worktree_id, &self.input.spec);
         progress::update(
-            store,
+            self.store.as_ref(),
             worktree,
             spec,
             baseline.as_deref(),

@@ -83,25 +83,23 @@ pub fn remember_rescued(store: &dyn LocalStore, worktree: &Worktree, outcome: &m
         let detail = format!(
             "cannot record which commits the rescue made: {why}; without their trailers they will count as the session's own"
         );
-        outcome.warnings.push(Degradation {
-            code: WarningCode::RescueUnrecorded,
-            detail,
-        });
+        outcome
+            .warnings
+            .push(Degradation::new(WarningCode::RescueUnrecorded, detail));
     }
 }
 
 /// Reads what HEAD lacks: the work of helpers where a verdict is complete, and changes inside of submodules. With any of it, the agent's
 /// word alone is not enough for a complete.
 pub fn settle_beside(input: &JudgementInput, mut verdict: Verdict) -> Verdict {
-    let worktree = input.worktree.lock().expect("mutex poisoned");
+    let worktree = input.worktree();
     let (mut helpers, mut submodules) = (Vec::new(), Vec::new());
     if verdict.status() == Status::Complete {
         match worktree.unmerged_work(&input.evidence) {
             Ok(found) => helpers = found.iter().map(helper_words).collect(),
-            Err(error) => verdict.degraded.push(Degradation {
-                code: WarningCode::HelpersUnread,
-                detail: error.to_string(),
-            }),
+            Err(error) => verdict
+                .degraded
+                .push(Degradation::new(WarningCode::HelpersUnread, error)),
         }
     }
     // The rest after a rescue is not read again.
@@ -121,10 +119,9 @@ pub fn settle_beside(input: &JudgementInput, mut verdict: Verdict) -> Verdict {
                     .map(|found| submodule_words(worktree.root(), found))
                     .collect()
             }
-            Err(error) => verdict.degraded.push(Degradation {
-                code: WarningCode::SubmodulesUnread,
-                detail: error.to_string(),
-            }),
+            Err(error) => verdict
+                .degraded
+                .push(Degradation::new(WarningCode::SubmodulesUnread, error)),
         }
     }
     dispute_beside(verdict, helpers, &submodules)
@@ -132,7 +129,7 @@ pub fn settle_beside(input: &JudgementInput, mut verdict: Verdict) -> Verdict {
 
 /// Takes the credit from a verdict about another clone than the baseline's: what is in it was not seen to be made since then.
 pub fn settle_clone(input: &JudgementInput, mut verdict: Verdict) -> Verdict {
-    let worktree = input.worktree.lock().expect("mutex poisoned");
+    let worktree = input.worktree();
     let is_recorded = || {
         Ok::<_, watchdog_git::Error>(
             input.clone_id == worktree.clone_id()? && worktree.has_its_folder(),
@@ -154,10 +151,9 @@ pub fn settle_clone(input: &JudgementInput, mut verdict: Verdict) -> Verdict {
         );
         verdict.not_a_strike_because = Some(Reason::Disputed.status().as_str());
     }
-    verdict.degraded.push(Degradation {
-        code: WarningCode::AnotherClone,
-        detail,
-    });
+    verdict
+        .degraded
+        .push(Degradation::new(WarningCode::AnotherClone, detail));
     verdict
 }
 
@@ -178,7 +174,7 @@ pub fn note_late_commits(
     let Some(ended_at) = ended.and_then(|session| session.ended_at) else {
         return verdict;
     };
-    let worktree = input.worktree.lock().expect("mutex poisoned");
+    let worktree = input.worktree();
     // git knows whole seconds.
     let is_late = |commit: &&Commit| {
         worktree
@@ -199,10 +195,9 @@ pub fn note_late_commits(
         if verdict.status() == Status::Complete {
             verdict.message = format!("{}; {detail}", verdict.message);
         }
-        verdict.degraded.push(Degradation {
-            code: WarningCode::CommittedSinceEnd,
-            detail,
-        });
+        verdict
+            .degraded
+            .push(Degradation::new(WarningCode::CommittedSinceEnd, detail));
     }
     verdict
 }
@@ -259,7 +254,7 @@ pub fn keep_judged_head(input: &JudgementInput, verdict: &Verdict) {
         return;
     };
     let Some(head) = &commits.head else { return };
-    let worktree = input.worktree.lock().expect("mutex poisoned");
+    let worktree = input.worktree();
     // A repository that only others may write is judged all the same.
     worktree.keep_judged(&input.spec, head, now()).ok();
 }

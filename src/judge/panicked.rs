@@ -55,10 +55,10 @@ pub fn judged_without_room(around: &CommandEnv, why: UnreadableFact) -> Judgemen
         Ok(journal.fault())
     });
     if let Some(why) = written.unwrap_or_else(|unreadable| Some(unreadable.why)) {
-        judgement.verdict.degraded.push(Degradation {
-            code: WarningCode::JournalUnwritable,
-            detail: why,
-        });
+        judgement
+            .verdict
+            .degraded
+            .push(Degradation::new(WarningCode::JournalUnwritable, why));
     }
     judgement
 }

@@ -1,27 +1,27 @@
 //! Gathers the facts for the gate of rescue commits (rule 11 of the contract): who lives, whether the work moves, and git's locks.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use sha2::{Digest as _, Sha256};
 
 use super::command_env::CommandEnv;
 use super::executor::ActionExecutor;
 use super::rescue_sightings::{GateSightings, RescueGate};
-use super::session_life::WorktreeLife;
+use super::session_life::{WorktreeLife, time_of_day};
 use crate::clock::now;
 use watchdog_core::config::settings::RescueMode;
 use watchdog_core::decision::commit_gate::{
     BETWEEN_LOOKS, CommitFacts, CommitHold, RescueCaller, may_commit,
 };
-use watchdog_core::decision::session_life::{ClockReading, RecordedState, still_for};
+use watchdog_core::decision::session_life::{ClockReading, RecordedState, SessionLife, still_for};
 use watchdog_facts::evidence::{HeldRescue, ReadFact, UnreadableFact};
 use watchdog_facts::verdict::{Reason, Status, Verdict};
 use watchdog_git::{Snapshot, Worktree};
 use watchdog_process::CancelFlag;
 use watchdog_store::still_work::{self, StillWork};
-use watchdog_store::{LocalStore, StoreError};
+use watchdog_store::{LocalStore, StoreError, short_hash};
 
 /// How long each pause is while a lock of git is waited for, or the time between two looks.
 const TICK: Duration = Duration::from_millis(50);
@@ -183,6 +183,61 @@ impl ActionExecutor {
         self.sightings.lock().expect("mutex poisoned")
     }
 
+    /// Settles what a judgement knows of life: a session that watchdog ran has ended, and any other may live. Where no sign shows one, work
+    /// that moved since the last look shows it.
+    ///
+    /// # Errors
+    /// Where a fact cannot be read.
+    pub(super) fn settle_life(
+        &mut self,
+        ran_a_session: bool,
+        ended: bool,
+    ) -> ReadFact<WorktreeLife> {
+        let input = Arc::clone(&self.input);
+        let caller = match input.overrides.once {
+            _ if ran_a_session => RescueCaller::OwnSession,
+            true => RescueCaller::Recurring,
+            false => RescueCaller::Typed,
+        };
+        let from_inside = input.overrides.from_inside;
+        let may_move = caller == RescueCaller::Recurring && !ended && !input.overrides.no_probe;
+        let (id, store) = (&input.worktree_id, Arc::clone(&self.store));
+        let recorded = match input.recorded_at.filter(|_| may_move) {
+            Some(baseline_at) => still_work::since(store.as_ref(), id, &input.spec, baseline_at)?,
+            None => None,
+        };
+        self.gate = RescueGate {
+            caller,
+            ended,
+            from_inside,
+            recorded,
+            has_moved: false,
+        };
+        if ran_a_session || from_inside {
+            return Ok(WorktreeLife::default());
+        }
+        let mut life = WorktreeLife::read(
+            &self.command_env,
+            store.as_ref(),
+            (id, &input.root),
+            input.settings.rescue.quiet,
+        )?;
+        let (SessionLife::Absent, Some(recorded)) = (&life.life, &self.gate.recorded) else {
+            return Ok(life);
+        };
+        let has_moved = self.read_state()? != recorded.state;
+        // The first movement leads to a question, which spends no round. What moves on is waited for.
+        if has_moved && recorded.moved {
+            let words = format!(
+                "the work changes from look to look, last since {}",
+                time_of_day(recorded.seen.wall)
+            );
+            life.life = SessionLife::Moved { words };
+        }
+        self.gate.has_moved = has_moved;
+        Ok(life)
+    }
+
     /// Remembers the first look at the work.
     pub(super) fn sight_work(&self, snapshot: Option<&Snapshot>) {
         if self.sightings().first.is_none()
@@ -204,15 +259,12 @@ impl ActionExecutor {
 
     /// Decides whether the rescue may commit now; `Some` holds why not.
     pub(super) fn hold_rescue(&self, cancel: &CancelFlag) -> ReadFact<Option<HeldRescue>> {
-        let Some(store) = &self.store else {
-            return Ok(None);
-        };
         let settings = &self.input.settings.rescue;
         let gated = GatedWorktree {
             command_env: &self.command_env,
-            store: store.as_ref(),
+            store: self.store.as_ref(),
             worktree_id: &self.input.worktree_id,
-            root: &self.root,
+            root: &self.input.root,
             quiet: settings.quiet,
             timeout: settings.timeout,
             sets_mode: self.input.sets_rescue_mode,
@@ -261,11 +313,7 @@ impl ActionExecutor {
         Ok(self.worktree(|worktree| work_mark(worktree, snapshot.as_ref()))?)
     }
 
-    /// Whether the work moved since an earlier command saw it. Takes a snapshot.
-    pub fn has_moved_since(&self, recorded: &RecordedState) -> ReadFact<bool> {
-        Ok(self.read_state()? != recorded.state)
-    }
-
+    /// The state of the work, to compare with that of an earlier command. Takes a snapshot.
     fn read_state(&self) -> ReadFact<String> {
         if self.input.settings.rescue.mode == RescueMode::Off {
             let changes = self.worktree(Worktree::changes)?;
@@ -287,11 +335,7 @@ impl ActionExecutor {
             .map(|file| (file.session_id.clone(), file.size, file.modified))
             .collect();
         files.sort();
-        let text = format!("{mark} {files:?}");
-        Sha256::digest(text.as_bytes())[..16]
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect()
+        short_hash(&format!("{mark} {files:?}"))
     }
 
     /// The newest change of everything that the state is made of; `None` where it cannot be read.
@@ -310,11 +354,8 @@ impl ActionExecutor {
     }
 
     /// Records the state of work whose session may still live, for the next look; forgets it once the work is complete.
-    pub fn record_state(
-        &self,
-        store: &dyn LocalStore,
-        verdict: &Verdict,
-    ) -> Result<(), StoreError> {
+    pub fn record_state(&self, verdict: &Verdict) -> Result<(), StoreError> {
+        let store = self.store.as_ref();
         let (worktree, spec) = (&self.input.worktree_id, &self.input.spec);
         let Some(baseline_at) = self.input.recorded_at else {
             return Ok(());

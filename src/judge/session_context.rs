@@ -64,12 +64,7 @@ fn by_transcript(
     store: &dyn LocalStore,
     home: &ClaudeHome,
 ) -> Option<SessionSummary> {
-    let root = input
-        .worktree
-        .lock()
-        .expect("mutex poisoned")
-        .root()
-        .to_owned();
+    let root = input.root.clone();
     let recorded = session::read_session(store, &input.worktree_id, &input.spec)
         .ok()
         .flatten();

@@ -1,16 +1,13 @@
 //! Reads whether a session lives in a worktree: by recorded sessions, by agents' processes and own lists, and by transcripts.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::command_env::CommandEnv;
-use super::executor::ActionExecutor;
 use super::live_session::RunningSession;
-use super::rescue_sightings::RescueGate;
 use crate::clock::{now, since};
 use crate::wire::verdict_json::JudgedSession;
 use watchdog_agent::recognition::AgentInside;
@@ -18,12 +15,10 @@ use watchdog_agent::transcript::TranscriptFile;
 use watchdog_agent::transcript_source::TranscriptSource;
 use watchdog_agent::transcript_turn::read_turn;
 use watchdog_core::config::settings::PresetName;
-use watchdog_core::decision::commit_gate::RescueCaller;
 use watchdog_core::decision::session_life::{LiveSession, SessionLife, SessionTurn, deciding_turn};
-use watchdog_facts::evidence::UnreadableFact;
 use watchdog_process::{ProcessAncestry, still_runs};
 use watchdog_store::session::{self, SessionRecord};
-use watchdog_store::{LocalStore, StoreError, conversation, hook_session, still_work};
+use watchdog_store::{LocalStore, StoreError, conversation, hook_session};
 
 /// The agent of a record that names none.
 const CLAUDE: &str = "claude";
@@ -167,7 +162,7 @@ fn describe(
 }
 
 /// The hour and minute here, with the day where that is another one.
-fn time_of_day(at: Timestamp) -> String {
+pub(super) fn time_of_day(at: Timestamp) -> String {
     let (at, today) = (
         at.to_zoned(TimeZone::system()),
         now().to_zoned(TimeZone::system()),
@@ -252,65 +247,4 @@ fn transcripts(command_env: &CommandEnv, root: &Path, agent: &str) -> Option<Tra
         .ok()?
         .preset;
     TranscriptSource::of(&preset, &command_env.claude_home)
-}
-
-/// Settles what a judgement knows of life: a session that watchdog ran has ended, and any other may live. Where nothing shows one, work that
-/// moved since the last look shows it.
-///
-/// # Errors
-/// Where a fact cannot be read.
-pub fn settle(
-    executor: ActionExecutor,
-    store: &dyn LocalStore,
-    command_env: &CommandEnv,
-    (ran_a_session, ended): (bool, bool),
-) -> Result<(ActionExecutor, WorktreeLife), UnreadableFact> {
-    let input = Arc::clone(&executor.input);
-    let caller = match input.overrides.once {
-        _ if ran_a_session => RescueCaller::OwnSession,
-        true => RescueCaller::Recurring,
-        false => RescueCaller::Typed,
-    };
-    let from_inside = input.overrides.from_inside;
-    let may_move = caller == RescueCaller::Recurring && !ended && !input.overrides.no_probe;
-    let recorded = match input.recorded_at.filter(|_| may_move) {
-        Some(baseline_at) => {
-            still_work::since(store, &input.worktree_id, &input.spec, baseline_at)?
-        }
-        None => None,
-    };
-    let gate = RescueGate {
-        caller,
-        ended,
-        from_inside,
-        recorded,
-        has_moved: false,
-    };
-    if ran_a_session || from_inside {
-        return Ok((executor.with_gate(gate), WorktreeLife::default()));
-    }
-    let mut life = WorktreeLife::read(
-        command_env,
-        store,
-        (&input.worktree_id, &executor.root),
-        input.settings.rescue.quiet,
-    )?;
-    let has_moved = match (&life.life, &gate.recorded) {
-        (SessionLife::Absent, Some(recorded)) => executor.has_moved_since(recorded)?,
-        _ => false,
-    };
-    // The first movement leads to a question, which spends no round. What moves on is waited for.
-    if let Some(recorded) = gate
-        .recorded
-        .as_ref()
-        .filter(|recorded| has_moved && recorded.moved)
-    {
-        life.life = SessionLife::Moved {
-            words: format!(
-                "the work changes from look to look, last since {}",
-                time_of_day(recorded.seen.wall)
-            ),
-        };
-    }
-    Ok((executor.with_gate(RescueGate { has_moved, ..gate }), life))
 }

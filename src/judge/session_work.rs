@@ -102,8 +102,5 @@ fn overwritten(
         commands.watchdog("rescue list"),
         commands.watchdog("rescue restore ID --to FOLDER")
     );
-    Some(Degradation {
-        code: WarningCode::InheritedOverwritten,
-        detail,
-    })
+    Some(Degradation::new(WarningCode::InheritedOverwritten, detail))
 }

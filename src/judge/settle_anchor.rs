@@ -93,13 +93,13 @@ pub fn session_ended(
         }
     });
     let error = ended.err()?;
-    Some(Degradation {
-        code: WarningCode::StoreUnwritable,
-        detail: format!(
+    Some(Degradation::new(
+        WarningCode::StoreUnwritable,
+        format!(
             "the end of the session could not be recorded: {}",
             error.why
         ),
-    })
+    ))
 }
 
 /// Called after a complete verdict by the anchor's own criteria: the next work is compared with HEAD as it is now.
@@ -126,7 +126,7 @@ pub fn after_verdict(
         .head
         .clone()
         .map_or(HistoryPoint::Unborn, HistoryPoint::Commit);
-    let worktree = input.worktree.lock().expect("mutex poisoned");
+    let worktree = input.worktree();
     // Later changes were not judged.
     if worktree.head()? != commit {
         return Ok(());

@@ -85,10 +85,7 @@ pub fn find(input: &JudgementInput, store: &dyn LocalStore, at: Timestamp) -> Su
         named.join(", ")
     );
     SurvivorFacts {
-        released: Some(Degradation {
-            code: WarningCode::Survivors,
-            detail,
-        }),
+        released: Some(Degradation::new(WarningCode::Survivors, detail)),
         ..SurvivorFacts::default()
     }
 }
@@ -100,10 +97,7 @@ pub fn processes_left(count: usize) -> Option<Degradation> {
         1 => "1 process of the session still runs".to_owned(),
         count => format!("{count} processes of the session still run"),
     };
-    Some(Degradation {
-        code: WarningCode::ProcessesLeft,
-        detail,
-    })
+    Some(Degradation::new(WarningCode::ProcessesLeft, detail))
 }
 
 /// Processor time of all of them; `None` where one cannot be read.
@@ -116,7 +110,7 @@ fn used(running: &[(u32, String)]) -> Option<Duration> {
 
 fn written(input: &JudgementInput) -> Option<Timestamp> {
     let (root, git_dir) = {
-        let worktree = input.worktree.lock().expect("mutex poisoned");
+        let worktree = input.worktree();
         (worktree.root().to_owned(), worktree.git_dir().to_owned())
     };
     let except: [&Path; 0] = [];

@@ -67,8 +67,5 @@ pub fn note(
         .join(", ");
     let detail =
         format!("uncommitted changes undo what was committed since the baseline: {named}{more}");
-    (!found.is_empty()).then_some(Degradation {
-        code: WarningCode::WorkUndone,
-        detail,
-    })
+    (!found.is_empty()).then_some(Degradation::new(WarningCode::WorkUndone, detail))
 }

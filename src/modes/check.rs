@@ -170,10 +170,8 @@ fn stalled_session(command_env: &CommandEnv, open: &OpenWorktree) -> Option<Degr
         None,
     )
     .ok()??;
-    (running.live.doing == SessionActivity::Stalled).then(|| Degradation {
-        code: WarningCode::SessionStalled,
-        detail: running.in_words(),
-    })
+    (running.live.doing == SessionActivity::Stalled)
+        .then(|| Degradation::new(WarningCode::SessionStalled, running.in_words()))
 }
 
 /// Adds to a verdict that a live session caused how that session is doing.
@@ -268,10 +266,7 @@ fn replaced(
         let detail =
             "no baseline is recorded here, so everything uncommitted counts as the session's work"
                 .to_string();
-        vec![Degradation {
-            code: WarningCode::NoRecord,
-            detail,
-        }]
+        vec![Degradation::new(WarningCode::NoRecord, detail)]
     };
     match found {
         Some(found) => RecordedBaseline {

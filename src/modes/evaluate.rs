@@ -20,6 +20,7 @@ use watchdog_store::journal::kind;
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::effective;
+use crate::judge::driver::{Pace, drive_to_the_end};
 use crate::judge::executor::ActionExecutor;
 use crate::judge::journal::CommandJournal;
 use crate::judge::judgement_about::about;
@@ -27,10 +28,8 @@ use crate::judge::judgement_input::{JudgementInput, Overrides};
 use crate::judge::machine_log;
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::refusal::Refusal;
-use crate::judge::sensors::read_halt;
 use crate::judge::signals::SignalState;
 use crate::judge::spawn_io::spawn_io;
-use crate::judge::waiting_driver::drive_to_the_end;
 use crate::wire::verdict_json::Judgement;
 
 /// Judges the configured checks against the given context.
@@ -71,24 +70,20 @@ fn evaluate_here(
         &input.worktree_id,
         &input.spec,
     ));
-    let input = Arc::new(input);
     let span = machine_log::judgement_span(&input);
     span.in_scope(|| machine_log::begun(&input));
-    let executor = ActionExecutor::new(
-        Arc::clone(&input),
+    let mut executor = ActionExecutor::new(
+        input,
         command_env.clone(),
+        Arc::clone(&store),
         Arc::clone(&journal),
-        None,
-    )
-    .with_context(
-        SessionContext {
-            from_host: true,
-            ..context.clone()
-        },
-        false,
-    )
-    .with_store(Arc::clone(&store));
-    let (halt, unread_sensors) = read_halt(&input, &executor, &context);
+    );
+    executor.context = SessionContext {
+        from_host: true,
+        ..context.clone()
+    };
+    let input = &executor.input;
+    let (halt, unread_sensors) = executor.read_halt(&context);
     let (verdict, recorded) = match without_checks(&input.settings.limits, &context, halt, begun) {
         Some(verdict) => (verdict, None),
         None => {
@@ -100,24 +95,25 @@ fn evaluate_here(
                 .notes
                 .extend(unknown(&limits, &SpentUsage::from_usage(&context.usage)));
             let iteration = context.iteration;
-            let verdict = span.in_scope(|| drive_to_the_end(setup, &executor, signals));
+            let verdict =
+                span.in_scope(|| drive_to_the_end(setup, &executor, Pace::waiting(signals)));
             let concluded = verdict.reason;
             let verdict = capped(&limits, iteration, verdict);
-            let recorded = executor.recorder().finish(concluded, &verdict);
+            let recorded = executor.recorder.finish(concluded, &verdict);
             (verdict, recorded)
         }
     };
-    let mut judgement = span.in_scope(|| about(command_env, Some(&input), verdict, begun));
+    let mut judgement = span.in_scope(|| about(command_env, Some(input), verdict, begun));
     if !baseline_known {
         judgement.baseline = None;
     }
     judgement.breaker = input.breaker(store.as_ref());
     journal.write(kind::VERDICT, judgement.to_event_data(recorded.as_ref()));
     if let Some(why) = journal.fault() {
-        judgement.verdict.degraded.push(Degradation {
-            code: WarningCode::JournalUnwritable,
-            detail: why,
-        });
+        judgement
+            .verdict
+            .degraded
+            .push(Degradation::new(WarningCode::JournalUnwritable, why));
     }
     Ok(judgement)
 }

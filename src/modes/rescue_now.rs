@@ -104,20 +104,17 @@ pub fn rescue_now(
             &command_env.state.logs(),
             settings.rescue.keep_days,
         ) {
-            notes.push(Degradation {
-                code: WarningCode::SnapshotsNotDropped,
-                detail: format!("old snapshots could not be dropped: {why}"),
-            });
+            notes.push(Degradation::new(
+                WarningCode::SnapshotsNotDropped,
+                format!("old snapshots could not be dropped: {why}"),
+            ));
         }
         if let Ok(RescueReport::Rescued { snapshot, outcome }) = &rescued {
             let data = manual_rescue_data(&snapshot.name, outcome);
             let noted = event(now(), &open.worktree_id, Some(&spec), kind::RESCUE, data);
             if open.store.append(&[noted], None).is_err() {
                 let detail = "the rescue could not be written into the journal".to_owned();
-                notes.push(Degradation {
-                    code: WarningCode::JournalUnwritable,
-                    detail,
-                });
+                notes.push(Degradation::new(WarningCode::JournalUnwritable, detail));
             }
         }
     }

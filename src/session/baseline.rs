@@ -101,10 +101,7 @@ pub fn record(
             // The ref keeps the commit from garbage collection. Without it the baseline still holds, so a failure to write it
             // is a warning and no refusal.
             if let Err(error) = worktree.keep_baseline(&spec, commit) {
-                notes.push(Degradation {
-                    code: WarningCode::BaselineRefUnwritten,
-                    detail: error.to_string(),
-                });
+                notes.push(Degradation::new(WarningCode::BaselineRefUnwritten, error));
             }
             Some(commit.clone())
         }
@@ -128,10 +125,7 @@ pub fn record(
     if let Some(commit) = record.commit.as_ref().filter(|_| notes.is_empty())
         && let Err(error) = worktree.keep_ignore_rules(commit, paths.iter().map(String::as_str))
     {
-        notes.push(Degradation {
-            code: WarningCode::BaselineRefUnwritten,
-            detail: error.to_string(),
-        });
+        notes.push(Degradation::new(WarningCode::BaselineRefUnwritten, error));
     }
     baseline::record(store, &worktree.worktree_id(), &spec, &record)?;
     Ok(RecordedBaseline {

@@ -152,10 +152,8 @@ impl<'a> EndedSession<'a> {
             "the session was stopped for {} s of its time limit, so the timeout is no strike",
             paused.as_secs_f32().ceil()
         );
-        (*timed_out && *paused * 4 >= *duration).then_some(Degradation {
-            code: WarningCode::SessionPaused,
-            detail,
-        })
+        (*timed_out && *paused * 4 >= *duration)
+            .then_some(Degradation::new(WarningCode::SessionPaused, detail))
     }
 
     /// The warning about what ended the session before its work was done.
@@ -172,10 +170,10 @@ impl<'a> EndedSession<'a> {
             _ => None,
         };
         let why = ended_in_overload(&self.last, self.exit, self.now).or_else(by_status)?;
-        Some(Degradation {
-            code: WarningCode::Overloaded,
-            detail: format!("the service had no room for the session: {why}"),
-        })
+        Some(Degradation::new(
+            WarningCode::Overloaded,
+            format!("the service had no room for the session: {why}"),
+        ))
     }
 
     /// The warning about a limit of the agent's own program or model that ended the session: the work is not at its end.
@@ -187,10 +185,10 @@ impl<'a> EndedSession<'a> {
             return None;
         }
         let why = error.or(ended)?;
-        Some(Degradation {
-            code: WarningCode::SessionCutShort,
-            detail: format!("the agent's program ended the session at a limit of its own: {why}"),
-        })
+        Some(Degradation::new(
+            WarningCode::SessionCutShort,
+            format!("the agent's program ended the session at a limit of its own: {why}"),
+        ))
     }
 
     /// The warning that an exit code of 0 is no success, because the program did not report one: some end so when they are stopped.
@@ -214,10 +212,7 @@ impl<'a> EndedSession<'a> {
             }
             _ => return None,
         };
-        Some(Degradation {
-            code: WarningCode::EndUnconfirmed,
-            detail,
-        })
+        Some(Degradation::new(WarningCode::EndUnconfirmed, detail))
     }
 
     /// The tools that the agent was refused, and the option that allows them.
@@ -242,9 +237,6 @@ impl<'a> EndedSession<'a> {
             None if named.is_empty() => return None,
             None => format!("the agent was refused tools: {}", named.join(", ")),
         };
-        Some(Degradation {
-            code: WarningCode::ToolsRefused,
-            detail,
-        })
+        Some(Degradation::new(WarningCode::ToolsRefused, detail))
     }
 }

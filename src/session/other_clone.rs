@@ -166,20 +166,16 @@ pub fn begin_anew(
 ) -> Result<Option<Degradation>, UnreadableFact> {
     if !is_another_clone(store, worktree)? {
         let lost = describe_lost_baseline(store, worktree)?;
-        return Ok(lost.map(|detail| Degradation {
-            code: WarningCode::BaselineLost,
-            detail: format!("{detail}; a new one is recorded"),
+        return Ok(lost.map(|detail| {
+            Degradation::new(
+                WarningCode::BaselineLost,
+                format!("{detail}; a new one is recorded"),
+            )
         }));
     }
     let other_clone = describe_other_clone(worktree);
     let worktree_id = worktree.worktree_id();
-    let lost = |why: String| {
-        Err(UnreadableFact {
-            kind: FaultKind::Git,
-            why,
-            hint: None,
-        })
-    };
+    let lost = |why: String| Err(UnreadableFact::new(FaultKind::Git, why));
     for (id, spec, record) in session::everywhere(store)? {
         let Ok(record) = record else { continue };
         if id == worktree_id
@@ -206,10 +202,7 @@ pub fn begin_anew(
     let detail = format!(
         "{other_clone}: the recorded baseline and criteria are dropped, and work begins anew"
     );
-    Ok(Some(Degradation {
-        code: WarningCode::AnotherClone,
-        detail,
-    }))
+    Ok(Some(Degradation::new(WarningCode::AnotherClone, detail)))
 }
 
 /// The spec of a session since the baseline whose end was not seen in its own clone, or that left processes behind.

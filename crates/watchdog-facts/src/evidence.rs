@@ -29,6 +29,15 @@ pub struct UnreadableFact {
 }
 
 impl UnreadableFact {
+    /// A fault without a known remedy.
+    pub fn new(kind: FaultKind, why: impl ToString) -> Self {
+        UnreadableFact {
+            kind,
+            why: why.to_string(),
+            hint: None,
+        }
+    }
+
     /// The same with a remedy that works from anywhere.
     pub fn with_commands(self, commands: &WorktreeCommands) -> Self {
         UnreadableFact {
@@ -90,6 +99,16 @@ pub fn read_if_known<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     from: D,
 ) -> Result<Option<T>, D::Error> {
     Ok(Option::deserialize(serde_json::Value::deserialize(from)?).unwrap_or_default())
+}
+
+impl Degradation {
+    /// A warning with its sentence.
+    pub fn new(code: WarningCode, detail: impl ToString) -> Self {
+        Degradation {
+            code,
+            detail: detail.to_string(),
+        }
+    }
 }
 
 /// The origin of a commit, as far as HEAD's reflog and the recorded refs prove it.

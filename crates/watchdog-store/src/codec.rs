@@ -101,6 +101,14 @@ pub(super) fn sha256_hex(parts: &[&[u8]]) -> String {
         .collect()
 }
 
+/// The first half of the SHA-256 of a text, in lower-case hexadecimal digits.
+pub fn short_hash(text: &str) -> String {
+    Sha256::digest(text.as_bytes())[..16]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

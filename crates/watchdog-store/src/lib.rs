@@ -45,7 +45,7 @@ pub mod task_store;
 pub mod task_suite;
 pub mod trust;
 
-pub use codec::{path_from_text, path_to_text};
+pub use codec::{path_from_text, path_to_text, short_hash};
 pub use engine::{LocalStore, SharedStore};
 pub use error::StoreError;
 pub use file::replace as replace_private_file;

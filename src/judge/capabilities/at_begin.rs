@@ -35,7 +35,7 @@ pub(super) fn find(
         return ResultBeforeWork::default();
     }
     let (origin_tree, clean_tree, nothing_done, shows_all) = {
-        let worktree = input.worktree.lock().expect("mutex poisoned");
+        let worktree = input.worktree();
         let Ok(origin_tree) = worktree.tree_at(&input.origin.0) else {
             return ResultBeforeWork::default();
         };

@@ -85,7 +85,7 @@ impl CheckCache {
 
     /// A fingerprint of all inputs, and HEAD's tree.
     fn inputs(&self, input: &JudgementInput, command: &str) -> Option<(String, String)> {
-        let tree = input.worktree.lock().expect("mutex poisoned").clean_tree();
+        let tree = input.worktree().clean_tree();
         let tree = tree.ok().flatten()?;
         // A session that a person started by hand has no record; its own calls are known by their processes.
         let lives = input.overrides.from_inside

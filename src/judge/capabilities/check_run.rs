@@ -22,7 +22,7 @@ pub(super) fn run(
     report: Option<&str>,
 ) -> CheckCommandRun {
     if !request.clean {
-        return run_in(capabilities, capabilities.root, request, report);
+        return run_in(capabilities, &capabilities.input.root, request, report);
     }
     let unrunnable = |why| CheckCommandRun {
         run: CommandRun::Unrunnable { why },
@@ -37,7 +37,7 @@ pub(super) fn run(
         return unrunnable("there is no place for a scratch checkout".into());
     };
     let scratch = {
-        let worktree = capabilities.input.worktree.lock().expect("mutex poisoned");
+        let worktree = capabilities.input.worktree();
         ScratchCheckout::of(&worktree, &tree, parent)
     };
     match scratch {
@@ -55,7 +55,7 @@ fn work_tree_id(capabilities: &SystemCapabilities<'_>) -> Result<String, String>
         return Ok(tree.clone());
     }
     let input = capabilities.input;
-    let mut worktree = input.worktree.lock().expect("mutex poisoned");
+    let mut worktree = input.worktree();
     let refused = |error: watchdog_git::Error| format!("no scratch checkout can be made: {error}");
     if input.settings.rescue.mode == RescueMode::Off {
         let clean = worktree.clean_tree().map_err(refused)?;

@@ -26,7 +26,7 @@ pub(super) fn find(input: &JudgementInput, root: &Path, lines: bool) -> ReadFact
         return Ok(TestEdits::default());
     }
     let known = input.origin.1.as_ref();
-    let worktree = input.worktree.lock().expect("mutex poisoned");
+    let worktree = input.worktree();
     let mut touched = worktree.touched_since(&point, known, &is_test_file)?;
     touched.truncate(MOST_FILES);
     let there = |path: &str| {

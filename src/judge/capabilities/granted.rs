@@ -38,30 +38,29 @@ use crate::judge::session_work;
 /// The system access of one judgement's checks.
 pub struct SystemCapabilities<'a> {
     pub(super) input: &'a JudgementInput,
-    pub(super) root: &'a Path,
     pub(super) cancel: &'a CancelFlag,
     /// Another program than the preset's own name in `PATH`.
-    pub(super) agent_program: Option<OsString>,
+    pub agent_program: Option<OsString>,
     /// The agent's preset, or why there is none; `None` looks its word up.
-    pub(super) agent_preset: Option<Result<Arc<AgentPreset>, String>>,
-    line_checkers: Arc<LineCheckers>,
+    pub agent_preset: Option<Result<Arc<AgentPreset>, String>>,
+    /// Checkers that may outlast this judgement.
+    pub line_checkers: Arc<LineCheckers>,
     earlier_passes: Option<CheckCache>,
     spent: Mutex<ProbeUsage>,
     /// The records of how checks ended when the work began.
     pub(super) store: Option<Arc<dyn LocalStore>>,
     /// Where scratch checkouts are made.
-    pub(super) scratch: Option<PathBuf>,
+    pub scratch: Option<PathBuf>,
     /// The tree that clean checks run on in place of the work: then nothing else of the worktree counts.
-    pub(super) at_tree: Option<String>,
+    pub at_tree: Option<String>,
     begun: Instant,
 }
 
 impl<'a> SystemCapabilities<'a> {
     /// The capabilities for this input. Commands end when `cancel` is raised.
-    pub fn new(input: &'a JudgementInput, root: &'a Path, cancel: &'a CancelFlag) -> Self {
+    pub fn new(input: &'a JudgementInput, cancel: &'a CancelFlag) -> Self {
         SystemCapabilities {
             input,
-            root,
             cancel,
             agent_program: None,
             agent_preset: None,
@@ -75,30 +74,6 @@ impl<'a> SystemCapabilities<'a> {
         }
     }
 
-    /// The same with another program as the agent.
-    pub fn with_agent_program(self, agent_program: Option<OsString>) -> Self {
-        SystemCapabilities {
-            agent_program,
-            ..self
-        }
-    }
-
-    /// The same with the agent's preset, or why there is none.
-    pub fn with_agent_preset(self, preset: Result<Arc<AgentPreset>, String>) -> Self {
-        SystemCapabilities {
-            agent_preset: Some(preset),
-            ..self
-        }
-    }
-
-    /// The same with checkers that outlast this judgement.
-    pub fn with_line_checkers(self, line_checkers: Arc<LineCheckers>) -> Self {
-        SystemCapabilities {
-            line_checkers,
-            ..self
-        }
-    }
-
     /// The same with a cache: commands that passed before need not run again, unless the command line asks for it.
     pub fn with_earlier_passes(self, store: Arc<dyn LocalStore>) -> Self {
         let earlier_passes =
@@ -106,22 +81,6 @@ impl<'a> SystemCapabilities<'a> {
         SystemCapabilities {
             earlier_passes,
             store: Some(store),
-            ..self
-        }
-    }
-
-    /// The same with a folder for scratch checkouts.
-    pub fn with_scratch(self, folder: PathBuf) -> Self {
-        SystemCapabilities {
-            scratch: Some(folder),
-            ..self
-        }
-    }
-
-    /// The same where clean checks run on a tree that is not that of the work.
-    pub fn at_tree(self, tree: String) -> Self {
-        SystemCapabilities {
-            at_tree: Some(tree),
             ..self
         }
     }
@@ -145,7 +104,7 @@ impl<'a> SystemCapabilities<'a> {
     }
 
     fn worktree<T>(&self, read: impl FnOnce(&Worktree) -> T) -> T {
-        read(&self.input.worktree.lock().expect("mutex poisoned"))
+        read(&self.input.worktree())
     }
 
     /// Runs a command below a folder.
@@ -223,7 +182,7 @@ impl Capabilities for SystemCapabilities<'_> {
     }
 
     fn run_command(&self, request: &CommandRequest<'_>) -> CommandRun {
-        self.run_at(self.root, request)
+        self.run_at(&self.input.root, request)
     }
 
     fn run_check(&self, request: &CommandRequest<'_>, report: Option<&str>) -> CheckCommandRun {
@@ -248,22 +207,18 @@ impl Capabilities for SystemCapabilities<'_> {
     }
 
     fn files(&self, glob: &str) -> io::Result<Vec<MatchedFile>> {
-        worktree_files::find(self.root, glob)
+        worktree_files::find(&self.input.root, glob)
     }
 
     fn read_file(&self, path: &str, limit: u64) -> io::Result<Option<Vec<u8>>> {
-        worktree_files::read(self.root, path, limit)
+        worktree_files::read(&self.input.root, path, limit)
     }
 
     fn baseline_file(&self, path: &str, limit: u64) -> ReadFact<Option<Vec<u8>>> {
-        let unreadable = |why: String| UnreadableFact {
-            kind: FaultKind::Git,
-            why,
-            hint: None,
-        };
+        let unreadable = |why: String| UnreadableFact::new(FaultKind::Git, why);
         let inside = Path::new(path);
         let inside = if inside.is_absolute() {
-            inside.strip_prefix(self.root).ok()
+            inside.strip_prefix(&self.input.root).ok()
         } else {
             Some(inside)
         };
@@ -406,16 +361,22 @@ impl Capabilities for SystemCapabilities<'_> {
         if self.at_tree.is_some() {
             Ok(TestEdits::default())
         } else {
-            edited_tests::find(self.input, self.root, lines)
+            edited_tests::find(self.input, &self.input.root, lines)
         }
     }
 
     fn exchange(&self, request: &CommandRequest<'_>, line: &str) -> LineOutcome {
-        let folder = match folder(self.root, request.cwd) {
+        let folder = match folder(&self.input.root, request.cwd) {
             Ok(folder) => folder,
             Err(why) => return LineOutcome::Unrunnable { why },
         };
-        match hosted_or_own(request, self.root, &folder, self.variables(), self.cancel) {
+        match hosted_or_own(
+            request,
+            &self.input.root,
+            &folder,
+            self.variables(),
+            self.cancel,
+        ) {
             Ok((argv, env)) => self.line_checkers.exchange(
                 argv,
                 folder,

@@ -52,7 +52,7 @@ pub(super) fn preset(
         // Agents read instructions from the folder that they run in, which the one that is judged may have written. A program of the
         // user's own is found from the worktree.
         worktree: if settings.probe.is_some() {
-            capabilities.root
+            &capabilities.input.root
         } else {
             Path::new("/")
         },

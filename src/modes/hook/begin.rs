@@ -324,14 +324,8 @@ mod tests {
                 allow_with: "watchdog trust".into(),
             },
             notes: vec![
-                Degradation {
-                    code: WarningCode::Untrusted,
-                    detail: "x".into(),
-                },
-                Degradation {
-                    code: WarningCode::CriteriaChanged,
-                    detail: "changed".into(),
-                },
+                Degradation::new(WarningCode::Untrusted, "x"),
+                Degradation::new(WarningCode::CriteriaChanged, "changed"),
             ],
             ..settled
         };

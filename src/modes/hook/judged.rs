@@ -1,6 +1,5 @@
 //! Answers stops and structured outputs: gathers the facts, has the machine judge and `hooks` answer, and records the answer.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -107,7 +106,6 @@ struct JudgedStop<'a> {
     event: HookEvent,
     hook_input: &'a HookInput,
     store: Arc<dyn LocalStore>,
-    root: PathBuf,
     input: JudgementInput,
     /// Whether a baseline is recorded.
     known: bool,
@@ -143,7 +141,6 @@ impl<'a> JudgedStop<'a> {
             let spec = spec.unwrap_or_else(|| open.worktree.default_spec());
             RecordedBaseline::made_up(spec, HistoryPoint::unknown(), at)
         });
-        let root = open.root().to_owned();
         let began = session_began(
             store.as_ref(),
             &open.worktree_id,
@@ -157,7 +154,6 @@ impl<'a> JudgedStop<'a> {
             event,
             hook_input,
             store,
-            root,
             input,
             known,
             began,
@@ -178,7 +174,7 @@ impl<'a> JudgedStop<'a> {
     /// The record of a session that is held for the first time.
     fn new_session(&self) -> HookedAgent {
         HookedAgent {
-            worktree: self.root.clone(),
+            worktree: self.input.root.clone(),
             spec: self.request.spec.clone(),
             pid: None,
             prompt_id: None,
@@ -233,7 +229,6 @@ impl<'a> JudgedStop<'a> {
             command_env,
             store,
             input,
-            root,
             known,
             ..
         } = self;
@@ -256,7 +251,7 @@ impl<'a> JudgedStop<'a> {
             // A sensor without an answer holds nobody.
             if let (Some(stop), _) = read_sensors(
                 &settings.limits,
-                &SystemCapabilities::new(input, root, cancel),
+                &SystemCapabilities::new(input, cancel),
                 context,
             ) {
                 return (StopFacts::Limit(stop), none);
@@ -289,9 +284,9 @@ impl<'a> JudgedStop<'a> {
             ..input.setup(EarlierRounds::default(), None, false)
         };
         let judge = || {
-            let capabilities = SystemCapabilities::new(input, root, cancel)
-                .with_earlier_passes(Arc::clone(store))
-                .with_scratch(command_env.state.scratch());
+            let mut capabilities =
+                SystemCapabilities::new(input, cancel).with_earlier_passes(Arc::clone(store));
+            capabilities.scratch = Some(command_env.state.scratch());
             let outcome = checks::evaluate(
                 settings,
                 &CheckContext::new(&capabilities)
@@ -365,7 +360,7 @@ fn is_watched(store: &dyn watchdog_store::LocalStore, input: &JudgementInput) ->
 
 /// Whether there is anything to judge: HEAD moved, or work was done since the session began. What cannot be read is judged.
 fn changed_something(input: &JudgementInput) -> bool {
-    let worktree = input.worktree.lock().expect("mutex poisoned");
+    let worktree = input.worktree();
     let moved = worktree.head().map_or(true, |head| head != input.baseline);
     moved
         || session_work::read(&worktree, &input.work)
@@ -449,7 +444,7 @@ fn keep_work(command_env: &CommandEnv, input: &JudgementInput) -> Result<(), Str
         max_new_bytes,
     };
     let rule = private_rule(&input.settings.rescue);
-    let worktree = input.worktree.lock().expect("mutex poisoned");
+    let worktree = input.worktree();
     let taken = worktree.take_snapshot_with_private(&request, &rule);
     let kept = taken.and_then(|taken| {
         let Some(taken) = taken else { return Ok(()) };

@@ -114,11 +114,7 @@ struct ProjectAlone<'a> {
 }
 
 fn no_session<T>() -> ReadFact<T> {
-    Err(UnreadableFact {
-        kind: FaultKind::Git,
-        why: "there is no session".into(),
-        hint: None,
-    })
+    Err(UnreadableFact::new(FaultKind::Git, "there is no session"))
 }
 
 impl Capabilities for ProjectAlone<'_> {

@@ -33,7 +33,7 @@ pub async fn read_described_prompt(
         summaries: records.iter().map(IterationRecord::summary).collect(),
         ..SessionContext::default()
     };
-    let (root, args) = (context.root.clone(), context.request.prompts.vars().clone());
+    let args = context.request.prompts.vars().clone();
     let line_checkers = context
         .command_env
         .line_checkers
@@ -43,8 +43,8 @@ pub async fn read_described_prompt(
     let asking = {
         let cancel = cancel.clone();
         spawn_io(move || {
-            let capabilities = SystemCapabilities::new(&prepared.input, &root, &cancel)
-                .with_line_checkers(line_checkers);
+            let mut capabilities = SystemCapabilities::new(&prepared.input, &cancel);
+            capabilities.line_checkers = line_checkers;
             let texts = ask_for_prompt(
                 &prepared.input.settings,
                 &args,

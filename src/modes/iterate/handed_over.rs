@@ -72,8 +72,5 @@ pub fn unknown_agent_budget(policy: &LoopPolicy, standing: &LoopStanding) -> Opt
         .iter()
         .filter(|agent| agent.max_cost_usd.is_some() && untold(&agent.name));
     let names: Vec<&str> = budgeted.map(|agent| agent.name.as_str()).collect();
-    (!names.is_empty()).then(|| Degradation {
-        code: WarningCode::BudgetUnknown,
-        detail: format!("not all sessions of {} told what they cost, so agents[].max_cost_usd counts only a part", names.join(" and ")),
-    })
+    (!names.is_empty()).then(|| Degradation::new(WarningCode::BudgetUnknown, format!("not all sessions of {} told what they cost, so agents[].max_cost_usd counts only a part", names.join(" and "))))
 }

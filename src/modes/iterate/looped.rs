@@ -680,7 +680,7 @@ impl LoopRun {
         texts: Option<&DescribedPrompt>,
     ) -> String {
         let settings = self.context.settings();
-        let branch = input.worktree.lock().expect("mutex poisoned").branch();
+        let branch = input.worktree().branch();
         let last = self
             .last
             .as_ref()

@@ -42,11 +42,7 @@ pub fn plan_loop(
     let limits = request.limits.over(&effective.settings.limits);
     let standing = &memory.record().standing;
     let iteration = standing.finished.saturating_add(1);
-    let config_error = |why| UnreadableFact {
-        kind: FaultKind::Config,
-        why,
-        hint: None,
-    };
+    let config_error = |why| UnreadableFact::new(FaultKind::Config, why);
     let presets = |name: &PresetName| command_env.preset_to_start(name);
     let agents = request
         .agents

@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use sha2::{Digest as _, Sha256};
-
 use watchdog_core::config::settings::Limits;
 use watchdog_core::decision::iteration::prompt::PromptSet;
 use watchdog_core::decision::silence::USUAL_LIMIT;
 use watchdog_process::{MirrorTarget, SessionTerms};
+use watchdog_store::short_hash;
 
 use crate::judge::configuration::EffectiveConfig;
 use crate::judge::judgement_input::Overrides;
@@ -54,11 +53,10 @@ impl LoopRequest {
             AgentSelection::Given(_) => String::new(),
             named => format!("{named:?}"),
         };
-        let text = format!("{:?} {agents} {}", self.prompts, self.same_conversation);
-        Sha256::digest(text.as_bytes())[..16]
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect()
+        short_hash(&format!(
+            "{:?} {agents} {}",
+            self.prompts, self.same_conversation
+        ))
     }
 
     /// How long a session may be silent before watchdog ends it, given the configured limit; `None` = no limit. A loop runs unattended, so

@@ -142,14 +142,8 @@ pub fn record_outcomes(
     if checks.is_empty() {
         return;
     }
-    let root = input
-        .worktree
-        .lock()
-        .expect("mutex poisoned")
-        .root()
-        .to_owned();
     let capabilities =
-        SystemCapabilities::new(input, &root, cancel).with_earlier_passes(Arc::clone(store));
+        SystemCapabilities::new(input, cancel).with_earlier_passes(Arc::clone(store));
     let settings = ConfigSettings {
         checks,
         mode: Mode::All,
@@ -169,13 +163,7 @@ fn first_pass(
     store: &dyn LocalStore,
     cancel: &CancelFlag,
 ) -> Result<Option<Verdict>, UnreadableFact> {
-    let (tree, root) = {
-        let worktree = input.worktree.lock().expect("mutex poisoned");
-        (
-            worktree.tree_at(&input.origin.0)?,
-            worktree.root().to_owned(),
-        )
-    };
+    let tree = input.worktree().tree_at(&input.origin.0)?;
     for (name, command) in wanted {
         let check = check_id(&CheckKind::Command(command.clone()));
         if before::read_checks_before(store, &input.worktree_id, &input.spec)?
@@ -187,9 +175,9 @@ fn first_pass(
         command_env.tell(&format!(
             "'{name}' must fail before the work begins: it runs in a scratch checkout first"
         ));
-        let capabilities = SystemCapabilities::new(input, &root, cancel)
-            .with_scratch(command_env.state.scratch())
-            .at_tree(tree.clone());
+        let mut capabilities = SystemCapabilities::new(input, cancel);
+        capabilities.scratch = Some(command_env.state.scratch());
+        capabilities.at_tree = Some(tree.clone());
         let clean = CommandCheck::new(CommandCriterion {
             clean: true,
             ..command.clone()

@@ -102,13 +102,7 @@ pub async fn run_session(
         journal,
         ..
     } = prepared;
-    let worktree = input
-        .worktree
-        .lock()
-        .expect("mutex poisoned")
-        .root()
-        .display()
-        .to_string();
+    let worktree = input.root.display().to_string();
     let span = tracing::info_span!(target: "watchdog::session", "session", worktree = worktree, spec = input.spec);
     let seen = run_in_span(command_env, input, store, journal, options, signals)
         .instrument(span.clone())
@@ -136,7 +130,7 @@ async fn run_in_span(
 ) -> ObservedSession {
     let begun = now();
     let (root, git_dir) = {
-        let worktree = input.worktree.lock().expect("mutex poisoned");
+        let worktree = input.worktree();
         (worktree.root().to_owned(), worktree.git_dir().to_owned())
     };
     let log = options.log.clone();
@@ -202,10 +196,7 @@ async fn run_in_span(
     let mut notes = Vec::new();
     if let Err(error) = session::record(store.as_ref(), &input.worktree_id, &input.spec, &announced)
     {
-        notes.push(Degradation {
-            code: WarningCode::StoreUnwritable,
-            detail: error.to_string(),
-        });
+        notes.push(Degradation::new(WarningCode::StoreUnwritable, error));
     }
     // Its threads before it: one that cannot be had must not cost a session that has begun to work.
     let began = SessionWaiter::prepare()
@@ -238,10 +229,7 @@ async fn run_in_span(
         record.pid = started.pid
     }) && notes.is_empty()
     {
-        notes.push(Degradation {
-            code: WarningCode::StoreUnwritable,
-            detail: error.to_string(),
-        });
+        notes.push(Degradation::new(WarningCode::StoreUnwritable, error));
     }
     tracing::debug!(target: "watchdog::session", pid = session.pid(), "the session runs");
     journal.write(
@@ -309,12 +297,7 @@ async fn run_in_span(
     let mut summary = options.tap.finish();
     summary.usage.cost_usd = own_cost(store.as_ref(), &input.worktree_id, &summary);
     let stop = at_timeout.filter(|_| outcome.timed_out);
-    let root = input
-        .worktree
-        .lock()
-        .expect("mutex poisoned")
-        .root()
-        .to_owned();
+    let root = input.root.clone();
     let ruled_by = options.ruled_by.as_deref().filter(|_| summary.ruled);
     let preset = speaking_preset(
         (command_env, &root),
@@ -394,7 +377,7 @@ async fn run_in_span(
     if session::record(store.as_ref(), &input.worktree_id, &input.spec, &ended).is_err() {
         command_env.tell("the session's end could not be recorded");
     }
-    let worktree = input.worktree.lock().expect("mutex poisoned");
+    let worktree = input.worktree();
     seen.notes.extend(settle_anchor::session_ended(
         store.as_ref(),
         &worktree,
@@ -410,13 +393,7 @@ async fn run_in_span(
 /// Records the session's uncommitted files: later changes are not its work. `None` where that could not be read or recorded; then all
 /// that is found counts as its work.
 fn uncommitted_at_end(input: &JudgementInput, store: &Arc<dyn LocalStore>) -> Option<ContentIds> {
-    let end = input
-        .worktree
-        .lock()
-        .expect("mutex poisoned")
-        .uncommitted_contents()
-        .ok()?
-        .1;
+    let end = input.worktree().uncommitted_contents().ok()?.1;
     let recorded = uncommitted::record_session_end(
         store.as_ref(),
         &input.worktree_id,
@@ -473,10 +450,7 @@ fn see(
     at: Timestamp,
 ) -> ObservedSession {
     if let Some(why) = &outcome.log_note {
-        notes.push(Degradation {
-            code: WarningCode::LogIncomplete,
-            detail: why.clone(),
-        });
+        notes.push(Degradation::new(WarningCode::LogIncomplete, why));
     }
     notes.extend(processes_left(outcome.survivors.len()));
     let usage = SessionUsage {
@@ -498,10 +472,7 @@ fn see(
             "it told its final result, was silent for {} s and did not end; watchdog ended it",
             after.as_secs()
         );
-        notes.push(Degradation {
-            code: WarningCode::EndedAfterResult,
-            detail,
-        });
+        notes.push(Degradation::new(WarningCode::EndedAfterResult, detail));
     }
     // A session that ended by itself is judged by its work, whatever its agent may still spend.
     let of_agent = || {

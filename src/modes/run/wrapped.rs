@@ -145,12 +145,7 @@ impl RunRequest {
             begun,
             ..
         } = prepared;
-        let root = input
-            .worktree
-            .lock()
-            .expect("mutex poisoned")
-            .root()
-            .to_owned();
+        let root = input.root.clone();
         let (tap, ruled_by) = recognition.reading(command_env, &root, &input.settings.agent);
         SessionOptions {
             agent: None,
@@ -202,8 +197,7 @@ fn note_changed_criteria(prepared: &mut PreparedJudgement) {
         store,
         ..
     } = prepared;
-    let Ok(worktree) = Worktree::open(input.worktree.get_mut().expect("mutex poisoned").root())
-    else {
+    let Ok(worktree) = Worktree::open(&input.root) else {
         return;
     };
     let open = OpenWorktree {

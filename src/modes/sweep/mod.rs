@@ -1,6 +1,6 @@
 //! `watchdog sweep`: judges every worktree of repositories and folders once, each under its own lock.
 //!
-//! [`sweep`] finds them and runs a pool of threads over them. `scan` judges one, `sweep_driver` drives its machine without waiting,
+//! [`sweep`] finds them and runs a pool of threads over them. `scan` judges one,
 //! `probe_budget` decides whether another probe is allowed, and `sweep_cache` reuses the verdict where nothing changed since the last
 //! sweep. A failure in one worktree does not affect the others.
 
@@ -10,7 +10,6 @@ mod report;
 mod request;
 mod scan;
 mod sweep_cache;
-mod sweep_driver;
 
 pub use pool::sweep;
 pub use report::{SweepReport, SweepRow, SweepTableRow};

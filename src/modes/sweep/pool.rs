@@ -250,7 +250,7 @@ impl SweepShared<'_> {
 
     /// Deletes old snapshots, once per repository and sweep.
     pub(super) fn expire(&self, judgement_run: &JudgementRun) {
-        let worktree = judgement_run.input.worktree.lock().expect("mutex poisoned");
+        let worktree = judgement_run.input().worktree();
         if !held(&self.expired).insert(worktree.common_dir().to_owned()) {
             return;
         }
@@ -258,7 +258,7 @@ impl SweepShared<'_> {
             &worktree,
             self.store.as_ref(),
             &self.around.state.logs(),
-            judgement_run.input.settings.rescue.keep_days,
+            judgement_run.input().settings.rescue.keep_days,
         ) {
             held(&self.report).notes.push(format!(
                 "old snapshots of {} could not be dropped: {why}",

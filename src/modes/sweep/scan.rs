@@ -7,12 +7,11 @@ use std::time::Duration;
 
 use super::pool::SweepShared;
 use super::report::{SweepOutcome, SweepRow};
-use super::sweep_driver::SweepDriver;
 use crate::clock::now;
 use crate::judge::admission::PreparedJudgement;
 use crate::judge::command_env::CommandEnv;
 use crate::judge::configuration::effective;
-use crate::judge::journal::observed;
+use crate::judge::driver::{JudgementDriver, Pace, drive_to_the_end};
 use crate::judge::judgement_input::{JudgementInput, Overrides};
 use crate::judge::judgement_run::{JudgementRun, ObservedSession};
 use crate::judge::open_worktree::{OpenWorktree, taken};
@@ -259,16 +258,16 @@ impl SweepShared<'_> {
                     verdict.degraded.push(self.rationed());
                 }
                 let untouched =
-                    is_untouched(&verdict) && self.is_silent(&judgement_run.input, &found.root);
+                    is_untouched(&verdict) && self.is_silent(judgement_run.input(), &found.root);
                 let mut judgement = self.settle(&judgement_run, *verdict, untouched);
                 if let Err(error) =
                     self.memory
                         .keep(found, &judgement_run, (&judgement, untouched), begun)
                 {
-                    judgement.verdict.degraded.push(Degradation {
-                        code: WarningCode::StoreUnwritable,
-                        detail: error.to_string(),
-                    });
+                    judgement
+                        .verdict
+                        .degraded
+                        .push(Degradation::new(WarningCode::StoreUnwritable, error));
                 }
                 if let Some(worktree) = judgement_run.into_worktree() {
                     repo_cache.give_back(worktree);
@@ -284,7 +283,7 @@ impl SweepShared<'_> {
             DriveOutcome::Held(action) => {
                 let found = found.clone();
                 let nothing = has_nothing(machine.commits(), machine.changes())
-                    && self.is_silent(&judgement_run.input, &found.root);
+                    && self.is_silent(judgement_run.input(), &found.root);
                 let pending = JudgementAwaitingProbe {
                     found,
                     judgement_run,
@@ -363,12 +362,11 @@ impl SweepShared<'_> {
         let may_ask =
             |action: &MachineAction| *action == MachineAction::Rescue || self.probe_budget.take();
         let mut driver = self.driver(&judgement_run, &may_ask);
-        let event = match self.cancel.is_cancelled() {
-            true => {
-                observed(judgement_run.executor.journal(), &MachineEvent::Interrupt);
-                MachineEvent::Interrupt
-            }
-            false => driver.perform_now(&action, &machine),
+        let event = if self.cancel.is_cancelled() {
+            driver.note(&MachineEvent::Interrupt);
+            MachineEvent::Interrupt
+        } else {
+            driver.perform_now(&action, &machine)
         };
         if matches!(&event, MachineEvent::Probe(record) if record.withheld) {
             self.probe_budget.put_back();
@@ -410,25 +408,20 @@ impl SweepShared<'_> {
         let nothing = note.is_none();
         setup.notes.extend(note);
         judgement_run.executor.ask_nobody();
-        let mut machine = CheckMachine::new(setup);
         let _within = judgement_run.span.clone().entered();
-        match drive(
-            &mut machine,
-            MachineEvent::Start,
-            &mut self.driver(&judgement_run, &|_| true),
-        ) {
-            DriveOutcome::Ended(verdict) => {
-                let untouched = nothing && is_untouched(&verdict);
-                let judgement = self.settle(&judgement_run, *verdict, untouched);
-                match untouched {
-                    true => SweepRow {
-                        worktree: found.root,
-                        outcome: SweepOutcome::Untouched,
-                    },
-                    false => judged_row(found.root, judgement),
-                }
-            }
-            DriveOutcome::Held(_) => unreachable!("everything may be done"),
+        let pace = Pace::InSweep {
+            cancel: &self.cancel,
+            may_ask: &|_| true,
+        };
+        let verdict = drive_to_the_end(setup, &judgement_run.executor, pace);
+        let untouched = nothing && is_untouched(&verdict);
+        let judgement = self.settle(&judgement_run, verdict, untouched);
+        match untouched {
+            true => SweepRow {
+                worktree: found.root,
+                outcome: SweepOutcome::Untouched,
+            },
+            false => judged_row(found.root, judgement),
         }
     }
 
@@ -436,11 +429,13 @@ impl SweepShared<'_> {
         &'a self,
         judgement_run: &'a JudgementRun,
         may_ask: &'a dyn Fn(&MachineAction) -> bool,
-    ) -> SweepDriver<'a> {
-        SweepDriver {
+    ) -> JudgementDriver<'a> {
+        JudgementDriver {
             executor: &judgement_run.executor,
-            cancel: &self.cancel,
-            may_ask,
+            pace: Pace::InSweep {
+                cancel: &self.cancel,
+                may_ask,
+            },
         }
     }
 
@@ -449,10 +444,7 @@ impl SweepShared<'_> {
             "the agent was not asked, as the {} questions of this sweep are spent",
             self.request.max_probes_total
         );
-        Degradation {
-            code: WarningCode::ProbesRationed,
-            detail,
-        }
+        Degradation::new(WarningCode::ProbesRationed, detail)
     }
 
     /// Nothing is recorded of an untouched worktree: `status` would read it as unfinished work.
@@ -486,11 +478,7 @@ fn is_untouched(verdict: &Verdict) -> bool {
 }
 
 fn unreadable(kind: FaultKind, why: &str) -> UnreadableFact {
-    UnreadableFact {
-        kind,
-        why: why.to_owned(),
-        hint: None,
-    }
+    UnreadableFact::new(kind, why)
 }
 
 fn judged_row(worktree: PathBuf, judgement: Judgement) -> SweepRow {

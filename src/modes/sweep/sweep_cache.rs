@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
-use sha2::{Digest, Sha256};
 use watchdog_core::decision::breaker::BreakerState;
 
 use super::request::SweepRequest;
@@ -21,7 +20,7 @@ use watchdog_facts::verdict::Reason;
 use watchdog_git::{FingerprintScope, FoundWorktree, StatFingerprints, TABLES};
 use watchdog_store::engine::RowRevision;
 use watchdog_store::sweep_cache::{self, SweepCacheEntry};
-use watchdog_store::{LocalStore, StoreError, rows_of_worktrees};
+use watchdog_store::{LocalStore, StoreError, rows_of_worktrees, short_hash};
 
 /// How many verdicts are written in one transaction.
 const TOGETHER: usize = 128;
@@ -58,7 +57,7 @@ impl SweepCache {
         let mut everywhere = vec![around.state.trust()];
         everywhere.extend(around.config.clone());
         Ok(SweepCache {
-            inputs: fingerprint(&format!("{words:?}")),
+            inputs: short_hash(&format!("{words:?}")),
             asks_nobody,
             everywhere,
             rows: rows_of_worktrees(store.as_ref())?,
@@ -116,7 +115,7 @@ impl SweepCache {
             return Ok(());
         };
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.push((judgement_run.input.worktree_id.clone(), entry));
+        waiting.push((judgement_run.input().worktree_id.clone(), entry));
         if waiting.len() < TOGETHER {
             return Ok(());
         }
@@ -167,7 +166,7 @@ impl SweepCache {
                 WarningCode::StoreUnwritable | WarningCode::JournalUnwritable
             )
         });
-        let plain = judgement_run.input.settings.checks.is_empty()
+        let plain = judgement_run.input().settings.checks.is_empty()
             && verdict.probes.is_empty()
             && verdict.rescue_commits == 0;
         if !(rests_on_git && closed && written && plain && verdict.changes.is_some()) {
@@ -183,7 +182,7 @@ impl SweepCache {
             },
             begun.into(),
         )?;
-        let inputs = self.inputs_of(&judgement_run.input.worktree_id)?;
+        let inputs = self.inputs_of(&judgement_run.input().worktree_id)?;
         let verdict = as_json(VerdictView {
             untouched: is_untouched,
             ..judgement.view()
@@ -205,17 +204,10 @@ impl SweepCache {
     }
 
     fn inputs_of(&self, id: &str) -> Option<String> {
-        Some(fingerprint(&format!(
+        Some(short_hash(&format!(
             "{} {}",
             self.inputs,
             self.rows.get(id)?
         )))
     }
-}
-
-fn fingerprint(text: &str) -> String {
-    Sha256::digest(text.as_bytes())[..16]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
 }

@@ -155,11 +155,7 @@ fn unreadable(judgement: &Judgement) -> Option<UnreadableFact> {
         Reason::NotARepository => FaultKind::NotARepository,
         _ => return None,
     };
-    Some(UnreadableFact {
-        kind,
-        why: judgement.verdict.message.clone(),
-        hint: None,
-    })
+    Some(UnreadableFact::new(kind, judgement.verdict.message.clone()))
 }
 
 enum PreparedScan {
@@ -186,11 +182,7 @@ fn prepare(
             "another worktree is in the place of {}",
             subject.root.display()
         );
-        return Err(UnreadableFact {
-            kind: FaultKind::NotARepository,
-            why,
-            hint: None,
-        });
+        return Err(UnreadableFact::new(FaultKind::NotARepository, why));
     }
     if is_another_clone(store.as_ref(), &worktree)? {
         return Ok(PreparedScan::Nothing(WatchScanOutcome::Unwatched));

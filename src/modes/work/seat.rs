@@ -108,11 +108,10 @@ pub(super) async fn isolate_panic<T: 'static>(
     tokio::task::spawn_local(work)
         .await
         .unwrap_or_else(|error| {
-            Err(UnreadableFact {
-                kind: FaultKind::Git,
-                why: format!("ended by a bug of watchdog: {error}"),
-                hint: None,
-            })
+            Err(UnreadableFact::new(
+                FaultKind::Git,
+                format!("ended by a bug of watchdog: {error}"),
+            ))
         })
 }
 

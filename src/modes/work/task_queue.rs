@@ -72,10 +72,11 @@ impl TaskQueue {
         let head = open.worktree.head()?;
         let effective = effective(command_env, &open, None, Some(&head))?;
         let dir = &effective.settings.tasks.dir;
-        let folder = folder::read(open.root(), dir).map_err(|error| UnreadableFact {
-            kind: FaultKind::Config,
-            why: format!("failed to read the tasks in {dir}: {error}"),
-            hint: None,
+        let folder = folder::read(open.root(), dir).map_err(|error| {
+            UnreadableFact::new(
+                FaultKind::Config,
+                format!("failed to read the tasks in {dir}: {error}"),
+            )
         })?;
         let repository_id = open.worktree.repository_id();
         let (tasks, source) = choose_queue(command_env, &open.store, &repository_id)?;
@@ -248,10 +249,7 @@ impl TaskQueue {
                     shell_word(entry.id())
                 ))
             );
-            notes.push(Degradation {
-                code: WarningCode::CriteriaChanged,
-                detail,
-            });
+            notes.push(Degradation::new(WarningCode::CriteriaChanged, detail));
             let task = entry.loaded.task.clone();
             let allow_with = if task.commands().is_empty() {
                 None
@@ -274,10 +272,7 @@ impl TaskQueue {
                 let detail = format!(
                     "{name} differs from that of {short}, which governs: commit the change before the task is begun"
                 );
-                notes.push(Degradation {
-                    code: WarningCode::CriteriaChanged,
-                    detail,
-                });
+                notes.push(Degradation::new(WarningCode::CriteriaChanged, detail));
                 let task = parse_task(&committed, relative).map_err(|error| UnreadableFact {
                     kind: FaultKind::Config,
                     why: format!("{error} (as {short} has it)"),
@@ -302,10 +297,7 @@ impl TaskQueue {
                     .commands
                     .watchdog(&format!("trust {}", shell_path(relative)))
             );
-            notes.push(Degradation {
-                code: WarningCode::CriteriaChanged,
-                detail,
-            });
+            notes.push(Degradation::new(WarningCode::CriteriaChanged, detail));
             (task.checks, task.mode) = (pinned.checks, pinned.mode);
             bytes = text.clone().into_bytes();
         }
@@ -324,12 +316,9 @@ impl TaskQueue {
     /// The task as it was pinned, where another machine began it at a commit that is not in this clone.
     fn pinned_remotely(&self, pinned: &PinnedFile) -> Result<EffectiveTask, UnreadableFact> {
         let relative = std::path::Path::new(&pinned.path);
-        let task =
-            parse_task(pinned.text.as_bytes(), relative).map_err(|error| UnreadableFact {
-                kind: FaultKind::Config,
-                why: format!("{error} (as it is recorded)"),
-                hint: None,
-            })?;
+        let task = parse_task(pinned.text.as_bytes(), relative).map_err(|error| {
+            UnreadableFact::new(FaultKind::Config, format!("{error} (as it is recorded)"))
+        })?;
         let is_free = task.commands().is_empty();
         let allow_with = if is_free {
             None

@@ -119,10 +119,10 @@ impl LoopRun {
             record.over = over.then_some(reason);
         });
         if let Err(unreadable) = kept {
-            verdict.degraded.push(Degradation {
-                code: WarningCode::StoreUnwritable,
-                detail: unreadable.why,
-            });
+            verdict.degraded.push(Degradation::new(
+                WarningCode::StoreUnwritable,
+                unreadable.why,
+            ));
         }
         self.write_the_end(end, &verdict);
         judgement.verdict = verdict;
