@@ -69,6 +69,21 @@ pub fn effective(
     settled(command_env, &open.worktree, anchor, baseline)
 }
 
+/// The warning that the criteria of the worktree differ from those in force, unless it is known already. A file that does not even parse
+/// any more does not count.
+pub fn criteria_changed(
+    command_env: &CommandEnv,
+    open: &OpenWorktree,
+    (spec, baseline): (Option<&str>, Option<&HistoryPoint>),
+    known_notes: &[Degradation],
+) -> Option<Degradation> {
+    let effective = effective(command_env, open, spec, baseline).ok()?;
+    effective
+        .notes
+        .into_iter()
+        .find(|note| note.code == WarningCode::CriteriaChanged && !known_notes.contains(note))
+}
+
 /// The configuration of a worktree from its files alone, for commands that only check whether it is right.
 pub fn config_without_anchor(
     command_env: &CommandEnv,

@@ -1,18 +1,123 @@
-//! Makes the input of a judgement from its parts, and from it the setup of the machine.
+//! Opens a judgement: makes its input from the worktree, a baseline and the configuration, and from it the setup of the machine.
 
 use std::sync::Mutex;
 
-use crate::session::RecordedBaseline;
+use jiff::Timestamp;
+
+use crate::clock::now;
+use crate::session::{
+    AnewBy, RecordedBaseline, UncommittedRule, begin_anew, record, recorded, refuse_other_clone,
+    spec_of_new_session,
+};
 use watchdog_core::config::settings::CheckSpec;
 use watchdog_core::decision::machine::{EarlierRounds, MachineSetup};
-use watchdog_facts::evidence::SessionEnd;
-use watchdog_git::ContentAtBaseline;
+use watchdog_facts::evidence::{Degradation, FaultKind, SessionEnd, UnreadableFact, WarningCode};
+use watchdog_facts::shell_line::shell_word;
+use watchdog_git::{ContentAtBaseline, HistoryPoint, KeptBaseline};
 
-use super::configuration::EffectiveConfig;
+use super::command_env::CommandEnv;
+use super::configuration::{EffectiveConfig, effective};
 use super::criteria_files;
 use super::judgement_input::{JudgementInput, Overrides};
 use super::open_worktree::OpenWorktree;
 use super::origins::origin_evidence;
+use super::settle_anchor;
+
+/// Where the baseline of a judgement comes from.
+pub enum SourceOfBaseline<'a> {
+    /// The recorded one, or this revision in its place. Without either no judgement begins.
+    Recorded(Option<&'a str>),
+    /// The recorded one, or this point in its place. Without either the beginning is unknown.
+    RecordedIfAny(Option<HistoryPoint>),
+    /// One that was read before.
+    Read(RecordedBaseline),
+    /// A new one: a session begins at this time.
+    New(Timestamp),
+}
+
+/// Opens the judgement of a worktree: its baseline, its anchor and the configuration in force.
+pub fn open_judgement(
+    command_env: &CommandEnv,
+    open: OpenWorktree,
+    source: SourceOfBaseline<'_>,
+    spec: Option<&str>,
+    overrides: Overrides,
+) -> Result<JudgementInput, UnreadableFact> {
+    let (store, worktree) = (open.store.as_ref(), &open.worktree);
+    // A judgement beside a session, such as a hook's, moves no anchor.
+    let mut moves_anchor = !overrides.from_inside;
+    let (recorded, known) = match source {
+        SourceOfBaseline::New(at) => {
+            let anew = begin_anew(store, worktree, AnewBy::Command, &open.commands)?;
+            // Reads the configuration before it records anything: a mistake in it leaves no record.
+            let head = worktree.head()?;
+            let spec = spec_of_new_session(store, worktree, spec)?;
+            settle_anchor::between_sessions(&open, Some(&spec), at)?;
+            let effective = effective(command_env, &open, Some(&spec), Some(&head))?;
+            let (mut recorded, effective) = begin_session(
+                command_env,
+                &open,
+                (&spec, overrides.uncommitted, at),
+                effective,
+            )?;
+            recorded.notes.extend(anew);
+            return Ok(JudgementInput::new(
+                open, recorded, true, effective, overrides,
+            ));
+        }
+        SourceOfBaseline::Read(recorded) => (recorded, true),
+        SourceOfBaseline::Recorded(rev) => {
+            refuse_other_clone(store, worktree, &open.commands)?;
+            let recorded = recorded(&open.store, &open.worktree_id, spec)?;
+            match rev.map(|rev| worktree.resolve(rev)).transpose()? {
+                None => (recorded.ok_or_else(|| nothing_recorded(&open, spec))?, true),
+                // The recorded refs belong to this judgement only where they were recorded with this very commit.
+                Some(point) => match recorded {
+                    Some(recorded) if recorded.point == point => (recorded, true),
+                    recorded => (baseline_at(recorded, point, spec, &open), false),
+                },
+            }
+        }
+        SourceOfBaseline::RecordedIfAny(point) => {
+            moves_anchor = false;
+            let recorded = recorded(&open.store, &open.worktree_id, spec)?;
+            match (point, recorded) {
+                (None, Some(recorded)) => (recorded, true),
+                (Some(point), Some(recorded)) if recorded.point == point => (recorded, true),
+                (point, recorded) => {
+                    let spec = spec
+                        .map(str::to_owned)
+                        .or(recorded.map(|recorded| recorded.spec));
+                    let spec = spec.unwrap_or_else(|| worktree.default_spec());
+                    let point = point.unwrap_or_else(HistoryPoint::unknown);
+                    (RecordedBaseline::made_up(spec, point, now()), false)
+                }
+            }
+        }
+    };
+    if moves_anchor {
+        settle_anchor::between_sessions(&open, Some(&recorded.spec), now())?;
+    }
+    let point = Some(&recorded.point).filter(|point| **point != HistoryPoint::unknown());
+    let effective = effective(command_env, &open, Some(&recorded.spec), point)?;
+    Ok(JudgementInput::new(
+        open, recorded, known, effective, overrides,
+    ))
+}
+
+/// Records the baseline of a session that begins, the anchor of its spec, and the conversations that there are.
+pub fn begin_session(
+    command_env: &CommandEnv,
+    open: &OpenWorktree,
+    (spec, uncommitted, at): (&str, UncommittedRule, Timestamp),
+    effective: EffectiveConfig,
+) -> Result<(RecordedBaseline, EffectiveConfig), UnreadableFact> {
+    let store = open.store.as_ref();
+    let recorded = record(store, &open.worktree, Some(spec), uncommitted, at)?;
+    let effective = settle_anchor::session_begins(open, &recorded, effective)?;
+    command_env.note_conversations(open, &recorded)?;
+    Ok((recorded, effective))
+}
 
 impl JudgementInput {
     /// Joins the parts.
@@ -102,5 +207,73 @@ fn runs_programs(check: &CheckSpec) -> bool {
     match check {
         CheckSpec::Group { checks, .. } => checks.iter().any(runs_programs),
         CheckSpec::Single { criterion, .. } => criterion.runs_programs(),
+    }
+}
+
+/// The baseline at a commit that the command line names. What was uncommitted when the session began stays as it was recorded.
+fn baseline_at(
+    recorded: Option<RecordedBaseline>,
+    point: HistoryPoint,
+    spec: Option<&str>,
+    open: &OpenWorktree,
+) -> RecordedBaseline {
+    let no_record = || {
+        let detail =
+            "no baseline is recorded here, so everything uncommitted counts as the session's work"
+                .to_string();
+        vec![Degradation::new(WarningCode::NoRecord, detail)]
+    };
+    match recorded {
+        Some(recorded) => RecordedBaseline {
+            point,
+            refs: Vec::new().into(),
+            at: now(),
+            ..recorded
+        },
+        None => {
+            let spec = spec.map_or_else(|| open.worktree.default_spec(), str::to_owned);
+            RecordedBaseline {
+                notes: no_record(),
+                ..RecordedBaseline::made_up(spec, point, now())
+            }
+        }
+    }
+}
+
+fn nothing_recorded(open: &OpenWorktree, spec: Option<&str>) -> UnreadableFact {
+    let commands = &open.commands;
+    let record = commands.watchdog(&spec.map_or_else(
+        || "snapshot".to_owned(),
+        |spec| format!("snapshot --spec {}", shell_word(spec)),
+    ));
+    let for_spec = spec
+        .map(|spec| format!(" for the spec '{spec}'"))
+        .unwrap_or_default();
+    // A new one would leave what the session committed out of the count.
+    let is_meant = |baseline: &KeptBaseline| {
+        baseline.worktree_id == open.worktree_id && spec.is_none_or(|spec| spec == baseline.spec)
+    };
+    if open
+        .worktree
+        .kept_baselines()
+        .is_ok_and(|baselines| baselines.iter().any(is_meant))
+    {
+        return UnreadableFact {
+            kind: FaultKind::NoBaseline,
+            why: format!(
+                "no baseline is recorded{for_spec} in this worktree, and git has one: the records were lost or are elsewhere"
+            ),
+            hint: Some(format!(
+                "bring it back with: {}",
+                commands.watchdog("doctor --rebuild")
+            )),
+        };
+    }
+    UnreadableFact {
+        kind: FaultKind::NoBaseline,
+        why: format!("no baseline is recorded{for_spec} in this worktree"),
+        hint: Some(format!(
+            "name a revision with --baseline REV, or record one before the session with: {record}"
+        )),
     }
 }

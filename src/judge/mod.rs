@@ -17,7 +17,7 @@ pub(crate) mod driver;
 mod earlier_rounds;
 pub(crate) mod executor;
 pub(crate) mod expiry;
-mod input_assembly;
+pub(crate) mod input_assembly;
 pub(crate) mod journal;
 pub(crate) mod judgement_about;
 pub(crate) mod judgement_input;

@@ -64,14 +64,25 @@ impl OpenWorktree {
         command_env.state.ensure()?;
         let store = open(&command_env.state)?;
         let notes = store.notes();
-        let commands = command_env.commands(worktree.root());
         Ok(OpenWorktree {
-            worktree_id: worktree.worktree_id(),
-            worktree,
-            store,
             notes,
-            commands,
+            ..OpenWorktree::with_store(command_env, worktree, &store)
         })
+    }
+
+    /// A worktree that is open already, with a store that is.
+    pub fn with_store(
+        command_env: &CommandEnv,
+        worktree: Worktree,
+        store: &Arc<dyn LocalStore>,
+    ) -> Self {
+        OpenWorktree {
+            worktree_id: worktree.worktree_id(),
+            commands: command_env.commands(worktree.root()),
+            worktree,
+            store: Arc::clone(store),
+            notes: StoreNotes::default(),
+        }
     }
 
     /// The top folder.

@@ -6,11 +6,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::runtime::Handle;
 
-use crate::session::{RecordedBaseline, recorded, refuse_other_clone};
-use watchdog_facts::evidence::{Degradation, FaultKind, UnreadableFact, WarningCode};
-use watchdog_facts::shell_line::shell_word;
+use watchdog_facts::evidence::{Degradation, WarningCode};
 use watchdog_facts::verdict::{Reason, Verdict};
-use watchdog_git::{HistoryPoint, KeptBaseline};
 use watchdog_process::{CommandLineReader, PidWaitOutcome};
 use watchdog_store::lock::WorktreeLock;
 
@@ -18,16 +15,15 @@ use super::pid_wait;
 use crate::clock::now;
 use crate::judge::admission::PreparedJudgement;
 use crate::judge::command_env::CommandEnv;
-use crate::judge::configuration::effective;
+use crate::judge::input_assembly::{SourceOfBaseline, open_judgement};
 use crate::judge::judgement_about::about;
-use crate::judge::judgement_input::{JudgementInput, Overrides};
+use crate::judge::judgement_input::Overrides;
 use crate::judge::judgement_run::ObservedSession;
 use crate::judge::live_session::{RunningSession, SessionActivity};
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::refusal::Refusal;
 use crate::judge::session_agent::SightedAgent;
 use crate::judge::session_life::WorktreeLife;
-use crate::judge::settle_anchor;
 use crate::judge::signals::SignalState;
 use crate::judge::spawn_io::spawn_io;
 use crate::modes::run::session_recognition::SessionRecognition;
@@ -120,7 +116,13 @@ pub fn judge_worktree(
     let store = Arc::clone(&open.store);
     let mut prepared = PreparedJudgement::new(
         command_env,
-        judgement_input(command_env, open, request)?,
+        open_judgement(
+            command_env,
+            open,
+            SourceOfBaseline::Recorded(request.baseline.as_deref()),
+            request.spec.as_deref(),
+            request.overrides.clone(),
+        )?,
         store,
         begun,
     );
@@ -211,116 +213,6 @@ fn with_its_session(
         session: Some(running.to_session()),
         ..judgement
     }))
-}
-
-fn judgement_input(
-    command_env: &CommandEnv,
-    open: OpenWorktree,
-    request: &CheckRequest,
-) -> Result<JudgementInput, UnreadableFact> {
-    refuse_other_clone(open.store.as_ref(), &open.worktree, &open.commands)?;
-    let found = recorded(&open.store, &open.worktree_id, request.spec.as_deref())?;
-    let (recorded, known) = match &request.baseline {
-        Some(rev) => {
-            let point = open.worktree.resolve(rev)?;
-            // The recorded refs belong to this judgement only where they were recorded with this very commit.
-            match found {
-                Some(found) if found.point == point => (found, true),
-                found => (
-                    replaced(found, point, request.spec.as_deref(), &open),
-                    false,
-                ),
-            }
-        }
-        None => (
-            found.ok_or_else(|| nothing_recorded(&open, request.spec.as_deref()))?,
-            true,
-        ),
-    };
-    if !request.overrides.from_inside {
-        settle_anchor::between_sessions(&open, Some(&recorded.spec), now())?;
-    }
-    let effective = effective(
-        command_env,
-        &open,
-        Some(&recorded.spec),
-        Some(&recorded.point),
-    )?;
-    Ok(JudgementInput::new(
-        open,
-        recorded,
-        known,
-        effective,
-        request.overrides.clone(),
-    ))
-}
-
-/// The baseline at a commit that the command line names. What was uncommitted when the session began stays as it was recorded.
-fn replaced(
-    found: Option<RecordedBaseline>,
-    point: HistoryPoint,
-    spec: Option<&str>,
-    open: &OpenWorktree,
-) -> RecordedBaseline {
-    let no_record = || {
-        let detail =
-            "no baseline is recorded here, so everything uncommitted counts as the session's work"
-                .to_string();
-        vec![Degradation::new(WarningCode::NoRecord, detail)]
-    };
-    match found {
-        Some(found) => RecordedBaseline {
-            point,
-            refs: Vec::new().into(),
-            at: now(),
-            ..found
-        },
-        None => {
-            let spec = spec.map_or_else(|| open.worktree.default_spec(), str::to_owned);
-            RecordedBaseline {
-                notes: no_record(),
-                ..RecordedBaseline::made_up(spec, point, now())
-            }
-        }
-    }
-}
-
-fn nothing_recorded(open: &OpenWorktree, spec: Option<&str>) -> UnreadableFact {
-    let commands = &open.commands;
-    let record = commands.watchdog(&spec.map_or_else(
-        || "snapshot".to_owned(),
-        |spec| format!("snapshot --spec {}", shell_word(spec)),
-    ));
-    let of = spec
-        .map(|spec| format!(" for the spec '{spec}'"))
-        .unwrap_or_default();
-    // A new one would leave what the session committed out of the count.
-    let is_meant = |kept: &KeptBaseline| {
-        kept.worktree_id == open.worktree_id && spec.is_none_or(|spec| spec == kept.spec)
-    };
-    if open
-        .worktree
-        .kept_baselines()
-        .is_ok_and(|kept| kept.iter().any(is_meant))
-    {
-        return UnreadableFact {
-            kind: FaultKind::NoBaseline,
-            why: format!(
-                "no baseline is recorded{of} in this worktree, and git has one: the records were lost or are elsewhere"
-            ),
-            hint: Some(format!(
-                "bring it back with: {}",
-                commands.watchdog("doctor --rebuild")
-            )),
-        };
-    }
-    UnreadableFact {
-        kind: FaultKind::NoBaseline,
-        why: format!("no baseline is recorded{of} in this worktree"),
-        hint: Some(format!(
-            "name a revision with --baseline REV, or record one before the session with: {record}"
-        )),
-    }
 }
 
 /// Waits for a process that was named. Meanwhile the lock says that a session is active.

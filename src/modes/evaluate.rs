@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::session::{RecordedBaseline, recorded};
 use watchdog_core::config::settings::Limits;
 use watchdog_core::decision::machine::{EarlierRounds, JudgementScope};
 use watchdog_core::decision::termination::{LoopDecision, SpentUsage, course, unknown};
@@ -14,17 +13,16 @@ use watchdog_facts::display::plural;
 use watchdog_facts::evidence::{Degradation, StopReason, UnreadableFact, WarningCode};
 use watchdog_facts::verdict::{Reason, Status, Verdict};
 use watchdog_git::{HistoryPoint, Worktree};
-use watchdog_store::LocalStore;
 use watchdog_store::journal::kind;
 
 use crate::clock::now;
 use crate::judge::command_env::CommandEnv;
-use crate::judge::configuration::effective;
 use crate::judge::driver::{Pace, drive_to_the_end};
 use crate::judge::executor::ActionExecutor;
+use crate::judge::input_assembly::{SourceOfBaseline, open_judgement};
 use crate::judge::journal::CommandJournal;
 use crate::judge::judgement_about::about;
-use crate::judge::judgement_input::{JudgementInput, Overrides};
+use crate::judge::judgement_input::Overrides;
 use crate::judge::machine_log;
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::refusal::Refusal;
@@ -64,7 +62,19 @@ fn evaluate_here(
     signals: &SignalState,
     begun: Timestamp,
 ) -> Result<Judgement, Refusal> {
-    let (input, store, baseline_known) = open_input(command_env, &context, overrides, begun)?;
+    let open = OpenWorktree::open(command_env)?;
+    let store = Arc::clone(&open.store);
+    let rev = context.baseline.as_deref();
+    let point = rev.map(|rev| resolve(&open.worktree, rev)).transpose()?;
+    let source = SourceOfBaseline::RecordedIfAny(point);
+    let input = open_judgement(
+        command_env,
+        open,
+        source,
+        context.spec.as_deref(),
+        overrides,
+    )?;
+    let baseline_known = input.baseline != HistoryPoint::unknown();
     let journal = Arc::new(CommandJournal::new(
         Arc::clone(&store),
         &input.worktree_id,
@@ -116,46 +126,6 @@ fn evaluate_here(
             .push(Degradation::new(WarningCode::JournalUnwritable, why));
     }
     Ok(judgement)
-}
-
-fn open_input(
-    command_env: &CommandEnv,
-    context: &SessionContext,
-    overrides: Overrides,
-    begun: Timestamp,
-) -> Result<(JudgementInput, Arc<dyn LocalStore>, bool), UnreadableFact> {
-    let open = OpenWorktree::open(command_env)?;
-    let store = Arc::clone(&open.store);
-    let found = recorded(&store, &open.worktree_id, context.spec.as_deref())?;
-    let named = context
-        .baseline
-        .as_deref()
-        .map(|rev| resolve(&open.worktree, rev))
-        .transpose()?;
-    let spec = context
-        .spec
-        .clone()
-        .or_else(|| found.as_ref().map(|found| found.spec.clone()));
-    let spec = spec.unwrap_or_else(|| open.worktree.default_spec());
-    let made_up = |point| RecordedBaseline::made_up(spec.clone(), point, begun);
-    // The recorded refs belong to this judgement only where they were recorded with this very commit.
-    let (recorded, refs_known, baseline_known) = match (named, found) {
-        (Some(point), Some(found)) if found.point == point => (found, true, true),
-        (Some(point), _) => (made_up(point), false, true),
-        (None, Some(found)) => (found, true, true),
-        (None, None) => (made_up(HistoryPoint::unknown()), false, false),
-    };
-    let effective = effective(
-        command_env,
-        &open,
-        Some(&recorded.spec),
-        baseline_known.then_some(&recorded.point),
-    )?;
-    Ok((
-        JudgementInput::new(open, recorded, refs_known, effective, overrides),
-        store,
-        baseline_known,
-    ))
 }
 
 fn resolve(worktree: &Worktree, rev: &str) -> Result<HistoryPoint, UnreadableFact> {

@@ -92,14 +92,10 @@ impl HookWorktree {
         let folder = folder(command_env, request, input, session.as_ref());
         let worktree = Worktree::open(&folder)?;
         let store: Arc<dyn LocalStore> = store;
-        let commands = command_env.commands(worktree.root());
         Ok(HookWorktree {
             open: OpenWorktree {
-                worktree_id: worktree.worktree_id(),
-                worktree,
-                store,
                 notes,
-                commands,
+                ..OpenWorktree::with_store(command_env, worktree, &store)
             },
             session,
         })

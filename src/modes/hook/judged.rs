@@ -9,7 +9,6 @@ use crate::hooks::{
     StopFacts, context, decide, judge_criteria,
 };
 use crate::rescue::private_rule;
-use crate::session::{RecordedBaseline, recorded};
 use watchdog_agent::transcript_read;
 use watchdog_core::checks::{self, CheckContext, GroupOutcome, read_sensors};
 use watchdog_core::config::settings::{CheckSpec, Limits, RescueMode};
@@ -21,7 +20,7 @@ use watchdog_facts::context::SessionContext;
 use watchdog_facts::evidence::{CheckOutcome, CheckResult, UnreadableFact, WarningCode};
 use watchdog_facts::shell_line::WorktreeCommands;
 use watchdog_facts::verdict::Reason;
-use watchdog_git::{HistoryPoint, SnapshotRequest};
+use watchdog_git::SnapshotRequest;
 use watchdog_process::CancelFlag;
 use watchdog_process::still_runs;
 use watchdog_store::LocalStore;
@@ -34,9 +33,9 @@ use super::hook_worktree::{HookRequest, HookWorktree};
 use crate::clock::now;
 use crate::judge::capabilities::SystemCapabilities;
 use crate::judge::command_env::CommandEnv;
-use crate::judge::configuration::effective;
 use crate::judge::criteria_files;
 use crate::judge::executor::at_once;
+use crate::judge::input_assembly::{SourceOfBaseline, open_judgement};
 use crate::judge::journal::CommandJournal;
 use crate::judge::judgement_input::{JudgementInput, Overrides};
 use crate::judge::machine_log;
@@ -107,8 +106,6 @@ struct JudgedStop<'a> {
     hook_input: &'a HookInput,
     store: Arc<dyn LocalStore>,
     input: JudgementInput,
-    /// Whether a baseline is recorded.
-    known: bool,
     /// When the session began, where its own start hook recorded it.
     began: Option<Timestamp>,
     at: Timestamp,
@@ -129,25 +126,14 @@ impl<'a> JudgedStop<'a> {
             .spec
             .clone()
             .or_else(|| session.as_ref().and_then(|session| session.spec.clone()));
-        let found = recorded(&store, &open.worktree_id, spec.as_deref())?;
-        let known = found.is_some();
-        let effective = effective(
+        let input = open_judgement(
             command_env,
-            &open,
+            open,
+            SourceOfBaseline::RecordedIfAny(None),
             spec.as_deref(),
-            found.as_ref().map(|found| &found.point),
+            Overrides::default(),
         )?;
-        let recorded = found.unwrap_or_else(|| {
-            let spec = spec.unwrap_or_else(|| open.worktree.default_spec());
-            RecordedBaseline::made_up(spec, HistoryPoint::unknown(), at)
-        });
-        let began = session_began(
-            store.as_ref(),
-            &open.worktree_id,
-            &recorded.spec,
-            hook_input,
-        );
-        let input = JudgementInput::new(open, recorded, known, effective, Overrides::default());
+        let began = session_began(store.as_ref(), &input.worktree_id, &input.spec, hook_input);
         Ok(JudgedStop {
             command_env,
             request,
@@ -155,7 +141,6 @@ impl<'a> JudgedStop<'a> {
             hook_input,
             store,
             input,
-            known,
             began,
             at,
         })
@@ -229,7 +214,6 @@ impl<'a> JudgedStop<'a> {
             command_env,
             store,
             input,
-            known,
             ..
         } = self;
         let none = Vec::new();
@@ -293,7 +277,7 @@ impl<'a> JudgedStop<'a> {
                     .with_session(context)
                     .side_by_side(at_once()),
             );
-            judged(outcome, *known, &input.commands)
+            judged(outcome, input.known.is_some(), &input.commands)
         };
         judge_criteria(setup, judge, || criteria_files::changed(input))
     }

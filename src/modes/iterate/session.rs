@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::rescue::private_rule;
 use crate::session::{
-    RecordedBaseline, UncommittedRule, log_path, record, recorded, refuse_replaced_clone,
+    RecordedBaseline, UncommittedRule, log_path, recorded, refuse_replaced_clone,
 };
 use watchdog_agent::stream::StreamTap;
 use watchdog_agent::{ConversationChoice, SessionAgent};
@@ -17,7 +17,7 @@ use watchdog_core::decision::iteration::agent_order::standing_of;
 use watchdog_core::decision::iteration::next::IterationOutcome;
 use watchdog_core::decision::iteration::standing::LoopStanding;
 use watchdog_core::decision::termination::SpentUsage;
-use watchdog_facts::evidence::{Degradation, SessionEnd, UnreadableFact, WarningCode};
+use watchdog_facts::evidence::{SessionEnd, UnreadableFact, WarningCode};
 use watchdog_facts::verdict::Verdict;
 use watchdog_git::{HistoryPoint, KnownRefs, SnapshotRequest, Worktree};
 use watchdog_process::{SessionTerms, StdinSource};
@@ -27,12 +27,12 @@ use watchdog_store::account::{self, AccountLimit};
 use crate::clock::now;
 use crate::judge::admission::refuse_half_done;
 use crate::judge::command_env::CommandEnv;
-use crate::judge::configuration::{EffectiveConfig, effective};
+use crate::judge::configuration::{EffectiveConfig, criteria_changed};
+use crate::judge::input_assembly::begin_session;
 use crate::judge::judgement_input::{JudgementInput, Overrides};
 use crate::judge::judgement_run::ObservedSession;
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::refusal::Refusal;
-use crate::judge::settle_anchor;
 use crate::judge::shared_account::held;
 use crate::judge::spawn_io::spawn_io;
 use crate::modes::run::budget::AgentBudget;
@@ -110,11 +110,8 @@ impl LoopContext {
     fn open(&self) -> Result<OpenWorktree, UnreadableFact> {
         let worktree = Worktree::open(&self.root)?;
         Ok(OpenWorktree {
-            worktree_id: self.worktree_id.clone(),
-            commands: self.command_env.commands(worktree.root()),
-            worktree,
-            store: Arc::clone(&self.store),
             notes: self.store.notes(),
+            ..OpenWorktree::with_store(&self.command_env, worktree, &self.store)
         })
     }
 
@@ -136,15 +133,9 @@ impl LoopContext {
         } else {
             UncommittedRule::Inherit
         };
-        let recorded = record(
-            open.store.as_ref(),
-            &open.worktree,
-            Some(&self.spec),
-            uncommitted,
-            now(),
-        )?;
-        settle_anchor::session_begins(&open, &recorded, self.effective.clone())?;
-        self.command_env.note_conversations(&open, &recorded)?;
+        let session = (self.spec.as_str(), uncommitted, now());
+        let effective = self.effective.clone();
+        let (recorded, _) = begin_session(&self.command_env, &open, session, effective)?;
         Ok(self.input(open, recorded, true, false))
     }
 
@@ -169,9 +160,9 @@ impl LoopContext {
     ) -> JudgementInput {
         let mut effective = self.effective.clone();
         if self.request.effective.is_none() {
-            effective
-                .notes
-                .extend(self.criteria_changed(&open, &effective.notes));
+            let work = (Some(self.spec.as_str()), Some(&self.origin));
+            let new = criteria_changed(&self.command_env, &open, work, &effective.notes);
+            effective.notes.extend(new);
         }
         let overrides = Overrides {
             no_probe: no_probe || self.request.overrides.no_probe,
@@ -180,22 +171,6 @@ impl LoopContext {
         };
         JudgementInput::new(open, recorded, known, effective, overrides)
             .begun_at(self.origin.clone(), self.refs.clone())
-    }
-
-    /// Whether the work tree's criteria differ from those in force.
-    fn criteria_changed(&self, open: &OpenWorktree, known: &[Degradation]) -> Option<Degradation> {
-        // One that does not even parse any more is no reason to end: it does not count.
-        let notes = effective(
-            &self.command_env,
-            open,
-            Some(&self.spec),
-            Some(&self.origin),
-        )
-        .map(|found| found.notes)
-        .unwrap_or_default();
-        notes
-            .into_iter()
-            .find(|note| note.code == WarningCode::CriteriaChanged && !known.contains(note))
     }
 
     /// The agent with this name; the preferred one where none has it.

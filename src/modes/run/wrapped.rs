@@ -6,15 +6,13 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::session::{AnewBy, begin_anew, log_path, record, spec_of_new_session};
+use crate::session::{log_path, spec_of_new_session};
 use watchdog_agent::recognition::{agents_in_command, known_agents};
 use watchdog_core::decision::termination::{SpentUsage, termination};
 use watchdog_facts::display::time_span;
-use watchdog_facts::evidence::{UnreadableFact, WarningCode};
 use watchdog_facts::verdict::Verdict;
 use watchdog_git::Worktree;
 use watchdog_process::{MirrorTarget, SessionTerms, StdinSource, TerminalCover};
-use watchdog_store::StoreNotes;
 use watchdog_store::journal::kind;
 
 use super::first_failure::refuse_what_passes;
@@ -24,12 +22,12 @@ use super::view::{RunPhase, RunView};
 use crate::clock::now;
 use crate::judge::admission::{PreparedJudgement, refuse_half_done, refuse_open_breaker};
 use crate::judge::command_env::CommandEnv;
-use crate::judge::configuration::effective;
+use crate::judge::configuration::criteria_changed;
+use crate::judge::input_assembly::{SourceOfBaseline, open_judgement};
 use crate::judge::judgement_input::{JudgementInput, Overrides};
 use crate::judge::live_session::RunningSession;
 use crate::judge::open_worktree::OpenWorktree;
 use crate::judge::refusal::Refusal;
-use crate::judge::settle_anchor;
 use crate::judge::shared_account::agent_of_command;
 use crate::judge::signals::SignalState;
 use crate::wire::judgement_events::baseline_data;
@@ -82,7 +80,13 @@ async fn try_run(
     let store = Arc::clone(&open.store);
     let prepared = PreparedJudgement::new(
         command_env,
-        judgement_input(command_env, open, &request, begun)?,
+        open_judgement(
+            command_env,
+            open,
+            SourceOfBaseline::New(begun),
+            request.spec.as_deref(),
+            request.overrides.clone(),
+        )?,
         store,
         begun,
     );
@@ -200,22 +204,9 @@ fn note_changed_criteria(prepared: &mut PreparedJudgement) {
     let Ok(worktree) = Worktree::open(&input.root) else {
         return;
     };
-    let open = OpenWorktree {
-        worktree_id: input.worktree_id.clone(),
-        commands: input.commands.clone(),
-        worktree,
-        store: Arc::clone(store),
-        notes: StoreNotes::default(),
-    };
-    // One that does not even parse any more does not count.
-    let Ok(found) = effective(command_env, &open, Some(&input.spec), Some(&input.baseline)) else {
-        return;
-    };
-    let new = found
-        .notes
-        .into_iter()
-        .filter(|note| note.code == WarningCode::CriteriaChanged && !input.notes.contains(note));
-    let new: Vec<_> = new.collect();
+    let open = OpenWorktree::with_store(command_env, worktree, store);
+    let (spec, point) = (Some(input.spec.as_str()), Some(&input.baseline));
+    let new = criteria_changed(command_env, &open, (spec, point), &input.notes);
     input.notes.extend(new);
 }
 
@@ -233,42 +224,6 @@ fn refuse_beside_live_session(
         Some(&spec),
     )?;
     running.map_or(Ok(()), |running| Err(running.not_beside_it().into()))
-}
-
-fn judgement_input(
-    command_env: &CommandEnv,
-    open: OpenWorktree,
-    request: &RunRequest,
-    begun: Timestamp,
-) -> Result<JudgementInput, UnreadableFact> {
-    let anew = begin_anew(
-        open.store.as_ref(),
-        &open.worktree,
-        AnewBy::Command,
-        &open.commands,
-    )?;
-    // Reads the configuration before it records anything: a mistake in it leaves no record.
-    let head = open.worktree.head()?;
-    let spec = spec_of_new_session(open.store.as_ref(), &open.worktree, request.spec.as_deref())?;
-    settle_anchor::between_sessions(&open, Some(&spec), begun)?;
-    let effective = effective(command_env, &open, Some(&spec), Some(&head))?;
-    let mut recorded = record(
-        open.store.as_ref(),
-        &open.worktree,
-        Some(&spec),
-        request.overrides.uncommitted,
-        begun,
-    )?;
-    recorded.notes.extend(anew);
-    let effective = settle_anchor::session_begins(&open, &recorded, effective)?;
-    command_env.note_conversations(&open, &recorded)?;
-    Ok(JudgementInput::new(
-        open,
-        recorded,
-        true,
-        effective,
-        request.overrides.clone(),
-    ))
 }
 
 /// One line for a person before the session begins: the baseline, the agent where it is known, whose the uncommitted files are, the log, and what ends the session.

@@ -10,14 +10,13 @@ use super::report::{SweepOutcome, SweepRow};
 use crate::clock::now;
 use crate::judge::admission::PreparedJudgement;
 use crate::judge::command_env::CommandEnv;
-use crate::judge::configuration::effective;
 use crate::judge::driver::{JudgementDriver, Pace, drive_to_the_end};
+use crate::judge::input_assembly::{SourceOfBaseline, open_judgement};
 use crate::judge::judgement_input::{JudgementInput, Overrides};
 use crate::judge::judgement_run::{JudgementRun, ObservedSession};
 use crate::judge::open_worktree::{OpenWorktree, taken};
 use crate::judge::panicked::verdict_of_panic;
 use crate::judge::session_life::WorktreeLife;
-use crate::judge::settle_anchor;
 use crate::session::{
     describe_other_clone, has_conversation_since, is_another_clone, recorded_sharing,
 };
@@ -33,7 +32,7 @@ use watchdog_facts::refused_tool::ToolRefusals;
 use watchdog_facts::verdict::{Reason, Status, Verdict};
 use watchdog_git::{FoundWorktree, RepoCache, WorktreeState, find_config_fault, is_absent};
 use watchdog_store::lock::{LockAttempt, LockHolder, WorktreeLock};
-use watchdog_store::{StoreError, StoreNotes, baseline};
+use watchdog_store::{StoreError, baseline};
 
 /// The message for a worktree that was removed meanwhile.
 const VANISHED: &str = "its folder vanished while it was looked at";
@@ -327,25 +326,14 @@ impl SweepShared<'_> {
                 note: Some(describe_other_clone(&worktree).into()),
             }));
         }
-        let commands = around.commands(worktree.root());
-        let open = OpenWorktree {
-            worktree_id: id,
-            worktree,
-            store: Arc::clone(&self.store),
-            notes: StoreNotes::default(),
-            commands,
-        };
-        settle_anchor::between_sessions(&open, Some(&recorded.spec), now())?;
-        let effective = effective(around, &open, Some(&recorded.spec), Some(&recorded.point))?;
-        let no_probe = self.request.overrides.no_probe || probes_spent;
+        let open = OpenWorktree::with_store(around, worktree, &self.store);
         let overrides = Overrides {
-            no_probe,
+            no_probe: self.request.overrides.no_probe || probes_spent,
             once: true,
             ..self.request.overrides.clone()
         };
-        Ok(Ok(JudgementInput::new(
-            open, recorded, true, effective, overrides,
-        )))
+        let source = SourceOfBaseline::Read(recorded);
+        open_judgement(around, open, source, None, overrides).map(Ok)
     }
 
     /// Continues a judgement whose turn it is to ask.

@@ -20,9 +20,9 @@ use watchdog_core::decision::session_life::SessionLife;
 use watchdog_facts::evidence::{FaultKind, UnreadableFact};
 use watchdog_facts::verdict::Reason;
 use watchdog_git::{HistoryPoint, Worktree, is_absent};
+use watchdog_store::LocalStore;
 use watchdog_store::journal::kind;
 use watchdog_store::lock::{LockAttempt, LockHolder, WorktreeLock};
-use watchdog_store::{LocalStore, StoreNotes};
 
 /// Why a worktree is scanned; a later one is the stronger reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -230,14 +230,7 @@ fn prepare(
     {
         return Ok(PreparedScan::Nothing(WatchScanOutcome::Same { head }));
     }
-    let commands = around.commands(worktree.root());
-    let open = OpenWorktree {
-        worktree_id: subject.id.clone(),
-        worktree,
-        store: Arc::clone(store),
-        notes: StoreNotes::default(),
-        commands,
-    };
+    let open = OpenWorktree::with_store(around, worktree, store);
     Ok(PreparedScan::Judge(Box::new(open), lock, head, fingerprint))
 }
 
