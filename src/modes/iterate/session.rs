@@ -20,7 +20,7 @@ use watchdog_core::decision::termination::SpentUsage;
 use watchdog_facts::evidence::{SessionEnd, UnreadableFact, WarningCode};
 use watchdog_facts::verdict::Verdict;
 use watchdog_git::{HistoryPoint, KnownRefs, SnapshotRequest, Worktree};
-use watchdog_process::{SessionTerms, StdinSource};
+use watchdog_process::{SessionLaunch, SessionTerms, StdinSource};
 use watchdog_store::LocalStore;
 use watchdog_store::account::{self, AccountLimit};
 
@@ -240,24 +240,29 @@ impl LoopContext {
             }
         };
         Ok(SessionOptions {
+            launch: SessionLaunch {
+                log: Some(log_path(
+                    &self.command_env.state.logs(),
+                    &self.worktree_id,
+                    now(),
+                )),
+                env,
+                stdin: if command.stdin == StdinSource::Bytes(Vec::new()) {
+                    StdinSource::Null
+                } else {
+                    command.stdin
+                },
+                mirror: self.request.mirror,
+                ..SessionLaunch::new(command.argv, &self.root)
+            },
             agent: agent.preset_name(),
             ruled_by,
-            command: command.argv,
-            log: log_path(&self.command_env.state.logs(), &self.worktree_id, now()),
-            env,
-            stdin: if command.stdin == StdinSource::Bytes(Vec::new()) {
-                StdinSource::Null
-            } else {
-                command.stdin
-            },
             terms: SessionTerms {
                 idle_timeout: self
                     .request
                     .idle_timeout(self.settings().limits.idle_timeout),
                 ..self.request.terms
             },
-            mirror: self.request.mirror,
-            cover: None,
             tap,
             before: standing.spent,
             account_agent: agent.account_agent(&self.command_env),

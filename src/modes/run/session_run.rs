@@ -2,9 +2,8 @@
 //! nothing.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -27,8 +26,7 @@ use watchdog_facts::session_exit::{EndedBy, SessionExit};
 use watchdog_facts::session_work::ContentIds;
 use watchdog_process::own_stdin::stdin_may_bring_more;
 use watchdog_process::{
-    MirrorTarget, SessionLaunch, SessionOutcome, SessionProcess, SessionTerms, StartError,
-    StdinSource, SurvivingProcess, TerminalCover,
+    SessionLaunch, SessionProcess, SessionTerms, StartError, StdinSource, SurvivingProcess,
 };
 use watchdog_store::LocalStore;
 use watchdog_store::journal::kind;
@@ -44,7 +42,6 @@ use super::silence_watch::{SilenceCause, WatchedSession};
 use crate::clock::now;
 use crate::judge::admission::PreparedJudgement;
 use crate::judge::command_env::CommandEnv;
-use crate::judge::journal::CommandJournal;
 use crate::judge::judgement_input::JudgementInput;
 use crate::judge::judgement_run::ObservedSession;
 use crate::judge::session_cost::{earlier_tokens, own_cost};
@@ -61,24 +58,14 @@ use crate::wire::session_events::{
 /// A session to run.
 #[derive(Debug, Clone)]
 pub struct SessionOptions {
-    /// A program and its arguments.
-    pub command: Vec<OsString>,
+    /// Its program, with its log.
+    pub launch: SessionLaunch,
     /// The agent that it starts, by the name or path of its preset; `None` where that is unknown.
     pub agent: Option<String>,
     /// The preset whose rules the output is read by as well, where no command line names the agent.
     pub ruled_by: Option<String>,
-    /// Variables to set (`Some`) or to remove (`None`).
-    pub env: BTreeMap<OsString, Option<OsString>>,
-    /// The file for its output.
-    pub log: PathBuf,
-    /// The source of its stdin.
-    pub stdin: StdinSource,
     /// When it is ended; by default after the configured time. Without an idle timeout it may be silent.
     pub terms: SessionTerms,
-    /// Where its output is shown.
-    pub mirror: MirrorTarget,
-    /// Lines of our own on the terminal that it is shown on.
-    pub cover: Option<Arc<dyn TerminalCover>>,
     /// Reads its output while it runs, for a live view.
     pub tap: StreamTap,
     /// The usage of earlier sessions of the same loop or task.
@@ -95,18 +82,37 @@ pub async fn run_session(
     options: SessionOptions,
     signals: &mut SignalState,
 ) -> ObservedSession {
-    let PreparedJudgement {
-        command_env,
-        input,
-        store,
-        journal,
-        ..
-    } = prepared;
-    let worktree = input.root.display().to_string();
-    let span = tracing::info_span!(target: "watchdog::session", "session", worktree = worktree, spec = input.spec);
-    let seen = run_in_span(command_env, input, store, journal, options, signals)
+    let worktree = prepared.input.root.display().to_string();
+    let span = tracing::info_span!(target: "watchdog::session", "session", worktree = worktree, spec = prepared.input.spec);
+    let run = async {
+        let begun = now();
+        tracing::info!(
+            target: "watchdog::session",
+            program = %options.launch.argv.first().map(|name| name.to_string_lossy()).unwrap_or_default(),
+            timeout_ms = options.terms.timeout.map(log_millis),
+            idle_timeout_ms = options.terms.idle_timeout.map(log_millis),
+            "starts a session"
+        );
+        let snapshots = take_first_snapshot(prepared).await?;
+        let (mut session, process, waiter) = match StartedSession::start(prepared, options, begun) {
+            Ok(started) => started,
+            Err(end) => {
+                stop(snapshots);
+                return Err(end);
+            }
+        };
+        let waited = session.wait(process, waiter, signals).await;
+        stop(snapshots);
+        let seen = session.observe(waited);
+        Ok(session.record_end(seen))
+    };
+    let seen = run
         .instrument(span.clone())
-        .await;
+        .await
+        .unwrap_or_else(|end| ObservedSession {
+            end: Some(end),
+            ..ObservedSession::default()
+        });
     span.in_scope(|| {
         tracing::debug!(
             target: "watchdog::session",
@@ -120,282 +126,297 @@ pub async fn run_session(
     seen
 }
 
-async fn run_in_span(
-    command_env: &CommandEnv,
-    input: &JudgementInput,
-    store: &Arc<dyn LocalStore>,
-    journal: &CommandJournal,
-    options: SessionOptions,
-    signals: &mut SignalState,
-) -> ObservedSession {
-    let begun = now();
-    let (root, git_dir) = {
-        let worktree = input.worktree();
-        (worktree.root().to_owned(), worktree.git_dir().to_owned())
-    };
-    let log = options.log.clone();
-    let mut recognition =
-        SessionRecognition::of_command(command_env, options.agent.as_deref(), &options.command);
-    let named_agent = recognition.named().map(str::to_owned);
-    let may_get_input = options.stdin == StdinSource::Inherit && stdin_may_bring_more();
-    let spec = SessionLaunch {
-        env: options.env,
-        stdin: options.stdin,
-        log: Some(log.clone()),
-        mirror: options.mirror,
-        cover: options.cover,
-        tap: Some(Arc::new(options.tap.clone())),
-        ..SessionLaunch::new(options.command.clone(), root.clone())
-    };
-    tracing::info!(
-        target: "watchdog::session",
-        program = %options.command.first().map(|name| name.to_string_lossy()).unwrap_or_default(),
-        timeout_ms = options.terms.timeout.map(log_millis),
-        idle_timeout_ms = options.terms.idle_timeout.map(log_millis),
-        "starts a session"
-    );
+/// Takes a snapshot before the session, and begins with those that are taken while it runs.
+async fn take_first_snapshot(
+    prepared: &PreparedJudgement,
+) -> Result<Option<PeriodicSnapshots>, SessionEnd> {
+    let (command_env, input) = (&prepared.command_env, &prepared.input);
     let subject = SnapshotSubject {
-        root: root.clone(),
+        root: input.root.clone(),
         worktree_id: input.worktree_id.clone(),
         spec: input.spec.clone(),
         settings: input.settings.rescue.clone(),
         evidence: input.evidence.clone(),
-        store: Arc::clone(store),
+        store: Arc::clone(&prepared.store),
         narrate: Arc::clone(&command_env.narrate),
         helpers: RefCell::default(),
     };
-    let without_snapshot = input.overrides.without_snapshot;
     let span = tracing::Span::current();
     let (snapshots, unkept) =
         spawn_io(move || span.in_scope(|| PeriodicSnapshots::start(subject))).await;
     match unkept {
-        Some(why) if without_snapshot => {
+        Some(why) if input.overrides.without_snapshot => {
             command_env.tell(&format!("no snapshot before the session: {why}"));
+            Ok(snapshots)
         }
         Some(why) => {
             stop(snapshots);
-            return ObservedSession {
-                end: Some(SessionEnd::NotKept { why }),
-                ..ObservedSession::default()
-            };
+            Err(SessionEnd::NotKept { why })
         }
-        None => {}
+        None => Ok(snapshots),
     }
-    // First of all: the successor of a killed watchdog must find the session, and its first processes must count as its own.
-    // This process's pid takes its place until its own is known.
-    let announced = SessionRecord {
-        agent: named_agent.clone(),
-        agent_source: named_agent.is_some().then_some(AgentSource::Named),
-        read_as: options.ruled_by.clone(),
-        pid: Some(std::process::id()),
-        log: Some(log),
-        idle_limit: options.terms.idle_timeout,
-        ..SessionRecord::began(begun)
-    };
-    let former = session::read_session(store.as_ref(), &input.worktree_id, &input.spec);
-    let mut notes = Vec::new();
-    if let Err(error) = session::record(store.as_ref(), &input.worktree_id, &input.spec, &announced)
-    {
-        notes.push(Degradation::new(WarningCode::StoreUnwritable, error));
-    }
-    // Its threads before it: one that cannot be had must not cost a session that has begun to work.
-    let began = SessionWaiter::prepare()
-        .map_err(StartError::no_thread)
-        .and_then(|waiter| Ok((waiter, SessionProcess::start(&spec)?)));
-    let (waiter, session) = match began {
-        Ok(began) => began,
-        Err(error) => {
-            stop(snapshots);
+}
+
+/// A session that runs, with what is known of it.
+struct StartedSession<'a> {
+    prepared: &'a PreparedJudgement,
+    options: SessionOptions,
+    recognition: Option<SessionRecognition>,
+    /// The agent that a person named.
+    named_agent: Option<String>,
+    may_get_input: bool,
+    record: SessionRecord,
+    notes: Vec<Degradation>,
+}
+
+impl<'a> StartedSession<'a> {
+    /// Announces the session, starts it, and records its process.
+    fn start(
+        prepared: &'a PreparedJudgement,
+        mut options: SessionOptions,
+        begun: Timestamp,
+    ) -> Result<(Self, SessionProcess, SessionWaiter), SessionEnd> {
+        let PreparedJudgement {
+            command_env,
+            input,
+            store,
+            journal,
+            ..
+        } = prepared;
+        let work = (store.as_ref(), &input.worktree_id, &input.spec);
+        let mut recognition = SessionRecognition::of_command(
+            command_env,
+            options.agent.as_deref(),
+            &options.launch.argv,
+        );
+        let named_agent = recognition.named().map(str::to_owned);
+        let may_get_input = options.launch.stdin == StdinSource::Inherit && stdin_may_bring_more();
+        options.launch.tap = Some(Arc::new(options.tap.clone()));
+        // First of all: the successor of a killed watchdog must find the session, and its first processes must count as its own.
+        // This process's pid takes its place until its own is known.
+        let mut record = SessionRecord {
+            agent: named_agent.clone(),
+            agent_source: named_agent.is_some().then_some(AgentSource::Named),
+            read_as: options.ruled_by.clone(),
+            pid: Some(std::process::id()),
+            log: options.launch.log.clone(),
+            idle_limit: options.terms.idle_timeout,
+            ..SessionRecord::began(begun)
+        };
+        let former = session::read_session(work.0, work.1, work.2);
+        let mut written = session::record(work.0, work.1, work.2, &record);
+        // Its threads before it: one that cannot be had must not cost a session that has begun to work.
+        let started = SessionWaiter::prepare()
+            .map_err(StartError::no_thread)
+            .and_then(|waiter| Ok((waiter, SessionProcess::start(&options.launch)?)));
+        let (waiter, process) = started.map_err(|error| {
             // It never ran. If the record stays, it describes a session that is gone, which is correct, too.
-            let _ = former.and_then(|former| {
-                session::put_back(
-                    store.as_ref(),
-                    (&input.worktree_id, &input.spec),
-                    former.as_ref(),
-                )
-            });
-            return ObservedSession {
-                end: Some(not_started(error)),
-                ..ObservedSession::default()
-            };
+            let _ = former
+                .and_then(|former| session::put_back(work.0, (work.1, work.2), former.as_ref()));
+            not_started(error)
+        })?;
+        record.pid = Some(process.pid());
+        // Not in its place: a hook may have told its name by now.
+        let updated = session::update(work.0, work.1, work.2, |stored| stored.pid = record.pid);
+        written = written.and(updated.map(drop));
+        tracing::debug!(target: "watchdog::session", pid = process.pid(), "the session runs");
+        journal.write(
+            kind::SESSION_STARTED,
+            session_started_data(
+                process.pid(),
+                &shown(&options.launch.argv),
+                named_agent.as_deref(),
+            ),
+        );
+        recognition.watch(process.meter().command_lines(), command_env);
+        let preset = (named_agent.as_deref().and_then(PresetName::parse))
+            .and_then(|name| command_env.agent_preset(&input.root, &name).ok());
+        let has_budget = options.agent_budget.is_some();
+        if let Some(unheld) =
+            preset.and_then(|preset| unheld_limits(&preset, &input.settings.limits, has_budget))
+        {
+            command_env.tell(&unheld);
         }
-    };
-    let started = SessionRecord {
-        pid: Some(session.pid()),
-        ..announced
-    };
-    // Not in its place: a hook may have told its name by now.
-    if let Err(error) = session::update(store.as_ref(), &input.worktree_id, &input.spec, |record| {
-        record.pid = started.pid
-    }) && notes.is_empty()
-    {
-        notes.push(Degradation::new(WarningCode::StoreUnwritable, error));
+        let session = StartedSession {
+            prepared,
+            options,
+            recognition: Some(recognition),
+            named_agent,
+            may_get_input,
+            record,
+            notes: (written.err())
+                .map(|error| Degradation::new(WarningCode::StoreUnwritable, error))
+                .into_iter()
+                .collect(),
+        };
+        Ok((session, process, waiter))
     }
-    tracing::debug!(target: "watchdog::session", pid = session.pid(), "the session runs");
-    journal.write(
-        kind::SESSION_STARTED,
-        session_started_data(
-            session.pid(),
-            &shown(&options.command),
-            named_agent.as_deref(),
-        ),
-    );
-    recognition.watch(session.meter().command_lines(), command_env);
-    let known = named_agent
-        .as_deref()
-        .and_then(PresetName::parse)
-        .and_then(|name| command_env.agent_preset(&root, &name).ok());
-    if let Some(unheld) = known.and_then(|preset| {
-        unheld_limits(
-            &preset,
-            &input.settings.limits,
-            options.agent_budget.is_some(),
-        )
-    }) {
-        command_env.tell(&unheld);
+
+    fn budget(&self) -> SessionBudget<'_> {
+        SessionBudget {
+            limits: &self.prepared.input.settings.limits,
+            before: self.options.before,
+            of_agent: self.options.agent_budget.as_ref(),
+            tap: &self.options.tap,
+        }
     }
-    let watched = WatchedSession {
-        meter: session.meter(),
-        tap: options.tap.clone(),
-        limit: options.terms.idle_timeout,
-        can_answer: person_can_answer(&root, &command_env.claude_home, &options.command),
-        root,
-        git_dir,
-        except: vec![command_env.state.root().to_owned()],
-        home: command_env.claude_home.clone(),
-        may_get_input,
-    };
-    options
-        .tap
-        .continues(earlier_tokens(store.as_ref(), &input.worktree_id));
-    let budget = SessionBudget {
-        limits: &input.settings.limits,
-        before: options.before,
-        of_agent: options.agent_budget.as_ref(),
-        tap: &options.tap,
-    };
-    let (timeout, at_timeout) = budget.timeout(
-        (options.terms.timeout).or(input.settings.limits.session_timeout),
-        now(),
-    );
-    let terms = SessionTerms {
-        timeout,
-        ..options.terms
-    };
-    let WaitedSession {
-        outcome,
-        silent,
-        over_budget,
-    } = waiter.wait(session, watched, terms, &budget, signals).await;
-    stop(snapshots);
-    if !outcome.ended_survivors.is_empty() {
-        command_env.tell(&format!(
-            "ended what outlived the session: {}",
-            named(&outcome.ended_survivors)
-        ));
+
+    /// Waits for its end, which a limit, a budget, silence or a signal may bring.
+    async fn wait(
+        &self,
+        process: SessionProcess,
+        waiter: SessionWaiter,
+        signals: &mut SignalState,
+    ) -> (WaitedSession, Option<StopReason>) {
+        let PreparedJudgement {
+            command_env,
+            input,
+            store,
+            ..
+        } = self.prepared;
+        let options = &self.options;
+        let git_dir = input.worktree().git_dir().to_owned();
+        let home = &command_env.claude_home;
+        let watched = WatchedSession {
+            meter: process.meter(),
+            tap: options.tap.clone(),
+            limit: options.terms.idle_timeout,
+            can_answer: person_can_answer(&input.root, home, &options.launch.argv),
+            root: input.root.clone(),
+            git_dir,
+            except: vec![command_env.state.root().to_owned()],
+            home: home.clone(),
+            may_get_input: self.may_get_input,
+        };
+        options
+            .tap
+            .continues(earlier_tokens(store.as_ref(), &input.worktree_id));
+        let budget = self.budget();
+        let own = (options.terms.timeout).or(input.settings.limits.session_timeout);
+        let (timeout, at_timeout) = budget.timeout(own, now());
+        let terms = SessionTerms {
+            timeout,
+            ..options.terms
+        };
+        let waited = waiter.wait(process, watched, terms, &budget, signals).await;
+        if !waited.outcome.ended_survivors.is_empty() {
+            command_env.tell(&format!(
+                "ended what outlived the session: {}",
+                named(&waited.outcome.ended_survivors)
+            ));
+        }
+        let stop = at_timeout.filter(|_| waited.outcome.timed_out);
+        (waited, stop)
     }
-    let mut summary = options.tap.finish();
-    summary.usage.cost_usd = own_cost(store.as_ref(), &input.worktree_id, &summary);
-    let stop = at_timeout.filter(|_| outcome.timed_out);
-    let root = input.root.clone();
-    let ruled_by = options.ruled_by.as_deref().filter(|_| summary.ruled);
-    let preset = speaking_preset(
-        (command_env, &root),
-        named_agent.as_deref().or(ruled_by),
-        &summary,
-    );
-    let advice = preset.as_ref().and_then(|preset| preset.refusals.as_ref());
-    let mut seen = see(
-        outcome,
-        (&summary, advice),
-        notes,
-        &budget,
-        SessionCutoff {
+
+    /// The facts about its end, from its process, its output and the records. The journal gets them.
+    fn observe(&mut self, (waited, stop): (WaitedSession, Option<StopReason>)) -> ObservedSession {
+        let PreparedJudgement {
+            command_env,
+            input,
+            store,
+            journal,
+            ..
+        } = self.prepared;
+        let mut summary = self.options.tap.finish();
+        summary.usage.cost_usd = own_cost(store.as_ref(), &input.worktree_id, &summary);
+        let ruled_by = (self.options.ruled_by.as_deref()).filter(|_| summary.ruled);
+        let preset = speaking_preset(
+            (command_env, &input.root),
+            self.named_agent.as_deref().or(ruled_by),
+            &summary,
+        );
+        let advice = preset.as_ref().and_then(|preset| preset.refusals.as_ref());
+        let notes = std::mem::take(&mut self.notes);
+        let mut seen = see(
+            waited,
+            (&summary, advice),
+            notes,
+            &self.budget(),
             stop,
-            silent,
-            over_budget,
-        },
-        now(),
-    );
-    let dialect = summary
-        .dialect
-        .filter(|_| summary.structured)
-        .map(StreamDialect::as_str);
-    let output_dialect = match (ruled_by, dialect) {
-        (Some(preset), _) => OutputDialect::RulesOf(preset),
-        (None, Some(dialect)) => OutputDialect::Dialect(dialect),
-        (None, None) => OutputDialect::None,
-    };
-    let sighted = recognition.finish(output_dialect, seen.session_id.is_some());
-    (seen.agent, seen.agent_source) = (sighted.agent, sighted.source);
-    if seen.session_id.is_none() {
-        // An agent that prints nothing about itself may have told its name by a hook.
-        let recorded = session::read_session(store.as_ref(), &input.worktree_id, &input.spec)
-            .ok()
-            .flatten();
-        seen.session_id = recorded
-            .filter(|recorded| recorded.started_at == started.started_at)
-            .and_then(|recorded| recorded.session_id);
+            now(),
+        );
+        let dialect = (summary.dialect.filter(|_| summary.structured)).map(StreamDialect::as_str);
+        let output_dialect = match (ruled_by, dialect) {
+            (Some(preset), _) => OutputDialect::RulesOf(preset),
+            (None, Some(dialect)) => OutputDialect::Dialect(dialect),
+            (None, None) => OutputDialect::None,
+        };
+        if let Some(recognition) = self.recognition.take() {
+            let sighted = recognition.finish(output_dialect, seen.session_id.is_some());
+            (seen.agent, seen.agent_source) = (sighted.agent, sighted.source);
+        }
+        if seen.session_id.is_none() {
+            // An agent that prints nothing about itself may have told its name by a hook.
+            let recorded = session::read_session(store.as_ref(), &input.worktree_id, &input.spec);
+            seen.session_id = (recorded.ok().flatten())
+                .filter(|recorded| recorded.started_at == self.record.started_at)
+                .and_then(|recorded| recorded.session_id);
+        }
+        journal.write(
+            kind::SESSION_ENDED,
+            session_ended_data(&SeenSessionEnd {
+                end: seen.end.as_ref(),
+                session_id: seen.session_id.as_deref(),
+                agent: seen.agent.as_deref(),
+                survivors: seen.survivors.len(),
+                usage: &seen.context.usage,
+                session_cost_usd: summary.session_cost_usd,
+                ended: summary.ended.as_deref(),
+                session_tokens: summary
+                    .session_tokens
+                    .map(|tokens| (tokens.input, tokens.output)),
+                retries: summary.known_retries(),
+            }),
+        );
+        if let Some(met) = session_limit_data(seen.end.as_ref()) {
+            journal.write(kind::LIMIT, met);
+        }
+        seen
     }
-    journal.write(
-        kind::SESSION_ENDED,
-        session_ended_data(&SeenSessionEnd {
-            end: seen.end.as_ref(),
-            session_id: seen.session_id.as_deref(),
-            agent: seen.agent.as_deref(),
-            survivors: seen.survivors.len(),
-            usage: &seen.context.usage,
-            session_cost_usd: summary.session_cost_usd,
-            ended: summary.ended.as_deref(),
-            session_tokens: summary
-                .session_tokens
-                .map(|tokens| (tokens.input, tokens.output)),
-            retries: summary.known_retries(),
-        }),
-    );
-    if let Some(met) = session_limit_data(seen.end.as_ref()) {
-        journal.write(kind::LIMIT, met);
+
+    /// Records its end, and what it left: a limit of its agent, processes, the anchor, uncommitted files.
+    fn record_end(self, mut seen: ObservedSession) -> ObservedSession {
+        let PreparedJudgement {
+            command_env,
+            input,
+            store,
+            ..
+        } = self.prepared;
+        let store = store.as_ref();
+        if let Some(SessionEnd::RateLimited { retry_at, .. }) = &seen.end {
+            limit_met(store, self.options.account_agent.as_deref(), *retry_at);
+        }
+        let survivors = (seen.survivors.iter())
+            .map(|survivor| (survivor.pid, survivor.name.clone()))
+            .collect();
+        let ended = SessionRecord {
+            agent: seen.agent.clone(),
+            agent_source: seen.agent_source,
+            session_id: seen.session_id.clone(),
+            ended_at: Some(now()),
+            exit: seen.exit,
+            survivors,
+            ..self.record
+        };
+        if session::record(store, &input.worktree_id, &input.spec, &ended).is_err() {
+            command_env.tell("the session's end could not be recorded");
+        }
+        let left = settle_anchor::session_ended(store, &input.worktree(), &input.spec);
+        seen.notes.extend(left);
+        if seen.survivors.is_empty() {
+            seen.uncommitted_at_end = uncommitted_at_end(input, store);
+        }
+        seen
     }
-    if let Some(SessionEnd::RateLimited { retry_at, .. }) = &seen.end {
-        limit_met(store.as_ref(), options.account_agent.as_deref(), *retry_at);
-    }
-    let survivors = seen
-        .survivors
-        .iter()
-        .map(|survivor| (survivor.pid, survivor.name.clone()))
-        .collect();
-    let (agent, agent_source) = (seen.agent.clone(), seen.agent_source);
-    let ended = SessionRecord {
-        agent,
-        agent_source,
-        session_id: seen.session_id.clone(),
-        ended_at: Some(now()),
-        exit: seen.exit,
-        survivors,
-        ..started
-    };
-    if session::record(store.as_ref(), &input.worktree_id, &input.spec, &ended).is_err() {
-        command_env.tell("the session's end could not be recorded");
-    }
-    let worktree = input.worktree();
-    seen.notes.extend(settle_anchor::session_ended(
-        store.as_ref(),
-        &worktree,
-        &input.spec,
-    ));
-    drop(worktree);
-    if seen.survivors.is_empty() {
-        seen.uncommitted_at_end = uncommitted_at_end(input, store);
-    }
-    seen
 }
 
 /// Records the session's uncommitted files: later changes are not its work. `None` where that could not be read or recorded; then all
 /// that is found counts as its work.
-fn uncommitted_at_end(input: &JudgementInput, store: &Arc<dyn LocalStore>) -> Option<ContentIds> {
+fn uncommitted_at_end(input: &JudgementInput, store: &dyn LocalStore) -> Option<ContentIds> {
     let end = input.worktree().uncommitted_contents().ok()?.1;
     let recorded = uncommitted::record_session_end(
-        store.as_ref(),
+        store,
         &input.worktree_id,
         &input.spec,
         input.recorded_at?,
@@ -409,16 +430,6 @@ fn stop(snapshots: Option<PeriodicSnapshots>) {
     if let Some(snapshots) = snapshots {
         snapshots.stop();
     }
-}
-
-/// The reason that cut a session short.
-struct SessionCutoff {
-    /// The budget that set its timeout.
-    stop: Option<StopReason>,
-    /// Its silence.
-    silent: Option<SilenceCause>,
-    /// Whether it was ended because a budget was spent.
-    over_budget: bool,
 }
 
 /// The preset of the program that printed the output: the named agent's where that speaks so, or else the one that is built in for the
@@ -442,13 +453,18 @@ fn speaking_preset(
 }
 
 fn see(
-    outcome: SessionOutcome,
+    waited: WaitedSession,
     (summary, advice): (&SessionSummary, Option<&RefusalAdvice>),
     mut notes: Vec<Degradation>,
     budget: &SessionBudget<'_>,
-    cut: SessionCutoff,
+    stop: Option<StopReason>,
     at: Timestamp,
 ) -> ObservedSession {
+    let WaitedSession {
+        outcome,
+        silent,
+        over_budget,
+    } = waited;
     if let Some(why) = &outcome.log_note {
         notes.push(Degradation::new(WarningCode::LogIncomplete, why));
     }
@@ -467,7 +483,7 @@ fn see(
         .clone()
         .or_else(|| ended.session_id())
         .or_else(|| session_id_in(&outcome.tail_stdout));
-    if let Some(SilenceCause::Finished(after)) = cut.silent.filter(|_| outcome.cancelled) {
+    if let Some(SilenceCause::Finished(after)) = silent.filter(|_| outcome.cancelled) {
         let detail = format!(
             "it told its final result, was silent for {} s and did not end; watchdog ended it",
             after.as_secs()
@@ -478,13 +494,11 @@ fn see(
     let of_agent = || {
         budget
             .agent_stop(spent)
-            .filter(|_| cut.over_budget && outcome.cancelled)
+            .filter(|_| over_budget && outcome.cancelled)
     };
     let end = match (
-        cut.stop
-            .or_else(|| budget.stop(spent, at))
-            .or_else(of_agent),
-        cut.silent.filter(|_| outcome.cancelled),
+        stop.or_else(|| budget.stop(spent, at)).or_else(of_agent),
+        silent.filter(|_| outcome.cancelled),
     ) {
         (Some(stop), _) => SessionEnd::OverLimit { stop },
         (None, Some(SilenceCause::Idle(after))) => SessionEnd::Idle { after },
@@ -494,10 +508,10 @@ fn see(
             .end(),
         (None, None) => ended.end(),
     };
-    let by = match (cut.silent, outcome.cancelled) {
+    let by = match (silent, outcome.cancelled) {
         _ if outcome.timed_out => EndedBy::Timeout,
         (Some(_), true) => EndedBy::Silence,
-        (None, true) if cut.over_budget => EndedBy::Limit,
+        (None, true) if over_budget => EndedBy::Limit,
         (None, true) => EndedBy::Interrupt,
         (_, false) => EndedBy::Itself,
     };

@@ -1,7 +1,7 @@
 //! `watchdog run`: records a baseline, runs one session, waits for it and its children, and judges.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::path::Path;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -12,7 +12,7 @@ use watchdog_core::decision::termination::{SpentUsage, termination};
 use watchdog_facts::display::time_span;
 use watchdog_facts::verdict::Verdict;
 use watchdog_git::Worktree;
-use watchdog_process::{MirrorTarget, SessionTerms, StdinSource, TerminalCover};
+use watchdog_process::{MirrorTarget, SessionLaunch, SessionTerms, TerminalCover};
 use watchdog_store::journal::kind;
 
 use super::first_failure::refuse_what_passes;
@@ -149,15 +149,21 @@ impl RunRequest {
             begun,
             ..
         } = prepared;
-        let root = input.root.clone();
-        let (tap, ruled_by) = recognition.reading(command_env, &root, &input.settings.agent);
+        let (tap, ruled_by) = recognition.reading(command_env, &input.root, &input.settings.agent);
+        let log = log_path(&command_env.state.logs(), &input.worktree_id, *begun);
         SessionOptions {
+            launch: SessionLaunch {
+                log: Some(log),
+                mirror: if self.output_to_stderr {
+                    MirrorTarget::ToStderr
+                } else {
+                    MirrorTarget::Through
+                },
+                cover: self.view.clone().map(|view| view as Arc<dyn TerminalCover>),
+                ..SessionLaunch::new(self.command.clone(), &input.root)
+            },
             agent: None,
             ruled_by,
-            command: self.command.clone(),
-            log: log_path(&command_env.state.logs(), &input.worktree_id, *begun),
-            env: BTreeMap::new(),
-            stdin: StdinSource::Inherit,
             terms: SessionTerms {
                 idle_timeout: (self.terms.idle_timeout)
                     .or(input.settings.limits.idle_timeout)
@@ -168,12 +174,6 @@ impl RunRequest {
             before: SpentUsage::default(),
             agent_budget: None,
             account_agent: agent_of_command(command_env, &self.command),
-            mirror: if self.output_to_stderr {
-                MirrorTarget::ToStderr
-            } else {
-                MirrorTarget::Through
-            },
-            cover: self.view.clone().map(|view| view as Arc<dyn TerminalCover>),
         }
     }
 }
@@ -248,6 +248,8 @@ fn first_line(input: &JudgementInput, options: &SessionOptions, agent: Option<St
         "{}, baseline {baseline}; {agent}{}; {limits}; log: {}",
         input.spec,
         input.whose_work(),
-        options.log.display()
+        (options.launch.log.as_deref())
+            .unwrap_or(Path::new(""))
+            .display()
     )
 }
